@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buf.c - growing bytes with a ceiling; see buf.h.
+ * Invariant: len <= max, and data[len] == 0 whenever data is not NULL. */
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = BUF_INIT(max);
+}
+
+void buf_release(struct buf *b)
+{
+    free(b->data);
+    *b = BUF_INIT(b->max);
+}
+
+void buf_reset(struct buf *b)
+{
+    b->len = 0;
+    b->failed = false;
+    if (b->data)
+        b->data[0] = 0;
+}
+
+static int grow(struct buf *b, size_t n)
+{
+    if (b->failed || n > b->max || b->len > b->max - n) {
+        b->failed = true;
+        return -EMSGSIZE;
+    }
+    size_t need = b->len + n + 1;
+    if (need <= b->cap)
+        return 0;
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < need)
+        cap += cap / 2 + 16;
+    b->data = xrealloc(b->data, cap, 1);
+    b->cap = cap;
+    return 0;
+}
+
+int buf_add(struct buf *b, const void *p, size_t n)
+{
+    int r = grow(b, n);
+    if (r < 0)
+        return r;
+    if (n)
+        memcpy(b->data + b->len, p, n);
+    b->len += n;
+    b->data[b->len] = 0;
+    return 0;
+}
+
+int buf_adds(struct buf *b, const char *s)
+{
+    return buf_add(b, s, strlen(s));
+}
+
+int buf_addc(struct buf *b, char c)
+{
+    return buf_add(b, &c, 1);
+}
+
+int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    int r = n < 0 ? -EMSGSIZE : grow(b, (size_t)n);
+    if (r == 0) {
+        (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again); /* measured above */
+        b->len += (size_t)n;
+    }
+    va_end(again);
+    return r;
+}
+
+int buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int r = buf_vaddf(b, fmt, ap);
+    va_end(ap);
+    return r;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+    if (!n)
+        return;
+    memmove(b->data, b->data + n, b->len - n + 1);
+    b->len -= n;
+}
+
+const char *buf_str(const struct buf *b)
+{
+    return b->data ? b->data : "";
+}
+
+char *buf_take(struct buf *b)
+{
+    char *s = b->data ? b->data : xstrdup("");
+    *b = BUF_INIT(b->max);
+    return s;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buf.h - bytes that grow up to a ceiling chosen by their owner.
+ *
+ * Everything that a peer or a file can size lives in one. An append that would
+ * pass the ceiling returns -EMSGSIZE, leaves the buffer as it was and sets
+ * `failed`, which stays until buf_reset(): a writer may append blindly and look
+ * once at the end. data is always NUL-terminated once anything was appended. */
+#pragma once
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+
+struct buf {
+    char *data; /* NULL while nothing was ever appended: use buf_str() */
+    size_t len;
+    size_t cap;
+    size_t max; /* ceiling of len, in bytes */
+    bool failed;
+};
+
+#define BUF_INIT(ceiling) ((struct buf){.max = (ceiling)})
+
+void buf_init(struct buf *b, size_t max);
+void buf_release(struct buf *b); /* frees; usable again with the same ceiling */
+void buf_reset(struct buf *b);   /* len = 0, failed = false, keeps the memory */
+
+/* 0 or -EMSGSIZE. */
+int buf_add(struct buf *b, const void *p, size_t n);
+int buf_adds(struct buf *b, const char *s);
+int buf_addc(struct buf *b, char c);
+int buf_addf(struct buf *b, const char *fmt, ...) printf_like(2, 3);
+int buf_vaddf(struct buf *b, const char *fmt, va_list ap);
+
+/* Drop the first n (<= len) bytes. */
+void buf_consume(struct buf *b, size_t n);
+
+/* The text so far, "" when empty. Borrowed until the next append. */
+const char *buf_str(const struct buf *b);
+/* The heap string moves to the caller ("" when empty); the buffer is empty again. */
+char *buf_take(struct buf *b);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child.h - start a program: argv vector, never a shell.
+ *
+ * Every descriptor but the three given is closed in the child. The parent gets a
+ * pid and a pidfd (poll it for the end); a program that cannot be executed is an
+ * error here, not an exit code. */
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/strv.h"
+
+enum child_flags {
+    CHILD_NEW_SESSION = 1 << 0,     /* setsid: its own process group and session */
+    CHILD_DIE_WITH_PARENT = 1 << 1, /* SIGKILL when the starting thread ends */
+};
+
+struct child_spec {
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
+    const struct pairs *env; /* the whole environment; NULL = ours */
+    const char *cwd;         /* NULL = ours */
+    int in, out, err;        /* borrowed; -1 = /dev/null */
+    unsigned flags;
+};
+
+struct child {
+    pid_t pid;
+    int pidfd; /* owned: close it */
+};
+
+/* -ENOENT and the like with the program's name, when it cannot be executed. */
+must_check int child_start(const struct child_spec *spec, struct child *ret, struct err *err);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.c - the only file below the programs that asks the system for the time;
+ * the rest turns times and spans into text and back. See clock.h. */
+#define _GNU_SOURCE
+#include "base/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static usec_t read_clock(clockid_t id)
+{
+    struct timespec ts;
+    (void)clock_gettime(id, &ts); /* cannot fail for the two ids used */
+    return (usec_t)ts.tv_sec * USEC_SEC + (usec_t)ts.tv_nsec / 1000;
+}
+
+usec_t clock_wall(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+usec_t clock_mono(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX])
+{
+    text[0] = 0;
+    if (!wall)
+        return text;
+    time_t sec = (time_t)(wall / USEC_SEC);
+    struct tm tm;
+    if (!gmtime_r(&sec, &tm) || tm.tm_year > 8099)
+        return text;
+    size_t n = strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(text + n, CLOCK_TEXT_MAX - n, ".%03uZ",
+                   (unsigned)(wall % USEC_SEC / USEC_MS)); /* fits: 19 + 5 */
+    return text;
+}
+
+int clock_from_string(const char *text, usec_t *ret_wall, struct err *err)
+{
+    struct tm tm = {0};
+    const char *p = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    usec_t frac = 0;
+    if (p && *p == '.') {
+        usec_t unit = USEC_SEC / 10;
+        for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
+            frac += (usec_t)(*p - '0') * unit;
+    }
+    if (p && *p == 'Z')
+        p++;
+    time_t sec = p && !*p ? timegm(&tm) : -1;
+    if (sec < 0)
+        return err_set(err, -EINVAL, "'%.40s' is not a time such as 2026-01-31T12:00:00Z", text);
+    *ret_wall = (usec_t)sec * USEC_SEC + frac;
+    return 0;
+}
+
+static usec_t unit_of(char c)
+{
+    switch (c) {
+    case 's':
+        return USEC_SEC;
+    case 'm':
+        return USEC_MIN;
+    case 'h':
+        return USEC_HOUR;
+    case 'd':
+        return USEC_DAY;
+    default:
+        return 0;
+    }
+}
+
+int span_from_string(const char *text, usec_t *ret_span, struct err *err)
+{
+    usec_t sum = 0;
+    const char *p = text;
+    while (*p >= '0' && *p <= '9') {
+        char *end;
+        errno = 0;
+        unsigned long long n = strtoull(p, &end, 10);
+        usec_t unit = *end ? unit_of(*end) : p == text ? USEC_SEC : 0;
+        if (errno || !unit || n > 36500 * USEC_DAY / unit)
+            break;
+        sum += n * unit;
+        p = *end ? end + 1 : end;
+        if (!*p) {
+            *ret_span = sum;
+            return 0;
+        }
+    }
+    return err_set(err, -EINVAL, "'%.40s' is not a duration such as 90s, 30m, 12h or 2d", text);
+}
+
+const char *span_to_string(usec_t span, char text[static CLOCK_TEXT_MAX])
+{
+    static const char units[] = "dhms";
+    usec_t left = span;
+    for (size_t i = 0; units[i]; i++) {
+        usec_t unit = unit_of(units[i]);
+        if (left < unit && units[i] != 's')
+            continue;
+        int n = snprintf(text, CLOCK_TEXT_MAX, "%" PRIu64 "%c", left / unit, units[i]);
+        left %= unit;
+        if (units[i + 1] && left / unit_of(units[i + 1]))
+            (void)snprintf(text + n, CLOCK_TEXT_MAX - (size_t)n, "%" PRIu64 "%c",
+                           left / unit_of(units[i + 1]), units[i + 1]); /* fits: 20 + 1 + 2 + 1 */
+        break;
+    }
+    return text;
+}

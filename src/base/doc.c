@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doc.c - builds the node tree from libfyaml's events, or from jansson's tree.
+ *
+ * Events and not libfyaml's own document: limits are then checked while reading,
+ * an alias is refused before it can be expanded, and every node has its token's
+ * mark. All nodes and texts live in one arena that dies with the doc. See doc.h. */
+#define _GNU_SOURCE
+#include "base/doc.h"
+
+#include <errno.h>
+#include <libfyaml.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+struct chunk {
+    struct chunk *next;
+    size_t used, cap;
+    _Alignas(16) char bytes[];
+};
+
+struct doc {
+    struct chunk *chunks;
+    struct node *root;
+    size_t nodes;
+};
+
+/* ---- arena ---- */
+
+static void *arena(struct doc *d, size_t n)
+{
+    n = (n + 15) & ~(size_t)15;
+    struct chunk *c = d->chunks;
+    if (!c || c->cap - c->used < n) {
+        size_t cap = n > 4096 ? n : 4096;
+        c = xmalloc(sizeof(*c) + cap);
+        *c = (struct chunk){.next = d->chunks, .cap = cap};
+        d->chunks = c;
+    }
+    void *p = c->bytes + c->used;
+    c->used += n;
+    return p;
+}
+
+static const char *arena_text(struct doc *d, const char *s, size_t n)
+{
+    char *copy = arena(d, n + 1);
+    if (n)
+        memcpy(copy, s, n);
+    copy[n] = 0;
+    return copy;
+}
+
+void doc_free(struct doc *d)
+{
+    if (!d)
+        return;
+    for (struct chunk *c = d->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(d);
+}
+
+void doc_freep(struct doc **d)
+{
+    doc_free(*d);
+    *d = NULL;
+}
+
+const struct node *doc_root(const struct doc *d)
+{
+    return d->root;
+}
+
+static struct node *new_node(struct doc *d, enum node_kind kind)
+{
+    struct node *n = arena(d, sizeof(*n));
+    *n = (struct node){.kind = kind};
+    d->nodes++;
+    return n;
+}
+
+/* ---- from JSON, without places ---- */
+
+static int from_json(struct doc *d, const json_t *v, int depth, struct node **ret);
+
+static int add_json_children(struct doc *d, const json_t *v, int depth, struct node *n)
+{
+    struct node **tail = &n->first;
+    size_t i;
+    json_t *child;
+    const char *key;
+    int r = 0;
+    if (json_is_array(v)) {
+        json_array_foreach (v, i, child) {
+            if ((r = from_json(d, child, depth + 1, tail)) < 0)
+                return r;
+            tail = &(*tail)->next;
+            n->n++;
+        }
+        return 0;
+    }
+    json_object_foreach ((json_t *)(uintptr_t)v, key, child) {
+        if ((r = from_json(d, child, depth + 1, tail)) < 0)
+            return r;
+        (*tail)->key = arena_text(d, key, strlen(key));
+        tail = &(*tail)->next;
+        n->n++;
+    }
+    return 0;
+}
+
+static const char *json_scalar_text(struct doc *d, const json_t *v)
+{
+    char number[40];
+    switch (json_typeof(v)) {
+    case JSON_STRING:
+        return arena_text(d, json_string_value(v), json_string_length(v));
+    case JSON_INTEGER:
+        (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+        return arena_text(d, number, strlen(number)); /* 20 digits fit */
+    case JSON_REAL:
+        (void)snprintf(number, sizeof(number), "%.17g", json_real_value(v)); /* 24 fit */
+        return arena_text(d, number, strlen(number));
+    case JSON_TRUE:
+        return "true";
+    case JSON_FALSE:
+        return "false";
+    default:
+        return "null";
+    }
+}
+
+static int from_json(struct doc *d, const json_t *v, int depth, struct node **ret)
+{
+    if (depth > DOC_MAX_DEPTH || d->nodes >= DOC_MAX_NODES)
+        return -EINVAL;
+    if (json_is_object(v) || json_is_array(v)) {
+        *ret = new_node(d, json_is_object(v) ? NODE_MAP : NODE_SEQ);
+        return add_json_children(d, v, depth, *ret);
+    }
+    *ret = new_node(d, NODE_SCALAR);
+    (*ret)->plain = !json_is_string(v);
+    (*ret)->text = json_scalar_text(d, v);
+    return 0;
+}
+
+/* The happy path for JSON bodies: any doubt and the YAML reader says what is wrong. */
+static int parse_json(const char *text, size_t len, struct doc *d)
+{
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    if (json_parse(text, len, DOC_MAX_BYTES, &v, NULL) < 0)
+        return -EINVAL;
+    return from_json(d, v, 0, &d->root);
+}
+
+/* ---- from YAML events ---- */
+
+struct reader {
+    struct doc *d;
+    struct fy_parser *parser;
+    struct problems *ps;
+    int depth;
+};
+
+static int complain(struct reader *rd, const struct fy_mark *m, const char *hint, const char *text)
+{
+    problems_add(rd->ps, PROBLEM_ERROR, "", m ? m->line + 1 : 0, m ? m->column + 1 : 0, hint, "%s",
+                 text);
+    return -EINVAL;
+}
+
+static int read_value(struct reader *rd, struct fy_event *e, struct node **ret);
+
+static void place(struct node *n, struct fy_token *t)
+{
+    const struct fy_mark *m = fy_token_start_mark(t);
+    if (m) {
+        n->line = m->line + 1;
+        n->column = m->column + 1;
+    }
+}
+
+static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
+{
+    struct fy_token *t = e->scalar.value;
+    size_t len = 0;
+    const char *s = t ? fy_token_get_text(t, &len) : "";
+    if (s && memchr(s, 0, len))
+        return complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
+    struct node *n = new_node(rd->d, NODE_SCALAR);
+    n->plain = !t || fy_token_scalar_style(t) == FYSS_PLAIN;
+    n->text = arena_text(rd->d, s ? s : "", len);
+    place(n, t);
+    if (t && n->column > 1 &&
+        (fy_token_scalar_style(t) == FYSS_SINGLE_QUOTED ||
+         fy_token_scalar_style(t) == FYSS_DOUBLE_QUOTED))
+        n->column--; /* libfyaml's mark stands behind the quote */
+    *ret = n;
+    return 0;
+}
+
+static int read_seq(struct reader *rd, struct node *n)
+{
+    struct node **tail = &n->first;
+    for (;;) {
+        struct fy_event *e = fy_parser_parse(rd->parser);
+        if (!e)
+            return -EINVAL;
+        if (e->type == FYET_SEQUENCE_END) {
+            fy_parser_event_free(rd->parser, e);
+            return 0;
+        }
+        int r = read_value(rd, e, tail);
+        fy_parser_event_free(rd->parser, e);
+        if (r < 0)
+            return r;
+        tail = &(*tail)->next;
+        n->n++;
+    }
+}
+
+static int read_key(struct reader *rd,
+                    const struct node *map,
+                    struct fy_event *e,
+                    struct node **ret)
+{
+    struct fy_token *t = fy_event_get_token(e);
+    const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
+    if (e->type != FYET_SCALAR)
+        return complain(rd, m, "write 'key: value'", "a key is not a text");
+    int r = read_scalar(rd, e, ret);
+    if (r == 0 && node_find(map, (*ret)->text)) {
+        problems_add(rd->ps, PROBLEM_ERROR, (*ret)->text, (*ret)->line, (*ret)->column,
+                     "keep one of the two", "the key '%.60s' is given twice", (*ret)->text);
+        return -EINVAL;
+    }
+    return r;
+}
+
+static int read_map(struct reader *rd, struct node *n)
+{
+    struct node **tail = &n->first;
+    for (;;) {
+        struct fy_event *e = fy_parser_parse(rd->parser);
+        if (!e)
+            return -EINVAL;
+        bool end = e->type == FYET_MAPPING_END;
+        struct node *key = NULL;
+        int r = end ? 0 : read_key(rd, n, e, &key);
+        fy_parser_event_free(rd->parser, e);
+        if (end || r < 0)
+            return r;
+        e = fy_parser_parse(rd->parser);
+        if (!e)
+            return -EINVAL;
+        struct node *value = NULL;
+        r = read_value(rd, e, &value);
+        fy_parser_event_free(rd->parser, e);
+        if (r < 0)
+            return r;
+        value->key = key->text;
+        value->key_line = key->line;
+        value->key_column = key->column;
+        *tail = value;
+        tail = &value->next;
+        n->n++;
+    }
+}
+
+static int read_value(struct reader *rd, struct fy_event *e, struct node **ret)
+{
+    struct fy_token *t = fy_event_get_token(e);
+    const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
+    if (rd->d->nodes >= DOC_MAX_NODES)
+        return complain(rd, m, NULL, "the text has too many values (20000 are read)");
+    if (e->type == FYET_SCALAR)
+        return read_scalar(rd, e, ret);
+    if (e->type == FYET_ALIAS)
+        return complain(rd, m, "write the value out", "YAML aliases are not accepted");
+    if (e->type != FYET_MAPPING_START && e->type != FYET_SEQUENCE_START)
+        return complain(rd, m, NULL, "a value is missing");
+    if (rd->depth == DOC_MAX_DEPTH)
+        return complain(rd, m, NULL, "the text is nested too deeply (32 levels are read)");
+    bool map = e->type == FYET_MAPPING_START;
+    struct node *n = new_node(rd->d, map ? NODE_MAP : NODE_SEQ);
+    place(n, t);
+    *ret = n;
+    rd->depth++;
+    int r = map ? read_map(rd, n) : read_seq(rd, n);
+    rd->depth--;
+    return r;
+}
+
+/* One document: its value goes to d->root; more than one is an error. */
+static int read_stream(struct reader *rd)
+{
+    int docs = 0, r = 0;
+    struct fy_event *e;
+    while (r == 0 && (e = fy_parser_parse(rd->parser))) {
+        switch (e->type) {
+        case FYET_STREAM_START:
+        case FYET_STREAM_END:
+        case FYET_DOCUMENT_END:
+            break;
+        case FYET_DOCUMENT_START:
+            if (docs++)
+                r = complain(rd, NULL, "keep one", "the text holds several YAML documents");
+            break;
+        default:
+            r = read_value(rd, e, &rd->d->root);
+        }
+        fy_parser_event_free(rd->parser, e);
+    }
+    return r < 0 || fy_parser_get_stream_error(rd->parser) ? -EINVAL : 0;
+}
+
+static void report_syntax(struct reader *rd, struct fy_diag *diag)
+{
+    void *prev = NULL;
+    struct fy_diag_error *e = fy_diag_errors_iterate(diag, &prev);
+    if (e)
+        problems_add(rd->ps, PROBLEM_ERROR, "", e->line, e->column, NULL, "broken YAML: %s",
+                     e->msg);
+    else
+        problems_add(rd->ps, PROBLEM_ERROR, "", 0, 0, NULL, "broken YAML");
+}
+
+static int parse_yaml(const char *text, size_t len, struct doc *d, struct problems *ps)
+{
+    struct fy_diag_cfg dc;
+    fy_diag_cfg_default(&dc);
+    dc.fp = NULL;
+    dc.colorize = false;
+    struct fy_diag *diag = fy_diag_create(&dc);
+    fy_diag_set_collect_errors(diag, true);
+    struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_DEFAULT_PARSE, .diag = diag};
+    struct reader rd = {.d = d, .ps = ps, .parser = fy_parser_create(&cfg)};
+    size_t before = ps->errors;
+    int r = fy_parser_set_string(rd.parser, text, len) == 0 ? read_stream(&rd) : -EINVAL;
+    if (r < 0 && ps->errors == before)
+        report_syntax(&rd, diag);
+    fy_parser_destroy(rd.parser);
+    fy_diag_destroy(diag);
+    return r;
+}
+
+int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, struct problems *ps)
+{
+    if (len > DOC_MAX_BYTES) {
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, NULL,
+                     "the text has %zu bytes, at most %d are read", len, (int)DOC_MAX_BYTES);
+        return -EINVAL;
+    }
+    if (memchr(text, 0, len)) {
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, NULL, "the text holds a NUL byte");
+        return -EINVAL;
+    }
+    _cleanup_(doc_freep) struct doc *d = xcalloc(1, sizeof(*d));
+    bool json = !want_places && len && text[0] == '{' && parse_json(text, len, d) == 0;
+    if (!json) {
+        d->nodes = 0;
+        d->root = NULL;
+        if (parse_yaml(text, len, d, ps) < 0)
+            return -EINVAL;
+    }
+    if (!d->root) {
+        d->root = new_node(d, NODE_MAP); /* an empty text is an empty mapping */
+        d->root->line = d->root->column = 1;
+    }
+    *ret = d;
+    d = NULL;
+    return 0;
+}
+
+/* ---- reading the tree ---- */
+
+const struct node *node_find(const struct node *n, const char *key)
+{
+    if (!n || n->kind != NODE_MAP)
+        return NULL;
+    for (const struct node *c = n->first; c; c = c->next)
+        if (!strcmp(c->key, key))
+            return c;
+    return NULL;
+}
+
+bool node_is_null(const struct node *n)
+{
+    return n->kind == NODE_SCALAR && n->plain &&
+           (!*n->text || !strcmp(n->text, "~") || !strcasecmp(n->text, "null"));
+}
+
+static bool is_json_number(const char *s)
+{
+    const char *p = s + (*s == '-');
+    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+        return false;
+    double d;
+    return strspn(s, "-+0123456789.eE") == strlen(s) && !str_ends(s, ".") && !strstr(s, ".e") &&
+           !strstr(s, ".E") && str_to_real(s, &d, NULL) == 0;
+}
+
+static void scalar_to_json(const struct node *n, struct jout *j, const char *key)
+{
+    if (node_is_null(n))
+        jout_null(j, key);
+    else if (n->plain && (!strcasecmp(n->text, "true") || !strcasecmp(n->text, "false")))
+        jout_bool(j, key, n->text[0] == 't' || n->text[0] == 'T');
+    else if (n->plain && is_json_number(n->text))
+        jout_raw(j, key, n->text);
+    else
+        jout_str(j, key, n->text);
+}
+
+void node_to_json(const struct node *n, struct jout *j, const char *key)
+{
+    if (n->kind == NODE_SCALAR) {
+        scalar_to_json(n, j, key);
+        return;
+    }
+    bool map = n->kind == NODE_MAP;
+    jout_open(j, key, map ? '{' : '[');
+    for (const struct node *c = n->first; c; c = c->next)
+        node_to_json(c, j, map ? c->key : NULL);
+    jout_close(j, map ? '}' : ']');
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - glue for jansson and a writer that needs no tree; see json.h. */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+int json_parse(const char *text, size_t len, size_t max, json_t **ret, struct err *err)
+{
+    if (len > max)
+        return err_set(err, ERR_TOO_LARGE, "the JSON text has %zu bytes, at most %zu are read", len,
+                       max);
+    json_error_t e;
+    json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+    if (!v)
+        return err_set(err, ERR_BAD_REQUEST, "the JSON text is broken at %d:%d: %s", e.line,
+                       e.column, e.text);
+    *ret = v;
+    return 0;
+}
+
+const char *json_get_str(const json_t *object, const char *key, const char *dflt)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : dflt;
+}
+
+int64_t json_get_int(const json_t *object, const char *key, int64_t dflt)
+{
+    const json_t *v = json_object_get(object, key);
+    int64_t n;
+    if (json_is_integer(v))
+        return json_integer_value(v);
+    if (json_is_real(v) && fabs(json_real_value(v)) < 9e18)
+        return (int64_t)json_real_value(v);
+    if (json_is_string(v) && str_to_int(json_string_value(v), INT64_MIN, INT64_MAX, &n, NULL) == 0)
+        return n;
+    return dflt;
+}
+
+double json_get_real(const json_t *object, const char *key, double dflt)
+{
+    const json_t *v = json_object_get(object, key);
+    double d;
+    if (json_is_number(v))
+        return json_number_value(v);
+    if (json_is_string(v) && str_to_real(json_string_value(v), &d, NULL) == 0)
+        return d;
+    return dflt;
+}
+
+bool json_get_bool(const json_t *object, const char *key, bool dflt)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_boolean(v) ? json_is_true(v) : dflt;
+}
+
+const json_t *json_get_object(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_object(v) ? v : NULL;
+}
+
+const json_t *json_get_array(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_array(v) ? v : NULL;
+}
+
+void json_unrefp(json_t **p)
+{
+    json_decref(*p);
+    *p = NULL;
+}
+
+struct jout jout_begin(struct buf *out)
+{
+    return (struct jout){.out = out};
+}
+
+/* Length of the valid UTF-8 sequence at s (n bytes left), 0 if there is none. */
+static size_t utf8_length(const unsigned char *s, size_t n)
+{
+    size_t len = s[0] < 0x80                   ? 1
+                 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                 : (s[0] & 0xf0) == 0xe0       ? 3
+                 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                               : 0;
+    if (!len || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if (len == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
+        return 0;
+    if (len == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
+        return 0;
+    return len;
+}
+
+static void add_escape(struct buf *out, unsigned char c)
+{
+    static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    const char *p = c ? strchr(plain, c) : NULL;
+    if (p)
+        (void)buf_addf(out, "\\%c", letter[p - plain]); /* overflow: out->failed */
+    else
+        (void)buf_addf(out, "\\u%04x", c);
+}
+
+static void add_quoted(struct buf *out, const char *value, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)value;
+    (void)buf_addc(out, '"'); /* overflow is seen in out->failed, here and below */
+    for (size_t i = 0, run; i < n; i += run) {
+        for (run = 0; i + run < n && s[i + run] >= 0x20 && s[i + run] < 0x80 && s[i + run] != '"' &&
+                      s[i + run] != '\\' && s[i + run] != 0x7f;)
+            run++;
+        if (run) {
+            (void)buf_add(out, s + i, run);
+            continue;
+        }
+        run = utf8_length(s + i, n - i);
+        if (run > 1) {
+            (void)buf_add(out, s + i, run);
+        } else if (run == 1) {
+            add_escape(out, s[i]);
+        } else {
+            (void)buf_adds(out, "\xef\xbf\xbd");
+            run = 1;
+        }
+    }
+    (void)buf_addc(out, '"');
+}
+
+static void begin_value(struct jout *j, const char *key)
+{
+    if (j->comma)
+        (void)buf_addc(j->out, ','); /* overflow: out->failed */
+    j->comma = true;
+    if (key) {
+        add_quoted(j->out, key, strlen(key));
+        (void)buf_addc(j->out, ':');
+    }
+}
+
+void jout_open(struct jout *j, const char *key, char bracket)
+{
+    begin_value(j, key);
+    (void)buf_addc(j->out, bracket); /* overflow: out->failed */
+    j->comma = false;
+}
+
+void jout_close(struct jout *j, char bracket)
+{
+    (void)buf_addc(j->out, bracket); /* overflow: out->failed */
+    j->comma = true;
+}
+
+void jout_strn(struct jout *j, const char *key, const char *value, size_t n)
+{
+    begin_value(j, key);
+    if (value)
+        add_quoted(j->out, value, n);
+    else
+        (void)buf_adds(j->out, "null"); /* overflow: out->failed */
+}
+
+void jout_str(struct jout *j, const char *key, const char *value)
+{
+    jout_strn(j, key, value, value ? strlen(value) : 0);
+}
+
+void jout_int(struct jout *j, const char *key, int64_t value)
+{
+    begin_value(j, key);
+    (void)buf_addf(j->out, "%" PRId64, value); /* overflow: out->failed */
+}
+
+void jout_real(struct jout *j, const char *key, double value)
+{
+    begin_value(j, key);
+    if (isfinite(value))
+        (void)buf_addf(j->out, "%.15g", value); /* overflow: out->failed */
+    else
+        (void)buf_adds(j->out, "null");
+}
+
+void jout_bool(struct jout *j, const char *key, bool value)
+{
+    jout_raw(j, key, value ? "true" : "false");
+}
+
+void jout_null(struct jout *j, const char *key)
+{
+    jout_raw(j, key, "null");
+}
+
+void jout_time(struct jout *j, const char *key, uint64_t wall_usec)
+{
+    char text[CLOCK_TEXT_MAX];
+    jout_str(j, key, wall_usec ? clock_to_string(wall_usec, text) : NULL);
+}
+
+void jout_raw(struct jout *j, const char *key, const char *text)
+{
+    begin_value(j, key);
+    (void)buf_adds(j->out, text); /* overflow: out->failed */
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* str.c - small questions about text; see str.h. */
+#define _GNU_SOURCE
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool str_eq(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+    return !strncmp(s, prefix, strlen(prefix));
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && !memcmp(s + n - m, suffix, m);
+}
+
+int str_to_int(const char *s, int64_t min, int64_t max, int64_t *ret, struct err *err)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (errno || end == s || *end || isspace((unsigned char)*s))
+        return err_set(err, -EINVAL, "'%.60s' is not a whole number", s);
+    if (v < min || v > max)
+        return err_set(err, -EINVAL, "'%.60s' is outside %" PRId64 " to %" PRId64, s, min, max);
+    *ret = v;
+    return 0;
+}
+
+int str_to_real(const char *s, double *ret, struct err *err)
+{
+    char *end;
+    double v = strtod(s, &end);
+    if (end == s || *end || !isfinite(v) || isspace((unsigned char)*s))
+        return err_set(err, -EINVAL, "'%.60s' is not a number", s);
+    *ret = v;
+    return 0;
+}
+
+int size_from_string(const char *s, uint64_t *ret_bytes, struct err *err)
+{
+    static const struct {
+        const char *unit;
+        uint64_t bytes;
+    } units[] = {{"", 1},
+                 {"B", 1},
+                 {"KiB", 1ULL << 10},
+                 {"MiB", 1ULL << 20},
+                 {"GiB", 1ULL << 30},
+                 {"TiB", 1ULL << 40},
+                 {"KB", 1000},
+                 {"MB", 1000000},
+                 {"GB", 1000000000},
+                 {"TB", 1000000000000}};
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(s, &end, 10);
+    if (end != s && !errno && isdigit((unsigned char)*s))
+        for (size_t i = 0; i < array_len(units); i++)
+            if (!strcmp(end, units[i].unit) && n <= UINT64_MAX / units[i].bytes) {
+                *ret_bytes = n * units[i].bytes;
+                return 0;
+            }
+    return err_set(err, -EINVAL, "'%.60s' is not a size such as 512MiB or 40GB", s);
+}
+
+/* Levenshtein distance with one row; words longer than the row are never near. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { MAX = 64 };
+    size_t row[MAX + 1], n = strlen(a), m = strlen(b);
+    if (n > MAX || m > MAX)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diag = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best =
+                diag + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
+            diag = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+const char *str_nearest(const char *s, const char *const *names, size_t n)
+{
+    const char *found = NULL;
+    size_t len = strlen(s), best = len / 3 + 2; /* further than this is another word */
+    for (size_t i = 0; i < n; i++) {
+        size_t d = distance(s, names[i]);
+        if (d < best && d < len) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+bool str_glob(const char *pattern, const char *s)
+{
+    const char *star = NULL, *mark = NULL;
+    while (*s) {
+        if (*pattern == '*') {
+            star = pattern++;
+            mark = s;
+        } else if (*pattern == '?' || *pattern == *s) {
+            pattern++;
+            s++;
+        } else if (star) {
+            pattern = star + 1;
+            s = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}
+
+int str_shell_quote(struct buf *out, const char *s)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-+=./,:@%";
+    if (*s && !s[strspn(s, safe)])
+        return buf_adds(out, s);
+    int r = buf_addc(out, '\'');
+    for (; *s && r == 0; s++)
+        r = *s == '\'' ? buf_adds(out, "'\\''") : buf_addc(out, *s);
+    return r < 0 ? r : buf_addc(out, '\'');
+}
+
+static size_t name_length(const char *s)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || s[n] == '_')
+        n++;
+    return n;
+}
+
+int str_expand(struct buf *out, const char *text, str_look_up_f look_up, void *arg, struct err *err)
+{
+    int r = 0;
+    while (*text && r == 0) {
+        size_t n = str_starts(text, "${") ? name_length(text + 2) : 0;
+        if (n && n < 128 && text[2 + n] == '}') {
+            char name[128];
+            memcpy(name, text + 2, n);
+            name[n] = 0;
+            const char *value = look_up(name, arg);
+            if (!value)
+                return err_set(err, -EINVAL, "'${%s}' is not known here", name);
+            r = buf_adds(out, value);
+            text += n + 3;
+        } else {
+            r = buf_addc(out, *text++);
+        }
+    }
+    return r < 0 ? err_set(err, r, "the text is too long once expanded") : 0;
+}
+
+bool str_is_secret_name(const char *name)
+{
+    static const char *const words[] = {"TOKEN",      "SECRET",     "PASSWORD",
+                                        "PASSWD",     "CREDENTIAL", "APIKEY",
+                                        "ACCESS_KEY", "API_KEY",    "PRIVATE_KEY"};
+    for (size_t i = 0; i < array_len(words); i++)
+        if (strcasestr(name, words[i]) && !strcasestr(name, "TOKENIZER") &&
+            !strcasestr(name, "TOKENS"))
+            return true;
+    size_t n = strlen(name);
+    return (n >= 4 && !strcasecmp(name + n - 4, "_KEY")) ||
+           (n >= 5 && (!strcasecmp(name + n - 5, "_PASS") || !strcasecmp(name + n - 5, "_AUTH")));
+}
+
+char *str_hex(const unsigned char *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * n] = 0;
+    return out;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* str.h - small questions about text, and the quoting of one word for a shell.
+ * Nothing here allocates but what says so. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+static inline const char *str_or(const char *s, const char *other)
+{
+    return s ? s : other;
+}
+
+/* The whole text as a number; -EINVAL with a sentence otherwise, or when outside [min, max]. */
+must_check int str_to_int(const char *s, int64_t min, int64_t max, int64_t *ret, struct err *err);
+must_check int str_to_real(const char *s, double *ret, struct err *err);
+/* "512MiB 40GB 100": bytes. */
+must_check int size_from_string(const char *s, uint64_t *ret_bytes, struct err *err);
+
+/* The entry of names (n of them) nearest to s by edit distance, or NULL when
+ * none is near enough to be what was meant. Borrowed from names. */
+const char *str_nearest(const char *s, const char *const *names, size_t n);
+
+/* Shell-style pattern: * ? and nothing else; anchored. */
+bool str_glob(const char *pattern, const char *s);
+
+/* Append s so that a POSIX shell reads back exactly these bytes as one word. */
+int str_shell_quote(struct buf *out, const char *s);
+
+/* Append text with ${NAME} replaced by what look_up returns (borrowed); a NULL
+ * answer is -EINVAL naming the variable. "$NAME" and "$" stay as they are. */
+typedef const char *(*str_look_up_f)(const char *name, void *arg);
+must_check int str_expand(struct buf *out,
+                          const char *text,
+                          str_look_up_f look_up,
+                          void *arg,
+                          struct err *err);
+
+/* True if the name of an environment variable or key says that its value is a
+ * secret (…TOKEN, …KEY, …SECRET, …PASSWORD, …CREDENTIAL…, PASS, AUTH). */
+bool str_is_secret_name(const char *name);
+
+/* Lower-case hex of n bytes; out holds 2n + 1. Returns out. */
+char *str_hex(const unsigned char *bytes, size_t n, char *out);

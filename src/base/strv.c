@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strv.c - lists of strings and of pairs; see strv.h.
+ * Lists are short (arguments, environment), so look-ups are linear. */
+#define _GNU_SOURCE
+#include "base/strv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void take(struct strv *sv, char *s)
+{
+    if (sv->n + 2 > sv->cap) {
+        sv->cap = sv->cap ? sv->cap * 2 : 8;
+        sv->v = xrealloc(sv->v, sv->cap, sizeof(*sv->v));
+    }
+    sv->v[sv->n++] = s;
+    sv->v[sv->n] = NULL;
+}
+
+void strv_release(struct strv *sv)
+{
+    for (size_t i = 0; i < sv->n; i++)
+        free(sv->v[i]);
+    free(sv->v);
+    *sv = (struct strv){0};
+}
+
+void strv_add(struct strv *sv, const char *s)
+{
+    take(sv, xstrdup(s));
+}
+
+void strv_addf(struct strv *sv, const char *fmt, ...)
+{
+    char *s = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&s, fmt, ap) < 0)
+        abort(); /* memory: as xmalloc */
+    va_end(ap);
+    take(sv, s);
+}
+
+void strv_copy(struct strv *dst, const struct strv *src)
+{
+    strv_release(dst);
+    for (size_t i = 0; i < src->n; i++)
+        strv_add(dst, src->v[i]);
+}
+
+bool strv_has(const struct strv *sv, const char *s)
+{
+    for (size_t i = 0; i < sv->n; i++)
+        if (!strcmp(sv->v[i], s))
+            return true;
+    return false;
+}
+
+void pairs_release(struct pairs *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        free(p->v[i].key);
+        free(p->v[i].value);
+    }
+    free(p->v);
+    *p = (struct pairs){0};
+}
+
+void pairs_set(struct pairs *p, const char *key, const char *value)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (!strcmp(p->v[i].key, key)) {
+            set_str(&p->v[i].value, value);
+            return;
+        }
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 8;
+        p->v = xrealloc(p->v, p->cap, sizeof(*p->v));
+    }
+    p->v[p->n++] = (struct pair){.key = xstrdup(key), .value = xstrdup(value)};
+}
+
+const char *pairs_find(const struct pairs *p, const char *key)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (!strcmp(p->v[i].key, key))
+            return p->v[i].value;
+    return NULL;
+}
+
+void pairs_copy(struct pairs *dst, const struct pairs *src)
+{
+    pairs_release(dst);
+    for (size_t i = 0; i < src->n; i++)
+        pairs_set(dst, src->v[i].key, src->v[i].value);
+}

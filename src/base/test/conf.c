@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every type of row, and every problem of an input told at once with its place. */
+#include "base/conf.h"
+
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+struct sample {
+    char *name;
+    int64_t port;
+    double ratio;
+    bool on;
+    usec_t wait;
+    uint64_t size;
+    int mode;
+    struct strv list;
+    struct pairs env;
+    const struct node *any;
+};
+
+static const char *const modes[] = {"slow", "fast", NULL};
+static const struct conf_key keys[] = {
+    {"name", CONF_STR, offsetof(struct sample, name), .flags = CONF_REQUIRED, .doc = "its name"},
+    {"net.port", CONF_INT, offsetof(struct sample, port), "80", 1, 65535, .doc = "the port"},
+    {"ratio", CONF_REAL, offsetof(struct sample, ratio), "0.5", 0, 1, .doc = "the ratio"},
+    {"on", CONF_BOOL, offsetof(struct sample, on), "true", .doc = "on or off"},
+    {"wait", CONF_SPAN, offsetof(struct sample, wait), "30s", 1, 60, .doc = "how long"},
+    {"size", CONF_SIZE, offsetof(struct sample, size), "1MiB", .doc = "how much"},
+    {"mode", CONF_ENUM, offsetof(struct sample, mode), "slow", .names = modes, .doc = "how"},
+    {"list", CONF_STRV, offsetof(struct sample, list), .doc = "some"},
+    {"env", CONF_PAIRS, offsetof(struct sample, env), .doc = "names to texts"},
+    {"any", CONF_NODE, offsetof(struct sample, any), .flags = CONF_ACCEPTED, .doc = "anything"},
+};
+
+static struct doc *read(const char *text, struct sample *s, struct problems *ps)
+{
+    struct doc *d = NULL;
+    assert_int_equal(doc_parse(text, strlen(text), true, &d, ps), 0);
+    conf_read(keys, array_len(keys), doc_root(d), s, ps);
+    return d;
+}
+
+static void test_defaults_and_values(void **state)
+{
+    (void)state;
+    struct sample s = {0};
+    struct problems ps = {0};
+    struct doc *d = read("name: x\nnet: {port: 8080}\nlist: [a, b]\nenv: {A: 1, B: ''}\n"
+                         "mode: fast\nany: [1]\n",
+                         &s, &ps);
+    assert_int_equal(ps.errors, 0);
+    assert_int_equal(ps.n, 1); /* the warning of the accepted key */
+    assert_int_equal(s.port, 8080);
+    assert_true(s.on);
+    assert_int_equal(s.wait, 30 * USEC_SEC);
+    assert_int_equal(s.size, 1 << 20);
+    assert_int_equal(s.mode, 1);
+    assert_int_equal(s.list.n, 2);
+    assert_string_equal(pairs_find(&s.env, "A"), "1");
+    assert_int_equal(s.any->n, 1);
+    conf_release(keys, array_len(keys), &s);
+    problems_release(&ps);
+    doc_free(d);
+}
+
+static void test_all_problems_at_once(void **state)
+{
+    (void)state;
+    struct sample s = {0};
+    struct problems ps = {0};
+    struct doc *d = read("net: {prt: 1, port: 70000}\nratio: x\non: maybe\nwait: 2h\nsize: big\n"
+                         "mode: fsat\nlist: {a: 1}\nenv: [1]\nnmae: y\nnet2: 1\n",
+                         &s, &ps);
+    struct buf out = BUF_INIT(10000);
+    problems_to_text(&ps, "f.yaml", &out);
+    const char *t = buf_str(&out);
+    assert_non_null(strstr(t, "f.yaml: error: 'name': 'name' is missing (its name)"));
+    assert_non_null(
+        strstr(t, "f.yaml:1:7: error: 'net.prt': unknown key 'prt' (did you mean 'port'?)"));
+    assert_non_null(strstr(t, "f.yaml:1:21: error: 'net.port': '70000' is outside 1 to 65535"));
+    assert_non_null(strstr(t, "f.yaml:2:8: error: 'ratio'"));
+    assert_non_null(strstr(t, "f.yaml:4:7: error: 'wait': '2h' is outside 1 to 60 seconds"));
+    assert_non_null(strstr(t, "'fsat' is not one of slow, fast"));
+    assert_non_null(strstr(t, "f.yaml:7:7: error: 'list': a mapping stands where"));
+    assert_non_null(
+        strstr(t, "f.yaml:9:1: error: 'nmae': unknown key 'nmae' (did you mean 'name'?)"));
+    assert_int_equal(ps.errors, 12);
+    buf_release(&out);
+    conf_release(keys, array_len(keys), &s);
+    problems_release(&ps);
+    doc_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults_and_values),
+                                       cmocka_unit_test(test_all_problems_at_once)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
