@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ray in the hosts of a bed: a head that offers nothing, workers with pretended GPUs."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import bedlib
+import bednet
+import procs
+
+OBJECT_STORE = 200_000_000
+START_SECONDS = 180
+AGENT_PORT = 52365  # Ray's default; hosts on loopback addresses need one each
+
+
+def client_env(bed):
+    env = bednet.clean_env()
+    if bed["env"]:
+        env["PATH"] = os.path.join(bed["env"], "bin") + ":" + env.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+    env["RAY_USAGE_STATS_ENABLED"] = "0"
+    if bed["gcs_address"]:
+        env["RAY_ADDRESS"], env["RAY_API_SERVER_ADDRESS"] = bed["gcs_address"], bed["dashboard_url"]
+    if bed["token_path"]:
+        env["RAY_AUTH_MODE"], env["RAY_AUTH_TOKEN_PATH"] = "token", bed["token_path"]
+    return env
+
+
+def start_env(bed, h):
+    """The environment of `ray start`, which every worker and driver of the host inherits."""
+    env = client_env(bed)
+    for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
+        env.pop(name, None)
+    if h["role"] == "head":
+        if bed["mode"] == "loopback":
+            env["AUTOSCALER_METRIC_PORT"] = str(bed["port_base"] + 3)
+            env["DASHBOARD_METRIC_PORT"] = str(bed["port_base"] + 4)
+        env.update(kv.split("=", 1) for kv in bed["head_env"])
+    return env
+
+
+def plan(bed):
+    """Addresses and ports of the cluster."""
+    bed["port_base"] = bednet.free_ports(10 + 2 * len(bed["hosts"])) if bed["mode"] == "loopback" else None
+    gcs, dashboard = (bed["port_base"], bed["port_base"] + 1) if bed["port_base"] else (6379, 8265)
+    bed["gcs_address"] = f"{bed['head_ip']}:{gcs}"
+    bed["dashboard_url"] = f"http://{bed['head_ip']}:{dashboard}"
+    for i, h in enumerate(bed["hosts"]):
+        h["agent_port"] = bed["port_base"] + 10 + i if bed["port_base"] else AGENT_PORT
+        h["cpus"], h["gpus"] = (0, 0) if h["role"] == "head" else (bed["cpus"], bed["gpus"])
+    if bed["mode"] == "loopback":
+        # short, since the paths of Unix sockets lie below it
+        bed["temp_dir"] = os.path.join("/tmp", f"argus-bed-{bed['id']}")
+    bedlib.save(bed)
+
+
+def start_argv(bed, h):
+    argv = [
+        os.path.join(bed["env"], "bin", "ray"), "start", f"--node-ip-address={h['ip']}", f"--num-cpus={h['cpus']}",
+        f"--num-gpus={h['gpus']}", f"--object-store-memory={OBJECT_STORE}", "--disable-usage-stats",
+    ]
+    if h["role"] == "head":
+        gcs_port, dashboard_port = bed["gcs_address"].rpartition(":")[2], bed["dashboard_url"].rpartition(":")[2]
+        argv += ["--head", f"--port={gcs_port}", f"--dashboard-host={h['ip']}", f"--dashboard-port={dashboard_port}"]
+    else:
+        resources = {"worker_node": 100, f"argus_node_{h['name']}": 1000}
+        argv += [f"--address={bed['gcs_address']}", f"--resources={json.dumps(resources)}"]
+        argv += [f"--labels=argus.node={h['name']}"]
+    if bed["mode"] == "loopback":
+        argv += [f"--dashboard-agent-listen-port={h['agent_port']}", f"--temp-dir={bed['temp_dir']}"]
+        argv += ["--min-worker-port=0", "--max-worker-port=0"]
+        if h["role"] == "head":
+            argv += [f"--ray-client-server-port={bed['port_base'] + 2}"]
+    return argv
+
+
+def launch(bed, h):
+    """Begin `ray start` in a host; the answer is a function that tells its exit code, or None while it runs."""
+    log, argv, env = bedlib.host_dir(bed, h, "ray_start.log"), start_argv(bed, h), start_env(bed, h)
+    if bed["mode"] == "netns":
+        argv, env = bednet.enter(bed, h, argv, env)
+        with open(log, "ab") as out:
+            p = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                 start_new_session=True, preexec_fn=bednet.raise_limits)
+        return p.poll
+    rc = bedlib.host_dir(bed, h, "rc")
+    if os.path.exists(rc):
+        os.unlink(rc)
+    keeper = [sys.executable, os.path.join(bednet.HERE, "keeper.py"), "loop", rc, *argv]
+    h["keeper"] = bednet.spawn(keeper, log, env)
+    bedlib.save(bed)
+
+    def code():
+        if os.path.exists(rc):
+            with open(rc) as f:
+                return int(f.read())
+        return None if procs.alive(h["keeper"]) else 1
+
+    return code
+
+
+def wait(bed, h, code):
+    end = time.monotonic() + START_SECONDS
+    while code() is None:
+        if time.monotonic() > end:
+            break
+        time.sleep(0.05)
+    if code() != 0:
+        text = f"'ray start' on {h['name']} failed" if code() else f"'ray start' on {h['name']} hangs"
+        bedlib.complain(text, bedlib.host_dir(bed, h, "ray_start.log"))
+    bedlib.say(bed, f"Ray {bed['ray_version']} runs on {h['name']} ({h['role']}, {h['ip']})")
+
+
+def start_all(bed):
+    plan(bed)
+    head, workers = bed["hosts"][0], bed["hosts"][1:]
+    wait(bed, head, launch(bed, head))
+    for h, code in [(h, launch(bed, h)) for h in workers]:
+        wait(bed, h, code)
+    end, why = time.monotonic() + 60, problem(bed)
+    while why:
+        if time.monotonic() > end:
+            bedlib.fail(f"the cluster does not get ready: {why}")
+        time.sleep(0.2)
+        why = problem(bed)
+
+
+def start_one(bed, h):
+    """Ray again in a host whose Ray was killed."""
+    if ray_processes(bed, h)():
+        bedlib.fail(f"Ray still runs on '{h['name']}'")
+    if bed["mode"] == "loopback" and procs.alive(h["keeper"]):
+        procs.send(h["keeper"], 9)
+    wait(bed, h, launch(bed, h))
+
+
+def ray_processes(bed, h):
+    """A function that finds what runs in a host, sshd and its sessions left out."""
+
+    def find():
+        if not procs.alive(h["keeper"]):
+            return []
+        if bed["mode"] == "loopback":
+            return procs.tree(h["keeper"]["pid"])
+        one = int(bednet.pid_one(h))
+        sshd = {w["pid"] for w in procs.tree(one) if os.path.basename(exe(w["pid"])).startswith("sshd")}
+        return procs.tree(one, skip=sshd)
+
+    return find
+
+
+def exe(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+
+
+# ---- health ------------------------------------------------------------------------------------------------------
+
+
+def get(bed, url):
+    request = urllib.request.Request(url, headers={"User-Agent": "argus-bed"})
+    if bed["token_path"]:
+        with open(bed["token_path"]) as f:
+            request.add_header("Authorization", "Bearer " + f.read().strip())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=10) as reply:
+        return reply.read()
+
+
+def problem(bed):
+    """One sentence about what is wrong, or None. A head whose agent does not answer refuses jobs."""
+    if not bed["dashboard_url"]:
+        return None if all(procs.alive(h["keeper"]) for h in bed["hosts"]) else "a host has ended"
+    try:
+        nodes = json.loads(get(bed, bed["dashboard_url"] + "/api/v0/nodes"))["data"]["result"]["result"]
+        head = bed["hosts"][0]
+        get(bed, f"http://{head['ip']}:{head['agent_port']}/api/local_raylet_healthz")
+    except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as e:
+        return f"Ray does not answer ({e})"
+    up = {n["node_ip"] for n in nodes if n["state"] == "ALIVE"}
+    away = [h["name"] for h in bed["hosts"] if h["ip"] not in up]
+    return f"Ray does not know {', '.join(away)}" if away else None
