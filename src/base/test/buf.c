@@ -2,12 +2,10 @@
 /* Ceiling, growth and taking of struct buf. */
 #include "base/buf.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
+
+#include "base/unit.h"
 
 static void test_ceiling_refuses_and_keeps(void **state)
 {

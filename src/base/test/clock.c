@@ -2,10 +2,9 @@
 /* Times and spans to text and back. */
 #include "base/clock.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
+
+#include "base/unit.h"
 
 static void test_time_round_trip(void **state)
 {

@@ -2,10 +2,9 @@
 /* Every type of row, and every problem of an input told at once with its place. */
 #include "base/conf.h"
 
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
+
+#include "base/unit.h"
 
 struct sample {
     char *name;

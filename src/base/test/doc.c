@@ -2,11 +2,10 @@
 /* Places, types and refusals of the YAML and JSON reader. */
 #include "base/doc.h"
 
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/unit.h"
 
 static struct doc *parse(const char *text, bool places)
 {

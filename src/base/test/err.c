@@ -2,12 +2,10 @@
 /* Codes map both ways, sentences are cut and masked. */
 #include "base/err.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "base/unit.h"
 
 static void test_words_map_both_ways(void **state)
 {

@@ -2,11 +2,10 @@
 /* Typed reading of outside JSON, and the writer against jansson as its judge. */
 #include "base/json.h"
 
-#include <cmocka.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
+
+#include "base/unit.h"
 
 static void test_reading_never_trusts_a_type(void **state)
 {

@@ -2,13 +2,11 @@
 /* A random walk of the map against a plain array. */
 #include "base/map.h"
 
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/unit.h"
 
 static void test_random_walk(void **state)
 {

@@ -3,15 +3,13 @@
  * real shell reads back byte for byte. */
 #include "base/str.h"
 
-#include <cmocka.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/unit.h"
 
 static void test_numbers(void **state)
 {

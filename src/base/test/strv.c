@@ -2,10 +2,7 @@
 /* Lists and pairs own copies. */
 #include "base/strv.h"
 
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "base/unit.h"
 
 static void test_strv(void **state)
 {
