@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fsroot.h - the shared root: its directories, and the files of a job on it.
+ *
+ * Plain blocking calls without state: argusd runs them in its worker pool, never
+ * on the loop. `root` is the configured shared_root. What was written by a job
+ * or its shepherd is outside bytes and is read with a ceiling. Every failure is
+ * one sentence with the path and, where there is one, the fix. Strings returned
+ * as char * are the caller's to free; everything passed in is borrowed for the call.
+ *
+ * A job id or user name that is no plain file name is -EINVAL everywhere. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strv.h"
+
+/* ---- the root itself ---- */
+
+struct fsroot_status {
+    uint64_t free_bytes, total_bytes;
+    bool prepared; /* fsroot_prepare() was here: false later on means "not mounted" */
+};
+
+/* There, a directory, and a probe file can be written, synced and removed. */
+must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
+
+/* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. */
+must_check int fsroot_prepare(const char *root, struct err *err);
+/* users/<user>/{datasets,models,code}. */
+must_check int fsroot_user_prepare(const char *root, const char *user, struct err *err);
+
+/* Place argus/bin/<arch>/argus-shepherd (arch: `uname -m` of the ELF header, so
+ * one root serves several) and argus/hook/sitecustomize.py, each atomically and
+ * only when its hash differs. Returns how many were replaced (0 to 2). */
+must_check int fsroot_install(const char *root, const char *shepherd_binary, const char *hook_dir,
+                              struct err *err);
+/* <root>/argus/hook, the first entry of a job's PYTHONPATH. */
+char *fsroot_hook_dir(const char *root);
+/* Append Ray's entrypoint of an attempt, quoted for its shell; the worker's own
+ * `uname -m` chooses the binary. */
+void fsroot_entrypoint(struct buf *out, const char *root, const char *job, int attempt);
+
+/* ---- paths ---- */
+
+bool fsroot_is_name(const char *name);                   /* a plain file name that we accept */
+char *fsroot_job_dir(const char *root, const char *job); /* <root>/jobs/<job> */
+/* <root>/jobs/<job>/attempts/<k>, and "/<sub>" when sub is not NULL. */
+char *fsroot_attempt_dir(const char *root, const char *job, int attempt, const char *sub);
+
+/* The real path of `path` (made absolute below root when relative), which must lie
+ * under root once every link is followed. -ENOENT; ERR_REFUSED when it leads outside. */
+must_check int fsroot_resolve_under(const char *root, const char *path, char **ret,
+                                    struct err *err);
+
+/* The version of verl in a snapshot (<path>/verl/version/version), or of the one
+ * installed beside an interpreter (<venv>/bin/python). NULL: none found. */
+char *fsroot_verl_version(const char *path);
+
+/* ---- a job's directory ---- */
+
+/* What the directory of an attempt is made of. Values under secret names (see
+ * str_is_secret_name) are masked in every file that people read, and so is each
+ * occurrence of such a value in any of the texts; the real ones are only in a
+ * 0600 file that the shepherd deletes once it has read it. */
+struct fsroot_attempt {
+    const char *root;
+    const char *job;
+    int attempt; /* from 1 */
+    const struct strv *argv;
+    const char *cwd;               /* NULL: where Ray starts it */
+    const struct pairs *env;       /* set over Ray's, exact bytes; may be NULL */
+    const struct pairs *secrets;   /* more of it, all of it secret; may be NULL */
+    const char *pythonpath_prefix; /* NULL: none */
+    usec_t stop_grace;
+    usec_t beat;               /* 0: 5 s */
+    const char *ray_config;    /* texts of config/ray_config.yaml, */
+    const char *jobspec;       /* config/jobspec.yaml, */
+    const char *submit_cmd;    /* config/submit_cmd.txt and */
+    const char *submit_payload; /* attempts/<k>/submit_payload.json; NULL: not written */
+};
+
+/* Makes jobs/<job>/ whole: config/ logs/ debug/ metrics/ checkpoints/ attempts/<k>/,
+ * its files, and the links to the newest attempt. Doing it again for the same
+ * attempt gives the same files. -EEXIST: this attempt has started already. */
+must_check int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err);
+
+/* meta.json, atomically. text is JSON. */
+must_check int fsroot_meta_write(const char *root, const char *job, const char *text,
+                                 struct err *err);
+/* attempts/<k>/debug/<name>; debug/<name> of the job links to it. */
+must_check int fsroot_debug_write(const char *root, const char *job, int attempt, const char *name,
+                                  const char *text, struct err *err);
+/* Append to logs/submit.out: what submitting said. */
+must_check int fsroot_submit_out_add(const char *root, const char *job, const char *text,
+                                     struct err *err);
+/* Ask the shepherd to stop the attempt, Ray or no Ray; the first reason stays. */
+must_check int fsroot_stop_write(const char *root, const char *job, int attempt,
+                                 const char *reason, struct err *err);
+
+/* ---- what the shepherd says ---- */
+
+/* UNREADABLE is not ABSENT: a witness that cannot be heard has said nothing. */
+enum fsroot_seen { FSROOT_ABSENT, FSROOT_UNREADABLE, FSROOT_PRESENT };
+
+struct fsroot_beat {
+    enum fsroot_seen seen;
+    char why[256]; /* UNREADABLE: the sentence */
+    int64_t pid;   /* of the command; 0: not started yet */
+    int64_t shepherd_pid;
+    uint64_t start_ticks; /* of the command's process, from /proc/<pid>/stat */
+    char node[256];
+    char ip[64]; /* "" if not known */
+    uint64_t log_bytes, dropped_bytes;
+    uint64_t seq;
+    usec_t at;      /* the worker's clock */
+    char state[16]; /* starting running stopping */
+};
+
+struct fsroot_exit {
+    enum fsroot_seen seen;
+    char why[256];
+    char cause[24];  /* exit signal stopped start_failed stopped_before_start */
+    bool has_code;   /* code is set */
+    int code;        /* exit code of the command */
+    char signal[24]; /* "SIGKILL", "" if none */
+    usec_t started, ended; /* 0: not known */
+    uint64_t max_rss_bytes;
+    double user_s, sys_s;
+    uint64_t log_bytes, dropped_bytes;
+    int64_t oom_kills; /* -1: not readable there */
+    char node[256];
+    int64_t pid;
+    char stop_reason[256]; /* "" if nobody asked */
+    char sentence[512];
+};
+
+void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsroot_beat *ret);
+void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsroot_exit *ret);
+
+/* Up to n bytes of the attempt's driver.log from offset, and the size of the file
+ * now. *ret_n is 0 at or past the end. -ENOENT: there is none yet. */
+must_check int fsroot_log_read(const char *root, const char *job, int attempt, uint64_t offset,
+                               void *buf, size_t n, size_t *ret_n, uint64_t *ret_size,
+                               struct err *err);

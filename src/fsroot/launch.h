@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch.h - attempts/<k>/launch.json: what the shepherd is to run, and how.
+ *
+ * fsroot writes it, the shepherd reads it; nobody else has to. The file:
+ *   {"version": 1, "job": "my-run-7", "attempt": 1,
+ *    "argv": ["python3", "-m", …],        the command, never through a shell
+ *    "cwd": "/private/…" or null,         null: the directory Ray started us in
+ *    "env": {"NAME": "value", …},         set over the environment that Ray gave
+ *    "pythonpath_prefix": "a:b" or null,  goes in front of the worker's PYTHONPATH
+ *    "stop_grace_s": 60, "beat_s": 5,
+ *    "log": "logs/driver.log",            relative to the attempt's directory
+ *    "secrets": ".secrets.json" or null}  relative; the shepherd deletes it once read
+ * The secrets file (0600) is {"env": {…}, "argv": […] or null}: its env is set last,
+ * and its argv, where there is one, is the real one (launch.json then shows it masked).
+ *
+ * A string that is not valid UTF-8 stands as {"hex": "ff00…"}, so that each byte
+ * from 1 to 255 reaches the command as it was meant. */
+#pragma once
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strv.h"
+
+enum { LAUNCH_MAX_BYTES = 8 << 20 }; /* ceiling of either file */
+
+struct launch {
+    char *job;
+    int attempt;
+    struct strv argv;
+    char *cwd;               /* NULL: inherit */
+    struct pairs env;        /* without the secrets */
+    char *pythonpath_prefix; /* NULL: leave PYTHONPATH alone */
+    usec_t stop_grace, beat;
+    char *log;     /* relative to the attempt's directory */
+    char *secrets; /* relative; NULL: there are none */
+};
+
+void launch_release(struct launch *l); /* zeroed memory is fine */
+
+/* Append the JSON text. -EMSGSIZE past the buf's ceiling. */
+must_check int launch_to_json(const struct launch *l, struct buf *out, struct err *err);
+/* The text as a launch; ret is untouched on failure. The sentence names the key
+ * that is missing or wrong. */
+must_check int launch_from_json(const char *text, size_t len, struct launch *ret, struct err *err);
+
+/* The secrets file. argv NULL: the one of launch.json is the real one. */
+must_check int launch_secrets_to_json(const struct pairs *env, const struct strv *argv,
+                                      struct buf *out, struct err *err);
+/* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv. */
+must_check int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err);
+
+/* The value of PYTHONPATH: prefix in front of own, which may be NULL or empty and
+ * may start with the prefix already (Ray's env_vars say the same thing to workers). */
+char *launch_pythonpath(const char *prefix, const char *own);
+
+/* One string of any bytes as a JSON member of an object or element of an array
+ * (key NULL): a string where it is valid UTF-8, else {"hex": …}. */
+struct jout;
+void launch_jout_bytes(struct jout *j, const char *key, const char *value);
