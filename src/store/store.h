@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.h - everything that must outlive argusd, in one SQLite file.
+ *
+ * The loop thread says what changed; it never waits and is never refused. The
+ * changes of one loop turn are a batch: they reach the disk together or not at
+ * all, in order. A store thread owns the only write connection and commits every
+ * batch that is ready as one transaction (WAL, synchronous=FULL), so that many
+ * submits share one fsync while the next ones gather.
+ *
+ *   store_put_job(s, &row); store_put_event(s, &ev);   in any callback
+ *   answer.batch = store_batch(s);                     what the answer has seen
+ *   … at the end of the turn the store hands the batch over by itself …
+ *   on_durable(batch): every answer and outside effect with .batch <= batch may leave
+ *
+ * A commit that fails (disk full, I/O error) is tried again until it works;
+ * on_trouble tells when that begins and ends, and nothing is undone in memory.
+ * What can never be committed (a corrupt file, a row that breaks a constraint: our
+ * own bug) ends the process with one line. Readers see only what is on disk.
+ *
+ * All functions are for the loop thread. All texts given are copied, NULL is
+ * allowed unless said otherwise. All times are wall times in microseconds, 0 = not
+ * yet. One process at a time may have a store open: a lock file stands beside it. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+struct store;
+
+struct store_options {
+    const char *path; /* of the database file, on a local disk; its directory exists */
+    uv_loop_t *loop;  /* borrowed; must run once more after store_close() */
+    /* Every change up to and with this batch is on disk. Called on the loop. */
+    void (*on_durable)(uint64_t batch, void *arg);
+    /* Commits began to fail (why: one sentence, borrowed), or work again (why is NULL).
+     * Called on the loop; may be NULL. */
+    void (*on_trouble)(bool failing, const char *why, void *arg);
+    void *arg;
+    const char *vfs;  /* SQLite's file layer; NULL = the default. Tests put faults there */
+    unsigned readers; /* reads that run at the same time; 0 = 2 */
+};
+
+/* Opens, creates or migrates. ERR_CONFLICT: another process has it; ERR_REFUSED:
+ * made by a newer argusd, or not a store of ours; ERR_STORE: the file system or SQLite
+ * says no. Neither handle of the store keeps the loop alive. */
+must_check int store_open(const struct store_options *opt, struct store **ret, struct err *err);
+
+/* Commits what is pending, ends the thread, drops running reads (their callbacks never
+ * fire). s is gone, its memory is freed once the loop has run. ERR_STORE: the
+ * last batches could not be written. NULL is fine. */
+must_check int store_close(struct store *s, struct err *err);
+
+/* ---- batches ---- */
+
+/* The newest batch whose changes the caller may have seen: the open one if it has
+ * changes, else the last one that was handed over. Never falls. */
+uint64_t store_batch(const struct store *s);
+/* Everything up to and with this batch is on disk: store_batch() <= store_durable()
+ * means that an answer may leave at once. */
+uint64_t store_durable(const struct store *s);
+/* End the turn now. The store does this by itself before the loop goes to sleep. */
+void store_flush(struct store *s);
+/* Commits fail at present. */
+bool store_is_failing(const struct store *s);
+
+/* ---- rows: written by store_put_*, handed out by loads and reads ---- */
+
+struct store_job {
+    int64_t seq; /* chosen by the caller, > 0, increasing: the order of lists */
+    /* Never change after store_put_job(). id is unique and not NULL. */
+    const char *id, *name, *user, *project, *workload, *cluster, *pool;
+    usec_t queued_at;
+    const char *spec; /* the text as it was given; NULL in lists */
+    /* Change with store_update_job(). */
+    const char *state; /* not NULL */
+    bool live;         /* the state is not a terminal one: loaded at start */
+    const char *flags, *reason_code, *reason_text;
+    int64_t nnodes;
+    double n_gpus_per_node;
+    int64_t priority;
+    usec_t started_at, ended_at;
+    int64_t attempt, restarts, step;
+    bool has_exit_code;
+    int64_t exit_code;
+    const char *detail; /* JSON text of everything else; NULL in lists and, in an
+                           update, NULL = leave it as it is */
+};
+
+struct store_attempt {
+    int64_t job_seq, k;
+    const char *ray_id, *state;
+    usec_t started_at, ended_at;
+    const char *detail;
+};
+
+struct store_event {
+    int64_t seq; /* chosen by the caller, > 0, increasing without gap or with */
+    usec_t at;
+    int64_t job_seq; /* 0 = about no job */
+    const char *job; /* its id: filled in by reads, ignored by store_put_event() */
+    const char *kind, *actor, *from_state, *to_state, *reason_code, *text;
+    const char *data; /* JSON text */
+};
+
+enum { STORE_HASH_BYTES = 32 };
+
+struct store_token {
+    const unsigned char *hash; /* STORE_HASH_BYTES; the key */
+    const char *id, *name, *user, *role;
+    usec_t created_at, expires_at, last_use_at, revoked_at;
+};
+
+struct store_user {
+    const char *name; /* the key */
+    const char *role;
+    usec_t created_at;
+    const char *detail; /* JSON text */
+};
+
+struct store_idempotency {
+    const char *user, *key;         /* together the key */
+    const unsigned char *body_hash; /* STORE_HASH_BYTES */
+    const char *job_id;
+    usec_t at;
+};
+
+/* A new job; seq and id were never used before (else the process ends: check first). */
+void store_put_job(struct store *s, const struct store_job *job);
+/* Writes what may change; the other members but seq are ignored. Never rewrites spec. */
+void store_update_job(struct store *s, const struct store_job *job);
+/* These add a row or replace the one with the same key. */
+void store_put_attempt(struct store *s, const struct store_attempt *attempt);
+void store_put_token(struct store *s, const struct store_token *token);
+void store_put_user(struct store *s, const struct store_user *user);
+void store_put_idempotency(struct store *s, const struct store_idempotency *key);
+void store_put_meta(struct store *s, const char *key, const char *value);
+/* Events are only added. */
+void store_put_event(struct store *s, const struct store_event *event);
+/* Forget the idempotency keys older than this. */
+void store_prune_idempotency(struct store *s, usec_t before);
+
+/* ---- reads at start: synchronous ---- */
+
+/* Each is called once per row, rows are borrowed for the call; NULL = not wanted. */
+struct store_load_ops {
+    void (*on_job)(const struct store_job *job, void *arg); /* live ones, oldest first */
+    void (*on_attempt)(const struct store_attempt *attempt, void *arg); /* of live jobs, after them */
+    void (*on_id)(const char *id, void *arg); /* of every job there ever was */
+    void (*on_token)(const struct store_token *token, void *arg);
+    void (*on_user)(const struct store_user *user, void *arg);
+    void (*on_idempotency)(const struct store_idempotency *key, void *arg);
+    void (*on_meta)(const char *key, const char *value, void *arg);
+};
+
+struct store_last {
+    int64_t job_seq, event_seq; /* the highest there are, 0 = none */
+};
+
+must_check int store_load(struct store *s, const struct store_load_ops *ops, void *arg,
+                          struct store_last *ret, struct err *err);
+
+/* Is there a job with this id on disk? A few microseconds; what is not yet durable is
+ * the caller's to know. ERR_STORE. */
+must_check int store_has_id(struct store *s, const char *id, bool *ret, struct err *err);
+
+/* ---- reads at run time: on libuv's worker pool ---- */
+
+struct store_read; /* one that is under way */
+
+struct store_result {
+    struct err err; /* code 0: the rest is valid */
+    const struct store_job *jobs;
+    size_t njobs;
+    const struct store_attempt *attempts;
+    size_t nattempts;
+    const struct store_event *events;
+    size_t nevents;
+    const char *next; /* cursor of the next page, NULL after the last row */
+    void *rendered;   /* what render returned */
+};
+
+/* What happens with a result; it is borrowed for each call. */
+struct store_then {
+    /* On a worker thread, may be NULL: turn rows into text there and not on the loop.
+     * Touches nothing but the result and what arg holds for it alone. */
+    void *(*render)(const struct store_result *r, void *arg);
+    /* On the loop, once, unless the read is cancelled; never from within store_list_…().
+     * rendered is the callee's now. */
+    void (*done)(const struct store_result *r, void *arg);
+    /* Frees what render made when done will never run; may be NULL. Any thread. */
+    void (*drop)(void *rendered);
+    void *arg;
+};
+
+enum { STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STORE_CURSOR_MAX = 32 };
+
+struct store_job_query {
+    const char *const *states; /* any of these; more than STORE_STATES_MAX are an error */
+    size_t nstates;
+    bool live; /* only jobs that have not ended */
+    const char *user, *project, *cluster, *pool, *workload; /* NULL = any */
+    usec_t since, until; /* queued at or after / before; 0 = open */
+    const char *q;       /* part of the id or the name, ASCII case ignored */
+    const char *cursor;  /* `next` of the page before; NULL = the first page */
+    unsigned limit;      /* rows, 1 … STORE_PAGE_MAX */
+};
+
+/* Newest first, without spec and detail. Paging with `next` gives every job that
+ * matches all the time exactly once, whatever is added meanwhile. ERR_BAD_REQUEST: not
+ * a cursor of ours. */
+struct store_read *store_list_jobs(struct store *s, const struct store_job_query *query,
+                                   const struct store_then *then);
+
+/* One job with spec, detail and attempts. ref is an id, else the name of exactly one
+ * job, else the beginning of exactly one id or name. ERR_NOT_FOUND; ERR_CONFLICT names
+ * the first few that ref could mean. */
+struct store_read *store_find_job(struct store *s, const char *ref, const struct store_then *then);
+
+struct store_event_query {
+    int64_t since;     /* only events after this one; 0 = from the first */
+    int64_t before;    /* only events before this one; 0 = to the last */
+    const char *job;   /* only of the job with exactly this id */
+    unsigned limit;    /* rows, 1 … STORE_PAGE_MAX */
+    bool newest_first; /* else oldest first */
+};
+
+/* Events by seq; page on with since (before, when newest first) = the last row's seq. */
+struct store_read *store_list_events(struct store *s, const struct store_event_query *query,
+                                     const struct store_then *then);
+
+/* Forget a read: done never fires. Only before done was called. A long one is
+ * interrupted. */
+void store_read_cancel(struct store_read *r);
