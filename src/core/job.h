@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - a job and its attempts: states, and the one function that changes them.
+ *
+ * State changes in job_apply() only, a pure function of (job, event) that reads
+ * one table; what then has to be done in the world is job_act(), which looks at
+ * the state alone. So a restart is: load, and act. Pure: no I/O, no clock, no log. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/demand.h"
+
+/* The words leave the process (SQL, JSON, CLI, pages). */
+#define JOB_STATE_TABLE(X)                                                                         \
+    X(QUEUED) X(STARTING) X(RUNNING) X(STOPPING) X(SUCCEEDED) X(FAILED) X(STOPPED) X(TIMEOUT)
+#define X(word) JOB_##word,
+enum job_state { JOB_STATE_TABLE(X) JOB_STATE_END };
+#undef X
+
+const char *job_state_to_string(enum job_state s);
+/* JOB_STATE_END if there is no such word. */
+enum job_state job_state_from_string(const char *word);
+bool job_state_is_terminal(enum job_state s);
+
+enum job_flags {
+    JOB_FLAG_UNKNOWN = 1 << 0, /* nobody can see it now; since job.unknown_since */
+    JOB_FLAG_HELD = 1 << 1,
+    JOB_FLAG_RESTARTING = 1 << 2,
+};
+
+/* How far one submission to Ray has come. */
+#define ATTEMPT_PHASE_TABLE(X)                                                                     \
+    X(PLANNED)   /* its id is committed; nothing was sent, or nobody knows */                      \
+    X(ACCEPTED)  /* Ray has it */                                                                  \
+    X(RUNNING)   /* a witness saw it run */                                                        \
+    X(ENDED)     /* judged; Ray still has a record to delete */                                    \
+    X(HARVESTED) /* judged, and gone from Ray */                                                   \
+    X(ABANDONED) /* given up before it ran; its id is never used again */
+#define X(word) ATTEMPT_##word,
+enum attempt_phase { ATTEMPT_PHASE_TABLE(X) ATTEMPT_PHASE_END };
+#undef X
+
+const char *attempt_phase_to_string(enum attempt_phase p);
+enum attempt_phase attempt_phase_from_string(const char *word);
+
+struct attempt {
+    int k;        /* from 1 */
+    char *ray_id; /* under which Ray knows it */
+    enum attempt_phase phase;
+    usec_t planned_at, accepted_at, started_at, ended_at; /* wall; 0 = not yet */
+    char *end_text; /* how it ended, one sentence; NULL until then */
+};
+
+/* Why a job is being stopped; decides what it ends as. */
+enum stop_cause { STOP_NONE, STOP_USER, STOP_TIMEOUT, STOP_FINDING };
+const char *stop_cause_to_string(enum stop_cause c);
+enum stop_cause stop_cause_from_string(const char *word); /* STOP_NONE for unknown words */
+
+enum { JOB_REASON_CODE_MAX = 40, JOB_REASON_TEXT_MAX = 320 };
+
+struct reason {
+    char code[JOB_REASON_CODE_MAX]; /* "" = none */
+    char text[JOB_REASON_TEXT_MAX];
+};
+
+/* v1's proof: where the driver runs, as Ray tells it. */
+struct proof {
+    int on_worker; /* 1 yes, 0 no, -1 not known yet */
+    char driver_ip[64], head_ip[64], node[128], node_id[64];
+    int64_t pid;
+    usec_t checked_at;
+};
+
+struct job {
+    int64_t seq;                                                  /* order of submission */
+    char *id, *name, *user, *project, *workload, *cluster, *pool; /* name, pool may be "" */
+    char *spec;                                                   /* the text as given */
+    int priority;
+    struct demand demand;
+    usec_t timeout, queue_timeout, stop_grace; /* spans; 0 = none */
+
+    enum job_state state;
+    unsigned flags;
+    struct reason reason; /* of a queued job: ask the scheduler instead */
+    usec_t queued_at, started_at, ended_at, unknown_since, stop_asked_at; /* wall */
+    enum stop_cause stop_cause;
+
+    struct attempt *attempts; /* n of them, in order; the last one is the current */
+    int n_attempts;
+    char *nodes;       /* names that the gang's lease is on, comma-separated; NULL = none */
+    char *driver_node; /* of those, where the driver is sent */
+
+    bool has_exit;
+    char exit_cause[24];
+    int exit_code; /* -1 when a signal ended it */
+    char exit_signal[24];
+    char *finding; /* class of the finding, NULL = none */
+    struct proof proof;
+};
+
+struct job *job_new(void);
+void job_free(struct job *j); /* NULL is fine */
+void job_freep(struct job **j);
+
+/* The newest attempt, NULL before the first. Borrowed. */
+struct attempt *job_attempt(const struct job *j);
+/* Ray's id of attempt k: the job id for 1, "<id>-a<k>" after. */
+char *job_ray_id(const char *job_id, int k);
+/* True for an id that attempts and trials need for themselves: "…-a2", "…-trial". */
+bool job_id_is_reserved(const char *id);
+
+/* How an attempt ended, as the witnesses say. */
+struct job_end {
+    const char *cause;   /* "exit" "signal" "stopped" "start_failed" "lost" … */
+    int code;            /* exit code, -1 if none */
+    const char *signal;  /* "" if none */
+    const char *finding; /* class, NULL = none */
+    const char *text;    /* one sentence */
+};
+
+#define JOB_EVENT_TABLE(X)                                                                         \
+    X(ADMITTED)  /* a gang was leased: nodes, driver_node */                                       \
+    X(ACCEPTED)  /* Ray has the attempt */                                                         \
+    X(STARTED)   /* a witness saw it run */                                                        \
+    X(ENDED)     /* end: two witnesses agree, or the exit file says so */                          \
+    X(STOP)      /* cause: somebody or something wants it stopped; text */                         \
+    X(REQUEUED)  /* the attempt never ran and is given up; text */                                 \
+    X(BLIND)     /* nobody can see it; text */                                                     \
+    X(SEEN)      /* somebody can again */                                                          \
+    X(HARVESTED) /* Ray has forgotten the attempt */
+#define X(word) JOB_EV_##word,
+enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
+#undef X
+const char *job_event_to_string(enum job_event_kind e); /* "admitted" */
+
+struct job_event {
+    enum job_event_kind kind;
+    enum stop_cause cause;     /* STOP */
+    const char *nodes;         /* ADMITTED */
+    const char *driver_node;   /* ADMITTED */
+    const char *code, *text;   /* reason; NULL = the kind's own */
+    const struct job_end *end; /* ENDED */
+};
+
+/* Change the job by the event. Returns true if anything changed (then store it);
+ * an event that means nothing in this state changes nothing. */
+bool job_apply(struct job *j, const struct job_event *e, usec_t now);
+
+/* What the world owes this job now, from its state alone. */
+enum job_act {
+    JOB_ACT_NONE,
+    JOB_ACT_SEND,    /* write the attempt's files, then make sure that Ray has it */
+    JOB_ACT_STOP,    /* ask Ray and the shepherd to stop it */
+    JOB_ACT_HARVEST, /* collect what is left and delete Ray's record */
+};
+enum job_act job_act(const struct job *j);
+
+/* When the job's own clock runs out (wall), 0 if it does not: timeout while it runs,
+ * queue_timeout while it waits. */
+usec_t job_deadline(const struct job *j);
+
+/* NULL, or the first broken invariant: for tests, and for what the store gives back. */
+const char *job_check(const struct job *j);

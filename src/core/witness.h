@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* witness.h - what may be believed of a job that runs somewhere else.
+ *
+ * Two witnesses: Ray's job record, and the shepherd's files on the shared root.
+ * A job is over when the exit file says so, or when both agree that nothing is
+ * there; otherwise, and whenever one of them cannot be heard for long, it is
+ * UNKNOWN and nothing is done to it. Pure. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/clock.h"
+
+enum witness_ray {
+    WITNESS_RAY_BLIND, /* no usable answer */
+    WITNESS_RAY_PENDING,
+    WITNESS_RAY_RUNNING,
+    WITNESS_RAY_OVER,   /* a terminal record */
+    WITNESS_RAY_ABSENT, /* Ray says that there is no such job */
+};
+
+enum witness_files {
+    WITNESS_FILES_BLIND, /* the shared root cannot be read */
+    WITNESS_FILES_NONE,  /* readable, and no shepherd ever wrote there */
+    WITNESS_FILES_BEAT,  /* a beat, no exit */
+    WITNESS_FILES_EXIT,  /* the exit file is there */
+};
+
+struct witness {
+    enum witness_ray ray;
+    usec_t ray_for; /* how long Ray has been saying that */
+    enum witness_files files;
+    usec_t files_for;  /* how long the files have been like that */
+    usec_t beat_age;   /* since we last saw the beat change */
+    bool was_running;  /* a witness saw it run before */
+    bool was_accepted; /* Ray had it once */
+};
+
+enum witness_verdict {
+    WITNESS_WAIT,    /* nothing new */
+    WITNESS_STARTED, /* it runs */
+    WITNESS_EXITED,  /* read the exit file */
+    WITNESS_LOST,    /* it is gone without an exit file, both say so */
+    WITNESS_NEVER,   /* Ray does not have it and it never ran: the id may be sent again */
+    WITNESS_UNKNOWN, /* nobody can tell */
+};
+
+/* A beat is written every 5 s; six missed ones are silence. */
+#define WITNESS_BEAT_STALE (30 * USEC_SEC)
+/* File attributes may be cached by NFS for about this long. */
+#define WITNESS_SETTLE (10 * USEC_SEC)
+/* Blindness and contradictions longer than this are told. */
+#define WITNESS_PATIENCE (45 * USEC_SEC)
+
+enum witness_verdict witness_judge(const struct witness *w);
