@@ -1,0 +1,4 @@
+void *xmalloc(size_t n)
+{
+    return malloc(n);
+}

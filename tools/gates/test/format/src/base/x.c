@@ -1,0 +1,6 @@
+int f(int a)
+{
+    return a;
+}
+
+int g( int a ){ return a; }

@@ -1,0 +1,3 @@
+static const char *arg_file;
+static bool arg_follow = false;
+static bool follow = false;

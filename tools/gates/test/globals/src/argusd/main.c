@@ -1,0 +1,1 @@
+static struct daemon *the_daemon;

@@ -1,0 +1,3 @@
+#include <stddef.h>
+
+#include "core/job.h"

@@ -1,0 +1,1 @@
+#include "ray/ray.h"

@@ -1,0 +1,5 @@
+void f(void)
+{
+    now = clock_wall();
+    time(NULL);
+}

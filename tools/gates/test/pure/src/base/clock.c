@@ -1,0 +1,4 @@
+void f(void)
+{
+    clock_gettime(0, 0);
+}

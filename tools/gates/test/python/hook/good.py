@@ -1,0 +1,5 @@
+"""Fine."""
+
+import os
+
+print(os.name)

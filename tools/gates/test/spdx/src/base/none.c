@@ -1,0 +1,1 @@
+/* none.c - a file that does not name its licence. */
