@@ -35,6 +35,8 @@ def start_env(bed, h):
     env = client_env(bed)
     for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
         env.pop(name, None)
+    if bed["mode"] == "loopback":
+        env["PYTHONPATH"], env["ARGUS_BED_IP"] = os.path.join(bednet.HERE, "loopback"), h["ip"]
     if h["role"] == "head":
         if bed["mode"] == "loopback":
             env["AUTOSCALER_METRIC_PORT"] = str(bed["port_base"] + 3)
