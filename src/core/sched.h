@@ -23,7 +23,8 @@ struct sched;
 
 /* A machine as last seen. Texts are copied. */
 struct sched_node {
-    const char *name, *pool;
+    const char *name;
+    const char *pool;  /* labels, comma-separated; NULL = none */
     double gpus, cpus; /* totals */
     bool usable;       /* alive, not the head, takes drivers and gangs */
 };
@@ -39,8 +40,9 @@ void sched_free(struct sched *s); /* NULL is fine */
  * they are removed: nothing is taken from a running job here. */
 void sched_set_nodes(struct sched *s, const struct sched_node *nodes, size_t n);
 
-/* A job waits. seq orders within a priority; adding out of order is fine. `job` is
- * borrowed and comes back in decisions; id is copied. */
+/* A job waits. pool: labels that a node must all have, comma-separated, "" = any. seq orders within
+ * a priority; adding out of order is fine. `job` is borrowed and comes back in decisions; id is
+ * copied. */
 void sched_enqueue(struct sched *s,
                    const char *id,
                    int64_t seq,

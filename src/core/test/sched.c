@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FIFO gang admission: order, gangs whole or not at all, no slot twice. */
+#include "core/sched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static const unsigned char seed[16] = {7};
+static const struct sched_limits no_limits = {0};
+
+static struct demand gang(int nodes, double gpus, double cpus)
+{
+    return (struct demand){
+        .nnodes = nodes, .gpus_per_node = gpus, .cpus_per_node = cpus, .driver_cpus = 1};
+}
+
+static void add(struct sched *s, const char *id, int seq, int prio, const struct demand *d)
+{
+    sched_enqueue(s, id, seq, prio, "", d, (void *)(uintptr_t)seq);
+}
+
+static int next(struct sched *s, struct sched_decision *d)
+{
+    bool any = sched_next(s, d);
+    assert_null(sched_check(s));
+    return any ? (int)(uintptr_t)d->job : 0;
+}
+
+static void two_nodes(struct sched *s)
+{
+    const struct sched_node nodes[] = {
+        {"w1", "h20", 4, 16, true}, {"w2", "h20,ib", 4, 16, true}, {"head", "", 0, 8, false}};
+    sched_set_nodes(s, nodes, 3);
+}
+
+static void test_order_and_gang(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct demand one = gang(1, 4, 4), both = gang(2, 4, 4);
+    add(s, "a", 1, 50, &one);
+    add(s, "b", 2, 50, &both);
+    add(s, "c", 3, 50, &one);
+    assert_int_equal(next(s, &dec), 0); /* no nodes yet */
+    two_nodes(s);
+    assert_int_equal(next(s, &dec), 1);
+    assert_int_equal(next(s, &dec), 0); /* b waits for both, c must not pass it */
+    struct sched_why why;
+    assert_true(sched_explain(s, "c", &why));
+    assert_string_equal(why.code, "queued_behind");
+    assert_int_equal(why.position, 2);
+    assert_true(sched_explain(s, "b", &why));
+    assert_string_equal(why.code, "waiting_for_gpus");
+    sched_lease_end(s, "a");
+    assert_int_equal(next(s, &dec), 2);
+    assert_string_equal(dec.driver_node, dec.nodes[1] == '1' ? "w1" : "w2");
+    assert_non_null(strchr(dec.nodes, ','));
+    assert_int_equal(next(s, &dec), 0);
+    sched_lease_end(s, "b");
+    assert_int_equal(next(s, &dec), 3);
+    sched_free(s);
+}
+
+static void test_too_large_blocks_nobody(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct sched_why why;
+    struct demand big = gang(3, 4, 4), one = gang(1, 1, 1), cpus = gang(1, 1, 99);
+    two_nodes(s);
+    add(s, "big", 1, 50, &big);
+    add(s, "cpus", 2, 50, &cpus);
+    add(s, "one", 3, 50, &one);
+    assert_int_equal(next(s, &dec), 3);
+    assert_true(sched_explain(s, "big", &why));
+    assert_string_equal(why.code, "pool_too_small");
+    assert_non_null(strstr(why.text, "(has 8, needs 12)"));
+    assert_true(sched_explain(s, "cpus", &why));
+    assert_string_equal(why.code, "pool_too_small");
+    sched_lease_end(s, "one");
+    const struct sched_node more[] = {
+        {"w1", "", 4, 16, true}, {"w2", "", 4, 16, true}, {"w3", "", 4, 16, true}};
+    sched_set_nodes(s, more, 3);
+    assert_int_equal(next(s, &dec), 1); /* it kept its place */
+    sched_free(s);
+}
+
+static void test_cpus_count(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct sched_why why;
+    struct demand d = gang(1, 1, 10);
+    two_nodes(s);
+    add(s, "a", 1, 50, &d);
+    add(s, "b", 2, 50, &d);
+    add(s, "c", 3, 50, &d);
+    assert_int_equal(next(s, &dec), 1);
+    assert_int_equal(next(s, &dec), 2);
+    assert_int_equal(next(s, &dec), 0);
+    assert_true(sched_explain(s, "c", &why));
+    assert_string_equal(why.code, "waiting_for_cpus");
+    sched_free(s);
+}
+
+static void test_pool_labels_priority_and_limit(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &(struct sched_limits){.live_jobs = 2});
+    struct sched_decision dec;
+    struct sched_why why;
+    struct demand d = gang(1, 1, 1);
+    two_nodes(s);
+    add(s, "low", 1, 10, &d);
+    sched_enqueue(s, "ib", 2, 50, "h20,ib", &d, (void *)2);
+    sched_enqueue(s, "none", 3, 60, "a100", &d, (void *)3);
+    add(s, "late", 4, 10, &d);
+    assert_int_equal(next(s, &dec), 2);
+    assert_string_equal(dec.nodes, "w2");
+    assert_int_equal(next(s, &dec), 1);
+    assert_int_equal(next(s, &dec), 0);
+    assert_true(sched_explain(s, "late", &why));
+    assert_string_equal(why.code, "live_jobs_limit");
+    sched_free(s);
+}
+
+static void test_restore_counts(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct demand d = gang(2, 4, 4);
+    sched_lease_restore(s, "old", "w1,w2", &d); /* before the nodes are known */
+    two_nodes(s);
+    double gpus, cpus;
+    sched_node_used(s, "w1", &gpus, &cpus);
+    assert_true(gpus > 3.99 && gpus < 4.01 && cpus > 4.99 && cpus < 5.01);
+    add(s, "n", 1, 50, &d);
+    assert_int_equal(next(s, &dec), 0);
+    sched_lease_end(s, "old");
+    assert_int_equal(next(s, &dec), 1);
+    sched_free(s);
+}
+
+/* Random submits, ends, node changes: invariants after each step, and when nothing
+ * changes any more everything that fits the pool has run. */
+static void test_random_workload(void **state)
+{
+    (void)state;
+    unsigned rng = 42;
+    for (int round = 0; round < 30; round++) {
+        struct sched *s = sched_new(seed, &no_limits);
+        char running[400][16];
+        int n_running = 0, seq = 0;
+        two_nodes(s);
+        for (int step = 0; step < 300; step++) {
+            rng = rng * 1664525 + 1013904223;
+            struct demand d = gang(1 + (int)(rng >> 10) % 3, (rng >> 14) % 5, 1 + (rng >> 18) % 6);
+            char id[16];
+            struct sched_decision dec;
+            if (rng >> 30) {
+                (void)snprintf(id, sizeof(id), "j%d", ++seq);
+                add(s, id, seq, (int)(rng >> 22) % 101, &d);
+            } else if (n_running) {
+                sched_lease_end(s, running[--n_running]);
+            }
+            int got;
+            while ((got = next(s, &dec)))
+                (void)snprintf(running[n_running++], sizeof(running[0]), "j%d", got);
+        }
+        struct sched_decision dec;
+        while (n_running) {
+            sched_lease_end(s, running[--n_running]);
+            int got;
+            while ((got = next(s, &dec)))
+                (void)snprintf(running[n_running++], sizeof(running[0]), "j%d", got);
+        }
+        for (int i = 1; i <= seq; i++) {
+            char id[16];
+            struct sched_why why;
+            (void)snprintf(id, sizeof(id), "j%d", i);
+            if (sched_explain(s, id, &why))
+                assert_string_equal(why.code, "pool_too_small");
+        }
+        sched_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order_and_gang),
+                                       cmocka_unit_test(test_too_large_blocks_nobody),
+                                       cmocka_unit_test(test_cpus_count),
+                                       cmocka_unit_test(test_pool_labels_priority_and_limit),
+                                       cmocka_unit_test(test_restore_counts),
+                                       cmocka_unit_test(test_random_workload)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
