@@ -29,3 +29,12 @@ static int add(int a, int b)
     struct row r = {0};
     return a + b;
 }
+struct back_end {
+    int (*start)(void *arg); /* a member is no global */
+    char *path;
+};
+static int each(int (*noun)(int), void *arg)
+{
+    return noun(1);
+}
+must_check int visit(int (*f)(int), void *arg);
