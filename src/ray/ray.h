@@ -85,7 +85,7 @@ struct ray_submit {
 #define X(word) RAY_SUBMIT_##word,
 enum ray_submit_outcome { RAY_SUBMIT_TABLE(X) RAY_SUBMIT_END };
 #undef X
-const char *ray_submit_outcome_to_string(enum ray_submit_outcome outcome); /* "accepted" */
+const char *ray_submit_outcome_to_string(enum ray_submit_outcome outcome); /* "ACCEPTED" */
 
 /* err is NULL for ACCEPTED only. */
 typedef void (*ray_submit_f)(enum ray_submit_outcome outcome, const struct err *err, void *arg);

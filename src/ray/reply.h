@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply.h - what Ray tells, as plain values, and the reading of its replies.
+/* reply.h - what Ray tells, as plain values.
  *
- * Every reply is outside bytes: the readers are pure, never trust a type, take
- * numbers as numbers and as strings, replace what is not UTF-8, sort each list,
- * and leave the result empty when anything that decides is missing. A reply that
- * cannot be used is an error (ERR_BAD_REQUEST), never "failed" and never "gone".
- * Texts are owned by their struct; NULL means that Ray said null or nothing. */
+ * Texts are owned by their struct; NULL means that Ray said null or nothing.
+ * parse.h reads them, ray.h gets them. Lists are always sorted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,37 +177,3 @@ void ray_nodes_release(struct ray_nodes *nodes);
 void ray_usages_release(struct ray_usages *usages);
 void ray_actors_release(struct ray_actors *actors);
 void ray_groups_release(struct ray_groups *groups);
-
-/* Each fills *ret (whatever was there is not looked at) or leaves it alone and says
- * why in err: ERR_BAD_REQUEST. text needs no NUL at its end. */
-must_check int ray_parse_version(const char *text,
-                                 size_t len,
-                                 struct ray_version *ret,
-                                 struct err *err);
-must_check int ray_parse_job(const char *text, size_t len, struct ray_job *ret, struct err *err);
-must_check int ray_parse_jobs(const char *text, size_t len, struct ray_jobs *ret, struct err *err);
-must_check int ray_parse_nodes(const char *text,
-                               size_t len,
-                               struct ray_nodes *ret,
-                               struct err *err);
-/* /api/cluster_status; an error too while Ray has no report yet. */
-must_check int ray_parse_usages(const char *text,
-                                size_t len,
-                                struct ray_usages *ret,
-                                struct err *err);
-must_check int ray_parse_actors(const char *text,
-                                size_t len,
-                                struct ray_actors *ret,
-                                struct err *err);
-must_check int ray_parse_groups(const char *text,
-                                size_t len,
-                                struct ray_groups *ret,
-                                struct err *err);
-/* {"stopped": true} and the like: the boolean of that name. */
-must_check int ray_parse_flag(const char *text,
-                              size_t len,
-                              const char *name,
-                              bool *ret,
-                              struct err *err);
-/* {"submission_id": X}: the id, to be freed. */
-must_check int ray_parse_submitted(const char *text, size_t len, char **ret, struct err *err);

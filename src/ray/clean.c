@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clean.c - one pass over the bytes that only knows "inside a string or not";
+ * what else is wrong is left for the JSON reader to refuse. */
+#include "ray/clean.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define REPLACEMENT "\\ufffd"
+
+struct clean {
+    const unsigned char *s;
+    size_t len;
+    size_t at;
+    size_t values;   /* separators seen so far: about as many values */
+    struct buf *out; /* its `failed` tells of overflow */
+};
+
+static bool is_tail(unsigned char c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+/* Length of the UTF-8 sequence at s, 0 if there is none. */
+static size_t utf8_at(const unsigned char *s, size_t n)
+{
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] >= 0xc2 && s[0] < 0xe0)
+        return n >= 2 && is_tail(s[1]) ? 2 : 0;
+    if (s[0] >= 0xe0 && s[0] < 0xf0) {
+        bool ok = n >= 3 && is_tail(s[1]) && is_tail(s[2]);
+        bool overlong = s[0] == 0xe0 && s[1] < 0xa0;
+        bool surrogate = s[0] == 0xed && s[1] > 0x9f;
+        return ok && !overlong && !surrogate ? 3 : 0;
+    }
+    if (s[0] >= 0xf0 && s[0] < 0xf5) {
+        bool ok = n >= 4 && is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]);
+        bool overlong = s[0] == 0xf0 && s[1] < 0x90;
+        bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
+        return ok && !overlong && !beyond ? 4 : 0;
+    }
+    return 0;
+}
+
+/* The value of "\uXXXX" at offset i, -1 if that is not what stands there. */
+static int unicode_escape_at(const struct clean *c, size_t i)
+{
+    if (i + 6 > c->len || c->s[i] != '\\' || c->s[i + 1] != 'u')
+        return -1;
+    int v = 0;
+    for (size_t k = i + 2; k < i + 6; k++) {
+        unsigned char d = c->s[k];
+        int digit = d >= '0' && d <= '9'   ? d - '0'
+                    : d >= 'a' && d <= 'f' ? d - 'a' + 10
+                    : d >= 'A' && d <= 'F' ? d - 'A' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        v = v * 16 + digit;
+    }
+    return v;
+}
+
+static void copy(struct clean *c, size_t n)
+{
+    if (n > c->len - c->at)
+        n = c->len - c->at;
+    (void)buf_add(c->out, c->s + c->at, n); /* overflow: out->failed */
+    c->at += n;
+}
+
+static void replace(struct clean *c, size_t n, const char *with)
+{
+    (void)buf_adds(c->out, with); /* overflow: out->failed */
+    c->at += n;
+}
+
+static void clean_escape(struct clean *c)
+{
+    int v = unicode_escape_at(c, c->at);
+    if (v < 0) {
+        /* Not "\uXXXX": keep the backslash with what it escapes, above all a quote. */
+        bool plain = c->at + 1 < c->len && c->s[c->at + 1] < 0x80 && c->s[c->at + 1] >= 0x20;
+        copy(c, plain ? 2 : 1);
+        return;
+    }
+    int next = v >= 0xd800 && v <= 0xdbff ? unicode_escape_at(c, c->at + 6) : -1;
+    if (next >= 0xdc00 && next <= 0xdfff)
+        copy(c, 12);
+    else if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
+        replace(c, 6, REPLACEMENT);
+    else
+        copy(c, 6);
+}
+
+/* at stands behind the opening quote; leaves it behind the closing one. */
+static void clean_string(struct clean *c)
+{
+    while (c->at < c->len && !c->out->failed) {
+        unsigned char b = c->s[c->at];
+        size_t n = utf8_at(c->s + c->at, c->len - c->at);
+        if (b == '\\') {
+            clean_escape(c);
+        } else if (b == '"') {
+            copy(c, 1);
+            return;
+        } else if (b < 0x20) {
+            replace(c, 1, " ");
+        } else if (n) {
+            copy(c, n);
+        } else {
+            replace(c, 1, REPLACEMENT);
+        }
+    }
+}
+
+static bool at_word(const struct clean *c, const char *word)
+{
+    size_t n = strlen(word);
+    return c->len - c->at >= n && memcmp(c->s + c->at, word, n) == 0;
+}
+
+static void clean_outside(struct clean *c)
+{
+    if (at_word(c, "\"")) {
+        copy(c, 1);
+        clean_string(c);
+    } else if (at_word(c, "NaN")) {
+        replace(c, 3, "null");
+    } else if (at_word(c, "-Infinity")) {
+        replace(c, 9, "null");
+    } else if (at_word(c, "Infinity")) {
+        replace(c, 8, "null");
+    } else {
+        c->values += strchr("{[,:", c->s[c->at]) != NULL;
+        copy(c, 1);
+    }
+}
+
+int clean_json(const char *text, size_t len, size_t max_values, struct buf *out)
+{
+    struct clean c = {.s = (const unsigned char *)text, .len = len, .out = out};
+    while (c.at < c.len && !out->failed) {
+        clean_outside(&c);
+        if (c.values > max_values)
+            return -E2BIG;
+    }
+    return out->failed ? -EMSGSIZE : 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wire.h - HTTP requests of one client on a uv loop: libcurl's multi interface
+ * whose sockets and timer the loop polls.
+ *
+ * Knows nothing of Ray. No redirects, no proxy, no cookies, http and https only.
+ * Connections are kept and used again; at most parallel_max requests run, the
+ * others wait in order. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+struct wire;
+struct wire_request;
+
+struct wire_options {
+    uv_loop_t *loop; /* borrowed */
+    const char *user_agent;
+    const char *token;   /* sent as `Authorization: Bearer`; NULL = none */
+    const char *ca_file; /* NULL = the system's */
+    usec_t connect_timeout;
+    unsigned parallel_max;
+};
+
+struct wire_order {
+    const char *method;
+    const char *url;
+    const char *body; /* JSON, NULL = none */
+    usec_t timeout;   /* of the whole request, from the moment that it is started */
+    size_t max_bytes; /* of the reply's body */
+    bool is_fresh;    /* not over a kept connection, which the peer may just be closing */
+};
+
+struct wire_reply {
+    int status;       /* HTTP status; 0 = no whole answer: err says why */
+    bool was_sent;    /* false: not one byte of the request left */
+    const char *body; /* NUL-terminated, may hold NUL */
+    size_t len;
+    struct err err; /* ERR_UNREACHABLE, ERR_TIMEOUT, ERR_TOO_LARGE, ERR_UNAVAILABLE */
+};
+
+/* ERR_USAGE: text that cannot stand in a header. */
+must_check int wire_new(const struct wire_options *opt, struct wire **ret, struct err *err);
+/* NULL is fine; its requests end without callback. May be called from a callback.
+ * The memory goes when the loop has closed the handles. */
+void wire_free(struct wire *w);
+
+/* The reply is borrowed until the callback returns. The callback never comes from
+ * inside wire_send, and the request is gone after it. */
+typedef void (*wire_f)(const struct wire_reply *reply, void *arg);
+struct wire_request *wire_send(struct wire *w,
+                               const struct wire_order *order,
+                               wire_f cb,
+                               void *arg);
+/* Ends it without callback. NULL is fine. */
+void wire_request_free(struct wire_request *r);
