@@ -31,7 +31,7 @@ int buf_add(struct buf *b, const void *p, size_t n);
 int buf_adds(struct buf *b, const char *s);
 int buf_addc(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) printf_like(2, 3);
-int buf_vaddf(struct buf *b, const char *fmt, va_list ap);
+int buf_vaddf(struct buf *b, const char *fmt, va_list ap) printf_like(2, 0);
 
 /* Drop the first n (<= len) bytes. */
 void buf_consume(struct buf *b, size_t n);
