@@ -103,11 +103,25 @@ def new(a):
     mode = a.mode or ("netns" if os.getuid() == 0 else "loopback")
     shutil.rmtree(os.path.join(a.dir, "hosts"), ignore_errors=True)
     bed = {
-        "id": secrets.token_hex(4), "dir": a.dir, "mode": mode, "state": "starting", "quiet": a.quiet,
-        "env": os.path.abspath(a.env) if a.env else None, "ray_version": version, "auth": a.auth, "token_path": None,
-        "head_env": a.head_env, "gpus": a.gpus, "cpus": a.cpus or max(4, 10 * a.gpus),
-        "dashboard_url": None, "gcs_address": None, "head_ip": None, "ctl_ip": None, "ssh_config": None,
-        "switch": None, "temp_dir": None,
+        "id": secrets.token_hex(4),
+        "dir": a.dir,
+        "mode": mode,
+        "state": "starting",
+        "quiet": a.quiet,
+        "env": os.path.abspath(a.env) if a.env else None,
+        "ray_version": version,
+        "auth": a.auth,
+        "token_path": None,
+        "head_env": a.head_env,
+        "gpus": a.gpus,
+        "cpus": a.cpus or max(4, 10 * a.gpus),
+        "dashboard_url": None,
+        "gcs_address": None,
+        "head_ip": None,
+        "ctl_ip": None,
+        "ssh_config": None,
+        "switch": None,
+        "temp_dir": None,
         "hosts": [
             {"name": f"h{i}", "role": "worker" if i > 1 else "head", "ip": None, "keeper": None}
             for i in range(1, a.hosts + 1)

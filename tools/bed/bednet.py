@@ -51,8 +51,15 @@ def run(argv, **kwargs):
 
 def spawn(argv, log, env=None):
     with open(log, "ab") as out:
-        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env, start_new_session=True,
-                             preexec_fn=raise_limits)
+        p = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=env,
+            start_new_session=True,
+            preexec_fn=raise_limits,
+        )
     return procs.mark(p.pid)
 
 
@@ -161,8 +168,10 @@ def claim_subnet(bed):
             run(["ip", "link", "set", bed["cable"], "up"])
             bedlib.save(bed)
             return
-    bedlib.fail("cannot make a network cable: every 10.99.x.0/24 is in use, or this container may not add interfaces "
-                "(use --mode loopback)")
+    bedlib.fail(
+        "cannot make a network cable: every 10.99.x.0/24 is in use, or this container may not add interfaces "
+        "(use --mode loopback)"
+    )
 
 
 def make_keys(bed):
@@ -188,7 +197,9 @@ def make_keys(bed):
 
 def start_namespace_host(bed, h, ip):
     conf = {
-        "name": h["name"], "tmp": bedlib.host_dir(bed, h, "ray"), "ready": bedlib.host_dir(bed, h, "ready"),
+        "name": h["name"],
+        "tmp": bedlib.host_dir(bed, h, "ray"),
+        "ready": bedlib.host_dir(bed, h, "ready"),
         "hosts_file": os.path.join(bed["dir"], "etc_hosts"),
     }
     os.makedirs(conf["tmp"], exist_ok=True)
@@ -228,7 +239,15 @@ def link(bed, h, up):
 
 def clean_env():
     """Ray starts its workers by `bash -c`; a bash that believes to be sshd's child would read ~/.bashrc for each."""
-    drop = ("SSH_CLIENT", "SSH_CONNECTION", "BASH_ENV", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    drop = (
+        "SSH_CLIENT",
+        "SSH_CONNECTION",
+        "BASH_ENV",
+        "CUDA_VISIBLE_DEVICES",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "VIRTUAL_ENV",
+    )
     return {k: v for k, v in os.environ.items() if k not in drop and not k.startswith(("RAY_", "PYTEST_"))}
 
 

@@ -62,8 +62,13 @@ def plan(bed):
 
 def start_argv(bed, h):
     argv = [
-        os.path.join(bed["env"], "bin", "ray"), "start", f"--node-ip-address={h['ip']}", f"--num-cpus={h['cpus']}",
-        f"--num-gpus={h['gpus']}", f"--object-store-memory={OBJECT_STORE}", "--disable-usage-stats",
+        os.path.join(bed["env"], "bin", "ray"),
+        "start",
+        f"--node-ip-address={h['ip']}",
+        f"--num-cpus={h['cpus']}",
+        f"--num-gpus={h['gpus']}",
+        f"--object-store-memory={OBJECT_STORE}",
+        "--disable-usage-stats",
     ]
     if h["role"] == "head":
         gcs_port, dashboard_port = bed["gcs_address"].rpartition(":")[2], bed["dashboard_url"].rpartition(":")[2]
@@ -86,8 +91,15 @@ def launch(bed, h):
     if bed["mode"] == "netns":
         argv, env = bednet.enter(bed, h, argv, env)
         with open(log, "ab") as out:
-            p = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                 start_new_session=True, preexec_fn=bednet.raise_limits)
+            p = subprocess.Popen(
+                argv,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                preexec_fn=bednet.raise_limits,
+            )
         return p.poll
     rc = bedlib.host_dir(bed, h, "rc")
     if os.path.exists(rc):

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs everything that says whether Argus is right, and adds it up.
+
+    check.py check [gates|unit|whole]     the last line is `N passed, N failed, N skipped`; exit 1 if any failed
+    check.py nightly                      the same, longer, and then valgrind, clang and fuzzing
+
+A count is one gate, one unit-test program, or one test of tests/. A step that cannot even start counts as one failure.
+Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+START = time.monotonic()
+ASAN = "build-asan"
+SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
+FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
+STEPS = ("gates", "unit", "whole")
+
+
+class Count:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def __add__(self, other):
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+FAILURE = Count(failed=1)
+
+
+def say(text):
+    print(f"=== [{time.monotonic() - START:.0f} s] {text}", flush=True)
+
+
+def call(argv, **env):
+    return subprocess.run(argv, cwd=ROOT, env={**os.environ, **env}).returncode
+
+
+def gates():
+    say("gates")
+    p = subprocess.Popen(["tools/gates/run"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    last = ""
+    for line in p.stdout:
+        print(line, end="", flush=True)
+        last = line
+    p.wait()
+    m = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*", last)
+    if not m:
+        return FAILURE
+    count = Count(*map(int, m.groups()))
+    return count + FAILURE if p.returncode and not count.failed else count
+
+
+def build(folder, options, **env):
+    """True when the folder holds an up-to-date build."""
+    say(f"build {folder}")
+    if not os.path.exists(os.path.join(ROOT, folder, "build.ninja")):
+        setup = (
+            ["meson", "setup", "--wipe", folder]
+            if os.path.isdir(os.path.join(ROOT, folder))
+            else ["meson", "setup", folder]
+        )
+        if call([*setup, "--prefix=/", "--bindir=bin", "-Dwerror=true", *options], **env) != 0:
+            return False
+    return call(["ninja", "-C", folder], **env) == 0
+
+
+def read_testlog(path):
+    count = Count()
+    with open(path) as f:
+        for line in f:
+            result = json.loads(line)["result"]
+            count += {"OK": Count(1), "EXPECTEDFAIL": Count(1), "SKIP": Count(skipped=1)}.get(result, FAILURE)
+    return count
+
+
+def unit(folder=ASAN, options=SANITIZE, wrap=None, **env):
+    if not build(folder, options, **env):
+        return FAILURE
+    say(f"unit tests in {folder}")
+    log = os.path.join(ROOT, folder, "meson-logs", "testlog-valgrind.json" if wrap else "testlog.json")
+    if os.path.exists(log):
+        os.unlink(log)
+    how = ["--wrapper", wrap, "--logbase", "testlog-valgrind"] if wrap else []
+    sanitizer = {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+    code = call(
+        ["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--num-processes", "2", *how], **sanitizer
+    )
+    count = read_testlog(log) if os.path.exists(log) else Count()
+    return count + FAILURE if code and not count.failed else count
+
+
+def read_junit(path):
+    count = Count()
+    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
+        number = {k: int(suite.get(k, 0)) for k in ("tests", "failures", "errors", "skipped")}
+        bad = number["failures"] + number["errors"]
+        count += Count(number["tests"] - bad - number["skipped"], bad, number["skipped"])
+    return count
+
+
+def whole(**env):
+    if not build(ASAN, SANITIZE):
+        return FAILURE
+    dest = os.path.join(ROOT, ASAN, "dest")
+    if call(["meson", "install", "-C", ASAN, "--no-rebuild", "--quiet", "--destdir", dest]) != 0:
+        return FAILURE
+    if not os.path.isdir(os.path.join(ROOT, "tests")):
+        return Count()
+    say("whole-program tests")
+    xml = os.path.join(ROOT, ASAN, "pytest.xml")
+    if os.path.exists(xml):
+        os.unlink(xml)
+    env["ARGUS_BIN"] = os.path.join(dest, "bin")
+    code = call([sys.executable, "-m", "pytest", "tests", "-ra", "--durations=15", f"--junitxml={xml}"], **env)
+    count = read_junit(xml) if os.path.exists(xml) else Count()
+    return count + FAILURE if code not in (0, 5) and not count.failed else count
+
+
+def fuzz():
+    """Each target for a while; a finding ends it with another exit code than 0."""
+    folder = "build-fuzz"
+    if not build(folder, ["-Dfuzz=true", *SANITIZE], CC="clang"):
+        return FAILURE
+    count = Count()
+    for base, _, names in os.walk(os.path.join(ROOT, folder, "fuzz")):
+        for name in sorted(names):
+            path = os.path.join(base, name)
+            if name.startswith("fuzz_") and os.access(path, os.X_OK):
+                say(f"{name} for {FUZZ_SECONDS} s")
+                code = call([path, f"-max_total_time={FUZZ_SECONDS}", "-print_final_stats=1"])
+                count += FAILURE if code else Count(1)
+    return count
+
+
+def nightly():
+    os.environ.setdefault("ARGUS_KILL_LOOPS", "10000")
+    valgrind = "valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"
+    total = gates() + unit() + whole()
+    total += unit("build-clang", ["--buildtype=debugoptimized"], CC="clang")
+    return total + unit("build-valgrind", ["--buildtype=debug"], wrap=valgrind) + fuzz()
+
+
+def main():
+    verb, steps = sys.argv[1], sys.argv[2:]
+    unknown = [s for s in steps if s not in STEPS]
+    if unknown:
+        sys.exit(f"check: no step '{unknown[0]}': there are {' '.join(STEPS)}")
+    if verb == "nightly":
+        total = nightly()
+    else:
+        total = Count()
+        for step in steps or STEPS:
+            total += {"gates": gates, "unit": unit, "whole": whole}[step]()
+    say("result")
+    print(total)
+    sys.exit(1 if total.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
