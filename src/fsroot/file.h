@@ -19,15 +19,18 @@ enum file_write_flags {
  * -EMSGSIZE past the ceiling of out, -EINVAL for what is no regular file, else
  * what the system said; the sentence has the path. */
 must_check int file_read(const char *path, struct buf *out, struct err *err);
-must_check int file_read_at(int dir, const char *name, struct buf *out, struct err *err);
 
 /* Replace path by these bytes, atomically. The mode is exact (no umask). */
-must_check int file_write(const char *path, const void *p, size_t n, mode_t mode, unsigned flags,
+must_check int file_write(const char *path,
+                          const void *p,
+                          size_t n,
+                          mode_t mode,
+                          unsigned flags,
                           struct err *err);
-must_check int file_write_at(int dir, const char *name, const void *p, size_t n, mode_t mode,
-                             unsigned flags, struct err *err);
-/* All n bytes, or a negative errno. */
+/* All n bytes to fd, or a negative errno. */
 must_check int file_write_all(int fd, const void *p, size_t n);
+/* Make what was done to names in this directory survive a power cut. 0 or a negative errno. */
+must_check int file_sync_directory(const char *dir);
 
 /* Replace path by a symbolic link with this text, atomically. */
 must_check int file_link(const char *target, const char *path, struct err *err);

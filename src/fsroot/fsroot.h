@@ -35,7 +35,9 @@ must_check int fsroot_user_prepare(const char *root, const char *user, struct er
 /* Place argus/bin/<arch>/argus-shepherd (arch: `uname -m` of the ELF header, so
  * one root serves several) and argus/hook/sitecustomize.py, each atomically and
  * only when its hash differs. Returns how many were replaced (0 to 2). */
-must_check int fsroot_install(const char *root, const char *shepherd_binary, const char *hook_dir,
+must_check int fsroot_install(const char *root,
+                              const char *shepherd_binary,
+                              const char *hook_dir,
                               struct err *err);
 /* <root>/argus/hook, the first entry of a job's PYTHONPATH. */
 char *fsroot_hook_dir(const char *root);
@@ -52,7 +54,9 @@ char *fsroot_attempt_dir(const char *root, const char *job, int attempt, const c
 
 /* The real path of `path` (made absolute below root when relative), which must lie
  * under root once every link is followed. -ENOENT; ERR_REFUSED when it leads outside. */
-must_check int fsroot_resolve_under(const char *root, const char *path, char **ret,
+must_check int fsroot_resolve_under(const char *root,
+                                    const char *path,
+                                    char **ret,
                                     struct err *err);
 
 /* The version of verl in a snapshot (<path>/verl/version/version), or of the one
@@ -75,10 +79,10 @@ struct fsroot_attempt {
     const struct pairs *secrets;   /* more of it, all of it secret; may be NULL */
     const char *pythonpath_prefix; /* NULL: none */
     usec_t stop_grace;
-    usec_t beat;               /* 0: 5 s */
-    const char *ray_config;    /* texts of config/ray_config.yaml, */
-    const char *jobspec;       /* config/jobspec.yaml, */
-    const char *submit_cmd;    /* config/submit_cmd.txt and */
+    usec_t beat;                /* 0: 5 s */
+    const char *ray_config;     /* texts of config/ray_config.yaml, */
+    const char *jobspec;        /* config/jobspec.yaml, */
+    const char *submit_cmd;     /* config/submit_cmd.txt and */
     const char *submit_payload; /* attempts/<k>/submit_payload.json; NULL: not written */
 };
 
@@ -88,17 +92,28 @@ struct fsroot_attempt {
 must_check int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err);
 
 /* meta.json, atomically. text is JSON. */
-must_check int fsroot_meta_write(const char *root, const char *job, const char *text,
+must_check int fsroot_meta_write(const char *root,
+                                 const char *job,
+                                 const char *text,
                                  struct err *err);
 /* attempts/<k>/debug/<name>; debug/<name> of the job links to it. */
-must_check int fsroot_debug_write(const char *root, const char *job, int attempt, const char *name,
-                                  const char *text, struct err *err);
+must_check int fsroot_debug_write(const char *root,
+                                  const char *job,
+                                  int attempt,
+                                  const char *name,
+                                  const char *text,
+                                  struct err *err);
 /* Append to logs/submit.out: what submitting said. */
-must_check int fsroot_submit_out_add(const char *root, const char *job, const char *text,
+must_check int fsroot_submit_out_add(const char *root,
+                                     const char *job,
+                                     const char *text,
                                      struct err *err);
 /* Ask the shepherd to stop the attempt, Ray or no Ray; the first reason stays. */
-must_check int fsroot_stop_write(const char *root, const char *job, int attempt,
-                                 const char *reason, struct err *err);
+must_check int fsroot_stop_write(const char *root,
+                                 const char *job,
+                                 int attempt,
+                                 const char *reason,
+                                 struct err *err);
 
 /* ---- what the shepherd says ---- */
 
@@ -122,10 +137,10 @@ struct fsroot_beat {
 struct fsroot_exit {
     enum fsroot_seen seen;
     char why[256];
-    char cause[24];  /* exit signal stopped start_failed stopped_before_start */
-    bool has_code;   /* code is set */
-    int code;        /* exit code of the command */
-    char signal[24]; /* "SIGKILL", "" if none */
+    char cause[24];        /* exit signal stopped start_failed stopped_before_start */
+    bool has_code;         /* code is set */
+    int code;              /* exit code of the command */
+    char signal[24];       /* "SIGKILL", "" if none */
     usec_t started, ended; /* 0: not known */
     uint64_t max_rss_bytes;
     double user_s, sys_s;
@@ -142,6 +157,12 @@ void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsr
 
 /* Up to n bytes of the attempt's driver.log from offset, and the size of the file
  * now. *ret_n is 0 at or past the end. -ENOENT: there is none yet. */
-must_check int fsroot_log_read(const char *root, const char *job, int attempt, uint64_t offset,
-                               void *buf, size_t n, size_t *ret_n, uint64_t *ret_size,
+must_check int fsroot_log_read(const char *root,
+                               const char *job,
+                               int attempt,
+                               uint64_t offset,
+                               void *buf,
+                               size_t n,
+                               size_t *ret_n,
+                               uint64_t *ret_size,
                                struct err *err);

@@ -8,10 +8,10 @@
  *    "env": {"NAME": "value", …},         set over the environment that Ray gave
  *    "pythonpath_prefix": "a:b" or null,  goes in front of the worker's PYTHONPATH
  *    "stop_grace_s": 60, "beat_s": 5,
- *    "log": "logs/driver.log",            relative to the attempt's directory
- *    "secrets": ".secrets.json" or null}  relative; the shepherd deletes it once read
+ *    "secrets": ".secrets.json" or null}  in the attempt's directory
  * The secrets file (0600) is {"env": {…}, "argv": […] or null}: its env is set last,
  * and its argv, where there is one, is the real one (launch.json then shows it masked).
+ * The shepherd deletes it once it has read it.
  *
  * A string that is not valid UTF-8 stands as {"hex": "ff00…"}, so that each byte
  * from 1 to 255 reaches the command as it was meant. */
@@ -20,6 +20,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strv.h"
+
+/* Names in the attempt's directory, on which argusd and the shepherd agree. */
+#define ATTEMPT_LAUNCH "launch.json"
+#define ATTEMPT_SECRETS ".secrets.json"
+#define ATTEMPT_LOG "logs/driver.log" /* its creation is the start: made once, never again */
+#define ATTEMPT_BEAT "beat"
+#define ATTEMPT_EXIT "exit.json"
+#define ATTEMPT_STOP "stop" /* asks for the end; the content is the reason */
 
 enum { LAUNCH_MAX_BYTES = 8 << 20 }; /* ceiling of either file */
 
@@ -31,8 +39,7 @@ struct launch {
     struct pairs env;        /* without the secrets */
     char *pythonpath_prefix; /* NULL: leave PYTHONPATH alone */
     usec_t stop_grace, beat;
-    char *log;     /* relative to the attempt's directory */
-    char *secrets; /* relative; NULL: there are none */
+    char *secrets; /* a name in the attempt's directory; NULL: there are none */
 };
 
 void launch_release(struct launch *l); /* zeroed memory is fine */
@@ -44,8 +51,10 @@ must_check int launch_to_json(const struct launch *l, struct buf *out, struct er
 must_check int launch_from_json(const char *text, size_t len, struct launch *ret, struct err *err);
 
 /* The secrets file. argv NULL: the one of launch.json is the real one. */
-must_check int launch_secrets_to_json(const struct pairs *env, const struct strv *argv,
-                                      struct buf *out, struct err *err);
+must_check int launch_secrets_to_json(const struct pairs *env,
+                                      const struct strv *argv,
+                                      struct buf *out,
+                                      struct err *err);
 /* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv. */
 must_check int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err);
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* install.c - places the shepherd and the hook on the shared root; see fsroot.h.
+ *
+ * A shepherd that runs keeps reading its binary from there, over NFS from another
+ * machine, where replacing a name can take the bytes away from it. So the binary
+ * that is replaced keeps one more name, and its inode lives on. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsroot/file.h"
+#include "fsroot/fsroot.h"
+
+enum { BINARY_MAX = 64 << 20, HOOK_MAX = 1 << 20 };
+
+/* `uname -m` of the machine that can run this file; NULL for what we do not know. */
+static const char *arch_of(const struct buf *binary)
+{
+    Elf64_Ehdr head;
+    if (binary->len < sizeof(head))
+        return NULL;
+    memcpy(&head, binary->data, sizeof(head));
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
+        return NULL;
+    switch (head.e_machine) {
+    case EM_X86_64:
+        return "x86_64";
+    case EM_AARCH64:
+        return "aarch64";
+    case EM_PPC64:
+        return "ppc64le";
+    case EM_S390:
+        return "s390x";
+    case EM_RISCV:
+        return "riscv64";
+    default:
+        return NULL;
+    }
+}
+
+/* 1 when the file was replaced, 0 when it is the same already. */
+static int place(const char *path,
+                 const struct buf *want,
+                 mode_t mode,
+                 bool keep_previous,
+                 struct err *err)
+{
+    _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
+    struct stat st;
+    if (file_read(path, &now, NULL) == 0 && now.len == want->len &&
+        !memcmp(buf_str(&now), buf_str(want), now.len) && stat(path, &st) == 0 &&
+        (st.st_mode & 07777) == mode)
+        return 0;
+    if (keep_previous) {
+        _cleanup_(freep) char *previous = xasprintf("%s.previous", path);
+        (void)unlink(previous);      /* neither may exist, and a comfort to running */
+        (void)!link(path, previous); /* jobs must not keep a new binary away */
+    }
+    int r = file_write(path, buf_str(want), want->len, mode, FILE_SYNC, err);
+    return r < 0 ? r : 1;
+}
+
+static int place_shepherd(const char *root, const char *binary, struct err *err)
+{
+    _cleanup_(buf_release) struct buf bytes = BUF_INIT(BINARY_MAX);
+    int r = file_read(binary, &bytes, err);
+    if (r < 0)
+        return r;
+    const char *arch = arch_of(&bytes);
+    if (!arch)
+        return err_set(err, -ENOEXEC,
+                       "'%s' is no 64-bit ELF program of a known machine: install argus-shepherd "
+                       "beside argusd again",
+                       binary);
+    _cleanup_(freep) char *dir = xasprintf("%s/argus/bin/%s", root, arch);
+    _cleanup_(freep) char *path = xasprintf("%s/argus-shepherd", dir);
+    r = file_mkdirs(dir, 0755, err);
+    return r < 0 ? r : place(path, &bytes, 0755, true, err);
+}
+
+static int place_hook(const char *root, const char *hook_dir, struct err *err)
+{
+    _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
+    _cleanup_(freep) char *from = xasprintf("%s/sitecustomize.py", hook_dir);
+    _cleanup_(freep) char *dir = fsroot_hook_dir(root);
+    _cleanup_(freep) char *path = xasprintf("%s/sitecustomize.py", dir);
+    int r = file_read(from, &bytes, err);
+    if (r == 0)
+        r = file_mkdirs(dir, 0755, err);
+    return r < 0 ? r : place(path, &bytes, 0644, false, err);
+}
+
+int fsroot_install(const char *root,
+                   const char *shepherd_binary,
+                   const char *hook_dir,
+                   struct err *err)
+{
+    int shepherd = place_shepherd(root, shepherd_binary, err);
+    if (shepherd < 0)
+        return shepherd;
+    int hook = place_hook(root, hook_dir, err);
+    return hook < 0 ? hook : shepherd + hook;
+}

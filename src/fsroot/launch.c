@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch.c - launch.json and the secrets file, both ways; see launch.h.
+ *
+ * Reading is strict, since what is misread here is run: a wrong type is an error
+ * that names its key, and no default stands in for the command or the environment.
+ * Linked into the static shepherd, so it uses base_core only. */
+#include "fsroot/launch.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+
+enum { LAUNCH_VERSION = 1 };
+
+void launch_release(struct launch *l)
+{
+    free(l->job);
+    strv_release(&l->argv);
+    free(l->cwd);
+    pairs_release(&l->env);
+    free(l->pythonpath_prefix);
+    free(l->secrets);
+    *l = (struct launch){0};
+}
+
+/* ---- writing ---- */
+
+static bool is_utf8(const char *s)
+{
+    json_t *v = json_string(s); /* NULL when it is not */
+    bool ok = v != NULL;
+    json_decref(v);
+    return ok;
+}
+
+void launch_jout_bytes(struct jout *j, const char *key, const char *value)
+{
+    if (!value || is_utf8(value)) {
+        jout_str(j, key, value);
+        return;
+    }
+    size_t n = strlen(value);
+    _cleanup_(freep) char *hex = xmalloc(2 * n + 1);
+    jout_open(j, key, '{');
+    jout_str(j, "hex", str_hex((const unsigned char *)value, n, hex));
+    jout_close(j, '}');
+}
+
+static void add_argv(struct jout *j, const struct strv *argv)
+{
+    if (!argv) {
+        jout_null(j, "argv");
+        return;
+    }
+    jout_open(j, "argv", '[');
+    for (size_t i = 0; i < argv->n; i++)
+        launch_jout_bytes(j, NULL, argv->v[i]);
+    jout_close(j, ']');
+}
+
+static int add_env(struct jout *j, const struct pairs *env, struct err *err)
+{
+    jout_open(j, "env", '{');
+    for (size_t i = 0; env && i < env->n; i++) {
+        const char *key = env->v[i].key;
+        if (!key[0] || strchr(key, '=') || !is_utf8(key))
+            return err_set(err, -EINVAL, "'%.60s' cannot be the name of an environment variable",
+                           key);
+        launch_jout_bytes(j, key, env->v[i].value);
+    }
+    jout_close(j, '}');
+    return 0;
+}
+
+static int done(const struct buf *out, const char *what, struct err *err)
+{
+    if (!out->failed)
+        return 0;
+    return err_set(err, -EMSGSIZE, "%s would be larger than %zu bytes", what, out->max);
+}
+
+int launch_to_json(const struct launch *l, struct buf *out, struct err *err)
+{
+    struct jout j = jout_begin(out);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "version", LAUNCH_VERSION);
+    jout_str(&j, "job", l->job);
+    jout_int(&j, "attempt", l->attempt);
+    add_argv(&j, &l->argv);
+    launch_jout_bytes(&j, "cwd", l->cwd);
+    int r = add_env(&j, &l->env, err);
+    if (r < 0)
+        return r;
+    launch_jout_bytes(&j, "pythonpath_prefix", l->pythonpath_prefix);
+    jout_real(&j, "stop_grace_s", (double)l->stop_grace / (double)USEC_SEC);
+    jout_real(&j, "beat_s", (double)l->beat / (double)USEC_SEC);
+    jout_str(&j, "secrets", l->secrets);
+    jout_close(&j, '}');
+    (void)buf_addc(out, '\n'); /* overflow: out->failed */
+    return done(out, "launch.json", err);
+}
+
+int launch_secrets_to_json(const struct pairs *env,
+                           const struct strv *argv,
+                           struct buf *out,
+                           struct err *err)
+{
+    struct jout j = jout_begin(out);
+    jout_open(&j, NULL, '{');
+    int r = add_env(&j, env, err);
+    if (r < 0)
+        return r;
+    add_argv(&j, argv);
+    jout_close(&j, '}');
+    return done(out, "the secrets file", err);
+}
+
+/* ---- reading ---- */
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *p = c ? strchr(digits, c) : NULL;
+    return p ? (int)(p - digits) : -1;
+}
+
+/* The heap string, or NULL when it is no hex text or holds a zero byte. */
+static char *from_hex(const char *hex)
+{
+    size_t n = strlen(hex);
+    _cleanup_(freep) char *out = xcalloc(n / 2 + 1, 1);
+    for (size_t i = 0; i < n; i += 2) {
+        int hi = hex_digit(hex[i]), lo = hi < 0 ? -1 : hex_digit(hex[i + 1]);
+        if (lo < 0 || !(hi | lo))
+            return NULL;
+        out[i / 2] = (char)(hi << 4 | lo);
+    }
+    char *s = out;
+    out = NULL;
+    return s;
+}
+
+/* A string of any bytes: text, or {"hex": …}. NULL for anything else. */
+static char *take_bytes(const json_t *v)
+{
+    if (json_is_string(v))
+        return xstrdup(json_string_value(v));
+    const char *hex = json_get_str(v, "hex", NULL);
+    return hex && json_object_size(v) == 1 ? from_hex(hex) : NULL;
+}
+
+static int wrong(struct err *err, const char *key, const char *what)
+{
+    return err_set(err, -EINVAL, "'%s' is not %s", key, what);
+}
+
+static int read_argv(const json_t *v, struct strv *argv, struct err *err)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (v, i, item) {
+        _cleanup_(freep) char *s = take_bytes(item);
+        if (!s)
+            return wrong(err, "argv", "an array of strings");
+        strv_add(argv, s);
+    }
+    if (!argv->n || !argv->v[0][0])
+        return wrong(err, "argv", "an array of strings that starts with a program");
+    return 0;
+}
+
+/* jansson walks objects through a non-const iterator and changes nothing. */
+static int read_env(json_t *v, struct pairs *env, struct err *err)
+{
+    const char *key;
+    json_t *item;
+    if (!json_is_object(v))
+        return wrong(err, "env", "an object");
+    json_object_foreach (v, key, item) {
+        _cleanup_(freep) char *s = take_bytes(item);
+        if (!s || !key[0] || strchr(key, '='))
+            return wrong(err, "env", "an object of names and strings");
+        pairs_set(env, key, s);
+    }
+    return 0;
+}
+
+/* NULL stays NULL; *ret is the caller's. */
+static int read_optional(const json_t *o, const char *key, char **ret, struct err *err)
+{
+    const json_t *v = json_object_get(o, key);
+    if (!v || json_is_null(v))
+        return 0;
+    *ret = take_bytes(v);
+    return *ret ? 0 : wrong(err, key, "a string or null");
+}
+
+static int read_seconds(const json_t *o, const char *key, usec_t *ret, struct err *err)
+{
+    const json_t *v = json_object_get(o, key);
+    double s = json_number_value(v);
+    if (!json_is_number(v) || !isfinite(s) || s < 0 || s > 366.0 * 86400)
+        return wrong(err, key, "a number of seconds");
+    *ret = (usec_t)(s * (double)USEC_SEC);
+    return 0;
+}
+
+static int read_members(json_t *o, struct launch *l, struct err *err)
+{
+    if (json_get_int(o, "version", 0) != LAUNCH_VERSION)
+        return err_set(err, -EINVAL,
+                       "'version' is not %d: argusd and the shepherd are of different releases",
+                       LAUNCH_VERSION);
+    const json_t *attempt = json_object_get(o, "attempt");
+    if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
+        json_integer_value(attempt) > 1000000)
+        return wrong(err, "attempt", "a number from 1");
+    l->attempt = (int)json_integer_value(attempt);
+    set_str(&l->job, json_get_str(o, "job", NULL));
+    if (!l->job || !l->job[0])
+        return wrong(err, "job", "the job's id");
+    int r = read_argv(json_object_get(o, "argv"), &l->argv, err);
+    if (r == 0)
+        r = read_env(json_object_get(o, "env"), &l->env, err);
+    if (r == 0)
+        r = read_optional(o, "cwd", &l->cwd, err);
+    if (r == 0)
+        r = read_optional(o, "pythonpath_prefix", &l->pythonpath_prefix, err);
+    if (r == 0)
+        r = read_seconds(o, "stop_grace_s", &l->stop_grace, err);
+    if (r == 0)
+        r = read_seconds(o, "beat_s", &l->beat, err);
+    if (r == 0)
+        r = read_optional(o, "secrets", &l->secrets, err);
+    if (r == 0 && l->secrets && (!l->secrets[0] || strchr(l->secrets, '/')))
+        return wrong(err, "secrets", "a name in the attempt's directory");
+    return r;
+}
+
+static int parse(const char *text, size_t len, json_t **ret, struct err *err)
+{
+    int r = json_parse(text, len, LAUNCH_MAX_BYTES, ret, err);
+    if (r == 0 && !json_is_object(*ret))
+        r = err_set(err, -EINVAL, "the JSON text is no object");
+    return r;
+}
+
+int launch_from_json(const char *text, size_t len, struct launch *ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    _cleanup_(launch_release) struct launch l = {0};
+    int r = parse(text, len, &o, err);
+    if (r == 0)
+        r = read_members(o, &l, err);
+    if (r < 0)
+        return r;
+    *ret = l;
+    l = (struct launch){0};
+    return 0;
+}
+
+int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    _cleanup_(pairs_release) struct pairs env = {0};
+    _cleanup_(strv_release) struct strv argv = {0};
+    int r = parse(text, len, &o, err);
+    const json_t *real = json_object_get(o, "argv");
+    if (r == 0)
+        r = read_env(json_object_get(o, "env"), &env, err);
+    if (r == 0 && real && !json_is_null(real))
+        r = read_argv(real, &argv, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < env.n; i++)
+        pairs_set(&l->env, env.v[i].key, env.v[i].value);
+    if (argv.n)
+        strv_copy(&l->argv, &argv);
+    return 0;
+}
+
+char *launch_pythonpath(const char *prefix, const char *own)
+{
+    size_t n = strlen(prefix);
+    if (!own || !own[0])
+        return xstrdup(prefix);
+    if (!n || (!strncmp(own, prefix, n) && (own[n] == ':' || !own[n])))
+        return xstrdup(own);
+    return xasprintf("%s:%s", prefix, own);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* witness.c - reads what the shepherd left: beat, exit.json, driver.log; see fsroot.h.
+ *
+ * These files decide whether a job is called dead, so the three answers are kept
+ * apart with care: a file that is missing in a directory that is there is ABSENT;
+ * a directory that is missing, a stale handle, a torn or wrong text is UNREADABLE. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "fsroot/file.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
+
+enum { WITNESS_MAX_BYTES = 64 << 10 };
+
+static void copy_text(char *dst, size_t size, const char *src)
+{
+    (void)snprintf(dst, size, "%s", src); /* a longer text is cut: it is for people */
+}
+
+/* Reads one of the files as an object. ABSENT and UNREADABLE are final. */
+static enum fsroot_seen read_object(const char *root,
+                                    const char *job,
+                                    int attempt,
+                                    const char *name,
+                                    json_t **ret,
+                                    char why[static 256])
+{
+    struct err err = {0};
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(WITNESS_MAX_BYTES);
+    struct stat st;
+    int r = fsroot_is_name(job) ? file_read(path, &text, &err)
+                                : err_set(&err, -EINVAL, "'%.60s' is no job's directory", job);
+    if (r == -ENOENT && stat(dir, &st) == 0)
+        return FSROOT_ABSENT;
+    if (r == -ENOENT)
+        (void)err_set(&err, r, "the attempt's directory '%s' is not there", dir);
+    if (r == 0) {
+        r = json_parse(buf_str(&text), text.len, WITNESS_MAX_BYTES, ret, &err);
+        if (r == 0 && !json_is_object(*ret))
+            r = err_set(&err, -EINVAL, "the JSON text is no object");
+        if (r < 0)
+            (void)err_prefix(&err, "'%s'", path); /* r stays */
+    }
+    copy_text(why, 256, err.text);
+    return r < 0 ? FSROOT_UNREADABLE : FSROOT_PRESENT;
+}
+
+/* ---- members: the first of a wrong type ends the reading ---- */
+
+struct members {
+    const json_t *o;
+    const char *wrong; /* its key; NULL: all good */
+};
+
+static const json_t *member(struct members *m, const char *key, bool may_be_null)
+{
+    const json_t *v = json_object_get(m->o, key);
+    if (v && !json_is_null(v))
+        return v;
+    if (!may_be_null && !m->wrong)
+        m->wrong = key;
+    return NULL;
+}
+
+static int64_t get_int(struct members *m, const char *key, int64_t dflt)
+{
+    const json_t *v = member(m, key, dflt < 0);
+    if (!v)
+        return dflt;
+    if (!json_is_integer(v) || json_integer_value(v) < 0) {
+        m->wrong = m->wrong ? m->wrong : key;
+        return dflt;
+    }
+    return json_integer_value(v);
+}
+
+static double get_real(struct members *m, const char *key)
+{
+    const json_t *v = member(m, key, false);
+    double d = json_number_value(v);
+    if (v && (!json_is_number(v) || !isfinite(d) || d < 0))
+        m->wrong = m->wrong ? m->wrong : key;
+    return m->wrong ? 0 : d;
+}
+
+static void get_text(struct members *m, const char *key, bool may_be_null, char *dst, size_t size)
+{
+    const json_t *v = member(m, key, may_be_null);
+    if (v && !json_is_string(v))
+        m->wrong = m->wrong ? m->wrong : key;
+    copy_text(dst, size, str_or(json_string_value(v), ""));
+}
+
+static usec_t get_time(struct members *m, const char *key, bool may_be_null)
+{
+    char text[64];
+    usec_t t = 0;
+    get_text(m, key, may_be_null, text, sizeof(text));
+    if (text[0] && clock_from_string(text, &t, NULL) < 0)
+        m->wrong = m->wrong ? m->wrong : key;
+    return t;
+}
+
+static bool is_good(const struct members *m, const char *name, char why[static 256])
+{
+    if (m->wrong)
+        (void)snprintf(why, 256, "'%s' of the shepherd: '%s' is missing or of a wrong type", name,
+                       m->wrong); /* both are short */
+    return !m->wrong;
+}
+
+void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsroot_beat *ret)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    struct fsroot_beat b = {0};
+    b.seen = read_object(root, job, attempt, ATTEMPT_BEAT, &o, b.why);
+    struct members m = {.o = o};
+    if (b.seen == FSROOT_PRESENT) {
+        b.seq = (uint64_t)get_int(&m, "seq", 0);
+        b.at = get_time(&m, "at", false);
+        b.pid = get_int(&m, "pid", 0);
+        b.start_ticks = (uint64_t)get_int(&m, "start_ticks", 0);
+        b.shepherd_pid = get_int(&m, "shepherd_pid", 0);
+        b.log_bytes = (uint64_t)get_int(&m, "log_bytes", 0);
+        b.dropped_bytes = (uint64_t)get_int(&m, "dropped_bytes", 0);
+        get_text(&m, "node", false, b.node, sizeof(b.node));
+        get_text(&m, "ip", true, b.ip, sizeof(b.ip));
+        get_text(&m, "state", false, b.state, sizeof(b.state));
+        if (!is_good(&m, "beat", b.why)) {
+            struct fsroot_beat bad = {.seen = FSROOT_UNREADABLE};
+            copy_text(bad.why, sizeof(bad.why), b.why);
+            b = bad;
+        }
+    }
+    *ret = b;
+}
+
+static bool is_cause(const char *text)
+{
+    static const char *const causes[] = {"exit", "signal", "stopped", "start_failed",
+                                         "stopped_before_start"};
+    for (size_t i = 0; i < array_len(causes); i++)
+        if (!strcmp(causes[i], text))
+            return true;
+    return false;
+}
+
+static void read_exit(struct members *m, struct fsroot_exit *e)
+{
+    get_text(m, "cause", false, e->cause, sizeof(e->cause));
+    if (!is_cause(e->cause) && !m->wrong)
+        m->wrong = "cause";
+    int64_t code = get_int(m, "code", -1);
+    if (code > 255 && !m->wrong)
+        m->wrong = "code";
+    e->has_code = code >= 0;
+    e->code = code >= 0 && !m->wrong ? (int)code : 0;
+    get_text(m, "signal", true, e->signal, sizeof(e->signal));
+    e->started = get_time(m, "started_at", true);
+    e->ended = get_time(m, "ended_at", false);
+    e->max_rss_bytes = (uint64_t)get_int(m, "max_rss_bytes", 0);
+    e->user_s = get_real(m, "user_s");
+    e->sys_s = get_real(m, "sys_s");
+    e->log_bytes = (uint64_t)get_int(m, "log_bytes", 0);
+    e->dropped_bytes = (uint64_t)get_int(m, "dropped_bytes", 0);
+    e->oom_kills = get_int(m, "oom_kill", -1);
+    get_text(m, "node", false, e->node, sizeof(e->node));
+    e->pid = get_int(m, "pid", -1);
+    e->pid = e->pid < 0 ? 0 : e->pid;
+    get_text(m, "stop_reason", true, e->stop_reason, sizeof(e->stop_reason));
+    get_text(m, "sentence", false, e->sentence, sizeof(e->sentence));
+}
+
+void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsroot_exit *ret)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    struct fsroot_exit e = {0};
+    e.seen = read_object(root, job, attempt, ATTEMPT_EXIT, &o, e.why);
+    struct members m = {.o = o};
+    if (e.seen == FSROOT_PRESENT) {
+        read_exit(&m, &e);
+        if (!is_good(&m, "exit.json", e.why)) {
+            struct fsroot_exit bad = {.seen = FSROOT_UNREADABLE};
+            copy_text(bad.why, sizeof(bad.why), e.why);
+            e = bad;
+        }
+    }
+    *ret = e;
+}
+
+int fsroot_log_read(const char *root,
+                    const char *job,
+                    int attempt,
+                    uint64_t offset,
+                    void *buf,
+                    size_t n,
+                    size_t *ret_n,
+                    uint64_t *ret_size,
+                    struct err *err)
+{
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_LOG);
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || offset > INT64_MAX)
+        return err_set(err, -EINVAL, "'%s' cannot be read at that offset", path);
+    size_t have = 0;
+    while (have < n) {
+        ssize_t k = pread(fd, (char *)buf + have, n - have, (off_t)(offset + have));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+        if (k == 0)
+            break;
+        have += (size_t)k;
+    }
+    *ret_n = have;
+    *ret_size = (uint64_t)st.st_size;
+    return 0;
+}
