@@ -144,6 +144,10 @@ const char *workload_to_string(enum workload w);
 bool workload_is_verl(enum workload w);
 const char *spec_wandb_mode_name(int mode);
 
+/* False for a name that jobs may set. True for a reserved one: then *ret_instead (may be NULL)
+ * is what to use instead, or NULL. Borrowed. */
+bool spec_is_reserved_env(const char *name, const char **ret_instead);
+
 /* The value of the last override that sets key (without + or ++), NULL if none does.
  * Borrowed. Hydra's quoting is not undone. */
 const char *spec_override_find(const struct spec *s, const char *key);
