@@ -17,31 +17,31 @@ struct clean {
     struct buf *out; /* its `failed` tells of overflow */
 };
 
-static bool is_tail(unsigned char c)
-{
-    return (c & 0xc0) == 0x80;
-}
+/* The first byte and what it allows as the second; more follow as 80..BF. */
+static const struct {
+    unsigned char first, last, second_min, second_max, len;
+} utf8_forms[] = {
+    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+    {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
 
-/* Length of the UTF-8 sequence at s, 0 if there is none. */
+/* Length of the UTF-8 sequence at s (n > 0 bytes left), 0 if there is none. */
 static size_t utf8_at(const unsigned char *s, size_t n)
 {
     if (s[0] < 0x80)
         return 1;
-    if (s[0] >= 0xc2 && s[0] < 0xe0)
-        return n >= 2 && is_tail(s[1]) ? 2 : 0;
-    if (s[0] >= 0xe0 && s[0] < 0xf0) {
-        bool ok = n >= 3 && is_tail(s[1]) && is_tail(s[2]);
-        bool overlong = s[0] == 0xe0 && s[1] < 0xa0;
-        bool surrogate = s[0] == 0xed && s[1] > 0x9f;
-        return ok && !overlong && !surrogate ? 3 : 0;
-    }
-    if (s[0] >= 0xf0 && s[0] < 0xf5) {
-        bool ok = n >= 4 && is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]);
-        bool overlong = s[0] == 0xf0 && s[1] < 0x90;
-        bool beyond = s[0] == 0xf4 && s[1] > 0x8f;
-        return ok && !overlong && !beyond ? 4 : 0;
-    }
-    return 0;
+    size_t i = 0;
+    while (i < array_len(utf8_forms) && s[0] > utf8_forms[i].last)
+        i++;
+    if (i == array_len(utf8_forms) || s[0] < utf8_forms[i].first || n < utf8_forms[i].len)
+        return 0;
+    if (s[1] < utf8_forms[i].second_min || s[1] > utf8_forms[i].second_max)
+        return 0;
+    for (size_t k = 2; k < utf8_forms[i].len; k++)
+        if ((s[k] & 0xc0) != 0x80)
+            return 0;
+    return utf8_forms[i].len;
 }
 
 /* The value of "\uXXXX" at offset i, -1 if that is not what stands there. */

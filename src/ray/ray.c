@@ -223,9 +223,11 @@ void ray_client_free(struct ray_client *rc)
         return;
     rc->is_dead = true;
     wire_free(rc->wire); /* and with it all requests */
-    while (rc->first) {
-        rc->first->request = NULL;
-        call_drop(rc->first);
+    for (struct ray_call *call = rc->first, *next; call; call = next) {
+        next = call->next;
+        call->request = NULL;
+        destroy(call);
     }
+    rc->first = rc->last = NULL;
     uv_close((uv_handle_t *)&rc->gap, on_gap_closed);
 }

@@ -44,8 +44,8 @@ struct ray_options {
 must_check int ray_client_new(const struct ray_options *opt,
                               struct ray_client **ret,
                               struct err *err);
-/* NULL is fine. Calls under way end without callback. The loop must turn until its
- * handles are closed (uv_run as usual at the end of a program). */
+/* NULL is fine. Calls under way end without callback and their handles are gone. The loop must turn
+ * until its handles are closed (uv_run as usual at the end of a program). */
 void ray_client_free(struct ray_client *rc);
 
 /* NULL is fine; not after the callback. */

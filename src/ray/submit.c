@@ -42,32 +42,44 @@ void submit_free(struct submit *s)
 
 /* -- what an answer means -------------------------------------------------------------- */
 
-/* Ray's head agent refused (its 400 comes to us inside a 500). */
-static bool is_refused_by_agent(const struct wire_reply *reply)
+/* What Ray writes into its bodies counts more than its codes: a duplicate is a 500,
+ * and so is the head agent's 400 once the dashboard has passed it on. In order. */
+static const struct {
+    const char *text;
+    enum ray_submit_outcome outcome;
+} sentences[] = {
+    {"already exists", RAY_SUBMIT_DUPLICATE},
+    {"No available agent to submit job", RAY_SUBMIT_NO_AGENT},
+    {"Failed to get head node agent within", RAY_SUBMIT_NO_AGENT},
+    {"Request failed with status code 400", RAY_SUBMIT_REFUSED},
+};
+
+static enum ray_submit_outcome judge_status(int status)
 {
-    return reply->status >= 500 && reply_has(reply, "Request failed with status code 400");
+    switch (status) {
+    case 401: /* not let in */
+    case 403:
+    case 404: /* a dashboard whose jobs module is not up (yet) */
+    case 429:
+        return RAY_SUBMIT_UNREACHABLE;
+    case 408: /* it may have read the request */
+        return RAY_SUBMIT_DOUBT;
+    default:
+        break;
+    }
+    if (status >= 300 && status < 400)
+        return RAY_SUBMIT_UNREACHABLE; /* sent elsewhere: not Ray's answer */
+    return status >= 400 && status < 500 ? RAY_SUBMIT_REFUSED : RAY_SUBMIT_DOUBT;
 }
 
-static enum ray_submit_outcome judge_status(const struct wire_reply *reply)
+static enum ray_submit_outcome judge_failure(const struct wire_reply *reply)
 {
-    int status = reply->status;
-    if (!status)
+    if (!reply->status)
         return reply->was_sent ? RAY_SUBMIT_DOUBT : RAY_SUBMIT_UNREACHABLE;
-    /* A duplicate is a 500 today: the text counts, not the code. */
-    if (status >= 400 && reply_has(reply, "already exists"))
-        return RAY_SUBMIT_DUPLICATE;
-    if (status >= 500 && (reply_has(reply, "No available agent to submit job") ||
-                          reply_has(reply, "Failed to get head node agent within")))
-        return RAY_SUBMIT_NO_AGENT;
-    if (is_refused_by_agent(reply))
-        return RAY_SUBMIT_REFUSED;
-    /* Not let in, sent elsewhere, or a dashboard whose jobs module is not up yet. */
-    if ((status >= 300 && status < 400) || status == 401 || status == 403 || status == 404 ||
-        status == 429)
-        return RAY_SUBMIT_UNREACHABLE;
-    if (status >= 400 && status < 500 && status != 408)
-        return RAY_SUBMIT_REFUSED;
-    return RAY_SUBMIT_DOUBT;
+    for (size_t i = 0; reply->status >= 400 && i < array_len(sentences); i++)
+        if (reply_has(reply, sentences[i].text))
+            return sentences[i].outcome;
+    return judge_status(reply->status);
 }
 
 static enum ray_submit_outcome judge(const struct ray_call *call,
@@ -85,7 +97,7 @@ static enum ray_submit_outcome judge(const struct ray_call *call,
                           id);
         return RAY_SUBMIT_DOUBT;
     }
-    enum ray_submit_outcome outcome = judge_status(reply);
+    enum ray_submit_outcome outcome = judge_failure(reply);
     char what[160];
     (void)snprintf(what, sizeof(what), "submitting '%.100s'", call->id); /* cut: still a name */
     (void)reply_error(reply, what, err); /* the outcome is the code that counts */

@@ -430,11 +430,13 @@ void wire_free(struct wire *w)
     if (!w || w->is_dead)
         return;
     w->is_dead = true;
-    while (w->first) {
-        struct wire_request *r = w->first;
-        unlink_request(r);
+    for (struct wire_request *r = w->first, *next; r; r = next) {
+        next = r->next;
+        if (r->easy)
+            curl_multi_remove_handle(w->multi, r->easy);
         destroy(r);
     }
+    w->first = w->last = NULL;
     curl_multi_cleanup(w->multi); /* closes the sockets and, by on_want, their polls */
     uv_close((uv_handle_t *)&w->timer, on_timer_closed);
 }
