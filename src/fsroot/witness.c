@@ -5,6 +5,7 @@
  * apart with care: a file that is missing in a directory that is there is ABSENT;
  * a directory that is missing, a stale handle, a torn or wrong text is UNREADABLE. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -21,9 +22,13 @@
 
 enum { WITNESS_MAX_BYTES = 64 << 10 };
 
+/* Cut where it is too long, and made harmless for a terminal: it is for people. */
 static void copy_text(char *dst, size_t size, const char *src)
 {
-    (void)snprintf(dst, size, "%s", src); /* a longer text is cut: it is for people */
+    size_t n = strnlen(src, size - 1);
+    for (size_t i = 0; i < n; i++)
+        dst[i] = iscntrl((unsigned char)src[i]) ? ' ' : src[i];
+    dst[n] = 0;
 }
 
 /* Reads one of the files as an object. ABSENT and UNREADABLE are final. */
