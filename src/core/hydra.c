@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hydra.c - quoting of one value for Hydra's override grammar; see hydra.h.
+ *
+ * Two readers stand in a row, so two escapes are applied, the last reader's first:
+ *   OmegaConf reads "${": the k backslashes before a literal one become 2k + 1.
+ *   Hydra reads '…': a quote gets a backslash, and backslashes that stand before a
+ *   quote, the closing one included, are doubled. Others stay as they are.
+ * Example: it's \${x}  ->  'it\'s \\\${x}'. */
+#include "core/hydra.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+
+enum { VALUE_MAX = 64 * 1024 };
+
+/* Length of the well-formed UTF-8 sequence at s, 0 if there is none. */
+static size_t sequence(const unsigned char *s)
+{
+    static const struct {
+        unsigned char first, last, low, high; /* of the first byte; of the second */
+        unsigned char length;
+    } rows[] = {
+        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    if (s[0] < 0x80)
+        return 1;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        if (s[0] < rows[i].first || s[0] > rows[i].last)
+            continue;
+        size_t n = 1;
+        if (s[1] >= rows[i].low && s[1] <= rows[i].high)
+            for (n = 2; n < rows[i].length && (s[n] & 0xc0) == 0x80; n++)
+                ;
+        return n == rows[i].length ? n : 0;
+    }
+    return 0;
+}
+
+static int check(const char *value, struct err *err)
+{
+    const unsigned char *s = (const unsigned char *)value;
+    for (size_t n; *s; s += n) {
+        n = sequence(s);
+        if (n == 0)
+            return err_set(err, -EINVAL,
+                           "the value has byte 0x%02x at offset %zu, which is not UTF-8, and "
+                           "Hydra reads UTF-8 only",
+                           *s, (size_t)(s - (const unsigned char *)value));
+    }
+    if (!strcmp(value, "???"))
+        return err_set(err, -EINVAL,
+                       "the value '??\?' cannot be given: OmegaConf reads it as a missing value");
+    return 0;
+}
+
+/* True if Hydra reads the bare value as this very text. */
+static bool is_bare(const char *s)
+{
+    static const char *const words[] = {"null", "true", "false", "nan", "inf"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789_./-";
+    if (!*s || (*s != '/' && !strchr(letters, *s)) || s[strspn(s, more)])
+        return false;
+    for (size_t i = 0; i < array_len(words); i++)
+        if (!strcasecmp(s, words[i]))
+            return false;
+    return true;
+}
+
+static void repeat(struct buf *out, size_t n)
+{
+    while (n-- > 0)
+        (void)buf_addc(out, '\\'); /* out->failed is looked at by the caller */
+}
+
+/* Append s with every run of k backslashes before stop made 2k + 1 long; when at_end, a run at
+ * the end of s is made 2k long. */
+static void escape(struct buf *out, const char *s, const char *stop, bool at_end)
+{
+    while (*s) {
+        size_t k = strspn(s, "\\");
+        bool stops = str_starts(s + k, stop);
+        repeat(out, stops ? 2 * k + 1 : !s[k] && at_end ? 2 * k : k);
+        s += k;
+        if (*s)
+            (void)buf_addc(out, *s++); /* as above */
+    }
+}
+
+static int quote(struct buf *out, const char *value, struct err *err)
+{
+    size_t before = out->len;
+    struct buf inner = BUF_INIT(VALUE_MAX);
+    int r = check(value, err);
+    if (r < 0)
+        return r;
+    escape(&inner, value, "${", false);
+    bool failed = inner.failed || buf_addc(out, '\'') < 0;
+    if (!failed) {
+        escape(out, buf_str(&inner), "'", true);
+        failed = buf_addc(out, '\'') < 0;
+    }
+    buf_release(&inner);
+    if (!failed)
+        return 0;
+    if (out->data && out->len > before) {
+        out->len = before;
+        out->data[before] = 0;
+    }
+    return err_set(err, -EMSGSIZE, "the value is too long for a command line");
+}
+
+int hydra_quote(struct buf *out, const char *value, struct err *err)
+{
+    if (!is_bare(value))
+        return quote(out, value, err);
+    if (buf_adds(out, value) < 0)
+        return err_set(err, -EMSGSIZE, "the value is too long for a command line");
+    return 0;
+}
+
+int hydra_quote_list(struct buf *out, const struct strv *values, struct err *err)
+{
+    size_t before = out->len;
+    int r = buf_addc(out, '[');
+    for (size_t i = 0; r == 0 && i < values->n; i++) {
+        r = i > 0 ? buf_addc(out, ',') : 0;
+        if (r == 0)
+            r = quote(out, values->v[i], err);
+    }
+    if (r == 0)
+        r = buf_addc(out, ']');
+    if (r == 0)
+        return 0;
+    if (out->data) {
+        out->len = before;
+        out->data[before] = 0;
+    }
+    return r == -EINVAL ? r : err_set(err, -EMSGSIZE, "the list is too long for a command line");
+}
+
+static int add(struct strv *argv, const char *key, struct buf *value, int r, struct err *err)
+{
+    if (r < 0)
+        (void)err_prefix(err, "'%s'", key); /* the code is r already */
+    else
+        strv_addf(argv, "%s=%s", key, buf_str(value));
+    buf_release(value);
+    return r;
+}
+
+int hydra_add(struct strv *argv, const char *key, const char *value, struct err *err)
+{
+    struct buf b = BUF_INIT(VALUE_MAX);
+    int r = hydra_quote(&b, value, err);
+    return add(argv, key, &b, r, err);
+}
+
+int hydra_add_list(struct strv *argv, const char *key, const struct strv *values, struct err *err)
+{
+    struct buf b = BUF_INIT(VALUE_MAX);
+    int r = hydra_quote_list(&b, values, err);
+    return add(argv, key, &b, r, err);
+}
