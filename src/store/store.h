@@ -148,7 +148,8 @@ void store_prune_idempotency(struct store *s, usec_t before);
 /* Each is called once per row, rows are borrowed for the call; NULL = not wanted. */
 struct store_load_ops {
     void (*on_job)(const struct store_job *job, void *arg); /* live ones, oldest first */
-    void (*on_attempt)(const struct store_attempt *attempt, void *arg); /* of live jobs, after them */
+    void (*on_attempt)(const struct store_attempt *attempt,
+                       void *arg);            /* of live jobs, after them */
     void (*on_id)(const char *id, void *arg); /* of every job there ever was */
     void (*on_token)(const struct store_token *token, void *arg);
     void (*on_user)(const struct store_user *user, void *arg);
@@ -160,8 +161,11 @@ struct store_last {
     int64_t job_seq, event_seq; /* the highest there are, 0 = none */
 };
 
-must_check int store_load(struct store *s, const struct store_load_ops *ops, void *arg,
-                          struct store_last *ret, struct err *err);
+must_check int store_load(struct store *s,
+                          const struct store_load_ops *ops,
+                          void *arg,
+                          struct store_last *ret,
+                          struct err *err);
 
 /* Is there a job with this id on disk? A few microseconds; what is not yet durable is
  * the caller's to know. ERR_STORE. */
@@ -201,7 +205,7 @@ enum { STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STORE_CURSOR_MAX = 32 };
 struct store_job_query {
     const char *const *states; /* any of these; more than STORE_STATES_MAX are an error */
     size_t nstates;
-    bool live; /* only jobs that have not ended */
+    bool live;                                              /* only jobs that have not ended */
     const char *user, *project, *cluster, *pool, *workload; /* NULL = any */
     usec_t since, until; /* queued at or after / before; 0 = open */
     const char *q;       /* part of the id or the name, ASCII case ignored */
@@ -212,7 +216,8 @@ struct store_job_query {
 /* Newest first, without spec and detail. Paging with `next` gives every job that
  * matches all the time exactly once, whatever is added meanwhile. ERR_BAD_REQUEST: not
  * a cursor of ours. */
-struct store_read *store_list_jobs(struct store *s, const struct store_job_query *query,
+struct store_read *store_list_jobs(struct store *s,
+                                   const struct store_job_query *query,
                                    const struct store_then *then);
 
 /* One job with spec, detail and attempts. ref is an id, else the name of exactly one
@@ -229,7 +234,8 @@ struct store_event_query {
 };
 
 /* Events by seq; page on with since (before, when newest first) = the last row's seq. */
-struct store_read *store_list_events(struct store *s, const struct store_event_query *query,
+struct store_read *store_list_events(struct store *s,
+                                     const struct store_event_query *query,
                                      const struct store_then *then);
 
 /* Forget a read: done never fires. Only before done was called. A long one is

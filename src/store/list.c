@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* list.c - pages of jobs, newest first: the SQL is put together from the filters.
+ *
+ * Every index of the table ends in seq, so any one filter can be read newest first
+ * from its index and stopped after `limit` rows; the others are tested on the way. Which
+ * filter drives is decided by a look at how many rows each would give (PROBE_ROWS at
+ * most): that needs no statistics and cannot be very wrong. Several states are
+ * several such reads merged (UNION ALL keeps their order without a sort).
+ *
+ * since and until become bounds of seq by bisection, for jobs are numbered as they
+ * are queued. A clock that was set back makes that order untrue by as much, so the
+ * bounds are SLACK wide of the times, and the exact test stays in the query. */
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "store/query.h"
+#include "store/rows.h"
+
+/* Parameters: ?1 and ?2 bound seq (?2 < seq < ?1), ?3 is the limit. */
+#define SQL_SELECT "SELECT " ROWS_JOB " FROM job j %s WHERE j.seq<?1 AND j.seq>?2"
+#define SQL_ORDER " ORDER BY 1 DESC LIMIT ?3"
+#define SQL_UNION " UNION ALL "
+#define SQL_PROBE                                                                                  \
+    "SELECT count(*) FROM (SELECT 1 FROM job j %s WHERE j.seq<?1 AND j.seq>?2%s LIMIT ?3)"
+#define SQL_NEXT_TIME "SELECT seq, queued_at FROM job WHERE seq>=?1 ORDER BY seq LIMIT 1"
+#define SQL_LAST_SEQ "SELECT coalesce(max(seq), 0) FROM job"
+
+/* The filters. Those with an index can drive a read. */
+enum filter {
+    BY_USER,
+    BY_PROJECT,
+    BY_CLUSTER,
+    BY_POOL,
+    BY_WORKLOAD,
+    BY_SINCE,
+    BY_UNTIL,
+    BY_PART,
+    BY_LIVE,
+    BY_STATE,
+    FILTERS
+};
+
+static const struct {
+    const char *index; /* NULL: cannot drive */
+    const char *test;  /* its parameter is 4 + the filter's number */
+} filters[FILTERS] = {
+    [BY_USER] = {"INDEXED BY job_user", " AND j.user=?4"},
+    [BY_PROJECT] = {"INDEXED BY job_project", " AND j.project=?5"},
+    [BY_CLUSTER] = {"INDEXED BY job_cluster", " AND j.cluster=?6"},
+    [BY_POOL] = {"INDEXED BY job_pool", " AND j.pool=?7"},
+    [BY_WORKLOAD] = {"INDEXED BY job_workload", " AND j.workload=?8"},
+    [BY_SINCE] = {NULL, " AND j.queued_at>=?9"},
+    [BY_UNTIL] = {NULL, " AND j.queued_at<?10"},
+    [BY_PART] = {NULL, " AND (j.id LIKE ?11 ESCAPE '\\' OR j.name LIKE ?11 ESCAPE '\\')"},
+    [BY_LIVE] = {"INDEXED BY job_live", " AND j.live"},
+    [BY_STATE] = {"INDEXED BY job_state", NULL}, /* one of ?13, ?14, … */
+};
+
+enum {
+    PARAM_FIRST = 4,
+    PARAM_STATE = PARAM_FIRST + BY_STATE,
+    PROBE_ROWS = 500,
+    SQL_MAX_BYTES = 32768,
+};
+#define SLACK USEC_HOUR
+#define NO_INDEX "NOT INDEXED"
+#define CURSOR_FORM "j%" PRId64
+
+/* A query on its way: which filters there are, as bits, and the bounds of seq. */
+struct list {
+    struct reader *r;
+    const struct store_job_query *q;
+    unsigned mask;
+    int64_t above, below;
+    char *part; /* pattern of BY_PART */
+};
+
+static bool has(const struct list *l, enum filter f)
+{
+    return l->mask & (1u << f);
+}
+
+static const char *text_of(const struct list *l, enum filter f)
+{
+    switch (f) {
+    case BY_USER:
+        return l->q->user;
+    case BY_PROJECT:
+        return l->q->project;
+    case BY_CLUSTER:
+        return l->q->cluster;
+    case BY_POOL:
+        return l->q->pool;
+    case BY_WORKLOAD:
+        return l->q->workload;
+    case BY_PART:
+        return l->part;
+    default:
+        return NULL;
+    }
+}
+
+/* %q% with LIKE's own characters made plain. */
+static char *make_part(const char *q)
+{
+    char *s = xmalloc(2 * strlen(q) + 3), *p = s;
+
+    *p++ = '%';
+    for (; *q; q++) {
+        if (strchr("%_\\", *q))
+            *p++ = '\\';
+        *p++ = *q;
+    }
+    *p++ = '%';
+    *p = '\0';
+    return s;
+}
+
+static int read_cursor(const char *cursor, int64_t *ret, struct err *err)
+{
+    if (cursor[0] != 'j' || str_to_int(cursor + 1, 1, INT64_MAX, ret, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST,
+                       "'%s' is not a cursor: give `next` of the page before, or none", cursor);
+    return 0;
+}
+
+static int init(struct list *l, struct err *err)
+{
+    const struct store_job_query *q = l->q;
+
+    l->below = INT64_MAX;
+    if (q->limit < 1 || q->limit > STORE_PAGE_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "limit %u is not between 1 and %d", q->limit,
+                       STORE_PAGE_MAX);
+    if (q->nstates > STORE_STATES_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "more than %d states in one filter", STORE_STATES_MAX);
+    if (q->q && *q->q)
+        l->part = make_part(q->q);
+    for (enum filter f = 0; f < FILTERS; f++)
+        if (text_of(l, f))
+            l->mask |= 1u << f;
+    l->mask |= (unsigned)(q->since != 0) << BY_SINCE | (unsigned)(q->until != 0) << BY_UNTIL |
+               (unsigned)q->live << BY_LIVE | (unsigned)(q->nstates != 0) << BY_STATE;
+    return q->cursor ? read_cursor(q->cursor, &l->below, err) : 0;
+}
+
+static void bind_int(sqlite3_stmt *st, int k, int64_t v)
+{
+    (void)sqlite3_bind_int64(st, k, v); /* fails only for a parameter that the text lacks */
+}
+
+/* Everything that the text of this list may refer to. */
+static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
+{
+    bind_int(st, 1, l->below);
+    bind_int(st, 2, l->above);
+    bind_int(st, 3, limit);
+    for (enum filter f = 0; f < FILTERS; f++)
+        if (text_of(l, f)) /* a text beyond SQLite's limits matches nothing; as above */
+            (void)sqlite3_bind_text(st, PARAM_FIRST + (int)f, text_of(l, f), -1, SQLITE_STATIC);
+    bind_int(st, PARAM_FIRST + BY_SINCE, (int64_t)l->q->since);
+    bind_int(st, PARAM_FIRST + BY_UNTIL, (int64_t)l->q->until);
+    for (size_t i = 0; i < l->q->nstates; i++)
+        (void)sqlite3_bind_text(st, PARAM_STATE + (int)i, l->q->states[i], -1, SQLITE_STATIC);
+}
+
+/* A number from a query of this list's parameters. */
+static int ask(const struct list *l, const char *sql, int64_t limit, int64_t *ret, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = reader_statement(l->r, sql, &st, err);
+
+    if (rc < 0)
+        return rc;
+    bind_all(l, st, limit);
+    rc = reader_step(l->r, st, err);
+    if (rc == 1)
+        *ret = sqlite3_column_int64(st, 0);
+    reader_reset(st);
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- since and until ---- */
+
+/* The first job at or behind *seq: its number and time. 0: there is none. */
+static int job_at(const struct list *l, int64_t *seq, usec_t *at, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = reader_statement(l->r, SQL_NEXT_TIME, &st, err);
+
+    if (rc < 0)
+        return rc;
+    bind_int(st, 1, *seq);
+    rc = reader_step(l->r, st, err);
+    if (rc == 1) {
+        *seq = sqlite3_column_int64(st, 0);
+        *at = (usec_t)sqlite3_column_int64(st, 1);
+    }
+    reader_reset(st);
+    return rc;
+}
+
+/* The lowest seq from which on jobs were queued at `when` or later, by bisection;
+ * behind the last job if there is none. */
+static int bisect(const struct list *l, usec_t when, int64_t *ret, struct err *err)
+{
+    int64_t low = 1, high = 0;
+    int rc = ask(l, SQL_LAST_SEQ, 0, &high, err);
+
+    high++;
+    while (rc >= 0 && low < high) {
+        int64_t middle = low + (high - low) / 2, seq = middle;
+        usec_t at = 0;
+
+        rc = job_at(l, &seq, &at, err);
+        if (rc == 0 || at >= when)
+            high = middle;
+        else
+            low = seq + 1;
+    }
+    *ret = low;
+    return rc < 0 ? rc : 0;
+}
+
+static int narrow(struct list *l, struct err *err)
+{
+    int64_t seq = 0;
+    int rc = 0;
+
+    if (l->q->since > SLACK) {
+        rc = bisect(l, l->q->since - SLACK, &seq, err);
+        l->above = seq - 1;
+    }
+    if (rc == 0 && l->q->until) {
+        rc = bisect(l, l->q->until + SLACK, &seq, err);
+        if (seq < l->below)
+            l->below = seq;
+    }
+    return rc;
+}
+
+/* ---- which filter drives ---- */
+
+static void add_states(const struct list *l, struct buf *sql)
+{
+    for (size_t i = 0; i < l->q->nstates; i++)
+        (void)buf_addf(sql, "%s?%d", i ? "," : " AND j.state IN (", PARAM_STATE + (int)i);
+    (void)buf_adds(sql, ")");
+}
+
+static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
+    int rc;
+
+    if (f == BY_STATE)
+        add_states(l, &test);
+    (void)buf_addf(&sql, SQL_PROBE, filters[f].index,
+                   f == BY_STATE ? buf_str(&test) : filters[f].test);
+    rc = ask(l, buf_str(&sql), PROBE_ROWS, ret, err);
+    buf_release(&sql);
+    buf_release(&test);
+    return rc;
+}
+
+/* The filter whose index gives the fewest rows; FILTERS if none has an index. */
+static int choose(const struct list *l, enum filter *ret, struct err *err)
+{
+    int64_t best = INT64_MAX, n = 0;
+    enum filter found = FILTERS;
+    unsigned candidates = 0;
+
+    for (enum filter f = 0; f < FILTERS; f++)
+        if (has(l, f) && filters[f].index) {
+            candidates++;
+            found = f;
+        }
+    for (enum filter f = 0; candidates > 1 && f < FILTERS; f++) {
+        int rc = has(l, f) && filters[f].index ? probe(l, f, &n, err) : 1;
+
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && n < best) {
+            best = n;
+            found = f;
+        }
+    }
+    *ret = found;
+    return 0;
+}
+
+/* ---- the page ---- */
+
+/* One SELECT with all tests; state >= 0 reads the index of states for that one alone. */
+static void add_select(const struct list *l, enum filter driver, int state, struct buf *sql)
+{
+    (void)buf_addf(sql, SQL_SELECT, driver == FILTERS ? NO_INDEX : filters[driver].index);
+    for (enum filter f = 0; f < FILTERS; f++)
+        if (has(l, f) && f != BY_STATE)
+            (void)buf_adds(sql, filters[f].test);
+    if (state >= 0)
+        (void)buf_addf(sql, " AND j.state=?%d", PARAM_STATE + state);
+    else if (has(l, BY_STATE))
+        add_states(l, sql);
+}
+
+/* The same state twice would give its jobs twice. */
+static bool is_repeated(const struct list *l, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (str_eq(l->q->states[k], l->q->states[i]))
+            return true;
+    return false;
+}
+
+static void make_sql(const struct list *l, enum filter driver, struct buf *sql)
+{
+    if (driver != BY_STATE)
+        add_select(l, driver, -1, sql);
+    else
+        for (size_t i = 0; i < l->q->nstates; i++) {
+            if (is_repeated(l, i))
+                continue;
+            if (i)
+                (void)buf_adds(sql, SQL_UNION);
+            add_select(l, driver, (int)i, sql);
+        }
+    (void)buf_adds(sql, SQL_ORDER);
+}
+
+static int fetch(const struct list *l, const char *sql, struct answer *a, struct err *err)
+{
+    struct store_job job;
+    sqlite3_stmt *st = NULL;
+    int rc = reader_statement(l->r, sql, &st, err);
+
+    if (rc < 0)
+        return rc;
+    /* One more than asked tells whether there is a next page. */
+    bind_all(l, st, (int64_t)l->q->limit + 1);
+    while ((rc = reader_step(l->r, st, err)) == 1) {
+        if (a->result.njobs == l->q->limit) {
+            (void)snprintf(a->cursor, sizeof a->cursor, CURSOR_FORM,
+                           a->jobs[a->result.njobs - 1].seq);
+            a->result.next = a->cursor;
+            rc = 0;
+            break;
+        }
+        rows_job(st, &job);
+        answer_add_job(a, &job);
+    }
+    reader_reset(st);
+    return rc;
+}
+
+static int run(struct list *l, struct answer *a, struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
+    enum filter driver = FILTERS;
+    int rc = init(l, err);
+
+    if (rc == 0 && (l->q->since || l->q->until))
+        rc = narrow(l, err);
+    if (rc == 0)
+        rc = choose(l, &driver, err);
+    if (rc < 0)
+        return rc;
+    make_sql(l, driver, &sql);
+    rc = fetch(l, buf_str(&sql), a, err);
+    buf_release(&sql);
+    return rc;
+}
+
+int query_jobs(struct reader *r, const struct store_job_query *q, struct answer *a, struct err *err)
+{
+    struct list l = {.r = r, .q = q};
+    int rc = reader_begin(r, err);
+
+    if (rc < 0)
+        return rc;
+    rc = run(&l, a, err);
+    reader_end(r);
+    free(l.part);
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* query.h - the reads of store.h as plain functions of a connection: what the worker
+ * threads run. All fill answer->result but its err, and fail with what store.h says. */
+#pragma once
+#include "store/reader.h"
+
+must_check int query_jobs(struct reader *r,
+                          const struct store_job_query *q,
+                          struct answer *a,
+                          struct err *err);
+must_check int query_job(struct reader *r, const char *ref, struct answer *a, struct err *err);
+must_check int query_events(struct reader *r,
+                            const struct store_event_query *q,
+                            struct answer *a,
+                            struct err *err);
+must_check int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reads.c - a read is made and delivered on the loop and runs on a worker; the loop
+ * alone hands out connections, so nothing here needs a lock. A cancelled read that runs
+ * is interrupted and dropped when it comes back. */
+#include "store/reads.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/strv.h"
+#include "store/query.h"
+
+enum { READS_DEFAULT = 2, READS_MAX = 16 };
+
+struct store_read {
+    uv_work_t work;
+    struct reads *pool;
+    struct store_read *next; /* in line, or running */
+    struct store_then then;
+    bool cancelled;
+    struct reader *reader; /* while it runs */
+
+    int (*query)(struct store_read *r, struct err *err);
+    struct store_job_query jobs;
+    const char **states;
+    struct store_event_query events;
+    const char *ref;
+    struct strv texts; /* what the queries point to */
+
+    struct answer answer;
+};
+
+struct reads {
+    uv_loop_t *loop;
+    struct reader *readers[READS_MAX]; /* the first nfree are free */
+    unsigned n, nfree;
+    struct store_read *first, **last; /* in line */
+    struct store_read *running;
+    void (*gone)(void *arg); /* set: closing */
+    void *arg;
+};
+
+struct reads *reads_new(uv_loop_t *loop, const char *path, const char *vfs, unsigned n)
+{
+    struct reads *rs = xcalloc(1, sizeof *rs);
+
+    rs->loop = loop;
+    rs->last = &rs->first;
+    rs->n = n == 0 ? READS_DEFAULT : n > READS_MAX ? READS_MAX : n;
+    for (rs->nfree = 0; rs->nfree < rs->n; rs->nfree++)
+        rs->readers[rs->nfree] = reader_new(path, vfs);
+    return rs;
+}
+
+static void read_free(struct store_read *r)
+{
+    if (r->answer.result.rendered && r->then.drop)
+        r->then.drop(r->answer.result.rendered);
+    answer_release(&r->answer);
+    strv_release(&r->texts);
+    free(r->states);
+    free(r);
+}
+
+static void finish_close(struct reads *rs)
+{
+    void (*gone)(void *) = rs->gone;
+    void *arg = rs->arg;
+
+    for (unsigned i = 0; i < rs->n; i++)
+        reader_free(rs->readers[i]);
+    free(rs);
+    gone(arg);
+}
+
+void reads_close(struct reads *rs, void (*gone)(void *arg), void *arg)
+{
+    struct store_read *next;
+
+    for (struct store_read *r = rs->first; r; r = next) {
+        next = r->next;
+        read_free(r);
+    }
+    rs->first = NULL;
+    for (struct store_read *r = rs->running; r; r = r->next) {
+        r->cancelled = true;
+        reader_interrupt(r->reader);
+    }
+    rs->gone = gone;
+    rs->arg = arg;
+    if (!rs->running)
+        finish_close(rs);
+}
+
+/* On a worker. */
+static void on_work(uv_work_t *work)
+{
+    struct store_read *r = container_of(work, struct store_read, work);
+    struct store_result *res = &r->answer.result;
+
+    if (r->query(r, &res->err) == 0 && r->then.render)
+        res->rendered = r->then.render(res, r->then.arg);
+}
+
+static void start(struct reads *rs);
+
+static void take_back(struct store_read *r)
+{
+    struct reads *rs = r->pool;
+    struct store_read **at = &rs->running;
+
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    rs->readers[rs->nfree++] = r->reader;
+    r->reader = NULL;
+}
+
+static void on_worked(uv_work_t *work, int status)
+{
+    struct store_read *r = container_of(work, struct store_read, work);
+    struct reads *rs = r->pool;
+
+    (void)status; /* never UV_ECANCELED: uv_cancel() is not used */
+    take_back(r);
+    start(rs);
+    if (!r->cancelled) {
+        r->then.done(&r->answer.result, r->then.arg);
+        r->answer.result.rendered = NULL;
+    }
+    read_free(r);
+    if (rs->gone && !rs->running)
+        finish_close(rs);
+}
+
+/* Give free connections to those who wait. */
+static void start(struct reads *rs)
+{
+    while (rs->first && rs->nfree) {
+        struct store_read *r = rs->first;
+
+        rs->first = r->next;
+        if (!rs->first)
+            rs->last = &rs->first;
+        r->reader = rs->readers[--rs->nfree];
+        r->next = rs->running;
+        rs->running = r;
+        if (uv_queue_work(rs->loop, &r->work, on_work, on_worked) < 0)
+            abort(); /* only for a NULL callback */
+    }
+}
+
+static struct store_read *read_new(struct reads *rs, const struct store_then *then)
+{
+    struct store_read *r = xcalloc(1, sizeof *r);
+
+    assert(then->done && !rs->gone);
+    r->pool = rs;
+    r->then = *then;
+    return r;
+}
+
+static struct store_read *enqueue(struct store_read *r)
+{
+    struct reads *rs = r->pool;
+
+    *rs->last = r;
+    rs->last = &r->next;
+    start(rs);
+    return r;
+}
+
+static const char *own(struct store_read *r, const char *s)
+{
+    if (!s)
+        return NULL;
+    strv_add(&r->texts, s);
+    return r->texts.v[r->texts.n - 1];
+}
+
+static int run_jobs(struct store_read *r, struct err *err)
+{
+    return query_jobs(r->reader, &r->jobs, &r->answer, err);
+}
+
+static int run_job(struct store_read *r, struct err *err)
+{
+    return query_job(r->reader, r->ref, &r->answer, err);
+}
+
+static int run_events(struct store_read *r, struct err *err)
+{
+    return query_events(r->reader, &r->events, &r->answer, err);
+}
+
+struct store_read *reads_jobs(struct reads *rs,
+                              const struct store_job_query *q,
+                              const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+
+    r->query = run_jobs;
+    r->jobs = *q;
+    r->states = xcalloc(q->nstates + 1, sizeof *r->states);
+    for (size_t i = 0; i < q->nstates; i++)
+        r->states[i] = own(r, q->states[i]);
+    r->jobs.states = r->states;
+    r->jobs.user = own(r, q->user);
+    r->jobs.project = own(r, q->project);
+    r->jobs.cluster = own(r, q->cluster);
+    r->jobs.pool = own(r, q->pool);
+    r->jobs.workload = own(r, q->workload);
+    r->jobs.q = own(r, q->q);
+    r->jobs.cursor = own(r, q->cursor);
+    return enqueue(r);
+}
+
+struct store_read *reads_job(struct reads *rs, const char *ref, const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+
+    r->query = run_job;
+    r->ref = own(r, ref);
+    return enqueue(r);
+}
+
+struct store_read *reads_events(struct reads *rs,
+                                const struct store_event_query *q,
+                                const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+
+    r->query = run_events;
+    r->events = *q;
+    r->events.job = own(r, q->job);
+    return enqueue(r);
+}
+
+void store_read_cancel(struct store_read *r)
+{
+    struct reads *rs = r->pool;
+    struct store_read **at = &rs->first;
+
+    if (r->reader) {
+        r->cancelled = true;
+        reader_interrupt(r->reader);
+        return;
+    }
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    if (!*at)
+        rs->last = at;
+    read_free(r);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schema.c - one step per version, applied in order, never edited once released.
+ *
+ * The row of a job is small, because lists and scans read many of them: what only
+ * one job's page needs (spec, detail) stands in tables of its own, the immutable spec
+ * apart from the detail that is rewritten. Every index ends in seq by itself (it is the
+ * rowid), so that each filter can be read newest first without a sort. A job
+ * whose name is its id has no name here, which keeps its second index entry away. */
+#include "store/schema.h"
+
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "store/conn.h"
+
+#define SQL_VERSION "PRAGMA user_version"
+#define SQL_APPLICATION "PRAGMA application_id"
+/* Outside of any transaction; stays with the file. */
+#define SQL_WAL "PRAGMA journal_mode=WAL"
+#define SQL_IS_USED "SELECT count(*) FROM sqlite_schema"
+/* "Argu", so that file(1) and we know our own. */
+#define SQL_STAMP "PRAGMA application_id=1098016629"
+
+enum { SCHEMA_APPLICATION = 1098016629 };
+
+static const char *const steps[SCHEMA_VERSION] = {
+    SQL_STAMP
+    ";"
+    "CREATE TABLE job(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, user TEXT,"
+    " project TEXT, workload TEXT, cluster TEXT, pool TEXT, queued_at INTEGER NOT NULL,"
+    " state TEXT NOT NULL, live INTEGER NOT NULL, flags TEXT, reason_code TEXT,"
+    " reason_text TEXT, nnodes INTEGER NOT NULL, n_gpus_per_node REAL NOT NULL,"
+    " priority INTEGER NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL, restarts INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " exit_code INTEGER) STRICT;"
+    "CREATE UNIQUE INDEX job_id ON job(id);"
+    "CREATE INDEX job_name ON job(name) WHERE name IS NOT NULL;"
+    "CREATE INDEX job_live ON job(seq) WHERE live;"
+    "CREATE INDEX job_state ON job(state);"
+    "CREATE INDEX job_user ON job(user);"
+    "CREATE INDEX job_project ON job(project);"
+    "CREATE INDEX job_cluster ON job(cluster);"
+    "CREATE INDEX job_pool ON job(pool);"
+    "CREATE INDEX job_workload ON job(workload);"
+    "CREATE TABLE job_spec(seq INTEGER PRIMARY KEY, spec TEXT NOT NULL) STRICT;"
+    "CREATE TABLE job_detail(seq INTEGER PRIMARY KEY, detail TEXT NOT NULL) STRICT;"
+    "CREATE TABLE attempt(job_seq INTEGER NOT NULL, k INTEGER NOT NULL, ray_id TEXT,"
+    " state TEXT, started_at INTEGER NOT NULL, ended_at INTEGER NOT NULL, detail TEXT,"
+    " PRIMARY KEY(job_seq, k)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE event(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, job_seq INTEGER NOT NULL,"
+    " kind TEXT, actor TEXT, from_state TEXT, to_state TEXT, reason_code TEXT, text TEXT,"
+    " data TEXT) STRICT;"
+    "CREATE INDEX event_job ON event(job_seq) WHERE job_seq > 0;"
+    "CREATE TABLE token(hash BLOB PRIMARY KEY, id TEXT, name TEXT, user TEXT, role TEXT,"
+    " created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL, last_use_at INTEGER NOT NULL,"
+    " revoked_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE user(name TEXT PRIMARY KEY, role TEXT, created_at INTEGER NOT NULL,"
+    " detail TEXT) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE idempotency(user TEXT NOT NULL, key TEXT NOT NULL, body_hash BLOB NOT NULL,"
+    " job_id TEXT, at INTEGER NOT NULL, PRIMARY KEY(user, key)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX idempotency_at ON idempotency(at);"
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version=1",
+};
+
+/* The version there is, after a look at whose file this is. */
+static int look(sqlite3 *db, const char *path, int64_t *ret_version, struct err *err)
+{
+    int64_t version = 0, application = 0, used = 0;
+    int rc = conn_int(db, SQL_VERSION, &version, err);
+
+    if (rc == 0)
+        rc = conn_int(db, SQL_APPLICATION, &application, err);
+    if (rc == 0)
+        rc = conn_int(db, SQL_IS_USED, &used, err);
+    if (rc < 0)
+        return rc;
+    if (used && application != SCHEMA_APPLICATION)
+        return err_set(err, ERR_REFUSED,
+                       "'%s' is a database of some other program: name another file", path);
+    if (version > SCHEMA_VERSION)
+        return err_set(err, ERR_REFUSED,
+                       "the store '%s' has schema %" PRId64 " and this argusd knows up to %d: "
+                       "start the newer argusd, or restore an older backup",
+                       path, version, SCHEMA_VERSION);
+    *ret_version = version;
+    return 0;
+}
+
+int schema_migrate(sqlite3 *db, const char *path, struct err *err)
+{
+    int64_t version = 0;
+    int rc = look(db, path, &version, err);
+
+    if (rc == 0)
+        rc = conn_exec(db, SQL_WAL, err);
+    if (rc < 0 || version == SCHEMA_VERSION)
+        return rc;
+    rc = conn_exec(db, "BEGIN IMMEDIATE", err);
+    for (int64_t i = version; rc == 0 && i < SCHEMA_VERSION; i++)
+        rc = conn_exec(db, steps[i], err);
+    if (rc == 0)
+        rc = conn_exec(db, "COMMIT", err);
+    if (rc < 0)
+        (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done so itself */
+    return rc;
+}

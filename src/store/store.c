@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store.c - the loop's side: gathers the open batch, hands it to the writer at the end
+ * of a turn, and tells the owner what became durable.
+ *
+ * A prepare handle ends the turn: libuv calls it right before it may sleep, after
+ * everything that ran since. The writer wakes the loop by an async handle. Neither keeps
+ * the loop alive. See also: writer.c (the thread), reads.c (queries). */
+#include "store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "store/batch.h"
+#include "store/conn.h"
+#include "store/load.h"
+#include "store/query.h"
+#include "store/reads.h"
+#include "store/schema.h"
+#include "store/writer.h"
+
+struct store {
+    struct store_options opt; /* path and vfs are our copies */
+    char *path, *vfs;
+    int lock_fd;
+
+    uv_prepare_t turn;
+    uv_async_t news;
+    int parts; /* of us that must be gone before the memory is */
+    bool closing;
+
+    struct writer *writer;
+    struct batch open;
+    uint64_t handed; /* number of the last batch that the writer got */
+    uint64_t durable;
+    bool failing;
+
+    struct reads *reads;
+    struct reader *own; /* of the loop thread */
+};
+
+/* ---- opening ---- */
+
+/* Nobody but its owner reads the store; SQLite gives its side files the same mode. */
+static int create_private(const char *path, int *ret, struct err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+
+    if (fd < 0)
+        return err_set(err, ERR_STORE, "cannot open '%s': %s", path, strerror(errno));
+    *ret = fd;
+    return 0;
+}
+
+static int lock(const char *path, int *ret, struct err *err)
+{
+    _cleanup_(freep) char *name = xasprintf("%s.lock", path);
+    _cleanup_(closep) int fd = -1;
+    char pid[32] = {0};
+    int rc = create_private(name, &fd, err);
+
+    if (rc < 0)
+        return rc;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (read(fd, pid, sizeof pid - 1) < 0)
+            pid[0] = '\0';
+        pid[strcspn(pid, "\n")] = '\0';
+        return err_set(err, ERR_CONFLICT,
+                       "the store '%s' is in use by another argusd (pid %s): stop that one first",
+                       path, *pid ? pid : "unknown");
+    }
+    (void)snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    /* The pid is only for the sentence above: a store without it works. */
+    if (ftruncate(fd, 0) < 0 || write(fd, pid, strlen(pid)) < 0)
+        pid[0] = '\0';
+    *ret = fd;
+    fd = -1;
+    return 0;
+}
+
+static int open_database(const char *path, const char *vfs, sqlite3 **ret, struct err *err)
+{
+    _cleanup_(closep) int fd = -1;
+    sqlite3 *db = NULL;
+    int rc = create_private(path, &fd, err);
+
+    if (rc < 0)
+        return rc;
+    /* Before SQLite has it: closing any descriptor of a file drops this process's locks. */
+    closep(&fd);
+    fd = -1;
+    rc = conn_open(path, vfs, true, &db, err);
+    if (rc < 0)
+        return rc;
+    rc = schema_migrate(db, path, err);
+    if (rc < 0) {
+        conn_close(db);
+        return rc;
+    }
+    *ret = db;
+    return 0;
+}
+
+static void part_gone(struct store *s)
+{
+    if (--s->parts > 0)
+        return;
+    batch_release(&s->open);
+    free(s->path);
+    free(s->vfs);
+    free(s);
+}
+
+static void on_handle_gone(uv_handle_t *h)
+{
+    part_gone(h->data);
+}
+
+static void on_reads_gone(void *arg)
+{
+    part_gone(arg);
+}
+
+static void on_turn(uv_prepare_t *h)
+{
+    store_flush(h->data);
+}
+
+static void look_at_writer(struct store *s)
+{
+    struct writer_look look;
+    bool changed;
+
+    writer_look(s->writer, &look);
+    changed = look.failing != s->failing;
+    s->failing = look.failing;
+    if (changed && s->opt.on_trouble)
+        s->opt.on_trouble(look.failing, look.failing ? look.why : NULL, s->opt.arg);
+    if (look.durable > s->durable) {
+        s->durable = look.durable;
+        if (s->opt.on_durable)
+            s->opt.on_durable(look.durable, s->opt.arg);
+    }
+}
+
+static void on_news(uv_async_t *h)
+{
+    struct store *s = h->data;
+
+    if (!s->closing)
+        look_at_writer(s);
+}
+
+/* On the store thread. */
+static void wake(void *arg)
+{
+    struct store *s = arg;
+
+    (void)uv_async_send(&s->news); /* fails only for a handle of another type */
+}
+
+static int init_handles(struct store *s, struct err *err)
+{
+    int rc = uv_async_init(s->opt.loop, &s->news, on_news);
+
+    if (rc < 0)
+        return err_set(err, ERR_STORE, "cannot watch the store: %s", uv_strerror(rc));
+    (void)uv_prepare_init(s->opt.loop, &s->turn); /* cannot fail */
+    (void)uv_prepare_start(&s->turn, on_turn);    /* only for a NULL callback */
+    s->news.data = s;
+    s->turn.data = s;
+    uv_unref((uv_handle_t *)&s->news);
+    uv_unref((uv_handle_t *)&s->turn);
+    return 0;
+}
+
+static void close_handles(struct store *s)
+{
+    uv_close((uv_handle_t *)&s->news, on_handle_gone);
+    uv_close((uv_handle_t *)&s->turn, on_handle_gone);
+}
+
+/* What store_open() has to undo by hand: before any handle is known to the loop. */
+static void abandon(struct store *s)
+{
+    s->parts = 1;
+    closep(&s->lock_fd);
+    part_gone(s);
+}
+
+static int shut(struct store *s, struct err *err)
+{
+    int rc = 0;
+
+    store_flush(s);
+    s->closing = true;
+    reader_free(s->own);
+    s->own = NULL;
+    if (s->writer) {
+        struct writer_look last;
+
+        rc = writer_close(s->writer, &last, err);
+        s->writer = NULL;
+        if (last.durable > s->durable && s->opt.on_durable)
+            s->opt.on_durable(last.durable, s->opt.arg);
+    }
+    closep(&s->lock_fd);
+    s->lock_fd = -1;
+    close_handles(s);
+    reads_close(s->reads, on_reads_gone, s);
+    return rc;
+}
+
+int store_open(const struct store_options *opt, struct store **ret, struct err *err)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    sqlite3 *db = NULL;
+    int rc;
+
+    s->opt = *opt;
+    s->lock_fd = -1;
+    set_str(&s->path, opt->path);
+    set_str(&s->vfs, opt->vfs);
+    rc = lock(s->path, &s->lock_fd, err);
+    if (rc == 0)
+        rc = open_database(s->path, s->vfs, &db, err);
+    if (rc == 0) {
+        rc = init_handles(s, err);
+        if (rc < 0)
+            conn_close(db);
+    }
+    if (rc < 0) {
+        abandon(s);
+        return rc;
+    }
+    s->own = reader_new(s->path, s->vfs);
+    s->reads = reads_new(opt->loop, s->path, s->vfs, opt->readers);
+    s->parts = 3; /* two handles and reads */
+    rc = writer_open(db, wake, s, &s->writer, err);
+    if (rc < 0) {
+        (void)shut(s, NULL); /* there is nothing to lose yet */
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+int store_close(struct store *s, struct err *err)
+{
+    return s ? shut(s, err) : 0;
+}
+
+/* ---- batches ---- */
+
+uint64_t store_batch(const struct store *s)
+{
+    return s->handed + (s->open.len > 0);
+}
+
+uint64_t store_durable(const struct store *s)
+{
+    return s->durable;
+}
+
+bool store_is_failing(const struct store *s)
+{
+    return s->failing;
+}
+
+void store_flush(struct store *s)
+{
+    if (!s->open.len || !s->writer)
+        return;
+    s->open.number = ++s->handed;
+    writer_add(s->writer, &s->open);
+}
+
+/* ---- changes ---- */
+
+static void put_time(struct batch *b, usec_t t)
+{
+    batch_int(b, (int64_t)t);
+}
+
+static void put_exit_code(struct batch *b, const struct store_job *job)
+{
+    if (job->has_exit_code)
+        batch_int(b, job->exit_code);
+    else
+        batch_null(b);
+}
+
+/* The values from `state` on, in the order that both statements have. */
+static void put_state(struct batch *b, const struct store_job *job)
+{
+    batch_text(b, job->state);
+    batch_int(b, job->live);
+    batch_text(b, job->flags);
+    batch_text(b, job->reason_code);
+    batch_text(b, job->reason_text);
+    batch_int(b, job->nnodes);
+    batch_real(b, job->n_gpus_per_node);
+    batch_int(b, job->priority);
+    put_time(b, job->started_at);
+    put_time(b, job->ended_at);
+    batch_int(b, job->attempt);
+    batch_int(b, job->restarts);
+    batch_int(b, job->step);
+    put_exit_code(b, job);
+}
+
+static void put_long_text(struct batch *b, unsigned statement, int64_t seq, const char *text)
+{
+    if (!text)
+        return;
+    batch_begin(b, statement);
+    batch_int(b, seq);
+    batch_text(b, text);
+}
+
+void store_put_job(struct store *s, const struct store_job *job)
+{
+    struct batch *b = &s->open;
+
+    assert(job->seq > 0 && job->id && job->state);
+    batch_begin(b, WRITE_JOB);
+    batch_int(b, job->seq);
+    batch_text(b, job->id);
+    batch_text(b, str_eq(job->name, job->id) ? NULL : job->name);
+    batch_text(b, job->user);
+    batch_text(b, job->project);
+    batch_text(b, job->workload);
+    batch_text(b, job->cluster);
+    batch_text(b, job->pool);
+    put_time(b, job->queued_at);
+    put_state(b, job);
+    put_long_text(b, WRITE_JOB_SPEC, job->seq, job->spec);
+    put_long_text(b, WRITE_JOB_DETAIL, job->seq, job->detail);
+}
+
+void store_update_job(struct store *s, const struct store_job *job)
+{
+    struct batch *b = &s->open;
+
+    assert(job->seq > 0 && job->state);
+    batch_begin(b, WRITE_JOB_STATE);
+    batch_int(b, job->seq);
+    put_state(b, job);
+    put_long_text(b, WRITE_JOB_DETAIL, job->seq, job->detail);
+}
+
+void store_put_attempt(struct store *s, const struct store_attempt *attempt)
+{
+    struct batch *b = &s->open;
+
+    batch_begin(b, WRITE_ATTEMPT);
+    batch_int(b, attempt->job_seq);
+    batch_int(b, attempt->k);
+    batch_text(b, attempt->ray_id);
+    batch_text(b, attempt->state);
+    put_time(b, attempt->started_at);
+    put_time(b, attempt->ended_at);
+    batch_text(b, attempt->detail);
+}
+
+void store_put_event(struct store *s, const struct store_event *event)
+{
+    struct batch *b = &s->open;
+
+    assert(event->seq > 0);
+    batch_begin(b, WRITE_EVENT);
+    batch_int(b, event->seq);
+    put_time(b, event->at);
+    batch_int(b, event->job_seq);
+    batch_text(b, event->kind);
+    batch_text(b, event->actor);
+    batch_text(b, event->from_state);
+    batch_text(b, event->to_state);
+    batch_text(b, event->reason_code);
+    batch_text(b, event->text);
+    batch_text(b, event->data);
+}
+
+void store_put_token(struct store *s, const struct store_token *token)
+{
+    struct batch *b = &s->open;
+
+    assert(token->hash);
+    batch_begin(b, WRITE_TOKEN);
+    batch_blob(b, token->hash, STORE_HASH_BYTES);
+    batch_text(b, token->id);
+    batch_text(b, token->name);
+    batch_text(b, token->user);
+    batch_text(b, token->role);
+    put_time(b, token->created_at);
+    put_time(b, token->expires_at);
+    put_time(b, token->last_use_at);
+    put_time(b, token->revoked_at);
+}
+
+void store_put_user(struct store *s, const struct store_user *user)
+{
+    struct batch *b = &s->open;
+
+    assert(user->name);
+    batch_begin(b, WRITE_USER);
+    batch_text(b, user->name);
+    batch_text(b, user->role);
+    put_time(b, user->created_at);
+    batch_text(b, user->detail);
+}
+
+void store_put_idempotency(struct store *s, const struct store_idempotency *key)
+{
+    struct batch *b = &s->open;
+
+    assert(key->key && key->body_hash);
+    batch_begin(b, WRITE_IDEMPOTENCY);
+    batch_text(b, str_or(key->user, ""));
+    batch_text(b, key->key);
+    batch_blob(b, key->body_hash, STORE_HASH_BYTES);
+    batch_text(b, key->job_id);
+    put_time(b, key->at);
+}
+
+void store_put_meta(struct store *s, const char *key, const char *value)
+{
+    struct batch *b = &s->open;
+
+    assert(key);
+    batch_begin(b, WRITE_META);
+    batch_text(b, key);
+    batch_text(b, value);
+}
+
+void store_prune_idempotency(struct store *s, usec_t before)
+{
+    batch_begin(&s->open, WRITE_IDEMPOTENCY_PRUNE);
+    put_time(&s->open, before);
+}
+
+/* ---- reads ---- */
+
+int store_load(struct store *s,
+               const struct store_load_ops *ops,
+               void *arg,
+               struct store_last *ret,
+               struct err *err)
+{
+    return load_all(s->own, ops, arg, ret, err);
+}
+
+int store_has_id(struct store *s, const char *id, bool *ret, struct err *err)
+{
+    return query_has_id(s->own, id, ret, err);
+}
+
+struct store_read *store_list_jobs(struct store *s,
+                                   const struct store_job_query *query,
+                                   const struct store_then *then)
+{
+    return reads_jobs(s->reads, query, then);
+}
+
+struct store_read *store_find_job(struct store *s, const char *ref, const struct store_then *then)
+{
+    return reads_job(s->reads, ref, then);
+}
+
+struct store_read *store_list_events(struct store *s,
+                                     const struct store_event_query *query,
+                                     const struct store_then *then)
+{
+    return reads_events(s->reads, query, then);
+}

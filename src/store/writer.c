@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer.c - take what is ready, commit it, say so; on failure wait and try again.
+ *
+ * A failed commit leaves nothing behind: the transaction is rolled back and replayed
+ * whole from the batch, which is kept until it is on disk. That holds after a failed
+ * fsync too: SQLite does not count those frames as written, and the next try writes
+ * the same pages of the WAL again before it syncs. */
+#include "store/writer.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "store/conn.h"
+
+#define SQL_BEGIN "BEGIN IMMEDIATE"
+#define SQL_COMMIT "COMMIT"
+#define SQL_ROLLBACK "ROLLBACK"
+
+static const char *const writer_sql[] = {
+    [WRITE_JOB] =
+        "INSERT INTO job(seq, id, name, user, project, workload, cluster, pool, queued_at,"
+        " state, live, flags, reason_code, reason_text, nnodes, n_gpus_per_node, priority,"
+        " started_at, ended_at, attempt, restarts, step, exit_code)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [WRITE_JOB_SPEC] = "INSERT INTO job_spec(seq, spec) VALUES(?,?)",
+    [WRITE_JOB_DETAIL] = "INSERT INTO job_detail(seq, detail) VALUES(?,?)"
+                         " ON CONFLICT(seq) DO UPDATE SET detail=excluded.detail",
+    [WRITE_JOB_STATE] =
+        "UPDATE job SET state=?2, live=?3, flags=?4, reason_code=?5, reason_text=?6, nnodes=?7,"
+        " n_gpus_per_node=?8, priority=?9, started_at=?10, ended_at=?11, attempt=?12,"
+        " restarts=?13, step=?14, exit_code=?15 WHERE seq=?1",
+    [WRITE_ATTEMPT] = "INSERT INTO attempt(job_seq, k, ray_id, state, started_at, ended_at, detail)"
+                      " VALUES(?,?,?,?,?,?,?) ON CONFLICT(job_seq, k) DO UPDATE SET"
+                      " ray_id=excluded.ray_id, state=excluded.state,"
+                      " started_at=excluded.started_at, ended_at=excluded.ended_at,"
+                      " detail=excluded.detail",
+    [WRITE_EVENT] = "INSERT INTO event(seq, at, job_seq, kind, actor, from_state, to_state,"
+                    " reason_code, text, data) VALUES(?,?,?,?,?,?,?,?,?,?)",
+    [WRITE_TOKEN] = "INSERT OR REPLACE INTO token(hash, id, name, user, role, created_at,"
+                    " expires_at, last_use_at, revoked_at) VALUES(?,?,?,?,?,?,?,?,?)",
+    [WRITE_USER] = "INSERT OR REPLACE INTO user(name, role, created_at, detail) VALUES(?,?,?,?)",
+    [WRITE_IDEMPOTENCY] = "INSERT OR REPLACE INTO idempotency(user, key, body_hash, job_id, at)"
+                          " VALUES(?,?,?,?,?)",
+    [WRITE_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)",
+    [WRITE_IDEMPOTENCY_PRUNE] = "DELETE FROM idempotency WHERE at < ?",
+};
+static_assert(array_len(writer_sql) == WRITE_COUNT, "each statement has its SQL");
+
+/* Pages of WAL: folded back when the thread has nothing else to do, and in any case
+ * when the file would grow past 32 MiB. */
+enum { WAL_IDLE_PAGES = 1000, WAL_MUST_PAGES = 8192 };
+/* Milliseconds between tries while commits fail. */
+enum { RETRY_FIRST_MS = 20, RETRY_MAX_MS = 1000 };
+
+struct writer {
+    /* Of the thread alone. */
+    sqlite3 *db;
+    sqlite3_stmt *begin, *commit, *rollback;
+    sqlite3_stmt *st[WRITE_COUNT];
+    struct batch now; /* being committed */
+    int wal_pages;
+
+    writer_wake_f wake;
+    void *arg;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t some;  /* ready is not empty, or stop */
+    struct batch ready;
+    bool waiting, stop;
+    struct writer_look look;
+};
+
+static int bind(sqlite3_stmt *st, int k, const struct batch_item *it)
+{
+    switch (it->kind) {
+    case BATCH_INT:
+        return sqlite3_bind_int64(st, k, it->i);
+    case BATCH_REAL:
+        return sqlite3_bind_double(st, k, it->r);
+    case BATCH_TEXT:
+        return sqlite3_bind_text64(st, k, it->p, it->n, SQLITE_STATIC, SQLITE_UTF8);
+    case BATCH_BLOB:
+        return sqlite3_bind_blob64(st, k, it->p, it->n, SQLITE_STATIC);
+    default:
+        return sqlite3_bind_null(st, k);
+    }
+}
+
+static int step(sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+
+    (void)sqlite3_reset(st); /* repeats the error of step */
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* One change, whose statement `it` names; on return `it` is the next begin or the end. */
+static int replay_one(struct writer *w, size_t *pos, struct batch_item *it, int *more)
+{
+    int64_t which = it->i;
+    sqlite3_stmt *st = w->st[which];
+    int k = 1, rc = SQLITE_OK;
+
+    for (; (*more = batch_next(&w->now, pos, it)) != 0 && it->kind != BATCH_BEGIN; k++)
+        if (rc == SQLITE_OK)
+            rc = bind(st, k, it);
+    if (rc == SQLITE_OK)
+        rc = step(st);
+    if (rc == SQLITE_OK && which == WRITE_JOB_STATE && sqlite3_changes(w->db) != 1)
+        rc = SQLITE_NOTFOUND;
+    return rc;
+}
+
+static int replay(struct writer *w)
+{
+    struct batch_item it;
+    size_t pos = 0;
+    int more = batch_next(&w->now, &pos, &it);
+    int rc = SQLITE_OK;
+
+    while (more && rc == SQLITE_OK)
+        rc = replay_one(w, &pos, &it, &more);
+    return rc;
+}
+
+/* The batch `now` as one transaction. On failure nothing of it is left, and why says
+ * what SQLite said. */
+static int commit(struct writer *w, char *why, size_t size)
+{
+    int rc = step(w->begin);
+
+    if (rc == SQLITE_OK)
+        rc = replay(w);
+    if (rc == SQLITE_OK)
+        rc = step(w->commit);
+    if (rc == SQLITE_OK)
+        return rc;
+    (void)snprintf(why, size, "the store cannot write: %s",
+                   rc == SQLITE_NOTFOUND ? "no such job" : sqlite3_errmsg(w->db));
+    if (!sqlite3_get_autocommit(w->db))
+        (void)step(w->rollback); /* a failure here shows in the next begin */
+    return rc;
+}
+
+static _Noreturn void die(const char *why)
+{
+    log_err("store",
+            "%s: this cannot pass by itself, ending here; what was acknowledged is on disk", why);
+    abort();
+}
+
+/* With the lock held: sleep until there is work, or for a while before a retry. */
+static void wait_retry(struct writer *w, unsigned ms)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail with this clock */
+    until.tv_nsec += (long)ms * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (!w->stop && pthread_cond_timedwait(&w->some, &w->lock, &until) == 0)
+        ;
+}
+
+/* Commit `now` however often it takes; false: told to stop while it fails. */
+static bool commit_batch(struct writer *w)
+{
+    unsigned ms = RETRY_FIRST_MS;
+    char why[sizeof w->look.why];
+    bool last = false;
+
+    for (;;) {
+        int rc = commit(w, why, sizeof why);
+
+        if (rc != SQLITE_OK && !conn_is_passing(rc))
+            die(why);
+        pthread_mutex_lock(&w->lock);
+        if (rc == SQLITE_OK)
+            w->look.durable = w->now.number;
+        else if (!w->look.failing)
+            memcpy(w->look.why, why, sizeof why);
+        w->look.failing = rc != SQLITE_OK;
+        w->wake(w->arg);
+        last = w->stop;
+        if (rc != SQLITE_OK && !last)
+            wait_retry(w, ms);
+        pthread_mutex_unlock(&w->lock);
+        if (rc == SQLITE_OK || last)
+            return rc == SQLITE_OK;
+        ms = ms * 2 < RETRY_MAX_MS ? ms * 2 : RETRY_MAX_MS;
+    }
+}
+
+/* Fold the WAL back into the database. A failure is harmless: the WAL keeps
+ * everything, and a full disk shows in the next commit. */
+static void checkpoint(struct writer *w)
+{
+    (void)sqlite3_wal_checkpoint_v2(w->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    w->wal_pages = 0;
+}
+
+/* Take what is ready into `now`; false: nothing is, and there will be nothing more. */
+static bool take(struct writer *w)
+{
+    bool idle;
+
+    batch_reset(&w->now);
+    pthread_mutex_lock(&w->lock);
+    idle = !w->ready.len;
+    if (w->wal_pages > (idle ? WAL_IDLE_PAGES : WAL_MUST_PAGES)) {
+        pthread_mutex_unlock(&w->lock);
+        checkpoint(w);
+        pthread_mutex_lock(&w->lock);
+    }
+    w->waiting = true;
+    while (!w->ready.len && !w->stop)
+        pthread_cond_wait(&w->some, &w->lock);
+    w->waiting = false;
+    batch_append(&w->now, &w->ready);
+    pthread_mutex_unlock(&w->lock);
+    return w->now.len > 0;
+}
+
+static void *run(void *arg)
+{
+    struct writer *w = arg;
+
+    while (take(w) && commit_batch(w))
+        ;
+    return NULL;
+}
+
+static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct writer *w = arg;
+
+    (void)db;
+    (void)name;
+    w->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static void release(struct writer *w)
+{
+    for (size_t i = 0; i < WRITE_COUNT; i++)
+        (void)sqlite3_finalize(w->st[i]); /* repeats old errors */
+    (void)sqlite3_finalize(w->begin);
+    (void)sqlite3_finalize(w->commit);
+    (void)sqlite3_finalize(w->rollback);
+    conn_close(w->db);
+    pthread_cond_destroy(&w->some);
+    pthread_mutex_destroy(&w->lock);
+    batch_release(&w->now);
+    batch_release(&w->ready);
+    free(w);
+}
+
+static int prepare(struct writer *w, struct err *err)
+{
+    int rc = conn_prepare(w->db, SQL_BEGIN, &w->begin, err);
+
+    if (rc == 0)
+        rc = conn_prepare(w->db, SQL_COMMIT, &w->commit, err);
+    if (rc == 0)
+        rc = conn_prepare(w->db, SQL_ROLLBACK, &w->rollback, err);
+    for (size_t i = 0; rc == 0 && i < WRITE_COUNT; i++)
+        rc = conn_prepare(w->db, writer_sql[i], &w->st[i], err);
+    return rc;
+}
+
+static void init_lock(struct writer *w)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->some, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret, struct err *err)
+{
+    struct writer *w = xcalloc(1, sizeof *w);
+    int rc;
+
+    w->db = db;
+    w->wake = wake;
+    w->arg = arg;
+    init_lock(w);
+    (void)sqlite3_wal_hook(db, on_wal, w); /* returns the hook before; ends SQLite's own */
+    rc = prepare(w, err);
+    if (rc == 0 && pthread_create(&w->thread, NULL, run, w) != 0)
+        rc = err_set(err, ERR_STORE, "cannot start the store's thread");
+    if (rc < 0) {
+        release(w);
+        return rc;
+    }
+    *ret = w;
+    return 0;
+}
+
+int writer_close(struct writer *w, struct writer_look *last, struct err *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_cond_signal(&w->some);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    *last = w->look;
+    if (w->look.failing)
+        rc = err_set(err, ERR_STORE, "the newest changes are lost: %s", w->look.why);
+    release(w);
+    return rc;
+}
+
+void writer_add(struct writer *w, struct batch *b)
+{
+    bool waiting;
+
+    pthread_mutex_lock(&w->lock);
+    batch_append(&w->ready, b);
+    waiting = w->waiting;
+    pthread_mutex_unlock(&w->lock);
+    if (waiting)
+        pthread_cond_signal(&w->some);
+}
+
+void writer_look(struct writer *w, struct writer_look *ret)
+{
+    pthread_mutex_lock(&w->lock);
+    *ret = w->look;
+    pthread_mutex_unlock(&w->lock);
+}
