@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.c - reads launch.json and the secrets and makes the environment; see order.h. */
+#define _GNU_SOURCE
+#include "shepherd/order.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fsroot/file.h"
+
+void order_release(struct order *o)
+{
+    launch_release(&o->launch);
+    pairs_release(&o->env);
+}
+
+void order_environment(const struct launch *l, const char *const *base, struct pairs *env)
+{
+    pairs_release(env);
+    for (; base && *base; base++) {
+        const char *equals = strchr(*base, '=');
+        if (!equals || equals == *base) /* no variable */
+            continue;
+        _cleanup_(freep) char *name = xstrndup(*base, (size_t)(equals - *base));
+        if (!pairs_find(env, name)) /* the first one counts, as for getenv() */
+            pairs_set(env, name, equals + 1);
+    }
+    for (size_t i = 0; i < l->env.n; i++)
+        pairs_set(env, l->env.v[i].key, l->env.v[i].value);
+    if (!l->pythonpath_prefix)
+        return;
+    _cleanup_(freep) char *path =
+        launch_pythonpath(l->pythonpath_prefix, pairs_find(env, "PYTHONPATH"));
+    pairs_set(env, "PYTHONPATH", path);
+}
+
+static int read_launch(const char *dir, struct launch *ret, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_LAUNCH, dir);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(LAUNCH_MAX_BYTES);
+    int r = file_read(path, &text, err);
+    if (r == -ENOENT)
+        return err_set(err, r,
+                       "'%s' is not there: is the shared root mounted on this worker at the same "
+                       "path as on the head?",
+                       path);
+    if (r < 0)
+        return r;
+    r = launch_from_json(buf_str(&text), text.len, ret, err);
+    return r < 0 ? err_prefix(err, "cannot use '%s'", path) : 0;
+}
+
+static int read_secrets(const char *dir, struct launch *l, struct err *err)
+{
+    if (!l->secrets)
+        return 0;
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, l->secrets);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(LAUNCH_MAX_BYTES);
+    int r = file_read(path, &text, err);
+    if (r == 0)
+        r = launch_secrets_add(l, buf_str(&text), text.len, err);
+    if (text.data)
+        explicit_bzero(text.data, text.len);
+    if (r < 0)
+        return err_prefix(err,
+                          "cannot read the secrets (argusd and the worker need the same user)");
+    if (unlink(path) < 0)
+        return err_set(err, -errno, "cannot delete the secrets in '%s': %s", path, strerror(errno));
+    return 0;
+}
+
+int order_read(const char *dir, struct order *ret, struct err *err)
+{
+    _cleanup_(order_release) struct order o = {0};
+    int r = read_launch(dir, &o.launch, err);
+    if (r == 0)
+        r = read_secrets(dir, &o.launch, err);
+    if (r < 0)
+        return r;
+    order_environment(&o.launch, (const char *const *)environ, &o.env);
+    *ret = o;
+    o = (struct order){0};
+    return 0;
+}

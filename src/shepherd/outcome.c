@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outcome.c - the end of an attempt in words and as exit.json; see outcome.h. */
+#define _GNU_SOURCE
+#include "shepherd/outcome.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "fsroot/file.h"
+#include "fsroot/launch.h"
+
+#define RESERVE_NAME ".exit.json.new"
+
+enum { EXIT_MAX = 8192, REASON_SHOWN = 160 };
+
+const char *cause_to_string(enum cause c)
+{
+    static const char *const words[] = {
+#define X(e, w) [e] = w,
+        CAUSE_TABLE(X)
+#undef X
+    };
+    return words[c];
+}
+
+void outcome_release(struct outcome *o)
+{
+    free(o->job);
+    free(o->log_error);
+    free(o->node);
+    free(o->stop_reason);
+    free(o->sentence);
+    *o = (struct outcome){0};
+}
+
+void outcome_set_status(struct outcome *o, int wait_status)
+{
+    o->code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    o->signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+}
+
+const char *signal_to_string(int sig, char text[static 24])
+{
+    const char *name = sigabbrev_np(sig);
+    if (name)
+        (void)snprintf(text, 24, "SIG%s", name); /* short */
+    else
+        (void)snprintf(text, 24, "SIGRTMIN+%d", sig - SIGRTMIN); /* short */
+    return text;
+}
+
+static void add_end(const struct outcome *o, struct buf *out)
+{
+    char sig[24];
+    if (o->signal)
+        (void)buf_addf(out, "the command was killed by %s", signal_to_string(o->signal, sig));
+    else
+        (void)buf_addf(out, "the command ended with exit code %d", o->code);
+}
+
+void outcome_tell(struct outcome *o)
+{
+    if (o->sentence)
+        return;
+    /* overflow cuts nothing that matters: the ceiling is far above these texts */
+    _cleanup_(buf_release) struct buf s = BUF_INIT(EXIT_MAX);
+    if (o->cause == CAUSE_STOPPED_BEFORE_START)
+        (void)buf_addf(&s, "stopped before the command was started: %.*s", REASON_SHOWN,
+                       str_or(o->stop_reason, "no reason was given"));
+    else if (o->cause == CAUSE_STOPPED)
+        (void)buf_addf(&s, "stopped (%.*s): ", REASON_SHOWN,
+                       str_or(o->stop_reason, "no reason was given"));
+    if (o->cause != CAUSE_STOPPED_BEFORE_START)
+        add_end(o, &s);
+    if (o->oom_kills > 0)
+        (void)buf_addf(&s,
+                       "; meanwhile the kernel killed %" PRId64 " times for memory in its cgroup",
+                       o->oom_kills);
+    if (o->strays)
+        (void)buf_addf(&s, "; %zu processes it left behind were ended", o->strays);
+    if (o->dropped_bytes)
+        (void)buf_addf(&s, "; %" PRIu64 " bytes of its output are missing in the log",
+                       o->dropped_bytes);
+    o->sentence = buf_take(&s);
+}
+
+int outcome_exit_status(const struct outcome *o)
+{
+    switch (o->cause) {
+    case CAUSE_START_FAILED:
+        return SHEPHERD_START_FAILED;
+    case CAUSE_STOPPED_BEFORE_START:
+        return 0;
+    case CAUSE_EXIT:
+    case CAUSE_SIGNAL:
+    case CAUSE_STOPPED:
+        break;
+    }
+    return o->signal ? 128 + o->signal : o->code;
+}
+
+static void to_json(const struct outcome *o, struct buf *out)
+{
+    char sig[24];
+    struct jout j = jout_begin(out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "job", o->job);
+    jout_int(&j, "attempt", o->attempt);
+    jout_str(&j, "cause", cause_to_string(o->cause));
+    if (o->code >= 0)
+        jout_int(&j, "code", o->code);
+    else
+        jout_null(&j, "code");
+    jout_str(&j, "signal", o->signal ? signal_to_string(o->signal, sig) : NULL);
+    jout_time(&j, "started_at", o->started);
+    jout_time(&j, "ended_at", o->ended);
+    jout_int(&j, "max_rss_bytes", (int64_t)o->max_rss_bytes);
+    jout_real(&j, "user_s", o->user_s);
+    jout_real(&j, "sys_s", o->sys_s);
+    jout_int(&j, "log_bytes", (int64_t)o->log_bytes);
+    jout_int(&j, "dropped_bytes", (int64_t)o->dropped_bytes);
+    jout_str(&j, "log_error", o->log_error);
+    if (o->oom_kills >= 0)
+        jout_int(&j, "oom_kill", o->oom_kills);
+    else
+        jout_null(&j, "oom_kill");
+    jout_str(&j, "node", o->node);
+    if (o->pid)
+        jout_int(&j, "pid", o->pid);
+    else
+        jout_null(&j, "pid");
+    jout_int(&j, "strays", (int64_t)o->strays);
+    jout_str(&j, "stop_reason", o->stop_reason);
+    jout_str(&j, "sentence", o->sentence);
+    jout_close(&j, '}');
+    (void)buf_addc(out, '\n'); /* overflow: out->failed */
+}
+
+int outcome_reserve(const char *dir)
+{
+    char blank[EXIT_MAX];
+    memset(blank, ' ', sizeof(blank));
+    _cleanup_(freep) char *path = xasprintf("%s/" RESERVE_NAME, dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0 && file_write_all(fd, blank, sizeof(blank)) < 0)
+        closep(&fd); /* and sets -1 */
+    return fd;
+}
+
+/* Into the reserved blocks. */
+static int write_reserved(const char *dir, int reserve, const struct buf *text)
+{
+    _cleanup_(freep) char *from = xasprintf("%s/" RESERVE_NAME, dir);
+    _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_EXIT, dir);
+    ssize_t n = pwrite(reserve, buf_str(text), text->len, 0);
+    if (n != (ssize_t)text->len)
+        return n < 0 ? -errno : -ENOSPC;
+    if (ftruncate(reserve, n) < 0 || fsync(reserve) < 0 || rename(from, to) < 0)
+        return -errno;
+    return file_sync_directory(dir);
+}
+
+int outcome_write(const char *dir, int reserve, const struct outcome *o, struct err *err)
+{
+    _cleanup_(buf_release) struct buf text = BUF_INIT(EXIT_MAX);
+    to_json(o, &text);
+    if (text.failed)
+        return err_set(err, -EMSGSIZE, "'exit.json' would be larger than %d bytes", EXIT_MAX);
+    if (reserve >= 0 && write_reserved(dir, reserve, &text) == 0)
+        return 0;
+    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_EXIT, dir);
+    _cleanup_(freep) char *left = xasprintf("%s/" RESERVE_NAME, dir);
+    (void)unlink(left); /* gives its blocks back; may not exist */
+    return file_write(path, buf_str(&text), text.len, 0644, FILE_SYNC, err);
+}

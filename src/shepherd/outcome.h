@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* outcome.h - how the attempt ended, and exit.json, which tells it once and for all.
+ *
+ * fsroot_exit_read() is its reader. The file's blocks are reserved at the start, so
+ * that a disk which the training has filled cannot swallow the end. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+
+/* X(enumerator, word in exit.json) */
+#define CAUSE_TABLE(X)                                                                             \
+    X(CAUSE_EXIT, "exit")                                                                          \
+    X(CAUSE_SIGNAL, "signal")                                                                      \
+    X(CAUSE_STOPPED, "stopped")                                                                    \
+    X(CAUSE_START_FAILED, "start_failed")                                                          \
+    X(CAUSE_STOPPED_BEFORE_START, "stopped_before_start")
+
+enum cause {
+#define X(e, w) e,
+    CAUSE_TABLE(X)
+#undef X
+};
+
+const char *cause_to_string(enum cause c);
+
+/* Exit statuses of argus-shepherd itself; else it is the command's, 128 + n for signal n. */
+enum { SHEPHERD_START_FAILED = 90, SHEPHERD_STARTED_TWICE = 91 };
+
+struct outcome {
+    char *job;
+    int attempt;
+    enum cause cause;
+    int code;   /* -1: none */
+    int signal; /* 0: none */
+    usec_t started, ended;
+    uint64_t max_rss_bytes;
+    double user_s, sys_s;
+    uint64_t log_bytes, dropped_bytes;
+    char *log_error;   /* NULL: none */
+    int64_t oom_kills; /* -1: not known */
+    char *node;
+    pid_t pid;         /* 0: nothing was started */
+    size_t strays;     /* processes left behind by the command, ended by us */
+    char *stop_reason; /* NULL: nobody asked */
+    char *sentence;
+};
+
+void outcome_release(struct outcome *o);
+
+/* Set code or signal from a wait status. */
+void outcome_set_status(struct outcome *o, int wait_status);
+/* "SIGKILL", into text. */
+const char *signal_to_string(int sig, char text[static 24]);
+/* Put the sentence together from the rest; one that is set already stays. */
+void outcome_tell(struct outcome *o);
+/* What argus-shepherd exits with. */
+int outcome_exit_status(const struct outcome *o);
+
+/* Takes space for exit.json in dir. A failure costs only the reserve: returns a
+ * descriptor for outcome_write(), or -1. */
+int outcome_reserve(const char *dir);
+/* Write, sync, rename, sync. `reserve` is that of outcome_reserve() and stays the caller's. */
+must_check int outcome_write(const char *dir,
+                             int reserve,
+                             const struct outcome *o,
+                             struct err *err);

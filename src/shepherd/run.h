@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - runs the command of an attempt to its end, and to the end of everything
+ * that it left behind.
+ *
+ * Phases, each with a deadline and a next one:
+ *   running    until the command ends (then strays) or somebody asks to stop:
+ *              SIGTERM, SIGINT or SIGHUP to us, or the file 'stop'
+ *   stopping   every process below us got SIGTERM and has stop_grace
+ *   strays     the command ended by itself; what it left got SIGTERM and has 5 s
+ *   killing    SIGKILL to whatever is left, again and again, until none is
+ * Over when no process is left below us and its output is read to the end. */
+#pragma once
+#include "base/err.h"
+#include "shepherd/order.h"
+#include "shepherd/outcome.h"
+#include "shepherd/sink.h"
+#include "shepherd/tail.h"
+
+/* All borrowed. */
+struct run_spec {
+    const char *dir; /* the attempt's */
+    const struct order *order;
+    struct sink *sink;
+    struct tail *tail;
+};
+
+/* The signals that run_command() wants to see; main blocks them first thing, so
+ * that none is lost before. */
+void run_block_signals(void);
+
+/* The reason when a stop was asked for by file or signal, else NULL. The caller frees it. */
+char *run_take_stop(const char *dir);
+
+/* Fills cause, status, times, resources and counters of o. An error means that the
+ * command was not started. */
+must_check int run_command(const struct run_spec *spec, struct outcome *o, struct err *err);

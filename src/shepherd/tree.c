@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tree.c - descendants by a walk over /proc; see tree.h.
+ *
+ * Between the walk and the signal a pid can end and be given to somebody else. So
+ * the process is held by a descriptor first, and its start time is read again: only
+ * then is it certain that the signal meets the one that was seen. */
+#define _GNU_SOURCE
+#include "shepherd/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* What /proc/<pid>/stat says that matters here. */
+struct process {
+    pid_t pid, parent;
+    uint64_t start_ticks;
+    bool is_zombie;
+    bool is_below; /* of the root, as far as known */
+};
+
+struct table {
+    struct process *v;
+    size_t n, cap;
+};
+
+static void table_release(struct table *t)
+{
+    free(t->v);
+}
+
+int tree_adopt(struct err *err)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return err_set(err, -errno, "cannot become the reaper of orphans: %s", strerror(errno));
+    return 0;
+}
+
+/* The n-th field after the name, which is in brackets and may hold anything. */
+static bool read_process(pid_t pid, struct process *ret)
+{
+    char path[64], text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); /* fits */
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *s = strrchr(text, ')');
+    if (!s || s[1] != ' ')
+        return false;
+    struct process p = {.pid = pid, .is_zombie = s[2] == 'Z' || s[2] == 'X'};
+    s += 2;
+    for (int field = 3; field <= 22; field++) { /* numbered as in proc(5) */
+        if (field == 4)
+            p.parent = (pid_t)strtol(s, NULL, 10);
+        if (field == 22)
+            p.start_ticks = strtoull(s, NULL, 10);
+        s = field < 22 ? strchr(s, ' ') : s;
+        if (!s)
+            return false;
+        s++;
+    }
+    *ret = p;
+    return true;
+}
+
+uint64_t tree_start_ticks(pid_t pid)
+{
+    struct process p;
+    return read_process(pid, &p) ? p.start_ticks : 0;
+}
+
+static void table_add(struct table *t, const struct process *p)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 256;
+        t->v = xrealloc(t->v, t->cap, sizeof(*t->v));
+    }
+    t->v[t->n++] = *p;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct process *x = a, *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void read_all(struct table *t)
+{
+    DIR *dir = opendir("/proc");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        struct process p;
+        long pid = strtol(e->d_name, NULL, 10);
+        if (pid > 0 && read_process((pid_t)pid, &p))
+            table_add(t, &p);
+    }
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+    if (t->n)
+        qsort(t->v, t->n, sizeof(*t->v), by_pid);
+}
+
+/* The table is sorted. */
+static bool is_below(const struct table *t, pid_t root, pid_t parent)
+{
+    if (parent == root)
+        return true;
+    const struct process key = {.pid = parent};
+    const struct process *p = bsearch(&key, t->v, t->n, sizeof(*t->v), by_pid);
+    return p && p->is_below;
+}
+
+/* Again and again until a round finds nobody new: depth rounds, and trees are flat. */
+static void mark_below(struct table *t, pid_t root)
+{
+    for (bool found = true; found;) {
+        found = false;
+        for (size_t i = 0; i < t->n; i++)
+            if (!t->v[i].is_below && t->v[i].pid != root && is_below(t, root, t->v[i].parent)) {
+                t->v[i].is_below = true;
+                found = true;
+            }
+    }
+}
+
+static bool send(const struct process *p, int sig)
+{
+    int fd = pidfd_open(p->pid, 0);
+    if (fd < 0)
+        return errno == ENOSYS && kill(p->pid, sig) == 0; /* kernels before 5.3 */
+    bool sent =
+        tree_start_ticks(p->pid) == p->start_ticks && pidfd_send_signal(fd, sig, NULL, 0) == 0;
+    close(fd);
+    return sent;
+}
+
+size_t tree_signal(pid_t root, int sig)
+{
+    _cleanup_(table_release) struct table t = {0};
+    size_t sent = 0;
+    read_all(&t);
+    mark_below(&t, root);
+    for (size_t i = 0; i < t.n; i++)
+        if (t.v[i].is_below && !t.v[i].is_zombie && send(&t.v[i], sig))
+            sent++;
+    return sent;
+}
