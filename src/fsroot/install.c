@@ -81,6 +81,14 @@ static int place_shepherd(const char *root, const char *binary, struct err *err)
     return r < 0 ? r : place(path, &bytes, 0755, true, err);
 }
 
+/* Every Python of every job would write its cache here, over the network and each version its
+ * own. A plain file of that name is the one way to forbid it that binds root as well. */
+static int block_cache(const char *dir, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/__pycache__", dir);
+    return file_is_there(path) ? 0 : file_write(path, "", 0, 0444, 0, err);
+}
+
 static int place_hook(const char *root, const char *hook_dir, struct err *err)
 {
     _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
@@ -90,6 +98,8 @@ static int place_hook(const char *root, const char *hook_dir, struct err *err)
     int r = file_read(from, &bytes, err);
     if (r == 0)
         r = file_mkdirs(dir, 0755, err);
+    if (r == 0)
+        r = block_cache(dir, err);
     return r < 0 ? r : place(path, &bytes, 0644, false, err);
 }
 

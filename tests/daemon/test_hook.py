@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hook/sitecustomize.py: chains, shadows nothing, writes nothing, breaks nothing, in every Python that is here."""
+
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HOOK = pathlib.Path(__file__).resolve().parents[2] / "hook"
+
+
+def interpreters():
+    """One per minor version from 3.8: this one, those on PATH, those of pyenv and /usr/bin."""
+    found = {}
+    roots = [os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv")) + "/versions/*/bin", "/usr/bin"]
+    for path in [sys.executable] + [p for root in roots for p in sorted(glob.glob(root + "/python3.*"))]:
+        if not path.rsplit("python", 1)[-1].replace("3.", "", 1).isdigit() and path != sys.executable:
+            continue
+        done = subprocess.run([path, "-SEc", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+        if done.returncode == 0:
+            version = tuple(map(int, done.stdout.split()))
+            if version >= (3, 8):
+                found.setdefault(version, path)
+    return [found[v] for v in sorted(found)]
+
+
+@pytest.fixture(params=interpreters(), ids=lambda p: pathlib.Path(p).name)
+def python(request):
+    return request.param
+
+
+@pytest.fixture
+def hook(tmp_path):
+    """As fsroot_install() places it."""
+    installed = tmp_path / "hook"
+    installed.mkdir()
+    shutil.copy(HOOK / "sitecustomize.py", installed)
+    (installed / "__pycache__").touch(0o444)
+    return installed
+
+
+def run(python, *path, code, cwd=None, options=()):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    env["PYTHONPATH"] = ":".join(map(str, path))
+    done = subprocess.run([python, *options, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def write(directory, name, text):
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(text)
+    return directory
+
+
+def test_next_one_is_the_real_one(python, hook, tmp_path):
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", "import sys\nsys.ran = __file__\nvalue = 7\n")
+    done = run(python, hook, theirs, code="import sys, sitecustomize as s; print(sys.ran, s.__file__, s.value, s.__name__)")
+    file = str(theirs / "sitecustomize.py")
+    assert done.stdout.split() == [file, file, "7", "sitecustomize"]
+    assert done.stderr == ""
+
+
+def test_only_the_first_of_the_others_runs_and_once(python, hook, tmp_path):
+    count = "import sys\nsys.ran = getattr(sys, 'ran', '') + {!r}\n"
+    a = write(tmp_path / "a", "sitecustomize.py", count.format("a"))
+    b = write(tmp_path / "b", "sitecustomize.py", count.format("b"))
+    assert run(python, hook, a, b, code="import sys; print(sys.ran)").stdout == "a\n"
+
+
+def test_package_as_sitecustomize(python, hook, tmp_path):
+    package = tmp_path / "p" / "sitecustomize"
+    package.mkdir(parents=True)
+    write(package, "__init__.py", "from . import inner\n")
+    write(package, "inner.py", "value = 5\n")
+    done = run(python, hook, tmp_path / "p", code="import sitecustomize; print(sitecustomize.inner.value)")
+    assert done.stdout == "5\n"
+
+
+def test_nobody_behind_us(python, hook):
+    done = run(python, hook, code="import sys; print('fine')", options=["-S"])
+    assert (done.stdout, done.stderr) == ("fine\n", "")
+    done = run(python, hook, code="print('fine')")
+    assert (done.stdout, done.stderr) == ("fine\n", "")
+
+
+def test_twice_on_the_path_and_a_second_copy(python, hook, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(hook, copy)
+    link = tmp_path / "link"
+    link.symlink_to(hook)
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", "import sys\nsys.ran = getattr(sys, 'ran', 0) + 1\n")
+    done = run(python, hook, copy, link, hook, theirs, copy, code="import sys; print(sys.ran)")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_what_theirs_adds_to_the_path_stays(python, hook, tmp_path):
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", "import sys\nsys.path.append('/added')\n")
+    assert run(python, hook, theirs, code="import sys; print('/added' in sys.path)").stdout == "True\n"
+
+
+@pytest.mark.parametrize("broken", ["raise ValueError('theirs')", "import no_such_module", "this is no python"])
+def test_a_broken_one_breaks_as_without_us(python, hook, tmp_path, broken):
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", broken + "\n")
+    code = "import sys; print('started', 'sitecustomize' in sys.modules)"
+    without = run(python, theirs, code=code)
+    with_us = run(python, hook, theirs, code=code)
+    assert without.stdout == "started False\n"
+    assert with_us.stdout == without.stdout
+    assert with_us.stderr == without.stderr
+
+
+def test_our_own_failure_is_silent(python, hook, tmp_path):
+    """A finder of the job that raises, entries that are no text, a working directory that is gone."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    bad = (
+        "import os, sys\n"
+        "class Bad:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'sitecustomize': raise RuntimeError('theirs')\n"
+        "sys.path[:0] = [b'bytes', 3, None]\n"
+        f"os.rmdir({str(gone)!r})\n"
+        "sys.meta_path.append(Bad())\n"
+        f"exec(compile(open({str(hook / 'sitecustomize.py')!r}).read(), 'x', 'exec'), {{'__file__': 'relative.py'}})\n"
+        "print('alive')"
+    )
+    done = run(python, code=bad, cwd=gone, options=["-I"])
+    assert (done.stdout, done.stderr) == ("alive\n", "")
+
+
+def test_nothing_is_shadowed_and_nothing_written(python, hook, tmp_path):
+    assert sorted(p.name for p in hook.iterdir()) == ["__pycache__", "sitecustomize.py"]
+    find = "import importlib.machinery as m, sys, pkgutil\n" "print([x.name for x in pkgutil.iter_modules(%r)])"
+    assert run(python, hook, code=find % [str(hook)]).stdout == "['sitecustomize']\n"
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", "")
+    write(theirs, "__pycache__.py", "mine = True\n")
+    done = run(python, hook, theirs, code="import __pycache__ as p; print(p.mine)")
+    assert done.stdout == "True\n"
+    assert (hook / "__pycache__").stat().st_size == 0
+    assert sorted(p.name for p in hook.iterdir()) == ["__pycache__", "sitecustomize.py"]
+
+
+def test_modules_of_the_job_are_found_where_they_were(python, hook, tmp_path):
+    job = write(tmp_path / "job", "json.py", "theirs = True\n")  # the job shadows what it likes
+    done = run(python, hook, job, code="import json; print(json.theirs)")
+    assert done.stdout == "True\n"
+
+
+def test_spawned_and_forked_children_have_it(python, hook, tmp_path):
+    theirs = write(tmp_path / "theirs", "sitecustomize.py", "import sys\nsys.ran = True\n")
+    script = write(tmp_path, "spawn.py", (
+        "import multiprocessing as m, sys\n"
+        "def look(q): q.put(getattr(sys, 'ran', False))\n"
+        "if __name__ == '__main__':\n"
+        "    for how in ('fork', 'spawn'):\n"
+        "        c = m.get_context(how); q = c.Queue(); p = c.Process(target=look, args=(q,)); p.start()\n"
+        "        print(q.get()); p.join()\n"
+    )) / "spawn.py"  # fmt: skip
+    done = run(python, hook, theirs, code=f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
+    assert done.stdout == "True\nTrue\n"
