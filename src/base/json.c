@@ -83,26 +83,6 @@ struct jout jout_begin(struct buf *out)
     return (struct jout){.out = out};
 }
 
-/* Length of the valid UTF-8 sequence at s (n bytes left), 0 if there is none. */
-static size_t utf8_length(const unsigned char *s, size_t n)
-{
-    size_t len = s[0] < 0x80                   ? 1
-                 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                 : (s[0] & 0xf0) == 0xe0       ? 3
-                 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                               : 0;
-    if (!len || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if (len == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
-        return 0;
-    if (len == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-        return 0;
-    return len;
-}
-
 static void add_escape(struct buf *out, unsigned char c)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -125,7 +105,7 @@ static void add_quoted(struct buf *out, const char *value, size_t n)
             (void)buf_add(out, s + i, run);
             continue;
         }
-        run = utf8_length(s + i, n - i);
+        run = str_utf8_length(s + i, n - i);
         if (run > 1) {
             (void)buf_add(out, s + i, run);
         } else if (run == 1) {

@@ -203,3 +203,30 @@ char *str_hex(const unsigned char *bytes, size_t n, char *out)
     out[2 * n] = 0;
     return out;
 }
+
+/* The first byte and what it allows as the second; more follow as 80..BF. */
+static const struct {
+    unsigned char first, last, second_min, second_max, len;
+} utf8_forms[] = {
+    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
+    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
+    {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+};
+
+size_t str_utf8_length(const void *p, size_t n)
+{
+    const unsigned char *s = p;
+    if (s[0] < 0x80)
+        return 1;
+    size_t i = 0;
+    while (i < array_len(utf8_forms) && s[0] > utf8_forms[i].last)
+        i++;
+    if (i == array_len(utf8_forms) || s[0] < utf8_forms[i].first || n < utf8_forms[i].len)
+        return 0;
+    if (s[1] < utf8_forms[i].second_min || s[1] > utf8_forms[i].second_max)
+        return 0;
+    for (size_t k = 2; k < utf8_forms[i].len; k++)
+        if ((s[k] & 0xc0) != 0x80)
+            return 0;
+    return utf8_forms[i].len;
+}

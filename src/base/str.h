@@ -47,3 +47,6 @@ bool str_is_secret_name(const char *name);
 
 /* Lower-case hex of n bytes; out holds 2n + 1. Returns out. */
 char *str_hex(const unsigned char *bytes, size_t n, char *out);
+
+/* Length of the valid UTF-8 sequence at p (n > 0 bytes left), 0 if there is none. */
+size_t str_utf8_length(const void *p, size_t n);

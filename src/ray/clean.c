@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/str.h"
+
 #define REPLACEMENT "\\ufffd"
 
 struct clean {
@@ -16,33 +18,6 @@ struct clean {
     size_t values;   /* separators seen so far: about as many values */
     struct buf *out; /* its `failed` tells of overflow */
 };
-
-/* The first byte and what it allows as the second; more follow as 80..BF. */
-static const struct {
-    unsigned char first, last, second_min, second_max, len;
-} utf8_forms[] = {
-    {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-    {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-    {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-};
-
-/* Length of the UTF-8 sequence at s (n > 0 bytes left), 0 if there is none. */
-static size_t utf8_at(const unsigned char *s, size_t n)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t i = 0;
-    while (i < array_len(utf8_forms) && s[0] > utf8_forms[i].last)
-        i++;
-    if (i == array_len(utf8_forms) || s[0] < utf8_forms[i].first || n < utf8_forms[i].len)
-        return 0;
-    if (s[1] < utf8_forms[i].second_min || s[1] > utf8_forms[i].second_max)
-        return 0;
-    for (size_t k = 2; k < utf8_forms[i].len; k++)
-        if ((s[k] & 0xc0) != 0x80)
-            return 0;
-    return utf8_forms[i].len;
-}
 
 /* The value of "\uXXXX" at offset i, -1 if that is not what stands there. */
 static int unicode_escape_at(const struct clean *c, size_t i)
@@ -100,7 +75,7 @@ static void clean_string(struct clean *c)
 {
     while (c->at < c->len && !c->out->failed) {
         unsigned char b = c->s[c->at];
-        size_t n = utf8_at(c->s + c->at, c->len - c->at);
+        size_t n = str_utf8_length(c->s + c->at, c->len - c->at);
         if (b == '\\') {
             clean_escape(c);
         } else if (b == '"') {

@@ -80,7 +80,9 @@ static void test_refusals(void **state)
     refuse("a: 1\na: 2\n", 10, 2, "twice");
     refuse("a: &x 1\nb: *x\n", 14, 2, "aliases");
     refuse("a: 1\n---\nb: 2\n", 14, 0, "several");
-    refuse("a: b\0c\n", 7, 0, "NUL");
+    refuse("a: b\0c\n", 7, 1, "NUL");
+    refuse("a: 1\nb: \xff\n", 10, 2, "UTF-8");
+    refuse("%\x1e\x15true\xee\x1a", 9, 1, "UTF-8"); /* libfyaml never ends on this */
     refuse("a: \"b\\0c\"\n", 10, 1, "NUL");
     refuse("[a]: 1\n", 7, 1, "not a text");
     char deep[200] = "";

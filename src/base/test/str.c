@@ -124,11 +124,36 @@ static void test_shell_quote_every_byte(void **state)
     }
 }
 
+static void test_utf8_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n, len;
+    } forms[] = {
+        {"a", 1, 1},
+        {"\xc2\x80", 2, 2},
+        {"\xe0\xa0\x80", 3, 3},
+        {"\xed\x9f\xbf", 3, 3},
+        {"\xf4\x8f\xbf\xbf", 4, 4},
+        {"\x80", 1, 0},
+        {"\xc1\xbf", 2, 0},         /* overlong */
+        {"\xe0\x9f\xbf", 3, 0},     /* overlong */
+        {"\xed\xa0\x80", 3, 0},     /* a surrogate */
+        {"\xf4\x90\x80\x80", 4, 0}, /* above U+10FFFF */
+        {"\xe2\x82\xac", 2, 0},     /* cut */
+        {"\xe2\x82\x20", 3, 0},     /* broken in its last byte */
+    };
+    for (size_t i = 0; i < array_len(forms); i++)
+        assert_int_equal(str_utf8_length(forms[i].text, forms[i].n), forms[i].len);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),      cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_glob),         cmocka_unit_test(test_expand),
-        cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte)};
+        cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte),
+        cmocka_unit_test(test_utf8_forms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
