@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http.h - an HTTP/1.1 server on a uv loop: one route table, problem JSON, replies that
+ * wait for a durability barrier, long-polls and event streams.
+ *
+ * libmicrohttpd is driven from the loop by its epoll descriptor; there is no thread. The
+ * server knows nothing of jobs, store or SQL: tokens are judged by a callback, the time is
+ * asked from a callback, routes are the owner's table.
+ *
+ * Life of a request: head read, URI, route, role and sizes checked (bad ones are answered
+ * here as problem JSON) → body read whole → handler. The handler replies at once or keeps
+ * `req` and replies later; every request is replied to exactly once (or begins a stream)
+ * unless its on_close callback was called: then `req` is gone and must not be touched.
+ * After http_reply(), http_problem() or http_stream_end() the pointer is no longer the
+ * caller's.
+ *
+ * A reply with a barrier above the server's durable number leaves when
+ * http_server_release() reaches it; replies leave in the order of their barriers. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/problem.h"
+
+struct http_req;
+struct http_server;
+struct http_stream;
+
+/* ---- the route table ---- */
+
+/* Each may do what those before it may. */
+enum http_role { HTTP_ROLE_NONE, HTTP_ROLE_VIEWER, HTTP_ROLE_USER, HTTP_ROLE_ADMIN };
+
+const char *http_role_to_string(enum http_role role); /* "none" "viewer" "user" "admin" */
+/* -EINVAL: no such role. */
+must_check int http_role_from_string(const char *text, enum http_role *ret, struct err *err);
+
+enum http_param_type { HTTP_PARAM_STRING, HTTP_PARAM_INTEGER, HTTP_PARAM_BOOLEAN, HTTP_PARAM_SPAN };
+
+/* A query parameter. What the table does not name is refused with 400 and the nearest name. */
+struct http_param {
+    const char *name;
+    enum http_param_type type; /* checked before the handler is called */
+    const char *doc;
+};
+
+enum http_route_flags {
+    HTTP_ROUTE_STREAM = 1 << 0,    /* answers with text/event-stream (docs; no latency metric) */
+    HTTP_ROUTE_ANY_QUERY = 1 << 1, /* unknown query parameters are the handler's business */
+    HTTP_ROUTE_HIDDEN = 1 << 2,    /* not in openapi.json */
+    HTTP_ROUTE_CACHEABLE = 1 << 3, /* no "Cache-Control: no-store" */
+};
+
+typedef void (*http_handler_f)(struct http_req *req, void *app);
+
+/* A row. All pointers are borrowed for the life of the server. */
+struct http_route {
+    const char *method;   /* GET POST PUT PATCH DELETE; HEAD comes with GET, OPTIONS by itself */
+    const char *pattern;  /* "/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}:stop" */
+    enum http_role least; /* HTTP_ROLE_NONE: no token is asked for */
+    unsigned flags;       /* enum http_route_flags */
+    size_t max_body;      /* bytes; 0: a body is refused */
+    http_handler_f handle;
+    const char *summary;             /* one line for the docs */
+    const struct http_param *params; /* ends with a NULL name; NULL = none */
+    const char *request_type;        /* media types of the body, NULL = application/json */
+    const char *request_schema;      /* names of schemas, see openapi.h; NULL = none */
+    const char *reply_type;          /* NULL = application/json */
+    const char *reply_schema;
+    int reply_status; /* of success, for the docs; 0 = 200 */
+};
+
+/* ---- the server ---- */
+
+enum { HTTP_USER_MAX = 64, HTTP_TOKEN_ID_MAX = 64 };
+
+/* Who asks. Filled by the authenticate callback. */
+struct http_principal {
+    char user[HTTP_USER_MAX];
+    char token_id[HTTP_TOKEN_ID_MAX];
+    enum http_role role;
+};
+
+struct http_limits {             /* 0 = the default in brackets */
+    unsigned connections;        /* [4096] more wait in the kernel's queue */
+    unsigned connections_per_ip; /* [no limit] */
+    unsigned streams;            /* [2048] more get 503 */
+    size_t head_bytes;           /* [8192] name and value of all headers; more is 431 */
+    size_t uri_bytes;            /* [4096] more is 414 */
+    size_t stream_bytes;         /* [262144] queue of one stream */
+    usec_t idle_usec;            /* [60 s] from accept or last reply to the next whole head */
+    usec_t body_usec;            /* [120 s] from the head to the whole body */
+    usec_t heartbeat_usec;       /* [15 s] a comment on a silent stream */
+};
+
+struct http_options {
+    uv_loop_t *loop;      /* borrowed */
+    const char *listen;   /* "127.0.0.1:8080" "[::1]:8080"; port 0 = any; not a name */
+    const char *tls_cert; /* paths of PEM files, both or neither */
+    const char *tls_key;
+    struct http_limits limits;
+    const struct http_route *routes; /* borrowed */
+    size_t n_routes;
+    /* Judge a token: 0 and *ret filled, or negative for an unknown, expired or missing one.
+     * bearer is never NULL ("" when none was sent), so that the work is the same. */
+    int (*authenticate)(const char *bearer, struct http_principal *ret, void *app);
+    usec_t (*mono)(void); /* clock_mono */
+    void *app;            /* given to handlers and authenticate; borrowed */
+};
+
+/* Listens at once. ERR_USAGE (address, table), -EADDRINUSE…, with one sentence. */
+must_check int http_server_open(const struct http_options *opt,
+                                struct http_server **ret,
+                                struct err *err);
+/* Stop accepting, end streams, let replies leave; what is still pending after `grace` is cut
+ * off (with its on_close). done (may be NULL) is called on the loop when the server is freed;
+ * held replies need http_server_release() meanwhile. */
+void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *arg), void *arg);
+
+unsigned http_server_port(const struct http_server *s);
+/* Everything up to `durable` is on disk: let the replies that waited for it go. */
+void http_server_release(struct http_server *s, uint64_t durable);
+/* Prometheus text: requests by route and status, latency, connections, streams. */
+void http_metrics(const struct http_server *s, struct buf *out, const char *prefix);
+
+/* ---- reading a request; everything is borrowed until the reply ---- */
+
+const char *http_req_method(const struct http_req *req);
+const char *http_req_path(const struct http_req *req); /* as sent, without the query */
+/* Decoded; "" only when the pattern has no such name. Never holds NUL or control bytes. */
+const char *http_req_param(const struct http_req *req, const char *name);
+/* Decoded; NULL if absent. Given twice: the first. */
+const char *http_req_query(const struct http_req *req, const char *name);
+/* Every value of a repeated parameter: i = 0, 1, …; NULL at the end. */
+const char *http_req_query_at(const struct http_req *req, const char *name, size_t i);
+/* The table's types were checked: these cannot fail on form, only on bounds (-EINVAL). */
+must_check int http_req_query_int(const struct http_req *req,
+                                  const char *name,
+                                  int64_t min,
+                                  int64_t max,
+                                  int64_t dflt,
+                                  int64_t *ret,
+                                  struct err *err);
+bool http_req_query_bool(const struct http_req *req, const char *name, bool dflt);
+/* NULL if absent. Names are compared without case. */
+const char *http_req_header(const struct http_req *req, const char *name);
+const char *http_req_body(const struct http_req *req, size_t *ret_len); /* NUL-terminated */
+/* The media type of Content-Type in lower case without parameters; "" if absent. */
+const char *http_req_content_type(const struct http_req *req);
+/* True if Accept allows this media type ("text/event-stream"); absent allows all. */
+bool http_req_accepts(const struct http_req *req, const char *media_type);
+const struct http_principal *http_req_principal(const struct http_req *req);
+/* "192.0.2.1" or "2001:db8::1". */
+const char *http_req_remote(const struct http_req *req);
+/* For the handler's own state; NULL at first. */
+void http_req_set_data(struct http_req *req, void *data);
+void *http_req_data(const struct http_req *req);
+
+/* ---- replying ---- */
+
+/* Add a header to the reply to come. Values with control bytes are refused by dropping them. */
+void http_reply_header(struct http_req *req, const char *name, const char *value);
+
+/* body is taken (its memory moves; *body is empty after) and may be NULL. A body that
+ * overflowed its ceiling becomes a 500 problem. content_type is copied. */
+void http_reply(struct http_req *req,
+                int status,
+                const char *content_type,
+                struct buf *body,
+                uint64_t barrier);
+/* application/json, the usual case. */
+void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_t barrier);
+
+/* RFC 9457. `code` gives status and word; the sentence is err's, or the code's own when err
+ * is NULL. field, hint and problems may be NULL. 503 and 429 get a Retry-After. */
+void http_problem(struct http_req *req,
+                  int code,
+                  const struct err *err,
+                  const char *field,
+                  const char *hint,
+                  const struct problems *problems,
+                  uint64_t barrier);
+
+/* Sets the ETag (given without quotes). True if If-None-Match has it: then the reply was
+ * made (304, with that barrier) and the handler is done. */
+bool http_reply_not_modified(struct http_req *req, const char *etag, uint64_t barrier);
+/* If-None-Match has this etag (without quotes): for a long-poll that wants a newer one. */
+bool http_req_has_etag(const struct http_req *req, const char *etag);
+
+/* ---- replying later ---- */
+
+/* cb is called once if the client goes, or the server closes, before the reply was made;
+ * req is freed after it. For streams see http_stream_on_close(). */
+typedef void (*http_close_f)(struct http_req *req, void *arg);
+void http_req_on_close(struct http_req *req, http_close_f cb, void *arg);
+
+enum { HTTP_WAIT_MAX_SEC = 60 };
+/* The span of ?wait=, 0 if absent, at most 60 s. */
+usec_t http_req_wait(const struct http_req *req);
+/* Call cb once after `span` unless the request was replied to or closed before. */
+typedef void (*http_timeout_f)(struct http_req *req, void *arg);
+void http_req_park(struct http_req *req, usec_t span, http_timeout_f cb, void *arg);
+
+/* ---- streams ---- */
+
+/* Begin a 200 of unknown length. NULL: too many streams, the reply was made (503).
+ * Written bytes wait for the barrier too. req lives as long as the stream. */
+struct http_stream *http_stream_begin(struct http_req *req,
+                                      const char *content_type,
+                                      uint64_t barrier);
+/* Bytes queued after this write. At the ceiling nothing is taken and -EMSGSIZE comes back:
+ * stop, and go on at on_drain. One write is taken whole or not at all. */
+must_check int64_t http_stream_write(struct http_stream *st, const void *p, size_t n);
+/* One event of text/event-stream. id and event may be NULL; data may have many lines. */
+must_check int64_t http_stream_sse(struct http_stream *st,
+                                   const char *id,
+                                   const char *event,
+                                   const char *data,
+                                   size_t n);
+size_t http_stream_queued(const struct http_stream *st);
+/* How many bytes may be written now. */
+size_t http_stream_room(const struct http_stream *st);
+/* Called when the queue fell below half of its ceiling after a write was refused or left it
+ * above that; the callback may write or end. */
+typedef void (*http_stream_f)(struct http_stream *st, void *arg);
+void http_stream_on_drain(struct http_stream *st, http_stream_f cb, void *arg);
+/* Called once when the client went or the server closes; st is freed after it. Not called
+ * after http_stream_end(). */
+void http_stream_on_close(struct http_stream *st, http_stream_f cb, void *arg);
+/* What is queued still leaves; st is no longer the caller's. */
+void http_stream_end(struct http_stream *st);
+struct http_req *http_stream_req(const struct http_stream *st);
+/* Last-Event-ID header (or ?last_event_id=), NULL if absent. */
+const char *http_req_last_event_id(const struct http_req *req);
