@@ -50,15 +50,20 @@ void cmdline_release(struct cmdline *c);
  * by the worker's own (NULL or "": dropped with its colon). Heap text, yours. */
 char *cmdline_pythonpath(const char *value, const char *own);
 
+/* Append a shell script that runs exactly this argv in c->cwd (else cwd). -EMSGSIZE. */
+must_check int cmdline_script_text(const struct cmdline *c, const char *cwd, struct buf *out);
+
 struct cmdline_submit {
     const char *address; /* http://head:8265 */
     const char *ray_id;
     double cpus, gpus;             /* of the entrypoint */
-    const struct pairs *resources; /* of the entrypoint; may be NULL */
+    const struct pairs *resources; /* of the entrypoint, numbers as text; may be NULL */
+    const char *py_executable;     /* of Ray's runtime_env; NULL: none */
+    const char *script;            /* path of a file that holds cmdline_script_text() */
 };
 
-/* Append the `ray job submit …` line that does the same by hand, quoted for a POSIX shell;
- * values of environment variables that look like secrets are "***". -EMSGSIZE. */
+/* Append the `ray job submit …` line that does the same by hand, for a POSIX shell; values of
+ * environment variables that look like secrets are "***". -EMSGSIZE. */
 must_check int cmdline_submit_text(const struct cmdline *c,
                                    const struct cmdline_submit *how,
                                    struct buf *out);
