@@ -8,11 +8,10 @@
 #include "store/writer.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <uv.h>
 
 #include "base/log.h"
 #include "store/conn.h"
@@ -55,7 +54,7 @@ static_assert(array_len(writer_sql) == WRITE_COUNT, "each statement has its SQL"
  * when the file would grow past 32 MiB. */
 enum { WAL_IDLE_PAGES = 1000, WAL_MUST_PAGES = 8192 };
 /* Milliseconds between tries while commits fail. */
-enum { RETRY_FIRST_MS = 20, RETRY_MAX_MS = 1000 };
+enum { RETRY_FIRST_MS = 5, RETRY_MAX_MS = 1000 };
 
 struct writer {
     /* Of the thread alone. */
@@ -67,16 +66,16 @@ struct writer {
 
     writer_wake_f wake;
     void *arg;
-    pthread_t thread;
+    uv_thread_t thread;
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t some;  /* ready is not empty, or stop */
+    uv_mutex_t lock; /* of what follows */
+    uv_cond_t some;  /* ready is not empty, or stop */
     struct batch ready;
     bool waiting, stop;
     struct writer_look look;
 };
 
-static int bind(sqlite3_stmt *st, int k, const struct batch_item *it)
+static int bind_value(sqlite3_stmt *st, int k, const struct batch_item *it)
 {
     switch (it->kind) {
     case BATCH_INT:
@@ -109,7 +108,7 @@ static int replay_one(struct writer *w, size_t *pos, struct batch_item *it, int 
 
     for (; (*more = batch_next(&w->now, pos, it)) != 0 && it->kind != BATCH_BEGIN; k++)
         if (rc == SQLITE_OK)
-            rc = bind(st, k, it);
+            rc = bind_value(st, k, it);
     if (rc == SQLITE_OK)
         rc = step(st);
     if (rc == SQLITE_OK && which == WRITE_JOB_STATE && sqlite3_changes(w->db) != 1)
@@ -155,16 +154,12 @@ static _Noreturn void die(const char *why)
     abort();
 }
 
-/* With the lock held: sleep until there is work, or for a while before a retry. */
+/* With the lock held: sleep for a while, or until told to stop. */
 static void wait_retry(struct writer *w, unsigned ms)
 {
-    struct timespec until;
+    uint64_t left = (uint64_t)ms * 1000000;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail with this clock */
-    until.tv_nsec += (long)ms * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    while (!w->stop && pthread_cond_timedwait(&w->some, &w->lock, &until) == 0)
+    while (!w->stop && uv_cond_timedwait(&w->some, &w->lock, left) == 0)
         ;
 }
 
@@ -180,7 +175,7 @@ static bool commit_batch(struct writer *w)
 
         if (rc != SQLITE_OK && !conn_is_passing(rc))
             die(why);
-        pthread_mutex_lock(&w->lock);
+        uv_mutex_lock(&w->lock);
         if (rc == SQLITE_OK)
             w->look.durable = w->now.number;
         else if (!w->look.failing)
@@ -190,7 +185,7 @@ static bool commit_batch(struct writer *w)
         last = w->stop;
         if (rc != SQLITE_OK && !last)
             wait_retry(w, ms);
-        pthread_mutex_unlock(&w->lock);
+        uv_mutex_unlock(&w->lock);
         if (rc == SQLITE_OK || last)
             return rc == SQLITE_OK;
         ms = ms * 2 < RETRY_MAX_MS ? ms * 2 : RETRY_MAX_MS;
@@ -211,29 +206,28 @@ static bool take(struct writer *w)
     bool idle;
 
     batch_reset(&w->now);
-    pthread_mutex_lock(&w->lock);
+    uv_mutex_lock(&w->lock);
     idle = !w->ready.len;
     if (w->wal_pages > (idle ? WAL_IDLE_PAGES : WAL_MUST_PAGES)) {
-        pthread_mutex_unlock(&w->lock);
+        uv_mutex_unlock(&w->lock);
         checkpoint(w);
-        pthread_mutex_lock(&w->lock);
+        uv_mutex_lock(&w->lock);
     }
     w->waiting = true;
     while (!w->ready.len && !w->stop)
-        pthread_cond_wait(&w->some, &w->lock);
+        uv_cond_wait(&w->some, &w->lock);
     w->waiting = false;
     batch_append(&w->now, &w->ready);
-    pthread_mutex_unlock(&w->lock);
+    uv_mutex_unlock(&w->lock);
     return w->now.len > 0;
 }
 
-static void *run(void *arg)
+static void run(void *arg)
 {
     struct writer *w = arg;
 
     while (take(w) && commit_batch(w))
         ;
-    return NULL;
 }
 
 static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
@@ -254,8 +248,8 @@ static void release(struct writer *w)
     (void)sqlite3_finalize(w->commit);
     (void)sqlite3_finalize(w->rollback);
     conn_close(w->db);
-    pthread_cond_destroy(&w->some);
-    pthread_mutex_destroy(&w->lock);
+    uv_cond_destroy(&w->some);
+    uv_mutex_destroy(&w->lock);
     batch_release(&w->now);
     batch_release(&w->ready);
     free(w);
@@ -276,13 +270,8 @@ static int prepare(struct writer *w, struct err *err)
 
 static void init_lock(struct writer *w)
 {
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&w->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->some, &attr);
-    pthread_condattr_destroy(&attr);
+    if (uv_mutex_init(&w->lock) < 0 || uv_cond_init(&w->some) < 0)
+        abort(); /* only without memory */
 }
 
 int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret, struct err *err)
@@ -296,7 +285,7 @@ int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret,
     init_lock(w);
     (void)sqlite3_wal_hook(db, on_wal, w); /* returns the hook before; ends SQLite's own */
     rc = prepare(w, err);
-    if (rc == 0 && pthread_create(&w->thread, NULL, run, w) != 0)
+    if (rc == 0 && uv_thread_create(&w->thread, run, w) < 0)
         rc = err_set(err, ERR_STORE, "cannot start the store's thread");
     if (rc < 0) {
         release(w);
@@ -310,11 +299,11 @@ int writer_close(struct writer *w, struct writer_look *last, struct err *err)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&w->lock);
+    uv_mutex_lock(&w->lock);
     w->stop = true;
-    pthread_cond_signal(&w->some);
-    pthread_mutex_unlock(&w->lock);
-    pthread_join(w->thread, NULL);
+    uv_cond_signal(&w->some);
+    uv_mutex_unlock(&w->lock);
+    (void)uv_thread_join(&w->thread); /* fails only for no thread */
     *last = w->look;
     if (w->look.failing)
         rc = err_set(err, ERR_STORE, "the newest changes are lost: %s", w->look.why);
@@ -326,17 +315,17 @@ void writer_add(struct writer *w, struct batch *b)
 {
     bool waiting;
 
-    pthread_mutex_lock(&w->lock);
+    uv_mutex_lock(&w->lock);
     batch_append(&w->ready, b);
     waiting = w->waiting;
-    pthread_mutex_unlock(&w->lock);
+    uv_mutex_unlock(&w->lock);
     if (waiting)
-        pthread_cond_signal(&w->some);
+        uv_cond_signal(&w->some);
 }
 
 void writer_look(struct writer *w, struct writer_look *ret)
 {
-    pthread_mutex_lock(&w->lock);
+    uv_mutex_lock(&w->lock);
     *ret = w->look;
-    pthread_mutex_unlock(&w->lock);
+    uv_mutex_unlock(&w->lock);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of store/batch.h. */
+/* Tests of store/batch.h: what is packed is unpacked, in order, and large blocks are
+ * given back. */
 #include "store/batch.h"
 
 #include <setjmp.h>

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stores that released versions left behind must keep opening, with every row.
+ *
+ * tests/golden/store-<schema>.db was made by the argusd of that time and never
+ * changes. When the schema grows, run this program of the old version as
+ * `test_store_golden --make store-N.db` before, and add N to the list below. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "store/test/bed.h"
+
+#include <cmocka.h>
+
+enum { OLDEST = 1, NEWEST = 1 };
+
+static void put_all(struct store *s)
+{
+    unsigned char hash[STORE_HASH_BYTES];
+
+    memset(hash, 7, sizeof hash);
+    for (int64_t seq = 1; seq <= 5; seq++) {
+        struct bed_text t;
+        struct store_job job = bed_job(seq, &t);
+
+        store_put_job(s, &job);
+        if (seq > 3) {
+            job.state = "SUCCEEDED";
+            job.live = false;
+            job.has_exit_code = true;
+            store_update_job(s, &job);
+        }
+        store_put_attempt(s, &(struct store_attempt){.job_seq = seq, .k = 1, .ray_id = job.id});
+        store_put_event(s, &(struct store_event){.seq = seq, .job_seq = seq, .kind = "queued"});
+    }
+    store_put_token(s, &(struct store_token){.hash = hash, .id = "t", .user = "ann"});
+    store_put_user(s, &(struct store_user){.name = "ann", .role = "admin"});
+    store_put_idempotency(
+        s, &(struct store_idempotency){
+               .user = "ann", .key = "k", .body_hash = hash, .job_id = "job-000001", .at = 1});
+    store_put_meta(s, "made", "golden");
+}
+
+static int make(char *path)
+{
+    struct bed b = {.path = path};
+
+    if (uv_loop_init(&b.loop) < 0)
+        return 1;
+    bed_open(&b, NULL);
+    put_all(b.s);
+    bed_close(&b);
+    return uv_loop_close(&b.loop) < 0;
+}
+
+struct seen {
+    int jobs, attempts, ids, tokens, users, keys, metas;
+};
+
+static void on_job(const struct store_job *job, void *arg)
+{
+    struct bed_text t;
+    struct store_job made = bed_job(job->seq, &t);
+
+    ((struct seen *)arg)->jobs++;
+    assert_string_equal(job->id, made.id);
+    assert_string_equal(job->name, made.name);
+    assert_string_equal(job->user, made.user);
+    assert_string_equal(job->state, made.state);
+    assert_string_equal(job->spec, made.spec);
+    assert_string_equal(job->detail, made.detail);
+    assert_int_equal(job->queued_at, made.queued_at);
+    assert_int_equal(job->priority, made.priority);
+}
+
+static void on_attempt(const struct store_attempt *attempt, void *arg)
+{
+    ((struct seen *)arg)->attempts++;
+    assert_true(str_starts(attempt->ray_id, "job-"));
+}
+
+static void on_id(const char *id, void *arg)
+{
+    ((struct seen *)arg)->ids++;
+    assert_true(str_starts(id, "job-"));
+}
+
+static void on_token(const struct store_token *token, void *arg)
+{
+    ((struct seen *)arg)->tokens++;
+    assert_int_equal(token->hash[STORE_HASH_BYTES - 1], 7);
+}
+
+static void on_user(const struct store_user *user, void *arg)
+{
+    ((struct seen *)arg)->users++;
+    assert_string_equal(user->role, "admin");
+}
+
+static void on_key(const struct store_idempotency *key, void *arg)
+{
+    ((struct seen *)arg)->keys++;
+    assert_string_equal(key->job_id, "job-000001");
+}
+
+static void on_meta(const char *key, const char *value, void *arg)
+{
+    ((struct seen *)arg)->metas++;
+    assert_string_equal(key, "made");
+    assert_string_equal(value, "golden");
+}
+
+static void expect_all(struct bed *b)
+{
+    static const struct store_load_ops ops = {.on_job = on_job,
+                                              .on_attempt = on_attempt,
+                                              .on_id = on_id,
+                                              .on_token = on_token,
+                                              .on_user = on_user,
+                                              .on_idempotency = on_key,
+                                              .on_meta = on_meta};
+    struct seen seen = {0};
+    struct bed_answer a;
+    struct store_last last;
+
+    assert_int_equal(store_load(b->s, &ops, &seen, &last, NULL), 0);
+    assert_int_equal(last.job_seq, 5);
+    assert_int_equal(last.event_seq, 5);
+    assert_int_equal(seen.jobs, 3);
+    assert_int_equal(seen.attempts, 3);
+    assert_int_equal(seen.ids, 5);
+    assert_int_equal(seen.tokens, 1);
+    assert_int_equal(seen.users, 1);
+    assert_int_equal(seen.keys, 1);
+    assert_int_equal(seen.metas, 1);
+    bed_list(b, &(struct store_job_query){.limit = 10}, &a);
+    assert_int_equal(a.njobs, 5);
+    bed_answer_release(&a);
+}
+
+static void copy(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    char part[4096];
+    size_t n;
+
+    assert_true(in && out);
+    while ((n = fread(part, 1, sizeof part, in)) > 0)
+        assert_int_equal(fwrite(part, 1, n, out), n);
+    assert_int_equal(fclose(in), 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void test_every_version_opens(void **state)
+{
+    (void)state;
+    for (int version = OLDEST; version <= NEWEST; version++) {
+        char *golden = xasprintf("%s/store-%d.db", getenv("STORE_GOLDEN"), version);
+        struct bed_text t;
+        struct store_job job = bed_job(6, &t);
+        struct bed b;
+
+        bed_init(&b, BED_CLOSED);
+        copy(golden, b.path);
+        bed_open(&b, NULL);
+        expect_all(&b);
+        bed_close(&b);
+        bed_open(&b, NULL);
+        expect_all(&b);
+        store_put_job(b.s, &job);
+        bed_settle(&b);
+        bed_release(&b);
+        free(golden);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_version_opens),
+    };
+
+    if (argc == 3 && strcmp(argv[1], "--make") == 0)
+        return make(argv[2]);
+    return cmocka_run_group_tests_name("store/golden", tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of store_list_jobs(): random queries against a plain walk over all jobs, paging
+ * while jobs come, and cancelling. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "store/test/bed.h"
+
+#include <cmocka.h>
+
+enum { JOBS = 3000, QUERIES = 400 };
+
+static const char *const states[] = {"QUEUED", "RUNNING", "SUCCEEDED", "FAILED"};
+static const char *const users[] = {"ann", "bob", "eve"};
+static const char *const workloads[] = {"grpo", "ppo", "sft"};
+
+/* Small, seeded, the same everywhere. */
+static unsigned next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*seed >> 33);
+}
+
+/* What the model keeps of a job. */
+struct mini {
+    const char *state, *user, *project, *cluster, *pool, *workload;
+    usec_t queued_at;
+    bool live;
+    char id[32], name[32];
+};
+
+static struct mini make(int64_t seq, uint64_t *seed)
+{
+    unsigned r = next_random(seed);
+    struct mini m = {.state = states[r % 16 ? 2 + r % 2 : r / 16 % 4],
+                     .user = users[r % 50 ? 0 : 1 + r / 50 % 2],
+                     .project = r % 3 ? "p1" : "p2",
+                     .cluster = r % 700 ? "main" : "other",
+                     .pool = r % 2 ? "a100" : "h100",
+                     .workload = workloads[r % 3],
+                     /* a few minutes a job; the clock jumps back now and then */
+                     .queued_at = USEC_DAY + (usec_t)seq * 3 * USEC_MIN - (r % 30 ? 0 : USEC_MIN)};
+
+    m.live = m.state == states[0] || m.state == states[1];
+    (void)snprintf(m.id, sizeof m.id, "job-%lld", (long long)seq);
+    (void)snprintf(m.name, sizeof m.name, r % 4 ? "exp_%u" : "100%%_%u", r % 97);
+    return m;
+}
+
+static void put_mini(struct bed *b, int64_t seq, const struct mini *m)
+{
+    store_put_job(b->s, &(struct store_job){.seq = seq,
+                                            .id = m->id,
+                                            .name = m->name,
+                                            .user = m->user,
+                                            .project = m->project,
+                                            .workload = m->workload,
+                                            .cluster = m->cluster,
+                                            .pool = m->pool,
+                                            .queued_at = m->queued_at,
+                                            .state = m->state,
+                                            .live = m->live,
+                                            .spec = "spec",
+                                            .detail = "{}"});
+}
+
+static bool allows(const char *wanted, const char *got)
+{
+    return !wanted || str_eq(wanted, got);
+}
+
+static bool allows_state(const struct mini *m, const struct store_job_query *q)
+{
+    for (size_t i = 0; i < q->nstates; i++)
+        if (str_eq(q->states[i], m->state))
+            return true;
+    return !q->nstates;
+}
+
+static bool matches(const struct mini *m, const struct store_job_query *q)
+{
+    return allows_state(m, q) && (!q->live || m->live) && allows(q->user, m->user) &&
+           allows(q->project, m->project) && allows(q->cluster, m->cluster) &&
+           allows(q->pool, m->pool) && allows(q->workload, m->workload) &&
+           (!q->since || m->queued_at >= q->since) && (!q->until || m->queued_at < q->until) &&
+           (!q->q || strcasestr(m->id, q->q) || strcasestr(m->name, q->q));
+}
+
+static struct store_job_query random_query(uint64_t *seed)
+{
+    static const char *const parts[] = {"EXP", "%", "_1", "9", "job-29", "\\", "nothing"};
+    unsigned r = next_random(seed), t = next_random(seed);
+    struct store_job_query q = {.limit = 1 + next_random(seed) % 200};
+
+    q.user = r & 1 ? users[t % 3] : NULL;
+    q.project = r & 2 ? "p1" : NULL;
+    q.cluster = (r & 12) == 12 ? "other" : NULL;
+    q.pool = (r & 48) == 48 ? "a100" : NULL;
+    q.workload = (r & 192) == 192 ? workloads[t % 3] : NULL;
+    q.live = (r & 768) == 768;
+    if (r & 1024) {
+        q.states = &states[t % 4];
+        q.nstates = 1 + t / 4 % (4 - t % 4);
+    }
+    if (r & 2048)
+        q.since = USEC_DAY + t % JOBS * 3 * USEC_MIN;
+    if ((r & 4096) && t % 2)
+        q.until = (q.since ? q.since : USEC_DAY) + t % 977 * 3 * USEC_MIN;
+    if ((r & (8192 | 16384)) == 8192)
+        q.q = parts[t % array_len(parts)];
+    return q;
+}
+
+/* All pages of a query hold what the walk finds, newest first. */
+static void expect_same(struct bed *b, const struct mini *all, struct store_job_query q)
+{
+    int64_t seq = JOBS;
+    char *cursor = NULL;
+    struct bed_answer a;
+
+    do {
+        q.cursor = cursor;
+        bed_list(b, &q, &a);
+        assert_string_equal(a.err.text, "");
+        assert_true(a.njobs <= q.limit);
+        for (size_t i = 0; i < a.njobs; i++, seq--) {
+            while (seq > 0 && !matches(&all[seq], &q))
+                seq--;
+            assert_int_equal(a.job_seqs[i], seq);
+        }
+        set_str(&cursor, a.next);
+        bed_answer_release(&a);
+    } while (cursor);
+    while (seq > 0 && !matches(&all[seq], &q))
+        seq--;
+    assert_int_equal(seq, 0);
+}
+
+static void test_random_queries(void **state)
+{
+    struct mini *all = xcalloc(JOBS + 1, sizeof *all);
+    uint64_t seed = 42;
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= JOBS; seq++) {
+        all[seq] = make(seq, &seed);
+        put_mini(&b, seq, &all[seq]);
+    }
+    bed_settle(&b);
+    for (int i = 0; i < QUERIES; i++)
+        expect_same(&b, all, random_query(&seed));
+    bed_release(&b);
+    free(all);
+}
+
+/* Every job that was there at the first page is met once while others come. */
+static void test_pages_while_jobs_come(void **state)
+{
+    struct store_job_query q = {.limit = 7, .states = states, .nstates = 4};
+    struct bed_answer a;
+    char *cursor = NULL;
+    uint64_t seed = 1;
+    int64_t seq = 0, next = 100;
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    do {
+        for (int64_t last = seq ? seq + 5 : 100; seq < last;) {
+            struct mini m = make(++seq, &seed);
+
+            put_mini(&b, seq, &m);
+        }
+        bed_settle(&b);
+        q.cursor = cursor;
+        bed_list(&b, &q, &a);
+        for (size_t i = 0; i < a.njobs; i++)
+            assert_int_equal(a.job_seqs[i], next--);
+        set_str(&cursor, a.next);
+        bed_answer_release(&a);
+    } while (cursor);
+    assert_int_equal(next, 0);
+    bed_release(&b);
+}
+
+static void expect_refused(struct bed *b, struct store_job_query q, const char *part)
+{
+    struct bed_answer a;
+
+    bed_list(b, &q, &a);
+    assert_int_equal(a.err.code, ERR_BAD_REQUEST);
+    assert_non_null(strstr(a.err.text, part));
+    bed_answer_release(&a);
+}
+
+static void test_bad_queries(void **state)
+{
+    const char *many[STORE_STATES_MAX + 1] = {0};
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    expect_refused(&b, (struct store_job_query){.limit = 1, .cursor = "12"}, "is not a cursor");
+    expect_refused(&b, (struct store_job_query){.limit = 1, .cursor = "j-1"}, "is not a cursor");
+    expect_refused(&b, (struct store_job_query){.limit = 1, .cursor = ""}, "is not a cursor");
+    expect_refused(&b, (struct store_job_query){.limit = 0}, "limit 0");
+    expect_refused(&b, (struct store_job_query){.limit = STORE_PAGE_MAX + 1}, "limit 1001");
+    for (size_t i = 0; i < array_len(many); i++)
+        many[i] = "x";
+    expect_refused(&b,
+                   (struct store_job_query){.limit = 1, .states = many, .nstates = array_len(many)},
+                   "states");
+    bed_release(&b);
+}
+
+/* The same state given twice is the same as once. */
+static void test_repeated_states(void **state)
+{
+    const char *const twice[] = {"QUEUED", "QUEUED"};
+    struct bed_text t;
+    struct store_job job = bed_job(1, &t);
+    struct bed_answer a;
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    store_put_job(b.s, &job);
+    bed_settle(&b);
+    bed_list(&b, &(struct store_job_query){.limit = 9, .states = twice, .nstates = 2}, &a);
+    assert_int_equal(a.njobs, 1);
+    bed_answer_release(&a);
+    bed_release(&b);
+}
+
+/* ---- delivery ---- */
+
+struct calls {
+    int rendered, done, dropped;
+};
+
+static void *on_render(const struct store_result *r, void *arg)
+{
+    struct calls *calls = arg;
+
+    calls->rendered++;
+    return r->njobs ? xasprintf("%s", r->jobs[0].id) : NULL;
+}
+
+static void on_done(const struct store_result *r, void *arg)
+{
+    struct calls *calls = arg;
+
+    calls->done++;
+    assert_string_equal(r->rendered, "job-000003");
+    free(r->rendered);
+}
+
+static void put_three(struct bed *b)
+{
+    for (int64_t seq = 1; seq <= 3; seq++) {
+        struct bed_text t;
+        struct store_job job = bed_job(seq, &t);
+
+        store_put_job(b->s, &job);
+    }
+    bed_settle(b);
+}
+
+static struct store_read *start(struct bed *b, struct calls *calls)
+{
+    return store_list_jobs(
+        b->s, &(struct store_job_query){.limit = 2},
+        &(struct store_then){.render = on_render, .done = on_done, .drop = free, .arg = calls});
+}
+
+static void test_rendered_on_the_worker(void **state)
+{
+    struct calls calls = {0};
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    put_three(&b);
+    assert_non_null(start(&b, &calls));
+    while (!calls.done)
+        (void)uv_run(&b.loop, UV_RUN_ONCE);
+    assert_int_equal(calls.rendered, 1);
+    bed_release(&b);
+}
+
+/* More reads than connections, cancelled while they run and while they wait. */
+static void test_cancel(void **state)
+{
+    enum { READS = 12 };
+    struct calls calls[READS] = {0};
+    struct store_read *reads[READS];
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    put_three(&b);
+    for (int i = 0; i < READS; i++)
+        reads[i] = start(&b, &calls[i]);
+    for (int i = 0; i < READS; i += 2)
+        store_read_cancel(reads[READS - 1 - i]);
+    store_read_cancel(reads[0]);
+    while (!calls[2].done || !calls[4].done || !calls[6].done || !calls[8].done || !calls[10].done)
+        (void)uv_run(&b.loop, UV_RUN_ONCE);
+    for (int i = 0; i < READS; i++)
+        assert_int_equal(calls[i].done, i % 2 == 0 && i > 0);
+    bed_release(&b);
+}
+
+static void test_close_drops_reads(void **state)
+{
+    enum { READS = 8 };
+    struct calls calls[READS] = {0};
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    put_three(&b);
+    for (int i = 0; i < READS; i++)
+        assert_non_null(start(&b, &calls[i]));
+    bed_release(&b);
+    for (int i = 0; i < READS; i++)
+        assert_int_equal(calls[i].done, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_queries),
+        cmocka_unit_test(test_pages_while_jobs_come),
+        cmocka_unit_test(test_bad_queries),
+        cmocka_unit_test(test_repeated_states),
+        cmocka_unit_test(test_rendered_on_the_worker),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_close_drops_reads),
+    };
+
+    return cmocka_run_group_tests_name("store/list", tests, NULL, NULL);
+}
