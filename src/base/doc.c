@@ -410,11 +410,16 @@ bool node_is_null(const struct node *n)
            (!*n->text || !strcmp(n->text, "~") || !strcasecmp(n->text, "null"));
 }
 
+/* A number beyond what JSON readers hold stays a text, whole. */
 static bool is_json_number(const char *s)
 {
     const char *p = s + (*s == '-');
     if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
         return false;
+    if (!strpbrk(s, ".eE")) {
+        int64_t i;
+        return str_to_int(s, INT64_MIN, INT64_MAX, &i, NULL) == 0;
+    }
     double d;
     return strspn(s, "-+0123456789.eE") == strlen(s) && !str_ends(s, ".") && !strstr(s, ".e") &&
            !strstr(s, ".E") && str_to_real(s, &d, NULL) == 0;
