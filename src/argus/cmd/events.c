@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events.c - what happened, to one job or to everything. */
+#include "argus/cmd/cmd.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/eventline.h"
+
+struct events_opts {
+    bool follow, utc;
+    int output;
+    int64_t since, limit;
+};
+
+static const struct opt OPTS[] = {
+    {.letter = 'f',
+     .name = "follow",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct events_opts, follow),
+     .doc = "print new ones as they come; with ID until that job has ended"},
+    {.name = "since",
+     .type = OPT_NUMBER,
+     .offset = offsetof(struct events_opts, since),
+     .arg = "SEQ",
+     .doc = "only events after this number"},
+    {.name = "limit",
+     .type = OPT_NUMBER,
+     .offset = offsetof(struct events_opts, limit),
+     .arg = "N",
+     .doc = "at most N, the newest ones (200)"},
+    OPT_OUTPUT(struct events_opts),
+    OPT_UTC(struct events_opts),
+};
+
+/* Everything after since, page by page; the newest `limit` of them are kept. */
+static int gather(struct cli *cli,
+                  const char *path,
+                  int64_t since,
+                  size_t limit,
+                  json_t *all,
+                  struct err *err)
+{
+    for (;;) {
+        _cleanup_(json_unrefp) json_t *page = NULL;
+        _cleanup_(freep) char *whole = xasprintf("%s?since=%" PRId64 "&limit=1000", path, since);
+        int r = client_get(cli->client, whole, &page, err);
+        if (r < 0)
+            return r;
+        size_t i;
+        json_t *e;
+        int64_t last = since;
+        json_array_foreach (json_get_array(page, "events"), i, e) {
+            (void)json_array_append(all, e); /* fails only for lack of memory */
+            last = json_get_int(e, "seq", last);
+        }
+        while (json_array_size(all) > limit)
+            (void)json_array_remove(all, 0); /* it is there */
+        if (!i || last <= since)
+            return 0;
+        since = last;
+    }
+}
+
+static int list(struct cli *cli, const char *path, const struct events_opts *o, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *all = json_array();
+    int r = gather(cli, path, o->since, o->limit ? (size_t)o->limit : 200, all, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        json_t *answer = json_pack("{s:O}", "events", all);
+        cli_emit(cli, answer, o->output);
+        json_decref(answer);
+        return 0;
+    }
+    struct when w = cli_when(cli, o->utc);
+    eventline_table(cli, all, &w, o->output == OUTPUT_WIDE);
+    return 0;
+}
+
+static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct events_opts *o = opts;
+    _cleanup_(freep) char *path = xstrdup("/v1/events");
+    int r = cli_open(cli, err);
+    if (r >= 0 && args->n) {
+        _cleanup_(json_unrefp) json_t *job = NULL;
+        r = cli_get_job(cli, args->v[0], &job, err);
+        free(path);
+        path = cli_job_path(json_get_str(job, "id", args->v[0]), "/events");
+    }
+    if (r < 0)
+        return r;
+    if (o->follow)
+        return eventline_follow(cli, path, o->since, args->n > 0, o->output, err);
+    return list(cli, path, o, err);
+}
+
+const struct command cmd_events = {
+    .name = "events",
+    .args = "[ID]",
+    .most = 1,
+    .summary = "show what happened",
+    .text =
+        "Every change of a job, request and finding is an event with a number. Without ID shows "
+        "those of everything. With --follow the stream is made again when it breaks, and "
+        "with -o json each event is JSON on one line.",
+    .example = "argus events grpo-7\tthe story of one job\n"
+               "argus events -f -o json\tfeed another program",
+    .opts = OPTS,
+    .n_opts = array_len(OPTS),
+    .opts_size = sizeof(struct events_opts),
+    .run = run,
+};

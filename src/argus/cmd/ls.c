@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ls.c - the list of jobs. */
+#include "argus/cmd/cmd.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/jobtable.h"
+#include "argus/jobview.h"
+#include "base/str.h"
+
+struct ls_opts {
+    int output;
+    bool utc, watch, all, quiet;
+    const char *user, *project, *workload;
+    struct strv state;
+    usec_t since;
+    int64_t limit;
+};
+
+#define ROW(type_, member) .type = (type_), .offset = offsetof(struct ls_opts, member)
+
+static const struct opt OPTS[] = {
+    {.letter = 'a', .name = "all", ROW(OPT_FLAG, all), .doc = "everybody's jobs, not only yours"},
+    {.name = "user", ROW(OPT_TEXT, user), .arg = "NAME", .doc = "jobs of this user"},
+    {.name = "project", ROW(OPT_TEXT, project), .arg = "NAME", .doc = "jobs of this project"},
+    {.name = "state",
+     ROW(OPT_LIST, state),
+     .arg = "STATE",
+     .doc = "QUEUED STARTING RUNNING STOPPING SUCCEEDED FAILED STOPPED TIMEOUT; may be given "
+            "again, or with commas"},
+    {.name = "workload", ROW(OPT_TEXT, workload), .arg = "KIND", .doc = "ppo, grpo, sft, ray …"},
+    {.name = "since",
+     ROW(OPT_SPAN, since),
+     .arg = "SPAN",
+     .doc = "queued within the last 30m, 12h, 2d …"},
+    {.name = "limit", ROW(OPT_NUMBER, limit), .arg = "N", .doc = "at most N jobs (50)"},
+    {.letter = 'q', .name = "quiet", ROW(OPT_FLAG, quiet), .doc = "only the ids, one on a line"},
+    OPT_OUTPUT(struct ls_opts),
+    OPT_UTC(struct ls_opts),
+    OPT_WATCH(struct ls_opts),
+};
+
+/* "?user=alice&state=RUNNING,QUEUED" */
+static int make_query(struct cli *cli, const struct ls_opts *o, struct buf *query, struct err *err)
+{
+    struct buf states = BUF_INIT(1024);
+    char since[CLOCK_TEXT_MAX];
+    for (size_t i = 0; i < o->state.n; i++)
+        (void)buf_addf(&states, "%s%s", i ? "," : "", o->state.v[i]); /* too many: refused below */
+    for (size_t i = 0; i < states.len; i++)
+        states.data[i] = (char)toupper((unsigned char)states.data[i]);
+    url_query(query, "user", o->user);
+    url_query(query, "project", o->project);
+    url_query(query, "state", states.len ? buf_str(&states) : NULL);
+    url_query(query, "workload", o->workload);
+    if (o->since)
+        url_query(query, "since", clock_to_string(clock_wall() - o->since, since));
+    bool failed = states.failed || query->failed;
+    buf_release(&states);
+    if (failed)
+        return err_set(err, ERR_USAGE, "the filters are too long");
+    if (o->all || o->user)
+        return 0;
+    _cleanup_(json_unrefp) json_t *me = NULL;
+    int r = client_get(cli->client, "/v1/whoami", &me, err);
+    if (r >= 0)
+        url_query(query, "user", json_get_str(me, "user", NULL));
+    return r;
+}
+
+static void print_ids(struct cli *cli, const json_t *jobs)
+{
+    size_t i;
+    json_t *job;
+    json_array_foreach (jobs, i, job)
+        (void)fprintf(cli->out, "%s\n", jobview_str(job, "id"));
+}
+
+static int page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ls_opts *o = opts;
+    _cleanup_(buf_release) struct buf query = BUF_INIT(8192);
+    _cleanup_(json_unrefp) json_t *jobs = NULL;
+    bool more = false;
+    (void)args;
+    int r = make_query(cli, o, &query, err);
+    if (r >= 0)
+        r = jobview_list(cli, buf_str(&query), o->limit ? o->limit : 50, &jobs, &more, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        json_t *all = json_pack("{s:O}", "jobs", jobs);
+        cli_emit(cli, all, o->output);
+        json_decref(all);
+    } else if (o->quiet) {
+        print_ids(cli, jobs);
+    } else {
+        struct when w = cli_when(cli, o->utc);
+        jobtable_print(cli, jobs, JOBTABLE_LIST, &w, o->output == OUTPUT_WIDE);
+        if (more)
+            cli_say(cli, MSG_MORE, "", "", "");
+    }
+    return 0;
+}
+
+static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ls_opts *o = opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : cli_page(cli, o->watch, page, opts, args, err);
+}
+
+const struct command cmd_ls = {
+    .name = "ls",
+    .alias = "list",
+    .args = "",
+    .summary = "list jobs",
+    .text = "Lists your jobs, newest first. The table fits the terminal: columns that say nothing "
+            "go first, -o wide shows everything.",
+    .example = "argus ls -a --state RUNNING\twhat runs now, whoever owns it\n"
+               "argus ls --since 1d -o json\tfor programs",
+    .opts = OPTS,
+    .n_opts = array_len(OPTS),
+    .opts_size = sizeof(struct ls_opts),
+    .run = run,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit.c - hand in a job. */
+#include "argus/cmd/cmd.h"
+
+#include <stdlib.h>
+
+#include "argus/follow.h"
+#include "argus/jobview.h"
+#include "argus/submission.h"
+#include "argus/waiting.h"
+#include "base/str.h"
+
+struct submit_opts {
+    bool dry_run, require_fit, no_trial, follow, wait;
+    struct strv set;
+    int output;
+};
+
+#define ROW(type_, member) .type = (type_), .offset = offsetof(struct submit_opts, member)
+
+static const struct opt OPTS[] = {
+    {.letter = 'n', .name = "dry-run", ROW(OPT_FLAG, dry_run), .doc = "check only, start nothing"},
+    {.name = "require-fit",
+     ROW(OPT_FLAG, require_fit),
+     .doc = "refuse a job that is larger than the cluster is now, instead of queueing it"},
+    {.name = "no-trial", ROW(OPT_FLAG, no_trial), .doc = "skip the trial run before the job"},
+    {.letter = 'f', .name = "follow", ROW(OPT_FLAG, follow), .doc = "print the log to the end"},
+    {.name = "wait", ROW(OPT_FLAG, wait), .doc = "return when the job has ended"},
+    {.name = "set",
+     ROW(OPT_LIST, set),
+     .arg = "KEY=VALUE",
+     .doc = "put a value into the spec before it is sent; a.b=1 reaches below a; may be given "
+            "again"},
+    OPT_OUTPUT(struct submit_opts),
+};
+
+static void print_dry_run(struct cli *cli, const char *file, const json_t *answer)
+{
+    struct buf line = BUF_INIT(1 << 20);
+    size_t i;
+    json_t *v;
+    json_array_foreach (json_get_array(answer, "argv"), i, v) {
+        if (i)
+            (void)buf_addc(&line, ' ');
+        (void)str_shell_quote(&line, json_string_value(v) ? json_string_value(v) : ""); /* fits */
+    }
+    if (line.len)
+        (void)fprintf(cli->out, "%s\n", buf_str(&line));
+    cli_talk(cli, "'%s' is fine; nothing was submitted", file);
+    buf_release(&line);
+}
+
+static int stay(struct cli *cli, const struct submit_opts *o, const char *id, struct err *err)
+{
+    if (o->follow) {
+        _cleanup_(logout_release) struct logout logout = {0};
+        int r = logout_init(&logout, cli->out, cli->term.is_tty, NULL, err);
+        struct follow_opts f = {.query = "", .logout = &logout};
+        return r < 0 ? r : follow_run(cli, id, &f, err);
+    }
+    if (!o->wait)
+        return 0;
+    _cleanup_(strv_release) struct strv ids = {0};
+    strv_add(&ids, id);
+    return waiting_run(cli, &ids, 0, o->output, err);
+}
+
+static int report(struct cli *cli,
+                  const struct submit_opts *o,
+                  const char *file,
+                  const json_t *answer,
+                  struct err *err)
+{
+    if (o->output >= OUTPUT_JSON && (o->dry_run || !o->wait))
+        cli_emit(cli, answer, o->output);
+    else if (o->dry_run)
+        print_dry_run(cli, file, answer);
+    if (o->dry_run)
+        return 0;
+    const char *id = json_get_str(answer, "id", NULL);
+    if (!id)
+        return err_set(err, ERR_INTERNAL, "the server did not name the job");
+    if (o->output < OUTPUT_JSON)
+        (void)fprintf(cli->out, "%s\n", id);
+    (void)fflush(cli->out); /* ferror(out) tells at the end */
+    cli_say(cli, MSG_NEXT_STEPS, id, id, id);
+    return stay(cli, o, id, err);
+}
+
+static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct submit_opts *o = opts;
+    _cleanup_(submission_release) struct submission s = {0};
+    _cleanup_(buf_release) struct buf path = BUF_INIT(1024);
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    if (o->follow && (o->output >= OUTPUT_JSON || o->wait))
+        return err_set(err, ERR_USAGE,
+                       "'--follow' prints a log and goes with neither '--wait' nor "
+                       "'-o json'");
+    (void)buf_adds(&path, "/v1/jobs");
+    url_query(&path, "dry_run", o->dry_run ? "1" : NULL);
+    url_query(&path, "require_fit", o->require_fit ? "1" : NULL);
+    url_query(&path, "no_trial", o->no_trial ? "1" : NULL);
+    int r = submission_read(&s, args->v[0], &o->set, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r >= 0)
+        r = submission_post(&s, cli, buf_str(&path), &answer, err);
+    return r < 0 ? r : report(cli, o, s.name, answer, err);
+}
+
+const struct command cmd_submit = {
+    .name = "submit",
+    .args = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "submit a job",
+    .text =
+        "Sends the spec in FILE (YAML; - is stdin) and prints the job's id. Every problem of the "
+        "spec is told at once, with its place in the file. However often a connection breaks, "
+        "one submit makes one job.\n"
+        "With --follow the log comes after the id, and until there is one, state and reason on "
+        "stderr; the exit status is the job's. Ctrl-C detaches and never stops the job (exit "
+        "status 0).",
+    .example = "argus submit --follow examples/grpo.yaml\tsubmit and watch\n"
+               "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant",
+    .opts = OPTS,
+    .n_opts = array_len(OPTS),
+    .opts_size = sizeof(struct submit_opts),
+    .run = run,
+};

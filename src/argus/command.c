@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c - finds and runs a row of the table; see command.h. */
+#include "argus/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/cmd/cmd.h"
+#include "argus/manual.h"
+#include "base/str.h"
+
+static const struct command *const TABLE[] = {
+    &cmd_login, &cmd_submit, &cmd_queue,   &cmd_ls,     &cmd_status, &cmd_logs,    &cmd_stop,
+    &cmd_wait,  &cmd_events, &cmd_node_ls, &cmd_whoami, &cmd_help,   &cmd_version, &cmd_completion,
+};
+
+const struct command *const *command_table(size_t *ret_n)
+{
+    *ret_n = array_len(TABLE);
+    return TABLE;
+}
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; i < array_len(TABLE); i++)
+        if (str_eq(TABLE[i]->name, name) || (TABLE[i]->alias && str_eq(TABLE[i]->alias, name)))
+            return TABLE[i];
+    return NULL;
+}
+
+static int unknown(const char *word, struct err *err)
+{
+    const char *names[2 * array_len(TABLE)];
+    size_t n = 0;
+    for (size_t i = 0; i < array_len(TABLE); i++) {
+        names[n++] = TABLE[i]->name;
+        if (TABLE[i]->alias)
+            names[n++] = TABLE[i]->alias;
+    }
+    const char *near = str_nearest(word, names, n);
+    for (size_t i = 0; !near && i < n; i++) {
+        size_t len = strlen(word);
+        if (len && str_starts(names[i], word) && strchr(" ", names[i][len]))
+            near = names[i];
+    }
+    if (near)
+        return err_set(err, ERR_USAGE, "unknown command '%.60s': did you mean '%s'?", word, near);
+    return err_set(err, ERR_USAGE, "unknown command '%.60s'", word);
+}
+
+int command_match(int argc, char **argv, const struct command **ret, int *ret_used, struct err *err)
+{
+    const struct command *c = NULL;
+    int used = 2;
+    if (argc >= 2) {
+        char *pair = xasprintf("%s %s", argv[0], argv[1]);
+        c = command_find(pair);
+        free(pair);
+    }
+    if (!c) {
+        used = 1;
+        c = command_find(argv[0]);
+    }
+    if (!c)
+        return unknown(argv[0], err);
+    *ret = c;
+    *ret_used = used;
+    return 0;
+}
+
+static int check_args(const struct command *c, const struct strv *args, struct err *err)
+{
+    if (args->n < c->least)
+        return err_set(err, ERR_USAGE, "'argus %s' needs %s", c->name, c->args);
+    if (args->n > c->most)
+        return err_set(err, ERR_USAGE, "'argus %s' does not take '%.60s'", c->name,
+                       args->v[c->most]);
+    return 0;
+}
+
+int command_run(const struct command *c,
+                struct cli *cli,
+                int argc,
+                char **argv,
+                FILE *out,
+                struct err *err)
+{
+    _cleanup_(strv_release) struct strv args = {0};
+    void *opts = xcalloc(1, c->opts_size ? c->opts_size : 1);
+    bool help = false;
+    int r = opts_parse(c->opts, c->n_opts, argc, argv, opts, &args, &help, err);
+    if (r >= 0 && help) {
+        manual_help(c, out);
+    } else {
+        if (r >= 0)
+            r = check_args(c, &args, err);
+        if (r >= 0)
+            r = c->run(cli, opts, &args, err);
+    }
+    opts_release(c->opts, c->n_opts, opts);
+    free(opts);
+    return r;
+}

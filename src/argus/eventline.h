@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eventline.h - events as a table, and as lines of a stream that reconnects. */
+#pragma once
+#include "argus/cli.h"
+
+/* Table of an array of events. */
+void eventline_table(struct cli *cli, const json_t *events, const struct when *w, bool wide);
+
+/* Print each event after *seq as it comes: a line of text, or JSON on one line. path:
+ * "/v1/events" or "/v1/jobs/<id>/events"; with one_job it ends when that job has ended. Returns
+ * 0 at the end and after Ctrl-C. */
+must_check int eventline_follow(struct cli *cli,
+                                const char *path,
+                                int64_t seq,
+                                bool one_job,
+                                int output,
+                                struct err *err);

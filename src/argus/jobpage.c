@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobpage.c - what `argus status` shows. A line whose facts the server did not
+ * give is left out; a path is never cut, so that it can be copied. See jobpage.h. */
+#include "argus/jobpage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/jobview.h"
+#include "argus/text.h"
+#include "base/str.h"
+
+enum { LABEL_WIDTH = 12, VALUE_MAX = 1 << 14, METRICS_SHOWN = 8 };
+
+struct page {
+    struct cli *cli;
+    const json_t *job;
+    const struct when *w;
+};
+
+static void line(const struct page *p, enum msg_id label, enum style style, const char *value)
+{
+    if (!value || !*value)
+        return;
+    const struct term *t = &p->cli->term;
+    const char *name = msg(t->lang, label);
+    struct buf clean = BUF_INIT(VALUE_MAX);
+    text_clean(&clean, value); /* a longer one is cut */
+    int pad = LABEL_WIDTH - text_width(name);
+    (void)fprintf(p->cli->out, "%s%s%s%*s%s%s%s\n", term_on(t, STYLE_DIM), name,
+                  term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style), buf_str(&clean),
+                  term_off(t, style));
+    buf_release(&clean);
+}
+
+/* Takes the value. */
+static void line_owned(const struct page *p, enum msg_id label, enum style style, char *value)
+{
+    line(p, label, style, value);
+    free(value);
+}
+
+static void time_line(const struct page *p, enum msg_id label, const char *key)
+{
+    char text[WHEN_TEXT_MAX];
+    usec_t at = when_get(p->job, key);
+    line(p, label, STYLE_PLAIN, at ? when_point(p->w, at, text) : "");
+}
+
+static void print_head(const struct page *p)
+{
+    const char *name = json_get_str(p->job, "name", "");
+    const char *state = jobview_str(p->job, "state");
+    int64_t position = json_get_int(p->job, "position", 0);
+    line_owned(p, MSG_L_JOB, STYLE_BOLD,
+               xasprintf("%s%s%s%s", jobview_str(p->job, "id"), *name ? " (" : "", name,
+                         *name ? ")" : ""));
+    line_owned(p, MSG_L_STATE, jobview_style(state), jobview_state(p->job));
+    line_owned(p, MSG_L_REASON, STYLE_PLAIN, jobview_reason(p->job));
+    if (position > 0)
+        line_owned(p, MSG_L_POSITION, STYLE_PLAIN, xasprintf("%" PRId64, position));
+    const char *project = json_get_str(p->job, "project", "");
+    line_owned(
+        p, MSG_L_OWNER, STYLE_PLAIN,
+        xasprintf("%s%s%s", jobview_str(p->job, "user"), *project ? ", project " : "", project));
+    char *gang = jobview_gang(p->job);
+    line_owned(p, MSG_L_GANG, STYLE_PLAIN,
+               xasprintf("%s GPU, %s", gang, jobview_str(p->job, "workload")));
+    free(gang);
+}
+
+static void print_proof(const struct page *p)
+{
+    const json_t *proof = json_get_object(p->job, "proof");
+    const json_t *on_worker = json_object_get(proof, "driver_on_worker");
+    const json_t *driver = json_get_object(p->job, "driver");
+    const char *head = jobview_str(proof, "head_ip");
+    const char *ip = json_get_str(proof, "driver_node_ip", jobview_str(driver, "ip"));
+    const char *texts[] = {jobview_str(driver, "node"), ip, head};
+    const char *bad[] = {head};
+    char text[512];
+    enum lang lang = p->cli->term.lang;
+    if (json_is_true(on_worker))
+        line(p, MSG_L_PROOF, STYLE_GREEN, msg_fill(lang, MSG_DRIVER_OK, texts, text, sizeof(text)));
+    else if (json_is_false(on_worker))
+        line(p, MSG_L_PROOF, STYLE_RED, msg_fill(lang, MSG_DRIVER_BAD, bad, text, sizeof(text)));
+    else if (when_get(p->job, "started_at"))
+        line(p, MSG_L_PROOF, STYLE_PLAIN, msg(lang, MSG_DRIVER_UNKNOWN));
+}
+
+static void print_places(const struct page *p)
+{
+    const json_t *driver = json_get_object(p->job, "driver");
+    const char *node = json_get_str(driver, "node", NULL);
+    const char *ip = json_get_str(driver, "ip", "");
+    int64_t pid = json_get_int(driver, "pid", 0);
+    line_owned(p, MSG_L_NODES, STYLE_PLAIN, jobview_nodes(p->job));
+    if (node && *node && pid > 0)
+        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s), pid %" PRId64, node, ip, pid));
+    else if (node && *node)
+        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s)", node, ip));
+    print_proof(p);
+}
+
+static void print_times(const struct page *p)
+{
+    char point[WHEN_TEXT_MAX], lasted[WHEN_TEXT_MAX];
+    usec_t start = when_get(p->job, "started_at"), end = when_get(p->job, "ended_at");
+    time_line(p, MSG_L_QUEUED, "queued_at");
+    if (start) {
+        when_point(p->w, start, point);
+        when_lasted(p->w, start, end, lasted);
+        line_owned(p, MSG_L_STARTED, STYLE_PLAIN,
+                   xasprintf("%s, %s %s", point, end ? "ran" : "running for", lasted));
+    }
+    time_line(p, MSG_L_ENDED, "ended_at");
+    time_line(p, MSG_L_DEADLINE, "deadline");
+}
+
+static void print_attempts(const struct page *p)
+{
+    const json_t *attempts = json_get_array(p->job, "attempts");
+    char lasted[WHEN_TEXT_MAX];
+    size_t i;
+    json_t *a;
+    json_array_foreach (attempts, i, a) {
+        usec_t start = when_get(a, "started_at");
+        when_lasted(p->w, start, when_get(a, "ended_at"), lasted);
+        line_owned(p, i ? MSG_NONE : MSG_L_ATTEMPTS, STYLE_PLAIN,
+                   xasprintf("%" PRId64 "  %s  %s  Ray job %s",
+                             json_get_int(a, "k", (int64_t)i + 1), jobview_str(a, "state"), lasted,
+                             jobview_str(a, "ray_id")));
+    }
+}
+
+static void print_end(const struct page *p)
+{
+    const json_t *end = json_get_object(p->job, "exit");
+    const json_t *finding = json_get_object(p->job, "finding");
+    const char *signal = json_get_str(end, "signal", "");
+    int64_t code = json_get_int(end, "code", -1);
+    if (end && code >= 0)
+        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+                   xasprintf("%s, code %" PRId64, jobview_str(end, "cause"), code));
+    else if (end)
+        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+                   xasprintf("%s%s%s", jobview_str(end, "cause"), *signal ? ", " : "", signal));
+    if (!finding)
+        return;
+    const char *node = json_get_str(finding, "node", "");
+    line_owned(p, MSG_L_FINDING, STYLE_RED,
+               xasprintf("%s%s%s: %s", jobview_str(finding, "class"), *node ? " on " : "", node,
+                         jobview_str(finding, "sentence")));
+    line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
+}
+
+/* "step 12", and a few numbers, whatever the server calls them. */
+static void print_metrics(const struct page *p)
+{
+    const json_t *metrics = json_get_object(p->job, "metrics");
+    struct buf b = BUF_INIT(VALUE_MAX);
+    int64_t step = json_get_int(p->job, "step", -1);
+    int shown = 0;
+    if (step >= 0)
+        (void)buf_addf(&b, "step %" PRId64, step);
+    void *it = metrics ? json_object_iter((json_t *)(uintptr_t)metrics) : NULL;
+    for (; it && shown < METRICS_SHOWN;
+         it = json_object_iter_next((json_t *)(uintptr_t)metrics, it)) {
+        const json_t *v = json_object_iter_value(it);
+        if (!json_is_number(v))
+            continue;
+        (void)buf_addf(&b, "%s%s %.4g", b.len ? ", " : "", json_object_iter_key(it),
+                       json_number_value(v));
+        shown++;
+    }
+    line(p, MSG_L_METRICS, STYLE_PLAIN, buf_str(&b));
+    buf_release(&b);
+}
+
+static void print_paths(const struct page *p)
+{
+    static const struct {
+        enum msg_id label;
+        const char *key;
+    } paths[] = {{MSG_L_DIR, "dir"},
+                 {MSG_L_LOG, "driver_log"},
+                 {MSG_L_CONFIG, "config"},
+                 {MSG_L_CHECKPOINTS, "checkpoints"},
+                 {MSG_L_METRICS, "metrics"}};
+    const json_t *all = json_get_object(p->job, "paths");
+    for (size_t i = 0; i < array_len(paths); i++)
+        line(p, paths[i].label, STYLE_PLAIN, json_get_str(all, paths[i].key, ""));
+    if (!json_get_str(all, "dir", NULL))
+        line(p, MSG_L_DIR, STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
+}
+
+void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
+{
+    struct page p = {.cli = cli, .job = job, .w = w};
+    print_head(&p);
+    print_places(&p);
+    print_times(&p);
+    print_attempts(&p);
+    print_end(&p);
+    print_metrics(&p);
+    print_paths(&p);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobtable.c - columns and cells of `argus ls` and `argus queue`; see jobtable.h. */
+#include "argus/jobtable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/jobview.h"
+#include "argus/table.h"
+#include "base/str.h"
+
+static const struct column LIST[] = {
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 6},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = MSG_WORKLOAD, .rank = 4},
+    {.title = MSG_STATE},
+    {.title = MSG_GANG, .rank = 2},
+    {.title = MSG_QUEUED, .rank = 3},
+    {.title = MSG_RUN, .rank = 1},
+    {.title = MSG_RESTARTS, .flags = COLUMN_RIGHT, .rank = 9},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 8},
+    {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
+    {.title = MSG_POOL, .flags = COLUMN_WIDE},
+    {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
+};
+
+static const struct column QUEUE[] = {
+    {.title = MSG_POS, .flags = COLUMN_RIGHT},
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 7},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 3},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 6},
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 4, .rank = 5},
+    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .rank = 4},
+    {.title = MSG_GANG, .rank = 2},
+    {.title = MSG_WAIT, .rank = 1},
+    {.title = MSG_ETA, .rank = 8},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
+};
+
+static void add_number(struct table *t, const json_t *job, const char *key)
+{
+    int64_t n = json_get_int(job, key, -1);
+    if (n < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else
+        table_addf(t, STYLE_PLAIN, "%" PRId64, n);
+}
+
+static void add_util(struct table *t, const json_t *job)
+{
+    double util = json_get_real(job, "gpu_util", -1);
+    if (util < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else
+        table_addf(t, STYLE_PLAIN, "%.0f%%", util);
+}
+
+/* Takes the text. */
+static void add_owned(struct table *t, enum style style, char *text)
+{
+    table_add(t, style, text);
+    free(text);
+}
+
+static void add_list_row(struct table *t, const json_t *job, const struct when *w)
+{
+    char text[WHEN_TEXT_MAX];
+    const char *state = jobview_str(job, "state");
+    bool is_over = jobview_is_terminal(state);
+    table_add(t, STYLE_PLAIN, jobview_str(job, "id"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "name"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "user"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "workload"));
+    add_owned(t, jobview_style(state), jobview_state(job));
+    add_owned(t, STYLE_PLAIN, jobview_gang(job));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(job, "queued_at"), text));
+    usec_t end = when_get(job, "ended_at"), start = when_get(job, "started_at");
+    table_add(t, STYLE_PLAIN, when_lasted(w, is_over && !end ? 0 : start, end, text));
+    add_number(t, job, "restarts");
+    add_number(t, job, "step");
+    add_util(t, job);
+    table_add(t, STYLE_PLAIN, jobview_str(job, "project"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "pool"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "cluster"));
+    add_owned(t, STYLE_PLAIN, jobview_reason(job));
+}
+
+static void add_queue_row(struct table *t, const json_t *job, const struct when *w, size_t place)
+{
+    char text[WHEN_TEXT_MAX];
+    table_addf(t, STYLE_PLAIN, "%" PRId64, json_get_int(job, "position", (int64_t)place));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "id"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "name"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "user"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "project"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "pool"));
+    add_number(t, job, "priority");
+    add_owned(t, STYLE_PLAIN, jobview_gang(job));
+    usec_t queued = when_get(job, "queued_at");
+    table_add(t, STYLE_PLAIN,
+              w->utc ? when_point(w, queued, text) : when_lasted(w, queued, 0, text));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(job, "eta"), text));
+    add_owned(t, STYLE_PLAIN, jobview_reason(job));
+}
+
+void jobtable_print(struct cli *cli,
+                    const json_t *jobs,
+                    enum jobtable kind,
+                    const struct when *w,
+                    bool wide)
+{
+    bool is_list = kind == JOBTABLE_LIST;
+    _cleanup_(table_freep) struct table *t =
+        is_list ? table_new(LIST, array_len(LIST)) : table_new(QUEUE, array_len(QUEUE));
+    size_t i;
+    json_t *job;
+    json_array_foreach (jobs, i, job) {
+        if (is_list)
+            add_list_row(t, job, w);
+        else
+            add_queue_row(t, job, w, i + 1);
+    }
+    int dropped = table_print(t, &cli->term, wide, cli->out);
+    if (!i)
+        cli_say(cli, is_list ? MSG_NO_JOBS : MSG_QUEUE_EMPTY, "", "", "");
+    if (dropped && i) {
+        char count[16];
+        (void)snprintf(count, sizeof(count), "%d", dropped);
+        cli_say(cli, MSG_COLUMNS_HIDDEN, count, "", "");
+    }
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logout.c - see logout.h. */
+#include "argus/logout.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+enum { PIECE = 4096 };
+
+int logout_init(struct logout *l, FILE *out, bool is_tty, const char *pattern, struct err *err)
+{
+    *l = (struct logout){.out = out, .is_tty = is_tty, .line = BUF_INIT(LOGOUT_LINE_MAX)};
+    if (!pattern)
+        return 0;
+    char why[200];
+    int r = regcomp(&l->regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (r) {
+        (void)regerror(r, &l->regex, why, sizeof(why));
+        return err_set(err, ERR_USAGE, "'%.100s' is no regular expression: %s", pattern, why);
+    }
+    l->has_regex = true;
+    return 0;
+}
+
+void logout_release(struct logout *l)
+{
+    if (l->has_regex)
+        regfree(&l->regex);
+    buf_release(&l->line);
+}
+
+/* A failed write shows in ferror(out) when the program ends. */
+static void print(struct logout *l, const char *p, size_t n)
+{
+    if (!n)
+        return;
+    l->in_line = p[n - 1] != '\n';
+    if (!l->is_tty) {
+        (void)fwrite(p, 1, n, l->out);
+        return;
+    }
+    struct buf safe = BUF_INIT((PIECE + ANSI_HELD_MAX) * 4);
+    for (size_t k; n; p += k, n -= k) {
+        k = n < PIECE ? n : PIECE;
+        ansi_filter(&l->ansi, p, k, false, &safe);
+        (void)fwrite(buf_str(&safe), 1, safe.len, l->out);
+        buf_reset(&safe);
+    }
+    buf_release(&safe);
+}
+
+static void judge(struct logout *l)
+{
+    if (l->line.len && regexec(&l->regex, buf_str(&l->line), 0, NULL, 0) == 0) {
+        print(l, buf_str(&l->line), l->line.len);
+        print(l, "\n", 1);
+    }
+    buf_reset(&l->line);
+}
+
+void logout_add(struct logout *l, const char *p, size_t n)
+{
+    if (!l->has_regex) {
+        print(l, p, n);
+        return;
+    }
+    while (n) {
+        const char *lf = memchr(p, '\n', n);
+        size_t k = lf ? (size_t)(lf - p) : n;
+        size_t room = l->line.max - l->line.len;
+        (void)buf_add(&l->line, p,
+                      k < room ? k : room); /* longer lines are judged by their start */
+        if (lf)
+            judge(l);
+        p += k + !!lf;
+        n -= k + !!lf;
+    }
+}
+
+void logout_end(struct logout *l)
+{
+    struct buf safe = BUF_INIT(ANSI_HELD_MAX * 4);
+    if (l->has_regex)
+        judge(l);
+    ansi_filter(&l->ansi, "", 0, true, &safe);
+    (void)fwrite(buf_str(&safe), 1, safe.len, l->out);
+    buf_release(&safe);
+}

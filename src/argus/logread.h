@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logread.h - a job's log as far as it goes now. */
+#pragma once
+#include "argus/cli.h"
+#include "argus/logout.h"
+
+/* Print the whole log, or its last `tail` lines when tail is not 0. query ("&attempt=2" or "")
+ * goes with every request. *ret_offset is the byte after the last one printed. */
+must_check int logread_print(struct cli *cli,
+                             const char *id,
+                             const char *query,
+                             int64_t tail,
+                             struct logout *logout,
+                             uint64_t *ret_offset,
+                             struct err *err);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - the argus program: find the command, run it, say what failed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "argus/cli.h"
+#include "argus/command.h"
+#include "argus/manual.h"
+#include "base/str.h"
+
+static int run(struct cli *cli,
+               int argc,
+               char **argv,
+               const struct command **ret_command,
+               struct err *err)
+{
+    char client[] = "--client";
+    int used = 0;
+    if (argc < 2) {
+        manual_overview(stderr);
+        return ERR_USAGE;
+    }
+    if (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")) {
+        manual_overview(cli->out);
+        return 0;
+    }
+    if (str_eq(argv[1], "--version"))
+        return command_run(command_find("version"), cli, 1, (char *[]){client}, cli->out, err);
+    int r = command_match(argc - 1, argv + 1, ret_command, &used, err);
+    if (r < 0)
+        return r;
+    return command_run(*ret_command, cli, argc - 1 - used, argv + 1 + used, cli->out, err);
+}
+
+/* One line about the failure and, for wrong usage, where to read more. */
+static int complain(const struct cli *cli, const struct command *c, const struct err *err)
+{
+    cli_talk(cli, "argus: %s", err->text);
+    if (err->code == ERR_USAGE)
+        cli_talk(cli, "try 'argus %s%s'", c ? c->name : "help", c ? " --help" : "");
+    return err_exit_status(err->code);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {.out = stdout, .term = term_read()};
+    const struct command *command = NULL;
+    struct err err = {0};
+    int status = run(&cli, argc, argv, &command, &err);
+    if (status < 0)
+        status = err.code ? complain(&cli, command, &err) : err_exit_status(ERR_USAGE);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(stderr, "argus: cannot write to stdout\n");
+        status = status ? status : err_exit_status(ERR_INTERNAL);
+    }
+    cli_release(&cli);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manual.h - the table of commands as text for people: --help, man pages, and
+ * completion for three shells. */
+#pragma once
+#include <stdio.h>
+
+#include "argus/command.h"
+
+/* `argus help`: every command with its summary. */
+void manual_overview(FILE *out);
+/* `argus CMD --help`. */
+void manual_help(const struct command *c, FILE *out);
+/* A man page in roff; c NULL is argus(1) itself. */
+void manual_roff(const struct command *c, FILE *out);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submission.h - a spec on its way to the server: read, changed by --set, posted
+ * exactly once, and what the server says about it with its place in the file. */
+#pragma once
+#include "argus/cli.h"
+
+enum { SUBMISSION_MAX = 16 << 20 };
+
+struct submission {
+    const char *name; /* of the file, as the user wrote it; "stdin" for "-" */
+    struct buf text;  /* as the user wrote it */
+    struct buf sent;  /* with --set applied; empty without */
+    char key[33];     /* Idempotency-Key: however often it is sent, it is one job */
+};
+
+must_check int submission_read(struct submission *s,
+                               const char *file,
+                               const struct strv *sets,
+                               struct err *err);
+void submission_release(struct submission *s);
+
+/* POST it. A refusal prints every problem to stderr and is the error. *ret is the answer. */
+must_check int submission_post(struct submission *s,
+                               struct cli *cli,
+                               const char *path,
+                               json_t **ret,
+                               struct err *err);
