@@ -14,7 +14,12 @@
 #include "core/cmdline_build.h"
 #include "core/hydra.h"
 
-enum { PATH_LIST_MAX = 64 * 1024, SHELL_LINE_MAX = 128 * 1024, STOP_MARGIN_SECONDS = 15 };
+enum {
+    PATH_LIST_MAX = 64 * 1024,
+    SHELL_LINE_MAX = 128 * 1024,
+    STOP_MARGIN_SECONDS = 15,
+    TQ_THREADS = 8
+};
 
 /* ---- pieces ---- */
 
@@ -126,11 +131,11 @@ static void add_pythonpath(struct build *b)
     add_path(b, &path, in->user_code_path);
     for (size_t i = 0; i < b->s->extra_pythonpath.n; i++)
         add_path(b, &path, b->s->extra_pythonpath.v[i]);
-    add_path(b, &path, NULL);
-    (void)buf_adds(&path, path.len > 0 ? ":${PYTHONPATH}" : "${PYTHONPATH}"); /* as above */
+    (void)buf_adds(&path, ":${PYTHONPATH}"); /* as above */
     if (path.failed)
         build_fail(b, "PYTHONPATH is too long");
-    pairs_set(&b->out->env, "PYTHONPATH", buf_str(&path));
+    else if (path.data[0] != ':')
+        pairs_set(&b->out->env, "PYTHONPATH", path.data);
     buf_release(&path);
 }
 
@@ -166,8 +171,8 @@ static bool has_variable_of_verl(const struct pairs *env)
 static void add_verl_env(struct build *b)
 {
     build_env_default(b, "HYDRA_FULL_ERROR", "1");
-    if (b->v->has_transfer_queue)
-        build_env_default(b, "TQ_NUM_THREADS", "1");
+    if (b->v->has_transfer_queue && b->in->node_cpus > 0 && b->in->node_cpus < TQ_THREADS)
+        build_env_default(b, "TQ_NUM_THREADS", "1"); /* else it warns 200 times a step */
     if (b->v->has_file_logger && b->s->workload <= WORKLOAD_SFT) {
         _cleanup_(freep) char *path = xasprintf("%s/metrics.jsonl", b->in->attempt_dir);
         pairs_set(&b->out->env, "VERL_FILE_LOGGER_PATH", path);

@@ -26,6 +26,7 @@ struct cmdline_in {
     const char *user_code_path; /* of argus.yaml, expanded; NULL: none */
     const struct pairs *env;    /* runtime_env.env_vars of argus.yaml, expanded; may be NULL */
     int64_t train_rows;         /* 0: not known */
+    double node_cpus;           /* of the smallest node it may run on; 0: not known */
     int64_t resume_step;        /* newest step of spec->resume_job; 0: not known */
 };
 

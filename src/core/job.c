@@ -27,8 +27,8 @@ static const char *const phase_words[] = {
 #undef X
 };
 
-static const char *const event_words[] = {"admitted", "accepted", "started", "ended",    "stop",
-                                          "requeued", "blind",    "seen",    "harvested"};
+static const char *const event_words[] = {"admitted", "accepted", "started", "ended",
+                                          "stop",     "requeued", "blind",   "seen"};
 _Static_assert(array_len(event_words) == JOB_EV_END, "one word per event");
 
 static const char *const cause_words[] = {"", "user", "timeout", "finding"};
@@ -298,15 +298,6 @@ static void see(struct job *j, const struct job_event *e, usec_t now)
     j->unknown_since = 0;
 }
 
-static void harvest(struct job *j, const struct job_event *e, usec_t now)
-{
-    (void)e;
-    (void)now;
-    struct attempt *a = job_attempt(j);
-    if (a && a->phase == ATTEMPT_ENDED)
-        a->phase = ATTEMPT_HARVESTED;
-}
-
 /* NULL: the event means nothing there. */
 static const change_f table[JOB_STATE_END][JOB_EV_END] = {
     [JOB_QUEUED] = {[JOB_EV_ADMITTED] = admit, [JOB_EV_STOP] = stop_queued},
@@ -327,10 +318,6 @@ static const change_f table[JOB_STATE_END][JOB_EV_END] = {
                       [JOB_EV_REQUEUED] = give_up_stopping,
                       [JOB_EV_BLIND] = go_blind,
                       [JOB_EV_SEEN] = see},
-    [JOB_SUCCEEDED] = {[JOB_EV_HARVESTED] = harvest},
-    [JOB_FAILED] = {[JOB_EV_HARVESTED] = harvest},
-    [JOB_STOPPED] = {[JOB_EV_HARVESTED] = harvest},
-    [JOB_TIMEOUT] = {[JOB_EV_HARVESTED] = harvest},
 };
 
 /* What a change can touch and an observer can see. */
@@ -362,10 +349,6 @@ bool job_apply(struct job *j, const struct job_event *e, usec_t now)
 enum job_act job_act(const struct job *j)
 {
     const struct attempt *a = job_attempt(j);
-    if (!a)
-        return JOB_ACT_NONE;
-    if (job_state_is_terminal(j->state))
-        return a->phase == ATTEMPT_ENDED ? JOB_ACT_HARVEST : JOB_ACT_NONE;
     if (j->state == JOB_STOPPING)
         return JOB_ACT_STOP;
     return j->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED ? JOB_ACT_SEND : JOB_ACT_NONE;

@@ -35,8 +35,7 @@ enum job_flags {
     X(PLANNED)   /* its id is committed; nothing was sent, or nobody knows */                      \
     X(ACCEPTED)  /* Ray has it */                                                                  \
     X(RUNNING)   /* a witness saw it run */                                                        \
-    X(ENDED)     /* judged; Ray still has a record to delete */                                    \
-    X(HARVESTED) /* judged, and gone from Ray */                                                   \
+    X(ENDED)     /* judged; Ray's record is of no more use */                                      \
     X(ABANDONED) /* given up before it ran; its id is never used again */
 #define X(word) ATTEMPT_##word,
 enum attempt_phase { ATTEMPT_PHASE_TABLE(X) ATTEMPT_PHASE_END };
@@ -121,15 +120,14 @@ struct job_end {
 };
 
 #define JOB_EVENT_TABLE(X)                                                                         \
-    X(ADMITTED)  /* a gang was leased: nodes, driver_node */                                       \
-    X(ACCEPTED)  /* Ray has the attempt */                                                         \
-    X(STARTED)   /* a witness saw it run */                                                        \
-    X(ENDED)     /* end: two witnesses agree, or the exit file says so */                          \
-    X(STOP)      /* cause: somebody or something wants it stopped; text */                         \
-    X(REQUEUED)  /* the attempt never ran and is given up; text */                                 \
-    X(BLIND)     /* nobody can see it; text */                                                     \
-    X(SEEN)      /* somebody can again */                                                          \
-    X(HARVESTED) /* Ray has forgotten the attempt */
+    X(ADMITTED) /* a gang was leased: nodes, driver_node */                                        \
+    X(ACCEPTED) /* Ray has the attempt */                                                          \
+    X(STARTED)  /* a witness saw it run */                                                         \
+    X(ENDED)    /* end: two witnesses agree, or the exit file says so */                           \
+    X(STOP)     /* cause: somebody or something wants it stopped; text */                          \
+    X(REQUEUED) /* the attempt never ran and is given up; text */                                  \
+    X(BLIND)    /* nobody can see it; text */                                                      \
+    X(SEEN)     /* somebody can again */
 #define X(word) JOB_EV_##word,
 enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
 #undef X
@@ -151,9 +149,8 @@ bool job_apply(struct job *j, const struct job_event *e, usec_t now);
 /* What the world owes this job now, from its state alone. */
 enum job_act {
     JOB_ACT_NONE,
-    JOB_ACT_SEND,    /* write the attempt's files, then make sure that Ray has it */
-    JOB_ACT_STOP,    /* ask Ray and the shepherd to stop it */
-    JOB_ACT_HARVEST, /* collect what is left and delete Ray's record */
+    JOB_ACT_SEND, /* write the attempt's files, then make sure that Ray has it */
+    JOB_ACT_STOP, /* ask Ray and the shepherd to stop it */
 };
 enum job_act job_act(const struct job *j);
 

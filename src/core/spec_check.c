@@ -316,7 +316,8 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
                    workload_to_string((enum workload)s->workload));
         return;
     }
-    if (spec_is_given(c->root, "workload"))
+    const struct node *word = find(c->root, "workload");
+    if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
         check_needs(s, c);
     check_names(s, c);
     check_gang(s, lim, c);

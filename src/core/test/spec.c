@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of spec.h. */
+#include "core/spec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#include "base/unit.h"
+
+#define PPO                                                                                        \
+    "workload: ppo\nn_gpus_per_node: 4\nmodel_id: o/m\ntrain_file: /s/a.parquet\n"                 \
+    "val_file: /s/b.parquet\n"
+#define RAY "workload: ray\nentrypoint: [a]\n"
+
+struct result {
+    struct spec spec;
+    struct problems ps;
+    int r;
+};
+
+static const struct spec_roots roots = {.shared_root = "/s", .user_root = "/s/users/alice"};
+
+static void read_only(const char *yaml, const struct spec_limits *lim, struct result *ret)
+{
+    struct doc *doc = NULL;
+    *ret = (struct result){0};
+    assert_int_equal(doc_parse(yaml, strlen(yaml), true, &doc, &ret->ps), 0);
+    ret->r = spec_read(doc_root(doc), lim, &ret->spec, &ret->ps);
+    doc_free(doc);
+}
+
+static void read_all(const char *yaml, struct result *ret)
+{
+    read_only(yaml, NULL, ret);
+    if (ret->r == 0)
+        ret->r = spec_expand(&ret->spec, &roots, &ret->ps);
+}
+
+static void release(struct result *x)
+{
+    spec_release(&x->spec);
+    problems_release(&x->ps);
+}
+
+static const struct problem *find(const struct result *x, const char *field, const char *part)
+{
+    for (size_t i = 0; i < x->ps.n; i++)
+        if (!strcmp(x->ps.v[i].field, field) && strstr(x->ps.v[i].text, part))
+            return &x->ps.v[i];
+    return NULL;
+}
+
+/* The text must be refused with exactly one error, at that field and with that text. */
+static void refused(const char *yaml, const char *field, const char *part)
+{
+    struct result x;
+    read_all(yaml, &x);
+    const struct problem *p = find(&x, field, part);
+    if (!p || x.ps.errors != 1) {
+        struct buf b = BUF_INIT(10000);
+        problems_to_text(&x.ps, "spec", &b);
+        print_message("%s\nwanted '%s' at '%s', got:\n%s", yaml, part, field, buf_str(&b));
+        buf_release(&b);
+    }
+    assert_non_null(p);
+    assert_int_equal(p->level, PROBLEM_ERROR);
+    assert_int_equal(x.ps.errors, 1);
+    assert_int_equal(x.r, ERR_BAD_SPEC);
+    release(&x);
+}
+
+static void accepted(const char *yaml, struct result *ret)
+{
+    read_all(yaml, ret);
+    if (ret->r < 0) {
+        struct buf b = BUF_INIT(10000);
+        problems_to_text(&ret->ps, "spec", &b);
+        print_message("%s", buf_str(&b));
+        buf_release(&b);
+    }
+    assert_int_equal(ret->r, 0);
+}
+
+static void warned(const char *yaml, const char *field, const char *part)
+{
+    struct result x;
+    accepted(yaml, &x);
+    const struct problem *p = find(&x, field, part);
+    assert_non_null(p);
+    assert_int_equal(p->level, PROBLEM_WARNING);
+    release(&x);
+}
+
+static void reads_and_defaults(void **state)
+{
+    (void)state;
+    struct result x;
+    accepted(PPO "submission_id: ''\nname: null\n", &x);
+    assert_int_equal(x.ps.n, 0);
+    assert_int_equal(x.spec.workload, WORKLOAD_PPO);
+    assert_null(x.spec.id);
+    assert_int_equal(x.spec.nnodes, 1);
+    assert_true(x.spec.gpus_per_node == 4);
+    assert_true(x.spec.entrypoint_cpus < 0 && x.spec.entrypoint_gpus < 0);
+    assert_int_equal(x.spec.priority, 50);
+    assert_int_equal(x.spec.keep_last, 3);
+    assert_int_equal(x.spec.resume_mode, SPEC_RESUME_AUTO);
+    assert_int_equal(x.spec.stop_grace, 60 * USEC_SEC);
+    assert_int_equal(x.spec.save_freq, 0);
+    release(&x);
+}
+
+static void every_key_of_the_manual(void **state)
+{
+    (void)state;
+    struct result x;
+    accepted("workload: ppo\nsubmission_id: my-run-7\nname: gsm8k baseline\nproject: rlhf\n"
+             "cluster: h20-a\npool: [h20, x]\npriority: 60\nnnodes: 2\nn_gpus_per_node: 4\n"
+             "n_cpus_per_gpu: 3\nentrypoint_num_cpus: 1\nentrypoint_num_gpus: 0\n"
+             "entrypoint_resources: {worker_node: 1, fast: 0.5}\n"
+             "code_path: ${SHARED_ROOT}/common/code/verl/abc\n"
+             "working_dir: ${USER_ROOT}/code\nextra_pythonpath: []\n"
+             "model_id: Qwen/Qwen2.5-0.5B-Instruct\ntrain_file: ${shared_root}/t.parquet\n"
+             "val_file: ['${SHARED_ROOT}/v.parquet', '${SHARED_ROOT}/w.parquet']\n"
+             "reward_fn_path: ${SHARED_ROOT}/users/alice/code/my_reward.py\n"
+             "total_epochs: 1\ntotal_training_steps: 29\nsave_freq: 10\ntest_freq: 10\n"
+             "overrides: ['algorithm.kl_ctrl.kl_coef=0.001']\n"
+             "runtime_env: {env_vars: {KEY: value}, py_executable: '${USER_ROOT}/v/bin/python'}\n"
+             "secrets: [WANDB_API_KEY]\ntimeout: 12h\nqueue_timeout: 2d\nstop_grace: 30s\n"
+             "resume: other-job@20\n"
+             "checkpoint: {keep_last: 5, keep_best: {metric: 'val-core/*', mode: max}}\n"
+             "restart: {max: 3, on: [node_lost, infra], backoff: 60s, avoid_failed_nodes: true}\n"
+             "idle: {min_gpu_util: 5, window: 30m, action: alert}\n"
+             "wandb: {enabled: true, project: p, run: r, mode: offline}\n"
+             "tracking: {backend: mlflow, uri: 'http://m:5000'}\n"
+             "hold_on_failure: 30m\nafter: [first]\nnotify: [alice-feishu]\npreset: small\n"
+             "code: verl@1\n",
+             &x);
+    assert_int_equal(x.spec.pool.n, 2);
+    assert_string_equal(x.spec.code_path, "/s/common/code/verl/abc");
+    assert_string_equal(x.spec.train_file.v[0], "/s/t.parquet");
+    assert_string_equal(x.spec.val_file.v[1], "/s/w.parquet");
+    assert_string_equal(x.spec.reward_file, "/s/users/alice/code/my_reward.py");
+    assert_string_equal(x.spec.reward_function, "compute_score");
+    assert_string_equal(x.spec.py_executable, "/s/users/alice/v/bin/python");
+    assert_string_equal(pairs_find(&x.spec.env, "KEY"), "value");
+    assert_string_equal(x.spec.resume_job, "other-job");
+    assert_int_equal(x.spec.resume_step, 20);
+    assert_int_equal(x.spec.timeout, 12 * USEC_HOUR);
+    assert_int_equal(x.spec.keep_last, 5);
+    assert_true(x.spec.wandb_enabled);
+    release(&x);
+}
+
+static void later_keys_warn(void **state)
+{
+    static const char *const lines[][2] = {
+        {"code: verl@1", "code"},
+        {"pool: a", "pool"},
+        {"priority: 1", "priority"},
+        {"secrets: [A]", "secrets"},
+        {"after: [b]", "after"},
+        {"notify: [c]", "notify"},
+        {"preset: d", "preset"},
+        {"hold_on_failure: 5m", "hold_on_failure"},
+        {"restart: {max: 3}", "restart.max"},
+        {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
+        {"checkpoint: {keep_best: {metric: x}}", "checkpoint.keep_best.metric"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(lines); i++) {
+        _cleanup_(freep) char *yaml = xasprintf(PPO "%s\n", lines[i][0]);
+        warned(yaml, lines[i][1], "does not act on it");
+    }
+}
+
+static void warnings(void **state)
+{
+    (void)state;
+    warned(PPO "save_freq: 5\n", "save_freq", "every 5 steps");
+    warned(PPO "env: {HF_TOKEN: x}\n", "env", "looks like a secret");
+}
+
+static void all_problems_at_once_with_places(void **state)
+{
+    (void)state;
+    struct result x;
+    read_only("workload: ppo\nn_gpu_per_node: 4\nnnodes: many\nsave_freq: 0\n"
+              "overrides: [trainer.nnodes=3]\nenv:\n  PYTHONPATH: x\n",
+              NULL, &x);
+    assert_int_equal(x.r, ERR_BAD_SPEC);
+    const struct problem *p = find(&x, "n_gpu_per_node", "unknown key");
+    assert_non_null(p);
+    assert_int_equal(p->line, 2);
+    assert_non_null(strstr(p->hint, "n_gpus_per_node"));
+    p = find(&x, "nnodes", "not a whole number");
+    assert_non_null(p);
+    assert_int_equal(p->line, 3);
+    p = find(&x, "save_freq", "0 is no");
+    assert_non_null(p);
+    assert_int_equal(p->line, 4);
+    assert_non_null(find(&x, "overrides", "owns"));
+    assert_non_null(find(&x, "env", "belongs to the platform"));
+    assert_non_null(find(&x, "model_id", "needs"));
+    assert_non_null(find(&x, "train_file", "needs"));
+    assert_non_null(find(&x, "val_file", "needs"));
+    release(&x);
+}
+
+static void refusals(void **state)
+{
+    static const char *const rows[][3] = {
+        {PPO "submission_id: Bad\n", "submission_id", "no job id"},
+        {PPO "submission_id: run-a2\n", "submission_id", "reserved"},
+        {PPO "submission_id: run-trial\n", "submission_id", "reserved"},
+        {PPO "save_freq: -1\n", "save_freq", "lose the whole"},
+        {PPO "save_freq: 10\ncheckpoint: none\n", "save_freq", "exclude"},
+        {PPO "test_freq: 0\n", "test_freq", "0 is no"},
+        {PPO "checkpoint: 3\n", "checkpoint", "mapping is expected"},
+        {PPO "checkpoint: {keep: 3}\n", "checkpoint.keep", "unknown key"},
+        {PPO "entrypoint: ls\n", "entrypoint", "does not use"},
+        {PPO "priority: 101\n", "priority", "outside"},
+        {PPO "resume: Not An Id\n", "resume", "no job id"},
+        {PPO "resume: job@x\n", "resume", "whole number"},
+        {PPO "tracking: {backend: wandb}\n", "tracking.backend", "not one of"},
+        {PPO "tracking: {uri: x}\n", "tracking.uri", "missing"},
+        {PPO "restart: {on: [node_lots]}\n", "restart.on", "no class"},
+        {PPO "reward_fn_path: my_reward.py\n", "reward_fn_path", "neither"},
+        {PPO "reward_fn_path: a..b\n", "reward_fn_path", "neither"},
+        {PPO "entrypoint_resources: {worker_node: 0}\n", "entrypoint_resources", "removed"},
+        {PPO "entrypoint_resources: {GPU: 1}\n", "entrypoint_resources", "custom"},
+        {PPO "entrypoint_resources: {a: b}\n", "entrypoint_resources", "amount"},
+        {PPO "env: {'A B': x}\n", "env", "no name"},
+        {PPO "env: {ARGUS_X: x}\n", "env", "platform"},
+        {PPO "env: {A: x}\nruntime_env: {env_vars: {A: y}}\n", "env", "too"},
+        {PPO "runtime_env: {pip: [x]}\n", "runtime_env.pip", "unknown key"},
+        {PPO "secrets: ['a b']\n", "secrets", "entry 1"},
+        {PPO "overrides: [nonsense]\n", "overrides", "not a Hydra"},
+        {PPO "overrides: ['--multirun']\n", "overrides", "not an override"},
+        {"workload: rocket\n", "workload", "not one of"},
+        {"workload: serve\n", "workload", "not in this version"},
+        {"workload: ray\n", "entrypoint", "needs"},
+        {"workload: ray\nentrypoint: ' '\n", "entrypoint", "empty"},
+        {RAY "overrides: [a=b]\n", "overrides", "does not use"},
+        {RAY "n_gpus_per_node: 0.3\n", "n_gpus_per_node", "0.3 GPUs"},
+        {"workload: eval\nval_file: /s/a\n", "reward_fn_path", "needs"},
+        {"workload: merge\nmodel_id: o/m\n", "model_id", "path of a checkpoint"},
+        {"workload: merge\nmodel_id: /s/m\noverrides: ['--target_dir=/x']\n", "overrides", "owns"},
+        {"workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\ntrain_file: /s/a\ntest_freq: 5\n",
+         "test_freq", "val_file"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++)
+        refused(rows[i][0], rows[i][1], rows[i][2]);
+}
+
+static void owned_overrides_in_every_disguise(void **state)
+{
+    static const char *const bad[] = {
+        "trainer.nnodes=1",
+        "+trainer.nnodes=1",
+        "++trainer.nnodes=1",
+        "~trainer.nnodes",
+        "trainer={nnodes: 1}",
+        "trainer= {nnodes: 1}",
+        "trainer.nnodes@a=1",
+        "trainer.n_gpus_per_node=1",
+        "trainer.default_local_dir=/x",
+        "hydra.run.dir=/x",
+        "hydra.run={dir: /x}",
+        "trainer.resume_mode=disable",
+        "trainer.resume_from_path=/x",
+        "ray_init.num_cpus=1",
+        "+ray_kwargs.ray_init.num_cpus=1",
+        "ray_kwargs={ray_init: {}}",
+        "~trainer",
+    };
+    static const char *const good[] = {
+        "trainer.nnodes_x=1",
+        "data.train_batch_size=8",
+        "trainer.save_freq=20",
+        "+ray_kwargs.timeline_json_file=/x",
+        "trainer=other",
+        "a.trainer.nnodes=1",
+        "--config-name=ppo_megatron_trainer.yaml",
+        "hydra.verbose=true",
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(bad); i++) {
+        _cleanup_(freep) char *yaml = xasprintf(PPO "overrides: ['%s']\n", bad[i]);
+        refused(yaml, "overrides", "owns");
+    }
+    for (size_t i = 0; i < array_len(good); i++) {
+        struct result x;
+        _cleanup_(freep) char *yaml = xasprintf(PPO "overrides: ['%s']\n", good[i]);
+        accepted(yaml, &x);
+        release(&x);
+    }
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    struct result x;
+    const struct spec_limits lim = {.gpus_per_job = 16};
+    read_only(PPO "nnodes: 4\n", &lim, &x);
+    assert_int_equal(x.r, 0);
+    release(&x);
+    read_only(PPO "nnodes: 4\nentrypoint_num_gpus: 1\n", &lim, &x);
+    assert_int_equal(x.r, ERR_BAD_SPEC);
+    assert_non_null(find(&x, "nnodes", "above the limit of 16"));
+    release(&x);
+}
+
+static void paths_stay_under_the_roots(void **state)
+{
+    static const char *const rows[][2] = {
+        {"/etc/passwd", "does not lie under"}, {"/s/../etc", "does not lie under"},
+        {"/sx/a", "does not lie under"},       {"/s/../../..", "does not lie under"},
+        {"relative/dir", "not an absolute"},   {"my-code@1", "not an absolute"},
+        {"/s/users/bob/code", "another user"}, {"/s/users/alice/../bob", "another user"},
+        {"/s/users/alicex", "another user"},   {"${HOME}/x", "'${HOME}' is not known"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        _cleanup_(freep) char *yaml = xasprintf(RAY "working_dir: '%s'\n", rows[i][0]);
+        refused(yaml, "working_dir", rows[i][1]);
+    }
+}
+
+static void paths_become_canonical(void **state)
+{
+    static const char *const rows[][2] = {
+        {"${USER_ROOT}/a//b/./c/", "/s/users/alice/a/b/c"},
+        {"/s/x/../y", "/s/y"},
+        {"/s", "/s"},
+        {"/s/users", "/s/users"},
+        {"/venvs/a/bin", "/venvs/a/bin"},
+    };
+    struct strv more = {0};
+    struct spec_roots wide = roots;
+    (void)state;
+    strv_add(&more, "/venvs");
+    wide.more = &more;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct result x;
+        _cleanup_(freep) char *yaml = xasprintf(RAY "working_dir: '%s'\n", rows[i][0]);
+        read_only(yaml, NULL, &x);
+        assert_int_equal(spec_expand(&x.spec, &wide, &x.ps), 0);
+        assert_string_equal(x.spec.working_dir, rows[i][1]);
+        release(&x);
+    }
+    strv_release(&more);
+}
+
+static void free_text_keeps_other_names(void **state)
+{
+    (void)state;
+    struct result x;
+    accepted("workload: ray\nentrypoint: 'ls ${SHARED_ROOT}/a ${HOME} $X ${'\n"
+             "env: {A: '${USER_ROOT}:${B}'}\n",
+             &x);
+    assert_true(x.spec.entrypoint_is_shell);
+    assert_string_equal(x.spec.entrypoint.v[0], "ls /s/a ${HOME} $X ${");
+    assert_string_equal(x.spec.env.v[0].value, "/s/users/alice:${B}");
+    release(&x);
+    accepted("workload: ray\nentrypoint: [ls]\n", &x);
+    assert_false(x.spec.entrypoint_is_shell);
+    release(&x);
+}
+
+static void rewards(void **state)
+{
+    (void)state;
+    struct result x;
+    accepted(PPO "reward_fn_path: '${USER_ROOT}/r.py:score'\n", &x);
+    assert_string_equal(x.spec.reward_file, "/s/users/alice/r.py");
+    assert_string_equal(x.spec.reward_function, "score");
+    assert_string_equal(x.spec.reward_fn_path, "/s/users/alice/r.py:score");
+    assert_null(x.spec.reward_module);
+    release(&x);
+    accepted(PPO "reward_fn_path: 'my.rewards:f'\n", &x);
+    assert_string_equal(x.spec.reward_module, "my.rewards");
+    assert_string_equal(x.spec.reward_function, "f");
+    assert_null(x.spec.reward_file);
+    release(&x);
+}
+
+static void overrides_are_found(void **state)
+{
+    (void)state;
+    struct spec s = {0};
+    strv_add(&s.overrides, "a.b=1");
+    strv_add(&s.overrides, "++a.b='x=y'");
+    strv_add(&s.overrides, "~c.d=1");
+    strv_add(&s.overrides, "--config-name=x");
+    assert_string_equal(spec_override_find(&s, "a.b"), "'x=y'");
+    assert_null(spec_override_find(&s, "a"));
+    assert_null(spec_override_find(&s, "a.b.c"));
+    assert_null(spec_override_find(&s, "c.d"));
+    strv_release(&s.overrides);
+}
+
+static void ids(void **state)
+{
+    static const char *const good[] = {"a", "0", "my-run-7", "a.b_c-d", "run-a", "run-b2", "xa2"};
+    static const char *const bad[] = {"",
+                                      "-a",
+                                      ".a",
+                                      "A",
+                                      "a b",
+                                      "é",
+                                      "a/b",
+                                      "r-a1",
+                                      "r-a12",
+                                      "a-trial",
+                                      "a\n",
+                                      "0123456789012345678901234567890123456789012345678901234567"
+                                      "890123"};
+    (void)state;
+    for (size_t i = 0; i < array_len(good); i++)
+        assert_int_equal(spec_check_id(good[i], NULL), 0);
+    for (size_t i = 0; i < array_len(bad); i++)
+        assert_int_equal(spec_check_id(bad[i], NULL), ERR_BAD_SPEC);
+}
+
+static void generated_ids_are_good(void **state)
+{
+    (void)state;
+    char id[SPEC_ID_BUF];
+    const usec_t now = 1795255200ULL * USEC_SEC;
+    const unsigned char zero[6] = {0};
+    assert_string_equal(spec_generate_id(WORKLOAD_GRPO, now, zero, id), "grpo-20261121-aaaaaa");
+    for (int w = 0; w < WORKLOAD_COUNT; w++)
+        for (int i = 0; i < 256; i++) {
+            unsigned char b[6];
+            memset(b, i, sizeof(b));
+            b[0] = (unsigned char)(i * 7);
+            assert_int_equal(spec_check_id(spec_generate_id((enum workload)w, now, b, id), NULL),
+                             0);
+        }
+}
+
+static void json(void **state)
+{
+    (void)state;
+    struct result x;
+    struct buf b = BUF_INIT(10000);
+    struct jout j = jout_begin(&b);
+    accepted(PPO "env: {HF_TOKEN: secret, A: b}\ncheckpoint: none\nwandb: {enabled: true}\n"
+                 "timeout: 2m\n",
+             &x);
+    spec_to_json(&x.spec, &j, NULL);
+    assert_false(b.failed);
+    json_t *o = NULL;
+    assert_int_equal(json_parse(buf_str(&b), b.len, 10000, &o, NULL), 0);
+    assert_string_equal(json_get_str(o, "workload", ""), "ppo");
+    assert_int_equal(json_get_int(o, "n_gpus_per_node", 0), 4);
+    assert_string_equal(json_get_str(o, "checkpoint", ""), "none");
+    assert_string_equal(json_get_str(o, "timeout", ""), "120s");
+    assert_string_equal(json_get_str(json_get_object(o, "env"), "HF_TOKEN", ""), "***");
+    assert_string_equal(json_get_str(json_get_object(o, "env"), "A", ""), "b");
+    assert_true(json_get_bool(json_get_object(o, "wandb"), "enabled", false));
+    assert_null(strstr(buf_str(&b), "secret"));
+    json_decref(o);
+    buf_release(&b);
+    release(&x);
+}
+
+/* What spec_to_json writes is a JobSpec again, and the same one. */
+static void json_reads_back(void **state)
+{
+    (void)state;
+    struct result x, y;
+    struct buf b = BUF_INIT(10000), c = BUF_INIT(10000);
+    struct jout j = jout_begin(&b), k = jout_begin(&c);
+    accepted("workload: ray\nentrypoint: 'a b'\nn_gpus_per_node: 0.5\nenv: {A: b}\n"
+             "restart: {max: 2, on: [infra]}\ncheckpoint: {keep_last: 7}\n",
+             &x);
+    spec_to_json(&x.spec, &j, NULL);
+    accepted(buf_str(&b), &y);
+    spec_to_json(&y.spec, &k, NULL);
+    assert_string_equal(buf_str(&b), buf_str(&c));
+    buf_release(&b);
+    buf_release(&c);
+    release(&x);
+    release(&y);
+}
+
+static void not_a_mapping(void **state)
+{
+    (void)state;
+    struct result x;
+    read_only("[1, 2]\n", NULL, &x);
+    assert_int_equal(x.r, ERR_BAD_SPEC);
+    release(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_and_defaults),
+        cmocka_unit_test(every_key_of_the_manual),
+        cmocka_unit_test(later_keys_warn),
+        cmocka_unit_test(warnings),
+        cmocka_unit_test(all_problems_at_once_with_places),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(owned_overrides_in_every_disguise),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(paths_stay_under_the_roots),
+        cmocka_unit_test(paths_become_canonical),
+        cmocka_unit_test(free_text_keeps_other_names),
+        cmocka_unit_test(rewards),
+        cmocka_unit_test(overrides_are_found),
+        cmocka_unit_test(ids),
+        cmocka_unit_test(generated_ids_are_good),
+        cmocka_unit_test(json),
+        cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(not_a_mapping),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
