@@ -118,8 +118,11 @@ static int read_list(const json_t *array,
     *ret_n = 0;
     for (size_t i = 0; i < count; i++) {
         int n = r->read(json_array_get(array, i), v + *ret_n * r->size, err);
-        if (n < 0)
-            return err_prefix(err, "entry %zu of ray's list of %ss", i, r->noun);
+        if (n < 0) {
+            (void)err_prefix(err, "entry %zu of ray's list of %ss", i,
+                             r->noun); /* err may be NULL */
+            return n;
+        }
         *ret_n += (size_t)n;
     }
     qsort(v, *ret_n, r->size, r->compare);

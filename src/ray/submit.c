@@ -101,8 +101,10 @@ static enum ray_submit_outcome judge(const struct ray_call *call,
     char what[160];
     (void)snprintf(what, sizeof(what), "submitting '%.100s'", call->id); /* cut: still a name */
     (void)reply_error(reply, what, err); /* the outcome is the code that counts */
-    if (outcome == RAY_SUBMIT_REFUSED && err->code == ERR_UNAVAILABLE)
+    if (outcome == RAY_SUBMIT_REFUSED)
         err->code = ERR_REFUSED;
+    if (outcome == RAY_SUBMIT_DUPLICATE)
+        err->code = ERR_CONFLICT;
     return outcome;
 }
 
