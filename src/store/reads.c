@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reads.c - a read is made and delivered on the loop and runs on a worker; the loop
+/* reads.c - connections go to reads in the order these came, but one is kept from the
+ * reads that may walk over the whole history, so that a page is never stuck behind a
+ * search. A read is made and delivered on the loop and runs on a worker; the loop
  * alone hands out connections, so nothing here needs a lock. A cancelled read that runs
  * is interrupted and dropped when it comes back. */
 #include "store/reads.h"
@@ -10,13 +12,15 @@
 #include "base/strv.h"
 #include "store/query.h"
 
-enum { READS_DEFAULT = 2, READS_MAX = 16 };
+enum { READS_MIN = 2, READS_MAX = 16 };
+enum line { LINE_FAST, LINE_SLOW, LINES };
 
 struct store_read {
     uv_work_t work;
     struct reads *pool;
     struct store_read *next; /* in line, or running */
     struct store_then then;
+    enum line line;
     bool cancelled;
     struct reader *reader; /* while it runs */
 
@@ -34,8 +38,11 @@ struct reads {
     uv_loop_t *loop;
     struct reader *readers[READS_MAX]; /* the first nfree are free */
     unsigned n, nfree;
-    struct store_read *first, **last; /* in line */
+    struct {
+        struct store_read *first, **last; /* waiting */
+    } lines[LINES];
     struct store_read *running;
+    unsigned nslow;          /* of those that run */
     void (*gone)(void *arg); /* set: closing */
     void *arg;
 };
@@ -45,8 +52,9 @@ struct reads *reads_new(uv_loop_t *loop, const char *path, const char *vfs, unsi
     struct reads *rs = xcalloc(1, sizeof *rs);
 
     rs->loop = loop;
-    rs->last = &rs->first;
-    rs->n = n == 0 ? READS_DEFAULT : n > READS_MAX ? READS_MAX : n;
+    for (enum line l = 0; l < LINES; l++)
+        rs->lines[l].last = &rs->lines[l].first;
+    rs->n = n < READS_MIN ? READS_MIN : n > READS_MAX ? READS_MAX : n;
     for (rs->nfree = 0; rs->nfree < rs->n; rs->nfree++)
         rs->readers[rs->nfree] = reader_new(path, vfs);
     return rs;
@@ -77,11 +85,13 @@ void reads_close(struct reads *rs, void (*gone)(void *arg), void *arg)
 {
     struct store_read *next;
 
-    for (struct store_read *r = rs->first; r; r = next) {
-        next = r->next;
-        read_free(r);
+    for (enum line l = 0; l < LINES; l++) {
+        for (struct store_read *r = rs->lines[l].first; r; r = next) {
+            next = r->next;
+            read_free(r);
+        }
+        rs->lines[l].first = NULL;
     }
-    rs->first = NULL;
     for (struct store_read *r = rs->running; r; r = r->next) {
         r->cancelled = true;
         reader_interrupt(r->reader);
@@ -112,6 +122,7 @@ static void take_back(struct store_read *r)
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
+    rs->nslow -= r->line == LINE_SLOW;
     rs->readers[rs->nfree++] = r->reader;
     r->reader = NULL;
 }
@@ -133,15 +144,28 @@ static void on_worked(uv_work_t *work, int status)
         finish_close(rs);
 }
 
+/* Who is next to get a connection: NULL if nobody waits that may have it. */
+static struct store_read *take_next(struct reads *rs)
+{
+    bool slow_may = rs->nslow < rs->n - 1;
+    enum line l = rs->lines[LINE_FAST].first || !slow_may ? LINE_FAST : LINE_SLOW;
+    struct store_read *r = rs->lines[l].first;
+
+    if (!r)
+        return NULL;
+    rs->lines[l].first = r->next;
+    if (!r->next)
+        rs->lines[l].last = &rs->lines[l].first;
+    rs->nslow += l == LINE_SLOW;
+    return r;
+}
+
 /* Give free connections to those who wait. */
 static void start(struct reads *rs)
 {
-    while (rs->first && rs->nfree) {
-        struct store_read *r = rs->first;
+    struct store_read *r;
 
-        rs->first = r->next;
-        if (!rs->first)
-            rs->last = &rs->first;
+    while (rs->nfree && (r = take_next(rs)) != NULL) {
         r->reader = rs->readers[--rs->nfree];
         r->next = rs->running;
         rs->running = r;
@@ -164,8 +188,8 @@ static struct store_read *enqueue(struct store_read *r)
 {
     struct reads *rs = r->pool;
 
-    *rs->last = r;
-    rs->last = &r->next;
+    *rs->lines[r->line].last = r;
+    rs->lines[r->line].last = &r->next;
     start(rs);
     return r;
 }
@@ -200,6 +224,7 @@ struct store_read *reads_jobs(struct reads *rs,
     struct store_read *r = read_new(rs, then);
 
     r->query = run_jobs;
+    r->line = q->q && *q->q ? LINE_SLOW : LINE_FAST;
     r->jobs = *q;
     r->states = xcalloc(q->nstates + 1, sizeof *r->states);
     for (size_t i = 0; i < q->nstates; i++)
@@ -239,7 +264,7 @@ struct store_read *reads_events(struct reads *rs,
 void store_read_cancel(struct store_read *r)
 {
     struct reads *rs = r->pool;
-    struct store_read **at = &rs->first;
+    struct store_read **at = &rs->lines[r->line].first;
 
     if (r->reader) {
         r->cancelled = true;
@@ -250,6 +275,6 @@ void store_read_cancel(struct store_read *r)
         at = &(*at)->next;
     *at = r->next;
     if (!*at)
-        rs->last = at;
+        rs->lines[r->line].last = at;
     read_free(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reads.h - the reads at run time: a few connections, each lent to one libuv worker at
- * a time; what finds none free waits in line. All for the loop thread; store.h has
- * the contract of store_list_jobs() and its kin, which these serve. */
+ * a time; what finds none free waits in line, pages before searches. All for the loop thread;
+ * store.h has the contract of store_list_jobs() and its kin, which these serve. */
 #pragma once
 #include "store/store.h"
 

@@ -41,7 +41,7 @@ struct store_options {
     void (*on_trouble)(bool failing, const char *why, void *arg);
     void *arg;
     const char *vfs;  /* SQLite's file layer; NULL = the default. Tests put faults there */
-    unsigned readers; /* reads that run at the same time; 0 = 2 */
+    unsigned readers; /* reads that run at the same time; 2 … 16, 0 = 2 */
 };
 
 /* Opens, creates or migrates. ERR_CONFLICT: another process has it; ERR_REFUSED:
