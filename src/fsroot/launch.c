@@ -209,21 +209,26 @@ static int read_seconds(const json_t *o, const char *key, usec_t *ret, struct er
     return 0;
 }
 
-static int read_members(json_t *o, struct launch *l, struct err *err)
+static int read_identity(const json_t *o, struct launch *l, struct err *err)
 {
     if (json_get_int(o, "version", 0) != LAUNCH_VERSION)
         return err_set(err, -EINVAL,
                        "'version' is not %d: argusd and the shepherd are of different releases",
                        LAUNCH_VERSION);
     const json_t *attempt = json_object_get(o, "attempt");
-    if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
-        json_integer_value(attempt) > 1000000)
+    json_int_t k = json_integer_value(attempt); /* 0 when it is no integer */
+    if (k < 1 || k > 1000000)
         return wrong(err, "attempt", "a number from 1");
-    l->attempt = (int)json_integer_value(attempt);
+    l->attempt = (int)k;
     set_str(&l->job, json_get_str(o, "job", NULL));
-    if (!l->job || !l->job[0])
-        return wrong(err, "job", "the job's id");
-    int r = read_argv(json_object_get(o, "argv"), &l->argv, err);
+    return l->job && l->job[0] ? 0 : wrong(err, "job", "the job's id");
+}
+
+static int read_members(const json_t *o, struct launch *l, struct err *err)
+{
+    int r = read_identity(o, l, err);
+    if (r == 0)
+        r = read_argv(json_object_get(o, "argv"), &l->argv, err);
     if (r == 0)
         r = read_env(json_object_get(o, "env"), &l->env, err);
     if (r == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argus-shepherd - runs one attempt of a job on its worker.
+/* main.c - argus-shepherd runs one attempt of a job on its worker.
  *
  *   argus-shepherd <attempt directory>
  *

@@ -18,12 +18,14 @@ void tail_init(struct tail *t, int fd, const char *log_path)
 }
 
 /* A pipe that is ready takes PIPE_BUF bytes without blocking; a file takes anything. */
-static void give(const struct tail *t, const char *p, size_t n)
+static void give(struct tail *t, const char *p, size_t n)
 {
     while (n) {
         struct pollfd ready = {.fd = t->fd, .events = POLLOUT};
-        if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT))
+        if (poll(&ready, 1, t->patience_ms) != 1 || !(ready.revents & POLLOUT)) {
+            t->patience_ms = 0; /* it was waited for once, and that was long enough */
             return;
+        }
         ssize_t k = write(t->fd, p, n < PIPE_BUF ? n : PIPE_BUF);
         if (k <= 0)
             return;
@@ -69,9 +71,6 @@ void tail_add(struct tail *t, const char *p, size_t n)
     if (now) {
         give(t, p, now);
         t->first_left -= now;
-        if (!t->first_left)
-            tail_say(t, "from here on only a part of the output is shown, all of it is in '%s'",
-                     t->log_path);
     }
     if (now < n)
         hold(t, p + now, n - now);
@@ -85,7 +84,8 @@ static void give_newest(struct tail *t, size_t most)
         const char *line = memchr(t->newest + from, '\n', t->n - from);
         if (line && line + 1 < t->newest + t->n)
             from = (size_t)(line + 1 - t->newest);
-        tail_say(t, "%" PRIu64 " bytes left out", t->left_out + from);
+        tail_say(t, "%" PRIu64 " bytes left out here: the whole output is in '%s'",
+                 t->left_out + from, t->log_path);
     }
     give(t, t->newest + from, t->n - from);
     t->n = 0;
@@ -102,6 +102,7 @@ void tail_tick(struct tail *t, usec_t mono)
 
 void tail_finish(struct tail *t)
 {
+    t->patience_ms = 1000;
     if (t->n)
         give_newest(t, TAIL_LAST);
 }

@@ -2,8 +2,8 @@
 /* tail.h - what Ray is given of the output: enough to look at, never a flood.
  *
  * The first 64 KiB as they come, afterwards at most 4 KiB a second of the newest,
- * and the last 16 KiB at the end. What is left out is counted in a line. It never
- * blocks: a reader that does not read loses. */
+ * and the last 16 KiB at the end. What is left out is counted in a line. While the
+ * command runs it never blocks: a reader that does not read loses. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +18,7 @@ struct tail {
     uint64_t first_left;  /* of TAIL_FIRST */
     uint64_t left_out;    /* bytes since the last piece */
     usec_t next;          /* when the next piece may go */
+    int patience_ms;      /* how long a slow reader is waited for: at the end only */
     size_t n;
     char newest[TAIL_LAST]; /* bytes that were not given yet, the newest last */
 };
@@ -26,7 +27,7 @@ void tail_init(struct tail *t, int fd, const char *log_path);
 void tail_add(struct tail *t, const char *p, size_t n);
 /* Gives the next piece when its time has come. */
 void tail_tick(struct tail *t, usec_t mono);
-/* Gives what is still held. */
+/* Gives what is still held; from now on a slow reader is waited for, a second in all. */
 void tail_finish(struct tail *t);
 /* One line of our own, at once. */
 void tail_say(struct tail *t, const char *fmt, ...) printf_like(2, 3);

@@ -20,7 +20,8 @@ def interpreters():
     for path in [sys.executable] + [p for root in roots for p in sorted(glob.glob(root + "/python3.*"))]:
         if not path.rsplit("python", 1)[-1].replace("3.", "", 1).isdigit() and path != sys.executable:
             continue
-        done = subprocess.run([path, "-SEc", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+        ask = [path, "-SEc", "import sys; print(*sys.version_info[:2])"]
+        done = subprocess.run(ask, capture_output=True, text=True)
         if done.returncode == 0:
             version = tuple(map(int, done.stdout.split()))
             if version >= (3, 8):
@@ -59,7 +60,8 @@ def write(directory, name, text):
 
 def test_next_one_is_the_real_one(python, hook, tmp_path):
     theirs = write(tmp_path / "theirs", "sitecustomize.py", "import sys\nsys.ran = __file__\nvalue = 7\n")
-    done = run(python, hook, theirs, code="import sys, sitecustomize as s; print(sys.ran, s.__file__, s.value, s.__name__)")
+    code = "import sys, sitecustomize as s; print(sys.ran, s.__file__, s.value, s.__name__)"
+    done = run(python, hook, theirs, code=code)
     file = str(theirs / "sitecustomize.py")
     assert done.stdout.split() == [file, file, "7", "sitecustomize"]
     assert done.stderr == ""
@@ -135,7 +137,7 @@ def test_our_own_failure_is_silent(python, hook, tmp_path):
 
 def test_nothing_is_shadowed_and_nothing_written(python, hook, tmp_path):
     assert sorted(p.name for p in hook.iterdir()) == ["__pycache__", "sitecustomize.py"]
-    find = "import importlib.machinery as m, sys, pkgutil\n" "print([x.name for x in pkgutil.iter_modules(%r)])"
+    find = "import pkgutil\nprint([x.name for x in pkgutil.iter_modules(%r)])"
     assert run(python, hook, code=find % [str(hook)]).stdout == "['sitecustomize']\n"
     theirs = write(tmp_path / "theirs", "sitecustomize.py", "")
     write(theirs, "__pycache__.py", "mine = True\n")
