@@ -20,6 +20,8 @@ enum { ROUNDS = 20, JOBS_PER_TURN = 3 };
  * the pipe, until the end comes. */
 static _Noreturn void write_for_ever(struct bed *b, int64_t seq, int out)
 {
+    if (uv_loop_fork(&b->loop) < 0)
+        _exit(3);
     bed_open(b, NULL);
     for (;;) {
         struct bed_text t;

@@ -430,6 +430,8 @@ static void test_a_used_id_ends_the_process(void **state)
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stderr))
             _exit(3);
+        if (uv_loop_fork(&b.loop) < 0)
+            _exit(3);
         bed_open(&b, NULL);
         put_job(&b, 1);
         bed_settle(&b);
@@ -545,6 +547,8 @@ static void test_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: it forks, and no thread of a store was there yet. */
+        cmocka_unit_test(test_a_used_id_ends_the_process),
         cmocka_unit_test(test_rows_come_back),
         cmocka_unit_test(test_update_keeps_spec_and_detail),
         cmocka_unit_test(test_a_nameless_job_is_called_by_its_id),
@@ -553,7 +557,6 @@ int main(void)
         cmocka_unit_test(test_close_commits_what_is_pending),
         cmocka_unit_test(test_one_process_at_a_time),
         cmocka_unit_test(test_what_cannot_be_opened),
-        cmocka_unit_test(test_a_used_id_ends_the_process),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_events),
     };
