@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quoted.h"
 #include "base/str.h"
 
 struct chunk {
@@ -164,6 +165,7 @@ struct reader {
     struct doc *d;
     struct fy_parser *parser;
     struct problems *ps;
+    const char *text; /* borrowed: what the parser reads */
     int depth;
 };
 
@@ -185,20 +187,37 @@ static void place(struct node *n, struct fy_token *t)
     }
 }
 
+/* The quote that stands around the token's text, 0 if none does. */
+static char quote_of(struct fy_token *t)
+{
+    enum fy_scalar_style style = fy_token_scalar_style(t);
+    return style == FYSS_SINGLE_QUOTED ? '\'' : style == FYSS_DOUBLE_QUOTED ? '"' : '\0';
+}
+
+static int scalar_text(struct reader *rd, struct fy_token *t, struct buf *out)
+{
+    const struct fy_mark *from = fy_token_start_mark(t), *to = fy_token_end_mark(t);
+    if (quote_of(t) && from && to)
+        return quoted_decode(rd->text + from->input_pos, to->input_pos - from->input_pos,
+                             quote_of(t), out);
+    size_t len = 0;
+    const char *s = fy_token_get_text(t, &len);
+    return s ? buf_add(out, s, len) : -EINVAL;
+}
+
 static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
 {
     struct fy_token *t = e->scalar.value;
-    size_t len = 0;
-    const char *s = t ? fy_token_get_text(t, &len) : "";
-    if (s && memchr(s, 0, len))
+    _cleanup_(buf_release) struct buf text = BUF_INIT(4 * DOC_MAX_BYTES);
+    if (t && scalar_text(rd, t, &text) < 0)
+        return complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
+    if (memchr(buf_str(&text), 0, text.len))
         return complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
     struct node *n = new_node(rd->d, NODE_SCALAR);
     n->plain = !t || fy_token_scalar_style(t) == FYSS_PLAIN;
-    n->text = arena_text(rd->d, s ? s : "", len);
+    n->text = arena_text(rd->d, buf_str(&text), text.len);
     place(n, t);
-    if (t && n->column > 1 &&
-        (fy_token_scalar_style(t) == FYSS_SINGLE_QUOTED ||
-         fy_token_scalar_style(t) == FYSS_DOUBLE_QUOTED))
+    if (t && n->column > 1 && quote_of(t))
         n->column--; /* libfyaml's mark stands behind the quote */
     *ret = n;
     return 0;
@@ -339,7 +358,7 @@ static int parse_yaml(const char *text, size_t len, struct doc *d, struct proble
     struct fy_diag *diag = fy_diag_create(&dc);
     fy_diag_set_collect_errors(diag, true);
     struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_DEFAULT_PARSE, .diag = diag};
-    struct reader rd = {.d = d, .ps = ps, .parser = fy_parser_create(&cfg)};
+    struct reader rd = {.d = d, .ps = ps, .text = text, .parser = fy_parser_create(&cfg)};
     size_t before = ps->errors;
     int r = fy_parser_set_string(rd.parser, text, len) == 0 ? read_stream(&rd) : -EINVAL;
     if (r < 0 && ps->errors == before)

@@ -62,6 +62,17 @@ static void test_scalar_types(void **state)
     doc_free(d);
 }
 
+static void test_quoted_texts(void **state)
+{
+    (void)state;
+    struct doc *d = parse("[' ''''b', \"a\\\n  b\\n\", 'one\n\n  two']", true);
+    const struct node *n = doc_root(d)->first;
+    assert_string_equal(n->text, " ''b");
+    assert_string_equal(n->next->text, "ab\n");
+    assert_string_equal(n->next->next->text, "one\ntwo");
+    doc_free(d);
+}
+
 static void refuse(const char *text, size_t len, int line, const char *part)
 {
     struct problems ps = {0};
@@ -84,6 +95,7 @@ static void test_refusals(void **state)
     refuse("a: 1\nb: \xff\n", 10, 2, "UTF-8");
     refuse("%\x1e\x15true\xee\x1a", 9, 1, "UTF-8"); /* libfyaml never ends on this */
     refuse("a: \"b\\0c\"\n", 10, 1, "NUL");
+    refuse("a: \"\\ud83d\"\n", 12, 1, "escape");
     refuse("[a]: 1\n", 7, 1, "not a text");
     char deep[200] = "";
     memset(deep, '[', 100);
@@ -123,9 +135,12 @@ static void test_empty_is_a_mapping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),         cmocka_unit_test(test_json_with_and_without_places),
-        cmocka_unit_test(test_scalar_types),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_empty_is_a_mapping)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_json_with_and_without_places),
+                                       cmocka_unit_test(test_quoted_texts),
+                                       cmocka_unit_test(test_scalar_types),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_too_many_nodes),
+                                       cmocka_unit_test(test_empty_is_a_mapping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
