@@ -10,10 +10,11 @@ import asyncio
 import os
 import time
 
-import ray
 import torch
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from verl.workers.rollout import base, replica
+
+import ray
 
 BURST = 0.02  # seconds: a training batch arrives as many single requests
 

@@ -17,7 +17,7 @@ class _BeforeVerl:
         if name == "verl":
             sys.meta_path.remove(_BeforeVerl)
             importlib.import_module("verl_on_cpu")
-        return None  # the usual finders go on
+        return  # the usual finders go on
 
 
 def _run_next():
