@@ -256,14 +256,19 @@ int transfer_result(const struct transfer *t, struct err *err)
     if (t->result == CURLE_OK)
         return 0;
     const char *why = *t->curl_error ? t->curl_error : curl_easy_strerror(t->result);
+    long code = 0;
+    if (t->result == CURLE_COULDNT_CONNECT &&
+        curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &code) == CURLE_OK && code)
+        why = strerror((int)code);
     if (t->result == CURLE_PEER_FAILED_VERIFICATION || t->result == CURLE_SSL_CACERT_BADFILE)
         return err_set(err, ERR_UNREACHABLE,
                        "the certificate of '%s' is not trusted: %s (argus login %s --ca FILE)",
                        server, why, server);
-    return err_set(err, ERR_UNREACHABLE,
-                   "cannot reach the server at '%s': %s (is argusd running there? 'argus login "
-                   "URL' or ARGUS_URL name another)",
-                   server, why);
+    return err_set(
+        err, ERR_UNREACHABLE,
+        "cannot reach the server at '%s': %s (is argusd running there? name another with "
+        "'argus login URL' or ARGUS_URL)",
+        server, why);
 }
 
 static bool harvest(struct client *c)

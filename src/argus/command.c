@@ -37,12 +37,12 @@ static int unknown(const char *word, struct err *err)
         if (TABLE[i]->alias)
             names[n++] = TABLE[i]->alias;
     }
-    const char *near = str_nearest(word, names, n);
-    for (size_t i = 0; !near && i < n; i++) {
-        size_t len = strlen(word);
-        if (len && str_starts(names[i], word) && strchr(" ", names[i][len]))
+    const char *near = NULL;
+    size_t len = strlen(word);
+    for (size_t i = 0; !near && i < n; i++) /* "node" of "node ls" */
+        if (len && str_starts(names[i], word) && names[i][len] == ' ')
             near = names[i];
-    }
+    near = near ? near : str_nearest(word, names, n);
     if (near)
         return err_set(err, ERR_USAGE, "unknown command '%.60s': did you mean '%s'?", word, near);
     return err_set(err, ERR_USAGE, "unknown command '%.60s'", word);

@@ -127,9 +127,6 @@ void jobtable_print(struct cli *cli,
     int dropped = table_print(t, &cli->term, wide, cli->out);
     if (!i)
         cli_say(cli, is_list ? MSG_NO_JOBS : MSG_QUEUE_EMPTY, "", "", "");
-    if (dropped && i) {
-        char count[16];
-        (void)snprintf(count, sizeof(count), "%d", dropped);
-        cli_say(cli, MSG_COLUMNS_HIDDEN, count, "", "");
-    }
+    if (dropped && i)
+        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
 }

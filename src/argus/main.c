@@ -24,6 +24,10 @@ static int run(struct cli *cli,
         manual_overview(cli->out);
         return 0;
     }
+    if (str_eq(argv[1], "--list-commands")) {
+        manual_list(cli->out);
+        return 0;
+    }
     if (str_eq(argv[1], "--version"))
         return command_run(command_find("version"), cli, 1, (char *[]){client}, cli->out, err);
     int r = command_match(argc - 1, argv + 1, ret_command, &used, err);

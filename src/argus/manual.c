@@ -125,6 +125,18 @@ void manual_overview(FILE *out)
     (void)fputs("\n'argus COMMAND --help' says more; 'argus login URL' comes first\n", out);
 }
 
+void manual_list(FILE *out)
+{
+    size_t n;
+    const struct command *const *table = command_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        const struct command *c = table[i];
+        (void)fprintf(out, "%s\t%s\n", c->name, c->summary);
+        for (size_t k = 0; k < c->n_opts; k++)
+            (void)fprintf(out, "%s --%s\t%s\n", c->name, c->opts[k].name, c->opts[k].doc);
+    }
+}
+
 /* ---- roff ---- */
 
 static void roff_text(const char *s, FILE *out)

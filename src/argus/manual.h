@@ -12,3 +12,5 @@ void manual_overview(FILE *out);
 void manual_help(const struct command *c, FILE *out);
 /* A man page in roff; c NULL is argus(1) itself. */
 void manual_roff(const struct command *c, FILE *out);
+/* "command<TAB>summary" and "command --option<TAB>doc" lines, for checks of the docs. */
+void manual_list(FILE *out);

@@ -72,8 +72,8 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_NO_NODES, "no nodes are known: is the Ray cluster up?",                                  \
       "没有节点：Ray 集群是否已启动？")                                                            \
     X(MSG_NO_EVENTS, "no events yet", "还没有事件")                                                \
-    X(MSG_COLUMNS_HIDDEN, "%s columns do not fit: widen the terminal or use -o wide",              \
-      "有 %s 列放不下：加宽终端，或使用 -o wide")                                                  \
+    X(MSG_COLUMNS_HIDDEN, "some columns do not fit: widen the terminal or use -o wide",            \
+      "有些列放不下：加宽终端，或使用 -o wide")                                                    \
     X(MSG_MORE, "there are more: --limit N shows more of them", "还有更多：用 --limit N 查看")     \
     X(MSG_DETACHED, "detached; job %s goes on (argus logs -f %s, argus stop %s)",                  \
       "已断开，作业 %s 继续运行（argus logs -f %s，argus stop %s）")                               \

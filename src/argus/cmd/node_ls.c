@@ -26,10 +26,10 @@ static const struct column COLUMNS[] = {
     {.title = MSG_STATE},
     {.title = MSG_GPUS, .flags = COLUMN_RIGHT},
     {.title = MSG_JOBS, .flags = COLUMN_FLEX, .least = 8},
-    {.title = MSG_HEALTH, .flags = COLUMN_FLEX, .least = 6, .rank = 1},
+    {.title = MSG_HEALTH, .flags = COLUMN_FLEX, .least = 6, .rank = 4},
     {.title = MSG_SINCE, .rank = 3},
     {.title = MSG_IP, .flags = COLUMN_WIDE},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10, .rank = 4},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
 };
 
 /* free/used/bad, as the title says. */
@@ -91,9 +91,11 @@ static int page(struct cli *cli, void *opts, const struct strv *args, struct err
     json_t *node;
     json_array_foreach (json_get_array(answer, "nodes"), i, node)
         add_row(t, node, &w);
-    (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE, cli->out); /* all fit at 80 */
+    int dropped = table_print(t, &cli->term, o->output == OUTPUT_WIDE, cli->out);
     if (!i)
         cli_say(cli, MSG_NO_NODES, "", "", "");
+    else if (dropped)
+        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
     return 0;
 }
 
@@ -106,7 +108,6 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 
 const struct command cmd_node_ls = {
     .name = "node ls",
-    .alias = "nodes",
     .args = "",
     .summary = "list the machines",
     .text = "Lists the nodes of the Ray cluster: state, GPUs as free/used/bad, the jobs on each, "

@@ -3,9 +3,9 @@
 #include "argus/cmd/cmd.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "argus/filter.h"
 #include "argus/jobview.h"
 #include "argus/waiting.h"
 #include "base/str.h"
@@ -35,30 +35,6 @@ static const struct opt OPTS[] = {
      .doc = "until they have ended"},
 };
 
-static int make_query(const struct strv *filters, struct buf *query, struct err *err)
-{
-    static const char *const keys[] = {"user", "project", "state", "workload", "pool"};
-    bool has_state = false;
-    for (size_t i = 0; i < filters->n; i++) {
-        const char *eq = strchr(filters->v[i], '=');
-        char *key = xstrndup(filters->v[i], eq ? (size_t)(eq - filters->v[i]) : 0);
-        const char *known = NULL;
-        for (size_t k = 0; k < array_len(keys); k++)
-            known = str_eq(key, keys[k]) ? keys[k] : known;
-        free(key);
-        if (!known)
-            return err_set(err, ERR_USAGE,
-                           "'%.60s' is no filter: --filter user=NAME (or project, state, workload, "
-                           "pool)",
-                           filters->v[i]);
-        has_state |= str_eq(known, "state");
-        url_query(query, known, eq + 1);
-    }
-    if (!has_state)
-        url_query(query, "state", "QUEUED,STARTING,RUNNING");
-    return query->failed ? err_set(err, ERR_USAGE, "the filters are too long") : 0;
-}
-
 static int add_matching(struct cli *cli,
                         const struct strv *filters,
                         struct strv *ids,
@@ -67,7 +43,7 @@ static int add_matching(struct cli *cli,
     _cleanup_(buf_release) struct buf query = BUF_INIT(8192);
     _cleanup_(json_unrefp) json_t *jobs = NULL;
     bool more = false;
-    int r = make_query(filters, &query, err);
+    int r = filter_to_query(filters, &query, err);
     if (r >= 0)
         r = jobview_list(cli, buf_str(&query), STOP_MAX, &jobs, &more, err);
     size_t i;
@@ -95,10 +71,13 @@ static int ask(struct cli *cli, const struct strv *ids, struct err *err)
 
 static int stop_one(struct cli *cli, const char *id, struct err *err)
 {
-    _cleanup_(json_unrefp) json_t *job = NULL;
-    _cleanup_(freep) char *path = cli_job_path(id, ":stop");
+    _cleanup_(json_unrefp) json_t *found = NULL, *job = NULL;
+    int r = cli_get_job(cli, id, &found, err); /* a name or a prefix becomes the id */
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = cli_job_path(json_get_str(found, "id", id), ":stop");
     struct request request = {.method = "POST", .path = path, .tries = 3}; /* twice is once */
-    int r = client_json(cli->client, &request, &job, err);
+    r = client_json(cli->client, &request, &job, err);
     if (r >= 0)
         (void)fprintf(cli->out, "%s %s\n", json_get_str(job, "id", id), jobview_str(job, "state"));
     return r;

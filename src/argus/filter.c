@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter.c - see filter.h. */
+#include "argus/filter.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "argus/client.h"
+#include "base/str.h"
+
+/* The key at the beginning of "key=value", NULL if it is none of ours. */
+static const char *key_of(const char *filter)
+{
+    static const char *const keys[] = {"user", "project", "state", "workload", "pool"};
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (str_starts(filter, keys[i]) && filter[strlen(keys[i])] == '=')
+            return keys[i];
+    return NULL;
+}
+
+int filter_to_query(const struct strv *filters, struct buf *query, struct err *err)
+{
+    bool has_state = false;
+    for (size_t i = 0; i < filters->n; i++) {
+        const char *filter = filters->v[i], *key = key_of(filter);
+        if (!key)
+            return err_set(err, ERR_USAGE,
+                           "'%.60s' is no filter: it takes user=NAME, project=NAME, state=STATE, "
+                           "workload=KIND and pool=NAME",
+                           filter);
+        has_state |= str_eq(key, "state");
+        url_query(query, key, filter + strlen(key) + 1);
+    }
+    if (!has_state)
+        url_query(query, "state", "QUEUED,STARTING,RUNNING");
+    return query->failed ? err_set(err, ERR_USAGE, "the filters are too long") : 0;
+}
