@@ -49,25 +49,31 @@ class Api:
 
     # -- doors -----------------------------------------------------------------
 
+    def is_browser(self, request):
+        agent = request.headers.get("User-Agent", "")
+        if self.cluster.minor() < 52:
+            return agent.startswith("Mozilla") and request.method == "POST"
+        fetched = "Origin" in request.headers or request.headers.get("Sec-Fetch-Mode") == "cors"
+        return (agent.startswith("Mozilla") or fetched) and request.method in ("POST", "PUT", "DELETE")
+
+    def check_token(self, request):
+        """None, or the refusal."""
+        if not self.token or request.path in ("/", "/api/authentication_mode", "/api/gcs_healthz"):
+            return None
+        got = request.headers.get("Authorization") or request.headers.get("X-Ray-Authorization")
+        if not got:
+            return text(401, "Unauthorized: Missing authentication token")
+        return None if got == f"Bearer {self.token}" else text(403, "Forbidden: Invalid authentication token")
+
     @web.middleware
     async def doors(self, request, handler):
-        agent = request.headers.get("User-Agent")
         new = self.cluster.minor() >= 52
-        if agent is None and not new:
+        if "User-Agent" not in request.headers and not new:
             raise web.HTTPInternalServerError(text="500 Internal Server Error\n\nServer got itself in trouble")
-        is_browser = (agent or "").startswith("Mozilla")
-        if new and ("Origin" in request.headers or request.headers.get("Sec-Fetch-Mode") == "cors"):
-            is_browser = True
-        if is_browser and request.method in (("POST", "PUT", "DELETE") if new else ("POST",)):
-            said = f"'{request.method}' method not allowed for browser traffic." if new else None
-            return text(405, said or "Method Not Allowed for browser traffic.")
-        if self.token and request.path not in ("/", "/api/authentication_mode", "/api/gcs_healthz"):
-            got = request.headers.get("Authorization") or request.headers.get("X-Ray-Authorization")
-            if not got:
-                return text(401, "Unauthorized: Missing authentication token")
-            if got != f"Bearer {self.token}":
-                return text(403, "Forbidden: Invalid authentication token")
-        return await handler(request)
+        if self.is_browser(request):
+            said = f"'{request.method}' method not allowed for browser traffic."
+            return text(405, said if new else "Method Not Allowed for browser traffic.")
+        return self.check_token(request) or await handler(request)
 
     async def index(self, request):
         return web.Response(text="<html></html>", content_type="text/html")

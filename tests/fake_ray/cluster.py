@@ -440,7 +440,8 @@ class Cluster:
             "Job supervisor actor died: The actor died unexpectedly before finishing this task.\n"
             f"\tclass_name: JobSupervisor\n\tactor_id: {job['actor']}\n"
             "The actor died because its node has died. Node Id: "
-            f"{node['node_id']}\n\tthe actor's node was terminated unexpectedly: "
+            f"{node['node_id']}\n\t"
+            "the actor's node was terminated unexpectedly: "
             "health check failed due to missing too many heartbeats"
         )
         await asyncio.sleep(self.settings["death_delay"])

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where these tests find what all tests share."""
+
+import pathlib
+import sys
+
+LIB = str(pathlib.Path(__file__).resolve().parents[1] / "lib")
+if LIB not in sys.path:
+    sys.path.insert(0, LIB)
