@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def wait_for(condition, what, seconds=DEADLINE):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        select.select([], [], [], 0.02)
     raise AssertionError(f"{what}: not seen within {seconds} s")
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names both ways, amounts, ghosts. */
+/* The values of Ray's replies: names of states both ways, named amounts, the
+ * record that is only a ghost, copies that own their texts. */
 #include "ray/reply.h"
 
 #include <stdio.h>
