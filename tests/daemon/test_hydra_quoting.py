@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What src/core/hydra.c writes, the real Hydra and OmegaConf read back byte for byte."""
 
-import os
+import json
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -16,16 +17,16 @@ from hypothesis import strategies as st  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = pathlib.Path(os.environ.get("ARGUS_BUILD", ROOT / "build")) / "src/core/hydra_quote_tool"
+BUILT = sorted(ROOT.glob("build*/src/core/hydra_quote_tool"), key=lambda p: p.stat().st_mtime)
 
-pytestmark = pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL.name} is not built")
+pytestmark = pytest.mark.skipif(not BUILT, reason="hydra_quote_tool is not built")
 
 PARSER = OverridesParser.create()
 
 # Pieces on which the two grammars turn, among any text that a value can hold.
 pieces = st.sampled_from(
     ["\\", "\\\\", "'", '"', "${", "}", "$", "{", "[", "]", "(", ")", ",", ":", "=", " ", "\t", "\n", "\r", "~", "+"]
-    + ["@", "#", "%", "null", "true", "1", "1e3", "nan", "???", "choice(1,2)", "range(3)", "a.b", "/", "é", "\U0001f600"]
+    + ["@", "#", "%", "null", "true", "1", "1e3", "nan", "???", "choice(1,2)", "range(3)", "a.b", "é"]
 )
 texts = st.one_of(
     st.lists(pieces, max_size=12).map("".join),
@@ -35,7 +36,7 @@ texts = st.one_of(
 
 def quote(values: list[bytes], *args: str) -> list[bytes]:
     data = b"".join(v + b"\0" for v in values)
-    done = subprocess.run([TOOL, *args], input=data, capture_output=True, check=True)
+    done = subprocess.run([BUILT[-1], *args], input=data, capture_output=True, check=True)
     return done.stdout.split(b"\0")[:-1]
 
 
@@ -86,9 +87,6 @@ def test_a_whole_hydra_program_sees_the_value(tmp_path):
         "ConfigStore.instance().store('c', {'k': ''})\n"
         "main()\n"
     )
-    import json
-    import sys
-
     value = "it's ${x} \\${y} \\\\' \"q\"\n\ttab, [a]={b}: é $HOME \\"
     (answer,) = quote([value.encode()])
     assert answer[:1] == b"+"

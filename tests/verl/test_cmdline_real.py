@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command line of tests/golden/cmdline is taken by the real verl: its own Hydra
+prints the config that it would run with, and that config holds what the JobSpec said."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests/golden/cmdline"
+SHARED = "/private"
+
+pytestmark = pytest.mark.verl
+
+
+def built_tool():
+    found = sorted(ROOT.glob("build*/src/core/cmdline_tool"), key=lambda p: p.stat().st_mtime)
+    if not found:
+        pytest.skip("cmdline_tool is not built")
+    return found[-1]
+
+
+def verl_python(version):
+    done = subprocess.run(
+        [ROOT / "tools/setup/env-path", f"verl-{version}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no environment with verl {version}: {done.stderr.strip()}")
+    return pathlib.Path(done.stdout.strip()) / "bin/python"
+
+
+def command(version, spec):
+    done = subprocess.run([built_tool(), version, SHARED], input=spec, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def printed_config(version, argv, tmp_path):
+    """What verl's program prints when it is asked for its config instead of running."""
+    at = max(i for i, word in enumerate(argv) if word.startswith("verl."))
+    done = subprocess.run(
+        [verl_python(version), "-m", argv[at], "--cfg", "job", "--resolve", *argv[at + 1 :]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return yaml.safe_load(done.stdout)
+
+
+def pick(config, dotted):
+    for part in dotted.split("."):
+        config = config[part]
+    return config
+
+
+EXPECT = {
+    "ppo": {
+        "algorithm.adv_estimator": "gae",
+        "critic.model.path": f"{SHARED}/common/models/qwen",
+        "trainer.nnodes": 2,
+        "trainer.n_gpus_per_node": 4,
+        "trainer.save_freq": 29,
+        "trainer.max_actor_ckpt_to_keep": 3,
+        "trainer.default_local_dir": f"{SHARED}/jobs/ppo-1/checkpoints",
+        "algorithm.kl_ctrl.kl_coef": 0.002,
+        "actor_rollout_ref.rollout.name": "vllm",
+    },
+    "grpo": {
+        "algorithm.adv_estimator": "grpo",
+        "data.train_files": [f"{SHARED}/common/datasets/a.parquet", f"{SHARED}/common/datasets/b's.parquet"],
+        "data.train_batch_size": 1020,
+        "trainer.project_name": "p 1",
+        "trainer.resume_mode": "resume_path",
+        "trainer.resume_from_path": f"{SHARED}/jobs/other-job/checkpoints/global_step_40",
+        "actor_rollout_ref.rollout.n": 5,
+    },
+    "sft": {
+        "trainer.max_ckpt_to_keep": 3,
+        "trainer.resume_mode": "disable",
+        "data.max_length": 2048,
+        "data.train_files": f"{SHARED}/common/datasets/sft/train.parquet",
+    },
+    "eval": {"data.path": f"{SHARED}/users/alice/out/generated.parquet"},
+    "generate": {
+        "data.output_path": f"{SHARED}/jobs/generate-1/output/generated.parquet",
+        "trainer.n_gpus_per_node": 2,
+    },
+}
+REWARD = {"0.5.0": "custom_reward_function", "0.9.1": "reward.custom_reward_function"}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("workload", EXPECT)
+@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
+def test_verl_takes_the_command_line(version, workload, tmp_path):
+    argv = command(version, (GOLDEN / f"{workload}.yaml").read_text())["argv"]
+    config = printed_config(version, argv, tmp_path)
+    for key, value in EXPECT[workload].items():
+        assert pick(config, key) == value, key
+    if workload in ("ppo", "eval"):
+        reward = pick(config, REWARD[version])
+        assert reward["path"] == f"{SHARED}/users/alice/code/my_reward.py"
+        assert reward["name"] == ("score" if workload == "eval" else "compute_score")
+    if workload in ("ppo", "grpo", "sft"):
+        assert ("file" in config["trainer"]["logger"]) == (version == "0.9.1")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
+def test_odd_values_arrive(version, tmp_path):
+    """Quotes, blanks, braces and backslashes in a path and in a name reach verl's config."""
+    name = 'it\'s [a] {b}: "c", =d \\ ${e} é'
+    spec = yaml.safe_load((GOLDEN / "ppo.yaml").read_text())
+    spec["project"] = name
+    spec["train_file"] = "${SHARED_ROOT}/odd dir/it's, {x}.parquet"
+    argv = command(version, yaml.safe_dump(spec))["argv"]
+    config = printed_config(version, argv, tmp_path)
+    assert pick(config, "trainer.project_name") == name
+    assert pick(config, "data.train_files") == f"{SHARED}/odd dir/it's, {{x}}.parquet"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
+def test_the_merger_takes_its_arguments(version, tmp_path):
+    """It parses them and then misses the checkpoint, which is not there."""
+    argv = command(version, (GOLDEN / "merge.yaml").read_text())["argv"]
+    done = subprocess.run(
+        [verl_python(version), *argv[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 1, "argparse would end with 2"
+    assert f"{SHARED}/jobs/ppo-1/checkpoints/global_step_30/actor" in done.stderr
