@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The directory of a job: every file and link of it, twice the same, and no secret. */
+#define _GNU_SOURCE
+#include <errno.h>
+
+#include "fsroot/launch.h"
+#include "root.h"
+
+struct example {
+    struct strv argv;
+    struct pairs env, secrets;
+    struct fsroot_attempt a;
+};
+
+static void example_release(struct example *e)
+{
+    strv_release(&e->argv);
+    pairs_release(&e->env);
+    pairs_release(&e->secrets);
+}
+
+static void example_init(struct example *e, const char *root, int attempt)
+{
+    *e = (struct example){0};
+    strv_add(&e->argv, "python3");
+    strv_add(&e->argv, "data.prompt_key=prompt");
+    strv_add(&e->argv, "x=\xff");
+    pairs_set(&e->env, "NCCL_DEBUG", "WARN");
+    pairs_set(&e->env, "MY_TOKEN", "tok-12345");
+    pairs_set(&e->secrets, "WANDB_API_KEY", "wandb-98765");
+    e->a = (struct fsroot_attempt){
+        .root = root,
+        .job = "j1",
+        .attempt = attempt,
+        .argv = &e->argv,
+        .env = &e->env,
+        .secrets = &e->secrets,
+        .pythonpath_prefix = "/hook:/code",
+        .stop_grace = 60 * USEC_SEC,
+        .ray_config = "shared_root: /private\nkey: tok-12345\n",
+        .jobspec = "workload: ray\nenv: {MY_TOKEN: tok-12345}\nsecrets: [WANDB_API_KEY]\n",
+        .submit_cmd = "ray job submit -- x wandb-98765\n",
+        .submit_payload = "{\"runtime_env\":{\"env_vars\":{\"MY_TOKEN\":\"tok-12345\"}}}",
+    };
+}
+
+static void test_files(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    const char *root = *state;
+    struct err err = {0};
+    example_init(&e, root, 1);
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal(fsroot_attempt_write(&e.a, &err), 0);
+        assert_text(root, "jobs/j1/config/ray_config.yaml", "shared_root: /private\nkey: ***\n");
+        assert_text(root, "jobs/j1/config/jobspec.yaml",
+                    "workload: ray\nenv: {MY_TOKEN: \"***\"}\nsecrets: [WANDB_API_KEY]\n");
+        assert_text(root, "jobs/j1/config/submit_cmd.txt", "ray job submit -- x ***\n");
+        assert_text(root, "jobs/j1/config/submit_payload.json",
+                    "{\"runtime_env\":{\"env_vars\":{\"MY_TOKEN\":\"***\"}}}");
+        assert_text(root, "jobs/j1/config/argv.json",
+                    "[\"python3\",\"data.prompt_key=prompt\",{\"hex\":\"783dff\"}]\n");
+        assert_text(root, "jobs/j1/config/env.json",
+                    "{\"NCCL_DEBUG\":\"WARN\",\"MY_TOKEN\":\"***\",\"WANDB_API_KEY\":\"***\","
+                    "\"PYTHONPATH\":\"/hook:/code:${PYTHONPATH}\"}\n");
+        assert_int_equal(mode_of(root, "jobs/j1/attempts/1/.secrets.json"), 0600);
+        assert_int_equal(mode_of(root, "jobs/j1/attempts/1/launch.json"), 0644);
+    }
+    const char *const dirs[] = {"checkpoints",      "metrics",          "attempts/1/logs",
+                                "attempts/1/debug", "attempts/1/proof", "attempts/1/scene"};
+    for (size_t i = 0; i < array_len(dirs); i++) {
+        _cleanup_(freep) char *dir = xasprintf("jobs/j1/%s", dirs[i]);
+        assert_int_equal(mode_of(root, dir), 0755);
+    }
+}
+
+static void test_what_the_shepherd_reads(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    _cleanup_(launch_release) struct launch l = {0};
+    example_init(&e, *state, 1);
+    e.a.cwd = "/work here";
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    _cleanup_(freep) char *text = get(*state, "jobs/j1/attempts/1/launch.json");
+    _cleanup_(freep) char *secrets = get(*state, "jobs/j1/attempts/1/.secrets.json");
+    assert_int_equal(launch_from_json(text, strlen(text), &l, NULL), 0);
+    assert_null(strstr(text, "tok-12345"));
+    assert_null(strstr(text, "wandb-98765"));
+    assert_null(pairs_find(&l.env, "MY_TOKEN"));
+    assert_string_equal(l.secrets, ".secrets.json");
+    assert_int_equal(launch_secrets_add(&l, secrets, strlen(secrets), NULL), 0);
+    assert_string_equal(pairs_find(&l.env, "MY_TOKEN"), "tok-12345");
+    assert_string_equal(pairs_find(&l.env, "WANDB_API_KEY"), "wandb-98765");
+    assert_string_equal(pairs_find(&l.env, "NCCL_DEBUG"), "WARN");
+    assert_string_equal(l.argv.v[2], "x=\xff");
+    assert_string_equal(l.cwd, "/work here");
+    assert_string_equal(l.pythonpath_prefix, "/hook:/code");
+    assert_int_equal(l.stop_grace, 60 * USEC_SEC);
+    assert_int_equal(l.beat, 5 * USEC_SEC);
+}
+
+static void test_secret_in_the_arguments(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    _cleanup_(launch_release) struct launch l = {0};
+    example_init(&e, *state, 1);
+    strv_add(&e.argv, "trainer.key=wandb-98765");
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    _cleanup_(freep) char *text = get(*state, "jobs/j1/attempts/1/launch.json");
+    _cleanup_(freep) char *secrets = get(*state, "jobs/j1/attempts/1/.secrets.json");
+    assert_int_equal(launch_from_json(text, strlen(text), &l, NULL), 0);
+    assert_string_equal(l.argv.v[3], "trainer.key=***");
+    assert_int_equal(launch_secrets_add(&l, secrets, strlen(secrets), NULL), 0);
+    assert_string_equal(l.argv.v[3], "trainer.key=wandb-98765");
+}
+
+static void test_no_secrets(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    example_init(&e, *state, 1);
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    e.a.env = e.a.secrets = NULL;
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0); /* takes the old file away */
+    assert_null(get(*state, "jobs/j1/attempts/1/.secrets.json"));
+    assert_text(*state, "jobs/j1/config/env.json",
+                "{\"PYTHONPATH\":\"/hook:/code:${PYTHONPATH}\"}\n");
+}
+
+static void test_started_is_left_alone(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    struct err err;
+    example_init(&e, *state, 1);
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), 0);
+    put(*state, "jobs/j1/attempts/1/logs/driver.log", "out\n");
+    put(*state, "jobs/j1/attempts/1/launch.json", "as it was");
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -EEXIST);
+    assert_non_null(strstr(err.text, "attempt 1 of job 'j1' has started already"));
+    assert_text(*state, "jobs/j1/attempts/1/launch.json", "as it was");
+    assert_text(*state, "jobs/j1/logs/driver.log", "out\n");
+    e.a.attempt = 2; /* the links go to the newest */
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), 0);
+    assert_null(get(*state, "jobs/j1/logs/driver.log"));
+    put(*state, "jobs/j1/attempts/2/logs/driver.log", "second\n");
+    put(*state, "jobs/j1/attempts/2/metrics.jsonl", "{}\n");
+    assert_text(*state, "jobs/j1/logs/driver.log", "second\n");
+    assert_text(*state, "jobs/j1/metrics/metrics.jsonl", "{}\n");
+    assert_text(*state, "jobs/j1/attempts/1/logs/driver.log", "out\n");
+}
+
+static void test_links_are_relative(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    example_init(&e, *state, 3);
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    static const char *const rows[][2] = {
+        {"config/submit_payload.json", "../attempts/3/submit_payload.json"},
+        {"config/argv.json", "../attempts/3/argv.json"},
+        {"config/env.json", "../attempts/3/env.json"},
+        {"logs/driver.log", "../attempts/3/logs/driver.log"},
+        {"debug/ray_status_pre.txt", "../attempts/3/debug/ray_status_pre.txt"},
+        {"debug/ray_job_list_post.txt", "../attempts/3/debug/ray_job_list_post.txt"},
+        {"metrics/metrics.jsonl", "../attempts/3/metrics.jsonl"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        char target[256] = {0};
+        _cleanup_(freep) char *path = xasprintf("%s/jobs/j1/%s", (char *)*state, rows[i][0]);
+        assert_true(readlink(path, target, sizeof(target) - 1) > 0);
+        assert_string_equal(target, rows[i][1]);
+    }
+}
+
+static void test_what_comes_later(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    struct err err;
+    example_init(&e, *state, 1);
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    assert_int_equal(fsroot_meta_write(*state, "j1", "{\"a\":1}", NULL), 0);
+    assert_text(*state, "jobs/j1/meta.json", "{\"a\":1}");
+    assert_int_equal(fsroot_debug_write(*state, "j1", 1, "ray_status_pre.txt", "ok\n", NULL), 0);
+    assert_text(*state, "jobs/j1/debug/ray_status_pre.txt", "ok\n");
+    assert_int_equal(fsroot_debug_write(*state, "j1", 1, "../x", "ok\n", &err), -EINVAL);
+    assert_int_equal(fsroot_submit_out_add(*state, "j1", "one\n", NULL), 0);
+    assert_int_equal(fsroot_submit_out_add(*state, "j1", "two\n", NULL), 0);
+    assert_text(*state, "jobs/j1/logs/submit.out", "one\ntwo\n");
+    assert_int_equal(fsroot_stop_write(*state, "j1", 1, "first", NULL), 0);
+    assert_int_equal(fsroot_stop_write(*state, "j1", 1, "second", NULL), 0);
+    assert_text(*state, "jobs/j1/attempts/1/stop", "first");
+    assert_int_equal(fsroot_stop_write(*state, "none", 1, "x", &err), -ENOENT);
+    assert_int_equal(fsroot_meta_write(*state, "../j1", "{}", &err), -EINVAL);
+}
+
+static void test_bad_names(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    struct err err;
+    example_init(&e, *state, 0);
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -EINVAL);
+    e.a.attempt = 1;
+    e.a.job = "../up";
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -EINVAL);
+    e.a.job = "j1";
+    strv_release(&e.argv);
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -EINVAL);
+    assert_string_equal(err.text, "job 'j1' has no command");
+}
+
+static void test_nowhere_to_write(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    struct err err;
+    example_init(&e, *state, 1);
+    put(*state, "jobs", "a file in the way");
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -ENOTDIR);
+    assert_non_null(strstr(err.text, "/jobs"));
+}
+
+#define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_root(test_files),
+        with_root(test_what_the_shepherd_reads),
+        with_root(test_secret_in_the_arguments),
+        with_root(test_no_secrets),
+        with_root(test_started_is_left_alone),
+        with_root(test_links_are_relative),
+        with_root(test_what_comes_later),
+        with_root(test_bad_names),
+        with_root(test_nowhere_to_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

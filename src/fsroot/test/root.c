@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shared root: there or not, its directories, paths that may not leave it. */
+#define _GNU_SOURCE
+#include "root.h"
+
+#include <errno.h>
+#include <sys/utsname.h>
+
+static void test_check(void **state)
+{
+    const char *root = *state;
+    struct fsroot_status s;
+    struct err err;
+    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_true(s.free_bytes > 0 && s.total_bytes >= s.free_bytes);
+    assert_false(s.prepared);
+    assert_int_equal(fsroot_prepare(root, &err), 0);
+    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_true(s.prepared);
+    _cleanup_(freep) char *gone = xasprintf("%s/gone", root);
+    assert_int_equal(fsroot_check(gone, &s, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "does not exist: mount it"));
+    put(root, "file", "");
+    _cleanup_(freep) char *file = xasprintf("%s/file", root);
+    assert_int_equal(fsroot_check(file, &s, &err), -ENOTDIR);
+    assert_int_equal(fsroot_check("/proc", &s, &err), -ENOENT); /* where nothing can be made */
+    assert_non_null(strstr(err.text, "cannot be written"));
+}
+
+static void test_prepare(void **state)
+{
+    static const char *const dirs[] = {
+        "common/datasets", "common/models", "common/code",  "users",        "hf", "jobs",
+        "argus/bin",       "argus/hook",    "argus/backup", "argus/archive"};
+    const char *root = *state;
+    for (int twice = 0; twice < 2; twice++)
+        assert_int_equal(fsroot_prepare(root, NULL), 0);
+    for (size_t i = 0; i < array_len(dirs); i++)
+        assert_int_equal(mode_of(root, dirs[i]) & 0755, 0755);
+    assert_int_equal(mode_of(root, "common/datasets"), 0777);
+    assert_int_equal(mode_of(root, "hf"), 0777);
+    assert_int_equal(fsroot_user_prepare(root, "alice", NULL), 0);
+    assert_int_equal(mode_of(root, "users/alice/code"), 0755);
+    assert_int_equal(fsroot_user_prepare(root, "../x", NULL), -EINVAL);
+    assert_int_equal(fsroot_user_prepare(root, "", NULL), -EINVAL);
+}
+
+static void test_resolve_under(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *real = realpath(root, NULL);
+    _cleanup_(freep) char *inside = xasprintf("%s/a/b", real);
+    _cleanup_(freep) char *link_in = xasprintf("%s/in", root);
+    _cleanup_(freep) char *link_out = xasprintf("%s/out", root);
+    _cleanup_(freep) char *sibling = xasprintf("%s-sibling", root);
+    struct err err;
+    put(root, "a/b", "x");
+    assert_int_equal(symlink("a/b", link_in), 0);
+    assert_int_equal(symlink("/etc/passwd", link_out), 0);
+    char *got = NULL;
+    const char *const good[] = {"a/b", inside, "a/../a/b", "in", link_in};
+    for (size_t i = 0; i < array_len(good); i++) {
+        assert_int_equal(fsroot_resolve_under(root, good[i], &got, &err), 0);
+        assert_string_equal(got, inside);
+        freep(&got);
+    }
+    const char *const bad[] = {"out", link_out, "/etc/passwd", "../", "a/../../"};
+    for (size_t i = 0; i < array_len(bad); i++)
+        assert_int_equal(fsroot_resolve_under(root, bad[i], &got, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.text, "outside the shared root"));
+    assert_int_equal(mkdir(sibling, 0755), 0);
+    assert_int_equal(fsroot_resolve_under(root, sibling, &got, &err), ERR_REFUSED);
+    assert_int_equal(rmdir(sibling), 0);
+    assert_int_equal(fsroot_resolve_under(root, "no", &got, &err), -ENOENT);
+    assert_null(got);
+}
+
+static void assert_version(const char *root, const char *sub, const char *want)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", root, sub);
+    _cleanup_(freep) char *got = fsroot_verl_version(path);
+    if (want)
+        assert_string_equal(got, want);
+    else
+        assert_null(got);
+}
+
+static void test_verl_version(void **state)
+{
+    const char *root = *state;
+    put(root, "tree/verl/version/version", "0.5.0.dev\n\n");
+    assert_version(root, "tree", "0.5.0.dev");
+    put(root, "venv/lib/python3.11/site-packages/verl/version/version", " 0.9.1 ");
+    put(root, "venv/bin/python", "");
+    assert_version(root, "venv/bin/python", "0.9.1");
+    assert_version(root, "venv/bin/python3", "0.9.1");
+    assert_version(root, "venv", NULL);
+    assert_version(root, "none", NULL);
+    put(root, "odd/verl/version/version", "0.5;rm\n");
+    assert_version(root, "odd", NULL);
+    put(root, "empty/verl/version/version", "\n");
+    assert_version(root, "empty", NULL);
+    char big[200];
+    memset(big, '1', sizeof(big) - 1);
+    big[sizeof(big) - 1] = 0;
+    put(root, "big/verl/version/version", big);
+    assert_version(root, "big", NULL);
+}
+
+static void test_names_and_entrypoint(void **state)
+{
+    (void)state;
+    assert_true(fsroot_is_name("my-run-7.a_b"));
+    const char *const bad[] = {"", ".", "..", ".x", "a/b", "a\nb", "a\\b"};
+    for (size_t i = 0; i < array_len(bad); i++)
+        assert_false(fsroot_is_name(bad[i]));
+    _cleanup_(buf_release) struct buf out = BUF_INIT(4096);
+    fsroot_entrypoint(&out, "/it's here", "j", 2);
+    assert_string_equal(buf_str(&out), "exec '/it'\\''s here/argus/bin/'$(uname -m)/argus-shepherd "
+                                       "'/it'\\''s here/jobs/j/attempts/2'");
+}
+
+static void test_install(void **state)
+{
+    const char *root = *state;
+    struct err err;
+    _cleanup_(freep) char *hook = xasprintf("%s/src", root);
+    _cleanup_(freep) char *text = xasprintf("%s/src/sitecustomize.py", root);
+    put(root, "src/sitecustomize.py", "pass\n");
+    assert_int_equal(fsroot_prepare(root, NULL), 0);
+    assert_int_equal(fsroot_install(root, text, hook, &err), -ENOEXEC);
+    assert_non_null(strstr(err.text, "no 64-bit ELF program"));
+    assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, &err), 2);
+    assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, &err), 0);
+    struct utsname here;
+    assert_int_equal(uname(&here), 0);
+    _cleanup_(freep) char *binary = xasprintf("argus/bin/%s/argus-shepherd", here.machine);
+    _cleanup_(freep) char *previous = xasprintf("%s.previous", binary);
+    assert_int_equal(mode_of(root, binary), 0755);
+    assert_null(get(root, previous));
+    assert_int_equal(fsroot_install(root, "/bin/true", hook, &err), 1);
+    assert_int_equal(mode_of(root, previous), 0755); /* running shepherds keep theirs */
+    assert_text(root, "argus/hook/sitecustomize.py", "pass\n");
+    assert_text(root, "argus/hook/__pycache__", "");
+    put(root, "src/sitecustomize.py", "pass # new\n");
+    assert_int_equal(fsroot_install(root, "/bin/true", hook, &err), 1);
+    assert_text(root, "argus/hook/sitecustomize.py", "pass # new\n");
+    assert_int_equal(fsroot_install(root, "/no/such", hook, &err), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_check, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_prepare, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_resolve_under, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_verl_version, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_install, root_setup, root_teardown),
+        cmocka_unit_test(test_names_and_entrypoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
