@@ -1,0 +1,2 @@
+#include "own.h"
+#include "base/err.h"
