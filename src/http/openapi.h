@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.h - an OpenAPI 3.1 document made from the route table.
+/* openapi.h - the OpenAPI 3.1 document of the API, made from the route table.
  *
  * Nothing is described twice: paths, parameters, roles, sizes and schemas come from the
  * rows that the server itself runs on. */
 #pragma once
-#include <stddef.h>
-
-#include "base/buf.h"
 #include "http/http.h"
 
 /* A schema under components/schemas. The text is a JSON object; others are named in it as
@@ -16,11 +13,10 @@ struct http_schema {
     const char *json;
 };
 
-/* Appends the document. Hidden routes are left out. */
+/* Append the document. Hidden routes are left out. */
 void http_openapi(const struct http_route *routes,
                   size_t n_routes,
                   const struct http_schema *schemas,
                   size_t n_schemas,
-                  const char *title,
                   const char *version,
                   struct buf *out);

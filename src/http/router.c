@@ -1,123 +1,264 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* router.c - matches paths segment by segment; see router.h.
- *
- * The table has a few dozen rows and most differ in their first bytes, so a walk
- * over it costs less than a hash of the path would. */
+/* router.c - see router.h. Rows are sorted once by number of segments, then literals before
+ * names; a request looks at the rows of its own length only. Rows of one pattern lie side by
+ * side, so that the first pattern that matches decides which methods there are. */
 #include "http/router.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int hex_value(char c)
+#include "base/str.h"
+
+struct segment {
+    const char *text; /* literal, or the name in "{name}" */
+    size_t len;
+    const char *verb; /* what follows "}" with its ':', "" if nothing */
+    size_t verb_len;
+    bool is_param;
+};
+
+struct row {
+    const struct http_route *route;
+    size_t n;
+    struct segment segments[ROUTER_SEGMENTS_MAX];
+};
+
+struct router {
+    struct row *rows;
+    size_t n;
+    size_t first[ROUTER_SEGMENTS_MAX + 2]; /* rows of k segments: [first[k], first[k + 1]) */
+};
+
+static int parse_segment(const char *s, size_t len, struct segment *ret)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    *ret = (struct segment){.text = s, .len = len, .verb = ""};
+    if (!len || *s != '{')
+        return len && !memchr(s, '}', len) ? 0 : -EINVAL;
+    const char *end = memchr(s, '}', len);
+    if (!end || end == s + 1 || end - s > ROUTER_NAME_MAX)
+        return -EINVAL;
+    ret->is_param = true;
+    ret->text = s + 1;
+    ret->len = (size_t)(end - s) - 1;
+    ret->verb = end + 1;
+    ret->verb_len = (size_t)(s + len - end) - 1;
+    return ret->verb_len && (*ret->verb != ':' || ret->verb_len < 2) ? -EINVAL : 0;
 }
 
-int router_decode(const char *text, size_t len, bool plus, struct buf *out)
+static int parse_row(const struct http_route *route, struct row *ret, struct err *err)
 {
-    for (size_t i = 0; i < len; i++) {
-        char c = text[i];
-        if (c == '%') {
-            int hi = len - i > 2 ? hex_value(text[i + 1]) : -1;
-            int lo = len - i > 2 ? hex_value(text[i + 2]) : -1;
-            if (hi < 0 || lo < 0)
-                return -EINVAL;
-            c = (char)(hi << 4 | lo);
-            i += 2;
-        } else if (c == '+' && plus) {
-            c = ' ';
-        }
-        if (!c || buf_addc(out, c) < 0)
-            return -EINVAL;
+    *ret = (struct row){.route = route};
+    const char *p = route->pattern;
+    size_t params = 0;
+    bool good = p && *p == '/' && route->method && route->handle;
+    while (good && *p == '/') {
+        p++;
+        size_t len = strcspn(p, "/");
+        if (!len && !*p && !ret->n)
+            break; /* "/" has no segments */
+        good = ret->n < ROUTER_SEGMENTS_MAX && parse_segment(p, len, &ret->segments[ret->n]) == 0;
+        if (good)
+            params += ret->segments[ret->n++].is_param;
+        p += len;
+    }
+    if (!good || params > ROUTER_PARAMS_MAX)
+        return err_set(err, ERR_USAGE, "bad row '%s %s' in the route table",
+                       str_or(route->method, ""), str_or(route->pattern, ""));
+    return 0;
+}
+
+/* Literals first, then names with a verb, then bare names; equal patterns side by side. */
+static int compare_segments(const struct segment *a, const struct segment *b)
+{
+    int rank_a = a->is_param + (a->is_param && !a->verb_len);
+    int rank_b = b->is_param + (b->is_param && !b->verb_len);
+    if (rank_a != rank_b)
+        return rank_a - rank_b;
+    const char *text_a = a->is_param ? a->verb : a->text, *text_b = b->is_param ? b->verb : b->text;
+    size_t n_a = a->is_param ? a->verb_len : a->len, n_b = b->is_param ? b->verb_len : b->len;
+    int c = memcmp(text_a, text_b, n_a < n_b ? n_a : n_b);
+    return c ? c : (n_a > n_b) - (n_a < n_b);
+}
+
+static int compare_patterns(const struct row *a, const struct row *b)
+{
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    for (size_t i = 0; i < a->n; i++) {
+        int c = compare_segments(&a->segments[i], &b->segments[i]);
+        if (c)
+            return c;
     }
     return 0;
 }
 
-/* ---- matching ---- */
-
-/* One pattern segment against one path segment. "{id}:stop" wants the verb at the end. */
-static bool match_segment(const char *pat, size_t pat_len, const char *seg, size_t seg_len,
-                          struct router_match *m)
+static int compare_rows(const void *a, const void *b)
 {
-    if (pat[0] != '{')
-        return pat_len == seg_len && !memcmp(pat, seg, seg_len);
-    const char *brace = memchr(pat, '}', pat_len);
-    size_t verb_len = pat_len - (size_t)(brace + 1 - pat);
-    if (seg_len <= verb_len || memcmp(seg + seg_len - verb_len, brace + 1, verb_len) != 0)
-        return false;
-    size_t value_len = seg_len - verb_len;
-    if (!verb_len && memchr(seg, ':', seg_len))
-        return false; /* an unknown verb, not a name */
-    struct buf value = BUF_INIT(1024);
-    if (m->n == ROUTER_PARAMS_MAX || router_decode(seg, value_len, false, &value) < 0) {
-        buf_release(&value);
-        return false;
+    const struct row *x = a, *y = b;
+    int c = compare_patterns(x, y);
+    return c ? c : strcmp(x->route->method, y->route->method);
+}
+
+static int index_rows(struct router *r, struct err *err)
+{
+    qsort(r->rows, r->n, sizeof(*r->rows), compare_rows);
+    for (size_t i = 1; i < r->n; i++)
+        if (compare_rows(&r->rows[i - 1], &r->rows[i]) == 0)
+            return err_set(err, ERR_USAGE, "row '%s %s' stands twice in the route table",
+                           r->rows[i].route->method, r->rows[i].route->pattern);
+    for (size_t k = 0, i = 0; k < array_len(r->first); k++) {
+        while (i < r->n && r->rows[i].n < k)
+            i++;
+        r->first[k] = i;
     }
-    m->names[m->n] = pat + 1;
-    m->name_lens[m->n] = (size_t)(brace - pat - 1);
-    m->values[m->n++] = buf_take(&value);
+    return 0;
+}
+
+int router_open(const struct http_route *routes, size_t n, struct router **ret, struct err *err)
+{
+    struct router *r = xcalloc(1, sizeof(*r));
+    r->rows = xcalloc(n ? n : 1, sizeof(*r->rows));
+    r->n = n;
+    int e = 0;
+    for (size_t i = 0; i < n && e == 0; i++)
+        e = parse_row(&routes[i], &r->rows[i], err);
+    if (e == 0)
+        e = index_rows(r, err);
+    if (e < 0) {
+        router_free(r);
+        return e;
+    }
+    *ret = r;
+    return 0;
+}
+
+void router_free(struct router *r)
+{
+    if (!r)
+        return;
+    free(r->rows);
+    free(r);
+}
+
+struct piece {
+    const char *s;
+    size_t len;
+    const char *colon; /* the last ':' in it, or NULL */
+};
+
+/* The segments of a path; -1 if it has an empty one or too many. */
+static int split_path(const char *path, struct piece pieces[static ROUTER_SEGMENTS_MAX])
+{
+    if (*path != '/')
+        return -1;
+    if (!path[1])
+        return 0;
+    int n = 0;
+    while (*path == '/') {
+        path++;
+        size_t len = strcspn(path, "/");
+        if (!len || n == ROUTER_SEGMENTS_MAX)
+            return -1;
+        pieces[n++] = (struct piece){path, len, memrchr(path, ':', len)};
+        path += len;
+    }
+    return n;
+}
+
+static bool segment_matches(const struct segment *seg, const struct piece *p)
+{
+    if (!seg->is_param)
+        return seg->len == p->len && !memcmp(seg->text, p->s, p->len);
+    if (!seg->verb_len)
+        return !p->colon;
+    size_t tail = p->colon ? (size_t)(p->s + p->len - p->colon) : 0;
+    return tail == seg->verb_len && p->len > tail && !memcmp(p->colon, seg->verb, tail) &&
+           !memchr(p->s, ':', p->len - tail);
+}
+
+static bool row_matches(const struct row *row, const struct piece *pieces)
+{
+    for (size_t i = 0; i < row->n; i++)
+        if (!segment_matches(&row->segments[i], &pieces[i]))
+            return false;
     return true;
 }
 
-static void drop_values(struct router_match *m)
+/* The rows of the first pattern that matches: [*i, *end). False if there is none. */
+static bool find_rows(const struct router *r,
+                      const char *path,
+                      struct piece *pieces,
+                      size_t *i,
+                      size_t *end)
 {
-    for (size_t i = 0; i < m->n; i++)
-        free(m->values[i]);
-    m->n = 0;
+    int n = split_path(path, pieces);
+    if (n < 0)
+        return false;
+    *i = r->first[n];
+    size_t stop = r->first[n + 1];
+    while (*i < stop && !row_matches(&r->rows[*i], pieces))
+        ++*i;
+    *end = *i;
+    while (*end < stop && compare_patterns(&r->rows[*i], &r->rows[*end]) == 0)
+        ++*end;
+    return *i < stop;
 }
 
-static bool match_pattern(const char *pat, const char *path, struct router_match *m)
+static void fill_params(const struct row *row, const struct piece *pieces, struct router_match *m)
 {
-    while (*pat == '/' && *path == '/') {
-        size_t pn = strcspn(++pat, "/"), sn = strcspn(++path, "/");
-        if (!match_segment(pat, pn, path, sn, m))
-            break;
-        pat += pn;
-        path += sn;
-        if (!*pat && !*path)
-            return true;
-    }
-    drop_values(m);
-    return false;
-}
-
-static void note_method(struct router_match *m, const char *method)
-{
-    size_t n = strlen(m->allow);
-    m->other_method = true;
-    (void)snprintf(m->allow + n, sizeof(m->allow) - n, "%s%s%s", n ? ", " : "", method,
-                   !strcmp(method, "GET") ? ", HEAD" : ""); /* cut: still a list of methods */
-}
-
-int router_find(const struct http_route *routes, size_t n, const char *method, const char *path,
-                struct router_match *ret, struct err *err)
-{
-    *ret = (struct router_match){0};
-    struct buf whole = BUF_INIT(8192);
-    int r = router_decode(path, strlen(path), false, &whole);
-    buf_release(&whole);
-    if (r < 0)
-        return err_set(err, ERR_BAD_REQUEST, "the path has a broken percent escape or is too long");
-    const char *want = !strcmp(method, "HEAD") ? "GET" : method;
-    for (size_t i = 0; i < n; i++) {
-        if (!match_pattern(routes[i].pattern, path, ret))
+    m->n_params = 0;
+    for (size_t i = 0; i < row->n; i++) {
+        const struct segment *seg = &row->segments[i];
+        if (!seg->is_param)
             continue;
-        if (!strcmp(routes[i].method, want)) {
-            ret->route = &routes[i];
-            return 0;
-        }
-        note_method(ret, routes[i].method);
-        drop_values(ret);
+        m->params[m->n_params++] = (struct router_param){.name = seg->text,
+                                                         .name_len = seg->len,
+                                                         .start = pieces[i].s,
+                                                         .len = pieces[i].len - seg->verb_len};
     }
-    return 0;
 }
 
-void router_match_release(struct router_match *m)
+int router_find(const struct router *r,
+                const char *method,
+                const char *path,
+                struct router_match *ret)
 {
-    drop_values(m);
+    struct piece pieces[ROUTER_SEGMENTS_MAX];
+    size_t i, end;
+    if (!find_rows(r, path, pieces, &i, &end))
+        return ERR_NOT_FOUND;
+    if (!strcmp(method, "HEAD"))
+        method = "GET";
+    for (; i < end; i++) {
+        if (strcmp(r->rows[i].route->method, method) != 0)
+            continue;
+        ret->route = r->rows[i].route;
+        fill_params(&r->rows[i], pieces, ret);
+        return 0;
+    }
+    return ERR_METHOD;
+}
+
+const char *router_allow(const struct router *r,
+                         const char *path,
+                         char text[static ROUTER_ALLOW_MAX])
+{
+    struct piece pieces[ROUTER_SEGMENTS_MAX];
+    size_t i, end;
+    text[0] = 0;
+    if (!find_rows(r, path, pieces, &i, &end))
+        return text;
+    size_t used = 0;
+    for (; i < end; i++) {
+        const char *method = r->rows[i].route->method;
+        bool is_get = !strcmp(method, "GET");
+        size_t n = strlen(method) + (is_get ? sizeof(", HEAD") - 1 : 0) + 2;
+        if (used + n + sizeof("OPTIONS") > ROUTER_ALLOW_MAX)
+            break;
+        used = (size_t)(stpcpy(stpcpy(stpcpy(text + used, method), is_get ? ", HEAD" : ""), ", ") -
+                        text);
+    }
+    (void)stpcpy(text + used, "OPTIONS"); /* room was kept above */
+    return text;
 }

@@ -1,24 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* router.h - which route a path means, and strict percent-decoding. Pure. */
+/* router.h - finds the row of the route table for a method and a path.
+ *
+ * Patterns are segments: a literal, "{name}", or "{name}:verb". A path matches exactly or
+ * not at all: literals byte by byte as sent, no empty segments, no trailing slash. A ':'
+ * as sent belongs to a verb, so "{name}" takes only segments without it ("%3A" is fine).
+ * Literals win over names. */
 #pragma once
 #include "http/http.h"
 
-enum { ROUTER_PARAMS_MAX = 4 };
-
-struct router_match {
-    const struct http_route *route; /* NULL: none */
-    bool other_method;              /* the path exists, with other methods: see allow */
-    char allow[64];
-    const char *names[ROUTER_PARAMS_MAX]; /* into the pattern */
-    size_t name_lens[ROUTER_PARAMS_MAX];
-    char *values[ROUTER_PARAMS_MAX]; /* decoded, owned */
-    size_t n;
+enum {
+    ROUTER_PARAMS_MAX = 4,
+    ROUTER_SEGMENTS_MAX = 8,
+    ROUTER_ALLOW_MAX = 64,
+    ROUTER_NAME_MAX = 32
 };
 
-/* path: as sent, without query. ERR_BAD_REQUEST: broken escapes. */
-must_check int router_find(const struct http_route *routes, size_t n, const char *method,
-                           const char *path, struct router_match *ret, struct err *err);
-void router_match_release(struct router_match *m);
+struct router;
 
-/* Append the decoded text; '+' is a blank when plus is set. -EINVAL: broken escape or NUL. */
-must_check int router_decode(const char *text, size_t len, bool plus, struct buf *out);
+struct router_param {
+    const char *name;  /* of the pattern, not terminated */
+    const char *start; /* in the path */
+    size_t name_len, len;
+};
+
+struct router_match {
+    const struct http_route *route;
+    size_t n_params;
+    struct router_param params[ROUTER_PARAMS_MAX];
+};
+
+/* ERR_USAGE: a bad or double row. Routes are borrowed. */
+must_check int router_open(const struct http_route *routes,
+                           size_t n,
+                           struct router **ret,
+                           struct err *err);
+void router_free(struct router *r); /* NULL is fine */
+
+/* 0; ERR_NOT_FOUND: no such path; ERR_METHOD: not with this method. HEAD finds GET.
+ * ret->route and params are set only on 0. */
+must_check int router_find(const struct router *r,
+                           const char *method,
+                           const char *path,
+                           struct router_match *ret);
+
+/* "GET, HEAD, POST, OPTIONS" of a path; "" if there is no such path. Returns text. */
+const char *router_allow(const struct router *r,
+                         const char *path,
+                         char text[static ROUTER_ALLOW_MAX]);

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* intake.c - from the first line of a request to its handler.
+ *
+ * libmicrohttpd calls us with the raw target, then once after the head, then with the body
+ * piece by piece, then with no piece when it is whole, and again after each resume. A reply
+ * made after the head closes the connection, so only what must close it (smuggling, bodies
+ * too large to throw away) is refused there; other refusals wait until a small body has
+ * been read, so that the connection stays in step and the client sees the answer. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+#include "http/state.h"
+
+enum { DROP_MAX = 1 << 20 }; /* of a refused body; a client that sends more is cut off */
+
+/* ---- the head ---- */
+
+static bool is_token(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        bool is_alpha = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_alpha && (!c || !strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return n > 0;
+}
+
+static bool is_field_text(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static bool is_name(const char *key, size_t n, const char *name)
+{
+    return !strncasecmp(key, name, n) && !name[n];
+}
+
+static enum MHD_Result on_header(void *cls,
+                                 enum MHD_ValueKind kind,
+                                 const char *key,
+                                 size_t n,
+                                 const char *value,
+                                 size_t value_n)
+{
+    struct head *h = cls;
+    (void)kind;
+    h->bytes += n + value_n + 4;
+    if (!is_token(key, n) || (value && !is_field_text(value, value_n)))
+        h->is_bad = true;
+    if (!value)
+        return MHD_YES;
+    switch (n) {
+    case 4:
+        h->n_host += is_name(key, n, "host");
+        break;
+    case 6:
+        if (is_name(key, n, "expect"))
+            h->expect = value;
+        break;
+    case 12:
+        if (is_name(key, n, "content-type"))
+            h->content_type = value;
+        break;
+    case 13:
+        if (is_name(key, n, "authorization")) {
+            h->authorization = value;
+            h->n_authorization++;
+        } else if (is_name(key, n, "if-none-match")) {
+            h->none_match = value;
+        }
+        break;
+    case 14:
+        if (is_name(key, n, "content-length")) {
+            h->length = value;
+            h->n_length++;
+        }
+        break;
+    case 17:
+        if (is_name(key, n, "transfer-encoding")) {
+            h->encoding = value;
+            h->n_encoding++;
+        }
+        break;
+    }
+    return MHD_YES;
+}
+
+/* What another reader of the same bytes could understand otherwise. */
+static bool is_ambiguous(const struct head *h)
+{
+    return h->is_bad || h->n_length > 1 || h->n_encoding > 1 || h->n_host > 1 ||
+           h->n_authorization > 1 || (h->n_length && h->n_encoding) ||
+           (h->n_encoding && strcasecmp(h->encoding, "chunked") != 0);
+}
+
+static bool has_body(const struct head *h)
+{
+    return h->n_encoding || (h->length && strcmp(h->length, "0") != 0);
+}
+
+/* The digits were checked by libmicrohttpd; false when they do not fit. */
+static bool length_fits(const struct head *h, size_t max)
+{
+    int64_t n = 0;
+    return !h->length || (str_to_int(h->length, 0, INT64_MAX, &n, NULL) == 0 && (size_t)n <= max);
+}
+
+static void copy_content_type(struct http_req *req)
+{
+    const char *s = str_or(req->head.content_type, "");
+    size_t n = strcspn(s, "; \t");
+    if (n >= TYPE_MAX)
+        n = TYPE_MAX - 1;
+    for (size_t i = 0; i < n; i++)
+        req->content_type[i] = (char)(s[i] >= 'A' && s[i] <= 'Z' ? s[i] + 32 : s[i]);
+    req->content_type[n] = 0;
+}
+
+static int authenticate(struct http_req *req)
+{
+    const struct http_options *opt = &req->conn->server->opt;
+    const char *bearer = "";
+    const char *a = req->head.authorization;
+    if (a && !strncasecmp(a, "bearer ", 7))
+        bearer = a + 7 + strspn(a + 7, " ");
+    memset(&req->principal, 0, sizeof(req->principal));
+    if (req->route->least == HTTP_ROLE_NONE)
+        return 0;
+    if (opt->authenticate(bearer, &req->principal, opt->app) < 0)
+        return ERR_UNAUTHORISED;
+    return req->principal.role < req->route->least ? ERR_FORBIDDEN : 0;
+}
+
+/* Decoded copies of the pattern's names; "." and ".." are never a thing's name. */
+static int take_params(struct http_req *req, const struct router_match *m)
+{
+    char *to = req->params_text;
+    for (size_t i = 0; i < m->n_params; i++) {
+        const struct router_param *p = &m->params[i];
+        char *name = to, *value = to + p->name_len + 1;
+        memcpy(name, p->name, p->name_len);
+        name[p->name_len] = 0;
+        memcpy(value, p->start, p->len);
+        value[p->len] = 0;
+        to = value + p->len + 1;
+        if (uri_decode(value, false, NULL) < 0)
+            return ERR_BAD_REQUEST;
+        if (!strcmp(value, ".") || !strcmp(value, ".."))
+            return ERR_NOT_FOUND;
+        req->params[req->n_params++] = (struct uri_pair){name, value};
+    }
+    return 0;
+}
+
+static int find_route(struct http_req *req)
+{
+    struct router_match m;
+    int r = router_find(req->conn->server->router, req->method, req->path, &m);
+    if (r < 0)
+        return r;
+    req->route = m.route;
+    return take_params(req, &m);
+}
+
+/* 0, or the code of what is wrong with the head. */
+static int judge_head(struct http_req *req)
+{
+    const struct http_limits *limits = &req->conn->server->limits;
+    if (is_ambiguous(&req->head) || !uri_is_clean(req->path) ||
+        (req->query && !uri_is_clean(req->query)))
+        return ERR_BAD_REQUEST;
+    if (req->head.bytes > limits->head_bytes)
+        return ERR_HEADERS;
+    if (!strcmp(req->method, "OPTIONS"))
+        return ERR_METHOD;
+    int r = find_route(req);
+    if (r == 0)
+        r = authenticate(req);
+    if (r == 0 && has_body(&req->head) && !length_fits(&req->head, req->route->max_body))
+        r = ERR_TOO_LARGE;
+    return r;
+}
+
+static void reply_options(struct http_req *req)
+{
+    char allow[ROUTER_ALLOW_MAX];
+    bool is_all = !strcmp(req->path, "*");
+    router_allow(req->conn->server->router, req->path, allow);
+    if (!is_all && !*allow) {
+        http_problem(req, ERR_NOT_FOUND, NULL, NULL, NULL, NULL, 0);
+        return;
+    }
+    http_reply_header(req, "Allow",
+                      is_all ? "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" : allow);
+    http_reply(req, MHD_HTTP_NO_CONTENT, NULL, NULL, 0);
+}
+
+static void refuse_method(struct http_req *req)
+{
+    if (!strcmp(req->method, "OPTIONS")) {
+        reply_options(req);
+        return;
+    }
+    char allow[ROUTER_ALLOW_MAX];
+    struct err err;
+    http_reply_header(req, "Allow", router_allow(req->conn->server->router, req->path, allow));
+    err_set(&err, ERR_METHOD, "'%.16s' is not allowed here: there are %s", req->method, allow);
+    http_problem(req, ERR_METHOD, &err, NULL, NULL, NULL, 0);
+}
+
+static void refuse_uri(struct http_req *req)
+{
+    struct err err;
+    err_set(&err, ERR_TOO_LARGE, "the address is too long: at most %zu bytes are read",
+            req->conn->server->limits.uri_bytes);
+    const struct problem_reply p = {
+        .status = MHD_HTTP_URI_TOO_LONG, .code = ERR_TOO_LARGE, .err = &err};
+    req_problem(req, &p);
+}
+
+static void refuse(struct http_req *req)
+{
+    struct err err = {0};
+    switch (req->refused) {
+    case ERR_METHOD:
+        refuse_method(req);
+        return;
+    case ERR_NOT_FOUND:
+        err_set(&err, ERR_NOT_FOUND, "no such address '%.128s'", req->path);
+        break;
+    case ERR_UNAUTHORISED:
+        http_reply_header(req, "WWW-Authenticate", "Bearer");
+        break;
+    case ERR_FORBIDDEN:
+        err_set(&err, ERR_FORBIDDEN, "role '%s' may not do that: it needs '%s'",
+                http_role_to_string(req->principal.role), http_role_to_string(req->route->least));
+        break;
+    case ERR_TOO_LARGE:
+        if (req->is_long) {
+            refuse_uri(req);
+            return;
+        }
+        err_set(&err, ERR_TOO_LARGE, "the body is too large: at most %zu bytes are read here",
+                req->route->max_body);
+        break;
+    }
+    http_problem(req, req->refused, err.code ? &err : NULL, NULL, NULL, NULL, 0);
+}
+
+/* A body that would not be thrown away in time, or a head that two readers may cut
+ * differently: answer now and close. */
+static bool must_close(const struct http_req *req)
+{
+    return req->refused && (is_ambiguous(&req->head) || req->head.expect ||
+                            (has_body(&req->head) && !length_fits(&req->head, DROP_MAX)));
+}
+
+static enum MHD_Result take_head(struct http_req *req, const char *method)
+{
+    struct conn *c = req->conn;
+    req->method = method;
+    req->started = c->server->opt.mono();
+    memset(&req->head, 0, sizeof(req->head));
+    (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, on_header, &req->head); /* a count */
+    copy_content_type(req);
+    if (!req->refused)
+        req->refused = judge_head(req);
+    req->state = REQ_BODY;
+    c->phase = CONN_BODY;
+    c->since = req->started;
+    req->dropping = req->refused != 0;
+    if (!req->dropping)
+        buf_init(&req->body, req->route->max_body);
+    if (!must_close(req))
+        return MHD_YES;
+    c->phase = CONN_BUSY;
+    req->state = REQ_HANDLING;
+    req->in_handler = true;
+    http_reply_header(req, "Connection", "close");
+    refuse(req);
+    req->in_handler = false;
+    return req_send(req);
+}
+
+/* ---- the body and the handler ---- */
+
+static enum MHD_Result take_body(struct http_req *req, const char *data, size_t *n)
+{
+    if (!req->dropping && buf_add(&req->body, data, *n) < 0) {
+        req->dropping = true;
+        req->refused = ERR_TOO_LARGE;
+        buf_release(&req->body);
+    }
+    if (req->dropping && (req->dropped_bytes += *n) > DROP_MAX)
+        return MHD_NO;
+    *n = 0;
+    return MHD_YES;
+}
+
+static bool value_fits(enum http_param_type type, const char *value)
+{
+    int64_t number;
+    usec_t span;
+    switch (type) {
+    case HTTP_PARAM_STRING:
+        return true;
+    case HTTP_PARAM_INTEGER:
+        return str_to_int(value, INT64_MIN, INT64_MAX, &number, NULL) == 0;
+    case HTTP_PARAM_BOOLEAN:
+        return !*value || str_eq(value, "true") || str_eq(value, "false") || str_eq(value, "1") ||
+               str_eq(value, "0");
+    case HTTP_PARAM_SPAN:
+        return span_from_string(value, &span, NULL) == 0;
+    }
+    return false;
+}
+
+static const struct http_param *find_param(const struct http_route *route, const char *name)
+{
+    for (const struct http_param *p = route->params; p && p->name; p++)
+        if (!strcmp(p->name, name))
+            return p;
+    return NULL;
+}
+
+static void refuse_unknown_query(struct http_req *req, const char *name)
+{
+    enum { KNOWN_MAX = 32 };
+    const char *names[KNOWN_MAX];
+    size_t n = 0;
+    for (const struct http_param *p = req->route->params; p && p->name && n < KNOWN_MAX; p++)
+        names[n++] = p->name;
+    const char *near = str_nearest(name, names, n);
+    struct err err;
+    char hint[96];
+    err_set(&err, ERR_BAD_REQUEST, "unknown query parameter '%.64s'", name);
+    (void)snprintf(hint, sizeof(hint), "did you mean '%.64s'", str_or(near, "")); /* may be cut */
+    http_problem(req, ERR_BAD_REQUEST, &err, name, near ? hint : NULL, NULL, 0);
+}
+
+/* True if the reply was made. */
+static bool refuse_query(struct http_req *req)
+{
+    static const char *const forms[] = {
+        [HTTP_PARAM_STRING] = "any text",
+        [HTTP_PARAM_INTEGER] = "a whole number",
+        [HTTP_PARAM_BOOLEAN] = "true or false",
+        [HTTP_PARAM_SPAN] = "a span such as 30s or 1h30m",
+    };
+    struct err err;
+    int n = uri_split_query(req->query, req->queries, QUERY_MAX, &err);
+    if (n < 0) {
+        http_problem(req, n, &err, NULL, NULL, NULL, 0);
+        return true;
+    }
+    req->n_query = (size_t)n;
+    for (size_t i = 0; i < req->n_query; i++) {
+        const struct uri_pair *q = &req->queries[i];
+        const struct http_param *p = find_param(req->route, q->name);
+        if (!p && !(req->route->flags & HTTP_ROUTE_ANY_QUERY)) {
+            refuse_unknown_query(req, q->name);
+            return true;
+        }
+        if (!p || value_fits(p->type, q->value))
+            continue;
+        err_set(&err, ERR_BAD_REQUEST, "'%.64s' of '%s' is not %s", q->value, p->name,
+                forms[p->type]);
+        http_problem(req, ERR_BAD_REQUEST, &err, p->name, NULL, NULL, 0);
+        return true;
+    }
+    return false;
+}
+
+/* Is the type one of a list such as "application/json, application/yaml"? */
+static bool is_listed(const char *list, const char *type)
+{
+    size_t n = strlen(type);
+    for (const char *p = list; *p; p += strspn(p, ", ")) {
+        size_t len = strcspn(p, ", ");
+        if (len == n && !memcmp(p, type, n))
+            return true;
+        p += len;
+    }
+    return false;
+}
+
+/* A body of a type that the route does not read. No type at all is taken as the first. */
+static bool refuse_media(struct http_req *req)
+{
+    const char *list = str_or(req->route->request_type, "application/json");
+    if (!req->body.len || !*req->content_type || is_listed(list, req->content_type))
+        return false;
+    struct err err;
+    err_set(&err, ERR_MEDIA, "content type '%s' is not read here: send %s", req->content_type,
+            list);
+    http_problem(req, ERR_MEDIA, &err, NULL, NULL, NULL, 0);
+    return true;
+}
+
+static enum MHD_Result handle(struct http_req *req)
+{
+    struct conn *c = req->conn;
+    c->phase = CONN_BUSY;
+    req->state = REQ_HANDLING;
+    req->in_handler = true;
+    if (req->refused)
+        refuse(req);
+    else if (!refuse_query(req) && !refuse_media(req))
+        req->route->handle(req, c->server->opt.app);
+    req->in_handler = false;
+    if (c->gone && req->state == REQ_HANDLING && (req->on_close || req->on_timeout))
+        req_abort(req);
+    return req_send(req);
+}
+
+/* ---- libmicrohttpd's callbacks ---- */
+
+static struct conn *conn_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+void *intake_begin(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+    struct http_server *s = cls;
+    struct conn *c = conn_of(mhd);
+    if (!c)
+        return NULL;
+    size_t n = uri ? strlen(uri) : 0;
+    bool is_long = n > s->limits.uri_bytes;
+    if (is_long)
+        n = 0;
+    /* The names of parameters come from the table: each has its pattern's length at most. */
+    struct http_req *req =
+        xmalloc(sizeof(*req) + 2 * (n + 1) + ROUTER_PARAMS_MAX * (ROUTER_NAME_MAX + 2));
+    memset(req, 0, offsetof(struct http_req, head));
+    link_init(&req->held);
+    link_init(&req->parked);
+    req->conn = c;
+    req->path = req->text;
+    if (n)
+        memcpy(req->path, uri, n);
+    req->path[n] = 0;
+    req->query = strchr(req->path, '?');
+    if (req->query)
+        *req->query++ = 0;
+    req->params_text = req->text + n + 1;
+    req->is_long = is_long;
+    req->refused = is_long ? ERR_TOO_LARGE : 0;
+    c->req = req;
+    s->n_reqs++;
+    return req;
+}
+
+enum MHD_Result intake_step(void *cls,
+                            struct MHD_Connection *mhd,
+                            const char *url,
+                            const char *method,
+                            const char *version,
+                            const char *data,
+                            size_t *n,
+                            void **con_cls)
+{
+    struct http_req *req = *con_cls;
+    (void)cls, (void)mhd, (void)url, (void)version;
+    if (!req || req->aborted)
+        return MHD_NO;
+    switch (req->state) {
+    case REQ_HEAD:
+        return take_head(req, method);
+    case REQ_BODY:
+        return *n ? take_body(req, data, n) : handle(req);
+    case REQ_HANDLING:
+    case REQ_REPLIED:
+        return req_send(req);
+    case REQ_SENT:
+        break;
+    }
+    return MHD_NO;
+}
+
+void intake_end(void *cls,
+                struct MHD_Connection *mhd,
+                void **con_cls,
+                enum MHD_RequestTerminationCode why)
+{
+    struct http_server *s = cls;
+    struct http_req *req = *con_cls;
+    (void)mhd, (void)why;
+    *con_cls = NULL;
+    if (!req)
+        return;
+    struct conn *c = req->conn;
+    if (req->state == REQ_HANDLING && req->on_close && !req->aborted)
+        req->on_close(req, req->on_close_arg);
+    if (req->stream)
+        stream_close(req->stream);
+    link_remove(&req->held);
+    link_remove(&req->parked);
+    stream_free(req->stream);
+    if (req->response)
+        MHD_destroy_response(req->response);
+    buf_release(&req->body);
+    pairs_release(&req->headers);
+    free(req);
+    c->req = NULL;
+    c->phase = CONN_HEAD;
+    c->since = s->opt.mono();
+    s->n_reqs--;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listen.c - see listen.h. Names are not resolved: where a server listens must not depend
+ * on who answers DNS at start. */
+#include "http/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static int parse(const char *text, union address *ret, struct err *err)
+{
+    char host[64];
+    int64_t port = 0;
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    bool is_v6 = n > 2 && text[0] == '[' && text[n - 1] == ']';
+    if (is_v6) {
+        text++;
+        n -= 2;
+    }
+    if (!colon || n >= sizeof(host) || str_to_int(colon + 1, 0, 65535, &port, NULL) < 0)
+        return err_set(err, ERR_USAGE, "bad address '%s': write HOST:PORT or [HOST]:PORT", text);
+    memcpy(host, text, n);
+    host[n] = 0;
+    memset(ret, 0, sizeof(*ret));
+    if (is_v6) {
+        ret->v6.sin6_family = AF_INET6;
+        ret->v6.sin6_port = htons((uint16_t)port);
+    } else {
+        ret->v4.sin_family = AF_INET;
+        ret->v4.sin_port = htons((uint16_t)port);
+    }
+    void *to = is_v6 ? (void *)&ret->v6.sin6_addr : (void *)&ret->v4.sin_addr;
+    if (inet_pton(ret->any.sa_family, host, to) != 1)
+        return err_set(err, ERR_USAGE, "bad address '%s': the host is an IP address, not a name",
+                       host);
+    return 0;
+}
+
+static int bind_and_listen(int fd, union address *a)
+{
+    enum { WAITING_MAX = 1024 };
+    int one = 1;
+    /* Only hastens a restart: without it the address is free after a minute. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    socklen_t n = a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
+    if (bind(fd, &a->any, n) < 0 || listen(fd, WAITING_MAX) < 0 || getsockname(fd, &a->any, &n) < 0)
+        return -errno;
+    return 0;
+}
+
+int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err)
+{
+    union address a;
+    int r = parse(address, &a, err);
+    if (r < 0)
+        return r;
+    _cleanup_(closep) int fd =
+        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    r = fd < 0 ? -errno : bind_and_listen(fd, &a);
+    if (r < 0)
+        return err_set(err, r, "cannot listen on '%s': %s", address, strerror(-r));
+    *ret_port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+const char *listen_peer(const struct sockaddr *addr, char *text, unsigned size)
+{
+    const union address *a = (const void *)addr;
+    text[0] = 0;
+    if (addr && addr->sa_family == AF_INET6)
+        (void)inet_ntop(AF_INET6, &a->v6.sin6_addr, text, size); /* "" then */
+    else if (addr && addr->sa_family == AF_INET)
+        (void)inet_ntop(AF_INET, &a->v4.sin_addr, text, size);
+    return text;
+}

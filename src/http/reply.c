@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reply.c - making replies, holding them at the barrier, and handing them over.
+ *
+ * libmicrohttpd takes a response only below its own callback. So a reply that is made later
+ * is kept in the request, its suspended connection is resumed, and the callback that follows
+ * hands it over. Replies that wait for the disk stand in one list ordered by barrier; new
+ * barriers are nearly always the largest, so the place is found from the end. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "http/state.h"
+
+enum { PROBLEM_MAX = 256 << 10 };
+
+/* ---- the hand-over ---- */
+
+enum MHD_Result req_send(struct http_req *req)
+{
+    struct http_server *s = req->conn->server;
+    if (req->aborted)
+        return MHD_NO;
+    if (req->state != REQ_REPLIED || link_is_in(&req->held)) {
+        req->suspended = true;
+        MHD_suspend_connection(req->conn->mhd);
+        return MHD_YES;
+    }
+    req->state = REQ_SENT;
+    stats_count(s->stats, req->route, (int)req->status, s->opt.mono() - req->started);
+    enum MHD_Result r = MHD_queue_response(req->conn->mhd, req->status, req->response);
+    MHD_destroy_response(req->response); /* our reference; libmicrohttpd has its own */
+    req->response = NULL;
+    return r;
+}
+
+void req_wake(struct http_req *req)
+{
+    if (!req->suspended)
+        return;
+    req->suspended = false;
+    MHD_resume_connection(req->conn->mhd);
+}
+
+static void hold(struct http_server *s, struct http_req *req)
+{
+    struct link *at = s->held.prev;
+    while (at != &s->held && container_of(at, struct http_req, held)->barrier > req->barrier)
+        at = at->prev;
+    link_add_after(at, &req->held);
+}
+
+void req_leave(struct http_req *req,
+               struct MHD_Response *response,
+               unsigned status,
+               uint64_t barrier)
+{
+    struct http_server *s = req->conn->server;
+    req->response = response;
+    req->status = status;
+    req->barrier = barrier;
+    req->state = REQ_REPLIED;
+    link_remove(&req->parked);
+    if (barrier > s->durable)
+        hold(s, req);
+    else if (!req->in_handler)
+        req_wake(req);
+}
+
+void http_server_release(struct http_server *s, uint64_t durable)
+{
+    if (durable > s->durable)
+        s->durable = durable;
+    while (link_is_in(&s->held)) {
+        struct http_req *req = container_of(s->held.next, struct http_req, held);
+        if (req->barrier > s->durable)
+            return;
+        link_remove(&req->held);
+        if (!req->in_handler)
+            req_wake(req);
+    }
+}
+
+void req_abort(struct http_req *req)
+{
+    if (req->aborted)
+        return;
+    bool owes = req->state == REQ_HANDLING;
+    req->aborted = true;
+    link_remove(&req->held);
+    link_remove(&req->parked);
+    if (req->stream)
+        stream_close(req->stream);
+    else if (owes && req->on_close)
+        req->on_close(req, req->on_close_arg);
+    req_wake(req);
+}
+
+/* ---- headers ---- */
+
+void http_reply_header(struct http_req *req, const char *name, const char *value)
+{
+    for (const char *p = value; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return;
+    pairs_set(&req->headers, name, value);
+}
+
+static void add(struct MHD_Response *response, const char *name, const char *value)
+{
+    /* Refused only for a value that is not one header: then there is none. */
+    (void)MHD_add_response_header(response, name, value);
+}
+
+void req_headers(struct http_req *req, struct MHD_Response *response, const char *content_type)
+{
+    if (content_type)
+        add(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    add(response, "X-Content-Type-Options", "nosniff");
+    if (!req->route || !(req->route->flags & HTTP_ROUTE_CACHEABLE))
+        add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    for (size_t i = 0; i < req->headers.n; i++)
+        add(response, req->headers.v[i].key, req->headers.v[i].value);
+    if (req->conn->server->closing && !pairs_find(&req->headers, MHD_HTTP_HEADER_CONNECTION))
+        add(response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+/* ---- replies ---- */
+
+void http_reply(struct http_req *req,
+                int status,
+                const char *content_type,
+                struct buf *body,
+                uint64_t barrier)
+{
+    if (body && body->failed) {
+        struct err err;
+        err_set(&err, ERR_INTERNAL, "the reply is larger than %zu bytes: ask for less", body->max);
+        buf_release(body);
+        http_problem(req, ERR_INTERNAL, &err, NULL, NULL, NULL, barrier);
+        return;
+    }
+    struct MHD_Response *response;
+    if (body && body->len) {
+        size_t n = body->len;
+        response = MHD_create_response_from_buffer(n, buf_take(body), MHD_RESPMEM_MUST_FREE);
+    } else {
+        if (body)
+            buf_release(body);
+        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    req_headers(req, response, content_type);
+    req_leave(req, response, (unsigned)status, barrier);
+}
+
+void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_t barrier)
+{
+    http_reply(req, status, "application/json", body, barrier);
+}
+
+static void problem_to_json(const struct problem_reply *p, struct buf *out)
+{
+    struct jout j = jout_begin(out);
+    const char *word = err_word(p->code);
+    char type[96];
+    (void)snprintf(type, sizeof(type), "urn:argus:problem:%s", word); /* words are short */
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "type", type);
+    jout_str(&j, "title", err_sentence(p->code));
+    jout_int(&j, "status", p->status);
+    jout_str(&j, "detail", p->err && p->err->text[0] ? p->err->text : err_sentence(p->code));
+    jout_str(&j, "code", word);
+    if (p->field)
+        jout_str(&j, "field", p->field);
+    if (p->hint)
+        jout_str(&j, "hint", p->hint);
+    if (p->problems)
+        problems_to_json(p->problems, &j, "problems");
+    jout_close(&j, '}');
+}
+
+void req_problem(struct http_req *req, const struct problem_reply *p)
+{
+    struct buf out = BUF_INIT(PROBLEM_MAX);
+    problem_to_json(p, &out);
+    if (out.failed) { /* the list was too long: the sentence alone is not */
+        struct problem_reply bare = *p;
+        bare.problems = NULL;
+        buf_release(&out);
+        problem_to_json(&bare, &out);
+    }
+    if ((p->status == 503 || p->status == 429) && !pairs_find(&req->headers, "Retry-After"))
+        http_reply_header(req, "Retry-After", "2");
+    http_reply(req, (int)p->status, "application/problem+json", &out, p->barrier);
+}
+
+void http_problem(struct http_req *req,
+                  int code,
+                  const struct err *err,
+                  const char *field,
+                  const char *hint,
+                  const struct problems *problems,
+                  uint64_t barrier)
+{
+    const struct problem_reply p = {.status = (unsigned)err_http_status(code),
+                                    .code = code,
+                                    .err = err,
+                                    .field = field,
+                                    .hint = hint,
+                                    .problems = problems,
+                                    .barrier = barrier};
+    req_problem(req, &p);
+}
+
+bool http_req_has_etag(const struct http_req *req, const char *etag)
+{
+    return req->head.none_match && etag_list_has(req->head.none_match, etag);
+}
+
+bool http_reply_not_modified(struct http_req *req, const char *etag, uint64_t barrier)
+{
+    char quoted[160];
+    int n = snprintf(quoted, sizeof(quoted), "\"%s\"", etag);
+    if (n < 0 || (size_t)n >= sizeof(quoted))
+        return false; /* no ETag is better than a cut one */
+    http_reply_header(req, MHD_HTTP_HEADER_ETAG, quoted);
+    if (!http_req_has_etag(req, etag))
+        return false;
+    http_reply(req, MHD_HTTP_NOT_MODIFIED, NULL, NULL, barrier);
+    return true;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - libmicrohttpd on the uv loop: opening, turning, deadlines, closing.
+ *
+ * Two epoll sets are polled by the loop. libmicrohttpd's own says that it has work. Ours
+ * (watch_fd) has every connection for EPOLLRDHUP alone: libmicrohttpd does not look at a
+ * suspended connection, and a long-poll or a quiet stream would outlive its client.
+ * Deadlines are ours too, as libmicrohttpd's start again with every byte: a client that
+ * sends one byte a second must not keep a connection. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "http/listen.h"
+#include "http/state.h"
+
+enum { PEM_MAX = 1 << 20, CLOSING_TICK_MS = 20 };
+
+/* ---- connections ---- */
+
+static void on_gone(uv_poll_t *handle, int status, int events)
+{
+    enum { AT_ONCE = 64 }; /* more come with the next turn: the set is level-triggered for us */
+    struct http_server *s = handle->data;
+    struct epoll_event ev[AT_ONCE];
+    (void)status, (void)events;
+    int n = epoll_wait(s->watch_fd, ev, AT_ONCE, 0);
+    for (int i = 0; i < n; i++) {
+        struct conn *c = ev[i].data.ptr;
+        struct http_req *req = c->req;
+        c->gone = true;
+        if (!req)
+            continue;
+        bool waits = req->state == REQ_HANDLING && (req->on_close || req->on_timeout);
+        if (waits || (req->stream && req->state >= REQ_REPLIED))
+            req_abort(req);
+    }
+}
+
+static void on_tick(uv_timer_t *timer);
+
+static uint64_t tick_ms(const struct http_server *s)
+{
+    const struct http_limits *l = &s->limits;
+    usec_t least = l->idle_usec < l->body_usec ? l->idle_usec : l->body_usec;
+    least = least < l->heartbeat_usec ? least : l->heartbeat_usec;
+    uint64_t ms = least / USEC_MS / 4;
+    return ms < 10 ? 10 : ms > 1000 ? 1000 : ms;
+}
+
+static void conn_open(struct http_server *s, struct MHD_Connection *mhd, void **context)
+{
+    struct conn *c = xcalloc(1, sizeof(*c));
+    c->server = s;
+    c->mhd = mhd;
+    c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    c->since = s->opt.mono();
+    const union MHD_ConnectionInfo *peer =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    listen_peer(peer ? peer->client_addr : NULL, c->remote, sizeof(c->remote));
+    struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    /* Without it the client's going is seen at the next write: slower, not wrong. */
+    (void)epoll_ctl(s->watch_fd, EPOLL_CTL_ADD, c->fd, &ev);
+    link_add_after(s->conns.prev, &c->link);
+    if (!s->n_conns++ && !s->closing)
+        (void)uv_timer_start(&s->tick, on_tick, tick_ms(s), tick_ms(s)); /* cannot fail here */
+    *context = c;
+}
+
+static void on_connection(void *cls,
+                          struct MHD_Connection *mhd,
+                          void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = cls;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        conn_open(s, mhd, context);
+        return;
+    }
+    struct conn *c = *context;
+    *context = NULL;
+    (void)epoll_ctl(s->watch_fd, EPOLL_CTL_DEL, c->fd, NULL); /* may never have been in it */
+    link_remove(&c->link);
+    free(c);
+    if (!--s->n_conns && !s->closing)
+        uv_timer_stop(&s->tick);
+}
+
+/* ---- turning ---- */
+
+static void turn(struct http_server *s);
+
+static void on_again(uv_timer_t *timer)
+{
+    turn(timer->data);
+}
+
+static void on_ready(uv_poll_t *handle, int status, int events)
+{
+    (void)status, (void)events;
+    turn(handle->data);
+}
+
+static void turn(struct http_server *s)
+{
+    unsigned long long ms;
+    if (MHD_run(s->daemon) == MHD_NO)
+        log_warn("http", "libmicrohttpd cannot turn, trying again");
+    /* Its other timeouts are served by our tick. */
+    if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms == 0)
+        (void)uv_timer_start(&s->again, on_again, 0, 0); /* cannot fail here */
+}
+
+/* A slow head or body: end the connection under libmicrohttpd, which then cleans up. */
+static void cut_slow(struct http_server *s, usec_t now)
+{
+    const usec_t limits[] = {[CONN_HEAD] = s->limits.idle_usec, [CONN_BODY] = s->limits.body_usec};
+    for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
+        struct conn *c = container_of(l, struct conn, link);
+        if (c->phase != CONN_BUSY && now - c->since > limits[c->phase])
+            (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
+    }
+}
+
+static void beat_streams(struct http_server *s, usec_t now)
+{
+    for (struct link *l = s->streams.next; l != &s->streams; l = l->next) {
+        struct http_stream *st = container_of(l, struct http_stream, link);
+        if (now - st->last_write >= s->limits.heartbeat_usec)
+            stream_beat(st);
+    }
+}
+
+static void finish_close(struct http_server *s);
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct http_server *s = timer->data;
+    usec_t now = s->opt.mono();
+    cut_slow(s, now);
+    beat_streams(s, now);
+    turn(s);
+    if (s->closing && (!s->n_reqs || now >= s->close_by))
+        finish_close(s);
+}
+
+/* ---- opening ---- */
+
+static void fill_limits(struct http_limits *l)
+{
+    const struct http_limits dflt = {.connections = 4096,
+                                     .streams = 2048,
+                                     .head_bytes = 8192,
+                                     .uri_bytes = 4096,
+                                     .stream_bytes = 256 << 10,
+                                     .idle_usec = 60 * USEC_SEC,
+                                     .body_usec = 120 * USEC_SEC,
+                                     .heartbeat_usec = 15 * USEC_SEC};
+    l->connections = l->connections ? l->connections : dflt.connections;
+    l->streams = l->streams ? l->streams : dflt.streams;
+    l->head_bytes = l->head_bytes ? l->head_bytes : dflt.head_bytes;
+    l->uri_bytes = l->uri_bytes ? l->uri_bytes : dflt.uri_bytes;
+    l->stream_bytes = l->stream_bytes ? l->stream_bytes : dflt.stream_bytes;
+    l->idle_usec = l->idle_usec ? l->idle_usec : dflt.idle_usec;
+    l->body_usec = l->body_usec ? l->body_usec : dflt.body_usec;
+    l->heartbeat_usec = l->heartbeat_usec ? l->heartbeat_usec : dflt.heartbeat_usec;
+}
+
+static int read_pem(const char *path, char **ret, struct err *err)
+{
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+    _cleanup_(buf_release) struct buf b = BUF_INIT(PEM_MAX);
+    char block[4096];
+    ssize_t n;
+    while ((n = read(fd, block, sizeof(block))) > 0)
+        if (buf_add(&b, block, (size_t)n) < 0)
+            return err_set(err, ERR_TOO_LARGE, "'%s' is too large for a PEM file", path);
+    if (n < 0)
+        return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+    *ret = buf_take(&b);
+    return 0;
+}
+
+static void on_log(void *arg, const char *fmt, va_list ap)
+{
+    (void)arg;
+    if (!log_is_debug("http"))
+        return;
+    _cleanup_(buf_release) struct buf b = BUF_INIT(1024);
+    if (buf_vaddf(&b, fmt, ap) == 0)
+        log_debug("http", "%s", buf_str(&b));
+}
+
+static int start_daemon(struct http_server *s,
+                        int listen_fd,
+                        char *cert,
+                        char *key,
+                        struct err *err)
+{
+    const struct http_limits *l = &s->limits;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, cert},
+                                   {MHD_OPTION_HTTPS_MEM_KEY, 0, key},
+                                   {MHD_OPTION_END, 0, NULL}};
+    if (!cert)
+        tls[0] = tls[2];
+    /* Heads, the target twice over and the head of the reply share the pool of a connection;
+     * what it leaves is the block in which bodies are read. */
+    size_t pool = 2 * (l->head_bytes + l->uri_bytes) + 8192;
+    s->daemon = MHD_start_daemon(
+        flags | (cert ? MHD_USE_TLS : 0U), 0, NULL, NULL, intake_step, s,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+        MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        l->connections_per_ip, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(l->idle_usec / USEC_SEC + 1),
+        MHD_OPTION_NOTIFY_COMPLETED, intake_end, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_URI_LOG_CALLBACK, intake_begin, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    if (!s->daemon)
+        return err_set(err, ERR_USAGE,
+                       cert ? "cannot start the server: are the certificate and its key right"
+                            : "cannot start the server: %s",
+                       strerror(errno));
+    return 0;
+}
+
+static int start_watching(struct http_server *s, struct err *err)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    int r = info ? uv_poll_init(s->opt.loop, &s->poll, info->epoll_fd) : UV_ENOTSUP;
+    if (r == 0) {
+        s->n_handles++;
+        r = uv_poll_init(s->opt.loop, &s->watch, s->watch_fd);
+    }
+    if (r == 0) {
+        s->n_handles++;
+        r = uv_poll_start(&s->poll, UV_READABLE, on_ready);
+    }
+    if (r == 0)
+        r = uv_poll_start(&s->watch, UV_READABLE, on_gone);
+    if (r < 0)
+        return err_set(err, r, "cannot watch the server's sockets: %s", uv_strerror(r));
+    uv_timer_t *timers[] = {&s->again, &s->tick, &s->park};
+    for (size_t i = 0; i < array_len(timers); i++) {
+        (void)uv_timer_init(s->opt.loop, timers[i]); /* never fails */
+        timers[i]->data = s;
+        s->n_handles++;
+    }
+    s->poll.data = s->watch.data = s;
+    return 0;
+}
+
+static int open_all(struct http_server *s, struct err *err)
+{
+    _cleanup_(freep) char *cert = NULL;
+    _cleanup_(freep) char *key = NULL;
+    _cleanup_(closep) int fd = -1;
+    int r = router_open(s->opt.routes, s->opt.n_routes, &s->router, err);
+    if (r == 0 && !s->opt.tls_cert != !s->opt.tls_key)
+        r = err_set(err, ERR_USAGE, "TLS needs a certificate and a key: only one is given");
+    if (r == 0 && s->opt.tls_cert)
+        r = read_pem(s->opt.tls_cert, &cert, err);
+    if (r == 0 && s->opt.tls_key)
+        r = read_pem(s->opt.tls_key, &key, err);
+    if (r == 0)
+        r = listen_open(s->opt.listen, &fd, &s->port, err);
+    if (r < 0)
+        return r;
+    s->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (s->watch_fd < 0)
+        return err_set(err, -errno, "cannot watch connections: %s", strerror(errno));
+    r = start_daemon(s, fd, cert, key, err);
+    if (r < 0)
+        return r;
+    fd = -1; /* libmicrohttpd's now */
+    return start_watching(s, err);
+}
+
+static void free_all(struct http_server *s)
+{
+    closep(&s->watch_fd);
+    stats_free(s->stats);
+    router_free(s->router);
+    free(s);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct http_server *s = handle->data;
+    if (--s->n_handles)
+        return;
+    void (*done)(void *arg) = s->on_closed;
+    void *arg = s->on_closed_arg;
+    free_all(s);
+    if (done)
+        done(arg);
+}
+
+static void close_handles(struct http_server *s)
+{
+    uv_handle_t *all[] = {(uv_handle_t *)&s->poll, (uv_handle_t *)&s->watch,
+                          (uv_handle_t *)&s->again, (uv_handle_t *)&s->tick,
+                          (uv_handle_t *)&s->park};
+    unsigned n = s->n_handles; /* those that were initialised, in this order */
+    for (unsigned i = 0; i < n; i++) {
+        all[i]->data = s;
+        uv_close(all[i], on_handle_closed);
+    }
+    if (!n)
+        free_all(s);
+}
+
+int http_server_open(const struct http_options *opt, struct http_server **ret, struct err *err)
+{
+    struct http_server *s = xcalloc(1, sizeof(*s));
+    s->opt = *opt;
+    s->limits = opt->limits;
+    s->watch_fd = -1;
+    fill_limits(&s->limits);
+    link_init(&s->conns);
+    link_init(&s->held);
+    link_init(&s->parked);
+    link_init(&s->streams);
+    s->stats = stats_new(opt->routes, opt->n_routes);
+    int r = open_all(s, err);
+    if (r < 0) {
+        if (s->daemon)
+            MHD_stop_daemon(s->daemon);
+        close_handles(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+/* ---- closing ---- */
+
+/* Every suspended connection must be awake before libmicrohttpd stops. */
+static void finish_close(struct http_server *s)
+{
+    struct link *next;
+    for (struct link *l = s->conns.next; l != &s->conns; l = next) {
+        struct conn *c = container_of(l, struct conn, link);
+        next = l->next;
+        if (c->req)
+            req_abort(c->req);
+    }
+    uv_timer_stop(&s->tick);
+    MHD_stop_daemon(s->daemon);
+    close_handles(s);
+}
+
+void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *arg), void *arg)
+{
+    s->closing = true;
+    s->close_by = s->opt.mono() + grace;
+    s->on_closed = done;
+    s->on_closed_arg = arg;
+    int fd = MHD_quiesce_daemon(s->daemon);
+    closep(&fd);
+    struct link *next;
+    for (struct link *l = s->streams.next; l != &s->streams; l = next) {
+        struct http_stream *st = container_of(l, struct http_stream, link);
+        next = l->next;
+        stream_close(st);
+        if (st->req->state == REQ_SENT)
+            req_wake(st->req);
+    }
+    park_fire_all(s);
+    (void)uv_timer_start(&s->tick, on_tick, CLOSING_TICK_MS,
+                         CLOSING_TICK_MS); /* cannot fail here */
+}
+
+unsigned http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+void http_metrics(const struct http_server *s, struct buf *out, const char *prefix)
+{
+    stats_to_text(s->stats, out, prefix);
+    buf_addf(out, "# HELP %sconnections Open connections.\n# TYPE %sconnections gauge\n", prefix,
+             prefix);
+    buf_addf(out, "%sconnections %u\n", prefix, s->n_conns);
+    buf_addf(out, "# HELP %sstreams Open streams.\n# TYPE %sstreams gauge\n", prefix, prefix);
+    buf_addf(out, "%sstreams %u\n", prefix, s->n_streams);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state.h - the structs that the files of the server share; nobody else includes it.
+ *
+ * Who owns what: the server owns its connections (from libmicrohttpd's notification to its
+ * other one), a connection owns at most one request, a request owns at most one stream.
+ * A request is freed only in on_completed(), which libmicrohttpd calls exactly once; all
+ * other code only marks it and resumes its connection. */
+#pragma once
+#include <microhttpd.h>
+
+#include "base/strv.h"
+#include "http/http.h"
+#include "http/router.h"
+#include "http/stats.h"
+#include "http/uri.h"
+
+enum { QUERY_MAX = 32, REMOTE_MAX = 46, TYPE_MAX = 64 };
+
+/* Intrusive list, a ring with a head of its own. */
+struct link {
+    struct link *prev, *next;
+};
+
+static inline void link_init(struct link *l)
+{
+    l->prev = l->next = l;
+}
+
+static inline bool link_is_in(const struct link *l)
+{
+    return l->next != l;
+}
+
+static inline void link_remove(struct link *l)
+{
+    l->prev->next = l->next;
+    l->next->prev = l->prev;
+    link_init(l);
+}
+
+static inline void link_add_after(struct link *at, struct link *l)
+{
+    l->prev = at;
+    l->next = at->next;
+    at->next->prev = l;
+    at->next = l;
+}
+
+struct http_server {
+    struct http_options opt;
+    struct http_limits limits; /* without zeroes */
+    struct router *router;
+    struct stats *stats;
+    struct MHD_Daemon *daemon;
+    unsigned port;
+    int watch_fd; /* epoll set that hears of clients that go */
+    uint64_t durable;
+
+    uv_poll_t poll, watch;
+    uv_timer_t again; /* libmicrohttpd has work left */
+    uv_timer_t tick;  /* deadlines and heartbeats; runs while there are connections */
+    uv_timer_t park;  /* the earliest parked request */
+    unsigned n_handles;
+
+    struct link conns;
+    struct link held;    /* requests by barrier */
+    struct link parked;  /* requests by deadline */
+    struct link streams; /* open ones */
+    unsigned n_conns, n_reqs, n_streams;
+
+    bool closing;
+    usec_t close_by;
+    void (*on_closed)(void *arg);
+    void *on_closed_arg;
+};
+
+enum conn_phase { CONN_HEAD, CONN_BODY, CONN_BUSY };
+
+struct conn {
+    struct link link;
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    struct http_req *req;
+    int fd; /* borrowed */
+    enum conn_phase phase;
+    usec_t since; /* when the phase began */
+    bool gone;    /* the client closed its side */
+    char remote[REMOTE_MAX];
+};
+
+enum req_state {
+    REQ_HEAD,     /* the head is not judged */
+    REQ_BODY,     /* the body comes */
+    REQ_HANDLING, /* the handler owes a reply */
+    REQ_REPLIED,  /* the response is there */
+    REQ_SENT      /* libmicrohttpd has it */
+};
+
+/* What the single walk over the headers found; borrowed from the connection. */
+struct head {
+    size_t bytes;
+    unsigned n_length, n_encoding, n_host, n_authorization;
+    bool is_bad;
+    const char *length, *encoding, *authorization, *content_type, *none_match, *expect;
+};
+
+/* Fields before `head` are zeroed at birth, the others are filled when used. */
+struct http_req {
+    struct conn *conn;
+    enum req_state state;
+    bool suspended;
+    bool aborted;    /* ends without a (further) reply */
+    bool in_handler; /* libmicrohttpd waits for us below on the stack */
+    bool dropping;   /* the body is read and thrown away */
+    bool is_long;    /* the target was cut */
+    int refused;     /* code of the refusal found in the head, 0 if none */
+    const struct http_route *route;
+    struct MHD_Response *response;
+    unsigned status;
+    uint64_t barrier;
+    struct link held, parked;
+    usec_t started, park_until;
+    size_t dropped_bytes;
+    struct buf body;
+    struct pairs headers; /* of the reply */
+    char content_type[TYPE_MAX];
+    http_close_f on_close;
+    void *on_close_arg;
+    http_timeout_f on_timeout;
+    void *on_timeout_arg;
+    struct http_stream *stream;
+    void *data;
+    char *path;  /* as sent, without the query */
+    char *query; /* cut into pairs by the first look; NULL if none */
+    char *params_text;
+    size_t n_query, n_params;
+    const char *method;
+
+    struct head head;
+    struct http_principal principal;
+    struct uri_pair params[ROUTER_PARAMS_MAX];
+    struct uri_pair queries[QUERY_MAX];
+    char text[]; /* the target twice: path and query; decoded parameters */
+};
+
+struct http_stream {
+    struct link link;
+    struct http_req *req;
+    struct buf queue;
+    size_t start; /* of what is not yet given away */
+    size_t max;
+    usec_t last_write;
+    bool ended, wants_drain, is_events;
+    http_stream_f on_drain, on_close;
+    void *on_drain_arg, *on_close_arg;
+};
+
+/* reply.c: hand the response over, or sleep until there is one that may go. */
+enum MHD_Result req_send(struct http_req *req);
+/* Ready to send: now if we are below libmicrohttpd, else wake the connection. */
+void req_leave(struct http_req *req,
+               struct MHD_Response *response,
+               unsigned status,
+               uint64_t barrier);
+void req_wake(struct http_req *req);
+/* The client is gone or the server closes: tell the owner, wake, and end without a reply. */
+void req_abort(struct http_req *req);
+/* The headers of every reply, and those that the handler added. */
+void req_headers(struct http_req *req, struct MHD_Response *response, const char *content_type);
+
+/* What http_problem() takes, with a status that the table of codes does not have. */
+struct problem_reply {
+    unsigned status;
+    int code;
+    const struct err *err;
+    const char *field, *hint;
+    const struct problems *problems;
+    uint64_t barrier;
+};
+void req_problem(struct http_req *req, const struct problem_reply *p);
+
+/* intake.c: libmicrohttpd's callbacks for one request. */
+void *intake_begin(void *cls, const char *uri, struct MHD_Connection *mhd);
+enum MHD_Result intake_step(void *cls,
+                            struct MHD_Connection *mhd,
+                            const char *url,
+                            const char *method,
+                            const char *version,
+                            const char *data,
+                            size_t *n,
+                            void **con_cls);
+void intake_end(void *cls,
+                struct MHD_Connection *mhd,
+                void **con_cls,
+                enum MHD_RequestTerminationCode why);
+
+/* stream.c */
+void stream_free(struct http_stream *st);  /* NULL is fine */
+void stream_close(struct http_stream *st); /* on_close, then nothing more is read */
+void stream_beat(struct http_stream *st);
+
+/* park.c */
+void park_arm(struct http_server *s);
+void park_fire_all(struct http_server *s);
+void park_on_timer(uv_timer_t *timer);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uri.c - see uri.h. Everything works on NUL-terminated text that the caller has already
+ * bounded; decoding never makes it longer, so that it can be done in place. */
+#include "http/uri.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool uri_is_clean(const char *s)
+{
+    for (; *s; s++)
+        if (*s <= ' ' || *s >= 0x7f || *s == '#')
+            return false;
+    return true;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* The length of the UTF-8 sequence at p (it ends with NUL), 0 if it is not one. The bounds of
+ * the second byte refuse overlong forms, surrogates and what is above U+10FFFF. */
+static size_t utf8_len(const unsigned char *p)
+{
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    unsigned low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    size_t n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+static bool is_plain_text(const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    while (*p) {
+        size_t n = utf8_len(p);
+        if (!n || *p < 0x20 || *p == 0x7f)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
+int uri_decode(char *s, bool is_query, struct err *err)
+{
+    char *to = s;
+    for (const char *p = s; *p; p++) {
+        if (*p == '+' && is_query) {
+            *to++ = ' ';
+            continue;
+        }
+        if (*p != '%') {
+            *to++ = *p;
+            continue;
+        }
+        int high = hex_value(p[1]);
+        int low = high < 0 ? -1 : hex_value(p[2]);
+        if (low < 0)
+            return err_set(err, ERR_BAD_REQUEST,
+                           "bad escape '%.3s' in the address: write %%25 for %%", p);
+        if (!high && !low)
+            return err_set(err, ERR_BAD_REQUEST, "the address holds a NUL byte");
+        *to++ = (char)(high << 4 | low);
+        p += 2;
+    }
+    *to = 0;
+    if (!is_plain_text(s))
+        return err_set(err, ERR_BAD_REQUEST,
+                       "the address holds control bytes or is not UTF-8 when decoded");
+    return 0;
+}
+
+int uri_split_query(char *s, struct uri_pair *ret, size_t max, struct err *err)
+{
+    size_t n = 0;
+    for (char *next; s && *s; s = next) {
+        next = strchr(s, '&');
+        if (next)
+            *next++ = 0;
+        if (!*s)
+            continue;
+        if (n == max)
+            return err_set(err, ERR_BAD_REQUEST, "more than %zu query parameters", max);
+        char *value = strchr(s, '=');
+        if (value)
+            *value++ = 0;
+        int r = uri_decode(s, true, err);
+        if (r == 0 && value)
+            r = uri_decode(value, true, err);
+        if (r < 0)
+            return r;
+        ret[n++] = (struct uri_pair){.name = s, .value = value ? value : ""};
+    }
+    return (int)n;
+}
+
+static const char *skip_space(const char *s)
+{
+    return s + strspn(s, " \t");
+}
+
+/* The part of an Accept list up to ',' refuses itself by q=0 (0, 0.0, 0.000). */
+static bool has_zero_quality(const char *s, const char *end)
+{
+    while (s < end && (s = memchr(s, ';', (size_t)(end - s)))) {
+        s = skip_space(s + 1);
+        if (strncasecmp(s, "q=", 2) == 0)
+            return strtod(s + 2, NULL) <= 0;
+    }
+    return false;
+}
+
+bool accept_allows(const char *header, const char *media_type)
+{
+    size_t slash = strcspn(media_type, "/") + 1;
+    int best = -1; /* how exactly the best part names the type: 0 all, 1 its family, 2 itself */
+    bool allowed = false;
+    for (const char *s = header; *s;) {
+        s = skip_space(s);
+        const char *end = s + strcspn(s, ",");
+        size_t n = strcspn(s, ";, \t");
+        int rank = -1;
+        if (n == 3 && !strncmp(s, "*/*", 3))
+            rank = 0;
+        else if (n == slash + 1 && s[slash] == '*' && !strncasecmp(s, media_type, slash))
+            rank = 1;
+        else if (n == strlen(media_type) && !strncasecmp(s, media_type, n))
+            rank = 2;
+        if (rank > best) {
+            best = rank;
+            allowed = !has_zero_quality(s, end);
+        }
+        s = *end ? end + 1 : end;
+    }
+    return allowed;
+}
+
+bool etag_list_has(const char *header, const char *etag)
+{
+    const char *s = skip_space(header);
+    if (*s == '*')
+        return true;
+    size_t n = strlen(etag);
+    while ((s = strchr(s, '"'))) {
+        const char *end = strchr(++s, '"');
+        if (!end)
+            return false;
+        if ((size_t)(end - s) == n && !memcmp(s, etag, n))
+            return true;
+        s = end + 1;
+    }
+    return false;
+}
