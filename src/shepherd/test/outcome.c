@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exit.json: the words, and what fsroot reads of it. */
+#define _GNU_SOURCE
+#include "shepherd/outcome.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+#include "fsroot/file.h"
+#include "fsroot/fsroot.h"
+
+static struct outcome example(enum cause cause, int code, int sig)
+{
+    return (struct outcome){.job = xstrdup("j1"),
+                            .attempt = 1,
+                            .cause = cause,
+                            .code = code,
+                            .signal = sig,
+                            .started = 1000 * USEC_SEC,
+                            .ended = 2000 * USEC_SEC,
+                            .max_rss_bytes = 4096,
+                            .user_s = 1.5,
+                            .log_bytes = 77,
+                            .oom_kills = -1,
+                            .node = xstrdup("n1"),
+                            .pid = 12};
+}
+
+static void assert_told(struct outcome o, const char *want, int status)
+{
+    outcome_tell(&o);
+    assert_string_equal(o.sentence, want);
+    assert_int_equal(outcome_exit_status(&o), status);
+    outcome_release(&o);
+}
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    assert_told(example(CAUSE_EXIT, 3, 0), "the command ended with exit code 3", 3);
+    assert_told(example(CAUSE_SIGNAL, -1, SIGKILL), "the command was killed by SIGKILL", 137);
+    assert_told(example(CAUSE_SIGNAL, -1, SIGRTMIN + 2), "the command was killed by SIGRTMIN+2",
+                128 + SIGRTMIN + 2);
+    struct outcome o = example(CAUSE_STOPPED, 0, 0);
+    o.stop_reason = xstrdup("why");
+    assert_told(o, "stopped (why): the command ended with exit code 0", 0);
+    o = example(CAUSE_SIGNAL, -1, SIGKILL);
+    o.oom_kills = 2;
+    o.strays = 3;
+    o.dropped_bytes = 4;
+    assert_told(o,
+                "the command was killed by SIGKILL; meanwhile the kernel killed 2 times for memory "
+                "in its cgroup; 3 processes it left behind were ended; 4 bytes of its output are "
+                "missing in the log",
+                137);
+    o = example(CAUSE_STOPPED_BEFORE_START, -1, 0);
+    assert_told(o, "stopped before the command was started: no reason was given", 0);
+    o = example(CAUSE_START_FAILED, -1, 0);
+    o.sentence = xstrdup("as it is");
+    assert_told(o, "as it is", SHEPHERD_START_FAILED);
+}
+
+static void remove_all(const char *root)
+{
+    static const char *const names[] = {"/jobs/j1/attempts/1/exit.json",
+                                        "/jobs/j1/attempts/1/.exit.json.new",
+                                        "/jobs/j1/attempts/1",
+                                        "/jobs/j1/attempts",
+                                        "/jobs/j1",
+                                        "/jobs",
+                                        ""};
+    for (size_t i = 0; i < array_len(names); i++) {
+        _cleanup_(freep) char *path = xasprintf("%s%s", root, names[i]);
+        (void)remove(path);
+    }
+}
+
+/* Each cause, with the reserve and without, through the reader that argusd uses. */
+static void test_fsroot_reads_it(void **state)
+{
+    (void)state;
+    const enum cause causes[] = {
+#define X(e, w) e,
+        CAUSE_TABLE(X)
+#undef X
+    };
+    for (size_t i = 0; i < 2 * array_len(causes); i++) {
+        char root[] = "/tmp/argus-outcome-XXXXXX";
+        struct fsroot_exit e;
+        assert_non_null(mkdtemp(root));
+        _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+        assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
+        _cleanup_(outcome_release) struct outcome o = example(causes[i / 2], 3, 0);
+        _cleanup_(closep) int reserve = i % 2 ? outcome_reserve(dir) : -1;
+        assert_true((reserve >= 0) == i % 2);
+        outcome_tell(&o);
+        assert_int_equal(outcome_write(dir, reserve, &o, NULL), 0);
+        fsroot_exit_read(root, "j1", 1, &e);
+        remove_all(root);
+        assert_int_equal(e.seen, FSROOT_PRESENT);
+        assert_string_equal(e.cause, cause_to_string(causes[i / 2]));
+        assert_int_equal(e.code, 3);
+        assert_int_equal(e.started, 1000 * USEC_SEC);
+        assert_int_equal(e.ended, 2000 * USEC_SEC);
+        assert_int_equal(e.log_bytes, 77);
+        assert_int_equal(e.pid, 12);
+        assert_int_equal(e.oom_kills, -1);
+        assert_string_equal(e.sentence, o.sentence);
+    }
+}
+
+static void test_reserve_that_was_taken_away(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/argus-outcome-XXXXXX";
+    struct fsroot_exit e;
+    assert_non_null(mkdtemp(root));
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+    _cleanup_(freep) char *file = xasprintf("%s/.exit.json.new", dir);
+    assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
+    _cleanup_(outcome_release) struct outcome o = example(CAUSE_EXIT, 0, 0);
+    _cleanup_(closep) int reserve = outcome_reserve(dir);
+    assert_int_equal(unlink(file), 0);
+    outcome_tell(&o);
+    assert_int_equal(outcome_write(dir, reserve, &o, NULL), 0);
+    fsroot_exit_read(root, "j1", 1, &e);
+    remove_all(root);
+    assert_int_equal(e.seen, FSROOT_PRESENT);
+    assert_int_equal(outcome_write("/no/such", -1, &o, NULL), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_fsroot_reads_it),
+        cmocka_unit_test(test_reserve_that_was_taken_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
