@@ -84,8 +84,8 @@ def short_line(line, total, seen):
     return None
 
 
-def run(argv, what, total=1):
-    """Run a quiet command with progress; its whole output is shown only when it fails."""
+def run(argv, what, total=1, hint=""):
+    """Run a quiet command with progress; the end of its output is shown only when it fails."""
     p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     output, seen, rest, last, step = [], set(), b"", time.monotonic(), what
     os.set_blocking(p.stdout.fileno(), False)
@@ -108,7 +108,7 @@ def run(argv, what, total=1):
                 last, step = time.monotonic(), text.strip()
     if p.wait() != 0:
         sys.stderr.write("\n".join(output[-40:]) + "\n")
-        fail(f"{what} failed (exit code {p.returncode}), its last lines stand above")
+        fail(f"{what} failed (exit code {p.returncode}), its last lines stand above{hint}")
 
 
 def torch_needs_gpu_packages(python, pin):
@@ -135,7 +135,8 @@ def install_torch(python, pin):
         argv += ["--index-url", TORCH_INDEX]
     else:
         say(f"  {pin}: the package index offers a CPU build")
-    run(argv + [pin], f"installing {pin}")
+    hint = "; ARGUS_TORCH_INDEX names another index with CPU builds of torch"
+    run(argv + [pin], f"installing {pin}", hint=hint)
 
 
 def make_venv(path):
