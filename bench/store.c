@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - the store alone, and what the disk and bare SQLite can do beside it.
  *
- *   bench-store DIR SECONDS
+ *   bench-store [--disk] DIR SECONDS     --disk: fdatasync alone
  *
  * Each client puts a job with its event and, when that is durable, the next. Bare
  * SQLite writes rows of the same size in groups as large as the number of clients, with
@@ -206,13 +206,16 @@ static void bench_store(const char *dir, uint64_t limit, unsigned clients)
 int main(int argc, char **argv)
 {
     static const unsigned clients[] = {1, 16, 200};
+    bool disk_only = argc > 1 && strcmp(argv[1], "--disk") == 0;
 
+    argv += disk_only;
+    argc -= disk_only;
     if (argc != 3)
-        bench_die("bench-store", "usage: bench-store DIR SECONDS");
+        bench_die("bench-store", "usage: bench-store [--disk] DIR SECONDS");
     bench_fdatasync(argv[1], seconds(argv[2]));
-    for (size_t i = 0; i < array_len(clients); i++)
+    for (size_t i = 0; !disk_only && i < array_len(clients); i++) {
         bench_bare(argv[1], seconds(argv[2]), clients[i]);
-    for (size_t i = 0; i < array_len(clients); i++)
         bench_store(argv[1], seconds(argv[2]), clients[i]);
+    }
     return 0;
 }
