@@ -4,8 +4,6 @@
 import json
 import os
 import platform
-import resource
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,8 +21,8 @@ def build(*targets):
     """The release programs, built when needed; returns their directory."""
     out = os.environ.get("ARGUS_BENCH_BUILD", os.path.join(ROOT, "build-bench"))
     if not os.path.exists(os.path.join(out, "build.ninja")):
-        subprocess.run(["meson", "setup", "--buildtype=release", "-Dtests=disabled", "-Dwerror=false", out, ROOT],
-                       check=True, stdout=sys.stderr)
+        setup = ["meson", "setup", "--buildtype=release", "-Dtests=disabled", "-Dwerror=false", out, ROOT]
+        subprocess.run(setup, check=True, stdout=sys.stderr)
     subprocess.run(["ninja", "-C", out, "bench-programs", *targets], check=True, stdout=sys.stderr)
     return out
 
@@ -50,7 +48,8 @@ def table(head, rows):
     cells = [head] + [[f"{c:,.2f}" if isinstance(c, float) else str(c) for c in row] for row in rows]
     width = [max(len(row[i]) for row in cells) for i in range(len(head))]
     for row in cells:
-        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, width))).rstrip())
+        padded = [c.ljust(width[i]) if i == 0 else c.rjust(width[i]) for i, c in enumerate(row)]
+        print("  ".join(padded).rstrip())
 
 
 def save(name, result):
@@ -81,14 +80,15 @@ class Argusd:
         self.binary = os.path.join(out, "src", "argusd", "argusd")
         self.where, self.port = where, free_port()
         self.shared, self.state = os.path.join(where, "shared"), os.path.join(where, "state")
-        self.config = os.path.join(where, "argus.yaml")
+        self.config, self.log = os.path.join(where, "argus.yaml"), os.path.join(where, "argusd.log")
         self.process = None
         for d in (self.shared, self.state):
             os.makedirs(d, exist_ok=True)
         with open(self.config, "w", encoding="utf-8") as f:
             f.write(f"shared_root: {self.shared}\nstate_dir: {self.state}\nlisten: 127.0.0.1:{self.port}\n"
                     f"ray: {{address: 'http://127.0.0.1:{free_port()}', auth: none}}\nlimits: {limits}\n")
-        got = subprocess.run([self.binary, "init", "--config", self.config], stdout=subprocess.PIPE, text=True, check=True)
+        got = subprocess.run([self.binary, "init", "--config", self.config],
+                             stdout=subprocess.PIPE, text=True, check=True)
         words = [w for line in got.stdout.splitlines() for w in line.replace("=", " ").replace(":", " ").split()]
         self.token = max(words, key=len)
 
@@ -98,7 +98,8 @@ class Argusd:
     def start(self):
         """Seconds until /readyz says yes."""
         began = time.monotonic()
-        self.process = subprocess.Popen([self.binary, "--config", self.config], stderr=open(os.path.join(self.where, "log"), "a"))
+        with open(self.log, "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen([self.binary, "--config", self.config], stderr=log)
         while time.monotonic() - began < READY_SECONDS:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
@@ -107,7 +108,8 @@ class Argusd:
                 if self.process.poll() is not None:
                     break
                 time.sleep(0.002)
-        sys.exit(f"bench: argusd is not ready; see {self.where}/log:\n" + open(os.path.join(self.where, "log")).read()[-2000:])
+        with open(self.log, encoding="utf-8") as log:
+            sys.exit("bench: argusd is not ready:\n" + log.read()[-2000:])
 
     def rss(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
@@ -120,8 +122,8 @@ class Argusd:
 
     def load(self, out, what, path, clients, *options):
         """One run of bench-load against it."""
-        rows, good = lines([os.path.join(out, "bench", "bench-load"), "-c", clients, "-H", f"Authorization: Bearer {self.token}",
-                            *options, what, f"127.0.0.1:{self.port}", path])
+        rows, good = lines([os.path.join(out, "bench", "bench-load"), "-c", clients, *options,
+                            "-H", f"Authorization: Bearer {self.token}", what, f"127.0.0.1:{self.port}", path])
         return {**rows[0], "good": good}
 
     def stop(self):
