@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* req.c - what a handler reads of its request, and the names of the roles. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

@@ -6,6 +6,7 @@
  * is polled. A slow client fills its queue, the producer pauses until on_drain, and a client
  * that takes nothing at all is closed by the idle time. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "http/state.h"

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - a toy server for tests/daemon/test_http_server.py: every feature of the layer
+ * behind a small route table. It prints its port on stdout and ends with SIGTERM.
+ * Arguments: name=value of struct http_limits (times in ms), cert=, key=, listen=. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "http/http.h"
+#include "http/openapi.h"
+
+enum { WAITERS_MAX = 4096, BODY_MAX = 4096, BIG_BODY_MAX = 8 << 20 };
+
+struct app {
+    uv_loop_t loop;
+    uv_signal_t term;
+    struct http_server *server;
+    struct http_req *waiters[WAITERS_MAX]; /* in /wait, answered by /wake */
+    size_t n_waiters;
+    struct http_stream *feed; /* the newest /feed */
+    uint64_t fed, feed_until;
+    size_t feed_size;
+    unsigned gone, drained;
+};
+
+static void say(struct http_req *req, int status, const char *text, uint64_t barrier)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "text", text);
+    jout_close(&j, '}');
+    http_reply_json(req, status, &out, barrier);
+}
+
+static void on_hello(struct http_req *req, void *app)
+{
+    (void)app;
+    if (!http_reply_not_modified(req, "v1", 0))
+        say(req, 200, "hello", 0);
+}
+
+static void on_thing(struct http_req *req, void *app)
+{
+    (void)app;
+    say(req, 200, http_req_param(req, "id"), 0);
+}
+
+static void on_stop(struct http_req *req, void *app)
+{
+    (void)app;
+    http_reply_header(req, "X-Verb", "stop");
+    say(req, 202, http_req_param(req, "id"), 0);
+}
+
+static void on_echo(struct http_req *req, void *app)
+{
+    (void)app;
+    size_t n;
+    const char *body = http_req_body(req, &n);
+    struct buf out = BUF_INIT(BIG_BODY_MAX);
+    (void)buf_add(&out, body, n);
+    http_reply_header(req, "X-Type", http_req_content_type(req));
+    http_reply_header(req, "X-Query", str_or(http_req_query(req, "text"), "none"));
+    http_reply(req, 200, "application/octet-stream", &out, 0);
+}
+
+/* POST /held?barrier=N answers once N was released. */
+static void on_held(struct http_req *req, void *app)
+{
+    struct err err;
+    int64_t barrier;
+    (void)app;
+    if (http_req_query_int(req, "barrier", 0, INT64_MAX, 0, &barrier, &err) < 0)
+        http_problem(req, ERR_BAD_REQUEST, &err, "barrier", NULL, NULL, 0);
+    else
+        say(req, 201, "held", (uint64_t)barrier);
+}
+
+static void on_release(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    struct err err;
+    int64_t to;
+    if (http_req_query_int(req, "to", 0, INT64_MAX, 0, &to, &err) < 0) {
+        http_problem(req, ERR_BAD_REQUEST, &err, "to", NULL, NULL, 0);
+        return;
+    }
+    http_server_release(app->server, (uint64_t)to);
+    say(req, 200, "released", 0);
+}
+
+static void drop_waiter(struct app *app, const struct http_req *req)
+{
+    for (size_t i = 0; i < app->n_waiters; i++)
+        if (app->waiters[i] == req)
+            app->waiters[i] = app->waiters[--app->n_waiters];
+}
+
+static void on_waiter_gone(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    drop_waiter(app, req);
+    app->gone++;
+}
+
+static void on_wait_over(struct http_req *req, void *arg)
+{
+    drop_waiter(arg, req);
+    say(req, 200, "nothing", 0);
+}
+
+static void on_wait(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    if (app->n_waiters == WAITERS_MAX) {
+        http_problem(req, ERR_UNAVAILABLE, NULL, NULL, NULL, NULL, 0);
+        return;
+    }
+    app->waiters[app->n_waiters++] = req;
+    http_req_on_close(req, on_waiter_gone, app);
+    http_req_park(req, http_req_wait(req), on_wait_over, app);
+}
+
+static void on_wake(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    while (app->n_waiters)
+        say(app->waiters[--app->n_waiters], 200, "woken", 0);
+    say(req, 200, "waking", 0);
+}
+
+static void on_state(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "waiters", (int64_t)app->n_waiters);
+    jout_int(&j, "gone", app->gone);
+    jout_int(&j, "drained", app->drained);
+    jout_int(&j, "fed", (int64_t)app->fed);
+    jout_int(&j, "queued", app->feed ? (int64_t)http_stream_queued(app->feed) : -1);
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, 0);
+}
+
+static void feed_more(struct http_stream *st, void *arg)
+{
+    struct app *app = arg;
+    char id[32];
+    _cleanup_(freep) char *data = xmalloc(app->feed_size);
+    memset(data, 'x', app->feed_size);
+    while (app->fed < app->feed_until) {
+        (void)snprintf(id, sizeof(id), "%llu", (unsigned long long)app->fed + 1);
+        if (http_stream_sse(st, id, NULL, data, app->feed_size) < 0) {
+            app->drained++;
+            return; /* goes on when there is room */
+        }
+        app->fed++;
+    }
+    if (app->feed_until) {
+        app->feed = NULL;
+        http_stream_end(st);
+    }
+}
+
+static void on_feed_gone(struct http_stream *st, void *arg)
+{
+    struct app *app = arg;
+    if (app->feed == st)
+        app->feed = NULL;
+    app->gone++;
+}
+
+/* GET /feed?until=N&size=B&barrier=K: events from Last-Event-ID + 1 to N; until=0 is silent. */
+static void on_feed(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    int64_t until = 0, size = 1, from = 0, barrier = 0;
+    const char *last = http_req_last_event_id(req);
+    if (http_req_query_int(req, "until", 0, INT64_MAX, 0, &until, NULL) < 0 ||
+        http_req_query_int(req, "size", 0, 65536, 1, &size, NULL) < 0 ||
+        http_req_query_int(req, "barrier", 0, INT64_MAX, 0, &barrier, NULL) < 0 ||
+        (last && str_to_int(last, 0, INT64_MAX, &from, NULL) < 0)) {
+        http_problem(req, ERR_BAD_REQUEST, NULL, NULL, NULL, NULL, 0);
+        return;
+    }
+    struct http_stream *st = http_stream_begin(req, "text/event-stream", (uint64_t)barrier);
+    if (!st)
+        return;
+    app->feed = st;
+    app->fed = (uint64_t)from;
+    app->feed_until = (uint64_t)until;
+    app->feed_size = (size_t)size;
+    http_stream_on_close(st, on_feed_gone, app);
+    http_stream_on_drain(st, feed_more, app);
+    feed_more(st, app);
+}
+
+/* POST /feed: its body as one event of the newest stream. */
+static void on_feed_post(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    size_t n;
+    const char *body = http_req_body(req, &n);
+    int64_t r = app->feed ? http_stream_sse(app->feed, "7", "note", body, n) : -1;
+    say(req, r < 0 ? 409 : 200, "fed", 0);
+}
+
+static void on_problems(struct http_req *req, void *app)
+{
+    (void)app;
+    struct problems ps = {0};
+    struct err err;
+    problems_add(&ps, PROBLEM_ERROR, "a.b", 3, 5, "write 1", "'a.b' is not a number");
+    err_set(&err, ERR_BAD_SPEC, "the spec has %zu problem", ps.errors);
+    http_problem(req, ERR_BAD_SPEC, &err, "a.b", "write 1", &ps, 0);
+    problems_release(&ps);
+}
+
+static void on_metrics(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    struct buf out = BUF_INIT(1 << 20);
+    http_metrics(app->server, &out, "toy_http_");
+    http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
+}
+
+static void on_whoami(struct http_req *req, void *app)
+{
+    (void)app;
+    say(req, 200, http_req_principal(req)->user, 0);
+}
+
+static void on_openapi(struct http_req *req, void *app);
+
+static const struct http_param echo_params[] = {
+    {"text", HTTP_PARAM_STRING, "comes back as a header"},
+    {"n", HTTP_PARAM_INTEGER, "a number"},
+    {"yes", HTTP_PARAM_BOOLEAN, "a flag"},
+    {0},
+};
+static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how long"}, {0}};
+static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
+static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "number"}, {0}};
+static const struct http_schema schemas[] = {
+    {"Text", "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
+};
+static const struct http_route routes[] = {
+    {"GET", "/hello", HTTP_ROLE_NONE, HTTP_ROUTE_CACHEABLE, 0, on_hello, "say hello",
+     .reply_schema = "Text"},
+    {"GET", "/things/{id}", HTTP_ROLE_NONE, 0, 0, on_thing, "one thing", .reply_schema = "Text"},
+    {"POST", "/things/{id}:stop", HTTP_ROLE_NONE, 0, 0, on_stop, "stop it", .reply_status = 202},
+    {"POST", "/echo", HTTP_ROLE_NONE, 0, BODY_MAX, on_echo, "the body again", echo_params,
+     "application/json, application/octet-stream", "Text"},
+    {"PUT", "/big", HTTP_ROLE_NONE, HTTP_ROUTE_ANY_QUERY, BIG_BODY_MAX, on_echo, "a large body",
+     .request_type = "application/octet-stream"},
+    {"POST", "/held", HTTP_ROLE_NONE, 0, BODY_MAX, on_held, "wait for the disk", barrier_params},
+    {"POST", "/release", HTTP_ROLE_NONE, 0, 0, on_release, "the disk has it", release_params},
+    {"GET", "/wait", HTTP_ROLE_NONE, 0, 0, on_wait, "wait", wait_params},
+    {"POST", "/wake", HTTP_ROLE_NONE, 0, 0, on_wake, "wake all that wait"},
+    {"GET", "/state", HTTP_ROLE_NONE, 0, 0, on_state, "counters"},
+    {"GET", "/feed", HTTP_ROLE_NONE, HTTP_ROUTE_STREAM | HTTP_ROUTE_ANY_QUERY, 0, on_feed, "events",
+     .reply_type = "text/event-stream"},
+    {"POST", "/feed", HTTP_ROLE_NONE, 0, BODY_MAX, on_feed_post, "one event",
+     .request_type = "text/plain"},
+    {"GET", "/problems", HTTP_ROLE_NONE, 0, 0, on_problems, "all that is wrong"},
+    {"GET", "/metrics", HTTP_ROLE_NONE, 0, 0, on_metrics, "counters", .reply_type = "text/plain"},
+    {"GET", "/whoami", HTTP_ROLE_VIEWER, 0, 0, on_whoami, "who asks"},
+    {"POST", "/whoami", HTTP_ROLE_ADMIN, 0, BODY_MAX, on_whoami, "for admins"},
+    {"GET", "/openapi.json", HTTP_ROLE_NONE, 0, 0, on_openapi, "this"},
+    {"GET", "/hidden", HTTP_ROLE_NONE, HTTP_ROUTE_HIDDEN, 0, on_hello, "not told"},
+};
+
+static void on_openapi(struct http_req *req, void *app)
+{
+    (void)app;
+    struct buf out = BUF_INIT(1 << 20);
+    http_openapi(routes, array_len(routes), schemas, array_len(schemas), "1", &out);
+    http_reply_json(req, 200, &out, 0);
+}
+
+static int authenticate(const char *bearer, struct http_principal *ret, void *app)
+{
+    (void)app;
+    unsigned char a[HASH_BYTES], b[HASH_BYTES];
+    hash_sha256(bearer, strlen(bearer), a);
+    hash_sha256("viewer-token", strlen("viewer-token"), b);
+    if (hash_compare(a, b, sizeof(a)) != 0)
+        return ERR_UNAUTHORISED;
+    *ret = (struct http_principal){.user = "ann", .role = HTTP_ROLE_VIEWER};
+    return 0;
+}
+
+static void on_term(uv_signal_t *handle, int signum)
+{
+    struct app *app = handle->data;
+    (void)signum;
+    uv_close((uv_handle_t *)handle, NULL);
+    http_server_close(app->server, 2 * USEC_SEC, NULL, NULL);
+}
+
+static int set_option(struct http_options *opt, const char *arg)
+{
+    struct http_limits *l = &opt->limits;
+    const char *eq = strchr(arg, '=');
+    int64_t n = 0;
+    if (str_starts(arg, "cert="))
+        opt->tls_cert = eq + 1;
+    else if (str_starts(arg, "key="))
+        opt->tls_key = eq + 1;
+    else if (str_starts(arg, "listen="))
+        opt->listen = eq + 1;
+    else if (!eq || str_to_int(eq + 1, 0, INT32_MAX, &n, NULL) < 0)
+        return -1;
+    else if (str_starts(arg, "idle="))
+        l->idle_usec = (usec_t)n * USEC_MS;
+    else if (str_starts(arg, "body="))
+        l->body_usec = (usec_t)n * USEC_MS;
+    else if (str_starts(arg, "heartbeat="))
+        l->heartbeat_usec = (usec_t)n * USEC_MS;
+    else if (str_starts(arg, "streams="))
+        l->streams = (unsigned)n;
+    else if (str_starts(arg, "connections="))
+        l->connections = (unsigned)n;
+    else
+        return -1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct app app;
+    struct err err;
+    struct http_options opt = {.loop = &app.loop,
+                               .listen = "127.0.0.1:0",
+                               .routes = routes,
+                               .n_routes = array_len(routes),
+                               .authenticate = authenticate,
+                               .mono = clock_mono,
+                               .app = &app};
+    for (int i = 1; i < argc; i++)
+        if (set_option(&opt, argv[i]) < 0) {
+            fprintf(stderr, "server: bad argument '%s'\n", argv[i]);
+            return 2;
+        }
+    log_init();
+    hash_init();
+    signal(SIGPIPE, SIG_IGN);
+    if (uv_loop_init(&app.loop) < 0)
+        return 1;
+    if (http_server_open(&opt, &app.server, &err) < 0) {
+        fprintf(stderr, "server: %s\n", err.text);
+        return 1;
+    }
+    app.term.data = &app;
+    if (uv_signal_init(&app.loop, &app.term) < 0 ||
+        uv_signal_start(&app.term, on_term, SIGTERM) < 0)
+        return 1;
+    printf("%u\n", http_server_port(app.server));
+    fflush(stdout);
+    (void)uv_run(&app.loop, UV_RUN_DEFAULT); /* ends when every handle is closed */
+    return uv_loop_close(&app.loop) < 0;
+}
