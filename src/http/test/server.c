@@ -243,7 +243,7 @@ static const struct http_param echo_params[] = {
     {"text", HTTP_PARAM_STRING, "comes back as a header"},
     {"n", HTTP_PARAM_INTEGER, "a number"},
     {"yes", HTTP_PARAM_BOOLEAN, "a flag"},
-    {0},
+    {.name = NULL},
 };
 static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how long"}, {0}};
 static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
@@ -251,30 +251,37 @@ static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "n
 static const struct http_schema schemas[] = {
     {"Text", "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
 };
+#define ROW(m, p, role, body, fn, text)                                                            \
+    .method = (m), .pattern = (p), .least = (role), .max_body = (body), .handle = (fn),            \
+    .summary = (text)
+
 static const struct http_route routes[] = {
-    {"GET", "/hello", HTTP_ROLE_NONE, HTTP_ROUTE_CACHEABLE, 0, on_hello, "say hello",
+    {ROW("GET", "/hello", HTTP_ROLE_NONE, 0, on_hello, "say hello"), .flags = HTTP_ROUTE_CACHEABLE,
      .reply_schema = "Text"},
-    {"GET", "/things/{id}", HTTP_ROLE_NONE, 0, 0, on_thing, "one thing", .reply_schema = "Text"},
-    {"POST", "/things/{id}:stop", HTTP_ROLE_NONE, 0, 0, on_stop, "stop it", .reply_status = 202},
-    {"POST", "/echo", HTTP_ROLE_NONE, 0, BODY_MAX, on_echo, "the body again", echo_params,
-     "application/json, application/octet-stream", "Text"},
-    {"PUT", "/big", HTTP_ROLE_NONE, HTTP_ROUTE_ANY_QUERY, BIG_BODY_MAX, on_echo, "a large body",
-     .request_type = "application/octet-stream"},
-    {"POST", "/held", HTTP_ROLE_NONE, 0, BODY_MAX, on_held, "wait for the disk", barrier_params},
-    {"POST", "/release", HTTP_ROLE_NONE, 0, 0, on_release, "the disk has it", release_params},
-    {"GET", "/wait", HTTP_ROLE_NONE, 0, 0, on_wait, "wait", wait_params},
-    {"POST", "/wake", HTTP_ROLE_NONE, 0, 0, on_wake, "wake all that wait"},
-    {"GET", "/state", HTTP_ROLE_NONE, 0, 0, on_state, "counters"},
-    {"GET", "/feed", HTTP_ROLE_NONE, HTTP_ROUTE_STREAM | HTTP_ROUTE_ANY_QUERY, 0, on_feed, "events",
-     .reply_type = "text/event-stream"},
-    {"POST", "/feed", HTTP_ROLE_NONE, 0, BODY_MAX, on_feed_post, "one event",
+    {ROW("GET", "/things/{id}", HTTP_ROLE_NONE, 0, on_thing, "one thing"), .reply_schema = "Text"},
+    {ROW("POST", "/things/{id}:stop", HTTP_ROLE_NONE, 0, on_stop, "stop it"), .reply_status = 202},
+    {ROW("POST", "/echo", HTTP_ROLE_NONE, BODY_MAX, on_echo, "the body again"),
+     .params = echo_params, .request_type = "application/json, application/octet-stream",
+     .request_schema = "Text"},
+    {ROW("PUT", "/big", HTTP_ROLE_NONE, BIG_BODY_MAX, on_echo, "a large body"),
+     .flags = HTTP_ROUTE_ANY_QUERY, .request_type = "application/octet-stream"},
+    {ROW("POST", "/held", HTTP_ROLE_NONE, BODY_MAX, on_held, "wait for the disk"),
+     .params = barrier_params},
+    {ROW("POST", "/release", HTTP_ROLE_NONE, 0, on_release, "the disk has it"),
+     .params = release_params},
+    {ROW("GET", "/wait", HTTP_ROLE_NONE, 0, on_wait, "wait"), .params = wait_params},
+    {ROW("POST", "/wake", HTTP_ROLE_NONE, 0, on_wake, "wake all that wait")},
+    {ROW("GET", "/state", HTTP_ROLE_NONE, 0, on_state, "counters")},
+    {ROW("GET", "/feed", HTTP_ROLE_NONE, 0, on_feed, "events"),
+     .flags = HTTP_ROUTE_STREAM | HTTP_ROUTE_ANY_QUERY, .reply_type = "text/event-stream"},
+    {ROW("POST", "/feed", HTTP_ROLE_NONE, BODY_MAX, on_feed_post, "one event"),
      .request_type = "text/plain"},
-    {"GET", "/problems", HTTP_ROLE_NONE, 0, 0, on_problems, "all that is wrong"},
-    {"GET", "/metrics", HTTP_ROLE_NONE, 0, 0, on_metrics, "counters", .reply_type = "text/plain"},
-    {"GET", "/whoami", HTTP_ROLE_VIEWER, 0, 0, on_whoami, "who asks"},
-    {"POST", "/whoami", HTTP_ROLE_ADMIN, 0, BODY_MAX, on_whoami, "for admins"},
-    {"GET", "/openapi.json", HTTP_ROLE_NONE, 0, 0, on_openapi, "this"},
-    {"GET", "/hidden", HTTP_ROLE_NONE, HTTP_ROUTE_HIDDEN, 0, on_hello, "not told"},
+    {ROW("GET", "/problems", HTTP_ROLE_NONE, 0, on_problems, "all that is wrong")},
+    {ROW("GET", "/metrics", HTTP_ROLE_NONE, 0, on_metrics, "counters"), .reply_type = "text/plain"},
+    {ROW("GET", "/whoami", HTTP_ROLE_VIEWER, 0, on_whoami, "who asks")},
+    {ROW("POST", "/whoami", HTTP_ROLE_ADMIN, BODY_MAX, on_whoami, "for admins")},
+    {ROW("GET", "/openapi.json", HTTP_ROLE_NONE, 0, on_openapi, "this")},
+    {ROW("GET", "/hidden", HTTP_ROLE_NONE, 0, on_hello, "not told"), .flags = HTTP_ROUTE_HIDDEN},
 };
 
 static void on_openapi(struct http_req *req, void *app)
