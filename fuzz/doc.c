@@ -5,15 +5,10 @@
 #include "base/doc.h"
 #include "fuzz.h"
 
-static void doc_drop(struct doc **d)
-{
-    doc_free(*d);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_(problems_release) struct problems ps = {0};
-    _cleanup_(doc_drop) struct doc *d = NULL;
+    _cleanup_(doc_freep) struct doc *d = NULL;
     if (doc_parse((const char *)data, size, true, &d, &ps) < 0) {
         assert(!d && ps.errors > 0);
         return 0;
