@@ -19,6 +19,12 @@ def text(status, body):
     return web.Response(status=status, text=body)
 
 
+def camel(name):
+    """Ray's way with keys of cluster_status: object_store_memory -> objectStoreMemory."""
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
 def shuffled(items):
     items = list(items)
     random.shuffle(items)
@@ -79,7 +85,7 @@ class Api:
         return web.Response(text="<html></html>", content_type="text/html")
 
     async def healthz(self, request):
-        return text(200, "success")
+        return web.Response(body=b"success", content_type="application/text")
 
     async def authentication_mode(self, request):
         if self.cluster.minor() < 52:
@@ -297,8 +303,7 @@ class Api:
                 if bundle.get("node_id") == node["node_id"] and group.get("state") == "CREATED":
                     for name, amount in bundle["unit_resources"].items():
                         left[name] = left.get(name, 0) - amount
-        camel = {"object_store_memory": "objectStoreMemory", "node:__internal_head__": "node:InternalHead"}
-        return {camel.get(k, k): [v - left.get(k, v), v] for k, v in node["resources"].items()}
+        return {camel(k): [v - left.get(k, v), v] for k, v in node["resources"].items()}
 
     async def cluster_status(self, request):
         c = self.cluster
@@ -334,6 +339,9 @@ class Api:
                 "requestDemand": [],
                 "nodeTypes": [[n["resources"], 1] for n in c.nodes],
                 "usageByNode": by_node,
+                "headIp": None,
+                "idleTimeMap": dict.fromkeys(alive, 0.0),
+                "nodeTypeMapping": None,
             },
         }
         return web.json_response(

@@ -18,14 +18,15 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+WAITING = " It may be waiting for resources (CPUs, GPUs, memory, custom resources) to become available."
 TERMINAL = ("SUCCEEDED", "FAILED", "STOPPED")
 AGENT_PORT = 52365
 POLL_S = 0.03
 
 DEFAULT_NODES = [
     {"name": "h1", "ip": "10.99.0.1", "head": True, "resources": {}},
-    {"name": "h2", "ip": "10.99.0.2", "resources": {"CPU": 40, "GPU": 4, "worker_node": 1, "argus_node_h2": 1000}},
-    {"name": "h3", "ip": "10.99.0.3", "resources": {"CPU": 40, "GPU": 4, "worker_node": 1, "argus_node_h3": 1000}},
+    {"name": "h2", "ip": "10.99.0.2", "resources": {"CPU": 40, "GPU": 4, "worker_node": 100, "argus_node_h2": 1000}},
+    {"name": "h3", "ip": "10.99.0.3", "resources": {"CPU": 40, "GPU": 4, "worker_node": 100, "argus_node_h3": 1000}},
 ]
 
 SETTINGS = {
@@ -169,6 +170,10 @@ class Cluster:
         runs = self.settings["orphans"] <= 0
         if not runs:
             self.settings["orphans"] -= 1
+        demand = {k: float(v) for k, v in (req.get("entrypoint_resources") or {}).items() if v}
+        for key, name in (("num_cpus", "CPU"), ("num_gpus", "GPU"), ("memory", "memory")):
+            if req.get("entrypoint_" + key):
+                demand[name] = float(req["entrypoint_" + key])
         record = {
             "type": "SUBMISSION",
             "job_id": None,
@@ -176,7 +181,7 @@ class Cluster:
             "driver_info": None,
             "status": "PENDING",
             "entrypoint": req["entrypoint"],
-            "message": "Job has not started yet.",
+            "message": "Job has not started yet." + (WAITING if demand else ""),
             "error_type": None,
             "start_time": now_ms(),
             "end_time": None,
@@ -186,10 +191,6 @@ class Cluster:
             "driver_node_id": None,
             "driver_exit_code": None,
         }
-        demand = {k: float(v) for k, v in (req.get("entrypoint_resources") or {}).items() if v}
-        for key, name in (("num_cpus", "CPU"), ("num_gpus", "GPU"), ("memory", "memory")):
-            if req.get("entrypoint_" + key):
-                demand[name] = float(req["entrypoint_" + key])
         job = {
             "id": sid,
             "record": record,

@@ -26,6 +26,7 @@ import argparse
 import asyncio
 import collections
 import json
+import logging
 import os
 import signal
 import tempfile
@@ -212,4 +213,5 @@ def parse_args():
 
 
 if __name__ == "__main__":
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # what it answers 500 to is meant
     asyncio.run(main(parse_args()))
