@@ -62,9 +62,7 @@ static void test_a_good_life(void **state)
     assert_false(apply(j, JOB_EV_ADMITTED, 4001));
     assert_true(apply(j, JOB_EV_ENDED, 5000));
     assert_int_equal(j->state, JOB_SUCCEEDED);
-    assert_int_equal(job_act(j), JOB_ACT_HARVEST);
     assert_false(apply(j, JOB_EV_STOP, 5001));
-    assert_true(apply(j, JOB_EV_HARVESTED, 6000));
     assert_int_equal(job_act(j), JOB_ACT_NONE);
     job_free(j);
 }

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_jobs.c - list, get and stop jobs.
+ *
+ * Lists come from the store, so they wait first until what the client may have
+ * been told is on disk; live jobs get their fresh reason while rendering. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api.h"
+#include "argusd/view.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+enum { LIST_MAX_BYTES = 8 << 20, JOB_MAX_BYTES = 8 << 20, LIST_DEFAULT = 50 };
+
+uint64_t api_barrier(const struct api *a)
+{
+    return store_batch(a->store);
+}
+
+int api_authenticate(const char *bearer, struct http_principal *ret, void *app)
+{
+    struct api *a = app;
+    return tokens_check(a->tokens, bearer, clock_wall(), ret);
+}
+
+void api_fail(struct http_req *req, const struct err *err, uint64_t barrier)
+{
+    http_problem(req, err->code, err, NULL, NULL, NULL, barrier);
+}
+
+/* ---- finding one ---- */
+
+struct finding {
+    struct http_req *req;
+    struct api *a;
+    api_job_f cb;
+    struct store_read *read;
+};
+
+static void on_gone(struct http_req *req, void *arg)
+{
+    struct finding *f = arg;
+    (void)req;
+    store_read_cancel(f->read);
+    free(f);
+}
+
+static void found_row(struct finding *f, const struct store_result *r)
+{
+    struct live *l = jobs_find_id(f->a->jobs, r->jobs[0].id);
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    struct err err = {0};
+    if (l) {
+        f->cb(f->req, f->a, l->job, &l->extra, l);
+    } else if (record_to_job(&r->jobs[0], &job, &extra, &err) < 0) {
+        api_fail(f->req, &err, 0);
+    } else {
+        for (size_t i = 0; i < r->nattempts; i++)
+            record_add_attempt(job, &r->attempts[i]);
+        f->cb(f->req, f->a, job, &extra, NULL);
+    }
+    record_extra_release(&extra);
+    job_free(job);
+}
+
+static void on_found(const struct store_result *r, void *arg)
+{
+    struct finding *f = arg;
+    http_req_on_close(f->req, NULL, NULL);
+    if (r->err.code)
+        api_fail(f->req, &r->err, 0);
+    else
+        found_row(f, r);
+    free(f);
+}
+
+void api_find_job(struct http_req *req, struct api *a, api_job_f cb)
+{
+    const char *ref = http_req_param(req, "id");
+    struct live *l = jobs_find_id(a->jobs, ref);
+    if (l) {
+        cb(req, a, l->job, &l->extra, l);
+        return;
+    }
+    struct finding *f = xcalloc(1, sizeof(*f));
+    *f = (struct finding){.req = req, .a = a, .cb = cb};
+    http_req_on_close(req, on_gone, f);
+    struct store_then then = {.done = on_found, .arg = f};
+    f->read = store_find_job(a->store, ref, &then);
+}
+
+/* ---- get ---- */
+
+struct waiting {
+    struct http_req *req;
+    struct api *a;
+    struct jobs_waiter *waiter;
+    char *id;
+};
+
+static void answer_job(struct http_req *req,
+                       struct api *a,
+                       const struct job *job,
+                       const struct record_extra *extra,
+                       struct live *l);
+
+static void waiting_free(struct waiting *w)
+{
+    free(w->id);
+    free(w);
+}
+
+static void on_waiter_gone(struct http_req *req, void *arg)
+{
+    struct waiting *w = arg;
+    (void)req;
+    jobs_unwait(w->waiter);
+    waiting_free(w);
+}
+
+static void on_wait_over(struct http_req *req, void *arg)
+{
+    struct waiting *w = arg;
+    struct live *l = jobs_find_id(w->a->jobs, w->id);
+    http_req_on_close(req, NULL, NULL);
+    jobs_unwait(w->waiter);
+    if (l)
+        answer_job(req, w->a, l->job, &l->extra, l);
+    else
+        api_find_job(req, w->a, answer_job);
+    waiting_free(w);
+}
+
+/* Runs inside jobs_apply(), where the job may be about to leave: render now. */
+static void on_changed(void *arg)
+{
+    struct waiting *w = arg;
+    struct live *l = jobs_find_id(w->a->jobs, w->id);
+    http_req_on_close(w->req, NULL, NULL);
+    if (l)
+        answer_job(w->req, w->a, l->job, &l->extra, l);
+    else
+        api_find_job(w->req, w->a, answer_job);
+    waiting_free(w);
+}
+
+static void answer_job(struct http_req *req,
+                       struct api *a,
+                       const struct job *job,
+                       const struct record_extra *extra,
+                       struct live *l)
+{
+    struct buf out = BUF_INIT(JOB_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    char hex[HASH_HEX];
+    view_job(&j, a->settings, job, extra, l);
+    (void)hash_sha256_hex(buf_str(&out), out.len, hex);
+    hex[20] = 0;
+    if (!http_reply_not_modified(req, hex, api_barrier(a))) {
+        http_reply_header(req, "ETag", hex);
+        http_reply_json(req, 200, &out, api_barrier(a));
+    }
+    buf_release(&out);
+}
+
+static bool has_current_etag(struct http_req *req, struct api *a, struct live *l)
+{
+    struct buf out = BUF_INIT(JOB_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    char hex[HASH_HEX];
+    view_job(&j, a->settings, l->job, &l->extra, l);
+    (void)hash_sha256_hex(buf_str(&out), out.len, hex);
+    hex[20] = 0;
+    buf_release(&out);
+    return http_req_has_etag(req, hex);
+}
+
+static void get_job(struct http_req *req,
+                    struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    struct live *l)
+{
+    usec_t span = http_req_wait(req);
+    if (!l || !span || !has_current_etag(req, a, l)) {
+        answer_job(req, a, job, extra, l);
+        return;
+    }
+    struct waiting *w = xcalloc(1, sizeof(*w));
+    *w = (struct waiting){.req = req, .a = a, .id = xstrdup(job->id)};
+    w->waiter = jobs_wait(l, on_changed, w);
+    http_req_on_close(req, on_waiter_gone, w);
+    http_req_park(req, span, on_wait_over, w);
+}
+
+void api_jobs_get(struct http_req *req, void *app)
+{
+    api_find_job(req, app, get_job);
+}
+
+/* ---- stop ---- */
+
+static void stop_job(struct http_req *req,
+                     struct api *a,
+                     const struct job *job,
+                     const struct record_extra *extra,
+                     struct live *l)
+{
+    const struct http_principal *p = http_req_principal(req);
+    struct err err = {0};
+    if (p->role < HTTP_ROLE_ADMIN && !str_eq(p->user, job->user)) {
+        (void)err_set(&err, ERR_FORBIDDEN,
+                      "job '%s' belongs to '%s'; only its owner or an admin "
+                      "may stop it",
+                      job->id, job->user);
+        api_fail(req, &err, 0);
+        return;
+    }
+    if (!l) {
+        answer_job(req, a, job, extra, NULL); /* it is over already: stopping is done */
+        return;
+    }
+    char text[128], id[128];
+    (void)snprintf(text, sizeof(text), "stopped by '%s'", p->user); /* fits */
+    (void)snprintf(id, sizeof(id), "%s", job->id);
+    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
+    jobs_busy(l);
+    (void)jobs_apply(l, &e, p->user, clock_wall()); /* stopping twice changes nothing */
+    struct buf out = BUF_INIT(JOB_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    view_job(&j, a->settings, l->job, &l->extra, l);
+    http_reply_json(req, 202, &out, api_barrier(a));
+    buf_release(&out);
+    jobs_idle(l);
+}
+
+void api_jobs_stop(struct http_req *req, void *app)
+{
+    api_find_job(req, app, stop_job);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct http_req *req;
+    struct api *a;
+    struct store_read *read;
+};
+
+static void on_list_gone(struct http_req *req, void *arg)
+{
+    struct listing *g = arg;
+    (void)req;
+    store_read_cancel(g->read);
+    free(g);
+}
+
+static void on_listed(const struct store_result *r, void *arg)
+{
+    struct listing *g = arg;
+    struct buf out = BUF_INIT(LIST_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    http_req_on_close(g->req, NULL, NULL);
+    if (r->err.code) {
+        api_fail(g->req, &r->err, 0);
+    } else {
+        jout_open(&j, NULL, '{');
+        jout_open(&j, "jobs", '[');
+        for (size_t i = 0; i < r->njobs; i++)
+            view_item(&j, &r->jobs[i],
+                      r->jobs[i].live ? jobs_find_id(g->a->jobs, r->jobs[i].id) : NULL);
+        jout_close(&j, ']');
+        jout_str(&j, "next_cursor", r->next);
+        jout_close(&j, '}');
+        http_reply_json(g->req, 200, &out, 0); /* all of it is on disk */
+    }
+    buf_release(&out);
+    free(g);
+}
+
+/* "QUEUED,RUNNING" or several ?state=; "live" stands for all that are not over. */
+static int read_states(const struct http_req *req,
+                       struct store_job_query *q,
+                       const char *ret[static STORE_STATES_MAX],
+                       struct err *err)
+{
+    const char *text;
+    for (size_t i = 0; (text = http_req_query_at(req, "state", i)); i++)
+        while (*text) {
+            char word[32];
+            size_t n = strcspn(text, ",");
+            (void)snprintf(word, sizeof(word), "%.*s", (int)n, text); /* cut words are unknown */
+            enum job_state s = job_state_from_string(word);
+            if (!strcmp(word, "live"))
+                q->live = true;
+            else if (s == JOB_STATE_END)
+                return err_set(err, ERR_BAD_REQUEST,
+                               "query parameter 'state': '%s' is no state; QUEUED STARTING "
+                               "RUNNING STOPPING SUCCEEDED FAILED STOPPED TIMEOUT are, and live",
+                               word);
+            else if (q->nstates < STORE_STATES_MAX)
+                ret[q->nstates++] = job_state_to_string(s);
+            text += n + (text[n] == ',');
+        }
+    q->states = ret;
+    return 0;
+}
+
+/* A time, or a span before now: "2h". */
+static int read_time(const struct http_req *req,
+                     const char *name,
+                     usec_t now,
+                     usec_t *ret,
+                     struct err *err)
+{
+    const char *text = http_req_query(req, name);
+    usec_t span;
+    if (!text)
+        return 0;
+    if (span_from_string(text, &span, NULL) == 0) {
+        *ret = now > span ? now - span : 1;
+        return 0;
+    }
+    if (clock_from_string(text, ret, NULL) == 0)
+        return 0;
+    return err_set(err, ERR_BAD_REQUEST,
+                   "query parameter '%s': '%.60s' is neither a time such as "
+                   "2026-01-31T12:00:00Z nor a span such as 2h",
+                   name, text);
+}
+
+void api_jobs_list(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    const char *states[STORE_STATES_MAX];
+    int64_t limit = LIST_DEFAULT;
+    usec_t now = clock_wall();
+    struct store_job_query q = {.user = http_req_query(req, "user"),
+                                .project = http_req_query(req, "project"),
+                                .cluster = http_req_query(req, "cluster"),
+                                .pool = http_req_query(req, "pool"),
+                                .workload = http_req_query(req, "workload"),
+                                .q = http_req_query(req, "q"),
+                                .cursor = http_req_query(req, "cursor")};
+    if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
+        read_states(req, &q, states, &err) < 0 ||
+        read_time(req, "since", now, &q.since, &err) < 0 ||
+        read_time(req, "until", now, &q.until, &err) < 0) {
+        err.code = ERR_BAD_REQUEST;
+        api_fail(req, &err, 0);
+        return;
+    }
+    q.limit = (unsigned)limit;
+    struct listing *g = xcalloc(1, sizeof(*g));
+    *g = (struct listing){.req = req, .a = a};
+    http_req_on_close(req, on_list_gone, g);
+    struct store_then then = {.done = on_listed, .arg = g};
+    g->read = store_list_jobs(a->store, &q, &then);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_misc.c - nodes, whoami, version, health, metrics, openapi. */
+#include <stdio.h>
+#include <string.h>
+
+#include "argusd/api.h"
+#include "argusd/view.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/version.h"
+
+enum { ANSWER_MAX = 8 << 20 };
+
+/* ---- nodes ---- */
+
+static bool is_on(const char *nodes, const char *name)
+{
+    size_t len = strlen(name);
+    while (nodes && *nodes) {
+        size_t n = strcspn(nodes, ",");
+        if (n == len && !strncmp(nodes, name, n))
+            return true;
+        nodes += n + (nodes[n] == ',');
+    }
+    return false;
+}
+
+static void put_jobs_of(struct jout *j, const struct jobs *jobs, const char *node)
+{
+    struct live *l;
+    jout_open(j, "jobs", '[');
+    for (size_t pos = 0; (l = jobs_next(jobs, &pos));)
+        if (l->job->state != JOB_QUEUED && is_on(l->job->nodes, node))
+            jout_str(j, NULL, l->job->id);
+    jout_close(j, ']');
+}
+
+static void put_amounts(struct jout *j, const char *key, double total, double used, bool alive)
+{
+    jout_open(j, key, '{');
+    jout_real(j, "total", total);
+    jout_real(j, "used", used);
+    jout_real(j, "free", alive && total > used ? total - used : 0);
+    jout_real(j, "bad", alive ? 0 : total);
+    jout_close(j, '}');
+}
+
+static void put_node(struct jout *j, const struct api *a, const struct cluster_node *n)
+{
+    double gpus, cpus;
+    const char *reason = n->message && !n->is_alive ? n->message
+                         : n->is_head               ? "the head does no computing"
+                         : n->takes_drivers         ? NULL
+                                                    : "it lacks what entrypoint_resources ask for";
+    sched_node_used(jobs_sched(a->jobs), n->name, &gpus, &cpus);
+    jout_open(j, NULL, '{');
+    jout_str(j, "name", n->name);
+    jout_str(j, "cluster", a->settings->cluster);
+    jout_str(j, "pool", *n->pool ? n->pool : NULL);
+    jout_str(j, "state", n->is_alive ? "online" : "offline");
+    jout_raw(j, "flags", "[]");
+    put_amounts(j, "gpus", n->gpus, n->is_alive ? gpus : 0, n->is_alive);
+    put_amounts(j, "cpus", n->cpus, n->is_alive ? cpus : 0, n->is_alive);
+    put_jobs_of(j, a->jobs, n->name);
+    jout_str(j, "health", n->is_alive ? "ok" : "offline");
+    jout_time(j, "since", n->since);
+    jout_str(j, "reason", reason);
+    jout_str(j, "ip", n->ip);
+    jout_bool(j, "is_head", n->is_head);
+    jout_str(j, "ray_node_id", n->node_id);
+    jout_close(j, '}');
+}
+
+void api_nodes(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    const char *code, *text;
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(a->cluster, &n);
+    cluster_why_not(a->cluster, &code, &text);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "nodes", '[');
+    for (size_t i = 0; i < n; i++)
+        put_node(&j, a, &nodes[i]);
+    jout_close(&j, ']');
+    jout_bool(&j, "stale", !cluster_is_up(a->cluster));
+    jout_str(&j, "reason", *text ? text : NULL);
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_barrier(a));
+    buf_release(&out);
+}
+
+/* ---- who and what ---- */
+
+void api_whoami(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const struct http_principal *p = http_req_principal(req);
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "user", p->user);
+    jout_str(&j, "role", http_role_to_string(p->role));
+    jout_open(&j, "token", '{');
+    jout_str(&j, "name", p->token_id);
+    jout_time(&j, "expires_at", tokens_expiry(a->tokens, p->token_id));
+    jout_close(&j, '}');
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, 0);
+    buf_release(&out);
+}
+
+void api_version(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *ray = cluster_ray_version(a->cluster);
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "version", ARGUS_VERSION);
+    jout_str(&j, "commit", ARGUS_COMMIT);
+    jout_open(&j, "ray", '{');
+    jout_str(&j, "version", *ray ? ray : NULL);
+    jout_str(&j, "session", *ray ? cluster_session(a->cluster) : NULL);
+    jout_bool(&j, "up", cluster_is_up(a->cluster));
+    jout_close(&j, '}');
+    jout_str(&j, "cluster", a->settings->cluster);
+    jout_str(&j, "shared_root", a->settings->shared_root);
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, 0);
+    buf_release(&out);
+}
+
+void api_healthz(struct http_req *req, void *app)
+{
+    struct buf out = BUF_INIT(64);
+    (void)app;
+    (void)buf_adds(&out, "ok\n"); /* fits */
+    http_reply(req, 200, "text/plain", &out, 0);
+    buf_release(&out);
+}
+
+/* Ready: the store writes. Ray or the root being away is told, and is no reason to be taken
+ * out of service: jobs are queued meanwhile. */
+void api_readyz(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    const char *code, *text;
+    bool failing = store_is_failing(a->store);
+    cluster_why_not(a->cluster, &code, &text);
+    jout_open(&j, NULL, '{');
+    jout_bool(&j, "ready", !failing);
+    jout_str(&j, "store", failing ? "failing" : "ok");
+    jout_str(&j, "ray", cluster_is_up(a->cluster) ? "ok" : "away");
+    jout_str(&j, "shared_root", cluster_root_is_ok(a->cluster) ? "ok" : "unavailable");
+    jout_str(&j, "reason", *text ? text : NULL);
+    jout_close(&j, '}');
+    http_reply_json(req, failing ? 503 : 200, &out, 0);
+    buf_release(&out);
+}
+
+/* ---- metrics ---- */
+
+static void gauge(struct buf *out, const char *prefix, const char *name, const char *help)
+{
+    (void)buf_addf(out, "# HELP %s%s %s\n# TYPE %s%s gauge\n", prefix, name, help, prefix,
+                   name); /* overflow: out->failed, here and below */
+}
+
+static void add_job_metrics(struct buf *out, const struct api *a, const char *prefix)
+{
+    gauge(out, prefix, "jobs", "Jobs that are not over, by state.");
+    for (int s = JOB_QUEUED; s <= JOB_STOPPING; s++)
+        (void)buf_addf(out, "%sjobs{state=\"%s\"} %zu\n", prefix,
+                       job_state_to_string((enum job_state)s),
+                       jobs_count(a->jobs, (enum job_state)s));
+    gauge(out, prefix, "jobs_ever", "Jobs that were ever submitted.");
+    (void)buf_addf(out, "%sjobs_ever %zu\n", prefix, idset_count(a->used));
+}
+
+static void add_node_metrics(struct buf *out, const struct api *a, const char *prefix)
+{
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(a->cluster, &n);
+    gauge(out, prefix, "slots", "GPUs of a node by use.");
+    for (size_t i = 0; i < n; i++) {
+        double gpus, cpus;
+        sched_node_used(jobs_sched(a->jobs), nodes[i].name, &gpus, &cpus);
+        if (!nodes[i].is_alive || nodes[i].is_head)
+            continue;
+        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"leased\"} %g\n", prefix, nodes[i].name,
+                       gpus);
+        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"free\"} %g\n", prefix, nodes[i].name,
+                       nodes[i].gpus > gpus ? nodes[i].gpus - gpus : 0);
+    }
+    gauge(out, prefix, "node_online", "1 while Ray lists the node as alive.");
+    for (size_t i = 0; i < n; i++)
+        (void)buf_addf(out, "%snode_online{node=\"%s\",ray_node_id=\"%s\"} %d\n", prefix,
+                       nodes[i].name, nodes[i].node_id, nodes[i].is_alive);
+    gauge(out, prefix, "ray_up", "1 while Ray answers.");
+    (void)buf_addf(out, "%sray_up %d\n", prefix, cluster_is_up(a->cluster));
+    gauge(out, prefix, "shared_root_ok", "1 while the shared root can be used.");
+    (void)buf_addf(out, "%sshared_root_ok %d\n", prefix, cluster_root_is_ok(a->cluster));
+    gauge(out, prefix, "shared_root_free_bytes", "Free bytes on the shared root.");
+    (void)buf_addf(out, "%sshared_root_free_bytes %llu\n", prefix,
+                   (unsigned long long)cluster_root_free_bytes(a->cluster));
+    gauge(out, prefix, "store_failing", "1 while the store cannot write.");
+    (void)buf_addf(out, "%sstore_failing %d\n", prefix, store_is_failing(a->store));
+}
+
+void api_metrics(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *prefix = a->settings->prefix;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    gauge(&out, prefix, "build_info", "Version of argusd.");
+    (void)buf_addf(&out, "%sbuild_info{version=\"%s\",commit=\"%s\"} 1\n", prefix, ARGUS_VERSION,
+                   ARGUS_COMMIT);
+    add_job_metrics(&out, a, prefix);
+    add_node_metrics(&out, a, prefix);
+    http_metrics(a->http, &out, prefix);
+    http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
+    buf_release(&out);
+}
+
+void api_openapi(struct http_req *req, void *app)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    (void)app;
+    api_openapi_text(&out);
+    http_reply_json(req, 200, &out, 0);
+    buf_release(&out);
+}

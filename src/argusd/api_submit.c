@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_submit.c - POST /v1/jobs: read, check, give an id, queue.
+ *
+ * The body is the JobSpec, YAML or JSON. Everything wrong with it is told at once.
+ * The only thing that may block is one small file (which verl a snapshot holds);
+ * it is read in the worker pool and remembered for a minute. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api.h"
+#include "argusd/launchplan.h"
+#include "argusd/view.h"
+#include "argusd/work.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+
+static const usec_t VERL_KNOWN_FOR = USEC_MIN;
+enum { VERL_CACHE_MAX = 1000, IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
+
+struct verl_known {
+    char *version; /* NULL: none found there */
+    usec_t at;     /* monotonic */
+};
+
+struct idempotent {
+    unsigned char body[HASH_BYTES];
+    char *job_id;
+};
+
+/* One submit between its checks. Owned by the request until it is answered. */
+struct submit {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    struct spec spec;
+    struct problems ps;
+    char *verl_path, *verl; /* version text found there, NULL = none */
+    bool dry_run, require_fit;
+};
+
+static void submit_free(struct submit *s)
+{
+    spec_release(&s->spec);
+    problems_release(&s->ps);
+    free(s->verl_path);
+    free(s->verl);
+    free(s);
+}
+
+/* ---- idempotency ---- */
+
+static char *idempotency_key(const struct submit *s)
+{
+    const char *key = http_req_header(s->req, "Idempotency-Key");
+    return key && *key ? xasprintf("%s\n%.*s", http_req_principal(s->req)->user, KEY_MAX, key)
+                       : NULL;
+}
+
+static void remember(struct api *a, const char *key, const unsigned char *body, const char *job_id)
+{
+    struct idempotent *i = xcalloc(1, sizeof(*i));
+    memcpy(i->body, body, HASH_BYTES);
+    i->job_id = xstrdup(job_id);
+    struct idempotent *old = map_set(a->idempotency, key, i);
+    if (old) {
+        free(old->job_id);
+        free(old);
+    }
+}
+
+void api_restore_idempotency(struct api *a, const struct store_idempotency *row)
+{
+    _cleanup_(freep) char *key = xasprintf("%s\n%s", row->user, row->key);
+    remember(a, key, row->body_hash, row->job_id);
+}
+
+void api_forget(struct api *a)
+{
+    struct idempotent *i;
+    struct verl_known *v;
+    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, NULL));) {
+        free(i->job_id);
+        free(i);
+    }
+    for (size_t pos = 0; (v = map_next(a->verl_cache, &pos, NULL));) {
+        free(v->version);
+        free(v);
+    }
+    map_free(a->idempotency);
+    map_free(a->verl_cache);
+}
+
+static void answer_again(struct http_req *req, struct api *a, const char *id);
+
+/* True if the request was answered: it repeats an earlier one, or contradicts it. */
+static bool was_here_before(struct submit *s)
+{
+    _cleanup_(freep) char *key = idempotency_key(s);
+    struct idempotent *old = key ? map_find(s->a->idempotency, key) : NULL;
+    unsigned char body[HASH_BYTES];
+    size_t n;
+    struct err err = {0};
+    if (!old)
+        return false;
+    const char *text = http_req_body(s->req, &n);
+    hash_sha256(text, n, body);
+    if (memcmp(body, old->body, sizeof(body)) != 0) {
+        (void)err_set(&err, ERR_CONFLICT,
+                      "this Idempotency-Key was used for another body, which made job '%s'",
+                      old->job_id); /* only fills err */
+        http_problem(s->req, ERR_CONFLICT, &err, "Idempotency-Key", "use a new key per job", NULL,
+                     0);
+    } else {
+        answer_again(s->req, s->a, old->job_id);
+    }
+    return true;
+}
+
+static void note_idempotency(struct submit *s, const char *job_id, usec_t now)
+{
+    _cleanup_(freep) char *key = idempotency_key(s);
+    unsigned char body[HASH_BYTES];
+    size_t n;
+    if (!key || map_count(s->a->idempotency) >= IDEMPOTENCY_MAX)
+        return;
+    const char *text = http_req_body(s->req, &n);
+    hash_sha256(text, n, body);
+    remember(s->a, key, body, job_id);
+    struct store_idempotency row = {.user = http_req_principal(s->req)->user,
+                                    .key = strchr(key, '\n') + 1,
+                                    .body_hash = body,
+                                    .job_id = job_id,
+                                    .at = now};
+    store_put_idempotency(s->a->store, &row);
+}
+
+/* ---- answers ---- */
+
+static void answer_item(struct http_req *req, struct api *a, struct live *l, int status)
+{
+    struct store_job row;
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    char location[128];
+    record_job_row(l->job, NULL, &row);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "id", row.id);
+    jout_str(&j, "state", row.state);
+    jout_str(&j, "workload", row.workload);
+    jout_str(&j, "user", row.user);
+    jout_time(&j, "queued_at", row.queued_at);
+    jout_raw(&j, "warnings", str_or(l->extra.warnings, "[]"));
+    jout_close(&j, '}');
+    (void)snprintf(location, sizeof(location), "/v1/jobs/%s", row.id); /* ids are short */
+    http_reply_header(req, "Location", location);
+    http_reply_json(req, status, &out, api_barrier(a));
+    buf_release(&out);
+}
+
+static void answer_again(struct http_req *req, struct api *a, const char *id)
+{
+    struct live *l = jobs_find_id(a->jobs, id);
+    if (l) {
+        answer_item(req, a, l, 200);
+        return;
+    }
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "id", id);
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_barrier(a));
+    buf_release(&out);
+}
+
+/* The first error speaks for all; the list has every one. */
+static void answer_problems(struct http_req *req, const struct problems *ps)
+{
+    const struct problem *first = NULL;
+    for (size_t i = 0; i < ps->n && !first; i++)
+        if (ps->v[i].level == PROBLEM_ERROR)
+            first = &ps->v[i];
+    struct err err = {0};
+    if (first && first->line)
+        (void)err_set(&err, ERR_BAD_SPEC, "%s at %d:%d%s", first->text, first->line, first->column,
+                      ps->errors > 1 ? ", and more" : ""); /* only fills err */
+    else
+        (void)err_set(&err, ERR_BAD_SPEC, "%s", first ? first->text : "the spec has problems");
+    http_problem(req, ERR_BAD_SPEC, &err, first && *first->field ? first->field : NULL,
+                 first ? first->hint : NULL, ps, 0);
+}
+
+/* ---- checks ---- */
+
+static int check_service(const struct api *a, struct err *err)
+{
+    const char *code, *text;
+    if (store_is_failing(a->store))
+        return err_set(err, ERR_STORE, "the store cannot write now: nothing new is taken");
+    cluster_why_not(a->cluster, &code, &text);
+    if (!strcmp(code, "shared_root_unavailable") && !cluster_root_is_ok(a->cluster))
+        return err_set(err, ERR_UNAVAILABLE, "%s", text);
+    if (jobs_count(a->jobs, JOB_QUEUED) >= (size_t)a->settings->queued_jobs)
+        return err_set(err, ERR_BUSY, "%zu jobs wait, as many as limits.queued_jobs allows",
+                       jobs_count(a->jobs, JOB_QUEUED));
+    return 0;
+}
+
+static int check_media(const struct http_req *req, struct err *err)
+{
+    static const char *const known[] = {"",
+                                        "application/json",
+                                        "application/yaml",
+                                        "application/x-yaml",
+                                        "text/yaml",
+                                        "text/x-yaml",
+                                        "text/plain",
+                                        "application/octet-stream",
+                                        "application/x-www-form-urlencoded"};
+    const char *type = http_req_content_type(req);
+    for (size_t i = 0; i < array_len(known); i++)
+        if (!strcmp(type, known[i]))
+            return 0;
+    return err_set(err, ERR_MEDIA,
+                   "'%.80s' is not read here: send the JobSpec as application/yaml or "
+                   "application/json",
+                   type);
+}
+
+static int read_body(struct submit *s)
+{
+    size_t n;
+    const char *text = http_req_body(s->req, &n);
+    const char *user = http_req_principal(s->req)->user;
+    if (launchplan_read_spec(s->a->settings, text, n, user, false, &s->spec, &s->ps) == 0 &&
+        s->ps.n == 0)
+        return 0;
+    /* Again, for the places of what is to be told. */
+    spec_release(&s->spec);
+    problems_release(&s->ps);
+    s->spec = (struct spec){0};
+    return launchplan_read_spec(s->a->settings, text, n, user, true, &s->spec, &s->ps);
+}
+
+static int check_id(struct submit *s, struct err *err)
+{
+    bool used = false;
+    if (!s->spec.id || !idset_has(s->a->used, s->spec.id))
+        return 0;
+    /* The set may be wrong once in 10^13: what is not live is looked up. */
+    if (!jobs_find_id(s->a->jobs, s->spec.id)) {
+        int r = store_has_id(s->a->store, s->spec.id, &used, err);
+        if (r < 0)
+            return r;
+    }
+    return err_set(err, ERR_CONFLICT, "the submission_id '%s' was used before", s->spec.id);
+}
+
+static void compute_demand(const struct submit *s, struct demand *ret)
+{
+    const struct settings *st = s->a->settings;
+    struct demand_defaults dflt = {.entrypoint_cpus = (double)st->entrypoint_num_cpus,
+                                   .entrypoint_gpus = (double)st->entrypoint_num_gpus};
+    bool verl = workload_is_verl((enum workload)s->spec.workload);
+    demand_compute(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &dflt,
+                   ret);
+}
+
+static char *pool_text(const struct spec *spec)
+{
+    struct buf out = BUF_INIT(1024);
+    for (size_t i = 0; i < spec->pool.n; i++)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", spec->pool.v[i]); /* overflow: no node fits */
+    return buf_take(&out);
+}
+
+/* A gang larger than the pool waits, with a warning; --require-fit refuses it. */
+static int check_fit(struct submit *s, const struct demand *d, const char *pool, struct err *err)
+{
+    const struct sched *sched = jobs_sched(s->a->jobs);
+    if (sched_fits_empty(sched, pool, d))
+        return 0;
+    double has = sched_pool_gpus(sched, pool), needs = demand_gpus(d);
+    const char *what = has < needs ? "GPUs" : "CPUs beside them, or GPUs on one node";
+    if (s->require_fit)
+        return err_set(err, ERR_POOL_TOO_SMALL,
+                       "pool_too_small (has %g, needs %g): the pool does not have the %s", has,
+                       needs, what);
+    if (cluster_is_up(s->a->cluster))
+        problems_add(&s->ps, PROBLEM_WARNING, "nnodes", 0, 0,
+                     "it starts when enough nodes join; --require-fit refuses instead",
+                     "pool_too_small (has %g, needs %g): the pool does not have the %s now", has,
+                     needs, what);
+    return 0;
+}
+
+/* ---- the job ---- */
+
+static void choose_id(struct submit *s, usec_t now, char ret[static SPEC_ID_BUF])
+{
+    unsigned char bytes[6];
+    if (s->spec.id) {
+        (void)snprintf(ret, SPEC_ID_BUF, "%s", s->spec.id); /* checked: it fits */
+        return;
+    }
+    do {
+        random_bytes(bytes, sizeof(bytes));
+        (void)spec_generate_id((enum workload)s->spec.workload, now, bytes, ret);
+    } while (idset_has(s->a->used, ret));
+}
+
+static struct job *make_job(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    const struct spec *spec = &s->spec;
+    struct job *j = job_new();
+    char id[SPEC_ID_BUF];
+    size_t n;
+    choose_id(s, now, id);
+    j->seq = jobs_next_seq(s->a->jobs);
+    j->id = xstrdup(id);
+    j->name = xstrdup(str_or(spec->name, ""));
+    j->user = xstrdup(http_req_principal(s->req)->user);
+    j->project = xstrdup(str_or(spec->project, ""));
+    j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
+    j->cluster = xstrdup(s->a->settings->cluster);
+    j->pool = taken_pool;
+    j->spec = xstrdup(http_req_body(s->req, &n));
+    j->priority = (int)spec->priority;
+    j->demand = *d;
+    j->timeout = spec->timeout;
+    j->queue_timeout = spec->queue_timeout;
+    j->stop_grace = spec->stop_grace;
+    j->queued_at = now;
+    return j;
+}
+
+static char *warnings_text(const struct problems *ps)
+{
+    struct buf out = BUF_INIT(256 << 10);
+    struct jout j = jout_begin(&out);
+    if (!ps->n)
+        return NULL;
+    jout_open(&j, NULL, '{');
+    problems_to_json(ps, &j, "w");
+    jout_close(&j, '}');
+    /* Only the array: {"w":[…]} */
+    char *text = xstrndup(buf_str(&out) + 5, out.len - 6);
+    buf_release(&out);
+    return text;
+}
+
+static void answer_dry_run(struct submit *s, const struct demand *d, const char *pool)
+{
+    const struct sched *sched = jobs_sched(s->a->jobs);
+    struct buf out = BUF_INIT(1 << 20);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_bool(&j, "dry_run", true);
+    spec_to_json(&s->spec, &j, "resolved_spec");
+    jout_open(&j, "demand", '{');
+    jout_int(&j, "nnodes", d->nnodes);
+    jout_real(&j, "gpus", demand_gpus(d));
+    jout_real(&j, "cpus", demand_cpus(d));
+    jout_close(&j, '}');
+    jout_bool(&j, "fits_pool", sched_fits_empty(sched, pool, d));
+    jout_int(&j, "queue_length", (int64_t)sched_queue_length(sched));
+    jout_str(&j, "verl", s->verl);
+    problems_to_json(&s->ps, &j, "problems");
+    jout_close(&j, '}');
+    http_reply_json(s->req, 200, &out, 0);
+    buf_release(&out);
+}
+
+static void finish(struct submit *s)
+{
+    struct api *a = s->a;
+    struct demand d;
+    struct err err = {0};
+    usec_t now = clock_wall();
+    compute_demand(s, &d);
+    char *pool = pool_text(&s->spec);
+    if (check_id(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
+                     NULL, 0);
+        free(pool);
+    } else if (check_fit(s, &d, pool, &err) < 0) {
+        http_problem(s->req, err.code, &err, "nnodes", NULL, NULL, 0);
+        free(pool);
+    } else if (s->dry_run) {
+        answer_dry_run(s, &d, pool);
+        free(pool);
+    } else {
+        struct record_extra extra = {.warnings = warnings_text(&s->ps), .verl = xstrdup(s->verl)};
+        struct job *job = make_job(s, &d, pool, now);
+        idset_add(a->used, job->id);
+        note_idempotency(s, job->id, now);
+        struct live *l = jobs_add(a->jobs, job, &extra, now);
+        jobs_busy(l);
+        jobs_admit(a->jobs, now);
+        answer_item(s->req, a, l, 201);
+        jobs_idle(l);
+    }
+    submit_free(s);
+}
+
+/* ---- which verl ---- */
+
+static void cache_verl(struct api *a, const char *path, const char *version)
+{
+    struct verl_known *v = map_find(a->verl_cache, path);
+    if (!v) {
+        if (map_count(a->verl_cache) >= VERL_CACHE_MAX)
+            return;
+        v = xcalloc(1, sizeof(*v));
+        map_set(a->verl_cache, path, v);
+    }
+    set_str(&v->version, version);
+    v->at = clock_mono();
+}
+
+static void run_verl(void *arg)
+{
+    struct submit *s = arg;
+    s->verl = fsroot_verl_version(s->verl_path);
+}
+
+static void done_verl(void *arg)
+{
+    struct submit *s = arg;
+    cache_verl(s->a, s->verl_path, s->verl);
+    if (!s->req) {
+        submit_free(s);
+        return;
+    }
+    http_req_on_close(s->req, NULL, NULL);
+    finish(s);
+}
+
+static void on_gone(struct http_req *req, void *arg)
+{
+    struct submit *s = arg;
+    (void)req;
+    s->req = NULL; /* freed when the worker is done */
+}
+
+static void find_verl(struct submit *s)
+{
+    const char *path = launchplan_verl_path(&s->spec);
+    if (!path || !workload_is_verl((enum workload)s->spec.workload)) {
+        finish(s);
+        return;
+    }
+    const struct verl_known *v = map_find(s->a->verl_cache, path);
+    if (v && clock_mono() - v->at < VERL_KNOWN_FOR) {
+        s->verl = xstrdup(v->version);
+        finish(s);
+        return;
+    }
+    s->verl_path = xstrdup(path);
+    http_req_on_close(s->req, on_gone, s);
+    work_start(s->a->loop, run_verl, done_verl, s);
+}
+
+void api_jobs_create(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    if (check_media(req, &err) < 0 || check_service(a, &err) < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.req = req,
+                         .a = a,
+                         .dry_run = http_req_query_bool(req, "dry_run", false),
+                         .require_fit = http_req_query_bool(req, "require_fit", false)};
+    if (was_here_before(s)) {
+        submit_free(s);
+    } else if (read_body(s) < 0) {
+        answer_problems(req, &s->ps);
+        submit_free(s);
+    } else {
+        find_verl(s);
+    }
+}

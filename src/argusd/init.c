@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init.c - see init.h. Opens the store as the daemon does, so that it refuses while
+ * a daemon runs, and waits until the token is on disk before it prints it. */
+#include "argusd/init.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "argusd/daemon.h"
+#include "argusd/tokens.h"
+#include "base/str.h"
+#include "fsroot/file.h"
+
+static int say(const char *sentence)
+{
+    (void)fprintf(stderr, "argusd init: %s\n", sentence); /* nowhere else to say it */
+    return 1;
+}
+
+static int write_config(const struct init_args *a, struct err *err)
+{
+    struct buf out = BUF_INIT(16 << 10);
+    _cleanup_(freep) char *state = xasprintf("%s", a->config);
+    char *slash = strrchr(state, '/');
+    if (slash)
+        *slash = 0;
+    (void)buf_addf(&out,
+                   "# Argus. Every key: argusd --list-config\n"
+                   "shared_root: %s\n"
+                   "listen: 127.0.0.1:8080\n"
+                   "state_dir: %s/state\n"
+                   "ray:\n"
+                   "  address: http://127.0.0.1:8265\n",
+                   a->shared_root, slash && *state ? state : "/var/lib/argus"); /* fits */
+    int r = slash && *state ? file_mkdirs(state, 0755, err) : 0;
+    if (r == 0)
+        r = file_write(a->config, out.data, out.len, 0644, FILE_SYNC, err);
+    buf_release(&out);
+    return r;
+}
+
+struct state {
+    struct tokens *tokens;
+    uint64_t durable;
+};
+
+static void on_token_row(const struct store_token *row, void *arg)
+{
+    struct state *s = arg;
+    tokens_restore(s->tokens, row);
+}
+
+static void on_durable(uint64_t batch, void *arg)
+{
+    struct state *s = arg;
+    s->durable = batch;
+}
+
+static int make_token(const struct init_args *a,
+                      struct store *store,
+                      struct state *s,
+                      char ret[static TOKEN_TEXT_MAX],
+                      struct err *err)
+{
+    enum http_role role = HTTP_ROLE_ADMIN;
+    static const struct store_load_ops ops = {.on_token = on_token_row};
+    struct store_last last;
+    int r = store_load(store, &ops, s, &last, err);
+    if (r == 0 && a->role)
+        r = http_role_from_string(a->role, &role, err);
+    if (r < 0)
+        return r;
+    if (!a->user && tokens_count(s->tokens))
+        return err_set(err, ERR_CONFLICT,
+                       "there are tokens already; add one with --user NAME "
+                       "--role admin|user|viewer");
+    tokens_add(s->tokens, a->user ? a->user : "first", a->user ? a->user : "admin", role,
+               clock_wall(), ret);
+    return 0;
+}
+
+static int with_store(const struct init_args *a, const struct settings *settings, struct err *err)
+{
+    uv_loop_t loop;
+    struct state s = {0};
+    struct store *store = NULL;
+    char token[TOKEN_TEXT_MAX] = "";
+    _cleanup_(freep) char *path = daemon_store_path(settings);
+    if (uv_loop_init(&loop) < 0)
+        return err_set(err, ERR_INTERNAL, "no event loop");
+    struct store_options opt = {.path = path, .loop = &loop, .on_durable = on_durable, .arg = &s};
+    int r = store_open(&opt, &store, err);
+    if (r < 0)
+        return r;
+    s.tokens = tokens_new(store);
+    r = make_token(a, store, &s, token, err);
+    struct err close_err = {0};
+    int c = store_close(store, &close_err); /* commits: after this the token is on disk */
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    tokens_free(s.tokens);
+    (void)uv_loop_close(&loop); /* nothing is left in it */
+    if (r == 0 && c < 0)
+        return err_set(err, c, "%s", close_err.text);
+    if (r == 0)
+        (void)printf("%s\n", token); /* a closed stdout shows in fflush below */
+    return r;
+}
+
+int init_run(const struct init_args *a)
+{
+    struct settings settings = {0};
+    struct problems ps = {0};
+    struct err err = {0};
+    if ((a->user == NULL) != (a->role == NULL))
+        return say("--user and --role go together") + 1;
+    if (access(a->config, F_OK) < 0 && a->shared_root && write_config(a, &err) < 0)
+        return say(err.text);
+    if (settings_load(a->config, &settings, &ps) < 0) {
+        struct buf out = BUF_INIT(64 << 10);
+        problems_to_text(&ps, a->config, &out);
+        (void)fputs(buf_str(&out), stderr); /* nowhere else to say it */
+        buf_release(&out);
+        problems_release(&ps);
+        settings_release(&settings);
+        return say("give --config FILE that exists, or --shared-root DIR to write one") + 1;
+    }
+    problems_release(&ps);
+    int r = mkdir(settings.state_dir, 0700) < 0 && errno != EEXIST
+                ? err_set(&err, -errno, "state_dir '%s' cannot be made: %s", settings.state_dir,
+                          strerror(errno))
+                : with_store(a, &settings, &err);
+    if (r == 0)
+        (void)fprintf(stderr,
+                      "this token is shown once; keep it, or use it now:\n"
+                      "  argus login http://%s --token TOKEN\n",
+                      settings.listen); /* talk */
+    settings_release(&settings);
+    return r < 0 ? say(err.text) : fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.c - the table of live jobs; see jobs.h.
+ *
+ * Invariant: a job is here exactly while its state is not terminal, or somebody's
+ * asynchronous work still points at it (`busy`); the scheduler holds it as waiting
+ * or as a lease, never both. */
+#include "argusd/jobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+
+struct jobs_waiter {
+    struct jobs_waiter *next;
+    struct live *live; /* NULL once it was called */
+    jobs_wait_f cb;
+    void *arg;
+};
+
+struct jobs {
+    struct store *store;
+    struct sched *sched;
+    struct events *events;
+    struct jobs_ops ops;
+    struct map *by_id, *by_ray;
+    size_t counts[JOB_STATE_END];
+    int64_t next_seq;
+    struct live *act_first, **act_tail;
+    struct reason block;
+    bool admit_soon;
+};
+
+struct jobs *jobs_new(struct store *store,
+                      struct sched *sched,
+                      struct events *events,
+                      const struct jobs_ops *ops,
+                      int64_t next_seq)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    struct jobs *js = xcalloc(1, sizeof(*js));
+    *js = (struct jobs){.store = store,
+                        .sched = sched,
+                        .events = events,
+                        .ops = *ops,
+                        .by_id = map_new(seed),
+                        .by_ray = map_new(seed),
+                        .next_seq = next_seq};
+    js->act_tail = &js->act_first;
+    return js;
+}
+
+static void live_free(struct live *l)
+{
+    for (struct jobs_waiter *w = l->waiters, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    record_extra_release(&l->extra);
+    job_free(l->job);
+    free(l);
+}
+
+void jobs_free(struct jobs *js)
+{
+    if (!js)
+        return;
+    struct live *l;
+    for (size_t pos = 0; (l = map_next(js->by_id, &pos, NULL));)
+        live_free(l);
+    map_free(js->by_id);
+    map_free(js->by_ray);
+    free(js);
+}
+
+int64_t jobs_next_seq(struct jobs *js)
+{
+    return js->next_seq++;
+}
+
+/* ---- looking up ---- */
+
+struct live *jobs_find_id(const struct jobs *js, const char *id)
+{
+    struct live *l = map_find(js->by_id, id);
+    return l && !l->over ? l : NULL;
+}
+
+struct live *jobs_find_ray(const struct jobs *js, const char *ray_id)
+{
+    struct live *l = map_find(js->by_ray, ray_id);
+    return l && !l->over ? l : NULL;
+}
+
+struct live *jobs_next(const struct jobs *js, size_t *pos)
+{
+    struct live *l;
+    while ((l = map_next(js->by_id, pos, NULL)) && l->over)
+        ;
+    return l;
+}
+
+size_t jobs_count(const struct jobs *js, enum job_state state)
+{
+    return js->counts[state];
+}
+
+const struct sched *jobs_sched(const struct jobs *js)
+{
+    return js->sched;
+}
+
+/* ---- storing ---- */
+
+static void put(struct live *l, bool is_new)
+{
+    struct jobs *js = l->jobs;
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    struct store_job row;
+    record_detail(l->job, &l->extra, &detail);
+    record_job_row(l->job, detail.failed ? NULL : buf_str(&detail), &row);
+    if (is_new)
+        store_put_job(js->store, &row);
+    else
+        store_update_job(js->store, &row);
+    buf_release(&detail);
+}
+
+static void put_attempt(struct live *l)
+{
+    const struct attempt *a = job_attempt(l->job);
+    if (!a)
+        return;
+    struct buf detail = BUF_INIT(4096);
+    struct store_attempt row;
+    record_attempt_row(l->job, a, &detail, &row);
+    store_put_attempt(l->jobs->store, &row);
+    buf_release(&detail);
+}
+
+void jobs_save(struct live *l)
+{
+    put(l, false);
+    l->jobs->ops.changed(l, l->jobs->ops.arg);
+}
+
+static void add_event(struct live *l,
+                      const char *kind,
+                      const char *actor,
+                      const char *from,
+                      const char *code,
+                      const char *text,
+                      usec_t now)
+{
+    struct events_note note = {.kind = kind,
+                               .actor = actor,
+                               .job_seq = l->job->seq,
+                               .job = l->job->id,
+                               .from = from,
+                               .to = from ? job_state_to_string(l->job->state) : NULL,
+                               .code = code,
+                               .text = text};
+    events_add(l->jobs->events, &note, now);
+}
+
+void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now)
+{
+    log_info("job", "%s: %s job=%s", kind, text, l->job->id);
+    add_event(l, kind, "argusd", NULL, code, text, now);
+}
+
+/* ---- the scheduler's side ---- */
+
+static void enqueue(struct live *l)
+{
+    const struct job *j = l->job;
+    sched_enqueue(l->jobs->sched, j->id, j->seq, j->priority, j->pool, &j->demand, l);
+}
+
+static void follow_state(struct live *l, enum job_state before)
+{
+    struct job *j = l->job;
+    struct jobs *js = l->jobs;
+    if (before == j->state)
+        return;
+    js->counts[before]--;
+    if (!job_state_is_terminal(j->state))
+        js->counts[j->state]++;
+    if (j->state == JOB_QUEUED) {
+        sched_lease_end(js->sched, j->id);
+        enqueue(l);
+    } else if (job_state_is_terminal(j->state)) {
+        sched_dequeue(js->sched, j->id);
+        sched_lease_end(js->sched, j->id);
+    }
+}
+
+/* ---- waiters ---- */
+
+static void wake(struct live *l)
+{
+    struct jobs_waiter *w = l->waiters;
+    l->waiters = NULL;
+    while (w) {
+        struct jobs_waiter *next = w->next;
+        w->live = NULL;
+        jobs_wait_f cb = w->cb;
+        void *arg = w->arg;
+        free(w);
+        cb(arg);
+        w = next;
+    }
+}
+
+struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg)
+{
+    struct jobs_waiter *w = xcalloc(1, sizeof(*w));
+    *w = (struct jobs_waiter){.next = l->waiters, .live = l, .cb = cb, .arg = arg};
+    l->waiters = w;
+    return w;
+}
+
+void jobs_unwait(struct jobs_waiter *w)
+{
+    if (!w || !w->live)
+        return;
+    for (struct jobs_waiter **p = &w->live->waiters; *p; p = &(*p)->next)
+        if (*p == w) {
+            *p = w->next;
+            free(w);
+            return;
+        }
+}
+
+/* ---- acting after the commit ---- */
+
+static void append_act(struct live *l)
+{
+    struct jobs *js = l->jobs;
+    l->act_queued = true;
+    l->act_next = NULL;
+    *js->act_tail = l;
+    js->act_tail = &l->act_next;
+    jobs_busy(l);
+}
+
+static void queue_act(struct live *l)
+{
+    l->act_batch = store_batch(l->jobs->store);
+    if (!l->act_queued)
+        append_act(l);
+}
+
+void jobs_durable(struct jobs *js, uint64_t batch)
+{
+    struct live *l = js->act_first;
+    /* Only what is queued now: acting may queue the same job again. */
+    js->act_first = NULL;
+    js->act_tail = &js->act_first;
+    while (l) {
+        struct live *next = l->act_next;
+        l->act_queued = false;
+        if (l->act_batch > batch)
+            append_act(l);
+        else if (!l->over)
+            js->ops.act(l, js->ops.arg);
+        jobs_idle(l);
+        l = next;
+    }
+    if (js->admit_soon) {
+        js->admit_soon = false;
+        jobs_admit(js, clock_wall());
+    }
+}
+
+void jobs_admit_soon(struct jobs *js)
+{
+    js->admit_soon = true;
+}
+
+void jobs_busy(struct live *l)
+{
+    l->busy++;
+}
+
+void jobs_idle(struct live *l)
+{
+    if (--l->busy > 0 || !l->over)
+        return;
+    map_remove(l->jobs->by_id, l->job->id);
+    live_free(l);
+}
+
+/* ---- changes ---- */
+
+static void link_ray(struct live *l)
+{
+    const struct attempt *a = job_attempt(l->job);
+    if (a)
+        map_set(l->jobs->by_ray, a->ray_id, l);
+}
+
+static void unlink_ray(struct live *l)
+{
+    for (int i = 0; i < l->job->n_attempts; i++)
+        if (map_find(l->jobs->by_ray, l->job->attempts[i].ray_id) == l)
+            map_remove(l->jobs->by_ray, l->job->attempts[i].ray_id);
+}
+
+static void fresh_attempt(struct live *l)
+{
+    l->sight = (struct sight){.k = l->job->n_attempts};
+    l->maybe_sent = false;
+    l->send_tries = 0;
+    l->send_after = l->stop_after = 0;
+    l->stop_written = l->supervisor_asked = false;
+    link_ray(l);
+}
+
+struct live *jobs_add(struct jobs *js,
+                      struct job *taken,
+                      struct record_extra *taken_extra,
+                      usec_t now)
+{
+    struct live *l = xcalloc(1, sizeof(*l));
+    l->job = taken;
+    l->extra = *taken_extra;
+    *taken_extra = (struct record_extra){0};
+    l->jobs = js;
+    map_set(js->by_id, taken->id, l);
+    js->counts[JOB_QUEUED]++;
+    put(l, true);
+    struct events_note note = {.kind = "submitted",
+                               .actor = taken->user,
+                               .job_seq = taken->seq,
+                               .job = taken->id,
+                               .to = job_state_to_string(JOB_QUEUED)};
+    events_add(js->events, &note, now);
+    enqueue(l);
+    return l;
+}
+
+static void log_change(const struct live *l, const char *kind, const char *from)
+{
+    const struct job *j = l->job;
+    log_info("job", "%s: %s -> %s%s%s job=%s node=%s", kind, from, job_state_to_string(j->state),
+             *j->reason.text ? ": " : "", j->reason.text, j->id, str_or(j->driver_node, "-"));
+}
+
+static void end_live(struct live *l)
+{
+    unlink_ray(l);
+    l->over = true;
+    if (l->busy == 0) {
+        jobs_busy(l);
+        jobs_idle(l);
+    }
+}
+
+bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now)
+{
+    struct job *j = l->job;
+    enum job_state before = j->state;
+    if (l->over || !job_apply(j, e, now))
+        return false;
+    const char *from = job_state_to_string(before), *kind = job_event_to_string(e->kind);
+    if (e->kind == JOB_EV_ADMITTED)
+        fresh_attempt(l);
+    put(l, false);
+    put_attempt(l);
+    add_event(l, kind, actor, from, str_or(e->code, j->reason.code),
+              str_or(e->text, e->end ? e->end->text : j->reason.text), now);
+    log_change(l, kind, from);
+    follow_state(l, before);
+    jobs_busy(l); /* the callbacks below must not lose it */
+    l->jobs->ops.changed(l, l->jobs->ops.arg);
+    wake(l);
+    if (job_state_is_terminal(j->state))
+        end_live(l);
+    else if (job_act(j) != JOB_ACT_NONE)
+        queue_act(l);
+    jobs_idle(l);
+    return true;
+}
+
+void jobs_admit(struct jobs *js, usec_t now)
+{
+    struct sched_decision d;
+    if (*js->block.code)
+        return;
+    while (sched_next(js->sched, &d)) {
+        struct job_event e = {
+            .kind = JOB_EV_ADMITTED, .nodes = d.nodes, .driver_node = d.driver_node};
+        (void)jobs_apply(d.job, &e, "argusd", now); /* a queued job takes it */
+    }
+}
+
+void jobs_block(struct jobs *js, const char *code, const char *text)
+{
+    (void)snprintf(js->block.code, sizeof(js->block.code), "%s", code); /* cut: fine */
+    (void)snprintf(js->block.text, sizeof(js->block.text), "%s", text);
+}
+
+void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
+{
+    struct sched_why why;
+    const struct jobs *js = l->jobs;
+    *ret = l->job->reason;
+    *ret_position = 0;
+    if (l->job->state != JOB_QUEUED || !sched_explain(js->sched, l->job->id, &why))
+        return;
+    *ret_position = why.position;
+    bool blocked = *js->block.code && strcmp(why.code, "pool_too_small") != 0;
+    (void)snprintf(ret->code, sizeof(ret->code), "%s", blocked ? js->block.code : why.code);
+    (void)snprintf(ret->text, sizeof(ret->text), "%s", blocked ? js->block.text : why.text);
+}
+
+/* ---- at start ---- */
+
+void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra *taken_extra)
+{
+    struct live *l = xcalloc(1, sizeof(*l));
+    l->job = taken;
+    l->extra = *taken_extra;
+    l->jobs = js;
+    map_set(js->by_id, taken->id, l);
+    js->counts[taken->state]++;
+}
+
+void jobs_restored(struct jobs *js)
+{
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(js, &pos));) {
+        struct job *j = l->job;
+        const char *broken = job_check(j);
+        if (broken)
+            log_err("job", "the store holds a job that cannot be: %s job=%s", broken, j->id);
+        if (j->state == JOB_QUEUED) {
+            enqueue(l);
+            continue;
+        }
+        sched_lease_restore(js->sched, j->id, str_or(j->nodes, ""), &j->demand);
+        l->sight.k = j->n_attempts;
+        l->maybe_sent = true; /* it may have been sent before the end */
+        link_ray(l);
+        if (job_act(j) != JOB_ACT_NONE)
+            queue_act(l);
+    }
+}

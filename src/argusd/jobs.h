@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.h - the jobs that are not over: their table, and the one way to change them.
+ *
+ * jobs_apply() lets core decide, writes the change and its event into the open
+ * batch, and remembers what then has to be done; once the batch is on disk the
+ * actor is called (decide, commit, act). It sends and reads nothing itself. */
+#pragma once
+#include <stdbool.h>
+
+#include "argusd/events.h"
+#include "argusd/record.h"
+#include "base/clock.h"
+#include "core/sched.h"
+#include "core/spec.h"
+#include "core/witness.h"
+#include "store/store.h"
+
+struct jobs;
+struct jobs_waiter;
+
+/* What was seen of an attempt from outside; forgotten at a restart, on purpose: a
+ * silence is measured only while we listen. Times are monotonic. */
+struct sight {
+    enum witness_ray ray;
+    usec_t ray_since;
+    enum witness_files files;
+    usec_t files_since;
+    uint64_t beat_seq;
+    usec_t beat_at; /* when the beat last changed under our eyes */
+    int k;          /* of which attempt all this is */
+    bool looked;    /* Ray and the files were both asked since the attempt began */
+};
+
+/* A job that is not over. */
+struct live {
+    struct job *job;
+    struct record_extra extra;
+    struct sight sight;
+    struct jobs *jobs;
+
+    /* Of the services; nothing of this is stored. */
+    bool sending;      /* its files are being written or a POST is under way */
+    bool maybe_sent;   /* Ray may have it: ask before sending */
+    usec_t send_after; /* monotonic: not before */
+    int send_tries;
+    bool stopping; /* a stop is under way */
+    usec_t stop_after;
+    bool stop_written;
+    bool supervisor_asked;
+    bool meta_busy, meta_again;
+    int busy;  /* asynchronous work that still points here */
+    bool over; /* ended: freed when busy falls to 0 */
+
+    struct jobs_waiter *waiters;
+    uint64_t act_batch;
+    bool act_queued;
+    struct live *act_next;
+};
+
+struct jobs_ops {
+    /* The batch with the job's last change is on disk: do what job_act() says. */
+    void (*act)(struct live *l, void *arg);
+    /* Something changed that meta.json and followers show. */
+    void (*changed)(struct live *l, void *arg);
+    void *arg;
+};
+
+struct jobs *jobs_new(struct store *store,
+                      struct sched *sched,
+                      struct events *events,
+                      const struct jobs_ops *ops,
+                      int64_t next_seq);
+void jobs_free(struct jobs *js); /* NULL is fine */
+
+/* A row of the store at start. The job joins the queue or gets its lease back. */
+void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra *taken_extra);
+/* After all rows: what acts were due before the restart are due again. */
+void jobs_restored(struct jobs *js);
+
+/* NULL if there is none. Borrowed until the loop goes on. */
+struct live *jobs_find_id(const struct jobs *js, const char *id);
+/* By Ray's id: a live job's newest attempt has it. */
+struct live *jobs_find_ray(const struct jobs *js, const char *ray_id);
+struct live *jobs_next(const struct jobs *js, size_t *pos);
+size_t jobs_count(const struct jobs *js, enum job_state state);
+const struct sched *jobs_sched(const struct jobs *js); /* to ask, not to change */
+
+/* A new job, taken over, waits from now on. Its id is not used yet. */
+struct live *jobs_add(struct jobs *js,
+                      struct job *taken,
+                      struct record_extra *taken_extra,
+                      usec_t now);
+int64_t jobs_next_seq(struct jobs *js);
+
+/* Returns true if it changed anything. l may be gone after this if it ended. */
+bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now);
+/* An event without a transition: seen on the job's own list. */
+void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now);
+/* The job's stored detail changed outside a transition (proof, argv). */
+void jobs_save(struct live *l);
+
+/* Start what may start. */
+void jobs_admit(struct jobs *js, usec_t now);
+/* The same, at the next jobs_durable(): for callers in the middle of a change. */
+void jobs_admit_soon(struct jobs *js);
+void jobs_durable(struct jobs *js, uint64_t batch);
+
+void jobs_busy(struct live *l);
+void jobs_idle(struct live *l); /* may free l */
+
+/* Call cb once at the job's next change, or when it is freed. */
+typedef void (*jobs_wait_f)(void *arg);
+struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg);
+void jobs_unwait(struct jobs_waiter *w); /* NULL is fine; not after the call */
+
+/* The reason shown for a job: the scheduler's while it waits. */
+void jobs_reason(const struct live *l, struct reason *ret, int *ret_position);
+/* Nothing is admitted while this says why ("" code = admit). Kept by the cluster's watcher. */
+void jobs_block(struct jobs *js, const char *code, const char *text);

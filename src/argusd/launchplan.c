@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launchplan.c - from a job's spec to its directory and Ray's payload; see launchplan.h.
+ *
+ * Environment values under secret names go to the shepherd's 0600 file only: never
+ * into Ray's runtime_env, which anybody who reaches Ray can read. */
+#include "argusd/launchplan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "core/cmdline.h"
+#include "core/spec.h"
+#include "fsroot/file.h"
+#include "fsroot/fsroot.h"
+
+void launchplan_release(struct launchplan *p)
+{
+    char *texts[] = {p->spec,        p->id,         p->user,   p->instance, p->driver_resource,
+                     p->status_text, p->entrypoint, p->ray_id, p->argv,     p->verl};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    pairs_release(&p->env);
+    pairs_release(&p->metadata);
+    ray_amounts_release(&p->resources);
+}
+
+/* ---- the spec ---- */
+
+static char *user_root(const struct settings *s, const char *user)
+{
+    return xasprintf("%s/users/%s", s->shared_root, user);
+}
+
+int launchplan_read_spec(const struct settings *settings,
+                         const char *text,
+                         size_t len,
+                         const char *user,
+                         bool want_places,
+                         struct spec *ret,
+                         struct problems *ps)
+{
+    struct doc *d = NULL;
+    if (doc_parse(text, len, want_places, &d, ps) < 0)
+        return ERR_BAD_SPEC;
+    struct spec_limits lim = {.gpus_per_job = (double)settings->gpus_per_job};
+    _cleanup_(freep) char *uroot = user_root(settings, user);
+    struct spec_roots roots = {.shared_root = settings->shared_root, .user_root = uroot};
+    int r = spec_read(doc_root(d), &lim, ret, ps);
+    if (r == 0)
+        r = spec_expand(ret, &roots, ps);
+    doc_free(d);
+    return r;
+}
+
+const char *launchplan_verl_path(const struct spec *spec)
+{
+    return spec->code_path ? spec->code_path : spec->py_executable;
+}
+
+/* ---- environment of argus.yaml ---- */
+
+struct roots {
+    const char *shared, *user;
+};
+
+static const char *look_up_root(const char *name, void *arg)
+{
+    const struct roots *r = arg;
+    if (!strcasecmp(name, "SHARED_ROOT"))
+        return r->shared;
+    return !strcasecmp(name, "USER_ROOT") ? r->user : NULL;
+}
+
+static int expand(const char *text, struct roots *roots, char **ret, struct err *err)
+{
+    struct buf out = BUF_INIT(64 << 10);
+    int r = text ? str_expand(&out, text, look_up_root, roots, err) : 0;
+    if (r == 0 && text)
+        *ret = buf_take(&out);
+    buf_release(&out);
+    return r;
+}
+
+static int expand_env(const struct settings *s,
+                      struct roots *roots,
+                      struct pairs *ret,
+                      struct err *err)
+{
+    for (size_t i = 0; i < s->env_vars.n; i++) {
+        _cleanup_(freep) char *value = NULL;
+        int r = expand(s->env_vars.v[i].value, roots, &value, err);
+        if (r < 0)
+            return err_prefix(err, "argus.yaml: runtime_env.env_vars.%s", s->env_vars.v[i].key);
+        pairs_set(ret, s->env_vars.v[i].key, value);
+    }
+    return 0;
+}
+
+/* ---- the command line ---- */
+
+struct made {
+    struct spec spec;
+    struct cmdline cmd;
+    struct pairs config_env;
+    char *job_dir, *attempt_dir, *hook_dir, *uroot, *user_code;
+};
+
+static void made_release(struct made *m)
+{
+    spec_release(&m->spec);
+    cmdline_release(&m->cmd);
+    pairs_release(&m->config_env);
+    char *texts[] = {m->job_dir, m->attempt_dir, m->hook_dir, m->uroot, m->user_code};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+}
+
+static const struct verl_version *find_verl(struct launchplan *p, const struct spec *spec)
+{
+    if (!workload_is_verl((enum workload)spec->workload))
+        return NULL;
+    const char *path = launchplan_verl_path(spec);
+    p->verl = path ? fsroot_verl_version(path) : NULL;
+    const struct verl_version *v = verl_version_find(str_or(p->verl, ""), NULL);
+    if (!p->verl)
+        p->verl = xstrdup(v->name);
+    return v;
+}
+
+static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
+{
+    const struct settings *s = p->settings;
+    struct problems ps = {0};
+    int r = launchplan_read_spec(s, p->spec, strlen(p->spec), p->user, false, &m->spec, &ps);
+    if (r < 0) {
+        r = err_set(err, ERR_BAD_SPEC, "the spec no longer reads: %s",
+                    ps.n ? ps.v[0].text : "it is broken");
+        problems_release(&ps);
+        return r;
+    }
+    struct roots roots = {s->shared_root, m->uroot};
+    if ((r = expand_env(s, &roots, &m->config_env, err)) == 0)
+        r = expand(s->user_code_path, &roots, &m->user_code, err);
+    struct cmdline_in in = {.spec = &m->spec,
+                            .version = find_verl(p, &m->spec),
+                            .id = p->id,
+                            .attempt = p->k,
+                            .shared_root = s->shared_root,
+                            .user_root = m->uroot,
+                            .job_dir = m->job_dir,
+                            .attempt_dir = m->attempt_dir,
+                            .hook_dir = m->hook_dir,
+                            .user_code_path = m->user_code,
+                            .env = &m->config_env};
+    if (r == 0)
+        r = cmdline_build(&in, &m->cmd, &ps, err);
+    problems_release(&ps); /* told at submit */
+    return r;
+}
+
+/* ---- Ray's payload ---- */
+
+static void split_env(struct launchplan *p, const struct made *m)
+{
+    char wait[32];
+    for (size_t i = 0; i < m->cmd.env.n; i++)
+        if (!str_is_secret_name(m->cmd.env.v[i].key))
+            pairs_set(&p->env, m->cmd.env.v[i].key, m->cmd.env.v[i].value);
+    /* Ray kills the shepherd this long after its SIGTERM: the shepherd needs the grace. */
+    (void)snprintf(wait, sizeof(wait), "%llu",
+                   (unsigned long long)(m->spec.stop_grace / USEC_SEC + 20)); /* fits */
+    pairs_set(&p->env, "RAY_JOB_STOP_WAIT_TIME_S", wait);
+}
+
+static void fill_resources(struct launchplan *p, const struct made *m)
+{
+    const struct pairs *lists[] = {&p->settings->entrypoint_resources,
+                                   &m->spec.entrypoint_resources};
+    for (size_t i = 0; i < array_len(lists); i++)
+        for (size_t k = 0; k < lists[i]->n; k++) {
+            double v = 0;
+            if (str_to_real(lists[i]->v[k].value, &v, NULL) == 0 && v > 0)
+                ray_amounts_set(&p->resources, lists[i]->v[k].key, v);
+        }
+    if (p->driver_resource)
+        ray_amounts_set(&p->resources, p->driver_resource, p->driver_amount);
+}
+
+static void fill_mark(struct launchplan *p)
+{
+    char k[16];
+    (void)snprintf(k, sizeof(k), "%d", p->k); /* fits */
+    pairs_set(&p->metadata, "argus", p->instance);
+    pairs_set(&p->metadata, "argus_job", p->id);
+    pairs_set(&p->metadata, "argus_attempt", k);
+    pairs_set(&p->metadata, "argus_user", p->user);
+}
+
+static void put_pairs(struct jout *j, const char *key, const struct pairs *p)
+{
+    jout_open(j, key, '{');
+    for (size_t i = 0; i < p->n; i++)
+        jout_str(j, p->v[i].key, p->v[i].value);
+    jout_close(j, '}');
+}
+
+static char *payload_text(const struct launchplan *p)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "submission_id", p->ray_id);
+    jout_str(&j, "entrypoint", p->entrypoint);
+    jout_open(&j, "runtime_env", '{');
+    put_pairs(&j, "env_vars", &p->env);
+    jout_close(&j, '}');
+    put_pairs(&j, "metadata", &p->metadata);
+    jout_real(&j, "entrypoint_num_cpus", p->demand.driver_cpus);
+    jout_real(&j, "entrypoint_num_gpus", p->demand.driver_gpus);
+    jout_open(&j, "entrypoint_resources", '{');
+    for (size_t i = 0; i < p->resources.n; i++)
+        jout_real(&j, p->resources.v[i].name, p->resources.v[i].amount);
+    jout_close(&j, '}');
+    jout_close(&j, '}');
+    return buf_take(&out);
+}
+
+static char *argv_text(const struct strv *argv)
+{
+    struct buf out = BUF_INIT(1 << 19);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < argv->n; i++)
+        jout_str(&j, NULL, argv->v[i]);
+    jout_close(&j, ']');
+    return buf_take(&out);
+}
+
+static char *command_text(const struct launchplan *p, const struct made *m)
+{
+    struct pairs resources = {0};
+    char amount[32];
+    for (size_t i = 0; i < p->resources.n; i++) {
+        (void)snprintf(amount, sizeof(amount), "%g", p->resources.v[i].amount); /* fits */
+        pairs_set(&resources, p->resources.v[i].name, amount);
+    }
+    struct cmdline_submit how = {.address = p->settings->ray_address,
+                                 .ray_id = p->ray_id,
+                                 .cpus = p->demand.driver_cpus,
+                                 .gpus = p->demand.driver_gpus,
+                                 .resources = &resources};
+    struct buf out = BUF_INIT(1 << 20);
+    if (cmdline_submit_text(&m->cmd, &how, &out) < 0)
+        buf_reset(&out); /* too long to be typed: the payload file says the same */
+    (void)buf_addc(&out, '\n');
+    pairs_release(&resources);
+    return buf_take(&out);
+}
+
+/* ---- the directory ---- */
+
+static const char PYTHONPATH_TAIL[] = ":${PYTHONPATH}";
+
+/* What goes in front of the worker's own PYTHONPATH; taken out of env. */
+static char *pythonpath_prefix(const struct pairs *env)
+{
+    const char *value = pairs_find(env, "PYTHONPATH");
+    if (!value)
+        return NULL;
+    size_t n = strlen(value), tail = strlen(PYTHONPATH_TAIL);
+    return xstrndup(value, str_ends(value, PYTHONPATH_TAIL) ? n - tail : n);
+}
+
+static int make_links(const struct cmdline *c, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < c->dirs.n && r == 0; i++)
+        r = file_mkdirs(c->dirs.v[i], 0777, err);
+    for (size_t i = 0; i < c->links.n && r == 0; i++) {
+        _cleanup_(freep) char *dir = xstrdup(c->links.v[i].key);
+        char *slash = strrchr(dir, '/');
+        if (slash && slash != dir) {
+            *slash = 0;
+            r = file_mkdirs(dir, 0777, err);
+        }
+        if (r == 0)
+            r = file_link(c->links.v[i].value, c->links.v[i].key, err);
+    }
+    return r;
+}
+
+static int write_dir(const struct launchplan *p, const struct made *m, struct err *err)
+{
+    _cleanup_(freep) char *payload = payload_text(p);
+    _cleanup_(freep) char *command = command_text(p, m);
+    _cleanup_(freep) char *prefix = pythonpath_prefix(&m->cmd.env);
+    struct pairs env = {0};
+    for (size_t i = 0; i < m->cmd.env.n; i++)
+        if (strcmp(m->cmd.env.v[i].key, "PYTHONPATH") != 0)
+            pairs_set(&env, m->cmd.env.v[i].key, m->cmd.env.v[i].value);
+    struct fsroot_attempt a = {.root = p->settings->shared_root,
+                               .job = p->id,
+                               .attempt = p->k,
+                               .argv = &m->cmd.argv,
+                               .cwd = m->cmd.cwd ? m->cmd.cwd : m->attempt_dir,
+                               .env = &env,
+                               .pythonpath_prefix = prefix,
+                               .stop_grace = m->spec.stop_grace,
+                               .ray_config = p->settings->text,
+                               .jobspec = p->spec,
+                               .submit_cmd = command,
+                               .submit_payload = payload};
+    int r = fsroot_attempt_write(&a, err);
+    pairs_release(&env);
+    if (r == 0)
+        r = make_links(&m->cmd, err);
+    if (r == 0)
+        r = fsroot_debug_write(p->settings->shared_root, p->id, p->k, "ray_status_pre.txt",
+                               str_or(p->status_text, ""), err);
+    return r;
+}
+
+int launchplan_make(struct launchplan *p, struct err *err)
+{
+    struct made m = {.job_dir = fsroot_job_dir(p->settings->shared_root, p->id),
+                     .attempt_dir = fsroot_attempt_dir(p->settings->shared_root, p->id, p->k, NULL),
+                     .hook_dir = fsroot_hook_dir(p->settings->shared_root),
+                     .uroot = user_root(p->settings, p->user)};
+    int r = fsroot_user_prepare(p->settings->shared_root, p->user, err);
+    if (r == 0)
+        r = make_cmdline(p, &m, err);
+    if (r == 0) {
+        struct buf entry = BUF_INIT(16 << 10);
+        fsroot_entrypoint(&entry, p->settings->shared_root, p->id, p->k);
+        p->entrypoint = buf_take(&entry);
+        p->ray_id = job_ray_id(p->id, p->k);
+        split_env(p, &m);
+        fill_resources(p, &m);
+        fill_mark(p);
+        p->argv = argv_text(&m.cmd.argv);
+        r = write_dir(p, &m, err);
+    }
+    made_release(&m);
+    return r;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launchplan.h - what one attempt sends to Ray and writes to its directory.
+ *
+ * Blocking (reads the verl version, writes the directory): for the worker pool. */
+#pragma once
+#include "argusd/settings.h"
+#include "base/err.h"
+#include "core/job.h"
+#include "ray/ray.h"
+
+/* Filled by the caller; copies, since the loop goes on meanwhile. */
+struct launchplan {
+    const struct settings *settings; /* never changes: shared with the worker */
+    char *spec, *id, *user, *instance;
+    int k;
+    struct demand demand;
+    char *driver_resource; /* "argus_node_w1" or "node:10.0.0.3" */
+    double driver_amount;
+    char *status_text; /* of debug/ray_status_pre.txt */
+
+    /* Results of launchplan_make(). */
+    char *ray_id, *entrypoint;
+    struct pairs env, metadata; /* env: for Ray, without what is secret */
+    struct ray_amounts resources;
+    char *argv, *verl; /* JSON array; version text */
+};
+
+/* -EEXIST: a shepherd of this attempt has started already, nothing was changed. */
+must_check int launchplan_make(struct launchplan *p, struct err *err);
+void launchplan_release(struct launchplan *p);
+
+/* The spec text as a spec: read, expanded. Also used at submit. ERR_BAD_SPEC; problems in ps. */
+struct spec;
+must_check int launchplan_read_spec(const struct settings *settings,
+                                    const char *text,
+                                    size_t len,
+                                    const char *user,
+                                    bool want_places,
+                                    struct spec *ret,
+                                    struct problems *ps);
+/* Where the job's verl is looked for: code_path, else py_executable. NULL: neither. Borrowed. */
+const char *launchplan_verl_path(const struct spec *spec);

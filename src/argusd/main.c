@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - argusd: read the arguments, then do one thing. Usage is in usage_text. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/daemon.h"
+#include "argusd/init.h"
+#include "argusd/settings.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/version.h"
+
+static const char usage_text[] =
+    "usage: argusd [--config FILE] [--check]\n"
+    "       argusd init [--config FILE] [--shared-root DIR] [--user NAME --role ROLE]\n"
+    "       argusd --list-config | --version | --help\n"
+    "\n"
+    "  --config FILE      configuration (default /etc/argus/argus.yaml, or $ARGUS_CONFIG)\n"
+    "  --check            read the configuration, say what is wrong with it, and end\n"
+    "  --list-config      every key of the configuration with its type and default\n"
+    "  init               write a configuration if there is none, make the store, and print\n"
+    "                     the first admin token once; with --user, a further token\n";
+
+enum { EXIT_USAGE = 2 };
+
+static int list_config(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    size_t n;
+    const struct conf_key *keys = settings_keys(&n);
+    conf_describe(keys, n, &out);
+    (void)fputs(buf_str(&out), stdout); /* a closed stdout shows in fflush */
+    buf_release(&out);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static int load(const char *config, struct settings *ret)
+{
+    struct problems ps = {0};
+    int r = settings_load(config, ret, &ps);
+    struct buf out = BUF_INIT(1 << 20);
+    problems_to_text(&ps, config, &out);
+    (void)fputs(buf_str(&out), stderr); /* nowhere else to say it */
+    buf_release(&out);
+    problems_release(&ps);
+    return r;
+}
+
+static int run(const char *config, bool check)
+{
+    struct settings settings = {0};
+    int status = EXIT_USAGE;
+    if (load(config, &settings) == 0)
+        status = check ? 0 : daemon_run(&settings);
+    settings_release(&settings);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"check", no_argument, NULL, 'k'},
+                                            {"list-config", no_argument, NULL, 'l'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"shared-root", required_argument, NULL, 's'},
+                                            {"user", required_argument, NULL, 'u'},
+                                            {"role", required_argument, NULL, 'r'},
+                                            {0}};
+    const char *env = getenv("ARGUS_CONFIG");
+    struct init_args init = {.config = env ? env : "/etc/argus/argus.yaml"};
+    bool check = false;
+    int c;
+    while ((c = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            init.config = optarg;
+            break;
+        case 'k':
+            check = true;
+            break;
+        case 's':
+            init.shared_root = optarg;
+            break;
+        case 'u':
+            init.user = optarg;
+            break;
+        case 'r':
+            init.role = optarg;
+            break;
+        case 'l':
+            return list_config();
+        case 'v':
+            return printf("argusd %s (%s)\n", ARGUS_VERSION, ARGUS_COMMIT) < 0;
+        case 'h':
+            return fputs(usage_text, stdout) < 0;
+        default:
+            (void)fputs("try 'argusd --help'\n", stderr); /* getopt has said what is wrong */
+            return EXIT_USAGE;
+        }
+    }
+    log_init();
+    hash_init();
+    if (optind < argc && !strcmp(argv[optind], "init") && optind + 1 == argc)
+        return init_run(&init);
+    if (optind < argc) {
+        (void)fprintf(stderr, "argusd: unknown argument '%s'; try 'argusd --help'\n",
+                      argv[optind]); /* nowhere else to say it */
+        return EXIT_USAGE;
+    }
+    return run(init.config, check);
+}

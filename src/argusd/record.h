@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.h - a job as rows of the store, and back.
+ *
+ * Columns hold what lists show and filter; `detail` is JSON with the rest. Members
+ * that an older argusd did not write get their defaults. */
+#pragma once
+#include "base/buf.h"
+#include "core/job.h"
+#include "store/store.h"
+
+enum { RECORD_DETAIL_MAX = 1 << 20 };
+
+/* What argusd keeps of a job beside its state. Owned texts, NULL = none. */
+struct record_extra {
+    char *argv;     /* JSON array: the command line of the newest attempt */
+    char *verl;     /* version of verl that the command line follows */
+    char *warnings; /* JSON array of problems that the spec came with */
+};
+
+void record_extra_release(struct record_extra *x);
+
+/* The row of j, its texts borrowed from j and detail (may be NULL). */
+void record_job_row(const struct job *j, const char *detail, struct store_job *ret);
+/* The detail text. */
+void record_detail(const struct job *j, const struct record_extra *x, struct buf *out);
+void record_attempt_row(const struct job *j,
+                        const struct attempt *a,
+                        struct buf *detail,
+                        struct store_attempt *ret);
+
+/* Back. Attempts are added by record_add_attempt() in order. -EINVAL: the row is none of ours. */
+must_check int record_to_job(const struct store_job *row,
+                             struct job **ret,
+                             struct record_extra *x,
+                             struct err *err);
+void record_add_attempt(struct job *j, const struct store_attempt *row);
+
+/* "UNKNOWN,HELD" (a literal) and back. */
+const char *record_flags_to_string(unsigned flags);
+unsigned record_flags_from_string(const char *text);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sender.c - brings an admitted job to Ray, exactly once; see sender.h.
+ *
+ *   files (worker) -> POST -> accepted
+ *        doubt, duplicate, or after a restart: GET -> ours: accepted
+ *                                                  -> somebody's: next attempt id
+ *                                                  -> none: POST again (same id, safe)
+ * An attempt whose shepherd has started (driver.log is there) is never sent again:
+ * the watcher judges it by its files. */
+#include "argusd/sender.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/launchplan.h"
+#include "argusd/work.h"
+#include "base/log.h"
+#include "base/str.h"
+
+struct sending;
+
+struct sender {
+    struct sender_parts p;
+    struct sending *active; /* those under way, so that an end in the middle frees them */
+};
+
+struct sending {
+    struct sending *next;
+    struct sender *s;
+    struct live *l;
+    int k;
+    struct launchplan plan;
+    int result;
+    struct err err;
+};
+
+struct sender *sender_new(const struct sender_parts *parts)
+{
+    struct sender *s = xcalloc(1, sizeof(*s));
+    s->p = *parts;
+    return s;
+}
+
+void sender_free(struct sender *s)
+{
+    for (struct sending *g = s ? s->active : NULL, *next; g; g = next) {
+        next = g->next;
+        launchplan_release(&g->plan);
+        free(g);
+    }
+    free(s);
+}
+
+bool sender_is_ours(const char *instance, const struct ray_job *rj)
+{
+    return str_eq(pairs_find(&rj->metadata, "argus"), instance);
+}
+
+static void sending_free(struct sending *g)
+{
+    struct live *l = g->l;
+    for (struct sending **p = &g->s->active; *p; p = &(*p)->next)
+        if (*p == g) {
+            *p = g->next;
+            break;
+        }
+    launchplan_release(&g->plan);
+    free(g);
+    l->sending = false;
+    jobs_idle(l);
+}
+
+/* Still the attempt that we began with, and still to be sent? */
+static bool is_wanted(const struct sending *g)
+{
+    const struct attempt *a = job_attempt(g->l->job);
+    return !g->l->over && a && a->k == g->k && job_act(g->l->job) == JOB_ACT_SEND;
+}
+
+static void apply(struct sending *g, enum job_event_kind kind, const char *code, const char *text)
+{
+    struct job_event e = {.kind = kind, .code = code, .text = text};
+    (void)jobs_apply(g->l, &e, "argusd", clock_wall()); /* too late is harmless */
+}
+
+/* 1, 2, 4 … 30 seconds. */
+static void again_later(struct sending *g, const struct err *err)
+{
+    struct live *l = g->l;
+    int n = l->send_tries < 5 ? l->send_tries : 5;
+    usec_t wait = USEC_SEC << n;
+    l->send_tries++;
+    l->send_after = clock_mono() + (wait > 30 * USEC_SEC ? 30 * USEC_SEC : wait);
+    (void)snprintf(l->job->reason.code, sizeof(l->job->reason.code), "submitting");
+    (void)snprintf(l->job->reason.text, sizeof(l->job->reason.text),
+                   "it could not be sent to Ray yet, it is tried again: %.240s", err->text);
+    log_warn("send", "%s job=%s", l->job->reason.text, l->job->id);
+}
+
+static void fail(struct sending *g, const char *cause, const char *finding, const char *text)
+{
+    struct job_end end = {
+        .cause = cause, .code = -1, .signal = "", .finding = finding, .text = text};
+    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
+    (void)jobs_apply(g->l, &e, "argusd", clock_wall());
+}
+
+/* ---- asking Ray ---- */
+
+static void post(struct sending *g);
+
+static void on_asked(enum ray_found found,
+                     const struct ray_job *rj,
+                     const struct err *err,
+                     void *arg)
+{
+    struct sending *g = arg;
+    if (!is_wanted(g)) {
+        sending_free(g);
+        return;
+    }
+    if (found == RAY_NOT_FOUND) {
+        g->l->maybe_sent = false;
+        post(g);
+        return;
+    }
+    if (found == RAY_UNKNOWN)
+        again_later(g, err);
+    else if (sender_is_ours(g->s->p.instance, rj))
+        apply(g, JOB_EV_ACCEPTED, NULL, NULL);
+    else
+        apply(g, JOB_EV_REQUEUED, "foreign_id",
+              "somebody else's job in Ray has this attempt's id; the next attempt gets another");
+    sending_free(g);
+}
+
+static void ask(struct sending *g)
+{
+    (void)ray_get_job(g->s->p.ray, g->plan.ray_id, on_asked, g); /* freed with the client */
+}
+
+/* ---- the POST ---- */
+
+static void on_posted(enum ray_submit_outcome outcome, const struct err *err, void *arg)
+{
+    struct sending *g = arg;
+    switch (outcome) {
+    case RAY_SUBMIT_ACCEPTED:
+        apply(g, JOB_EV_ACCEPTED, NULL, NULL);
+        break;
+    case RAY_SUBMIT_REFUSED:
+        if (is_wanted(g))
+            fail(g, "refused", "runtime_env_failed", err->text);
+        break;
+    case RAY_SUBMIT_DUPLICATE:
+    case RAY_SUBMIT_DOUBT:
+        g->l->maybe_sent = true;
+        if (is_wanted(g)) {
+            log_info("send", "doubtful answer, asking Ray: %s job=%s", err->text, g->l->job->id);
+            ask(g);
+            return;
+        }
+        break;
+    default: /* nothing was taken */
+        g->l->maybe_sent = false;
+        if (is_wanted(g))
+            again_later(g, err);
+    }
+    sending_free(g);
+}
+
+static void post(struct sending *g)
+{
+    const struct launchplan *p = &g->plan;
+    struct ray_submit what = {.submission_id = p->ray_id,
+                              .entrypoint = p->entrypoint,
+                              .env = &p->env,
+                              .metadata = &p->metadata,
+                              .num_cpus = p->demand.driver_cpus,
+                              .num_gpus = p->demand.driver_gpus,
+                              .resources = &p->resources};
+    struct err err = {0};
+    g->l->maybe_sent = true; /* until an answer says otherwise */
+    if (!ray_submit(g->s->p.ray, &what, on_posted, g, &err)) {
+        fail(g, "refused", "config_error", err.text);
+        sending_free(g);
+    }
+}
+
+/* ---- the files ---- */
+
+static void run_plan(void *arg)
+{
+    struct sending *g = arg;
+    g->result = launchplan_make(&g->plan, &g->err);
+}
+
+static void keep_results(struct sending *g)
+{
+    struct live *l = g->l;
+    set_str(&l->extra.argv, g->plan.argv);
+    set_str(&l->extra.verl, g->plan.verl);
+    jobs_save(l);
+}
+
+static void done_plan(void *arg)
+{
+    struct sending *g = arg;
+    if (!is_wanted(g)) {
+        sending_free(g);
+        return;
+    }
+    if (g->result == -EEXIST) {
+        apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
+    } else if (g->result == ERR_BAD_SPEC) {
+        fail(g, "refused", "config_error", g->err.text);
+    } else if (g->result < 0) {
+        again_later(g, &g->err); /* the shared root: it may come back */
+    } else {
+        keep_results(g);
+        if (g->l->maybe_sent)
+            ask(g);
+        else
+            post(g);
+        return;
+    }
+    sending_free(g);
+}
+
+static char *status_text(const struct cluster *c)
+{
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(c, &n);
+    struct buf out = BUF_INIT(1 << 20);
+    (void)buf_addf(&out, "Ray %s, session %s\n", cluster_ray_version(c), cluster_session(c));
+    for (size_t i = 0; i < n; i++) /* overflow: the rest is missing */
+        (void)buf_addf(&out, "%-8s %-24s %-16s GPU %g  CPU %g  %s%s\n",
+                       nodes[i].is_alive ? "ALIVE" : "DEAD", nodes[i].name, nodes[i].ip,
+                       nodes[i].gpus, nodes[i].cpus, nodes[i].is_head ? "head" : "worker",
+                       nodes[i].message ? nodes[i].message : "");
+    return buf_take(&out);
+}
+
+static void aim_driver(struct sending *g)
+{
+    const struct cluster_node *n = cluster_find_name(g->s->p.cluster, g->l->job->driver_node);
+    if (!n)
+        return; /* it is gone again: worker_node alone places the driver */
+    g->plan.driver_resource =
+        n->has_own_resource ? xasprintf("argus_node_%s", n->name) : xasprintf("node:%s", n->ip);
+    g->plan.driver_amount = n->has_own_resource ? 1 : 0.001;
+}
+
+void sender_act(struct sender *s, struct live *l)
+{
+    if (l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster))
+        return;
+    const struct job *j = l->job;
+    struct sending *g = xcalloc(1, sizeof(*g));
+    *g = (struct sending){.next = s->active, .s = s, .l = l, .k = job_attempt(j)->k};
+    s->active = g;
+    g->plan = (struct launchplan){.settings = s->p.settings,
+                                  .spec = xstrdup(j->spec),
+                                  .id = xstrdup(j->id),
+                                  .user = xstrdup(j->user),
+                                  .instance = xstrdup(s->p.instance),
+                                  .k = g->k,
+                                  .demand = j->demand,
+                                  .status_text = status_text(s->p.cluster)};
+    aim_driver(g);
+    l->sending = true;
+    jobs_busy(l);
+    work_start(s->p.loop, run_plan, done_plan, g);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sender.h - brings an admitted job to Ray, exactly once.
+ *
+ * Its id is on disk before anything is sent. The files of the attempt are written
+ * in the worker pool, then one POST; whatever leaves a doubt is resolved by asking
+ * Ray for the id and looking for our mark. Called again for the same job it goes on. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/cluster.h"
+#include "argusd/jobs.h"
+#include "argusd/settings.h"
+#include "ray/ray.h"
+
+struct sender;
+
+struct sender_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct cluster *cluster;
+    struct ray_client *ray;
+    const char *instance; /* our mark: which store this is */
+};
+
+struct sender *sender_new(const struct sender_parts *parts);
+void sender_free(struct sender *s);
+/* l owes JOB_ACT_SEND. Does nothing while it is under way or before l->send_after. */
+void sender_act(struct sender *s, struct live *l);
+
+/* True if this record of Ray is attempt k of our job. */
+bool sender_is_ours(const char *instance, const struct ray_job *rj);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokens.c - the table of tokens, by hash; see tokens.h.
+ *
+ * The look-up key is a hash that the caller cannot steer without knowing the
+ * token, so the time of the look-up tells nothing about the tokens there are. */
+#include "argusd/tokens.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/str.h"
+
+static const usec_t USE_NOTED_EVERY = 5 * USEC_MIN;
+
+struct token {
+    unsigned char hash[HASH_BYTES];
+    char *id, *name, *user;
+    enum http_role role;
+    usec_t created_at, expires_at, last_use_at, revoked_at;
+};
+
+struct tokens {
+    struct store *store;
+    struct map *by_hash, *by_id;
+};
+
+struct tokens *tokens_new(struct store *store)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    struct tokens *t = xcalloc(1, sizeof(*t));
+    t->store = store;
+    t->by_hash = map_new(seed);
+    t->by_id = map_new(seed);
+    return t;
+}
+
+void tokens_free(struct tokens *t)
+{
+    if (!t)
+        return;
+    struct token *k;
+    for (size_t pos = 0; (k = map_next(t->by_hash, &pos, NULL));) {
+        free(k->id);
+        free(k->name);
+        free(k->user);
+        free(k);
+    }
+    map_free(t->by_hash);
+    map_free(t->by_id);
+    free(t);
+}
+
+size_t tokens_count(const struct tokens *t)
+{
+    return map_count(t->by_hash);
+}
+
+static void keep(struct tokens *t, struct token *k)
+{
+    char hex[HASH_HEX];
+    map_set(t->by_hash, str_hex(k->hash, HASH_BYTES, hex), k);
+    map_set(t->by_id, k->id, k);
+}
+
+void tokens_restore(struct tokens *t, const struct store_token *row)
+{
+    struct token *k = xcalloc(1, sizeof(*k));
+    memcpy(k->hash, row->hash, HASH_BYTES);
+    k->id = xstrdup(str_or(row->id, ""));
+    k->name = xstrdup(str_or(row->name, ""));
+    k->user = xstrdup(str_or(row->user, ""));
+    if (http_role_from_string(str_or(row->role, ""), &k->role, NULL) < 0)
+        k->role = HTTP_ROLE_NONE; /* a role that we do not know may do nothing */
+    k->created_at = row->created_at;
+    k->expires_at = row->expires_at;
+    k->last_use_at = row->last_use_at;
+    k->revoked_at = row->revoked_at;
+    keep(t, k);
+}
+
+static void save(struct tokens *t, const struct token *k)
+{
+    struct store_token row = {.hash = k->hash,
+                              .id = k->id,
+                              .name = k->name,
+                              .user = k->user,
+                              .role = http_role_to_string(k->role),
+                              .created_at = k->created_at,
+                              .expires_at = k->expires_at,
+                              .last_use_at = k->last_use_at,
+                              .revoked_at = k->revoked_at};
+    store_put_token(t->store, &row);
+}
+
+void tokens_add(struct tokens *t,
+                const char *name,
+                const char *user,
+                enum http_role role,
+                usec_t now,
+                char ret[static TOKEN_TEXT_MAX])
+{
+    unsigned char bytes[32], id[6];
+    char id_text[2 * sizeof(id) + 1];
+    random_bytes(bytes, sizeof(bytes));
+    random_bytes(id, sizeof(id));
+    memcpy(ret, "argus_", 6);
+    (void)sodium_bin2base64(ret + 6, TOKEN_TEXT_MAX - 6, bytes, sizeof(bytes),
+                            sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
+    struct token *k = xcalloc(1, sizeof(*k));
+    hash_sha256(ret, strlen(ret), k->hash);
+    k->id = xstrdup(str_hex(id, sizeof(id), id_text));
+    k->name = xstrdup(name);
+    k->user = xstrdup(user);
+    k->role = role;
+    k->created_at = now;
+    keep(t, k);
+    save(t, k);
+    sodium_memzero(bytes, sizeof(bytes));
+}
+
+int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_principal *ret)
+{
+    unsigned char hash[HASH_BYTES];
+    char hex[HASH_HEX];
+    static const unsigned char nobody[HASH_BYTES];
+    hash_sha256(bearer, strlen(bearer), hash);
+    struct token *k = map_find(t->by_hash, str_hex(hash, sizeof(hash), hex));
+    bool ok = hash_compare(hash, k ? k->hash : nobody, sizeof(hash)) == 0;
+    if (!ok || k->revoked_at || (k->expires_at && now >= k->expires_at))
+        return ERR_UNAUTHORISED;
+    (void)snprintf(ret->user, sizeof(ret->user), "%s", k->user); /* names are shorter */
+    (void)snprintf(ret->token_id, sizeof(ret->token_id), "%s", k->id);
+    ret->role = k->role;
+    if (now - k->last_use_at >= USE_NOTED_EVERY) {
+        k->last_use_at = now;
+        save(t, k);
+    }
+    return 0;
+}
+
+usec_t tokens_expiry(const struct tokens *t, const char *token_id)
+{
+    const struct token *k = map_find(t->by_id, token_id);
+    return k ? k->expires_at : 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.c - jobs as JSON; see view.h. */
+#include "argusd/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/launchplan.h"
+#include "base/str.h"
+#include "core/spec.h"
+#include "fsroot/fsroot.h"
+
+/* ---- the list item ---- */
+
+static void put_flags(struct jout *j, const char *flags, const struct live *l)
+{
+    jout_open(j, "flags", '[');
+    unsigned bits = record_flags_from_string(flags);
+    for (unsigned bit = 1; bit <= JOB_FLAG_RESTARTING; bit <<= 1)
+        if (bits & bit)
+            jout_str(j, NULL, record_flags_to_string(bit));
+    jout_close(j, ']');
+    if (l && l->job->unknown_since)
+        jout_time(j, "unknown_since", l->job->unknown_since);
+}
+
+static void put_reason(struct jout *j, const char *code, const char *text)
+{
+    jout_open(j, "reason", '{');
+    jout_str(j, "code", str_or(code, ""));
+    jout_str(j, "text", str_or(text, ""));
+    jout_close(j, '}');
+}
+
+static void put_row(struct jout *j, const struct store_job *row, const struct live *l)
+{
+    struct reason reason;
+    int position = 0;
+    jout_str(j, "id", row->id);
+    jout_str(j, "name", row->name && *row->name ? row->name : NULL);
+    jout_str(j, "user", row->user);
+    jout_str(j, "project", row->project);
+    jout_str(j, "workload", row->workload);
+    jout_str(j, "cluster", row->cluster);
+    jout_str(j, "state", row->state);
+    put_flags(j, row->flags, l);
+    if (l)
+        jobs_reason(l, &reason, &position);
+    put_reason(j, l ? reason.code : row->reason_code, l ? reason.text : row->reason_text);
+    if (position)
+        jout_int(j, "position", position);
+    jout_str(j, "pool", row->pool && *row->pool ? row->pool : NULL);
+    jout_int(j, "priority", row->priority);
+    jout_int(j, "nnodes", row->nnodes);
+    jout_real(j, "n_gpus_per_node", row->n_gpus_per_node);
+    jout_real(j, "gpus", (double)row->nnodes * row->n_gpus_per_node);
+    jout_time(j, "queued_at", row->queued_at);
+    jout_time(j, "started_at", row->started_at);
+    jout_time(j, "ended_at", row->ended_at);
+    jout_int(j, "attempt", row->attempt);
+    jout_int(j, "restarts", row->restarts);
+    jout_null(j, "step");
+    jout_null(j, "gpu_util");
+}
+
+void view_item(struct jout *j, const struct store_job *row, const struct live *l)
+{
+    jout_open(j, NULL, '{');
+    put_row(j, row, l);
+    jout_close(j, '}');
+}
+
+/* ---- the whole job ---- */
+
+static void put_attempts(struct jout *j, const struct job *job)
+{
+    jout_open(j, "attempts", '[');
+    for (int i = 0; i < job->n_attempts; i++) {
+        const struct attempt *a = &job->attempts[i];
+        jout_open(j, NULL, '{');
+        jout_int(j, "k", a->k);
+        jout_str(j, "ray_id", a->ray_id);
+        jout_str(j, "state", attempt_phase_to_string(a->phase));
+        jout_time(j, "accepted_at", a->accepted_at);
+        jout_time(j, "started_at", a->started_at);
+        jout_time(j, "ended_at", a->ended_at);
+        jout_str(j, "end", a->end_text);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+static void put_proof(struct jout *j, const struct proof *p)
+{
+    if (!p->checked_at) {
+        jout_null(j, "driver");
+        jout_null(j, "proof");
+        return;
+    }
+    jout_open(j, "driver", '{');
+    jout_str(j, "node", p->node);
+    jout_str(j, "ip", p->driver_ip);
+    if (p->pid)
+        jout_int(j, "pid", p->pid);
+    else
+        jout_null(j, "pid");
+    jout_close(j, '}');
+    jout_open(j, "proof", '{');
+    jout_raw(j, "driver_on_worker", p->on_worker < 0 ? "null" : p->on_worker ? "true" : "false");
+    jout_str(j, "driver_node", p->node);
+    jout_str(j, "driver_node_ip", p->driver_ip);
+    jout_str(j, "head_ip", p->head_ip);
+    jout_time(j, "checked_at", p->checked_at);
+    jout_close(j, '}');
+}
+
+static void put_nodes(struct jout *j, const char *nodes)
+{
+    jout_open(j, "nodes", '[');
+    while (nodes && *nodes) {
+        size_t n = strcspn(nodes, ",");
+        jout_open(j, NULL, '{');
+        jout_strn(j, "name", nodes, n);
+        jout_raw(j, "gpu_ids", "[]");
+        jout_close(j, '}');
+        nodes += n + (nodes[n] == ',');
+    }
+    jout_close(j, ']');
+}
+
+static void put_path(struct jout *j, const char *key, const char *dir, const char *sub)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, sub);
+    jout_str(j, key, path);
+}
+
+static void put_paths(struct jout *j, const struct settings *settings, const struct job *job)
+{
+    _cleanup_(freep) char *dir = fsroot_job_dir(settings->shared_root, job->id);
+    jout_str(j, "output_dir", dir);
+    if (!job->n_attempts) {
+        jout_null(j, "paths"); /* nothing is written before it first leaves the queue */
+        return;
+    }
+    jout_open(j, "paths", '{');
+    jout_str(j, "dir", dir);
+    put_path(j, "driver_log", dir, "logs/driver.log");
+    put_path(j, "config", dir, "config");
+    put_path(j, "checkpoints", dir, "checkpoints");
+    put_path(j, "metrics", dir, "metrics/metrics.jsonl");
+    jout_close(j, '}');
+}
+
+static void put_end(struct jout *j, const struct job *job)
+{
+    if (job->has_exit) {
+        jout_open(j, "exit", '{');
+        jout_str(j, "cause", job->exit_cause);
+        if (job->exit_code >= 0)
+            jout_int(j, "code", job->exit_code);
+        else
+            jout_null(j, "code");
+        jout_str(j, "signal", *job->exit_signal ? job->exit_signal : NULL);
+        jout_close(j, '}');
+    } else {
+        jout_null(j, "exit");
+    }
+    if (!job->finding) {
+        jout_null(j, "finding");
+        return;
+    }
+    jout_open(j, "finding", '{');
+    jout_str(j, "class", job->finding);
+    jout_str(j, "sentence", job->reason.text);
+    jout_str(j, "node", *job->proof.node ? job->proof.node : NULL);
+    jout_null(j, "advice");
+    jout_close(j, '}');
+}
+
+static void put_resolved(struct jout *j, const struct settings *settings, const struct job *job)
+{
+    struct spec spec = {0};
+    struct problems ps = {0};
+    if (launchplan_read_spec(settings, job->spec, strlen(job->spec), job->user, false, &spec,
+                             &ps) == 0)
+        spec_to_json(&spec, j, "resolved_spec");
+    else
+        jout_null(j, "resolved_spec"); /* taken by an older version that read it otherwise */
+    spec_release(&spec);
+    problems_release(&ps);
+}
+
+void view_job(struct jout *j,
+              const struct settings *settings,
+              const struct job *job,
+              const struct record_extra *extra,
+              const struct live *l)
+{
+    struct store_job row;
+    record_job_row(job, NULL, &row);
+    _cleanup_(freep) char *spec = view_mask_spec(job->spec);
+    jout_open(j, NULL, '{');
+    put_row(j, &row, l);
+    jout_str(j, "submission_id", job->id);
+    put_paths(j, settings, job);
+    put_proof(j, &job->proof);
+    put_nodes(j, job->nodes);
+    put_attempts(j, job);
+    jout_raw(j, "argv", str_or(extra->argv, "null"));
+    jout_str(j, "verl", extra->verl);
+    jout_null(j, "snapshot");
+    jout_str(j, "spec", spec);
+    put_resolved(j, settings, job);
+    jout_raw(j, "warnings", str_or(extra->warnings, "[]"));
+    jout_null(j, "metrics");
+    jout_null(j, "checkpoints");
+    put_end(j, job);
+    jout_time(j, "deadline", job_deadline(job));
+    jout_close(j, '}');
+}
+
+/* ---- masking ---- */
+
+static void collect(const struct node *map, struct strv *values)
+{
+    for (const struct node *c = map && map->kind == NODE_MAP ? map->first : NULL; c; c = c->next)
+        if (c->kind == NODE_SCALAR && str_is_secret_name(c->key) && *c->text)
+            strv_add(values, c->text);
+}
+
+static void replace(struct buf *out, const char *text, const struct strv *values)
+{
+    while (*text) {
+        const char *hit = NULL;
+        for (size_t i = 0; i < values->n && !hit; i++)
+            if (str_starts(text, values->v[i]))
+                hit = values->v[i];
+        (void)buf_add(out, hit ? "***" : text, hit ? 3 : 1); /* at most as long as a spec */
+        text += hit ? strlen(hit) : 1;
+    }
+}
+
+char *view_mask_spec(const char *text)
+{
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    struct strv values = {0};
+    struct buf out = BUF_INIT(4 * (size_t)DOC_MAX_BYTES);
+    if (doc_parse(text, strlen(text), false, &d, &ps) == 0) {
+        collect(node_find(doc_root(d), "env"), &values);
+        collect(node_find(node_find(doc_root(d), "runtime_env"), "env_vars"), &values);
+        doc_free(d);
+    }
+    replace(&out, text, &values);
+    problems_release(&ps);
+    strv_release(&values);
+    return buf_take(&out);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watcher.c - the eyes on running jobs; see watcher.h.
+ *
+ * Two independent rounds (Ray's list, the files) update each job's `sight`; then
+ * core/witness.c judges it. A silence is measured by our monotonic clock from when
+ * we began to listen, so a restart of argusd or a jump of the wall clock can never
+ * make a job look dead. */
+#include "argusd/watcher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/files.h"
+#include "argusd/stopper.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/witness.h"
+
+enum { TICK_MS = 1000 };
+static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
+static const usec_t FILES_HANG = 10 * USEC_SEC;     /* a round longer than this: blind */
+static const usec_t ORPHAN_AFTER = 60 * USEC_SEC;   /* PENDING without a supervisor */
+
+struct watcher {
+    struct watcher_parts p;
+    struct stopper *stopper;
+    uv_timer_t timer;
+    struct ray_call *list_call;
+    usec_t list_at, list_started; /* monotonic */
+    usec_t files_started;
+    bool files_busy, closing;
+    int handles;
+};
+
+/* ---- what was seen ---- */
+
+static void see_ray(struct live *l, enum witness_ray ray, usec_t now)
+{
+    if (l->sight.ray == ray && l->sight.ray_since)
+        return;
+    l->sight.ray = ray;
+    l->sight.ray_since = now;
+}
+
+static void see_files(struct live *l, enum witness_files files, usec_t now)
+{
+    if (l->sight.files == files && l->sight.files_since)
+        return;
+    l->sight.files = files;
+    l->sight.files_since = now;
+}
+
+static bool is_watched(const struct live *l)
+{
+    const struct attempt *a = job_attempt(l->job);
+    return a && !job_state_is_terminal(l->job->state) && l->job->state != JOB_QUEUED &&
+           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
+}
+
+static void apply(struct live *l, enum job_event_kind kind, const char *code, const char *text)
+{
+    struct job_event e = {.kind = kind, .code = code, .text = text};
+    (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
+}
+
+/* ---- ends ---- */
+
+static const char *class_of(const struct fsroot_exit *x)
+{
+    if (!strcmp(x->cause, "start_failed"))
+        return "platform";
+    if (x->oom_kills > 0 && !strcmp(x->signal, "SIGKILL"))
+        return "host_oom";
+    return "unknown";
+}
+
+static void end_by_exit(struct live *l, const struct fsroot_exit *x)
+{
+    struct job_end end = {.cause = x->cause,
+                          .code = x->has_code ? x->code : -1,
+                          .signal = x->signal,
+                          .finding = class_of(x),
+                          .text = x->sentence};
+    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
+    (void)jobs_apply(l, &e, "argusd", clock_wall());
+}
+
+static void end_lost(struct live *l)
+{
+    const struct proof *p = &l->job->proof;
+    char text[300];
+    bool never = l->sight.files == WITNESS_FILES_NONE;
+    (void)snprintf(text, sizeof(text),
+                   never
+                       ? "Ray says that it is over and no shepherd ever wrote to its directory%s%s"
+                       : "its node%s%s fell silent and Ray says that it is over",
+                   *p->node ? " " : "", p->node); /* fits */
+    struct job_end end = {.cause = "lost",
+                          .code = -1,
+                          .signal = "",
+                          .finding = never ? "platform" : "node_lost",
+                          .text = text};
+    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
+    (void)jobs_apply(l, &e, "argusd", clock_wall());
+}
+
+/* ---- judging ---- */
+
+static struct witness testimony(const struct live *l, usec_t now)
+{
+    const struct sight *s = &l->sight;
+    const struct attempt *a = job_attempt(l->job);
+    return (struct witness){.ray = s->ray,
+                            .ray_for = s->ray_since ? now - s->ray_since : 0,
+                            .files = s->files,
+                            .files_for = s->files_since ? now - s->files_since : 0,
+                            .beat_age = s->beat_at ? now - s->beat_at : 0,
+                            .was_running = a->phase == ATTEMPT_RUNNING,
+                            .was_accepted = a->accepted_at != 0};
+}
+
+static void judge(struct live *l, const struct fsroot_exit *x)
+{
+    struct witness w = testimony(l, clock_mono());
+    switch (witness_judge(&w)) {
+    case WITNESS_EXITED:
+        if (x)
+            end_by_exit(l, x);
+        break;
+    case WITNESS_STARTED:
+        apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
+        apply(l, JOB_EV_STARTED, NULL, NULL);
+        break;
+    case WITNESS_LOST:
+        end_lost(l);
+        break;
+    case WITNESS_NEVER:
+        apply(l, JOB_EV_REQUEUED, "ray_forgot_it",
+              "Ray has forgotten it before it ran; it goes back to its place in the queue");
+        break;
+    case WITNESS_UNKNOWN:
+        apply(l, JOB_EV_BLIND, "unknown",
+              "nobody can see it now: Ray and the shared root do not both answer, or contradict "
+              "each other; nothing is done to it");
+        break;
+    case WITNESS_WAIT:
+        break;
+    }
+}
+
+/* ---- deadlines ---- */
+
+static void on_supervisor(enum ray_found found,
+                          const struct ray_actor *actor,
+                          const struct err *err,
+                          void *arg)
+{
+    struct live *l = arg;
+    (void)actor;
+    (void)err;
+    l->supervisor_asked = false;
+    if (found == RAY_NOT_FOUND && is_watched(l) && l->sight.ray == WITNESS_RAY_PENDING)
+        apply(l, JOB_EV_REQUEUED, "orphan",
+              "Ray accepted it but nothing there will ever start it; it is sent again");
+    jobs_idle(l);
+}
+
+static void check_start(struct watcher *w, struct live *l, usec_t now)
+{
+    const struct attempt *a = job_attempt(l->job);
+    if (l->job->state != JOB_STARTING || l->sight.ray != WITNESS_RAY_PENDING)
+        return;
+    usec_t pending = now - l->sight.ray_since;
+    if (pending > w->p.settings->start_deadline) {
+        char span[CLOCK_TEXT_MAX], text[200];
+        (void)snprintf(text, sizeof(text), "Ray did not start it within %s; it is sent again",
+                       span_to_string(w->p.settings->start_deadline, span)); /* fits */
+        stopper_stray(w->stopper, l->job->id, a->k, a->ray_id);
+        apply(l, JOB_EV_REQUEUED, "start_deadline", text);
+    } else if (pending > ORPHAN_AFTER && !l->supervisor_asked) {
+        l->supervisor_asked = true;
+        jobs_busy(l);
+        (void)ray_find_supervisor(w->p.ray, a->ray_id, on_supervisor, l);
+    }
+}
+
+static void check_deadline(struct live *l, usec_t wall)
+{
+    const struct job *j = l->job;
+    usec_t deadline = job_deadline(j);
+    if (!deadline || wall < deadline)
+        return;
+    char span[CLOCK_TEXT_MAX], text[200];
+    bool queued = j->state == JOB_QUEUED;
+    (void)snprintf(text, sizeof(text),
+                   queued ? "it waited longer than its queue_timeout of %s"
+                          : "it ran longer than its timeout of %s",
+                   span_to_string(queued ? j->queue_timeout : j->timeout, span)); /* fits */
+    struct job_event e = {.kind = JOB_EV_STOP,
+                          .cause = STOP_TIMEOUT,
+                          .code = queued ? "queue_timeout" : "timeout",
+                          .text = text};
+    (void)jobs_apply(l, &e, "argusd", wall);
+}
+
+/* ---- v1's proof ---- */
+
+/* From the node of the driver, and from driver_info once ray.init() was called. */
+static bool read_proof(const struct watcher *w, const struct ray_job *rj, struct proof *ret)
+{
+    const struct cluster_node *n = cluster_find_id(w->p.cluster, rj->driver_node_id);
+    const char *ip = rj->driver_ip ? rj->driver_ip : n ? n->ip : NULL;
+    const char *head = cluster_head_ip(w->p.cluster);
+    if (!ip || !*head)
+        return false;
+    bool at_head = n ? n->is_head : !strcmp(ip, head);
+    if (rj->driver_ip && !strcmp(rj->driver_ip, head) && !cluster_is_worker_ip(w->p.cluster, head))
+        at_head = true;
+    *ret = (struct proof){.on_worker = !at_head, .pid = rj->driver_pid, .checked_at = clock_wall()};
+    (void)snprintf(ret->driver_ip, sizeof(ret->driver_ip), "%s", ip); /* addresses fit */
+    (void)snprintf(ret->head_ip, sizeof(ret->head_ip), "%s", head);
+    (void)snprintf(ret->node, sizeof(ret->node), "%s", n ? n->name : "");
+    (void)snprintf(ret->node_id, sizeof(ret->node_id), "%s", str_or(rj->driver_node_id, ""));
+    return true;
+}
+
+static void check_proof(struct watcher *w, struct live *l, const struct ray_job *rj)
+{
+    struct proof *old = &l->job->proof, p;
+    if ((old->checked_at && (old->pid || !rj->driver_ip)) || !read_proof(w, rj, &p))
+        return;
+    bool first = !old->checked_at;
+    *old = p;
+    char text[400];
+    (void)snprintf(text, sizeof(text), "the driver runs on %s '%s' (%s), the head is %s%s",
+                   p.on_worker ? "worker" : "the head", p.node, p.driver_ip, p.head_ip,
+                   p.on_worker ? "" : ": the head does no computing"); /* fits */
+    jobs_save(l);
+    if (first || p.pid)
+        jobs_note(l, "driver_placed", p.on_worker ? "" : "driver_on_head", text, clock_wall());
+    if (p.on_worker)
+        return;
+    struct job_event e = {
+        .kind = JOB_EV_STOP, .cause = STOP_FINDING, .code = "platform", .text = text};
+    (void)jobs_apply(l, &e, "argusd", clock_wall());
+}
+
+/* ---- the round over Ray's list ---- */
+
+static const struct ray_job *find_record(const struct ray_jobs *jobs, const char *ray_id)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        if (str_eq(jobs->v[i].submission_id, ray_id))
+            return &jobs->v[i];
+    return NULL;
+}
+
+static enum witness_ray ray_word(const struct ray_job *rj)
+{
+    if (!rj || ray_job_is_ghost(rj))
+        return WITNESS_RAY_ABSENT;
+    if (ray_job_status_is_terminal(rj->status))
+        return WITNESS_RAY_OVER;
+    return rj->status == RAY_JOB_RUNNING   ? WITNESS_RAY_RUNNING
+           : rj->status == RAY_JOB_PENDING ? WITNESS_RAY_PENDING
+                                           : WITNESS_RAY_BLIND;
+}
+
+static void look_at(struct watcher *w, struct live *l, const struct ray_jobs *jobs, usec_t now)
+{
+    const struct attempt *a = job_attempt(l->job);
+    const struct ray_job *rj = jobs ? find_record(jobs, a->ray_id) : NULL;
+    if (jobs && !rj && a->accepted_at && clock_wall() < a->accepted_at + 5 * USEC_SEC)
+        return; /* accepted while the list was on its way */
+    see_ray(l, jobs ? ray_word(rj) : WITNESS_RAY_BLIND, now);
+    if (rj && rj->status == RAY_JOB_RUNNING)
+        check_proof(w, l, rj);
+}
+
+/* Records that bear our mark and belong to no live attempt. */
+static void clear_strays(struct watcher *w, const struct ray_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct ray_job *rj = &jobs->v[i];
+        const char *job = pairs_find(&rj->metadata, "argus_job");
+        if (!rj->is_submission || !job || !sender_is_ours(w->p.instance, rj) ||
+            jobs_find_ray(w->p.jobs, rj->submission_id) || !w->p.knows_id(job, w->p.arg))
+            continue;
+        int64_t k;
+        if (str_to_int(str_or(pairs_find(&rj->metadata, "argus_attempt"), ""), 1, 1 << 20, &k,
+                       NULL) < 0)
+            k = 1; /* ours always has one */
+        stopper_clear(w->stopper, job, (int)k, rj);
+    }
+}
+
+static void on_list(const struct ray_jobs *jobs, const struct err *err, void *arg)
+{
+    struct watcher *w = arg;
+    struct live *l;
+    usec_t now = clock_mono();
+    w->list_call = NULL;
+    w->list_at = now;
+    if (!jobs)
+        log_debug("watch", "Ray's job list is not to be had: %s", err->text);
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
+        if (is_watched(l)) {
+            jobs_busy(l);
+            look_at(w, l, jobs, now);
+            jobs_idle(l);
+        }
+    if (jobs)
+        clear_strays(w, jobs);
+}
+
+/* ---- the round over the files ---- */
+
+static void look_at_files(struct live *l, const struct files_look *k, usec_t now)
+{
+    struct sight *s = &l->sight;
+    if (k->exit.seen == FSROOT_PRESENT) {
+        see_files(l, WITNESS_FILES_EXIT, now);
+    } else if (k->exit.seen == FSROOT_UNREADABLE || k->beat.seen == FSROOT_UNREADABLE) {
+        see_files(l, WITNESS_FILES_BLIND, now);
+    } else if (k->beat.seen == FSROOT_PRESENT) {
+        if (!s->beat_at || s->beat_seq != k->beat.seq) {
+            s->beat_seq = k->beat.seq;
+            s->beat_at = now;
+        }
+        see_files(l, WITNESS_FILES_BEAT, now);
+    } else {
+        see_files(l, WITNESS_FILES_NONE, now);
+    }
+    judge(l, &k->exit);
+}
+
+static void let_go(struct watcher *w)
+{
+    if (--w->handles > 0 || !w->closing)
+        return;
+    stopper_free(w->stopper);
+    free(w);
+}
+
+static void on_files(const struct files_look *looks, size_t n, void *arg)
+{
+    struct watcher *w = arg;
+    usec_t now = clock_mono();
+    w->files_busy = false;
+    for (size_t i = 0; i < n && !w->closing; i++) {
+        struct live *l = jobs_find_id(w->p.jobs, looks[i].id);
+        if (l && is_watched(l) && job_attempt(l->job)->k == looks[i].k)
+            look_at_files(l, &looks[i], now);
+    }
+    let_go(w);
+}
+
+static void start_files(struct watcher *w, usec_t now)
+{
+    size_t n = 0, cap = 0;
+    struct files_look *v = NULL;
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));) {
+        if (!is_watched(l))
+            continue;
+        if (n == cap) {
+            cap = cap ? cap * 2 : 16;
+            v = xrealloc(v, cap, sizeof(*v));
+        }
+        v[n++] = (struct files_look){.id = xstrdup(l->job->id), .k = job_attempt(l->job)->k};
+    }
+    if (!n)
+        return;
+    w->files_busy = true;
+    w->files_started = now;
+    w->handles++;
+    files_start(w->p.loop, w->p.settings->shared_root, v, n, on_files, w);
+}
+
+/* The round hangs: nobody can read the root, and no file speaks for any job. */
+static void files_hang(struct watcher *w, usec_t now)
+{
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
+        if (is_watched(l)) {
+            jobs_busy(l);
+            see_files(l, WITNESS_FILES_BLIND, now);
+            judge(l, NULL);
+            jobs_idle(l);
+        }
+}
+
+/* ---- the tick ---- */
+
+static bool any_in_ray(const struct watcher *w)
+{
+    return jobs_count(w->p.jobs, JOB_STARTING) + jobs_count(w->p.jobs, JOB_RUNNING) +
+               jobs_count(w->p.jobs, JOB_STOPPING) >
+           0;
+}
+
+static void tick_job(struct watcher *w, struct live *l, usec_t now, usec_t wall)
+{
+    jobs_busy(l);
+    check_deadline(l, wall);
+    if (!l->over && is_watched(l))
+        check_start(w, l, now);
+    if (!l->over && job_act(l->job) == JOB_ACT_SEND && !l->act_queued)
+        sender_act(w->p.sender, l);
+    if (!l->over && job_act(l->job) == JOB_ACT_STOP && !l->act_queued)
+        stopper_act(w->stopper, l);
+    jobs_idle(l);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct watcher *w = container_of(t, struct watcher, timer);
+    usec_t now = clock_mono(), wall = clock_wall();
+    struct live *l;
+    bool any = any_in_ray(w);
+    if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE))
+        w->list_call = ray_list_jobs(w->p.ray, on_list, w);
+    if (!w->files_busy && any)
+        start_files(w, now);
+    else if (w->files_busy && now - w->files_started > FILES_HANG)
+        files_hang(w, now);
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
+        tick_job(w, l, now, wall);
+}
+
+/* ---- life ---- */
+
+struct watcher *watcher_new(const struct watcher_parts *parts)
+{
+    struct watcher *w = xcalloc(1, sizeof(*w));
+    w->p = *parts;
+    w->handles = 1;
+    struct stopper_parts sp = {.loop = parts->loop, .settings = parts->settings, .ray = parts->ray};
+    w->stopper = stopper_new(&sp);
+    (void)uv_timer_init(parts->loop, &w->timer); /* never fails */
+    return w;
+}
+
+void watcher_start(struct watcher *w)
+{
+    (void)uv_timer_start(&w->timer, on_tick, 0, TICK_MS); /* cannot fail */
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    let_go(container_of(h, struct watcher, timer));
+}
+
+void watcher_free(struct watcher *w)
+{
+    if (!w)
+        return;
+    w->closing = true;
+    ray_call_free(w->list_call);
+    uv_close((uv_handle_t *)&w->timer, on_closed);
+}
+
+void watcher_stop(struct watcher *w, struct live *l)
+{
+    stopper_act(w->stopper, l);
+}
+
+void watcher_forget(struct watcher *w)
+{
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));) {
+        l->sight.ray = WITNESS_RAY_BLIND;
+        l->sight.ray_since = 0;
+    }
+}
