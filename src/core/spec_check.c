@@ -31,12 +31,12 @@ bool spec_is_given(const struct node *root, const char *path)
     return n && !node_is_null(n);
 }
 
-static void complain(const struct spec_check *c,
-                     enum problem_level level,
-                     const char *field,
-                     const char *hint,
-                     const char *fmt,
-                     va_list ap)
+printf_like(5, 0) static void complain(const struct spec_check *c,
+                                       enum problem_level level,
+                                       const char *field,
+                                       const char *hint,
+                                       const char *fmt,
+                                       va_list ap)
 {
     char text[512];
     const struct node *n = find(c->root, field);

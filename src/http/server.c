@@ -189,7 +189,7 @@ static int read_pem(const char *path, char **ret, struct err *err)
     return 0;
 }
 
-static void on_log(void *arg, const char *fmt, va_list ap)
+printf_like(2, 0) static void on_log(void *arg, const char *fmt, va_list ap)
 {
     (void)arg;
     if (!log_is_debug("http"))
