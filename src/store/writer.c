@@ -51,8 +51,8 @@ static const char *const writer_sql[] = {
 static_assert(array_len(writer_sql) == WRITE_COUNT, "each statement has its SQL");
 
 /* Pages of WAL: folded back when the thread has nothing else to do, and in any case
- * when the file would grow past 32 MiB. */
-enum { WAL_IDLE_PAGES = 1000, WAL_MUST_PAGES = 8192 };
+ * when the file would grow past 16 MiB. */
+enum { WAL_IDLE_PAGES = 1000, WAL_MUST_PAGES = 4000 };
 /* Milliseconds between tries while commits fail. */
 enum { RETRY_FIRST_MS = 5, RETRY_MAX_MS = 1000 };
 
