@@ -13,8 +13,8 @@
 
 enum {
     PPO_EPOCHS = 30, /* verl's defaults */
-    PPO_BATCH = 1024,
-    PPO_MINI_BATCH = 256,
+    PPO_BATCH = 256, /* smaller than verl's 1024 and 256, which small data sets do not fill */
+    PPO_MINI_BATCH = 64,
     SFT_EPOCHS = 4,
     SFT_BATCH = 256,
     GRPO_SAMPLES = 8,
@@ -100,6 +100,21 @@ static int64_t total_steps(const struct build *b, int64_t epochs, int64_t batch)
     return b->in->train_rows / batch * epochs;
 }
 
+/* verl ends with the last epoch, and PPO saves at its last step only: one that is never reached
+ * means no checkpoint. */
+static void warn_of_too_few_rows(struct build *b, int64_t batch)
+{
+    const struct spec *s = b->s;
+    batch = build_number(b, "data.train_batch_size", batch);
+    int64_t steps = b->in->train_rows / batch * s->total_epochs;
+    if (steps > 0 && steps < s->total_training_steps)
+        problems_add(b->ps, PROBLEM_WARNING, "total_training_steps", 0, 0,
+                     "give more total_epochs, or a smaller data.train_batch_size",
+                     "%lld epochs of %lld rows end after %lld steps, before step %lld",
+                     (long long)s->total_epochs, (long long)b->in->train_rows, (long long)steps,
+                     (long long)s->total_training_steps);
+}
+
 static void add_saving(struct build *b, int64_t epochs, int64_t batch)
 {
     const struct spec *s = b->s;
@@ -157,6 +172,7 @@ void build_trainer(struct build *b, int64_t epochs, int64_t batch)
         build_plain(b, "trainer.total_epochs", "%lld", (long long)s->total_epochs);
     if (s->total_training_steps > 0)
         build_plain(b, "trainer.total_training_steps", "%lld", (long long)s->total_training_steps);
+    warn_of_too_few_rows(b, batch);
     add_saving(b, epochs, batch);
     add_keep(b);
     add_resume(b);
@@ -166,24 +182,29 @@ void build_trainer(struct build *b, int64_t epochs, int64_t batch)
 
 /* ---- data and reward ---- */
 
-/* verl wants its batches to divide by the number of trainers; its defaults are powers of two. */
-static void add_batch(struct build *b, int64_t batch)
+/* verl wants its batches to divide by the number of trainers, and not below one row each. */
+static int64_t fit(const struct build *b, int64_t rows)
 {
     int64_t world = build_world(b);
-    if (batch % world != 0)
-        build_plain(b, "data.train_batch_size", "%lld",
-                    (long long)(batch < world ? world : batch / world * world));
+    return rows < world ? world : rows / world * world;
 }
 
-static void add_mini_batch(struct build *b)
+static const char mini_batch[] = "actor_rollout_ref.actor.ppo_mini_batch_size";
+
+/* A size that the user gave stays; the other one follows it. */
+static void add_ppo_batch(struct build *b)
 {
-    int64_t world = build_world(b);
-    int64_t batch = build_number(b, "data.train_batch_size", PPO_BATCH);
-    int64_t mini = PPO_MINI_BATCH < world ? world : PPO_MINI_BATCH / world * world;
-    if (batch < mini)
-        mini = batch;
-    if (mini != PPO_MINI_BATCH)
-        build_plain(b, "actor_rollout_ref.actor.ppo_mini_batch_size", "%lld", (long long)mini);
+    int64_t mini = build_number(b, mini_batch, fit(b, PPO_MINI_BATCH));
+    int64_t batch = fit(b, mini > PPO_BATCH ? mini : PPO_BATCH);
+    batch = build_number(b, "data.train_batch_size", batch);
+    build_plain(b, "data.train_batch_size", "%lld", (long long)batch);
+    build_plain(b, mini_batch, "%lld", (long long)(mini < batch ? mini : batch));
+}
+
+static void add_sft_batch(struct build *b)
+{
+    if (fit(b, SFT_BATCH) != SFT_BATCH)
+        build_plain(b, "data.train_batch_size", "%lld", (long long)fit(b, SFT_BATCH));
 }
 
 static void add_reward(struct build *b, const char *path_key, const char *function_key)
@@ -238,10 +259,9 @@ void build_ppo(struct build *b)
     add_algorithm(b);
     build_files(b, "data.train_files", &b->s->train_file);
     build_files(b, "data.val_files", &b->s->val_file);
-    add_batch(b, PPO_BATCH);
+    add_ppo_batch(b);
     build_plain(b, "data.filter_overlong_prompts", "True");
     build_text(b, "actor_rollout_ref.model.path", b->s->model_id);
-    add_mini_batch(b);
     add_micro_batch(b);
     build_plain(b, "actor_rollout_ref.rollout.name", "vllm");
     build_plain(b, "actor_rollout_ref.rollout.tensor_model_parallel_size", "1");
@@ -291,7 +311,7 @@ void build_sft(struct build *b)
         add_old_sft(b);
     build_files(b, "data.train_files", &b->s->train_file);
     build_files(b, "data.val_files", &b->s->val_file);
-    add_batch(b, SFT_BATCH);
+    add_sft_batch(b);
     if (b->v->sft_has_gang_keys)
         add_gang(b);
     build_trainer(b, SFT_EPOCHS, SFT_BATCH);

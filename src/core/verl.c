@@ -6,7 +6,6 @@
 #include "core/verl.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -73,18 +72,34 @@ static int compare(const struct verl_version *v, int major, int minor, int patch
     return v->patch - patch;
 }
 
+/* "0.7.1.post1" to its first three numbers; false when it does not begin with two. */
+static bool read_numbers(const char *text, int n[static 3])
+{
+    int count = 0;
+    while (text && count < 3 && *text >= '0' && *text <= '9') {
+        n[count] = 0;
+        for (; *text >= '0' && *text <= '9' && n[count] < 100000; text++)
+            n[count] = n[count] * 10 + (*text - '0');
+        count++;
+        if (*text != '.')
+            break;
+        text++;
+    }
+    return count >= 2;
+}
+
 const struct verl_version *verl_version_find(const char *text, bool *ret_exact)
 {
-    int major = 0, minor = 0, patch = 0;
+    int n[3] = {0};
     const struct verl_version *found = &versions[0];
-    bool readable = text && sscanf(text, "%9d.%9d.%9d", &major, &minor, &patch) >= 2;
+    bool readable = read_numbers(text, n);
     for (int i = 0; readable && i < N_VERSIONS; i++)
-        if (compare(&versions[i], major, minor, patch) <= 0)
+        if (compare(&versions[i], n[0], n[1], n[2]) <= 0)
             found = &versions[i];
     if (!readable)
         found = &versions[N_VERSIONS - 1];
     if (ret_exact)
         *ret_exact =
-            readable && found->major == major && found->minor == minor && !strstr(text, "dev");
+            readable && found->major == n[0] && found->minor == n[1] && !strstr(text, "dev");
     return found;
 }

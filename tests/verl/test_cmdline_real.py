@@ -74,7 +74,7 @@ EXPECT = {
     "grpo": {
         "algorithm.adv_estimator": "grpo",
         "data.train_files": [f"{SHARED}/common/datasets/a.parquet", f"{SHARED}/common/datasets/b's.parquet"],
-        "data.train_batch_size": 1020,
+        "data.train_batch_size": 252,
         "trainer.project_name": "p 1",
         "trainer.resume_mode": "resume_path",
         "trainer.resume_from_path": f"{SHARED}/jobs/other-job/checkpoints/global_step_40",

@@ -6,10 +6,14 @@
 #include "core/cmdline.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/child.h"
 #include "base/str.h"
 #include "cmdline_make.h"
 
@@ -156,7 +160,7 @@ static void save_freq(void **state)
         {"total_training_steps: 29\n", 0, 10},
         {"total_training_steps: 1004\n", 0, 100},
         {"total_training_steps: 1005\n", 0, 101},
-        {"total_epochs: 2\n", 1024000, 200},
+        {"total_epochs: 2\n", 256000, 200},
         {"total_epochs: 2\noverrides: [data.train_batch_size=100]\n", 100000, 200},
         {"save_freq: 7\n", 0, 7},
         {"checkpoint: none\n", 0, -1},
@@ -380,7 +384,9 @@ static void the_shell_reads_every_byte_back(void **state)
 {
     struct cmdline c = {0};
     struct buf b = BUF_INIT(TEXT_MAX), want = BUF_INIT(TEXT_MAX);
+    struct child child;
     char got[8192];
+    int ends[2], status = -1;
     (void)state;
     strv_add(&c.argv, "printf");
     strv_add(&c.argv, "%s\\n");
@@ -392,22 +398,83 @@ static void the_shell_reads_every_byte_back(void **state)
     strv_add(&c.argv, "");
     assert_int_equal(buf_addc(&want, '\n'), 0);
     assert_int_equal(cmdline_script_text(&c, "/", &b), 0);
-    char path[] = "/tmp/argus-cmdline-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *f = fdopen(fd, "w");
-    assert_true(fwrite(b.data, 1, b.len, f) == b.len);
-    assert_int_equal(fclose(f), 0);
-    _cleanup_(freep) char *command = xasprintf("/bin/sh %s", path);
-    f = popen(command, "re");
-    size_t n = fread(got, 1, sizeof(got), f);
-    assert_int_equal(pclose(f), 0);
-    (void)remove(path); /* a leftover in /tmp harms nobody */
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    const char *const argv[] = {"/bin/sh", "-c", buf_str(&b), NULL};
+    const struct child_spec spec = {.argv = argv, .in = -1, .out = ends[1], .err = -1};
+    assert_int_equal(child_start(&spec, &child, NULL), 0);
+    closep(&ends[1]);
+    size_t n = 0;
+    for (ssize_t r = 1; r > 0; n += (size_t)r) {
+        r = read(ends[0], got + n, sizeof(got) - n);
+        assert_true(r >= 0);
+    }
+    assert_int_equal(waitpid(child.pid, &status, 0), child.pid);
+    assert_int_equal(status, 0);
     assert_int_equal(n, want.len);
     assert_memory_equal(got, want.data, n);
+    closep(&ends[0]);
+    closep(&child.pidfd);
     buf_release(&b);
     buf_release(&want);
     cmdline_release(&c);
+}
+
+static void batches_follow_what_was_given(void **state)
+{
+    static const struct {
+        const char *lines, *batch, *mini; /* NULL: not ours to say */
+    } rows[] = {
+        {"", "256", "64"},
+        {"nnodes: 3\n", "252", "60"},
+        {"nnodes: 100\n", "400", "400"},
+        {"overrides: [data.train_batch_size=8]\n", NULL, "8"},
+        {"overrides: [data.train_batch_size=512]\n", NULL, "64"},
+        {"overrides: [actor_rollout_ref.actor.ppo_mini_batch_size=512]\n", "512", NULL},
+        {"overrides: [actor_rollout_ref.actor.ppo_mini_batch_size=32]\n", "256", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct made m;
+        _cleanup_(freep) char *yaml = xasprintf(GRPO "%s", rows[i].lines);
+        _cleanup_(freep) char *batch =
+            xasprintf("data.train_batch_size=%s", str_or(rows[i].batch, ""));
+        _cleanup_(freep) char *mini =
+            xasprintf("actor_rollout_ref.actor.ppo_mini_batch_size=%s", str_or(rows[i].mini, ""));
+        make(yaml, "0.9.1", &m);
+        assert_int_equal(strv_has(&m.cmd.argv, batch), rows[i].batch != NULL);
+        assert_int_equal(strv_has(&m.cmd.argv, mini), rows[i].mini != NULL);
+        made_release(&m);
+    }
+}
+
+static void too_few_rows_warn(void **state)
+{
+    struct made m;
+    struct cmdline c;
+    (void)state;
+    make(GRPO "total_epochs: 1\ntotal_training_steps: 30\n", "0.9.1", &m);
+    for (int64_t rows = 29 * 256; rows <= 30 * 256; rows += 256) {
+        struct problems ps = {0};
+        const struct cmdline_in in = {
+            .spec = &m.spec,
+            .version = verl_version_find("0.9.1", NULL),
+            .id = "g",
+            .attempt = 1,
+            .shared_root = "/private",
+            .user_root = "/private/users/alice",
+            .job_dir = "/private/jobs/g",
+            .attempt_dir = "/private/jobs/g/attempts/1",
+            .train_rows = rows,
+        };
+        assert_int_equal(cmdline_build(&in, &c, &ps, &m.err), 0);
+        assert_int_equal(ps.n, rows < 30 * 256);
+        if (ps.n > 0)
+            assert_string_equal(ps.v[0].text,
+                                "1 epochs of 7424 rows end after 29 steps, before step 30");
+        problems_release(&ps);
+        cmdline_release(&c);
+    }
+    made_release(&m);
 }
 
 int main(void)
@@ -427,6 +494,8 @@ int main(void)
         cmocka_unit_test(submit_text),
         cmocka_unit_test(submit_text_goes_through_the_script),
         cmocka_unit_test(the_shell_reads_every_byte_back),
+        cmocka_unit_test(batches_follow_what_was_given),
+        cmocka_unit_test(too_few_rows_warn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
