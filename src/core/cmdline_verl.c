@@ -226,17 +226,28 @@ static void add_reward(struct build *b, const char *path_key, const char *functi
 
 /* ---- ppo and grpo ---- */
 
-/* Without any size verl refuses to start. Sizes by tokens need no knowledge of the model. */
+/* Without any size verl refuses to start. Sizes by tokens need no knowledge of the model; when
+ * the user gave the actor's size by rows, the others that verl wants then follow it. */
 static void add_micro_batch(struct build *b)
 {
-    static const char *const keys[] = {
-        "actor_rollout_ref.actor.ppo_micro_batch_size",
-        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu",
+    static const char *const followers[][2] = {
+        {"actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu",
+         "actor_rollout_ref.rollout.log_prob_micro_batch_size"},
+        {"actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu",
+         "actor_rollout_ref.ref.log_prob_micro_batch_size"},
+        {"critic.ppo_micro_batch_size_per_gpu", "critic.ppo_micro_batch_size"},
     };
-    for (size_t i = 0; i < array_len(keys); i++)
-        if (spec_override_find(b->s, keys[i]))
-            return;
-    build_plain(b, "actor_rollout_ref.actor.use_dynamic_bsz", "True");
+    int64_t rows = build_number(b, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0);
+    if (spec_override_find(b->s, "actor_rollout_ref.actor.ppo_micro_batch_size"))
+        return;
+    if (rows == 0 || spec_override_find(b->s, "actor_rollout_ref.actor.use_dynamic_bsz")) {
+        build_plain(b, "actor_rollout_ref.actor.use_dynamic_bsz", "True");
+        return;
+    }
+    size_t n = array_len(followers) - (b->s->workload != WORKLOAD_PPO);
+    for (size_t i = 0; i < n; i++)
+        if (!spec_override_find(b->s, followers[i][1]))
+            build_plain(b, followers[i][0], "%lld", (long long)rows);
 }
 
 static void add_algorithm(struct build *b)

@@ -447,6 +447,29 @@ static void batches_follow_what_was_given(void **state)
     }
 }
 
+static void micro_batches_follow_the_actor(void **state)
+{
+    static const char rollout[] = "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4";
+    static const char dynamic[] = "actor_rollout_ref.actor.use_dynamic_bsz=True";
+    struct made m;
+    (void)state;
+    make(GRPO, "0.5.0", &m);
+    assert_true(strv_has(&m.cmd.argv, dynamic));
+    assert_false(strv_has(&m.cmd.argv, rollout));
+    made_release(&m);
+    make(GRPO "overrides: [actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4]\n", "0.5.0", &m);
+    assert_false(strv_has(&m.cmd.argv, dynamic));
+    assert_true(strv_has(&m.cmd.argv, rollout));
+    assert_true(strv_has(&m.cmd.argv, "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=4"));
+    assert_false(strv_has(&m.cmd.argv, "critic.ppo_micro_batch_size_per_gpu=4"));
+    made_release(&m);
+    make(GRPO "overrides: [actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4, "
+              "actor_rollout_ref.rollout.log_prob_micro_batch_size=8]\n",
+         "0.5.0", &m);
+    assert_false(strv_has(&m.cmd.argv, rollout));
+    made_release(&m);
+}
+
 static void too_few_rows_warn(void **state)
 {
     struct made m;
@@ -495,6 +518,7 @@ int main(void)
         cmocka_unit_test(submit_text_goes_through_the_script),
         cmocka_unit_test(the_shell_reads_every_byte_back),
         cmocka_unit_test(batches_follow_what_was_given),
+        cmocka_unit_test(micro_batches_follow_the_actor),
         cmocka_unit_test(too_few_rows_warn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -490,6 +490,29 @@ static void json_reads_back(void **state)
     release(&y);
 }
 
+/* The founding documents' files are accepted unchanged. */
+static void founding_files(void **state)
+{
+    static const char *const files[] = {"jobspec_ppo.yaml", "jobspec_grpo.yaml",
+                                        "jobspec_sft.yaml"};
+    (void)state;
+    for (size_t i = 0; i < array_len(files); i++) {
+        struct result x;
+        char text[8192];
+        _cleanup_(freep) char *path = xasprintf("%s/compat/%s", EXAMPLES_DIR, files[i]);
+        FILE *f = fopen(path, "re");
+        if (!f)
+            fail_msg("%s is missing", path);
+        size_t n = fread(text, 1, sizeof(text) - 1, f);
+        assert_int_equal(fclose(f), 0);
+        text[n] = 0;
+        accepted(text, &x);
+        assert_null(x.spec.id);
+        assert_true(x.spec.nnodes == 2 && x.spec.gpus_per_node == 4);
+        release(&x);
+    }
+}
+
 static void not_a_mapping(void **state)
 {
     (void)state;
@@ -519,6 +542,7 @@ int main(void)
         cmocka_unit_test(generated_ids_are_good),
         cmocka_unit_test(json),
         cmocka_unit_test(json_reads_back),
+        cmocka_unit_test(founding_files),
         cmocka_unit_test(not_a_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
