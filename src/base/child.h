@@ -26,7 +26,7 @@ struct child_spec {
 
 struct child {
     pid_t pid;
-    int pidfd; /* owned: close it */
+    int pidfd; /* owned: close it; -1 on kernels before 5.3 */
 };
 
 /* -ENOENT and the like with the program's name, when it cannot be executed. */

@@ -72,14 +72,15 @@ static int read_secrets(const char *dir, struct launch *l, struct err *err)
 
 int order_read(const char *dir, struct order *ret, struct err *err)
 {
-    _cleanup_(order_release) struct order o = {0};
+    struct order o = {0};
     int r = read_launch(dir, &o.launch, err);
     if (r == 0)
         r = read_secrets(dir, &o.launch, err);
-    if (r < 0)
+    if (r < 0) {
+        order_release(&o);
         return r;
+    }
     order_environment(&o.launch, (const char *const *)environ, &o.env);
     *ret = o;
-    o = (struct order){0};
     return 0;
 }

@@ -25,7 +25,7 @@ enum { EXIT_MAX = 8192, REASON_SHOWN = 160 };
 const char *cause_to_string(enum cause c)
 {
     static const char *const words[] = {
-#define X(e, w) [e] = w,
+#define X(e, w) [e] = (w),
         CAUSE_TABLE(X)
 #undef X
     };

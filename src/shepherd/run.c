@@ -24,7 +24,7 @@
 #include "shepherd/host.h"
 #include "shepherd/tree.h"
 
-enum { CHUNK = 1 << 20, REASON_MAX = 240 };
+enum { CHUNK = 256 << 10, REASON_MAX = 240 };
 
 #define TICK USEC_SEC
 #define BEAT_LEAST (USEC_SEC / 10)

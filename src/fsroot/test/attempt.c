@@ -79,7 +79,7 @@ static void test_what_the_shepherd_reads(void **state)
     _cleanup_(example_release) struct example e;
     _cleanup_(launch_release) struct launch l = {0};
     example_init(&e, *state, 1);
-    e.a.cwd = "/work here";
+    e.a.cwd = "/code here";
     assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
     _cleanup_(freep) char *text = get(*state, "jobs/j1/attempts/1/launch.json");
     _cleanup_(freep) char *secrets = get(*state, "jobs/j1/attempts/1/.secrets.json");
@@ -93,7 +93,7 @@ static void test_what_the_shepherd_reads(void **state)
     assert_string_equal(pairs_find(&l.env, "WANDB_API_KEY"), "wandb-98765");
     assert_string_equal(pairs_find(&l.env, "NCCL_DEBUG"), "WARN");
     assert_string_equal(l.argv.v[2], "x=\xff");
-    assert_string_equal(l.cwd, "/work here");
+    assert_string_equal(l.cwd, "/code here");
     assert_string_equal(l.pythonpath_prefix, "/hook:/code");
     assert_int_equal(l.stop_grace, 60 * USEC_SEC);
     assert_int_equal(l.beat, 5 * USEC_SEC);
