@@ -15,6 +15,8 @@ int json_parse(const char *text, size_t len, size_t max, json_t **ret, struct er
     if (len > max)
         return err_set(err, ERR_TOO_LARGE, "the JSON text has %zu bytes, at most %zu are read", len,
                        max);
+    if (len && memchr(text, 0, len)) /* jansson takes one at the end for the end */
+        return err_set(err, ERR_BAD_REQUEST, "the JSON text holds a NUL byte");
     json_error_t e;
     json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (!v)

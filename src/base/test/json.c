@@ -27,6 +27,7 @@ static void test_reading_never_trusts_a_type(void **state)
     assert_int_equal(json_parse(text, strlen(text), 10, &v, &err), ERR_TOO_LARGE);
     assert_int_equal(json_parse("{\"a\":1,\n]", 9, 100, &v, &err), ERR_BAD_REQUEST);
     assert_non_null(strstr(err.text, "2:"));
+    assert_int_equal(json_parse("1", 2, 100, &v, &err), ERR_BAD_REQUEST); /* its NUL too */
     assert_int_equal(json_parse("{\"a\":1,\"a\":2}", 13, 100, &v, &err), ERR_BAD_REQUEST);
 }
 
