@@ -82,6 +82,8 @@ def start_argv(bed, h):
         argv += ["--min-worker-port=0", "--max-worker-port=0"]
         if h["role"] == "head":
             argv += [f"--ray-client-server-port={bed['port_base'] + 2}"]
+        else:
+            argv += ["--include-log-monitor=false"]  # the session directory is shared: one reader of its logs is enough
     return argv
 
 
