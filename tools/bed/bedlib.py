@@ -153,6 +153,7 @@ def stop(bed, keep=False):
             if bed["mode"] == "netns":
                 procs.send(h["keeper"], signal.SIGKILL)  # `unshare --kill-child`: pid 1 goes, and all of its namespace
             procs.kill_all(lambda pid=pid: procs.tree(pid))
+            procs.wait_reaped(pid, 2)
             procs.send(h["keeper"], signal.SIGKILL)
             procs.wait_gone(h["keeper"], 5)
         h["keeper"] = None

@@ -72,3 +72,16 @@ def wait_gone(who, seconds):
     while alive(who) and time.monotonic() < end:
         time.sleep(0.02)
     return not alive(who)
+
+
+def wait_reaped(pid, seconds):
+    """Until the keeper has taken notice of all its dead; otherwise they would be left to pid 1, which may not care."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children") as f:
+                if not f.read().strip():
+                    return
+        except OSError:
+            return
+        time.sleep(0.02)
