@@ -39,6 +39,7 @@ void req_wake(struct http_req *req)
         return;
     req->suspended = false;
     MHD_resume_connection(req->conn->mhd);
+    server_turn_soon(req->conn->server); /* nothing else tells it before its next tick */
 }
 
 static void hold(struct http_server *s, struct http_req *req)

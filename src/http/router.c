@@ -5,6 +5,7 @@
 #include "http/router.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,16 +250,11 @@ const char *router_allow(const struct router *r,
     text[0] = 0;
     if (!find_rows(r, path, pieces, &i, &end))
         return text;
-    size_t used = 0;
+    _cleanup_(buf_release) struct buf out = BUF_INIT(ROUTER_ALLOW_MAX - sizeof("OPTIONS"));
     for (; i < end; i++) {
-        const char *method = r->rows[i].route->method;
-        bool is_get = !strcmp(method, "GET");
-        size_t n = strlen(method) + (is_get ? sizeof(", HEAD") - 1 : 0) + 2;
-        if (used + n + sizeof("OPTIONS") > ROUTER_ALLOW_MAX)
-            break;
-        used = (size_t)(stpcpy(stpcpy(stpcpy(text + used, method), is_get ? ", HEAD" : ""), ", ") -
-                        text);
+        buf_adds(&out, r->rows[i].route->method);
+        buf_adds(&out, !strcmp(r->rows[i].route->method, "GET") ? ", HEAD, " : ", ");
     }
-    (void)stpcpy(text + used, "OPTIONS"); /* room was kept above */
+    (void)snprintf(text, ROUTER_ALLOW_MAX, "%sOPTIONS", buf_str(&out)); /* the ceiling above fits */
     return text;
 }

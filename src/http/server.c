@@ -20,7 +20,7 @@
 #include "http/listen.h"
 #include "http/state.h"
 
-enum { PEM_MAX = 1 << 20, CLOSING_TICK_MS = 20 };
+enum { PEM_MAX = 1 << 20, CLOSING_TICK_MS = 20, GONE_USEC = 500000 };
 
 /* ---- connections ---- */
 
@@ -35,6 +35,8 @@ static void on_gone(uv_poll_t *handle, int status, int events)
         struct conn *c = ev[i].data.ptr;
         struct http_req *req = c->req;
         c->gone = true;
+        if (c->phase != CONN_BUSY)
+            c->since = s->opt.mono();
         if (!req)
             continue;
         bool waits = req->state == REQ_HANDLING && (req->on_close || req->on_timeout);
@@ -44,6 +46,7 @@ static void on_gone(uv_poll_t *handle, int status, int events)
 }
 
 static void on_tick(uv_timer_t *timer);
+static void on_again(uv_timer_t *timer);
 
 static uint64_t tick_ms(const struct http_server *s)
 {
@@ -88,6 +91,9 @@ static void on_connection(void *cls,
     (void)epoll_ctl(s->watch_fd, EPOLL_CTL_DEL, c->fd, NULL); /* may never have been in it */
     link_remove(&c->link);
     free(c);
+    /* At its limit libmicrohttpd does not listen, and looks again only when it turns. */
+    if (s->n_conns >= s->limits.connections && !s->closing)
+        (void)uv_timer_start(&s->again, on_again, 0, 0); /* cannot fail here */
     if (!--s->n_conns && !s->closing)
         uv_timer_stop(&s->tick);
 }
@@ -99,6 +105,12 @@ static void turn(struct http_server *s);
 static void on_again(uv_timer_t *timer)
 {
     turn(timer->data);
+}
+
+void server_turn_soon(struct http_server *s)
+{
+    if (!uv_is_closing((uv_handle_t *)&s->again))
+        (void)uv_timer_start(&s->again, on_again, 0, 0); /* cannot fail here */
 }
 
 static void on_ready(uv_poll_t *handle, int status, int events)
@@ -123,7 +135,12 @@ static void cut_slow(struct http_server *s, usec_t now)
     const usec_t limits[] = {[CONN_HEAD] = s->limits.idle_usec, [CONN_BODY] = s->limits.body_usec};
     for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
         struct conn *c = container_of(l, struct conn, link);
-        if (c->phase != CONN_BUSY && now - c->since > limits[c->phase])
+        if (c->phase == CONN_BUSY)
+            continue;
+        /* Who closed its side may have sent a request before; libmicrohttpd reads it now. It
+         * can miss an end that comes with the last bytes, so it is told again. */
+        usec_t limit = c->gone ? GONE_USEC : limits[c->phase];
+        if (now - c->since > limit)
             (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
     }
 }

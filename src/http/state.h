@@ -163,6 +163,8 @@ void req_leave(struct http_req *req,
                unsigned status,
                uint64_t barrier);
 void req_wake(struct http_req *req);
+/* libmicrohttpd has work that no socket tells of: turn when the loop goes on. */
+void server_turn_soon(struct http_server *s);
 /* The client is gone or the server closes: tell the owner, wake, and end without a reply. */
 void req_abort(struct http_req *req);
 /* The headers of every reply, and those that the handler added. */

@@ -2,7 +2,6 @@
 /* server.c - a toy server for tests/daemon/test_http_server.py: every feature of the layer
  * behind a small route table. It prints its port on stdout and ends with SIGTERM.
  * Arguments: name=value of struct http_limits (times in ms), cert=, key=, listen=. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,7 +357,6 @@ int main(int argc, char **argv)
         }
     log_init();
     hash_init();
-    signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&app.loop) < 0)
         return 1;
     if (http_server_open(&opt, &app.server, &err) < 0) {
