@@ -6,25 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/api.h"
 #include "argusd/daemon.h"
 #include "argusd/init.h"
 #include "argusd/settings.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "base/version.h"
+#include "core/spec.h"
 
 static const char usage_text[] =
     "usage: argusd [--config FILE] [--check]\n"
     "       argusd init [--config FILE] [--shared-root DIR] [--user NAME --role ROLE]\n"
-    "       argusd --list-config | --version | --help\n"
+    "       argusd --list-config | --list-spec | --list-routes | --version | --help\n"
     "\n"
     "  --config FILE      configuration (default /etc/argus/argus.yaml, or $ARGUS_CONFIG)\n"
     "  --check            read the configuration, say what is wrong with it, and end\n"
     "  --list-config      every key of the configuration with its type and default\n"
+    "  --list-spec        the same for a JobSpec\n"
+    "  --list-routes      every route of the HTTP API, one a line\n"
     "  init               write a configuration if there is none, make the store, and print\n"
     "                     the first admin token once; with --user, a further token\n";
 
 enum { EXIT_USAGE = 2 };
+
+static int print(struct buf *out)
+{
+    (void)fputs(buf_str(out), stdout); /* a closed stdout shows in fflush */
+    buf_release(out);
+    return fflush(stdout) ? 1 : 0;
+}
 
 static int list_config(void)
 {
@@ -32,9 +44,26 @@ static int list_config(void)
     size_t n;
     const struct conf_key *keys = settings_keys(&n);
     conf_describe(keys, n, &out);
-    (void)fputs(buf_str(&out), stdout); /* a closed stdout shows in fflush */
-    buf_release(&out);
-    return fflush(stdout) ? 1 : 0;
+    return print(&out);
+}
+
+static int list_spec(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    spec_describe(&out);
+    return print(&out);
+}
+
+static int list_routes(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    size_t n;
+    const struct http_route *routes = api_routes(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!(routes[i].flags & HTTP_ROUTE_HIDDEN))
+            (void)buf_addf(&out, "%s %s\t%s\n", routes[i].method, routes[i].pattern,
+                           str_or(routes[i].summary, "")); /* the ceiling is far away */
+    return print(&out);
 }
 
 static int load(const char *config, struct settings *ret)
@@ -64,6 +93,8 @@ int main(int argc, char **argv)
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"check", no_argument, NULL, 'k'},
                                             {"list-config", no_argument, NULL, 'l'},
+                                            {"list-spec", no_argument, NULL, 'p'},
+                                            {"list-routes", no_argument, NULL, 'o'},
                                             {"version", no_argument, NULL, 'v'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"shared-root", required_argument, NULL, 's'},
@@ -93,6 +124,10 @@ int main(int argc, char **argv)
             break;
         case 'l':
             return list_config();
+        case 'p':
+            return list_spec();
+        case 'o':
+            return list_routes();
         case 'v':
             return printf("argusd %s (%s)\n", ARGUS_VERSION, ARGUS_COMMIT) < 0;
         case 'h':
