@@ -208,27 +208,6 @@ static int check_service(const struct api *a, struct err *err)
     return 0;
 }
 
-static int check_media(const struct http_req *req, struct err *err)
-{
-    static const char *const known[] = {"",
-                                        "application/json",
-                                        "application/yaml",
-                                        "application/x-yaml",
-                                        "text/yaml",
-                                        "text/x-yaml",
-                                        "text/plain",
-                                        "application/octet-stream",
-                                        "application/x-www-form-urlencoded"};
-    const char *type = http_req_content_type(req);
-    for (size_t i = 0; i < array_len(known); i++)
-        if (!strcmp(type, known[i]))
-            return 0;
-    return err_set(err, ERR_MEDIA,
-                   "'%.80s' is not read here: send the JobSpec as application/yaml or "
-                   "application/json",
-                   type);
-}
-
 static int read_body(struct submit *s)
 {
     size_t n;
@@ -467,7 +446,7 @@ void api_jobs_create(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    if (check_media(req, &err) < 0 || check_service(a, &err) < 0) {
+    if (check_service(a, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

@@ -19,8 +19,9 @@
 
 void launchplan_release(struct launchplan *p)
 {
-    char *texts[] = {p->spec,        p->id,         p->user,   p->instance, p->driver_resource,
-                     p->status_text, p->entrypoint, p->ray_id, p->argv,     p->verl};
+    char *texts[] = {p->spec,         p->id,         p->user,   p->instance, p->driver_resource,
+                     p->status_text,  p->entrypoint, p->ray_id, p->argv,     p->verl,
+                     p->py_executable};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&p->env);
@@ -106,7 +107,7 @@ struct made {
     struct spec spec;
     struct cmdline cmd;
     struct pairs config_env;
-    char *job_dir, *attempt_dir, *hook_dir, *uroot, *user_code;
+    char *job_dir, *attempt_dir, *hook_dir, *uroot, *user_code, *script;
 };
 
 static void made_release(struct made *m)
@@ -114,7 +115,7 @@ static void made_release(struct made *m)
     spec_release(&m->spec);
     cmdline_release(&m->cmd);
     pairs_release(&m->config_env);
-    char *texts[] = {m->job_dir, m->attempt_dir, m->hook_dir, m->uroot, m->user_code};
+    char *texts[] = {m->job_dir, m->attempt_dir, m->hook_dir, m->uroot, m->user_code, m->script};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
 }
@@ -170,9 +171,10 @@ static void split_env(struct launchplan *p, const struct made *m)
     for (size_t i = 0; i < m->cmd.env.n; i++)
         if (!str_is_secret_name(m->cmd.env.v[i].key))
             pairs_set(&p->env, m->cmd.env.v[i].key, m->cmd.env.v[i].value);
-    /* Ray kills the shepherd this long after its SIGTERM: the shepherd needs the grace. */
+    /* Ray kills the shepherd this long after its SIGTERM: it needs the grace, its rounds of
+     * SIGKILL and the exit file. */
     (void)snprintf(wait, sizeof(wait), "%llu",
-                   (unsigned long long)(m->spec.stop_grace / USEC_SEC + 20)); /* fits */
+                   (unsigned long long)(m->spec.stop_grace / USEC_SEC + 45)); /* fits */
     pairs_set(&p->env, "RAY_JOB_STOP_WAIT_TIME_S", wait);
 }
 
@@ -217,6 +219,8 @@ static char *payload_text(const struct launchplan *p)
     jout_str(&j, "entrypoint", p->entrypoint);
     jout_open(&j, "runtime_env", '{');
     put_pairs(&j, "env_vars", &p->env);
+    if (p->py_executable)
+        jout_str(&j, "py_executable", p->py_executable);
     jout_close(&j, '}');
     put_pairs(&j, "metadata", &p->metadata);
     jout_real(&j, "entrypoint_num_cpus", p->demand.driver_cpus);
@@ -252,7 +256,9 @@ static char *command_text(const struct launchplan *p, const struct made *m)
                                  .ray_id = p->ray_id,
                                  .cpus = p->demand.driver_cpus,
                                  .gpus = p->demand.driver_gpus,
-                                 .resources = &resources};
+                                 .resources = &resources,
+                                 .py_executable = m->spec.py_executable,
+                                 .script = m->script};
     struct buf out = BUF_INIT(1 << 20);
     if (cmdline_submit_text(&m->cmd, &how, &out) < 0)
         buf_reset(&out); /* too long to be typed: the payload file says the same */
@@ -293,6 +299,17 @@ static int make_links(const struct cmdline *c, struct err *err)
     return r;
 }
 
+/* What submit_cmd.txt names where a command line cannot be typed: the argv as a script. */
+static int write_script(const struct made *m, struct err *err)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    int r = cmdline_script_text(&m->cmd, m->attempt_dir, &out);
+    r = r < 0 ? err_set(err, ERR_BAD_SPEC, "the command line is longer than 1 MiB")
+              : file_write(m->script, out.data, out.len, 0755, 0, err);
+    buf_release(&out);
+    return r;
+}
+
 static int write_dir(const struct launchplan *p, const struct made *m, struct err *err)
 {
     _cleanup_(freep) char *payload = payload_text(p);
@@ -317,6 +334,8 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
     int r = fsroot_attempt_write(&a, err);
     pairs_release(&env);
     if (r == 0)
+        r = write_script(m, err);
+    if (r == 0)
         r = make_links(&m->cmd, err);
     if (r == 0)
         r = fsroot_debug_write(p->settings->shared_root, p->id, p->k, "ray_status_pre.txt",
@@ -330,6 +349,7 @@ int launchplan_make(struct launchplan *p, struct err *err)
                      .attempt_dir = fsroot_attempt_dir(p->settings->shared_root, p->id, p->k, NULL),
                      .hook_dir = fsroot_hook_dir(p->settings->shared_root),
                      .uroot = user_root(p->settings, p->user)};
+    m.script = xasprintf("%s/run.sh", m.attempt_dir);
     int r = fsroot_user_prepare(p->settings->shared_root, p->user, err);
     if (r == 0)
         r = make_cmdline(p, &m, err);
@@ -340,6 +360,7 @@ int launchplan_make(struct launchplan *p, struct err *err)
         p->ray_id = job_ray_id(p->id, p->k);
         split_env(p, &m);
         fill_resources(p, &m);
+        p->py_executable = xstrdup(m.spec.py_executable);
         fill_mark(p);
         p->argv = argv_text(&m.cmd.argv);
         r = write_dir(p, &m, err);

@@ -19,7 +19,7 @@ struct launchplan {
     char *status_text; /* of debug/ray_status_pre.txt */
 
     /* Results of launchplan_make(). */
-    char *ray_id, *entrypoint;
+    char *ray_id, *entrypoint, *py_executable;
     struct pairs env, metadata; /* env: for Ray, without what is secret */
     struct ray_amounts resources;
     char *argv, *verl; /* JSON array; version text */

@@ -48,6 +48,11 @@ static const struct http_param event_params[] = {
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
     {0}};
 
+/* The last is what curl says when it is told nothing. */
+#define SPEC_TYPES                                                                                 \
+    "application/yaml, application/json, application/x-yaml, text/yaml, text/plain, "              \
+    "application/x-www-form-urlencoded"
+
 static const struct http_route routes[] = {
     {.method = "POST",
      .pattern = "/v1/jobs",
@@ -56,7 +61,7 @@ static const struct http_route routes[] = {
      .handle = api_jobs_create,
      .summary = "submit a JobSpec",
      .params = submit_params,
-     .request_type = "application/json",
+     .request_type = SPEC_TYPES,
      .request_schema = "JobSpec",
      .reply_schema = "Submitted",
      .reply_status = 201},

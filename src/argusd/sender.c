@@ -16,6 +16,7 @@
 
 #include "argusd/launchplan.h"
 #include "argusd/work.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -174,8 +175,15 @@ static void on_posted(enum ray_submit_outcome outcome, const struct err *err, vo
 static void post(struct sending *g)
 {
     const struct launchplan *p = &g->plan;
+    struct buf runtime_env = BUF_INIT(16 << 10);
+    struct jout j = jout_begin(&runtime_env);
+    jout_open(&j, NULL, '{');
+    if (p->py_executable)
+        jout_str(&j, "py_executable", p->py_executable);
+    jout_close(&j, '}');
     struct ray_submit what = {.submission_id = p->ray_id,
                               .entrypoint = p->entrypoint,
+                              .runtime_env = buf_str(&runtime_env),
                               .env = &p->env,
                               .metadata = &p->metadata,
                               .num_cpus = p->demand.driver_cpus,
@@ -187,6 +195,7 @@ static void post(struct sending *g)
         fail(g, "refused", "config_error", err.text);
         sending_free(g);
     }
+    buf_release(&runtime_env);
 }
 
 /* ---- the files ---- */
