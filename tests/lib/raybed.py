@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real Ray for tests: one bed of three hosts at a time (it costs 1.5 GB), kept until another kind is asked for.
+
+    bed = BEDS.get("2.51.1")            the running one if it is of that kind, else a new one
+    bed.url, bed.head_ip, bed.python, bed.token, bed.on("h2", "ls"), bed.verb("kill-worker", "h2")
+
+Whoever breaks a bed (kills a host) calls BEDS.drop() in the end.
+"""
+
+import atexit
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BED = ROOT / "tools" / "bed" / "bed"
+ENVS = {"2.51.1": "verl-0.5.0", "2.60.0": "verl-0.9.1"}  # which environment brings which Ray
+
+
+def env_path(name):
+    """Where the private environment is, None when it was not built."""
+    done = subprocess.run([ROOT / "tools/setup/env-path", name], capture_output=True, text=True)
+    path = pathlib.Path(done.stdout.strip())
+    return path if done.returncode == 0 and (path / "bin/python").exists() else None
+
+
+class Bed:
+    def __init__(self, version, auth):
+        self.version, self.auth = version, auth
+        self.env = env_path(ENVS[version])
+        if self.env is None:
+            pytest.skip(f"the environment {ENVS[version]} is not built: run ./dev setup")
+        self.dir = tempfile.mkdtemp(prefix="argus-bed-")
+        done = subprocess.run(
+            [BED, "up", "--dir", self.dir, "--env", self.env, "--auth", auth],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=400,
+        )
+        if done.returncode != 0:
+            self.down()
+            raise AssertionError(f"the bed did not come up: {done.stdout[-2000:]}")
+        self.info = json.loads((pathlib.Path(self.dir) / "bed.json").read_text())
+        self.url, self.head_ip = self.info["dashboard_url"], self.info["head_ip"]
+        self.python = self.env / "bin/python"
+        self.token = pathlib.Path(self.info["token_path"]).read_text().strip() if self.info["token_path"] else None
+        self.ips = {h["name"]: h["ip"] for h in self.info["hosts"]}
+
+    def verb(self, *args):
+        verb, *rest = args
+        done = subprocess.run([BED, verb, "--dir", self.dir, *rest], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"bed {args}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def on(self, host, *argv):
+        done = subprocess.run([BED, "on", "--dir", self.dir, host, *argv], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{host}: {argv}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def down(self):
+        subprocess.run([BED, "down", "--dir", self.dir], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Beds:
+    def __init__(self):
+        self.bed = None
+
+    def get(self, version, auth="none"):
+        if self.bed and (self.bed.version, self.bed.auth) != (version, auth):
+            self.drop()
+        if self.bed is None:
+            if os.environ.get("ARGUS_NO_RAY"):
+                pytest.skip("ARGUS_NO_RAY is set")
+            self.bed = Bed(version, auth)
+        return self.bed
+
+    def drop(self):
+        if self.bed:
+            self.bed.down()
+        self.bed = None
+
+
+BEDS = Beds()
+atexit.register(BEDS.drop)
