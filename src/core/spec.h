@@ -75,7 +75,7 @@ struct spec {
     struct strv entrypoint;   /* of workload ray */
     bool entrypoint_is_shell; /* entrypoint.v[0] is one line for /bin/sh */
     struct pairs env;         /* env and runtime_env.env_vars together */
-    struct pairs env_vars;    /* runtime_env.env_vars as given */
+    struct pairs env_vars;    /* empty once read: moved to env */
     char *py_executable;
     struct strv secrets;
 

@@ -33,8 +33,9 @@ static bool is_set(const struct conf_key *k, const struct spec *s)
         return *(const int64_t *)p != 0 || k->dflt;
     case CONF_SPAN:
         return *(const usec_t *)p != 0 || k->dflt;
-    case CONF_REAL:
-        return *(const double *)p > 0;
+    case CONF_REAL: /* of the driver 0 is an answer, -1 is none */
+        return *(const double *)p > 0 ||
+               (*(const double *)p == 0 && str_starts(k->name, "entrypoint_"));
     default:
         return true;
     }

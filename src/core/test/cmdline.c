@@ -70,8 +70,10 @@ static void check_golden(const char *workload, const char *version)
 
 static void golden_files(void **state)
 {
-    static const char *const workloads[] = {"ppo",  "grpo",     "sft",  "sft2",
-                                            "eval", "generate", "merge"};
+    static const char *const workloads[] = {
+        "ppo",  "grpo", "megatron", "multiturn", "sft",
+        "sft2", "eval", "generate", "merge",     "merge_megatron",
+    };
     static const char *const versions[] = {"0.5.0", "0.6.1", "0.7.1", "0.8.0", "0.9.1"};
     (void)state;
     for (size_t i = 0; i < array_len(workloads); i++)

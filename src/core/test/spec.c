@@ -478,12 +478,15 @@ static void json_reads_back(void **state)
     struct buf b = BUF_INIT(10000), c = BUF_INIT(10000);
     struct jout j = jout_begin(&b), k = jout_begin(&c);
     accepted("workload: ray\nentrypoint: 'a b'\nn_gpus_per_node: 0.5\nenv: {A: b}\n"
-             "restart: {max: 2, on: [infra]}\ncheckpoint: {keep_last: 7}\n",
+             "restart: {max: 2, on: [infra]}\ncheckpoint: {keep_last: 7}\n"
+             "entrypoint_num_cpus: 0\n",
              &x);
     spec_to_json(&x.spec, &j, NULL);
     accepted(buf_str(&b), &y);
     spec_to_json(&y.spec, &k, NULL);
     assert_string_equal(buf_str(&b), buf_str(&c));
+    assert_non_null(strstr(buf_str(&b), "\"entrypoint_num_cpus\":0"));
+    assert_null(strstr(buf_str(&b), "entrypoint_num_gpus"));
     buf_release(&b);
     buf_release(&c);
     release(&x);
