@@ -62,18 +62,18 @@ static int bind_and_listen(int fd, union address *a)
 
 int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err)
 {
-    union address a;
+    union address a = {0};
     int r = parse(address, &a, err);
     if (r < 0)
         return r;
-    _cleanup_(closep) int fd =
-        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     r = fd < 0 ? -errno : bind_and_listen(fd, &a);
-    if (r < 0)
+    if (r < 0) {
+        closep(&fd);
         return err_set(err, r, "cannot listen on '%s': %s", address, strerror(-r));
+    }
     *ret_port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
     *ret_fd = fd;
-    fd = -1;
     return 0;
 }
 

@@ -4,6 +4,7 @@
  * side, so that the first pattern that matches decides which methods there are. */
 #include "http/router.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,7 @@ static int split_path(const char *path, struct piece pieces[static ROUTER_SEGMEN
 
 static bool segment_matches(const struct segment *seg, const struct piece *p)
 {
+    assert(p->s); /* split_path() has filled as many as the row has */
     if (!seg->is_param)
         return seg->len == p->len && !memcmp(seg->text, p->s, p->len);
     if (!seg->verb_len)
@@ -225,7 +227,7 @@ int router_find(const struct router *r,
                 const char *path,
                 struct router_match *ret)
 {
-    struct piece pieces[ROUTER_SEGMENTS_MAX];
+    struct piece pieces[ROUTER_SEGMENTS_MAX] = {0};
     size_t i, end;
     if (!find_rows(r, path, pieces, &i, &end))
         return ERR_NOT_FOUND;
@@ -245,7 +247,7 @@ const char *router_allow(const struct router *r,
                          const char *path,
                          char text[static ROUTER_ALLOW_MAX])
 {
-    struct piece pieces[ROUTER_SEGMENTS_MAX];
+    struct piece pieces[ROUTER_SEGMENTS_MAX] = {0};
     size_t i, end;
     text[0] = 0;
     if (!find_rows(r, path, pieces, &i, &end))
