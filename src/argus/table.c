@@ -9,7 +9,7 @@
 #include "argus/text.h"
 #include "base/str.h"
 
-enum { GAP = 2, CELL_MAX = 4096 };
+enum { GAP = 2, LEAST = 4, CELL_MAX = 4096 };
 
 struct cell {
     char *text;
@@ -146,6 +146,19 @@ static void cut(const struct table *t, struct layout *l, int over)
     }
 }
 
+/* A terminal narrower than what must stay: from the right, cut whatever is there. */
+static int cut_hard(const struct table *t, struct layout *l, int width)
+{
+    int dropped = 0;
+    for (size_t c = t->n_columns; c-- > 0 && total(t, l) > width;) {
+        int over = total(t, l) - width;
+        bool is_kept = l->width[c] - over >= LEAST;
+        dropped += l->width[c] && !is_kept;
+        l->width[c] = is_kept ? l->width[c] - over : 0;
+    }
+    return dropped;
+}
+
 static int fit(const struct table *t, struct layout *l, int width)
 {
     int dropped = 0;
@@ -160,7 +173,7 @@ static int fit(const struct table *t, struct layout *l, int width)
         }
     }
     cut(t, l, total(t, l) - width);
-    return dropped;
+    return dropped + cut_hard(t, l, width);
 }
 
 static void print_row(const struct table *t,

@@ -43,7 +43,7 @@ def job(job_id, **members):
 
 
 class Stub:
-    def __init__(self):
+    def __init__(self, port=0):
         self.jobs, self.logs, self.events, self.nodes = {}, {}, [], []
         self.requests = []  # (method, path with query, headers, body)
         self.answers = {}  # idempotency key -> job id
@@ -52,7 +52,7 @@ class Stub:
         self.piece = 1 << 16  # of the log, in one answer or event
         self.changed = threading.Condition()
         self.version = 0
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), self.handler())
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.closed = False
@@ -143,6 +143,8 @@ class Stub:
             # ---- requests ----
 
             def begin(self):
+                if stub.closed:  # connections that were kept alive end with the server
+                    raise ConnectionAbortedError
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 stub.requests.append((self.command, self.path, dict(self.headers), body))
                 parts = urllib.parse.urlsplit(self.path)

@@ -37,10 +37,10 @@ static int read_token(char **ret, struct err *err)
     bool is_tty = tcgetattr(STDIN_FILENO, &before) == 0;
     char line[TOKEN_MAX];
     if (is_tty) {
-        (void)fputs("token: ", stderr);
         quiet = before;
         quiet.c_lflag &= ~(tcflag_t)ECHO;
         (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet); /* else it is echoed: still right */
+        (void)fputs("token: ", stderr); /* after the flush, so that no typed byte is lost */
     }
     char *got = fgets(line, sizeof(line), stdin);
     if (is_tty) {
