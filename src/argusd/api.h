@@ -14,6 +14,7 @@
 #include "argusd/tokens.h"
 #include "base/map.h"
 #include "http/http.h"
+#include "ray/ray.h"
 #include "store/store.h"
 
 struct tails;
@@ -31,6 +32,8 @@ struct api {
     struct map *idempotency; /* "user\nkey" -> struct idempotent */
     struct map *verl_cache;  /* path -> struct verl_known */
     struct tails *tails;
+    struct ray_client *ray;
+    const char *instance; /* our mark on Ray's records */
     struct http_server *http;
     usec_t started_at;
 };
@@ -60,6 +63,11 @@ void api_jobs_stop(struct http_req *req, void *app);
 void api_jobs_logs(struct http_req *req, void *app);   /* api_logs.c */
 void api_jobs_events(struct http_req *req, void *app); /* api_events.c */
 void api_events(struct http_req *req, void *app);
+void api_clusters(struct http_req *req, void *app); /* api_clusters.c */
+void api_cluster_nodes(struct http_req *req, void *app);
+void api_cluster_actors(struct http_req *req, void *app);
+void api_cluster_groups(struct http_req *req, void *app);
+void api_cluster_foreign(struct http_req *req, void *app);
 void api_nodes(struct http_req *req, void *app); /* api_misc.c */
 void api_whoami(struct http_req *req, void *app);
 void api_version(struct http_req *req, void *app);

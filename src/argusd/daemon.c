@@ -309,7 +309,10 @@ static int open_ray(struct argusd *d, struct err *err)
                               .token = token,
                               .user_agent = "argus/" ARGUS_VERSION,
                               .submits_per_second = d->settings->submits_per_second};
-    return ray_client_new(&opt, &d->ray, err);
+    int r = ray_client_new(&opt, &d->ray, err);
+    d->api.ray = d->ray;
+    d->api.instance = d->instance;
+    return r;
 }
 
 static void open_services(struct argusd *d, const struct store_last *last)

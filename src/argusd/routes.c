@@ -115,6 +115,36 @@ static const struct http_route routes[] = {
      .summary = "the machines, as Ray lists them",
      .reply_schema = "NodeList"},
     {.method = "GET",
+     .pattern = "/v1/clusters",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_clusters,
+     .summary = "the Ray clusters",
+     .reply_schema = "ClusterList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/nodes",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_nodes,
+     .summary = "the machines of a cluster",
+     .reply_schema = "NodeList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/actors",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_actors,
+     .summary = "Ray's actors, each with its job",
+     .reply_schema = "ActorList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/placement_groups",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_groups,
+     .summary = "Ray's placement groups, each with its job",
+     .reply_schema = "PlacementGroupList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/foreign",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_foreign,
+     .summary = "Ray jobs that Argus did not submit",
+     .reply_schema = "ForeignList"},
+    {.method = "GET",
      .pattern = "/v1/whoami",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_whoami,
@@ -208,6 +238,21 @@ static const struct http_schema schemas[] = {
     {"Node", "{\"type\":\"object\",\"required\":[\"name\",\"state\",\"gpus\",\"ip\",\"is_head\"],"
              "\"properties\":{\"name\":" TEXT ",\"state\":{\"enum\":[\"pending\",\"online\","
              "\"draining\",\"offline\"]},\"ip\":" TEXT ",\"is_head\":" BOOLEAN "}}"},
+    {"Cluster", "{\"type\":\"object\",\"required\":[\"name\",\"address\",\"up\"],\"properties\":"
+                "{\"name\":" TEXT ",\"address\":" TEXT ",\"up\":" BOOLEAN "}}"},
+    LIST_OF("ClusterList", "clusters", "Cluster"),
+    {"Actor", "{\"type\":\"object\",\"required\":[\"actor_id\",\"state\"],\"properties\":"
+              "{\"actor_id\":" TEXT ",\"state\":" TEXT ",\"job\":" TEXT_OR_NULL
+              ",\"node\":" TEXT_OR_NULL "}}"},
+    LIST_OF("ActorList", "actors", "Actor"),
+    {"PlacementGroup",
+     "{\"type\":\"object\",\"required\":[\"placement_group_id\",\"state\",\"bundles\"],"
+     "\"properties\":{\"placement_group_id\":" TEXT ",\"state\":" TEXT ",\"job\":" TEXT_OR_NULL
+     ",\"bundles\":{\"type\":\"array\"}}}"},
+    LIST_OF("PlacementGroupList", "placement_groups", "PlacementGroup"),
+    {"Foreign", "{\"type\":\"object\",\"required\":[\"ray_id\",\"state\"],\"properties\":"
+                "{\"ray_id\":" TEXT ",\"state\":" TEXT "}}"},
+    LIST_OF("ForeignList", "foreign", "Foreign"),
     LIST_OF("NodeList", "nodes", "Node"),
     {"Whoami",
      "{\"type\":\"object\",\"required\":[\"user\",\"role\"],\"properties\":{\"user\":" TEXT

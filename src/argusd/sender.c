@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "fsroot/fsroot.h"
 
 struct sending;
 
@@ -78,6 +79,41 @@ static bool is_wanted(const struct sending *g)
 {
     const struct attempt *a = job_attempt(g->l->job);
     return !g->l->over && a && a->k == g->k && job_act(g->l->job) == JOB_ACT_SEND;
+}
+
+/* ---- logs/submit.out ---- */
+
+struct submit_note {
+    char *root, *job, *text;
+};
+
+static void run_note(void *arg)
+{
+    struct submit_note *n = arg;
+    struct err err = {0};
+    if (fsroot_submit_out_add(n->root, n->job, n->text, &err) < 0)
+        log_debug("send", "%s job=%s", err.text, n->job);
+}
+
+static void done_note(void *arg)
+{
+    struct submit_note *n = arg;
+    free(n->root);
+    free(n->job);
+    free(n->text);
+    free(n);
+}
+
+/* One line for people: what Ray said to this submission. */
+static void note_answer(const struct sending *g, const char *outcome, const char *why)
+{
+    char at[CLOCK_TEXT_MAX];
+    struct submit_note *n = xcalloc(1, sizeof(*n));
+    n->root = xstrdup(g->s->p.settings->shared_root);
+    n->job = xstrdup(g->l->job->id);
+    n->text = xasprintf("%s %s to %s: %s%s%s\n", clock_to_string(clock_wall(), at), g->plan.ray_id,
+                        g->s->p.settings->ray_address, outcome, *why ? ": " : "", why);
+    work_start(g->s->p.loop, run_note, done_note, n);
 }
 
 static void apply(struct sending *g, enum job_event_kind kind, const char *code, const char *text)
@@ -147,6 +183,7 @@ static void ask(struct sending *g)
 static void on_posted(enum ray_submit_outcome outcome, const struct err *err, void *arg)
 {
     struct sending *g = arg;
+    note_answer(g, ray_submit_outcome_to_string(outcome), err ? err->text : "");
     switch (outcome) {
     case RAY_SUBMIT_ACCEPTED:
         apply(g, JOB_EV_ACCEPTED, NULL, NULL);

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_clusters.c - Ray's own view: actors, placement groups and foreign jobs, each row
+ * mapped to the job that it belongs to.
+ *
+ * Asked of Ray when asked of us, one request at a time: first its job list, which
+ * ties its hexadecimal job ids to our ids, then the rows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api.h"
+#include "argusd/sender.h"
+#include "base/str.h"
+
+enum { ANSWER_MAX = 16 << 20 };
+
+enum asked { ASKED_ACTORS, ASKED_GROUPS, ASKED_FOREIGN };
+
+struct look {
+    struct http_req *req;
+    struct api *a;
+    enum asked what;
+    struct ray_call *call;
+    struct pairs owners; /* Ray's hex job id -> our job id */
+};
+
+static void look_free(struct look *k)
+{
+    pairs_release(&k->owners);
+    free(k);
+}
+
+static void on_gone(struct http_req *req, void *arg)
+{
+    struct look *k = arg;
+    (void)req;
+    ray_call_free(k->call);
+    look_free(k);
+}
+
+static void answer(struct look *k, struct buf *out, const struct err *err)
+{
+    struct err e = {0};
+    http_req_on_close(k->req, NULL, NULL);
+    if (err) {
+        (void)err_set(&e, ERR_UNAVAILABLE, "Ray does not answer: %.300s", err->text);
+        api_fail(k->req, &e, 0);
+    } else {
+        http_reply_json(k->req, 200, out, api_barrier(k->a));
+    }
+    look_free(k);
+}
+
+static const char *node_name(const struct look *k, const char *node_id)
+{
+    const struct cluster_node *n = node_id ? cluster_find_id(k->a->cluster, node_id) : NULL;
+    return n ? n->name : NULL;
+}
+
+static void put_amounts(struct jout *j, const struct ray_amounts *a)
+{
+    jout_open(j, "resources", '{');
+    for (size_t i = 0; i < a->n; i++)
+        jout_real(j, a->v[i].name, a->v[i].amount);
+    jout_close(j, '}');
+}
+
+static void put_owner(const struct look *k, struct jout *j, const char *ray_job_id)
+{
+    jout_str(j, "job", ray_job_id ? pairs_find(&k->owners, ray_job_id) : NULL);
+    jout_str(j, "ray_job_id", ray_job_id);
+}
+
+/* ---- actors ---- */
+
+static void on_actors(const struct ray_actors *actors, const struct err *err, void *arg)
+{
+    struct look *k = arg;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "actors", '[');
+    for (size_t i = 0; actors && i < actors->n; i++) {
+        const struct ray_actor *r = &actors->v[i];
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "actor_id", r->actor_id);
+        jout_str(&j, "class_name", r->class_name);
+        jout_str(&j, "name", r->name);
+        jout_str(&j, "state", ray_actor_state_to_string(r->state));
+        put_owner(k, &j, r->job_id);
+        jout_str(&j, "node", node_name(k, r->node_id));
+        jout_int(&j, "pid", r->pid);
+        jout_bool(&j, "is_detached", r->is_detached);
+        jout_str(&j, "placement_group_id", r->group_id);
+        put_amounts(&j, &r->resources);
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_bool(&j, "is_partial", actors && actors->is_partial);
+    jout_close(&j, '}');
+    answer(k, &out, actors ? NULL : err);
+    buf_release(&out);
+}
+
+/* ---- placement groups ---- */
+
+static void put_bundles(const struct look *k, struct jout *j, const struct ray_group *g)
+{
+    jout_open(j, "bundles", '[');
+    for (size_t i = 0; i < g->n_bundles; i++) {
+        jout_open(j, NULL, '{');
+        jout_str(j, "node", node_name(k, g->bundles[i].node_id));
+        put_amounts(j, &g->bundles[i].resources);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+static void on_groups(const struct ray_groups *groups, const struct err *err, void *arg)
+{
+    struct look *k = arg;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "placement_groups", '[');
+    for (size_t i = 0; groups && i < groups->n; i++) {
+        const struct ray_group *g = &groups->v[i];
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "placement_group_id", g->group_id);
+        jout_str(&j, "name", g->name);
+        jout_str(&j, "state", ray_group_state_to_string(g->state));
+        put_owner(k, &j, g->job_id);
+        jout_bool(&j, "is_detached", g->is_detached);
+        jout_str(&j, "scheduling_state", g->scheduling_state);
+        put_bundles(k, &j, g);
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_bool(&j, "is_partial", groups && groups->is_partial);
+    jout_close(&j, '}');
+    answer(k, &out, groups ? NULL : err);
+    buf_release(&out);
+}
+
+/* ---- foreign jobs ---- */
+
+static bool is_foreign(const struct look *k, const struct ray_job *rj)
+{
+    return rj->is_submission && !sender_is_ours(k->a->instance, rj) && !ray_job_is_ghost(rj);
+}
+
+static void answer_foreign(struct look *k, const struct ray_jobs *jobs)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "foreign", '[');
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct ray_job *rj = &jobs->v[i];
+        if (!is_foreign(k, rj))
+            continue;
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "ray_id", rj->submission_id);
+        jout_str(&j, "ray_job_id", rj->job_id);
+        jout_str(&j, "state", ray_job_status_to_string(rj->status));
+        jout_time(&j, "started_at", rj->start);
+        jout_time(&j, "ended_at", rj->end);
+        jout_str(&j, "node", node_name(k, rj->driver_node_id));
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    answer(k, &out, NULL);
+    buf_release(&out);
+}
+
+/* ---- the requests ---- */
+
+static void note_owners(struct look *k, const struct ray_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++) {
+        const char *job = pairs_find(&jobs->v[i].metadata, "argus_job");
+        if (jobs->v[i].job_id && job && sender_is_ours(k->a->instance, &jobs->v[i]))
+            pairs_set(&k->owners, jobs->v[i].job_id, job);
+    }
+}
+
+static void on_jobs(const struct ray_jobs *jobs, const struct err *err, void *arg)
+{
+    struct look *k = arg;
+    k->call = NULL;
+    if (!jobs) {
+        answer(k, NULL, err);
+        return;
+    }
+    note_owners(k, jobs);
+    if (k->what == ASKED_FOREIGN)
+        answer_foreign(k, jobs);
+    else if (k->what == ASKED_ACTORS)
+        k->call = ray_list_actors(k->a->ray, NULL, on_actors, k);
+    else
+        k->call = ray_list_groups(k->a->ray, NULL, on_groups, k);
+}
+
+/* True if the path names our cluster; else the 404 was sent. */
+static bool is_our_cluster(struct http_req *req, const struct api *a)
+{
+    const char *name = http_req_param(req, "cluster");
+    struct err err = {0};
+    if (!strcmp(name, a->settings->cluster))
+        return true;
+    (void)err_set(&err, ERR_NOT_FOUND, "there is no cluster '%.60s'; there is '%s'", name,
+                  a->settings->cluster);
+    api_fail(req, &err, 0);
+    return false;
+}
+
+static void begin(struct http_req *req, struct api *a, enum asked what)
+{
+    if (!is_our_cluster(req, a))
+        return;
+    struct look *k = xcalloc(1, sizeof(*k));
+    *k = (struct look){.req = req, .a = a, .what = what};
+    http_req_on_close(req, on_gone, k);
+    k->call = ray_list_jobs(a->ray, on_jobs, k);
+}
+
+void api_cluster_actors(struct http_req *req, void *app)
+{
+    begin(req, app, ASKED_ACTORS);
+}
+
+void api_cluster_groups(struct http_req *req, void *app)
+{
+    begin(req, app, ASKED_GROUPS);
+}
+
+void api_cluster_foreign(struct http_req *req, void *app)
+{
+    begin(req, app, ASKED_FOREIGN);
+}
+
+void api_cluster_nodes(struct http_req *req, void *app)
+{
+    if (is_our_cluster(req, app))
+        api_nodes(req, app);
+}
+
+void api_clusters(struct http_req *req, void *app)
+{
+    const struct api *a = app;
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    const char *code, *text, *version = cluster_ray_version(a->cluster);
+    size_t n;
+    (void)cluster_nodes(a->cluster, &n);
+    cluster_why_not(a->cluster, &code, &text);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "clusters", '[');
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "name", a->settings->cluster);
+    jout_str(&j, "address", a->settings->ray_address);
+    jout_bool(&j, "up", cluster_is_up(a->cluster));
+    jout_str(&j, "ray_version", *version ? version : NULL);
+    jout_str(&j, "head_ip", cluster_head_ip(a->cluster));
+    jout_int(&j, "nodes", (int64_t)n);
+    jout_real(&j, "gpus", sched_pool_gpus(jobs_sched(a->jobs), ""));
+    jout_str(&j, "shared_root", a->settings->shared_root);
+    jout_open(&j, "reason", '{');
+    jout_str(&j, "code", code);
+    jout_str(&j, "text", text);
+    jout_close(&j, '}');
+    jout_close(&j, '}');
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_barrier(a));
+    buf_release(&out);
+}
