@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command line of tests/golden/cmdline is taken by the real verl: its own Hydra
-prints the config that it would run with, and that config holds what the JobSpec said."""
+"""Every command line of tests/golden/cmdline is taken by the real verl.
+
+Its programs print the config that they would run with (`--cfg job`), and that config holds what the
+JobSpec said. They take seconds to import, so the rarer ones are composed by the same Hydra from the
+same files in one process per version, without importing verl.
+"""
 
 import json
 import pathlib
@@ -80,6 +84,15 @@ EXPECT = {
         "trainer.resume_from_path": f"{SHARED}/jobs/other-job/checkpoints/global_step_40",
         "actor_rollout_ref.rollout.n": 5,
     },
+    "megatron": {
+        "actor_rollout_ref.actor.strategy": "megatron",
+        "actor_rollout_ref.rollout.tensor_model_parallel_size": 2,
+        "trainer.nnodes": 2,
+    },
+    "multiturn": {
+        "actor_rollout_ref.rollout.multi_turn.enable": True,
+        "actor_rollout_ref.rollout.multi_turn.tool_config_path": f"{SHARED}/users/alice/code/tools.yaml",
+    },
     "sft": {
         "trainer.max_ckpt_to_keep": 3,
         "trainer.resume_mode": "disable",
@@ -95,32 +108,75 @@ EXPECT = {
 REWARD = {"0.5.0": "custom_reward_function", "0.9.1": "reward.custom_reward_function"}
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("workload", EXPECT)
-@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
-def test_verl_takes_the_command_line(version, workload, tmp_path):
-    argv = command(version, (GOLDEN / f"{workload}.yaml").read_text())["argv"]
-    config = printed_config(version, argv, tmp_path)
+PRINTED = ["ppo", "sft"]  # by the program itself
+
+COMPOSE = """
+import importlib.util, json, pathlib, re, sys
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+root = pathlib.Path(importlib.util.find_spec("verl").submodule_search_locations[0])
+answers = {}
+for name, words in json.load(sys.stdin).items():
+    at = max(i for i, word in enumerate(words) if word.startswith("verl."))
+    source = (root.parent / (words[at].replace(".", "/") + ".py")).read_text()
+    config_name = re.search(r'config_name="([^"]+)"', source)[1]
+    for flag in [w for w in words[at + 1 :] if w.startswith("--config-name=")]:
+        config_name = flag.partition("=")[2]
+    overrides = [w for w in words[at + 1 :] if not w.startswith("--")]
+    with initialize_config_dir(config_dir=str(root / "trainer/config"), version_base=None):
+        config = compose(config_name, overrides=overrides)
+    answers[name] = OmegaConf.to_container(config)
+json.dump(answers, sys.stdout)
+"""
+
+
+def check(version, workload, config):
     for key, value in EXPECT[workload].items():
         assert pick(config, key) == value, key
-    if workload in ("ppo", "eval"):
+    if workload in ("ppo", "eval", "multiturn"):
         reward = pick(config, REWARD[version])
         assert reward["path"] == f"{SHARED}/users/alice/code/my_reward.py"
         assert reward["name"] == ("score" if workload == "eval" else "compute_score")
-    if workload in ("ppo", "grpo", "sft"):
+    if workload not in ("eval", "generate"):
         assert ("file" in config["trainer"]["logger"]) == (version == "0.9.1")
 
 
+def golden(workload):
+    return (GOLDEN / f"{workload}.yaml").read_text()
+
+
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("workload", PRINTED)
 @pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
-def test_odd_values_arrive(version, tmp_path):
+def test_verl_takes_the_command_line(version, workload, tmp_path):
+    argv = command(version, golden(workload))["argv"]
+    check(version, workload, printed_config(version, argv, tmp_path))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
+def test_verls_configs_have_every_key(version):
+    rest = {w: command(version, golden(w))["argv"] for w in EXPECT if w not in PRINTED}
+    done = subprocess.run(
+        [verl_python(version), "-c", COMPOSE], input=json.dumps(rest), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    configs = json.loads(done.stdout)
+    assert set(configs) == set(rest)
+    for workload, config in configs.items():
+        check(version, workload, config)
+
+
+@pytest.mark.timeout(600)
+def test_odd_values_arrive(tmp_path):
     """Quotes, blanks, braces and backslashes in a path and in a name reach verl's config."""
     name = 'it\'s [a] {b}: "c", =d \\ ${e} é'
-    spec = yaml.safe_load((GOLDEN / "ppo.yaml").read_text())
+    spec = yaml.safe_load(golden("ppo"))
     spec["project"] = name
     spec["train_file"] = "${SHARED_ROOT}/odd dir/it's, {x}.parquet"
-    argv = command(version, yaml.safe_dump(spec))["argv"]
-    config = printed_config(version, argv, tmp_path)
+    argv = command("0.9.1", yaml.safe_dump(spec))["argv"]
+    config = printed_config("0.9.1", argv, tmp_path)
     assert pick(config, "trainer.project_name") == name
     assert pick(config, "data.train_files") == f"{SHARED}/odd dir/it's, {{x}}.parquet"
 
@@ -129,7 +185,7 @@ def test_odd_values_arrive(version, tmp_path):
 @pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
 def test_the_merger_takes_its_arguments(version, tmp_path):
     """It parses them and then misses the checkpoint, which is not there."""
-    argv = command(version, (GOLDEN / "merge.yaml").read_text())["argv"]
+    argv = command(version, golden("merge"))["argv"]
     done = subprocess.run(
         [verl_python(version), *argv[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
