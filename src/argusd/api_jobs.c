@@ -160,10 +160,8 @@ static void answer_job(struct http_req *req,
     view_job(&j, a->settings, job, extra, l);
     (void)hash_sha256_hex(buf_str(&out), out.len, hex);
     hex[20] = 0;
-    if (!http_reply_not_modified(req, hex, api_barrier(a))) {
-        http_reply_header(req, "ETag", hex);
+    if (!http_reply_not_modified(req, hex, api_barrier(a)))
         http_reply_json(req, 200, &out, api_barrier(a));
-    }
     buf_release(&out);
 }
 
