@@ -184,8 +184,8 @@ void http_problem(struct http_req *req,
                   const struct problems *problems,
                   uint64_t barrier);
 
-/* Sets the ETag (given without quotes). True if If-None-Match has it: then the reply was
- * made (304, with that barrier) and the handler is done. */
+/* Sets the ETag header, given without quotes; do not set it again. True if If-None-Match has it:
+ * then the reply was made (304, with that barrier) and the handler is done. */
 bool http_reply_not_modified(struct http_req *req, const char *etag, uint64_t barrier);
 /* If-None-Match has this etag (without quotes): for a long-poll that wants a newer one. */
 bool http_req_has_etag(const struct http_req *req, const char *etag);
@@ -223,8 +223,8 @@ must_check int64_t http_stream_sse(struct http_stream *st,
 size_t http_stream_queued(const struct http_stream *st);
 /* How many bytes may be written now. */
 size_t http_stream_room(const struct http_stream *st);
-/* Called when the queue fell below half of its ceiling after a write was refused or left it
- * above that; the callback may write or end. */
+/* Called when the queue has run empty, and when it fell below half of its ceiling after a write
+ * was refused or left it above that; the callback may write or end. */
 typedef void (*http_stream_f)(struct http_stream *st, void *arg);
 void http_stream_on_drain(struct http_stream *st, http_stream_f cb, void *arg);
 /* Called once when the client went or the server closes; st is freed after it. Not called

@@ -46,11 +46,11 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     st->start += n;
     if (!queued(st))
         rewind_queue(st);
-    if (st->wants_drain && !st->ended && queued(st) < st->max / 2) {
-        st->wants_drain = false;
-        if (st->on_drain)
-            st->on_drain(st, st->on_drain_arg);
-    }
+    if (st->ended || (queued(st) && (!st->wants_drain || queued(st) >= st->max / 2)))
+        return (ssize_t)n;
+    st->wants_drain = false;
+    if (st->on_drain)
+        st->on_drain(st, st->on_drain_arg);
     return (ssize_t)n;
 }
 

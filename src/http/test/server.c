@@ -311,31 +311,40 @@ static void on_term(uv_signal_t *handle, int signum)
     http_server_close(app->server, 2 * USEC_SEC, NULL, NULL);
 }
 
-static int set_option(struct http_options *opt, const char *arg)
+/* The limits by name; times are in milliseconds. */
+static int set_limit(struct http_limits *l, const char *name, int64_t n)
 {
-    struct http_limits *l = &opt->limits;
-    const char *eq = strchr(arg, '=');
-    int64_t n = 0;
-    if (str_starts(arg, "cert="))
-        opt->tls_cert = eq + 1;
-    else if (str_starts(arg, "key="))
-        opt->tls_key = eq + 1;
-    else if (str_starts(arg, "listen="))
-        opt->listen = eq + 1;
-    else if (!eq || str_to_int(eq + 1, 0, INT32_MAX, &n, NULL) < 0)
-        return -1;
-    else if (str_starts(arg, "idle="))
-        l->idle_usec = (usec_t)n * USEC_MS;
-    else if (str_starts(arg, "body="))
-        l->body_usec = (usec_t)n * USEC_MS;
-    else if (str_starts(arg, "heartbeat="))
-        l->heartbeat_usec = (usec_t)n * USEC_MS;
-    else if (str_starts(arg, "streams="))
+    usec_t span = (usec_t)n * USEC_MS;
+    if (str_eq(name, "idle"))
+        l->idle_usec = span;
+    else if (str_eq(name, "body"))
+        l->body_usec = span;
+    else if (str_eq(name, "heartbeat"))
+        l->heartbeat_usec = span;
+    else if (str_eq(name, "streams"))
         l->streams = (unsigned)n;
-    else if (str_starts(arg, "connections="))
+    else if (str_eq(name, "connections"))
         l->connections = (unsigned)n;
     else
         return -1;
+    return 0;
+}
+
+static int set_option(struct http_options *opt, char *arg)
+{
+    char *value = strchr(arg, '=');
+    int64_t n = 0;
+    if (!value)
+        return -1;
+    *value++ = 0;
+    if (str_eq(arg, "cert"))
+        opt->tls_cert = value;
+    else if (str_eq(arg, "key"))
+        opt->tls_key = value;
+    else if (str_eq(arg, "listen"))
+        opt->listen = value;
+    else
+        return str_to_int(value, 0, INT32_MAX, &n, NULL) < 0 ? -1 : set_limit(&opt->limits, arg, n);
     return 0;
 }
 
