@@ -418,8 +418,8 @@ static void ids(void **state)
                                       "r-a12",
                                       "a-trial",
                                       "a\n",
-                                      "0123456789012345678901234567890123456789012345678901234567"
-                                      "890123"};
+                                      ("0123456789012345678901234567890123456789012345678901234567"
+                                       "890123")};
     (void)state;
     for (size_t i = 0; i < array_len(good); i++)
         assert_int_equal(spec_check_id(good[i], NULL), 0);
