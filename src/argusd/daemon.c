@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "embedded.h"
 #include "fsroot/file.h"
 
 enum { CLOSE_GRACE_S = 3, INSTANCE_MAX = 40 };
@@ -74,12 +75,24 @@ static char *beside(const char *self, const char *rel)
     return NULL;
 }
 
-/* The shepherd and the hook: named in argus.yaml, or found from where argusd lies. */
+/* The hook travels inside argusd; from state_dir it is placed on the shared root. */
+static int place_hook(struct settings *s, struct err *err)
+{
+    _cleanup_(freep) char *dir = xasprintf("%s/hook", s->state_dir);
+    _cleanup_(freep) char *path = xasprintf("%s/sitecustomize.py", dir);
+    int r = file_mkdirs(dir, 0755, err);
+    if (r == 0)
+        r = file_write(path, embedded_sitecustomize_py, embedded_sitecustomize_py_size, 0644, 0,
+                       err);
+    if (r == 0)
+        set_str(&s->hook, dir);
+    return r;
+}
+
+/* The shepherd: named in argus.yaml, or beside argusd. */
 static int find_programs(struct settings *s, struct err *err)
 {
     static const char *const shepherds[] = {"argus-shepherd", "../shepherd/argus-shepherd"};
-    static const char *const hooks[] = {"../share/argus/hook", "../hook", "../../../hook",
-                                        "../../hook"};
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n < 0)
@@ -88,15 +101,10 @@ static int find_programs(struct settings *s, struct err *err)
     *strrchr(self, '/') = 0;
     for (size_t i = 0; i < array_len(shepherds) && !s->shepherd; i++)
         s->shepherd = beside(self, shepherds[i]);
-    for (size_t i = 0; i < array_len(hooks) && !s->hook; i++)
-        s->hook = beside(self, hooks[i]);
     if (!s->shepherd || access(s->shepherd, X_OK) < 0)
         return err_set(err, ERR_USAGE, "argus-shepherd is not at '%s'; name it with 'shepherd:'",
                        s->shepherd ? s->shepherd : self);
-    if (!s->hook)
-        return err_set(err, ERR_USAGE, "the hook directory is not near '%s'; name it with 'hook:'",
-                       self);
-    return 0;
+    return s->hook ? 0 : place_hook(s, err);
 }
 
 static char *read_token(const struct settings *s, struct err *err)
@@ -424,9 +432,9 @@ static int start(struct argusd *d, struct err *err)
 {
     struct restore r = {.d = d};
     struct store_last last = {0};
-    int x = find_programs(d->settings, err);
+    int x = open_store(d, err);
     if (x == 0)
-        x = open_store(d, err);
+        x = find_programs(d->settings, err);
     if (x == 0)
         x = load_store(d, &r, &last, err);
     if (x == 0)

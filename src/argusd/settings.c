@@ -67,7 +67,7 @@ static const struct conf_key keys[] = {
     {"run_as", CONF_PAIRS, AT(run_as), .flags = CONF_ACCEPTED, .doc = "user to uid"},
     {"shepherd", CONF_STR, AT(shepherd), .doc = "argus-shepherd; the one beside argusd if absent"},
     {"hook", CONF_STR, AT(hook),
-     .doc = "directory of the Python hook; found beside argusd if absent"},
+     .doc = "directory of the Python hook; the one inside argusd if absent"},
 };
 
 const struct conf_key *settings_keys(size_t *ret_n)
