@@ -286,7 +286,7 @@ def test_token_is_sent_and_demanded(name):
     assert [n["ip"] for n in probe("nodes")["nodes"]] == sorted(bed.ips.values())
     assert probe.submit(spec)[0]["outcome"] == "ACCEPTED"
     assert ends(probe, name)["status"] == "SUCCEEDED"
-    assert len(probe("usages")["usages"]) == 3
+    wait_for(lambda: len(probe("usages")["usages"]) == 3, "the monitor's report of all three")
 
 
 def test_probe_refuses_to_look_like_a_browser():
