@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter.c - see filter.h. */
+/* filter.c - checks the keys of filters and spells them as the list API wants; the
+ * values are the server's business. See filter.h. */
 #include "argus/filter.h"
 
 #include <stdbool.h>

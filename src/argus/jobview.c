@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobview.c - see jobview.h. */
+/* jobview.c - reads a job leniently and words it strictly: every reader takes the
+ * wrong type for a missing member. See jobview.h. */
 #include "argus/jobview.h"
 
 #include <inttypes.h>

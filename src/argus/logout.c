@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logout.c - see logout.h. */
+/* logout.c - filters pieces of bounded size; a line that is longer than --grep can
+ * hold is judged, and printed, by its beginning. See logout.h. */
 #include "argus/logout.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submission.c - see submission.h. */
+/* submission.c - one Idempotency-Key for all tries of one submit, so that a lost
+ * answer is asked for again instead of making a second job. See submission.h. */
 #include "argus/submission.h"
 
 #include <errno.h>

@@ -80,7 +80,8 @@ def on_terminal(cli, *args, columns=80, keys=b"", until=None, **env):
     """Exit status and what a terminal of that width was sent."""
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, columns))
-    p = subprocess.Popen([ARGUS, *args], stdin=slave, stdout=slave, stderr=slave, env={**cli.env, **env}, start_new_session=True)
+    ends = {"stdin": slave, "stdout": slave, "stderr": slave}
+    p = subprocess.Popen([ARGUS, *args], env={**cli.env, **env}, start_new_session=True, **ends)
     os.close(slave)
     seen = b""
     while True:
@@ -150,7 +151,8 @@ def test_bash_completion_completes(cli, stub, tmp_path):
 
     def complete(*words):
         line = " ".join(f"'{w}'" for w in words)
-        shell = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _argus; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        shell = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _argus; "
+        shell += "printf '%s\\n' \"${COMPREPLY[@]}\""
         env = {**cli.env, "PATH": f"{ARGUS.parent}:{cli.env['PATH']}"}
         return subprocess.run(["bash", "-c", shell], env=env, capture_output=True, text=True, check=True).stdout.split()
 
@@ -251,7 +253,8 @@ PROBLEMS = {
     "code": "bad_spec",
     "detail": "the spec has problems",
     "problems": [
-        {"level": "error", "field": "nnodes", "line": 2, "column": 9, "detail": "'x' is no number", "hint": "nnodes: 1"},
+        {"level": "error", "field": "nnodes", "line": 2, "column": 9, "detail": "'x' is no number", "hint": "nnodes: 1"}
+        | {"new": "member"},
         {"level": "warning", "field": "save_freq", "line": 3, "column": 1, "detail": "is small", "hint": None},
     ],
 }
@@ -412,7 +415,8 @@ def fill(stub):
 
 def test_columns_are_those_of_the_manual(cli, stub):
     fill(stub)
-    stub.nodes = [{"name": "w1", "state": "online", "gpus": {"total": 4, "used": 3, "free": 1, "bad": 0}, "unknown": [1]}]
+    gpus = {"total": 4, "used": 3, "free": 1, "bad": 0}
+    stub.nodes = [{"name": "w1", "state": "online", "gpus": gpus, "unknown": [1]}]
     head = cli.ok("ls").splitlines()[0].split()
     assert head == "ID NAME USER WORKLOAD STATE NODES×GPU QUEUED RUN RESTARTS STEP UTIL REASON".split()
     assert cli.ok("list").splitlines()[0].split() == head
@@ -459,7 +463,10 @@ def test_list_follows_pages_up_to_the_limit(cli, stub):
     assert p.stdout.count("\n") == 50
 
 
-@pytest.mark.parametrize("command", ["ls", "queue", "status grpo-20261121-q1", "node ls", "events", "whoami", "version"])
+READING = ["ls", "queue", "status grpo-20261121-q1", "node ls", "events", "whoami", "version"]
+
+
+@pytest.mark.parametrize("command", READING)
 def test_json_and_yaml_say_the_same(cli, stub, command):
     fill(stub)
     stub.event(job="x", kind="submitted", text="- not: a list # nor a comment")
@@ -496,7 +503,8 @@ def test_status_shows_proof_paths_and_finding(cli, stub):
 
 
 def test_members_of_another_version_are_no_trouble(cli, stub):
-    stub.jobs["odd"] = {"id": "odd", "state": "PAUSED", "reason": "text", "nnodes": "2", "flags": {"x": 1}, "new": [{}]}
+    odd = {"id": "odd", "state": "PAUSED", "reason": "text", "nnodes": "2", "flags": {"x": 1}, "new": [{}]}
+    stub.jobs["odd"] = odd
     stub.logs["odd"] = b""
     assert "PAUSED" in cli.ok("ls", "-a") and "PAUSED" in cli.ok("status", "odd")
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node_ls.c - the machines. */
+/* node_ls.c - the machines as a table: what is free on each, who is on it, and
+ * whether it is well. */
 #include "argus/cmd/cmd.h"
 
 #include <inttypes.h>

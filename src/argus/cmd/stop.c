@@ -69,6 +69,14 @@ static int ask(struct cli *cli, const struct strv *ids, struct err *err)
     return 0;
 }
 
+static int choose(struct cli *cli, const struct stop_opts *o, struct strv *ids, struct err *err)
+{
+    int r = add_matching(cli, &o->filter, ids, err);
+    if (r >= 0 && !ids->n)
+        cli_talk(cli, "no live job matches");
+    return r < 0 || !ids->n || o->yes ? r : ask(cli, ids, err);
+}
+
 static int stop_one(struct cli *cli, const char *id, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *found = NULL, *job = NULL;
@@ -107,11 +115,7 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
         return err_set(err, ERR_USAGE, "'argus stop' needs ID… or --filter KEY=VALUE");
     int r = cli_open(cli, err);
     if (r >= 0 && o->filter.n)
-        r = add_matching(cli, &o->filter, &ids, err);
-    if (r >= 0 && !ids.n)
-        cli_talk(cli, "no live job matches");
-    if (r >= 0 && ids.n && o->filter.n && !o->yes)
-        r = ask(cli, &ids, err);
+        r = choose(cli, o, &ids, err);
     if (r >= 0)
         r = stop_all(cli, &ids, err);
     if (r < 0 || !o->wait || !ids.n)
