@@ -213,10 +213,10 @@ static int read_body(struct submit *s)
     size_t n;
     const char *text = http_req_body(s->req, &n);
     const char *user = http_req_principal(s->req)->user;
-    if (launchplan_read_spec(s->a->settings, text, n, user, false, &s->spec, &s->ps) == 0 &&
-        s->ps.n == 0)
-        return 0;
-    /* Again, for the places of what is to be told. */
+    int r = launchplan_read_spec(s->a->settings, text, n, user, false, &s->spec, &s->ps);
+    if (s->ps.n == 0 || *text != '{')
+        return r;
+    /* JSON was read without places: again, for those of what is to be told. */
     spec_release(&s->spec);
     problems_release(&s->ps);
     s->spec = (struct spec){0};

@@ -70,11 +70,16 @@ int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    /* Most of what is written fits what is there: print at once, measure on the way. */
+    size_t room = b->data && !b->failed ? b->cap - b->len : 0;
+    int n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
     int r = n < 0 ? -EMSGSIZE : grow(b, (size_t)n);
     if (r == 0) {
-        (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again); /* measured above */
+        if ((size_t)n >= room)
+            (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again); /* measured above */
         b->len += (size_t)n;
+    } else if (room) {
+        b->data[b->len] = 0; /* as it was */
     }
     va_end(again);
     return r;

@@ -186,14 +186,23 @@ static void read_node(const struct conf_key *k,
 
 /* ---- the whole mapping ---- */
 
+/* A key as long as len whose text is name's beginning. */
+static const struct node *find_part(const struct node *n, const char *name, size_t len)
+{
+    if (!n || n->kind != NODE_MAP)
+        return NULL;
+    for (const struct node *c = n->first; c; c = c->next)
+        if (c->key[0] == name[0] && !strncmp(c->key, name, len) && !c->key[len])
+            return c;
+    return NULL;
+}
+
 static const struct node *find_path(const struct node *root, const char *path)
 {
-    char part[PATH_MAX_BYTES];
     const struct node *n = root;
     while (n && *path) {
         size_t len = strcspn(path, ".");
-        (void)snprintf(part, sizeof(part), "%.*s", (int)len, path); /* rows are short */
-        n = node_find(n, part);
+        n = find_part(n, path, len);
         path += len + (path[len] == '.');
     }
     return n;
@@ -205,9 +214,11 @@ static enum known know(const struct conf_key *keys, size_t n, const char *path)
 {
     size_t len = strlen(path);
     for (size_t i = 0; i < n; i++) {
-        if (!strcmp(keys[i].name, path))
+        if (keys[i].name[0] != path[0] || strncmp(keys[i].name, path, len) != 0)
+            continue;
+        if (!keys[i].name[len])
             return KNOWN_ROW;
-        if (!strncmp(keys[i].name, path, len) && keys[i].name[len] == '.')
+        if (keys[i].name[len] == '.')
             return KNOWN_PARENT;
     }
     return KNOWN_NOT;
@@ -241,8 +252,13 @@ static void find_unknown(const struct conf_key *keys,
 {
     for (const struct node *c = map->first; c; c = c->next) {
         char path[PATH_MAX_BYTES];
-        int len = snprintf(path, sizeof(path), "%s%s", prefix, c->key);
-        enum known k = len < (int)sizeof(path) - 1 ? know(keys, n, path) : KNOWN_NOT;
+        size_t head = strlen(prefix), len = head + strlen(c->key);
+        bool fits = len < sizeof(path) - 1;
+        if (fits) {
+            memcpy(path, prefix, head);
+            memcpy(path + head, c->key, len - head + 1);
+        }
+        enum known k = fits ? know(keys, n, path) : KNOWN_NOT;
         if (k == KNOWN_NOT) {
             report_unknown(keys, n, prefix, c, ps);
         } else if (k == KNOWN_PARENT && c->kind == NODE_MAP) {

@@ -2,7 +2,6 @@
 /* json.c - glue for jansson and a writer that needs no tree; see json.h. */
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,19 +157,35 @@ void jout_str(struct jout *j, const char *key, const char *value)
     jout_strn(j, key, value, value ? strlen(value) : 0);
 }
 
+/* Decimal digits from the right; room for the sign and 19 of them. */
+static void add_int(struct buf *out, int64_t value)
+{
+    char text[24], *p = text + sizeof(text);
+    uint64_t u = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--p = (char)('0' + u % 10);
+    while (u /= 10);
+    if (value < 0)
+        *--p = '-';
+    (void)buf_add(out, p, (size_t)(text + sizeof(text) - p)); /* overflow: out->failed */
+}
+
 void jout_int(struct jout *j, const char *key, int64_t value)
 {
     begin_value(j, key);
-    (void)buf_addf(j->out, "%" PRId64, value); /* overflow: out->failed */
+    add_int(j->out, value);
 }
 
 void jout_real(struct jout *j, const char *key, double value)
 {
     begin_value(j, key);
-    if (isfinite(value))
-        (void)buf_addf(j->out, "%.15g", value); /* overflow: out->failed */
+    double whole = trunc(value);
+    if (!isfinite(value))
+        (void)buf_adds(j->out, "null"); /* overflow: out->failed, here and below */
+    else if (fabs(value) < 1e15 && !(value < whole) && !(value > whole))
+        add_int(j->out, (int64_t)value);
     else
-        (void)buf_adds(j->out, "null");
+        (void)buf_addf(j->out, "%.15g", value);
 }
 
 void jout_bool(struct jout *j, const char *key, bool value)
