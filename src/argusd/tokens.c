@@ -132,7 +132,7 @@ int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_p
     hash_sha256(bearer, strlen(bearer), hash);
     struct token *k = map_find(t->by_hash, str_hex(hash, sizeof(hash), hex));
     bool ok = hash_compare(hash, k ? k->hash : nobody, sizeof(hash)) == 0;
-    if (!ok || k->revoked_at || (k->expires_at && now >= k->expires_at))
+    if (!ok || !k || k->revoked_at || (k->expires_at && now >= k->expires_at))
         return ERR_UNAUTHORISED;
     (void)snprintf(ret->user, sizeof(ret->user), "%s", k->user); /* names are shorter */
     (void)snprintf(ret->token_id, sizeof(ret->token_id), "%s", k->id);

@@ -363,20 +363,28 @@ usec_t job_deadline(const struct job *j)
     return 0;
 }
 
-const char *job_check(const struct job *j)
+static const char *check_live(const struct job *j)
 {
     const struct attempt *a = job_attempt(j);
-    bool live = j->state == JOB_STARTING || j->state == JOB_RUNNING || j->state == JOB_STOPPING;
-    if (!j->id || !j->user || !j->queued_at)
-        return "a job has an id, a user and a time";
-    if (live && !a)
+    if (!a)
         return "a live job has an attempt";
-    if (live && a->phase > ATTEMPT_RUNNING)
+    if (a->phase > ATTEMPT_RUNNING)
         return "a live job's attempt has not ended";
     if (j->state == JOB_RUNNING && a->phase != ATTEMPT_RUNNING)
         return "a running job has a running attempt";
-    if (live && !j->nodes)
+    if (!j->nodes)
         return "a live job has a lease";
+    return NULL;
+}
+
+const char *job_check(const struct job *j)
+{
+    bool live = j->state == JOB_STARTING || j->state == JOB_RUNNING || j->state == JOB_STOPPING;
+    if (!j->id || !j->user || !j->queued_at)
+        return "a job has an id, a user and a time";
+    const char *wrong = live ? check_live(j) : NULL;
+    if (wrong)
+        return wrong;
     if (job_state_is_terminal(j->state) != (j->ended_at != 0))
         return "a job has an end exactly when it is over";
     if (j->state == JOB_STOPPING && j->stop_cause == STOP_NONE)

@@ -3,9 +3,9 @@
 #include "base/map.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/str.h"
 #include "base/unit.h"
 
 static void test_random_walk(void **state)
@@ -39,7 +39,9 @@ static void test_random_walk(void **state)
     const char *key;
     void *v;
     while ((v = map_next(m, &pos, &key))) {
-        assert_ptr_equal(v, model[atoi(key + 1)]);
+        int64_t i;
+        assert_int_equal(str_to_int(key + 1, 0, array_len(model) - 1, &i, NULL), 0);
+        assert_ptr_equal(v, model[i]);
         seen++;
     }
     assert_int_equal(seen, count);

@@ -6,95 +6,72 @@
 
 #define S(n) ((n)*USEC_SEC)
 
+static const struct {
+    struct witness w;
+    enum witness_verdict verdict;
+} rows[] = {
+    /* the exit file is the surest word, whatever Ray says */
+    {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_EXIT}, WITNESS_EXITED},
+    {{.ray = WITNESS_RAY_BLIND, .files = WITNESS_FILES_EXIT}, WITNESS_EXITED},
+    /* starting */
+    {{.ray = WITNESS_RAY_PENDING,
+      .ray_for = S(800),
+      .files = WITNESS_FILES_NONE,
+      .files_for = S(800)},
+     WITNESS_WAIT},
+    {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_NONE}, WITNESS_STARTED},
+    {{.ray = WITNESS_RAY_PENDING, .files = WITNESS_FILES_BEAT}, WITNESS_STARTED},
+    /* Ray alone says dead: wait for the shepherd's silence */
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(20), .files = WITNESS_FILES_BEAT, .beat_age = S(5)},
+     WITNESS_WAIT},
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(60), .files = WITNESS_FILES_BEAT, .beat_age = S(5)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(60), .files = WITNESS_FILES_BEAT, .beat_age = S(31)},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(5), .files = WITNESS_FILES_NONE, .files_for = S(50)},
+     WITNESS_WAIT},
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(15), .files = WITNESS_FILES_NONE, .files_for = S(50)},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_OVER, .ray_for = S(15), .files = WITNESS_FILES_BLIND}, WITNESS_WAIT},
+    {{.ray = WITNESS_RAY_OVER,
+      .ray_for = S(900),
+      .files = WITNESS_FILES_BLIND,
+      .files_for = S(900)},
+     WITNESS_UNKNOWN},
+    /* a head that lost its memory */
+    {{.ray = WITNESS_RAY_ABSENT, .ray_for = S(15), .files = WITNESS_FILES_NONE, .files_for = S(15)},
+     WITNESS_NEVER},
+    {{.ray = WITNESS_RAY_ABSENT,
+      .ray_for = S(15),
+      .files = WITNESS_FILES_NONE,
+      .files_for = S(15),
+      .was_running = true},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_ABSENT, .ray_for = S(100), .files = WITNESS_FILES_BEAT, .beat_age = S(1)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_ABSENT, .ray_for = S(100), .files = WITNESS_FILES_BEAT, .beat_age = S(40)},
+     WITNESS_LOST},
+    /* nobody answers */
+    {{.ray = WITNESS_RAY_BLIND, .ray_for = S(10), .files = WITNESS_FILES_BEAT, .beat_age = S(1)},
+     WITNESS_STARTED},
+    {{.ray = WITNESS_RAY_BLIND, .ray_for = S(50), .files = WITNESS_FILES_BEAT, .beat_age = S(1)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_BLIND,
+      .ray_for = S(9000),
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(9000)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_BLIND, .ray_for = S(10), .files = WITNESS_FILES_NONE}, WITNESS_WAIT},
+    {{.ray = WITNESS_RAY_RUNNING,
+      .was_running = true,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(100)},
+     WITNESS_UNKNOWN},
+};
+
 static void test_table(void **state)
 {
     (void)state;
-    static const struct {
-        struct witness w;
-        enum witness_verdict verdict;
-    } rows[] = {
-        /* the exit file is the surest word, whatever Ray says */
-        {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_EXIT}, WITNESS_EXITED},
-        {{.ray = WITNESS_RAY_BLIND, .files = WITNESS_FILES_EXIT}, WITNESS_EXITED},
-        /* starting */
-        {{.ray = WITNESS_RAY_PENDING,
-          .ray_for = S(800),
-          .files = WITNESS_FILES_NONE,
-          .files_for = S(800)},
-         WITNESS_WAIT},
-        {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_NONE}, WITNESS_STARTED},
-        {{.ray = WITNESS_RAY_PENDING, .files = WITNESS_FILES_BEAT}, WITNESS_STARTED},
-        /* Ray alone says dead: wait for the shepherd's silence */
-        {{.ray = WITNESS_RAY_OVER, .ray_for = S(20), .files = WITNESS_FILES_BEAT, .beat_age = S(5)},
-         WITNESS_WAIT},
-        {{.ray = WITNESS_RAY_OVER, .ray_for = S(60), .files = WITNESS_FILES_BEAT, .beat_age = S(5)},
-         WITNESS_UNKNOWN},
-        {{.ray = WITNESS_RAY_OVER,
-          .ray_for = S(60),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(31)},
-         WITNESS_LOST},
-        {{.ray = WITNESS_RAY_OVER,
-          .ray_for = S(5),
-          .files = WITNESS_FILES_NONE,
-          .files_for = S(50)},
-         WITNESS_WAIT},
-        {{.ray = WITNESS_RAY_OVER,
-          .ray_for = S(15),
-          .files = WITNESS_FILES_NONE,
-          .files_for = S(50)},
-         WITNESS_LOST},
-        {{.ray = WITNESS_RAY_OVER, .ray_for = S(15), .files = WITNESS_FILES_BLIND}, WITNESS_WAIT},
-        {{.ray = WITNESS_RAY_OVER,
-          .ray_for = S(900),
-          .files = WITNESS_FILES_BLIND,
-          .files_for = S(900)},
-         WITNESS_UNKNOWN},
-        /* a head that lost its memory */
-        {{.ray = WITNESS_RAY_ABSENT,
-          .ray_for = S(15),
-          .files = WITNESS_FILES_NONE,
-          .files_for = S(15)},
-         WITNESS_NEVER},
-        {{.ray = WITNESS_RAY_ABSENT,
-          .ray_for = S(15),
-          .files = WITNESS_FILES_NONE,
-          .files_for = S(15),
-          .was_running = true},
-         WITNESS_LOST},
-        {{.ray = WITNESS_RAY_ABSENT,
-          .ray_for = S(100),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(1)},
-         WITNESS_UNKNOWN},
-        {{.ray = WITNESS_RAY_ABSENT,
-          .ray_for = S(100),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(40)},
-         WITNESS_LOST},
-        /* nobody answers */
-        {{.ray = WITNESS_RAY_BLIND,
-          .ray_for = S(10),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(1)},
-         WITNESS_STARTED},
-        {{.ray = WITNESS_RAY_BLIND,
-          .ray_for = S(50),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(1)},
-         WITNESS_UNKNOWN},
-        {{.ray = WITNESS_RAY_BLIND,
-          .ray_for = S(9000),
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(9000)},
-         WITNESS_UNKNOWN},
-        {{.ray = WITNESS_RAY_BLIND, .ray_for = S(10), .files = WITNESS_FILES_NONE}, WITNESS_WAIT},
-        {{.ray = WITNESS_RAY_RUNNING,
-          .was_running = true,
-          .files = WITNESS_FILES_BEAT,
-          .beat_age = S(100)},
-         WITNESS_UNKNOWN},
-    };
     for (size_t i = 0; i < array_len(rows); i++)
         if (witness_judge(&rows[i].w) != rows[i].verdict)
             fail_msg("row %zu: verdict %d, not %d", i, witness_judge(&rows[i].w), rows[i].verdict);

@@ -1,0 +1,5 @@
+void g(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGTERM, on_term);
+}
