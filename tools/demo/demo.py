@@ -271,7 +271,7 @@ class Follower:
 
     def __init__(self, log):
         self.log, self.last, self.lines, self.job, self.tail = log, time.monotonic(), 0, None, ""
-        self.done = threading.Event()
+        self.done, self.told = threading.Event(), 0
 
     def show(self, text):
         say(text)
@@ -295,7 +295,8 @@ class Follower:
     def heartbeat(self):
         while not self.done.wait(1):
             if time.monotonic() - self.last > QUIET:
-                self.show(f"{self.lines} lines of log so far, the last one: {self.tail[:60]}")
+                new, self.told = self.lines - self.told, self.lines
+                self.show(f"{new} new lines of log" + (f", the last one: {self.tail[:60]}" if new else ""))
 
 
 def train(p, env):
@@ -331,7 +332,7 @@ def driver_line(url, env, job):
 def finish(p, bed, url, env, job, code):
     job_dir = os.path.join(p["shared"], "jobs", job)
     if code != 0:
-        fail(f"the run ended with exit code {code}: see '{job_dir}/logs/driver.log'")
+        fail(f"the run ended otherwise (exit code {code} of argus): see '{job_dir}/logs/driver.log'")
     metrics = metrics_file(job_dir)
     points = curve.read(metrics, curve.REWARD)
     print()
