@@ -20,12 +20,20 @@ const struct command *const *command_table(size_t *ret_n)
     return TABLE;
 }
 
+/* The row's number, array_len(TABLE) if there is none. */
+static size_t row_of(const char *name)
+{
+    size_t i = 0;
+    while (i < array_len(TABLE) && !str_eq(TABLE[i]->name, name) &&
+           !(TABLE[i]->alias && str_eq(TABLE[i]->alias, name)))
+        i++;
+    return i;
+}
+
 const struct command *command_find(const char *name)
 {
-    for (size_t i = 0; i < array_len(TABLE); i++)
-        if (str_eq(TABLE[i]->name, name) || (TABLE[i]->alias && str_eq(TABLE[i]->alias, name)))
-            return TABLE[i];
-    return NULL;
+    size_t i = row_of(name);
+    return i < array_len(TABLE) ? TABLE[i] : NULL;
 }
 
 static int unknown(const char *word, struct err *err)
@@ -50,20 +58,20 @@ static int unknown(const char *word, struct err *err)
 
 int command_match(int argc, char **argv, const struct command **ret, int *ret_used, struct err *err)
 {
-    const struct command *c = NULL;
+    size_t i = array_len(TABLE);
     int used = 2;
     if (argc >= 2) {
         char *pair = xasprintf("%s %s", argv[0], argv[1]);
-        c = command_find(pair);
+        i = row_of(pair);
         free(pair);
     }
-    if (!c) {
+    if (i == array_len(TABLE)) {
         used = 1;
-        c = command_find(argv[0]);
+        i = row_of(argv[0]);
     }
-    if (!c)
+    if (i == array_len(TABLE))
         return unknown(argv[0], err);
-    *ret = c;
+    *ret = TABLE[i];
     *ret_used = used;
     return 0;
 }
