@@ -27,6 +27,8 @@ static const struct column COLUMNS[] = {
 static char *change_of(const json_t *event)
 {
     const char *from = json_get_str(event, "from", ""), *to = json_get_str(event, "to", "");
+    if (str_eq(from, to))
+        return xstrdup("");
     return xasprintf("%s%s%s", from, *from && *to ? "→" : "", to);
 }
 

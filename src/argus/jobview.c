@@ -129,7 +129,7 @@ static char *failure_word(const json_t *job)
     const char *class = json_get_str(finding, "class", json_get_str(job, "finding", NULL));
     const char *signal = json_get_str(end, "signal", NULL);
     int64_t code = json_get_int(end, "code", 0);
-    if (class && *class)
+    if (class && *class && !str_eq(class, "unknown"))
         return xstrdup(class);
     if (signal && *signal)
         return xasprintf("signal %s", signal);

@@ -203,7 +203,8 @@ class Handler(BaseHTTPRequestHandler):
 
         since = int(self.headers.get("Last-Event-ID") or self.query.get("since", 0))
         if not self.query.get("follow"):
-            found = after(since)[: int(self.query.get("limit", 100))]
+            found = list(reversed(after(since))) if self.query.get("newest_first") else after(since)
+            found = found[: int(self.query.get("limit", 200))]
             self.answer(200, {"events": found, "next": found[-1]["seq"] if found else since})
             return
         self.begin_stream()

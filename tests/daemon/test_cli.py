@@ -571,6 +571,9 @@ def test_events_are_listed_and_followed_to_the_end_of_the_job(cli, stub):
     stub.event(job="j1", kind="submitted", to="QUEUED", text="submitted by alice")
     stub.event(job="j2", kind="submitted", to="QUEUED")
     assert "submitted by alice" in cli.ok("events", "j1") and "j2" not in cli.ok("events", "j1")
+    assert [e["seq"] for e in cli.json("events")["events"]] == [1, 2]
+    assert [e["seq"] for e in cli.json("events", "--limit", "1")["events"]] == [2]
+    assert [e["seq"] for e in cli.json("events", "--since", "1")["events"]] == [2]
     p = cli.start("events", "-f", "j1", "-o", "json")
     read_until(p.stdout, rb"\n")
     stub.event(job="j1", kind="ended", **{"from": "RUNNING", "to": "FAILED"})

@@ -7,6 +7,8 @@
 
 #include "argus/eventline.h"
 
+enum { PAGE = 1000 };
+
 struct events_opts {
     bool follow, utc;
     int output;
@@ -28,22 +30,36 @@ static const struct opt OPTS[] = {
      .type = OPT_NUMBER,
      .offset = offsetof(struct events_opts, limit),
      .arg = "N",
-     .doc = "at most N, the newest ones (200)"},
+     .doc = "at most N (200): the newest ones, or with --since or more than 1000 the oldest"},
     OPT_OUTPUT(struct events_opts),
     OPT_UTC(struct events_opts),
 };
 
-/* Everything after since, page by page; the newest `limit` of them are kept. */
-static int gather(struct cli *cli,
-                  const char *path,
-                  int64_t since,
-                  size_t limit,
-                  json_t *all,
-                  struct err *err)
+/* The newest `limit` events, oldest first. */
+static int newest(struct cli *cli, const char *path, size_t limit, json_t *all, struct err *err)
 {
-    for (;;) {
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    _cleanup_(freep) char *whole = xasprintf("%s?newest_first=1&limit=%zu", path, limit);
+    int r = client_get(cli->client, whole, &page, err);
+    const json_t *events = json_get_array(page, "events");
+    for (size_t i = json_array_size(events); i > 0; i--)
+        (void)json_array_append(all, json_array_get(events, i - 1)); /* fails for lack of memory */
+    return r;
+}
+
+/* Up to `limit` events after since, page by page. */
+static int after(struct cli *cli,
+                 const char *path,
+                 int64_t since,
+                 size_t limit,
+                 json_t *all,
+                 struct err *err)
+{
+    while (json_array_size(all) < limit) {
         _cleanup_(json_unrefp) json_t *page = NULL;
-        _cleanup_(freep) char *whole = xasprintf("%s?since=%" PRId64 "&limit=1000", path, since);
+        size_t left = limit - json_array_size(all);
+        _cleanup_(freep) char *whole =
+            xasprintf("%s?since=%" PRId64 "&limit=%zu", path, since, left < PAGE ? left : PAGE);
         int r = client_get(cli->client, whole, &page, err);
         if (r < 0)
             return r;
@@ -54,18 +70,19 @@ static int gather(struct cli *cli,
             (void)json_array_append(all, e); /* fails only for lack of memory */
             last = json_get_int(e, "seq", last);
         }
-        while (json_array_size(all) > limit)
-            (void)json_array_remove(all, 0); /* it is there */
         if (!i || last <= since)
             return 0;
         since = last;
     }
+    return 0;
 }
 
 static int list(struct cli *cli, const char *path, const struct events_opts *o, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *all = json_array();
-    int r = gather(cli, path, o->since, o->limit ? (size_t)o->limit : 200, all, err);
+    size_t limit = o->limit ? (size_t)o->limit : 200;
+    int r = o->since || limit > PAGE ? after(cli, path, o->since, limit, all, err)
+                                     : newest(cli, path, limit, all, err);
     if (r < 0)
         return r;
     if (o->output >= OUTPUT_JSON) {

@@ -46,6 +46,8 @@ static void print_dry_run(struct cli *cli, const char *file, const json_t *answe
     }
     if (line.len)
         (void)fprintf(cli->out, "%s\n", buf_str(&line));
+    else if (json_get_object(answer, "resolved_spec"))
+        cli_emit(cli, json_get_object(answer, "resolved_spec"), OUTPUT_YAML);
     cli_talk(cli, "'%s' is fine; nothing was submitted", file);
     buf_release(&line);
 }
