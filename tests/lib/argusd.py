@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole Argus for a test: the real argusd with its own root, port and tokens, beside a fake Ray.
+
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        job = argusd.submit("echo hello")
+        argusd.wait_over(job)
+"""
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from fakeray import wait_for
+from programs import PROGRAMS
+
+needs_argusd = pytest.mark.skipif(PROGRAMS is None, reason="argusd, argus and argus-shepherd are not built")
+
+PATIENCE = 150  # seconds for whatever is waited for: far more than a loaded machine needs
+OVER = ("SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT")
+ROLES = ("admin", "user", "viewer")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def until(condition, what):
+    return wait_for(condition, what, PATIENCE)
+
+
+class Reply:
+    def __init__(self, raw):
+        self.status, self.headers, self.body = raw.status, raw.headers, raw.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"<{self.status} {self.body[:2000]!r}>"
+
+
+class Stream:
+    """An event stream: iterate over (id, event, data); close() cuts it."""
+
+    def __init__(self, connection, raw):
+        self.connection, self.raw = connection, raw
+        self.status, self.headers = raw.status, raw.headers
+
+    def __iter__(self):
+        event = {}
+        while line := self.raw.readline():
+            line = line.rstrip(b"\n").rstrip(b"\r").decode()
+            if line.startswith(":"):
+                continue
+            if line:
+                key, _, value = line.partition(":")
+                event[key] = value.removeprefix(" ")
+            elif "data" in event:
+                yield event.get("id"), event.get("event", "message"), json.loads(event["data"])
+                event = {}
+
+    def close(self):
+        self.raw.close()
+        self.connection.close()
+
+
+class Argusd:
+    """Configuration keys are given as lines of YAML: more="limits: {live_jobs: 200}"."""
+
+    def __init__(self, home, ray_url, more="", shared_root=None, state_dir=None):
+        self.home = pathlib.Path(home)
+        self.root = pathlib.Path(shared_root or self.home / "shared")
+        self.state_dir = pathlib.Path(state_dir or self.home / "state")
+        self.config = self.home / "argus.yaml"
+        self.log = self.home / "argusd.log"
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.ray_url, self.more = ray_url, more
+        self.process, self.tokens = None, {}
+
+    def __enter__(self):
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.write_config()
+        self.tokens["admin"] = self.init()
+        self.tokens["user"] = self.init("--user", "alice", "--role", "user")
+        self.tokens["viewer"] = self.init("--user", "victor", "--role", "viewer")
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        if self.process is not None:
+            self.process.terminate()
+            try:
+                code = self.process.wait(PATIENCE)
+            finally:
+                self.process.kill()
+                self.process.wait()
+                self.process = None
+            if kind is None:
+                assert code == 0, f"argusd ended with {code}:\n{self.said()[-4000:]}"
+        if kind is None:
+            assert "Sanitizer" not in self.said(), self.said()[-8000:]
+            assert "runtime error" not in self.said(), self.said()[-8000:]
+
+    def write_config(self):
+        self.config.write_text(
+            f"shared_root: {self.root}\nlisten: 127.0.0.1:{self.port}\nstate_dir: {self.state_dir}\n"
+            f"ray: {{address: \"{self.ray_url}\"}}\nshepherd: {PROGRAMS['argus-shepherd']}\n{self.more}\n"
+        )
+
+    def init(self, *args):
+        """A token."""
+        argv = [PROGRAMS["argusd"], "init", "--config", self.config, *args]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    # -- the process -----------------------------------------------------------------
+
+    def spawn(self):
+        """Start it and do not wait for it."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAMS["argusd"], "--config", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        return self
+
+    def start(self):
+        return self.spawn().wait_up()
+
+    def wait_up(self):
+        def answers():
+            assert self.process.poll() is None, f"argusd ended with {self.process.returncode}:\n{self.said()[-4000:]}"
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return self.call("GET", "/healthz", token=None).status == 200
+
+        until(answers, "argusd answers")
+        return self
+
+    def stop(self):
+        self.process.terminate()
+        assert self.process.wait(PATIENCE) == 0, self.said()[-4000:]
+        self.process = None
+
+    def kill9(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def said(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    # -- the API ---------------------------------------------------------------------
+
+    def open(self, timeout=PATIENCE):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    @staticmethod
+    def head(token, headers):
+        head = {k.replace("_", "-"): v for k, v in headers.items()}
+        return head | ({"Authorization": f"Bearer {token}"} if token else {})
+
+    def call(self, method, path, body=None, token="admin", **headers):
+        """token: a role, a token's text, or None. A body that is no text is sent as JSON."""
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+            headers.setdefault("Content_Type", "application/json")
+        elif body is not None:
+            headers.setdefault("Content_Type", "application/yaml")
+        with contextlib.closing(self.open()) as c:
+            c.request(method, path, body, self.head(self.tokens.get(token, token), headers))
+            return Reply(c.getresponse())
+
+    def get(self, path, **headers):
+        reply = self.call("GET", path, **headers)
+        assert reply.status == 200, reply
+        return reply.json()
+
+    def stream(self, path, token="admin", **headers):
+        c = self.open()
+        c.request("GET", path, None, self.head(self.tokens.get(token, token), headers))
+        raw = c.getresponse()
+        assert raw.status == 200, raw.read()
+        return Stream(c, raw)
+
+    # -- jobs ------------------------------------------------------------------------
+
+    @staticmethod
+    def spec(entrypoint, **keys):
+        if isinstance(entrypoint, str):
+            entrypoint = ["/bin/sh", "-c", entrypoint]
+        return {"workload": "ray", "entrypoint": entrypoint, "nnodes": 1, "n_gpus_per_node": 0, **keys}
+
+    @staticmethod
+    def python(script, *args, **keys):
+        return Argusd.spec([sys.executable, "-c", script, *map(str, args)], **keys)
+
+    def post(self, spec, query="", **more):
+        return self.call("POST", "/v1/jobs" + query, spec, **more)
+
+    def submit(self, spec, token="user", **keys):
+        """The id of a new job. A text is a shell line."""
+        body = spec if isinstance(spec, dict) else self.spec(spec)
+        reply = self.post({**body, **keys}, token=token)
+        assert reply.status == 201, reply
+        return reply.json()["id"]
+
+    def job(self, job):
+        return self.get(f"/v1/jobs/{job}")
+
+    def stop_job(self, job, token="admin"):
+        reply = self.call("POST", f"/v1/jobs/{job}:stop", token=token)
+        assert reply.status in (200, 202), reply
+        return reply.json()
+
+    def wait_job(self, job, condition, what):
+        """The first view of the job for which condition(view) is true."""
+        seen = {}
+
+        def look():
+            seen["last"] = self.job(job)
+            return condition(seen["last"]) and seen["last"]
+
+        try:
+            return until(look, f"{job} {what}")
+        except AssertionError as e:
+            raise AssertionError(f"{e}; last: {seen.get('last')}; {self.said()[-3000:]}") from None
+
+    def wait_state(self, job, *states):
+        return self.wait_job(job, lambda j: j["state"] in states, f"is {states}")
+
+    def wait_over(self, job):
+        return self.wait_state(job, *OVER)
+
+    def all_jobs(self, query=""):
+        """Every row of the list, page by page."""
+        rows, cursor = [], ""
+        while cursor is not None:
+            page = self.get(f"/v1/jobs?limit=100{query}" + (f"&cursor={cursor}" if cursor else ""))
+            rows += page["jobs"]
+            cursor = page["next_cursor"]
+        return rows
+
+    def events(self, job=None):
+        path, since, rows = f"/v1/jobs/{job}/events" if job else "/v1/events", 0, []
+        while True:
+            page = self.get(f"{path}?since={since}&limit=1000")
+            rows += page["events"]
+            if not page["events"]:
+                return rows
+            since = page["next"]
+
+    def kinds(self, job):
+        return [e["kind"] for e in self.events(job)]
+
+    def job_dir(self, job):
+        return self.root / "jobs" / job
+
+    def log_file(self, job, attempt=1):
+        return self.job_dir(job) / "attempts" / str(attempt) / "logs" / "driver.log"
+
+    def follow(self, job, query="", **headers):
+        """Read a log stream to its end: (bytes, data of the end event)."""
+        data = bytearray()
+        stream = self.stream(f"/v1/jobs/{job}/logs?follow=1{query}", **headers)
+        try:
+            for _, kind, event in stream:
+                if kind == "end":
+                    return bytes(data), event
+                assert event["offset"] == len(data), "a gap in the stream"
+                data += base64.b64decode(event["b64"])
+        finally:
+            stream.close()
+        raise AssertionError("the stream broke")
+
+
+def pause(seconds):
+    """Give the others a moment; nothing depends on how long it is."""
+    end = time.monotonic() + seconds
+    wait_for(lambda: time.monotonic() >= end, "time goes on")
