@@ -200,7 +200,7 @@ static int check_service(const struct api *a, struct err *err)
     if (store_is_failing(a->store))
         return err_set(err, ERR_STORE, "the store cannot write now: nothing new is taken");
     cluster_why_not(a->cluster, &code, &text);
-    if (!strcmp(code, "shared_root_unavailable") && !cluster_root_is_ok(a->cluster))
+    if (cluster_root_is_bad(a->cluster))
         return err_set(err, ERR_UNAVAILABLE, "%s", text);
     if (jobs_count(a->jobs, JOB_QUEUED) >= (size_t)a->settings->queued_jobs)
         return err_set(err, ERR_BUSY, "%zu jobs wait, as many as limits.queued_jobs allows",

@@ -61,6 +61,11 @@ bool cluster_root_is_ok(const struct cluster *c)
     return c->root_ok;
 }
 
+bool cluster_root_is_bad(const struct cluster *c)
+{
+    return c->root_known && !c->root_ok;
+}
+
 const char *cluster_ray_version(const struct cluster *c)
 {
     return str_or(c->version, "");
