@@ -40,6 +40,7 @@ struct follower {
     int k; /* 0: no attempt yet */
     uint64_t offset;
     bool busy, full;
+    bool was_over; /* when its read began: then what it finds is all there will be */
 };
 
 struct tails {
@@ -154,8 +155,10 @@ static void on_part(struct part *p, void *arg)
     if (p->result < 0) {
         api_fail(o->req, &p->err, 0);
     } else {
-        if (o->tail >= 0)
+        if (o->tail >= 0) {
+            p->size = p->offset + p->n; /* the file may have grown since: one goes on from here */
             keep_lines(p, o->tail);
+        }
         answer_part(o, p);
     }
     free(o);
@@ -292,7 +295,7 @@ static void on_chunk(struct part *p, void *arg)
     if (p->result == 0 && p->n && send_bytes(f, p->bytes, p->n) && f->offset < p->size)
         pull(f); /* there is more already */
     else if ((p->result == -ENOENT || (p->result == 0 && f->offset >= p->size && !p->n)) &&
-             !jobs_find_id(f->tails->a->jobs, f->job))
+             f->was_over)
         finish(f);
 }
 
@@ -303,6 +306,7 @@ static void pull(struct follower *f)
         return;
     }
     f->busy = true;
+    f->was_over = !jobs_find_id(f->tails->a->jobs, f->job);
     read_part(f->tails->a, f->job, f->k, f->offset, CHUNK, on_chunk, f);
 }
 
