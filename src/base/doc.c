@@ -205,9 +205,29 @@ static int scalar_text(struct reader *rd, struct fy_token *t, struct buf *out)
     return s ? buf_add(out, s, len) : -EINVAL;
 }
 
+/* A plain scalar on one line is what stands there: libfyaml would copy it twice. */
+static const char *plain_text(const struct reader *rd, struct fy_token *t, size_t *ret_n)
+{
+    const struct fy_mark *from = t ? fy_token_start_mark(t) : NULL;
+    const struct fy_mark *to = from ? fy_token_end_mark(t) : NULL;
+    if (!to || fy_token_scalar_style(t) != FYSS_PLAIN || from->line != to->line)
+        return NULL;
+    *ret_n = to->input_pos - from->input_pos;
+    return rd->text + from->input_pos;
+}
+
 static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
 {
     struct fy_token *t = e->scalar.value;
+    size_t n_plain = 0;
+    const char *plain = plain_text(rd, t, &n_plain);
+    if (plain) {
+        *ret = new_node(rd->d, NODE_SCALAR);
+        (*ret)->plain = true;
+        (*ret)->text = arena_text(rd->d, plain, n_plain);
+        place(*ret, t);
+        return 0;
+    }
     _cleanup_(buf_release) struct buf text = BUF_INIT(4 * DOC_MAX_BYTES);
     if (t && scalar_text(rd, t, &text) < 0)
         return complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
@@ -368,6 +388,34 @@ static int parse_yaml(const char *text, size_t len, struct doc *d, struct proble
     return r;
 }
 
+/* "? key": libfyaml 0.7.12 frees what it does not own when a tab stands in one. An indicator
+ * is a '?' with a blank behind it and nothing but indicators and blanks before it on its line. */
+static bool is_explicit_key(const char *text, size_t len, size_t at)
+{
+    if (text[at] != '?' || (at + 1 < len && !strchr(" \t\r\n", text[at + 1])))
+        return false;
+    while (at > 0 && strchr(" \t", text[at - 1]))
+        at--;
+    return at == 0 || strchr("\r\n?:-[{,", text[at - 1]);
+}
+
+static int check_keys(const char *text, size_t len, struct problems *ps)
+{
+    int line = 1;
+    for (size_t i = 0, from = 0; i < len; i++) {
+        if (is_explicit_key(text, len, i)) {
+            problems_add(ps, PROBLEM_ERROR, "", line, (int)(i - from) + 1, "write 'key: value'",
+                         "a key begins with '? '");
+            return -EINVAL;
+        }
+        if (text[i] == '\n') {
+            line++;
+            from = i + 1;
+        }
+    }
+    return 0;
+}
+
 /* libfyaml 0.7.12 never ends on a directive with a broken sequence, so that none may reach it. */
 static int check_bytes(const char *text, size_t len, struct problems *ps)
 {
@@ -399,7 +447,7 @@ int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, 
     if (!json) {
         d->nodes = 0;
         d->root = NULL;
-        if (parse_yaml(text, len, d, ps) < 0)
+        if (check_keys(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
             return -EINVAL;
     }
     if (!d->root) {

@@ -97,6 +97,8 @@ static void test_refusals(void **state)
     refuse("a: \"b\\0c\"\n", 10, 1, "NUL");
     refuse("a: \"\\ud83d\"\n", 12, 1, "escape");
     refuse("[a]: 1\n", 7, 1, "not a text");
+    refuse("? k: \t: a", 10, 1, "begins with '? '"); /* libfyaml crashes on this */
+    refuse("a: 1\n- ?\n", 9, 2, "begins with '? '");
     char deep[200] = "";
     memset(deep, '[', 100);
     refuse(deep, 100, 1, "nested");
@@ -106,6 +108,24 @@ static void test_refusals(void **state)
     assert_int_equal(ps.n, 1);
     assert_true(ps.v[0].line >= 1);
     problems_release(&ps);
+}
+
+static void test_plain_texts(void **state)
+{
+    static const char text[] =
+        "a: is it so ? yes  # no\nb: what?\nc: two\n  lines\nd: {e: ?f, g: é }\n";
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    (void)state;
+    assert_int_equal(doc_parse(text, sizeof(text) - 1, true, &d, &ps), 0);
+    const struct node *root = doc_root(d), *flow = node_find(root, "d");
+    assert_string_equal(node_find(root, "a")->text, "is it so ? yes");
+    assert_string_equal(node_find(root, "b")->text, "what?");
+    assert_string_equal(node_find(root, "c")->text, "two lines");
+    assert_string_equal(node_find(flow, "e")->text, "?f");
+    assert_string_equal(node_find(flow, "g")->text, "é");
+    assert_true(node_find(flow, "g")->plain);
+    doc_free(d);
 }
 
 static void test_too_many_nodes(void **state)
@@ -135,12 +155,10 @@ static void test_empty_is_a_mapping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_json_with_and_without_places),
-                                       cmocka_unit_test(test_quoted_texts),
-                                       cmocka_unit_test(test_scalar_types),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_too_many_nodes),
-                                       cmocka_unit_test(test_empty_is_a_mapping)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_json_with_and_without_places),
+        cmocka_unit_test(test_quoted_texts), cmocka_unit_test(test_scalar_types),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_too_many_nodes),
+        cmocka_unit_test(test_plain_texts),  cmocka_unit_test(test_empty_is_a_mapping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
