@@ -84,7 +84,7 @@ static void print_proof(const struct page *p)
         line(p, MSG_L_PROOF, STYLE_GREEN, msg_fill(lang, MSG_DRIVER_OK, texts, text, sizeof(text)));
     else if (json_is_false(on_worker))
         line(p, MSG_L_PROOF, STYLE_RED, msg_fill(lang, MSG_DRIVER_BAD, bad, text, sizeof(text)));
-    else if (when_get(p->job, "started_at"))
+    else if (when_get(p->job, "started_at") && !when_get(p->job, "ended_at"))
         line(p, MSG_L_PROOF, STYLE_PLAIN, msg(lang, MSG_DRIVER_UNKNOWN));
 }
 
