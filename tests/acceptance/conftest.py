@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Acceptance on real Ray with real verl: one stage per version of Argus and of Ray, evidence kept at one place.
+
+    ARGUS_EVIDENCE=DIR     where the evidence goes; without it, a directory of pytest's that is named at the end
+"""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE, HERE.parent / "lib") if str(p) not in sys.path]
+
+import stage as staging  # noqa: E402
+from raybed import BEDS, ENVS, env_path  # noqa: E402
+
+KEPT = pytest.StashKey()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "ray: needs a real Ray cluster on this machine")
+
+
+def pytest_collection_modifyitems(items):
+    """All of the old Ray first, then all of the new one: a bed comes up once."""
+    at = [i for i, item in enumerate(items) if HERE in item.path.parents]
+    mine = sorted((items[i] for i in at), key=lambda item: "newest" in item.fixturenames)
+    for i, item in zip(at, mine, strict=True):
+        item.add_marker(pytest.mark.ray)
+        item.add_marker(pytest.mark.timeout(1200))
+        items[i] = item
+
+
+@pytest.fixture(scope="session")
+def evidence(request, tmp_path_factory):
+    place = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence")).resolve()
+    request.config.stash[KEPT] = place
+    return place
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if KEPT in config.stash:
+        terminalreporter.write_line(f"evidence of the acceptance tests: {config.stash[KEPT]}")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A model and data that a CPU can train, made once; both generations of transformers read them."""
+    env = env_path(ENVS["2.51.1"])
+    if env is None:
+        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    return staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def stage(request, tmp_path_factory, evidence, tiny):
+    """verl 0.5.0 on Ray 2.51.1: the quick one."""
+    s = staging.open_stage("2.51.1", request, tmp_path_factory, evidence, tiny)
+    yield s
+    s.close()
+
+
+@pytest.fixture(scope="module")
+def newest(request, tmp_path_factory, evidence, tiny):
+    """verl 0.9.1 on Ray 2.60.0, with Ray's token authentication. What is not needed after it goes."""
+    s = staging.open_stage("2.60.0", request, tmp_path_factory, evidence, tiny)
+    yield s
+    BEDS.drop()
+    s.close()
