@@ -229,12 +229,21 @@ static void collect(const struct node *map, struct strv *values)
             strv_add(values, c->text);
 }
 
+/* False when one of them is written otherwise than it reads: in quotes with escapes, folded. */
+static bool stand_as_they_are(const struct strv *values, const char *text)
+{
+    for (size_t i = 0; i < values->n; i++)
+        if (!strstr(text, values->v[i]))
+            return false;
+    return true;
+}
+
 static void replace(struct buf *out, const char *text, const struct strv *values)
 {
     while (*text) {
-        const char *hit = NULL;
-        for (size_t i = 0; i < values->n && !hit; i++)
-            if (str_starts(text, values->v[i]))
+        const char *hit = NULL; /* the longest: one secret may begin like another */
+        for (size_t i = 0; i < values->n; i++)
+            if (str_starts(text, values->v[i]) && (!hit || strlen(values->v[i]) > strlen(hit)))
                 hit = values->v[i];
         (void)buf_add(out, hit ? "***" : text, hit ? 3 : 1); /* at most as long as a spec */
         text += hit ? strlen(hit) : 1;
@@ -247,12 +256,17 @@ char *view_mask_spec(const char *text)
     struct doc *d = NULL;
     struct strv values = {0};
     struct buf out = BUF_INIT(4 * (size_t)DOC_MAX_BYTES);
-    if (doc_parse(text, strlen(text), false, &d, &ps) == 0) {
+    bool shown = doc_parse(text, strlen(text), false, &d, &ps) == 0;
+    if (shown) {
         collect(node_find(doc_root(d), "env"), &values);
         collect(node_find(node_find(doc_root(d), "runtime_env"), "env_vars"), &values);
         doc_free(d);
+        shown = stand_as_they_are(&values, text);
     }
-    replace(&out, text, &values);
+    if (shown)
+        replace(&out, text, &values);
+    else
+        (void)buf_adds(&out, "# *** a secret in this spec cannot be cut out of its text\n");
     problems_release(&ps);
     strv_release(&values);
     return buf_take(&out);

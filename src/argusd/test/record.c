@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job survives the way into the store's rows and back in every member that decides something. */
+#include "argusd/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/unit.h"
+
+static struct job *queued_job(void)
+{
+    struct job *j = job_new();
+    j->seq = 7;
+    j->id = xstrdup("train-7");
+    j->name = xstrdup("it's");
+    j->user = xstrdup("ann");
+    j->project = xstrdup("p");
+    j->workload = xstrdup("grpo");
+    j->cluster = xstrdup("default");
+    j->pool = xstrdup("");
+    j->spec = xstrdup("workload: grpo\n");
+    j->priority = 60;
+    j->demand = (struct demand){
+        .nnodes = 2, .gpus_per_node = 4, .cpus_per_node = 8, .extra_cpus = 1, .driver_cpus = 1};
+    j->timeout = 3 * USEC_HOUR;
+    j->queue_timeout = USEC_DAY;
+    j->stop_grace = USEC_MIN;
+    j->queued_at = 1000 * USEC_SEC;
+    return j;
+}
+
+/* To rows and back, attempts and all. */
+static struct job *there_and_back(const struct job *j, struct record_extra *x)
+{
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    const struct record_extra in = {.argv = xstrdup("[\"python3\"]"), .verl = xstrdup("0.9.1")};
+    record_detail(j, &in, &detail);
+    struct store_job row;
+    record_job_row(j, buf_str(&detail), &row);
+    struct job *back = NULL;
+    assert_int_equal(record_to_job(&row, &back, x, NULL), 0);
+    for (int i = 0; i < j->n_attempts; i++) {
+        struct buf text = BUF_INIT(4096);
+        struct store_attempt a;
+        record_attempt_row(j, &j->attempts[i], &text, &a);
+        record_add_attempt(back, &a);
+        buf_release(&text);
+    }
+    buf_release(&detail);
+    free(in.argv);
+    free(in.verl);
+    return back;
+}
+
+static void assert_same_job(const struct job *a, const struct job *b)
+{
+    assert_string_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_string_equal(a->spec, b->spec);
+    assert_int_equal(a->state, b->state);
+    assert_int_equal(a->flags, b->flags);
+    assert_int_equal(a->priority, b->priority);
+    assert_int_equal(a->demand.nnodes, b->demand.nnodes);
+    assert_true(demand_gpus(&a->demand) == demand_gpus(&b->demand));
+    assert_int_equal(a->timeout, b->timeout);
+    assert_int_equal(a->queue_timeout, b->queue_timeout);
+    assert_int_equal(a->stop_grace, b->stop_grace);
+    assert_int_equal(a->queued_at, b->queued_at);
+    assert_int_equal(a->started_at, b->started_at);
+    assert_int_equal(a->ended_at, b->ended_at);
+    assert_int_equal(a->unknown_since, b->unknown_since);
+    assert_int_equal(a->stop_cause, b->stop_cause);
+    assert_int_equal(a->stop_asked_at, b->stop_asked_at);
+    assert_true(str_eq(a->nodes, b->nodes) && str_eq(a->driver_node, b->driver_node));
+    assert_string_equal(a->reason.code, b->reason.code);
+    assert_int_equal(a->has_exit, b->has_exit);
+    assert_int_equal(a->n_attempts, b->n_attempts);
+    for (int i = 0; i < a->n_attempts; i++) {
+        assert_string_equal(a->attempts[i].ray_id, b->attempts[i].ray_id);
+        assert_int_equal(a->attempts[i].phase, b->attempts[i].phase);
+        assert_int_equal(a->attempts[i].accepted_at, b->attempts[i].accepted_at);
+        assert_int_equal(a->attempts[i].ended_at, b->attempts[i].ended_at);
+    }
+    assert_null(job_check(b));
+}
+
+static void check_round(const struct job *j)
+{
+    struct record_extra x = {0};
+    struct job *back = there_and_back(j, &x);
+    assert_same_job(j, back);
+    assert_string_equal(x.argv, "[\"python3\"]");
+    assert_string_equal(x.verl, "0.9.1");
+    record_extra_release(&x);
+    job_free(back);
+}
+
+static void test_a_whole_life(void **state)
+{
+    (void)state;
+    const struct job_end end = {.cause = "exit", .code = 3, .signal = "", .text = "exit code 3"};
+    const struct job_event life[] = {
+        {.kind = JOB_EV_ADMITTED, .nodes = "w1,w2", .driver_node = "w1"},
+        {.kind = JOB_EV_ACCEPTED},
+        {.kind = JOB_EV_STARTED},
+        {.kind = JOB_EV_BLIND, .text = "nobody can see it"},
+        {.kind = JOB_EV_SEEN},
+        {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = "asked"},
+        {.kind = JOB_EV_ENDED, .end = &end},
+    };
+    struct job *j = queued_job();
+    check_round(j);
+    for (size_t i = 0; i < array_len(life); i++) {
+        assert_true(job_apply(j, &life[i], (2000 + i) * USEC_SEC));
+        check_round(j);
+    }
+    assert_int_equal(j->state, JOB_STOPPED);
+    job_free(j);
+}
+
+static void test_flags_both_ways(void **state)
+{
+    (void)state;
+    for (unsigned f = 0; f < 8; f++)
+        assert_int_equal(record_flags_from_string(record_flags_to_string(f)), f);
+    assert_int_equal(record_flags_from_string(NULL), 0);
+}
+
+static void test_rows_that_are_none_of_ours(void **state)
+{
+    (void)state;
+    const struct store_job rows[] = {
+        {.id = "a", .state = "RUNING", .detail = "{}"},
+        {.id = "a", .state = "RUNNING", .detail = "{"},
+        {.id = "a", .detail = "{}"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct record_extra x = {0};
+        struct job *j = NULL;
+        struct err err = {0};
+        assert_int_equal(record_to_job(&rows[i], &j, &x, &err), -EINVAL);
+        assert_null(j);
+        assert_non_null(strstr(err.text, "'a'"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_whole_life),
+        cmocka_unit_test(test_flags_both_ways),
+        cmocka_unit_test(test_rows_that_are_none_of_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

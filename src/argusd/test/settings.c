@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* argus.yaml: defaults, every problem at once with its place, keys that must go together. */
+#include "argusd/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+/* Loads the text from a file; what was wrong goes to said. */
+static int load(const char *text, struct settings *s, struct buf *said)
+{
+    char path[] = "/tmp/argus-settings-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(close(fd), 0);
+    struct problems ps = {0};
+    int r = settings_load(path, s, &ps);
+    problems_to_text(&ps, "argus.yaml", said);
+    problems_release(&ps);
+    assert_int_equal(unlink(path), 0);
+    return r;
+}
+
+static void expect(const char *text, int r, const char *part)
+{
+    struct settings s = {0};
+    struct buf said = BUF_INIT(1 << 16);
+    assert_int_equal(load(text, &s, &said), r);
+    if (!strstr(buf_str(&said), part))
+        fail_msg("'%s' is not in: %s", part, buf_str(&said));
+    buf_release(&said);
+    settings_release(&s);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct settings s = {0};
+    struct buf said = BUF_INIT(1 << 16);
+    assert_int_equal(load("shared_root: /mnt/shared\n", &s, &said), 0);
+    assert_string_equal(buf_str(&said), "");
+    assert_string_equal(s.shared_root, "/mnt/shared");
+    assert_string_equal(s.listen, "127.0.0.1:8080");
+    assert_string_equal(s.ray_address, "http://127.0.0.1:8265");
+    assert_string_equal(pairs_find(&s.entrypoint_resources, "worker_node"), "1");
+    assert_int_equal(s.start_deadline, 15 * USEC_MIN);
+    assert_string_equal(s.text, "shared_root: /mnt/shared\n");
+    buf_release(&said);
+    settings_release(&s);
+}
+
+static void test_every_problem_at_once(void **state)
+{
+    (void)state;
+    const char *text = "shared_rot: /mnt/shared\n"
+                       "ray:\n"
+                       "  head: {port: 99999}\n"
+                       "policy: random\n";
+    expect(text, -EINVAL, "argus.yaml:1:1: error: 'shared_rot'");
+    expect(text, -EINVAL, "'shared_root'");
+    expect(text, -EINVAL, "argus.yaml:3:16: error: 'ray.head.port'");
+    expect(text, -EINVAL, "argus.yaml:4:9: error: 'policy'");
+}
+
+static void test_keys_that_go_together(void **state)
+{
+    (void)state;
+    expect("shared_root: mnt\n", -EINVAL, "absolute");
+    expect("shared_root: /m\naddress: http://a:1\nray: {address: http://b:1}\n", -EINVAL, "both");
+    expect("shared_root: /m\nray: {address: 'a:8265'}\n", -EINVAL, "URL");
+    expect("shared_root: /m\nray: {auth: token}\n", -EINVAL, "auth_token_file");
+    expect("shared_root: /m\nlisten: localhost\n", -EINVAL, "port");
+    expect("shared_root: /m\ntls: {cert: /a.pem}\n", -EINVAL, "TLS");
+    expect("shared_root: /m\nentrypoint_resources: {worker_node: much}\n", -EINVAL, "number");
+    expect("shared_root: /m\nlisten: 0.0.0.0:8080\n", 0, "warning: 'listen'");
+    expect("shared_root: /m\nuser_code_path: /common\n", 0, "warning: 'user_code_path'");
+    expect("shared_root: /m\naddress: http://a:1\n", 0, "");
+}
+
+static void test_no_such_file(void **state)
+{
+    (void)state;
+    struct settings s = {0};
+    struct problems ps = {0};
+    assert_int_equal(settings_load("/nonexistent/argus.yaml", &s, &ps), -ENOENT);
+    assert_int_equal(ps.errors, 1);
+    problems_release(&ps);
+    settings_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_every_problem_at_once),
+        cmocka_unit_test(test_keys_that_go_together),
+        cmocka_unit_test(test_no_such_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
