@@ -132,7 +132,7 @@ static void test_rows_that_are_none_of_ours(void **state)
 {
     (void)state;
     const struct store_job rows[] = {
-        {.id = "a", .state = "RUNING", .detail = "{}"},
+        {.id = "a", .state = "SLEEPING", .detail = "{}"},
         {.id = "a", .state = "RUNNING", .detail = "{"},
         {.id = "a", .detail = "{}"},
     };
