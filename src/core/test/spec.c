@@ -159,8 +159,6 @@ static void later_keys_warn(void **state)
 {
     static const char *const lines[][2] = {
         {"code: verl@1", "code"},
-        {"pool: a", "pool"},
-        {"priority: 1", "priority"},
         {"secrets: [A]", "secrets"},
         {"after: [b]", "after"},
         {"notify: [c]", "notify"},
