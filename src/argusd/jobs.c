@@ -415,7 +415,7 @@ void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
     if (l->job->state != JOB_QUEUED || !sched_explain(js->sched, l->job->id, &why))
         return;
     *ret_position = why.position;
-    bool blocked = *js->block.code && strcmp(why.code, "pool_too_small") != 0;
+    bool blocked = *js->block.code; /* then what is known of the pool is old, or nothing */
     (void)snprintf(ret->code, sizeof(ret->code), "%s", blocked ? js->block.code : why.code);
     (void)snprintf(ret->text, sizeof(ret->text), "%s", blocked ? js->block.text : why.text);
 }
