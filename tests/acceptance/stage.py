@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stage for acceptance: a bed with real Ray, a fresh shared root with real verl on it, and argusd with an empty store.
+"""A stage for acceptance: a bed with real Ray, a shared root with nothing but real verl, argusd with an empty store.
 
     stage.document("v1")       docs/acceptance/v1.md, whose commands are run as they stand there
     stage.api("GET", path)     argusd's answer; stage.ray(path) is Ray's own
@@ -270,10 +270,8 @@ class Stage:
         self.keep(f"{job}.json", self.job(job))
         self.keep(f"{job}.events.json", self.events(job))
         files = sorted(p for p in self.job_dir(job).rglob("*") if not p.is_dir() or p.is_symlink())
-        lines = [
-            f"{p.lstat().st_size:>10} {p.relative_to(self.shared)}" + (f" -> {os.readlink(p)}" if p.is_symlink() else "")
-            for p in files
-        ]
+        links = {p: f" -> {os.readlink(p)}" for p in files if p.is_symlink()}
+        lines = [f"{p.lstat().st_size:>10} {p.relative_to(self.shared)}{links.get(p, '')}" for p in files]
         self.keep(f"{job}.files.txt", "\n".join(lines))
         self.keep(f"{job}.ray_jobs.json", self.ray("/api/jobs/"))
         self.keep(f"{job}.ray_status.txt", self.bed.on("ctl", "ray", "status"))

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""v1.1: JobSpecs for PPO, GRPO and SFT by the command line, failures that can be found, verl by code_path."""
+
+import json
+import os
+import re
+
+import pytest
+
+PPO = [f"v11-ppo-{n}" for n in (1, 2, 3)]
+WORKERS_AT = """
+import json
+from ray.util.state import list_actors
+alive = [a for a in list_actors(filters=[("state", "=", "ALIVE")], detail=True) if a.class_name == "TrainingWorker"]
+print(json.dumps(sorted(a.node_id for a in alive)))
+"""
+
+
+@pytest.fixture(scope="module")
+def doc(stage):
+    return stage.document("v1.1")
+
+
+@pytest.fixture(scope="module")
+def grpo(stage, doc):
+    doc.run("grpo")
+    return stage.keep_job("v11-grpo")
+
+
+@pytest.fixture(scope="module")
+def sft(newest):
+    """The run over two nodes, and where its workers were while it trained."""
+    doc = newest.document("v1.1")
+    doc.run("sft")
+    newest.wait_log("v11-sft", r"step:\d+ - ")
+    seen = {
+        "ray": newest.keep("v11-sft.ray_workers.json", newest.python(WORKERS_AT)),
+        "groups": newest.keep("v11-sft.groups.json", newest.cluster("placement_groups")),
+        "actors": newest.keep("v11-sft.actors.json", newest.cluster("actors")),
+    }
+    doc.run("sft-wait")
+    return {**seen, "job": newest.keep_job("v11-sft")}
+
+
+def story(stage, job):
+    return [e["kind"] for e in stage.events(job)]
+
+
+def started_trained_saved(stage, job, steps):
+    assert stage.job(job)["state"] == "SUCCEEDED"
+    kinds = story(stage, job)
+    assert [k for k in kinds if k in ("submitted", "accepted", "started", "ended")] == [
+        "submitted",
+        "accepted",
+        "started",
+        "ended",
+    ]
+    assert sorted(set(stage.steps(job))) == list(range(1, steps + 1))
+    checkpoints = stage.job_dir(job) / "checkpoints"
+    assert (checkpoints / "latest_checkpointed_iteration.txt").read_text() == str(steps)
+    return checkpoints / f"global_step_{steps}"
+
+
+# ---- three in a row ----
+
+
+def test_three_ppo_runs_in_a_row_share_no_directory(stage, doc):
+    doc.run("three")
+    files, starts = {}, []
+    for job in PPO:
+        detail = stage.keep_job(job)
+        assert started_trained_saved(stage, job, 2).is_dir()
+        assert detail["output_dir"] == str(stage.job_dir(job))
+        here = stage.job_dir(job)
+        files[job] = {(s.st_dev, s.st_ino) for s in (p.stat() for p in here.rglob("*") if p.exists())}
+        own = (here / "attempts/1/argv.json").read_text() + (here / "attempts/1/env.json").read_text()
+        assert f"trainer.default_local_dir={here}/checkpoints" in detail["argv"]
+        assert not [other for other in PPO if other != job and other in own]
+        assert not [p for p in here.rglob("*") if not os.path.realpath(p).startswith(str(here))]
+        starts.append((detail["started_at"], detail["ended_at"]))
+    assert len(set().union(*files.values())) == sum(map(len, files.values()))
+    assert all(end < start for (_, end), (start, _) in zip(starts, starts[1:], strict=False)), "one after the other"
+
+
+# ---- GRPO, and the directory of a job ----
+
+
+def test_grpo_started_trained_saved(stage, grpo):
+    saved = started_trained_saved(stage, "v11-grpo", 4)
+    assert (saved / "actor/model_world_size_1_rank_0.pt").stat().st_size > 0
+    assert not (saved / "critic").exists()
+    assert "algorithm.adv_estimator=grpo" in grpo["argv"]
+
+
+def test_directory_of_a_job(stage, grpo):
+    root = stage.job_dir("v11-grpo")
+    assert all((root / name).is_dir() for name in ("config", "logs", "checkpoints", "debug"))
+    spec = (root / "config/jobspec.yaml").read_text()
+    assert "workload: grpo" in spec and "total_training_steps: 4" in spec
+    assert "ray job submit" in (root / "config/submit_cmd.txt").read_text()
+    assert "step:4 - " in (root / "logs/driver.log").read_text()
+    assert "GPU" in (root / "debug/ray_status_pre.txt").read_text()
+    assert "v11-grpo" in (root / "debug/ray_job_list_post.txt").read_text()
+    meta = json.loads((root / "meta.json").read_text())
+    assert (meta["id"], meta["state"]) == ("v11-grpo", "SUCCEEDED")
+
+
+# ---- failures that can be found ----
+
+
+def test_wrong_model_is_found(stage, doc):
+    doc.run("wrong-model", code=10)
+    job = stage.keep_job("v11-wrong-model")
+    assert (job["state"], job["exit"]["cause"], job["exit"]["code"]) == ("FAILED", "exit", 1)
+    assert "/common/models/absent" in stage.log("v11-wrong-model")
+    assert "HFValidationError" in doc.run("wrong-model-why")
+    assert job["finding"]["sentence"] and job["finding"]["node"] in stage.workers
+    assert not list((stage.job_dir("v11-wrong-model") / "checkpoints").glob("global_step_*"))
+
+
+def test_wrong_key_is_found(stage, doc):
+    doc.run("wrong-key", code=10)
+    job = stage.keep_job("v11-wrong-key")
+    assert (job["state"], job["exit"]["code"]) == ("FAILED", 1)
+    assert "Key 'no_such_key' is not in struct" in stage.log("v11-wrong-key")
+
+
+def test_missing_resources_are_told(stage, doc):
+    """Larger than the cluster: it waits and says so, and Ray never hears of it."""
+    assert "pool_too_small" in doc.run("too-large")
+    job = stage.job("v11-too-large")
+    assert (job["state"], job["reason"]["code"]) == ("QUEUED", "pool_too_small")
+    assert stage.ray("/api/jobs/v11-too-large") is None
+    waiting = json.loads(stage.argus("queue", "-o", "json"))["jobs"]
+    assert [j["reason"] for j in waiting if j["id"] == "v11-too-large"] == [job["reason"]]
+    stage.argus("stop", "--wait", "v11-too-large")
+    assert stage.job("v11-too-large")["state"] == "STOPPED"
+
+
+# ---- several versions by code_path ----
+
+
+def test_two_code_paths_print_two_markers(stage, doc):
+    """Two snapshots, each a whole verl and a module of its own; which one is imported is the spec's choice alone."""
+    code = stage.shared / "common/code/verl"
+    for name in ("red", "blue"):
+        doc.run(f"snapshot-{name}")
+        (code / name / "verl/version/version").write_text(f"0.5.0+{name}\n")
+    doc.run("markers")
+    for name in ("red", "blue"):
+        detail, log = stage.keep_job(f"v11-{name}"), stage.log(f"v11-{name}")
+        assert detail["state"] == "SUCCEEDED"
+        assert re.findall(r"(?m)^marker (\w+), verl (\S+) from (\S+)$", log) == [
+            (name, f"0.5.0+{name}", f"{code}/{name}/verl/__init__.py")
+        ]
+
+
+# ---- the five commands ----
+
+
+def test_submit_status_stop_logs_list(stage, doc):
+    assert doc.run("submit").strip() == "v11-cli"
+    stage.wait_log("v11-cli", "tick 3")
+    status = json.loads(doc.run("status"))
+    assert (status["id"], status["state"], status["workload"]) == ("v11-cli", "RUNNING", "ray")
+    assert doc.run("logs").startswith("tick 1\ntick 2\ntick 3\n")
+    assert "v11-cli" in doc.run("list").split()
+    doc.run("stop")
+    job = stage.keep_job("v11-cli")
+    assert job["state"] == "STOPPED"
+    assert "v11-cli" not in doc.run("list").split()
+    assert stage.argus("status", "v11-cli", "-o", "json").count("STOPPED") >= 1
+
+
+# ---- the newest verl on the newest Ray ----
+
+
+def test_sft_over_two_nodes_started_trained_saved(newest, sft):
+    saved = started_trained_saved(newest, "v11-sft", 6)
+    shards = [f"{what}_world_size_2_rank_{rank}.pt" for what in ("model", "optim") for rank in (0, 1)]
+    assert all((saved / name).stat().st_size > 0 for name in shards)
+
+
+def test_sft_trained_on_both_nodes(newest, sft):
+    """Where Ray had its placement groups and its workers, by Ray's own client and by argusd."""
+    ours = [g for g in sft["groups"] if g["job"] == "v11-sft" and g["state"] == "CREATED"]
+    bundles = [b for g in ours for b in g["bundles"]]
+    assert sorted(b["node"] for b in bundles) == sorted(newest.workers)
+    assert all(b["resources"]["GPU"] == 1 for b in bundles)
+    workers = [a for a in sft["actors"] if a["class_name"] == "TrainingWorker" and a["state"] == "ALIVE"]
+    assert sorted(a["node"] for a in workers) == sorted(newest.workers)
+    assert {a["job"] for a in workers} == {"v11-sft"}
+    assert len(sft["ray"]) == len(set(sft["ray"])) == 2
+    assert sorted(n["name"] for n in sft["job"]["nodes"]) == sorted(newest.workers)
+
+
+def test_grpo_of_the_newest_verl_learns(newest):
+    newest.document("v1.1").run("learn")
+    newest.keep_job("v11-learn")
+    started_trained_saved(newest, "v11-learn", 12)
+    path = newest.job_dir("v11-learn") / "metrics/metrics.jsonl"
+    rows = [json.loads(line) for line in newest.keep("v11-learn.metrics.jsonl", path.read_text()).splitlines()]
+    rewards = [r["data"]["critic/score/mean"] for r in rows if "critic/score/mean" in r["data"]]
+    assert len(rewards) == 12
+    assert sum(rewards[-3:]) / 3 > 1.5 * sum(rewards[:3]) / 3
+
+
+def test_every_command_of_the_document_was_run(stage, newest, sft):
+    left = stage.document("v1.1").open & newest.document("v1.1").open
+    assert left == set()
