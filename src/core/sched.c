@@ -3,7 +3,9 @@
  *
  * The queue is one sorted list per priority. `scan` remembers how far from its
  * head the entries are known to be too large for the pool as it is now, so that
- * a pass does not walk them again; a change of nodes forgets it. */
+ * a pass does not walk them again; a change of nodes forgets it. Places in line are
+ * numbers that stay right while jobs come last and go first, and are made anew when
+ * somebody asks after one left from the middle: a page of a long queue costs no walk each. */
 #include "core/sched.h"
 
 #include <stdio.h>
@@ -22,6 +24,7 @@ struct entry {
     char *pool;
     struct demand d;
     void *job;
+    size_t place; /* rises by one along the line, from any number, unless it has gaps */
     struct entry *prev, *next;
 };
 
@@ -29,6 +32,8 @@ struct line {
     struct entry *first, *last;
     struct entry *scan; /* everything before it is too large; NULL = start at first */
     bool all_too_large; /* the scan went over the end */
+    size_t n;
+    bool gaps; /* places are to be made anew */
 };
 
 struct host {
@@ -333,6 +338,9 @@ static void insert(struct line *l, struct entry *e)
         after->next = e;
     else
         l->first = e;
+    l->n++;
+    l->gaps = l->gaps || e->next;
+    e->place = after ? after->place + 1 : 0;
     if (e->next) { /* it came in before others: the scan may have passed its place */
         l->scan = NULL;
         l->all_too_large = false;
@@ -367,6 +375,8 @@ void sched_enqueue(struct sched *s,
 static void unlink_entry(struct sched *s, struct entry *e)
 {
     struct line *l = line_of(s, e);
+    l->n--;
+    l->gaps = l->gaps || (e->prev && e->next);
     if (l->scan == e) {
         l->scan = e->next;
         l->all_too_large = !e->next && e->prev;
@@ -452,29 +462,22 @@ bool sched_next(struct sched *s, struct sched_decision *ret)
 
 /* ---- why ---- */
 
-static int position_of(const struct sched *s, const struct entry *e)
+static void close_gaps(struct line *l)
 {
-    int n = 1;
-    for (int p = PRIORITIES - 1; p > e->priority; p--)
-        for (const struct entry *o = s->lines[p].first; o; o = o->next)
-            n++;
-    for (const struct entry *o = e->prev; o; o = o->prev)
-        n++;
-    return n;
+    size_t place = 0;
+    for (struct entry *e = l->gaps ? l->first : NULL; e; e = e->next)
+        e->place = place++;
+    l->gaps = false;
 }
 
-/* The first job in line that could run on the empty pool: the one that blocks. */
-static const struct entry *blocker(const struct sched *s)
+static int position_of(struct sched *s, const struct entry *e)
 {
-    for (int p = PRIORITIES - 1; p >= 0; p--) {
-        const struct line *l = &s->lines[p];
-        if (l->all_too_large)
-            continue;
-        for (const struct entry *o = l->scan ? l->scan : l->first; o; o = o->next)
-            if (sched_fits_empty(s, o->pool, &o->d))
-                return o;
-    }
-    return NULL;
+    struct line *l = line_of(s, e);
+    close_gaps(l);
+    size_t n = e->place - l->first->place + 1;
+    for (int p = PRIORITIES - 1; p > e->priority; p--)
+        n += s->lines[p].n;
+    return (int)n;
 }
 
 static void explain_too_small(const struct sched *s, const struct entry *e, struct sched_why *ret)
@@ -518,13 +521,13 @@ static void explain_waiting(const struct sched *s, const struct entry *e, struct
                        share_gpus(&e->d, 0), free_gpus);
 }
 
-bool sched_explain(const struct sched *s, const char *id, struct sched_why *ret)
+bool sched_explain(struct sched *s, const char *id, struct sched_why *ret)
 {
     const struct entry *e = map_find(s->waiting, id);
     if (!e)
         return false;
     *ret = (struct sched_why){.position = position_of(s, e)};
-    const struct entry *first = blocker(s);
+    const struct entry *first = first_possible(s); /* the one that blocks */
     if (!sched_fits_empty(s, e->pool, &e->d)) {
         explain_too_small(s, e, ret);
     } else if (at_limit(s)) {
@@ -546,15 +549,21 @@ bool sched_explain(const struct sched *s, const char *id, struct sched_why *ret)
 static const char *check_lines(const struct sched *s)
 {
     size_t n = 0;
-    for (int p = 0; p < PRIORITIES; p++)
+    for (int p = 0; p < PRIORITIES; p++) {
+        size_t before = n;
         for (const struct entry *e = s->lines[p].first; e; e = e->next, n++) {
             if (e->next && e->next->seq < e->seq)
                 return "a line is in order of submission";
             if (e->next ? e->next->prev != e : s->lines[p].last != e)
                 return "a line is linked both ways";
+            if (!s->lines[p].gaps && e->next && e->next->place != e->place + 1)
+                return "places rise by one along a line";
             if (e->priority != p || map_find(s->waiting, e->id) != e)
                 return "each waiting job is in the line of its priority, once";
         }
+        if (n - before != s->lines[p].n)
+            return "a line knows its length";
+    }
     return n == map_count(s->waiting) ? NULL : "the lines hold exactly those that wait";
 }
 

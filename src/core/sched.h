@@ -79,7 +79,7 @@ struct sched_why {
         *code; /* pool_too_small waiting_for_gpus waiting_for_cpus live_jobs_limit queued_behind */
     char text[320];
 };
-bool sched_explain(const struct sched *s, const char *id, struct sched_why *ret);
+bool sched_explain(struct sched *s, const char *id, struct sched_why *ret);
 
 /* The largest total of GPUs that any gang shape of this pool could have ("" = any
  * pool), for preflight: does d fit the pool when it is empty? */

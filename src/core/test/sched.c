@@ -147,6 +147,33 @@ static void test_restore_counts(void **state)
     sched_free(s);
 }
 
+/* The places of those that wait are 1, 2, … without a gap, in the middle of a life too. */
+static void expect_places(struct sched *s, int n_jobs)
+{
+    bool seen[400] = {0};
+    int n = 0;
+    for (int i = 1; i <= n_jobs; i++) {
+        char id[16];
+        struct sched_why why;
+        (void)snprintf(id, sizeof(id), "j%d", i);
+        if (!sched_explain(s, id, &why))
+            continue;
+        assert_in_range(why.position, 1, 399);
+        assert_false(seen[why.position]);
+        seen[why.position] = true;
+        n++;
+        if (i % 7 == 0) { /* leaves from anywhere: those behind move up */
+            sched_dequeue(s, id);
+            expect_places(s, n_jobs);
+            return;
+        }
+    }
+    assert_int_equal(n, sched_queue_length(s));
+    for (int i = 1; i <= n; i++)
+        assert_true(seen[i]);
+    assert_null(sched_check(s));
+}
+
 /* Random submits, ends, node changes: invariants after each step, and when nothing
  * changes any more everything that fits the pool has run. */
 static void test_random_workload(void **state)
@@ -173,6 +200,7 @@ static void test_random_workload(void **state)
             while ((got = next(s, &dec)))
                 (void)snprintf(running[n_running++], sizeof(running[0]), "j%d", got);
         }
+        expect_places(s, seq);
         struct sched_decision dec;
         while (n_running) {
             sched_lease_end(s, running[--n_running]);
