@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of argusd: every follower gets the file's bytes, whatever is cut, restarted, queued or over meanwhile."""
+
+import base64
+import concurrent.futures
+import contextlib
+import http.client
+import subprocess
+
+import pytest
+from argusd import PROGRAMS, Argusd, needs_argusd, until
+from fakeray import FakeRay
+
+pytestmark = needs_argusd
+
+# Bytes of every kind, in pieces of every size; waits for a file in the middle, so that followers catch up first.
+WRITER = """
+import os, random, select, sys
+r = random.Random(7)
+for half in range(2):
+    for i in range(400):
+        os.write(1, r.randbytes(r.choice([1, 2, 17, 4096, 9000])) + b'\\n' * r.randrange(3))
+    while half == 0 and not os.path.exists(sys.argv[1]):
+        select.select([], [], [], 0.02)
+"""
+
+
+class Following:
+    """A client that reads a stream to its end, and comes back with its last id whenever the stream breaks."""
+
+    def __init__(self, argusd, job, cut_after=0):
+        self.argusd, self.job, self.cut_after = argusd, job, cut_after
+        self.data, self.last, self.end = bytearray(), None, None
+
+    def once(self):
+        head = {"Last_Event_ID": self.last} if self.last else {}
+        with contextlib.closing(self.argusd.stream(f"/v1/jobs/{self.job}/logs?follow=1", **head)) as stream:
+            for n, (number, kind, event) in enumerate(stream):
+                if kind == "end":
+                    self.end = event
+                    return
+                assert event["offset"] == len(self.data)
+                self.data += base64.b64decode(event["b64"])
+                assert int(number) == len(self.data)
+                self.last = number
+                if self.cut_after and n >= self.cut_after:
+                    return
+
+    def run(self):
+        def is_over():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                self.once()
+            return self.end
+
+        until(is_over, "the end of the stream")
+        return bytes(self.data)
+
+
+@pytest.fixture
+def argusd(tmp_path):
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as made:
+        made.ray = ray
+        yield made
+
+
+def writer(argusd):
+    """A job that has written its first half, and what lets it go on."""
+    go = argusd.home / "go"
+    job = argusd.submit(argusd.python(WRITER, go))
+    argusd.wait_state(job, "RUNNING")
+    return job, go
+
+
+def truth(argusd, job):
+    return argusd.log_file(job).read_bytes()
+
+
+def wait_at_rest(argusd, job):
+    """The first half is written."""
+    size = [0, -1]
+
+    def same():
+        size[:] = [len(truth(argusd, job)), size[0]]
+        return size[0] > 100000 and size[0] == size[1]
+
+    until(same, "the first half")
+
+
+def test_a_hundred_followers(argusd):
+    job, go = writer(argusd)
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        early = [pool.submit(argusd.follow, job) for _ in range(60)]
+        wait_at_rest(argusd, job)
+        late = [pool.submit(argusd.follow, job) for _ in range(40)]
+        go.touch()
+        got = [f.result() for f in early + late]
+    whole = truth(argusd, job)
+    assert len(whole) > 500000
+    assert [len(data) for data, _ in got] == [len(whole)] * 100
+    assert all(data == whole for data, _ in got)
+    assert {end["state"] for _, end in got} == {"SUCCEEDED"}
+    assert {end["exit_code"] for _, end in got} == {0}
+
+
+def test_cut_connections_resume(argusd):
+    job, go = writer(argusd)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        followers = [Following(argusd, job, cut_after=n) for n in range(1, 9)]
+        going = [pool.submit(f.run) for f in followers]
+        until(lambda: all(f.last for f in followers), "all have begun")
+        go.touch()
+        got = [f.result() for f in going]
+    assert all(data == truth(argusd, job) for data in got)
+
+
+@pytest.mark.parametrize("how", ["stop", "kill9"])
+def test_restart_in_the_middle(argusd, how):
+    job, go = writer(argusd)
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        followers = [Following(argusd, job) for _ in range(10)]
+        going = [pool.submit(f.run) for f in followers]
+        until(lambda: all(f.last for f in followers), "all have begun")
+        getattr(argusd, how)()
+        go.touch()
+        argusd.start()
+        got = [f.result() for f in going]
+    assert all(data == truth(argusd, job) for data in got)
+    assert all(f.end["state"] == "SUCCEEDED" for f in followers)
+
+
+def test_follow_from_the_queue_to_the_end(argusd):
+    argusd.ray.settings(hold_pending=True)
+    starting = argusd.submit("echo one; echo two")
+    large = argusd.submit("echo three; exit 4", nnodes=3, n_gpus_per_node=4)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        going = [pool.submit(argusd.follow, j) for j in (starting, large)]
+        argusd.wait_state(starting, "STARTING")
+        assert argusd.job(large)["state"] == "QUEUED"
+        argusd.ray.settings(hold_pending=False)
+        res = {"CPU": 40, "GPU": 4, "worker_node": 100, "argus_node_h4": 1000}
+        argusd.ray.ask("POST", "nodes", {"name": "h4", "ip": "10.99.0.4", "resources": res})
+        first, second = (g.result() for g in going)
+    assert (first[0], first[1]["state"], first[1]["exit_code"]) == (b"one\ntwo\n", "SUCCEEDED", 0)
+    assert (second[0], second[1]["state"], second[1]["exit_code"]) == (b"three\n", "FAILED", 4)
+
+
+def test_follow_of_one_that_never_leaves_the_queue(argusd):
+    job = argusd.submit("echo x", nnodes=9, n_gpus_per_node=4)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        going = pool.submit(argusd.follow, job)
+        argusd.wait_state(job, "QUEUED")
+        argusd.stop_job(job)
+        data, end = going.result()
+    assert (data, end["state"]) == (b"", "STOPPED")
+    assert argusd.follow(job) == (data, end)
+
+
+def test_parts_of_a_finished_log(argusd):
+    job = argusd.submit("seq 1 1000; printf 'no newline'")
+    argusd.wait_over(job)
+    whole = truth(argusd, job)
+    lines = whole.split(b"\n")
+
+    def part(query):
+        reply = argusd.call("GET", f"/v1/jobs/{job}/logs{query}", token="viewer")
+        assert reply.status == 200, reply
+        assert reply.headers["Argus-Log-Size"] == str(len(whole))
+        return reply.body
+
+    assert part("") == whole == argusd.follow(job)[0]
+    assert part("?offset=100") == whole[100:]
+    assert part("?offset=100&limit=7") == whole[100:107]
+    assert part(f"?offset={len(whole)}") == b""
+    assert part(f"?offset={len(whole) + 99}") == b""
+    assert part("?tail=1") == b"no newline"
+    assert part("?tail=3") == b"\n".join(lines[-3:])
+    assert part("?tail=0") == b""
+    assert part("?tail=99999") == whole
+    assert part("?attempt=1") == whole
+    assert argusd.follow(job, Last_Event_ID="0")[0] == whole
+    for query, status in (
+        ("?offset=-1", 400), ("?offset=x", 400), ("?limit=0", 400), ("?tail=-2", 400), ("?attempt=2", 404),
+        ("?attempt=0", 400),
+    ):  # fmt: skip
+        assert argusd.call("GET", f"/v1/jobs/{job}/logs{query}").status == status, query
+
+
+def test_follow_from_an_offset(argusd):
+    job = argusd.submit("seq 1 1000")
+    argusd.wait_over(job)
+    with contextlib.closing(argusd.stream(f"/v1/jobs/{job}/logs?follow=1&offset=500")) as stream:
+        events = list(stream)
+    data = b"".join(base64.b64decode(e["b64"]) for _, kind, e in events if kind == "log")
+    assert data == truth(argusd, job)[500:]
+    assert events[-1][1] == "end"
+
+
+def test_the_first_attempt_is_followed_when_asked_for(argusd):
+    argusd.ray.add_job(submission_id="twice", status="RUNNING")
+    job = argusd.submit("echo second attempt", submission_id="twice")
+    argusd.wait_over(job)
+    assert argusd.follow(job)[0] == b"second attempt\n"
+    assert argusd.follow(job, "&attempt=2")[0] == b"second attempt\n"
+    assert argusd.follow(job, "&attempt=1")[0] == b""
+
+
+def test_the_command_line_follows(argusd):
+    job, go = writer(argusd)
+    env = {"ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "HOME": str(argusd.home)}
+    argv = [PROGRAMS["argus"], "logs", job, "-f"]
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as follower:
+        wait_at_rest(argusd, job)
+        argusd.restart()
+        go.touch()
+        out, err = follower.communicate()
+    assert out == truth(argusd, job), err
+    assert follower.returncode == 0
+    assert b"SUCCEEDED" in err
+
+
+# ---- events ----
+
+
+def numbers(events):
+    return [e["seq"] for e in events]
+
+
+def read_events(argusd, path, enough, since=None):
+    """From a stream that is cut every few events: those until enough(events)."""
+    got, last = [], since
+    while not enough(got):
+        head = {"Last_Event_ID": str(last)} if last is not None else {}
+        with contextlib.closing(argusd.stream(f"{path}?follow=1", **head)) as stream:
+            for n, (number, _, event) in enumerate(stream):
+                assert int(number) == event["seq"]
+                got.append(event)
+                last = event["seq"]
+                if enough(got) or n >= 4:
+                    break
+    return got
+
+
+def test_events_resume_without_gap_or_double(argusd):
+    jobs = []
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        ended = lambda events: sum(e["kind"] == "ended" for e in events) == 12  # noqa: E731
+        going = [pool.submit(read_events, argusd, "/v1/events", ended, since=0) for _ in range(4)]
+        jobs = [argusd.submit(f"echo {n}") for n in range(12)]
+        got = [g.result() for g in going]
+    for events in got:
+        assert numbers(events) == list(range(1, events[-1]["seq"] + 1))
+    assert max(got, key=len) == argusd.events()[: max(map(len, got))]
+    for job in jobs:
+        of_job = [e for e in argusd.events() if e.get("job") == job]
+        assert argusd.events(job) == of_job
+        over = lambda events: events and events[-1]["kind"] == "ended"  # noqa: E731
+        assert read_events(argusd, f"/v1/jobs/{job}/events", over) == of_job
+
+
+def test_events_across_a_restart(argusd):
+    first = argusd.submit("echo x")
+    argusd.wait_over(first)
+    before = argusd.events()
+    argusd.restart()
+    second = argusd.submit("echo y")
+    argusd.wait_over(second)
+    after = argusd.events()
+    assert after[: len(before)] == before
+    assert numbers(after) == list(range(1, len(after) + 1))
+
+
+def test_events_wait(argusd):
+    job = argusd.submit("echo x", nnodes=9, n_gpus_per_node=4)
+    seen = argusd.get(f"/v1/jobs/{job}/events")["next"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(argusd.get, f"/v1/jobs/{job}/events?since={seen}&wait=60s")
+        argusd.stop_job(job)
+        assert [e["to"] for e in waiting.result()["events"]] == ["STOPPED"]
