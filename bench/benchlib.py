@@ -17,13 +17,21 @@ ROOT = os.path.dirname(HERE)
 READY_SECONDS = 60
 
 
+def quietly(command):
+    """Runs it; what it says is shown only when it fails."""
+    got = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if got.returncode:
+        sys.exit(f"{got.stdout[-4000:]}\nbench: {command[0]} failed")
+    return got.stdout
+
+
 def build(*targets):
     """The release programs, built when needed; returns their directory."""
     out = os.environ.get("ARGUS_BENCH_BUILD", os.path.join(ROOT, "build-bench"))
     if not os.path.exists(os.path.join(out, "build.ninja")):
         setup = ["meson", "setup", "--buildtype=release", "-Dtests=disabled", "-Dwerror=false", out, ROOT]
-        subprocess.run(setup, check=True, stdout=sys.stderr)
-    subprocess.run(["ninja", "-C", out, "bench-programs", *targets], check=True, stdout=sys.stderr)
+        quietly(setup)
+    quietly(["ninja", "-C", out, "bench-programs", *targets])
     return out
 
 
@@ -88,9 +96,8 @@ class Argusd:
             f.write(f"shared_root: {self.shared}\nstate_dir: {self.state}\nlisten: 127.0.0.1:{self.port}\n"
                     f"ray: {{address: 'http://127.0.0.1:{free_port()}', auth: none}}\nlimits: {limits}\n")
         got = subprocess.run([self.binary, "init", "--config", self.config],
-                             stdout=subprocess.PIPE, text=True, check=True)
-        words = [w for line in got.stdout.splitlines() for w in line.replace("=", " ").replace(":", " ").split()]
-        self.token = max(words, key=len)
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        self.token = got.stdout.strip()
 
     def store(self):
         return [os.path.join(self.state, n) for n in os.listdir(self.state) if n.endswith(".db")][0]
