@@ -10,8 +10,9 @@ import threading
 import urllib.parse
 
 import pytest
-from argusd import Argusd, needs_argusd, pause, until
 from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, pause, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(0)]
 

@@ -8,8 +8,9 @@ import http.client
 import subprocess
 
 import pytest
-from argusd import PROGRAMS, Argusd, needs_argusd, until
 from fakeray import FakeRay
+
+from argusd import PROGRAMS, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
