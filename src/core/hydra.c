@@ -18,36 +18,11 @@
 
 enum { VALUE_MAX = 64 * 1024 };
 
-/* Length of the well-formed UTF-8 sequence at s, 0 if there is none. */
-static size_t sequence(const unsigned char *s)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* of the first byte; of the second */
-        unsigned char length;
-    } rows[] = {
-        {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
-        {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-        {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    if (s[0] < 0x80)
-        return 1;
-    for (size_t i = 0; i < array_len(rows); i++) {
-        if (s[0] < rows[i].first || s[0] > rows[i].last)
-            continue;
-        size_t n = 1;
-        if (s[1] >= rows[i].low && s[1] <= rows[i].high)
-            for (n = 2; n < rows[i].length && (s[n] & 0xc0) == 0x80; n++)
-                ;
-        return n == rows[i].length ? n : 0;
-    }
-    return 0;
-}
-
 static int check(const char *value, struct err *err)
 {
     const unsigned char *s = (const unsigned char *)value;
     for (size_t n; *s; s += n) {
-        n = sequence(s);
+        n = str_utf8_length(s, strnlen((const char *)s, 4));
         if (n == 0)
             return err_set(err, -EINVAL,
                            "the value has byte 0x%02x at offset %zu, which is not UTF-8, and "

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/str.h"
+
 bool uri_is_clean(const char *s)
 {
     for (; *s; s++)
@@ -27,30 +29,11 @@ static int hex_value(char c)
     return -1;
 }
 
-/* The length of the UTF-8 sequence at p (it ends with NUL), 0 if it is not one. The bounds of
- * the second byte refuse overlong forms, surrogates and what is above U+10FFFF. */
-static size_t utf8_len(const unsigned char *p)
-{
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    unsigned low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
-    size_t n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 static bool is_plain_text(const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
     while (*p) {
-        size_t n = utf8_len(p);
+        size_t n = str_utf8_length(p, strnlen((const char *)p, 4));
         if (!n || *p < 0x20 || *p == 0x7f)
             return false;
         p += n;
