@@ -57,15 +57,13 @@ def tiny(tmp_path_factory):
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory, evidence, tiny):
     """verl 0.5.0 on Ray 2.51.1: the quick one."""
-    s = staging.open_stage("2.51.1", request, tmp_path_factory, evidence, tiny)
-    yield s
-    s.close()
+    with staging.open_stage("2.51.1", request, tmp_path_factory, evidence, tiny) as s:
+        yield s
 
 
 @pytest.fixture(scope="module")
 def newest(request, tmp_path_factory, evidence, tiny):
     """verl 0.9.1 on Ray 2.60.0, with Ray's token authentication. What is not needed after it goes."""
-    s = staging.open_stage("2.60.0", request, tmp_path_factory, evidence, tiny)
-    yield s
+    with staging.open_stage("2.60.0", request, tmp_path_factory, evidence, tiny) as s:
+        yield s
     BEDS.drop()
-    s.close()

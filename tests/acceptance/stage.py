@@ -2,7 +2,7 @@
 """A stage for acceptance: a bed with real Ray, a shared root with nothing but real verl, argusd with an empty store.
 
     stage.document("v1")       docs/acceptance/v1.md, whose commands are run as they stand there
-    stage.api("GET", path)     argusd's answer; stage.ray(path) is Ray's own
+    stage.get(path)            argusd's answer; stage.ray(path) is Ray's own
     stage.python(script)       runs where Ray's Python packages are, on this machine, with Ray's address and token
 
 What proves something is kept: stage.keep(name, thing) writes it into the evidence of this stage.
@@ -13,21 +13,19 @@ import os
 import pathlib
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import threading
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 
 import pytest
+from programs import PROGRAMS
 from raybed import BEDS, ENVS
 
+from argusd import OVER, Argusd
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("ARGUS_BIN", ROOT / "build" / "dest" / "bin"))
-OVER = ("SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT")
 DEADLINE = 400  # of a training run on a busy machine: far more than it needs
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -41,31 +39,6 @@ def wait_for(condition, what, seconds=DEADLINE):
             return value
         pause.wait(0.25)
     raise AssertionError(f"{what}: not seen within {seconds} s")
-
-
-def fetch(url, token=None, method="GET", body=None, **headers):
-    """Status and body; problems are answers too."""
-    headers = {"User-Agent": "argus-test", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(url, data=body, headers=headers, method=method)
-    try:
-        with DIRECT.open(request, timeout=60) as reply:
-            return reply.status, reply.read()
-    except urllib.error.HTTPError as e:
-        return e.code, e.read()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def clean_env(**more):
-    """Without proxies: everything that is asked here is on this machine."""
-    names = ("PATH", "LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TMPDIR")
-    return {**{k: v for k, v in os.environ.items() if k in names}, **more}
 
 
 def verl_package(env):
@@ -110,109 +83,73 @@ class Document:
         return out
 
 
-class Stage:
+class Stage(Argusd):
     def __init__(self, version, directory, tiny, evidence):
-        auth = "token" if version == "2.60.0" else "none"
-        self.bed = BEDS.get(version, auth)
+        self.bed = BEDS.get(version, "token" if version == "2.60.0" else "none")
+        super().__init__(directory, self.bed.url)
+        self.log = evidence / "argusd.log"
+        self.evidence, self.tiny = evidence, tiny
         self.verl = ENVS[version].partition("-")[2]
-        self.dir, self.evidence = directory, evidence
-        self.shared = directory / "shared"
         self.head_ip = self.bed.head_ip
         self.workers = {name: ip for name, ip in self.bed.ips.items() if ip != self.head_ip}
-        self.process, self.documents = None, {}
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.fill(tiny)
-        self.configure()
-        self.start()
+        self.documents = {}
 
-    # ---- set-up ----
-
-    def fill(self, tiny):
-        common = self.shared / "common"
+    def __enter__(self):
+        common = self.root / "common"
         shutil.copytree(ROOT / "examples/cpu", common / "code/cpu", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(verl_package(self.bed.env), common / f"code/verl/{self.verl}/verl")
-        shutil.copytree(tiny / "model", common / "models/tiny")
-        shutil.copytree(tiny / "data", common / "datasets/tiny")
+        shutil.copytree(self.tiny / "model", common / "models/tiny")
+        shutil.copytree(self.tiny / "data", common / "datasets/tiny")
+        return super().__enter__()
 
-    def configure(self):
-        self.config = self.dir / "argus.yaml"
+    def write_config(self):
         auth = f"  auth: token\n  auth_token_file: {self.bed.info['token_path']}\n" if self.bed.token else ""
         self.config.write_text(
-            f"shared_root: {self.shared}\nstate_dir: {self.dir}/state\nlisten: 127.0.0.1:{self.port}\n"
-            f"ray:\n  address: {self.bed.url}\n{auth}"
+            f"shared_root: {self.root}\nstate_dir: {self.state_dir}\nlisten: 127.0.0.1:{self.port}\n"
+            f"shepherd: {PROGRAMS['argus-shepherd']}\nray:\n  address: {self.ray_url}\n{auth}"
         )
-        argv = [BIN / "argusd", "init", "--config", self.config]
-        done = subprocess.run(argv, env=clean_env(), capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-        self.token = done.stdout.strip()
 
-    def start(self):
-        with open(self.evidence / "argusd.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [BIN / "argusd", "--config", self.config],
-                env=clean_env(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-        def is_ready():
-            assert self.process.poll() is None, (self.evidence / "argusd.log").read_text()[-2000:]
-            try:
-                return fetch(f"{self.url}/readyz")[0] == 200
-            except OSError:
-                return False
-
-        wait_for(is_ready, "argusd is ready", 60)
-        wait_for(lambda: self.api("GET", "/v1/clusters")["clusters"][0]["up"], "argusd sees Ray", 60)
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(30)
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            assert self.process.wait(60) == 0, "argusd did not end well"
-        log = (self.evidence / "argusd.log").read_text(errors="replace")
-        assert "Sanitizer" not in log and "runtime error" not in log, log[-4000:]
+    def wait_up(self):
+        super().wait_up()
+        wait_for(lambda: self.get("/v1/clusters")["clusters"][0]["up"], "argusd sees Ray", 60)
+        return self
 
     # ---- asking ----
 
     def shell_env(self):
-        path = f"{BIN}:{os.environ.get('PATH', '/usr/bin:/bin')}"
-        return clean_env(
-            PATH=path, HOME=str(self.dir), ARGUS_URL=self.url, ARGUS_TOKEN=self.token, SHARED_ROOT=str(self.shared)
-        )
+        """What a person's shell knows."""
+        names = ("LANG", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+        return {
+            **{k: v for k, v in os.environ.items() if k in names},
+            "PATH": f"{PROGRAMS['argus'].parent}:{os.environ.get('PATH', '/usr/bin:/bin')}",
+            "HOME": str(self.home),
+            "ARGUS_URL": self.url,
+            "ARGUS_TOKEN": self.tokens["admin"],
+            "SHARED_ROOT": str(self.root),
+        }
 
     def document(self, name):
         return self.documents.setdefault(name, Document(self, name))
 
-    def argus(self, *args, code=0):
-        argv = [BIN / "argus", *args]
+    def argus(self, *args):
+        argv = [PROGRAMS["argus"], *args]
         done = subprocess.run(argv, env=self.shell_env(), capture_output=True, text=True, timeout=DEADLINE)
-        assert done.returncode == code, f"argus {args}: {done.returncode}: {done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"argus {args}: {done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def api(self, method, path, body=None, status=None):
-        code, reply = fetch(self.url + path, self.token, method, body)
-        assert code == status if status else code < 300, (path, code, reply[:2000])
-        return json.loads(reply)
-
-    def job(self, job):
-        return self.api("GET", f"/v1/jobs/{job}")
-
-    def events(self, job):
-        return self.api("GET", f"/v1/jobs/{job}/events?limit=1000")["events"]
-
     def cluster(self, what):
-        return self.api("GET", f"/v1/clusters/default/{what}")[what]
+        return self.get(f"/v1/clusters/default/{what}")[what]
 
     def ray(self, path):
         """Ray's own answer; None when it has no such thing."""
-        code, reply = fetch(self.bed.url + path, self.bed.token)
-        return json.loads(reply) if code == 200 else None
+        request = urllib.request.Request(self.bed.url + path, headers={"User-Agent": "argus-test"})
+        if self.bed.token:
+            request.add_header("Authorization", f"Bearer {self.bed.token}")
+        try:
+            with DIRECT.open(request, timeout=60) as reply:
+                return json.load(reply)
+        except urllib.error.HTTPError:
+            return None
 
     def python(self, script):
         """The JSON that a script prints in its last line."""
@@ -220,32 +157,29 @@ class Stage:
 
     # ---- a job's files ----
 
-    def job_dir(self, job):
-        return self.shared / "jobs" / job
-
-    def log(self, job):
+    def driver_log(self, job):
         path = self.job_dir(job) / "logs/driver.log"
         return re.sub(r"\x1b\[[0-9;]*m", "", path.read_text(errors="replace")) if path.exists() else ""
 
     def steps(self, job):
         """The numbers of the training steps in the driver's log; verl validates under number 0."""
-        return [int(n) for n in re.findall(r"step:(\d+) - ", self.log(job)) if n != "0"]
+        return [int(n) for n in re.findall(r"(?<![\w/])step:(\d+) - ", self.driver_log(job)) if n != "0"]
 
     def wait_state(self, job, *states):
         def is_there():
             got = self.job(job)
             late = got["state"] in OVER and got["state"] not in states
-            assert not late, f"{job} is {got['state']}: {got['reason']} {self.log(job)[-3000:]}"
+            assert not late, f"{job} is {got['state']}: {got['reason']} {self.driver_log(job)[-3000:]}"
             return got["state"] in states and got
 
         return wait_for(is_there, f"{job} is {' or '.join(states)}")
 
     def wait_log(self, job, pattern):
         def is_there():
-            if re.search(pattern, self.log(job)):
+            if re.search(pattern, self.driver_log(job)):
                 return True
             got = self.job(job)
-            assert got["state"] not in OVER, f"{job} is {got['state']}: {got['reason']} {self.log(job)[-3000:]}"
+            assert got["state"] not in OVER, f"{job} is {got['state']}: {got['reason']} {self.driver_log(job)[-3000:]}"
 
         wait_for(is_there, f"{pattern!r} in the log of {job}")
 
@@ -271,7 +205,7 @@ class Stage:
         self.keep(f"{job}.events.json", self.events(job))
         files = sorted(p for p in self.job_dir(job).rglob("*") if not p.is_dir() or p.is_symlink())
         links = {p: f" -> {os.readlink(p)}" for p in files if p.is_symlink()}
-        lines = [f"{p.lstat().st_size:>10} {p.relative_to(self.shared)}{links.get(p, '')}" for p in files]
+        lines = [f"{p.lstat().st_size:>10} {p.relative_to(self.root)}{links.get(p, '')}" for p in files]
         self.keep(f"{job}.files.txt", "\n".join(lines))
         self.keep(f"{job}.ray_jobs.json", self.ray("/api/jobs/"))
         self.keep(f"{job}.ray_status.txt", self.bed.on("ctl", "ray", "status"))
@@ -279,8 +213,8 @@ class Stage:
 
 
 def open_stage(version, request, tmp_path_factory, evidence, tiny):
-    if not (BIN / "argusd").exists():
-        pytest.skip(f"{BIN}/argusd is not built: run ./dev check, or name the programs' folder in ARGUS_BIN")
+    if PROGRAMS is None:
+        pytest.skip("argusd, argus and argus-shepherd are not built")
     name = f"{request.module.__name__}-{version}"
     place = evidence / name
     place.mkdir(parents=True, exist_ok=True)

@@ -58,8 +58,8 @@ def test_everything_lies_in_the_directory_of_the_job(stage, run):
     missing = [n for n in plain if not (root / n).is_file() or (root / n).is_symlink() or not (root / n).stat().st_size]
     assert missing == []
     assert [n for n in links if not (root / n).is_symlink() or not (root / n).is_file()] == []
-    outside = {p.name for p in stage.shared.iterdir()} - {"argus", "common", "hf", "jobs", "users"}
-    assert outside == set() and [p.name for p in (stage.shared / "jobs").iterdir()] == [JOB]
+    outside = {p.name for p in stage.root.iterdir()} - {"argus", "common", "hf", "jobs", "users"}
+    assert outside == set() and [p.name for p in (stage.root / "jobs").iterdir()] == [JOB]
     assert str(root / "logs/driver.log") in run["doc"].run("look")
 
 

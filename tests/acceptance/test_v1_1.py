@@ -112,7 +112,7 @@ def test_wrong_model_is_found(stage, doc):
     doc.run("wrong-model", code=10)
     job = stage.keep_job("v11-wrong-model")
     assert (job["state"], job["exit"]["cause"], job["exit"]["code"]) == ("FAILED", "exit", 1)
-    assert "/common/models/absent" in stage.log("v11-wrong-model")
+    assert "/common/models/absent" in stage.driver_log("v11-wrong-model")
     assert "HFValidationError" in doc.run("wrong-model-why")
     assert job["finding"]["sentence"] and job["finding"]["node"] in stage.workers
     assert not list((stage.job_dir("v11-wrong-model") / "checkpoints").glob("global_step_*"))
@@ -122,7 +122,7 @@ def test_wrong_key_is_found(stage, doc):
     doc.run("wrong-key", code=10)
     job = stage.keep_job("v11-wrong-key")
     assert (job["state"], job["exit"]["code"]) == ("FAILED", 1)
-    assert "Key 'no_such_key' is not in struct" in stage.log("v11-wrong-key")
+    assert "Key 'no_such_key' is not in struct" in stage.driver_log("v11-wrong-key")
 
 
 def test_missing_resources_are_told(stage, doc):
@@ -142,13 +142,13 @@ def test_missing_resources_are_told(stage, doc):
 
 def test_two_code_paths_print_two_markers(stage, doc):
     """Two snapshots, each a whole verl and a module of its own; which one is imported is the spec's choice alone."""
-    code = stage.shared / "common/code/verl"
+    code = stage.root / "common/code/verl"
     for name in ("red", "blue"):
         doc.run(f"snapshot-{name}")
         (code / name / "verl/version/version").write_text(f"0.5.0+{name}\n")
     doc.run("markers")
     for name in ("red", "blue"):
-        detail, log = stage.keep_job(f"v11-{name}"), stage.log(f"v11-{name}")
+        detail, log = stage.keep_job(f"v11-{name}"), stage.driver_log(f"v11-{name}")
         assert detail["state"] == "SUCCEEDED"
         assert re.findall(r"(?m)^marker (\w+), verl (\S+) from (\S+)$", log) == [
             (name, f"0.5.0+{name}", f"{code}/{name}/verl/__init__.py")
