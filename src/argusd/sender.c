@@ -26,6 +26,7 @@ struct sending;
 struct sender {
     struct sender_parts p;
     struct sending *active; /* those under way, so that an end in the middle frees them */
+    bool closed;            /* answers are still taken, nothing is sent */
 };
 
 struct sending {
@@ -43,6 +44,11 @@ struct sender *sender_new(const struct sender_parts *parts)
     struct sender *s = xcalloc(1, sizeof(*s));
     s->p = *parts;
     return s;
+}
+
+void sender_close(struct sender *s)
+{
+    s->closed = true;
 }
 
 void sender_free(struct sender *s)
@@ -78,7 +84,7 @@ static void sending_free(struct sending *g)
 static bool is_wanted(const struct sending *g)
 {
     const struct attempt *a = job_attempt(g->l->job);
-    return !g->l->over && a && a->k == g->k && job_act(g->l->job) == JOB_ACT_SEND;
+    return !g->s->closed && !g->l->over && a && a->k == g->k && job_act(g->l->job) == JOB_ACT_SEND;
 }
 
 /* ---- logs/submit.out ---- */
@@ -126,14 +132,17 @@ static void apply(struct sending *g, enum job_event_kind kind, const char *code,
 static void again_later(struct sending *g, const struct err *err)
 {
     struct live *l = g->l;
+    struct reason *r = &l->job->reason, old = *r;
     int n = l->send_tries < 5 ? l->send_tries : 5;
     usec_t wait = USEC_SEC << n;
     l->send_tries++;
     l->send_after = clock_mono() + (wait > 30 * USEC_SEC ? 30 * USEC_SEC : wait);
-    (void)snprintf(l->job->reason.code, sizeof(l->job->reason.code), "submitting");
-    (void)snprintf(l->job->reason.text, sizeof(l->job->reason.text),
+    (void)snprintf(r->code, sizeof(r->code), "submitting"); /* these fit */
+    (void)snprintf(r->text, sizeof(r->text),
                    "it could not be sent to Ray yet, it is tried again: %.240s", err->text);
-    log_warn("send", "%s job=%s", l->job->reason.text, l->job->id);
+    log_warn("send", "%s job=%s", r->text, l->job->id);
+    if (strcmp(old.text, r->text) != 0)
+        jobs_save(l);
 }
 
 static void fail(struct sending *g, const char *cause, const char *finding, const char *text)
@@ -301,7 +310,7 @@ static void aim_driver(struct sending *g)
 
 void sender_act(struct sender *s, struct live *l)
 {
-    if (l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster))
+    if (s->closed || l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster))
         return;
     const struct job *j = l->job;
     struct sending *g = xcalloc(1, sizeof(*g));
