@@ -16,9 +16,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/verl.h"
 
 static const usec_t VERL_KNOWN_FOR = USEC_MIN;
 enum { VERL_CACHE_MAX = 1000, IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
+/* A key is for a retry: the younger ones stay when there are too many. */
+static const usec_t KEY_AGES[] = {USEC_DAY, 60 * USEC_MIN, 10 * USEC_MIN, USEC_MIN};
 
 struct verl_known {
     char *version; /* NULL: none found there */
@@ -28,6 +31,7 @@ struct verl_known {
 struct idempotent {
     unsigned char body[HASH_BYTES];
     char *job_id;
+    usec_t at; /* wall */
 };
 
 /* One submit between its checks. Owned by the request until it is answered. */
@@ -54,36 +58,81 @@ static void submit_free(struct submit *s)
 static char *idempotency_key(const struct submit *s)
 {
     const char *key = http_req_header(s->req, "Idempotency-Key");
-    return key && *key ? xasprintf("%s\n%.*s", http_req_principal(s->req)->user, KEY_MAX, key)
-                       : NULL;
+    return key && *key ? xasprintf("%s\n%s", http_req_principal(s->req)->user, key) : NULL;
 }
 
-static void remember(struct api *a, const char *key, const unsigned char *body, const char *job_id)
+static void idempotent_free(struct idempotent *i)
+{
+    if (i)
+        free(i->job_id);
+    free(i);
+}
+
+static void remember(struct api *a,
+                     const char *key,
+                     const unsigned char *body,
+                     const char *job_id,
+                     usec_t at)
 {
     struct idempotent *i = xcalloc(1, sizeof(*i));
     memcpy(i->body, body, HASH_BYTES);
     i->job_id = xstrdup(job_id);
-    struct idempotent *old = map_set(a->idempotency, key, i);
-    if (old) {
-        free(old->job_id);
-        free(old);
+    i->at = at;
+    idempotent_free(map_set(a->idempotency, key, i));
+}
+
+static void forget_older(struct api *a, usec_t before)
+{
+    unsigned char seed[16];
+    struct idempotent *i;
+    const char *key;
+    random_bytes(seed, sizeof(seed));
+    struct map *kept = map_new(seed);
+    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, &key));)
+        if (i->at >= before)
+            map_set(kept, key, i);
+        else
+            idempotent_free(i);
+    map_free(a->idempotency);
+    a->idempotency = kept;
+    store_prune_idempotency(a->store, before);
+}
+
+/* -EINVAL or ERR_BUSY if this request's key cannot be remembered: taken without, a retry
+ * would make a second job. */
+static int make_room(struct submit *s, usec_t now, struct err *err)
+{
+    const char *key = http_req_header(s->req, "Idempotency-Key");
+    if (!key || !*key)
+        return 0;
+    if (strlen(key) > KEY_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "the Idempotency-Key is longer than %d bytes",
+                       KEY_MAX);
+    for (size_t i = 0; i < array_len(KEY_AGES); i++) {
+        if (map_count(s->a->idempotency) < IDEMPOTENCY_MAX)
+            return 0;
+        forget_older(s->a, now > KEY_AGES[i] ? now - KEY_AGES[i] : 0);
     }
+    return map_count(s->a->idempotency) < IDEMPOTENCY_MAX
+               ? 0
+               : err_set(err, ERR_BUSY, "more than %d idempotency keys in a minute",
+                         IDEMPOTENCY_MAX);
 }
 
 void api_restore_idempotency(struct api *a, const struct store_idempotency *row)
 {
     _cleanup_(freep) char *key = xasprintf("%s\n%s", row->user, row->key);
-    remember(a, key, row->body_hash, row->job_id);
+    remember(a, key, row->body_hash, row->job_id, row->at);
 }
 
 void api_forget(struct api *a)
 {
     struct idempotent *i;
     struct verl_known *v;
-    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, NULL));) {
-        free(i->job_id);
-        free(i);
-    }
+    if (!a->idempotency)
+        return;
+    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, NULL));)
+        idempotent_free(i);
     for (size_t pos = 0; (v = map_next(a->verl_cache, &pos, NULL));) {
         free(v->version);
         free(v);
@@ -111,7 +160,7 @@ static bool was_here_before(struct submit *s)
                       "this Idempotency-Key was used for another body, which made job '%s'",
                       old->job_id); /* only fills err */
         http_problem(s->req, ERR_CONFLICT, &err, "Idempotency-Key", "use a new key per job", NULL,
-                     0);
+                     api_barrier(s->a));
     } else {
         answer_again(s->req, s->a, old->job_id);
     }
@@ -123,11 +172,11 @@ static void note_idempotency(struct submit *s, const char *job_id, usec_t now)
     _cleanup_(freep) char *key = idempotency_key(s);
     unsigned char body[HASH_BYTES];
     size_t n;
-    if (!key || map_count(s->a->idempotency) >= IDEMPOTENCY_MAX)
+    if (!key)
         return;
     const char *text = http_req_body(s->req, &n);
     hash_sha256(text, n, body);
-    remember(s->a, key, body, job_id);
+    remember(s->a, key, body, job_id, now);
     struct store_idempotency row = {.user = http_req_principal(s->req)->user,
                                     .key = strchr(key, '\n') + 1,
                                     .body_hash = body,
@@ -225,16 +274,50 @@ static int read_body(struct submit *s)
 
 static int check_id(struct submit *s, struct err *err)
 {
-    bool used = false;
-    if (!s->spec.id || !idset_has(s->a->used, s->spec.id))
+    if (!s->spec.id)
         return 0;
-    /* The set may be wrong once in 10^13: what is not live is looked up. */
-    if (!jobs_find_id(s->a->jobs, s->spec.id)) {
-        int r = store_has_id(s->a->store, s->spec.id, &used, err);
-        if (r < 0)
-            return r;
-    }
-    return err_set(err, ERR_CONFLICT, "the submission_id '%s' was used before", s->spec.id);
+    bool used = jobs_find_any(s->a->jobs, s->spec.id) != NULL;
+    /* The set may be wrong once in 10^13: what is not in memory is looked up. */
+    int r = used || !idset_has(s->a->used, s->spec.id)
+                ? 0
+                : store_has_id(s->a->store, s->spec.id, &used, err);
+    if (r < 0)
+        return r;
+    if (used)
+        return err_set(err, ERR_CONFLICT, "the submission_id '%s' was used before", s->spec.id);
+    if (cluster_has_foreign(s->a->cluster, s->spec.id))
+        return err_set(err, ERR_CONFLICT,
+                       "the submission_id '%s' is in Ray already, as a job that is not ours",
+                       s->spec.id);
+    return 0;
+}
+
+/* What a guessed version would do wrong is told before the job waits for hours. */
+static void check_verl(struct submit *s)
+{
+    bool exact;
+    if (!workload_is_verl((enum workload)s->spec.workload))
+        return;
+    const char *path = launchplan_verl_path(&s->spec);
+    const struct verl_version *v = verl_version_find(str_or(s->verl, ""), &exact);
+    if (!exact && s->verl)
+        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0, "try it with few steps first",
+                     "verl %s is not known: the command line is that of verl %s", s->verl, v->name);
+    else if (!s->verl)
+        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0,
+                     "name the tree of verl with code_path, or its venv with py_executable",
+                     "the version of verl is not known%s%s: the command line is that of verl %s",
+                     path ? ", there is none at " : "", str_or(path, ""), v->name);
+}
+
+/* 422 with one sentence for what the spec alone cannot know to be wrong. */
+static int check_cluster(const struct submit *s, struct err *err)
+{
+    const char *ours = s->a->settings->cluster;
+    if (!s->spec.cluster || !*s->spec.cluster || !strcmp(s->spec.cluster, ours))
+        return 0;
+    return err_set(err, ERR_BAD_SPEC, "there is no cluster '%.60s'; this argusd serves '%s'",
+                   s->spec.cluster, ours);
 }
 
 static void compute_demand(const struct submit *s, struct demand *ret)
@@ -358,11 +441,19 @@ static void finish(struct submit *s)
     struct demand d;
     struct err err = {0};
     usec_t now = clock_wall();
+    if (was_here_before(s)) { /* its twin came in while verl was looked for */
+        submit_free(s);
+        return;
+    }
     compute_demand(s, &d);
+    check_verl(s);
     char *pool = pool_text(&s->spec);
     if (check_id(s, &err) < 0) {
         http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
-                     NULL, 0);
+                     NULL, api_barrier(a));
+        free(pool);
+    } else if (check_cluster(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "cluster", "leave it out", NULL, 0);
         free(pool);
     } else if (check_fit(s, &d, pool, &err) < 0) {
         http_problem(s->req, err.code, &err, "nnodes", NULL, NULL, 0);
@@ -380,6 +471,7 @@ static void finish(struct submit *s)
         jobs_admit(a->jobs, now);
         answer_item(s->req, a, l, 201);
         jobs_idle(l);
+        store_flush_if_idle(a->store);
     }
     submit_free(s);
 }
@@ -455,7 +547,10 @@ void api_jobs_create(struct http_req *req, void *app)
                          .a = a,
                          .dry_run = http_req_query_bool(req, "dry_run", false),
                          .require_fit = http_req_query_bool(req, "require_fit", false)};
-    if (was_here_before(s)) {
+    if (make_room(s, clock_wall(), &err) < 0) {
+        api_fail(req, &err, 0);
+        submit_free(s);
+    } else if (was_here_before(s)) {
         submit_free(s);
     } else if (read_body(s) < 0) {
         answer_problems(req, &s->ps);

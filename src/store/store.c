@@ -26,6 +26,9 @@
 #include "store/schema.h"
 #include "store/writer.h"
 
+/* A commit costs about as much as twenty jobs; fewer are not worth one of their own. */
+enum { EARLY_BYTES = 32 << 10 };
+
 struct store {
     struct store_options opt; /* path and vfs are our copies */
     char *path, *vfs;
@@ -280,6 +283,12 @@ void store_flush(struct store *s)
         return;
     s->open.number = ++s->handed;
     writer_add(s->writer, &s->open);
+}
+
+void store_flush_if_idle(struct store *s)
+{
+    if (s->open.len >= EARLY_BYTES && writer_is_idle(s->writer))
+        store_flush(s);
 }
 
 /* ---- changes ---- */

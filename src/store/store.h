@@ -64,6 +64,10 @@ uint64_t store_batch(const struct store *s);
 uint64_t store_durable(const struct store *s);
 /* End the turn now. The store does this by itself before the loop goes to sleep. */
 void store_flush(struct store *s);
+/* Between two requests of a long turn: if the thread sleeps and what was put so far is
+ * worth a commit, it starts now and not at the end of the turn, so that disk and loop work
+ * side by side. Only where everything that belongs together was put. */
+void store_flush_if_idle(struct store *s);
 /* Commits fail at present. */
 bool store_is_failing(const struct store *s);
 

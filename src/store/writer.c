@@ -323,6 +323,16 @@ void writer_add(struct writer *w, struct batch *b)
         uv_cond_signal(&w->some);
 }
 
+bool writer_is_idle(struct writer *w)
+{
+    bool idle;
+
+    uv_mutex_lock(&w->lock);
+    idle = w->waiting && !w->ready.len;
+    uv_mutex_unlock(&w->lock);
+    return idle;
+}
+
 void writer_look(struct writer *w, struct writer_look *ret)
 {
     uv_mutex_lock(&w->lock);

@@ -47,6 +47,8 @@ must_check int writer_open(sqlite3 *db,
                            struct err *err);
 /* The changes of b are taken, b is empty afterwards. Never waits for the disk. */
 void writer_add(struct writer *w, struct batch *b);
+/* The thread sleeps: what is added now is committed at once. */
+bool writer_is_idle(struct writer *w);
 
 void writer_look(struct writer *w, struct writer_look *ret);
 

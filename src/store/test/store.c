@@ -138,6 +138,14 @@ static struct store_last load(struct bed *b, struct seen *seen)
     return last;
 }
 
+static int64_t load_last_job(struct bed *b)
+{
+    struct store_last last = {0};
+
+    assert_int_equal(store_load(b->s, &(struct store_load_ops){0}, NULL, &last, NULL), 0);
+    return last.job_seq;
+}
+
 static void seen_release(struct seen *seen)
 {
     free(seen->state);
@@ -319,6 +327,32 @@ static void test_batches_count_turns(void **state)
     assert_int_equal(store_durable(b.s), 2);
     bed_settle(&b); /* nothing new: does not wait */
     assert_int_equal(store_batch(b.s), 2);
+    bed_release(&b);
+}
+
+/* A long turn is handed over in parts once the thread sleeps, and nothing changes for whom
+ * waits by number. */
+static void test_a_long_turn_in_parts(void **state)
+{
+    int64_t seq = 0;
+    uint64_t batch;
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    put_job(&b, ++seq);
+    store_flush_if_idle(b.s); /* too little: stays open */
+    put_job(&b, ++seq);
+    assert_int_equal(store_batch(b.s), 1);
+    while ((batch = store_batch(b.s)) < 3) { /* the loop does not run: all of this is one turn */
+        put_job(&b, ++seq);
+        store_flush_if_idle(b.s);
+    }
+    bed_settle(&b);
+    assert_true(b.durable >= batch);
+    bed_close(&b);
+    bed_open(&b, NULL);
+    assert_int_equal(load_last_job(&b), seq);
     bed_release(&b);
 }
 
@@ -553,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_update_keeps_spec_and_detail),
         cmocka_unit_test(test_a_nameless_job_is_called_by_its_id),
         cmocka_unit_test(test_batches_count_turns),
+        cmocka_unit_test(test_a_long_turn_in_parts),
         cmocka_unit_test(test_readers_see_what_is_durable),
         cmocka_unit_test(test_close_commits_what_is_pending),
         cmocka_unit_test(test_one_process_at_a_time),
