@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -98,9 +99,24 @@ def check(a):
     return version
 
 
+def may_use_namespaces():
+    """Whether this user may make hosts of namespaces: root in a container often may not."""
+    programs = ("unshare", "nsenter", "ip", "ssh-keygen", "/usr/sbin/sshd")
+    if os.getuid() != 0 or not all(shutil.which(p) for p in programs):
+        return False
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    cable = f"agbed{os.getpid()}"[:15]
+    inside = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--uts", "--ipc"]
+    inside += ["sh", "-c", "ip link add br0 type bridge && mount -t tmpfs tmpfs /run"]
+    outside = ["ip", "link", "add", cable, "type", "veth", "peer", "name", cable[:-1] + "p"]
+    if subprocess.run(inside, **quiet).returncode or subprocess.run(outside, **quiet).returncode:
+        return False
+    return subprocess.run(["ip", "link", "del", cable], **quiet).returncode == 0
+
+
 def new(a):
     version = check(a)
-    mode = a.mode or ("netns" if os.getuid() == 0 else "loopback")
+    mode = a.mode or ("netns" if may_use_namespaces() else "loopback")
     shutil.rmtree(os.path.join(a.dir, "hosts"), ignore_errors=True)
     bed = {
         "id": secrets.token_hex(4),

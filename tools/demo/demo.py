@@ -79,15 +79,8 @@ def start_cluster(p, venv):
     else:
         bed_call(p, "down")
         up = ["--env", venv, "--hosts", "3", "--gpus", "4", "--auth", "token"]
-        mode = os.environ.get("ARGUS_DEMO_MODE")
-        if mode:
-            up += ["--mode", mode]
         if bed_call(p, "up", *up).returncode != 0:
-            if mode or os.getuid() != 0:
-                fail("the cluster did not start: the reason stands above")
-            say("no network namespaces here: the hosts are loopback addresses instead")
-            if bed_call(p, "up", *up, "--mode", "loopback").returncode != 0:
-                fail("the cluster did not start: the reason stands above")
+            fail("the cluster did not start: the reason stands above")
     with open(os.path.join(p["bed"], "bed.json")) as f:
         bed = json.load(f)
     say(f"dashboard {bed['dashboard_url']}, " + ", ".join(f"{h['name']} {h['ip']} ({h['role']})" for h in bed["hosts"]))
