@@ -162,8 +162,12 @@ int str_expand(struct buf *out, const char *text, str_look_up_f look_up, void *a
 {
     int r = 0;
     while (*text && r == 0) {
-        size_t n = str_starts(text, "${") ? name_length(text + 2) : 0;
-        if (n && n < 128 && text[2 + n] == '}') {
+        size_t plain = strcspn(text, "$");
+        size_t n = !plain && text[1] == '{' ? name_length(text + 2) : 0;
+        if (plain) {
+            r = buf_add(out, text, plain);
+            text += plain;
+        } else if (n && n < 128 && text[2 + n] == '}') {
             char name[128];
             memcpy(name, text + 2, n);
             name[n] = 0;

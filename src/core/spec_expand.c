@@ -36,9 +36,14 @@ static void expand_text(struct expansion *x, const char *field, char **text)
     struct buf out = BUF_INIT(VALUE_MAX);
     const char *s = *text;
     while (*s && !out.failed) {
-        size_t n = 0;
+        size_t n = 0, plain = strcspn(s, "$");
         char name[32];
-        if (s[0] == '$' && s[1] == '{')
+        if (plain) {
+            (void)buf_add(&out, s, plain); /* failed is looked at below */
+            s += plain;
+            continue;
+        }
+        if (s[1] == '{')
             n = strcspn(s + 2, "}");
         const char *value = NULL;
         if (n > 0 && n < sizeof(name) && s[2 + n] == '}') {
