@@ -11,8 +11,9 @@ import pathlib
 import re
 
 import pytest
-from argusd import Argusd, needs_argusd, until
 from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -41,7 +42,8 @@ class Bed:
 
     def patient(self, name):
         """A shell line that goes on until let_go(name)."""
-        return f"echo up; while [ ! -e {self.home}/go-{name} ]; do timeout 0.1 tail -f /dev/null; done; echo {name} ends"
+        go = self.home / f"go-{name}"
+        return f"echo up; while [ ! -e {go} ]; do timeout 0.1 tail -f /dev/null; done; echo {name} ends"
 
     def let_go(self, name):
         (self.home / f"go-{name}").touch()

@@ -1,0 +1,479 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP API of the real argusd: every route for every role, live replies against openapi.json, and what bad input
+gets."""
+
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import socket
+import time
+
+import jsonschema
+import pytest
+from fakeray import FakeRay
+
+from argusd import OVER, Argusd, Reply, needs_argusd, until
+
+pytestmark = needs_argusd
+
+RANK = {"none": 0, "wrong": 0, "viewer": 1, "user": 2, "admin": 3}
+
+# Every route: path to call, least role, body. One that is missing here fails test_the_table_is_whole.
+ROUTES = {
+    ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", "user", Argusd.spec("echo x")),
+    ("GET", "/v1/jobs"): ("/v1/jobs", "viewer", None),
+    ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", "viewer", None),
+    ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", "user", None),
+    ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
+    ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),
+    ("GET", "/v1/events"): ("/v1/events", "viewer", None),
+    ("GET", "/v1/nodes"): ("/v1/nodes", "viewer", None),
+    ("GET", "/v1/clusters"): ("/v1/clusters", "viewer", None),
+    ("GET", "/v1/clusters/{cluster}/nodes"): ("/v1/clusters/default/nodes", "viewer", None),
+    ("GET", "/v1/clusters/{cluster}/actors"): ("/v1/clusters/default/actors", "viewer", None),
+    ("GET", "/v1/clusters/{cluster}/placement_groups"): (
+        "/v1/clusters/default/placement_groups", "viewer", None,
+    ),
+    ("GET", "/v1/clusters/{cluster}/foreign"): ("/v1/clusters/default/foreign", "viewer", None),
+    ("GET", "/v1/whoami"): ("/v1/whoami", "viewer", None),
+    ("GET", "/v1/version"): ("/v1/version", None, None),
+    ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None, None),
+    ("GET", "/healthz"): ("/healthz", None, None),
+    ("GET", "/readyz"): ("/readyz", None, None),
+    ("GET", "/metrics"): ("/metrics", None, None),
+}  # fmt: skip
+
+
+class Whole:
+    """One argusd for the tests that leave nothing behind that others would see."""
+
+    def __init__(self, ray, argusd):
+        self.ray, self.argusd = ray, argusd
+        self.api = argusd.get("/v1/openapi.json")
+        self.done = argusd.submit("echo done", name="the done one", submission_id="done-1")
+        argusd.wait_over(self.done)
+
+    def schema(self, name):
+        return {"$ref": f"#/components/schemas/{name}", "components": self.api["components"]}
+
+    def check(self, instance, schema):
+        jsonschema.Draft202012Validator({**schema, "components": self.api["components"]}).validate(instance)
+
+    def check_problem(self, reply, status, code=None):
+        assert reply.status == status, reply
+        assert reply.headers["Content-Type"] == "application/problem+json"
+        problem = reply.json()
+        self.check(problem, self.schema("Problem"))
+        assert problem["status"] == status
+        assert code is None or problem["code"] == code, problem
+        assert problem["detail"]
+        return problem
+
+
+@pytest.fixture(scope="module")
+def w(tmp_path_factory):
+    home = tmp_path_factory.mktemp("api")
+    with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url) as argusd:
+        yield Whole(ray, argusd)
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """An argusd of one's own whose Ray is away: jobs stay in the queue."""
+    with FakeRay() as ray:
+        ray.listen(False)
+        with Argusd(tmp_path, ray.url) as argusd:
+            argusd.ray = ray
+            yield argusd
+
+
+def operations(api):
+    return {(method.upper(), path): op for path, item in api["paths"].items() for method, op in item.items()}
+
+
+# ---- the table ----
+
+
+def test_the_table_is_whole(w):
+    assert set(operations(w.api)) == set(ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+def test_each_role(w, route):
+    path, least, body = ROUTES[route]
+    path = path.replace("JOB", w.done)
+    for role, rank in RANK.items():
+        token = {"none": None, "wrong": "argus_" + "A" * 43}.get(role, role)
+        reply = w.argusd.call(route[0], path, body, token=token)
+        if least is None or (rank >= RANK[least] and least):
+            if role == "user" and route[1].endswith(":stop"):
+                assert reply.status in (200, 202), reply
+            assert reply.status < 400, (role, reply)
+        else:
+            w.check_problem(reply, 403 if rank else 401, "forbidden" if rank else "unauthorised")
+            if rank == 0:
+                assert reply.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+def test_live_replies_match_the_schema(w, route):
+    path, _, body = ROUTES[route]
+    reply = w.argusd.call(route[0], path.replace("JOB", w.done), body)
+    operation = operations(w.api)[route]
+    answers = operation["responses"]
+    good = next(v for k, v in answers.items() if k.startswith("2"))
+    kinds = good.get("content", {})
+    assert not kinds or reply.headers["Content-Type"].split(";")[0] in [k.split(";")[0] for k in kinds]
+    schema = kinds.get("application/json", {}).get("schema")
+    if schema and "dry_run" not in path:
+        w.check(reply.json(), schema)
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_submitted_and_running_jobs_match_the_schema(w):
+    reply = w.argusd.post(Argusd.spec("echo x; exec tail -f /dev/null", n_gpus_per_node=1, project="p"))
+    assert reply.status == 201
+    w.check(reply.json(), w.schema("Submitted"))
+    job = reply.json()["id"]
+    assert reply.headers["Location"] == f"/v1/jobs/{job}"
+    try:
+        view = w.argusd.wait_job(job, lambda v: v["proof"] and v["state"] == "RUNNING", "runs on a worker")
+        w.check(view, w.schema("Job"))
+        w.check(w.argusd.get("/v1/jobs"), w.schema("JobList"))
+        w.check(w.argusd.get("/v1/nodes"), w.schema("NodeList"))
+        on = [n for n in w.argusd.get("/v1/nodes")["nodes"] if job in n["jobs"]]
+        assert [n["name"] for n in on] == [view["driver"]["node"]]
+        assert on[0]["gpus"]["used"] == 1
+        assert f'argus_slots{{node="{on[0]["name"]}",use="leased"}} 1' in w.argusd.call("GET", "/metrics").body.decode()
+    finally:
+        w.argusd.stop_job(job)
+    assert w.argusd.wait_over(job)["state"] == "STOPPED"
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize("method, path, status, code", [
+    ("GET", "/v1/nothing", 404, "not_found"),
+    ("GET", "/", 404, "not_found"),
+    ("GET", "/v1/jobs/no-such-job", 404, "not_found"),
+    ("POST", "/v1/jobs/no-such-job:stop", 404, "not_found"),
+    ("GET", "/v1/jobs/no-such-job/logs", 404, "not_found"),
+    ("GET", "/v1/jobs/no-such-job/logs?follow=1", 404, "not_found"),
+    ("GET", "/v1/jobs/no-such-job/events", 404, "not_found"),
+    ("GET", "/v1/clusters/other/nodes", 404, "not_found"),
+    ("DELETE", "/v1/jobs", 405, "method_not_allowed"),
+    ("PUT", "/v1/jobs/done-1", 405, "method_not_allowed"),
+    ("POST", "/v1/nodes", 405, "method_not_allowed"),
+    ("GET", "/v1/jobs?limit=0", 400, "bad_request"),
+    ("GET", "/v1/jobs?limit=1001", 400, "bad_request"),
+    ("GET", "/v1/jobs?limit=many", 400, "bad_request"),
+    ("GET", "/v1/jobs?state=RUNING", 400, "bad_request"),
+    ("GET", "/v1/jobs?since=yesterday", 400, "bad_request"),
+    ("GET", "/v1/jobs?cursor=%21%21", 400, "bad_request"),
+    ("GET", "/v1/jobs?unknown=1", 400, "bad_request"),
+    ("GET", "/v1/jobs/done-1?wait=soon", 400, "bad_request"),
+    ("GET", "/v1/events?since=-1", 400, "bad_request"),
+])  # fmt: skip
+def test_problems(w, method, path, status, code):
+    reply = w.argusd.call(method, path)
+    w.check_problem(reply, status, code)
+    if status == 405:
+        assert reply.headers["Allow"]
+
+
+def test_too_large_and_of_the_wrong_kind(w):
+    for length in ((1 << 20) + 1, 1 << 62):  # said beforehand; the answer does not wait for the bytes
+        with contextlib.closing(w.argusd.open()) as c:
+            c.putrequest("POST", "/v1/jobs")
+            for name, value in w.argusd.head(w.argusd.tokens["user"], {"Content_Length": str(length)}).items():
+                c.putheader(name, value)
+            c.endheaders()
+            w.check_problem(Reply(c.getresponse()), 413, "too_large")
+    w.check_problem(w.argusd.post("GIF89a", Content_Type="image/gif"), 415, "unsupported_media_type")
+    w.check_problem(w.argusd.call("GET", "/v1/whoami", X_Filler="y" * 9000), 431, "headers_too_large")
+    for body in ("", "workload", "[]", "{", "workload: [", "\x00"):
+        w.check_problem(w.argusd.post(body), 422, "bad_spec")
+    assert w.argusd.get("/v1/whoami")["role"] == "admin"
+
+
+BROKEN = """workload: ray
+entrypoint: echo hello
+nnode: 2
+n_gpus_per_node: many
+priority: 500
+timeout: soon
+resume_form: never
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_every_problem_of_a_spec_at_once(w, as_json):
+    body = BROKEN
+    if as_json:
+        lines = [f'  "{k}": "{v}"' for k, v in (line.split(": ") for line in BROKEN.splitlines())]
+        body = "{\n" + ",\n".join(lines) + "\n}"
+    reply = w.argusd.post(body, Content_Type="application/json" if as_json else "application/yaml")
+    problem = w.check_problem(reply, 422, "bad_spec")
+    found = {p["field"]: p for p in problem["problems"]}
+    assert set(found) == {"nnode", "n_gpus_per_node", "priority", "timeout", "resume_form"}
+    first = 2 if as_json else 1
+    assert [found[k]["line"] - first for k in ("nnode", "n_gpus_per_node", "priority", "timeout")] == [2, 3, 4, 5]
+    assert all(p["column"] > 0 and p["detail"] and p["level"] == "error" for p in found.values())
+    assert "nnodes" in str(found["nnode"])
+    assert "resume" in str(found["resume_form"])
+    assert problem["field"] in found
+
+
+def test_wrong_headers_of_authorisation(w):
+    good = w.argusd.tokens["admin"]
+    for value in ("", "Bearer", "Bearer ", f"Basic {good}", good, f"Bearer {good}x", f"Bearer {good[:-1]}"):
+        w.check_problem(w.argusd.call("GET", "/v1/whoami", token=None, Authorization=value), 401, "unauthorised")
+    assert w.argusd.call("GET", "/v1/whoami", token=None, Authorization=f"bearer {good}").status == 200
+
+
+# ---- submitting ----
+
+
+def test_yaml_and_json_and_dry_run(w):
+    before = len(w.argusd.all_jobs())
+    text = "workload: ray\nentrypoint: echo 'a b'\nnnodes: 2\nn_gpus_per_node: 4\n"
+    plan = w.argusd.post(text, "?dry_run=1").json()
+    assert plan["dry_run"] is True
+    assert plan["resolved_spec"]["nnodes"] == 2
+    assert plan["demand"]["gpus"] == 8
+    assert plan["fits_pool"] is True
+    same = w.argusd.post({"workload": "ray", "entrypoint": "echo 'a b'", "nnodes": 2, "n_gpus_per_node": 4},
+                         "?dry_run=1").json()  # fmt: skip
+    assert same == plan
+    assert len(w.argusd.all_jobs()) == before
+
+
+def test_require_fit(w):
+    spec = Argusd.spec("echo x", nnodes=3, n_gpus_per_node=4)
+    problem = w.check_problem(w.argusd.post(spec, "?require_fit=1"), 422, "pool_too_small")
+    assert "pool_too_small (has 8, needs 12)" in problem["detail"]
+    assert w.argusd.post(Argusd.spec("echo x", n_gpus_per_node=4), "?require_fit=1&dry_run=1").status == 200
+    reply = w.argusd.post(spec)
+    assert reply.status == 201
+    assert "pool_too_small" in json.dumps(reply.json()["warnings"])
+    w.argusd.stop_job(reply.json()["id"])
+
+
+def test_limit_of_the_gang(w):
+    reply = w.argusd.post(Argusd.spec("echo x", nnodes=400, n_gpus_per_node=8))
+    problem = w.check_problem(reply, 422)
+    assert "gpus_per_job" in json.dumps(problem) or "256" in json.dumps(problem)
+
+
+def test_idempotency(w):
+    spec = Argusd.spec("echo once")
+    first = w.argusd.post(spec, token="user", Idempotency_Key="k1")
+    assert first.status == 201
+    job = first.json()["id"]
+    again = w.argusd.post(spec, token="user", Idempotency_Key="k1")
+    assert (again.status, again.json()["id"]) == (200, job)
+    w.argusd.wait_over(job)
+    again = w.argusd.post(spec, token="user", Idempotency_Key="k1")
+    assert (again.status, again.json()["id"]) == (200, job)
+    other = w.argusd.post(Argusd.spec("echo twice"), token="user", Idempotency_Key="k1")
+    w.check_problem(other, 409, "conflict")
+    somebody = w.argusd.post(spec, token="admin", Idempotency_Key="k1")
+    assert somebody.status == 201
+    assert somebody.json()["id"] != job
+    w.argusd.restart()
+    again = w.argusd.post(spec, token="user", Idempotency_Key="k1")
+    assert (again.status, again.json()["id"]) == (200, job)
+    w.check_problem(w.argusd.post(Argusd.spec("x"), token="user", Idempotency_Key="k1"), 409, "conflict")
+
+
+def test_same_key_at_once_makes_one_job(w):
+    spec = Argusd.spec("echo once")
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        replies = list(pool.map(lambda _: w.argusd.post(spec, Idempotency_Key="k2"), range(16)))
+    assert len({r.json()["id"] for r in replies}) == 1
+    assert sorted(r.status for r in replies) == [200] * 15 + [201]
+
+
+def test_used_ids(w):
+    reply = w.argusd.post(Argusd.spec("echo x", submission_id=w.done))
+    assert w.check_problem(reply, 409, "conflict")["field"] == "submission_id"
+    live = w.argusd.submit("echo x", submission_id="live-1", nnodes=9, n_gpus_per_node=4)
+    w.check_problem(w.argusd.post(Argusd.spec("echo x", submission_id=live)), 409, "conflict")
+    w.argusd.restart()
+    for used in (w.done, live):
+        w.check_problem(w.argusd.post(Argusd.spec("echo x", submission_id=used)), 409, "conflict")
+    w.argusd.stop_job(live)
+    w.check_problem(w.argusd.post(Argusd.spec("echo x", submission_id=live)), 409, "conflict")
+    for bad in ("UPPER", "-x", "a" * 64, "a/b", "x-a2", "x-trial", "a b"):
+        w.check_problem(w.argusd.post(Argusd.spec("echo x", submission_id=bad)), 422, "bad_spec")
+
+
+def test_full_queue(tmp_path):
+    with FakeRay() as ray:
+        ray.listen(False)
+        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs: 3}") as argusd:
+            for _ in range(3):
+                argusd.submit("echo x")
+            reply = argusd.post(Argusd.spec("echo x"))
+            assert (reply.status, reply.json()["code"]) == (429, "too_many_requests")
+            ray.listen(True)
+            until(lambda: argusd.post(Argusd.spec("echo x")).status == 201, "there is room again")
+
+
+# ---- lists ----
+
+
+def test_pages_while_others_are_added(alone):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        old = list(pool.map(lambda n: alone.submit(f"echo {n}"), range(300)))
+        for limit in (1000, 100, 7):
+            adding = pool.map(lambda n: alone.submit(f"echo new {n}"), range(40))
+            rows, cursor = [], ""
+            while cursor is not None:
+                page = alone.get(f"/v1/jobs?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+                assert len(page["jobs"]) <= limit
+                rows += [j["id"] for j in page["jobs"]]
+                cursor = page["next_cursor"]
+            assert len(rows) == len(set(rows))
+            assert set(old) <= set(rows)
+            old += list(adding)
+    times = [j["queued_at"] for j in alone.all_jobs()]
+    assert times == sorted(times, reverse=True)
+    assert len(times) == len(old)
+
+
+def test_filters(alone):
+    a = alone.submit("echo x", project="p1", name="hello world")
+    b = alone.submit("echo x", project="p2", pool="h20", token="admin")
+    middle = alone.job(b)["queued_at"]
+    c = alone.submit("echo x", submission_id="special-7")
+    alone.stop_job(c)
+
+    def ids(query):
+        return {j["id"] for j in alone.all_jobs(query)}
+
+    assert ids("") == {a, b, c}
+    assert ids("&state=QUEUED") == ids("&state=live") == {a, b}
+    assert ids("&state=STOPPED") == {c}
+    assert ids("&state=STOPPED,QUEUED") == ids("&state=STOPPED&state=QUEUED") == {a, b, c}
+    assert ids("&state=FAILED") == set()
+    assert ids("&user=alice") == {a, c}
+    assert ids("&user=alice&state=live") == {a}
+    assert ids("&project=p1") == {a}
+    assert ids("&pool=h20") == {b}
+    assert ids("&workload=ray") == {a, b, c}
+    assert ids("&workload=ppo") == set()
+    assert ids("&cluster=default") == {a, b, c}
+    assert ids("&q=hello") == {a}
+    assert ids("&q=special") == {c}
+    assert ids("&q=100%25") == set()
+    assert ids("&since=1h") == {a, b, c}
+    assert ids("&until=1h") == set()
+    assert ids(f"&since={middle}") == {b, c}
+    assert ids(f"&until={middle}") == {a}
+
+
+# ---- one job ----
+
+
+def test_etag_and_wait(w):
+    job = w.argusd.submit("echo x", nnodes=9, n_gpus_per_node=4)
+    w.argusd.wait_job(job, lambda v: v["reason"]["code"] == "pool_too_small", "says why it waits")
+    reply = w.argusd.call("GET", f"/v1/jobs/{job}")
+    tag = reply.headers["ETag"]
+    assert w.argusd.call("GET", f"/v1/jobs/{job}", If_None_Match=tag).status == 304
+    assert w.argusd.call("GET", f"/v1/jobs/{job}?wait=30s").status == 200
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        ask = lambda span: w.argusd.call("GET", f"/v1/jobs/{job}?wait={span}", If_None_Match=tag)  # noqa: E731
+        waiting = [pool.submit(ask, "60s") for _ in range(20)]
+        short = ask("1s")
+        assert short.status == 304
+        w.argusd.stop_job(job)
+        replies = [f.result() for f in waiting]
+    assert {r.status for r in replies} == {200}
+    assert {r.json()["state"] for r in replies} == {"STOPPED"}
+    assert all(r.headers["ETag"] != tag for r in replies)
+    over = w.argusd.call("GET", f"/v1/jobs/{job}")
+    reply = w.argusd.call("GET", f"/v1/jobs/{job}?wait=30s", If_None_Match=over.headers["ETag"])
+    assert reply.status in (200, 304)  # nothing more will come: at once, or when the time is up
+
+
+def test_wait_over_to_the_end(w):
+    job = w.argusd.submit("timeout 0.3 tail -f /dev/null; exit 3")
+    tag, seen = "", []
+    deadline = time.monotonic() + 120
+    while (not seen or seen[-1] not in OVER) and time.monotonic() < deadline:
+        reply = w.argusd.call("GET", f"/v1/jobs/{job}?wait=20s", If_None_Match=tag)
+        if reply.status == 200:
+            tag = reply.headers["ETag"]
+            seen.append(reply.json()["state"])
+    assert seen[-1] == "FAILED"
+
+
+def test_names_and_beginnings(alone):
+    a = alone.submit("echo x", submission_id="alpha-one", name="first run")
+    b = alone.submit("echo x", submission_id="alpha-two", name="same")
+    c = alone.submit("echo x", submission_id="alpha", name="same")
+    assert alone.job("alpha-o")["id"] == a
+    assert alone.job("alpha-t")["id"] == b
+    assert alone.job("alpha")["id"] == c  # an id wins over what begins like it
+    assert alone.job("first%20run")["id"] == a
+    for several in ("alpha-", "al"):
+        reply = alone.call("GET", f"/v1/jobs/{several}")
+        assert (reply.status, reply.json()["code"]) == (409, "conflict"), reply
+        assert a in reply.body.decode()
+    reply = alone.call("POST", "/v1/jobs/alpha-:stop")
+    assert reply.status == 409
+    assert {j["state"] for j in alone.all_jobs()} == {"QUEUED"}
+    assert alone.call("POST", "/v1/jobs/alpha-o:stop").status == 202
+    assert alone.job(a)["state"] == "STOPPED"
+
+
+def test_only_owner_and_admin_stop(alone):
+    job = alone.submit("echo x", token="admin")
+    reply = alone.call("POST", f"/v1/jobs/{job}:stop", token="user")
+    assert (reply.status, reply.json()["code"]) == (403, "forbidden")
+    assert alone.job(job)["state"] == "QUEUED"
+    mine = alone.submit("echo x", token="user")
+    assert alone.call("POST", f"/v1/jobs/{mine}:stop", token="user").status == 202
+    assert alone.call("POST", f"/v1/jobs/{mine}:stop", token="user").status in (200, 202)
+    stopped = [e for e in alone.events(mine) if e["to"] == "STOPPED"]
+    assert [e["actor"] for e in stopped] == ["alice"]
+    theirs = alone.submit("echo x", token="user")
+    assert alone.stop_job(theirs, token="admin")["state"] == "STOPPED"
+
+
+def test_secrets_stay_secret(w):
+    canary = "canary-4711-do-not-tell"
+    line = 'printf %s "$MY_TOKEN" | sha256sum; printf "%s\\n" "$PLAIN"'
+    spec = {**Argusd.spec(line), "env": {"MY_TOKEN": canary, "PLAIN": "visible"}}
+    job = w.argusd.submit(spec)
+    view = w.argusd.wait_over(job)
+    log = w.argusd.call("GET", f"/v1/jobs/{job}/logs").body.decode()
+    assert log == hashlib.sha256(canary.encode()).hexdigest() + "  -\nvisible\n"
+    assert view["state"] == "SUCCEEDED"
+    for path in (f"/v1/jobs/{job}", "/v1/jobs", f"/v1/jobs/{job}/events", "/v1/events", "/metrics"):
+        assert canary not in w.argusd.call("GET", path).body.decode(), path
+    dry = w.argusd.post(spec, "?dry_run=1")
+    assert canary not in dry.body.decode()
+    leaks = [
+        str(f) for top in (w.argusd.root, w.ray.state) for f in top.rglob("*")
+        if f.is_file() and canary.encode() in f.read_bytes()
+    ]  # fmt: skip
+    assert leaks == []
+    assert canary not in w.argusd.said()
+    assert canary not in json.dumps(w.ray.ask("GET", "state"))
+
+
+def test_requests_that_are_no_http(w):
+    for data in (b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 20, b"GET /" + b"a" * 20000):
+        with socket.create_connection(("127.0.0.1", w.argusd.port), 20) as s:
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                answer = s.recv(65536)
+            assert b" 200 " not in answer[:20]
+    assert w.argusd.get("/v1/whoami")["role"] == "admin"
