@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/idset.h"
 #include "argusd/work.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -42,14 +43,27 @@ struct cluster {
 
     bool up, ever_up, root_ok, root_known;
     usec_t answered_at, asked_since, version_at; /* monotonic */
+    usec_t silent_since;                         /* wall; 0 = it answers */
     char *version, *session, *head_ip;
     char why_ray[400], why_root[600];
     uint64_t root_free;
     struct cluster_node *nodes;
     size_t n;
+    struct idset *foreign; /* NULL until Ray's jobs were listed */
 };
 
 /* ---- reading ---- */
+
+void cluster_take_foreign(struct cluster *c, struct idset *ids)
+{
+    idset_free(c->foreign);
+    c->foreign = ids;
+}
+
+bool cluster_has_foreign(const struct cluster *c, const char *ray_id)
+{
+    return c->foreign && idset_has(c->foreign, ray_id);
+}
 
 bool cluster_is_up(const struct cluster *c)
 {
@@ -271,6 +285,7 @@ static void take_nodes(struct cluster *c, const struct ray_nodes *nodes)
 static void go_up(struct cluster *c)
 {
     c->answered_at = clock_mono();
+    c->silent_since = 0;
     if (c->up)
         return;
     c->up = true;
@@ -285,11 +300,14 @@ static void go_up(struct cluster *c)
 static void go_silent(struct cluster *c, const struct err *err)
 {
     usec_t now = clock_mono(), since = c->answered_at ? c->answered_at : c->asked_since;
-    char span[CLOCK_TEXT_MAX];
+    char at[CLOCK_TEXT_MAX];
     if (c->up && now - since < AWAY_AFTER)
         return;
-    (void)snprintf(c->why_ray, sizeof(c->why_ray), "Ray at '%s' has not answered for %s: %.200s",
-                   c->settings->ray_address, span_to_string(now - since, span),
+    /* A moment and no span: a reason that does not change does not wake who waits for a change. */
+    if (!c->silent_since)
+        c->silent_since = clock_wall() - (now - since);
+    (void)snprintf(c->why_ray, sizeof(c->why_ray), "Ray at '%s' has not answered since %s: %.200s",
+                   c->settings->ray_address, clock_to_string(c->silent_since, at),
                    err->text); /* cut: fine */
     if (!c->up)
         return;
@@ -319,6 +337,7 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     c->version_call = NULL;
     if (!v) {
         go_silent(c, err);
+        c->ops.changed(c->ops.arg);
         return;
     }
     c->version_at = clock_mono();
@@ -353,6 +372,7 @@ static void let_go(struct cluster *c)
     free(c->version);
     free(c->session);
     free(c->head_ip);
+    idset_free(c->foreign);
     free(c);
 }
 

@@ -15,6 +15,7 @@
 #include "ray/ray.h"
 
 struct cluster;
+struct idset;
 
 struct cluster_node {
     char *name, *node_id, *ip, *pool, *message;
@@ -54,6 +55,10 @@ const char *cluster_ray_version(const struct cluster *c);
 const char *cluster_session(const struct cluster *c);
 const char *cluster_head_ip(const struct cluster *c);
 uint64_t cluster_root_free_bytes(const struct cluster *c);
+
+/* Submission ids of Ray's jobs that are not ours, as of the last list; ids are taken. */
+void cluster_take_foreign(struct cluster *c, struct idset *ids);
+bool cluster_has_foreign(const struct cluster *c, const char *ray_id);
 
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n);
 /* By Ray's node id / our name; NULL if there is none. */

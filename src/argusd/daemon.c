@@ -146,6 +146,10 @@ static void on_act(struct live *l, void *arg)
     struct argusd *d = arg;
     if (d->stopping)
         return;
+    meta_write(&d->loop, d->settings, l);
+    if (l->over)
+        return;
+    watcher_strays(d->watcher, l);
     switch (job_act(l->job)) {
     case JOB_ACT_SEND:
         sender_act(d->sender, l);
@@ -158,18 +162,12 @@ static void on_act(struct live *l, void *arg)
     }
 }
 
-static void on_changed(struct live *l, void *arg)
-{
-    struct argusd *d = arg;
-    meta_write(&d->loop, d->settings, l);
-    if (job_state_is_terminal(l->job->state) || l->job->state == JOB_QUEUED)
-        jobs_admit_soon(d->api.jobs);
-}
-
 static void on_cluster(void *arg)
 {
     struct argusd *d = arg;
     const char *code, *text;
+    if (d->stopping)
+        return;
     cluster_why_not(d->api.cluster, &code, &text);
     jobs_block(d->api.jobs, code, text);
     if (!*code)
@@ -179,7 +177,8 @@ static void on_cluster(void *arg)
 static void on_new_session(void *arg)
 {
     struct argusd *d = arg;
-    watcher_forget(d->watcher);
+    if (!d->stopping)
+        watcher_forget(d->watcher);
 }
 
 static bool knows_id(const char *id, void *arg)
@@ -330,7 +329,7 @@ static void open_services(struct argusd *d, const struct store_last *last)
     struct sched_limits limits = {.live_jobs = (int)d->settings->live_jobs};
     d->sched = sched_new(seed, &limits);
     d->api.events = events_new(d->api.store, last->event_seq + 1);
-    struct jobs_ops jobs_ops = {.act = on_act, .changed = on_changed, .arg = d};
+    struct jobs_ops jobs_ops = {.act = on_act, .arg = d};
     d->api.jobs = jobs_new(d->api.store, d->sched, d->api.events, &jobs_ops, last->job_seq + 1);
     struct cluster_ops cluster_ops = {
         .changed = on_cluster, .new_session = on_new_session, .arg = d};
@@ -378,6 +377,15 @@ static void close_signals(struct argusd *d)
         uv_close((uv_handle_t *)&d->signals[i], NULL);
 }
 
+/* No request is left that could ask them anything. */
+static void on_http_closed(void *arg)
+{
+    struct argusd *d = arg;
+    d->api.http = NULL;
+    cluster_free(d->api.cluster);
+    ray_client_free(d->ray);
+}
+
 static void begin_stop(struct argusd *d)
 {
     if (d->stopping)
@@ -385,10 +393,9 @@ static void begin_stop(struct argusd *d)
     notify("STOPPING=1\nSTATUS=stopping");
     log_info("argusd", "stopping; running jobs go on");
     d->stopping = true;
-    http_server_close(d->api.http, CLOSE_GRACE_S * USEC_SEC, NULL, NULL);
-    cluster_free(d->api.cluster);
     watcher_free(d->watcher);
-    ray_client_free(d->ray);
+    sender_close(d->sender);
+    http_server_close(d->api.http, CLOSE_GRACE_S * USEC_SEC, on_http_closed, d);
     close_signals(d);
 }
 
@@ -413,8 +420,7 @@ static void restore_jobs(struct argusd *d, struct restore *r)
 {
     for (size_t i = 0; i < r->n; i++)
         jobs_restore(d->api.jobs, r->v[i].job, &r->v[i].extra);
-    jobs_restored(d->api.jobs);
-    free(r->v);
+    r->n = 0;
 }
 
 static void say_ready(const struct argusd *d)
@@ -428,7 +434,16 @@ static void say_ready(const struct argusd *d)
              d->settings->shared_root, d->settings->ray_address);
 }
 
-static int start(struct argusd *d, struct err *err)
+static void restore_release(struct restore *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        job_free(r->v[i].job);
+        record_extra_release(&r->v[i].extra);
+    }
+    free(r->v);
+}
+
+static int open_parts(struct argusd *d, struct err *err)
 {
     struct restore r = {.d = d};
     struct store_last last = {0};
@@ -439,13 +454,24 @@ static int start(struct argusd *d, struct err *err)
         x = load_store(d, &r, &last, err);
     if (x == 0)
         x = open_ray(d, err);
-    if (x < 0)
+    if (x == 0) {
+        open_services(d, &last);
+        restore_jobs(d, &r);
+        x = open_http(d, err);
+    }
+    restore_release(&r);
+    return x;
+}
+
+static int start(struct argusd *d, struct err *err)
+{
+    int x = open_parts(d, err);
+    if (x < 0) {
+        d->stopping = true;
+        watcher_free(d->watcher); /* what was not opened is NULL */
+        on_http_closed(d);
         return x;
-    open_services(d, &last);
-    restore_jobs(d, &r);
-    x = open_http(d, err);
-    if (x < 0)
-        return x;
+    }
     start_signals(d);
     cluster_start(d->api.cluster);
     watcher_start(d->watcher);
@@ -455,7 +481,7 @@ static int start(struct argusd *d, struct err *err)
     return 0;
 }
 
-/* After the loop has run dry: nobody points at these any more. */
+/* After the loop has run dry: nobody points at these any more. NULL is fine in all. */
 static int close_rest(struct argusd *d)
 {
     struct err err = {0};
@@ -482,7 +508,7 @@ int daemon_run(struct settings *settings)
     struct err err = {0};
     d->settings = settings;
     (void)umask(022);
-    (void)setenv("UV_THREADPOOL_SIZE", "8", 0); /* a hung NFS call must not stop the others */
+    (void)setenv("UV_THREADPOOL_SIZE", "16", 0); /* a hung NFS call must not stop the others */
     if (uv_loop_init(&d->loop) < 0) {
         free(d);
         return 1;
@@ -490,12 +516,14 @@ int daemon_run(struct settings *settings)
     d->api.loop = &d->loop;
     d->api.settings = settings;
     d->api.started_at = clock_wall();
-    if (start(d, &err) < 0) {
+    int status = start(d, &err) < 0 ? 1 : 0;
+    if (status)
         (void)fprintf(stderr, "argusd: %s\n", err.text); /* nowhere else to say it */
-        return err.code == ERR_USAGE ? 2 : 1; /* the process ends: nothing else is owed */
-    }
-    (void)uv_run(&d->loop, UV_RUN_DEFAULT); /* until begin_stop() closed everything */
-    int status = close_rest(d);
+    (void)uv_run(&d->loop, UV_RUN_DEFAULT);              /* until begin_stop() closed everything */
+    if (close_rest(d) != 0 && status == 0)
+        status = 1;
+    if (err.code == ERR_USAGE)
+        status = 2;
     (void)uv_loop_close(&d->loop); /* a handle left would be our bug, and harmless now */
     free(d);
     return status;

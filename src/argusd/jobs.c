@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobs.c - the table of live jobs; see jobs.h.
  *
- * Invariant: a job is here exactly while its state is not terminal, or somebody's
- * asynchronous work still points at it (`busy`); the scheduler holds it as waiting
- * or as a lease, never both. */
+ * Invariant: a job is here exactly while its state is not terminal, or its end is not
+ * on disk, or somebody's asynchronous work still points at it (`busy`); the scheduler
+ * holds it as waiting or as a lease, never both. Only jobs_durable() takes jobs out of
+ * the table, and it is called from the loop alone: so every walk is safe. */
 #include "argusd/jobs.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 struct jobs_waiter {
     struct jobs_waiter *next;
-    struct live *live; /* NULL once it was called */
+    struct live *live;
     jobs_wait_f cb;
     void *arg;
 };
@@ -31,6 +32,7 @@ struct jobs {
     size_t counts[JOB_STATE_END];
     int64_t next_seq;
     struct live *act_first, **act_tail;
+    struct live *ended; /* over; freed by jobs_durable() */
     struct reason block;
     bool admit_soon;
 };
@@ -91,10 +93,16 @@ struct live *jobs_find_id(const struct jobs *js, const char *id)
     return l && !l->over ? l : NULL;
 }
 
-struct live *jobs_find_ray(const struct jobs *js, const char *ray_id)
+struct live *jobs_find_any(const struct jobs *js, const char *id)
 {
-    struct live *l = map_find(js->by_ray, ray_id);
-    return l && !l->over ? l : NULL;
+    return map_find(js->by_id, id);
+}
+
+bool jobs_needs_ray(const struct jobs *js, const char *ray_id)
+{
+    const struct live *l = map_find(js->by_ray, ray_id);
+    const struct attempt *a = l ? job_attempt(l->job) : NULL;
+    return a && (l->act_queued || (a->phase != ATTEMPT_ABANDONED && str_eq(a->ray_id, ray_id)));
 }
 
 struct live *jobs_next(const struct jobs *js, size_t *pos)
@@ -143,12 +151,6 @@ static void put_attempt(struct live *l)
     buf_release(&detail);
 }
 
-void jobs_save(struct live *l)
-{
-    put(l, false);
-    l->jobs->ops.changed(l, l->jobs->ops.arg);
-}
-
 static void add_event(struct live *l,
                       const char *kind,
                       const char *actor,
@@ -189,8 +191,11 @@ static void follow_state(struct live *l, enum job_state before)
     if (before == j->state)
         return;
     js->counts[before]--;
+    l->deadline_known = l->overdue_told = false;
     if (!job_state_is_terminal(j->state))
         js->counts[j->state]++;
+    /* Not now: who called may be in the middle of a change. */
+    js->admit_soon |= j->state == JOB_QUEUED || job_state_is_terminal(j->state);
     if (j->state == JOB_QUEUED) {
         sched_lease_end(js->sched, j->id);
         enqueue(l);
@@ -204,16 +209,13 @@ static void follow_state(struct live *l, enum job_state before)
 
 static void wake(struct live *l)
 {
-    struct jobs_waiter *w = l->waiters;
-    l->waiters = NULL;
-    while (w) {
-        struct jobs_waiter *next = w->next;
-        w->live = NULL;
+    struct jobs_waiter *w;
+    while ((w = l->waiters)) { /* one at a time: a call may take others back */
         jobs_wait_f cb = w->cb;
         void *arg = w->arg;
+        l->waiters = w->next;
         free(w);
         cb(arg);
-        w = next;
     }
 }
 
@@ -227,7 +229,7 @@ struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg)
 
 void jobs_unwait(struct jobs_waiter *w)
 {
-    if (!w || !w->live)
+    if (!w)
         return;
     for (struct jobs_waiter **p = &w->live->waiters; *p; p = &(*p)->next)
         if (*p == w) {
@@ -256,6 +258,28 @@ static void queue_act(struct live *l)
         append_act(l);
 }
 
+static void unlink_ray(struct live *l)
+{
+    for (int i = 0; i < l->job->n_attempts; i++)
+        if (map_find(l->jobs->by_ray, l->job->attempts[i].ray_id) == l)
+            map_remove(l->jobs->by_ray, l->job->attempts[i].ray_id);
+}
+
+static void free_ended(struct jobs *js, uint64_t batch)
+{
+    for (struct live **p = &js->ended; *p;) {
+        struct live *l = *p;
+        if (l->busy || l->end_batch > batch) {
+            p = &l->ended_next;
+            continue;
+        }
+        *p = l->ended_next;
+        unlink_ray(l);
+        map_remove(js->by_id, l->job->id);
+        live_free(l);
+    }
+}
+
 void jobs_durable(struct jobs *js, uint64_t batch)
 {
     struct live *l = js->act_first;
@@ -267,20 +291,16 @@ void jobs_durable(struct jobs *js, uint64_t batch)
         l->act_queued = false;
         if (l->act_batch > batch)
             append_act(l);
-        else if (!l->over)
+        else
             js->ops.act(l, js->ops.arg);
         jobs_idle(l);
         l = next;
     }
+    free_ended(js, batch);
     if (js->admit_soon) {
         js->admit_soon = false;
         jobs_admit(js, clock_wall());
     }
-}
-
-void jobs_admit_soon(struct jobs *js)
-{
-    js->admit_soon = true;
 }
 
 void jobs_busy(struct live *l)
@@ -290,10 +310,14 @@ void jobs_busy(struct live *l)
 
 void jobs_idle(struct live *l)
 {
-    if (--l->busy > 0 || !l->over)
-        return;
-    map_remove(l->jobs->by_id, l->job->id);
-    live_free(l);
+    l->busy--;
+}
+
+void jobs_save(struct live *l)
+{
+    put(l, false);
+    wake(l);
+    queue_act(l);
 }
 
 /* ---- changes ---- */
@@ -303,13 +327,6 @@ static void link_ray(struct live *l)
     const struct attempt *a = job_attempt(l->job);
     if (a)
         map_set(l->jobs->by_ray, a->ray_id, l);
-}
-
-static void unlink_ray(struct live *l)
-{
-    for (int i = 0; i < l->job->n_attempts; i++)
-        if (map_find(l->jobs->by_ray, l->job->attempts[i].ray_id) == l)
-            map_remove(l->jobs->by_ray, l->job->attempts[i].ray_id);
 }
 
 static void fresh_attempt(struct live *l)
@@ -354,12 +371,11 @@ static void log_change(const struct live *l, const char *kind, const char *from)
 
 static void end_live(struct live *l)
 {
-    unlink_ray(l);
+    struct jobs *js = l->jobs;
     l->over = true;
-    if (l->busy == 0) {
-        jobs_busy(l);
-        jobs_idle(l);
-    }
+    l->end_batch = store_batch(js->store);
+    l->ended_next = js->ended;
+    js->ended = l;
 }
 
 bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now)
@@ -377,14 +393,12 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
               str_or(e->text, e->end ? e->end->text : j->reason.text), now);
     log_change(l, kind, from);
     follow_state(l, before);
-    jobs_busy(l); /* the callbacks below must not lose it */
-    l->jobs->ops.changed(l, l->jobs->ops.arg);
+    if (e->kind == JOB_EV_ACCEPTED)
+        l->accepted_at = clock_mono();
     wake(l);
+    queue_act(l);
     if (job_state_is_terminal(j->state))
         end_live(l);
-    else if (job_act(j) != JOB_ACT_NONE)
-        queue_act(l);
-    jobs_idle(l);
     return true;
 }
 
@@ -412,6 +426,9 @@ void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
     const struct jobs *js = l->jobs;
     *ret = l->job->reason;
     *ret_position = 0;
+    const struct attempt *a = job_attempt(l->job);
+    if (l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && *js->block.code)
+        *ret = js->block; /* it is to be sent and cannot be: this is why */
     if (l->job->state != JOB_QUEUED || !sched_explain(js->sched, l->job->id, &why))
         return;
     *ret_position = why.position;
@@ -430,25 +447,17 @@ void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra 
     l->jobs = js;
     map_set(js->by_id, taken->id, l);
     js->counts[taken->state]++;
-}
-
-void jobs_restored(struct jobs *js)
-{
-    struct live *l;
-    for (size_t pos = 0; (l = jobs_next(js, &pos));) {
-        struct job *j = l->job;
-        const char *broken = job_check(j);
-        if (broken)
-            log_err("job", "the store holds a job that cannot be: %s job=%s", broken, j->id);
-        if (j->state == JOB_QUEUED) {
-            enqueue(l);
-            continue;
-        }
-        sched_lease_restore(js->sched, j->id, str_or(j->nodes, ""), &j->demand);
-        l->sight.k = j->n_attempts;
+    const char *broken = job_check(taken);
+    if (broken)
+        log_err("job", "the store holds a job that cannot be: %s job=%s", broken, taken->id);
+    if (taken->state == JOB_QUEUED) {
+        enqueue(l);
+    } else {
+        sched_lease_restore(js->sched, taken->id, str_or(taken->nodes, ""), &taken->demand);
+        l->sight.k = taken->n_attempts;
         l->maybe_sent = true; /* it may have been sent before the end */
-        link_ray(l);
-        if (job_act(j) != JOB_ACT_NONE)
-            queue_act(l);
     }
+    link_ray(l);
+    if (taken->n_attempts)
+        queue_act(l);
 }

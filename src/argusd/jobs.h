@@ -48,8 +48,15 @@ struct live {
     bool stop_written;
     bool supervisor_asked;
     bool meta_busy, meta_again;
-    int busy;  /* asynchronous work that still points here */
-    bool over; /* ended: freed when busy falls to 0 */
+    usec_t accepted_at; /* monotonic: when Ray took the attempt under our eyes */
+    usec_t deadline;    /* monotonic: of the state that it is in, 0 = none */
+    bool deadline_known;
+    bool overdue_told;
+    int strays_told; /* attempts up to this one were told to end if they were given up */
+    int busy;        /* asynchronous work that still points here */
+    bool over;       /* ended: freed once that is on disk and nobody is busy with it */
+    uint64_t end_batch;
+    struct live *ended_next;
 
     struct jobs_waiter *waiters;
     uint64_t act_batch;
@@ -58,10 +65,9 @@ struct live {
 };
 
 struct jobs_ops {
-    /* The batch with the job's last change is on disk: do what job_act() says. */
+    /* The batch with the job's last change is on disk: do what job_act() says, and write what
+     * its directory shows. For one that is over too. */
     void (*act)(struct live *l, void *arg);
-    /* Something changed that meta.json and followers show. */
-    void (*changed)(struct live *l, void *arg);
     void *arg;
 };
 
@@ -72,15 +78,19 @@ struct jobs *jobs_new(struct store *store,
                       int64_t next_seq);
 void jobs_free(struct jobs *js); /* NULL is fine */
 
-/* A row of the store at start. The job joins the queue or gets its lease back. */
+/* A row of the store at start, the oldest first. The job joins the queue or gets its lease
+ * back, and what acts were due before the restart are due again. */
 void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra *taken_extra);
-/* After all rows: what acts were due before the restart are due again. */
-void jobs_restored(struct jobs *js);
 
 /* NULL if there is none. Borrowed until the loop goes on. */
 struct live *jobs_find_id(const struct jobs *js, const char *id);
-/* By Ray's id: a live job's newest attempt has it. */
-struct live *jobs_find_ray(const struct jobs *js, const char *ray_id);
+/* The same, or one that is over and whose end is not on disk yet: the store knows it only as
+ * it was before. */
+struct live *jobs_find_any(const struct jobs *js, const char *id);
+/* Ray's record of this id is still of use: a job's newest attempt has it and was not given up,
+ * or what changed is not on disk yet. */
+bool jobs_needs_ray(const struct jobs *js, const char *ray_id);
+/* Jobs may change and end during the walk; one that is added or ends is met or not. */
 struct live *jobs_next(const struct jobs *js, size_t *pos);
 size_t jobs_count(const struct jobs *js, enum job_state state);
 const struct sched *jobs_sched(const struct jobs *js); /* to ask, not to change */
@@ -92,7 +102,7 @@ struct live *jobs_add(struct jobs *js,
                       usec_t now);
 int64_t jobs_next_seq(struct jobs *js);
 
-/* Returns true if it changed anything. l may be gone after this if it ended. */
+/* Returns true if it changed anything. l stays valid until the loop goes on, see l->over. */
 bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now);
 /* An event without a transition: seen on the job's own list. */
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now);
@@ -101,12 +111,12 @@ void jobs_save(struct live *l);
 
 /* Start what may start. */
 void jobs_admit(struct jobs *js, usec_t now);
-/* The same, at the next jobs_durable(): for callers in the middle of a change. */
-void jobs_admit_soon(struct jobs *js);
+/* Act on, and forget, what this batch brought to disk; admit what an end made room for. Never
+ * from within a walk. */
 void jobs_durable(struct jobs *js, uint64_t batch);
 
 void jobs_busy(struct live *l);
-void jobs_idle(struct live *l); /* may free l */
+void jobs_idle(struct live *l);
 
 /* Call cb once at the job's next change, or when it is freed. */
 typedef void (*jobs_wait_f)(void *arg);

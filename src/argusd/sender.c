@@ -310,7 +310,8 @@ static void aim_driver(struct sending *g)
 
 void sender_act(struct sender *s, struct live *l)
 {
-    if (s->closed || l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster))
+    if (s->closed || l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster) ||
+        !cluster_root_is_ok(s->p.cluster))
         return;
     const struct job *j = l->job;
     struct sending *g = xcalloc(1, sizeof(*g));

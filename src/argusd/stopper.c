@@ -116,6 +116,8 @@ static void on_asked(enum ray_found found,
         l->maybe_sent = false;
     else if (found == RAY_FOUND && a && a->phase == ATTEMPT_PLANNED)
         (void)jobs_apply(l, &e, "argusd", clock_wall()); /* now it can be watched and stopped */
+    if (found != RAY_UNKNOWN)
+        l->stop_after = 0; /* it is known now what to do: at once */
     l->stopping = false;
     jobs_idle(l);
 }
@@ -130,12 +132,10 @@ void stopper_act(struct stopper *s, struct live *l)
         (void)jobs_apply(l, &e, "argusd", clock_wall());
         return;
     }
-    if (l->stopping || now < l->stop_after)
-        return;
+    if (l->stopping || now < l->stop_after || (a->phase == ATTEMPT_PLANNED && l->sending))
+        return; /* what is being sent has its answer first */
     l->stop_after = now + AGAIN;
     if (a->phase == ATTEMPT_PLANNED) {
-        if (l->sending)
-            return; /* its answer comes first */
         l->stopping = true;
         jobs_busy(l);
         (void)ray_get_job(s->p.ray, a->ray_id, on_asked, l);

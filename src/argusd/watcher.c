@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "argusd/files.h"
+#include "argusd/idset.h"
 #include "argusd/stopper.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/witness.h"
@@ -21,13 +23,17 @@ enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
 static const usec_t FILES_HANG = 10 * USEC_SEC;     /* a round longer than this: blind */
 static const usec_t ORPHAN_AFTER = 60 * USEC_SEC;   /* PENDING without a supervisor */
+static const usec_t RAY_SILENT = 10 * USEC_SEC;     /* no list for so long: blind */
+static const usec_t LIST_LAG =
+    2 * USEC_SEC; /* a list may lack what was accepted so little before */
+static const usec_t STOP_OVERDUE = 2 * USEC_MIN; /* beyond the grace, a stop is told to be late */
 
 struct watcher {
     struct watcher_parts p;
     struct stopper *stopper;
     uv_timer_t timer;
     struct ray_call *list_call;
-    usec_t list_at, list_started; /* monotonic */
+    usec_t list_at, list_started, heard_at; /* monotonic; heard_at: of the last good list */
     usec_t files_started;
     bool files_busy, closing;
     int handles;
@@ -35,12 +41,12 @@ struct watcher {
 
 /* ---- what was seen ---- */
 
-static void see_ray(struct live *l, enum witness_ray ray, usec_t now)
+static void see_ray(struct live *l, enum witness_ray ray, usec_t since)
 {
     if (l->sight.ray == ray && l->sight.ray_since)
         return;
     l->sight.ray = ray;
-    l->sight.ray_since = now;
+    l->sight.ray_since = since;
 }
 
 static void see_files(struct live *l, enum witness_files files, usec_t now)
@@ -145,6 +151,8 @@ static void judge(struct live *l, const struct fsroot_exit *x)
               "each other; nothing is done to it");
         break;
     case WITNESS_WAIT:
+        if (w.ray == WITNESS_RAY_PENDING && w.files != WITNESS_FILES_BLIND)
+            apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
         break;
     }
 }
@@ -176,7 +184,6 @@ static void check_start(struct watcher *w, struct live *l, usec_t now)
         char span[CLOCK_TEXT_MAX], text[200];
         (void)snprintf(text, sizeof(text), "Ray did not start it within %s; it is sent again",
                        span_to_string(w->p.settings->start_deadline, span)); /* fits */
-        stopper_stray(w->stopper, l->job->id, a->k, a->ray_id);
         apply(l, JOB_EV_REQUEUED, "start_deadline", text);
     } else if (pending > ORPHAN_AFTER && !l->supervisor_asked) {
         l->supervisor_asked = true;
@@ -185,12 +192,52 @@ static void check_start(struct watcher *w, struct live *l, usec_t now)
     }
 }
 
-static void check_deadline(struct live *l, usec_t wall)
+/* Nothing was sent, and nothing can be: others may have its place until that changes. */
+static void check_sendable(const struct watcher *w, struct live *l)
+{
+    const char *code, *text;
+    const struct attempt *a = job_attempt(l->job);
+    cluster_why_not(w->p.cluster, &code, &text);
+    if (*code && l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && !l->sending &&
+        !l->maybe_sent && !l->act_queued)
+        apply(l, JOB_EV_REQUEUED, code, text);
+}
+
+static void tell_overdue(struct live *l)
+{
+    const struct sight *s = &l->sight;
+    char span[CLOCK_TEXT_MAX], text[240];
+    const char *why = s->ray == WITNESS_RAY_BLIND       ? "Ray does not answer"
+                      : s->files == WITNESS_FILES_BLIND ? "the shared root cannot be read"
+                      : s->files == WITNESS_FILES_BEAT  ? "its shepherd still beats"
+                                                        : "Ray has not ended it";
+    (void)snprintf(text, sizeof(text), "it was to stop within %s and has not ended: %s",
+                   span_to_string(l->job->stop_grace + STOP_OVERDUE, span), why); /* fits */
+    l->overdue_told = true;
+    jobs_note(l, "stop_overdue", "stop_overdue", text, clock_wall());
+}
+
+static usec_t wall_deadline(const struct job *j)
+{
+    return j->state == JOB_STOPPING ? j->stop_asked_at + j->stop_grace + STOP_OVERDUE
+                                    : job_deadline(j);
+}
+
+/* The wall clock is asked once per state: a jump of it neither shortens nor lengthens a timeout. */
+static void check_deadline(struct live *l, usec_t now, usec_t wall)
 {
     const struct job *j = l->job;
-    usec_t deadline = job_deadline(j);
-    if (!deadline || wall < deadline)
+    if (!l->deadline_known) {
+        usec_t at = wall_deadline(j);
+        l->deadline = !at ? 0 : at > wall ? now + (at - wall) : now;
+        l->deadline_known = true;
+    }
+    if (!l->deadline || now < l->deadline || l->overdue_told)
         return;
+    if (j->state == JOB_STOPPING) {
+        tell_overdue(l);
+        return;
+    }
     char span[CLOCK_TEXT_MAX], text[200];
     bool queued = j->state == JOB_QUEUED;
     (void)snprintf(text, sizeof(text),
@@ -270,10 +317,10 @@ static enum witness_ray ray_word(const struct ray_job *rj)
 static void look_at(struct watcher *w, struct live *l, const struct ray_jobs *jobs, usec_t now)
 {
     const struct attempt *a = job_attempt(l->job);
-    const struct ray_job *rj = jobs ? find_record(jobs, a->ray_id) : NULL;
-    if (jobs && !rj && a->accepted_at && clock_wall() < a->accepted_at + 5 * USEC_SEC)
+    const struct ray_job *rj = find_record(jobs, a->ray_id);
+    if (!rj && l->accepted_at && w->list_started < l->accepted_at + LIST_LAG)
         return; /* accepted while the list was on its way */
-    see_ray(l, jobs ? ray_word(rj) : WITNESS_RAY_BLIND, now);
+    see_ray(l, ray_word(rj), now);
     if (rj && rj->status == RAY_JOB_RUNNING)
         check_proof(w, l, rj);
 }
@@ -285,7 +332,7 @@ static void clear_strays(struct watcher *w, const struct ray_jobs *jobs)
         const struct ray_job *rj = &jobs->v[i];
         const char *job = pairs_find(&rj->metadata, "argus_job");
         if (!rj->is_submission || !job || !sender_is_ours(w->p.instance, rj) ||
-            jobs_find_ray(w->p.jobs, rj->submission_id) || !w->p.knows_id(job, w->p.arg))
+            jobs_needs_ray(w->p.jobs, rj->submission_id) || !w->p.knows_id(job, w->p.arg))
             continue;
         int64_t k;
         if (str_to_int(str_or(pairs_find(&rj->metadata, "argus_attempt"), ""), 1, 1 << 20, &k,
@@ -295,6 +342,19 @@ static void clear_strays(struct watcher *w, const struct ray_jobs *jobs)
     }
 }
 
+/* Ids that somebody else has used in Ray: no job of ours can have them. */
+static void note_foreign(const struct watcher *w, const struct ray_jobs *jobs)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    struct idset *ids = idset_new(seed);
+    for (size_t i = 0; i < jobs->n; i++)
+        if (jobs->v[i].is_submission && !sender_is_ours(w->p.instance, &jobs->v[i]) &&
+            !ray_job_is_ghost(&jobs->v[i]))
+            idset_add(ids, jobs->v[i].submission_id);
+    cluster_take_foreign(w->p.cluster, ids);
+}
+
 static void on_list(const struct ray_jobs *jobs, const struct err *err, void *arg)
 {
     struct watcher *w = arg;
@@ -302,16 +362,29 @@ static void on_list(const struct ray_jobs *jobs, const struct err *err, void *ar
     usec_t now = clock_mono();
     w->list_call = NULL;
     w->list_at = now;
-    if (!jobs)
+    if (!jobs) {
         log_debug("watch", "Ray's job list is not to be had: %s", err->text);
+        return;
+    }
+    w->heard_at = now;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
         if (is_watched(l)) {
             jobs_busy(l);
             look_at(w, l, jobs, now);
             jobs_idle(l);
         }
-    if (jobs)
-        clear_strays(w, jobs);
+    note_foreign(w, jobs);
+    clear_strays(w, jobs);
+}
+
+/* A missed list or two is no silence: what Ray said last holds until it lasts. */
+static void ray_is_silent(struct watcher *w)
+{
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
+        if (is_watched(l))
+            see_ray(l, WITNESS_RAY_BLIND,
+                    w->heard_at > l->accepted_at ? w->heard_at : l->accepted_at);
 }
 
 /* ---- the round over the files ---- */
@@ -403,9 +476,11 @@ static bool any_in_ray(const struct watcher *w)
 static void tick_job(struct watcher *w, struct live *l, usec_t now, usec_t wall)
 {
     jobs_busy(l);
-    check_deadline(l, wall);
+    check_deadline(l, now, wall);
     if (!l->over && is_watched(l))
         check_start(w, l, now);
+    if (!l->over && l->job->state == JOB_STARTING)
+        check_sendable(w, l);
     if (!l->over && job_act(l->job) == JOB_ACT_SEND && !l->act_queued)
         sender_act(w->p.sender, l);
     if (!l->over && job_act(l->job) == JOB_ACT_STOP && !l->act_queued)
@@ -419,8 +494,12 @@ static void on_tick(uv_timer_t *t)
     usec_t now = clock_mono(), wall = clock_wall();
     struct live *l;
     bool any = any_in_ray(w);
-    if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE))
+    if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE)) {
+        w->list_started = now;
         w->list_call = ray_list_jobs(w->p.ray, on_list, w);
+    }
+    if (now - w->heard_at > RAY_SILENT)
+        ray_is_silent(w);
     if (!w->files_busy && any)
         start_files(w, now);
     else if (w->files_busy && now - w->files_started > FILES_HANG)
@@ -444,6 +523,7 @@ struct watcher *watcher_new(const struct watcher_parts *parts)
 
 void watcher_start(struct watcher *w)
 {
+    w->heard_at = clock_mono();
     (void)uv_timer_start(&w->timer, on_tick, 0, TICK_MS); /* cannot fail */
 }
 
@@ -464,6 +544,18 @@ void watcher_free(struct watcher *w)
 void watcher_stop(struct watcher *w, struct live *l)
 {
     stopper_act(w->stopper, l);
+}
+
+void watcher_strays(struct watcher *w, struct live *l)
+{
+    const struct job *j = l->job;
+    for (; l->strays_told < j->n_attempts; l->strays_told++) {
+        const struct attempt *a = &j->attempts[l->strays_told];
+        if (a->phase != ATTEMPT_ABANDONED)
+            return;
+        if (a->accepted_at) /* else Ray never had it: the record of this id is somebody else's */
+            stopper_stray(w->stopper, j->id, a->k, a->ray_id);
+    }
 }
 
 void watcher_forget(struct watcher *w)

@@ -35,5 +35,7 @@ void watcher_free(struct watcher *w);
 
 /* l owes JOB_ACT_STOP. */
 void watcher_stop(struct watcher *w, struct live *l);
+/* Tell attempts that Ray had and that were given up to end, should they still start. */
+void watcher_strays(struct watcher *w, struct live *l);
 /* Ray has forgotten its jobs: what it said of them is void. */
 void watcher_forget(struct watcher *w);
