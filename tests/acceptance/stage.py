@@ -56,28 +56,23 @@ def make_tiny(python, directory):
 class Document:
     """The commands of a document: blocks that open with ```sh NAME, run by bash as a person would run them."""
 
+    were_run = {}  # {document: its blocks}, on whichever stage
+
     def __init__(self, stage, name):
         text = (ROOT / "docs/acceptance" / f"{name}.md").read_text()
         self.stage, self.blocks = stage, dict(re.findall(r"(?ms)^```sh (\S+)\n(.*?)^```$", text))
-        self.open = set(self.blocks)
+        self.done = self.were_run.setdefault(name, set())
         assert self.blocks, f"no commands in {name}.md"
 
-    def start(self, block):
-        self.open.discard(block)
-        return subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", self.blocks[block]],
-            cwd=ROOT,
-            env=self.stage.shell_env(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def never_run(self):
+        return sorted(set(self.blocks) - self.done)
 
     def run(self, block, code=0):
         """What it printed; code is the exit status that it must end with."""
-        p = self.start(block)
-        out, err = p.communicate(timeout=3 * DEADLINE)
+        self.done.add(block)
+        argv, env = ["bash", "-euo", "pipefail", "-c", self.blocks[block]], self.stage.shell_env()
+        p = subprocess.run(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=3 * DEADLINE)
+        out, err = p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
         self.stage.keep(f"{block}.txt", f"exit status {p.returncode}\n--- stdout\n{out}\n--- stderr\n{err}")
         assert p.returncode == code, f"{block}: exit status {p.returncode}: {out[-2000:]}{err[-2000:]}"
         return out
@@ -111,6 +106,7 @@ class Stage(Argusd):
 
     def wait_up(self):
         super().wait_up()
+        wait_for(lambda: self.call("GET", "/readyz").status == 200, "argusd takes jobs", 60)
         wait_for(lambda: self.get("/v1/clusters")["clusters"][0]["up"], "argusd sees Ray", 60)
         return self
 

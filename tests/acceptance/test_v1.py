@@ -76,4 +76,4 @@ def test_checkpoints_at_save_freq(stage, run):
 
 
 def test_every_command_of_the_document_was_run(run):
-    assert run["doc"].open == set()
+    assert run["doc"].never_run() == []
