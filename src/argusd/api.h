@@ -40,6 +40,8 @@ struct api {
 
 /* The answer's barrier: everything up to now. */
 uint64_t api_barrier(const struct api *a);
+/* The same for readers of what needs no store (machines, logs): they do not wait while it fails. */
+uint64_t api_reader_barrier(const struct api *a);
 int api_authenticate(const char *bearer, struct http_principal *ret, void *app);
 
 /* err as problem JSON, with nothing else to say. */
@@ -47,7 +49,8 @@ void api_fail(struct http_req *req, const struct err *err, uint64_t barrier);
 
 /* The job that the path's {id} means: an id, a name or a unique beginning. Answers the
  * problem itself when there is none; else cb, at once or later. job and extra are borrowed
- * for the call; l is NULL for a job that is over. */
+ * for the call; l is NULL for a job that is over, and for all while the store fails: then
+ * job is the last truth on disk, and the reply says that it is stale. */
 typedef void (*api_job_f)(struct http_req *req,
                           struct api *a,
                           const struct job *job,

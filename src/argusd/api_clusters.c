@@ -46,7 +46,7 @@ static void answer(struct look *k, struct buf *out, const struct err *err)
         (void)err_set(&e, ERR_UNAVAILABLE, "Ray does not answer: %.300s", err->text);
         api_fail(k->req, &e, 0);
     } else {
-        http_reply_json(k->req, 200, out, api_barrier(k->a));
+        http_reply_json(k->req, 200, out, api_reader_barrier(k->a));
     }
     look_free(k);
 }
@@ -273,6 +273,6 @@ void api_clusters(struct http_req *req, void *app)
     jout_close(&j, '}');
     jout_close(&j, ']');
     jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_barrier(a));
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
 }

@@ -20,6 +20,23 @@ uint64_t api_barrier(const struct api *a)
     return store_batch(a->store);
 }
 
+uint64_t api_reader_barrier(const struct api *a)
+{
+    return store_is_failing(a->store) ? 0 : store_batch(a->store);
+}
+
+/* What is in memory alone may be taken back by a crash: then only the disk is believed. */
+static struct live *find_believed(const struct api *a, const char *id)
+{
+    return store_is_failing(a->store) ? NULL : jobs_find_any(a->jobs, id);
+}
+
+static void mark_stale(struct http_req *req, const struct api *a)
+{
+    if (store_is_failing(a->store))
+        http_reply_header(req, "Argus-Stale", "true");
+}
+
 int api_authenticate(const char *bearer, struct http_principal *ret, void *app)
 {
     struct api *a = app;
@@ -50,12 +67,13 @@ static void on_gone(struct http_req *req, void *arg)
 
 static void found_row(struct finding *f, const struct store_result *r)
 {
-    struct live *l = jobs_find_id(f->a->jobs, r->jobs[0].id);
+    struct live *l = find_believed(f->a, r->jobs[0].id);
     struct record_extra extra = {0};
     struct job *job = NULL;
     struct err err = {0};
+    mark_stale(f->req, f->a);
     if (l) {
-        f->cb(f->req, f->a, l->job, &l->extra, l);
+        f->cb(f->req, f->a, l->job, &l->extra, l->over ? NULL : l);
     } else if (record_to_job(&r->jobs[0], &job, &extra, &err) < 0) {
         api_fail(f->req, &err, 0);
     } else {
@@ -81,9 +99,9 @@ static void on_found(const struct store_result *r, void *arg)
 void api_find_job(struct http_req *req, struct api *a, api_job_f cb)
 {
     const char *ref = http_req_param(req, "id");
-    struct live *l = jobs_find_id(a->jobs, ref);
+    struct live *l = find_believed(a, ref);
     if (l) {
-        cb(req, a, l->job, &l->extra, l);
+        cb(req, a, l->job, &l->extra, l->over ? NULL : l);
         return;
     }
     struct finding *f = xcalloc(1, sizeof(*f));
@@ -160,8 +178,9 @@ static void answer_job(struct http_req *req,
     view_job(&j, a->settings, job, extra, l);
     (void)hash_sha256_hex(buf_str(&out), out.len, hex);
     hex[20] = 0;
-    if (!http_reply_not_modified(req, hex, api_barrier(a)))
-        http_reply_json(req, 200, &out, api_barrier(a));
+    uint64_t barrier = l ? api_barrier(a) : api_reader_barrier(a);
+    if (!http_reply_not_modified(req, hex, barrier))
+        http_reply_json(req, 200, &out, barrier);
     buf_release(&out);
 }
 
@@ -218,6 +237,11 @@ static void stop_job(struct http_req *req,
         api_fail(req, &err, 0);
         return;
     }
+    if (store_is_failing(a->store)) {
+        (void)err_set(&err, ERR_STORE, "the store cannot write now: nothing can be stopped");
+        api_fail(req, &err, 0);
+        return;
+    }
     if (!l) {
         answer_job(req, a, job, extra, NULL); /* it is over already: stopping is done */
         return;
@@ -257,6 +281,14 @@ static void on_list_gone(struct http_req *req, void *arg)
     free(g);
 }
 
+/* The job behind a row: for its reason of the moment, unless it has gone on since. */
+static struct live *live_of(const struct api *a, const struct store_job *row)
+{
+    struct live *l =
+        row->live && !store_is_failing(a->store) ? jobs_find_id(a->jobs, row->id) : NULL;
+    return l && str_eq(job_state_to_string(l->job->state), row->state) ? l : NULL;
+}
+
 static void on_listed(const struct store_result *r, void *arg)
 {
     struct listing *g = arg;
@@ -269,12 +301,12 @@ static void on_listed(const struct store_result *r, void *arg)
         jout_open(&j, NULL, '{');
         jout_open(&j, "jobs", '[');
         for (size_t i = 0; i < r->njobs; i++)
-            view_item(&j, &r->jobs[i],
-                      r->jobs[i].live ? jobs_find_id(g->a->jobs, r->jobs[i].id) : NULL);
+            view_item(&j, &r->jobs[i], live_of(g->a, &r->jobs[i]));
         jout_close(&j, ']');
         jout_str(&j, "next_cursor", r->next);
         jout_close(&j, '}');
-        http_reply_json(g->req, 200, &out, 0); /* all of it is on disk */
+        mark_stale(g->req, g->a);
+        http_reply_json(g->req, 200, &out, api_reader_barrier(g->a)); /* reasons are of now */
     }
     buf_release(&out);
     free(g);

@@ -121,7 +121,7 @@ static void answer_part(struct once *o, const struct part *p)
 static void keep_lines(struct part *p, int64_t lines)
 {
     size_t i = p->n;
-    if (i && p->bytes[i - 1] == '\n')
+    if (i && lines > 0 && p->bytes[i - 1] == '\n')
         i--;
     while (i && lines > 0)
         if (p->bytes[i - 1] == '\n' && --lines == 0)
@@ -256,9 +256,9 @@ static void on_job_row(const struct store_result *r, void *arg)
         http_stream_end(f->st); /* the client asks again */
         f->st = NULL;
         follower_free(f);
-    } else {
+    } else if (job_state_is_terminal(job->state)) {
         send_end(f, job);
-    }
+    } /* else its end is not on disk yet: the next tick asks again */
     record_extra_release(&extra);
     job_free(job);
 }
@@ -333,7 +333,8 @@ static void tick_follower(struct follower *f)
     }
     if (!l && !f->k)
         finish(f); /* it never left the queue: there is no file */
-    else if (f->k && !f->full && !(l && is_read_for(f)))
+    else if (f->k && !f->full && !(l && is_read_for(f)) &&
+             !cluster_root_hangs(f->tails->a->cluster))
         pull(f);
 }
 
@@ -383,7 +384,7 @@ static void begin_follow(struct http_req *req,
                          uint64_t offset)
 {
     struct tails *ts = a->tails;
-    struct http_stream *st = http_stream_begin(req, "text/event-stream", api_barrier(a));
+    struct http_stream *st = http_stream_begin(req, "text/event-stream", api_reader_barrier(a));
     if (!st)
         return;
     struct follower *f = xcalloc(1, sizeof(*f));
@@ -441,6 +442,9 @@ static void job_logs(struct http_req *req,
         api_fail(req, &err, 0);
     } else if (http_req_query_bool(req, "follow", false)) {
         begin_follow(req, a, job, (int)k, (uint64_t)offset);
+    } else if (cluster_root_hangs(a->cluster)) {
+        (void)err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+        api_fail(req, &err, 0);
     } else {
         struct once *o = xcalloc(1, sizeof(*o));
         *o = (struct once){.req = req, .a = a, .tail = tail, .limit = (size_t)limit};

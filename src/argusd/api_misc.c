@@ -88,7 +88,7 @@ void api_nodes(struct http_req *req, void *app)
     jout_bool(&j, "stale", !cluster_is_up(a->cluster));
     jout_str(&j, "reason", *text ? text : NULL);
     jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_barrier(a));
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
 }
 

@@ -310,14 +310,32 @@ static void check_verl(struct submit *s)
                      path ? ", there is none at " : "", str_or(path, ""), v->name);
 }
 
-/* 422 with one sentence for what the spec alone cannot know to be wrong. */
-static int check_cluster(const struct submit *s, struct err *err)
+/* Keys of a JobSpec that this version cannot honour and that do harm when they are ignored:
+ * the job would run too early, or other code, or without what it needs. */
+static int check_honoured(const struct submit *s, const char **ret_field, struct err *err)
 {
+    const struct spec *sp = &s->spec;
     const char *ours = s->a->settings->cluster;
-    if (!s->spec.cluster || !*s->spec.cluster || !strcmp(s->spec.cluster, ours))
+    const struct {
+        const char *field;
+        bool given;
+        const char *sentence;
+    } keys[] = {
+        {"after", sp->after.n > 0, "this version cannot wait for other jobs"},
+        {"code", sp->code != NULL, "this version has no snapshots; name the tree with code_path"},
+        {"secrets", sp->secrets.n > 0, "this version stores no secrets; give them in env"},
+        {"preset", sp->preset != NULL, "this version has no presets; write the keys out"},
+    };
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (keys[i].given) {
+            *ret_field = keys[i].field;
+            return err_set(err, ERR_BAD_SPEC, "%s", keys[i].sentence);
+        }
+    if (!sp->cluster || !*sp->cluster || !strcmp(sp->cluster, ours))
         return 0;
+    *ret_field = "cluster";
     return err_set(err, ERR_BAD_SPEC, "there is no cluster '%.60s'; this argusd serves '%s'",
-                   s->spec.cluster, ours);
+                   sp->cluster, ours);
 }
 
 static void compute_demand(const struct submit *s, struct demand *ret)
@@ -440,6 +458,7 @@ static void finish(struct submit *s)
     struct api *a = s->a;
     struct demand d;
     struct err err = {0};
+    const char *field;
     usec_t now = clock_wall();
     if (was_here_before(s)) { /* its twin came in while verl was looked for */
         submit_free(s);
@@ -452,8 +471,8 @@ static void finish(struct submit *s)
         http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
                      NULL, api_barrier(a));
         free(pool);
-    } else if (check_cluster(s, &err) < 0) {
-        http_problem(s->req, err.code, &err, "cluster", "leave it out", NULL, 0);
+    } else if (check_honoured(s, &field, &err) < 0) {
+        http_problem(s->req, err.code, &err, field, "leave it out", NULL, 0);
         free(pool);
     } else if (check_fit(s, &d, pool, &err) < 0) {
         http_problem(s->req, err.code, &err, "nnodes", NULL, NULL, 0);

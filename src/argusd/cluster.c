@@ -18,6 +18,7 @@
 enum { NODE_POLL_MS = 2000, ROOT_POLL_MS = 15000, ROOT_RETRY_MS = 2000 };
 static const usec_t AWAY_AFTER = 10 * USEC_SEC; /* silence that counts as away */
 static const usec_t VERSION_EVERY = 10 * USEC_SEC;
+static const usec_t ROOT_HANG = 10 * USEC_SEC;
 static const char NODE_RESOURCE[] = "argus_node_";
 
 /* The root is checked on a worker thread; this is all that it touches. */
@@ -41,7 +42,9 @@ struct cluster {
     int handles; /* timers and checks that still point here */
     bool closing;
 
-    bool up, ever_up, root_ok, root_known;
+    bool up, ever_up, root_ok, root_known, root_hangs;
+    bool too_old;         /* Ray has no token authentication, and argus.yaml asks for it */
+    usec_t root_asked_at; /* monotonic; 0 = no check is under way */
     usec_t answered_at, asked_since, version_at; /* monotonic */
     usec_t silent_since;                         /* wall; 0 = it answers */
     char *version, *session, *head_ip;
@@ -78,6 +81,11 @@ bool cluster_root_is_ok(const struct cluster *c)
 bool cluster_root_is_bad(const struct cluster *c)
 {
     return c->root_known && !c->root_ok;
+}
+
+bool cluster_root_hangs(const struct cluster *c)
+{
+    return c->root_hangs;
 }
 
 const char *cluster_ray_version(const struct cluster *c)
@@ -143,6 +151,10 @@ void cluster_why_not(const struct cluster *c, const char **ret_code, const char 
     } else if (!c->up) {
         *ret_code = "ray_unreachable";
         *ret_text = *c->why_ray ? c->why_ray : "Ray has not answered yet";
+    } else if (c->too_old) {
+        *ret_code = "ray_auth_unsupported";
+        *ret_text = "ray.auth: token needs Ray 2.52 or newer; upgrade Ray, or set auth: none and "
+                    "fence its ports";
     }
 }
 
@@ -342,6 +354,7 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     }
     c->version_at = clock_mono();
     bool other = c->session && v->session_name && strcmp(c->session, v->session_name) != 0;
+    c->too_old = c->settings->auth == RAY_AUTH_TOKEN && !(v->supports & RAY_SUPPORTS_TOKEN);
     set_str(&c->version, v->text);
     set_str(&c->session, v->session_name);
     if (!other)
@@ -353,9 +366,12 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     c->ops.new_session(c->ops.arg);
 }
 
+static void watch_root_check(struct cluster *c);
+
 static void on_node_timer(uv_timer_t *t)
 {
     struct cluster *c = container_of(t, struct cluster, node_timer);
+    watch_root_check(c);
     if (!c->node_call)
         c->node_call = ray_list_nodes(c->ray, on_nodes, c);
     if (!c->version_call && (!c->up || clock_mono() - c->version_at > VERSION_EVERY))
@@ -388,25 +404,44 @@ static void run_root_check(void *arg)
         k->err = (struct err){0};
 }
 
-static void take_root(struct cluster *c, const struct root_check *k)
+static void set_root(struct cluster *c, bool ok, const char *why)
 {
-    bool ok = k->err.code == 0, was = c->root_ok, known = c->root_known;
+    bool news = !c->root_known || ok != c->root_ok;
     c->root_ok = ok;
     c->root_known = true;
+    (void)snprintf(c->why_root, sizeof(c->why_root), "%s", why); /* cut: fine */
+    if (!news)
+        return;
+    if (!ok)
+        log_warn("root", "%s", c->why_root);
+    struct events_note note = {.kind = ok ? "root_ok" : "root_bad",
+                               .actor = "argusd",
+                               .code = ok ? "" : "shared_root_unavailable",
+                               .text = ok ? "the shared root can be used" : c->why_root};
+    events_add(c->events, &note, clock_wall());
+    c->ops.changed(c->ops.arg);
+}
+
+static void take_root(struct cluster *c, const struct root_check *k)
+{
+    c->root_hangs = false;
+    c->root_asked_at = 0;
     c->root_free = k->status.free_bytes;
-    (void)snprintf(c->why_root, sizeof(c->why_root), "%s", k->err.text); /* cut: fine */
     if (k->placed > 0)
         log_info("root", "placed %d program files below '%s'", k->placed, k->root);
-    if (ok != was || !known) {
-        if (!ok)
-            log_warn("root", "%s", c->why_root);
-        struct events_note note = {.kind = ok ? "root_ok" : "root_bad",
-                                   .actor = "argusd",
-                                   .code = ok ? "" : "shared_root_unavailable",
-                                   .text = ok ? "the shared root can be used" : c->why_root};
-        events_add(c->events, &note, clock_wall());
-        c->ops.changed(c->ops.arg);
-    }
+    set_root(c, k->err.code == 0, k->err.text);
+}
+
+static void watch_root_check(struct cluster *c)
+{
+    char text[400];
+    if (!c->root_asked_at || c->root_hangs || clock_mono() - c->root_asked_at < ROOT_HANG)
+        return;
+    c->root_hangs = true;
+    (void)snprintf(text, sizeof(text),
+                   "shared_root '%.200s' does not answer; check its mount and its server",
+                   c->settings->shared_root); /* fits */
+    set_root(c, false, text);
 }
 
 static void start_root_check(uv_timer_t *t);
@@ -432,6 +467,7 @@ static void start_root_check(uv_timer_t *t)
     struct cluster *c = container_of(t, struct cluster, root_timer);
     struct root_check *k = xcalloc(1, sizeof(*k));
     k->c = c;
+    c->root_asked_at = clock_mono();
     k->root = xstrdup(c->settings->shared_root);
     k->shepherd = xstrdup(c->settings->shepherd);
     k->hook = xstrdup(c->settings->hook);

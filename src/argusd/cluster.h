@@ -48,6 +48,8 @@ bool cluster_is_up(const struct cluster *c); /* Ray answered lately */
 bool cluster_root_is_ok(const struct cluster *c);
 /* It was checked and cannot be used; false while the first check runs. */
 bool cluster_root_is_bad(const struct cluster *c);
+/* A check of it has not come back: whoever reads there now would hang too. */
+bool cluster_root_hangs(const struct cluster *c);
 /* Why nothing may start: a code and a sentence; "" when all is well. */
 void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text);
 /* Texts are "" until Ray answered once. Borrowed. */

@@ -146,7 +146,8 @@ static void on_act(struct live *l, void *arg)
     struct argusd *d = arg;
     if (d->stopping)
         return;
-    meta_write(&d->loop, d->settings, l);
+    if (!cluster_root_hangs(d->api.cluster)) /* else each would take a worker for itself */
+        meta_write(&d->loop, d->settings, l);
     if (l->over)
         return;
     watcher_strays(d->watcher, l);

@@ -64,7 +64,7 @@ void sched_lease_end(struct sched *s, const char *id);
 
 struct sched_decision {
     void *job;
-    char nodes[1024]; /* comma-separated, the driver's node first */
+    char nodes[16384]; /* comma-separated, the driver's node first */
     char driver_node[128];
 };
 
