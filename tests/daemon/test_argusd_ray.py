@@ -109,9 +109,22 @@ def test_dropped_answer_and_then_no_answers_start_once(b):
     assert [a["k"] for a in b.succeeds(b.argusd.submit("echo once"))["attempts"]] == [1]
 
 
+def test_foreign_id_is_refused_at_submit(b):
+    b.ray.add_job(submission_id="theirs-1", status="SUCCEEDED", end_time=1000)
+    spec = Argusd.spec("echo x", submission_id="theirs-1")
+    until(lambda: b.argusd.post(spec, "?dry_run=true").status == 409, "argusd has seen the foreign job")
+    refused = b.argusd.post(spec)
+    assert (refused.status, refused.json()["field"]) == (409, "submission_id")
+    assert b.argusd.post({**spec, "submission_id": "theirs-2"}).status == 201
+
+
 def test_foreign_job_with_the_same_id(b):
-    b.ray.add_job(submission_id="mine-1", status="RUNNING")
+    """It comes after the submit was taken, and before it is sent."""
+    b.ray.fault("status", method="POST", path="/api/jobs/", status=503)
     job = b.argusd.submit("echo mine", submission_id="mine-1")
+    b.argusd.wait_state(job, "STARTING")
+    b.ray.add_job(submission_id="mine-1", status="RUNNING")
+    b.ray.heal()
     view = b.succeeds(job)
     assert [(a["ray_id"], a["state"]) for a in view["attempts"]] == [("mine-1", "ABANDONED"), ("mine-1-a2", "ENDED")]
     assert b.ray.jobs()["mine-1"]["status"] == "RUNNING"
@@ -343,6 +356,20 @@ def memory_lost_while_pending(home):
         assert [a["ray_id"] for a in view["attempts"]] == [job, f"{job}-a2"]
 
 
+def given_up_starts_late(home):
+    """The attempt that was given up starts after all: its command does not run."""
+    with bed(home, more="start_deadline: 10s") as b:
+        ran = b.home / "ran"
+        b.ray.settings(hold_pending=True)
+        job = b.argusd.submit(f"echo once >> {ran}")
+        b.argusd.wait_job(job, lambda v: len(v["attempts"]) > 1, "is sent again")
+        until(lambda: (b.argusd.job_dir(job) / "attempts/1/stop").exists(), "the first one is told to end")
+        b.ray.settings(hold_pending=False)
+        assert b.argusd.wait_over(job)["state"] == "SUCCEEDED"
+        until(lambda: not b.ray.jobs(), "no attempt is left in Ray")
+        assert ran.read_text() == "once\n"
+
+
 def orphan(home):
     with bed(home) as b:
         b.ray.settings(orphans=1)
@@ -403,7 +430,7 @@ def ray_is_killed_and_comes_back(home):
 
 SLOW = [
     away_while_a_job_runs, away_for_a_while, memory_lost_while_running, memory_lost_while_pending, orphan,
-    node_dies_with_its_driver, link_to_a_node_is_cut, hung_ray, ray_is_killed_and_comes_back,
+    given_up_starts_late, node_dies_with_its_driver, link_to_a_node_is_cut, hung_ray, ray_is_killed_and_comes_back,
 ]  # fmt: skip
 
 
