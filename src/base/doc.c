@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doclines.h"
 #include "base/quoted.h"
 #include "base/str.h"
 
@@ -46,7 +47,7 @@ static void *arena(struct doc *d, size_t n)
     return p;
 }
 
-static const char *arena_text(struct doc *d, const char *s, size_t n)
+const char *doc_keep_text(struct doc *d, const char *s, size_t n)
 {
     char *copy = arena(d, n + 1);
     if (n)
@@ -77,12 +78,17 @@ const struct node *doc_root(const struct doc *d)
     return d->root;
 }
 
-static struct node *new_node(struct doc *d, enum node_kind kind)
+struct node *doc_new_node(struct doc *d, enum node_kind kind)
 {
     struct node *n = arena(d, sizeof(*n));
     *n = (struct node){.kind = kind};
     d->nodes++;
     return n;
+}
+
+size_t doc_count_nodes(const struct doc *d)
+{
+    return d->nodes;
 }
 
 /* ---- from JSON, without places ---- */
@@ -108,7 +114,7 @@ static int add_json_children(struct doc *d, const json_t *v, int depth, struct n
     json_object_foreach ((json_t *)(uintptr_t)v, key, child) {
         if ((r = from_json(d, child, depth + 1, tail)) < 0)
             return r;
-        (*tail)->key = arena_text(d, key, strlen(key));
+        (*tail)->key = doc_keep_text(d, key, strlen(key));
         tail = &(*tail)->next;
         n->n++;
     }
@@ -120,13 +126,13 @@ static const char *json_scalar_text(struct doc *d, const json_t *v)
     char number[40];
     switch (json_typeof(v)) {
     case JSON_STRING:
-        return arena_text(d, json_string_value(v), json_string_length(v));
+        return doc_keep_text(d, json_string_value(v), json_string_length(v));
     case JSON_INTEGER:
         (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-        return arena_text(d, number, strlen(number)); /* 20 digits fit */
+        return doc_keep_text(d, number, strlen(number)); /* 20 digits fit */
     case JSON_REAL:
         (void)snprintf(number, sizeof(number), "%.17g", json_real_value(v)); /* 24 fit */
-        return arena_text(d, number, strlen(number));
+        return doc_keep_text(d, number, strlen(number));
     case JSON_TRUE:
         return "true";
     case JSON_FALSE:
@@ -141,10 +147,10 @@ static int from_json(struct doc *d, const json_t *v, int depth, struct node **re
     if (depth > DOC_MAX_DEPTH || d->nodes >= DOC_MAX_NODES)
         return -EINVAL;
     if (json_is_object(v) || json_is_array(v)) {
-        *ret = new_node(d, json_is_object(v) ? NODE_MAP : NODE_SEQ);
+        *ret = doc_new_node(d, json_is_object(v) ? NODE_MAP : NODE_SEQ);
         return add_json_children(d, v, depth, *ret);
     }
-    *ret = new_node(d, NODE_SCALAR);
+    *ret = doc_new_node(d, NODE_SCALAR);
     (*ret)->plain = !json_is_string(v);
     (*ret)->text = json_scalar_text(d, v);
     return 0;
@@ -222,9 +228,9 @@ static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
     size_t n_plain = 0;
     const char *plain = plain_text(rd, t, &n_plain);
     if (plain) {
-        *ret = new_node(rd->d, NODE_SCALAR);
+        *ret = doc_new_node(rd->d, NODE_SCALAR);
         (*ret)->plain = true;
-        (*ret)->text = arena_text(rd->d, plain, n_plain);
+        (*ret)->text = doc_keep_text(rd->d, plain, n_plain);
         place(*ret, t);
         return 0;
     }
@@ -233,9 +239,9 @@ static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
         return complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
     if (memchr(buf_str(&text), 0, text.len))
         return complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
-    struct node *n = new_node(rd->d, NODE_SCALAR);
+    struct node *n = doc_new_node(rd->d, NODE_SCALAR);
     n->plain = !t || fy_token_scalar_style(t) == FYSS_PLAIN;
-    n->text = arena_text(rd->d, buf_str(&text), text.len);
+    n->text = doc_keep_text(rd->d, buf_str(&text), text.len);
     place(n, t);
     if (t && n->column > 1 && quote_of(t))
         n->column--; /* libfyaml's mark stands behind the quote */
@@ -326,7 +332,7 @@ static int read_value(struct reader *rd, struct fy_event *e, struct node **ret)
     if (rd->depth == DOC_MAX_DEPTH)
         return complain(rd, m, NULL, "the text is nested too deeply (32 levels are read)");
     bool map = e->type == FYET_MAPPING_START;
-    struct node *n = new_node(rd->d, map ? NODE_MAP : NODE_SEQ);
+    struct node *n = doc_new_node(rd->d, map ? NODE_MAP : NODE_SEQ);
     place(n, t);
     *ret = n;
     rd->depth++;
@@ -443,15 +449,16 @@ int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, 
     if (check_bytes(text, len, ps) < 0)
         return -EINVAL;
     _cleanup_(doc_freep) struct doc *d = xcalloc(1, sizeof(*d));
-    bool json = !want_places && len && text[0] == '{' && parse_json(text, len, d) == 0;
-    if (!json) {
+    bool fast = doclines_read(text, len, d, &d->root) ||
+                (!want_places && len && text[0] == '{' && parse_json(text, len, d) == 0);
+    if (!fast) {
         d->nodes = 0;
         d->root = NULL;
         if (check_keys(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
             return -EINVAL;
     }
     if (!d->root) {
-        d->root = new_node(d, NODE_MAP); /* an empty text is an empty mapping */
+        d->root = doc_new_node(d, NODE_MAP); /* an empty text is an empty mapping */
         d->root->line = d->root->column = 1;
     }
     *ret = d;
