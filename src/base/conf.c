@@ -274,8 +274,7 @@ static void find_unknown(const struct conf_key *keys,
 
 static void set_default(const struct conf_key *k, void *out)
 {
-    struct err err = {0};
-    int r = k->dflt ? read_text(k, k->dflt, at(k, out), &err) : 0;
+    int r = k->dflt ? read_text(k, k->dflt, at(k, out), NULL) : 0;
     assert(r == 0); /* a default that its own row refuses is our bug */
     (void)r;
 }
