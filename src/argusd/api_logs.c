@@ -319,6 +319,12 @@ static bool is_read_for(const struct follower *f)
     return false;
 }
 
+static bool may_pull(const struct follower *f, bool is_live)
+{
+    return f->k && !f->full && !(is_live && is_read_for(f)) &&
+           !cluster_root_hangs(f->tails->a->cluster);
+}
+
 static void tick_follower(struct follower *f)
 {
     struct live *l = jobs_find_id(f->tails->a->jobs, f->job);
@@ -332,9 +338,8 @@ static void tick_follower(struct follower *f)
         f->offset = f->k == 1 ? f->offset : 0;
     }
     if (!l && !f->k)
-        finish(f); /* it never left the queue: there is no file */
-    else if (f->k && !f->full && !(l && is_read_for(f)) &&
-             !cluster_root_hangs(f->tails->a->cluster))
+        finish(f); /* it left the queue for good between two looks, or never had a file */
+    else if (may_pull(f, l != NULL))
         pull(f);
 }
 
