@@ -3,8 +3,9 @@
  *
  * Invariant: a job is here exactly while its state is not terminal, or its end is not
  * on disk, or somebody's asynchronous work still points at it (`busy`); the scheduler
- * holds it as waiting or as a lease, never both. Only jobs_durable() takes jobs out of
- * the table, and it is called from the loop alone: so every walk is safe. */
+ * holds it as waiting or as a lease, never both. Only jobs_durable() and jobs_sweep()
+ * take jobs out of the table, and they are called from the loop alone: so every walk is
+ * safe. */
 #include "argusd/jobs.h"
 
 #include <stdio.h>
@@ -265,8 +266,9 @@ static void unlink_ray(struct live *l)
             map_remove(l->jobs->by_ray, l->job->attempts[i].ray_id);
 }
 
-static void free_ended(struct jobs *js, uint64_t batch)
+void jobs_sweep(struct jobs *js)
 {
+    uint64_t batch = store_durable(js->store);
     for (struct live **p = &js->ended; *p;) {
         struct live *l = *p;
         if (l->busy || l->end_batch > batch) {
@@ -296,7 +298,7 @@ void jobs_durable(struct jobs *js, uint64_t batch)
         jobs_idle(l);
         l = next;
     }
-    free_ended(js, batch);
+    jobs_sweep(js);
     if (js->admit_soon) {
         js->admit_soon = false;
         jobs_admit(js, clock_wall());

@@ -114,6 +114,9 @@ void jobs_admit(struct jobs *js, usec_t now);
 /* Act on, and forget, what this batch brought to disk; admit what an end made room for. Never
  * from within a walk. */
 void jobs_durable(struct jobs *js, uint64_t batch);
+/* Forget those whose end is on disk and with whom nobody is busy any more. Never from within
+ * a walk. */
+void jobs_sweep(struct jobs *js);
 
 void jobs_busy(struct live *l);
 void jobs_idle(struct live *l);

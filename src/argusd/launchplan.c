@@ -16,6 +16,7 @@
 #include "core/spec.h"
 #include "fsroot/file.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/mask.h"
 
 void launchplan_release(struct launchplan *p)
 {
@@ -233,14 +234,31 @@ static char *payload_text(const struct launchplan *p)
     return buf_take(&out);
 }
 
-static char *argv_text(const struct strv *argv)
+/* The argv and the script hide what the environment says to be secret. Without such a value
+ * they stay as they are: words such as data.prompt_key=… only look like a secret's. */
+static void learn_secrets(const struct made *m, struct mask *ret)
+{
+    for (size_t i = 0; i < m->cmd.env.n; i++)
+        if (mask_is_secret(m->cmd.env.v[i].key))
+            mask_add(ret, m->cmd.env.v[i].value);
+}
+
+static char *argv_text(const struct made *m)
 {
     struct buf out = BUF_INIT(1 << 19);
     struct jout j = jout_begin(&out);
+    struct mask mask = {0};
+    struct strv argv = {0};
+    learn_secrets(m, &mask);
+    if (mask.values.n)
+        mask_argv(&mask, &m->cmd.argv, &argv);
+    const struct strv *shown = mask.values.n ? &argv : &m->cmd.argv;
     jout_open(&j, NULL, '[');
-    for (size_t i = 0; i < argv->n; i++)
-        jout_str(&j, NULL, argv->v[i]);
+    for (size_t i = 0; i < shown->n; i++)
+        jout_str(&j, NULL, shown->v[i]);
     jout_close(&j, ']');
+    strv_release(&argv);
+    mask_release(&mask);
     return buf_take(&out);
 }
 
@@ -302,10 +320,18 @@ static int make_links(const struct cmdline *c, struct err *err)
 /* What submit_cmd.txt names where a command line cannot be typed: the argv as a script. */
 static int write_script(const struct made *m, struct err *err)
 {
-    struct buf out = BUF_INIT(1 << 20);
+    struct buf out = BUF_INIT(1 << 20), shown = BUF_INIT(2 << 20);
+    struct mask mask = {0};
     int r = cmdline_script_text(&m->cmd, m->attempt_dir, &out);
-    r = r < 0 ? err_set(err, ERR_BAD_SPEC, "the command line is longer than 1 MiB")
-              : file_write(m->script, out.data, out.len, 0755, 0, err);
+    learn_secrets(m, &mask);
+    if (r == 0 && mask.values.n)
+        mask_text(&mask, buf_str(&out), &shown);
+    else if (r == 0)
+        (void)buf_add(&shown, out.data, out.len); /* it is larger */
+    r = r < 0 || shown.failed ? err_set(err, ERR_BAD_SPEC, "the command line is longer than 1 MiB")
+                              : file_write(m->script, shown.data, shown.len, 0755, 0, err);
+    mask_release(&mask);
+    buf_release(&shown);
     buf_release(&out);
     return r;
 }
@@ -362,7 +388,7 @@ int launchplan_make(struct launchplan *p, struct err *err)
         fill_resources(p, &m);
         p->py_executable = xstrdup(m.spec.py_executable);
         fill_mark(p);
-        p->argv = argv_text(&m.cmd.argv);
+        p->argv = argv_text(&m);
         r = write_dir(p, &m, err);
     }
     made_release(&m);

@@ -494,6 +494,7 @@ static void on_tick(uv_timer_t *t)
     usec_t now = clock_mono(), wall = clock_wall();
     struct live *l;
     bool any = any_in_ray(w);
+    jobs_sweep(w->p.jobs);
     if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE)) {
         w->list_started = now;
         w->list_call = ray_list_jobs(w->p.ray, on_list, w);
