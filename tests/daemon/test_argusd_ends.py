@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How argusd ends, and how it does not begin: with work of every kind in flight, and with what an operator gets wrong."""
+"""How argusd ends with work of every kind in flight, and how it does not begin: with what an operator gets wrong."""
 
 import contextlib
 import http.client
@@ -68,7 +68,8 @@ def test_ends_with_work_in_flight(tmp_path, ray):
 
 
 def fails(argusd):
-    done = subprocess.run([PROGRAMS["argusd"], "--config", argusd.config], capture_output=True, text=True, timeout=PATIENCE)
+    argv = [PROGRAMS["argusd"], "--config", argusd.config]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
     assert "Sanitizer" not in done.stderr
     lines = [x for x in done.stderr.splitlines() if x.startswith("argusd: ")]
     assert len(lines) == 1, done.stderr
