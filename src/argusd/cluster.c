@@ -28,6 +28,7 @@ struct root_check {
     struct fsroot_status status;
     struct err err;
     int placed;
+    bool was_ok; /* once, in this life: then it is not prepared anew */
 };
 
 struct cluster {
@@ -42,7 +43,7 @@ struct cluster {
     int handles; /* timers and checks that still point here */
     bool closing;
 
-    bool up, ever_up, root_ok, root_known, root_hangs;
+    bool up, ever_up, root_ok, root_was_ok, root_known, root_hangs;
     bool too_old;         /* Ray has no token authentication, and argus.yaml asks for it */
     usec_t root_asked_at; /* monotonic; 0 = no check is under way */
     usec_t answered_at, asked_since, version_at; /* monotonic */
@@ -396,7 +397,9 @@ static void run_root_check(void *arg)
 {
     struct root_check *k = arg;
     int r = fsroot_check(k->root, &k->status, &k->err);
-    if (r == 0 && !k->status.prepared)
+    if (r == 0 && k->was_ok)
+        r = fsroot_check_mounted(k->root, &k->err);
+    else if (r == 0 && !k->status.prepared)
         r = fsroot_prepare(k->root, &k->err);
     if (r == 0)
         k->placed = r = fsroot_install(k->root, k->shepherd, k->hook, &k->err);
@@ -427,6 +430,7 @@ static void take_root(struct cluster *c, const struct root_check *k)
     c->root_hangs = false;
     c->root_asked_at = 0;
     c->root_free = k->status.free_bytes;
+    c->root_was_ok |= k->err.code == 0;
     if (k->placed > 0)
         log_info("root", "placed %d program files below '%s'", k->placed, k->root);
     set_root(c, k->err.code == 0, k->err.text);
@@ -467,6 +471,7 @@ static void start_root_check(uv_timer_t *t)
     struct cluster *c = container_of(t, struct cluster, root_timer);
     struct root_check *k = xcalloc(1, sizeof(*k));
     k->c = c;
+    k->was_ok = c->root_was_ok;
     c->root_asked_at = clock_mono();
     k->root = xstrdup(c->settings->shared_root);
     k->shepherd = xstrdup(c->settings->shepherd);

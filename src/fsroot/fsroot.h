@@ -27,6 +27,9 @@ struct fsroot_status {
 /* There, a directory, and a probe file can be written, synced and removed. */
 must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
 
+/* Of a root that was prepared: -ENOENT with a sentence when the marker is gone with the mount. */
+must_check int fsroot_check_mounted(const char *root, struct err *err);
+
 /* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. */
 must_check int fsroot_prepare(const char *root, struct err *err);
 /* users/<user>/{datasets,models,code}. */

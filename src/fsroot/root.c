@@ -117,6 +117,18 @@ int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
     return 0;
 }
 
+int fsroot_check_mounted(const char *root, struct err *err)
+{
+    _cleanup_(freep) char *marker = xasprintf("%s/" MARKER, root);
+    int r = check_directory(root, err);
+    if (r < 0 || file_is_there(marker))
+        return r;
+    return err_set(err, -ENOENT,
+                   "the shared root '%s' was prepared and is empty now: mount it, or restart "
+                   "argusd to use it as it is",
+                   root);
+}
+
 static int make_all(const char *base, const char *const *names, mode_t mode, struct err *err)
 {
     for (; *names; names++) {
@@ -152,6 +164,9 @@ int fsroot_user_prepare(const char *root, const char *user, struct err *err)
     static const char *const dirs[] = {"datasets", "models", "code", NULL};
     if (!fsroot_is_name(user))
         return err_set(err, -EINVAL, "'%.60s' cannot be the name of a user's directory", user);
+    int r = fsroot_check_mounted(root, err); /* else the whole path would be made where it is not */
+    if (r < 0)
+        return r;
     _cleanup_(freep) char *base = xasprintf("%s/users/%s", root, user);
     return make_all(base, dirs, MODE_OWN, err);
 }

@@ -42,6 +42,7 @@ static void test_prepare(void **state)
     assert_int_equal(fsroot_user_prepare(root, "alice", NULL), 0);
     assert_int_equal(mode_of(root, "users/alice/code"), 0755);
     assert_int_equal(fsroot_user_prepare(root, "../x", NULL), -EINVAL);
+    assert_int_equal(fsroot_check_mounted(root, NULL), 0);
     assert_int_equal(fsroot_user_prepare(root, "", NULL), -EINVAL);
 }
 
