@@ -94,8 +94,11 @@ static int with_store(const struct init_args *a, const struct settings *settings
         return err_set(err, ERR_INTERNAL, "no event loop");
     struct store_options opt = {.path = path, .loop = &loop, .on_durable = on_durable, .arg = &s};
     int r = store_open(&opt, &store, err);
-    if (r < 0)
+    if (r < 0) {
+        (void)uv_run(&loop, UV_RUN_DEFAULT); /* lets go of what was begun */
+        (void)uv_loop_close(&loop);          /* nothing is left in it */
         return r;
+    }
     s.tokens = tokens_new(store);
     r = make_token(a, store, &s, token, err);
     struct err close_err = {0};
