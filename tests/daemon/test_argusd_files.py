@@ -299,7 +299,7 @@ GOOD = "shared_root: {root}\nlisten: 127.0.0.1:0\nstate_dir: {state}\n"
     ("shared_rot: /x\n", 4, "shared_root"),
     ("limits: {live_jobs: none}\n", 4, "live_jobs"),
     ("ray:\n  auth: tokn\n", 5, "none.*token|token.*none"),
-    ("ray: {addres: http://x:1}\n", 4, "address"),
+    ("ray: {addressx: http://x:1}\n", 4, "address"),
     ("ray: {address: 10.0.0.1:6379}\n", 4, "http://HOST:8265"),
     ("policy: fare\n", 4, "fair"),
     ("policy: [fair\nprefix: x\n", "[4-6]", "YAML"),
