@@ -23,6 +23,7 @@ enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
 static const usec_t FILES_HANG = 10 * USEC_SEC;     /* a round longer than this: blind */
 static const usec_t ORPHAN_AFTER = 60 * USEC_SEC;   /* PENDING without a supervisor */
+static const usec_t PROOF_PATIENCE = 3 * USEC_SEC;  /* after the exit file was seen */
 static const usec_t RAY_SILENT = 10 * USEC_SEC;     /* no list for so long: blind */
 static const usec_t LIST_LAG =
     2 * USEC_SEC; /* a list may lack what was accepted so little before */
@@ -81,8 +82,19 @@ static const char *class_of(const struct fsroot_exit *x)
     return "unknown";
 }
 
+/* A run too short to be seen did start: by the worker's clock, kept between what we know. */
+static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t now)
+{
+    const struct attempt *a = job_attempt(l->job);
+    usec_t at = x->started < a->accepted_at ? a->accepted_at : x->started > now ? now : x->started;
+    struct job_event e = {.kind = JOB_EV_STARTED};
+    if (x->started)
+        (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
+}
+
 static void end_by_exit(struct live *l, const struct fsroot_exit *x)
 {
+    note_short_run(l, x, clock_wall());
     struct job_end end = {.cause = x->cause,
                           .code = x->has_code ? x->code : -1,
                           .signal = x->signal,
@@ -126,12 +138,23 @@ static struct witness testimony(const struct live *l, usec_t now)
                             .was_accepted = a->accepted_at != 0};
 }
 
+/* Ray's record of a short run still has to tell where the driver was: v1's proof. It is
+ * waited for a moment, and only while Ray answers. */
+static bool awaits_proof(const struct live *l, usec_t now)
+{
+    const struct sight *s = &l->sight;
+    bool answers = !s->ray_since || s->ray == WITNESS_RAY_PENDING ||
+                   s->ray == WITNESS_RAY_RUNNING || s->ray == WITNESS_RAY_OVER;
+    return !l->job->proof.checked_at && answers && now - s->files_since < PROOF_PATIENCE;
+}
+
 static void judge(struct live *l, const struct fsroot_exit *x)
 {
-    struct witness w = testimony(l, clock_mono());
+    usec_t now = clock_mono();
+    struct witness w = testimony(l, now);
     switch (witness_judge(&w)) {
     case WITNESS_EXITED:
-        if (x)
+        if (x && !awaits_proof(l, now))
             end_by_exit(l, x);
         break;
     case WITNESS_STARTED:
@@ -321,7 +344,8 @@ static void look_at(struct watcher *w, struct live *l, const struct ray_jobs *jo
     if (!rj && l->accepted_at && w->list_started < l->accepted_at + LIST_LAG)
         return; /* accepted while the list was on its way */
     see_ray(l, ray_word(rj), now);
-    if (rj && rj->status == RAY_JOB_RUNNING)
+    bool has_place = rj && !ray_job_is_ghost(rj) && rj->driver_node_id;
+    if (has_place && rj->status != RAY_JOB_PENDING)
         check_proof(w, l, rj);
 }
 
