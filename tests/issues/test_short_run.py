@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run shorter than one look of the watcher ended without a start, a driver and the proof of where it ran."""
 
-from argusd import Argusd, needs_argusd
 from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd
 
 pytestmark = needs_argusd
 
