@@ -134,11 +134,16 @@ static void on_durable(uint64_t batch, void *arg)
 
 static void on_trouble(bool failing, const char *why, void *arg)
 {
-    (void)arg;
-    if (failing)
-        log_err("store", "the store cannot write, trying again: %s", why);
-    else
+    struct argusd *d = arg;
+    struct err err = {0};
+    if (!failing) {
         log_info("store", "the store writes again");
+        return;
+    }
+    log_err("store", "the store cannot write, trying again: %s", why);
+    (void)err_set(&err, ERR_STORE, "the store cannot write now: %s", why); /* only fills err */
+    if (d->api.http && !d->stopping)
+        http_server_refuse_held(d->api.http, &err);
 }
 
 static void on_act(struct live *l, void *arg)

@@ -123,6 +123,8 @@ void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *a
 unsigned http_server_port(const struct http_server *s);
 /* Everything up to `durable` is on disk: let the replies that waited for it go. */
 void http_server_release(struct http_server *s, uint64_t durable);
+/* What is held cannot be acknowledged now: answer each with err (503) instead of making it wait. */
+void http_server_refuse_held(struct http_server *s, const struct err *err);
 /* Prometheus text: requests by route and status, latency, connections, streams. */
 void http_metrics(const struct http_server *s, struct buf *out, const char *prefix);
 

@@ -81,6 +81,22 @@ void http_server_release(struct http_server *s, uint64_t durable)
     }
 }
 
+void http_server_refuse_held(struct http_server *s, const struct err *err)
+{
+    while (link_is_in(&s->held)) {
+        struct http_req *req = container_of(s->held.next, struct http_req, held);
+        link_remove(&req->held);
+        if (req->stream) {
+            req_abort(req); /* its head says 200 already: the client comes back */
+            continue;
+        }
+        MHD_destroy_response(req->response);
+        req->response = NULL;
+        req->state = REQ_HANDLING;
+        http_problem(req, err->code, err, NULL, "ask again: it may have been taken", NULL, 0);
+    }
+}
+
 void req_abort(struct http_req *req)
 {
     if (req->aborted)
