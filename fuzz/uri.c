@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     _cleanup_(freep) char *path = xstrndup((const char *)data, size);
     (void)accept_allows(path, "application/json"); /* any answer will do */
     (void)etag_list_has(path, "\"1-2\"");
+    uint64_t from = 0, n_bytes = 0;
+    if (range_parse(path, 1000, &from, &n_bytes) == 1)
+        assert(n_bytes > 0 && from < 1000 && n_bytes <= 1000 - from);
     _cleanup_(freep) char *query = xstrdup(path);
     struct uri_pair pairs[PAIRS_MAX];
     int n = uri_split_query(query, pairs, PAIRS_MAX, NULL);

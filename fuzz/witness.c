@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsroot/file.h"
+#include "base/file.h"
 #include "fsroot/fsroot.h"
 #include "fuzz.h"
 

@@ -3,7 +3,7 @@
 
 Only what belongs to the device is exchanged: nccl for gloo, flash attention for sdpa, memory statistics and pinned
 memory for nothing, an AVG all-reduce for SUM and a division, and for verl >= 0.7 the inference engine for
-`rollout.name=hfcpu` (cpu_rollout.py). Two bugs are fixed too, each with the reason beside it. Data, trainer,
+`rollout.name=hfcpu` (cpu_rollout.py). One bug is fixed too, with the reason beside it. Data, trainer,
 advantages, losses, optimiser, FSDP, checkpoints, resume, loggers and placement by Ray stay verl's own. Where torch
 sees a GPU nothing at all happens.
 
@@ -226,31 +226,6 @@ def one_answer_per_prompt(module):
         init(self, module, OmegaConf.merge(config, {"n": 1}))
 
     module.HFRollout.__init__ = init_with_one
-
-
-@patch("transfer_queue.interface")
-def a_queue_of_its_own(module):
-    """A bug of 0.9 and not of the device: its queue is an actor with one name for the whole cluster, so that two jobs
-    which run at the same time train on each other's answers. Here it has the name within its job."""
-
-    class Ray:
-        @staticmethod
-        def get_actor(name, namespace=None):
-            return ray.get_actor(name)
-
-        def __getattr__(self, name):
-            return getattr(ray, name)
-
-    class Controller:
-        @staticmethod
-        def options(namespace=None, **kwargs):
-            return controller.options(**kwargs)
-
-        def __getattr__(self, name):
-            return getattr(controller, name)
-
-    ray, controller = module.ray, module.TransferQueueController
-    module.ray, module.TransferQueueController = Ray(), Controller()
 
 
 @patch("verl.workers.rollout.replica")

@@ -17,7 +17,7 @@
 #include "base/version.h"
 
 /* A stream that says nothing at all for this long is dead: servers send a comment each 15 s. */
-enum { SILENCE_SECONDS = 75, CONNECT_SECONDS = 10, HEADERS_MAX = 64 };
+enum { SILENCE_SECONDS = 75, CONNECT_SECONDS = 10, HEADERS_MAX = 64, BLOCK_BYTES = 512 << 10 };
 
 struct client {
     CURLM *multi;
@@ -33,6 +33,8 @@ struct transfer {
     struct curl_slist *headers;
     client_bytes_f on_bytes;
     void *arg;
+    client_read_f read;
+    void *read_arg;
     struct response response;
     char curl_error[CURL_ERROR_SIZE];
     CURLcode result;
@@ -151,13 +153,41 @@ static void set_headers(struct transfer *t, const struct request *q)
     add_header(t, "Idempotency-Key", q->idempotency_key);
     add_header(t, "If-None-Match", q->etag);
     add_header(t, "Last-Event-ID", q->last_event_id);
-    add_header(t, "Expect", ""); /* no round trip before a body */
+    add_header(t, "Range", q->range);
+    add_header(t, "If-Range", q->if_range);
+    if (!q->read)
+        add_header(t, "Expect", ""); /* no round trip before a small body */
     free(bearer);
     (void)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 }
 
-static void set_method(CURL *e, const struct request *q)
+static size_t on_more_body(char *to, size_t size, size_t n, void *arg)
 {
+    struct transfer *t = arg;
+    int64_t r = t->read(to, size * n, t->read_arg);
+    return r < 0 ? CURL_READFUNC_ABORT : (size_t)r;
+}
+
+static void set_long_body(struct transfer *t, const struct request *q)
+{
+    CURL *e = t->easy;
+    t->read = q->read;
+    t->read_arg = q->read_arg;
+    (void)curl_easy_setopt(e, CURLOPT_UPLOAD, 1L);
+    (void)curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, q->method);
+    (void)curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)q->read_bytes);
+    (void)curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, (long)BLOCK_BYTES);
+    (void)curl_easy_setopt(e, CURLOPT_READFUNCTION, on_more_body);
+    (void)curl_easy_setopt(e, CURLOPT_READDATA, t);
+}
+
+static void set_method(struct transfer *t, const struct request *q)
+{
+    CURL *e = t->easy;
+    if (q->read) {
+        set_long_body(t, q);
+        return;
+    }
     if (!q->method || str_eq(q->method, "GET"))
         return;
     (void)curl_easy_setopt(e, CURLOPT_POST, 1L);
@@ -181,6 +211,7 @@ static void set_options(struct transfer *t, const struct request *q)
     (void)curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
     (void)curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_SECONDS);
     (void)curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)BLOCK_BYTES);
     (void)curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->curl_error);
     (void)curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
     (void)curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
@@ -191,7 +222,7 @@ static void set_options(struct transfer *t, const struct request *q)
         (void)curl_easy_setopt(e, CURLOPT_CAINFO, s->ca);
     if (settings_url_is_loopback(s->server))
         (void)curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a proxy has another loopback */
-    set_method(e, q);
+    set_method(t, q);
     set_headers(t, q);
 }
 
@@ -233,6 +264,13 @@ void transfer_freep(struct transfer **t)
 bool transfer_is_done(const struct transfer *t)
 {
     return t->is_done;
+}
+
+int transfer_status(const struct transfer *t)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 is none */
+    return (int)status;
 }
 
 struct response *transfer_response(struct transfer *t)

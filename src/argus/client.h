@@ -16,6 +16,9 @@
 
 enum { CLIENT_BODY_MAX = 64 << 20 };
 
+/* Up to max bytes of a body into `to`: how many, 0 at the end; negative ends the transfer. */
+typedef int64_t (*client_read_f)(char *to, size_t max, void *arg);
+
 struct request {
     const char *method; /* NULL = GET */
     const char *path;   /* "/v1/jobs?limit=5": encoded already */
@@ -23,6 +26,10 @@ struct request {
     const char *accept; /* NULL = JSON */
     const char *body;   /* borrowed until the transfer is done */
     size_t body_len;
+    client_read_f read; /* in place of body: read_bytes of it, never all in memory */
+    void *read_arg;
+    uint64_t read_bytes;
+    const char *range, *if_range; /* NULL = none */
     const char *idempotency_key;
     const char *etag;          /* If-None-Match */
     const char *last_event_id; /* NULL = none */
@@ -86,6 +93,8 @@ bool transfer_is_done(const struct transfer *t);
 must_check int transfer_result(const struct transfer *t, struct err *err);
 /* True once the connection stood. */
 bool transfer_was_connected(const struct transfer *t);
+/* Of the head, once on_bytes is called; 0 before. */
+int transfer_status(const struct transfer *t);
 struct response *transfer_response(struct transfer *t); /* borrowed */
 
 /* Let the transfers go on until something happened or the time is over. 0 or -EINTR. */

@@ -32,6 +32,12 @@ static char *change_of(const json_t *event)
     return xasprintf("%s%s%s", from, *from && *to ? "→" : "", to);
 }
 
+/* Its job, or what else it is about: "user/bob". */
+static const char *object_of(const json_t *event)
+{
+    return jobview_str(event, *json_get_str(event, "job", "") ? "job" : "object");
+}
+
 static char *text_of(const json_t *event)
 {
     const char *text = json_get_str(event, "text", "");
@@ -48,7 +54,7 @@ void eventline_table(struct cli *cli, const json_t *events, const struct when *w
         char *change = change_of(e), *text = text_of(e);
         table_addf(t, STYLE_PLAIN, "%" PRId64, json_get_int(e, "seq", 0));
         table_add(t, STYLE_PLAIN, when_point(w, when_get(e, "at"), at));
-        table_add(t, STYLE_PLAIN, jobview_str(e, "job"));
+        table_add(t, STYLE_PLAIN, object_of(e));
         table_add(t, STYLE_PLAIN, jobview_str(e, "kind"));
         table_add(t, jobview_style(json_get_str(e, "to", "")), change);
         table_add(t, STYLE_PLAIN, jobview_str(e, "actor"));
@@ -84,8 +90,8 @@ static void print_event(const struct feed *f, const json_t *event)
     char *change = change_of(event), *text = text_of(event);
     struct buf line = BUF_INIT(1 << 14), clean = BUF_INIT(1 << 15);
     (void)buf_addf(&line, "%s  %s  %s%s%s%s%s", when_point(&w, when_get(event, "at"), at),
-                   jobview_str(event, "job"), jobview_str(event, "kind"), *change ? "  " : "",
-                   change, *text ? "  " : "", text);
+                   object_of(event), jobview_str(event, "kind"), *change ? "  " : "", change,
+                   *text ? "  " : "", text);
     text_clean(&clean, buf_str(&line)); /* a longer one is cut */
     (void)fprintf(out, "%s\n", buf_str(&clean));
     (void)fflush(out);

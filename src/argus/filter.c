@@ -19,6 +19,14 @@ static const char *key_of(const char *filter)
     return NULL;
 }
 
+bool filter_has(const struct strv *filters, const char *key)
+{
+    for (size_t i = 0; i < filters->n; i++)
+        if (str_eq(key_of(filters->v[i]), key))
+            return true;
+    return false;
+}
+
 int filter_to_query(const struct strv *filters, struct buf *query, struct err *err)
 {
     bool has_state = false;

@@ -88,6 +88,39 @@ static void print_proof(const struct page *p)
         line(p, MSG_L_PROOF, STYLE_PLAIN, msg(lang, MSG_DRIVER_UNKNOWN));
 }
 
+static char *joined(const json_t *list)
+{
+    struct buf out = BUF_INIT(VALUE_MAX);
+    size_t i;
+    const json_t *item;
+    json_array_foreach (list, i, item)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", str_or(json_string_value(item), "-"));
+    return buf_take(&out); /* more nodes than that: the first of them */
+}
+
+/* Which verl its processes imported, and of which snapshot; or what was wrong with it. */
+static void print_imports(const struct page *p)
+{
+    const json_t *imports = json_get_object(json_get_object(p->job, "proof"), "imports");
+    const char *bad = json_get_str(imports, "mismatch", NULL);
+    const char *file = json_get_str(imports, "file", NULL);
+    const char *snapshot = json_get_str(imports, "snapshot", "");
+    const char *hash = json_get_str(imports, "hash", "");
+    if (bad) {
+        line(p, MSG_L_IMPORTS, STYLE_RED, bad);
+        return;
+    }
+    if (!file)
+        return;
+    _cleanup_(freep) char *from = xasprintf("%s%s%s%s%s%s", file, *snapshot ? " = " : "", snapshot,
+                                            *hash ? " (" : "", hash, *hash ? ")" : "");
+    _cleanup_(freep) char *nodes = joined(json_get_array(imports, "nodes"));
+    const char *texts[] = {json_get_str(imports, "verl", "-"), from, nodes};
+    _cleanup_(freep) char *text = xmalloc(VALUE_MAX);
+    line(p, MSG_L_IMPORTS, STYLE_GREEN,
+         msg_fill(p->cli->term.lang, MSG_IMPORT_OK, texts, text, VALUE_MAX));
+}
+
 static void print_places(const struct page *p)
 {
     const json_t *driver = json_get_object(p->job, "driver");
@@ -100,6 +133,7 @@ static void print_places(const struct page *p)
     else if (node && *node)
         line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s)", node, ip));
     print_proof(p);
+    print_imports(p);
 }
 
 static void print_times(const struct page *p)

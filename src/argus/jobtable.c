@@ -30,15 +30,15 @@ static const struct column LIST[] = {
 static const struct column QUEUE[] = {
     {.title = MSG_POS, .flags = COLUMN_RIGHT},
     {.title = MSG_ID},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 7},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 3},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 6},
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 4, .rank = 5},
-    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .rank = 4},
-    {.title = MSG_GANG, .rank = 2},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 8},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 4},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 7},
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 4, .rank = 6},
+    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .rank = 5},
+    {.title = MSG_GANG, .rank = 3},
     {.title = MSG_WAIT, .rank = 1},
-    {.title = MSG_ETA, .rank = 8},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
+    {.title = MSG_ETA, .rank = 2},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20}, /* with ids as we make them: 80 */
 };
 
 static void add_number(struct table *t, const json_t *job, const char *key)
@@ -91,7 +91,7 @@ static void add_list_row(struct table *t, const json_t *job, const struct when *
 
 static void add_queue_row(struct table *t, const json_t *job, const struct when *w, size_t place)
 {
-    char text[WHEN_TEXT_MAX];
+    char text[WHEN_TEXT_MAX], eta[2 * WHEN_TEXT_MAX];
     table_addf(t, STYLE_PLAIN, "%" PRId64, json_get_int(job, "position", (int64_t)place));
     table_add(t, STYLE_PLAIN, jobview_str(job, "id"));
     table_add(t, STYLE_PLAIN, jobview_str(job, "name"));
@@ -103,7 +103,7 @@ static void add_queue_row(struct table *t, const json_t *job, const struct when 
     usec_t queued = when_get(job, "queued_at");
     table_add(t, STYLE_PLAIN,
               w->utc ? when_point(w, queued, text) : when_lasted(w, queued, 0, text));
-    table_add(t, STYLE_PLAIN, when_point(w, when_get(job, "eta"), text));
+    table_add(t, STYLE_PLAIN, jobview_eta(job, w, eta, sizeof(eta)));
     add_owned(t, STYLE_PLAIN, jobview_reason(job));
 }
 

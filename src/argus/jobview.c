@@ -92,8 +92,12 @@ static void add_names(struct buf *out, const json_t *array, const char *before)
 char *jobview_state(const json_t *job)
 {
     struct buf b = BUF_INIT(LINE_MAX);
+    const json_t *restart = json_get_object(job, "restart");
+    int64_t failures = json_get_int(restart, "failures", 0);
     (void)buf_adds(&b, jobview_str(job, "state"));
     add_names(&b, json_get_array(job, "flags"), ",");
+    if (failures && b.len && strstr(buf_str(&b), "RESTARTING"))
+        (void)buf_addf(&b, "(%" PRId64 "/%" PRId64 ")", failures, json_get_int(restart, "max", 0));
     return buf_take(&b);
 }
 
@@ -119,6 +123,25 @@ char *jobview_nodes(const json_t *job)
     struct buf b = BUF_INIT(LINE_MAX);
     add_names(&b, json_get_array(job, "nodes"), "");
     return buf_take(&b);
+}
+
+const char *jobview_eta(const json_t *job, const struct when *w, char *out, size_t size)
+{
+    const json_t *eta = json_get_object(job, "eta");
+    usec_t p50 = when_get(eta, "p50"), p90 = when_get(eta, "p90");
+    char a[WHEN_TEXT_MAX], b[WHEN_TEXT_MAX];
+    out[0] = 0;
+    if (!p50)
+        return out;
+    if (w->utc) {
+        when_point(w, p50, a);
+        when_point(w, p90, b);
+    } else {
+        when_rough(p50 > w->now ? p50 - w->now : 0, a);
+        when_rough(p90 > w->now ? p90 - w->now : 0, b);
+    }
+    (void)snprintf(out, size, p90 ? "%s/%s" : "%s", a, b); /* cut: fine */
+    return out;
 }
 
 /* "gpu_oom", "exit code 3", "signal SIGKILL", "" */

@@ -20,6 +20,8 @@ char *jobview_state(const json_t *job);  /* "RUNNING,UNKNOWN" */
 char *jobview_gang(const json_t *job);   /* "2×4" */
 char *jobview_reason(const json_t *job); /* its sentence, else its code, else "" */
 char *jobview_nodes(const json_t *job);  /* "w1,w2", "" when not known */
+/* Of its "eta": "5m/2h", P50 and P90; with utc the times; "" when it is not known. Returns out. */
+const char *jobview_eta(const json_t *job, const struct when *w, char *out, size_t size);
 /* "job x FAILED gpu_oom on node-7 (argus diagnose x)", "job x SUCCEEDED in 4m10s" */
 char *jobview_last_line(const json_t *job, const struct when *w);
 /* "job x QUEUED, position 3: the pool is full" */

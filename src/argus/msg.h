@@ -10,40 +10,94 @@ enum lang { LANG_EN, LANG_ZH };
 /* X(enumerator, English, Chinese) */
 #define MSG_TABLE(X)                                                                               \
     X(MSG_NONE, "", "")                                                                            \
+    X(MSG_ADDRESS, "ADDRESS", "Ray地址")                                                           \
     X(MSG_AT, "AT", "时间")                                                                        \
     X(MSG_ATTEMPT, "ATTEMPT", "尝试")                                                              \
+    X(MSG_BAD, "BAD", "故障")                                                                      \
     X(MSG_CHANGE, "CHANGE", "变化")                                                                \
+    X(MSG_CHANGED, "CHANGED", "修改于")                                                            \
     X(MSG_CLUSTER, "CLUSTER", "集群")                                                              \
+    X(MSG_DRAINING, "DRAINING", "排空")                                                            \
     X(MSG_ETA, "ETA", "预计")                                                                      \
+    X(MSG_ETA_P90, "ETA P90", "预计P90")                                                           \
+    X(MSG_FOREIGN, "FOREIGN", "外部")                                                              \
+    X(MSG_FRAGMENTED, "FRAGMENTED", "碎片")                                                        \
+    X(MSG_FREE, "FREE", "空闲")                                                                    \
     X(MSG_GANG, "NODES×GPU", "节点×GPU")                                                           \
+    X(MSG_GANG_GPUS, "GANG GPUS", "作业GPU数")                                                     \
     X(MSG_GPUS, "GPUS(free/used/bad)", "GPU(空闲/使用/故障)")                                      \
+    X(MSG_HEAD, "HEAD", "头节点")                                                                  \
     X(MSG_HEALTH, "HEALTH", "健康")                                                                \
     X(MSG_ID, "ID", "编号")                                                                        \
     X(MSG_IP, "IP", "地址")                                                                        \
     X(MSG_JOB, "JOB", "作业")                                                                      \
     X(MSG_JOBS, "JOBS", "作业")                                                                    \
     X(MSG_KIND, "KIND", "类别")                                                                    \
+    X(MSG_LARGEST, "LARGEST-GANG", "最大作业")                                                     \
+    X(MSG_LOAD, "LOAD", "负载")                                                                    \
+    X(MSG_MAX, "MAX", "最长")                                                                      \
+    X(MSG_MEAN_WAIT, "MEAN WAIT", "平均等待")                                                      \
     X(MSG_NAME, "NAME", "名称")                                                                    \
+    X(MSG_NEVER, "NEVER", "从未启动")                                                              \
+    X(MSG_NEXT_FREE, "NEXT-FREE", "下次空闲")                                                      \
     X(MSG_NODE, "NODE", "节点")                                                                    \
+    X(MSG_NODES, "NODES", "节点数")                                                                \
+    X(MSG_P50, "P50", "P50")                                                                       \
+    X(MSG_P95, "P95", "P95")                                                                       \
+    X(MSG_POLICY, "POLICY", "策略")                                                                \
     X(MSG_POOL, "POOL", "资源池")                                                                  \
     X(MSG_POS, "POS", "位次")                                                                      \
     X(MSG_PRIO, "PRIO", "优先级")                                                                  \
     X(MSG_PROJECT, "PROJECT", "项目")                                                              \
     X(MSG_QUEUED, "QUEUED", "入队")                                                                \
+    X(MSG_RAY, "RAY", "RAY")                                                                       \
     X(MSG_REASON, "REASON", "原因")                                                                \
     X(MSG_RESTARTS, "RESTARTS", "重启")                                                            \
     X(MSG_RUN, "RUN", "运行")                                                                      \
     X(MSG_SEQ, "SEQ", "序号")                                                                      \
     X(MSG_SINCE, "SINCE", "自")                                                                    \
+    X(MSG_SLOWDOWN, "SLOWDOWN", "减速比")                                                          \
+    X(MSG_STARVED, "STARVED", "饥饿")                                                              \
     X(MSG_STATE, "STATE", "状态")                                                                  \
     X(MSG_STEP, "STEP", "步数")                                                                    \
     X(MSG_TEXT, "TEXT", "说明")                                                                    \
+    X(MSG_TOTAL, "TOTAL", "总数")                                                                  \
+    X(MSG_TYPE, "TYPE", "型号")                                                                    \
+    X(MSG_USED, "USED", "使用")                                                                    \
     X(MSG_USER, "USER", "用户")                                                                    \
     X(MSG_UTIL, "UTIL", "利用率")                                                                  \
     X(MSG_WAIT, "WAIT", "等待")                                                                    \
+    X(MSG_WAITING, "QUEUED", "排队")                                                               \
     X(MSG_WORKLOAD, "WORKLOAD", "类型")                                                            \
+    X(MSG_BORROWED, "BORROWED", "借用")                                                            \
+    X(MSG_CPUS, "CPUS", "CPU")                                                                     \
+    X(MSG_EXPIRES, "EXPIRES", "到期")                                                              \
+    X(MSG_GPU_HOURS, "GPU-H", "GPU时")                                                             \
+    X(MSG_GPU_USE, "GPUS", "GPU")                                                                  \
+    X(MSG_GUARANTEED, "GUAR", "保证")                                                              \
+    X(MSG_ARCHITECTURE, "ARCHITECTURE", "结构")                                                    \
+    X(MSG_FIT, "FIT", "适用")                                                                      \
+    X(MSG_OWNER, "OWNER", "所有者")                                                                \
+    X(MSG_PARAMETERS, "PARAMS", "参数量")                                                          \
+    X(MSG_ROWS, "ROWS", "行数")                                                                    \
+    X(MSG_FILES, "FILES", "文件数")                                                                \
+    X(MSG_HASH, "HASH", "哈希")                                                                    \
+    X(MSG_VERL, "VERL", "VERL")                                                                    \
+    X(MSG_SIZE, "SIZE", "大小")                                                                    \
+    X(MSG_SOURCE, "SOURCE", "来源")                                                                \
+    X(MSG_MADE, "MADE", "创建")                                                                    \
+    X(MSG_MEMBERS, "MEMBERS", "成员")                                                              \
+    X(MSG_NOTE, "NOTE", "备注")                                                                    \
+    X(MSG_OF, "OF", "所属")                                                                        \
+    X(MSG_PROJECTS, "PROJECTS", "项目")                                                            \
+    X(MSG_ROLE, "ROLE", "角色")                                                                    \
+    X(MSG_RUNNING, "RUNNING", "运行")                                                              \
+    X(MSG_SHARE, "SHARE", "份额")                                                                  \
+    X(MSG_TOKENS, "TOKENS", "令牌")                                                                \
+    X(MSG_LAST_USE, "LAST USE", "上次使用")                                                        \
     X(MSG_L_ATTEMPTS, "attempts", "各次尝试")                                                      \
     X(MSG_L_CHECKPOINTS, "checkpoints", "检查点")                                                  \
+    X(MSG_L_CODE, "code", "代码")                                                                  \
     X(MSG_L_CONFIG, "config", "配置")                                                              \
     X(MSG_L_DEADLINE, "deadline", "期限")                                                          \
     X(MSG_L_DIR, "directory", "目录")                                                              \
@@ -52,11 +106,13 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_L_EXIT, "exit", "退出")                                                                  \
     X(MSG_L_FINDING, "finding", "诊断")                                                            \
     X(MSG_L_GANG, "gang", "资源")                                                                  \
+    X(MSG_L_HINT, "would help", "建议")                                                            \
     X(MSG_L_JOB, "job", "作业")                                                                    \
     X(MSG_L_LOG, "log", "日志")                                                                    \
     X(MSG_L_METRICS, "metrics", "指标")                                                            \
     X(MSG_L_NODES, "nodes", "节点")                                                                \
     X(MSG_L_OWNER, "owner", "所有者")                                                              \
+    X(MSG_L_IMPORTS, "imports", "导入")                                                            \
     X(MSG_L_POSITION, "position", "队列位次")                                                      \
     X(MSG_L_PROOF, "proof", "证明")                                                                \
     X(MSG_L_QUEUED, "queued", "入队")                                                              \
@@ -69,8 +125,17 @@ enum lang { LANG_EN, LANG_ZH };
       "no jobs here: 'argus submit FILE' starts one, 'argus ls -a' shows everybody's",             \
       "没有作业：用 'argus submit FILE' 提交，用 'argus ls -a' 查看所有人的作业")                  \
     X(MSG_QUEUE_EMPTY, "nothing waits in the queue", "队列为空")                                   \
-    X(MSG_NO_NODES, "no nodes are known: is the Ray cluster up?",                                  \
-      "没有节点：Ray 集群是否已启动？")                                                            \
+    X(MSG_NO_NODES, "no machines are known: is the cluster up? 'argus node add' brings machines",  \
+      "没有节点：集群是否已启动？用 'argus node add' 添加机器")                                    \
+    X(MSG_NO_POOLS, "no GPUs yet: 'argus node add' brings machines",                               \
+      "还没有 GPU：用 'argus node add' 添加机器")                                                  \
+    X(MSG_NO_DATA, "no data sets yet: 'argus data import SOURCE --name NAME' brings one",          \
+      "还没有数据集：用 'argus data import SOURCE --name NAME' 导入")                              \
+    X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
+      "还没有模型：用 'argus model import SOURCE --name NAME' 导入")                               \
+    X(MSG_NO_SNAPSHOTS,                                                                            \
+      "no snapshots yet: 'argus snapshot add DIR --name NAME@VERSION' makes one",                  \
+      "还没有快照：用 'argus snapshot add DIR --name NAME@VERSION' 创建")                          \
     X(MSG_NO_EVENTS, "no events yet", "还没有事件")                                                \
     X(MSG_COLUMNS_HIDDEN, "some columns do not fit: widen the terminal or use -o wide",            \
       "有些列放不下：加宽终端，或使用 -o wide")                                                    \
@@ -82,6 +147,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_DRIVER_OK, "driver on worker %s (%s), not on the head (%s)",                             \
       "驱动位于工作节点 %s（%s），不在头节点（%s）")                                               \
     X(MSG_DRIVER_BAD, "the driver is ON THE HEAD (%s)", "驱动位于头节点（%s），不应如此")          \
+    X(MSG_IMPORT_OK, "verl %s from %s, on %s", "verl %s 来自 %s，节点 %s")                         \
     X(MSG_DRIVER_UNKNOWN, "not checked yet", "尚未检查")                                           \
     X(MSG_NEXT_STEPS, "next: argus logs -f %s | argus status %s | argus stop %s",                  \
       "下一步：argus logs -f %s | argus status %s | argus stop %s")                                \

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argus/file.h"
 #include "base/conf.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:8080"

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "argus/file.h"
 #include "argus/overlay.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/problem.h"
 #include "base/str.h"
@@ -14,23 +14,35 @@
 /* A server that restarts is back within these tries (about 8 s). */
 enum { SUBMIT_TRIES = 5, KEY_BYTES = 16 };
 
+static void begin(struct submission *s, const char *name)
+{
+    unsigned char key[KEY_BYTES];
+    *s = (struct submission){
+        .name = name, .text = BUF_INIT(SUBMISSION_MAX), .sent = BUF_INIT(SUBMISSION_MAX)};
+    hash_init();
+    random_bytes(key, sizeof(key));
+    (void)str_hex(key, sizeof(key), s->key);
+}
+
+int submission_compose(struct submission *s, const char *name, const char *text, struct err *err)
+{
+    begin(s, name);
+    if (buf_adds(&s->text, text) < 0)
+        return err_set(err, ERR_TOO_LARGE, "%s are too long", name);
+    return 0;
+}
+
 int submission_read(struct submission *s,
                     const char *file,
                     const struct strv *sets,
                     struct err *err)
 {
-    unsigned char key[KEY_BYTES];
-    *s = (struct submission){.name = str_eq(file, "-") ? "stdin" : file,
-                             .text = BUF_INIT(SUBMISSION_MAX),
-                             .sent = BUF_INIT(SUBMISSION_MAX)};
-    int r = file_read(file, &s->text, err);
+    begin(s, str_eq(file, "-") ? "stdin" : file);
+    int r = file_read_input(file, &s->text, err);
     if (r == -ENOENT)
         return err_set(err, ERR_USAGE, "there is no file '%s'", file);
     if (r < 0)
         return r;
-    hash_init();
-    random_bytes(key, sizeof(key));
-    (void)str_hex(key, sizeof(key), s->key);
     return sets->n ? overlay_apply(buf_str(&s->text), s->text.len, sets, &s->sent, err) : 0;
 }
 

@@ -17,6 +17,11 @@ must_check int submission_read(struct submission *s,
                                const char *file,
                                const struct strv *sets,
                                struct err *err);
+/* One that the command itself wrote; name says so to people. Borrowed; text is copied. */
+must_check int submission_compose(struct submission *s,
+                                  const char *name,
+                                  const char *text,
+                                  struct err *err);
 void submission_release(struct submission *s);
 
 /* POST it. A refusal prints every problem to stderr and is the error. *ret is the answer. */

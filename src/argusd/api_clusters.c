@@ -21,7 +21,7 @@ struct look {
     struct api *a;
     enum asked what;
     struct ray_call *call;
-    struct pairs owners; /* Ray's hex job id -> our job id */
+    struct pairs owners; /* Ray's hex job id, or its supervisor's name -> our job id */
 };
 
 static void look_free(struct look *k)
@@ -65,9 +65,28 @@ static void put_amounts(struct jout *j, const struct ray_amounts *a)
     jout_close(j, '}');
 }
 
-static void put_owner(const struct look *k, struct jout *j, const char *ray_job_id)
+#define SUPERVISOR "_ray_internal_job_actor_"
+
+/* Ray's own actor that runs an entrypoint bears the name of the submission, and no job's number. */
+static bool is_hidden(const struct look *k, const char *job, const char *name)
 {
-    jout_str(j, "job", ray_job_id ? pairs_find(&k->owners, ray_job_id) : NULL);
+    struct api_eyes who = {k->a, http_req_principal(k->req)};
+    if (!job && name && str_starts(name, SUPERVISOR))
+        job = str_or(pairs_find(&k->owners, name), name);
+    return job && !api_sees_job(job, &who);
+}
+
+/* Whose it is, and the name that its program gave it; neither of a job that he may not see. */
+static void put_owner(const struct look *k,
+                      struct jout *j,
+                      const char *ray_job_id,
+                      const char *name)
+{
+    const char *job = ray_job_id ? pairs_find(&k->owners, ray_job_id) : NULL;
+    bool hidden = is_hidden(k, job, name);
+    jout_str(j, "name", hidden ? NULL : name);
+    jout_str(j, "job", hidden ? NULL : job);
+    jout_bool(j, "job_hidden", hidden);
     jout_str(j, "ray_job_id", ray_job_id);
 }
 
@@ -85,9 +104,8 @@ static void on_actors(const struct ray_actors *actors, const struct err *err, vo
         jout_open(&j, NULL, '{');
         jout_str(&j, "actor_id", r->actor_id);
         jout_str(&j, "class_name", r->class_name);
-        jout_str(&j, "name", r->name);
         jout_str(&j, "state", ray_actor_state_to_string(r->state));
-        put_owner(k, &j, r->job_id);
+        put_owner(k, &j, r->job_id, r->name);
         jout_str(&j, "node", node_name(k, r->node_id));
         jout_int(&j, "pid", r->pid);
         jout_bool(&j, "is_detached", r->is_detached);
@@ -127,9 +145,8 @@ static void on_groups(const struct ray_groups *groups, const struct err *err, vo
         const struct ray_group *g = &groups->v[i];
         jout_open(&j, NULL, '{');
         jout_str(&j, "placement_group_id", g->group_id);
-        jout_str(&j, "name", g->name);
         jout_str(&j, "state", ray_group_state_to_string(g->state));
-        put_owner(k, &j, g->job_id);
+        put_owner(k, &j, g->job_id, g->name);
         jout_bool(&j, "is_detached", g->is_detached);
         jout_str(&j, "scheduling_state", g->scheduling_state);
         put_bundles(k, &j, g);
@@ -180,7 +197,12 @@ static void note_owners(struct look *k, const struct ray_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n; i++) {
         const char *job = pairs_find(&jobs->v[i].metadata, "argus_job");
-        if (jobs->v[i].job_id && job && sender_is_ours(k->a->instance, &jobs->v[i]))
+        const char *id = jobs->v[i].submission_id;
+        if (!job || !id || !sender_is_ours(k->a->instance, &jobs->v[i]))
+            continue;
+        _cleanup_(freep) char *actor = xasprintf(SUPERVISOR "%s", id);
+        pairs_set(&k->owners, actor, job);
+        if (jobs->v[i].job_id)
             pairs_set(&k->owners, jobs->v[i].job_id, job);
     }
 }
@@ -246,33 +268,115 @@ void api_cluster_nodes(struct http_req *req, void *app)
         api_nodes(req, app);
 }
 
-void api_clusters(struct http_req *req, void *app)
+static void put_head(const struct api *a, struct jout *j)
 {
-    const struct api *a = app;
+    const struct noderun *head = nodes_find(a->nodes, "head");
+    const struct node_row *n = head ? nodes_row(head) : NULL;
+    jout_open(j, "head", '{');
+    jout_bool(j, "managed", a->settings->head_managed);
+    jout_str(j, "host", a->settings->head_host);
+    jout_str(j, "state",
+             n                           ? node_state_to_string(n->state)
+             : cluster_is_up(a->cluster) ? "online"
+                                         : "offline");
+    jout_str(j, "ip", cluster_head_ip(a->cluster));
+    jout_close(j, '}');
+}
+
+/* Of a head that argusd starts itself its row says why it is not there yet. */
+static void put_reason(const struct api *a, struct jout *j)
+{
+    const char *code, *text;
+    char why[2 * NODE_TEXT_MAX + 64];
+    const struct noderun *head = nodes_find(a->nodes, "head");
+    const struct node_reason *r = head ? &nodes_row(head)->reason : NULL;
+    cluster_why_not(a->cluster, &code, &text);
+    if (r && !cluster_is_up(a->cluster) && nodes_row(head)->state != NODE_ONLINE && *r->text) {
+        code = r->code;
+        text = why;
+        (void)snprintf(why, sizeof(why), "the head is %s: %s%s%s",
+                       node_state_to_string(nodes_row(head)->state), r->text, *r->fix ? "; " : "",
+                       r->fix); /* fits */
+    }
+    jout_open(j, "reason", '{');
+    jout_str(j, "code", code);
+    jout_str(j, "text", text);
+    jout_close(j, '}');
+}
+
+static void put_cluster(const struct api *a, struct jout *j)
+{
+    const char *version = cluster_ray_version(a->cluster);
+    size_t n, registered, online;
+    struct sched_pool pool;
+    (void)cluster_nodes(a->cluster, &n);
+    nodes_count(a->nodes, &registered, &online);
+    sched_pool(jobs_sched(a->jobs), "", jobs_now(a->jobs), &pool);
+    jout_open(j, NULL, '{');
+    jout_str(j, "name", a->settings->cluster);
+    jout_str(j, "address", a->settings->ray_address);
+    jout_bool(j, "up", cluster_is_up(a->cluster));
+    jout_str(j, "ray_version", *version ? version : NULL);
+    jout_str(j, "head_ip", cluster_head_ip(a->cluster));
+    put_head(a, j);
+    jout_int(j, "nodes", (int64_t)n);
+    jout_int(j, "registered", (int64_t)registered);
+    jout_int(j, "online", (int64_t)online);
+    jout_real(j, "gpus", pool.gpus);
+    jout_str(j, "shared_root", a->settings->shared_root);
+    put_reason(a, j);
+    jout_close(j, '}');
+}
+
+static void answer_clusters(struct http_req *req, const struct api *a, int status)
+{
     struct buf out = BUF_INIT(64 << 10);
     struct jout j = jout_begin(&out);
-    const char *code, *text, *version = cluster_ray_version(a->cluster);
-    size_t n;
-    (void)cluster_nodes(a->cluster, &n);
-    cluster_why_not(a->cluster, &code, &text);
     jout_open(&j, NULL, '{');
     jout_open(&j, "clusters", '[');
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "name", a->settings->cluster);
-    jout_str(&j, "address", a->settings->ray_address);
-    jout_bool(&j, "up", cluster_is_up(a->cluster));
-    jout_str(&j, "ray_version", *version ? version : NULL);
-    jout_str(&j, "head_ip", cluster_head_ip(a->cluster));
-    jout_int(&j, "nodes", (int64_t)n);
-    jout_real(&j, "gpus", sched_pool_gpus(jobs_sched(a->jobs), ""));
-    jout_str(&j, "shared_root", a->settings->shared_root);
-    jout_open(&j, "reason", '{');
-    jout_str(&j, "code", code);
-    jout_str(&j, "text", text);
-    jout_close(&j, '}');
-    jout_close(&j, '}');
+    put_cluster(a, &j);
     jout_close(&j, ']');
     jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    http_reply_json(req, status, &out, status == 200 ? api_reader_barrier(a) : api_barrier(a));
     buf_release(&out);
+}
+
+void api_clusters(struct http_req *req, void *app)
+{
+    answer_clusters(req, app, 200);
+}
+
+/* ---- up and down ---- */
+
+static void change(struct http_req *req, struct api *a, bool up)
+{
+    static const char *const keys[] = {"stop_jobs", NULL};
+    const char *user = http_req_principal(req)->user;
+    struct err err = {0};
+    if (!is_our_cluster(req, a))
+        return;
+    if (store_is_failing(a->store)) {
+        (void)err_set(&err, ERR_STORE, "the store cannot write now: no machine can be changed");
+        api_fail(req, &err, 0);
+        return;
+    }
+    _cleanup_(json_unrefp) json_t *o = api_read_action(req, keys);
+    if (!o)
+        return;
+    bool stop_jobs = json_get_bool(o, "stop_jobs", false);
+    int r = up ? nodes_up(a->nodes, user, &err) : nodes_down(a->nodes, stop_jobs, user, &err);
+    if (r < 0)
+        api_fail(req, &err, 0);
+    else
+        answer_clusters(req, a, 202);
+}
+
+void api_cluster_up(struct http_req *req, void *app)
+{
+    change(req, app, true);
+}
+
+void api_cluster_down(struct http_req *req, void *app)
+{
+    change(req, app, false);
 }

@@ -9,18 +9,22 @@
 #include <string.h>
 
 #include "argusd/api.h"
+#include "argusd/conceal.h"
 #include "argusd/view.h"
 #include "base/str.h"
 
-enum { PAGE = 200, PAGE_MAX_BYTES = 8 << 20, ROOM = 64 << 10 };
+enum { PAGE = 200, PAGE_MAX_BYTES = 8 << 20, ROW_MAX_BYTES = 1 << 20, ROOM = 144 << 10 };
 
 struct follow {
     struct api *a;
     struct http_req *req; /* of a page or a long-poll */
+    struct http_principal who;
     struct http_stream *st;
     struct store_read *read;
     struct events_listener *listener;
     char *job; /* NULL: all */
+    int64_t
+        through; /* on disk when the read began: what it did not give up to here is not for him */
     int64_t since;
     unsigned limit;
     bool newest_first, more, may_wait;
@@ -37,6 +41,14 @@ static void follow_free(struct follow *f)
 
 static void read_more(struct follow *f);
 
+static void put_row(const struct follow *f, const struct store_event *row, struct jout *j)
+{
+    struct api_eyes eyes = {.a = f->a, .p = &f->who};
+    struct buf text = {0};
+    events_row_to_json(row, conceal_text(&eyes, row->job, row->text, &text), j);
+    buf_release(&text);
+}
+
 /* ---- pages ---- */
 
 static void answer_page(struct follow *f, const struct store_result *r)
@@ -46,8 +58,8 @@ static void answer_page(struct follow *f, const struct store_result *r)
     int64_t next = f->since;
     jout_open(&j, NULL, '{');
     jout_open(&j, "events", '[');
-    for (size_t i = 0; i < r->nevents; i++) {
-        events_row_to_json(&r->events[i], &j);
+    for (size_t i = 0; i < r->nevents && out.len < PAGE_MAX_BYTES - ROW_MAX_BYTES; i++) {
+        put_row(f, &r->events[i], &j);
         next = r->events[i].seq;
     }
     jout_close(&j, ']');
@@ -64,10 +76,10 @@ static void answer_page(struct follow *f, const struct store_result *r)
 static void send_rows(struct follow *f, const struct store_result *r)
 {
     for (size_t i = 0; i < r->nevents; i++) {
-        struct buf out = BUF_INIT(1 << 20);
+        struct buf out = BUF_INIT(ROW_MAX_BYTES);
         struct jout j = jout_begin(&out);
         char id[32];
-        events_row_to_json(&r->events[i], &j);
+        put_row(f, &r->events[i], &j);
         (void)snprintf(id, sizeof(id), "%lld", (long long)r->events[i].seq); /* fits */
         int64_t n = http_stream_sse(f->st, id, "event", buf_str(&out), out.len);
         buf_release(&out);
@@ -79,6 +91,17 @@ static void send_rows(struct follow *f, const struct store_result *r)
     }
     if (r->nevents == f->limit)
         f->more = true;
+    else if (f->through > f->since)
+        f->since = f->through;
+}
+
+/* A long-poll whose page is empty. */
+static void wait_on(struct follow *f)
+{
+    if (!f->newest_first && f->through > f->since)
+        f->since = f->through;
+    if (f->more)
+        read_more(f);
 }
 
 static void on_page(const struct store_result *r, void *arg)
@@ -92,9 +115,9 @@ static void on_page(const struct store_result *r, void *arg)
     } else if (!f->st) {
         if (r->nevents || !f->may_wait)
             answer_page(f, r);
-        else if (f->more)
-            read_more(f);
-    } else if (r->err.code) {
+        else
+            wait_on(f);
+    } else if (r->err.code || !api_may_go_on(f->a, &f->who)) {
         http_stream_end(f->st); /* the client comes back with its last id */
         follow_free(f);
     } else {
@@ -111,19 +134,23 @@ static void read_more(struct follow *f)
         return;
     }
     f->more = false;
+    f->through = events_last(f->a->events);
+    struct people_view view = {0};
+    people_view(f->a->people, &f->who, PEOPLE_WISH_ALL, &view);
     struct store_event_query q = {.since = f->newest_first ? 0 : f->since,
                                   .job = f->job,
                                   .limit = f->limit,
-                                  .newest_first = f->newest_first};
+                                  .newest_first = f->newest_first,
+                                  .scope = view.scope};
     struct store_then then = {.done = on_page, .arg = f};
     f->read = store_list_events(f->a->store, &q, &then);
+    people_view_release(&view);
 }
 
-static void on_event(int64_t seq, const char *job, const char *json, void *arg)
+static void on_event(int64_t seq, const char *job, void *arg)
 {
     struct follow *f = arg;
-    (void)json;
-    if (seq > f->since && (!f->job || str_eq(f->job, job)))
+    if (seq > f->since && (!f->job || !job || str_eq(f->job, job)))
         read_more(f);
 }
 
@@ -177,7 +204,7 @@ static void begin(struct http_req *req, struct api *a, const char *job)
 {
     struct follow *f = xcalloc(1, sizeof(*f));
     struct err err = {0};
-    *f = (struct follow){.a = a, .req = req, .job = xstrdup(job)};
+    *f = (struct follow){.a = a, .req = req, .who = *http_req_principal(req), .job = xstrdup(job)};
     if (read_query(req, f, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);

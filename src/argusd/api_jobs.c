@@ -40,7 +40,28 @@ static void mark_stale(struct http_req *req, const struct api *a)
 int api_authenticate(const char *bearer, struct http_principal *ret, void *app)
 {
     struct api *a = app;
-    return tokens_check(a->tokens, bearer, clock_wall(), ret);
+    int r = tokens_check(a->tokens, bearer, clock_wall(), ret);
+    return r < 0 ? r : people_admit(a->people, ret);
+}
+
+bool api_may_go_on(const struct api *a, const struct http_principal *p)
+{
+    const struct token *k = tokens_find(a->tokens, p->token_id);
+    struct http_principal now = *p;
+    return k && token_works(k, clock_wall()) && people_admit(a->people, &now) == 0 &&
+           now.role == p->role;
+}
+
+bool api_sees_job(const char *id, void *eyes)
+{
+    const struct api_eyes *e = eyes;
+    const struct live *l = jobs_find_any(e->a->jobs, id);
+    struct access_thing thing = {.kind = "job", .name = id};
+    struct access_who who;
+    if (l)
+        return people_check_job(e->a->people, e->p, ACCESS_JOB_SEE, "see", l->job, NULL) == 0;
+    people_who(e->a->people, e->p, &who);
+    return access_check(&who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
 }
 
 void api_fail(struct http_req *req, const struct err *err, uint64_t barrier)
@@ -77,6 +98,7 @@ static void found_row(struct finding *f, const struct store_result *r)
     } else if (record_to_job(&r->jobs[0], &job, &extra, &err) < 0) {
         api_fail(f->req, &err, 0);
     } else {
+        secrets_open_spec(f->a->secrets, job->id, &job->spec);
         for (size_t i = 0; i < r->nattempts; i++)
             record_add_attempt(job, &r->attempts[i]);
         f->cb(f->req, f->a, job, &extra, NULL);
@@ -98,9 +120,14 @@ static void on_found(const struct store_result *r, void *arg)
 
 void api_find_job(struct http_req *req, struct api *a, api_job_f cb)
 {
-    const char *ref = http_req_param(req, "id");
+    api_find_job_named(req, a, http_req_param(req, "id"), cb);
+}
+
+void api_find_job_named(struct http_req *req, struct api *a, const char *ref, api_job_f cb)
+{
+    const struct http_principal *p = http_req_principal(req);
     struct live *l = find_believed(a, ref);
-    if (l) {
+    if (l && people_check_job(a->people, p, ACCESS_JOB_SEE, "see", l->job, NULL) == 0) {
         cb(req, a, l->job, &l->extra, l->over ? NULL : l);
         return;
     }
@@ -108,10 +135,53 @@ void api_find_job(struct http_req *req, struct api *a, api_job_f cb)
     *f = (struct finding){.req = req, .a = a, .cb = cb};
     http_req_on_close(req, on_gone, f);
     struct store_then then = {.done = on_found, .arg = f};
-    f->read = store_find_job(a->store, ref, &then);
+    struct people_view view;
+    people_view(a->people, p, PEOPLE_WISH_ALL, &view);
+    struct store_job_ref asked = {.ref = ref, .user = p->user, .scope = view.scope};
+    f->read = store_find_job(a->store, &asked, &then);
+    people_view_release(&view);
 }
 
 /* ---- get ---- */
+
+struct rendered {
+    struct buf out;
+    char tag[HASH_HEX];
+};
+
+static void render(const struct http_req *req,
+                   const struct api *a,
+                   const struct job *job,
+                   const struct record_extra *extra,
+                   struct live *l,
+                   struct rendered *ret)
+{
+    ret->out = BUF_INIT(JOB_MAX_BYTES);
+    struct jout j = jout_begin(&ret->out);
+    struct api_eyes eyes = {.a = a, .p = http_req_principal(req)};
+    view_job(&j, a->settings, job, extra, l, &eyes);
+    (void)hash_sha256_hex(buf_str(&ret->out), ret->out.len, ret->tag);
+    ret->tag[20] = 0;
+}
+
+static void answer(struct http_req *req, struct api *a, struct rendered *taken, bool live)
+{
+    uint64_t barrier = live ? api_barrier(a) : api_reader_barrier(a);
+    if (!http_reply_not_modified(req, taken->tag, barrier))
+        http_reply_json(req, 200, &taken->out, barrier);
+    buf_release(&taken->out);
+}
+
+void api_answer_job(struct http_req *req,
+                    struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    struct live *l)
+{
+    struct rendered now;
+    render(req, a, job, extra, l, &now);
+    answer(req, a, &now, l);
+}
 
 struct waiting {
     struct http_req *req;
@@ -119,12 +189,6 @@ struct waiting {
     struct jobs_waiter *waiter;
     char *id;
 };
-
-static void answer_job(struct http_req *req,
-                       struct api *a,
-                       const struct job *job,
-                       const struct record_extra *extra,
-                       struct live *l);
 
 static void waiting_free(struct waiting *w)
 {
@@ -140,60 +204,31 @@ static void on_waiter_gone(struct http_req *req, void *arg)
     waiting_free(w);
 }
 
+/* May run inside jobs_apply(), where the job may be about to leave: rendered now. */
+static void end_wait(struct waiting *w)
+{
+    const struct http_principal *p = http_req_principal(w->req);
+    struct live *l = jobs_find_id(w->a->jobs, w->id);
+    http_req_on_close(w->req, NULL, NULL);
+    /* He may have left its project meanwhile. */
+    if (l && people_check_job(w->a->people, p, ACCESS_JOB_SEE, "see", l->job, NULL) == 0)
+        api_answer_job(w->req, w->a, l->job, &l->extra, l);
+    else
+        api_find_job(w->req, w->a, api_answer_job);
+    waiting_free(w);
+}
+
 static void on_wait_over(struct http_req *req, void *arg)
 {
     struct waiting *w = arg;
-    struct live *l = jobs_find_id(w->a->jobs, w->id);
-    http_req_on_close(req, NULL, NULL);
+    (void)req;
     jobs_unwait(w->waiter);
-    if (l)
-        answer_job(req, w->a, l->job, &l->extra, l);
-    else
-        api_find_job(req, w->a, answer_job);
-    waiting_free(w);
+    end_wait(w);
 }
 
-/* Runs inside jobs_apply(), where the job may be about to leave: render now. */
 static void on_changed(void *arg)
 {
-    struct waiting *w = arg;
-    struct live *l = jobs_find_id(w->a->jobs, w->id);
-    http_req_on_close(w->req, NULL, NULL);
-    if (l)
-        answer_job(w->req, w->a, l->job, &l->extra, l);
-    else
-        api_find_job(w->req, w->a, answer_job);
-    waiting_free(w);
-}
-
-static void answer_job(struct http_req *req,
-                       struct api *a,
-                       const struct job *job,
-                       const struct record_extra *extra,
-                       struct live *l)
-{
-    struct buf out = BUF_INIT(JOB_MAX_BYTES);
-    struct jout j = jout_begin(&out);
-    char hex[HASH_HEX];
-    view_job(&j, a->settings, job, extra, l);
-    (void)hash_sha256_hex(buf_str(&out), out.len, hex);
-    hex[20] = 0;
-    uint64_t barrier = l ? api_barrier(a) : api_reader_barrier(a);
-    if (!http_reply_not_modified(req, hex, barrier))
-        http_reply_json(req, 200, &out, barrier);
-    buf_release(&out);
-}
-
-static bool has_current_etag(struct http_req *req, struct api *a, struct live *l)
-{
-    struct buf out = BUF_INIT(JOB_MAX_BYTES);
-    struct jout j = jout_begin(&out);
-    char hex[HASH_HEX];
-    view_job(&j, a->settings, l->job, &l->extra, l);
-    (void)hash_sha256_hex(buf_str(&out), out.len, hex);
-    hex[20] = 0;
-    buf_release(&out);
-    return http_req_has_etag(req, hex);
+    end_wait(arg); /* the waiter is gone with its call */
 }
 
 static void get_job(struct http_req *req,
@@ -203,10 +238,13 @@ static void get_job(struct http_req *req,
                     struct live *l)
 {
     usec_t span = http_req_wait(req);
-    if (!l || !span || !has_current_etag(req, a, l)) {
-        answer_job(req, a, job, extra, l);
+    struct rendered now;
+    render(req, a, job, extra, l, &now);
+    if (!l || !span || !http_req_has_etag(req, now.tag)) {
+        answer(req, a, &now, l);
         return;
     }
+    buf_release(&now.out);
     struct waiting *w = xcalloc(1, sizeof(*w));
     *w = (struct waiting){.req = req, .a = a, .id = xstrdup(job->id)};
     w->waiter = jobs_wait(l, on_changed, w);
@@ -217,52 +255,6 @@ static void get_job(struct http_req *req,
 void api_jobs_get(struct http_req *req, void *app)
 {
     api_find_job(req, app, get_job);
-}
-
-/* ---- stop ---- */
-
-static void stop_job(struct http_req *req,
-                     struct api *a,
-                     const struct job *job,
-                     const struct record_extra *extra,
-                     struct live *l)
-{
-    const struct http_principal *p = http_req_principal(req);
-    struct err err = {0};
-    if (p->role < HTTP_ROLE_ADMIN && !str_eq(p->user, job->user)) {
-        (void)err_set(&err, ERR_FORBIDDEN,
-                      "job '%s' belongs to '%s'; only its owner or an admin "
-                      "may stop it",
-                      job->id, job->user);
-        api_fail(req, &err, 0);
-        return;
-    }
-    if (store_is_failing(a->store)) {
-        (void)err_set(&err, ERR_STORE, "the store cannot write now: nothing can be stopped");
-        api_fail(req, &err, 0);
-        return;
-    }
-    if (!l) {
-        answer_job(req, a, job, extra, NULL); /* it is over already: stopping is done */
-        return;
-    }
-    char text[128], id[128];
-    (void)snprintf(text, sizeof(text), "stopped by '%s'", p->user); /* fits */
-    (void)snprintf(id, sizeof(id), "%s", job->id);
-    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
-    jobs_busy(l);
-    (void)jobs_apply(l, &e, p->user, clock_wall()); /* stopping twice changes nothing */
-    struct buf out = BUF_INIT(JOB_MAX_BYTES);
-    struct jout j = jout_begin(&out);
-    view_job(&j, a->settings, l->job, &l->extra, l);
-    http_reply_json(req, 202, &out, api_barrier(a));
-    buf_release(&out);
-    jobs_idle(l);
-}
-
-void api_jobs_stop(struct http_req *req, void *app)
-{
-    api_find_job(req, app, stop_job);
 }
 
 /* ---- list ---- */
@@ -295,13 +287,14 @@ static void on_listed(const struct store_result *r, void *arg)
     struct buf out = BUF_INIT(LIST_MAX_BYTES);
     struct jout j = jout_begin(&out);
     http_req_on_close(g->req, NULL, NULL);
+    struct api_eyes eyes = {.a = g->a, .p = http_req_principal(g->req)};
     if (r->err.code) {
         api_fail(g->req, &r->err, 0);
     } else {
         jout_open(&j, NULL, '{');
         jout_open(&j, "jobs", '[');
         for (size_t i = 0; i < r->njobs; i++)
-            view_item(&j, &r->jobs[i], live_of(g->a, &r->jobs[i]));
+            view_item(&j, &r->jobs[i], live_of(g->a, &r->jobs[i]), &eyes);
         jout_close(&j, ']');
         jout_str(&j, "next_cursor", r->next);
         jout_close(&j, '}');
@@ -363,6 +356,15 @@ static int read_time(const struct http_req *req,
                    name, text);
 }
 
+static enum people_wish wish_of(const struct http_req *req)
+{
+    bool all = http_req_query_bool(req, "all", false);
+    if (http_req_query(req, "all"))
+        return all ? PEOPLE_WISH_ALL : PEOPLE_WISH_OWN;
+    bool named = http_req_query(req, "user") || http_req_query(req, "project");
+    return named ? PEOPLE_WISH_ALL : PEOPLE_WISH_USUAL;
+}
+
 void api_jobs_list(struct http_req *req, void *app)
 {
     struct api *a = app;
@@ -386,9 +388,14 @@ void api_jobs_list(struct http_req *req, void *app)
         return;
     }
     q.limit = (unsigned)limit;
+    struct people_view view;
+    people_view(a->people, http_req_principal(req), wish_of(req), &view);
+    q.scope = view.scope;
+    q.user = q.user ? q.user : view.user;
     struct listing *g = xcalloc(1, sizeof(*g));
     *g = (struct listing){.req = req, .a = a};
     http_req_on_close(req, on_list_gone, g);
     struct store_then then = {.done = on_listed, .arg = g};
     g->read = store_list_jobs(a->store, &q, &then);
+    people_view_release(&view);
 }

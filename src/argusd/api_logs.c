@@ -36,8 +36,9 @@ struct follower {
     struct follower *next;
     struct tails *tails;
     struct http_stream *st; /* NULL: gone, freed when its read is back */
-    char *job;
-    int k; /* 0: no attempt yet */
+    struct http_principal who;
+    char *job, *user, *project; /* whose it is */
+    int k;                      /* 0: no attempt yet */
     uint64_t offset;
     bool busy, full;
     bool was_over; /* when its read began: then what it finds is all there will be */
@@ -166,6 +167,15 @@ static void on_part(struct part *p, void *arg)
 
 /* ---- following ---- */
 
+/* One that is in no list. */
+static void follower_release(struct follower *f)
+{
+    free(f->job);
+    free(f->user);
+    free(f->project);
+    free(f);
+}
+
 static void follower_free(struct follower *f)
 {
     for (struct follower **p = &f->tails->followers; *p; p = &(*p)->next)
@@ -173,8 +183,7 @@ static void follower_free(struct follower *f)
             *p = f->next;
             break;
         }
-    free(f->job);
-    free(f);
+    follower_release(f);
 }
 
 static void on_stream_gone(struct http_stream *st, void *arg)
@@ -267,7 +276,7 @@ static void finish(struct follower *f)
 {
     f->busy = true;
     struct store_then then = {.done = on_job_row, .arg = f};
-    (void)store_find_job(f->tails->a->store, f->job, &then);
+    (void)store_find_job(f->tails->a->store, &(struct store_job_ref){.ref = f->job}, &then);
 }
 
 /* Those of the same file that stand at the same place share one read. */
@@ -325,10 +334,26 @@ static bool may_pull(const struct follower *f, bool is_live)
            !cluster_root_hangs(f->tails->a->cluster);
 }
 
+/* His token still works, and he has not left the job's project. */
+static bool may_go_on(const struct follower *f)
+{
+    const struct api *a = f->tails->a;
+    struct job job = {.id = f->job, .user = f->user, .project = f->project};
+    return api_may_go_on(a, &f->who) &&
+           people_check_job(a->people, &f->who, ACCESS_JOB_SEE, "see", &job, NULL) == 0;
+}
+
 static void tick_follower(struct follower *f)
 {
     struct live *l = jobs_find_id(f->tails->a->jobs, f->job);
     const struct attempt *a = l ? job_attempt(l->job) : NULL;
+    if (f->st && !may_go_on(f)) { /* also while it catches up for minutes */
+        http_stream_end(f->st);   /* whoever comes back is told why */
+        f->st = NULL;
+        if (!f->busy)
+            follower_free(f);
+        return;
+    }
     if (f->busy || !f->st)
         return;
     if (f->full && http_stream_queued(f->st) == 0)
@@ -376,8 +401,7 @@ void tails_free(struct tails *ts)
     while (ts->followers) {
         struct follower *f = ts->followers;
         ts->followers = f->next;
-        free(f->job);
-        free(f);
+        follower_release(f);
     }
     uv_close((uv_handle_t *)&ts->timer, on_closed);
 }
@@ -396,7 +420,10 @@ static void begin_follow(struct http_req *req,
     *f = (struct follower){.next = ts->followers,
                            .tails = ts,
                            .st = st,
+                           .who = *http_req_principal(req),
                            .job = xstrdup(job->id),
+                           .user = xstrdup(job->user),
+                           .project = xstrdup(job->project),
                            .k = k,
                            .offset = offset};
     ts->followers = f;

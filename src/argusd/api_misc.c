@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_misc.c - nodes, whoami, version, health, metrics, openapi. */
+/* api_misc.c - whoami, version, health, metrics, openapi. */
 #include <stdio.h>
 #include <string.h>
 
 #include "argusd/api.h"
+#include "argusd/routes.h"
 #include "argusd/view.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -11,104 +12,33 @@
 
 enum { ANSWER_MAX = 8 << 20 };
 
-/* ---- nodes ---- */
-
-static bool is_on(const char *nodes, const char *name)
-{
-    size_t len = strlen(name);
-    while (nodes && *nodes) {
-        size_t n = strcspn(nodes, ",");
-        if (n == len && !strncmp(nodes, name, n))
-            return true;
-        nodes += n + (nodes[n] == ',');
-    }
-    return false;
-}
-
-static void put_jobs_of(struct jout *j, const struct jobs *jobs, const char *node)
-{
-    struct live *l;
-    jout_open(j, "jobs", '[');
-    for (size_t pos = 0; (l = jobs_next(jobs, &pos));)
-        if (l->job->state != JOB_QUEUED && is_on(l->job->nodes, node))
-            jout_str(j, NULL, l->job->id);
-    jout_close(j, ']');
-}
-
-static void put_amounts(struct jout *j, const char *key, double total, double used, bool alive)
-{
-    jout_open(j, key, '{');
-    jout_real(j, "total", total);
-    jout_real(j, "used", used);
-    jout_real(j, "free", alive && total > used ? total - used : 0);
-    jout_real(j, "bad", alive ? 0 : total);
-    jout_close(j, '}');
-}
-
-static void put_node(struct jout *j, const struct api *a, const struct cluster_node *n)
-{
-    double gpus, cpus;
-    const char *reason = n->message && !n->is_alive ? n->message
-                         : n->is_head               ? "the head does no computing"
-                         : n->takes_drivers         ? NULL
-                                                    : "it lacks what entrypoint_resources ask for";
-    sched_node_used(jobs_sched(a->jobs), n->name, &gpus, &cpus);
-    jout_open(j, NULL, '{');
-    jout_str(j, "name", n->name);
-    jout_str(j, "cluster", a->settings->cluster);
-    jout_str(j, "pool", *n->pool ? n->pool : NULL);
-    jout_str(j, "state", n->is_alive ? "online" : "offline");
-    jout_raw(j, "flags", "[]");
-    put_amounts(j, "gpus", n->gpus, n->is_alive ? gpus : 0, n->is_alive);
-    put_amounts(j, "cpus", n->cpus, n->is_alive ? cpus : 0, n->is_alive);
-    put_jobs_of(j, a->jobs, n->name);
-    jout_str(j, "health", n->is_alive ? "ok" : "offline");
-    jout_time(j, "since", n->since);
-    jout_str(j, "reason", reason);
-    jout_str(j, "ip", n->ip);
-    jout_bool(j, "is_head", n->is_head);
-    jout_str(j, "ray_node_id", n->node_id);
-    jout_close(j, '}');
-}
-
-void api_nodes(struct http_req *req, void *app)
-{
-    struct api *a = app;
-    struct buf out = BUF_INIT(ANSWER_MAX);
-    struct jout j = jout_begin(&out);
-    const char *code, *text;
-    size_t n;
-    const struct cluster_node *nodes = cluster_nodes(a->cluster, &n);
-    cluster_why_not(a->cluster, &code, &text);
-    jout_open(&j, NULL, '{');
-    jout_open(&j, "nodes", '[');
-    for (size_t i = 0; i < n; i++)
-        put_node(&j, a, &nodes[i]);
-    jout_close(&j, ']');
-    jout_bool(&j, "stale", !cluster_is_up(a->cluster));
-    jout_str(&j, "reason", *text ? text : NULL);
-    jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_reader_barrier(a));
-    buf_release(&out);
-}
-
 /* ---- who and what ---- */
 
 void api_whoami(struct http_req *req, void *app)
 {
     struct api *a = app;
     const struct http_principal *p = http_req_principal(req);
-    struct buf out = BUF_INIT(4096);
+    const struct token *k = tokens_find(a->tokens, p->token_id);
+    struct access_who who;
+    people_who(a->people, p, &who);
+    struct buf out = BUF_INIT(64 << 10);
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '{');
     jout_str(&j, "user", p->user);
     jout_str(&j, "role", http_role_to_string(p->role));
+    jout_bool(&j, "sees_all", who.sees_all);
+    jout_open(&j, "projects", '[');
+    const char *list = who.projects, *item;
+    for (size_t n; (item = str_item(&list, &n));)
+        jout_strn(&j, NULL, item, n);
+    jout_close(&j, ']');
     jout_open(&j, "token", '{');
-    jout_str(&j, "name", p->token_id);
-    jout_time(&j, "expires_at", tokens_expiry(a->tokens, p->token_id));
+    jout_str(&j, "id", p->token_id);
+    jout_str(&j, "name", k ? k->name : NULL);
+    jout_time(&j, "expires_at", k ? k->expires_at : 0);
     jout_close(&j, '}');
     jout_close(&j, '}');
-    http_reply_json(req, 200, &out, 0);
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
 }
 
@@ -201,6 +131,7 @@ static void add_node_metrics(struct buf *out, const struct api *a, const char *p
     for (size_t i = 0; i < n; i++)
         (void)buf_addf(out, "%snode_online{node=\"%s\",ray_node_id=\"%s\"} %d\n", prefix,
                        nodes[i].name, nodes[i].node_id, nodes[i].is_alive);
+    nodes_put_metrics(a->nodes, prefix, out);
     gauge(out, prefix, "ray_up", "1 while Ray answers.");
     (void)buf_addf(out, "%sray_up %d\n", prefix, cluster_is_up(a->cluster));
     gauge(out, prefix, "shared_root_ok", "1 while the shared root can be used.");
@@ -231,7 +162,7 @@ void api_openapi(struct http_req *req, void *app)
 {
     struct buf out = BUF_INIT(ANSWER_MAX);
     (void)app;
-    api_openapi_text(&out);
+    routes_openapi(&out);
     http_reply_json(req, 200, &out, 0);
     buf_release(&out);
 }

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_submit.c - POST /v1/jobs: read, check, give an id, queue.
  *
- * The body is the JobSpec, YAML or JSON. Everything wrong with it is told at once.
- * The only thing that may block is one small file (which verl a snapshot holds);
- * it is read in the worker pool and remembered for a minute. */
+ * The body is the JobSpec, YAML or JSON. Everything wrong with it is told at once, with what
+ * the preflight finds on the shared root (preflight.h): only that look may block, and it is
+ * done in the worker pool. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/api.h"
+#include "argusd/api_plan.h"
+#include "argusd/code.h"
 #include "argusd/launchplan.h"
+#include "argusd/people_dirs.h"
+#include "argusd/preflight.h"
+#include "argusd/registry_inputs.h"
+#include "argusd/secretcheck.h"
 #include "argusd/view.h"
-#include "argusd/work.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/smoke.h"
 #include "core/verl.h"
 
-static const usec_t VERL_KNOWN_FOR = USEC_MIN;
-enum { VERL_CACHE_MAX = 1000, IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
+enum { IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
 /* A key is for a retry: the younger ones stay when there are too many. */
 static const usec_t KEY_AGES[] = {USEC_DAY, 60 * USEC_MIN, 10 * USEC_MIN, USEC_MIN};
-
-struct verl_known {
-    char *version; /* NULL: none found there */
-    usec_t at;     /* monotonic */
-};
 
 struct idempotent {
     unsigned char body[HASH_BYTES];
@@ -40,16 +40,26 @@ struct submit {
     struct api *a;
     struct spec spec;
     struct problems ps;
-    char *verl_path, *verl; /* version text found there, NULL = none */
-    bool dry_run, require_fit;
+    char *verl;      /* version text found in its tree, NULL = none */
+    char *snapshots; /* that it names, see code.h */
+    char *user_root, *hf_home;
+    struct preflight_where where; /* of these */
+    struct preflight_look *look;  /* under way */
+    char *inputs;                 /* what registered names became; NULL: there are none */
+    char *small; /* the spec in place of the body, when only a smoke run is asked */
+    bool dry_run, require_fit, no_trial, smoke;
 };
 
 static void submit_free(struct submit *s)
 {
     spec_release(&s->spec);
     problems_release(&s->ps);
-    free(s->verl_path);
     free(s->verl);
+    free(s->snapshots);
+    free(s->user_root);
+    free(s->hf_home);
+    free(s->inputs);
+    free(s->small);
     free(s);
 }
 
@@ -128,17 +138,11 @@ void api_restore_idempotency(struct api *a, const struct store_idempotency *row)
 void api_forget(struct api *a)
 {
     struct idempotent *i;
-    struct verl_known *v;
     if (!a->idempotency)
         return;
     for (size_t pos = 0; (i = map_next(a->idempotency, &pos, NULL));)
         idempotent_free(i);
-    for (size_t pos = 0; (v = map_next(a->verl_cache, &pos, NULL));) {
-        free(v->version);
-        free(v);
-    }
     map_free(a->idempotency);
-    map_free(a->verl_cache);
 }
 
 static void answer_again(struct http_req *req, struct api *a, const char *id);
@@ -224,8 +228,7 @@ static void answer_again(struct http_req *req, struct api *a, const char *id)
     buf_release(&out);
 }
 
-/* The first error speaks for all; the list has every one. */
-static void answer_problems(struct http_req *req, const struct problems *ps)
+void api_answer_problems(struct http_req *req, const struct problems *ps)
 {
     const struct problem *first = NULL;
     for (size_t i = 0; i < ps->n && !first; i++)
@@ -243,7 +246,7 @@ static void answer_problems(struct http_req *req, const struct problems *ps)
 
 /* ---- checks ---- */
 
-static int check_service(const struct api *a, struct err *err)
+int api_check_service(const struct api *a, struct err *err)
 {
     const char *code, *text;
     if (store_is_failing(a->store))
@@ -257,7 +260,7 @@ static int check_service(const struct api *a, struct err *err)
     return 0;
 }
 
-static int read_body(struct submit *s)
+static int read_given(struct submit *s)
 {
     size_t n;
     const char *text = http_req_body(s->req, &n);
@@ -270,6 +273,49 @@ static int read_body(struct submit *s)
     problems_release(&s->ps);
     s->spec = (struct spec){0};
     return launchplan_read_spec(s->a->settings, text, n, user, true, &s->spec, &s->ps);
+}
+
+static const char *spec_text(const struct submit *s)
+{
+    size_t n;
+    return s->small ? s->small : http_req_body(s->req, &n);
+}
+
+/* What is wrong was told of the spec as it was given; the small one follows from it. */
+static int read_small(struct submit *s)
+{
+    size_t n;
+    const char *text = http_req_body(s->req, &n);
+    struct problems none = {0};
+    struct doc *d = NULL;
+    struct buf out = BUF_INIT(DOC_MAX_BYTES);
+    int r = doc_parse(text, n, false, &d, &none);
+    if (r == 0) {
+        smoke_spec(doc_root(d), &out);
+        doc_free(d);
+        spec_release(&s->spec);
+        s->spec = (struct spec){0};
+        s->small = buf_take(&out);
+        r = launchplan_read_spec(s->a->settings, s->small, strlen(s->small),
+                                 http_req_principal(s->req)->user, false, &s->spec, &s->ps);
+    }
+    buf_release(&out);
+    problems_release(&none);
+    return r;
+}
+
+static int read_body(struct submit *s)
+{
+    int r = read_given(s);
+    return r == 0 && s->smoke ? read_small(s) : r;
+}
+
+/* Snapshots are fixed here: their paths are what all that follows looks at. */
+static int name_code(struct submit *s)
+{
+    s->snapshots =
+        code_resolve(s->a->snapshots, http_req_principal(s->req)->user, &s->spec, &s->ps);
+    return s->ps.errors ? ERR_BAD_SPEC : 0;
 }
 
 static int check_id(struct submit *s, struct err *err)
@@ -322,8 +368,6 @@ static int check_honoured(const struct submit *s, const char **ret_field, struct
         const char *sentence;
     } keys[] = {
         {"after", sp->after.n > 0, "this version cannot wait for other jobs"},
-        {"code", sp->code != NULL, "this version has no snapshots; name the tree with code_path"},
-        {"secrets", sp->secrets.n > 0, "this version stores no secrets; give them in env"},
         {"preset", sp->preset != NULL, "this version has no presets; write the keys out"},
     };
     for (size_t i = 0; i < array_len(keys); i++)
@@ -356,24 +400,71 @@ static char *pool_text(const struct spec *spec)
     return buf_take(&out);
 }
 
+/* The largest size that would be taken, in nodes of the shape that was asked. */
+static void tell_largest(const struct sched *sched,
+                         const char *pool,
+                         const struct demand *d,
+                         char *ret,
+                         size_t size)
+{
+    int n = sched_largest_gang(sched, pool, d);
+    if (n > 0)
+        (void)snprintf(ret, size, "at most nnodes: %d with n_gpus_per_node: %g fits it", n,
+                       d->gpus_per_node + (d->nnodes == 1 ? d->driver_gpus : 0)); /* fits */
+    else
+        (void)snprintf(ret, size, "not even one node with %g GPUs and %g CPUs fits it",
+                       d->gpus_per_node, d->cpus_per_node);
+}
+
+/* As a name that is misspelt: no machine bears it. */
+static int warn_empty_pool(struct submit *s, const char *pool, double needs, struct err *err)
+{
+    if (s->require_fit)
+        return err_set(err, ERR_POOL_TOO_SMALL,
+                       "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now; "
+                       "'argus pool ls' shows the pools",
+                       needs, pool);
+    if (cluster_is_up(s->a->cluster))
+        problems_add(&s->ps, PROBLEM_WARNING, "pool", 0, 0,
+                     "'argus pool ls' shows the pools; it starts when enough machines join",
+                     "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now", needs,
+                     pool);
+    return 0;
+}
+
 /* A gang larger than the pool waits, with a warning; --require-fit refuses it. */
 static int check_fit(struct submit *s, const struct demand *d, const char *pool, struct err *err)
 {
     const struct sched *sched = jobs_sched(s->a->jobs);
     if (sched_fits_empty(sched, pool, d))
         return 0;
-    double has = sched_pool_gpus(sched, pool), needs = demand_gpus(d);
+    struct sched_pool sum;
+    sched_pool(sched, pool, jobs_now(s->a->jobs), &sum);
+    double has = sum.gpus, needs = demand_gpus(d);
     const char *what = has < needs ? "GPUs" : "CPUs beside them, or GPUs on one node";
+    char largest[120];
+    tell_largest(sched, pool, d, largest, sizeof(largest));
+    if (*pool && !sum.nodes && !(has > 0))
+        return warn_empty_pool(s, pool, needs, err);
     if (s->require_fit)
         return err_set(err, ERR_POOL_TOO_SMALL,
-                       "pool_too_small (has %g, needs %g): the pool does not have the %s", has,
-                       needs, what);
+                       "pool_too_small (has %g, needs %g): the pool does not have the %s; %s", has,
+                       needs, what, largest);
     if (cluster_is_up(s->a->cluster))
         problems_add(&s->ps, PROBLEM_WARNING, "nnodes", 0, 0,
                      "it starts when enough nodes join; --require-fit refuses instead",
-                     "pool_too_small (has %g, needs %g): the pool does not have the %s now", has,
-                     needs, what);
+                     "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s",
+                     has, needs, what, largest);
     return 0;
+}
+
+/* What could never start, or would wait beside too many. */
+static int check_quota(const struct submit *s, const struct demand *d, struct err *err)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    const char *code = sched_refuses(jobs_sched(s->a->jobs), http_req_principal(s->req)->user,
+                                     str_or(s->spec.project, ""), d, text, sizeof(text));
+    return code ? err_set(err, ERR_REFUSED, "%s: %s", code, text) : 0;
 }
 
 /* ---- the job ---- */
@@ -396,22 +487,24 @@ static struct job *make_job(struct submit *s, const struct demand *d, char *take
     const struct spec *spec = &s->spec;
     struct job *j = job_new();
     char id[SPEC_ID_BUF];
-    size_t n;
     choose_id(s, now, id);
-    j->seq = jobs_next_seq(s->a->jobs);
-    j->id = xstrdup(id);
+    j->id = xstrdup(s->dry_run && !s->spec.id ? "dry-run" : id);
     j->name = xstrdup(str_or(spec->name, ""));
     j->user = xstrdup(http_req_principal(s->req)->user);
     j->project = xstrdup(str_or(spec->project, ""));
     j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
     j->cluster = xstrdup(s->a->settings->cluster);
     j->pool = taken_pool;
-    j->spec = xstrdup(http_req_body(s->req, &n));
+    j->spec = xstrdup(spec_text(s));
     j->priority = (int)spec->priority;
     j->demand = *d;
     j->timeout = spec->timeout;
     j->queue_timeout = spec->queue_timeout;
     j->stop_grace = spec->stop_grace;
+    if (workload_is_verl((enum workload)spec->workload) && spec->workload != WORKLOAD_MERGE &&
+        s->a->settings->trial && !s->no_trial)
+        j->trial = JOB_TRIAL_DUE;
+    restart_from_spec(spec, &j->restart);
     j->queued_at = now;
     return j;
 }
@@ -431,133 +524,226 @@ static char *warnings_text(const struct problems *ps)
     return text;
 }
 
-static void answer_dry_run(struct submit *s, const struct demand *d, const char *pool)
+static void answer_refusal(struct submit *s,
+                           const struct err *err,
+                           const char *field,
+                           const char *hint)
 {
-    const struct sched *sched = jobs_sched(s->a->jobs);
-    struct buf out = BUF_INIT(1 << 20);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_bool(&j, "dry_run", true);
-    spec_to_json(&s->spec, &j, "resolved_spec");
-    jout_open(&j, "demand", '{');
-    jout_int(&j, "nnodes", d->nnodes);
-    jout_real(&j, "gpus", demand_gpus(d));
-    jout_real(&j, "cpus", demand_cpus(d));
-    jout_close(&j, '}');
-    jout_bool(&j, "fits_pool", sched_fits_empty(sched, pool, d));
-    jout_int(&j, "queue_length", (int64_t)sched_queue_length(sched));
-    jout_str(&j, "verl", s->verl);
-    problems_to_json(&s->ps, &j, "problems");
-    jout_close(&j, '}');
-    http_reply_json(s->req, 200, &out, 0);
-    buf_release(&out);
+    if (!s->ps.errors) {
+        http_problem(s->req, err->code, err, field, hint, NULL, api_barrier(s->a));
+        return;
+    }
+    problems_add(&s->ps, PROBLEM_ERROR, str_or(field, ""), 0, 0, hint, "%s", err->text);
+    api_answer_problems(s->req, &s->ps);
+}
+
+/* True if it was refused and answered. */
+static bool refuse(struct submit *s, const struct demand *d, const char *pool)
+{
+    struct err err = {0};
+    const char *field = NULL;
+    if (check_id(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
+                     NULL, api_barrier(s->a));
+        return true;
+    }
+    if (!code_is_there(s->a->snapshots, s->snapshots, &err))
+        answer_refusal(s, &err, "code", NULL);
+    else if (check_honoured(s, &field, &err) < 0)
+        answer_refusal(s, &err, field, "leave it out");
+    else if (secretcheck(s->a->secrets, http_req_principal(s->req)->user, &s->spec, spec_text(s),
+                         &err) < 0)
+        answer_refusal(s, &err, "secrets", NULL);
+    else if (check_fit(s, d, pool, &err) < 0)
+        answer_refusal(s, &err, "nnodes", NULL);
+    else if (check_quota(s, d, &err) < 0)
+        answer_refusal(s, &err, "project", NULL);
+    else if (s->ps.errors)
+        api_answer_problems(s->req, &s->ps);
+    else
+        return false;
+    return true;
+}
+
+static void take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    struct api *a = s->a;
+    struct record_extra extra = {.warnings = warnings_text(&s->ps),
+                                 .verl = xstrdup(s->verl),
+                                 .snapshots = xstrdup(s->snapshots),
+                                 .inputs = xstrdup(s->inputs)};
+    struct job *job = make_job(s, d, taken_pool, now);
+    struct err err = {0};
+    if (secretcheck_holds(&s->spec) &&
+        secrets_seal_spec(a->secrets, job->id, job->spec, &extra.sealed_spec, &err) < 0) {
+        api_fail(s->req, &err, 0);
+        record_extra_release(&extra);
+        job_free(job);
+        return;
+    }
+    job->seq = jobs_next_seq(a->jobs);
+    idset_add(a->used, job->id);
+    note_idempotency(s, job->id, now);
+    registry_note_inputs(a->registry, s->inputs, job->id);
+    struct live *l = jobs_add(a->jobs, job, &extra, now);
+    struct person *p = people_find(a->people, l->job->user);
+    if (p)
+        people_dirs_make(a->loop, a->cluster, a->settings->shared_root, a->people, p);
+    jobs_busy(l);
+    jobs_admit(a->jobs, now);
+    answer_item(s->req, a, l, 201);
+    jobs_idle(l);
+    store_flush_if_idle(a->store);
 }
 
 static void finish(struct submit *s)
 {
-    struct api *a = s->a;
     struct demand d;
-    struct err err = {0};
-    const char *field;
     usec_t now = clock_wall();
-    if (was_here_before(s)) { /* its twin came in while verl was looked for */
+    if (was_here_before(s)) { /* its twin came in while the shared root was looked at */
         submit_free(s);
         return;
     }
     compute_demand(s, &d);
     check_verl(s);
     char *pool = pool_text(&s->spec);
-    if (check_id(s, &err) < 0) {
-        http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
-                     NULL, api_barrier(a));
+    if (refuse(s, &d, pool))
         free(pool);
-    } else if (check_honoured(s, &field, &err) < 0) {
-        http_problem(s->req, err.code, &err, field, "leave it out", NULL, 0);
-        free(pool);
-    } else if (check_fit(s, &d, pool, &err) < 0) {
-        http_problem(s->req, err.code, &err, "nnodes", NULL, NULL, 0);
-        free(pool);
-    } else if (s->dry_run) {
-        answer_dry_run(s, &d, pool);
-        free(pool);
-    } else {
-        struct record_extra extra = {.warnings = warnings_text(&s->ps), .verl = xstrdup(s->verl)};
-        struct job *job = make_job(s, &d, pool, now);
-        idset_add(a->used, job->id);
-        note_idempotency(s, job->id, now);
-        struct live *l = jobs_add(a->jobs, job, &extra, now);
-        jobs_busy(l);
-        jobs_admit(a->jobs, now);
-        answer_item(s->req, a, l, 201);
-        jobs_idle(l);
-        store_flush_if_idle(a->store);
-    }
+    else if (s->dry_run)
+        api_plan(s->req, s->a, make_job(s, &d, pool, now), &s->spec, s->verl, s->inputs,
+                 s->snapshots, &s->ps);
+    else
+        take(s, &d, pool, now);
     submit_free(s);
 }
 
-/* ---- which verl ---- */
+/* ---- the preflight ---- */
 
-static void cache_verl(struct api *a, const char *path, const char *version)
+/* The look at the shared root may have taken its time. */
+static int check_again(struct submit *s, const char **ret_field, struct err *err)
 {
-    struct verl_known *v = map_find(a->verl_cache, path);
-    if (!v) {
-        if (map_count(a->verl_cache) >= VERL_CACHE_MAX)
-            return;
-        v = xcalloc(1, sizeof(*v));
-        map_set(a->verl_cache, path, v);
-    }
-    set_str(&v->version, version);
-    v->at = clock_mono();
+    const struct http_principal *p = http_req_principal(s->req);
+    *ret_field = NULL;
+    if (!api_may_go_on(s->a, p))
+        return err_set(err, ERR_UNAUTHORISED, "this token has ended meanwhile");
+    int r = api_check_service(s->a, err);
+    return r < 0 ? r : people_check_submit(s->a->people, p, &s->spec, ret_field, err);
 }
 
-static void run_verl(void *arg)
+static void answer_late(struct submit *s, const struct preflight_seen *seen)
 {
-    struct submit *s = arg;
-    s->verl = fsroot_verl_version(s->verl_path);
+    struct err err = {0};
+    (void)err_set(&err, ERR_UNAVAILABLE,
+                  "'%.300s' did not answer within 5 s: the file system that holds it hangs",
+                  seen->where); /* only fills err */
+    http_problem(s->req, err.code, &err, NULL, "look at that mount; nothing was submitted", &s->ps,
+                 0);
 }
 
-static void done_verl(void *arg)
+static void judge(struct submit *s, const struct preflight_seen *seen)
+{
+    bool verl = workload_is_verl((enum workload)s->spec.workload);
+    s->verl = xstrdup(seen->verl);
+    preflight_judge(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &s->where,
+                    seen->facts, &s->ps);
+}
+
+static void on_seen(const struct preflight_seen *seen, void *arg)
 {
     struct submit *s = arg;
-    cache_verl(s->a, s->verl_path, s->verl);
-    if (!s->req) {
-        submit_free(s);
-        return;
-    }
+    const char *field;
+    struct err err = {0};
+    s->look = NULL;
     http_req_on_close(s->req, NULL, NULL);
-    finish(s);
+    if (seen->late) {
+        answer_late(s, seen);
+        submit_free(s);
+    } else if (check_again(s, &field, &err) < 0) {
+        http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
+        submit_free(s);
+    } else {
+        judge(s, seen);
+        finish(s);
+    }
 }
 
 static void on_gone(struct http_req *req, void *arg)
 {
     struct submit *s = arg;
     (void)req;
-    s->req = NULL; /* freed when the worker is done */
+    preflight_forget(s->look);
+    submit_free(s);
 }
 
-static void find_verl(struct submit *s)
+static void say_where(struct submit *s)
 {
-    const char *path = launchplan_verl_path(&s->spec);
-    if (!path || !workload_is_verl((enum workload)s->spec.workload)) {
+    const struct settings *st = s->a->settings;
+    const char *user = http_req_principal(s->req)->user;
+    s->user_root = xasprintf("%s/users/%s", st->shared_root, user);
+    s->hf_home = launchplan_env(st, &s->spec, user, "HF_HOME");
+    _cleanup_(freep) char *offline = launchplan_env(st, &s->spec, user, "HF_HUB_OFFLINE");
+    s->where = (struct preflight_where){.shared_root = st->shared_root,
+                                        .user_root = s->user_root,
+                                        .hf_home = s->hf_home,
+                                        .hf_offline = offline && !strcmp(offline, "1")};
+}
+
+static bool needs_a_look(const struct submit *s)
+{
+    struct preflight_facts f;
+    preflight_plan(&s->spec, &s->where, &f);
+    bool needs = preflight_has_work(&f);
+    preflight_release(&f);
+    return needs;
+}
+
+static void begin_preflight(struct submit *s)
+{
+    bool verl = workload_is_verl((enum workload)s->spec.workload);
+    const char *tree = verl ? launchplan_verl_path(&s->spec) : NULL;
+    say_where(s);
+    if (!tree && !needs_a_look(s)) {
+        struct preflight_facts none = {0};
+        struct preflight_seen seen = {.facts = &none};
+        judge(s, &seen);
         finish(s);
         return;
     }
-    const struct verl_known *v = map_find(s->a->verl_cache, path);
-    if (v && clock_mono() - v->at < VERL_KNOWN_FOR) {
-        s->verl = xstrdup(v->version);
-        finish(s);
-        return;
-    }
-    s->verl_path = xstrdup(path);
     http_req_on_close(s->req, on_gone, s);
-    work_start(s->a->loop, run_verl, done_verl, s);
+    s->look = preflight_look(s->a->preflights, &s->spec, &s->where, tree, on_seen, s);
+}
+
+/* Of data sets and models. */
+static int resolve_names(struct submit *s)
+{
+    struct access_who who;
+    people_who(s->a->people, http_req_principal(s->req), &who);
+    return registry_resolve(s->a->registry, &who, &s->spec, &s->inputs, &s->ps);
+}
+
+/* What the body says, who may ask for it, and what it names; a refusal is answered here. */
+static void check_spec(struct submit *s)
+{
+    struct err err = {0};
+    const char *field = NULL;
+    bool is_read = read_body(s) == 0 && name_code(s) == 0;
+    if (is_read &&
+        people_check_submit(s->a->people, http_req_principal(s->req), &s->spec, &field, &err) < 0) {
+        http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
+        submit_free(s);
+    } else if (!is_read || resolve_names(s) < 0) {
+        api_answer_problems(s->req, &s->ps);
+        submit_free(s);
+    } else {
+        begin_preflight(s);
+    }
 }
 
 void api_jobs_create(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    if (check_service(a, &err) < 0) {
+    if (api_check_service(a, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }
@@ -565,16 +751,15 @@ void api_jobs_create(struct http_req *req, void *app)
     *s = (struct submit){.req = req,
                          .a = a,
                          .dry_run = http_req_query_bool(req, "dry_run", false),
-                         .require_fit = http_req_query_bool(req, "require_fit", false)};
+                         .require_fit = http_req_query_bool(req, "require_fit", false),
+                         .no_trial = http_req_query_bool(req, "no_trial", false),
+                         .smoke = http_req_query_bool(req, "smoke", false)};
     if (make_room(s, clock_wall(), &err) < 0) {
         api_fail(req, &err, 0);
         submit_free(s);
     } else if (was_here_before(s)) {
         submit_free(s);
-    } else if (read_body(s) < 0) {
-        answer_problems(req, &s->ps);
-        submit_free(s);
     } else {
-        find_verl(s);
+        check_spec(s);
     }
 }

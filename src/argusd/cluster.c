@@ -11,49 +11,45 @@
 #include <string.h>
 
 #include "argusd/idset.h"
-#include "argusd/work.h"
+#include "argusd/rootwatch.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/share.h"
 
-enum { NODE_POLL_MS = 2000, ROOT_POLL_MS = 15000, ROOT_RETRY_MS = 2000 };
+enum { NODE_POLL_MS = 2000 };
 static const usec_t AWAY_AFTER = 10 * USEC_SEC; /* silence that counts as away */
 static const usec_t VERSION_EVERY = 10 * USEC_SEC;
-static const usec_t ROOT_HANG = 10 * USEC_SEC;
+static const usec_t USAGE_EVERY = 3 * USEC_SEC; /* Ray's monitor writes it every 5 s */
 static const char NODE_RESOURCE[] = "argus_node_";
-
-/* The root is checked on a worker thread; this is all that it touches. */
-struct root_check {
-    struct cluster *c;
-    char *root, *shepherd, *hook;
-    struct fsroot_status status;
-    struct err err;
-    int placed;
-    bool was_ok; /* once, in this life: then it is not prepared anew */
-};
 
 struct cluster {
     uv_loop_t *loop;
     const struct settings *settings;
     struct ray_client *ray;
-    struct sched *sched;
     struct events *events;
     struct cluster_ops ops;
-    uv_timer_t node_timer, root_timer;
-    struct ray_call *node_call, *version_call;
-    int handles; /* timers and checks that still point here */
-    bool closing;
+    uv_timer_t node_timer;
+    struct rootwatch *root;
+    struct ray_call *node_call, *version_call, *usage_call;
+    char root_mark[80];
 
-    bool up, ever_up, root_ok, root_was_ok, root_known, root_hangs;
-    bool too_old;         /* Ray has no token authentication, and argus.yaml asks for it */
-    usec_t root_asked_at; /* monotonic; 0 = no check is under way */
+    bool up, ever_up;
+    bool too_old; /* Ray has no token authentication, and argus.yaml asks for it */
     usec_t answered_at, asked_since, version_at; /* monotonic */
     usec_t silent_since;                         /* wall; 0 = it answers */
-    char *version, *session, *head_ip;
-    char why_ray[400], why_root[600];
-    uint64_t root_free;
+    char *version, *session, *head_ip, *head_id;
+    char why_ray[400];
     struct cluster_node *nodes;
     size_t n;
-    struct idset *foreign; /* NULL until Ray's jobs were listed */
+    uint64_t generation;
+    struct usage { /* sorted by id */
+        char *node_id;
+        double gpus, cpus;
+    } * usages;
+    size_t n_usages;
+    usec_t usage_at, usage_asked; /* monotonic */
+    bool usage_answered;          /* however: a Ray that cannot tell does not stop us */
+    struct idset *foreign;        /* NULL until Ray's jobs were listed */
 };
 
 /* ---- reading ---- */
@@ -76,17 +72,22 @@ bool cluster_is_up(const struct cluster *c)
 
 bool cluster_root_is_ok(const struct cluster *c)
 {
-    return c->root_ok;
+    return rootwatch_is_ok(c->root);
 }
 
 bool cluster_root_is_bad(const struct cluster *c)
 {
-    return c->root_known && !c->root_ok;
+    return rootwatch_is_known(c->root) && !rootwatch_is_ok(c->root);
+}
+
+const char *cluster_root_why(const struct cluster *c)
+{
+    return rootwatch_why(c->root);
 }
 
 bool cluster_root_hangs(const struct cluster *c)
 {
-    return c->root_hangs;
+    return rootwatch_hangs(c->root);
 }
 
 const char *cluster_ray_version(const struct cluster *c)
@@ -106,7 +107,7 @@ const char *cluster_head_ip(const struct cluster *c)
 
 uint64_t cluster_root_free_bytes(const struct cluster *c)
 {
-    return c->root_free;
+    return rootwatch_free_bytes(c->root);
 }
 
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n)
@@ -143,12 +144,27 @@ bool cluster_is_worker_ip(const struct cluster *c, const char *ip)
     return false;
 }
 
+uint64_t cluster_generation(const struct cluster *c)
+{
+    return c->generation;
+}
+
+usec_t cluster_usage_at(const struct cluster *c)
+{
+    return c->usage_at;
+}
+
+const char *cluster_root_mark(const struct cluster *c)
+{
+    return c->root_mark;
+}
+
 void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text)
 {
     *ret_code = *ret_text = "";
-    if (!c->root_ok) {
+    if (!rootwatch_is_ok(c->root)) {
         *ret_code = "shared_root_unavailable";
-        *ret_text = c->root_known ? c->why_root : "the shared root is being checked";
+        *ret_text = rootwatch_why(c->root);
     } else if (!c->up) {
         *ret_code = "ray_unreachable";
         *ret_text = *c->why_ray ? c->why_ray : "Ray has not answered yet";
@@ -156,6 +172,9 @@ void cluster_why_not(const struct cluster *c, const char **ret_code, const char 
         *ret_code = "ray_auth_unsupported";
         *ret_text = "ray.auth: token needs Ray 2.52 or newer; upgrade Ray, or set auth: none and "
                     "fence its ports";
+    } else if (!c->usage_answered) {
+        *ret_code = "ray_unreachable";
+        *ret_text = "what others hold in Ray is being asked for";
     }
 }
 
@@ -208,16 +227,55 @@ static char *pool_of(const struct ray_node *r)
     return xstrdup(str_or(pool, ""));
 }
 
+static enum cluster_label label_of(const struct ray_node *r, const char *name)
+{
+    if (str_eq(pairs_find(&r->labels, "argus.node"), name))
+        return CLUSTER_LABEL_NAME;
+    return pairs_find(&r->labels, "ray.io/node-id") ? CLUSTER_LABEL_ID : CLUSTER_LABEL_NONE;
+}
+
+static int shares_of(const struct ray_node *r)
+{
+    char name[SHARE_NAME_MAX];
+    int n = 0;
+    while (n < SHARES && ray_amounts_find(&r->resources, share_name(n, name)) >= 1)
+        n++;
+    return n;
+}
+
+static int compare_usage(const void *key, const void *row)
+{
+    return strcmp(key, ((const struct usage *)row)->node_id);
+}
+
+static void set_usage(const struct cluster *c, struct cluster_node *n)
+{
+    const struct usage *u = NULL;
+    if (c->n_usages)
+        u = bsearch(n->node_id, c->usages, c->n_usages, sizeof(*c->usages), compare_usage);
+    n->gpus_used = u && n->is_alive ? u->gpus : 0;
+    n->cpus_used = u && n->is_alive ? u->cpus : 0;
+}
+
+static void usages_release(struct cluster *c)
+{
+    for (size_t i = 0; i < c->n_usages; i++)
+        free(c->usages[i].node_id);
+    free(c->usages);
+    c->usages = NULL;
+    c->n_usages = 0;
+}
+
 static void node_from_ray(const struct cluster *c,
                           const struct ray_node *r,
                           struct cluster_node *ret)
 {
     const char *own = own_name(r);
     const struct cluster_node *old = cluster_find_id(c, r->node_id);
+    const char *name = own ? own : r->is_head ? "head" : str_or(r->ip, r->node_id);
     *ret = (struct cluster_node){
-        .name = xstrdup(own          ? own
-                        : r->is_head ? "head"
-                                     : str_or(r->ip, r->node_id)),
+        .name = xstrdup(name),
+        .label = label_of(r, name),
         .node_id = xstrdup(r->node_id),
         .ip = xstrdup(str_or(r->ip, "")),
         .pool = pool_of(r),
@@ -228,8 +286,10 @@ static void node_from_ray(const struct cluster *c,
         .is_head = r->is_head,
         .has_own_resource = own != NULL,
         .takes_drivers = has_driver_resources(c->settings, r),
+        .shares = shares_of(r),
         .since = old && old->is_alive == r->is_alive ? old->since : clock_wall(),
     };
+    set_usage(c, ret);
 }
 
 static void tell_node(struct cluster *c,
@@ -255,27 +315,21 @@ static void tell_changes(struct cluster *c, const struct cluster_node *nodes, si
         bool was = old && old->is_alive;
         if (!old && !nodes[i].is_alive)
             continue; /* dead before we came */
+        if (c->ops.is_registered(nodes[i].name, c->ops.arg))
+            continue;
         if (was != nodes[i].is_alive)
             tell_node(c, &nodes[i], nodes[i].is_alive ? "node_online" : "node_offline",
                       was ? "online" : "offline", nodes[i].is_alive ? "online" : "offline");
     }
 }
 
-static void give_to_sched(struct cluster *c)
+/* Another head node is most likely another session: ask before its empty list is believed. */
+static void take_head(struct cluster *c, const struct cluster_node *head)
 {
-    struct sched_node *v = xcalloc(c->n, sizeof(*v));
-    size_t n = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct cluster_node *k = &c->nodes[i];
-        if (k->is_alive)
-            v[n++] = (struct sched_node){.name = k->name,
-                                         .pool = k->pool,
-                                         .gpus = k->gpus,
-                                         .cpus = k->cpus,
-                                         .usable = !k->is_head && k->takes_drivers};
-    }
-    sched_set_nodes(c->sched, v, n);
-    free(v);
+    if (c->head_id && strcmp(c->head_id, head->node_id) != 0)
+        c->version_at = 0;
+    set_str(&c->head_id, head->node_id);
+    set_str(&c->head_ip, head->ip);
 }
 
 static void take_nodes(struct cluster *c, const struct ray_nodes *nodes)
@@ -284,13 +338,13 @@ static void take_nodes(struct cluster *c, const struct ray_nodes *nodes)
     for (size_t i = 0; i < nodes->n; i++) {
         node_from_ray(c, &nodes->v[i], &v[i]);
         if (v[i].is_head && v[i].is_alive)
-            set_str(&c->head_ip, v[i].ip);
+            take_head(c, &v[i]);
     }
     tell_changes(c, v, nodes->n);
     nodes_release(c);
     c->nodes = v;
     c->n = nodes->n;
-    give_to_sched(c);
+    c->generation++;
 }
 
 /* ---- is Ray there ---- */
@@ -338,6 +392,8 @@ static void on_nodes(const struct ray_nodes *nodes, const struct err *err, void 
     if (nodes) {
         go_up(c);
         take_nodes(c, nodes);
+        if (!c->version_at) /* a new head: what it has forgotten is to be known first */
+            cluster_poke(c);
     } else {
         go_silent(c, err);
     }
@@ -367,125 +423,59 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     c->ops.new_session(c->ops.arg);
 }
 
-static void watch_root_check(struct cluster *c);
+static void on_usages(const struct ray_usages *usages, const struct err *err, void *arg)
+{
+    struct cluster *c = arg;
+    (void)err; /* on_nodes() tells of a Ray that is away */
+    c->usage_call = NULL;
+    c->usage_answered |= c->up;
+    if (usages) {
+        usages_release(c);
+        c->usages = xcalloc(usages->n ? usages->n : 1, sizeof(*c->usages));
+        c->n_usages = usages->n;
+        for (size_t i = 0; i < usages->n; i++)
+            c->usages[i] = (struct usage){.node_id = xstrdup(usages->v[i].node_id),
+                                          .gpus = usages->v[i].gpus_used,
+                                          .cpus = usages->v[i].cpus_used};
+        c->usage_at = clock_mono();
+        for (size_t i = 0; i < c->n; i++)
+            set_usage(c, &c->nodes[i]);
+    }
+    c->ops.changed(c->ops.arg);
+}
+
+void cluster_poke(struct cluster *c)
+{
+    usec_t now = clock_mono();
+    if (!c->version_call && (!c->up || !c->version_at || now - c->version_at > VERSION_EVERY))
+        c->version_call = ray_get_version(c->ray, on_version, c);
+    if (!c->node_call)
+        c->node_call = ray_list_nodes(c->ray, on_nodes, c);
+    if (!c->usage_call && now - c->usage_asked >= USAGE_EVERY) {
+        c->usage_asked = now;
+        c->usage_call = ray_list_usages(c->ray, on_usages, c);
+    }
+}
 
 static void on_node_timer(uv_timer_t *t)
 {
     struct cluster *c = container_of(t, struct cluster, node_timer);
-    watch_root_check(c);
-    if (!c->node_call)
-        c->node_call = ray_list_nodes(c->ray, on_nodes, c);
-    if (!c->version_call && (!c->up || clock_mono() - c->version_at > VERSION_EVERY))
-        c->version_call = ray_get_version(c->ray, on_version, c);
-}
-
-/* ---- the shared root ---- */
-
-static void let_go(struct cluster *c)
-{
-    if (--c->handles > 0 || !c->closing)
-        return;
-    nodes_release(c);
-    free(c->version);
-    free(c->session);
-    free(c->head_ip);
-    idset_free(c->foreign);
-    free(c);
-}
-
-static void run_root_check(void *arg)
-{
-    struct root_check *k = arg;
-    int r = fsroot_check(k->root, &k->status, &k->err);
-    if (r == 0 && k->was_ok)
-        r = fsroot_check_mounted(k->root, &k->err);
-    else if (r == 0 && !k->status.prepared)
-        r = fsroot_prepare(k->root, &k->err);
-    if (r == 0)
-        k->placed = r = fsroot_install(k->root, k->shepherd, k->hook, &k->err);
-    if (r >= 0)
-        k->err = (struct err){0};
-}
-
-static void set_root(struct cluster *c, bool ok, const char *why)
-{
-    bool news = !c->root_known || ok != c->root_ok;
-    c->root_ok = ok;
-    c->root_known = true;
-    (void)snprintf(c->why_root, sizeof(c->why_root), "%s", why); /* cut: fine */
-    if (!news)
-        return;
-    if (!ok)
-        log_warn("root", "%s", c->why_root);
-    struct events_note note = {.kind = ok ? "root_ok" : "root_bad",
-                               .actor = "argusd",
-                               .code = ok ? "" : "shared_root_unavailable",
-                               .text = ok ? "the shared root can be used" : c->why_root};
-    events_add(c->events, &note, clock_wall());
-    c->ops.changed(c->ops.arg);
-}
-
-static void take_root(struct cluster *c, const struct root_check *k)
-{
-    c->root_hangs = false;
-    c->root_asked_at = 0;
-    c->root_free = k->status.free_bytes;
-    c->root_was_ok |= k->err.code == 0;
-    if (k->placed > 0)
-        log_info("root", "placed %d program files below '%s'", k->placed, k->root);
-    set_root(c, k->err.code == 0, k->err.text);
-}
-
-static void watch_root_check(struct cluster *c)
-{
-    char text[400];
-    if (!c->root_asked_at || c->root_hangs || clock_mono() - c->root_asked_at < ROOT_HANG)
-        return;
-    c->root_hangs = true;
-    (void)snprintf(text, sizeof(text),
-                   "shared_root '%.200s' does not answer; check its mount and its server",
-                   c->settings->shared_root); /* fits */
-    set_root(c, false, text);
-}
-
-static void start_root_check(uv_timer_t *t);
-
-static void done_root_check(void *arg)
-{
-    struct root_check *k = arg;
-    struct cluster *c = k->c;
-    if (!c->closing) {
-        take_root(c, k);
-        (void)uv_timer_start(&c->root_timer, start_root_check,
-                             c->root_ok ? ROOT_POLL_MS : ROOT_RETRY_MS, 0); /* cannot fail */
-    }
-    free(k->root);
-    free(k->shepherd);
-    free(k->hook);
-    free(k);
-    let_go(c);
-}
-
-static void start_root_check(uv_timer_t *t)
-{
-    struct cluster *c = container_of(t, struct cluster, root_timer);
-    struct root_check *k = xcalloc(1, sizeof(*k));
-    k->c = c;
-    k->was_ok = c->root_was_ok;
-    c->root_asked_at = clock_mono();
-    k->root = xstrdup(c->settings->shared_root);
-    k->shepherd = xstrdup(c->settings->shepherd);
-    k->hook = xstrdup(c->settings->hook);
-    c->handles++;
-    work_start(c->loop, run_root_check, done_root_check, k);
+    rootwatch_turn(c->root);
+    cluster_poke(c);
 }
 
 /* ---- life ---- */
 
+static void on_root_news(void *arg)
+{
+    struct cluster *c = arg;
+    c->ops.changed(c->ops.arg);
+}
+
 struct cluster *cluster_new(uv_loop_t *loop,
                             const struct settings *settings,
                             struct ray_client *ray,
-                            struct sched *sched,
+                            const char *instance,
                             struct events *events,
                             const struct cluster_ops *ops)
 {
@@ -493,39 +483,41 @@ struct cluster *cluster_new(uv_loop_t *loop,
     *c = (struct cluster){.loop = loop,
                           .settings = settings,
                           .ray = ray,
-                          .sched = sched,
                           .events = events,
                           .ops = *ops,
-                          .asked_since = clock_mono(),
-                          .handles = 2};
-    (void)uv_timer_init(loop, &c->node_timer); /* these never fail */
-    (void)uv_timer_init(loop, &c->root_timer);
+                          .asked_since = clock_mono()};
+    (void)snprintf(c->root_mark, sizeof(c->root_mark), "argus/.root-%s", instance); /* fits */
+    (void)uv_timer_init(loop, &c->node_timer); /* never fails */
+    c->root = rootwatch_new(loop, settings, events, c->root_mark, on_root_news, c);
     return c;
 }
 
 void cluster_start(struct cluster *c)
 {
     (void)uv_timer_start(&c->node_timer, on_node_timer, 0, NODE_POLL_MS); /* cannot fail */
-    start_root_check(&c->root_timer);
+    rootwatch_start(c->root);
 }
 
 static void on_node_timer_closed(uv_handle_t *h)
 {
-    let_go(container_of(h, struct cluster, node_timer));
-}
-
-static void on_root_timer_closed(uv_handle_t *h)
-{
-    let_go(container_of(h, struct cluster, root_timer));
+    struct cluster *c = container_of(h, struct cluster, node_timer);
+    nodes_release(c);
+    usages_release(c);
+    free(c->head_id);
+    free(c->version);
+    free(c->session);
+    free(c->head_ip);
+    idset_free(c->foreign);
+    free(c);
 }
 
 void cluster_free(struct cluster *c)
 {
     if (!c)
         return;
-    c->closing = true;
     ray_call_free(c->node_call);
     ray_call_free(c->version_call);
+    ray_call_free(c->usage_call);
+    rootwatch_free(c->root);
     uv_close((uv_handle_t *)&c->node_timer, on_node_timer_closed);
-    uv_close((uv_handle_t *)&c->root_timer, on_root_timer_closed);
 }

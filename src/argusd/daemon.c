@@ -18,16 +18,27 @@
 
 #include "argusd/api.h"
 #include "argusd/meta.h"
+#include "argusd/people_dirs.h"
+#include "argusd/people_usage.h"
+#include "argusd/placement.h"
+#include "argusd/preflight.h"
+#include "argusd/registry.h"
+#include "argusd/restore.h"
+#include "argusd/routes.h"
+#include "argusd/secretsweep.h"
 #include "argusd/sender.h"
+#include "argusd/snapshots.h"
+#include "argusd/trials.h"
+#include "argusd/uploads.h"
 #include "argusd/watcher.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"
 #include "embedded.h"
-#include "fsroot/file.h"
 
-enum { CLOSE_GRACE_S = 3, INSTANCE_MAX = 40 };
+enum { CLOSE_GRACE_S = 3 };
 
 struct argusd {
     uv_loop_t loop;
@@ -35,12 +46,16 @@ struct argusd {
     struct api api;
     struct sched *sched;
     struct ray_client *ray;
+    struct people_usage *usage;
     struct sender *sender;
+    struct trials *trials;
     struct watcher *watcher;
-    char instance[INSTANCE_MAX]; /* our mark on Ray's records: made with the store */
+    struct placement *placement;
+    struct secretsweep *sweep;
+    char instance[RESTORE_INSTANCE_MAX]; /* our mark on Ray's records: made with the store */
+    char boot_id[CLOCK_BOOT_ID_MAX];
     uv_signal_t signals[2];
     bool stopping;
-    struct restore *restore;
 };
 
 /* ---- small things ---- */
@@ -130,6 +145,8 @@ static void on_durable(uint64_t batch, void *arg)
         return;
     events_durable(d->api.events, batch);
     jobs_durable(d->api.jobs, batch);
+    nodes_durable(d->api.nodes, batch);
+    snapshots_durable(d->api.snapshots, batch);
 }
 
 static void on_trouble(bool failing, const char *why, void *arg)
@@ -151,8 +168,17 @@ static void on_act(struct live *l, void *arg)
     struct argusd *d = arg;
     if (d->stopping)
         return;
+    if (l->over)
+        people_usage_end(d->usage, l->job);
+    else if (l->job->state != JOB_QUEUED)
+        people_usage_begin(d->usage, l->job);
     if (!cluster_root_hangs(d->api.cluster)) /* else each would take a worker for itself */
         meta_write(&d->loop, d->settings, l);
+    registry_saw(d->api.registry, l);
+    if (l->over || l->job->state == JOB_QUEUED)
+        secretsweep_soon(d->sweep);
+    if (l->over || job_act(l->job) != JOB_ACT_TRY)
+        trials_drop(d->trials, l);
     if (l->over)
         return;
     watcher_strays(d->watcher, l);
@@ -163,21 +189,48 @@ static void on_act(struct live *l, void *arg)
     case JOB_ACT_STOP:
         watcher_stop(d->watcher, l);
         break;
+    case JOB_ACT_TRY:
+        trials_act(d->trials, l);
+        break;
     case JOB_ACT_NONE:
         break;
     }
 }
 
-static void on_cluster(void *arg)
+static void on_lease_ended(struct live *l, const char *slots, void *arg)
+{
+    struct argusd *d = arg;
+    if (!d->stopping)
+        nodes_lease_ended(d->api.nodes, l->job->id, slots, l->job->demand.cpus_per_node);
+}
+
+static bool is_registered(const char *name, void *arg)
+{
+    const struct argusd *d = arg;
+    return nodes_is_registered(d->api.nodes, name);
+}
+
+/* The scheduler has another table of nodes, or Ray and the root another state. */
+static void on_room(void *arg)
 {
     struct argusd *d = arg;
     const char *code, *text;
     if (d->stopping)
         return;
+    people_dirs_retry(&d->loop, d->api.cluster, d->settings->shared_root, d->api.people);
     cluster_why_not(d->api.cluster, &code, &text);
     jobs_block(d->api.jobs, code, text);
     if (!*code)
         jobs_admit(d->api.jobs, clock_wall());
+}
+
+static void on_cluster(void *arg)
+{
+    struct argusd *d = arg;
+    if (d->stopping)
+        return;
+    nodes_take(d->api.nodes);
+    on_room(d);
 }
 
 static void on_new_session(void *arg)
@@ -193,98 +246,10 @@ static bool knows_id(const char *id, void *arg)
     return idset_has(d->api.used, id);
 }
 
-/* ---- from the store ---- */
-
-struct restore {
-    struct argusd *d;
-    struct restored {
-        struct job *job;
-        struct record_extra extra;
-    } * v;
-    size_t n;
-    bool has_instance;
-    struct err err;
-};
-
-static void on_job_row(const struct store_job *row, void *arg)
+static void saw_jobs(const struct ray_jobs *jobs, void *arg)
 {
-    struct restore *r = arg;
-    struct restored x = {0};
-    if (record_to_job(row, &x.job, &x.extra, &r->err) < 0) {
-        log_err("store", "%s", r->err.text);
-        record_extra_release(&x.extra);
-        return;
-    }
-    if ((r->n & (r->n - 1)) == 0)
-        r->v = xrealloc(r->v, r->n ? r->n * 2 : 1, sizeof(*r->v));
-    r->v[r->n++] = x;
-}
-
-static void on_attempt_row(const struct store_attempt *row, void *arg)
-{
-    struct restore *r = arg;
-    /* Both come in the order of submission: search from behind only when that fails. */
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (r->v[mid].job->seq < row->job_seq)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < r->n && r->v[lo].job->seq == row->job_seq)
-        record_add_attempt(r->v[lo].job, row);
-}
-
-static void on_id_row(const char *id, void *arg)
-{
-    struct restore *r = arg;
-    idset_add(r->d->api.used, id);
-}
-
-static void on_token_row(const struct store_token *row, void *arg)
-{
-    struct restore *r = arg;
-    tokens_restore(r->d->api.tokens, row);
-}
-
-static void on_idempotency_row(const struct store_idempotency *row, void *arg)
-{
-    struct restore *r = arg;
-    api_restore_idempotency(&r->d->api, row);
-}
-
-static void on_meta_row(const char *key, const char *value, void *arg)
-{
-    struct restore *r = arg;
-    if (strcmp(key, "instance") != 0)
-        return;
-    (void)snprintf(r->d->instance, sizeof(r->d->instance), "%s", value); /* it is 32 long */
-    r->has_instance = true;
-}
-
-static void make_instance(struct argusd *d)
-{
-    unsigned char bytes[16];
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), d->instance);
-    store_put_meta(d->api.store, "instance", d->instance);
-}
-
-static int load_store(struct argusd *d, struct restore *r, struct store_last *last, struct err *err)
-{
-    static const struct store_load_ops ops = {.on_job = on_job_row,
-                                              .on_attempt = on_attempt_row,
-                                              .on_id = on_id_row,
-                                              .on_token = on_token_row,
-                                              .on_idempotency = on_idempotency_row,
-                                              .on_meta = on_meta_row};
-    int x = store_load(d->api.store, &ops, r, last, err);
-    if (x == 0 && !r->has_instance)
-        make_instance(d);
-    if (x == 0)
-        store_prune_idempotency(d->api.store, clock_wall() - USEC_DAY);
-    return x;
+    const struct argusd *d = arg;
+    placement_saw_jobs(d->placement, jobs);
 }
 
 /* ---- opening and closing ---- */
@@ -307,8 +272,11 @@ static int open_store(struct argusd *d, struct err *err)
     random_bytes(seed, sizeof(seed));
     d->api.used = idset_new(seed);
     d->api.idempotency = map_new(seed);
-    d->api.verl_cache = map_new(seed);
+    d->api.preflights = preflights_new(&d->loop);
     d->api.tokens = tokens_new(d->api.store);
+    d->api.people = people_new(d->api.store);
+    d->api.secrets = secrets_new(d->api.store, d->settings->state_dir);
+    d->usage = people_usage_new(d->api.store);
     return 0;
 }
 
@@ -328,48 +296,122 @@ static int open_ray(struct argusd *d, struct err *err)
     return r;
 }
 
-static void open_services(struct argusd *d, const struct store_last *last)
+static int open_nodes(struct argusd *d, struct err *err)
+{
+    struct nodes_parts parts = {.loop = &d->loop,
+                                .settings = d->settings,
+                                .store = d->api.store,
+                                .events = d->api.events,
+                                .sched = d->sched,
+                                .jobs = d->api.jobs,
+                                .cluster = d->api.cluster,
+                                .instance = d->instance,
+                                .boot_id = clock_boot_id(d->boot_id),
+                                .changed = on_room,
+                                .arg = d};
+    return nodes_new(&parts, &d->api.nodes, err);
+}
+
+static void open_trials(struct argusd *d)
+{
+    struct trials_parts trials_parts = {.loop = &d->loop,
+                                        .settings = d->settings,
+                                        .cluster = d->api.cluster,
+                                        .nodes = d->api.nodes,
+                                        .ray = d->ray,
+                                        .instance = d->instance};
+    d->trials = trials_new(&trials_parts);
+}
+
+static int open_services(struct argusd *d, const struct store_last *last, struct err *err)
 {
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
-    struct sched_limits limits = {.live_jobs = (int)d->settings->live_jobs};
+    struct sched_limits limits = {.live_jobs = (int)d->settings->live_jobs,
+                                  .policy = d->settings->policy == POLICY_FIFO ? SCHED_POLICY_FIFO
+                                                                               : SCHED_POLICY_FAIR,
+                                  .reclaim_grace = d->settings->reclaim_grace};
     d->sched = sched_new(seed, &limits);
-    d->api.events = events_new(d->api.store, last->event_seq + 1);
-    struct jobs_ops jobs_ops = {.act = on_act, .arg = d};
-    d->api.jobs = jobs_new(d->api.store, d->sched, d->api.events, &jobs_ops, last->job_seq + 1);
-    struct cluster_ops cluster_ops = {
-        .changed = on_cluster, .new_session = on_new_session, .arg = d};
+    people_set_sched(d->api.people, d->sched);
+    people_usage_restored(d->usage, d->sched);
+    d->api.events = events_new(d->api.store, last);
+    struct jobs_parts jobs_parts = {.loop = &d->loop,
+                                    .store = d->api.store,
+                                    .sched = d->sched,
+                                    .events = d->api.events,
+                                    .ops = {.act = on_act, .lease_ended = on_lease_ended, .arg = d},
+                                    .next_seq = last->job_seq + 1,
+                                    .reclaim_grace = d->settings->reclaim_grace};
+    d->api.jobs = jobs_new(&jobs_parts);
+    people_usage_start(d->usage, &d->loop, d->api.jobs);
+    struct cluster_ops cluster_ops = {.is_registered = is_registered,
+                                      .changed = on_cluster,
+                                      .new_session = on_new_session,
+                                      .arg = d};
     d->api.cluster =
-        cluster_new(&d->loop, d->settings, d->ray, d->sched, d->api.events, &cluster_ops);
-    on_cluster(d); /* nothing starts before Ray and the root were seen */
+        cluster_new(&d->loop, d->settings, d->ray, d->instance, d->api.events, &cluster_ops);
+    int r = open_nodes(d, err);
+    if (r < 0)
+        return r;
+    on_room(d); /* nothing starts before Ray and the root were seen */
     struct sender_parts sender_parts = {.loop = &d->loop,
                                         .settings = d->settings,
                                         .cluster = d->api.cluster,
                                         .ray = d->ray,
+                                        .secrets = d->api.secrets,
                                         .instance = d->instance};
     d->sender = sender_new(&sender_parts);
+    open_trials(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,
                                           .cluster = d->api.cluster,
                                           .ray = d->ray,
                                           .jobs = d->api.jobs,
                                           .sender = d->sender,
+                                          .trials = d->trials,
                                           .instance = d->instance,
                                           .knows_id = knows_id,
+                                          .saw_jobs = saw_jobs,
                                           .arg = d};
+    struct placement_parts placement_parts = {.loop = &d->loop,
+                                              .settings = d->settings,
+                                              .cluster = d->api.cluster,
+                                              .ray = d->ray,
+                                              .jobs = d->api.jobs,
+                                              .instance = d->instance};
+    d->placement = placement_new(&placement_parts);
+    d->sweep = secretsweep_new(&d->loop, d->settings->shared_root, d->api.cluster, d->api.jobs);
     d->watcher = watcher_new(&watcher_parts);
+    struct uploads_parts uploads_parts = {.loop = &d->loop,
+                                          .settings = d->settings,
+                                          .store = d->api.store,
+                                          .events = d->api.events,
+                                          .cluster = d->api.cluster};
+    d->api.uploads = uploads_new(&uploads_parts);
+    struct registry_parts registry_parts = {.loop = &d->loop,
+                                            .settings = d->settings,
+                                            .store = d->api.store,
+                                            .events = d->api.events,
+                                            .cluster = d->api.cluster};
+    d->api.registry = registry_new(&registry_parts);
+    struct snapshots_parts snapshots_parts = {.loop = &d->loop,
+                                              .settings = d->settings,
+                                              .store = d->api.store,
+                                              .cluster = d->api.cluster};
+    d->api.snapshots = snapshots_new(&snapshots_parts);
     d->api.tails = tails_new(&d->api);
+    return 0;
 }
 
 static int open_http(struct argusd *d, struct err *err)
 {
     size_t n;
-    const struct http_route *routes = api_routes(&n);
+    d->api.routes = routes_join(&n);
     struct http_options opt = {.loop = &d->loop,
                                .listen = d->settings->listen,
                                .tls_cert = d->settings->tls_cert,
                                .tls_key = d->settings->tls_key,
-                               .routes = routes,
+                               .routes = d->api.routes,
                                .n_routes = n,
                                .authenticate = api_authenticate,
                                .mono = clock_mono,
@@ -388,6 +430,8 @@ static void on_http_closed(void *arg)
 {
     struct argusd *d = arg;
     d->api.http = NULL;
+    preflights_close(d->api.preflights);
+    nodes_close(d->api.nodes);
     cluster_free(d->api.cluster);
     ray_client_free(d->ray);
 }
@@ -399,8 +443,14 @@ static void begin_stop(struct argusd *d)
     notify("STOPPING=1\nSTATUS=stopping");
     log_info("argusd", "stopping; running jobs go on");
     d->stopping = true;
+    people_usage_close(d->usage);
+    uploads_close(d->api.uploads);
+    registry_close(d->api.registry);
     watcher_free(d->watcher);
+    placement_free(d->placement);
+    secretsweep_free(d->sweep);
     sender_close(d->sender);
+    trials_close(d->trials);
     http_server_close(d->api.http, CLOSE_GRACE_S * USEC_SEC, on_http_closed, d);
     close_signals(d);
 }
@@ -422,13 +472,6 @@ static void start_signals(struct argusd *d)
     (void)signal(SIGPIPE, SIG_IGN); /* a closed peer is an error code, not an end */
 }
 
-static void restore_jobs(struct argusd *d, struct restore *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        jobs_restore(d->api.jobs, r->v[i].job, &r->v[i].extra);
-    r->n = 0;
-}
-
 static void say_ready(const struct argusd *d)
 {
     char status[256];
@@ -440,32 +483,26 @@ static void say_ready(const struct argusd *d)
              d->settings->shared_root, d->settings->ray_address);
 }
 
-static void restore_release(struct restore *r)
-{
-    for (size_t i = 0; i < r->n; i++) {
-        job_free(r->v[i].job);
-        record_extra_release(&r->v[i].extra);
-    }
-    free(r->v);
-}
-
 static int open_parts(struct argusd *d, struct err *err)
 {
-    struct restore r = {.d = d};
+    struct restore *r = NULL;
     struct store_last last = {0};
     int x = open_store(d, err);
     if (x == 0)
         x = find_programs(d->settings, err);
-    if (x == 0)
-        x = load_store(d, &r, &last, err);
+    if (x == 0) {
+        r = restore_new(&d->api, d->usage, d->instance);
+        x = restore_load(r, &last, err);
+    }
     if (x == 0)
         x = open_ray(d, err);
+    if (x == 0)
+        x = open_services(d, &last, err);
     if (x == 0) {
-        open_services(d, &last);
-        restore_jobs(d, &r);
+        restore_services(r);
         x = open_http(d, err);
     }
-    restore_release(&r);
+    restore_free(r);
     return x;
 }
 
@@ -474,13 +511,22 @@ static int start(struct argusd *d, struct err *err)
     int x = open_parts(d, err);
     if (x < 0) {
         d->stopping = true;
+        people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
+        placement_free(d->placement);
+        secretsweep_free(d->sweep);
         on_http_closed(d);
         return x;
     }
     start_signals(d);
+    nodes_start(d->api.nodes);
     cluster_start(d->api.cluster);
     watcher_start(d->watcher);
+    placement_start(d->placement);
+    secretsweep_soon(d->sweep);
+    uploads_start(d->api.uploads);
+    registry_start(d->api.registry, d->api.jobs);
+    snapshots_start(d->api.snapshots);
     say_ready(d);
     if (tokens_count(d->api.tokens) == 0)
         log_warn("argusd", "there is no token yet: stop argusd and run 'argusd init'");
@@ -498,13 +544,23 @@ static int close_rest(struct argusd *d)
     }
     tails_free(d->api.tails);
     (void)uv_run(&d->loop, UV_RUN_DEFAULT); /* close callbacks */
+    preflights_free(d->api.preflights);
     sender_free(d->sender);
+    trials_free(d->trials);
+    nodes_free(d->api.nodes);
     jobs_free(d->api.jobs);
     events_free(d->api.events);
+    snapshots_free(d->api.snapshots);
+    uploads_free(d->api.uploads);
+    registry_free(d->api.registry);
     sched_free(d->sched);
     tokens_free(d->api.tokens);
+    people_free(d->api.people);
+    secrets_free(d->api.secrets);
+    people_usage_free(d->usage);
     idset_free(d->api.used);
     api_forget(&d->api);
+    free(d->api.routes);
     return status;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.h - the log of what happened: written to the store, then told to listeners.
  *
- * Every transition, request and finding is one event with a number. Listeners hear
- * of an event only once it is on disk, in order; who wants older ones reads the store. */
+ * Every transition, request and finding is one event with a number, chained to the one
+ * before by its hash (events_chain.h). Listeners hear of an event only once it is on
+ * disk, in order; who wants older ones reads the store. */
 #pragma once
 #include <stdint.h>
 
@@ -20,10 +21,13 @@ struct events_note {
     const char *from, *to; /* states, NULL if none */
     const char *code, *text;
     const char *data; /* JSON, NULL */
+    /* Of a call that changed something else than a job: */
+    const char *object;         /* "node/n1" "user/alice": "kind/name" */
+    const char *before, *after; /* JSON, without secrets; become data. NULL = it was not there */
 };
 
-/* next_seq: the number of the first event to come. */
-struct events *events_new(struct store *store, int64_t next_seq);
+/* last: the newest event that the store has; the chain goes on from there. */
+struct events *events_new(struct store *store, const struct store_last *last);
 void events_free(struct events *ev);
 
 void events_add(struct events *ev, const struct events_note *note, usec_t now);
@@ -31,13 +35,16 @@ void events_add(struct events *ev, const struct events_note *note, usec_t now);
 void events_durable(struct events *ev, uint64_t batch);
 /* The newest event on disk. */
 int64_t events_last(const struct events *ev);
+/* The newest one that was added, and its hash. 0: there is none. */
+int64_t events_head(const struct events *ev, unsigned char ret_hash[static STORE_HASH_BYTES]);
 
-/* json: the event as an object, borrowed for the call; job: its id or NULL. */
-typedef void (*events_f)(int64_t seq, const char *job, const char *json, void *arg);
+/* This one is on disk. job: its id, borrowed for the call; NULL: it is of no job, or it was added
+ * before the listener came, and is of any. */
+typedef void (*events_f)(int64_t seq, const char *job, void *arg);
 struct events_listener;
 struct events_listener *events_listen(struct events *ev, events_f cb, void *arg);
 /* May be called from inside a callback. NULL is fine. */
 void events_unlisten(struct events_listener *l);
 
-/* A row as the API's object, under key or NULL. */
-void events_row_to_json(const struct store_event *row, struct jout *j);
+/* A row as the API's object; text: its sentence, as who asks is told it. */
+void events_row_to_json(const struct store_event *row, const char *text, struct jout *j);

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "argusd/daemon.h"
+#include "argusd/events.h"
+#include "argusd/people.h"
 #include "argusd/tokens.h"
+#include "base/file.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 
 static int say(const char *sentence)
 {
@@ -21,13 +23,19 @@ static int say(const char *sentence)
     return 1;
 }
 
+/* The store lies beside the file, wherever that is said from. */
 static int write_config(const struct init_args *a, struct err *err)
 {
     struct buf out = BUF_INIT(16 << 10);
-    _cleanup_(freep) char *state = xasprintf("%s", a->config);
-    char *slash = strrchr(state, '/');
-    if (slash)
-        *slash = 0;
+    const char *slash = strrchr(a->config, '/');
+    _cleanup_(freep) char *dir =
+        slash ? xstrndup(a->config, (size_t)(slash - a->config) + 1) : xstrdup(".");
+    int r = file_mkdirs(dir, 0755, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *place = realpath(dir, NULL);
+    if (!place)
+        return err_set(err, -errno, "'%s' cannot be used: %s", dir, strerror(errno));
     (void)buf_addf(&out,
                    "# Argus. Every key: argusd --list-config\n"
                    "shared_root: %s\n"
@@ -35,29 +43,58 @@ static int write_config(const struct init_args *a, struct err *err)
                    "state_dir: %s/state\n"
                    "ray:\n"
                    "  address: http://127.0.0.1:8265\n",
-                   a->shared_root, slash && *state ? state : "/var/lib/argus"); /* fits */
-    int r = slash && *state ? file_mkdirs(state, 0755, err) : 0;
-    if (r == 0)
-        r = file_write(a->config, out.data, out.len, 0644, FILE_SYNC, err);
+                   a->shared_root, str_eq(place, "/") ? "" : place); /* fits */
+    r = file_write(a->config, out.data, out.len, 0644, FILE_SYNC, err);
     buf_release(&out);
     return r;
 }
 
 struct state {
     struct tokens *tokens;
-    uint64_t durable;
+    struct people *people;
 };
 
 static void on_token_row(const struct store_token *row, void *arg)
 {
     struct state *s = arg;
     tokens_restore(s->tokens, row);
+    people_imply_user(s->people, row);
 }
 
-static void on_durable(uint64_t batch, void *arg)
+static void on_user_row(const struct store_user *row, void *arg)
 {
     struct state *s = arg;
-    s->durable = batch;
+    people_restore_user(s->people, row);
+}
+
+static void on_entry_row(const struct store_entry *entry, void *arg)
+{
+    struct state *s = arg;
+    (void)people_restore_entry(s->people, entry); /* others are of no use here */
+}
+
+/* Whoever may write here may do everything: a user is made, or made fit for the role. */
+static void ensure_user(struct state *s, const char *name, enum http_role role, usec_t now)
+{
+    struct person *p = people_find(s->people, name);
+    if (!p)
+        p = people_add(s->people, name, role, now);
+    if (p->role < (int)role)
+        p->role = (int)role;
+    p->disabled = false;
+    people_save(s->people, p);
+}
+
+static void note_token(struct store *store, const struct store_last *last, const struct token *k)
+{
+    struct events *ev = events_new(store, last);
+    _cleanup_(freep) char *object = xasprintf("token/%s/%s", k->user, k->id);
+    _cleanup_(freep) char *text = xasprintf("token of role '%s' for user '%s', by argusd init",
+                                            http_role_to_string(k->role), k->user);
+    struct events_note note = {
+        .kind = "token_added", .actor = "argusd", .object = object, .text = text};
+    events_add(ev, &note, k->created_at);
+    events_free(ev);
 }
 
 static int make_token(const struct init_args *a,
@@ -67,19 +104,27 @@ static int make_token(const struct init_args *a,
                       struct err *err)
 {
     enum http_role role = HTTP_ROLE_ADMIN;
-    static const struct store_load_ops ops = {.on_token = on_token_row};
+    static const struct store_load_ops ops = {
+        .on_user = on_user_row, .on_entry = on_entry_row, .on_token = on_token_row};
+    const char *user = a->user ? a->user : "admin";
+    usec_t now = clock_wall();
     struct store_last last;
     int r = store_load(store, &ops, s, &last, err);
     if (r == 0 && a->role)
         r = http_role_from_string(a->role, &role, err);
+    if (r == 0 && !people_find(s->people, user)) /* those of before keep their names */
+        r = access_check_name("user", user, err);
     if (r < 0)
         return r;
+    people_restored(s->people);
     if (!a->user && tokens_count(s->tokens))
         return err_set(err, ERR_CONFLICT,
                        "there are tokens already; add one with --user NAME "
                        "--role admin|user|viewer");
-    tokens_add(s->tokens, a->user ? a->user : "first", a->user ? a->user : "admin", role,
-               clock_wall(), ret);
+    ensure_user(s, user, role, now);
+    const struct token *k =
+        tokens_add(s->tokens, a->user ? a->user : "first", user, role, now, 0, ret);
+    note_token(store, &last, k);
     return 0;
 }
 
@@ -92,7 +137,7 @@ static int with_store(const struct init_args *a, const struct settings *settings
     _cleanup_(freep) char *path = daemon_store_path(settings);
     if (uv_loop_init(&loop) < 0)
         return err_set(err, ERR_INTERNAL, "no event loop");
-    struct store_options opt = {.path = path, .loop = &loop, .on_durable = on_durable, .arg = &s};
+    struct store_options opt = {.path = path, .loop = &loop};
     int r = store_open(&opt, &store, err);
     if (r < 0) {
         (void)uv_run(&loop, UV_RUN_DEFAULT); /* lets go of what was begun */
@@ -100,11 +145,13 @@ static int with_store(const struct init_args *a, const struct settings *settings
         return r;
     }
     s.tokens = tokens_new(store);
+    s.people = people_new(store);
     r = make_token(a, store, &s, token, err);
     struct err close_err = {0};
     int c = store_close(store, &close_err); /* commits: after this the token is on disk */
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     tokens_free(s.tokens);
+    people_free(s.people);
     (void)uv_loop_close(&loop); /* nothing is left in it */
     if (r == 0 && c < 0)
         return err_set(err, c, "%s", close_err.text);

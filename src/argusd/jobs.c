@@ -6,7 +6,8 @@
  * holds it as waiting or as a lease, never both. Only jobs_durable() and jobs_sweep()
  * take jobs out of the table, and they are called from the loop alone: so every walk is
  * safe. */
-#include "argusd/jobs.h"
+#include "argusd/foresight.h"
+#include "argusd/jobs_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/str.h"
 
 struct jobs_waiter {
@@ -24,37 +24,23 @@ struct jobs_waiter {
     void *arg;
 };
 
-struct jobs {
-    struct store *store;
-    struct sched *sched;
-    struct events *events;
-    struct jobs_ops ops;
-    struct map *by_id, *by_ray;
-    size_t counts[JOB_STATE_END];
-    int64_t next_seq;
-    struct live *act_first, **act_tail;
-    struct live *ended; /* over; freed by jobs_durable() */
-    struct reason block;
-    bool admit_soon;
-};
-
-struct jobs *jobs_new(struct store *store,
-                      struct sched *sched,
-                      struct events *events,
-                      const struct jobs_ops *ops,
-                      int64_t next_seq)
+struct jobs *jobs_new(const struct jobs_parts *parts)
 {
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
     struct jobs *js = xcalloc(1, sizeof(*js));
-    *js = (struct jobs){.store = store,
-                        .sched = sched,
-                        .events = events,
-                        .ops = *ops,
+    *js = (struct jobs){.p = *parts,
+                        .store = parts->store,
+                        .sched = parts->sched,
                         .by_id = map_new(seed),
                         .by_ray = map_new(seed),
-                        .next_seq = next_seq};
+                        .next_seq = parts->next_seq};
     js->act_tail = &js->act_first;
+    (void)clock_boot_id(js->boot_id);
+    const struct moment now = jobs_moment(js);
+    js->wall_then = now.wall;
+    js->boot_then = now.boot;
+    js->foresight = foresight_new(js);
     return js;
 }
 
@@ -78,6 +64,7 @@ void jobs_free(struct jobs *js)
         live_free(l);
     map_free(js->by_id);
     map_free(js->by_ray);
+    foresight_free(js->foresight);
     free(js);
 }
 
@@ -99,8 +86,24 @@ struct live *jobs_find_any(const struct jobs *js, const char *id)
     return map_find(js->by_id, id);
 }
 
+/* The newest trial of a job that still waits for it. */
+static bool needs_trial(const struct jobs *js, const char *ray_id)
+{
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(js, &pos));) {
+        if (job_act(l->job) != JOB_ACT_TRY || !str_starts(ray_id, l->job->id))
+            continue;
+        _cleanup_(freep) char *id = job_trial_id(l->job);
+        if (!strcmp(id, ray_id))
+            return true;
+    }
+    return false;
+}
+
 bool jobs_needs_ray(const struct jobs *js, const char *ray_id)
 {
+    if (str_ends(ray_id, "-trial"))
+        return needs_trial(js, ray_id);
     const struct live *l = map_find(js->by_ray, ray_id);
     const struct attempt *a = l ? job_attempt(l->job) : NULL;
     return a && (l->act_queued || (a->phase != ATTEMPT_ABANDONED && str_eq(a->ray_id, ray_id)));
@@ -124,6 +127,39 @@ const struct sched *jobs_sched(const struct jobs *js)
     return js->sched;
 }
 
+/* ---- time ---- */
+
+struct moment jobs_moment(const struct jobs *js)
+{
+    return clock_moment(js->boot_id);
+}
+
+usec_t jobs_now(const struct jobs *js)
+{
+    return js->wall_then + (jobs_moment(js).boot - js->boot_then);
+}
+
+usec_t jobs_to_wall(const struct jobs *js, usec_t at)
+{
+    return at ? at + (clock_wall() - jobs_now(js)) : 0;
+}
+
+/* Now, or a moment ago: what is heard of late happened then. */
+static struct moment moment_at(const struct jobs *js, usec_t wall)
+{
+    struct moment m = jobs_moment(js);
+    usec_t ago = m.wall > wall ? m.wall - wall : 0;
+    m.boot -= ago < m.boot ? ago : m.boot;
+    m.wall = wall;
+    return m;
+}
+
+usec_t jobs_in_state(const struct live *l)
+{
+    struct moment now = jobs_moment(l->jobs);
+    return stopwatch_read(&l->job->watch, &now);
+}
+
 /* ---- storing ---- */
 
 static void put(struct live *l, bool is_new)
@@ -133,10 +169,13 @@ static void put(struct live *l, bool is_new)
     struct store_job row;
     record_detail(l->job, &l->extra, &detail);
     record_job_row(l->job, detail.failed ? NULL : buf_str(&detail), &row);
-    if (is_new)
+    if (is_new) {
+        row.spec = str_or(l->extra.sealed_spec, row.spec);
         store_put_job(js->store, &row);
-    else
+        freep(&l->extra.sealed_spec);
+    } else {
         store_update_job(js->store, &row);
+    }
     buf_release(&detail);
 }
 
@@ -168,47 +207,41 @@ static void add_event(struct live *l,
                                .to = from ? job_state_to_string(l->job->state) : NULL,
                                .code = code,
                                .text = text};
-    events_add(l->jobs->events, &note, now);
+    events_add(l->jobs->p.events, &note, now);
+}
+
+void jobs_note_by(struct live *l,
+                  const char *kind,
+                  const char *actor,
+                  const char *code,
+                  const char *text,
+                  usec_t now)
+{
+    log_info("job", "%s: %s job=%s", kind, text, l->job->id);
+    add_event(l, kind, actor, NULL, code, text, now);
 }
 
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now)
 {
-    log_info("job", "%s: %s job=%s", kind, text, l->job->id);
-    add_event(l, kind, "argusd", NULL, code, text, now);
-}
-
-/* ---- the scheduler's side ---- */
-
-static void enqueue(struct live *l)
-{
-    const struct job *j = l->job;
-    sched_enqueue(l->jobs->sched, j->id, j->seq, j->priority, j->pool, &j->demand, l);
+    jobs_note_by(l, kind, "argusd", code, text, now);
 }
 
 static void follow_state(struct live *l, enum job_state before)
 {
-    struct job *j = l->job;
+    const struct job *j = l->job;
     struct jobs *js = l->jobs;
-    if (before == j->state)
-        return;
-    js->counts[before]--;
-    l->deadline_known = l->overdue_told = false;
-    if (!job_state_is_terminal(j->state))
-        js->counts[j->state]++;
-    /* Not now: who called may be in the middle of a change. */
-    js->admit_soon |= j->state == JOB_QUEUED || job_state_is_terminal(j->state);
-    if (j->state == JOB_QUEUED) {
-        sched_lease_end(js->sched, j->id);
-        enqueue(l);
-    } else if (job_state_is_terminal(j->state)) {
-        sched_dequeue(js->sched, j->id);
-        sched_lease_end(js->sched, j->id);
+    if (before != j->state) {
+        js->counts[before]--;
+        l->overdue_told = false;
+        if (!job_state_is_terminal(j->state))
+            js->counts[j->state]++;
     }
+    queue_follow(l, before);
 }
 
 /* ---- waiters ---- */
 
-static void wake(struct live *l)
+void jobs_wake(struct live *l)
 {
     struct jobs_waiter *w;
     while ((w = l->waiters)) { /* one at a time: a call may take others back */
@@ -223,6 +256,7 @@ static void wake(struct live *l)
 struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg)
 {
     struct jobs_waiter *w = xcalloc(1, sizeof(*w));
+    jobs_reason(l, &l->told, &l->told_position);
     *w = (struct jobs_waiter){.next = l->waiters, .live = l, .cb = cb, .arg = arg};
     l->waiters = w;
     return w;
@@ -269,6 +303,8 @@ static void unlink_ray(struct live *l)
 void jobs_sweep(struct jobs *js)
 {
     uint64_t batch = store_durable(js->store);
+    if (foresight_is_looking(js->foresight))
+        return;
     for (struct live **p = &js->ended; *p;) {
         struct live *l = *p;
         if (l->busy || l->end_batch > batch) {
@@ -294,7 +330,7 @@ void jobs_durable(struct jobs *js, uint64_t batch)
         if (l->act_batch > batch)
             append_act(l);
         else
-            js->ops.act(l, js->ops.arg);
+            js->p.ops.act(l, js->p.ops.arg);
         jobs_idle(l);
         l = next;
     }
@@ -318,7 +354,7 @@ void jobs_idle(struct live *l)
 void jobs_save(struct live *l)
 {
     put(l, false);
-    wake(l);
+    jobs_wake(l);
     queue_act(l);
 }
 
@@ -353,14 +389,16 @@ struct live *jobs_add(struct jobs *js,
     l->jobs = js;
     map_set(js->by_id, taken->id, l);
     js->counts[JOB_QUEUED]++;
+    struct moment m = moment_at(js, now);
+    stopwatch_start(&taken->watch, &m);
     put(l, true);
     struct events_note note = {.kind = "submitted",
                                .actor = taken->user,
                                .job_seq = taken->seq,
                                .job = taken->id,
                                .to = job_state_to_string(JOB_QUEUED)};
-    events_add(js->events, &note, now);
-    enqueue(l);
+    events_add(js->p.events, &note, now);
+    queue_enter(l);
     return l;
 }
 
@@ -384,7 +422,8 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
 {
     struct job *j = l->job;
     enum job_state before = j->state;
-    if (l->over || !job_apply(j, e, now))
+    struct moment m = moment_at(l->jobs, now);
+    if (l->over || !job_apply(j, e, &m))
         return false;
     const char *from = job_state_to_string(before), *kind = job_event_to_string(e->kind);
     if (e->kind == JOB_EV_ADMITTED)
@@ -397,46 +436,11 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)
         l->accepted_at = clock_mono();
-    wake(l);
+    jobs_wake(l);
     queue_act(l);
     if (job_state_is_terminal(j->state))
         end_live(l);
     return true;
-}
-
-void jobs_admit(struct jobs *js, usec_t now)
-{
-    struct sched_decision d;
-    if (*js->block.code)
-        return;
-    while (sched_next(js->sched, &d)) {
-        struct job_event e = {
-            .kind = JOB_EV_ADMITTED, .nodes = d.nodes, .driver_node = d.driver_node};
-        (void)jobs_apply(d.job, &e, "argusd", now); /* a queued job takes it */
-    }
-}
-
-void jobs_block(struct jobs *js, const char *code, const char *text)
-{
-    (void)snprintf(js->block.code, sizeof(js->block.code), "%s", code); /* cut: fine */
-    (void)snprintf(js->block.text, sizeof(js->block.text), "%s", text);
-}
-
-void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
-{
-    struct sched_why why;
-    const struct jobs *js = l->jobs;
-    *ret = l->job->reason;
-    *ret_position = 0;
-    const struct attempt *a = job_attempt(l->job);
-    if (l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && *js->block.code)
-        *ret = js->block; /* it is to be sent and cannot be: this is why */
-    if (l->job->state != JOB_QUEUED || !sched_explain(js->sched, l->job->id, &why))
-        return;
-    *ret_position = why.position;
-    bool blocked = *js->block.code; /* then what is known of the pool is old, or nothing */
-    (void)snprintf(ret->code, sizeof(ret->code), "%s", blocked ? js->block.code : why.code);
-    (void)snprintf(ret->text, sizeof(ret->text), "%s", blocked ? js->block.text : why.text);
 }
 
 /* ---- at start ---- */
@@ -452,14 +456,17 @@ void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra 
     const char *broken = job_check(taken);
     if (broken)
         log_err("job", "the store holds a job that cannot be: %s job=%s", broken, taken->id);
-    if (taken->state == JOB_QUEUED) {
-        enqueue(l);
-    } else {
-        sched_lease_restore(js->sched, taken->id, str_or(taken->nodes, ""), &taken->demand);
+    queue_restore(l);
+    if (taken->state != JOB_QUEUED) {
         l->sight.k = taken->n_attempts;
         l->maybe_sent = true; /* it may have been sent before the end */
     }
     link_ray(l);
     if (taken->n_attempts)
         queue_act(l);
+}
+
+void jobs_restored(struct jobs *js)
+{
+    foresight_learn(js->foresight);
 }

@@ -6,10 +6,12 @@
  * actor is called (decide, commit, act). It sends and reads nothing itself. */
 #pragma once
 #include <stdbool.h>
+#include <uv.h>
 
 #include "argusd/events.h"
 #include "argusd/record.h"
 #include "base/clock.h"
+#include "core/forecast.h"
 #include "core/sched.h"
 #include "core/spec.h"
 #include "core/witness.h"
@@ -26,9 +28,13 @@ struct sight {
     enum witness_files files;
     usec_t files_since;
     uint64_t beat_seq;
-    usec_t beat_at; /* when the beat last changed under our eyes */
-    int k;          /* of which attempt all this is */
-    bool looked;    /* Ray and the files were both asked since the attempt began */
+    usec_t beat_at;              /* when the beat last changed under our eyes */
+    int k;                       /* of which attempt all this is */
+    bool looked;                 /* Ray and the files were both asked since the attempt began */
+    struct timespec proof_mtime; /* of proof/ when it was last read, see files.h */
+    bool proof_is_settled;
+    bool all_proven;   /* every node of the gang has a proof */
+    bool silence_told; /* one has none and it trains */
 };
 
 /* A job that is not over. */
@@ -48,9 +54,15 @@ struct live {
     bool stop_written;
     bool supervisor_asked;
     bool meta_busy, meta_again;
+    struct forecast_row foretold;           /* the first forecast; its job is NULL */
+    usec_t foretold_at;                     /* jobs_now(); 0 = none, or it was judged already */
+    usec_t eta_p50, eta_p90;                /* wall: when it starts, as foreseen; 0 = cannot be */
+    struct trial_run *trial;                /* of trials.c, NULL = none under way */
+    char trial_text[200];                   /* how far it is; "" = not begun */
+    bool pausing;                           /* the scheduler holds it for its restart's backoff */
+    usec_t reclaim_at;                      /* jobs_now(): its slots are wanted back then; 0 */
+    char reclaim_text[JOB_REASON_TEXT_MAX]; /* for whom */
     usec_t accepted_at; /* monotonic: when Ray took the attempt under our eyes */
-    usec_t deadline;    /* monotonic: of the state that it is in, 0 = none */
-    bool deadline_known;
     bool overdue_told;
     int strays_told; /* attempts up to this one were told to end if they were given up */
     int busy;        /* asynchronous work that still points here */
@@ -59,6 +71,8 @@ struct live {
     struct live *ended_next;
 
     struct jobs_waiter *waiters;
+    struct reason told; /* what the waiters were told: another reason wakes them */
+    int told_position;
     uint64_t act_batch;
     bool act_queued;
     struct live *act_next;
@@ -68,14 +82,23 @@ struct jobs_ops {
     /* The batch with the job's last change is on disk: do what job_act() says, and write what
      * its directory shows. For one that is over too. */
     void (*act)(struct live *l, void *arg);
+    /* Its lease on these slots ("a:0+1,b:2"; names alone when they are not known) has just ended.
+     * May be NULL. */
+    void (*lease_ended)(struct live *l, const char *slots, void *arg);
     void *arg;
 };
 
-struct jobs *jobs_new(struct store *store,
-                      struct sched *sched,
-                      struct events *events,
-                      const struct jobs_ops *ops,
-                      int64_t next_seq);
+struct jobs_parts { /* all borrowed */
+    uv_loop_t *loop;
+    struct store *store;
+    struct sched *sched;
+    struct events *events;
+    struct jobs_ops ops;
+    int64_t next_seq;
+    usec_t reclaim_grace; /* as sched's limits have it */
+};
+
+struct jobs *jobs_new(const struct jobs_parts *parts);
 void jobs_free(struct jobs *js); /* NULL is fine */
 
 /* A row of the store at start, the oldest first. The job joins the queue or gets its lease
@@ -95,6 +118,9 @@ struct live *jobs_next(const struct jobs *js, size_t *pos);
 size_t jobs_count(const struct jobs *js, enum job_state state);
 const struct sched *jobs_sched(const struct jobs *js); /* to ask, not to change */
 
+/* The live ones are there: learn from those that ended. */
+void jobs_restored(struct jobs *js);
+
 /* A new job, taken over, waits from now on. Its id is not used yet. */
 struct live *jobs_add(struct jobs *js,
                       struct job *taken,
@@ -106,11 +132,36 @@ int64_t jobs_next_seq(struct jobs *js);
 bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now);
 /* An event without a transition: seen on the job's own list. */
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now);
+void jobs_note_by(struct live *l,
+                  const char *kind,
+                  const char *actor,
+                  const char *code,
+                  const char *text,
+                  usec_t now);
 /* The job's stored detail changed outside a transition (proof, argv). */
 void jobs_save(struct live *l);
 
-/* Start what may start. */
+/* Now, on both clocks, for job_deadline() and the like. */
+struct moment jobs_moment(const struct jobs *js);
+/* How long it has been in its state. */
+usec_t jobs_in_state(const struct live *l);
+/* The scheduler's clock: wall time as it was at the start, and steady from there. Whoever hands
+ * a `now` to sched_*() takes this. */
+usec_t jobs_now(const struct jobs *js);
+/* A time of that clock, by the wall clock of now; 0 stays 0. */
+usec_t jobs_to_wall(const struct jobs *js, usec_t at);
+
+/* Start what may start, ask back what is wanted back. now: wall. */
 void jobs_admit(struct jobs *js, usec_t now);
+/* What the passing of time brings: to all, once a second, and to one of them. */
+void jobs_tick_all(struct jobs *js, usec_t now);
+void jobs_tick(struct live *l);
+/* Stop it, and let it go on later from its place in the queue: for a quota, or a node that is
+ * drained. False if its spec does not allow that (core/restart.h), or it holds nothing. */
+bool jobs_preempt(struct live *l, const char *code, const char *text, const char *actor);
+/* True if that changed anything. */
+bool jobs_set_priority(struct live *l, int priority, const char *actor, usec_t now);
+
 /* Act on, and forget, what this batch brought to disk; admit what an end made room for. Never
  * from within a walk. */
 void jobs_durable(struct jobs *js, uint64_t batch);
@@ -126,7 +177,14 @@ typedef void (*jobs_wait_f)(void *arg);
 struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg);
 void jobs_unwait(struct jobs_waiter *w); /* NULL is fine; not after the call */
 
+/* Why it waits, and what would help; false if it does not wait. Without the hint it is cheap. */
+bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret);
 /* The reason shown for a job: the scheduler's while it waits. */
 void jobs_reason(const struct live *l, struct reason *ret, int *ret_position);
 /* Nothing is admitted while this says why ("" code = admit). Kept by the cluster's watcher. */
 void jobs_block(struct jobs *js, const char *code, const char *text);
+const struct reason *jobs_blocked(const struct jobs *js);
+/* How past forecasts came true: a copy, for whoever looks ahead himself. */
+struct forecast_error *jobs_forecast_error(const struct jobs *js);
+/* Learnt spans of running; 0 where nothing is known. */
+void jobs_expect(const struct jobs *js, const struct job *j, usec_t *ret_p50, usec_t *ret_p90);

@@ -5,27 +5,40 @@
  * into Ray's runtime_env, which anybody who reaches Ray can read. */
 #include "argusd/launchplan.h"
 
+#include "argusd/code.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "core/cmdline.h"
 #include "core/spec.h"
-#include "fsroot/file.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
 #include "fsroot/mask.h"
+
+static const char LEASE_ENV[] = "ARGUS_LEASE";
+/* For the hook: {"code": code_path, "expect": its verl and no other is to be imported, "verl": its
+ * version, "working_dir": …, "reward": a file or a dotted module, "snapshot": …, "hash": …} */
+static const char PROOF_ENV[] = "ARGUS_PROOF";
+/* Of the driver and those below it alone: Ray's workers do not have it. */
+static const char DRIVER_NODE_ENV[] = "ARGUS_DRIVER_NODE";
 
 void launchplan_release(struct launchplan *p)
 {
-    char *texts[] = {p->spec,         p->id,         p->user,   p->instance, p->driver_resource,
-                     p->status_text,  p->entrypoint, p->ray_id, p->argv,     p->verl,
-                     p->py_executable};
+    char *texts[] = {p->spec,          p->id,         p->user,   p->instance,  p->driver_resource,
+                     p->status_text,   p->entrypoint, p->ray_id, p->argv,      p->verl,
+                     p->py_executable, p->lease,      p->inputs, p->snapshots, p->proof,
+                     p->driver_node};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&p->env);
+    pairs_wipe(&p->secrets);
     pairs_release(&p->metadata);
     ray_amounts_release(&p->resources);
 }
@@ -102,6 +115,20 @@ static int expand_env(const struct settings *s,
     return 0;
 }
 
+char *launchplan_env(const struct settings *settings,
+                     const struct spec *spec,
+                     const char *user,
+                     const char *name)
+{
+    const char *own = pairs_find(&spec->env, name);
+    _cleanup_(freep) char *uroot = user_root(settings, user);
+    struct roots roots = {settings->shared_root, uroot};
+    char *value = NULL;
+    if (own)
+        return xstrdup(own);
+    return expand(pairs_find(&settings->env_vars, name), &roots, &value, NULL) < 0 ? NULL : value;
+}
+
 /* ---- the command line ---- */
 
 struct made {
@@ -133,6 +160,34 @@ static const struct verl_version *find_verl(struct launchplan *p, const struct s
     return v;
 }
 
+/* A code_path without a verl holds a job of verl's own programs to it all the same. */
+static char *proof_text(const struct launchplan *p, const struct spec *spec)
+{
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    _cleanup_(freep) char *found = spec->code_path ? fsroot_verl_version(spec->code_path) : NULL;
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "code", spec->code_path);
+    jout_bool(&j, "expect",
+              spec->code_path && (found || workload_is_verl((enum workload)spec->workload)));
+    jout_str(&j, "verl", found ? found : p->verl);
+    jout_str(&j, "working_dir", spec->working_dir);
+    code_put_proof(p->snapshots, &j);
+    jout_str(&j, "reward", spec->reward_module ? spec->reward_module : spec->reward_file);
+    jout_close(&j, '}');
+    if (out.failed)
+        buf_reset(&out); /* paths beyond any that a file system takes */
+    return buf_take(&out);
+}
+
+/* verl writes this file once a checkpoint is whole. */
+static bool has_checkpoint(const char *job_dir)
+{
+    _cleanup_(freep) char *path =
+        xasprintf("%s/checkpoints/latest_checkpointed_iteration.txt", job_dir);
+    return access(path, F_OK) == 0;
+}
+
 static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
 {
     const struct settings *s = p->settings;
@@ -144,8 +199,11 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
         problems_release(&ps);
         return r;
     }
+    code_apply(p->snapshots, &m->spec);
     struct roots roots = {s->shared_root, m->uroot};
-    if ((r = expand_env(s, &roots, &m->config_env, err)) == 0)
+    if ((r = spec_put_inputs(&m->spec, p->inputs, err)) == 0)
+        r = expand_env(s, &roots, &m->config_env, err);
+    if (r == 0)
         r = expand(s->user_code_path, &roots, &m->user_code, err);
     struct cmdline_in in = {.spec = &m->spec,
                             .version = find_verl(p, &m->spec),
@@ -157,7 +215,8 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
                             .attempt_dir = m->attempt_dir,
                             .hook_dir = m->hook_dir,
                             .user_code_path = m->user_code,
-                            .env = &m->config_env};
+                            .env = &m->config_env,
+                            .has_checkpoint = p->k > 1 && has_checkpoint(m->job_dir)};
     if (r == 0)
         r = cmdline_build(&in, &m->cmd, &ps, err);
     problems_release(&ps); /* told at submit */
@@ -169,14 +228,23 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
 static void split_env(struct launchplan *p, const struct made *m)
 {
     char wait[32];
-    for (size_t i = 0; i < m->cmd.env.n; i++)
-        if (!str_is_secret_name(m->cmd.env.v[i].key))
-            pairs_set(&p->env, m->cmd.env.v[i].key, m->cmd.env.v[i].value);
+    struct mask mask = {0};
+    struct pairs secret = {0};
+    mask_env(&mask, &m->cmd.env, &p->secrets, &p->env, &secret);
+    if (secret.n) {
+        _cleanup_(freep) char *path = fsroot_secrets_path(p->settings->shared_root, p->ray_id);
+        pairs_set(&p->env, SECRETS_ENV, path);
+    }
+    pairs_wipe(&secret);
+    mask_release(&mask);
     /* Ray kills the shepherd this long after its SIGTERM: it needs the grace, its rounds of
      * SIGKILL and the exit file. */
     (void)snprintf(wait, sizeof(wait), "%llu",
                    (unsigned long long)(m->spec.stop_grace / USEC_SEC + 45)); /* fits */
     pairs_set(&p->env, "RAY_JOB_STOP_WAIT_TIME_S", wait);
+    if (p->lease)
+        pairs_set(&p->env, LEASE_ENV, p->lease);
+    pairs_set(&p->env, PROOF_ENV, p->proof);
 }
 
 static void fill_resources(struct launchplan *p, const struct made *m)
@@ -236,20 +304,21 @@ static char *payload_text(const struct launchplan *p)
 
 /* The argv and the script hide what the environment says to be secret. Without such a value
  * they stay as they are: words such as data.prompt_key=… only look like a secret's. */
-static void learn_secrets(const struct made *m, struct mask *ret)
+static void learn_secrets(const struct launchplan *p, const struct made *m, struct mask *ret)
 {
-    for (size_t i = 0; i < m->cmd.env.n; i++)
-        if (mask_is_secret(m->cmd.env.v[i].key))
-            mask_add(ret, m->cmd.env.v[i].value);
+    struct pairs open = {0}, secret = {0};
+    mask_env(ret, &m->cmd.env, &p->secrets, &open, &secret);
+    pairs_release(&open);
+    pairs_wipe(&secret);
 }
 
-static char *argv_text(const struct made *m)
+static char *argv_text(const struct launchplan *p, const struct made *m)
 {
     struct buf out = BUF_INIT(1 << 19);
     struct jout j = jout_begin(&out);
     struct mask mask = {0};
     struct strv argv = {0};
-    learn_secrets(m, &mask);
+    learn_secrets(p, m, &mask);
     if (mask.values.n)
         mask_argv(&mask, &m->cmd.argv, &argv);
     const struct strv *shown = mask.values.n ? &argv : &m->cmd.argv;
@@ -304,6 +373,9 @@ static int make_links(const struct cmdline *c, struct err *err)
     int r = 0;
     for (size_t i = 0; i < c->dirs.n && r == 0; i++)
         r = file_mkdirs(c->dirs.v[i], 0777, err);
+    for (size_t i = 0; i < c->files.n && r == 0; i++)
+        r = file_write(c->files.v[i].key, c->files.v[i].value, strlen(c->files.v[i].value), 0644, 0,
+                       err);
     for (size_t i = 0; i < c->links.n && r == 0; i++) {
         _cleanup_(freep) char *dir = xstrdup(c->links.v[i].key);
         char *slash = strrchr(dir, '/');
@@ -318,12 +390,12 @@ static int make_links(const struct cmdline *c, struct err *err)
 }
 
 /* What submit_cmd.txt names where a command line cannot be typed: the argv as a script. */
-static int write_script(const struct made *m, struct err *err)
+static int write_script(const struct launchplan *p, const struct made *m, struct err *err)
 {
     struct buf out = BUF_INIT(1 << 20), shown = BUF_INIT(2 << 20);
     struct mask mask = {0};
     int r = cmdline_script_text(&m->cmd, m->attempt_dir, &out);
-    learn_secrets(m, &mask);
+    learn_secrets(p, m, &mask);
     if (r == 0 && mask.values.n)
         mask_text(&mask, buf_str(&out), &shown);
     else if (r == 0)
@@ -345,12 +417,19 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
     for (size_t i = 0; i < m->cmd.env.n; i++)
         if (strcmp(m->cmd.env.v[i].key, "PYTHONPATH") != 0)
             pairs_set(&env, m->cmd.env.v[i].key, m->cmd.env.v[i].value);
+    if (p->lease) /* of this attempt alone: submit_cmd.txt does not have it */
+        pairs_set(&env, LEASE_ENV, p->lease);
+    pairs_set(&env, PROOF_ENV, p->proof);
+    if (p->driver_node)
+        pairs_set(&env, DRIVER_NODE_ENV, p->driver_node);
     struct fsroot_attempt a = {.root = p->settings->shared_root,
                                .job = p->id,
                                .attempt = p->k,
                                .argv = &m->cmd.argv,
                                .cwd = m->cmd.cwd ? m->cmd.cwd : m->attempt_dir,
                                .env = &env,
+                               .secrets = &p->secrets,
+                               .ray_id = p->ray_id,
                                .pythonpath_prefix = prefix,
                                .stop_grace = m->spec.stop_grace,
                                .ray_config = p->settings->text,
@@ -360,7 +439,7 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
     int r = fsroot_attempt_write(&a, err);
     pairs_release(&env);
     if (r == 0)
-        r = write_script(m, err);
+        r = write_script(p, m, err);
     if (r == 0)
         r = make_links(&m->cmd, err);
     if (r == 0)
@@ -369,14 +448,34 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
     return r;
 }
 
-int launchplan_make(struct launchplan *p, struct err *err)
+static struct made begin(const struct launchplan *p)
 {
     struct made m = {.job_dir = fsroot_job_dir(p->settings->shared_root, p->id),
                      .attempt_dir = fsroot_attempt_dir(p->settings->shared_root, p->id, p->k, NULL),
                      .hook_dir = fsroot_hook_dir(p->settings->shared_root),
                      .uroot = user_root(p->settings, p->user)};
     m.script = xasprintf("%s/run.sh", m.attempt_dir);
+    return m;
+}
+
+int launchplan_preview(struct launchplan *p, struct err *err)
+{
+    struct made m = begin(p);
+    int r = make_cmdline(p, &m, err);
+    if (r == 0)
+        p->argv = argv_text(p, &m);
+    made_release(&m);
+    return r;
+}
+
+int launchplan_make(struct launchplan *p, struct err *err)
+{
+    struct made m = begin(p);
     int r = fsroot_user_prepare(p->settings->shared_root, p->user, err);
+    if (r == 0) {
+        r = code_verify(p->settings->shared_root, p->snapshots, err);
+        p->code_changed = r == ERR_REFUSED;
+    }
     if (r == 0)
         r = make_cmdline(p, &m, err);
     if (r == 0) {
@@ -384,13 +483,47 @@ int launchplan_make(struct launchplan *p, struct err *err)
         fsroot_entrypoint(&entry, p->settings->shared_root, p->id, p->k);
         p->entrypoint = buf_take(&entry);
         p->ray_id = job_ray_id(p->id, p->k);
+        p->proof = proof_text(p, &m.spec);
         split_env(p, &m);
         fill_resources(p, &m);
         p->py_executable = xstrdup(m.spec.py_executable);
         fill_mark(p);
-        p->argv = argv_text(&m);
+        p->argv = argv_text(p, &m);
         r = write_dir(p, &m, err);
     }
     made_release(&m);
+    return r;
+}
+
+int launchplan_for_trial(const struct launchplan *job,
+                         launchplan_trial_f make,
+                         void *arg,
+                         struct err *err)
+{
+    struct launchplan p = {.settings = job->settings,
+                           .spec = xstrdup(job->spec),
+                           .id = xstrdup("trial"),
+                           .user = xstrdup(job->user),
+                           .inputs = xstrdup(job->inputs),
+                           .k = 1};
+    struct made m = begin(&p);
+    int r = make_cmdline(&p, &m, err);
+    if (r == 0) {
+        struct mask mask = {0};
+        struct pairs open = {0}, secret = {0};
+        const char *path = launchplan_verl_path(&m.spec);
+        _cleanup_(freep) char *verl = path ? fsroot_verl_version(path) : NULL;
+        struct strv argv = {0};
+        mask_env(&mask, &m.cmd.env, NULL, &open, &secret);
+        mask_argv(&mask, &m.cmd.argv, &argv);
+        struct launchplan_trial t = {.spec = &m.spec, .verl = verl, .argv = &argv, .env = &open};
+        r = make(&t, arg, err);
+        strv_release(&argv);
+        pairs_wipe(&secret);
+        pairs_release(&open);
+        mask_release(&mask);
+    }
+    made_release(&m);
+    launchplan_release(&p);
     return r;
 }

@@ -6,25 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api.h"
 #include "argusd/daemon.h"
 #include "argusd/init.h"
+#include "argusd/routes.h"
 #include "argusd/settings.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "core/nodespec.h"
+#include "core/ports.h"
 #include "core/spec.h"
 
 static const char usage_text[] =
     "usage: argusd [--config FILE] [--check]\n"
     "       argusd init [--config FILE] [--shared-root DIR] [--user NAME --role ROLE]\n"
-    "       argusd --list-config | --list-spec | --list-routes | --version | --help\n"
+    "       argusd --list-config | --list-spec | --list-nodespec | --list-ports | --list-routes\n"
+    "       argusd --version | --help\n"
     "\n"
     "  --config FILE      configuration (default /etc/argus/argus.yaml, or $ARGUS_CONFIG)\n"
     "  --check            read the configuration, say what is wrong with it, and end\n"
     "  --list-config      every key of the configuration with its type and default\n"
     "  --list-spec        the same for a JobSpec\n"
+    "  --list-nodespec    the same for a NodeSpec\n"
+    "  --list-ports       every port of Ray and Argus: the page docs/ports.md\n"
     "  --list-routes      every route of the HTTP API, one a line\n"
     "  init               write a configuration if there is none, make the store, and print\n"
     "                     the first admin token once; with --user, a further token\n";
@@ -54,11 +59,25 @@ static int list_spec(void)
     return print(&out);
 }
 
+static int list_nodespec(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    nodespec_describe(&out);
+    return print(&out);
+}
+
+static int list_ports(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    ports_page(&out);
+    return print(&out);
+}
+
 static int list_routes(void)
 {
     struct buf out = BUF_INIT(1 << 20);
     size_t n;
-    const struct http_route *routes = api_routes(&n);
+    _cleanup_(freep) struct http_route *routes = routes_join(&n);
     for (size_t i = 0; i < n; i++)
         if (!(routes[i].flags & HTTP_ROUTE_HIDDEN))
             (void)buf_addf(&out, "%s %s\t%s\n", routes[i].method, routes[i].pattern,
@@ -83,7 +102,7 @@ static int run(const char *config, bool check)
     struct settings settings = {0};
     int status = EXIT_USAGE;
     if (load(config, &settings) == 0)
-        status = check ? 0 : daemon_run(&settings);
+        status = check ? printf("%s can be used\n", config) < 0 : daemon_run(&settings);
     settings_release(&settings);
     return status;
 }
@@ -94,6 +113,8 @@ int main(int argc, char **argv)
                                             {"check", no_argument, NULL, 'k'},
                                             {"list-config", no_argument, NULL, 'l'},
                                             {"list-spec", no_argument, NULL, 'p'},
+                                            {"list-nodespec", no_argument, NULL, 'n'},
+                                            {"list-ports", no_argument, NULL, 't'},
                                             {"list-routes", no_argument, NULL, 'o'},
                                             {"version", no_argument, NULL, 'v'},
                                             {"help", no_argument, NULL, 'h'},
@@ -126,6 +147,10 @@ int main(int argc, char **argv)
             return list_config();
         case 'p':
             return list_spec();
+        case 'n':
+            return list_nodespec();
+        case 't':
+            return list_ports();
         case 'o':
             return list_routes();
         case 'v':

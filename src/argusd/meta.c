@@ -75,7 +75,7 @@ void meta_write(uv_loop_t *loop, const struct settings *settings, struct live *l
     }
     struct buf out = BUF_INIT(META_MAX);
     struct jout j = jout_begin(&out);
-    view_job(&j, settings, l->job, &l->extra, l);
+    view_job(&j, settings, l->job, &l->extra, l, NULL);
     (void)buf_addc(&out, '\n');
     struct writing *w = xcalloc(1, sizeof(*w));
     *w = (struct writing){.loop = loop,

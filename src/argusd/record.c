@@ -17,6 +17,12 @@ void record_extra_release(struct record_extra *x)
     free(x->argv);
     free(x->verl);
     free(x->warnings);
+    free(x->inputs);
+    free(x->placement);
+    free(x->snapshots);
+    free(x->sealed_spec);
+    free(x->imports);
+    free(x->trial);
     *x = (struct record_extra){0};
 }
 
@@ -68,7 +74,7 @@ void record_job_row(const struct job *j, const char *detail, struct store_job *r
         .started_at = j->started_at,
         .ended_at = j->ended_at,
         .attempt = j->n_attempts,
-        .restarts = j->n_attempts > 1 ? j->n_attempts - 1 : 0,
+        .restarts = j->restart.failures + j->restart.preemptions,
         .has_exit_code = j->has_exit && j->exit_code >= 0,
         .exit_code = j->exit_code,
         .detail = detail,
@@ -84,6 +90,7 @@ static void put_demand(struct jout *o, const struct demand *d)
     jout_real(o, "extra_cpus", d->extra_cpus);
     jout_real(o, "driver_cpus", d->driver_cpus);
     jout_real(o, "driver_gpus", d->driver_gpus);
+    jout_real(o, "memory_per_node", d->memory_per_node);
     jout_close(o, '}');
 }
 
@@ -106,6 +113,39 @@ static void put_raw(struct jout *o, const char *key, const char *json)
         jout_raw(o, key, json);
 }
 
+static void put_restart(struct jout *o, const struct restart *r)
+{
+    jout_open(o, "restart", '{');
+    jout_int(o, "max", r->max);
+    jout_str(o, "on", r->on);
+    jout_int(o, "backoff", (int64_t)r->backoff);
+    jout_bool(o, "avoid", r->avoid);
+    jout_bool(o, "preemptible", r->preemptible);
+    jout_int(o, "failures", r->failures);
+    jout_int(o, "preemptions", r->preemptions);
+    jout_int(o, "given_up", r->given_up);
+    jout_int(o, "pause", (int64_t)r->pause);
+    jout_str(o, "bad_nodes", r->bad_nodes);
+    jout_close(o, '}');
+}
+
+static void put_watch(struct jout *o, const struct stopwatch *w)
+{
+    jout_open(o, "watch", '{');
+    jout_int(o, "spent", (int64_t)w->spent);
+    jout_bool(o, "running", w->running);
+    jout_int(o, "wall", (int64_t)w->wall);
+    jout_int(o, "boot", (int64_t)w->boot);
+    jout_str(o, "boot_id", w->boot_id);
+    jout_close(o, '}');
+}
+
+/* A job with nothing but its queue behind it is not made larger by what it does not have. */
+static bool has_restart(const struct restart *r)
+{
+    return r->max || r->on || r->preemptible || r->preemptions || r->given_up;
+}
+
 void record_detail(const struct job *j, const struct record_extra *x, struct buf *out)
 {
     struct jout o = jout_begin(out);
@@ -114,9 +154,23 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     jout_int(&o, "timeout", (int64_t)j->timeout);
     jout_int(&o, "queue_timeout", (int64_t)j->queue_timeout);
     jout_int(&o, "stop_grace", (int64_t)j->stop_grace);
+    if (has_restart(&j->restart))
+        put_restart(&o, &j->restart);
+    if (!job_state_is_terminal(j->state))
+        put_watch(&o, &j->watch);
+    if (j->ran)
+        jout_int(&o, "ran", (int64_t)j->ran);
+    if (j->held_by)
+        jout_str(&o, "held_by", j->held_by);
+    if (j->trial != JOB_TRIAL_NONE) {
+        jout_int(&o, "trial_phase", j->trial);
+        jout_int(&o, "trial_tries", j->trial_tries);
+    }
     if (j->nodes) {
         jout_str(&o, "nodes", j->nodes);
         jout_str(&o, "driver_node", j->driver_node);
+        jout_str(&o, "slots", j->slots);
+        jout_int(&o, "share", j->share);
     }
     if (j->unknown_since)
         jout_int(&o, "unknown_since", (int64_t)j->unknown_since);
@@ -135,8 +189,17 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
         jout_str(&o, "finding", j->finding);
     if (j->proof.checked_at)
         put_proof(&o, &j->proof);
+    if (x->expected_p50) {
+        jout_int(&o, "expected_p50", (int64_t)x->expected_p50);
+        jout_int(&o, "expected_p90", (int64_t)x->expected_p90);
+    }
     put_raw(&o, "argv", x->argv);
     put_raw(&o, "warnings", x->warnings);
+    put_raw(&o, "inputs", x->inputs);
+    put_raw(&o, "placement", x->placement);
+    put_raw(&o, "snapshots", x->snapshots);
+    put_raw(&o, "imports", x->imports);
+    put_raw(&o, "trial", x->trial);
     if (x->verl)
         jout_str(&o, "verl", x->verl);
     jout_close(&o, '}');
@@ -173,6 +236,7 @@ static void get_demand(const json_t *v, struct demand *d)
     d->extra_cpus = json_get_real(v, "extra_cpus", 0);
     d->driver_cpus = json_get_real(v, "driver_cpus", 1);
     d->driver_gpus = json_get_real(v, "driver_gpus", 0);
+    d->memory_per_node = json_get_real(v, "memory_per_node", 0);
 }
 
 static void get_text(const json_t *v, const char *key, char *ret, size_t cap)
@@ -203,6 +267,36 @@ static void get_exit(const json_t *v, struct job *j)
     j->exit_code = (int)json_get_int(v, "code", -1);
 }
 
+static void get_restart(const json_t *v, struct restart *r)
+{
+    if (!v)
+        return;
+    r->max = (int)json_get_int(v, "max", 0);
+    set_str(&r->on, json_get_str(v, "on", NULL));
+    r->backoff = (usec_t)json_get_int(v, "backoff", 0);
+    r->avoid = json_get_bool(v, "avoid", false);
+    r->preemptible = json_get_bool(v, "preemptible", false);
+    r->failures = (int)json_get_int(v, "failures", 0);
+    r->preemptions = (int)json_get_int(v, "preemptions", 0);
+    r->given_up = (int)json_get_int(v, "given_up", 0);
+    r->pause = (usec_t)json_get_int(v, "pause", 0);
+    set_str(&r->bad_nodes, json_get_str(v, "bad_nodes", NULL));
+}
+
+/* Of a row without one: the wall clock of when the state began is all there is. */
+static void get_watch(const json_t *v, struct job *j)
+{
+    usec_t since = j->state == JOB_RUNNING    ? j->started_at
+                   : j->state == JOB_STOPPING ? j->stop_asked_at
+                                              : j->queued_at;
+    struct stopwatch *w = &j->watch;
+    w->spent = (usec_t)json_get_int(v, "spent", 0);
+    w->running = json_get_bool(v, "running", true);
+    w->wall = (usec_t)json_get_int(v, "wall", (int64_t)since);
+    w->boot = (usec_t)json_get_int(v, "boot", 0);
+    get_text(v, "boot_id", w->boot_id, sizeof(w->boot_id));
+}
+
 static char *dump(const json_t *v)
 {
     return v ? json_dumps(v, JSON_COMPACT) : NULL;
@@ -216,14 +310,30 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     j->stop_grace = (usec_t)json_get_int(v, "stop_grace", 0);
     set_str(&j->nodes, json_get_str(v, "nodes", NULL));
     set_str(&j->driver_node, json_get_str(v, "driver_node", NULL));
+    set_str(&j->slots, json_get_str(v, "slots", NULL));
+    set_str(&j->held_by, json_get_str(v, "held_by", NULL));
+    int64_t trial = json_get_int(v, "trial_phase", JOB_TRIAL_NONE);
+    j->trial = trial >= 0 && trial <= JOB_TRIAL_PASSED ? (enum job_trial)trial : JOB_TRIAL_NONE;
+    j->trial_tries = (int)json_get_int(v, "trial_tries", 0);
+    get_restart(json_get_object(v, "restart"), &j->restart);
+    j->ran = (usec_t)json_get_int(v, "ran", 0);
+    j->share = (int)json_get_int(v, "share", -1);
     j->unknown_since = (usec_t)json_get_int(v, "unknown_since", 0);
     j->stop_cause = stop_cause_from_string(json_get_str(v, "stop_cause", ""));
     j->stop_asked_at = (usec_t)json_get_int(v, "stop_asked_at", 0);
+    get_watch(json_get_object(v, "watch"), j);
     get_exit(json_get_object(v, "exit"), j);
     set_str(&j->finding, json_get_str(v, "finding", NULL));
     get_proof(json_get_object(v, "proof"), &j->proof);
+    x->expected_p50 = (usec_t)json_get_int(v, "expected_p50", 0);
+    x->expected_p90 = (usec_t)json_get_int(v, "expected_p90", 0);
     x->argv = dump(json_get_array(v, "argv"));
     x->warnings = dump(json_get_array(v, "warnings"));
+    x->inputs = dump(json_get_array(v, "inputs"));
+    x->placement = dump(json_get_object(v, "placement"));
+    x->snapshots = dump(json_get_array(v, "snapshots"));
+    x->imports = dump(json_get_object(v, "imports"));
+    x->trial = dump(json_get_object(v, "trial"));
     set_str(&x->verl, json_get_str(v, "verl", NULL));
 }
 

@@ -12,9 +12,16 @@ enum { RECORD_DETAIL_MAX = 1 << 20 };
 
 /* What argusd keeps of a job beside its state. Owned texts, NULL = none. */
 struct record_extra {
-    char *argv;     /* JSON array: the command line of the newest attempt */
-    char *verl;     /* version of verl that the command line follows */
-    char *warnings; /* JSON array of problems that the spec came with */
+    char *argv;        /* JSON array: the command line of the newest attempt */
+    char *verl;        /* version of verl that the command line follows */
+    char *warnings;    /* JSON array of problems that the spec came with */
+    char *inputs;      /* JSON array: the registered names of the spec, see registry_inputs.h */
+    char *placement;   /* JSON object: where its demands were found, see placement.c */
+    char *snapshots;   /* JSON array: which its spec names, see code.h; fixed at the submit */
+    char *trial;       /* JSON object: what its trial saw, see core/trial.h */
+    char *imports;     /* JSON object: what its processes imported, see fsroot/proof.h */
+    char *sealed_spec; /* until it is stored: what the store gets in place of the spec */
+    usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */
 };
 
 void record_extra_release(struct record_extra *x);

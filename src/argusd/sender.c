@@ -15,10 +15,13 @@
 #include <string.h>
 
 #include "argusd/launchplan.h"
+#include "argusd/lease.h"
+#include "argusd/secrets.h"
 #include "argusd/work.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/spec.h"
 #include "fsroot/fsroot.h"
 
 struct sending;
@@ -269,6 +272,8 @@ static void done_plan(void *arg)
     }
     if (g->result == -EEXIST) {
         apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
+    } else if (g->plan.code_changed) {
+        fail(g, "refused", "import_error", g->err.text);
     } else if (g->result == ERR_BAD_SPEC) {
         fail(g, "refused", "config_error", g->err.text);
     } else if (g->result < 0) {
@@ -303,9 +308,27 @@ static void aim_driver(struct sending *g)
     const struct cluster_node *n = cluster_find_name(g->s->p.cluster, g->l->job->driver_node);
     if (!n)
         return; /* it is gone again: worker_node alone places the driver */
-    g->plan.driver_resource =
-        n->has_own_resource ? xasprintf("argus_node_%s", n->name) : xasprintf("node:%s", n->ip);
+    g->plan.driver_resource = lease_node_resource(n);
     g->plan.driver_amount = n->has_own_resource ? 1 : 0.001;
+}
+
+/* What the spec names, opened now and not before. */
+static int take_secrets(struct sending *g, struct err *err)
+{
+    const struct job *j = g->l->job;
+    struct sender *s = g->s;
+    struct spec spec = {0};
+    struct problems ps = {0};
+    int r = 0;
+    if (!strstr(j->spec, "secrets"))
+        return 0;
+    if (launchplan_read_spec(s->p.settings, j->spec, strlen(j->spec), j->user, false, &spec, &ps) ==
+        0) /* else the plan says so */
+        r = secrets_take(s->p.secrets, j->user, j->project, &spec.secrets, clock_wall(),
+                         &g->plan.secrets, err);
+    spec_release(&spec);
+    problems_release(&ps);
+    return r;
 }
 
 void sender_act(struct sender *s, struct live *l)
@@ -319,14 +342,23 @@ void sender_act(struct sender *s, struct live *l)
     s->active = g;
     g->plan = (struct launchplan){.settings = s->p.settings,
                                   .spec = xstrdup(j->spec),
+                                  .inputs = xstrdup(l->extra.inputs),
+                                  .snapshots = xstrdup(l->extra.snapshots),
                                   .id = xstrdup(j->id),
                                   .user = xstrdup(j->user),
                                   .instance = xstrdup(s->p.instance),
                                   .k = g->k,
                                   .demand = j->demand,
+                                  .driver_node = xstrdup(j->driver_node),
+                                  .lease = lease_text(j, s->p.cluster, s->p.settings),
                                   .status_text = status_text(s->p.cluster)};
     aim_driver(g);
     l->sending = true;
     jobs_busy(l);
+    if (take_secrets(g, &g->err) < 0) {
+        fail(g, "refused", "config_error", g->err.text);
+        sending_free(g);
+        return;
+    }
     work_start(s->p.loop, run_plan, done_plan, g);
 }

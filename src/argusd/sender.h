@@ -19,6 +19,7 @@ struct sender_parts { /* all borrowed */
     const struct settings *settings;
     struct cluster *cluster;
     struct ray_client *ray;
+    struct secrets *secrets;
     const char *instance; /* our mark: which store this is */
 };
 

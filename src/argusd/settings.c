@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -32,8 +33,22 @@ static const struct conf_key keys[] = {
      .doc = "URL of Ray's dashboard, http://127.0.0.1:8265 if not given"},
     {"ray.head.host", CONF_STR, AT(head_host), .doc = "address of the head machine"},
     {"ray.head.port", CONF_INT, AT(head_port), "6379", 1, 65535, .doc = "port of Ray's GCS"},
-    {"ray.head.managed", CONF_BOOL, AT(head_managed), "false", .flags = CONF_ACCEPTED,
-     .doc = "argusd may start and restart the head"},
+    {"ray.head.managed", CONF_BOOL, AT(head_managed), "false",
+     .doc = "argusd starts the head when it is not there, and again when it died"},
+    {"ray.head.ray_bin", CONF_STR, AT(head_ray_bin),
+     .doc = "ray on the head machine; looked for if absent"},
+    {"ray.head.ssh.host", CONF_STR, AT(head_ssh_host),
+     .doc = "where sshd of a managed head answers; without it the head is started on this machine"},
+    {"ray.head.ssh.user", CONF_STR, AT(head_ssh_user), .doc = "for ssh to the head"},
+    {"ray.head.ssh.port", CONF_INT, AT(head_ssh_port), NULL, 1, 65535, .doc = "of the head's sshd"},
+    {"ray.head.ssh.identity_file", CONF_STR, AT(head_ssh_identity),
+     .doc = "private key for the head; ssh.identity_file if absent"},
+    {"ray.head.ssh.proxy_jump", CONF_STR, AT(head_ssh_jump), .doc = "[user@]host[:port]"},
+    {"ray.temp_dir", CONF_STR, AT(ray_temp_dir),
+     .doc = "short directory for Ray's sessions on every machine that argusd starts; /tmp/ray if "
+            "absent"},
+    {"ray.object_store", CONF_SIZE, AT(object_store_bytes), NULL, 80e6, 1e15,
+     .doc = "Ray's object store on each node that argusd starts; Ray's own choice if absent"},
     {"ray.auth", CONF_ENUM, AT(auth), "none", .names = auths,
      .doc = "token: Ray's own token authentication (Ray >= 2.52)"},
     {"ray.auth_token_file", CONF_STR, AT(auth_token_file),
@@ -49,8 +64,8 @@ static const struct conf_key keys[] = {
     {"user_code_path", CONF_STR, AT(user_code_path), "${USER_ROOT}/code",
      .doc = "directory on every job's PYTHONPATH"},
     {"policy", CONF_ENUM, AT(policy), "fair", .names = policies,
-     .doc = "order of the queue; this version admits in order of submission for both"},
-    {"lease_breach", CONF_ENUM, AT(lease_breach), "stop", .names = breaches, .flags = CONF_ACCEPTED,
+     .doc = "fair: priority, fair share, time, with backfill; fifo: the same order, strictly"},
+    {"lease_breach", CONF_ENUM, AT(lease_breach), "stop", .names = breaches,
      .doc = "what GPU demand outside a job's lease does to it: stop it, or only an event"},
     {"limits.live_jobs", CONF_INT, AT(live_jobs), "64", 1, 10000,
      .doc = "jobs in Ray at the same time"},
@@ -60,9 +75,42 @@ static const struct conf_key keys[] = {
      .doc = "the largest gang that is taken"},
     {"limits.queued_jobs", CONF_INT, AT(queued_jobs), "100000", 1, 10000000,
      .doc = "jobs that may wait at the same time"},
+    {"limits.reclaim_grace", CONF_SPAN, AT(reclaim_grace), "2m", 0, 86400,
+     .doc = "what a job may still do when a quota wants its GPUs back, before it is stopped"},
+    {"uploads.max_size", CONF_SIZE, AT(upload_bytes), "200GiB", 0, 1e15,
+     .doc = "the largest upload"},
+    {"uploads.per_user", CONF_SIZE, AT(uploads_user_bytes), "500GiB", 0, 1e15,
+     .doc = "uploads of one user together, until they are used"},
+    {"uploads.total", CONF_SIZE, AT(uploads_total_bytes), "2TiB", 0, 1e15,
+     .doc = "all uploads together, until they are used"},
+    {"uploads.keep", CONF_SPAN, AT(uploads_keep), "24h", 60, 31536000,
+     .doc = "an upload to which nothing was sent for so long is removed"},
     {"start_deadline", CONF_SPAN, AT(start_deadline), "15m", 10, 86400,
      .doc = "a job that Ray has accepted and that has not started by then goes back to the queue"},
-    {"ports", CONF_PAIRS, AT(ports), .flags = CONF_ACCEPTED, .doc = "ports of Ray on the nodes"},
+    {"trial", CONF_BOOL, AT(trial), "true",
+     .doc = "a short run without GPUs before each job of verl; false: only the preflight"},
+    {"ports", CONF_PAIRS, AT(given_ports),
+     .doc = "ports and ranges of Ray on the machines that argusd starts: argusd --list-ports"},
+    {"ssh.config_file", CONF_STR, AT(ssh_config), .doc = "instead of ~/.ssh/config"},
+    {"ssh.identity_file", CONF_STR, AT(ssh_identity),
+     .doc = "private key for nodes whose NodeSpec names none"},
+    {"ssh.user", CONF_STR, AT(ssh_user), .doc = "for nodes whose NodeSpec names none"},
+    {"ssh.port", CONF_INT, AT(ssh_port), NULL, 1, 65535,
+     .doc = "for nodes whose NodeSpec names none"},
+    {"nodes.joins", CONF_INT, AT(joins), "4", 1, 100,
+     .doc = "nodes that may join at the same time: more overload Ray's head"},
+    {"nodes.look_every", CONF_SPAN, AT(look_every), "15s", 1, 3600,
+     .doc = "how often each node's health is looked at over ssh"},
+    {"nodes.looks", CONF_INT, AT(looks), "8", 1, 100,
+     .doc = "probes and looks over ssh at the same time"},
+    {"nodes.cpus_per_gpu", CONF_INT, AT(cpus_per_gpu), "10", 0, 256,
+     .doc = "CPUs declared to Ray for each GPU of a node, at least; Ray only counts them"},
+    {"nodes.max_skew", CONF_SPAN, AT(max_skew), "5s", 0.1, 3600,
+     .doc = "a clock that is further off keeps a node out"},
+    {"nodes.min_disk", CONF_SIZE, AT(min_disk_bytes), "2GiB", 0, 1e15,
+     .doc = "free space below Ray's sessions that a node must have"},
+    {"nodes.min_shm", CONF_SIZE, AT(min_shm_bytes), "1GiB", 0, 1e15,
+     .doc = "free space in /dev/shm that a node must have"},
     {"prefix", CONF_STR, AT(prefix), "argus_", .doc = "prefix of metric names"},
     {"run_as", CONF_PAIRS, AT(run_as), .flags = CONF_ACCEPTED, .doc = "user to uid"},
     {"shepherd", CONF_STR, AT(shepherd), .doc = "argus-shepherd; the one beside argusd if absent"},
@@ -126,6 +174,97 @@ static void check_listen(const struct settings *s, const struct node *root, stru
         complain(root, ps, "tls", "give cert and key", "one of the two TLS files is missing");
 }
 
+/* Host and port of an http URL; the port is 0 when it names none. */
+static void split_url(const char *url, char *host, size_t size, int *ret_port)
+{
+    const char *begin = strstr(url, "://");
+    begin = begin ? begin + 3 : url;
+    size_t n = strcspn(begin, "/:");
+    int64_t port = 0;
+    (void)snprintf(host, size, "%.*s", (int)n, begin); /* cut: no host of ours */
+    if (begin[n] == ':') {
+        _cleanup_(freep) char *digits = xstrndup(begin + n + 1, strcspn(begin + n + 1, "/"));
+        if (str_to_int(digits, 1, 65535, &port, NULL) < 0)
+            port = 0;
+    }
+    *ret_port = (int)port;
+}
+
+/* A head of ours listens where ray.head.port and ray.address say. */
+static void add_head_ports(const struct settings *s,
+                           const struct node *root,
+                           struct pairs *all,
+                           struct problems *ps)
+{
+    char text[16], host[256];
+    int dashboard;
+    (void)snprintf(text, sizeof(text), "%d", (int)s->head_port); /* fits */
+    if (!pairs_find(all, "gcs"))
+        pairs_set(all, "gcs", text);
+    else if (node_find(node_find(node_find(root, "ray"), "head"), "port") &&
+             strcmp(pairs_find(all, "gcs"), text) != 0)
+        complain(root, ps, "ports", "keep one of them", "ports.gcs and ray.head.port differ");
+    split_url(s->ray_address, host, sizeof(host), &dashboard);
+    (void)snprintf(text, sizeof(text), "%d", dashboard); /* fits */
+    if (dashboard && !pairs_find(all, "dashboard"))
+        pairs_set(all, "dashboard", text);
+}
+
+static void check_ports(struct settings *s, const struct node *root, struct problems *ps)
+{
+    struct err err = {0};
+    struct pairs all = {0};
+    const char *key = "ports";
+    pairs_copy(&all, &s->given_ports);
+    if (s->head_managed)
+        add_head_ports(s, root, &all, ps);
+    if (ports_read(&all, &s->ports, &key, &err) < 0)
+        complain(root, ps, "ports", "see argusd --list-ports", err.text);
+    else if (pairs_find(&all, "gcs"))
+        s->head_port = s->ports.v[PORTS_GCS].first;
+    pairs_release(&all);
+}
+
+static void check_head(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    char host[256];
+    int port;
+    split_url(s->ray_address, host, sizeof(host), &port);
+    if (!s->head_managed)
+        return;
+    if (!s->head_host)
+        complain(root, ps, "ray", "name the head's address in ray.head.host",
+                 "a managed head needs ray.head.host: the address under which nodes reach it");
+    if (!port)
+        complain(root, ps, "ray", "write http://HOST:8265",
+                 "a managed head needs the port of its dashboard in ray.address");
+    if (s->head_ray_bin && *s->head_ray_bin != '/')
+        complain(root, ps, "ray", "begin it with '/'", "ray.head.ray_bin is not absolute");
+    if (s->auth == RAY_AUTH_TOKEN)
+        check_absolute(root, ps, "ray", s->auth_token_file);
+}
+
+/* What can be mended while argusd runs is no error, but said. */
+static void check_key(const struct node *root,
+                      struct problems *ps,
+                      const char *key,
+                      const char *path)
+{
+    _cleanup_(freep) char *top = xstrndup(key, strcspn(key, "."));
+    const struct node *n = node_find(root, top);
+    struct stat st;
+    int line = n ? n->line : 0, column = n ? n->column : 0;
+    if (!path || *path != '/') /* ssh knows where '~' is */
+        return;
+    if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+        problems_add(ps, PROBLEM_WARNING, key, line, column,
+                     "name the file with the private key that opens the machines",
+                     "the key '%s' cannot be read: %s", path, strerror(errno));
+    else if (st.st_uid == geteuid() && st.st_mode & (S_IRWXG | S_IRWXO))
+        problems_add(ps, PROBLEM_WARNING, key, line, column, "chmod 600 it",
+                     "ssh will not use the key '%s': others than its owner may read it", path);
+}
+
 static void check_together(struct settings *s, const struct node *root, struct problems *ps)
 {
     if (s->shared_root)
@@ -133,6 +272,11 @@ static void check_together(struct settings *s, const struct node *root, struct p
     check_absolute(root, ps, "state_dir", s->state_dir);
     check_address(s, root, ps);
     check_listen(s, root, ps);
+    check_ports(s, root, ps);
+    check_head(s, root, ps);
+    check_key(root, ps, "ssh.identity_file", s->ssh_identity);
+    check_key(root, ps, "ray.head.ssh.identity_file", s->head_ssh_identity);
+    check_absolute(root, ps, "ray", s->ray_temp_dir);
     if (s->auth == RAY_AUTH_TOKEN && !s->auth_token_file)
         complain(root, ps, "ray", "name the file with Ray's token",
                  "auth: token needs ray.auth_token_file");

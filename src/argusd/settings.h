@@ -2,8 +2,11 @@
 /* settings.h - argus.yaml: read whole, checked whole, then never changed. */
 #pragma once
 #include "base/conf.h"
+#include "core/ports.h"
 
+enum lease_breach { LEASE_BREACH_STOP, LEASE_BREACH_EVENT };
 enum ray_auth { RAY_AUTH_NONE, RAY_AUTH_TOKEN };
+enum policy { POLICY_FAIR, POLICY_FIFO };
 
 struct settings {
     char *shared_root;
@@ -15,19 +18,33 @@ struct settings {
     char *head_host;
     int64_t head_port;
     bool head_managed;
-    int auth; /* enum ray_auth */
+    char *head_ray_bin;
+    char *head_ssh_host, *head_ssh_user, *head_ssh_identity, *head_ssh_jump; /* host NULL: here */
+    int64_t head_ssh_port;
+    char *ray_temp_dir;
+    uint64_t object_store_bytes; /* 0 = Ray's own choice */
+    int auth;                    /* enum ray_auth */
     char *auth_token_file;
     int64_t entrypoint_num_cpus, entrypoint_num_gpus;
     struct pairs entrypoint_resources;
     struct pairs env_vars;
     char *user_code_path;
     char *cluster;
-    int policy;
-    int lease_breach;
+    int policy;       /* enum policy */
+    int lease_breach; /* enum lease_breach */
     int64_t live_jobs, gpus_per_job, queued_jobs;
     double submits_per_second;
-    usec_t start_deadline;
-    struct pairs ports, run_as;
+    usec_t start_deadline, reclaim_grace;
+    bool trial;
+    uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
+    usec_t uploads_keep;
+    struct pairs given_ports, run_as;
+    struct ports ports; /* of given_ports, whole */
+    char *ssh_config, *ssh_identity, *ssh_user;
+    int64_t ssh_port;
+    int64_t joins, looks, cpus_per_gpu;
+    usec_t look_every, max_skew;
+    uint64_t min_disk_bytes, min_shm_bytes;
     char *prefix;
     char *shepherd, *hook; /* NULL: beside argusd */
 

@@ -175,3 +175,11 @@ void stopper_clear(struct stopper *s, const char *job, int k, const struct ray_j
         return;
     (void)ray_delete_job(s->p.ray, rj->submission_id, on_deleted, NULL);
 }
+
+void stopper_clear_trial(struct stopper *s, const struct ray_job *rj)
+{
+    if (!ray_job_status_is_terminal(rj->status))
+        (void)ray_stop_job(s->p.ray, rj->submission_id, on_stopped, NULL);
+    else if (!rj->end || clock_wall() >= rj->end + DELETE_AFTER)
+        (void)ray_delete_job(s->p.ray, rj->submission_id, on_deleted, NULL);
+}

@@ -28,3 +28,5 @@ void stopper_act(struct stopper *s, struct live *l);
 void stopper_stray(struct stopper *s, const char *job, int k, const char *ray_id);
 /* A record of ours in Ray that no live job needs: stop it if it runs, delete it if it is over. */
 void stopper_clear(struct stopper *s, const char *job, int k, const struct ray_job *rj);
+/* The same of a trial, which has no files to be told by. */
+void stopper_clear_trial(struct stopper *s, const struct ray_job *rj);

@@ -14,15 +14,10 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/strv.h"
 
 static const usec_t USE_NOTED_EVERY = 5 * USEC_MIN;
-
-struct token {
-    unsigned char hash[HASH_BYTES];
-    char *id, *name, *user;
-    enum http_role role;
-    usec_t created_at, expires_at, last_use_at, revoked_at;
-};
+static const usec_t KEPT_AFTER_END = 30 * USEC_DAY;
 
 struct tokens {
     struct store *store;
@@ -40,17 +35,21 @@ struct tokens *tokens_new(struct store *store)
     return t;
 }
 
+static void token_free(struct token *k)
+{
+    free(k->id);
+    free(k->name);
+    free(k->user);
+    free(k);
+}
+
 void tokens_free(struct tokens *t)
 {
     if (!t)
         return;
     struct token *k;
-    for (size_t pos = 0; (k = map_next(t->by_hash, &pos, NULL));) {
-        free(k->id);
-        free(k->name);
-        free(k->user);
-        free(k);
-    }
+    for (size_t pos = 0; (k = map_next(t->by_hash, &pos, NULL));)
+        token_free(k);
     map_free(t->by_hash);
     map_free(t->by_id);
     free(t);
@@ -66,6 +65,19 @@ static void keep(struct tokens *t, struct token *k)
     char hex[HASH_HEX];
     map_set(t->by_hash, str_hex(k->hash, HASH_BYTES, hex), k);
     map_set(t->by_id, k->id, k);
+}
+
+/* When it ceased to work; 0 = it has not. */
+static usec_t end_of(const struct token *k, usec_t now)
+{
+    if (k->revoked_at)
+        return k->revoked_at;
+    return k->expires_at && now >= k->expires_at ? k->expires_at : 0;
+}
+
+bool token_works(const struct token *k, usec_t now)
+{
+    return !end_of(k, now);
 }
 
 void tokens_restore(struct tokens *t, const struct store_token *row)
@@ -84,6 +96,25 @@ void tokens_restore(struct tokens *t, const struct store_token *row)
     keep(t, k);
 }
 
+void tokens_forget(struct tokens *t, const char *user, usec_t now)
+{
+    struct token *k;
+    char hex[HASH_HEX];
+    struct strv old = {0};
+    for (size_t pos = 0; (k = map_next(t->by_id, &pos, NULL));) {
+        usec_t end = end_of(k, now);
+        if (str_eq(k->user, user) && end && now > end && now - end > KEPT_AFTER_END)
+            strv_add(&old, k->id);
+    }
+    for (size_t i = 0; i < old.n; i++) {
+        k = map_remove(t->by_id, old.v[i]);
+        (void)map_remove(t->by_hash, str_hex(k->hash, HASH_BYTES, hex)); /* the same one */
+        store_remove_token(t->store, k->hash);
+        token_free(k);
+    }
+    strv_release(&old);
+}
+
 static void save(struct tokens *t, const struct token *k)
 {
     struct store_token row = {.hash = k->hash,
@@ -98,12 +129,13 @@ static void save(struct tokens *t, const struct token *k)
     store_put_token(t->store, &row);
 }
 
-void tokens_add(struct tokens *t,
-                const char *name,
-                const char *user,
-                enum http_role role,
-                usec_t now,
-                char ret[static TOKEN_TEXT_MAX])
+const struct token *tokens_add(struct tokens *t,
+                               const char *name,
+                               const char *user,
+                               enum http_role role,
+                               usec_t now,
+                               usec_t expires_at,
+                               char ret[static TOKEN_TEXT_MAX])
 {
     unsigned char bytes[32], id[6];
     char id_text[2 * sizeof(id) + 1];
@@ -119,9 +151,38 @@ void tokens_add(struct tokens *t,
     k->user = xstrdup(user);
     k->role = role;
     k->created_at = now;
+    k->expires_at = expires_at;
     keep(t, k);
     save(t, k);
     sodium_memzero(bytes, sizeof(bytes));
+    return k;
+}
+
+void tokens_revoke(struct tokens *t, const struct token *k, usec_t now)
+{
+    struct token *own = map_find(t->by_id, k->id);
+    if (own->revoked_at)
+        return;
+    own->revoked_at = now;
+    save(t, own);
+}
+
+const struct token *tokens_find(const struct tokens *t, const char *id)
+{
+    return map_find(t->by_id, id);
+}
+
+const struct token *tokens_next(const struct tokens *t, size_t *pos)
+{
+    return map_next(t->by_id, pos, NULL);
+}
+
+static void say_ended(const struct token *k, char *ret, size_t size)
+{
+    char when[CLOCK_TEXT_MAX];
+    (void)clock_to_string(k->revoked_at ? k->revoked_at : k->expires_at, when);
+    (void)snprintf(ret, size, "this token %s %s: make or ask for a new one",
+                   k->revoked_at ? "was revoked at" : "expired at", when); /* fits */
 }
 
 int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_principal *ret)
@@ -132,8 +193,15 @@ int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_p
     hash_sha256(bearer, strlen(bearer), hash);
     struct token *k = map_find(t->by_hash, str_hex(hash, sizeof(hash), hex));
     bool ok = hash_compare(hash, k ? k->hash : nobody, sizeof(hash)) == 0;
-    if (!ok || !k || k->revoked_at || (k->expires_at && now >= k->expires_at))
+    if (!ok || !k) {
+        (void)snprintf(ret->why_not, sizeof(ret->why_not),
+                       "this token is not known here"); /* fits */
         return ERR_UNAUTHORISED;
+    }
+    if (!token_works(k, now)) {
+        say_ended(k, ret->why_not, sizeof(ret->why_not));
+        return ERR_UNAUTHORISED;
+    }
     (void)snprintf(ret->user, sizeof(ret->user), "%s", k->user); /* names are shorter */
     (void)snprintf(ret->token_id, sizeof(ret->token_id), "%s", k->id);
     ret->role = k->role;
@@ -142,10 +210,4 @@ int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_p
         save(t, k);
     }
     return 0;
-}
-
-usec_t tokens_expiry(const struct tokens *t, const char *token_id)
-{
-    const struct token *k = map_find(t->by_id, token_id);
-    return k ? k->expires_at : 0;
 }

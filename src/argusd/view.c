@@ -2,14 +2,20 @@
 /* view.c - jobs as JSON; see view.h. */
 #include "argusd/view.h"
 
+#include "argusd/code.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/conceal.h"
 #include "argusd/launchplan.h"
 #include "base/str.h"
 #include "core/spec.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/mask.h"
+
+enum { RESOLVED_MAX = 8 << 20 };
 
 /* ---- the list item ---- */
 
@@ -25,15 +31,34 @@ static void put_flags(struct jout *j, const char *flags, const struct live *l)
         jout_time(j, "unknown_since", l->job->unknown_since);
 }
 
-static void put_reason(struct jout *j, const char *code, const char *text)
+static void put_reason(struct jout *j,
+                       const struct api_eyes *eyes,
+                       const char *job,
+                       const char *code,
+                       const char *text)
 {
     jout_open(j, "reason", '{');
     jout_str(j, "code", str_or(code, ""));
-    jout_str(j, "text", str_or(text, ""));
+    conceal_put(j, "text", eyes, job, text);
     jout_close(j, '}');
 }
 
-static void put_row(struct jout *j, const struct store_job *row, const struct live *l)
+void view_eta(struct jout *j, usec_t p50, usec_t p90)
+{
+    if (!p50) {
+        jout_null(j, "eta");
+        return;
+    }
+    jout_open(j, "eta", '{');
+    jout_time(j, "p50", p50);
+    jout_time(j, "p90", p90);
+    jout_close(j, '}');
+}
+
+static void put_row(struct jout *j,
+                    const struct store_job *row,
+                    const struct live *l,
+                    const struct api_eyes *eyes)
 {
     struct reason reason;
     int position = 0;
@@ -47,9 +72,12 @@ static void put_row(struct jout *j, const struct store_job *row, const struct li
     put_flags(j, row->flags, l);
     if (l)
         jobs_reason(l, &reason, &position);
-    put_reason(j, l ? reason.code : row->reason_code, l ? reason.text : row->reason_text);
+    put_reason(j, eyes, row->id, l ? reason.code : row->reason_code,
+               l ? reason.text : row->reason_text);
     if (position)
         jout_int(j, "position", position);
+    bool waits = l && l->job->state == JOB_QUEUED;
+    view_eta(j, waits ? l->eta_p50 : 0, waits ? l->eta_p90 : 0);
     jout_str(j, "pool", row->pool && *row->pool ? row->pool : NULL);
     jout_int(j, "priority", row->priority);
     jout_int(j, "nnodes", row->nnodes);
@@ -64,10 +92,13 @@ static void put_row(struct jout *j, const struct store_job *row, const struct li
     jout_null(j, "gpu_util");
 }
 
-void view_item(struct jout *j, const struct store_job *row, const struct live *l)
+void view_item(struct jout *j,
+               const struct store_job *row,
+               const struct live *l,
+               const struct api_eyes *eyes)
 {
     jout_open(j, NULL, '{');
-    put_row(j, row, l);
+    put_row(j, row, l, eyes);
     jout_close(j, '}');
 }
 
@@ -91,11 +122,10 @@ static void put_attempts(struct jout *j, const struct job *job)
     jout_close(j, ']');
 }
 
-static void put_proof(struct jout *j, const struct proof *p)
+static void put_driver(struct jout *j, const struct proof *p)
 {
     if (!p->checked_at) {
         jout_null(j, "driver");
-        jout_null(j, "proof");
         return;
     }
     jout_open(j, "driver", '{');
@@ -106,25 +136,57 @@ static void put_proof(struct jout *j, const struct proof *p)
     else
         jout_null(j, "pid");
     jout_close(j, '}');
+}
+
+/* Where its driver runs, and what its processes imported. */
+static void put_proof(struct jout *j, const struct proof *p, const char *imports)
+{
+    put_driver(j, p);
+    if (!p->checked_at && !imports) {
+        jout_null(j, "proof");
+        return;
+    }
     jout_open(j, "proof", '{');
     jout_raw(j, "driver_on_worker", p->on_worker < 0 ? "null" : p->on_worker ? "true" : "false");
-    jout_str(j, "driver_node", p->node);
-    jout_str(j, "driver_node_ip", p->driver_ip);
-    jout_str(j, "head_ip", p->head_ip);
+    jout_str(j, "driver_node", p->checked_at ? p->node : NULL);
+    jout_str(j, "driver_node_ip", p->checked_at ? p->driver_ip : NULL);
+    jout_str(j, "head_ip", p->checked_at ? p->head_ip : NULL);
     jout_time(j, "checked_at", p->checked_at);
+    jout_raw(j, "imports", str_or(imports, "null"));
     jout_close(j, '}');
 }
 
-static void put_nodes(struct jout *j, const char *nodes)
+static void put_restart(struct jout *j, const struct restart *r)
 {
+    const char *it, *list = r->bad_nodes;
+    size_t n;
+    jout_open(j, "restart", '{');
+    jout_int(j, "max", r->max);
+    jout_int(j, "failures", r->failures);
+    jout_int(j, "preemptions", r->preemptions);
+    jout_bool(j, "preemptible", r->preemptible);
+    jout_open(j, "avoid", '[');
+    while ((it = str_item(&list, &n)))
+        jout_strn(j, NULL, it, n);
+    jout_close(j, ']');
+    jout_close(j, '}');
+}
+
+/* "w1:0+1,w2:2" */
+void view_nodes(struct jout *j, const char *slots)
+{
+    const char *it;
+    size_t n;
     jout_open(j, "nodes", '[');
-    while (nodes && *nodes) {
-        size_t n = strcspn(nodes, ",");
+    while ((it = str_item(&slots, &n))) {
+        const char *end = it + n, *colon = memchr(it, ':', n);
         jout_open(j, NULL, '{');
-        jout_strn(j, "name", nodes, n);
-        jout_raw(j, "gpu_ids", "[]");
+        jout_strn(j, "name", it, colon ? (size_t)(colon - it) : n);
+        jout_open(j, "gpu_ids", '[');
+        for (const char *p = colon; p && p + 1 < end; p += strcspn(p, "+,"))
+            jout_int(j, NULL, strtol(++p, NULL, 10)); /* ours: a number */
+        jout_close(j, ']');
         jout_close(j, '}');
-        nodes += n + (nodes[n] == ',');
     }
     jout_close(j, ']');
 }
@@ -178,15 +240,38 @@ static void put_end(struct jout *j, const struct job *job)
     jout_close(j, '}');
 }
 
-static void put_resolved(struct jout *j, const struct settings *settings, const struct job *job)
+void view_put_spec(struct jout *j, const char *key, const struct spec *spec)
+{
+    struct mask mask = {0};
+    struct buf open = BUF_INIT(RESOLVED_MAX), shown = BUF_INIT(RESOLVED_MAX);
+    struct jout o = jout_begin(&open);
+    for (size_t i = 0; i < spec->env.n; i++)
+        if (str_is_secret_name(spec->env.v[i].key))
+            mask_add(&mask, spec->env.v[i].value);
+    spec_to_json(spec, &o, NULL);
+    mask_json(&mask, buf_str(&open), &shown);
+    jout_raw(j, key, open.failed || shown.failed ? "null" : buf_str(&shown));
+    mask_release(&mask);
+    buf_release(&open);
+    buf_release(&shown);
+}
+
+static void put_resolved(struct jout *j,
+                         const struct settings *settings,
+                         const struct job *job,
+                         const char *inputs,
+                         const char *snapshots)
 {
     struct spec spec = {0};
     struct problems ps = {0};
     if (launchplan_read_spec(settings, job->spec, strlen(job->spec), job->user, false, &spec,
-                             &ps) == 0)
-        spec_to_json(&spec, j, "resolved_spec");
-    else
+                             &ps) == 0 &&
+        spec_put_inputs(&spec, inputs, NULL) == 0) {
+        code_apply(snapshots, &spec);
+        view_put_spec(j, "resolved_spec", &spec);
+    } else {
         jout_null(j, "resolved_spec"); /* taken by an older version that read it otherwise */
+    }
     spec_release(&spec);
     problems_release(&ps);
 }
@@ -195,28 +280,36 @@ void view_job(struct jout *j,
               const struct settings *settings,
               const struct job *job,
               const struct record_extra *extra,
-              const struct live *l)
+              const struct live *l,
+              const struct api_eyes *eyes)
 {
     struct store_job row;
     record_job_row(job, NULL, &row);
     _cleanup_(freep) char *spec = view_mask_spec(job->spec);
     jout_open(j, NULL, '{');
-    put_row(j, &row, l);
+    put_row(j, &row, l, eyes);
     jout_str(j, "submission_id", job->id);
     put_paths(j, settings, job);
-    put_proof(j, &job->proof);
-    put_nodes(j, job->nodes);
+    put_proof(j, &job->proof, extra->imports);
+    jout_raw(j, "trial", str_or(extra->trial, "null"));
+    view_nodes(j, str_or(job->slots, job->nodes));
+    put_restart(j, &job->restart);
+    jout_str(j, "held_by", job->held_by);
     put_attempts(j, job);
+    jout_raw(j, "placement", str_or(extra->placement, "null"));
     jout_raw(j, "argv", str_or(extra->argv, "null"));
     jout_str(j, "verl", extra->verl);
-    jout_null(j, "snapshot");
+    code_put(extra->snapshots, j, "snapshot");
+    jout_raw(j, "snapshots", str_or(extra->snapshots, "[]"));
     jout_str(j, "spec", spec);
-    put_resolved(j, settings, job);
+    jout_raw(j, "inputs", str_or(extra->inputs, "[]"));
+    put_resolved(j, settings, job, extra->inputs, extra->snapshots);
     jout_raw(j, "warnings", str_or(extra->warnings, "[]"));
     jout_null(j, "metrics");
     jout_null(j, "checkpoints");
     put_end(j, job);
-    jout_time(j, "deadline", job_deadline(job));
+    struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};
+    jout_time(j, "deadline", l ? job_deadline(job, settings->start_deadline, &now) : 0);
     jout_close(j, '}');
 }
 

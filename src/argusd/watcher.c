@@ -13,11 +13,14 @@
 
 #include "argusd/files.h"
 #include "argusd/idset.h"
+#include "argusd/imports.h"
 #include "argusd/stopper.h"
+#include "argusd/trials.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/witness.h"
+#include "fsroot/proof.h"
 
 enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
@@ -27,7 +30,6 @@ static const usec_t PROOF_PATIENCE = 3 * USEC_SEC;  /* after the exit file was s
 static const usec_t RAY_SILENT = 10 * USEC_SEC;     /* no list for so long: blind */
 static const usec_t LIST_LAG =
     2 * USEC_SEC; /* a list may lack what was accepted so little before */
-static const usec_t STOP_OVERDUE = 2 * USEC_MIN; /* beyond the grace, a stop is told to be late */
 
 struct watcher {
     struct watcher_parts p;
@@ -77,6 +79,8 @@ static const char *class_of(const struct fsroot_exit *x)
 {
     if (!strcmp(x->cause, "start_failed"))
         return "platform";
+    if (!strcmp(x->cause, "mismatch") && !strcmp(x->class, PROOF_CLASS))
+        return PROOF_CLASS;
     if (x->oom_kills > 0 && !strcmp(x->signal, "SIGKILL"))
         return "host_oom";
     return "unknown";
@@ -109,11 +113,19 @@ static void end_lost(struct live *l)
     const struct proof *p = &l->job->proof;
     char text[300];
     bool never = l->sight.files == WITNESS_FILES_NONE;
-    (void)snprintf(text, sizeof(text),
-                   never
-                       ? "Ray says that it is over and no shepherd ever wrote to its directory%s%s"
-                       : "its node%s%s fell silent and Ray says that it is over",
-                   *p->node ? " " : "", p->node); /* fits */
+    const char *space = *p->node ? " " : "";
+    if (l->sight.ray == WITNESS_RAY_BLIND)
+        (void)snprintf(text, sizeof(text),
+                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
+                       "silent",
+                       space, p->node); /* all of these fit */
+    else if (never)
+        (void)snprintf(text, sizeof(text),
+                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
+                       space, p->node);
+    else
+        (void)snprintf(text, sizeof(text), "its node%s%s fell silent and Ray says that it is over",
+                       space, p->node);
     struct job_end end = {.cause = "lost",
                           .code = -1,
                           .signal = "",
@@ -135,7 +147,8 @@ static struct witness testimony(const struct live *l, usec_t now)
                             .files_for = s->files_since ? now - s->files_since : 0,
                             .beat_age = s->beat_at ? now - s->beat_at : 0,
                             .was_running = a->phase == ATTEMPT_RUNNING,
-                            .was_accepted = a->accepted_at != 0};
+                            .was_accepted = a->accepted_at != 0,
+                            .is_stopping = l->job->state == JOB_STOPPING && l->stop_written};
 }
 
 /* Ray's record of a short run still has to tell where the driver was: v1's proof. It is
@@ -197,18 +210,27 @@ static void on_supervisor(enum ray_found found,
     jobs_idle(l);
 }
 
+/* What was accepted has to start, and what was leased to be accepted, unless nobody can tell. */
 static void check_start(struct watcher *w, struct live *l, usec_t now)
 {
     const struct attempt *a = job_attempt(l->job);
-    if (l->job->state != JOB_STARTING || l->sight.ray != WITNESS_RAY_PENDING)
+    bool sent = a->phase != ATTEMPT_PLANNED;
+    if (l->job->state != JOB_STARTING || (sent && l->sight.ray != WITNESS_RAY_PENDING))
         return;
-    usec_t pending = now - l->sight.ray_since;
-    if (pending > w->p.settings->start_deadline) {
-        char span[CLOCK_TEXT_MAX], text[200];
-        (void)snprintf(text, sizeof(text), "Ray did not start it within %s; it is sent again",
-                       span_to_string(w->p.settings->start_deadline, span)); /* fits */
-        apply(l, JOB_EV_REQUEUED, "start_deadline", text);
-    } else if (pending > ORPHAN_AFTER && !l->supervisor_asked) {
+    if (jobs_in_state(l) > w->p.settings->start_deadline) {
+        char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
+        (void)span_to_string(w->p.settings->start_deadline, span);
+        if (sent)
+            (void)snprintf(text, sizeof(text), "Ray did not start it within %s; it is sent again",
+                           span); /* fits */
+        else
+            (void)snprintf(text, sizeof(text), "Ray did not take it within %s: %.240s", span,
+                           l->job->reason.text);
+        if (sent || (!l->sending && !l->maybe_sent && cluster_is_up(w->p.cluster)))
+            apply(l, JOB_EV_REQUEUED, "start_deadline", text);
+        else if (l->maybe_sent)
+            apply(l, JOB_EV_BLIND, "unknown", "Ray does not say whether it has taken it");
+    } else if (sent && now - l->sight.ray_since > ORPHAN_AFTER && !l->supervisor_asked) {
         l->supervisor_asked = true;
         jobs_busy(l);
         (void)ray_find_supervisor(w->p.ray, a->ray_id, on_supervisor, l);
@@ -221,9 +243,10 @@ static void check_sendable(const struct watcher *w, struct live *l)
     const char *code, *text;
     const struct attempt *a = job_attempt(l->job);
     cluster_why_not(w->p.cluster, &code, &text);
+    struct job_event e = {.kind = JOB_EV_REQUEUED, .code = code, .text = text, .no_fault = true};
     if (*code && l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && !l->sending &&
         !l->maybe_sent && !l->act_queued)
-        apply(l, JOB_EV_REQUEUED, code, text);
+        (void)jobs_apply(l, &e, "argusd", clock_wall());
 }
 
 static void tell_overdue(struct live *l)
@@ -235,27 +258,16 @@ static void tell_overdue(struct live *l)
                       : s->files == WITNESS_FILES_BEAT  ? "its shepherd still beats"
                                                         : "Ray has not ended it";
     (void)snprintf(text, sizeof(text), "it was to stop within %s and has not ended: %s",
-                   span_to_string(l->job->stop_grace + STOP_OVERDUE, span), why); /* fits */
+                   span_to_string(job_limit(l->job, 0), span), why); /* fits */
     l->overdue_told = true;
     jobs_note(l, "stop_overdue", "stop_overdue", text, clock_wall());
 }
 
-static usec_t wall_deadline(const struct job *j)
-{
-    return j->state == JOB_STOPPING ? j->stop_asked_at + j->stop_grace + STOP_OVERDUE
-                                    : job_deadline(j);
-}
-
-/* The wall clock is asked once per state: a jump of it neither shortens nor lengthens a timeout. */
-static void check_deadline(struct live *l, usec_t now, usec_t wall)
+static void check_deadline(struct live *l, usec_t wall)
 {
     const struct job *j = l->job;
-    if (!l->deadline_known) {
-        usec_t at = wall_deadline(j);
-        l->deadline = !at ? 0 : at > wall ? now + (at - wall) : now;
-        l->deadline_known = true;
-    }
-    if (!l->deadline || now < l->deadline || l->overdue_told)
+    usec_t limit = j->state == JOB_STARTING ? 0 : job_limit(j, 0);
+    if (!limit || l->overdue_told || jobs_in_state(l) < limit)
         return;
     if (j->state == JOB_STOPPING) {
         tell_overdue(l);
@@ -266,7 +278,7 @@ static void check_deadline(struct live *l, usec_t now, usec_t wall)
     (void)snprintf(text, sizeof(text),
                    queued ? "it waited longer than its queue_timeout of %s"
                           : "it ran longer than its timeout of %s",
-                   span_to_string(queued ? j->queue_timeout : j->timeout, span)); /* fits */
+                   span_to_string(limit, span)); /* fits */
     struct job_event e = {.kind = JOB_EV_STOP,
                           .cause = STOP_TIMEOUT,
                           .code = queued ? "queue_timeout" : "timeout",
@@ -276,22 +288,23 @@ static void check_deadline(struct live *l, usec_t now, usec_t wall)
 
 /* ---- v1's proof ---- */
 
-/* From the node of the driver, and from driver_info once ray.init() was called. */
+/* From the node of the driver, and from driver_info once ray.init() was called. A node that Ray's
+ * list lacks now proves nothing. */
 static bool read_proof(const struct watcher *w, const struct ray_job *rj, struct proof *ret)
 {
     const struct cluster_node *n = cluster_find_id(w->p.cluster, rj->driver_node_id);
-    const char *ip = rj->driver_ip ? rj->driver_ip : n ? n->ip : NULL;
     const char *head = cluster_head_ip(w->p.cluster);
-    if (!ip || !*head)
+    if (!n || !*head)
         return false;
-    bool at_head = n ? n->is_head : !strcmp(ip, head);
-    if (rj->driver_ip && !strcmp(rj->driver_ip, head) && !cluster_is_worker_ip(w->p.cluster, head))
+    const char *ip = str_or(rj->driver_ip, n->ip);
+    bool at_head = n->is_head;
+    if (!strcmp(ip, head) && strcmp(n->ip, head) != 0 && !cluster_is_worker_ip(w->p.cluster, head))
         at_head = true;
     *ret = (struct proof){.on_worker = !at_head, .pid = rj->driver_pid, .checked_at = clock_wall()};
     (void)snprintf(ret->driver_ip, sizeof(ret->driver_ip), "%s", ip); /* addresses fit */
     (void)snprintf(ret->head_ip, sizeof(ret->head_ip), "%s", head);
-    (void)snprintf(ret->node, sizeof(ret->node), "%s", n ? n->name : "");
-    (void)snprintf(ret->node_id, sizeof(ret->node_id), "%s", str_or(rj->driver_node_id, ""));
+    (void)snprintf(ret->node, sizeof(ret->node), "%s", n->name);
+    (void)snprintf(ret->node_id, sizeof(ret->node_id), "%s", n->node_id);
     return true;
 }
 
@@ -358,6 +371,10 @@ static void clear_strays(struct watcher *w, const struct ray_jobs *jobs)
         if (!rj->is_submission || !job || !sender_is_ours(w->p.instance, rj) ||
             jobs_needs_ray(w->p.jobs, rj->submission_id) || !w->p.knows_id(job, w->p.arg))
             continue;
+        if (pairs_find(&rj->metadata, "argus_trial")) {
+            stopper_clear_trial(w->stopper, rj);
+            continue;
+        }
         int64_t k;
         if (str_to_int(str_or(pairs_find(&rj->metadata, "argus_attempt"), ""), 1, 1 << 20, &k,
                        NULL) < 0)
@@ -398,6 +415,7 @@ static void on_list(const struct ray_jobs *jobs, const struct err *err, void *ar
             jobs_idle(l);
         }
     note_foreign(w, jobs);
+    w->p.saw_jobs(jobs, w->p.arg);
     clear_strays(w, jobs);
 }
 
@@ -413,9 +431,10 @@ static void ray_is_silent(struct watcher *w)
 
 /* ---- the round over the files ---- */
 
-static void look_at_files(struct live *l, const struct files_look *k, usec_t now)
+static void look_at_files(struct live *l, struct files_look *k, usec_t now)
 {
     struct sight *s = &l->sight;
+    imports_take(l, k);
     if (k->exit.seen == FSROOT_PRESENT) {
         see_files(l, WITNESS_FILES_EXIT, now);
     } else if (k->exit.seen == FSROOT_UNREADABLE || k->beat.seen == FSROOT_UNREADABLE) {
@@ -440,7 +459,7 @@ static void let_go(struct watcher *w)
     free(w);
 }
 
-static void on_files(const struct files_look *looks, size_t n, void *arg)
+static void on_files(struct files_look *looks, size_t n, void *arg)
 {
     struct watcher *w = arg;
     usec_t now = clock_mono();
@@ -465,7 +484,11 @@ static void start_files(struct watcher *w, usec_t now)
             cap = cap ? cap * 2 : 16;
             v = xrealloc(v, cap, sizeof(*v));
         }
-        v[n++] = (struct files_look){.id = xstrdup(l->job->id), .k = job_attempt(l->job)->k};
+        v[n++] = (struct files_look){.id = xstrdup(l->job->id),
+                                     .k = job_attempt(l->job)->k,
+                                     .proof_mtime = l->sight.proof_mtime,
+                                     .proof_is_settled = l->sight.proof_is_settled,
+                                     .want_step = imports_are_missing(l)};
     }
     if (!n)
         return;
@@ -500,8 +523,9 @@ static bool any_in_ray(const struct watcher *w)
 static void tick_job(struct watcher *w, struct live *l, usec_t now, usec_t wall)
 {
     jobs_busy(l);
-    check_deadline(l, now, wall);
-    if (!l->over && is_watched(l))
+    jobs_tick(l);
+    check_deadline(l, wall);
+    if (!l->over && l->job->state == JOB_STARTING)
         check_start(w, l, now);
     if (!l->over && l->job->state == JOB_STARTING)
         check_sendable(w, l);
@@ -509,6 +533,8 @@ static void tick_job(struct watcher *w, struct live *l, usec_t now, usec_t wall)
         sender_act(w->p.sender, l);
     if (!l->over && job_act(l->job) == JOB_ACT_STOP && !l->act_queued)
         stopper_act(w->stopper, l);
+    if (!l->over && job_act(l->job) == JOB_ACT_TRY && !l->act_queued)
+        trials_act(w->p.trials, l);
     jobs_idle(l);
 }
 
@@ -531,6 +557,7 @@ static void on_tick(uv_timer_t *t)
         files_hang(w, now);
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
         tick_job(w, l, now, wall);
+    jobs_tick_all(w->p.jobs, wall);
 }
 
 /* ---- life ---- */

@@ -13,6 +13,7 @@
 #include "argusd/settings.h"
 #include "ray/ray.h"
 
+struct trials;
 struct watcher;
 
 struct watcher_parts { /* all borrowed */
@@ -22,9 +23,11 @@ struct watcher_parts { /* all borrowed */
     struct ray_client *ray;
     struct jobs *jobs;
     struct sender *sender;
+    struct trials *trials;
     const char *instance;
     /* Was this job id ever ours? For records in Ray whose job is over. */
     bool (*knows_id)(const char *id, void *arg);
+    void (*saw_jobs)(const struct ray_jobs *jobs, void *arg); /* each list */
     void *arg;
 };
 

@@ -14,7 +14,7 @@
 static usec_t read_clock(clockid_t id)
 {
     struct timespec ts;
-    (void)clock_gettime(id, &ts); /* cannot fail for the two ids used */
+    (void)clock_gettime(id, &ts); /* cannot fail for the ids used */
     return (usec_t)ts.tv_sec * USEC_SEC + (usec_t)ts.tv_nsec / 1000;
 }
 
@@ -26,6 +26,25 @@ usec_t clock_wall(void)
 usec_t clock_mono(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+const char *clock_boot_id(char ret[static CLOCK_BOOT_ID_MAX])
+{
+    ret[0] = 0;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f)
+        return ret;
+    if (!fgets(ret, CLOCK_BOOT_ID_MAX, f))
+        ret[0] = 0;
+    ret[strcspn(ret, "\n")] = 0;
+    (void)fclose(f); /* only read */
+    return ret;
+}
+
+struct moment clock_moment(const char *boot_id)
+{
+    return (struct moment){
+        .wall = clock_wall(), .boot = read_clock(CLOCK_BOOTTIME), .boot_id = boot_id};
 }
 
 const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX])

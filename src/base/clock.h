@@ -20,6 +20,17 @@ typedef uint64_t usec_t;
 usec_t clock_wall(void); /* may jump */
 usec_t clock_mono(void); /* never jumps; only differences mean anything */
 
+/* One instant on two clocks. `boot` runs on evenly while the machine sleeps or its wall clock
+ * is set, and starts anew with the machine: boot_id says which start it counts from. */
+struct moment {
+    usec_t wall, boot;
+    const char *boot_id; /* borrowed; "" = not known, then `boot` compares with nothing */
+};
+enum { CLOCK_BOOT_ID_MAX = 40 };
+/* "" if the system does not say. Returns ret. */
+const char *clock_boot_id(char ret[static CLOCK_BOOT_ID_MAX]);
+struct moment clock_moment(const char *boot_id);
+
 #define CLOCK_TEXT_MAX 32
 /* "2026-11-21T10:15:00.123Z" (RFC 3339, UTC, milliseconds); "" for 0. Returns text. */
 const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX]);

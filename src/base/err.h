@@ -25,11 +25,13 @@
     X(ERR_BAD_SPEC, "bad_spec", 422, 5, "the spec has problems")                                   \
     X(ERR_REFUSED, "refused", 422, 5, "refused")                                                   \
     X(ERR_POOL_TOO_SMALL, "pool_too_small", 422, 5, "the pool is too small")                       \
+    X(ERR_RANGE, "range_not_satisfiable", 416, 5, "the file has no such bytes")                    \
     X(ERR_BUSY, "too_many_requests", 429, 5, "too many at once, try again")                        \
     X(ERR_HEADERS, "headers_too_large", 431, 5, "the headers are too large")                       \
     X(ERR_UNAVAILABLE, "unavailable", 503, 6, "not available now, try again")                      \
     X(ERR_UNREACHABLE, "unreachable", 503, 6, "the server cannot be reached")                      \
     X(ERR_STORE, "store_failed", 503, 6, "the store cannot write now")                             \
+    X(ERR_NO_SPACE, "no_space", 507, 5, "there is no space left")                                  \
     X(ERR_TIMEOUT, "timeout", 504, 7, "timed out")
 
 enum err_code {

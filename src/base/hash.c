@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/hash_blocks.h"
 #include "base/str.h"
 
 _Static_assert(HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256 has 32 bytes");
@@ -25,6 +26,56 @@ const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX])
     unsigned char digest[HASH_BYTES];
     hash_sha256(p, n, digest);
     return str_hex(digest, sizeof(digest), ret);
+}
+
+_Static_assert(sizeof(struct hash_running) >= sizeof(crypto_hash_sha256_state), "it fits");
+_Static_assert(_Alignof(struct hash_running) >= _Alignof(crypto_hash_sha256_state), "it fits");
+
+void hash_begin(struct hash_running *h)
+{
+    (void)crypto_hash_sha256_init((crypto_hash_sha256_state *)(void *)h); /* always 0 */
+}
+
+/* What fills whole blocks goes by the processor's own instructions, the edges by libsodium: the
+ * state is libsodium's all the time. */
+void hash_add(struct hash_running *h, const void *p, size_t n)
+{
+    crypto_hash_sha256_state *s = (crypto_hash_sha256_state *)(void *)h;
+    const unsigned char *at = p;
+    size_t held = (size_t)(s->count >> 3) % HASH_BLOCK;
+    size_t edge = held ? HASH_BLOCK - held : 0;
+    if (n >= edge + HASH_BLOCK) {
+        size_t blocks = (n - edge) / HASH_BLOCK;
+        (void)crypto_hash_sha256_update(s, at, edge); /* always 0, as below */
+        if (hash_blocks(s->state, at + edge, blocks)) {
+            s->count += (uint64_t)blocks * HASH_BLOCK * 8;
+            edge += blocks * HASH_BLOCK;
+        }
+        at += edge;
+        n -= edge;
+    }
+    (void)crypto_hash_sha256_update(s, at, n);
+}
+
+void hash_end(struct hash_running *h, unsigned char ret[static HASH_BYTES])
+{
+    (void)crypto_hash_sha256_final((crypto_hash_sha256_state *)(void *)h, ret); /* always 0 */
+}
+
+const char *hash_so_far_hex(const struct hash_running *h, char ret[static HASH_HEX])
+{
+    unsigned char digest[HASH_BYTES];
+    struct hash_running copy = *h;
+    hash_end(&copy, digest);
+    return str_hex(digest, sizeof(digest), ret);
+}
+
+uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n)
+{
+    uint64_t h;
+    _Static_assert(sizeof(h) == crypto_shorthash_BYTES, "SipHash has 8 bytes");
+    (void)crypto_shorthash((unsigned char *)&h, p, n, seed); /* always 0 */
+    return h;
 }
 
 int hash_compare(const void *a, const void *b, size_t n)

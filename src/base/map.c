@@ -3,9 +3,10 @@
  * Invariant: at most 3/4 full; a chain of probes has no hole. See map.h. */
 #include "base/map.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 struct slot {
     char *key; /* NULL: empty */
@@ -46,10 +47,7 @@ size_t map_count(const struct map *m)
 
 static uint64_t hash_of(const struct map *m, const char *key)
 {
-    uint64_t h;
-    (void)crypto_shorthash((unsigned char *)&h, (const unsigned char *)key, strlen(key),
-                           m->seed); /* always 0 */
-    return h;
+    return hash_keyed(m->seed, key, strlen(key));
 }
 
 /* The slot of key, or the empty one where it would go. */

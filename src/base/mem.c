@@ -78,3 +78,9 @@ void set_str(char **dst, const char *src)
     free(*dst);
     *dst = copy;
 }
+
+void xsort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    if (n > 1)
+        qsort(v, n, size, compare);
+}

@@ -24,6 +24,9 @@ char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 char *xasprintf(const char *fmt, ...) printf_like(1, 2);
 
+/* qsort() that takes NULL for no elements. */
+void xsort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *));
+
 /* free(*p) and *p = NULL, for `_cleanup_(freep) char *p = NULL;` */
 void freep(void *p);
 /* close(*fd) unless negative, for `_cleanup_(closep) int fd = -1;` */

@@ -138,6 +138,39 @@ bool str_glob(const char *pattern, const char *s)
     return !*pattern;
 }
 
+const char *str_item(const char **list, size_t *ret_len)
+{
+    const char *item = *list;
+    if (!item || !*item)
+        return NULL;
+    *ret_len = strcspn(item, ",");
+    *list = item + *ret_len + (item[*ret_len] == ',');
+    return item;
+}
+
+static bool has_item(const char *list, const char *item, size_t len)
+{
+    size_t n;
+    for (const char *it; (it = str_item(&list, &n));)
+        if (n == len && !memcmp(it, item, n))
+            return true;
+    return false;
+}
+
+bool str_list_has(const char *list, const char *item)
+{
+    return has_item(list, item, strlen(item));
+}
+
+bool str_list_has_all(const char *list, const char *some)
+{
+    size_t n;
+    for (const char *it; (it = str_item(&some, &n));)
+        if (!has_item(list, it, n))
+            return false;
+    return true;
+}
+
 int str_shell_quote(struct buf *out, const char *s)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -29,6 +29,14 @@ const char *str_nearest(const char *s, const char *const *names, size_t n);
 /* Shell-style pattern: * ? and nothing else; anchored. */
 bool str_glob(const char *pattern, const char *s);
 
+/* The items of a comma-separated list, one after the other: const char *it, *list = "a,b"; size_t
+ * n; while ((it = str_item(&list, &n))) … Borrowed, not terminated. NULL at the end; NULL has none.
+ */
+const char *str_item(const char **list, size_t *ret_len);
+bool str_list_has(const char *list, const char *item); /* NULL has none */
+/* Every item of `some` is one of `list`. */
+bool str_list_has_all(const char *list, const char *some);
+
 /* Append s so that a POSIX shell reads back exactly these bytes as one word. */
 int str_shell_quote(struct buf *out, const char *s);
 

@@ -68,6 +68,13 @@ void pairs_release(struct pairs *p)
     *p = (struct pairs){0};
 }
 
+void pairs_wipe(struct pairs *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        explicit_bzero(p->v[i].value, strlen(p->v[i].value));
+    pairs_release(p);
+}
+
 void pairs_set(struct pairs *p, const char *key, const char *value)
 {
     for (size_t i = 0; i < p->n; i++)

@@ -31,6 +31,7 @@ struct pairs {
 };
 
 void pairs_release(struct pairs *p);
+void pairs_wipe(struct pairs *p); /* the same; the values are overwritten first */
 /* Adds, or replaces the value of a key that is there. Copied. */
 void pairs_set(struct pairs *p, const char *key, const char *value);
 /* Borrowed, NULL if there is none. */

@@ -122,7 +122,8 @@ static void add_pythonpath(struct build *b)
     struct buf path = BUF_INIT(PATH_LIST_MAX);
     const struct cmdline_in *in = b->in;
     add_path(b, &path, in->hook_dir);
-    if (b->out->links.n > 0) {
+    bool by_name = b->v && b->v->eval_imports_custom_module && b->s->workload == WORKLOAD_EVAL;
+    if (b->out->links.n > 0 || (b->out->files.n > 0 && by_name)) {
         _cleanup_(freep) char *dir = xasprintf("%s/reward", in->attempt_dir);
         add_path(b, &path, dir);
     }
@@ -289,6 +290,7 @@ void cmdline_release(struct cmdline *c)
     strv_release(&c->argv);
     pairs_release(&c->env);
     pairs_release(&c->links);
+    pairs_release(&c->files);
     strv_release(&c->dirs);
     freep(&c->cwd);
     *c = (struct cmdline){0};

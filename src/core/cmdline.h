@@ -5,6 +5,7 @@
  * so with /bin/sh -c itself). The environment is what the job adds to the
  * worker's own. Pure: the caller makes the links and directories. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -28,12 +29,14 @@ struct cmdline_in {
     int64_t train_rows;         /* 0: not known */
     double node_cpus;           /* of the smallest node it may run on; 0: not known */
     int64_t resume_step;        /* newest step of spec->resume_job; 0: not known */
+    bool has_checkpoint;        /* of its own, by an attempt before: it goes on from there */
 };
 
 struct cmdline {
     struct strv argv;
     struct pairs env;   /* for Ray's env_vars; PYTHONPATH ends in ":${PYTHONPATH}" */
     struct pairs links; /* symbolic links to make first: path (its directory too) to target */
+    struct pairs files; /* small files to write then: path, in one of dirs, to text */
     struct strv dirs;   /* directories to make first */
     char *cwd;          /* working_dir, or NULL: the attempt's directory */
     int64_t save_freq;  /* as resolved; 0 where the workload saves nothing */

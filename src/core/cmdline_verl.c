@@ -149,8 +149,10 @@ static void add_resume(struct build *b)
         [SPEC_RESUME_NEVER] = "disable",
         [SPEC_RESUME_JOB] = "resume_path",
     };
-    build_text(b, "trainer.resume_mode", modes[s->resume_mode]);
-    if (s->resume_mode != SPEC_RESUME_JOB)
+    bool elsewhere = s->resume_mode == SPEC_RESUME_JOB && !b->in->has_checkpoint;
+    bool own = s->resume_mode == SPEC_RESUME_JOB && b->in->has_checkpoint;
+    build_text(b, "trainer.resume_mode", own ? "auto" : modes[s->resume_mode]);
+    if (!elsewhere)
         return;
     int64_t step = s->resume_step > 0 ? s->resume_step : b->in->resume_step;
     if (step <= 0)
@@ -207,16 +209,28 @@ static void add_sft_batch(struct build *b)
         build_plain(b, "data.train_batch_size", "%lld", (long long)fit(b, SFT_BATCH));
 }
 
+/* Releases that take a file only get one that imports the function: the worker resolves the
+ * module on the job's own PYTHONPATH. */
+static char *stand_in(struct build *b)
+{
+    _cleanup_(freep) char *dir = xasprintf("%s/reward", b->in->attempt_dir);
+    char *path = xasprintf("%s/custom_module.py", dir);
+    _cleanup_(freep) char *text =
+        xasprintf("from %s import %s  # noqa: F401\n", b->s->reward_module, b->s->reward_function);
+    strv_add(&b->out->dirs, dir);
+    pairs_set(&b->out->files, path, text);
+    return path;
+}
+
 static void add_reward(struct build *b, const char *path_key, const char *function_key)
 {
     const struct spec *s = b->s;
     if (!s->reward_fn_path)
         return;
     if (s->reward_module && !b->v->reward_takes_modules) {
-        build_fail(b,
-                   "verl %s takes a reward function from a file only: give the file of '%s' as "
-                   "'reward_fn_path'",
-                   b->v->name, s->reward_module);
+        _cleanup_(freep) char *file = stand_in(b);
+        build_text(b, path_key, file);
+        build_text(b, function_key, s->reward_function);
         return;
     }
     _cleanup_(freep) char *module = xasprintf("pkg://%s", str_or(s->reward_module, ""));

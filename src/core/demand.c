@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 enum { STORAGE_UNITS = 8 }; /* verl's default */
+static const double GIB = 1 << 30;
 
 static double override_number(const struct spec *s, const char *key, double dflt)
 {
@@ -57,6 +58,7 @@ void demand_compute(const struct spec *s,
     struct demand d = {.nnodes = (int)s->nnodes};
     d.driver_cpus = s->entrypoint_cpus >= 0 ? s->entrypoint_cpus : dflt ? dflt->entrypoint_cpus : 1;
     d.driver_gpus = dflt ? dflt->entrypoint_gpus : 0;
+    d.memory_per_node = (double)s->memory_per_node / GIB;
     switch (s->workload) {
     case WORKLOAD_PPO:
     case WORKLOAD_GRPO:
@@ -91,4 +93,9 @@ double demand_gpus(const struct demand *d)
 double demand_cpus(const struct demand *d)
 {
     return d->nnodes * d->cpus_per_node + d->extra_cpus + d->driver_cpus;
+}
+
+double demand_memory(const struct demand *d)
+{
+    return d->nnodes * d->memory_per_node;
 }

@@ -15,6 +15,7 @@ struct demand {
     double cpus_per_node;
     double extra_cpus;
     double driver_cpus, driver_gpus; /* entrypoint_num_cpus, entrypoint_num_gpus of the submit */
+    double memory_per_node; /* GiB, as the spec states it: quotas count it, Ray is not asked; 0 */
 };
 
 struct demand_defaults {
@@ -28,3 +29,4 @@ void demand_compute(const struct spec *s,
                     struct demand *ret);
 double demand_gpus(const struct demand *d); /* of the whole gang, driver included */
 double demand_cpus(const struct demand *d);
+double demand_memory(const struct demand *d); /* GiB */

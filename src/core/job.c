@@ -27,11 +27,13 @@ static const char *const phase_words[] = {
 #undef X
 };
 
-static const char *const event_words[] = {"admitted", "accepted", "started", "ended",
-                                          "stop",     "requeued", "blind",   "seen"};
+static const char *const event_words[] = {"admitted", "accepted", "started", "ended", "stop",
+                                          "requeued", "blind",    "seen",    "held",  "released",
+                                          "tried",    "rejected", "untried"};
 _Static_assert(array_len(event_words) == JOB_EV_END, "one word per event");
 
-static const char *const cause_words[] = {"", "user", "timeout", "finding"};
+static const char *const cause_words[] = {"", "user", "timeout", "finding", "preempted"};
+_Static_assert(array_len(cause_words) == STOP_END, "one word per cause");
 
 static int word_index(const char *const *words, size_t n, const char *word)
 {
@@ -87,7 +89,7 @@ enum stop_cause stop_cause_from_string(const char *word)
 struct job *job_new(void)
 {
     struct job *j = xcalloc(1, sizeof(*j));
-    j->proof.on_worker = -1;
+    j->proof.on_worker = j->share = -1;
     return j;
 }
 
@@ -100,10 +102,11 @@ void job_free(struct job *j)
         free(j->attempts[i].end_text);
     }
     free(j->attempts);
-    char *texts[] = {j->id,   j->name, j->user,  j->project,     j->workload, j->cluster,
-                     j->pool, j->spec, j->nodes, j->driver_node, j->finding};
+    char *texts[] = {j->id,   j->name,  j->user,  j->project, j->workload, j->cluster,    j->pool,
+                     j->spec, j->nodes, j->slots, j->finding, j->held_by,  j->driver_node};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
+    restart_release(&j->restart);
     free(j);
 }
 
@@ -123,6 +126,12 @@ char *job_ray_id(const char *job_id, int k)
     return k <= 1 ? xstrdup(job_id) : xasprintf("%s-a%d", job_id, k);
 }
 
+char *job_trial_id(const struct job *j)
+{
+    return j->trial_tries ? xasprintf("%s-a%d-trial", j->id, j->trial_tries)
+                          : xasprintf("%s-trial", j->id);
+}
+
 bool job_id_is_reserved(const char *id)
 {
     if (str_ends(id, "-trial"))
@@ -139,17 +148,22 @@ static void set_reason(struct job *j, const char *code, const char *text)
 
 /* ---- events ---- */
 
+/* now: wall. */
 typedef void (*change_f)(struct job *j, const struct job_event *e, usec_t now);
 
 static void admit(struct job *j, const struct job_event *e, usec_t now)
 {
     int k = j->n_attempts + 1;
+    if ((j->flags & JOB_FLAG_HELD) || j->trial == JOB_TRIAL_DUE)
+        return;
     j->attempts = xrealloc(j->attempts, (size_t)k, sizeof(*j->attempts));
     j->attempts[k - 1] = (struct attempt){
         .k = k, .ray_id = job_ray_id(j->id, k), .phase = ATTEMPT_PLANNED, .planned_at = now};
     j->n_attempts = k;
     set_str(&j->nodes, e->nodes);
     set_str(&j->driver_node, e->driver_node);
+    set_str(&j->slots, e->slots);
+    j->restart.pause = j->ran = 0;
     j->state = JOB_STARTING;
     j->proof = (struct proof){.on_worker = -1};
     set_reason(j, "submitting", "its gang is leased; it goes to Ray now");
@@ -177,14 +191,16 @@ static void start(struct job *j, const struct job_event *e, usec_t now)
     a->started_at = now;
     if (!a->accepted_at)
         a->accepted_at = now;
-    if (!j->started_at)
-        j->started_at = now;
+    j->started_at = now;
+    j->restart.given_up = 0;
+    j->flags &= ~(unsigned)JOB_FLAG_RESTARTING;
     if (j->state == JOB_STARTING) {
         j->state = JOB_RUNNING;
         set_reason(j, NULL, NULL);
     }
 }
 
+/* QUEUED: another attempt follows. */
 static enum job_state verdict(const struct job *j, const struct job_end *end)
 {
     /* Work that finished by itself before the stop reached it is finished. */
@@ -196,8 +212,11 @@ static enum job_state verdict(const struct job *j, const struct job_end *end)
         return JOB_STOPPED;
     case STOP_TIMEOUT:
         return JOB_TIMEOUT;
+    case STOP_PREEMPTED:
+        return JOB_QUEUED;
     default:
-        return JOB_FAILED;
+        return restart_is_due(&j->restart, str_or(j->finding, end->finding)) ? JOB_QUEUED
+                                                                             : JOB_FAILED;
     }
 }
 
@@ -205,8 +224,45 @@ static void finish(struct job *j, enum job_state state, usec_t now)
 {
     j->state = state;
     j->ended_at = now;
-    j->flags &= ~(unsigned)(JOB_FLAG_UNKNOWN | JOB_FLAG_RESTARTING);
+    j->flags = 0;
     j->unknown_since = 0;
+    set_str(&j->held_by, NULL);
+}
+
+static void forget_lease(struct job *j)
+{
+    set_str(&j->nodes, NULL);
+    set_str(&j->driver_node, NULL);
+    set_str(&j->slots, NULL);
+}
+
+/* Back to the queue, without a trace of the attempt but itself. */
+static void go_back(struct job *j)
+{
+    j->state = JOB_QUEUED;
+    j->flags &= ~(unsigned)JOB_FLAG_UNKNOWN;
+    j->unknown_since = j->started_at = j->stop_asked_at = 0;
+    j->stop_cause = STOP_NONE;
+    forget_lease(j);
+    set_str(&j->finding, NULL);
+    j->proof = (struct proof){.on_worker = -1};
+}
+
+static void restart(struct job *j, const struct job_end *end)
+{
+    struct restart *r = &j->restart;
+    if (j->stop_cause == STOP_PREEMPTED) {
+        r->preemptions++; /* the reason stays that of the stop */
+    } else {
+        const char *finding = str_or(j->finding, end->finding);
+        char text[JOB_REASON_TEXT_MAX];
+        restart_note_failure(r, *j->proof.node ? j->proof.node : j->driver_node);
+        (void)snprintf(text, sizeof(text), "restart %d of %d: %s", r->failures, r->max,
+                       end->text); /* cut: fine */
+        set_reason(j, finding, text);
+    }
+    go_back(j);
+    j->flags |= JOB_FLAG_RESTARTING;
 }
 
 static void end(struct job *j, const struct job_event *e, usec_t now)
@@ -216,11 +272,15 @@ static void end(struct job *j, const struct job_event *e, usec_t now)
     a->phase = ATTEMPT_ENDED;
     a->ended_at = now;
     set_str(&a->end_text, end->text);
+    enum job_state state = verdict(j, end);
+    if (state == JOB_QUEUED) {
+        restart(j, end);
+        return;
+    }
     j->has_exit = true;
     (void)snprintf(j->exit_cause, sizeof(j->exit_cause), "%s", end->cause); /* short words */
     (void)snprintf(j->exit_signal, sizeof(j->exit_signal), "%s", end->signal);
     j->exit_code = end->code;
-    enum job_state state = verdict(j, end);
     if (state == JOB_FAILED && end->finding && !j->finding)
         set_str(&j->finding, end->finding);
     /* A stop keeps the reason it was asked with; it says more than the signal. */
@@ -232,7 +292,7 @@ static void end(struct job *j, const struct job_event *e, usec_t now)
 
 static void note_stop(struct job *j, const struct job_event *e, usec_t now)
 {
-    static const char *const codes[] = {"", "stopped_by_user", "timeout", "finding"};
+    static const char *const codes[] = {"", "stopped_by_user", "timeout", "finding", "preempted"};
     j->stop_cause = e->cause;
     j->stop_asked_at = now;
     set_reason(j, str_or(e->code, codes[e->cause]), e->text);
@@ -242,6 +302,8 @@ static void note_stop(struct job *j, const struct job_event *e, usec_t now)
 
 static void stop_queued(struct job *j, const struct job_event *e, usec_t now)
 {
+    if (e->cause == STOP_PREEMPTED)
+        return; /* it holds nothing */
     note_stop(j, e, now);
     finish(j, e->cause == STOP_TIMEOUT ? JOB_TIMEOUT : JOB_STOPPED, now);
 }
@@ -252,22 +314,38 @@ static void stop_live(struct job *j, const struct job_event *e, usec_t now)
     j->state = JOB_STOPPING;
 }
 
+/* Whoever wants it to end for good is stronger than who wants its slots back. */
+static void stop_again(struct job *j, const struct job_event *e, usec_t now)
+{
+    usec_t asked = j->stop_asked_at;
+    if (j->stop_cause != STOP_PREEMPTED || e->cause == STOP_PREEMPTED)
+        return;
+    note_stop(j, e, now);
+    j->stop_asked_at = asked;
+}
+
 static void give_up(struct job *j, const struct job_event *e, usec_t now)
 {
     struct attempt *a = job_attempt(j);
     a->phase = ATTEMPT_ABANDONED;
     a->ended_at = now;
     set_str(&a->end_text, e->text);
-    set_str(&j->nodes, NULL);
-    set_str(&j->driver_node, NULL);
+    forget_lease(j);
 }
 
 static void requeue(struct job *j, const struct job_event *e, usec_t now)
 {
+    char text[JOB_REASON_TEXT_MAX];
     give_up(j, e, now);
-    j->state = JOB_QUEUED;
-    j->flags &= ~(unsigned)JOB_FLAG_UNKNOWN;
-    j->unknown_since = 0;
+    if (!e->no_fault && ++j->restart.given_up >= JOB_GIVE_UPS_MAX) {
+        (void)snprintf(text, sizeof(text), "its start was given up %d times in a row; the last: %s",
+                       JOB_GIVE_UPS_MAX, str_or(e->text, "")); /* cut: fine */
+        set_str(&j->finding, "infra");
+        set_reason(j, "infra", text);
+        finish(j, JOB_FAILED, now);
+        return;
+    }
+    go_back(j);
     set_reason(j, str_or(e->code, "requeued"), e->text);
 }
 
@@ -275,10 +353,57 @@ static void requeue(struct job *j, const struct job_event *e, usec_t now)
 static void give_up_stopping(struct job *j, const struct job_event *e, usec_t now)
 {
     give_up(j, e, now);
+    if (j->stop_cause == STOP_PREEMPTED) {
+        go_back(j);
+        return;
+    }
     enum job_state state = j->stop_cause == STOP_TIMEOUT   ? JOB_TIMEOUT
                            : j->stop_cause == STOP_FINDING ? JOB_FAILED
                                                            : JOB_STOPPED;
     finish(j, state, now);
+}
+
+static void hold(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)now;
+    if (j->flags & JOB_FLAG_HELD)
+        return;
+    j->flags |= JOB_FLAG_HELD;
+    set_str(&j->held_by, str_or(e->by, ""));
+}
+
+static void release(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    j->flags &= ~(unsigned)JOB_FLAG_HELD;
+    set_str(&j->held_by, NULL);
+}
+
+static void pass_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (j->trial == JOB_TRIAL_DUE)
+        j->trial = JOB_TRIAL_PASSED;
+}
+
+/* It has held no GPU. */
+static void fail_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    if (j->trial != JOB_TRIAL_DUE)
+        return;
+    set_str(&j->finding, str_or(e->code, "config_error"));
+    set_reason(j, j->finding, e->text);
+    finish(j, JOB_FAILED, now);
+}
+
+static void lose_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (j->trial == JOB_TRIAL_DUE && ++j->trial_tries >= JOB_TRIAL_TRIES)
+        j->trial = JOB_TRIAL_PASSED;
 }
 
 static void go_blind(struct job *j, const struct job_event *e, usec_t now)
@@ -300,7 +425,13 @@ static void see(struct job *j, const struct job_event *e, usec_t now)
 
 /* NULL: the event means nothing there. */
 static const change_f table[JOB_STATE_END][JOB_EV_END] = {
-    [JOB_QUEUED] = {[JOB_EV_ADMITTED] = admit, [JOB_EV_STOP] = stop_queued},
+    [JOB_QUEUED] = {[JOB_EV_ADMITTED] = admit,
+                    [JOB_EV_STOP] = stop_queued,
+                    [JOB_EV_HELD] = hold,
+                    [JOB_EV_RELEASED] = release,
+                    [JOB_EV_TRIED] = pass_trial,
+                    [JOB_EV_REJECTED] = fail_trial,
+                    [JOB_EV_UNTRIED] = lose_trial},
     [JOB_STARTING] = {[JOB_EV_ACCEPTED] = accept,
                       [JOB_EV_STARTED] = start,
                       [JOB_EV_ENDED] = end,
@@ -315,35 +446,69 @@ static const change_f table[JOB_STATE_END][JOB_EV_END] = {
     [JOB_STOPPING] = {[JOB_EV_ACCEPTED] = accept,
                       [JOB_EV_STARTED] = start,
                       [JOB_EV_ENDED] = end,
+                      [JOB_EV_STOP] = stop_again,
                       [JOB_EV_REQUEUED] = give_up_stopping,
                       [JOB_EV_BLIND] = go_blind,
                       [JOB_EV_SEEN] = see},
 };
 
 /* What a change can touch and an observer can see. */
-static bool same(const struct job *j,
-                 enum job_state state,
-                 unsigned flags,
-                 int n,
-                 enum attempt_phase phase)
+struct seen {
+    enum job_state state;
+    unsigned flags;
+    int n;
+    enum attempt_phase phase;
+    enum stop_cause cause;
+    enum job_trial trial;
+    int tries;
+};
+
+static struct seen look(const struct job *j)
 {
     const struct attempt *a = job_attempt(j);
-    return j->state == state && j->flags == flags && j->n_attempts == n &&
-           (!a || a->phase == phase);
+    return (struct seen){.state = j->state,
+                         .flags = j->flags,
+                         .n = j->n_attempts,
+                         .phase = a ? a->phase : ATTEMPT_PLANNED,
+                         .cause = j->stop_cause,
+                         .trial = j->trial,
+                         .tries = j->trial_tries};
 }
 
-bool job_apply(struct job *j, const struct job_event *e, usec_t now)
+static bool is_same(const struct seen *a, const struct seen *b)
+{
+    return a->state == b->state && a->flags == b->flags && a->n == b->n && a->phase == b->phase &&
+           a->cause == b->cause && a->trial == b->trial && a->tries == b->tries;
+}
+
+static void keep_time(struct job *j, const struct seen *old, const struct moment *now)
+{
+    bool ran = old->phase == ATTEMPT_RUNNING;
+    if (j->state != old->state &&
+        (old->state == JOB_RUNNING || (old->state == JOB_STOPPING && ran)))
+        j->ran += stopwatch_read(&j->watch, now);
+    const struct attempt *a = job_attempt(j);
+    bool accepted = j->state == JOB_STARTING && a->phase != old->phase;
+    if (j->state != old->state || accepted)
+        stopwatch_start(&j->watch, now);
+    else if (j->flags & JOB_FLAG_HELD)
+        stopwatch_pause(&j->watch, now);
+    else
+        stopwatch_resume(&j->watch, now);
+}
+
+bool job_apply(struct job *j, const struct job_event *e, const struct moment *now)
 {
     change_f change = table[j->state][e->kind];
     if (!change)
         return false;
-    const struct attempt *a = job_attempt(j);
-    enum job_state state = j->state;
-    unsigned flags = j->flags;
-    int n = j->n_attempts;
-    enum attempt_phase phase = a ? a->phase : ATTEMPT_PLANNED;
-    change(j, e, now);
-    return !same(j, state, flags, n, phase);
+    const struct seen old = look(j);
+    change(j, e, now->wall);
+    const struct seen new = look(j);
+    if (is_same(&old, &new))
+        return false;
+    keep_time(j, &old, now);
+    return true;
 }
 
 enum job_act job_act(const struct job *j)
@@ -351,16 +516,51 @@ enum job_act job_act(const struct job *j)
     const struct attempt *a = job_attempt(j);
     if (j->state == JOB_STOPPING)
         return JOB_ACT_STOP;
+    if (j->state == JOB_QUEUED && j->trial == JOB_TRIAL_DUE)
+        return JOB_ACT_TRY;
     return j->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED ? JOB_ACT_SEND : JOB_ACT_NONE;
 }
 
-usec_t job_deadline(const struct job *j)
+usec_t job_limit(const struct job *j, usec_t start_deadline)
 {
-    if (j->state == JOB_QUEUED && j->queue_timeout && j->queued_at)
-        return j->queued_at + j->queue_timeout;
-    if (j->state == JOB_RUNNING && j->timeout && j->started_at)
-        return j->started_at + j->timeout;
-    return 0;
+    switch (j->state) {
+    case JOB_QUEUED:
+        return j->queue_timeout;
+    case JOB_STARTING:
+        return start_deadline;
+    case JOB_RUNNING:
+        return j->timeout;
+    case JOB_STOPPING:
+        return j->stop_grace + JOB_STOP_OVERDUE;
+    default:
+        return 0;
+    }
+}
+
+/* From the start of the stopwatch, so that it does not tremble; what the wall clock jumped since
+ * is added in whole seconds. */
+usec_t job_deadline(const struct job *j, usec_t start_deadline, const struct moment *now)
+{
+    const struct stopwatch *w = &j->watch;
+    usec_t limit = job_limit(j, start_deadline);
+    if (!limit || !w->running)
+        return 0;
+    usec_t left = limit > w->spent ? limit - w->spent : 0;
+    usec_t passed = stopwatch_read(w, now) - w->spent, began = now->wall - passed;
+    usec_t jump = began > w->wall ? began - w->wall : w->wall - began;
+    jump -= jump % USEC_SEC;
+    return (began > w->wall ? w->wall + jump : w->wall - jump) + left;
+}
+
+bool job_is_pausing(const struct job *j, const struct moment *now)
+{
+    return j->state == JOB_QUEUED && j->restart.pause &&
+           stopwatch_read(&j->watch, now) < j->restart.pause;
+}
+
+bool job_is_preemptible(const struct job *j)
+{
+    return j->restart.preemptible && (j->state == JOB_STARTING || j->state == JOB_RUNNING);
 }
 
 static const char *check_live(const struct job *j)
@@ -377,20 +577,31 @@ static const char *check_live(const struct job *j)
     return NULL;
 }
 
+static const char *check_flags(const struct job *j)
+{
+    if (job_state_is_terminal(j->state) != (j->ended_at != 0))
+        return "a job has an end exactly when it is over";
+    if (j->state == JOB_STOPPING && j->stop_cause == STOP_NONE)
+        return "a stop has a cause";
+    if (j->state == JOB_QUEUED && (j->nodes || j->stop_cause != STOP_NONE))
+        return "a job that waits holds nothing and is not being stopped";
+    if ((j->flags & JOB_FLAG_HELD) && (j->state != JOB_QUEUED || j->watch.running))
+        return "only a job that waits is held, and its time stands still";
+    return NULL;
+}
+
 const char *job_check(const struct job *j)
 {
     bool live = j->state == JOB_STARTING || j->state == JOB_RUNNING || j->state == JOB_STOPPING;
     if (!j->id || !j->user || !j->queued_at)
         return "a job has an id, a user and a time";
     const char *wrong = live ? check_live(j) : NULL;
-    if (wrong)
-        return wrong;
-    if (job_state_is_terminal(j->state) != (j->ended_at != 0))
-        return "a job has an end exactly when it is over";
-    if (j->state == JOB_STOPPING && j->stop_cause == STOP_NONE)
-        return "a stop has a cause";
-    for (int i = 0; i < j->n_attempts; i++)
+    if (!wrong)
+        wrong = check_flags(j);
+    if (!wrong && j->n_attempts && j->trial == JOB_TRIAL_DUE)
+        wrong = "a job whose trial is due has not started";
+    for (int i = 0; i < j->n_attempts && !wrong; i++)
         if (j->attempts[i].k != i + 1 || !j->attempts[i].ray_id)
-            return "attempts count from 1 and have an id each";
-    return NULL;
+            wrong = "attempts count from 1 and have an id each";
+    return wrong;
 }

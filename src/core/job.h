@@ -3,7 +3,18 @@
  *
  * State changes in job_apply() only, a pure function of (job, event) that reads
  * one table; what then has to be done in the world is job_act(), which looks at
- * the state alone. So a restart is: load, and act. Pure: no I/O, no clock, no log. */
+ * the state alone. So a restart is: load, and act. Pure: no I/O, no clock, no log.
+ *
+ * Every state has a deadline, job_limit(), measured by a stopwatch that neither jumps of
+ * the wall clock nor restarts of argusd change, and a next state:
+ *   QUEUED    queue_timeout (not counted while it is held)  -> TIMEOUT
+ *             while its trial is due it is not admitted; what the trial finds -> FAILED
+ *   STARTING  start_deadline, anew once Ray has accepted it -> QUEUED, next attempt;
+ *             after JOB_GIVE_UPS_MAX in a row               -> FAILED (infra)
+ *   RUNNING   timeout, of this attempt                      -> STOPPING -> TIMEOUT
+ *   STOPPING  stop_grace + JOB_STOP_OVERDUE: told; ends by two witnesses, or after
+ *             WITNESS_FORLORN of silence of both            -> what the stop was for
+ * A preempted job, and one whose failure its spec wants restarted, goes back to QUEUED. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,6 +22,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/demand.h"
+#include "core/restart.h"
+#include "core/stopwatch.h"
 
 /* The words leave the process (SQL, JSON, CLI, pages). */
 #define JOB_STATE_TABLE(X)                                                                         \
@@ -52,8 +65,8 @@ struct attempt {
     char *end_text; /* how it ended, one sentence; NULL until then */
 };
 
-/* Why a job is being stopped; decides what it ends as. */
-enum stop_cause { STOP_NONE, STOP_USER, STOP_TIMEOUT, STOP_FINDING };
+/* Why a job is being stopped; decides what it ends as. A preempted one goes back to the queue. */
+enum stop_cause { STOP_NONE, STOP_USER, STOP_TIMEOUT, STOP_FINDING, STOP_PREEMPTED, STOP_END };
 const char *stop_cause_to_string(enum stop_cause c);
 enum stop_cause stop_cause_from_string(const char *word); /* STOP_NONE for unknown words */
 
@@ -72,6 +85,17 @@ struct proof {
     usec_t checked_at;
 };
 
+/* The trial of a job that waits: a short run without GPUs, on a worker, before it may start. Its
+ * ids in Ray follow from the job's, so that they are committed before anything is sent. */
+enum job_trial { JOB_TRIAL_NONE, JOB_TRIAL_DUE, JOB_TRIAL_PASSED };
+/* One that is lost so often is given up, and the job goes on without it. */
+#define JOB_TRIAL_TRIES 3
+
+/* So many starts in a row may come to nothing: then it is the infrastructure. */
+#define JOB_GIVE_UPS_MAX 5
+/* A stop that takes this long beyond its grace is told. */
+#define JOB_STOP_OVERDUE (2 * USEC_MIN)
+
 struct job {
     int64_t seq;                                                  /* order of submission */
     char *id, *name, *user, *project, *workload, *cluster, *pool; /* name, pool may be "" */
@@ -79,17 +103,26 @@ struct job {
     int priority;
     struct demand demand;
     usec_t timeout, queue_timeout, stop_grace; /* spans; 0 = none */
+    struct restart restart;
 
     enum job_state state;
     unsigned flags;
     struct reason reason; /* of a queued job: ask the scheduler instead */
-    usec_t queued_at, started_at, ended_at, unknown_since, stop_asked_at; /* wall */
+    usec_t queued_at, started_at, ended_at, unknown_since, stop_asked_at; /* wall; started_at is
+                                                                             this attempt's */
+    struct stopwatch watch; /* of the state that it is in; stands while it is held */
+    usec_t ran;             /* what the newest attempt ran, once it does no more */
     enum stop_cause stop_cause;
+    char *held_by; /* who holds it, NULL = nobody */
+    enum job_trial trial;
+    int trial_tries; /* that were lost */
 
     struct attempt *attempts; /* n of them, in order; the last one is the current */
     int n_attempts;
     char *nodes;       /* names that the gang's lease is on, comma-separated; NULL = none */
     char *driver_node; /* of those, where the driver is sent */
+    char *slots;       /* the same with their GPUs, "a:0+1,b:2+3"; NULL = not known */
+    int share;         /* by which Ray counts the lease (core/share.h); -1 = none */
 
     bool has_exit;
     char exit_cause[24];
@@ -107,6 +140,8 @@ void job_freep(struct job **j);
 struct attempt *job_attempt(const struct job *j);
 /* Ray's id of attempt k: the job id for 1, "<id>-a<k>" after. */
 char *job_ray_id(const char *job_id, int k);
+/* Ray's id of its trial: "<id>-trial", after n lost ones "<id>-a<n>-trial". */
+char *job_trial_id(const struct job *j);
 /* True for an id that attempts and trials need for themselves: "…-a2", "…-trial". */
 bool job_id_is_reserved(const char *id);
 
@@ -125,9 +160,14 @@ struct job_end {
     X(STARTED)  /* a witness saw it run */                                                         \
     X(ENDED)    /* end: two witnesses agree, or the exit file says so */                           \
     X(STOP)     /* cause: somebody or something wants it stopped; text */                          \
-    X(REQUEUED) /* the attempt never ran and is given up; text */                                  \
+    X(REQUEUED) /* the attempt never ran and is given up; no_fault, text */                        \
     X(BLIND)    /* nobody can see it; text */                                                      \
-    X(SEEN)     /* somebody can again */
+    X(SEEN)     /* somebody can again */                                                           \
+    X(HELD)     /* by: it waits until it is released */                                            \
+    X(RELEASED) /* it waits for its turn again */                                                  \
+    X(TRIED)    /* its trial is over and found nothing; text */                                    \
+    X(REJECTED) /* its trial found something: code, text */                                        \
+    X(UNTRIED)  /* its trial was lost; text */
 #define X(word) JOB_EV_##word,
 enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
 #undef X
@@ -137,26 +177,36 @@ struct job_event {
     enum job_event_kind kind;
     enum stop_cause cause;     /* STOP */
     const char *nodes;         /* ADMITTED */
+    const char *slots;         /* ADMITTED; NULL = not known */
     const char *driver_node;   /* ADMITTED */
+    const char *by;            /* HELD: the user */
+    bool no_fault;             /* REQUEUED: nothing was tried, it does not count */
     const char *code, *text;   /* reason; NULL = the kind's own */
     const struct job_end *end; /* ENDED */
 };
 
 /* Change the job by the event. Returns true if anything changed (then store it);
  * an event that means nothing in this state changes nothing. */
-bool job_apply(struct job *j, const struct job_event *e, usec_t now);
+bool job_apply(struct job *j, const struct job_event *e, const struct moment *now);
 
 /* What the world owes this job now, from its state alone. */
 enum job_act {
     JOB_ACT_NONE,
     JOB_ACT_SEND, /* write the attempt's files, then make sure that Ray has it */
     JOB_ACT_STOP, /* ask Ray and the shepherd to stop it */
+    JOB_ACT_TRY,  /* make sure that its trial runs, and hear of its end */
 };
 enum job_act job_act(const struct job *j);
 
-/* When the job's own clock runs out (wall), 0 if it does not: timeout while it runs,
- * queue_timeout while it waits. */
-usec_t job_deadline(const struct job *j);
+/* How long job.watch may run in this state, 0 = as long as it likes. start_deadline: of argus.yaml.
+ */
+usec_t job_limit(const struct job *j, usec_t start_deadline);
+/* When that is over by the wall clock of this moment; 0 = never. For people. */
+usec_t job_deadline(const struct job *j, usec_t start_deadline, const struct moment *now);
+/* The job's own pause before its next start is not over. */
+bool job_is_pausing(const struct job *j, const struct moment *now);
+/* It may be preempted: its slots come back, and it goes on later. */
+bool job_is_preemptible(const struct job *j);
 
 /* NULL, or the first broken invariant: for tests, and for what the store gives back. */
 const char *job_check(const struct job *j);

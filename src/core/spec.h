@@ -40,7 +40,7 @@ enum workload {
 
 enum spec_resume { SPEC_RESUME_AUTO, SPEC_RESUME_NEVER, SPEC_RESUME_JOB };
 
-enum { SPEC_ID_MAX = 63, SPEC_ID_BUF = 64 };
+enum { SPEC_ID_MAX = 63, SPEC_ID_BUF = 64, SPEC_SECRETS_MAX = 32, SPEC_SECRET_NAME_MAX = 64 };
 
 struct spec_limits {
     double gpus_per_job; /* of one gang; 0 = no limit */
@@ -57,6 +57,7 @@ struct spec {
     int64_t nnodes;
     double gpus_per_node;              /* fractions only for workload ray */
     double cpus_per_gpu;               /* 0: what the verl version asks for */
+    uint64_t memory_per_node;          /* bytes; 0: not stated */
     double entrypoint_cpus;            /* < 0: as in argus.yaml */
     double entrypoint_gpus;            /* < 0: as in argus.yaml, or what the workload needs */
     struct pairs entrypoint_resources; /* name to number as text; worker_node is not removable */
@@ -125,6 +126,13 @@ struct spec_roots {
  * ERR_BAD_SPEC when ps got errors. */
 must_check int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems *ps);
 
+/* Can this text be the name of a registered data set or model (core/dataref.h)? spec_expand()
+ * leaves such names in train_file, val_file and model_id as they are. */
+bool spec_is_input_name(const char *text);
+/* Put what they mean in their place: a JSON array of {"key":"train_file", "text": the name,
+ * "files": [paths]}; NULL is none. */
+must_check int spec_put_inputs(struct spec *s, const char *inputs, struct err *err);
+
 /* The resolved spec as an object under key, nested as in YAML, keys that were not given left
  * out; values of environment variables that look like secrets are "***". */
 void spec_to_json(const struct spec *s, struct jout *j, const char *key);
@@ -147,6 +155,9 @@ const char *spec_wandb_mode_name(int mode);
 /* False for a name that jobs may set. True for a reserved one: then *ret_instead (may be NULL)
  * is what to use instead, or NULL. Borrowed. */
 bool spec_is_reserved_env(const char *name, const char **ret_instead);
+
+/* Of a stored secret: [A-Z_][A-Z0-9_]*, and none that the platform owns. ERR_BAD_SPEC. */
+must_check int spec_check_secret_name(const char *name, struct err *err);
 
 /* The value of the last override that sets key (without + or ++), NULL if none does.
  * Borrowed. Hydra's quoting is not undone. */

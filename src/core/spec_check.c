@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/snapshot.h"
 #include "core/spec_table.h"
 
 static const struct node *find(const struct node *root, const char *path)
@@ -292,6 +293,35 @@ void spec_read_reward(struct spec *s, const struct spec_check *c)
 
 /* ---- all ---- */
 
+static void check_code(const struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (s->code && snapshot_check_ref(s->code, &err) < 0)
+        spec_error(c, "code", NULL, "%s", err.text);
+    if (s->code && s->code_path)
+        spec_error(c, "code", "remove one of the two", "'code' and 'code_path' exclude each other");
+    if (s->working_dir && snapshot_is_ref(s->working_dir) &&
+        snapshot_check_ref(s->working_dir, &err) < 0)
+        spec_error(c, "working_dir", NULL, "%s", err.text);
+}
+
+static void check_secrets(const struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (s->secrets.n > SPEC_SECRETS_MAX)
+        spec_error(c, "secrets", NULL, "%zu secrets are more than %d", s->secrets.n,
+                   SPEC_SECRETS_MAX);
+    for (size_t i = 0; i < s->secrets.n; i++) {
+        const char *name = s->secrets.v[i];
+        if (spec_check_secret_name(name, &err) < 0)
+            spec_error(c, "secrets", "give names; values are stored with 'argus secret set'",
+                       "entry %d: %s", (int)i + 1, err.text);
+        else if (pairs_find(&s->env, name))
+            spec_error(c, "secrets", "leave it out of one of them",
+                       "'%s' stands in the environment too", name);
+    }
+}
+
 static void check_names(const struct spec *s, const struct spec_check *c)
 {
     struct err err = {0};
@@ -302,10 +332,7 @@ static void check_names(const struct spec *s, const struct spec_check *c)
             spec_error(c, "after", NULL, "%s", err.text);
     if (s->entrypoint_is_shell && !s->entrypoint.v[0][strspn(s->entrypoint.v[0], " \t\n")])
         spec_error(c, "entrypoint", NULL, "the line is empty");
-    for (size_t i = 0; i < s->secrets.n; i++)
-        if (!is_identifier(s->secrets.v[i], false))
-            spec_error(c, "secrets", "give names; values are stored per user",
-                       "entry %d is no name of an environment variable", (int)i + 1);
+    check_secrets(s, c);
 }
 
 void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c)
@@ -320,6 +347,7 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
     if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
         check_needs(s, c);
     check_names(s, c);
+    check_code(s, c);
     check_gang(s, lim, c);
     check_resources(s, c);
     check_saving(s, c);

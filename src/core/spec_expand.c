@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/snapshot.h"
 #include "core/spec_table.h"
 
 enum { VALUE_MAX = 128 * 1024 };
@@ -119,6 +120,13 @@ static bool is_under_a_root(const struct spec_roots *r, const char *path)
     return false;
 }
 
+/* By its hash anybody could name what is another user's own. */
+static bool is_content(const struct spec_roots *r, const char *path)
+{
+    size_t n = strlen(r->shared_root);
+    return is_below(path, r->shared_root) && is_below(path + n, "/argus/snapshots");
+}
+
 static bool is_foreign(const struct spec_roots *r, const char *path)
 {
     size_t n = strlen(r->shared_root);
@@ -145,6 +153,9 @@ static void expand_path(struct expansion *x, const char *field, char **path)
     else if (!normalise(full) || !is_under_a_root(&x->roots, full))
         spec_error(&x->check, field, "copy it there first",
                    "'%.200s' does not lie under the shared root '%s'", full, x->roots.shared_root);
+    else if (is_content(&x->roots, full))
+        spec_error(&x->check, field, "name the snapshot: code: name@version",
+                   "'%.200s' is the content of a snapshot", full);
     else if (is_foreign(&x->roots, full))
         spec_error(&x->check, field, "ask for a copy under common/",
                    "'%.200s' lies in another user's directory", full);
@@ -156,6 +167,14 @@ static void expand_paths(struct expansion *x, const char *field, struct strv *sv
 {
     for (size_t i = 0; i < sv->n; i++)
         expand_path(x, field, &sv->v[i]);
+}
+
+/* Registered names stay: what they mean is asked elsewhere. */
+static void expand_inputs(struct expansion *x, const char *field, struct strv *sv)
+{
+    for (size_t i = 0; i < sv->n; i++)
+        if (!spec_is_input_name(sv->v[i]))
+            expand_path(x, field, &sv->v[i]);
 }
 
 static bool looks_like_path(const char *s)
@@ -182,7 +201,7 @@ static void expand_model(struct expansion *x, struct spec *s)
         expand_path(x, "model_id", &s->model_id);
     else if (s->workload == WORKLOAD_MERGE)
         spec_error(&x->check, "model_id", NULL, "merge needs the path of a checkpoint");
-    else if (!is_hub_id(s->model_id))
+    else if (!is_hub_id(s->model_id) && !spec_is_input_name(s->model_id))
         spec_error(&x->check, "model_id", "give owner/name, or a path under the shared root",
                    "'%.100s' is neither a Hugging Face id nor a path", s->model_id);
 }
@@ -201,11 +220,12 @@ int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems 
     size_t errors = ps->errors;
     struct expansion x = {.roots = *roots, .check = {.ps = ps}};
     expand_path(&x, "code_path", &s->code_path);
-    expand_path(&x, "working_dir", &s->working_dir);
+    if (!s->working_dir || !snapshot_is_ref(s->working_dir)) /* a name: its path comes later */
+        expand_path(&x, "working_dir", &s->working_dir);
     expand_path(&x, "runtime_env.py_executable", &s->py_executable);
     expand_paths(&x, "extra_pythonpath", &s->extra_pythonpath);
-    expand_paths(&x, "train_file", &s->train_file);
-    expand_paths(&x, "val_file", &s->val_file);
+    expand_inputs(&x, "train_file", &s->train_file);
+    expand_inputs(&x, "val_file", &s->val_file);
     expand_model(&x, s);
     expand_reward(&x, s);
     expand_pairs(&x, "env", &s->env);

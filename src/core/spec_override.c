@@ -142,6 +142,26 @@ bool spec_is_reserved_env(const char *name, const char **ret_instead)
     return true;
 }
 
+int spec_check_secret_name(const char *name, struct err *err)
+{
+    static const char *const first = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_", *const digits = "0123456789";
+    size_t n = strlen(name);
+    bool ok = n && n <= SPEC_SECRET_NAME_MAX && strchr(first, *name);
+    for (const char *s = name; ok && *s; s++)
+        ok = strchr(first, *s) || strchr(digits, *s);
+    if (!ok)
+        return err_set(err, ERR_BAD_SPEC,
+                       "'%.70s' cannot be the name of a secret: 1 to %d of A-Z 0-9 _ , beginning "
+                       "with a letter or _",
+                       name, SPEC_SECRET_NAME_MAX);
+    static const char *const owned[] = {"PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PWD"};
+    bool is_owned =
+        spec_is_reserved_env(name, NULL) || str_starts(name, "RAY_") || str_starts(name, "PYTHON");
+    for (size_t i = 0; i < array_len(owned); i++)
+        is_owned = is_owned || str_eq(name, owned[i]);
+    return is_owned ? err_set(err, ERR_BAD_SPEC, "'%s' belongs to the platform", name) : 0;
+}
+
 static bool is_env_name(const char *s)
 {
     if (!isalpha((unsigned char)*s) && *s != '_')
@@ -161,9 +181,7 @@ void spec_check_env(const struct spec *s, const struct spec_check *c)
         else if (spec_is_reserved_env(name, &instead))
             spec_error(c, field, instead, "'%s' belongs to the platform", name);
         else if (str_is_secret_name(name))
-            spec_warning(c, field, NULL,
-                         "'%s' looks like a secret: whoever can ask Ray about the job sees its "
-                         "value",
-                         name);
+            spec_warning(c, field, "store it with 'argus secret set', and name it in 'secrets:'",
+                         "'%s' looks like a secret, and stands in the spec", name);
     }
 }

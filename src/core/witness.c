@@ -15,6 +15,14 @@ static bool is_beating(const struct witness *w)
     return w->files == WITNESS_FILES_BEAT && w->beat_age < WITNESS_BEAT_STALE;
 }
 
+static bool is_forlorn(const struct witness *w)
+{
+    usec_t silent = w->files == WITNESS_FILES_NONE   ? w->files_for
+                    : w->files == WITNESS_FILES_BEAT ? w->beat_age
+                                                     : 0;
+    return w->is_stopping && w->ray_for >= WITNESS_FORLORN && silent >= WITNESS_FORLORN;
+}
+
 static enum witness_verdict unknown_after(usec_t span)
 {
     return span >= WITNESS_PATIENCE ? WITNESS_UNKNOWN : WITNESS_WAIT;
@@ -60,6 +68,8 @@ enum witness_verdict witness_judge(const struct witness *w)
     }
     if (is_beating(w) && w->ray_for < WITNESS_PATIENCE)
         return WITNESS_STARTED;
+    if (is_forlorn(w))
+        return WITNESS_LOST;
     return unknown_after(w->files == WITNESS_FILES_BLIND ? longer(w->ray_for, w->files_for)
                                                          : w->ray_for);
 }

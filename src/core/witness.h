@@ -4,7 +4,9 @@
  * Two witnesses: Ray's job record, and the shepherd's files on the shared root.
  * A job is over when the exit file says so, or when both agree that nothing is
  * there; otherwise, and whenever one of them cannot be heard for long, it is
- * UNKNOWN and nothing is done to it. Pure. */
+ * UNKNOWN and nothing is done to it. One that was told to stop is held for over, too,
+ * when for WITNESS_FORLORN Ray cannot be asked and its shepherd is silent on a root that
+ * can be read: should it still be there, it reads the stop when it sees the root again. Pure. */
 #pragma once
 #include <stdbool.h>
 
@@ -33,6 +35,7 @@ struct witness {
     usec_t beat_age;   /* since we last saw the beat change */
     bool was_running;  /* a witness saw it run before */
     bool was_accepted; /* Ray had it once */
+    bool is_stopping;  /* it was told to, by Ray and by its file */
 };
 
 enum witness_verdict {
@@ -50,5 +53,8 @@ enum witness_verdict {
 #define WITNESS_SETTLE (10 * USEC_SEC)
 /* Blindness and contradictions longer than this are told. */
 #define WITNESS_PATIENCE (45 * USEC_SEC)
+
+/* Silence of both witnesses that lasts so long ends what was told to stop. */
+#define WITNESS_FORLORN (15 * USEC_MIN)
 
 enum witness_verdict witness_judge(const struct witness *w);

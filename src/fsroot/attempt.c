@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/mask.h"
@@ -50,23 +50,6 @@ static int check_names(const char *job, int attempt, struct err *err)
     if (attempt < 1 || attempt > ATTEMPT_MAX)
         return err_set(err, -EINVAL, "%d is no number of an attempt", attempt);
     return 0;
-}
-
-static void plan_env(struct plan *p)
-{
-    const struct fsroot_attempt *a = p->a;
-    for (size_t i = 0; a->secrets && i < a->secrets->n; i++)
-        mask_add(&p->mask, a->secrets->v[i].value);
-    for (size_t i = 0; a->env && i < a->env->n; i++)
-        if (mask_is_secret(a->env->v[i].key))
-            mask_add(&p->mask, a->env->v[i].value);
-    for (size_t i = 0; a->env && i < a->env->n; i++) {
-        const struct pair *e = &a->env->v[i];
-        _cleanup_(freep) char *shown = mask_value(&p->mask, e->key, e->value);
-        pairs_set(str_eq(shown, e->value) ? &p->open_env : &p->secret_env, e->key, e->value);
-    }
-    for (size_t i = 0; a->secrets && i < a->secrets->n; i++)
-        pairs_set(&p->secret_env, a->secrets->v[i].key, a->secrets->v[i].value);
 }
 
 static void plan_argv(struct plan *p)
@@ -141,16 +124,23 @@ static int write_secrets(const struct plan *p, bool *ret_any, struct err *err)
 {
     bool any = p->secret_env.n || p->argv_is_secret;
     *ret_any = any;
-    if (!any) { /* of an earlier try with another spec */
-        _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SECRETS, p->dir);
-        if (unlink(path) < 0 && errno != ENOENT)
-            return err_set(err, -errno, "cannot remove '%s': %s", path, strerror(errno));
+    /* Of an earlier try, maybe with another spec, maybe torn. */
+    int r = p->a->ray_id ? fsroot_secrets_remove(p->a->root, p->a->ray_id, err) : 0;
+    if (r < 0)
+        return r;
+    if (!any)
         return 0;
-    }
     _cleanup_(buf_release) struct buf out = BUF_INIT(LAUNCH_MAX_BYTES);
-    int r =
-        launch_secrets_to_json(&p->secret_env, p->argv_is_secret ? p->a->argv : NULL, &out, err);
-    return r < 0 ? r : write_in(p->dir, ATTEMPT_SECRETS, &out, 0600, 0, err);
+    /* The workers' first: it is what the sweep finds, and with it the other one. */
+    r = p->a->ray_id ? fsroot_secrets_write(p->a->root, p->a->ray_id, &p->secret_env, err) : 0;
+    if (r == 0)
+        r = launch_secrets_to_json(&p->secret_env, p->argv_is_secret ? p->a->argv : NULL, &out,
+                                   err);
+    if (r == 0)
+        r = write_in(p->dir, ATTEMPT_SECRETS, &out, 0600, 0, err);
+    if (out.data)
+        explicit_bzero(out.data, out.len);
+    return r;
 }
 
 static int write_launch(const struct plan *p, bool has_secrets, struct err *err)
@@ -164,6 +154,7 @@ static int write_launch(const struct plan *p, bool has_secrets, struct err *err)
         .stop_grace = a->stop_grace,
         .beat = a->beat ? a->beat : 5 * USEC_SEC,
         .secrets = has_secrets ? xstrdup(ATTEMPT_SECRETS) : NULL,
+        .worker_secrets = has_secrets && a->ray_id ? fsroot_secrets_path(a->root, a->ray_id) : NULL,
     };
     strv_copy(&l.argv, &p->argv);
     pairs_copy(&l.env, &p->open_env);
@@ -264,7 +255,7 @@ int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
     r = check_not_started(&p, err);
     if (r < 0)
         return r;
-    plan_env(&p);
+    mask_env(&p.mask, a->env, a->secrets, &p.open_env, &p.secret_env);
     plan_argv(&p);
     r = make_directories(&p, err);
     if (r == 0)

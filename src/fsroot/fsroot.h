@@ -43,6 +43,22 @@ must_check int fsroot_install(const char *root,
                               const char *shepherd_binary,
                               const char *hook_dir,
                               struct err *err);
+/* A file that travels inside argusd. */
+struct fsroot_file {
+    const char *name;
+    const void *data;
+    size_t size;
+};
+/* Place argus/lib/<name>, in the same way: what our own jobs on workers run. Returns how many
+ * were replaced. */
+must_check int fsroot_install_lib(const char *root,
+                                  const struct fsroot_file *files,
+                                  size_t n,
+                                  struct err *err);
+char *fsroot_lib_dir(const char *root); /* <root>/argus/lib */
+/* Remove what stands at this path below the root, whole trees too, but follow no link on the way
+ * there, nor below. Nothing there is fine. */
+must_check int fsroot_sweep(const char *root, const char *path, struct err *err);
 /* <root>/argus/hook, the first entry of a job's PYTHONPATH. */
 char *fsroot_hook_dir(const char *root);
 /* Append Ray's entrypoint of an attempt, quoted for its shell; the worker's own
@@ -81,6 +97,7 @@ struct fsroot_attempt {
     const char *cwd;               /* NULL: where Ray starts it */
     const struct pairs *env;       /* set over Ray's, exact bytes; may be NULL */
     const struct pairs *secrets;   /* more of it, all of it secret; may be NULL */
+    const char *ray_id;            /* names the file of Ray's workers; NULL: there are none */
     const char *pythonpath_prefix; /* NULL: none */
     usec_t stop_grace;
     usec_t beat;                /* 0: 5 s */
@@ -94,6 +111,20 @@ struct fsroot_attempt {
  * its files, and the links to the newest attempt. Doing it again for the same
  * attempt gives the same files. -EEXIST: this attempt has started already. */
 must_check int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err);
+
+/* ---- secrets of attempts, for Ray's workers ---- */
+
+/* <root>/argus/secrets/<ray id>, 0600 in a directory 0700: a JSON object, name to value. */
+char *fsroot_secrets_path(const char *root, const char *ray_id);
+must_check int fsroot_secrets_write(const char *root,
+                                    const char *ray_id,
+                                    const struct pairs *env,
+                                    struct err *err);
+/* That there is none is fine. Takes the one of the shepherd (attempts/<k>/.secrets.json) as well.
+ */
+must_check int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err);
+/* Adds the Ray id of each file there is; that there is no directory is fine. */
+must_check int fsroot_secrets_list(const char *root, struct strv *ret, struct err *err);
 
 /* meta.json, atomically. text is JSON. */
 must_check int fsroot_meta_write(const char *root,
@@ -141,7 +172,8 @@ struct fsroot_beat {
 struct fsroot_exit {
     enum fsroot_seen seen;
     char why[256];
-    char cause[24];        /* exit signal stopped start_failed stopped_before_start */
+    char cause[24];        /* exit signal stopped mismatch start_failed stopped_before_start */
+    char class[24];        /* of the failure, where the shepherd knows it: "import_error" or "" */
     bool has_code;         /* code is set */
     int code;              /* exit code of the command */
     char signal[24];       /* "SIGKILL", "" if none */

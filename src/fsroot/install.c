@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsroot/file.h"
+#include "base/file.h"
 #include "fsroot/fsroot.h"
 
 enum { BINARY_MAX = 64 << 20, HOOK_MAX = 1 << 20 };
@@ -101,6 +101,28 @@ static int place_hook(const char *root, const char *hook_dir, struct err *err)
     if (r == 0)
         r = block_cache(dir, err);
     return r < 0 ? r : place(path, &bytes, 0644, false, err);
+}
+
+char *fsroot_lib_dir(const char *root)
+{
+    return xasprintf("%s/argus/lib", root);
+}
+
+int fsroot_install_lib(const char *root, const struct fsroot_file *files, size_t n, struct err *err)
+{
+    _cleanup_(freep) char *dir = fsroot_lib_dir(root);
+    int placed = 0, r = file_mkdirs(dir, 0755, err);
+    if (r == 0)
+        r = block_cache(dir, err);
+    for (size_t i = 0; i < n && r >= 0; i++) {
+        _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
+        _cleanup_(freep) char *path = xasprintf("%s/%s", dir, files[i].name);
+        if (buf_add(&bytes, files[i].data, files[i].size) < 0)
+            return err_set(err, -EMSGSIZE, "'%s' is too large to be placed", files[i].name);
+        r = place(path, &bytes, 0644, false, err);
+        placed += r > 0;
+    }
+    return r < 0 ? r : placed;
 }
 
 int fsroot_install(const char *root,

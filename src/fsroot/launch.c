@@ -24,6 +24,8 @@ void launch_release(struct launch *l)
     pairs_release(&l->env);
     free(l->pythonpath_prefix);
     free(l->secrets);
+    free(l->worker_secrets);
+    strv_release(&l->secret_values);
     *l = (struct launch){0};
 }
 
@@ -99,6 +101,7 @@ int launch_to_json(const struct launch *l, struct buf *out, struct err *err)
     jout_real(&j, "stop_grace_s", (double)l->stop_grace / (double)USEC_SEC);
     jout_real(&j, "beat_s", (double)l->beat / (double)USEC_SEC);
     jout_str(&j, "secrets", l->secrets);
+    jout_str(&j, "worker_secrets", l->worker_secrets);
     jout_close(&j, '}');
     (void)buf_addc(out, '\n'); /* overflow: out->failed */
     return done(out, "launch.json", err);
@@ -224,6 +227,18 @@ static int read_identity(const json_t *o, struct launch *l, struct err *err)
     return l->job && l->job[0] ? 0 : wrong(err, "job", "the job's id");
 }
 
+static int read_secret_names(const json_t *o, struct launch *l, struct err *err)
+{
+    int r = read_optional(o, "secrets", &l->secrets, err);
+    if (r == 0 && l->secrets && (!l->secrets[0] || strchr(l->secrets, '/')))
+        return wrong(err, "secrets", "a name in the attempt's directory");
+    if (r == 0)
+        r = read_optional(o, "worker_secrets", &l->worker_secrets, err);
+    if (r == 0 && l->worker_secrets && l->worker_secrets[0] != '/')
+        return wrong(err, "worker_secrets", "an absolute path");
+    return r;
+}
+
 static int read_members(const json_t *o, struct launch *l, struct err *err)
 {
     int r = read_identity(o, l, err);
@@ -239,11 +254,7 @@ static int read_members(const json_t *o, struct launch *l, struct err *err)
         r = read_seconds(o, "stop_grace_s", &l->stop_grace, err);
     if (r == 0)
         r = read_seconds(o, "beat_s", &l->beat, err);
-    if (r == 0)
-        r = read_optional(o, "secrets", &l->secrets, err);
-    if (r == 0 && l->secrets && (!l->secrets[0] || strchr(l->secrets, '/')))
-        return wrong(err, "secrets", "a name in the attempt's directory");
-    return r;
+    return r < 0 ? r : read_secret_names(o, l, err);
 }
 
 static int parse(const char *text, size_t len, json_t **ret, struct err *err)
@@ -268,6 +279,19 @@ int launch_from_json(const char *text, size_t len, struct launch *ret, struct er
     return 0;
 }
 
+/* What stands in the place of the stars of an argument. */
+static void add_hidden(const char *shown, const char *real, struct strv *ret)
+{
+    const char *stars = strstr(shown, "***");
+    size_t n = strlen(real), head = stars ? (size_t)(stars - shown) : 0;
+    size_t tail = stars ? strlen(stars + 3) : 0;
+    if (!stars || head + tail > n || strncmp(shown, real, head) != 0 ||
+        strcmp(stars + 3, real + n - tail) != 0)
+        return;
+    _cleanup_(freep) char *hidden = xstrndup(real + head, n - head - tail);
+    strv_add(ret, hidden);
+}
+
 int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
@@ -281,8 +305,12 @@ int launch_secrets_add(struct launch *l, const char *text, size_t len, struct er
         r = read_argv(real, &argv, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < env.n; i++)
+    for (size_t i = 0; i < env.n; i++) {
         pairs_set(&l->env, env.v[i].key, env.v[i].value);
+        strv_add(&l->secret_values, env.v[i].value);
+    }
+    for (size_t i = 0; i < argv.n && i < l->argv.n; i++)
+        add_hidden(l->argv.v[i], argv.v[i], &l->secret_values);
     if (argv.n)
         strv_copy(&l->argv, &argv);
     return 0;

@@ -8,10 +8,13 @@
  *    "env": {"NAME": "value", …},         set over the environment that Ray gave
  *    "pythonpath_prefix": "a:b" or null,  goes in front of the worker's PYTHONPATH
  *    "stop_grace_s": 60, "beat_s": 5,
- *    "secrets": ".secrets.json" or null}  in the attempt's directory
+ *    "secrets": ".secrets.json" or null,  in the attempt's directory
+ *    "worker_secrets": "/private/argus/secrets/my-run-7" or null}
  * The secrets file (0600) is {"env": {…}, "argv": […] or null}: its env is set last,
  * and its argv, where there is one, is the real one (launch.json then shows it masked).
- * The shepherd deletes it once it has read it.
+ * The shepherd deletes it once it has read it. The worker_secrets are what Ray's workers read
+ * (SECRETS_ENV names the file to them, hook/sitecustomize.py); the shepherd deletes that file at
+ * the end of the attempt.
  *
  * A string that is not valid UTF-8 stands as {"hex": "ff00…"}, so that each byte
  * from 1 to 255 reaches the command as it was meant. */
@@ -29,6 +32,8 @@
 #define ATTEMPT_EXIT "exit.json"
 #define ATTEMPT_STOP "stop" /* asks for the end; the content is the reason */
 
+#define SECRETS_ENV "ARGUS_SECRETS"
+
 enum { LAUNCH_MAX_BYTES = 8 << 20 }; /* ceiling of either file */
 
 struct launch {
@@ -39,7 +44,9 @@ struct launch {
     struct pairs env;        /* without the secrets */
     char *pythonpath_prefix; /* NULL: leave PYTHONPATH alone */
     usec_t stop_grace, beat;
-    char *secrets; /* a name in the attempt's directory; NULL: there are none */
+    char *secrets;             /* a name in the attempt's directory; NULL: there are none */
+    char *worker_secrets;      /* an absolute path; NULL: there are none */
+    struct strv secret_values; /* what launch_secrets_add() brought: never to be shown */
 };
 
 void launch_release(struct launch *l); /* zeroed memory is fine */
@@ -55,7 +62,8 @@ must_check int launch_secrets_to_json(const struct pairs *env,
                                       const struct strv *argv,
                                       struct buf *out,
                                       struct err *err);
-/* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv. */
+/* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv, and to
+ * secret_values what of it is secret. */
 must_check int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err);
 
 /* The value of PYTHONPATH: prefix in front of own, which may be NULL or empty and

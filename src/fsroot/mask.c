@@ -224,6 +224,43 @@ void mask_text(const struct mask *m, const char *text, struct buf *out)
     }
 }
 
+/* Where the string whose inside begins at s ends: at its quote. */
+static const char *string_end(const char *s)
+{
+    while (*s && *s != '"')
+        s += *s == '\\' && s[1] ? 2 : 1;
+    return s;
+}
+
+void mask_json(const struct mask *m, const char *json, struct buf *out)
+{
+    for (const char *s = json; *s;) {
+        size_t head = strcspn(s, "\"");
+        bool opens = s[head] != 0;
+        (void)buf_add(out, s, head + opens); /* overflow: out->failed, here and below */
+        s += head + opens;
+        for (const char *end = opens ? string_end(s) : s; s < end;) {
+            size_t known = known_length(m, s);
+            bool hit = known && known <= (size_t)(end - s);
+            size_t n = *s == '\\' && s + 1 < end ? 2 : 1; /* an escape stays whole */
+            (void)buf_add(out, hit ? MASK_STARS : s, hit ? sizeof(MASK_STARS) - 1 : n);
+            s += hit ? known : n;
+        }
+        if (*s) {
+            (void)buf_addc(out, '"');
+            s++;
+        }
+    }
+}
+
+bool mask_finds(const struct mask *m, const char *text)
+{
+    for (size_t i = 0; i < m->values.n; i++)
+        if (strstr(text, m->values.v[i]))
+            return true;
+    return false;
+}
+
 static char *masked(const struct mask *m, const char *text)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(TEXT_MAX);
@@ -236,6 +273,40 @@ char *mask_value(const struct mask *m, const char *name, const char *value)
     if (mask_is_secret(name) && *value)
         return xstrdup(MASK_STARS);
     return masked(m, value);
+}
+
+static bool is_always_open(const char *name)
+{
+    return str_eq(name, "PYTHONPATH") || str_starts(name, "ARGUS_");
+}
+
+static bool is_named_secret(const char *name)
+{
+    return !is_always_open(name) && (str_is_secret_name(name) || mask_is_secret(name));
+}
+
+void mask_env(struct mask *m,
+              const struct pairs *env,
+              const struct pairs *secrets,
+              struct pairs *ret_open,
+              struct pairs *ret_secret)
+{
+    for (size_t i = 0; secrets && i < secrets->n; i++)
+        mask_add(m, secrets->v[i].value);
+    for (size_t i = 0; env && i < env->n; i++)
+        if (is_named_secret(env->v[i].key))
+            mask_add(m, env->v[i].value);
+    for (size_t i = 0; env && i < env->n; i++) {
+        const struct pair *e = &env->v[i];
+        if (secrets && pairs_find(secrets, e->key))
+            continue;
+        _cleanup_(freep) char *shown = mask_value(m, e->key, e->value);
+        bool hide = is_named_secret(e->key) ? *e->value != 0
+                                            : !is_always_open(e->key) && !str_eq(shown, e->value);
+        pairs_set(hide ? ret_secret : ret_open, e->key, e->value);
+    }
+    for (size_t i = 0; secrets && i < secrets->n; i++)
+        pairs_set(ret_secret, secrets->v[i].key, secrets->v[i].value);
 }
 
 /* "--api-key" without '=': the next argument is the value. */

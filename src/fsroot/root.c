@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 #include "fsroot/fsroot.h"
 
 #define MARKER "argus/.shared-root"

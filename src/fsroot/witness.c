@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 
@@ -153,8 +153,8 @@ void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsr
 
 static bool is_cause(const char *text)
 {
-    static const char *const causes[] = {"exit", "signal", "stopped", "start_failed",
-                                         "stopped_before_start"};
+    static const char *const causes[] = {"exit",     "signal",       "stopped",
+                                         "mismatch", "start_failed", "stopped_before_start"};
     for (size_t i = 0; i < array_len(causes); i++)
         if (!strcmp(causes[i], text))
             return true;
@@ -166,6 +166,7 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     get_text(m, "cause", false, e->cause, sizeof(e->cause));
     if (!is_cause(e->cause) && !m->wrong)
         m->wrong = "cause";
+    get_text(m, "class", true, e->class, sizeof(e->class));
     int64_t code = get_int(m, "code", -1);
     if (code > 255 && !m->wrong)
         m->wrong = "code";

@@ -7,7 +7,8 @@
  * asked from a callback, routes are the owner's table.
  *
  * Life of a request: head read, URI, route, role and sizes checked (bad ones are answered
- * here as problem JSON) → body read whole → handler. The handler replies at once or keeps
+ * here as problem JSON) → body read whole → handler (a route may take its body in pieces, see
+ * below: then the handler comes before it). The handler replies at once or keeps
  * `req` and replies later; every request is replied to exactly once (or begins a stream)
  * unless its on_close callback was called: then `req` is gone and must not be touched.
  * After http_reply(), http_problem() or http_stream_end() the pointer is no longer the
@@ -52,6 +53,7 @@ enum http_route_flags {
     HTTP_ROUTE_ANY_QUERY = 1 << 1, /* unknown query parameters are the handler's business */
     HTTP_ROUTE_HIDDEN = 1 << 2,    /* not in openapi.json */
     HTTP_ROUTE_CACHEABLE = 1 << 3, /* no "Cache-Control: no-store" */
+    HTTP_ROUTE_PIECES = 1 << 4,    /* the handler comes before the body, see http_body_read() */
 };
 
 typedef void (*http_handler_f)(struct http_req *req, void *app);
@@ -82,17 +84,19 @@ struct http_principal {
     char user[HTTP_USER_MAX];
     char token_id[HTTP_TOKEN_ID_MAX];
     enum http_role role;
+    char why_not[160]; /* of a refusal: the sentence; "" = the usual one */
 };
 
 struct http_limits {             /* 0 = the default in brackets */
     unsigned connections;        /* [4096] more wait in the kernel's queue */
     unsigned connections_per_ip; /* [no limit] */
     unsigned streams;            /* [2048] more get 503 */
+    unsigned bodies;             /* [256] read in pieces at the same time; more get 503 */
     size_t head_bytes;           /* [8192] name and value of all headers; more is 431 */
     size_t uri_bytes;            /* [4096] more is 414 */
     size_t stream_bytes;         /* [262144] queue of one stream */
     usec_t idle_usec;            /* [60 s] from accept or last reply to the next whole head */
-    usec_t body_usec;            /* [120 s] from the head to the whole body */
+    usec_t body_usec;            /* [120 s] from the head to the whole body, or 32 KiB of pieces */
     usec_t heartbeat_usec;       /* [15 s] a comment on a silent stream */
 };
 
@@ -161,6 +165,33 @@ const char *http_req_remote(const struct http_req *req);
 void http_req_set_data(struct http_req *req, void *data);
 void *http_req_data(const struct http_req *req);
 
+/* ---- a body in pieces ---- */
+
+/* Pieces are of this size or little more, but the last. At most two of a body are in memory. */
+enum { HTTP_PIECE_BYTES = 256 << 10 };
+
+enum http_body_how {
+    HTTP_BODY_MORE,  /* ask for the next with http_body_next() */
+    HTTP_BODY_WHOLE, /* the last one, it may be empty: reply now or later */
+    HTTP_BODY_CUT,   /* the last of a body that ended early: req is gone after the call */
+};
+/* piece is borrowed for the call, but its memory may be taken (buf_take(), or the struct moved out
+ * and *piece made empty). CUT comes at any time, also while a piece is with its owner, and then
+ * there is nobody to reply to. Who replies before the last piece gets no further one. */
+typedef void (*http_piece_f)(struct http_req *req,
+                             struct buf *piece,
+                             enum http_body_how how,
+                             void *arg);
+/* The handler of an HTTP_ROUTE_PIECES route calls this, or replies, before it returns. False: too
+ * many bodies are being read, the reply was made (503). */
+must_check bool http_body_read(struct http_req *req, http_piece_f cb, void *arg);
+/* The piece was used up; on the loop, then or later. */
+void http_body_next(struct http_req *req);
+/* As if the peer had gone: what was read comes as CUT, later. */
+void http_req_cut(struct http_req *req);
+/* As the head says it; -1: not said (chunked). */
+int64_t http_req_body_length(const struct http_req *req);
+
 /* ---- replying ---- */
 
 /* Add a header to the reply to come. Values with control bytes are refused by dropping them. */
@@ -213,6 +244,13 @@ void http_req_park(struct http_req *req, usec_t span, http_timeout_f cb, void *a
 struct http_stream *http_stream_begin(struct http_req *req,
                                       const char *content_type,
                                       uint64_t barrier);
+/* The same of `bytes` bytes with a Content-Length and this status: no more may be written, and less
+ * only before http_stream_cut(). Of a HEAD no byte is asked for: it is closed soon. */
+struct http_stream *http_stream_begin_sized(struct http_req *req,
+                                            int status,
+                                            const char *content_type,
+                                            uint64_t bytes,
+                                            uint64_t barrier);
 /* Bytes queued after this write. At the ceiling nothing is taken and -EMSGSIZE comes back:
  * stop, and go on at on_drain. One write is taken whole or not at all. */
 must_check int64_t http_stream_write(struct http_stream *st, const void *p, size_t n);
@@ -234,6 +272,8 @@ void http_stream_on_drain(struct http_stream *st, http_stream_f cb, void *arg);
 void http_stream_on_close(struct http_stream *st, http_stream_f cb, void *arg);
 /* What is queued still leaves; st is no longer the caller's. */
 void http_stream_end(struct http_stream *st);
+/* Something failed: the client sees a broken connection and not a whole answer. st is gone. */
+void http_stream_cut(struct http_stream *st);
 struct http_req *http_stream_req(const struct http_stream *st);
 /* Last-Event-ID header (or ?last_event_id=), NULL if absent. */
 const char *http_req_last_event_id(const struct http_req *req);

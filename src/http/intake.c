@@ -5,7 +5,8 @@
  * piece by piece, then with no piece when it is whole, and again after each resume. A reply
  * made after the head closes the connection, so only what must close it (smuggling, bodies
  * too large to throw away) is refused there; other refusals wait until a small body has
- * been read, so that the connection stays in step and the client sees the answer. */
+ * been read, so that the connection stays in step and the client sees the answer.
+ * A route that takes its body in pieces has its handler called after the head; see pieces.c. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -238,6 +239,8 @@ static void refuse(struct http_req *req)
         break;
     case ERR_UNAUTHORISED:
         http_reply_header(req, "WWW-Authenticate", "Bearer");
+        if (*req->principal.why_not)
+            err_set(&err, ERR_UNAUTHORISED, "%s", req->principal.why_not);
         break;
     case ERR_FORBIDDEN:
         err_set(&err, ERR_FORBIDDEN, "role '%s' may not do that: it needs '%s'",
@@ -263,6 +266,13 @@ static bool must_close(const struct http_req *req)
                             (has_body(&req->head) && !length_fits(&req->head, DROP_MAX)));
 }
 
+static bool wants_pieces(const struct http_req *req)
+{
+    return !req->refused && (req->route->flags & HTTP_ROUTE_PIECES);
+}
+
+static enum MHD_Result begin_pieces(struct http_req *req);
+
 static enum MHD_Result take_head(struct http_req *req, const char *method)
 {
     struct conn *c = req->conn;
@@ -277,6 +287,8 @@ static enum MHD_Result take_head(struct http_req *req, const char *method)
     c->phase = CONN_BODY;
     c->since = req->started;
     req->dropping = req->refused != 0;
+    if (wants_pieces(req))
+        return begin_pieces(req);
     if (!req->dropping)
         buf_init(&req->body, req->route->max_body);
     if (!must_close(req))
@@ -396,7 +408,7 @@ static bool is_listed(const char *list, const char *type)
 static bool refuse_media(struct http_req *req)
 {
     const char *list = str_or(req->route->request_type, "application/json");
-    if (!req->body.len || !*req->content_type || is_listed(list, req->content_type))
+    if (!*req->content_type || is_listed(list, req->content_type))
         return false;
     struct err err;
     err_set(&err, ERR_MEDIA, "content type '%s' is not read here: send %s", req->content_type,
@@ -413,11 +425,29 @@ static enum MHD_Result handle(struct http_req *req)
     req->in_handler = true;
     if (req->refused)
         refuse(req);
-    else if (!refuse_query(req) && !refuse_media(req))
+    else if (!refuse_query(req) && (!req->body.len || !refuse_media(req)))
         req->route->handle(req, c->server->opt.app);
     req->in_handler = false;
     if (c->gone && req->state == REQ_HANDLING && (req->on_close || req->on_timeout))
         req_abort(req);
+    return req_send(req);
+}
+
+/* A refusal leaves before a body that is large or that the peer has not begun to send. */
+static enum MHD_Result begin_pieces(struct http_req *req)
+{
+    req->early =
+        has_body(&req->head) && (req->head.expect || !length_fits(&req->head, PIECES_REST_MAX));
+    req->receiving = true;
+    req->state = REQ_HANDLING;
+    req->in_handler = true;
+    if (!refuse_query(req) && (!has_body(&req->head) || !refuse_media(req)))
+        req->route->handle(req, req->conn->server->opt.app);
+    req->in_handler = false;
+    if (req->state == REQ_BODY || !req->early)
+        return MHD_YES;
+    req->receiving = false;
+    req->conn->phase = CONN_BUSY;
     return req_send(req);
 }
 
@@ -475,6 +505,8 @@ enum MHD_Result intake_step(void *cls,
     (void)cls, (void)mhd, (void)url, (void)version;
     if (!req || req->aborted)
         return MHD_NO;
+    if (req->receiving)
+        return *n ? pieces_take(req, data, n) : pieces_end(req);
     switch (req->state) {
     case REQ_HEAD:
         return take_head(req, method);
@@ -508,6 +540,7 @@ void intake_end(void *cls,
     link_remove(&req->held);
     link_remove(&req->parked);
     stream_free(req->stream);
+    pieces_free(req);
     if (req->response)
         MHD_destroy_response(req->response);
     buf_release(&req->body);

@@ -60,6 +60,7 @@ void req_leave(struct http_req *req,
     req->status = status;
     req->barrier = barrier;
     req->state = REQ_REPLIED;
+    req->was_replied = true;
     link_remove(&req->parked);
     if (barrier > s->durable)
         hold(s, req);
@@ -137,7 +138,8 @@ void req_headers(struct http_req *req, struct MHD_Response *response, const char
         add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     for (size_t i = 0; i < req->headers.n; i++)
         add(response, req->headers.v[i].key, req->headers.v[i].value);
-    if (req->conn->server->closing && !pairs_find(&req->headers, MHD_HTTP_HEADER_CONNECTION))
+    if ((req->conn->server->closing || req->early) &&
+        !pairs_find(&req->headers, MHD_HTTP_HEADER_CONNECTION))
         add(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 

@@ -104,7 +104,7 @@ static int compare_rows(const void *a, const void *b)
 
 static int index_rows(struct router *r, struct err *err)
 {
-    qsort(r->rows, r->n, sizeof(*r->rows), compare_rows);
+    xsort(r->rows, r->n, sizeof(*r->rows), compare_rows);
     for (size_t i = 1; i < r->n; i++)
         if (compare_rows(&r->rows[i - 1], &r->rows[i]) == 0)
             return err_set(err, ERR_USAGE, "row '%s %s' stands twice in the route table",

@@ -173,6 +173,7 @@ static void fill_limits(struct http_limits *l)
 {
     const struct http_limits dflt = {.connections = 4096,
                                      .streams = 2048,
+                                     .bodies = 256,
                                      .head_bytes = 8192,
                                      .uri_bytes = 4096,
                                      .stream_bytes = 256 << 10,
@@ -181,6 +182,7 @@ static void fill_limits(struct http_limits *l)
                                      .heartbeat_usec = 15 * USEC_SEC};
     l->connections = l->connections ? l->connections : dflt.connections;
     l->streams = l->streams ? l->streams : dflt.streams;
+    l->bodies = l->bodies ? l->bodies : dflt.bodies;
     l->head_bytes = l->head_bytes ? l->head_bytes : dflt.head_bytes;
     l->uri_bytes = l->uri_bytes ? l->uri_bytes : dflt.uri_bytes;
     l->stream_bytes = l->stream_bytes ? l->stream_bytes : dflt.stream_bytes;

@@ -66,7 +66,7 @@ struct http_server {
     struct link held;    /* requests by barrier */
     struct link parked;  /* requests by deadline */
     struct link streams; /* open ones */
-    unsigned n_conns, n_reqs, n_streams;
+    unsigned n_conns, n_reqs, n_streams, n_bodies;
 
     bool closing;
     usec_t close_by;
@@ -112,8 +112,11 @@ struct http_req {
     bool aborted;    /* ends without a (further) reply */
     bool in_handler; /* libmicrohttpd waits for us below on the stack */
     bool dropping;   /* the body is read and thrown away */
-    bool is_long;    /* the target was cut */
-    int refused;     /* code of the refusal found in the head, 0 if none */
+    bool receiving;  /* of a route that takes pieces: the body is not over */
+    bool early;      /* a reply made now leaves before the body was read */
+    bool was_replied;
+    bool is_long; /* the target was cut */
+    int refused;  /* code of the refusal found in the head, 0 if none */
     const struct http_route *route;
     struct MHD_Response *response;
     unsigned status;
@@ -129,6 +132,7 @@ struct http_req {
     http_timeout_f on_timeout;
     void *on_timeout_arg;
     struct http_stream *stream;
+    struct pieces *pieces;
     void *data;
     char *path;  /* as sent, without the query */
     char *query; /* cut into pairs by the first look; NULL if none */
@@ -195,6 +199,14 @@ void intake_end(void *cls,
                 struct MHD_Connection *mhd,
                 void **con_cls,
                 enum MHD_RequestTerminationCode why);
+
+/* Of a body that its route refused: read away, so that the peer hears why. One that sends more
+ * hears it at once, or is cut off. */
+enum { PIECES_REST_MAX = 64 << 20 };
+/* pieces.c: the body of a route that takes it in pieces, its end, and the request's. */
+enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n);
+enum MHD_Result pieces_end(struct http_req *req);
+void pieces_free(struct http_req *req);
 
 /* stream.c */
 void stream_free(struct http_stream *st);  /* NULL is fine */

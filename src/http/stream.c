@@ -11,7 +11,7 @@
 
 #include "http/state.h"
 
-enum { BLOCK_BYTES = 4096, KEEP_BYTES = 16 << 10 };
+enum { BLOCK_BYTES = 4096, SIZED_BLOCK_BYTES = 128 << 10, KEEP_BYTES = 16 << 10 };
 
 static size_t queued(const struct http_stream *st)
 {
@@ -54,9 +54,11 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     return (ssize_t)n;
 }
 
-struct http_stream *http_stream_begin(struct http_req *req,
-                                      const char *content_type,
-                                      uint64_t barrier)
+static struct http_stream *begin(struct http_req *req,
+                                 int status,
+                                 const char *content_type,
+                                 uint64_t bytes,
+                                 uint64_t barrier)
 {
     struct http_server *s = req->conn->server;
     if (s->n_streams >= s->limits.streams || s->closing) {
@@ -75,11 +77,36 @@ struct http_stream *http_stream_begin(struct http_req *req,
     link_add_after(s->streams.prev, &st->link);
     s->n_streams++;
     req->stream = st;
+    size_t block = bytes == MHD_SIZE_UNKNOWN ? BLOCK_BYTES : SIZED_BLOCK_BYTES;
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, st, NULL);
+        MHD_create_response_from_callback(bytes, block, on_read, st, NULL);
     req_headers(req, response, content_type);
-    req_leave(req, response, MHD_HTTP_OK, barrier);
+    req_leave(req, response, (unsigned)status, barrier);
     return st;
+}
+
+struct http_stream *http_stream_begin(struct http_req *req,
+                                      const char *content_type,
+                                      uint64_t barrier)
+{
+    return begin(req, MHD_HTTP_OK, content_type, MHD_SIZE_UNKNOWN, barrier);
+}
+
+struct http_stream *http_stream_begin_sized(struct http_req *req,
+                                            int status,
+                                            const char *content_type,
+                                            uint64_t bytes,
+                                            uint64_t barrier)
+{
+    return begin(req, status, content_type, bytes, barrier);
+}
+
+void http_stream_cut(struct http_stream *st)
+{
+    st->ended = true;
+    st->req->aborted = true;
+    if (st->req->state == REQ_SENT)
+        req_wake(st->req);
 }
 
 void stream_free(struct http_stream *st)

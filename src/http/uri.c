@@ -151,3 +151,48 @@ bool etag_list_has(const char *header, const char *etag)
     }
     return false;
 }
+
+/* Digits only; a number that does not fit is the largest one. */
+static const char *take_number(const char *s, uint64_t *ret)
+{
+    uint64_t n = 0;
+    for (; *s >= '0' && *s <= '9'; s++) {
+        unsigned digit = (unsigned)(*s - '0');
+        n = n > (UINT64_MAX - digit) / 10 ? UINT64_MAX : n * 10 + digit;
+    }
+    *ret = n;
+    return s;
+}
+
+static int last_bytes(uint64_t size, uint64_t wanted, uint64_t *ret_from, uint64_t *ret_n)
+{
+    if (!size || !wanted)
+        return ERR_RANGE;
+    *ret_n = wanted < size ? wanted : size;
+    *ret_from = size - *ret_n;
+    return 1;
+}
+
+int range_parse(const char *header, uint64_t size, uint64_t *ret_from, uint64_t *ret_n)
+{
+    uint64_t from = 0, to = 0;
+    if (strncasecmp(header, "bytes=", 6) != 0)
+        return 0;
+    const char *first = skip_space(header + 6);
+    const char *dash = take_number(first, &from);
+    if (*dash != '-')
+        return 0;
+    const char *end = take_number(dash + 1, &to);
+    bool has_from = dash > first, has_to = end > dash + 1;
+    if (*skip_space(end) || (!has_from && !has_to))
+        return 0;
+    if (!has_from)
+        return last_bytes(size, to, ret_from, ret_n);
+    if (has_to && to < from)
+        return 0;
+    if (from >= size)
+        return ERR_RANGE;
+    *ret_from = from;
+    *ret_n = has_to && to < size ? to - from + 1 : size - from;
+    return 1;
+}

@@ -4,6 +4,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -25,6 +26,10 @@ must_check int uri_split_query(char *s, struct uri_pair *ret, size_t max, struct
 
 /* Does an Accept header allow the media type (lower case)? A part with q=0 does not. */
 bool accept_allows(const char *header, const char *media_type);
+
+/* A Range header over `size` bytes. 1: *ret_n (> 0) bytes from *ret_from; 0: none that is
+ * understood, or several: send all; ERR_RANGE: there are no such bytes. */
+must_check int range_parse(const char *header, uint64_t size, uint64_t *ret_from, uint64_t *ret_n);
 
 /* Is the quoted etag in an If-None-Match list, compared weakly? "*" matches all. */
 bool etag_list_has(const char *header, const char *etag);

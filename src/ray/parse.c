@@ -125,7 +125,7 @@ static int read_list(const json_t *array,
         }
         *ret_n += (size_t)n;
     }
-    qsort(v, *ret_n, r->size, r->compare);
+    xsort(v, *ret_n, r->size, r->compare);
     return 0;
 }
 
@@ -387,7 +387,7 @@ int ray_parse_usages(const char *text, size_t len, struct ray_usages *ret, struc
         get_usage(json_object_iter_value(it), "CPU", &u->cpus_used, &u->cpus_total);
         get_usage(json_object_iter_value(it), "GPU", &u->gpus_used, &u->gpus_total);
     }
-    qsort(usages.v, usages.n, sizeof(*usages.v), compare_usages);
+    xsort(usages.v, usages.n, sizeof(*usages.v), compare_usages);
     *ret = usages;
     return 0;
 }

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
-#include "fsroot/file.h"
 
 enum { BEAT_MAX = 4096 };
 

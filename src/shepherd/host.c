@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 
 enum { PROC_MAX = 64 << 10 };
 

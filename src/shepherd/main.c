@@ -7,7 +7,8 @@
  * the directory, and all it says is left there. Creating logs/driver.log is the
  * start; a second shepherd of the same attempt finds it, touches nothing and ends
  * with 91. Exit status: that of the command, 128 + n for signal n, 90 when the
- * command could not be started. See run.h for what happens in between. */
+ * command could not be started, 92 when it imported what is not the job's. See run.h for what
+ * happens in between. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -17,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "base/version.h"
-#include "fsroot/file.h"
 #include "shepherd/host.h"
 #include "shepherd/run.h"
 
@@ -30,12 +31,14 @@ struct attempt {
     char *dir;
     struct sink *sink;
     struct tail tail;
-    int reserve; /* of exit.json */
+    int reserve;          /* of exit.json */
+    char *worker_secrets; /* the file to remove at the end; NULL: none */
 };
 
 static void attempt_release(struct attempt *a)
 {
     free(a->dir);
+    free(a->worker_secrets);
     sink_free(a->sink);
     closep(&a->reserve);
 }
@@ -111,15 +114,23 @@ static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
     int r = order_read(a->dir, &order, err);
     if (r < 0)
         return r;
-    struct run_spec spec = {.dir = a->dir, .order = &order, .sink = a->sink, .tail = &a->tail};
-    return run_command(&spec, o, err);
+    set_str(&a->worker_secrets, order.launch.worker_secrets);
+    struct veil *veil = veil_new(&order.launch.secret_values);
+    struct run_spec spec = {
+        .dir = a->dir, .order = &order, .sink = a->sink, .tail = &a->tail, .veil = veil};
+    r = run_command(&spec, o, err);
+    veil_free(veil);
+    return r;
 }
 
-/* In case that nobody read it, or that argusd wrote it again while we started. */
-static void remove_secrets(const char *dir)
+/* In case that nobody read it, or that argusd wrote it again while we started; and those of
+ * Ray's workers. argusd removes what is left when we cannot. */
+static void remove_secrets(const struct attempt *a)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SECRETS, dir);
+    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SECRETS, a->dir);
     (void)unlink(path); /* mostly gone already */
+    if (a->worker_secrets)
+        (void)unlink(a->worker_secrets);
 }
 
 static void fill_outcome(struct attempt *a, struct outcome *o, int result, const struct err *err)
@@ -173,7 +184,7 @@ int main(int argc, char **argv)
         return status;
     names_from_path(a.dir, &o);
     int r = run_attempt(&a, &o, &err);
-    remove_secrets(a.dir);
+    remove_secrets(&a);
     fill_outcome(&a, &o, r, &err);
     tail_finish(&a.tail);
     tail_say(&a.tail, "%s", o.sentence);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fsroot/file.h"
+#include "base/file.h"
 
 void order_release(struct order *o)
 {
@@ -28,6 +28,8 @@ void order_environment(const struct launch *l, const char *const *base, struct p
     }
     for (size_t i = 0; i < l->env.n; i++)
         pairs_set(env, l->env.v[i].key, l->env.v[i].value);
+    if (l->worker_secrets) /* for Ray's workers: the command has them here */
+        pairs_set(env, SECRETS_ENV, "");
     if (!l->pythonpath_prefix)
         return;
     _cleanup_(freep) char *path =

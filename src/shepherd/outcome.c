@@ -13,10 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "fsroot/file.h"
 #include "fsroot/launch.h"
+#include "fsroot/proof.h"
 
 #define RESERVE_NAME ".exit.json.new"
 
@@ -38,6 +39,7 @@ void outcome_release(struct outcome *o)
     free(o->log_error);
     free(o->node);
     free(o->stop_reason);
+    free(o->mismatch);
     free(o->sentence);
     *o = (struct outcome){0};
 }
@@ -79,6 +81,8 @@ void outcome_tell(struct outcome *o)
     else if (o->cause == CAUSE_STOPPED)
         (void)buf_addf(&s, "stopped (%.*s): ", REASON_SHOWN,
                        str_or(o->stop_reason, "no reason was given"));
+    else if (o->cause == CAUSE_MISMATCH)
+        (void)buf_addf(&s, "%s; ", o->mismatch);
     if (o->cause != CAUSE_STOPPED_BEFORE_START)
         add_end(o, &s);
     if (o->oom_kills > 0)
@@ -100,6 +104,8 @@ int outcome_exit_status(const struct outcome *o)
         return SHEPHERD_START_FAILED;
     case CAUSE_STOPPED_BEFORE_START:
         return 0;
+    case CAUSE_MISMATCH: /* whatever came of it, it was not this job's work */
+        return SHEPHERD_MISMATCH;
     case CAUSE_EXIT:
     case CAUSE_SIGNAL:
     case CAUSE_STOPPED:
@@ -116,6 +122,7 @@ static void to_json(const struct outcome *o, struct buf *out)
     jout_str(&j, "job", o->job);
     jout_int(&j, "attempt", o->attempt);
     jout_str(&j, "cause", cause_to_string(o->cause));
+    jout_str(&j, "class", o->cause == CAUSE_MISMATCH ? PROOF_CLASS : NULL);
     if (o->code >= 0)
         jout_int(&j, "code", o->code);
     else

@@ -16,6 +16,7 @@
     X(CAUSE_EXIT, "exit")                                                                          \
     X(CAUSE_SIGNAL, "signal")                                                                      \
     X(CAUSE_STOPPED, "stopped")                                                                    \
+    X(CAUSE_MISMATCH, "mismatch")                                                                  \
     X(CAUSE_START_FAILED, "start_failed")                                                          \
     X(CAUSE_STOPPED_BEFORE_START, "stopped_before_start")
 
@@ -28,7 +29,7 @@ enum cause {
 const char *cause_to_string(enum cause c);
 
 /* Exit statuses of argus-shepherd itself; else it is the command's, 128 + n for signal n. */
-enum { SHEPHERD_START_FAILED = 90, SHEPHERD_STARTED_TWICE = 91 };
+enum { SHEPHERD_START_FAILED = 90, SHEPHERD_STARTED_TWICE = 91, SHEPHERD_MISMATCH = 92 };
 
 struct outcome {
     char *job;
@@ -46,6 +47,7 @@ struct outcome {
     pid_t pid;         /* 0: nothing was started */
     size_t strays;     /* processes left behind by the command, ended by us */
     char *stop_reason; /* NULL: nobody asked */
+    char *mismatch;    /* CAUSE_MISMATCH: what was not imported as it was to be, one sentence */
     char *sentence;
 };
 

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "fsroot/file.h"
+#include "base/file.h"
+#include "fsroot/proof.h"
 #include "shepherd/beat.h"
 #include "shepherd/host.h"
 #include "shepherd/tree.h"
@@ -121,6 +122,15 @@ static void signal_all(int sig)
         (void)tree_signal(getpid(), SIGCONT); /* one that stands still cannot obey */
 }
 
+static void begin_stopping(struct run *r, const char *reason, usec_t grace)
+{
+    tail_say(r->spec->tail, "stopping the command: %s", reason);
+    r->phase = PHASE_STOPPING;
+    r->deadline = clock_mono() + grace;
+    r->next_beat = 0; /* tell it at once */
+    signal_all(SIGTERM);
+}
+
 /* Takes reason, which may be NULL: nobody asks. */
 static void ask_stop(struct run *r, char *reason)
 {
@@ -128,12 +138,24 @@ static void ask_stop(struct run *r, char *reason)
         free(reason);
         return;
     }
-    tail_say(r->spec->tail, "stopping the command: %s", reason);
     r->o->stop_reason = reason;
-    r->phase = PHASE_STOPPING;
-    r->deadline = clock_mono() + r->spec->order->launch.stop_grace;
-    r->next_beat = 0; /* tell it at once */
-    signal_all(SIGTERM);
+    begin_stopping(r, reason, r->spec->order->launch.stop_grace);
+}
+
+static usec_t short_grace(const struct run *r)
+{
+    usec_t grace = r->spec->order->launch.stop_grace;
+    return grace < STRAY_GRACE ? grace : STRAY_GRACE;
+}
+
+/* What runs is not the job's code: there is nothing that would be worth a grace. */
+static void check_imports(struct run *r)
+{
+    if (r->phase != PHASE_RUNNING || r->has_ended)
+        return;
+    r->o->mismatch = proof_mismatch(r->spec->dir);
+    if (r->o->mismatch)
+        begin_stopping(r, r->o->mismatch, short_grace(r));
 }
 
 /* ---- what is due ---- */
@@ -177,8 +199,7 @@ static void advance_phase(struct run *r, usec_t now)
         r->o->strays = tree_signal(getpid(), SIGTERM);
         (void)tree_signal(getpid(), SIGCONT); /* as in signal_all() */
         r->phase = PHASE_STRAYS;
-        usec_t grace = r->spec->order->launch.stop_grace;
-        r->deadline = now + (grace < STRAY_GRACE ? grace : STRAY_GRACE);
+        r->deadline = now + short_grace(r);
     }
     if (r->phase == PHASE_RUNNING || now < r->deadline)
         return;
@@ -198,6 +219,7 @@ static void do_what_is_due(struct run *r)
     if (now >= r->next_tick) {
         r->next_tick = now + TICK;
         ask_stop(r, stop_in_file(r->spec->dir));
+        check_imports(r);
         sink_flush(r->spec->sink);
         tail_tick(r->spec->tail, now);
     }
@@ -217,6 +239,16 @@ static int time_left(const struct run *r)
 
 /* ---- output and children ---- */
 
+static void keep(struct run *r, const char *p, size_t n)
+{
+    if (!n)
+        return;
+    if (sink_add(r->spec->sink, p, n, clock_mono()))
+        tail_say(r->spec->tail, "cannot write '%s': %s; the command goes on, output is dropped",
+                 sink_path(r->spec->sink), sink_trouble(r->spec->sink));
+    tail_add(r->spec->tail, p, n);
+}
+
 /* One chunk at most, so that a flood does not keep us from the rest. 0 at the end or when
  * there is nothing now. */
 static size_t pump(struct run *r)
@@ -228,10 +260,11 @@ static size_t pump(struct run *r)
         closep(&r->output); /* sets -1: the command has closed its output */
         return 0;
     }
-    if (sink_add(r->spec->sink, r->chunk, (size_t)n, clock_mono()))
-        tail_say(r->spec->tail, "cannot write '%s': %s; the command goes on, output is dropped",
-                 sink_path(r->spec->sink), sink_trouble(r->spec->sink));
-    tail_add(r->spec->tail, r->chunk, (size_t)n);
+    const char *p = r->chunk;
+    size_t shown = (size_t)n;
+    if (r->spec->veil)
+        shown = veil_pass(r->spec->veil, r->chunk, (size_t)n, &p);
+    keep(r, p, shown);
     return (size_t)n;
 }
 
@@ -274,6 +307,11 @@ static void loop(struct run *r)
     }
     while (r->output >= 0 && pump(r)) /* what is still in the pipe */
         ;
+    if (r->spec->veil) {
+        const char *p;
+        size_t n = veil_finish(r->spec->veil, &p);
+        keep(r, p, n);
+    }
 }
 
 /* ---- start and end ---- */
@@ -323,7 +361,12 @@ static void tell_end(struct run *r, int64_t oom_before)
     struct rusage use;
     int64_t oom_after = host_oom_kills();
     o->ended = clock_wall();
-    o->cause = o->stop_reason ? CAUSE_STOPPED : o->signal ? CAUSE_SIGNAL : CAUSE_EXIT;
+    if (!o->stop_reason && !o->mismatch) /* it may have ended before the tick that would see it */
+        o->mismatch = proof_mismatch(r->spec->dir);
+    o->cause = o->stop_reason ? CAUSE_STOPPED
+               : o->mismatch  ? CAUSE_MISMATCH
+               : o->signal    ? CAUSE_SIGNAL
+                              : CAUSE_EXIT;
     o->pid = r->child.pid;
     o->oom_kills = oom_before >= 0 && oom_after >= oom_before ? oom_after - oom_before : -1;
     if (getrusage(RUSAGE_CHILDREN, &use) == 0) {

@@ -5,7 +5,8 @@
  * Phases, each with a deadline and a next one:
  *   running    until the command ends (then strays) or somebody asks to stop:
  *              SIGTERM, SIGINT or SIGHUP to us, or the file 'stop'
- *   stopping   every process below us got SIGTERM and has stop_grace
+ *   stopping   every process below us got SIGTERM and has stop_grace; 5 s where one of
+ *              the job's processes has imported what is not the job's (fsroot/proof.h)
  *   strays     the command ended by itself; what it left got SIGTERM and has 5 s
  *   killing    SIGKILL to whatever is left, again and again, until none is
  * Over when no process is left below us and its output is read to the end. */
@@ -15,6 +16,7 @@
 #include "shepherd/outcome.h"
 #include "shepherd/sink.h"
 #include "shepherd/tail.h"
+#include "shepherd/veil.h"
 
 /* All borrowed. */
 struct run_spec {
@@ -22,6 +24,7 @@ struct run_spec {
     const struct order *order;
     struct sink *sink;
     struct tail *tail;
+    struct veil *veil; /* of all output; NULL: nothing is secret */
 };
 
 /* The signals that run_command() wants to see; main blocks them first thing, so

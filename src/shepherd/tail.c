@@ -12,31 +12,44 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MARK "argus-shepherd: "
+
 void tail_init(struct tail *t, int fd, const char *log_path)
 {
     *t = (struct tail){.fd = fd, .log_path = log_path, .first_left = TAIL_FIRST};
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes without blocking; a file takes anything. */
-static void give(struct tail *t, const char *p, size_t n)
+/* A pipe that is ready takes PIPE_BUF bytes without blocking; a file takes anything. How many
+ * bytes were taken. */
+static size_t give(struct tail *t, const char *p, size_t n)
 {
-    while (n) {
+    size_t done = 0;
+    while (done < n) {
         struct pollfd ready = {.fd = t->fd, .events = POLLOUT};
         if (poll(&ready, 1, t->patience_ms) != 1 || !(ready.revents & POLLOUT)) {
             t->patience_ms = 0; /* it was waited for once, and that was long enough */
-            return;
+            break;
         }
-        ssize_t k = write(t->fd, p, n < PIPE_BUF ? n : PIPE_BUF);
+        ssize_t k = write(t->fd, p + done, n - done < PIPE_BUF ? n - done : PIPE_BUF);
         if (k <= 0)
-            return;
-        p += k;
-        n -= (size_t)k;
+            break;
+        done += (size_t)k;
     }
+    return done;
+}
+
+/* Our own lines wait for a reader that is slow, and go before anything newer. */
+static bool give_said(struct tail *t)
+{
+    size_t done = give(t, t->said, t->said_n);
+    t->said_n -= done;
+    memmove(t->said, t->said + done, t->said_n);
+    return t->said_n == 0;
 }
 
 void tail_say(struct tail *t, const char *fmt, ...)
 {
-    char line[1024];
+    char line[TAIL_LINE];
     va_list ap;
     va_start(ap, fmt);
     int n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
@@ -45,8 +58,13 @@ void tail_say(struct tail *t, const char *fmt, ...)
         return;
     size_t len = (size_t)n < sizeof(line) - 1 ? (size_t)n : sizeof(line) - 2;
     line[len++] = '\n';
-    give(t, "argus-shepherd: ", 16);
-    give(t, line, len);
+    const size_t mark = sizeof(MARK) - 1;
+    if (t->said_n + mark + len <= sizeof(t->said)) {
+        memcpy(t->said + t->said_n, MARK, mark);
+        memcpy(t->said + t->said_n + mark, line, len);
+        t->said_n += mark + len;
+    }
+    (void)give_said(t); /* what is not taken now waits */
 }
 
 /* Keep the newest TAIL_LAST bytes; what falls off is left out. */
@@ -69,7 +87,8 @@ void tail_add(struct tail *t, const char *p, size_t n)
 {
     size_t now = n < t->first_left ? n : (size_t)t->first_left;
     if (now) {
-        give(t, p, now);
+        if (give_said(t))
+            (void)give(t, p, now); /* a reader that does not read loses */
         t->first_left -= now;
     }
     if (now < n)
@@ -87,14 +106,14 @@ static void give_newest(struct tail *t, size_t most)
         tail_say(t, "%" PRIu64 " bytes left out here: the whole output is in '%s'",
                  t->left_out + from, t->log_path);
     }
-    give(t, t->newest + from, t->n - from);
+    (void)give(t, t->newest + from, t->n - from); /* a reader that does not read loses */
     t->n = 0;
     t->left_out = 0;
 }
 
 void tail_tick(struct tail *t, usec_t mono)
 {
-    if (!t->n || mono < t->next)
+    if (!give_said(t) || !t->n || mono < t->next)
         return;
     t->next = mono + USEC_SEC;
     give_newest(t, TAIL_PER_SECOND);
@@ -102,7 +121,7 @@ void tail_tick(struct tail *t, usec_t mono)
 
 void tail_finish(struct tail *t)
 {
-    t->patience_ms = 1000;
-    if (t->n)
+    t->patience_ms = 5000;
+    if (give_said(t) && t->n)
         give_newest(t, TAIL_LAST);
 }

@@ -107,7 +107,7 @@ static void read_all(struct table *t)
     if (dir)
         (void)closedir(dir); /* it was only read */
     if (t->n)
-        qsort(t->v, t->n, sizeof(*t->v), by_pid);
+        xsort(t->v, t->n, sizeof(*t->v), by_pid);
 }
 
 /* The table is sorted. */

@@ -21,11 +21,15 @@
 #include "store/rows.h"
 
 /* Parameters: ?1 and ?2 bound seq (?2 < seq < ?1), ?3 is the limit. */
-#define SQL_SELECT "SELECT " ROWS_JOB " FROM job j %s WHERE j.seq<?1 AND j.seq>?2"
+#define SQL_SELECT "SELECT " ROWS_JOB "%s FROM job j %s WHERE j.seq<?1 AND j.seq>?2"
+#define SQL_DETAIL ", NULL, (SELECT d.detail FROM job_detail d WHERE d.seq=j.seq)"
 #define SQL_ORDER " ORDER BY 1 DESC LIMIT ?3"
 #define SQL_UNION " UNION ALL "
 #define SQL_PROBE                                                                                  \
     "SELECT count(*) FROM (SELECT 1 FROM job j %s WHERE j.seq<?1 AND j.seq>?2%s LIMIT ?3)"
+/* Of the filter BY_SCOPE. */
+#define SQL_OF_USER " AND j.user=?13"
+#define SQL_NOT_OF_USER " AND j.user IS NOT ?13"
 #define SQL_NEXT_TIME "SELECT seq, queued_at FROM job WHERE seq>=?1 ORDER BY seq LIMIT 1"
 #define SQL_LAST_SEQ "SELECT coalesce(max(seq), 0) FROM job"
 
@@ -40,6 +44,7 @@ enum filter {
     BY_UNTIL,
     BY_PART,
     BY_LIVE,
+    BY_SCOPE,
     BY_STATE,
     FILTERS
 };
@@ -57,14 +62,18 @@ static const struct {
     [BY_UNTIL] = {NULL, " AND j.queued_at<?10"},
     [BY_PART] = {NULL, " AND (j.id LIKE ?11 ESCAPE '\\' OR j.name LIKE ?11 ESCAPE '\\')"},
     [BY_LIVE] = {"INDEXED BY job_live", " AND j.live"},
-    [BY_STATE] = {"INDEXED BY job_state", NULL}, /* one of ?13, ?14, … */
+    [BY_SCOPE] = {"INDEXED BY job_user", NULL},  /* of user ?13, or of a project */
+    [BY_STATE] = {"INDEXED BY job_state", NULL}, /* one of ?14, ?15, … */
 };
 
 enum {
     PARAM_FIRST = 4,
     PARAM_STATE = PARAM_FIRST + BY_STATE,
+    PARAM_PROJECT = PARAM_STATE + STORE_STATES_MAX,
     PROBE_ROWS = 500,
     SQL_MAX_BYTES = 32768,
+    /* A scope of more projects would be a text of as many SELECTs. */
+    SCOPE_DRIVES_MAX = 16,
 };
 #define SLACK USEC_HOUR
 #define NO_INDEX "NOT INDEXED"
@@ -99,6 +108,8 @@ static const char *text_of(const struct list *l, enum filter f)
         return l->q->workload;
     case BY_PART:
         return l->part;
+    case BY_SCOPE:
+        return l->q->scope ? l->q->scope->user : NULL;
     default:
         return NULL;
     }
@@ -138,6 +149,8 @@ static int init(struct list *l, struct err *err)
                        STORE_PAGE_MAX);
     if (q->nstates > STORE_STATES_MAX)
         return err_set(err, ERR_BAD_REQUEST, "more than %d states in one filter", STORE_STATES_MAX);
+    if (q->scope && q->scope->nprojects > STORE_SCOPE_MAX)
+        return err_set(err, ERR_REFUSED, "more than %d projects of one user", STORE_SCOPE_MAX);
     if (q->q && *q->q)
         l->part = make_part(q->q);
     for (enum filter f = 0; f < FILTERS; f++)
@@ -166,6 +179,9 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
     bind_int(st, PARAM_FIRST + BY_UNTIL, (int64_t)l->q->until);
     for (size_t i = 0; i < l->q->nstates; i++)
         (void)sqlite3_bind_text(st, PARAM_STATE + (int)i, l->q->states[i], -1, SQLITE_STATIC);
+    for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
+        (void)sqlite3_bind_text(st, PARAM_PROJECT + (int)i, l->q->scope->projects[i], -1,
+                                SQLITE_STATIC);
 }
 
 /* A number from a query of this list's parameters. */
@@ -252,11 +268,45 @@ static void add_states(const struct list *l, struct buf *sql)
     (void)buf_adds(sql, ")");
 }
 
+/* " AND <before> j.project IN (…)<after>" */
+static void add_projects(const struct list *l,
+                         const char *before,
+                         const char *after,
+                         struct buf *sql)
+{
+    (void)buf_addf(sql, " AND %sj.project IN (", before);
+    for (size_t i = 0; i < l->q->scope->nprojects; i++)
+        (void)buf_addf(sql, "%s?%d", i ? "," : "", PARAM_PROJECT + (int)i);
+    (void)buf_addf(sql, ")%s", after);
+}
+
+/* The rows of the user, and those of the projects; some are both. */
+static int probe_scope(const struct list *l, int64_t *ret, struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
+    int64_t own = 0, shared = 0;
+    int rc;
+
+    (void)buf_addf(&sql, SQL_PROBE, filters[BY_SCOPE].index, SQL_OF_USER);
+    rc = ask(l, buf_str(&sql), PROBE_ROWS, &own, err);
+    buf_reset(&sql);
+    add_projects(l, "", "", &test);
+    (void)buf_addf(&sql, SQL_PROBE, filters[BY_PROJECT].index, buf_str(&test));
+    if (rc == 0)
+        rc = ask(l, buf_str(&sql), PROBE_ROWS, &shared, err);
+    *ret = own + shared;
+    buf_release(&sql);
+    buf_release(&test);
+    return rc;
+}
+
 static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
     int rc;
 
+    if (f == BY_SCOPE)
+        return probe_scope(l, ret, err);
     if (f == BY_STATE)
         add_states(l, &test);
     (void)buf_addf(&sql, SQL_PROBE, filters[f].index,
@@ -267,6 +317,12 @@ static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *
     return rc;
 }
 
+static bool may_drive(const struct list *l, enum filter f)
+{
+    return has(l, f) && filters[f].index &&
+           (f != BY_SCOPE || l->q->scope->nprojects <= SCOPE_DRIVES_MAX);
+}
+
 /* The filter whose index gives the fewest rows; FILTERS if none has an index. */
 static int choose(const struct list *l, enum filter *ret, struct err *err)
 {
@@ -275,12 +331,12 @@ static int choose(const struct list *l, enum filter *ret, struct err *err)
     unsigned candidates = 0;
 
     for (enum filter f = 0; f < FILTERS; f++)
-        if (has(l, f) && filters[f].index) {
+        if (may_drive(l, f)) {
             candidates++;
             found = f;
         }
     for (enum filter f = 0; candidates > 1 && f < FILTERS; f++) {
-        int rc = has(l, f) && filters[f].index ? probe(l, f, &n, err) : 1;
+        int rc = may_drive(l, f) ? probe(l, f, &n, err) : 1;
 
         if (rc < 0)
             return rc;
@@ -295,13 +351,26 @@ static int choose(const struct list *l, enum filter *ret, struct err *err)
 
 /* ---- the page ---- */
 
+static void add_tests(const struct list *l, struct buf *sql)
+{
+    for (enum filter f = 0; f < FILTERS; f++)
+        if (has(l, f) && filters[f].test)
+            (void)buf_adds(sql, filters[f].test);
+}
+
+static const char *more_columns(const struct list *l)
+{
+    return l->q->want_detail ? SQL_DETAIL : "";
+}
+
 /* One SELECT with all tests; state >= 0 reads the index of states for that one alone. */
 static void add_select(const struct list *l, enum filter driver, int state, struct buf *sql)
 {
-    (void)buf_addf(sql, SQL_SELECT, driver == FILTERS ? NO_INDEX : filters[driver].index);
-    for (enum filter f = 0; f < FILTERS; f++)
-        if (has(l, f) && f != BY_STATE)
-            (void)buf_adds(sql, filters[f].test);
+    (void)buf_addf(sql, SQL_SELECT, more_columns(l),
+                   driver == FILTERS ? NO_INDEX : filters[driver].index);
+    add_tests(l, sql);
+    if (has(l, BY_SCOPE) && driver != BY_SCOPE)
+        add_projects(l, "(j.user=?13 OR ", ")", sql);
     if (state >= 0)
         (void)buf_addf(sql, " AND j.state=?%d", PARAM_STATE + state);
     else if (has(l, BY_STATE))
@@ -317,9 +386,26 @@ static bool is_repeated(const struct list *l, size_t i)
     return false;
 }
 
+/* The user's own by one index, those of each project that are not by another. */
+static void add_scope_selects(const struct list *l, struct buf *sql)
+{
+    add_select(l, BY_SCOPE, -1, sql);
+    (void)buf_adds(sql, SQL_OF_USER);
+    for (size_t i = 0; i < l->q->scope->nprojects; i++) {
+        (void)buf_adds(sql, SQL_UNION);
+        (void)buf_addf(sql, SQL_SELECT, more_columns(l), filters[BY_PROJECT].index);
+        add_tests(l, sql);
+        if (has(l, BY_STATE))
+            add_states(l, sql);
+        (void)buf_addf(sql, " AND j.project=?%d" SQL_NOT_OF_USER, PARAM_PROJECT + (int)i);
+    }
+}
+
 static void make_sql(const struct list *l, enum filter driver, struct buf *sql)
 {
-    if (driver != BY_STATE)
+    if (driver == BY_SCOPE)
+        add_scope_selects(l, sql);
+    else if (driver != BY_STATE)
         add_select(l, driver, -1, sql);
     else
         for (size_t i = 0; i < l->q->nstates; i++) {
@@ -350,7 +436,10 @@ static int fetch(const struct list *l, const char *sql, struct answer *a, struct
             rc = 0;
             break;
         }
-        rows_job(st, &job);
+        if (l->q->want_detail)
+            rows_whole_job(st, &job);
+        else
+            rows_job(st, &job);
         answer_add_job(a, &job);
     }
     reader_reset(st);

@@ -3,6 +3,7 @@
 #include "store/load.h"
 
 #include <sqlite3.h>
+#include <string.h>
 
 #include "store/rows.h"
 
@@ -17,10 +18,13 @@
 #define SQL_IDS "SELECT id FROM job INDEXED BY job_id ORDER BY id"
 #define SQL_TOKENS "SELECT " ROWS_TOKEN " FROM token"
 #define SQL_USERS "SELECT " ROWS_USER " FROM user"
+/* In the order of the key. */
+#define SQL_ENTRIES "SELECT " ROWS_ENTRY " FROM entry ORDER BY kind, name"
 #define SQL_IDEMPOTENCY "SELECT " ROWS_IDEMPOTENCY " FROM idempotency"
 #define SQL_META "SELECT key, value FROM meta"
 #define SQL_LAST                                                                                   \
-    "SELECT (SELECT coalesce(max(seq), 0) FROM job), (SELECT coalesce(max(seq), 0) FROM event)"
+    "SELECT (SELECT coalesce(max(seq), 0) FROM job), (SELECT coalesce(max(seq), 0) FROM event),"   \
+    " (SELECT hash FROM event ORDER BY seq DESC LIMIT 1)"
 
 struct load {
     const struct store_load_ops *ops;
@@ -71,6 +75,15 @@ static int give_user(sqlite3_stmt *st, const struct load *l)
     return 0;
 }
 
+static int give_entry(sqlite3_stmt *st, const struct load *l)
+{
+    struct store_entry entry;
+
+    rows_entry(st, &entry);
+    l->ops->on_entry(&entry, l->arg);
+    return 0;
+}
+
 static int give_idempotency(sqlite3_stmt *st, const struct load *l)
 {
     struct store_idempotency key;
@@ -92,6 +105,9 @@ static int give_last(sqlite3_stmt *st, const struct load *l)
 {
     l->last->job_seq = sqlite3_column_int64(st, 0);
     l->last->event_seq = sqlite3_column_int64(st, 1);
+    l->last->has_event_hash = sqlite3_column_bytes(st, 2) == STORE_HASH_BYTES;
+    if (l->last->has_event_hash)
+        memcpy(l->last->event_hash, sqlite3_column_blob(st, 2), STORE_HASH_BYTES);
     return 0;
 }
 
@@ -128,6 +144,7 @@ static int load(struct reader *r, const struct load *l, struct err *err)
     } all[] = {
         {SQL_META, give_meta, ops->on_meta},
         {SQL_USERS, give_user, ops->on_user},
+        {SQL_ENTRIES, give_entry, ops->on_entry},
         {SQL_TOKENS, give_token, ops->on_token},
         {SQL_IDEMPOTENCY, give_idempotency, ops->on_idempotency},
         {SQL_IDS, give_id, ops->on_id},

@@ -10,13 +10,16 @@
 #include "store/rows.h"
 
 #define SQL_HAS_ID "SELECT 1 FROM job WHERE id=?1"
-#define SQL_BY_ID "SELECT seq, id FROM job WHERE id=?1"
-#define SQL_BY_NAME "SELECT seq, id FROM job WHERE name=?1 ORDER BY seq DESC LIMIT 4"
+/* %s: whose. */
+#define SQL_BY_ID "SELECT seq, id FROM job j WHERE id=?1%s"
+#define SQL_BY_NAME "SELECT seq, id FROM job j WHERE name=?1%s ORDER BY seq DESC LIMIT 4"
 /* ?2 is the first text after all that begin with ?1. */
 #define SQL_BY_PREFIX                                                                              \
-    "SELECT seq, id FROM (SELECT seq, id FROM job WHERE id>=?1 AND id<?2 LIMIT 4)"                 \
-    " UNION SELECT seq, id FROM (SELECT seq, id FROM job WHERE name>=?1 AND name<?2 LIMIT 4)"      \
+    "SELECT seq, id FROM (SELECT seq, id FROM job j WHERE id>=?1 AND id<?2%s LIMIT 4)"             \
+    " UNION SELECT seq, id FROM (SELECT seq, id FROM job j WHERE name>=?1 AND name<?2%s LIMIT 4)"  \
     " ORDER BY seq DESC LIMIT 4"
+#define SQL_OWN " AND j.user=?4"
+#define SQL_JOB_IN_SCOPE " AND (j.user=?5 OR j.project IN (%s))"
 #define SQL_WHOLE_JOB                                                                              \
     "SELECT " ROWS_JOB ", s.spec, d.detail FROM job j LEFT JOIN job_spec s ON s.seq=j.seq"         \
     " LEFT JOIN job_detail d ON d.seq=j.seq WHERE j.seq=?1"
@@ -25,15 +28,16 @@
     "SELECT " ROWS_EVENT " FROM event e LEFT JOIN job j ON j.seq=e.job_seq"                        \
     " WHERE e.seq>?1 AND e.seq<?2"
 #define SQL_OF_JOB " AND e.job_seq>0 AND e.job_seq=(SELECT seq FROM job WHERE id=?4)"
+/* ?5: the user. */
+#define SQL_IN_SCOPE                                                                               \
+    " AND (j.user=?5 OR j.project IN (%s) OR (e.job_seq=0 AND (e.actor=?5 OR e.object IS NULL"     \
+    " OR e.object='user/'||?5 OR e.object GLOB 'token/'||?5||'/*' OR e.object IN (%s)"             \
+    " OR substr(e.object,1,instr(e.object,'/')) NOT IN "                                           \
+    "('user/','token/','project/','dataset/','model/'))))"
 #define SQL_OLDEST " ORDER BY e.seq LIMIT ?3"
 #define SQL_NEWEST " ORDER BY e.seq DESC LIMIT ?3"
 
-/* Indexed by: of one job, newest first. */
-static const char *const events_sql[2][2] = {
-    {SQL_EVENTS SQL_OLDEST, SQL_EVENTS SQL_NEWEST},
-    {SQL_EVENTS SQL_OF_JOB SQL_OLDEST, SQL_EVENTS SQL_OF_JOB SQL_NEWEST},
-};
-
+enum { PARAM_USER = 5, PARAM_PROJECT, SQL_MAX_BYTES = 32768 };
 /* More jobs than are named in the sentence of an ambiguous reference. */
 enum { MATCHES_MAX = 4, MATCHES_TEXT_MAX = 400 };
 
@@ -64,28 +68,42 @@ int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err)
     return 0;
 }
 
+/* "?6,?7", or with the kind before each: what objects of it are called. */
+static void add_projects(const struct store_scope *s, const char *kind, struct buf *sql)
+{
+    for (size_t i = 0; i < s->nprojects; i++)
+        (void)buf_addf(sql, "%s%s?%d", i ? "," : "", kind, PARAM_PROJECT + (int)i);
+}
+
+static void bind_scope(sqlite3_stmt *st, const struct store_scope *s)
+{
+    bind_text(st, PARAM_USER, s->user);
+    for (size_t i = 0; i < s->nprojects; i++)
+        bind_text(st, PARAM_PROJECT + (int)i, s->projects[i]);
+}
+
 /* Jobs that a reference could mean; names lists the first of them for a sentence. */
 struct matches {
+    const struct store_job_ref *ref;
+    const char *upper;    /* behind all that begin with it; NULL = nothing is */
+    const char *in_scope; /* SQL, "" = everything */
     int64_t seq;
     size_t n;
     struct buf names;
 };
 
-static int match(struct reader *r,
-                 const char *sql,
-                 const char *ref,
-                 const char *upper,
-                 struct matches *m,
-                 struct err *err)
+static int match(struct reader *r, const char *sql, struct matches *m, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = reader_statement(r, sql, &st, err);
 
     if (rc < 0)
         return rc;
-    bind_text(st, 1, ref);
-    if (upper)
-        bind_text(st, 2, upper);
+    bind_text(st, 1, m->ref->ref);
+    bind_text(st, 2, m->upper);
+    bind_text(st, 4, m->ref->user);
+    if (m->ref->scope)
+        bind_scope(st, m->ref->scope);
     while ((rc = reader_step(r, st, err)) == 1) {
         m->seq = sqlite3_column_int64(st, 0);
         if (m->n < MATCHES_MAX - 1) /* what is cut off is only missing from the sentence */
@@ -94,6 +112,28 @@ static int match(struct reader *r,
         m->n++;
     }
     reader_reset(st);
+    return rc;
+}
+
+enum step { BY_ID, OWN_BY_NAME, BY_NAME, OWN_BY_PREFIX, BY_PREFIX, STEPS };
+
+static int match_step(struct reader *r, enum step step, struct matches *m, struct err *err)
+{
+    bool own = step == OWN_BY_NAME || step == OWN_BY_PREFIX;
+    const char *whose = own ? SQL_OWN : m->in_scope;
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
+    int rc;
+
+    if ((own && !m->ref->user) || (step >= OWN_BY_PREFIX && !m->upper))
+        return 0;
+    if (step == BY_ID)
+        (void)buf_addf(&sql, SQL_BY_ID, whose);
+    else if (step <= BY_NAME)
+        (void)buf_addf(&sql, SQL_BY_NAME, whose);
+    else
+        (void)buf_addf(&sql, SQL_BY_PREFIX, whose, whose);
+    rc = match(r, buf_str(&sql), m, err);
+    buf_release(&sql);
     return rc;
 }
 
@@ -113,23 +153,43 @@ static char *after_prefix(const char *s)
     return t;
 }
 
-/* Which one is meant: id, then name, then prefix. */
-static int resolve(struct reader *r, const char *ref, struct matches *m, struct err *err)
+static char *scope_sql(const struct store_scope *scope)
 {
-    _cleanup_(freep) char *upper = after_prefix(ref);
-    int rc = match(r, SQL_BY_ID, ref, NULL, m, err);
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES), projects = BUF_INIT(SQL_MAX_BYTES);
 
-    if (rc == 0 && m->n == 0)
-        rc = match(r, SQL_BY_NAME, ref, NULL, m, err);
-    if (rc == 0 && m->n == 0 && upper)
-        rc = match(r, SQL_BY_PREFIX, ref, upper, m, err);
+    if (scope) {
+        add_projects(scope, "", &projects);
+        (void)buf_addf(&sql, SQL_JOB_IN_SCOPE, buf_str(&projects));
+    }
+    buf_release(&projects);
+    return buf_take(&sql);
+}
+
+static int check_scope(const struct store_scope *scope, struct err *err)
+{
+    if (!scope || scope->nprojects <= STORE_SCOPE_MAX)
+        return 0;
+    return err_set(err, ERR_REFUSED, "more than %d projects of one user", STORE_SCOPE_MAX);
+}
+
+/* Which one is meant: the first step that finds any says. */
+static int resolve(struct reader *r, struct matches *m, struct err *err)
+{
+    _cleanup_(freep) char *upper = after_prefix(m->ref->ref);
+    _cleanup_(freep) char *in_scope = scope_sql(m->ref->scope);
+    int rc = check_scope(m->ref->scope, err);
+
+    m->upper = upper;
+    m->in_scope = in_scope;
+    for (enum step step = BY_ID; rc == 0 && m->n == 0 && step < STEPS; step++)
+        rc = match_step(r, step, m, err);
     if (rc < 0)
         return rc;
     if (m->n == 0)
-        return err_set(err, ERR_NOT_FOUND, "no job '%s'", ref);
+        return err_set(err, ERR_NOT_FOUND, "no job '%s'", m->ref->ref);
     if (m->n > 1)
-        return err_set(err, ERR_CONFLICT, "'%s' could be any of %s%s: give more of the id", ref,
-                       buf_str(&m->names), m->n < MATCHES_MAX ? "" : " and more");
+        return err_set(err, ERR_CONFLICT, "'%s' could be any of %s%s: give more of the id",
+                       m->ref->ref, buf_str(&m->names), m->n < MATCHES_MAX ? "" : " and more");
     return 0;
 }
 
@@ -167,14 +227,14 @@ static int add_attempts(struct reader *r, int64_t seq, struct answer *a, struct 
     return rc;
 }
 
-int query_job(struct reader *r, const char *ref, struct answer *a, struct err *err)
+int query_job(struct reader *r, const struct store_job_ref *ref, struct answer *a, struct err *err)
 {
-    struct matches m = {.names = BUF_INIT(MATCHES_TEXT_MAX)};
+    struct matches m = {.ref = ref, .names = BUF_INIT(MATCHES_TEXT_MAX)};
     int rc = reader_begin(r, err);
 
     if (rc < 0)
         return rc;
-    rc = resolve(r, ref, &m, err);
+    rc = resolve(r, &m, err);
     if (rc == 0)
         rc = add_whole_job(r, m.seq, a, err);
     if (rc == 0)
@@ -184,15 +244,39 @@ int query_job(struct reader *r, const char *ref, struct answer *a, struct err *e
     return rc;
 }
 
+static void make_sql(const struct store_event_query *q, struct buf *sql)
+{
+    struct buf plain = BUF_INIT(SQL_MAX_BYTES), objects = BUF_INIT(SQL_MAX_BYTES);
+
+    (void)buf_adds(sql, SQL_EVENTS);
+    if (q->job)
+        (void)buf_adds(sql, SQL_OF_JOB);
+    if (q->scope) {
+        add_projects(q->scope, "", &plain);
+        add_projects(q->scope, "'project/'||", &objects);
+        (void)buf_addf(sql, SQL_IN_SCOPE, buf_str(&plain), buf_str(&objects));
+    }
+    (void)buf_adds(sql, q->newest_first ? SQL_NEWEST : SQL_OLDEST);
+    buf_release(&plain);
+    buf_release(&objects);
+}
+
 int query_events(struct reader *r,
                  const struct store_event_query *q,
                  struct answer *a,
                  struct err *err)
 {
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     struct store_event event;
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, events_sql[q->job != NULL][q->newest_first], &st, err);
+    int rc;
 
+    rc = check_scope(q->scope, err);
+    if (rc < 0)
+        return rc;
+    make_sql(q, &sql);
+    rc = reader_statement(r, buf_str(&sql), &st, err);
+    buf_release(&sql);
     if (rc < 0)
         return rc;
     bind_int(st, 1, q->since);
@@ -200,6 +284,8 @@ int query_events(struct reader *r,
     bind_int(st, 3, q->limit);
     if (q->job)
         bind_text(st, 4, q->job);
+    if (q->scope)
+        bind_scope(st, q->scope);
     while ((rc = reader_step(r, st, err)) == 1) {
         rows_event(st, &event);
         answer_add_event(a, &event);

@@ -8,7 +8,10 @@ must_check int query_jobs(struct reader *r,
                           const struct store_job_query *q,
                           struct answer *a,
                           struct err *err);
-must_check int query_job(struct reader *r, const char *ref, struct answer *a, struct err *err);
+must_check int query_job(struct reader *r,
+                         const struct store_job_ref *ref,
+                         struct answer *a,
+                         struct err *err);
 must_check int query_events(struct reader *r,
                             const struct store_event_query *q,
                             struct answer *a,

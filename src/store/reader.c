@@ -159,13 +159,10 @@ void answer_release(struct answer *a)
     *a = (struct answer){0};
 }
 
-static const char *keep(struct answer *a, const char *s)
+static char *keep_bytes(struct answer *a, const void *p, size_t n)
 {
-    size_t n = s ? strlen(s) + 1 : 0;
     struct answer_block *b = a->blocks;
 
-    if (!s)
-        return NULL;
     if (!b || b->size - b->used < n) {
         size_t size = n > ANSWER_BLOCK_BYTES ? n : ANSWER_BLOCK_BYTES;
 
@@ -173,9 +170,14 @@ static const char *keep(struct answer *a, const char *s)
         *b = (struct answer_block){.next = a->blocks, .size = size};
         a->blocks = b;
     }
-    memcpy(b->bytes + b->used, s, n);
+    memcpy(b->bytes + b->used, p, n);
     b->used += n;
     return b->bytes + b->used - n;
+}
+
+static const char *keep(struct answer *a, const char *s)
+{
+    return s ? keep_bytes(a, s, strlen(s) + 1) : NULL;
 }
 
 /* Room for one more of n rows. */
@@ -239,4 +241,7 @@ void answer_add_event(struct answer *a, const struct store_event *event)
     to->reason_code = keep(a, event->reason_code);
     to->text = keep(a, event->text);
     to->data = keep(a, event->data);
+    to->object = keep(a, event->object);
+    if (event->hash)
+        to->hash = (const unsigned char *)keep_bytes(a, event->hash, STORE_HASH_BYTES);
 }

@@ -26,9 +26,10 @@ struct store_read {
 
     int (*query)(struct store_read *r, struct err *err);
     struct store_job_query jobs;
-    const char **states;
+    const char **states, **projects;
+    struct store_scope scope;
     struct store_event_query events;
-    const char *ref;
+    struct store_job_ref ref;
     struct strv texts; /* what the queries point to */
 
     struct answer answer;
@@ -67,6 +68,7 @@ static void read_free(struct store_read *r)
     answer_release(&r->answer);
     strv_release(&r->texts);
     free(r->states);
+    free(r->projects);
     free(r);
 }
 
@@ -202,6 +204,19 @@ static const char *own(struct store_read *r, const char *s)
     return r->texts.v[r->texts.n - 1];
 }
 
+/* A copy that lives as long as the read. */
+static const struct store_scope *own_scope(struct store_read *r, const struct store_scope *s)
+{
+    if (!s)
+        return NULL;
+    r->projects = xcalloc(s->nprojects + 1, sizeof *r->projects);
+    for (size_t i = 0; i < s->nprojects; i++)
+        r->projects[i] = own(r, s->projects[i]);
+    r->scope = (struct store_scope){
+        .user = own(r, s->user), .projects = r->projects, .nprojects = s->nprojects};
+    return &r->scope;
+}
+
 static int run_jobs(struct store_read *r, struct err *err)
 {
     return query_jobs(r->reader, &r->jobs, &r->answer, err);
@@ -209,7 +224,7 @@ static int run_jobs(struct store_read *r, struct err *err)
 
 static int run_job(struct store_read *r, struct err *err)
 {
-    return query_job(r->reader, r->ref, &r->answer, err);
+    return query_job(r->reader, &r->ref, &r->answer, err);
 }
 
 static int run_events(struct store_read *r, struct err *err)
@@ -237,15 +252,19 @@ struct store_read *reads_jobs(struct reads *rs,
     r->jobs.workload = own(r, q->workload);
     r->jobs.q = own(r, q->q);
     r->jobs.cursor = own(r, q->cursor);
+    r->jobs.scope = own_scope(r, q->scope);
     return enqueue(r);
 }
 
-struct store_read *reads_job(struct reads *rs, const char *ref, const struct store_then *then)
+struct store_read *reads_job(struct reads *rs,
+                             const struct store_job_ref *ref,
+                             const struct store_then *then)
 {
     struct store_read *r = read_new(rs, then);
 
     r->query = run_job;
-    r->ref = own(r, ref);
+    r->ref = (struct store_job_ref){
+        .ref = own(r, ref->ref), .user = own(r, ref->user), .scope = own_scope(r, ref->scope)};
     return enqueue(r);
 }
 
@@ -258,6 +277,7 @@ struct store_read *reads_events(struct reads *rs,
     r->query = run_events;
     r->events = *q;
     r->events.job = own(r, q->job);
+    r->events.scope = own_scope(r, q->scope);
     return enqueue(r);
 }
 

@@ -16,7 +16,9 @@ void reads_close(struct reads *rs, void (*gone)(void *arg), void *arg);
 struct store_read *reads_jobs(struct reads *rs,
                               const struct store_job_query *q,
                               const struct store_then *then);
-struct store_read *reads_job(struct reads *rs, const char *ref, const struct store_then *then);
+struct store_read *reads_job(struct reads *rs,
+                             const struct store_job_ref *ref,
+                             const struct store_then *then);
 struct store_read *reads_events(struct reads *rs,
                                 const struct store_event_query *q,
                                 const struct store_then *then);

@@ -109,6 +109,8 @@ void rows_event(sqlite3_stmt *st, struct store_event *ret)
     ret->reason_code = text(&r);
     ret->text = text(&r);
     ret->data = text(&r);
+    ret->object = text(&r);
+    ret->hash = hash(&r);
 }
 
 int rows_token(sqlite3_stmt *st, struct store_token *ret)
@@ -135,6 +137,16 @@ void rows_user(sqlite3_stmt *st, struct store_user *ret)
     ret->role = text(&r);
     ret->created_at = when(&r);
     ret->detail = text(&r);
+}
+
+void rows_entry(sqlite3_stmt *st, struct store_entry *ret)
+{
+    struct row r = {.st = st};
+
+    ret->kind = text(&r);
+    ret->name = text(&r);
+    ret->body = text(&r);
+    ret->at = when(&r);
 }
 
 int rows_idempotency(sqlite3_stmt *st, struct store_idempotency *ret)

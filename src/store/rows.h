@@ -18,9 +18,10 @@ enum { ROWS_JOB_COLUMNS = 23 };
 #define ROWS_ATTEMPT "a.job_seq, a.k, a.ray_id, a.state, a.started_at, a.ended_at, a.detail"
 #define ROWS_EVENT                                                                                 \
     "e.seq, e.at, e.job_seq, j.id, e.kind, e.actor, e.from_state, e.to_state, e.reason_code,"      \
-    " e.text, e.data"
+    " e.text, e.data, e.object, e.hash"
 #define ROWS_TOKEN "hash, id, name, user, role, created_at, expires_at, last_use_at, revoked_at"
 #define ROWS_USER "name, role, created_at, detail"
+#define ROWS_ENTRY "kind, name, body, at"
 #define ROWS_IDEMPOTENCY "user, key, body_hash, job_id, at"
 
 void rows_job(sqlite3_stmt *st, struct store_job *ret);
@@ -31,4 +32,5 @@ void rows_event(sqlite3_stmt *st, struct store_event *ret);
 /* -EINVAL: the hash has another length. */
 must_check int rows_token(sqlite3_stmt *st, struct store_token *ret);
 void rows_user(sqlite3_stmt *st, struct store_user *ret);
+void rows_entry(sqlite3_stmt *st, struct store_entry *ret);
 must_check int rows_idempotency(sqlite3_stmt *st, struct store_idempotency *ret);

@@ -62,6 +62,12 @@ static const char *const steps[SCHEMA_VERSION] = {
     "CREATE INDEX idempotency_at ON idempotency(at);"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;"
     "PRAGMA user_version=1",
+
+    "ALTER TABLE event ADD COLUMN object TEXT;"
+    "ALTER TABLE event ADD COLUMN hash BLOB;"
+    "CREATE TABLE entry(kind TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,"
+    " at INTEGER NOT NULL, PRIMARY KEY(kind, name)) STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version=2",
 };
 
 /* The version there is, after a look at whose file this is. */

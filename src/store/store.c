@@ -395,6 +395,11 @@ void store_put_event(struct store *s, const struct store_event *event)
     batch_text(b, event->reason_code);
     batch_text(b, event->text);
     batch_text(b, event->data);
+    batch_text(b, event->object);
+    if (event->hash)
+        batch_blob(b, event->hash, STORE_HASH_BYTES);
+    else
+        batch_null(b);
 }
 
 void store_put_token(struct store *s, const struct store_token *token)
@@ -414,6 +419,12 @@ void store_put_token(struct store *s, const struct store_token *token)
     put_time(b, token->revoked_at);
 }
 
+void store_remove_token(struct store *s, const unsigned char hash[static STORE_HASH_BYTES])
+{
+    batch_begin(&s->open, WRITE_TOKEN_REMOVE);
+    batch_blob(&s->open, hash, STORE_HASH_BYTES);
+}
+
 void store_put_user(struct store *s, const struct store_user *user)
 {
     struct batch *b = &s->open;
@@ -424,6 +435,33 @@ void store_put_user(struct store *s, const struct store_user *user)
     batch_text(b, user->role);
     put_time(b, user->created_at);
     batch_text(b, user->detail);
+}
+
+void store_remove_user(struct store *s, const char *name)
+{
+    batch_begin(&s->open, WRITE_USER_REMOVE);
+    batch_text(&s->open, name);
+}
+
+void store_put_entry(struct store *s, const struct store_entry *entry)
+{
+    struct batch *b = &s->open;
+
+    assert(entry->kind && entry->name && entry->body);
+    batch_begin(b, WRITE_ENTRY);
+    batch_text(b, entry->kind);
+    batch_text(b, entry->name);
+    batch_text(b, entry->body);
+    put_time(b, entry->at);
+}
+
+void store_remove_entry(struct store *s, const char *kind, const char *name)
+{
+    struct batch *b = &s->open;
+
+    batch_begin(b, WRITE_ENTRY_REMOVE);
+    batch_text(b, kind);
+    batch_text(b, name);
 }
 
 void store_put_idempotency(struct store *s, const struct store_idempotency *key)
@@ -478,7 +516,9 @@ struct store_read *store_list_jobs(struct store *s,
     return reads_jobs(s->reads, query, then);
 }
 
-struct store_read *store_find_job(struct store *s, const char *ref, const struct store_then *then)
+struct store_read *store_find_job(struct store *s,
+                                  const struct store_job_ref *ref,
+                                  const struct store_then *then)
 {
     return reads_job(s->reads, ref, then);
 }

@@ -101,16 +101,18 @@ struct store_attempt {
     const char *detail;
 };
 
+enum { STORE_HASH_BYTES = 32 };
+
 struct store_event {
     int64_t seq; /* chosen by the caller, > 0, increasing without gap or with */
     usec_t at;
     int64_t job_seq; /* 0 = about no job */
     const char *job; /* its id: filled in by reads, ignored by store_put_event() */
     const char *kind, *actor, *from_state, *to_state, *reason_code, *text;
-    const char *data; /* JSON text */
+    const char *data;          /* JSON text */
+    const char *object;        /* "kind/name" of what it is about, when that is no job */
+    const unsigned char *hash; /* STORE_HASH_BYTES, of the chain; NULL = from before it */
 };
-
-enum { STORE_HASH_BYTES = 32 };
 
 struct store_token {
     const unsigned char *hash; /* STORE_HASH_BYTES; the key */
@@ -123,6 +125,13 @@ struct store_user {
     const char *role;
     usec_t created_at;
     const char *detail; /* JSON text */
+};
+
+/* Small registries whose truth is in memory: nodes, projects, quotas, … */
+struct store_entry {
+    const char *kind, *name; /* together the key; not NULL */
+    const char *body;        /* JSON text, not NULL */
+    usec_t at;
 };
 
 struct store_idempotency {
@@ -140,8 +149,13 @@ void store_update_job(struct store *s, const struct store_job *job);
 void store_put_attempt(struct store *s, const struct store_attempt *attempt);
 void store_put_token(struct store *s, const struct store_token *token);
 void store_put_user(struct store *s, const struct store_user *user);
+void store_put_entry(struct store *s, const struct store_entry *entry);
 void store_put_idempotency(struct store *s, const struct store_idempotency *key);
 void store_put_meta(struct store *s, const char *key, const char *value);
+/* Nothing happens if there is none. */
+void store_remove_token(struct store *s, const unsigned char hash[static STORE_HASH_BYTES]);
+void store_remove_user(struct store *s, const char *name);
+void store_remove_entry(struct store *s, const char *kind, const char *name);
 /* Events are only added. */
 void store_put_event(struct store *s, const struct store_event *event);
 /* Forget the idempotency keys older than this. */
@@ -157,12 +171,15 @@ struct store_load_ops {
     void (*on_id)(const char *id, void *arg); /* of every job there ever was */
     void (*on_token)(const struct store_token *token, void *arg);
     void (*on_user)(const struct store_user *user, void *arg);
+    void (*on_entry)(const struct store_entry *entry, void *arg); /* by kind, name */
     void (*on_idempotency)(const struct store_idempotency *key, void *arg);
     void (*on_meta)(const char *key, const char *value, void *arg);
 };
 
 struct store_last {
-    int64_t job_seq, event_seq; /* the highest there are, 0 = none */
+    int64_t job_seq, event_seq;                 /* the highest there are, 0 = none */
+    unsigned char event_hash[STORE_HASH_BYTES]; /* of the newest event */
+    bool has_event_hash;
 };
 
 must_check int store_load(struct store *s,
@@ -204,17 +221,28 @@ struct store_then {
     void *arg;
 };
 
-enum { STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STORE_CURSOR_MAX = 32 };
+/* What somebody may see: jobs of this user and of these projects; of the events those of such
+ * jobs, and of what is no job all but other people's (objects "user/…" "token/<user>/…"
+ * "project/…"), unless he was the actor. */
+struct store_scope {
+    const char *user;            /* not NULL */
+    const char *const *projects; /* each once */
+    size_t nprojects;            /* at most STORE_SCOPE_MAX; more are an error */
+};
+
+enum { STORE_SCOPE_MAX = 256, STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STORE_CURSOR_MAX = 32 };
 
 struct store_job_query {
     const char *const *states; /* any of these; more than STORE_STATES_MAX are an error */
     size_t nstates;
     bool live;                                              /* only jobs that have not ended */
     const char *user, *project, *cluster, *pool, *workload; /* NULL = any */
+    const struct store_scope *scope;                        /* NULL = everything */
     usec_t since, until; /* queued at or after / before; 0 = open */
     const char *q;       /* part of the id or the name, ASCII case ignored */
     const char *cursor;  /* `next` of the page before; NULL = the first page */
     unsigned limit;      /* rows, 1 … STORE_PAGE_MAX */
+    bool want_detail;    /* else it is NULL */
 };
 
 /* Newest first, without spec and detail. Paging with `next` gives every job that
@@ -225,16 +253,25 @@ struct store_read *store_list_jobs(struct store *s,
                                    const struct store_then *then);
 
 /* One job with spec, detail and attempts. ref is an id, else the name of exactly one
- * job, else the beginning of exactly one id or name. ERR_NOT_FOUND; ERR_CONFLICT names
+ * job, else the beginning of exactly one id or name; of each the user's own go before
+ * those of others. Jobs outside the scope are not there. ERR_NOT_FOUND; ERR_CONFLICT names
  * the first few that ref could mean. */
-struct store_read *store_find_job(struct store *s, const char *ref, const struct store_then *then);
+struct store_job_ref {
+    const char *ref;
+    const char *user;                /* NULL = nobody goes first */
+    const struct store_scope *scope; /* NULL = everything */
+};
+struct store_read *store_find_job(struct store *s,
+                                  const struct store_job_ref *ref,
+                                  const struct store_then *then);
 
 struct store_event_query {
-    int64_t since;     /* only events after this one; 0 = from the first */
-    int64_t before;    /* only events before this one; 0 = to the last */
-    const char *job;   /* only of the job with exactly this id */
-    unsigned limit;    /* rows, 1 … STORE_PAGE_MAX */
-    bool newest_first; /* else oldest first */
+    int64_t since;                   /* only events after this one; 0 = from the first */
+    int64_t before;                  /* only events before this one; 0 = to the last */
+    const char *job;                 /* only of the job with exactly this id */
+    unsigned limit;                  /* rows, 1 … STORE_PAGE_MAX */
+    bool newest_first;               /* else oldest first */
+    const struct store_scope *scope; /* NULL = everything */
 };
 
 /* Events by seq; page on with since (before, when newest first) = the last row's seq. */

@@ -39,10 +39,14 @@ static const char *const writer_sql[] = {
                       " started_at=excluded.started_at, ended_at=excluded.ended_at,"
                       " detail=excluded.detail",
     [WRITE_EVENT] = "INSERT INTO event(seq, at, job_seq, kind, actor, from_state, to_state,"
-                    " reason_code, text, data) VALUES(?,?,?,?,?,?,?,?,?,?)",
+                    " reason_code, text, data, object, hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [WRITE_TOKEN] = "INSERT OR REPLACE INTO token(hash, id, name, user, role, created_at,"
                     " expires_at, last_use_at, revoked_at) VALUES(?,?,?,?,?,?,?,?,?)",
+    [WRITE_TOKEN_REMOVE] = "DELETE FROM token WHERE hash=?",
     [WRITE_USER] = "INSERT OR REPLACE INTO user(name, role, created_at, detail) VALUES(?,?,?,?)",
+    [WRITE_USER_REMOVE] = "DELETE FROM user WHERE name=?",
+    [WRITE_ENTRY] = "INSERT OR REPLACE INTO entry(kind, name, body, at) VALUES(?,?,?,?)",
+    [WRITE_ENTRY_REMOVE] = "DELETE FROM entry WHERE kind=? AND name=?",
     [WRITE_IDEMPOTENCY] = "INSERT OR REPLACE INTO idempotency(user, key, body_hash, job_id, at)"
                           " VALUES(?,?,?,?,?)",
     [WRITE_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)",

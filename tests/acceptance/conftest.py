@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(p) for p in (HERE, HERE.parent / "lib") if str(p) not in sys.path]
 
 import stage as staging  # noqa: E402
+from barestage import BareStage  # noqa: E402
 from raybed import BEDS, ENVS, env_path  # noqa: E402
 
 KEPT = pytest.StashKey()
@@ -24,9 +25,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """All of the old Ray first, then all of the new one: a bed comes up once."""
+    """All on the bed of the old Ray first, then the new one's: a bed comes up once. Those on bare hosts are last."""
+
+    def turn(item):
+        return [name in item.fixturenames for name in ("bare_newest", "bare", "newest")]
+
     at = [i for i, item in enumerate(items) if HERE in item.path.parents]
-    mine = sorted((items[i] for i in at), key=lambda item: "newest" in item.fixturenames)
+    mine = sorted((items[i] for i in at), key=turn)
     for i, item in zip(at, mine, strict=True):
         item.add_marker(pytest.mark.ray)
         item.add_marker(pytest.mark.timeout(1200))
@@ -57,13 +62,28 @@ def tiny(tmp_path_factory):
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory, evidence, tiny):
     """verl 0.5.0 on Ray 2.51.1: the quick one."""
-    with staging.open_stage("2.51.1", request, tmp_path_factory, evidence, tiny) as s:
+    with staging.open_stage(staging.Stage, BEDS.get("2.51.1"), request, tmp_path_factory, evidence, tiny) as s:
+        yield s
+
+
+@pytest.fixture(scope="module")
+def bare(request, tmp_path_factory, evidence, tiny):
+    """verl 0.5.0 and Ray 2.51.1 on hosts where nothing runs yet: a head that argusd starts, no other machine."""
+    with staging.open_stage(BareStage, BEDS.bare("2.51.1"), request, tmp_path_factory, evidence, tiny) as s:
         yield s
 
 
 @pytest.fixture(scope="module")
 def newest(request, tmp_path_factory, evidence, tiny):
     """verl 0.9.1 on Ray 2.60.0, with Ray's token authentication. What is not needed after it goes."""
-    with staging.open_stage("2.60.0", request, tmp_path_factory, evidence, tiny) as s:
+    bed = BEDS.get("2.60.0", "token")
+    with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, evidence, tiny) as s:
         yield s
     BEDS.drop()
+
+
+@pytest.fixture(scope="module")
+def bare_newest(request, tmp_path_factory, evidence, tiny):
+    """Ray 2.60.0, with its token authentication, on hosts where nothing runs yet."""
+    with staging.open_stage(BareStage, BEDS.bare("2.60.0"), request, tmp_path_factory, evidence, tiny) as s:
+        yield s

@@ -6,6 +6,7 @@ import os
 import re
 
 import pytest
+from stage import wait_for
 
 PPO = [f"v11-ppo-{n}" for n in (1, 2, 3)]
 WORKERS_AT = """
@@ -32,11 +33,17 @@ def sft(newest):
     """The run over two nodes, and where its workers were while it trained."""
     doc = newest.document("v1.1")
     doc.run("sft")
-    newest.wait_log("v11-sft", r"step:\d+ - ")
+
+    def at_work():  # from here on it loads its model: there is time to look, and little once it trains
+        actors = newest.cluster("actors")
+        ours = [a for a in actors if (a["class_name"], a["state"]) == ("TrainingWorker", "ALIVE")]
+        return len(ours) == 2 and actors
+
+    actors = wait_for(at_work, "both workers of v11-sft are there")
     seen = {
-        "ray": newest.keep("v11-sft.ray_workers.json", newest.python(WORKERS_AT)),
+        "actors": newest.keep("v11-sft.actors.json", actors),
         "groups": newest.keep("v11-sft.groups.json", newest.cluster("placement_groups")),
-        "actors": newest.keep("v11-sft.actors.json", newest.cluster("actors")),
+        "ray": newest.keep("v11-sft.ray_workers.json", newest.python(WORKERS_AT)),
     }
     doc.run("sft-wait")
     return {**seen, "job": newest.keep_job("v11-sft")}
@@ -108,21 +115,29 @@ def test_directory_of_a_job(stage, grpo):
 # ---- failures that can be found ----
 
 
+def is_refused(stage, doc, block, *said):
+    """Before it is a job: one sentence with the field, what is wrong and what to do."""
+    doc.run(block, code=5)
+    told = (stage.evidence / f"{block}.txt").read_text()
+    assert all(words in told for words in said), told
+    assert stage.call("GET", f"/v1/jobs/v11-{block}").status == 404 and not stage.job_dir(f"v11-{block}").exists()
+
+
 def test_wrong_model_is_found(stage, doc):
-    doc.run("wrong-model", code=10)
-    job = stage.keep_job("v11-wrong-model")
-    assert (job["state"], job["exit"]["cause"], job["exit"]["code"]) == ("FAILED", "exit", 1)
-    assert "/common/models/absent" in stage.driver_log("v11-wrong-model")
-    assert "HFValidationError" in doc.run("wrong-model-why")
-    assert job["finding"]["sentence"] and job["finding"]["node"] in stage.workers
-    assert not list((stage.job_dir("v11-wrong-model") / "checkpoints").glob("global_step_*"))
+    is_refused(stage, doc, "wrong-model", "'model_id'", "/common/models/absent")
 
 
 def test_wrong_key_is_found(stage, doc):
-    doc.run("wrong-key", code=10)
-    job = stage.keep_job("v11-wrong-key")
-    assert (job["state"], job["exit"]["code"]) == ("FAILED", 1)
-    assert "Key 'no_such_key' is not in struct" in stage.driver_log("v11-wrong-key")
+    is_refused(stage, doc, "wrong-key", "'overrides'", "'trainer.no_such_key'")
+
+
+def test_wrong_value_is_found(stage, doc):
+    doc.run("wrong-value", code=10)
+    job = stage.keep_job("v11-wrong-value")
+    assert (job["state"], job["exit"]["cause"], job["exit"]["code"]) == ("FAILED", "exit", 1)
+    assert "NotImplementedError" in doc.run("wrong-value-why")
+    assert job["finding"]["sentence"] and job["finding"]["node"] in stage.workers
+    assert not list((stage.job_dir("v11-wrong-value") / "checkpoints").glob("global_step_*"))
 
 
 def test_missing_resources_are_told(stage, doc):

@@ -8,6 +8,7 @@ import pytest
 from stage import wait_for
 
 JOB, STOPPED = "v20-ppo", "v20-stop"
+ALIVE = "/api/v0/actors?detail=1&filter_keys=state&filter_predicates=%3D&filter_values=ALIVE"
 LIST_JOBS = """
 import json
 from ray.job_submission import JobSubmissionClient
@@ -24,7 +25,6 @@ def ray_rows(stage, path):
 
 def look(stage, job):
     """One moment of a running job as argusd tells it, as Ray's REST API tells it, and as Ray's own client does."""
-    actors = "/api/v0/actors?detail=1&filter_keys=state&filter_predicates=%3D&filter_values=ALIVE"
     seen = {
         "job": stage.job(job),
         "list": stage.get("/v1/jobs?state=live")["jobs"],
@@ -32,12 +32,20 @@ def look(stage, job):
         "actors": stage.cluster("actors"),
         "groups": stage.cluster("placement_groups"),
         "ray_nodes": ray_rows(stage, "/api/v0/nodes?detail=1"),
-        "ray_actors": ray_rows(stage, actors),
+        "ray_actors": ray_rows(stage, ALIVE),
         "ray_groups": ray_rows(stage, "/api/v0/placement_groups?detail=1"),
         "client": stage.python(LIST_JOBS.format(url=stage.bed.url)),
         "ray_status": stage.bed.on("ctl", "ray", "status"),
     }
     return stage.keep(f"{job}.look.json", seen)
+
+
+def to_task_runner(stage, signal):
+    """The process that leads the training gets a signal."""
+    (runner,) = [a for a in ray_rows(stage, ALIVE) if a["class_name"].rpartition(".")[2] == "TaskRunner"]
+    (ip,) = [n["node_ip"] for n in ray_rows(stage, "/api/v0/nodes?detail=1") if n["node_id"] == runner["node_id"]]
+    (host,) = [name for name, its in stage.bed.ips.items() if its == ip]
+    stage.bed.on(host, "kill", f"-{signal}", str(runner["pid"]))
 
 
 def trains(stage, job):
@@ -65,9 +73,11 @@ def run(stage, doc):
     """PPO by the API; argusd is killed while it trains and starts again before it ends."""
     doc.run("submit")
     trains(stage, JOB)
+    to_task_runner(stage, "STOP")  # a look takes longer than this training
     seen = look(stage, JOB)
     before = stage.steps(JOB)[-1]
     stage.kill9()
+    to_task_runner(stage, "CONT")
     wait_for(lambda: stage.steps(JOB)[-1] > before, "the training goes on without argusd")
     seen["steps"] = stage.keep("steps_at_kill_and_start.json", [before, stage.steps(JOB)[-1]])
     with pytest.raises(OSError):

@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
         path, _ = self.begin()
         if path is None:
             return
-        m = re.fullmatch(r"/v1/jobs/([^/]+)(/logs|/events)?", path)
+        m = re.fullmatch(r"/v1/jobs/([^/]+)(/logs|/events|/why)?", path)
         fixed = {
             "/v1/jobs": self.list_jobs,
             "/v1/nodes": lambda: self.answer(200, {"nodes": self.stub.nodes}),
@@ -142,6 +142,11 @@ class Handler(BaseHTTPRequestHandler):
             (self.follow_log if self.query.get("follow") else self.read_log)(job_id)
         elif m.group(2) == "/events":
             self.list_events(job_id)
+        elif m.group(2) == "/why":
+            known = self.stub.jobs[job_id]
+            more = {k: known.get(k) for k in ("position", "eta", "hint")}
+            self.answer(200, {"id": job_id, "state": known["state"], "hint_text": known.get("hint_text", ""), **more,
+                              "code": known["reason"]["code"], "text": known["reason"]["text"]})  # fmt: skip
         else:
             self.get_job(job_id)
 
@@ -151,6 +156,7 @@ class Handler(BaseHTTPRequestHandler):
             j
             for j in reversed(list(self.stub.jobs.values()))
             if (not states or j["state"] in states)
+            and (self.query.get("all") != "0" or j["user"] == "alice")
             and all(j.get(k) == self.query[k] for k in ("user", "project", "workload", "pool") if k in self.query)
         ]
         start, limit = int(self.query.get("cursor", 0)), int(self.query.get("limit", 50))
@@ -217,15 +223,30 @@ class Handler(BaseHTTPRequestHandler):
         path, body = self.begin()
         if path is None:
             return
-        m = re.fullmatch(r"/v1/jobs/([^/:]+):stop", path)
+        m = re.fullmatch(r"/v1/jobs/([^/:]+):(stop|hold|release|priority)", path)
         if path == "/v1/jobs":
             self.submit(body)
+        elif path == "/v1/jobs:stop":
+            ids = [i for i in json.loads(body)["ids"] if self.stub.jobs[i]["state"] not in TERMINAL]
+            self.stop(ids)
+            self.answer(202, {"jobs": [{"id": i, "state": self.stub.jobs[i]["state"]} for i in ids], "more": False})
         elif m and m.group(1) in self.stub.jobs:
-            if self.stub.jobs[m.group(1)]["state"] not in TERMINAL:
-                self.stub.change(m.group(1), state="STOPPED", ended_at="2026-11-21T10:09:00Z")
+            self.change(m.group(1), m.group(2), body)
             self.answer(202, self.stub.jobs[m.group(1)])
         else:
             self.problem(404, "not_found", f"there is no '{path}'")
+
+    def stop(self, ids):
+        for i in ids:
+            self.stub.change(i, state="STOPPED", ended_at="2026-11-21T10:09:00Z")
+
+    def change(self, job_id, verb, body):
+        if verb == "stop" and self.stub.jobs[job_id]["state"] not in TERMINAL:
+            self.stop([job_id])
+        if verb in ("hold", "release"):
+            self.stub.change(job_id, flags=["HELD"] if verb == "hold" else [])
+        if verb == "priority":
+            self.stub.change(job_id, priority=json.loads(body)["priority"])
 
     def submit(self, body):
         key = self.headers["Idempotency-Key"]

@@ -5,13 +5,16 @@ gets."""
 import concurrent.futures
 import contextlib
 import hashlib
+import itertools
 import json
+import re
 import socket
 import time
 
 import jsonschema
 import pytest
 from fakeray import FakeRay
+from snapshots import added, tar
 
 from argusd import OVER, Argusd, Reply, needs_argusd, until
 
@@ -19,17 +22,34 @@ pytestmark = needs_argusd
 
 RANK = {"none": 0, "wrong": 0, "viewer": 1, "user": 2, "admin": 3}
 
+NODE = "{name: there, host: 127.0.0.1, port: 1, labels: [a]}"  # nobody listens there: it stays pending
+
 # Every route: path to call, least role, body. One that is missing here fails test_the_table_is_whole.
 ROUTES = {
     ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", "user", Argusd.spec("echo x")),
     ("GET", "/v1/jobs"): ("/v1/jobs", "viewer", None),
     ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", "viewer", None),
     ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", "user", None),
+    ("POST", "/v1/jobs:stop"): ("/v1/jobs:stop", "user", {"workload": "none"}),
+    ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", "user", None),
+    ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", "user", None),
+    ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", "user", {"priority": 50}),
+    ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", "viewer", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
     ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),
     ("GET", "/v1/events"): ("/v1/events", "viewer", None),
     ("GET", "/v1/nodes"): ("/v1/nodes", "viewer", None),
+    ("POST", "/v1/nodes"): ("/v1/nodes", "admin", NODE),
+    ("GET", "/v1/nodes/{name}"): ("/v1/nodes/there", "viewer", None),
+    ("GET", "/v1/nodes/{name}/firewall"): ("/v1/nodes/there/firewall", "viewer", None),
+    ("POST", "/v1/nodes/{name}:drain"): ("/v1/nodes/there:drain", "admin", {"deadline": "1h", "then": "stop"}),
+    ("POST", "/v1/nodes/{name}:undrain"): ("/v1/nodes/there:undrain", "admin", None),
+    ("POST", "/v1/nodes/{name}:check"): ("/v1/nodes/there:check", "admin", {"accept_key": True}),
+    ("POST", "/v1/nodes/{name}:remove"): ("/v1/nodes/MADE_NODE:remove", "admin", {"force": True}),
+    ("GET", "/v1/pools"): ("/v1/pools", "viewer", None),
     ("GET", "/v1/clusters"): ("/v1/clusters", "viewer", None),
+    ("POST", "/v1/clusters/{cluster}:down"): ("/v1/clusters/default:down", "admin", {"stop_jobs": False}),
+    ("POST", "/v1/clusters/{cluster}:up"): ("/v1/clusters/default:up", "admin", None),
     ("GET", "/v1/clusters/{cluster}/nodes"): ("/v1/clusters/default/nodes", "viewer", None),
     ("GET", "/v1/clusters/{cluster}/actors"): ("/v1/clusters/default/actors", "viewer", None),
     ("GET", "/v1/clusters/{cluster}/placement_groups"): (
@@ -37,6 +57,51 @@ ROUTES = {
     ),
     ("GET", "/v1/clusters/{cluster}/foreign"): ("/v1/clusters/default/foreign", "viewer", None),
     ("GET", "/v1/whoami"): ("/v1/whoami", "viewer", None),
+    ("GET", "/v1/users"): ("/v1/users", "viewer", None),
+    ("POST", "/v1/users"): ("/v1/users", "admin", {"name": "NEW"}),
+    ("GET", "/v1/users/{user}"): ("/v1/users/ME", "viewer", None),
+    ("PATCH", "/v1/users/{user}"): ("/v1/users/alice", "admin", {"note": "x"}),
+    ("DELETE", "/v1/users/{user}"): ("/v1/users/MADE_USER", "admin", None),
+    ("GET", "/v1/users/{user}/quota"): ("/v1/users/ME/quota", "viewer", None),
+    ("PUT", "/v1/users/{user}/quota"): ("/v1/users/alice/quota", "admin", {"queued": 1000}),
+    ("GET", "/v1/tokens"): ("/v1/tokens", "viewer", None),
+    ("POST", "/v1/tokens"): ("/v1/tokens", "user", {"name": "x", "expires": "1d"}),
+    ("DELETE", "/v1/tokens/{token}"): ("/v1/tokens/TOKEN", "user", None),
+    ("GET", "/v1/secrets"): ("/v1/secrets", "viewer", None),
+    ("PUT", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", "user", {"value": "x"}),
+    ("DELETE", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", "user", None),
+    ("GET", "/v1/projects"): ("/v1/projects", "viewer", None),
+    ("POST", "/v1/projects"): ("/v1/projects", "admin", {"name": "NEW"}),
+    ("GET", "/v1/projects/{project}"): ("/v1/projects/default", "viewer", None),
+    ("PATCH", "/v1/projects/{project}"): ("/v1/projects/default", "admin", {"note": "x"}),
+    ("DELETE", "/v1/projects/{project}"): ("/v1/projects/MADE_PROJECT", "admin", None),
+    ("GET", "/v1/datasets"): ("/v1/datasets", "viewer", None),
+    ("POST", "/v1/datasets"): ("/v1/datasets", "user", {"name": "raw", "source": "http://127.0.0.1:9/x.jsonl"}),
+    ("POST", "/v1/datasets:prepare"): ("/v1/datasets:prepare", "user", {"name": "ready", "with": "gsm8k"}),
+    ("GET", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", "viewer", None),
+    ("DELETE", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", "user", None),
+    ("GET", "/v1/models"): ("/v1/models", "viewer", None),
+    ("POST", "/v1/models"): ("/v1/models", "user", {"name": "tiny", "source": "http://127.0.0.1:9/x.jsonl"}),
+    ("GET", "/v1/models/{name}"): ("/v1/models/MODEL", "viewer", None),
+    ("DELETE", "/v1/models/{name}"): ("/v1/models/MODEL", "user", None),
+    ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "viewer", None),
+    ("PUT", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "admin", {"queued": 1000}),
+    ("GET", "/v1/quotas"): ("/v1/quotas", "viewer", None),
+    ("GET", "/v1/snapshots"): ("/v1/snapshots", "viewer", None),
+    ("POST", "/v1/snapshots"): ("/v1/snapshots", "user", {"name": "NEW", "hash": "CONTENT"}),
+    ("GET", "/v1/snapshots/{name}"): ("/v1/snapshots/there@1", "viewer", None),
+    ("GET", "/v1/snapshots/{name}:diff"): ("/v1/snapshots/there@1:diff?with=there@1", "viewer", None),
+    ("DELETE", "/v1/snapshots/{name}"): ("/v1/snapshots/MADE_SNAPSHOT", "user", None),
+    ("GET", "/v1/files"): ("/v1/files?path=common", "viewer", None),
+    ("GET", "/v1/files/content"): ("/v1/files/content?path=common/file", "viewer", None),
+    ("POST", "/v1/files"): ("/v1/files", "user", "A_FILE"),
+    ("DELETE", "/v1/files"): ("/v1/files?path=common/MADE_DIR", "user", None),
+    ("GET", "/v1/uploads"): ("/v1/uploads", "user", None),
+    ("POST", "/v1/uploads"): ("/v1/uploads", "user", {"name": "x", "bytes": 3}),
+    ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", "user", None),
+    ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", "user", None),
+    ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", "user", None),
+    ("GET", "/v1/events:verify"): ("/v1/events:verify", ("viewer", "admin"), None),
     ("GET", "/v1/version"): ("/v1/version", None, None),
     ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None, None),
     ("GET", "/healthz"): ("/healthz", None, None),
@@ -50,9 +115,80 @@ class Whole:
 
     def __init__(self, ray, argusd):
         self.ray, self.argusd = ray, argusd
+        self.numbers = itertools.count()
         self.api = argusd.get("/v1/openapi.json")
         self.done = argusd.submit("echo done", name="the done one", submission_id="done-1")
         argusd.wait_over(self.done)
+        (argusd.root / "common/file").write_text("a file")
+        self.held = argusd.submit("echo held", nnodes=9, n_gpus_per_node=4)  # waits for ever
+        assert self.argusd.call("POST", "/v1/nodes", NODE).status == 201
+        raw = argusd.root / "common/raw.jsonl"
+        raw.write_text('{"question": "1 + 1?", "answer": "#### 2"}\n')
+        self.made("/v1/datasets", {"name": "ready", "source": str(raw), "in_place": True, "common": True})
+        until(lambda: argusd.get("/v1/datasets/ready")["state"] == "ready", "a data set is ready")
+        self.content = added(argusd, "there@1", tar({"a.py": "1"}), common=True)["hash"]
+
+    def made(self, path, body, token="admin"):
+        reply = self.argusd.call("POST", path, body, token=token)
+        assert reply.status == 201, reply
+        return reply.json()
+
+    def secret(self, token):
+        name = f"KEY_{next(self.numbers)}"
+        assert self.argusd.call("PUT", f"/v1/secrets/{name}", {"value": "x"}, token=token).status == 201
+        return name
+
+    def node(self, host):
+        return self.made("/v1/nodes", {"name": host, "host": host})["nodes"][0]["name"]
+
+    def coming(self, path, name, role):
+        """What is being imported, and waits for ever: for machines that nobody has."""
+        form = {"name": name, "source": "http://127.0.0.1:9/x.jsonl", "pool": "nowhere", "common": True}
+        return self.made(path, form, "user" if role == "user" else "admin")["name"]
+
+    @staticmethod
+    def owner(role):
+        return role if role == "user" else "admin"
+
+    def upload(self, name, role):
+        return self.made("/v1/uploads", {"name": name, "bytes": 0}, self.owner(role))["id"]
+
+    def folder(self, name):
+        (self.argusd.root / "common" / name).mkdir()
+        return name
+
+    def call(self, route, role):
+        """Ask with what the route needs: things that are there, and each time new ones to make and to remove."""
+        path, _, body = ROUTES[route]
+        token = {"none": None, "wrong": "argus_" + "A" * 43}.get(role, role)
+        fresh = f"x{next(self.numbers)}"
+        things = {
+            "JOB": lambda: self.done,
+            "HELD": lambda: self.held,
+            "ME": lambda: {"user": "alice", "viewer": "victor"}.get(role, "admin"),
+            "MADE_USER": lambda: self.made("/v1/users", {"name": fresh})["name"],
+            "MADE_PROJECT": lambda: self.made("/v1/projects", {"name": fresh})["name"],
+            "MADE_NODE": lambda: self.node(f"{fresh}.invalid"),
+            "DATASET": lambda: self.coming("/v1/datasets", fresh, role),
+            "MODEL": lambda: self.coming("/v1/models", fresh, role),
+            "MADE_SNAPSHOT": lambda: self.made(
+                "/v1/snapshots", {"name": f"{fresh}@1", "hash": self.content}, role if role == "user" else "admin"
+            )["name"],
+            "MADE_UPLOAD": lambda: self.upload(fresh, role),
+            "MADE_DIR": lambda: self.folder(fresh),
+            "SECRET": lambda: self.secret("user" if role == "user" else "admin"),
+            "TOKEN": lambda: self.made("/v1/tokens", {}, "user" if role == "user" else "admin")["id"],
+        }
+        path = re.sub(r"\b[A-Z_]+\b", lambda m: things[m[0]](), path)
+        if body == {"name": "NEW"}:
+            body = {"name": fresh}
+        if body == {"name": "NEW", "hash": "CONTENT"}:
+            body = {"name": f"{fresh}@1", "hash": self.content}
+        if body == "A_FILE":
+            upload = self.upload(fresh, role)
+            assert self.argusd.call("PUT", f"/v1/uploads/{upload}?offset=0", token=self.owner(role)).status == 200
+            body = {"path": f"common/{fresh}", "upload": upload}
+        return self.argusd.call(route[0], path, body, token=token)
 
     def schema(self, name):
         return {"$ref": f"#/components/schemas/{name}", "components": self.api["components"]}
@@ -101,12 +237,10 @@ def test_the_table_is_whole(w):
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 def test_each_role(w, route):
-    path, least, body = ROUTES[route]
-    path = path.replace("JOB", w.done)
+    least = ROUTES[route][1]
     for role, rank in RANK.items():
-        token = {"none": None, "wrong": "argus_" + "A" * 43}.get(role, role)
-        reply = w.argusd.call(route[0], path, body, token=token)
-        if least is None or (rank >= RANK[least] and least):
+        reply = w.call(route, role)
+        if least is None or (role in least if isinstance(least, tuple) else rank >= RANK[least]):
             if role == "user" and route[1].endswith(":stop"):
                 assert reply.status in (200, 202), reply
             assert reply.status < 400, (role, reply)
@@ -118,8 +252,8 @@ def test_each_role(w, route):
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 def test_live_replies_match_the_schema(w, route):
-    path, _, body = ROUTES[route]
-    reply = w.argusd.call(route[0], path.replace("JOB", w.done), body)
+    path = ROUTES[route][0]
+    reply = w.call(route, "admin")
     operation = operations(w.api)[route]
     answers = operation["responses"]
     good = next(v for k, v in answers.items() if k.startswith("2"))
@@ -132,7 +266,7 @@ def test_live_replies_match_the_schema(w, route):
 
 
 def test_submitted_and_running_jobs_match_the_schema(w):
-    reply = w.argusd.post(Argusd.spec("echo x; exec tail -f /dev/null", n_gpus_per_node=1, project="p"))
+    reply = w.argusd.post(Argusd.spec("echo x; exec tail -f /dev/null", n_gpus_per_node=1))
     assert reply.status == 201
     w.check(reply.json(), w.schema("Submitted"))
     job = reply.json()["id"]
@@ -165,7 +299,7 @@ def test_submitted_and_running_jobs_match_the_schema(w):
     ("GET", "/v1/clusters/other/nodes", 404, "not_found"),
     ("DELETE", "/v1/jobs", 405, "method_not_allowed"),
     ("PUT", "/v1/jobs/done-1", 405, "method_not_allowed"),
-    ("POST", "/v1/nodes", 405, "method_not_allowed"),
+    ("POST", "/v1/pools", 405, "method_not_allowed"),
     ("GET", "/v1/jobs?limit=0", 400, "bad_request"),
     ("GET", "/v1/jobs?limit=1001", 400, "bad_request"),
     ("GET", "/v1/jobs?limit=many", 400, "bad_request"),
@@ -258,6 +392,16 @@ def test_require_fit(w):
     reply = w.argusd.post(spec)
     assert reply.status == 201
     assert "pool_too_small" in json.dumps(reply.json()["warnings"])
+    w.argusd.stop_job(reply.json()["id"])
+
+
+def test_pool_that_no_machine_is_in(w):
+    spec = Argusd.spec("echo x", pool="nope")
+    problem = w.check_problem(w.argusd.post(spec, "?require_fit=1"), 422, "pool_too_small")
+    assert "no machine is in pool 'nope'" in problem["detail"] and "argus pool ls" in problem["detail"]
+    reply = w.argusd.post(spec)
+    (warning,) = reply.json()["warnings"]
+    assert warning["field"] == "pool" and "no machine is in pool 'nope' now" in json.dumps(warning)
     w.argusd.stop_job(reply.json()["id"])
 
 
@@ -434,7 +578,7 @@ def test_names_and_beginnings(alone):
 def test_only_owner_and_admin_stop(alone):
     job = alone.submit("echo x", token="admin")
     reply = alone.call("POST", f"/v1/jobs/{job}:stop", token="user")
-    assert (reply.status, reply.json()["code"]) == (403, "forbidden")
+    assert (reply.status, reply.json()["code"]) == (404, "not_found")  # nothing that he could know of
     assert alone.job(job)["state"] == "QUEUED"
     mine = alone.submit("echo x", token="user")
     assert alone.call("POST", f"/v1/jobs/{mine}:stop", token="user").status == 202

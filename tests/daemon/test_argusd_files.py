@@ -340,6 +340,32 @@ def test_check(tmp_path):
     assert "argusd init" in said
 
 
+@pytest.mark.parametrize("name", ["argus.yaml", "a/b/argus.yaml", "./argus.yaml"])
+def test_init_at_a_path_that_is_not_absolute(tmp_path, name):
+    argv = [PROGRAMS["argusd"], "init", "--config", name, "--shared-root", tmp_path / "shared"]
+    (tmp_path / "shared").mkdir()
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and len(done.stdout.split()) == 1, done
+    wanted = yaml.safe_load((tmp_path / name).read_text())
+    assert wanted["state_dir"] == str((tmp_path / name).resolve().parent / "state")
+    assert error_of(PROGRAMS["argusd"], "--check", "--config", tmp_path / name) == (0, "")
+
+
+@pytest.mark.parametrize("more", ["ssh: {identity_file: KEY}\n", "ray: {head: {ssh: {identity_file: KEY}}}\n"])
+def test_check_looks_at_the_key(tmp_path, more):
+    config, key = tmp_path / "argus.yaml", tmp_path / "key"
+    config.write_text(GOOD.format(root=tmp_path, state=tmp_path / "state") + more.replace("KEY", str(key)))
+    argv = (PROGRAMS["argusd"], "--check", "--config", config)
+    code, said = error_of(*argv)
+    assert code == 0 and re.search(r":4:\d+: warning: .*identity_file", said)
+    assert f"'{key}' cannot be read: No such file" in said
+    key.touch(0o644)
+    code, said = error_of(*argv)
+    assert code == 0 and "others than its owner may read it" in said and "chmod 600" in said
+    key.chmod(0o600)
+    assert error_of(*argv) == (0, "")
+
+
 def test_one_argusd_per_state_dir(argusd):
     other = argusd.home / "other.yaml"
     other.write_text(argusd.config.read_text().replace(str(argusd.port), "0"))

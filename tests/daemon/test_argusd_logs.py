@@ -5,12 +5,13 @@ import base64
 import concurrent.futures
 import contextlib
 import http.client
+import os
 import subprocess
 
 import pytest
 from fakeray import FakeRay
 
-from argusd import PROGRAMS, Argusd, needs_argusd, until
+from argusd import PROGRAMS, Argusd, needs_argusd, until, wait_for
 
 pytestmark = needs_argusd
 
@@ -74,6 +75,13 @@ def writer(argusd):
 
 def truth(argusd, job):
     return argusd.log_file(job).read_bytes()
+
+
+def assert_same(got, want):
+    """Equal; without the difference, which pytest would work on for hours."""
+    first = next((i for i, (a, b) in enumerate(zip(got, want, strict=False)) if a != b), None)
+    same = got == want
+    assert same, f"{len(got)} bytes, not {len(want)}; the first other one is at {first}"
 
 
 def wait_at_rest(argusd, job):
@@ -192,7 +200,7 @@ def test_follow_from_an_offset(argusd):
     with contextlib.closing(argusd.stream(f"/v1/jobs/{job}/logs?follow=1&offset=500")) as stream:
         events = list(stream)
     data = b"".join(base64.b64decode(e["b64"]) for _, kind, e in events if kind == "log")
-    assert data == truth(argusd, job)[500:]
+    assert_same(data, truth(argusd, job)[500:])
     assert events[-1][1] == "end"
 
 
@@ -209,14 +217,28 @@ def test_the_command_line_follows(argusd):
     job, go = writer(argusd)
     env = {"ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "HOME": str(argusd.home)}
     argv = [PROGRAMS["argus"], "logs", job, "-f"]
-    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as follower:
-        wait_at_rest(argusd, job)
-        argusd.restart()
-        go.touch()
-        out, err = follower.communicate()
-    assert out == truth(argusd, job), err
+    with open(argusd.home / "followed", "w+b") as out:
+        with subprocess.Popen(argv, env=env, stdout=out, stderr=subprocess.PIPE) as follower:
+            until(lambda: os.fstat(out.fileno()).st_size, "it follows already")
+            wait_at_rest(argusd, job)
+            argusd.restart()
+            go.touch()
+            _, err = follower.communicate()
+        out.seek(0)
+        assert_same(out.read(), truth(argusd, job))
     assert follower.returncode == 0
     assert b"SUCCEEDED" in err
+
+
+def test_a_followed_log_ends_with_its_token(argusd):
+    made = argusd.call("POST", "/v1/tokens", {}, token="user").json()
+    job = argusd.submit("echo here; exec tail -f /dev/null")
+    argusd.wait_state(job, "RUNNING")
+    with contextlib.closing(argusd.stream(f"/v1/jobs/{job}/logs?follow=1", token=made["token"])) as stream:
+        assert next(iter(stream))[1] == "log"
+        assert argusd.call("DELETE", f"/v1/tokens/{made['id']}", token="user").status == 200
+        assert list(stream) == []  # to its end, which tells nothing of the job
+    argusd.stop_job(job)
 
 
 # ---- events ----
@@ -276,4 +298,5 @@ def test_events_wait(argusd):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(argusd.get, f"/v1/jobs/{job}/events?since={seen}&wait=60s")
         argusd.stop_job(job)
+        wait_for(waiting.done, "an answer before the wait is over", 40)
         assert [e["to"] for e in waiting.result()["events"]] == ["STOPPED"]

@@ -110,14 +110,19 @@ def columns_of(line):
     "args, sentence, try_",
     [
         (["submitt"], "unknown command 'submitt': did you mean 'submit'?", "help"),
-        (["node"], "unknown command 'node': did you mean 'node ls'?", "help"),
+        (["node"], "'argus node' needs one of ls, add, check", "help"),
+        (["token", "rm", "x"], "'argus token' has no 'rm': it has add, ls, revoke", "help"),
+        (["user", "--help"], "'argus user' needs one of add, ls, set, rm", "help"),
         (["logs", "--folow", "x"], "unknown option '--folow': did you mean '--follow'?", "logs --help"),
         (["logs"], "'argus logs' needs ID", "logs --help"),
         (["whoami", "x"], "'argus whoami' does not take 'x'", "whoami --help"),
         (["ls", "-o", "jsn"], "'jsn' is no value for '--output': it takes table, wide, json, yaml", "ls --help"),
         (["ls", "--limit"], "option '--limit' needs a value: --limit N", "ls --help"),
         (["wait", "--timeout", "soon", "x"], "wrong value of '--timeout'", "wait --help"),
-        (["stop"], "'argus stop' needs ID… or --filter KEY=VALUE", "stop --help"),
+        (["stop"], "'argus stop' needs ID… or a filter such as --state QUEUED", "stop --help"),
+        (["stop", "x", "--state", "QUEUED"], "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
+         "stop --help"),
+        (["priority", "x", "101"], "'101' is no priority: 0 to 100, high first", "priority --help"),
         (["stop", "--filter", "colour=red"], "'colour=red' is no filter", "stop --help"),
         (["logs", "--grep", "(", "x"], "'(' is no regular expression", "logs --help"),
     ],
@@ -409,7 +414,8 @@ def fill(stub):
     long = "waiting for 8 GPUs on 2 nodes of pool h20: 4 are free now, the others when job sft-1 ends"
     stub.add("ppo-20261121-a1b2c3", name="gsm8k baseline", workload="ppo", state="SUCCEEDED", step=29, gpu_util=87.5)
     stub.add("sft-20261121-d4e5f6", name="数学推理强化学习基线实验", user="bob", state="RUNNING", flags=["UNKNOWN"])
-    stub.add("grpo-20261121-q2", position=2, priority=50, reason={"code": "pool_busy", "text": long})
+    eta = {"p50": "2026-11-21T12:00:00Z", "p90": "2099-11-21T14:00:00Z"}
+    stub.add("grpo-20261121-q2", position=2, priority=50, reason={"code": "pool_busy", "text": long}, eta=eta)
     stub.add("grpo-20261121-q1", position=1, priority=50, name="evil\x1b[2J\n", reason={"code": "x", "text": "y"})
 
 
@@ -455,6 +461,39 @@ def test_queue_is_in_order_and_ls_shows_mine_unless_asked(cli, stub):
     assert cli.ok("ls", "-q", "--state", "queued,running", "-a").count("\n") == 3
 
 
+def test_queue_on_a_terminal_keeps_what_matters(cli, stub):
+    fill(stub)
+    _, seen = on_terminal(cli, "queue", columns=80, NO_COLOR="1")
+    head = seen.decode().splitlines()[0].split()  # how long they have waited makes a column more or less
+    assert [c for c in head if c != "USER"] == "POS ID NODES×GPU WAIT ETA REASON".split()
+
+
+def test_why_says_code_evidence_hint_and_eta(cli, stub):
+    eta = {"p50": "2026-11-21T12:00:00Z", "p90": "2026-11-21T14:00:00Z"}
+    reason = {"code": "waiting_for_gpus", "text": "it needs 8 GPUs, 4 are free"}
+    stub.add("j1", position=3, eta=eta, reason=reason, hint_text="would start now on pool a6000")
+    lines = [line.split(None, 1) for line in cli.ok("why", "j1", "--utc").splitlines()]
+    assert lines == [
+        ["job", "j1"], ["state", "QUEUED, position 3"], ["code", "waiting_for_gpus"],
+        ["reason", "it needs 8 GPUs, 4 are free"], ["would", "help  would start now on pool a6000"],
+        ["ETA", "2026-11-21T12:00:00Z/2026-11-21T14:00:00Z"],
+    ]  # fmt: skip
+    stub.add("j2", state="RUNNING", reason={"code": "running", "text": "it runs"})
+    lines = [line.split(None, 1) for line in cli.ok("why", "j2").splitlines()]
+    assert lines == [["job", "j2"], ["state", "RUNNING"], ["code", "running"], ["reason", "it runs"]]
+
+
+def test_hold_release_and_priority(cli, stub):
+    fill(stub)
+    out = cli.ok("hold", "grpo-20261121-q1", "grpo-20261121-q2")
+    assert out == "grpo-20261121-q1 QUEUED,HELD\ngrpo-20261121-q2 QUEUED,HELD\n"
+    assert cli.ok("release", "grpo-20261121-q2") == "grpo-20261121-q2 QUEUED\n"
+    cli.ok("priority", "grpo-20261121-q1", "80")
+    assert stub.jobs["grpo-20261121-q1"]["priority"] == 80 and stub.jobs["grpo-20261121-q1"]["flags"] == ["HELD"]
+    p = cli.run("hold", "nope", "grpo-20261121-q2")
+    assert p.returncode == 4 and stub.jobs["grpo-20261121-q2"]["flags"] == ["HELD"]
+
+
 def test_list_follows_pages_up_to_the_limit(cli, stub):
     for i in range(450):
         stub.add(f"j{i}")
@@ -463,7 +502,7 @@ def test_list_follows_pages_up_to_the_limit(cli, stub):
     assert p.stdout.count("\n") == 50
 
 
-READING = ["ls", "queue", "status grpo-20261121-q1", "node ls", "events", "whoami", "version"]
+READING = ["ls", "queue", "status grpo-20261121-q1", "why grpo-20261121-q1", "node ls", "events", "whoami", "version"]
 
 
 @pytest.mark.parametrize("command", READING)
@@ -502,6 +541,19 @@ def test_status_shows_proof_paths_and_finding(cli, stub):
     assert "ON THE HEAD (10.0.0.1)" in cli.ok("status", "j1")
 
 
+def test_status_shows_what_was_imported(cli, stub):
+    imports = {"ok": True, "verl": "0.9.1", "file": "/s/verl/__init__.py", "nodes": ["w1", "w2"], "mismatch": None}
+    stub.add("j1", proof={"driver_on_worker": None, "imports": imports})
+    assert "imports     verl 0.9.1 from /s/verl/__init__.py, on w1,w2\n" in cli.ok("status", "j1")
+    stub.change("j1", proof={"imports": {**imports, "snapshot": "verl@a", "hash": "cafe"}})
+    assert "verl 0.9.1 from /s/verl/__init__.py = verl@a (cafe), on w1,w2\n" in cli.ok("status", "j1")
+    stub.change("j1", proof={"imports": {"ok": False, "mismatch": "from '/a' and not from '/b'\x1b[2J", "verl": "1"}})
+    out = cli.ok("status", "j1")
+    assert "imports     from '/a' and not from '/b'" in out and "\x1b" not in out
+    stub.change("j1", proof={"imports": {"ok": True, "verl": 7, "nodes": {}, "file": None}})
+    assert "imports" not in cli.ok("status", "j1")
+
+
 def test_members_of_another_version_are_no_trouble(cli, stub):
     odd = {"id": "odd", "state": "PAUSED", "reason": "text", "nnodes": "2", "flags": {"x": 1}, "new": [{}]}
     stub.jobs["odd"] = odd
@@ -536,8 +588,18 @@ def test_stop_by_name_and_by_filter(cli, stub):
     assert p.returncode == 2 and "add -y" in p.stderr and stub.jobs["grpo-20261121-q1"]["state"] == "QUEUED"
     out = cli.ok("stop", "--filter", "user=alice", "-y", "--wait")
     assert "job grpo-20261121-q1 STOPPED" in out and stub.jobs["sft-20261121-d4e5f6"]["state"] == "RUNNING"
+    assert [r[1] for r in stub.seen("POST", ":stop")][1:] == ["/v1/jobs:stop"]  # all of them at once
     p = cli.run("stop", "nope", "sft")
     assert p.returncode == 4 and stub.jobs["sft-20261121-d4e5f6"]["state"] == "STOPPED"
+
+
+def test_stop_is_about_ones_own_unless_all(cli, stub):
+    fill(stub)
+    out = cli.ok("stop", "--state", "queued,running", "-y")
+    assert sorted(out.splitlines()) == ["grpo-20261121-q1 STOPPED", "grpo-20261121-q2 STOPPED"]
+    assert stub.jobs["sft-20261121-d4e5f6"]["state"] == "RUNNING"
+    assert "no live job matches" in cli.run("stop", "--project", "rlhf", "--state", "QUEUED", "--all", "-y").stderr
+    assert cli.ok("stop", "--project", "rlhf", "--all", "-y") == "sft-20261121-d4e5f6 STOPPED\n"
 
 
 def test_stop_asks_on_a_terminal(cli, stub):

@@ -165,3 +165,32 @@ def test_spawned_and_forked_children_have_it(python, hook, tmp_path):
     )) / "spawn.py"  # fmt: skip
     done = run(python, hook, theirs, code=f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert done.stdout == "True\nTrue\n"
+
+
+def test_secrets_come_by_file(python, hook, tmp_path, monkeypatch):
+    """They replace what the machine has; what the process changes afterwards is what its children have."""
+    (tmp_path / "s").write_text('{"MY_TOKEN": "caf\\u00e9 \\" x", "B": ""}')
+    monkeypatch.setenv("ARGUS_SECRETS", str(tmp_path / "s"))
+    monkeypatch.setenv("MY_TOKEN", "of the machine")
+    child = "import os; print(os.environ['MY_TOKEN'], repr(os.environ['ARGUS_SECRETS']))"
+    code = (
+        "import os, subprocess, sys\n"
+        "print(ascii(os.environ['MY_TOKEN']), repr(os.environ['B']), flush=True)\n"
+        f"os.environ['MY_TOKEN'] = 'mine'\nsubprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
+    )
+    done = run(python, hook, code=code)
+    assert done.stdout.splitlines() == ["'caf\\xe9 \" x' ''", "mine ''"]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("text", [None, "canary-1234 is no JSON", '["canary-1234"]', '{"A": 7}'])
+def test_secrets_that_cannot_be_read(hook, tmp_path, monkeypatch, text):
+    """One line, without a word of the file, and the process goes on."""
+    path = tmp_path / "s"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setenv("ARGUS_SECRETS", str(path))
+    done = run(sys.executable, hook, code="print('on')")
+    assert done.stdout == "on\n"
+    assert f"the job's secrets could not be read from {path}: " in done.stderr
+    assert "canary" not in done.stderr

@@ -120,8 +120,51 @@ def test_secrets_come_by_file_and_leave_no_trace(attempt):
         assert path.is_dir() or b"s3cr3t" not in path.read_bytes(), path
 
 
+PRINTS = """
+import base64, os, sys, time, urllib.parse
+value = os.environ["WANDB_API_KEY"]
+for c in f"<{value}>":
+    os.write(1, c.encode())
+os.write(2, b"\\n")
+print(sys.argv[1], dict(os.environ), base64.b64encode(b"user:" + value.encode()), urllib.parse.quote(value, safe=""))
+print(value[:-1], flush=True)
+raise RuntimeError(f"the key {value} is bad")
+"""
+
+
+def test_secret_values_are_stars_in_the_log(attempt):
+    """In the log and in what Ray is given, however they are printed; the sizes are those of what is there."""
+    value, ray = 'canary/7"x-0123456789+', attempt.dir / "workers"
+    ray.write_text("{}")
+    secrets = {"env": {"WANDB_API_KEY": value}, "argv": [sys.executable, "-c", PRINTS, "--key=shown-in-argv"]}
+    (attempt.dir / ".secrets.json").write_text(json.dumps(secrets))
+    attempt.launch(sys.executable, "-c", PRINTS, "--key=***", secrets=".secrets.json", worker_secrets=str(ray))
+    rc, out = attempt.run()
+    log = attempt.log.read_text()
+    assert rc == 1 and out.startswith(log)
+    for hidden in (value, "shown-in-argv", "canary%2F7", json.dumps(value)[1:-1]):
+        assert hidden not in out
+    lines = log.splitlines()
+    assert lines[0] == "<***>" and lines[1].startswith("--key=*** {") and "'WANDB_API_KEY': '***'" in lines[1]
+    assert "'ARGUS_SECRETS': ''" in lines[1]
+    encoded = lines[1].split(" b'")[1].split("'")[0]
+    assert encoded.startswith("dXNlcjp") and "***" in encoded and len(encoded) < 16
+    assert lines[1].endswith(" ***") and lines[2] == value[:-1] and log.endswith("the key *** is bad\n")
+    assert attempt.exit()["log_bytes"] == attempt.log.stat().st_size
+    assert not ray.exists()
+
+
+def test_half_a_secret_waits_for_nothing_else(attempt):
+    """What could be its beginning is shown once it is not, and at the end."""
+    secrets = {"env": {"WANDB_API_KEY": "0123456789"}, "argv": None}
+    (attempt.dir / ".secrets.json").write_text(json.dumps(secrets))
+    attempt.shell("printf 0123; printf 'x\\n01234'", secrets=".secrets.json").run()
+    assert attempt.log.read_text() == "0123x\n01234"
+
+
 def test_real_argv_in_the_secrets(attempt):
-    (attempt.dir / ".secrets.json").write_text(json.dumps({"env": {}, "argv": ["/bin/echo", "token=real"]}))
+    argv = ["/bin/echo", "token=real"]
+    (attempt.dir / ".secrets.json").write_text(json.dumps({"env": {}, "argv": argv}))
     attempt.launch("/bin/echo", "token=***", secrets=".secrets.json").run()
     assert attempt.log.read_text() == "token=real\n"
 

@@ -377,7 +377,7 @@ class Cluster:
         """What a dead raylet takes along."""
         pids = read_json(os.path.join(self.jobdir(job), "pid.json"))
         if pids and not os.path.exists(os.path.join(self.jobdir(job), "exit.json")):
-            send([*children_of(pids["pid"]), pids["runner"]], signal.SIGKILL)
+            send([pids["runner"], *children_of(pids["pid"])], signal.SIGKILL)  # who would tell of it first
 
     def stop(self, job):
         """Only asked; a PENDING one stays so until it starts."""

@@ -78,6 +78,8 @@ class Stream:
 class Argusd:
     """Configuration keys are given as lines of YAML: more="limits: {live_jobs: 200}"."""
 
+    others = {"user": "alice", "viewer": "victor"}  # who is there besides the admin
+
     def __init__(self, home, ray_url, more="", shared_root=None, state_dir=None):
         self.home = pathlib.Path(home)
         self.root = pathlib.Path(shared_root or self.home / "shared")
@@ -88,13 +90,14 @@ class Argusd:
         self.url = f"http://127.0.0.1:{self.port}"
         self.ray_url, self.more = ray_url, more
         self.process, self.tokens = None, {}
+        self.env = {}  # of argusd, beside ours
 
     def __enter__(self):
         self.root.mkdir(parents=True, exist_ok=True)
         self.write_config()
         self.tokens["admin"] = self.init()
-        self.tokens["user"] = self.init("--user", "alice", "--role", "user")
-        self.tokens["viewer"] = self.init("--user", "victor", "--role", "viewer")
+        for role, user in self.others.items():
+            self.tokens[role] = self.init("--user", user, "--role", role)
         return self.start()
 
     def __exit__(self, kind, *_):
@@ -131,8 +134,9 @@ class Argusd:
         """Start it and do not wait for it."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAMS["argusd"], "--config", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+                [PROGRAMS["argusd"], "--config", self.config],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **self.env},
+            )  # fmt: skip
         return self
 
     def start(self):

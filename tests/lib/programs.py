@@ -26,4 +26,14 @@ def find_programs():
     return newest and {n: built(newest, n) for n in NAMES}
 
 
+def find_tool(path):
+    """A program of the tests, which is built and not installed: beside whatever build the tests are about."""
+    folders = [os.environ.get("ARGUS_BUILD")]
+    if os.environ.get("ARGUS_BIN"):
+        folders.append(pathlib.Path(os.environ["ARGUS_BIN"]).parents[1])
+    folders += [ROOT / "build", ROOT / "build-asan"]
+    found = [pathlib.Path(f) / path for f in folders if f and (pathlib.Path(f) / path).exists()]
+    return found[0] if found else None
+
+
 PROGRAMS = find_programs()

@@ -3,16 +3,20 @@
 
     bed = BEDS.get("2.51.1")            the running one if it is of that kind, else a new one
     bed.url, bed.head_ip, bed.python, bed.token, bed.on("h2", "ls"), bed.verb("kill-worker", "h2")
+    bed = BEDS.bare("2.51.1")           hosts with an sshd and nothing else; that version of Ray lies at bed.ray
+    bed.key, bed.ray, bed.ssh_config, bed.verb("destroy", "h2")
 
 Whoever breaks a bed (kills a host) calls BEDS.drop() in the end.
 """
 
 import atexit
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -20,6 +24,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BED = ROOT / "tools" / "bed" / "bed"
 ENVS = {"2.51.1": "verl-0.5.0", "2.60.0": "verl-0.9.1"}  # which environment brings which Ray
+BARE = "bare"  # in the place of a kind of authentication
 
 
 def env_path(name):
@@ -29,6 +34,13 @@ def env_path(name):
     return path if done.returncode == 0 and (path / "bin/python").exists() else None
 
 
+@functools.cache
+def namespaces():
+    """Whether this machine can make hosts of namespaces."""
+    ask = "import bedlib, sys; sys.exit(not bedlib.may_use_namespaces())"
+    return subprocess.run([sys.executable, "-c", ask], cwd=BED.parent).returncode == 0
+
+
 class Bed:
     def __init__(self, version, auth):
         self.version, self.auth = version, auth
@@ -36,8 +48,17 @@ class Bed:
         if self.env is None:
             pytest.skip(f"the environment {ENVS[version]} is not built: run ./dev setup")
         self.dir = tempfile.mkdtemp(prefix="argus-bed-")
+        self.up(*(["--mode", "netns", "--no-ray"] if auth == BARE else ["--auth", auth]))
+        self.python, self.ray = self.env / "bin/python", self.env / "bin/ray"
+        self.ips = {h["name"]: h["ip"] for h in self.info["hosts"]}
+        self.head_ip, self.ctl_ip = self.info["head_ip"], self.info["ctl_ip"]
+        self.url = self.info["dashboard_url"] or f"http://{self.head_ip}:8265"
+        self.token = pathlib.Path(self.info["token_path"]).read_text().strip() if self.info["token_path"] else None
+        self.key, self.ssh_config = pathlib.Path(self.dir, "id"), self.info["ssh_config"]
+
+    def up(self, *args):
         done = subprocess.run(
-            [BED, "up", "--dir", self.dir, "--env", self.env, "--auth", auth],
+            [BED, "up", "--dir", self.dir, "--env", self.env, *args],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -47,10 +68,6 @@ class Bed:
             self.down()
             raise AssertionError(f"the bed did not come up: {done.stdout[-2000:]}")
         self.info = json.loads((pathlib.Path(self.dir) / "bed.json").read_text())
-        self.url, self.head_ip = self.info["dashboard_url"], self.info["head_ip"]
-        self.python = self.env / "bin/python"
-        self.token = pathlib.Path(self.info["token_path"]).read_text().strip() if self.info["token_path"] else None
-        self.ips = {h["name"]: h["ip"] for h in self.info["hosts"]}
 
     def verb(self, *args):
         verb, *rest = args
@@ -71,6 +88,11 @@ class Bed:
 class Beds:
     def __init__(self):
         self.bed = None
+
+    def bare(self, version):
+        if not namespaces():
+            pytest.skip("hosts with an sshd need network namespaces: root, in a container that allows them")
+        return self.get(version, BARE)
 
     def get(self, version, auth="none"):
         if self.bed and (self.bed.version, self.bed.auth) != (version, auth):

@@ -2,28 +2,13 @@
 """Our client of Ray from Python: ray_probe (src/ray/test/probe.c), one call each."""
 
 import json
-import os
 import pathlib
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from programs import find_tool
 
-
-def find_probe():
-    """It is built and not installed: beside whatever build the tests are about."""
-    folders = [os.environ.get("ARGUS_BUILD")]
-    if os.environ.get("ARGUS_BIN"):
-        folders.append(pathlib.Path(os.environ["ARGUS_BIN"]).parents[1])
-    folders += [ROOT / "build", ROOT / "build-asan"]
-    for folder in filter(None, folders):
-        path = pathlib.Path(folder) / "src/ray/ray_probe"
-        if path.exists():
-            return path
-    return None
-
-
-PROBE = find_probe()
+PROBE = find_tool("src/ray/ray_probe")
 
 
 class Probe:

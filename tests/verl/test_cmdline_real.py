@@ -6,16 +6,20 @@ JobSpec said. They take seconds to import, so the rarer ones are composed by the
 same files in one process per version, without importing verl.
 """
 
+import atexit
 import json
 import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden/cmdline"
-SHARED = "/private"
+SHARED = tempfile.mkdtemp(prefix="argus-root-")  # verl makes directories there
+atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
 
 pytestmark = pytest.mark.verl
 

@@ -67,8 +67,8 @@ def save(bed):
     os.replace(path + ".new", path)
 
 
-def host(bed, name):
-    for h in bed["hosts"]:
+def host(bed, name, or_ctl=False):
+    for h in [*bed["hosts"], *([{"name": "ctl"}] if or_ctl else [])]:
         if h["name"] == name:
             return h
     fail(f"no host '{name}' in this bed: there are {' '.join(h['name'] for h in bed['hosts'])}")
@@ -105,13 +105,13 @@ def may_use_namespaces():
     if os.getuid() != 0 or not all(shutil.which(p) for p in programs):
         return False
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    cable = f"agbed{os.getpid()}"[:15]
+    one, other = (f"ag{end}{secrets.token_hex(5)}" for end in "ab")  # several may ask at once
     inside = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--uts", "--ipc"]
     inside += ["sh", "-c", "ip link add br0 type bridge && mount -t tmpfs tmpfs /run"]
-    outside = ["ip", "link", "add", cable, "type", "veth", "peer", "name", cable[:-1] + "p"]
+    outside = ["ip", "link", "add", one, "type", "veth", "peer", "name", other]
     if subprocess.run(inside, **quiet).returncode or subprocess.run(outside, **quiet).returncode:
         return False
-    return subprocess.run(["ip", "link", "del", cable], **quiet).returncode == 0
+    return subprocess.run(["ip", "link", "del", one], **quiet).returncode == 0
 
 
 def new(a):
@@ -139,7 +139,7 @@ def new(a):
         "switch": None,
         "temp_dir": None,
         "hosts": [
-            {"name": f"h{i}", "role": "worker" if i > 1 else "head", "ip": None, "keeper": None}
+            {"name": f"h{i}", "role": "worker" if i > 1 else "head", "ip": None, "ssh_port": None, "keeper": None}
             for i in range(1, a.hosts + 1)
         ],
     }
@@ -161,18 +161,22 @@ def any_alive(bed):
     return any(procs.alive(h["keeper"]) for h in bed["hosts"]) or procs.alive(bed["switch"])
 
 
-def stop(bed, keep=False):
+def stop_host(bed, h):
     """A keeper is the ancestor of all that runs in its host, orphans too, so its tree is exactly what was started."""
+    if procs.alive(h["keeper"]):
+        pid = h["keeper"]["pid"]
+        if bed["mode"] == "netns":
+            procs.send(h["keeper"], signal.SIGKILL)  # `unshare --kill-child`: pid 1 goes, and all of its namespace
+        procs.kill_all(lambda: procs.tree(pid))
+        procs.wait_reaped(pid, 2)
+        procs.send(h["keeper"], signal.SIGKILL)
+        procs.wait_gone(h["keeper"], 5)
+    h["keeper"] = None
+
+
+def stop(bed, keep=False):
     for h in reversed(bed["hosts"]):
-        if procs.alive(h["keeper"]):
-            pid = h["keeper"]["pid"]
-            if bed["mode"] == "netns":
-                procs.send(h["keeper"], signal.SIGKILL)  # `unshare --kill-child`: pid 1 goes, and all of its namespace
-            procs.kill_all(lambda pid=pid: procs.tree(pid))
-            procs.wait_reaped(pid, 2)
-            procs.send(h["keeper"], signal.SIGKILL)
-            procs.wait_gone(h["keeper"], 5)
-        h["keeper"] = None
+        stop_host(bed, h)
     procs.send(bed["switch"], signal.SIGKILL)
     bed["switch"] = None
     if not keep:

@@ -6,10 +6,12 @@ hosts. One pair of virtual cables leads from it to this machine, which has the a
 curl run here as usual and reach every host.
 """
 
+import getpass
 import json
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -19,10 +21,13 @@ import procs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPEN_FILES = 65536
+SSHD = "/usr/sbin/sshd"
 
 SSHD_CONFIG = """ListenAddress {ip}
+Port {port}
 HostKey {dir}/hostkey
-PidFile /run/sshd.pid
+PidFile {host}/sshd.pid
+SetEnv {env}
 AuthorizedKeysFile {dir}/id.pub
 StrictModes no
 PasswordAuthentication no
@@ -73,10 +78,10 @@ def wait_for(what, ready, who, log, seconds=20):
         time.sleep(0.02)
 
 
-def start_hosts(bed):
+def start_hosts(bed, bare):
     if bed["mode"] == "netns":
         start_switch(bed)
-        make_keys(bed)
+        make_keys(bed, bed["subnet"], 22)
         for i, h in enumerate(bed["hosts"], 1):
             start_namespace_host(bed, h, f"{bed['subnet']}.{i}")
         for h in bed["hosts"]:
@@ -86,6 +91,10 @@ def start_hosts(bed):
         bed["ctl_ip"] = "127.0.0.1"
         for i, h in enumerate(bed["hosts"], 1):
             h["ip"] = f"{subnet}.{i}"
+        if bare and os.path.exists(SSHD):
+            make_keys(bed, subnet, free_ports(1))
+            for h in bed["hosts"]:
+                start_loopback_host(bed, h)
     bed["head_ip"] = bed["hosts"][0]["ip"]
     bedlib.save(bed)
     bedlib.say(bed, f"{len(bed['hosts'])} hosts ({bed['mode']}): {bed['hosts'][0]['ip']} ... {bed['hosts'][-1]['ip']}")
@@ -127,6 +136,19 @@ def free_ports(count):
         base = random.randrange(20000, 31000)
         if not any(base <= port < base + count for port in used):
             return base
+
+
+def start_loopback_host(bed, h):
+    """An sshd of this very user. Its keeper inherits whatever is started through it and leaves it."""
+    if os.getuid() == 0:
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # sshd wants it when it is root's
+    env = {"PYTHONPATH": os.path.join(HERE, "loopback"), "ARGUS_BED_IP": h["ip"]}
+    log, rc = bedlib.host_dir(bed, h, "sshd.log"), bedlib.host_dir(bed, h, "rc")
+    sshd = [SSHD, "-D", "-e", "-f", sshd_config(bed, h, env)]
+    h["keeper"] = spawn([sys.executable, os.path.join(HERE, "keeper.py"), "loop", rc, *sshd], log, clean_env())
+    bedlib.save(bed)
+    hexed = "".join(f"{int(n):02X}" for n in reversed(h["ip"].split(".")))
+    wait_for(f"sshd of {h['name']}", lambda: (hexed, h["ssh_port"]) in listening(), h["keeper"], log)
 
 
 # ---- namespaces --------------------------------------------------------------------------------------------------
@@ -174,19 +196,22 @@ def claim_subnet(bed):
     )
 
 
-def make_keys(bed):
+def make_keys(bed, subnet, port):
     for name in ("id", "hostkey"):
         path = os.path.join(bed["dir"], name)
         if not os.path.exists(path):
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "argus-bed", "-f", path])
     with open(os.path.join(bed["dir"], "hostkey.pub")) as f:
         key = " ".join(f.read().split()[:2])
-    names = [(h["name"], f"{bed['subnet']}.{i}") for i, h in enumerate(bed["hosts"], 1)]
+    names = [(h["name"], f"{subnet}.{i}") for i, h in enumerate(bed["hosts"], 1)]
+    for h in bed["hosts"]:
+        h["ssh_port"] = port
     files = {
-        "known_hosts": "".join(f"{ip} {key}\n" for _, ip in names),
+        "known_hosts": "".join(f"{ip if port == 22 else f'[{ip}]:{port}'} {key}\n" for _, ip in names),
         "etc_hosts": "127.0.0.1 localhost\n" + "".join(f"{ip} {n}\n" for n, ip in [*names, ("ctl", bed["ctl_ip"])]),
         "ssh_config": "".join(f"Host {n} {ip}\n  HostName {ip}\n" for n, ip in names)
-        + f"Host *\n  User root\n  IdentityFile {bed['dir']}/id\n  IdentitiesOnly yes\n  BatchMode yes\n"
+        + f"Host *\n  User {getpass.getuser()}\n  Port {port}\n"
+        + f"  IdentityFile {bed['dir']}/id\n  IdentitiesOnly yes\n  BatchMode yes\n"
         + f"  UserKnownHostsFile {bed['dir']}/known_hosts\n  StrictHostKeyChecking yes\n  ConnectTimeout 5\n",
     }
     for name, text in files.items():
@@ -212,7 +237,10 @@ def start_namespace_host(bed, h, ip):
     bedlib.save(bed)
     wait_for(f"host {h['name']}", lambda: own_namespace(h["keeper"]), h["keeper"], log)
     pid = str(h["keeper"]["pid"])
-    in_net(bed["switch"], "ip", "link", "add", h["name"], "type", "veth", "peer", "name", "eth0", "netns", pid)
+    # as container engines do: of the address, so that a host made anew is known to its neighbours at once
+    mac = "02:42:" + ":".join(f"{int(n):02x}" for n in ip.split("."))
+    cable = ["type", "veth", "peer", "name", "eth0", "address", mac, "netns", pid]
+    in_net(bed["switch"], "ip", "link", "add", h["name"], *cable)
     in_net(bed["switch"], "ip", "link", "set", h["name"], "master", "br0", "up")
     in_net(h["keeper"], "ip", "link", "set", "lo", "up")
     in_net(h["keeper"], "ip", "addr", "add", f"{ip}/24", "dev", "eth0")
@@ -220,17 +248,50 @@ def start_namespace_host(bed, h, ip):
     wait_for(f"host {h['name']}", lambda: os.path.exists(conf["ready"]), h["keeper"], log)
 
 
-def start_sshd(bed, h):
-    path = bedlib.host_dir(bed, h, "sshd_config")
+def sshd_config(bed, h, env):
+    """Logins find the programs in hosts/<name>/bin first: a test puts a `date` or an `nvidia-smi` of its own there."""
+    path, own = bedlib.host_dir(bed, h, "sshd_config"), bedlib.host_dir(bed, h)
+    os.makedirs(os.path.join(own, "bin"), exist_ok=True)
+    env = {"PATH": f"{own}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **env}
+    words = " ".join(f'"{k}={v}"' for k, v in env.items())
     with open(path, "w") as f:
-        f.write(SSHD_CONFIG.format(ip=h["ip"], dir=bed["dir"]))
-    argv, env = enter(bed, h, ["/usr/sbin/sshd", "-f", path, "-E", bedlib.host_dir(bed, h, "sshd.log")], clean_env())
+        f.write(SSHD_CONFIG.format(ip=h["ip"], port=h["ssh_port"], dir=bed["dir"], host=own, env=words))
+    return path
+
+
+def start_sshd(bed, h):
+    sshd = [SSHD, "-f", sshd_config(bed, h, {}), "-E", bedlib.host_dir(bed, h, "sshd.log")]
+    argv, env = enter(bed, h, sshd, clean_env())
     run(argv, env=env, preexec_fn=raise_limits)
 
 
+def sshd_processes(h):
+    """The listener and its sessions, not what was started through them: that has a program of its own."""
+    return [w for w in procs.tree(int(pid_one(h))) if os.path.basename(procs.exe(w["pid"])).startswith("sshd")]
+
+
+def kill_sshd(bed, h):
+    procs.kill_all(lambda: sshd_processes(h))
+
+
+def destroy_host(bed, h):
+    """As a platform destroys a container: all of its processes at once, its /tmp/ray, its cable."""
+    bedlib.stop_host(bed, h)
+    shutil.rmtree(bedlib.host_dir(bed, h), ignore_errors=True)
+    cable = ["nsenter", "-t", str(bed["switch"]["pid"]), "--net", "ip", "link", "del", h["name"]]
+    subprocess.run(cable, stderr=subprocess.DEVNULL)  # it may have gone with its other end
+
+
+def create_host(bed, h):
+    """A new host under the old name and address; it has the key that all hosts of a bed have."""
+    if procs.alive(h["keeper"]):
+        bedlib.fail(f"host '{h['name']}' is there already: destroy it first")
+    os.makedirs(bedlib.host_dir(bed, h), exist_ok=True)
+    start_namespace_host(bed, h, h["ip"])
+    start_sshd(bed, h)
+
+
 def link(bed, h, up):
-    if bed["mode"] != "netns":
-        bedlib.fail("only a bed with --mode netns has cables that can be cut")
     in_net(bed["switch"], "ip", "link", "set", h["name"], "up" if up else "down")
 
 

@@ -17,6 +17,7 @@ import procs
 OBJECT_STORE = 200_000_000
 START_SECONDS = 120
 AGENT_PORT = 52365  # Ray's default; hosts on loopback addresses need one each
+SHARES = {f"argus_share_{i}": 1 for i in range(16)}  # as argusd gives them to nodes that it starts
 
 
 def client_env(bed):
@@ -75,7 +76,7 @@ def start_argv(bed, h):
         gcs_port, dashboard_port = bed["gcs_address"].rpartition(":")[2], bed["dashboard_url"].rpartition(":")[2]
         argv += ["--head", f"--port={gcs_port}", f"--dashboard-host={h['ip']}", f"--dashboard-port={dashboard_port}"]
     else:
-        resources = {"worker_node": 100, f"argus_node_{h['name']}": 1000}
+        resources = {"worker_node": 100, f"argus_node_{h['name']}": 1000, **SHARES}
         argv += [f"--address={bed['gcs_address']}", f"--resources={json.dumps(resources)}"]
         argv += [f"--labels=argus.node={h['name']}"]
     if bed["mode"] == "loopback":
@@ -179,18 +180,9 @@ def ray_processes(bed, h):
             return []
         if bed["mode"] == "loopback":
             return procs.tree(h["keeper"]["pid"])
-        one = int(bednet.pid_one(h))
-        sshd = {w["pid"] for w in procs.tree(one) if os.path.basename(exe(w["pid"])).startswith("sshd")}
-        return procs.tree(one, skip=sshd)
+        return procs.tree(int(bednet.pid_one(h)), skip={w["pid"] for w in bednet.sshd_processes(h)})
 
     return find
-
-
-def exe(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return ""
 
 
 # ---- health ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,14 @@ def alive(who):
     return bool(found) and found[2] == who["start"] and found[0] not in "ZX"
 
 
+def exe(pid):
+    """The program that a process runs, "" when it is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+
+
 def tree(root, skip=()):
     """The living descendants of a process, as marks, without the subtrees of the pids in skip."""
     children = {}

@@ -23,6 +23,9 @@ ASAN = "build-asan"
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
 FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
 STEPS = ("gates", "unit", "whole")
+# Real Ray on up to three of them: see tests/conftest.py. Most tests mostly wait.
+WORKERS = ["-n3", "--dist=loadscope", "--no-loadscope-reorder"]
+HANGS = ["--timeout=300"]  # seconds: a test that hangs is told, it does not eat the run
 
 
 class Count:
@@ -124,7 +127,9 @@ def whole(**env):
     if os.path.exists(xml):
         os.unlink(xml)
     env["ARGUS_BIN"] = os.path.join(dest, "bin")
-    code = call([sys.executable, "-m", "pytest", "tests", "-ra", "--durations=15", f"--junitxml={xml}"], **env)
+    limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '2700')}"
+    report = ["-ra", "--durations=25", f"--junitxml={xml}"]
+    code = call([sys.executable, "-m", "pytest", "tests", *WORKERS, *HANGS, limit, *report], **env)
     count = read_junit(xml) if os.path.exists(xml) else Count()
     return count + FAILURE if code not in (0, 5) and not count.failed else count
 
@@ -143,6 +148,9 @@ def fuzz():
 
 def nightly():
     os.environ.setdefault("ARGUS_KILL_LOOPS", "10000")
+    os.environ.setdefault("ARGUS_NIGHTLY", "1")  # tests that are marked so run too
+    os.environ.setdefault("ARGUS_CHECK_SECONDS", "36000")
+    os.environ.setdefault("ARGUS_SCHED_OPS", "400000")
     valgrind = "valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"
     total = gates() + unit() + whole()
     total += unit("build-clang", ["--buildtype=debugoptimized"], CC="clang")

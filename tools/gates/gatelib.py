@@ -13,7 +13,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.environ.get("GATE_ROOT") or os.path.join(HERE, "..", ".."))
-LAYERS = ["base", "core", "store", "ray", "fsroot", "http", "argusd", "argus", "shepherd"]
+LAYERS = ["base", "core", "store", "ray", "ssh", "fsroot", "http", "argusd", "argus", "shepherd"]
 SELFTEST = "tools/gates/test/"  # bad on purpose
 
 _findings = []

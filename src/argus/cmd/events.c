@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #include "argus/eventline.h"
+#include "argus/verify.h"
 
 enum { PAGE = 1000 };
 
 struct events_opts {
-    bool follow, utc;
+    bool follow, utc, verify;
+    const char *expect;
     int output;
     int64_t since, limit;
 };
@@ -31,6 +33,15 @@ static const struct opt OPTS[] = {
      .offset = offsetof(struct events_opts, limit),
      .arg = "N",
      .doc = "at most N (200): the newest ones, or with --since or more than 1000 the oldest"},
+    {.name = "verify",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct events_opts, verify),
+     .doc = "check that no event was changed, removed or added; exit status 1 if one was"},
+    {.name = "expect",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, expect),
+     .arg = "HASH",
+     .doc = "with --verify: a head that was printed before must still be there"},
     OPT_OUTPUT(struct events_opts),
     OPT_UTC(struct events_opts),
 };
@@ -100,7 +111,11 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 {
     const struct events_opts *o = opts;
     _cleanup_(freep) char *path = xstrdup("/v1/events");
+    if (o->expect && !o->verify)
+        return err_set(err, ERR_USAGE, "--expect goes with --verify");
     int r = cli_open(cli, err);
+    if (r >= 0 && o->verify)
+        return verify_events(cli, o->expect, o->output, err);
     if (r >= 0 && args->n) {
         _cleanup_(json_unrefp) json_t *job = NULL;
         r = cli_get_job(cli, args->v[0], &job, err);

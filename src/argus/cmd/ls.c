@@ -22,7 +22,10 @@ struct ls_opts {
 #define ROW(type_, member) .type = (type_), .offset = offsetof(struct ls_opts, member)
 
 static const struct opt OPTS[] = {
-    {.letter = 'a', .name = "all", ROW(OPT_FLAG, all), .doc = "everybody's jobs, not only yours"},
+    {.letter = 'a',
+     .name = "all",
+     ROW(OPT_FLAG, all),
+     .doc = "all jobs that you may see, not only yours"},
     {.name = "user", ROW(OPT_TEXT, user), .arg = "NAME", .doc = "jobs of this user"},
     {.name = "project", ROW(OPT_TEXT, project), .arg = "NAME", .doc = "jobs of this project"},
     {.name = "state",
@@ -43,7 +46,7 @@ static const struct opt OPTS[] = {
 };
 
 /* "?user=alice&state=RUNNING,QUEUED" */
-static int make_query(struct cli *cli, const struct ls_opts *o, struct buf *query, struct err *err)
+static int make_query(const struct ls_opts *o, struct buf *query, struct err *err)
 {
     struct buf states = BUF_INIT(1024);
     char since[CLOCK_TEXT_MAX];
@@ -61,13 +64,8 @@ static int make_query(struct cli *cli, const struct ls_opts *o, struct buf *quer
     buf_release(&states);
     if (failed)
         return err_set(err, ERR_USAGE, "the filters are too long");
-    if (o->all || o->user)
-        return 0;
-    _cleanup_(json_unrefp) json_t *me = NULL;
-    int r = client_get(cli->client, "/v1/whoami", &me, err);
-    if (r >= 0)
-        url_query(query, "user", json_get_str(me, "user", NULL));
-    return r;
+    url_query(query, "all", o->all || o->user ? "1" : "0");
+    return 0;
 }
 
 static void print_ids(struct cli *cli, const json_t *jobs)
@@ -85,7 +83,7 @@ static int page(struct cli *cli, void *opts, const struct strv *args, struct err
     _cleanup_(json_unrefp) json_t *jobs = NULL;
     bool more = false;
     (void)args;
-    int r = make_query(cli, o, &query, err);
+    int r = make_query(o, &query, err);
     if (r >= 0)
         r = jobview_list(cli, buf_str(&query), o->limit ? o->limit : 50, &jobs, &more, err);
     if (r < 0)
@@ -117,7 +115,9 @@ const struct command cmd_ls = {
     .alias = "list",
     .args = "",
     .summary = "list jobs",
-    .text = "Lists your jobs, newest first. The table fits the terminal: columns that say nothing "
+    .text = "Lists your jobs, newest first; with --all also those of the projects that you are in, "
+            "and for admins and users of role viewer everybody's. The table fits the terminal: "
+            "columns that say nothing "
             "go first, -o wide shows everything.",
     .example = "argus ls -a --state RUNNING\twhat runs now, whoever owns it\n"
                "argus ls --since 1d -o json\tfor programs",

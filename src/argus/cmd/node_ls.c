@@ -7,19 +7,10 @@
 #include <stdlib.h>
 
 #include "argus/jobview.h"
-#include "argus/table.h"
+#include "argus/listing.h"
 #include "base/str.h"
 
-struct node_opts {
-    int output;
-    bool utc, watch;
-};
-
-static const struct opt OPTS[] = {
-    OPT_OUTPUT(struct node_opts),
-    OPT_UTC(struct node_opts),
-    OPT_WATCH(struct node_opts),
-};
+static const struct opt OPTS[] = {LISTING_OPTS};
 
 static const struct column COLUMNS[] = {
     {.title = MSG_NODE},
@@ -52,6 +43,9 @@ static void add_jobs(struct table *t, const json_t *node)
     json_array_foreach (json_get_array(node, "jobs"), i, v)
         if (json_is_string(v))
             (void)buf_addf(&names, "%s%s", i ? "," : "", json_string_value(v)); /* the first ones */
+    int64_t hidden = json_get_int(node, "jobs_hidden", 0);
+    if (hidden > 0)
+        (void)buf_addf(&names, "%s+%" PRId64, names.len ? "," : "", hidden); /* cut: fine */
     table_add(t, STYLE_PLAIN, buf_str(&names));
     buf_release(&names);
 }
@@ -74,37 +68,17 @@ static void add_row(struct table *t, const json_t *node, const struct when *w)
     free(reason);
 }
 
-static int page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
-{
-    const struct node_opts *o = opts;
-    _cleanup_(json_unrefp) json_t *answer = NULL;
-    (void)args;
-    int r = client_get(cli->client, "/v1/nodes", &answer, err);
-    if (r < 0)
-        return r;
-    if (o->output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, o->output);
-        return 0;
-    }
-    _cleanup_(table_freep) struct table *t = table_new(COLUMNS, array_len(COLUMNS));
-    struct when w = cli_when(cli, o->utc);
-    size_t i;
-    json_t *node;
-    json_array_foreach (json_get_array(answer, "nodes"), i, node)
-        add_row(t, node, &w);
-    int dropped = table_print(t, &cli->term, o->output == OUTPUT_WIDE, cli->out);
-    if (!i)
-        cli_say(cli, MSG_NO_NODES, "", "", "");
-    else if (dropped)
-        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
-    return 0;
-}
-
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
-    const struct node_opts *o = opts;
-    int r = cli_open(cli, err);
-    return r < 0 ? r : cli_page(cli, o->watch, page, opts, args, err);
+    static const struct listing listing = {
+        .path = "/v1/nodes",
+        .key = "nodes",
+        .columns = COLUMNS,
+        .n_columns = array_len(COLUMNS),
+        .add_row = add_row,
+        .none = MSG_NO_NODES,
+    };
+    return listing_run(cli, &listing, opts, args, err);
 }
 
 const struct command cmd_node_ls = {
@@ -112,9 +86,9 @@ const struct command cmd_node_ls = {
     .args = "",
     .summary = "list the machines",
     .text = "Lists the nodes of the Ray cluster: state, GPUs as free/used/bad, the jobs on each, "
-            "health. The head carries no job.",
+            "health. The head carries no job. '+2' are two jobs that you may not see.",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
-    .opts_size = sizeof(struct node_opts),
+    .opts_size = sizeof(struct listing_opts),
     .run = run,
 };

@@ -45,7 +45,7 @@ static json_t *sorted(const json_t *jobs, size_t n)
     json_t *out = json_array();
     for (size_t i = 0; i < count; i++)
         v[i] = json_array_get(jobs, i);
-    qsort(v, count, sizeof(json_t *), in_order);
+    xsort(v, count, sizeof(json_t *), in_order);
     for (size_t i = 0; i < count && i < n; i++)
         (void)json_array_append(out, v[i]); /* fails only for lack of memory */
     free(v);
@@ -58,7 +58,7 @@ static int page(struct cli *cli, void *opts, const struct strv *args, struct err
     _cleanup_(json_unrefp) json_t *found = NULL;
     bool more = false;
     (void)args;
-    int r = jobview_list(cli, "?state=QUEUED", QUEUE_MAX, &found, &more, err);
+    int r = jobview_list(cli, "?state=QUEUED&all=1", QUEUE_MAX, &found, &more, err);
     if (r < 0)
         return r;
     _cleanup_(json_unrefp) json_t *jobs = sorted(found, o->limit ? (size_t)o->limit : QUEUE_MAX);
@@ -84,7 +84,8 @@ const struct command cmd_queue = {
     .name = "queue",
     .args = "",
     .summary = "show who waits, in order, and why",
-    .text = "Lists the jobs that have not started, of every user, with position, time waited and "
+    .text = "Lists the jobs that have not started, as far as you may see them, with position, time "
+            "waited and "
             "the reason why each still waits.",
     .opts = OPTS,
     .n_opts = array_len(OPTS),

@@ -45,7 +45,8 @@ const struct command cmd_status = {
     .most = 1,
     .summary = "show all about one job",
     .text = "State, reason, place in the queue, nodes, the proof that the driver runs on a worker, "
-            "attempts, times, paths on the shared root, newest metrics and the finding of a "
+            "which verl the job's processes imported, attempts, times, paths on the shared root, "
+            "newest metrics and the finding of a "
             "failure. ID is an id, a name, or a beginning of an id that fits one job only.",
     .opts = OPTS,
     .n_opts = array_len(OPTS),

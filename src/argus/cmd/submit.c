@@ -2,16 +2,13 @@
 /* submit.c - hand in a job. */
 #include "argus/cmd/cmd.h"
 
-#include <stdlib.h>
-
 #include "argus/follow.h"
-#include "argus/jobview.h"
+#include "argus/planview.h"
 #include "argus/submission.h"
 #include "argus/waiting.h"
-#include "base/str.h"
 
 struct submit_opts {
-    bool dry_run, require_fit, no_trial, follow, wait;
+    bool dry_run, require_fit, no_trial, smoke, follow, wait;
     struct strv set;
     int output;
 };
@@ -24,6 +21,9 @@ static const struct opt OPTS[] = {
      ROW(OPT_FLAG, require_fit),
      .doc = "refuse a job that is larger than the cluster is now, instead of queueing it"},
     {.name = "no-trial", ROW(OPT_FLAG, no_trial), .doc = "skip the trial run before the job"},
+    {.name = "smoke",
+     ROW(OPT_FLAG, smoke),
+     .doc = "the same spec with 1 GPU, 2 steps and no checkpoint: does it run at all"},
     {.letter = 'f', .name = "follow", ROW(OPT_FLAG, follow), .doc = "print the log to the end"},
     {.name = "wait", ROW(OPT_FLAG, wait), .doc = "return when the job has ended"},
     {.name = "set",
@@ -33,24 +33,6 @@ static const struct opt OPTS[] = {
             "again"},
     OPT_OUTPUT(struct submit_opts),
 };
-
-static void print_dry_run(struct cli *cli, const char *file, const json_t *answer)
-{
-    struct buf line = BUF_INIT(1 << 20);
-    size_t i;
-    json_t *v;
-    json_array_foreach (json_get_array(answer, "argv"), i, v) {
-        if (i)
-            (void)buf_addc(&line, ' ');
-        (void)str_shell_quote(&line, json_string_value(v) ? json_string_value(v) : ""); /* fits */
-    }
-    if (line.len)
-        (void)fprintf(cli->out, "%s\n", buf_str(&line));
-    else if (json_get_object(answer, "resolved_spec"))
-        cli_emit(cli, json_get_object(answer, "resolved_spec"), OUTPUT_YAML);
-    cli_talk(cli, "'%s' is fine; nothing was submitted", file);
-    buf_release(&line);
-}
 
 static int stay(struct cli *cli, const struct submit_opts *o, const char *id, struct err *err)
 {
@@ -76,7 +58,7 @@ static int report(struct cli *cli,
     if (o->output >= OUTPUT_JSON && (o->dry_run || !o->wait))
         cli_emit(cli, answer, o->output);
     else if (o->dry_run)
-        print_dry_run(cli, file, answer);
+        planview_print(cli, file, answer);
     if (o->dry_run)
         return 0;
     const char *id = json_get_str(answer, "id", NULL);
@@ -103,6 +85,7 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     url_query(&path, "dry_run", o->dry_run ? "1" : NULL);
     url_query(&path, "require_fit", o->require_fit ? "1" : NULL);
     url_query(&path, "no_trial", o->no_trial ? "1" : NULL);
+    url_query(&path, "smoke", o->smoke ? "1" : NULL);
     int r = submission_read(&s, args->v[0], &o->set, err);
     if (r >= 0)
         r = cli_open(cli, err);
@@ -125,7 +108,8 @@ const struct command cmd_submit = {
         "stderr; the exit status is the job's. Ctrl-C detaches and never stops the job (exit "
         "status 0).",
     .example = "argus submit --follow examples/grpo.yaml\tsubmit and watch\n"
-               "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant",
+               "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant\n"
+               "argus submit --smoke --wait job.yaml\tsee whether it runs at all",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
     .opts_size = sizeof(struct submit_opts),

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "argus/file.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "base/unit.h"
 

@@ -9,6 +9,12 @@
 #include "base/str.h"
 #include "base/unit.h"
 
+static struct moment moment_at(usec_t seconds)
+{
+    return (struct moment){
+        .wall = seconds * USEC_SEC, .boot = (seconds - 900) * USEC_SEC, .boot_id = "some-start"};
+}
+
 static struct job *queued_job(void)
 {
     struct job *j = job_new();
@@ -27,7 +33,19 @@ static struct job *queued_job(void)
     j->timeout = 3 * USEC_HOUR;
     j->queue_timeout = USEC_DAY;
     j->stop_grace = USEC_MIN;
+    j->restart = (struct restart){.max = 3,
+                                  .on = xstrdup("node_lost,infra"),
+                                  .backoff = USEC_MIN,
+                                  .avoid = true,
+                                  .preemptible = true,
+                                  .failures = 1,
+                                  .preemptions = 2,
+                                  .given_up = 1,
+                                  .pause = USEC_MIN,
+                                  .bad_nodes = xstrdup("w7")};
     j->queued_at = 1000 * USEC_SEC;
+    const struct moment now = moment_at(1000);
+    stopwatch_start(&j->watch, &now);
     return j;
 }
 
@@ -54,6 +72,28 @@ static struct job *there_and_back(const struct job *j, struct record_extra *x)
     return back;
 }
 
+static void assert_same_restart(const struct restart *a, const struct restart *b)
+{
+    assert_int_equal(a->max, b->max);
+    assert_true(str_eq(a->on, b->on) && str_eq(a->bad_nodes, b->bad_nodes));
+    assert_int_equal(a->backoff, b->backoff);
+    assert_int_equal(a->avoid, b->avoid);
+    assert_int_equal(a->preemptible, b->preemptible);
+    assert_int_equal(a->failures, b->failures);
+    assert_int_equal(a->preemptions, b->preemptions);
+    assert_int_equal(a->given_up, b->given_up);
+    assert_int_equal(a->pause, b->pause);
+}
+
+static void assert_same_watch(const struct stopwatch *a, const struct stopwatch *b)
+{
+    assert_int_equal(a->spent, b->spent);
+    assert_int_equal(a->running, b->running);
+    assert_int_equal(a->wall, b->wall);
+    assert_int_equal(a->boot, b->boot);
+    assert_string_equal(a->boot_id, b->boot_id);
+}
+
 static void assert_same_job(const struct job *a, const struct job *b)
 {
     assert_string_equal(a->id, b->id);
@@ -74,6 +114,11 @@ static void assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->stop_cause, b->stop_cause);
     assert_int_equal(a->stop_asked_at, b->stop_asked_at);
     assert_true(str_eq(a->nodes, b->nodes) && str_eq(a->driver_node, b->driver_node));
+    assert_true(str_eq(a->slots, b->slots) && str_eq(a->held_by, b->held_by));
+    assert_int_equal(a->ran, b->ran);
+    assert_same_restart(&a->restart, &b->restart);
+    if (!job_state_is_terminal(a->state))
+        assert_same_watch(&a->watch, &b->watch);
     assert_string_equal(a->reason.code, b->reason.code);
     assert_int_equal(a->has_exit, b->has_exit);
     assert_int_equal(a->n_attempts, b->n_attempts);
@@ -102,7 +147,9 @@ static void test_a_whole_life(void **state)
     (void)state;
     const struct job_end end = {.cause = "exit", .code = 3, .signal = "", .text = "exit code 3"};
     const struct job_event life[] = {
-        {.kind = JOB_EV_ADMITTED, .nodes = "w1,w2", .driver_node = "w1"},
+        {.kind = JOB_EV_HELD, .by = "root"},
+        {.kind = JOB_EV_RELEASED},
+        {.kind = JOB_EV_ADMITTED, .nodes = "w1,w2", .driver_node = "w1", .slots = "w1:0,w2:3"},
         {.kind = JOB_EV_ACCEPTED},
         {.kind = JOB_EV_STARTED},
         {.kind = JOB_EV_BLIND, .text = "nobody can see it"},
@@ -113,10 +160,30 @@ static void test_a_whole_life(void **state)
     struct job *j = queued_job();
     check_round(j);
     for (size_t i = 0; i < array_len(life); i++) {
-        assert_true(job_apply(j, &life[i], (2000 + i) * USEC_SEC));
+        const struct moment now = moment_at(2000 + i);
+        assert_true(job_apply(j, &life[i], &now));
         check_round(j);
     }
     assert_int_equal(j->state, JOB_STOPPED);
+    job_free(j);
+}
+
+/* A row of before there were stopwatches: the wall clock is all there is. */
+static void test_a_row_without_a_stopwatch(void **state)
+{
+    (void)state;
+    const struct store_job row = {.id = "a",
+                                  .user = "ann",
+                                  .state = "QUEUED",
+                                  .queued_at = 1000 * USEC_SEC,
+                                  .detail = "{\"queue_timeout\":5}"};
+    struct record_extra x = {0};
+    struct job *j = NULL;
+    assert_int_equal(record_to_job(&row, &j, &x, NULL), 0);
+    const struct moment now = moment_at(1010);
+    assert_int_equal(stopwatch_read(&j->watch, &now), 10 * USEC_SEC);
+    assert_int_equal(j->restart.max, 0);
+    record_extra_release(&x);
     job_free(j);
 }
 
@@ -150,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_whole_life),
+        cmocka_unit_test(test_a_row_without_a_stopwatch),
         cmocka_unit_test(test_flags_both_ways),
         cmocka_unit_test(test_rows_that_are_none_of_ours),
     };

@@ -52,9 +52,20 @@ static void test_spans(void **state)
     }
 }
 
+static void test_moments(void **state)
+{
+    (void)state;
+    char id[CLOCK_BOOT_ID_MAX], again[CLOCK_BOOT_ID_MAX];
+    assert_string_equal(clock_boot_id(id), clock_boot_id(again));
+    struct moment a = clock_moment(id), b = clock_moment(id);
+    assert_true(a.wall && a.boot && b.boot >= a.boot);
+    assert_ptr_equal(a.boot_id, id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_time_round_trip),
-                                       cmocka_unit_test(test_spans)};
+                                       cmocka_unit_test(test_spans),
+                                       cmocka_unit_test(test_moments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

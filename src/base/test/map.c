@@ -56,6 +56,11 @@ static void test_hash_known_answer(void **state)
     assert_string_equal(hash_sha256_hex("abc", 3, hex),
                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_int_equal(hash_compare("abc", "abc", 3), 0);
+    /* The vector of SipHash's own paper: 15 bytes 00 01 …, key 00 … 0f. */
+    unsigned char bytes[16];
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (unsigned char)i;
+    assert_true(hash_keyed(bytes, bytes, 15) == 0xa129ca6149be45e5);
     assert_int_not_equal(hash_compare("abc", "abd", 3), 0);
 }
 

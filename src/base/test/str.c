@@ -148,12 +148,34 @@ static void test_utf8_forms(void **state)
         assert_int_equal(str_utf8_length(forms[i].text, forms[i].n), forms[i].len);
 }
 
+static void test_lists(void **state)
+{
+    (void)state;
+    struct buf seen = BUF_INIT(64);
+    const char *list = "a,,bc,";
+    size_t n;
+    for (const char *it; (it = str_item(&list, &n));)
+        assert_int_equal(buf_addf(&seen, "[%.*s]", (int)n, it), 0);
+    assert_string_equal(buf_str(&seen), "[a][][bc]");
+    buf_release(&seen);
+    list = NULL;
+    assert_null(str_item(&list, &n));
+    assert_true(str_list_has("a,bc", "bc"));
+    assert_false(str_list_has("a,bc", "b"));
+    assert_false(str_list_has("a,bc", "bcd"));
+    assert_false(str_list_has(NULL, "a"));
+    assert_true(str_list_has_all("x,y,z", "z,x"));
+    assert_true(str_list_has_all("x", ""));
+    assert_false(str_list_has_all("x,y", "y,w"));
+    assert_false(str_list_has_all(NULL, "y"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),      cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_glob),         cmocka_unit_test(test_expand),
         cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte),
-        cmocka_unit_test(test_utf8_forms)};
+        cmocka_unit_test(test_utf8_forms),   cmocka_unit_test(test_lists)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

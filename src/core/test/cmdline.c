@@ -120,10 +120,33 @@ static void what_a_version_cannot_do(void **state)
                "0.6.1", "needs verl 0.7.0");
     is_refused("workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\ntrain_file: /private/a\n",
                "0.5.0", "needs 'val_file'");
-    is_refused(GRPO "reward_fn_path: my.rewards\n", "0.6.1", "from a file only");
     is_refused(GRPO "resume: other\n", "0.9.1", "no checkpoint to resume");
     is_refused(GRPO "extra_pythonpath: ['/private/a:b']\n", "0.9.1", "colon");
     is_refused(GRPO "name: x\nproject: '??\?'\n", "0.9.1", "trainer.project_name");
+}
+
+static bool has_arg(const struct made *m, const char *arg)
+{
+    for (size_t i = 0; i < m->cmd.argv.n; i++)
+        if (str_eq(m->cmd.argv.v[i], arg))
+            return true;
+    return false;
+}
+
+/* The first attempt begins where another job ended; one that follows goes on from its own. */
+static void a_restart_resumes_from_its_own(void **state)
+{
+    struct make_place later = place;
+    struct made m;
+    (void)state;
+    make(GRPO "resume: other@5\n", "0.9.1", &m);
+    assert_true(has_arg(&m, "trainer.resume_mode=resume_path"));
+    made_release(&m);
+    later.has_checkpoint = true;
+    assert_int_equal(make_cmdline(GRPO "resume: other@5\n", "0.9.1", &later, &m), 0);
+    assert_true(has_arg(&m, "trainer.resume_mode=auto"));
+    assert_false(has_arg(&m, "trainer.resume_mode=resume_path"));
+    made_release(&m);
 }
 
 static void reward_modules(void **state)
@@ -133,6 +156,19 @@ static void reward_modules(void **state)
     make(GRPO "reward_fn_path: 'my.rewards:f'\n", "0.9.1", &m);
     assert_true(strv_has(&m.cmd.argv, "reward.custom_reward_function.path='pkg://my.rewards'"));
     assert_true(strv_has(&m.cmd.argv, "reward.custom_reward_function.name=f"));
+    assert_int_equal(m.cmd.files.n, 0);
+    made_release(&m);
+    make(GRPO "reward_fn_path: 'my.rewards:f'\n", "0.5.0", &m); /* it takes a file only */
+    assert_int_equal(m.cmd.files.n, 1);
+    assert_non_null(strstr(m.cmd.files.v[0].key, "/reward/custom_module.py"));
+    assert_string_equal(m.cmd.files.v[0].value, "from my.rewards import f  # noqa: F401\n");
+    assert_true(strv_has(&m.cmd.argv, "custom_reward_function.name=f"));
+    assert_null(strstr(pairs_find(&m.cmd.env, "PYTHONPATH"), "/reward"));
+    made_release(&m);
+    make("workload: eval\nval_file: /private/a.parquet\nreward_fn_path: 'my.rewards:f'\n", "0.5.0",
+         &m); /* its workers import it by its name */
+    assert_int_equal(m.cmd.files.n, 1);
+    assert_non_null(strstr(pairs_find(&m.cmd.env, "PYTHONPATH"), "/reward"));
     made_release(&m);
 }
 
@@ -507,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files),
         cmocka_unit_test(what_a_version_cannot_do),
+        cmocka_unit_test(a_restart_resumes_from_its_own),
         cmocka_unit_test(reward_modules),
         cmocka_unit_test(overrides_replace_ours_and_come_last),
         cmocka_unit_test(save_freq),

@@ -45,6 +45,7 @@ int make_cmdline(const char *yaml,
         .job_dir = job,
         .attempt_dir = attempt,
         .hook_dir = place->hook,
+        .has_checkpoint = place->has_checkpoint,
         .user_code_path = place->code,
     };
     demand_compute(&ret->spec, v, NULL, &ret->demand);

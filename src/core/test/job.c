@@ -7,13 +7,36 @@
 #include "base/str.h"
 #include "base/unit.h"
 
+static struct moment at(usec_t t)
+{
+    return (struct moment){.wall = t, .boot = t, .boot_id = "b"};
+}
+
+static bool apply_event(struct job *j, const struct job_event *e, usec_t now)
+{
+    struct moment m = at(now);
+    bool changed = job_apply(j, e, &m);
+    const char *broken = job_check(j);
+    if (broken)
+        fail_msg("after %s: %s", job_event_to_string(e->kind), broken);
+    return changed;
+}
+
+static usec_t in_state(const struct job *j, usec_t now)
+{
+    struct moment m = at(now);
+    return stopwatch_read(&j->watch, &m);
+}
+
 static struct job *new_job(void)
 {
+    struct moment m = at(1000);
     struct job *j = job_new();
     set_str(&j->id, "t1");
     set_str(&j->user, "alice");
     j->queued_at = 1000;
     j->demand.nnodes = 1;
+    stopwatch_start(&j->watch, &m);
     return j;
 }
 
@@ -26,11 +49,7 @@ static bool apply(struct job *j, enum job_event_kind kind, usec_t now)
                           .driver_node = "w1",
                           .text = "because",
                           .end = &end};
-    bool changed = job_apply(j, &e, now);
-    const char *broken = job_check(j);
-    if (broken)
-        fail_msg("after %s: %s", job_event_to_string(kind), broken);
-    return changed;
+    return apply_event(j, &e, now);
 }
 
 static void test_words_both_ways(void **state)
@@ -42,7 +61,7 @@ static void test_words_both_ways(void **state)
     for (int i = 0; i < ATTEMPT_PHASE_END; i++)
         assert_int_equal(attempt_phase_from_string(attempt_phase_to_string((enum attempt_phase)i)),
                          i);
-    for (int i = 0; i <= STOP_FINDING; i++)
+    for (int i = 0; i < STOP_END; i++)
         assert_int_equal(stop_cause_from_string(stop_cause_to_string((enum stop_cause)i)), i);
 }
 
@@ -88,14 +107,13 @@ static enum job_state end_as(enum stop_cause cause, const char *how, int code)
     apply(j, JOB_EV_STARTED, 3000);
     if (cause != STOP_NONE) {
         struct job_event stop = {.kind = JOB_EV_STOP, .cause = cause, .text = "so"};
-        assert_true(job_apply(j, &stop, 3500));
+        assert_true(apply_event(j, &stop, 3500));
         assert_int_equal(job_act(j), JOB_ACT_STOP);
-        assert_false(job_apply(j, &stop, 3600));
+        assert_false(apply_event(j, &stop, 3600));
     }
     struct job_end end = {.cause = how, .code = code, .signal = "", .text = "end"};
     struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
-    assert_true(job_apply(j, &e, 4000));
-    assert_null(job_check(j));
+    assert_true(apply_event(j, &e, 4000));
     enum job_state s = j->state;
     job_free(j);
     return s;
@@ -124,18 +142,189 @@ static void test_reserved_ids(void **state)
     assert_false(job_id_is_reserved("a2"));
 }
 
-static void test_deadlines(void **state)
+static void test_limits_of_states(void **state)
 {
     (void)state;
     struct job *j = new_job();
-    assert_int_equal(job_deadline(j), 0);
+    assert_int_equal(job_limit(j, 20), 0);
     j->queue_timeout = 50;
     j->timeout = 70;
-    assert_int_equal(job_deadline(j), 1050);
+    j->stop_grace = 5;
+    assert_int_equal(job_limit(j, 20), 50);
     apply(j, JOB_EV_ADMITTED, 2000);
-    assert_int_equal(job_deadline(j), 0);
+    assert_int_equal(job_limit(j, 20), 20);
+    assert_int_equal(in_state(j, 2007), 7);
+    apply(j, JOB_EV_ACCEPTED, 2100); /* what it waited to be sent is not held against it */
+    assert_int_equal(in_state(j, 2107), 7);
     apply(j, JOB_EV_STARTED, 3000);
-    assert_int_equal(job_deadline(j), 3070);
+    assert_int_equal(job_limit(j, 20), 70);
+    apply(j, JOB_EV_BLIND, 3010);
+    assert_int_equal(in_state(j, 3030), 30);
+    apply(j, JOB_EV_STOP, 3050);
+    assert_int_equal(job_limit(j, 20), 5 + JOB_STOP_OVERDUE);
+    assert_int_equal(in_state(j, 3051), 1);
+    apply(j, JOB_EV_ENDED, 3060);
+    assert_int_equal(job_limit(j, 20), 0);
+    assert_int_equal(j->ran, 60);
+    job_free(j);
+}
+
+static void test_deadlines_for_people(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    struct moment now = {.wall = 1000 + 7, .boot = 1000 + 8, .boot_id = "b"};
+    assert_int_equal(job_deadline(j, 20, &now), 0);
+    j->queue_timeout = 50;
+    assert_int_equal(job_deadline(j, 20, &now), 1050);
+    now.wall += USEC_DAY; /* set forward */
+    assert_int_equal(job_deadline(j, 20, &now), USEC_DAY - USEC_SEC + 1050);
+    apply(j, JOB_EV_HELD, 1020);
+    assert_int_equal(job_deadline(j, 20, &now), 0);
+    apply(j, JOB_EV_RELEASED, 2000);
+    now = at(2005);
+    assert_int_equal(job_deadline(j, 20, &now), 2030);
+    apply(j, JOB_EV_STOP, 2010);
+    assert_int_equal(job_deadline(j, 20, &now), 0);
+    job_free(j);
+}
+
+static void test_held_time_is_not_counted(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    struct job_event hold = {.kind = JOB_EV_HELD, .by = "root"};
+    assert_true(apply_event(j, &hold, 1010));
+    assert_false(apply(j, JOB_EV_HELD, 1020)); /* who held it first holds it */
+    assert_string_equal(j->held_by, "root");
+    assert_int_equal(in_state(j, 5000), 10);
+    assert_true(apply(j, JOB_EV_RELEASED, 5000));
+    assert_false(apply(j, JOB_EV_RELEASED, 5001));
+    assert_null(j->held_by);
+    assert_int_equal(in_state(j, 5005), 15);
+    apply(j, JOB_EV_HELD, 5010);
+    assert_true(apply(j, JOB_EV_STOP, 5020));
+    assert_int_equal(j->flags, 0);
+    job_free(j);
+}
+
+static struct job *running_job(int max, const char *on)
+{
+    struct job *j = new_job();
+    j->restart = (struct restart){.max = max, .backoff = 100, .avoid = true, .preemptible = true};
+    set_str(&j->restart.on, on);
+    apply(j, JOB_EV_ADMITTED, 2000);
+    apply(j, JOB_EV_STARTED, 3000);
+    return j;
+}
+
+static bool end_with(struct job *j, const char *cause, const char *finding, usec_t now)
+{
+    struct job_end e = {.cause = cause, .code = -1, .signal = "", .finding = finding, .text = "so"};
+    struct job_event event = {.kind = JOB_EV_ENDED, .end = &e};
+    return apply_event(j, &event, now);
+}
+
+static void test_preempted_goes_back_and_on(void **state)
+{
+    (void)state;
+    struct job *j = running_job(1, "node_lost");
+    struct job_event preempt = {.kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .text = "for p"};
+    assert_true(job_is_preemptible(j));
+    assert_true(apply_event(j, &preempt, 3100));
+    assert_false(job_is_preemptible(j));
+    assert_int_equal(job_act(j), JOB_ACT_STOP);
+    assert_true(end_with(j, "stopped", NULL, 3150));
+    assert_int_equal(j->state, JOB_QUEUED);
+    assert_int_equal(j->flags, JOB_FLAG_RESTARTING);
+    assert_int_equal(j->restart.preemptions, 1);
+    assert_int_equal(j->restart.failures, 0);
+    assert_int_equal(j->ran, 150);
+    assert_string_equal(j->reason.code, "preempted");
+    assert_null(j->restart.bad_nodes);
+    struct moment now = at(3151);
+    assert_false(job_is_pausing(j, &now));
+    assert_false(apply_event(j, &preempt, 3160)); /* it holds nothing */
+    apply(j, JOB_EV_ADMITTED, 4000);
+    assert_string_equal(job_attempt(j)->ray_id, "t1-a2");
+    assert_int_equal(j->started_at, 0);
+    apply(j, JOB_EV_STARTED, 4100);
+    assert_int_equal(j->flags, 0);
+    /* Somebody's stop overrules it; work that was done meanwhile is done. */
+    assert_true(apply_event(j, &preempt, 4200));
+    assert_true(apply(j, JOB_EV_STOP, 4210));
+    assert_int_equal(j->stop_cause, STOP_USER);
+    assert_false(apply_event(j, &preempt, 4220));
+    assert_true(end_with(j, "stopped", NULL, 4230));
+    assert_int_equal(j->state, JOB_STOPPED);
+    job_free(j);
+}
+
+static void test_preempted_but_done_or_not_begun(void **state)
+{
+    (void)state;
+    struct job_event preempt = {.kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .text = "for p"};
+    struct job *j = running_job(1, "node_lost");
+    assert_true(apply_event(j, &preempt, 3100));
+    struct job_end good = {.cause = "exit", .code = 0, .signal = "", .text = "done"};
+    struct job_event done = {.kind = JOB_EV_ENDED, .end = &good};
+    assert_true(apply_event(j, &done, 3150));
+    assert_int_equal(j->state, JOB_SUCCEEDED);
+    job_free(j);
+    j = new_job();
+    apply(j, JOB_EV_ADMITTED, 2000);
+    assert_true(apply_event(j, &preempt, 2100));
+    assert_true(apply(j, JOB_EV_REQUEUED, 2200));
+    assert_int_equal(j->state, JOB_QUEUED);
+    assert_int_equal(j->restart.given_up, 0);
+    job_free(j);
+}
+
+static void test_failures_that_are_restarted(void **state)
+{
+    (void)state;
+    struct job *j = running_job(1, "gpu_hardware,node_lost");
+    assert_true(end_with(j, "lost", "node_lost", 4000));
+    assert_int_equal(j->state, JOB_QUEUED);
+    assert_string_equal(j->restart.bad_nodes, "w1");
+    assert_non_null(strstr(j->reason.text, "restart 1 of 1"));
+    assert_null(j->finding);
+    struct moment now = at(4099);
+    assert_true(job_is_pausing(j, &now));
+    now = at(4100);
+    assert_false(job_is_pausing(j, &now));
+    apply(j, JOB_EV_ADMITTED, 5000);
+    apply(j, JOB_EV_STARTED, 5100);
+    assert_true(end_with(j, "lost", "node_lost", 6000)); /* no restart is left */
+    assert_int_equal(j->state, JOB_FAILED);
+    assert_string_equal(j->finding, "node_lost");
+    job_free(j);
+    j = running_job(3, "node_lost");
+    assert_true(end_with(j, "exit", "user_code_error", 4000)); /* not one of those */
+    assert_int_equal(j->state, JOB_FAILED);
+    job_free(j);
+}
+
+static void test_starts_that_come_to_nothing(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    struct job_event no_fault = {.kind = JOB_EV_REQUEUED, .no_fault = true, .text = "Ray is away"};
+    usec_t t = 2000;
+    for (int i = 0; i < 3 * JOB_GIVE_UPS_MAX; i++) {
+        apply(j, JOB_EV_ADMITTED, t++);
+        assert_true(apply_event(j, &no_fault, t++));
+    }
+    for (int i = 1; i < JOB_GIVE_UPS_MAX; i++) {
+        apply(j, JOB_EV_ADMITTED, t++);
+        assert_true(apply(j, JOB_EV_REQUEUED, t++));
+        assert_int_equal(j->state, JOB_QUEUED);
+    }
+    apply(j, JOB_EV_ADMITTED, t++);
+    assert_true(apply(j, JOB_EV_REQUEUED, t++));
+    assert_int_equal(j->state, JOB_FAILED);
+    assert_string_equal(j->reason.code, "infra");
+    assert_string_equal(j->finding, "infra");
     job_free(j);
 }
 
@@ -146,10 +335,17 @@ static void test_random_events(void **state)
     unsigned rng = 1;
     for (int round = 0; round < 2000; round++) {
         struct job *j = new_job();
+        j->restart = (struct restart){.max = round % 3, .preemptible = true};
         enum job_state last = j->state;
         for (usec_t t = 2000; t < 2040; t++) {
             rng = rng * 1664525 + 1013904223;
-            apply(j, (enum job_event_kind)((rng >> 12) % JOB_EV_END), t);
+            enum job_event_kind kind = (enum job_event_kind)((rng >> 12) % JOB_EV_END);
+            struct job_event preempt = {
+                .kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .text = "for p"};
+            if (kind == JOB_EV_STOP && (rng >> 20) % 4)
+                apply_event(j, &preempt, t);
+            else
+                apply(j, kind, t);
             if (job_state_is_terminal(last))
                 assert_int_equal(j->state, last); /* over is over */
             last = j->state;
@@ -158,12 +354,90 @@ static void test_random_events(void **state)
     }
 }
 
+static struct job *job_to_try(void)
+{
+    struct job *j = new_job();
+    j->trial = JOB_TRIAL_DUE;
+    assert_int_equal(job_act(j), JOB_ACT_TRY);
+    return j;
+}
+
+static void trial_id_is(const struct job *j, const char *want)
+{
+    _cleanup_(freep) char *id = job_trial_id(j);
+    assert_string_equal(id, want);
+    assert_true(job_id_is_reserved(id));
+}
+
+static void test_a_trial_comes_first(void **state)
+{
+    (void)state;
+    struct job *j = job_to_try();
+    trial_id_is(j, "t1-trial");
+    assert_false(apply(j, JOB_EV_ADMITTED, 2000));
+    assert_true(apply(j, JOB_EV_HELD, 2100)); /* it is tried all the same */
+    assert_int_equal(job_act(j), JOB_ACT_TRY);
+    assert_true(apply(j, JOB_EV_TRIED, 2200));
+    assert_false(apply(j, JOB_EV_TRIED, 2300));
+    assert_int_equal(job_act(j), JOB_ACT_NONE);
+    assert_true(apply(j, JOB_EV_RELEASED, 2400));
+    assert_true(apply(j, JOB_EV_ADMITTED, 2500));
+    assert_false(apply(j, JOB_EV_REJECTED, 2600)); /* too late */
+    assert_int_equal(j->state, JOB_STARTING);
+    job_free(j);
+}
+
+static void test_a_trial_that_finds_something(void **state)
+{
+    (void)state;
+    struct job *j = job_to_try();
+    struct job_event e = {.kind = JOB_EV_REJECTED, .code = "data_error", .text = "no rows"};
+    assert_true(apply_event(j, &e, 2000));
+    assert_int_equal(j->state, JOB_FAILED);
+    assert_string_equal(j->finding, "data_error");
+    assert_string_equal(j->reason.text, "no rows");
+    assert_int_equal(j->n_attempts, 0);
+    assert_int_equal(job_act(j), JOB_ACT_NONE);
+    job_free(j);
+    j = new_job(); /* one without a trial is not failed by one */
+    assert_false(apply_event(j, &e, 2000));
+    job_free(j);
+}
+
+static void test_a_trial_that_is_lost(void **state)
+{
+    (void)state;
+    struct job *j = job_to_try();
+    assert_true(apply(j, JOB_EV_UNTRIED, 2000));
+    trial_id_is(j, "t1-a1-trial");
+    assert_true(apply(j, JOB_EV_UNTRIED, 3000));
+    trial_id_is(j, "t1-a2-trial");
+    assert_int_equal(job_act(j), JOB_ACT_TRY);
+    assert_true(apply(j, JOB_EV_UNTRIED, 4000));
+    assert_int_equal(job_act(j), JOB_ACT_NONE); /* it goes on without */
+    assert_true(apply(j, JOB_EV_ADMITTED, 5000));
+    job_free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words_both_ways),        cmocka_unit_test(test_a_good_life),
-        cmocka_unit_test(test_requeued_gets_a_new_id), cmocka_unit_test(test_what_it_ends_as),
-        cmocka_unit_test(test_reserved_ids),           cmocka_unit_test(test_deadlines),
-        cmocka_unit_test(test_random_events)};
+        cmocka_unit_test(test_words_both_ways),
+        cmocka_unit_test(test_a_good_life),
+        cmocka_unit_test(test_requeued_gets_a_new_id),
+        cmocka_unit_test(test_what_it_ends_as),
+        cmocka_unit_test(test_reserved_ids),
+        cmocka_unit_test(test_limits_of_states),
+        cmocka_unit_test(test_deadlines_for_people),
+        cmocka_unit_test(test_held_time_is_not_counted),
+        cmocka_unit_test(test_preempted_goes_back_and_on),
+        cmocka_unit_test(test_preempted_but_done_or_not_begun),
+        cmocka_unit_test(test_failures_that_are_restarted),
+        cmocka_unit_test(test_starts_that_come_to_nothing),
+        cmocka_unit_test(test_a_trial_comes_first),
+        cmocka_unit_test(test_a_trial_that_finds_something),
+        cmocka_unit_test(test_a_trial_that_is_lost),
+        cmocka_unit_test(test_random_events),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

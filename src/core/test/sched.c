@@ -16,14 +16,30 @@ static struct demand gang(int nodes, double gpus, double cpus)
         .nnodes = nodes, .gpus_per_node = gpus, .cpus_per_node = cpus, .driver_cpus = 1};
 }
 
+static void add_to(struct sched *s,
+                   const char *id,
+                   int seq,
+                   int prio,
+                   const char *pool,
+                   const struct demand *d)
+{
+    const struct sched_job job = {.id = id,
+                                  .seq = seq,
+                                  .priority = prio,
+                                  .pool = pool,
+                                  .demand = *d,
+                                  .job = (void *)(uintptr_t)seq};
+    sched_enqueue(s, &job);
+}
+
 static void add(struct sched *s, const char *id, int seq, int prio, const struct demand *d)
 {
-    sched_enqueue(s, id, seq, prio, "", d, (void *)(uintptr_t)seq);
+    add_to(s, id, seq, prio, "", d);
 }
 
 static int next(struct sched *s, struct sched_decision *d)
 {
-    bool any = sched_next(s, d);
+    bool any = sched_next(s, 1, d);
     assert_null(sched_check(s));
     return any ? (int)(uintptr_t)d->job : 0;
 }
@@ -31,7 +47,9 @@ static int next(struct sched *s, struct sched_decision *d)
 static void two_nodes(struct sched *s)
 {
     const struct sched_node nodes[] = {
-        {"w1", "h20", 4, 16, true}, {"w2", "h20,ib", 4, 16, true}, {"head", "", 0, 8, false}};
+        {.name = "w1", .pool = "h20", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w2", .pool = "h20,ib", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "head", .pool = "", .gpus = 0, .cpus = 8, .usable = false}};
     sched_set_nodes(s, nodes, 3);
 }
 
@@ -49,17 +67,17 @@ static void test_order_and_gang(void **state)
     assert_int_equal(next(s, &dec), 1);
     assert_int_equal(next(s, &dec), 0); /* b waits for both, c must not pass it */
     struct sched_why why;
-    assert_true(sched_explain(s, "c", &why));
+    assert_true(sched_explain(s, "c", 1, false, &why));
     assert_string_equal(why.code, "queued_behind");
     assert_int_equal(why.position, 2);
-    assert_true(sched_explain(s, "b", &why));
+    assert_true(sched_explain(s, "b", 1, false, &why));
     assert_string_equal(why.code, "waiting_for_gpus");
-    sched_lease_end(s, "a");
+    sched_lease_end(s, "a", 1);
     assert_int_equal(next(s, &dec), 2);
     assert_string_equal(dec.driver_node, dec.nodes[1] == '1' ? "w1" : "w2");
     assert_non_null(strchr(dec.nodes, ','));
     assert_int_equal(next(s, &dec), 0);
-    sched_lease_end(s, "b");
+    sched_lease_end(s, "b", 1);
     assert_int_equal(next(s, &dec), 3);
     sched_free(s);
 }
@@ -76,14 +94,16 @@ static void test_too_large_blocks_nobody(void **state)
     add(s, "cpus", 2, 50, &cpus);
     add(s, "one", 3, 50, &one);
     assert_int_equal(next(s, &dec), 3);
-    assert_true(sched_explain(s, "big", &why));
+    assert_true(sched_explain(s, "big", 1, false, &why));
     assert_string_equal(why.code, "pool_too_small");
     assert_non_null(strstr(why.text, "(has 8, needs 12)"));
-    assert_true(sched_explain(s, "cpus", &why));
+    assert_true(sched_explain(s, "cpus", 1, false, &why));
     assert_string_equal(why.code, "pool_too_small");
-    sched_lease_end(s, "one");
+    sched_lease_end(s, "one", 1);
     const struct sched_node more[] = {
-        {"w1", "", 4, 16, true}, {"w2", "", 4, 16, true}, {"w3", "", 4, 16, true}};
+        {.name = "w1", .pool = "", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w2", .pool = "", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w3", .pool = "", .gpus = 4, .cpus = 16, .usable = true}};
     sched_set_nodes(s, more, 3);
     assert_int_equal(next(s, &dec), 1); /* it kept its place */
     sched_free(s);
@@ -103,7 +123,7 @@ static void test_cpus_count(void **state)
     assert_int_equal(next(s, &dec), 1);
     assert_int_equal(next(s, &dec), 2);
     assert_int_equal(next(s, &dec), 0);
-    assert_true(sched_explain(s, "c", &why));
+    assert_true(sched_explain(s, "c", 1, false, &why));
     assert_string_equal(why.code, "waiting_for_cpus");
     sched_free(s);
 }
@@ -117,14 +137,14 @@ static void test_pool_labels_priority_and_limit(void **state)
     struct demand d = gang(1, 1, 1);
     two_nodes(s);
     add(s, "low", 1, 10, &d);
-    sched_enqueue(s, "ib", 2, 50, "h20,ib", &d, (void *)2);
-    sched_enqueue(s, "none", 3, 60, "a100", &d, (void *)3);
+    add_to(s, "ib", 2, 50, "h20,ib", &d);
+    add_to(s, "none", 3, 60, "a100", &d);
     add(s, "late", 4, 10, &d);
     assert_int_equal(next(s, &dec), 2);
     assert_string_equal(dec.nodes, "w2");
     assert_int_equal(next(s, &dec), 1);
     assert_int_equal(next(s, &dec), 0);
-    assert_true(sched_explain(s, "late", &why));
+    assert_true(sched_explain(s, "late", 1, false, &why));
     assert_string_equal(why.code, "live_jobs_limit");
     sched_free(s);
 }
@@ -135,16 +155,80 @@ static void test_restore_counts(void **state)
     struct sched *s = sched_new(seed, &no_limits);
     struct sched_decision dec;
     struct demand d = gang(2, 4, 4);
-    sched_lease_restore(s, "old", "w1,w2", &d); /* before the nodes are known */
+    const struct sched_job old = {.id = "old", .demand = d};
+    sched_lease_restore(s, &old, "w1,w2", 1); /* before the nodes are known */
     two_nodes(s);
     double gpus, cpus;
     sched_node_used(s, "w1", &gpus, &cpus);
     assert_true(gpus > 3.99 && gpus < 4.01 && cpus > 4.99 && cpus < 5.01);
     add(s, "n", 1, 50, &d);
     assert_int_equal(next(s, &dec), 0);
-    sched_lease_end(s, "old");
+    sched_lease_end(s, "old", 1);
     assert_int_equal(next(s, &dec), 1);
     sched_free(s);
+}
+
+/* Slots are named, those of a restored lease are kept; what is held elsewhere is not given. */
+static void test_slots_and_held(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct sched_pool pool;
+    struct demand two = gang(1, 2, 1);
+    const struct sched_node nodes[] = {
+        {.name = "w1", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w2", .gpus = 4, .cpus = 16, .gpus_held = 3, .usable = true}};
+    const struct sched_job old = {.id = "old", .demand = two};
+    sched_set_nodes(s, nodes, 2);
+    sched_lease_restore(s, &old, "w1:1+2", 1);
+    assert_string_equal(sched_lease_slots(s, "old"), "w1:1+2");
+    add(s, "a", 1, 50, &two);
+    add(s, "b", 2, 50, &two);
+    assert_int_equal(next(s, &dec), 1);
+    assert_string_equal(sched_lease_slots(s, "a"), "w1:0+3");
+    assert_int_equal(next(s, &dec), 0);
+    sched_pool(s, "", 1, &pool);
+    assert_float_equal(pool.used, 4, 1e-9);
+    assert_float_equal(pool.held, 3, 1e-9);
+    assert_float_equal(pool.free, 1, 1e-9);
+    struct sched *copy = sched_copy(s);
+    assert_null(sched_check(copy));
+    sched_lease_end(copy, "old", 1);
+    assert_int_equal(next(copy, &dec), 2);
+    assert_int_equal(next(s, &dec), 0);
+    sched_free(copy);
+    sched_free(s);
+}
+
+static void test_held_waits(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct sched_why why;
+    struct demand d = gang(1, 1, 1);
+    two_nodes(s);
+    add(s, "a", 1, 50, &d);
+    sched_set_held(s, "a", true);
+    assert_int_equal(next(s, &dec), 0);
+    assert_true(sched_explain(s, "a", 1, false, &why));
+    assert_string_equal(why.code, "held");
+    sched_set_held(s, "a", false);
+    sched_set_priority(s, "a", 70);
+    add(s, "b", 2, 60, &d);
+    assert_int_equal(next(s, &dec), 1);
+    assert_int_equal(next(s, &dec), 2);
+    sched_free(s);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (int p = 0; p < SCHED_POLICY_END; p++)
+        assert_int_equal(sched_policy_from_string(sched_policy_to_string((enum sched_policy)p)), p);
+    assert_int_equal(sched_policy_from_string("lottery"), SCHED_POLICY_END);
+    assert_string_equal(sched_hint_to_string(SCHED_HINT_JOB_END), "job_end");
 }
 
 /* The places of those that wait are 1, 2, … without a gap, in the middle of a life too. */
@@ -156,7 +240,7 @@ static void expect_places(struct sched *s, int n_jobs)
         char id[16];
         struct sched_why why;
         (void)snprintf(id, sizeof(id), "j%d", i);
-        if (!sched_explain(s, id, &why))
+        if (!sched_explain(s, id, 1, false, &why))
             continue;
         assert_in_range(why.position, 1, 399);
         assert_false(seen[why.position]);
@@ -194,7 +278,7 @@ static void test_random_workload(void **state)
                 (void)snprintf(id, sizeof(id), "j%d", ++seq);
                 add(s, id, seq, (int)(rng >> 22) % 101, &d);
             } else if (n_running) {
-                sched_lease_end(s, running[--n_running]);
+                sched_lease_end(s, running[--n_running], 1);
             }
             int got;
             while ((got = next(s, &dec)))
@@ -203,7 +287,7 @@ static void test_random_workload(void **state)
         expect_places(s, seq);
         struct sched_decision dec;
         while (n_running) {
-            sched_lease_end(s, running[--n_running]);
+            sched_lease_end(s, running[--n_running], 1);
             int got;
             while ((got = next(s, &dec)))
                 (void)snprintf(running[n_running++], sizeof(running[0]), "j%d", got);
@@ -212,7 +296,7 @@ static void test_random_workload(void **state)
             char id[16];
             struct sched_why why;
             (void)snprintf(id, sizeof(id), "j%d", i);
-            if (sched_explain(s, id, &why))
+            if (sched_explain(s, id, 1, false, &why))
                 assert_string_equal(why.code, "pool_too_small");
         }
         sched_free(s);
@@ -226,6 +310,9 @@ int main(void)
                                        cmocka_unit_test(test_cpus_count),
                                        cmocka_unit_test(test_pool_labels_priority_and_limit),
                                        cmocka_unit_test(test_restore_counts),
+                                       cmocka_unit_test(test_slots_and_held),
+                                       cmocka_unit_test(test_held_waits),
+                                       cmocka_unit_test(test_words),
                                        cmocka_unit_test(test_random_workload)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,8 @@ static void every_key_of_the_manual(void **state)
     struct result x;
     accepted("workload: ppo\nsubmission_id: my-run-7\nname: gsm8k baseline\nproject: rlhf\n"
              "cluster: h20-a\npool: [h20, x]\npriority: 60\nnnodes: 2\nn_gpus_per_node: 4\n"
-             "n_cpus_per_gpu: 3\nentrypoint_num_cpus: 1\nentrypoint_num_gpus: 0\n"
+             "n_cpus_per_gpu: 3\nmemory_per_node: 200GiB\nentrypoint_num_cpus: "
+             "1\nentrypoint_num_gpus: 0\n"
              "entrypoint_resources: {worker_node: 1, fast: 0.5}\n"
              "code_path: ${SHARED_ROOT}/common/code/verl/abc\n"
              "working_dir: ${USER_ROOT}/code\nextra_pythonpath: []\n"
@@ -136,8 +137,7 @@ static void every_key_of_the_manual(void **state)
              "idle: {min_gpu_util: 5, window: 30m, action: alert}\n"
              "wandb: {enabled: true, project: p, run: r, mode: offline}\n"
              "tracking: {backend: mlflow, uri: 'http://m:5000'}\n"
-             "hold_on_failure: 30m\nafter: [first]\nnotify: [alice-feishu]\npreset: small\n"
-             "code: verl@1\n",
+             "hold_on_failure: 30m\nafter: [first]\nnotify: [alice-feishu]\npreset: small\n",
              &x);
     assert_int_equal(x.spec.pool.n, 2);
     assert_string_equal(x.spec.code_path, "/s/common/code/verl/abc");
@@ -155,16 +155,39 @@ static void every_key_of_the_manual(void **state)
     release(&x);
 }
 
+static void snapshots_are_named(void **state)
+{
+    static const char *const bad[][2] = {
+        {"code: verl", "name@version"},
+        {"code: ../x@1", "name@version"},
+        {"code: verl@1\ncode_path: '${SHARED_ROOT}/common/code/verl/1'", "exclude each other"},
+        {"working_dir: Mine@1", "name@version"},
+        {"working_dir: '${SHARED_ROOT}/argus/snapshots/abc/tree'", "the content of a snapshot"},
+        {"code_path: '${SHARED_ROOT}/users/../argus/snapshots/abc'", "the content of a snapshot"},
+    };
+    struct result x;
+    (void)state;
+    read_all(RAY "code: verl@1\nworking_dir: my-code@1\n", &x);
+    assert_int_equal(x.ps.errors, 0);
+    assert_string_equal(x.spec.code, "verl@1");
+    assert_string_equal(x.spec.working_dir, "my-code@1");
+    release(&x);
+    for (size_t i = 0; i < array_len(bad); i++) {
+        _cleanup_(freep) char *text = xasprintf(RAY "%s\n", bad[i][0]);
+        read_all(text, &x);
+        assert_int_equal(x.ps.errors, 1);
+        assert_non_null(strstr(x.ps.v[0].text, bad[i][1]));
+        release(&x);
+    }
+}
+
 static void later_keys_warn(void **state)
 {
     static const char *const lines[][2] = {
-        {"code: verl@1", "code"},
-        {"secrets: [A]", "secrets"},
         {"after: [b]", "after"},
         {"notify: [c]", "notify"},
         {"preset: d", "preset"},
         {"hold_on_failure: 5m", "hold_on_failure"},
-        {"restart: {max: 3}", "restart.max"},
         {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
         {"checkpoint: {keep_best: {metric: x}}", "checkpoint.keep_best.metric"},
     };
@@ -236,6 +259,9 @@ static void refusals(void **state)
         {PPO "env: {A: x}\nruntime_env: {env_vars: {A: y}}\n", "env", "too"},
         {PPO "runtime_env: {pip: [x]}\n", "runtime_env.pip", "unknown key"},
         {PPO "secrets: ['a b']\n", "secrets", "entry 1"},
+        {PPO "secrets: [wandb_key]\n", "secrets", "entry 1"},
+        {PPO "secrets: [A, PYTHONPATH]\n", "secrets", "entry 2: 'PYTHONPATH' belongs"},
+        {PPO "secrets: [A]\nenv: {A: x}\n", "secrets", "stands in the environment too"},
         {PPO "overrides: [nonsense]\n", "overrides", "not a Hydra"},
         {PPO "overrides: ['--multirun']\n", "overrides", "not an override"},
         {"workload: rocket\n", "workload", "not one of"},
@@ -318,7 +344,7 @@ static void paths_stay_under_the_roots(void **state)
     static const char *const rows[][2] = {
         {"/etc/passwd", "does not lie under"}, {"/s/../etc", "does not lie under"},
         {"/sx/a", "does not lie under"},       {"/s/../../..", "does not lie under"},
-        {"relative/dir", "not an absolute"},   {"my-code@1", "not an absolute"},
+        {"relative/dir", "not an absolute"},   {"my-code", "not an absolute"},
         {"/s/users/bob/code", "another user"}, {"/s/users/alice/../bob", "another user"},
         {"/s/users/alicex", "another user"},   {"${HOME}/x", "'${HOME}' is not known"},
     };
@@ -528,6 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_defaults),
         cmocka_unit_test(every_key_of_the_manual),
+        cmocka_unit_test(snapshots_are_named),
         cmocka_unit_test(later_keys_warn),
         cmocka_unit_test(warnings),
         cmocka_unit_test(all_problems_at_once_with_places),

@@ -67,6 +67,32 @@ static const struct {
       .files = WITNESS_FILES_BEAT,
       .beat_age = S(100)},
      WITNESS_UNKNOWN},
+    /* told to stop, and nothing is heard of it any more */
+    {{.ray = WITNESS_RAY_BLIND,
+      .ray_for = WITNESS_FORLORN,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = WITNESS_FORLORN,
+      .is_stopping = true},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_BLIND,
+      .ray_for = WITNESS_FORLORN - 1,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = WITNESS_FORLORN,
+      .is_stopping = true},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_BLIND,
+      .ray_for = S(9000),
+      .files = WITNESS_FILES_NONE,
+      .files_for = S(9000),
+      .is_stopping = true},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_BLIND,
+      .ray_for = S(9000),
+      .files = WITNESS_FILES_BLIND,
+      .files_for = S(9000),
+      .beat_age = S(9000),
+      .is_stopping = true},
+     WITNESS_UNKNOWN},
 };
 
 static void test_table(void **state)
@@ -77,7 +103,7 @@ static void test_table(void **state)
             fail_msg("row %zu: verdict %d, not %d", i, witness_judge(&rows[i].w), rows[i].verdict);
 }
 
-/* Over every combination: LOST needs both, and blindness never ends a job. */
+/* Over every combination: LOST needs both, and blindness never ends a job that was not told to. */
 static void test_never_lost_by_one_witness(void **state)
 {
     (void)state;
@@ -85,18 +111,20 @@ static void test_never_lost_by_one_witness(void **state)
     for (int ray = 0; ray <= WITNESS_RAY_ABSENT; ray++)
         for (int files = 0; files <= WITNESS_FILES_EXIT; files++)
             for (size_t i = 0; i < 512; i++)
-                for (int run = 0; run < 2; run++) {
+                for (int run = 0; run < 4; run++) {
                     struct witness w = {.ray = (enum witness_ray)ray,
                                         .files = (enum witness_files)files,
                                         .ray_for = ages[i & 7],
                                         .files_for = ages[i >> 3 & 7],
                                         .beat_age = ages[i >> 6],
-                                        .was_running = run};
+                                        .was_running = run & 1,
+                                        .is_stopping = run & 2};
                     enum witness_verdict v = witness_judge(&w);
                     bool over = ray == WITNESS_RAY_OVER || ray == WITNESS_RAY_ABSENT;
                     bool beating = files == WITNESS_FILES_BEAT && w.beat_age < WITNESS_BEAT_STALE;
                     if (v == WITNESS_LOST || v == WITNESS_NEVER) {
-                        assert_true(over);
+                        assert_true(over || (w.is_stopping && ray == WITNESS_RAY_BLIND &&
+                                             w.ray_for > WITNESS_FORLORN));
                         assert_false(beating);
                         assert_int_not_equal(files, WITNESS_FILES_BLIND);
                     }

@@ -3,8 +3,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
+#include "base/unit_dir.h"
+#include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
-#include "root.h"
 
 struct example {
     struct strv argv;
@@ -114,14 +115,51 @@ static void test_secret_in_the_arguments(void **state)
     assert_string_equal(l.argv.v[3], "trainer.key=wandb-98765");
 }
 
+/* Two files, of the shepherd and of Ray's workers, and what a crash can leave of them. */
+static void test_secrets_of_workers(void **state)
+{
+    _cleanup_(example_release) struct example e;
+    _cleanup_(launch_release) struct launch l = {0};
+    _cleanup_(strv_release) struct strv names = {0};
+    example_init(&e, *state, 2);
+    e.a.ray_id = "j1-a2";
+    assert_int_equal(fsroot_secrets_list(*state, &names, NULL), 0);
+    assert_int_equal(names.n, 0);
+    assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
+    _cleanup_(freep) char *text = get(*state, "jobs/j1/attempts/2/launch.json");
+    assert_int_equal(launch_from_json(text, strlen(text), &l, NULL), 0);
+    _cleanup_(freep) char *path = fsroot_secrets_path(*state, "j1-a2");
+    assert_string_equal(l.worker_secrets, path);
+    assert_text(*state, "argus/secrets/j1-a2",
+                "{\"MY_TOKEN\":\"tok-12345\",\"WANDB_API_KEY\":\"wandb-98765\"}");
+    assert_int_equal(mode_of(*state, "argus/secrets/j1-a2"), 0600);
+    assert_int_equal(mode_of(*state, "argus/secrets"), 0700);
+    put(*state, "argus/secrets/.j1-a2.77.tmp", "x");
+    put(*state, "argus/secrets/.j1-a2.b.77.tmp", "x"); /* of the job 'j1-a2.b' */
+    put(*state, "jobs/j1/attempts/2/..secrets.json.77.tmp", "x");
+    assert_int_equal(fsroot_secrets_list(*state, &names, NULL), 0);
+    assert_int_equal(names.n, 3);
+    assert_true(strv_has(&names, "j1-a2") && strv_has(&names, "j1-a2.b"));
+    assert_int_equal(fsroot_secrets_remove(*state, "j1-a2", NULL), 0);
+    assert_null(get(*state, "argus/secrets/j1-a2"));
+    assert_null(get(*state, "argus/secrets/.j1-a2.77.tmp"));
+    assert_null(get(*state, "jobs/j1/attempts/2/..secrets.json.77.tmp"));
+    assert_null(get(*state, "jobs/j1/attempts/2/.secrets.json"));
+    assert_text(*state, "argus/secrets/.j1-a2.b.77.tmp", "x");
+    assert_int_equal(fsroot_secrets_remove(*state, "j1-a2", NULL), 0);
+    assert_int_equal(fsroot_secrets_remove(*state, "../x", NULL), -EINVAL);
+}
+
 static void test_no_secrets(void **state)
 {
     _cleanup_(example_release) struct example e;
     example_init(&e, *state, 1);
+    e.a.ray_id = "j1";
     assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
     e.a.env = e.a.secrets = NULL;
     assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0); /* takes the old file away */
     assert_null(get(*state, "jobs/j1/attempts/1/.secrets.json"));
+    assert_null(get(*state, "argus/secrets/j1"));
     assert_text(*state, "jobs/j1/config/env.json",
                 "{\"PYTHONPATH\":\"/hook:/code:${PYTHONPATH}\"}\n");
 }
@@ -224,6 +262,7 @@ int main(void)
         with_root(test_files),
         with_root(test_what_the_shepherd_reads),
         with_root(test_secret_in_the_arguments),
+        with_root(test_secrets_of_workers),
         with_root(test_no_secrets),
         with_root(test_started_is_left_alone),
         with_root(test_links_are_relative),

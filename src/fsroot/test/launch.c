@@ -16,7 +16,8 @@ static void fill(struct launch *l, const char *bytes)
                          .pythonpath_prefix = xstrdup("/a:/b"),
                          .stop_grace = 1500 * USEC_MS,
                          .beat = 5 * USEC_SEC,
-                         .secrets = xstrdup(".s")};
+                         .secrets = xstrdup(".s"),
+                         .worker_secrets = xstrdup("/w s")};
     strv_add(&l->argv, "prog");
     strv_add(&l->argv, bytes);
     strv_add(&l->argv, "");
@@ -45,6 +46,7 @@ static void test_every_byte_survives(void **state)
     assert_string_equal(pairs_find(&out.env, "é"), "");
     assert_string_equal(out.pythonpath_prefix, "/a:/b");
     assert_string_equal(out.secrets, ".s");
+    assert_string_equal(out.worker_secrets, "/w s");
     assert_int_equal(out.stop_grace, 1500 * USEC_MS);
     assert_int_equal(out.beat, 5 * USEC_SEC);
 }
@@ -117,6 +119,9 @@ static void test_wrong_texts(void **state)
         {GOOD_HEAD "\"argv\":[\"x\"],\"env\":{},\"stop_grace_s\":1,\"beat_s\":1,"
                    "\"secrets\":\"../x\"}",
          "'secrets'"},
+        {GOOD_HEAD "\"argv\":[\"x\"],\"env\":{},\"stop_grace_s\":1,\"beat_s\":1,"
+                   "\"worker_secrets\":\"x\"}",
+         "'worker_secrets'"},
     };
     for (size_t i = 0; i < array_len(bad); i++) {
         struct launch l = {.attempt = 42};
@@ -141,12 +146,18 @@ static void test_secrets(void **state)
     assert_int_equal(launch_secrets_add(&l, text.data, text.len, NULL), 0);
     assert_string_equal(pairs_find(&l.env, "A"), "secret \xff");
     assert_string_equal(l.argv.v[0], "prog");
+    assert_int_equal(l.secret_values.n, 1);
+    assert_string_equal(l.secret_values.v[0], "secret \xff");
     strv_add(&argv, "real");
+    strv_release(&l.argv); /* as it is shown */
+    strv_add(&l.argv, "re***l");
     buf_reset(&text);
     assert_int_equal(launch_secrets_to_json(&env, &argv, &text, NULL), 0);
     assert_int_equal(launch_secrets_add(&l, text.data, text.len, NULL), 0);
     assert_int_equal(l.argv.n, 1);
     assert_string_equal(l.argv.v[0], "real");
+    assert_int_equal(l.secret_values.n, 3);
+    assert_string_equal(l.secret_values.v[2], "a");
     assert_int_equal(launch_secrets_add(&l, "{\"env\":{},\"argv\":3}", 19, NULL), -EINVAL);
     assert_string_equal(l.argv.v[0], "real");
 }

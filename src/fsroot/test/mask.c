@@ -7,6 +7,30 @@
 
 #include "base/unit.h"
 
+static void test_json_by_value(void **state)
+{
+    (void)state;
+    _cleanup_(mask_release) struct mask m = {0};
+    static const char *const rows[][2] = {
+        {"{\"canary-1\":[\"a canary-1 b\",true],\"x\":\"\"}",
+         "{\"***\":[\"a *** b\",true],\"x\":\"\"}"},
+        {"\"q\\\"\\\\\"", "\"q\\\"\\\\\""},
+        {"[\"has \\\"quotes\\\" in\",\"true\",true,null]", "[\"***\",\"***\",true,null]"},
+        {"{\"MY_TOKEN\":\"open\"}", "{\"MY_TOKEN\":\"open\"}"},
+        {"\"torn canary-1", "\"torn ***"},
+    };
+    mask_add(&m, "canary-1");
+    mask_add(&m, "has \"quotes\" in");
+    mask_add(&m, "true");
+    for (size_t i = 0; i < array_len(rows); i++) {
+        _cleanup_(buf_release) struct buf out = BUF_INIT(1000);
+        mask_json(&m, rows[i][0], &out);
+        assert_string_equal(buf_str(&out), rows[i][1]);
+    }
+    assert_true(mask_finds(&m, "x canary-1"));
+    assert_false(mask_finds(&m, "x canary-2"));
+}
+
 static void assert_masked(const struct mask *m, const char *text, const char *want)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(1 << 20);
@@ -110,9 +134,9 @@ static void test_value(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_by_name),
-        cmocka_unit_test(test_by_value), cmocka_unit_test(test_argv),
-        cmocka_unit_test(test_value),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_by_value),      cmocka_unit_test(test_argv),
+        cmocka_unit_test(test_json_by_value), cmocka_unit_test(test_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

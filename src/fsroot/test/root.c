@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared root: there or not, its directories, paths that may not leave it. */
 #define _GNU_SOURCE
-#include "root.h"
+#include "base/unit_dir.h"
+#include "fsroot/fsroot.h"
 
 #include <errno.h>
 #include <sys/utsname.h>
@@ -149,6 +150,40 @@ static void test_install(void **state)
     assert_int_equal(fsroot_install(root, "/no/such", hook, &err), -ENOENT);
 }
 
+static void test_sweep(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *mine = xasprintf("%s/users/a/d/x", root);
+    _cleanup_(freep) char *through = xasprintf("%s/users/b/d/x", root);
+    _cleanup_(freep) char *link = xasprintf("%s/users/b", root);
+    _cleanup_(freep) char *up = xasprintf("%s/users/a/..", root);
+    put(root, "users/a/d/x/1/deep/file", "1");
+    put(root, "users/a/d/y", "2");
+    assert_int_equal(symlink("a", link), 0);
+    assert_true(fsroot_sweep(root, through, NULL) < 0); /* another's, by a link of one's own */
+    assert_text(root, "users/a/d/x/1/deep/file", "1");
+    assert_int_equal(fsroot_sweep(root, mine, NULL), 0);
+    assert_null(get(root, "users/a/d/x/1/deep/file"));
+    assert_text(root, "users/a/d/y", "2");
+    assert_int_equal(fsroot_sweep(root, mine, NULL), 0);
+    assert_int_equal(fsroot_sweep(root, "/etc/passwd", NULL), -EINVAL);
+    assert_int_equal(fsroot_sweep(root, up, NULL), -EINVAL);
+    assert_int_equal(fsroot_sweep(root, root, NULL), -EINVAL);
+}
+
+static void test_install_lib(void **state)
+{
+    const char *root = *state;
+    struct fsroot_file files[] = {{"a.py", "pass\n", 5}, {"b.py", "", 0}};
+    assert_int_equal(fsroot_install_lib(root, files, 2, NULL), 2);
+    assert_int_equal(fsroot_install_lib(root, files, 2, NULL), 0);
+    files[1] = (struct fsroot_file){"b.py", "new", 3};
+    assert_int_equal(fsroot_install_lib(root, files, 2, NULL), 1);
+    assert_text(root, "argus/lib/a.py", "pass\n");
+    assert_text(root, "argus/lib/b.py", "new");
+    assert_text(root, "argus/lib/__pycache__", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +192,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_resolve_under, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_verl_version, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_install, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_sweep, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_install_lib, root_setup, root_teardown),
         cmocka_unit_test(test_names_and_entrypoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

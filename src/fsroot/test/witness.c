@@ -3,7 +3,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
-#include "root.h"
+#include "base/unit_dir.h"
+#include "fsroot/fsroot.h"
 
 #define DIR_1 "jobs/j1/attempts/1/"
 #define BEAT                                                                                       \
@@ -117,6 +118,10 @@ static void test_exit(void **state)
     assert_true(e.has_code);
     assert_int_equal(e.code, 0);
     assert_string_equal(e.signal, "");
+    assert_string_equal(e.class, "");
+    e = end(*state, EXIT_HEAD "\"cause\":\"mismatch\",\"class\":\"import_error\",\"code\":0}");
+    assert_string_equal(e.cause, "mismatch");
+    assert_string_equal(e.class, "import_error");
 }
 
 static void test_exit_that_is_wrong(void **state)

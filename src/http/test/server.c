@@ -12,7 +12,7 @@
 #include "http/http.h"
 #include "http/openapi.h"
 
-enum { WAITERS_MAX = 4096, BODY_MAX = 4096, BIG_BODY_MAX = 8 << 20 };
+enum { WAITERS_MAX = 4096, BODY_MAX = 4096, BIG_BODY_MAX = 8 << 20, PIECES_MAX = 256 << 20 };
 
 struct app {
     uv_loop_t loop;
@@ -23,7 +23,9 @@ struct app {
     struct http_stream *feed; /* the newest /feed */
     uint64_t fed, feed_until;
     size_t feed_size;
-    unsigned gone, drained;
+    unsigned gone, drained, cut, counting;
+    struct counting *newest;
+    int64_t pieced, length; /* of the newest /pieces */
 };
 
 static void say(struct http_req *req, int status, const char *text, uint64_t barrier)
@@ -142,6 +144,10 @@ static void on_state(struct http_req *req, void *arg)
     jout_int(&j, "waiters", (int64_t)app->n_waiters);
     jout_int(&j, "gone", app->gone);
     jout_int(&j, "drained", app->drained);
+    jout_int(&j, "cut", app->cut);
+    jout_int(&j, "counting", app->counting);
+    jout_int(&j, "pieced", app->pieced);
+    jout_int(&j, "length", app->length);
     jout_int(&j, "fed", (int64_t)app->fed);
     jout_int(&j, "queued", app->feed ? (int64_t)http_stream_queued(app->feed) : -1);
     jout_close(&j, '}');
@@ -211,6 +217,118 @@ static void on_feed_post(struct http_req *req, void *arg)
     say(req, r < 0 ? 409 : 200, "fed", 0);
 }
 
+/* ---- a body in pieces ---- */
+
+/* PUT /pieces?pause=MS&refuse_at=N&wait=: counts and hashes its body; each piece takes MS as on a
+ * slow disk, and the piece that reaches N is answered with 507. */
+struct counting {
+    struct app *app;
+    struct http_req *req;
+    uv_timer_t timer;
+    struct hash_running hash;
+    uint64_t got;
+    int64_t pause, refuse_at;
+    bool whole;
+};
+
+static void on_counting_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void end_counting(struct counting *k)
+{
+    k->app->counting--;
+    k->req = NULL;
+    if (k->app->newest == k)
+        k->app->newest = NULL;
+    uv_close((uv_handle_t *)&k->timer, on_counting_closed);
+}
+
+static void on_counting_gone(struct http_req *req, void *arg)
+{
+    struct counting *k = arg;
+    (void)req;
+    k->app->gone++;
+    end_counting(k);
+}
+
+static void piece_done(uv_timer_t *timer)
+{
+    struct counting *k = timer->data;
+    if (!k->req)
+        return;
+    if (k->refuse_at && k->got >= (uint64_t)k->refuse_at) {
+        http_problem(k->req, ERR_NO_SPACE, NULL, NULL, NULL, NULL, 0);
+        end_counting(k);
+    } else if (!k->whole) {
+        http_body_next(k->req);
+    } else {
+        char text[HASH_HEX + 32], hex[HASH_HEX];
+        (void)hash_so_far_hex(&k->hash, hex); /* returns hex */
+        (void)snprintf(text, sizeof(text), "%llu %s", (unsigned long long)k->got, hex); /* fits */
+        say(k->req, 200, text, 0);
+        end_counting(k);
+    }
+}
+
+static void on_piece(struct http_req *req, struct buf *piece, enum http_body_how how, void *arg)
+{
+    struct counting *k = arg;
+    k->got += piece->len;
+    k->app->pieced = (int64_t)k->got;
+    hash_add(&k->hash, buf_str(piece), piece->len);
+    if (how == HTTP_BODY_CUT) {
+        k->app->cut++;
+        end_counting(k);
+        return;
+    }
+    if (how == HTTP_BODY_WHOLE) {
+        k->whole = true;
+        http_req_on_close(req, on_counting_gone, k);
+    }
+    if (k->pause)
+        (void)uv_timer_start(&k->timer, piece_done, (uint64_t)k->pause, 0); /* cannot fail here */
+    else
+        piece_done(&k->timer);
+}
+
+/* POST /hurry: the newest one's disk is fast from now on. */
+static void on_hurry(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    if (app->newest) {
+        app->newest->pause = 0;
+        uv_timer_stop(&app->newest->timer);
+        piece_done(&app->newest->timer);
+    }
+    say(req, 200, "hurrying", 0);
+}
+
+static void on_pieces(struct http_req *req, void *arg)
+{
+    struct app *app = arg;
+    struct counting *k = xcalloc(1, sizeof(*k));
+    *k = (struct counting){.app = app, .req = req};
+    if (http_req_query_int(req, "pause", 0, 60000, 0, &k->pause, NULL) < 0 ||
+        http_req_query_int(req, "refuse_at", 0, INT64_MAX, 0, &k->refuse_at, NULL) < 0 ||
+        http_req_query_bool(req, "refuse", false)) {
+        http_problem(req, ERR_CONFLICT, NULL, NULL, NULL, NULL, 0);
+        free(k);
+        return;
+    }
+    if (!http_body_read(req, on_piece, k)) {
+        free(k);
+        return;
+    }
+    hash_begin(&k->hash);
+    (void)uv_timer_init(&app->loop, &k->timer); /* never fails */
+    k->timer.data = k;
+    app->counting++;
+    app->newest = k;
+    app->length = http_req_body_length(req);
+}
+
 static void on_problems(struct http_req *req, void *app)
 {
     (void)app;
@@ -244,6 +362,11 @@ static const struct http_param echo_params[] = {
     {"yes", HTTP_PARAM_BOOLEAN, "a flag"},
     {.name = NULL},
 };
+static const struct http_param pieces_params[] = {
+    {"pause", HTTP_PARAM_INTEGER, "ms that each piece takes"},
+    {"refuse_at", HTTP_PARAM_INTEGER, "bytes"},
+    {"refuse", HTTP_PARAM_BOOLEAN, "at once"},
+    {0}};
 static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how long"}, {0}};
 static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
 static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "number"}, {0}};
@@ -264,6 +387,10 @@ static const struct http_route routes[] = {
      .request_schema = "Text"},
     {ROW("PUT", "/big", HTTP_ROLE_NONE, BIG_BODY_MAX, on_echo, "a large body"),
      .flags = HTTP_ROUTE_ANY_QUERY, .request_type = "application/octet-stream"},
+    {ROW("PUT", "/pieces", HTTP_ROLE_NONE, PIECES_MAX, on_pieces, "count a body"),
+     .flags = HTTP_ROUTE_PIECES, .params = pieces_params,
+     .request_type = "application/octet-stream"},
+    {ROW("POST", "/hurry", HTTP_ROLE_NONE, 0, on_hurry, "a faster disk")},
     {ROW("POST", "/held", HTTP_ROLE_NONE, BODY_MAX, on_held, "wait for the disk"),
      .params = barrier_params},
     {ROW("POST", "/release", HTTP_ROLE_NONE, 0, on_release, "the disk has it"),
@@ -323,6 +450,8 @@ static int set_limit(struct http_limits *l, const char *name, int64_t n)
         l->heartbeat_usec = span;
     else if (str_eq(name, "streams"))
         l->streams = (unsigned)n;
+    else if (str_eq(name, "bodies"))
+        l->bodies = (unsigned)n;
     else if (str_eq(name, "connections"))
         l->connections = (unsigned)n;
     else

@@ -99,11 +99,51 @@ static void test_etags(void **state)
     assert_false(etag_list_has("\"a", "a"));
 }
 
+static void test_ranges(void **state)
+{
+    static const struct {
+        const char *header;
+        uint64_t size;
+        int r;
+        uint64_t from, n;
+    } rows[] = {
+        {"bytes=0-", 10, 1, 0, 10},
+        {"bytes=3-", 10, 1, 3, 7},
+        {"bytes=3-5", 10, 1, 3, 3},
+        {"bytes= 3-5 ", 10, 1, 3, 3},
+        {"Bytes=9-9", 10, 1, 9, 1},
+        {"bytes=3-99", 10, 1, 3, 7},
+        {"bytes=3-99999999999999999999999", 10, 1, 3, 7},
+        {"bytes=-3", 10, 1, 7, 3},
+        {"bytes=-30", 10, 1, 0, 10},
+        {"bytes=10-", 10, ERR_RANGE, 0, 0},
+        {"bytes=99999999999999999999-", 10, ERR_RANGE, 0, 0},
+        {"bytes=-0", 10, ERR_RANGE, 0, 0},
+        {"bytes=0-", 0, ERR_RANGE, 0, 0},
+        {"bytes=-1", 0, ERR_RANGE, 0, 0},
+        {"bytes=5-3", 10, 0, 0, 0},
+        {"bytes=-", 10, 0, 0, 0},
+        {"bytes=", 10, 0, 0, 0},
+        {"bytes=0-1,3-4", 10, 0, 0, 0},
+        {"bytes=a-b", 10, 0, 0, 0},
+        {"bytes=+1-2", 10, 0, 0, 0},
+        {"lines=1-2", 10, 0, 0, 0},
+        {"", 10, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        uint64_t from = 0, n = 0;
+        assert_int_equal(range_parse(rows[i].header, rows[i].size, &from, &n), rows[i].r);
+        assert_int_equal(from, rows[i].from);
+        assert_int_equal(n, rows[i].n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decode), cmocka_unit_test(test_query), cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_accept), cmocka_unit_test(test_etags),
+        cmocka_unit_test(test_accept), cmocka_unit_test(test_etags), cmocka_unit_test(test_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

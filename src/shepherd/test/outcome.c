@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/unit.h"
-#include "fsroot/file.h"
 #include "fsroot/fsroot.h"
 
 static struct outcome example(enum cause cause, int code, int sig)
@@ -50,6 +50,9 @@ static void test_sentences(void **state)
     struct outcome o = example(CAUSE_STOPPED, 0, 0);
     o.stop_reason = xstrdup("why");
     assert_told(o, "stopped (why): the command ended with exit code 0", 0);
+    o = example(CAUSE_MISMATCH, 0, 0);
+    o.mismatch = xstrdup("verl is another");
+    assert_told(o, "verl is another; the command ended with exit code 0", 92);
     o = example(CAUSE_SIGNAL, -1, SIGKILL);
     o.oom_kills = 2;
     o.strays = 3;

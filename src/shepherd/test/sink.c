@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/unit.h"
-#include "fsroot/file.h"
 
 static int setup(void **state)
 {

@@ -105,12 +105,42 @@ static void test_a_full_pipe_is_not_waited_for(void **state)
     close(p[1]);
 }
 
+static void test_our_own_lines_wait_for_a_slow_reader(void **state)
+{
+    (void)state;
+    int p[2];
+    char part[4096] = {0};
+    _cleanup_(buf_release) struct buf out = BUF_INIT(1 << 20);
+    struct tail t;
+    assert_int_equal(pipe2(p, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(p[1], part, sizeof(part)) > 0)
+        ;
+    tail_init(&t, p[1], "/the/log");
+    tail_say(&t, "%s", "first");
+    tail_add(&t, "lost", 4);
+    for (int i = 0; i < 1000; i++)
+        tail_say(&t, "%s", "too many");
+    assert_true(t.said_n <= TAIL_SAID);
+    while (read(p[0], part, sizeof(part)) > 0)
+        ;
+    tail_add(&t, "newer\n", 6);
+    ssize_t n;
+    while ((n = read(p[0], part, sizeof(part))) > 0)
+        assert_int_equal(buf_add(&out, part, (size_t)n), 0);
+    assert_memory_equal(buf_str(&out), "argus-shepherd: first\nargus-shepherd: too many\n", 47);
+    assert_string_equal(buf_str(&out) + out.len - 31, "argus-shepherd: too many\nnewer\n");
+    assert_null(strstr(buf_str(&out), "lost"));
+    close(p[0]);
+    close(p[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_then_a_part_then_the_last),
         cmocka_unit_test(test_one_big_piece),
         cmocka_unit_test(test_a_full_pipe_is_not_waited_for),
+        cmocka_unit_test(test_our_own_lines_wait_for_a_slow_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,6 +209,11 @@ void bed_list(struct bed *b, const struct store_job_query *q, struct bed_answer 
 
 void bed_find(struct bed *b, const char *ref, struct bed_answer *ret)
 {
+    bed_find_of(b, &(struct store_job_ref){.ref = ref}, ret);
+}
+
+void bed_find_of(struct bed *b, const struct store_job_ref *ref, struct bed_answer *ret)
+{
     *ret = (struct bed_answer){0};
     assert_non_null(store_find_job(b->s, ref, &(struct store_then){.done = on_done, .arg = ret}));
     wait_for(b, ret);

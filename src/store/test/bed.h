@@ -45,4 +45,5 @@ struct bed_answer {
 void bed_answer_release(struct bed_answer *a);
 void bed_list(struct bed *b, const struct store_job_query *q, struct bed_answer *ret);
 void bed_find(struct bed *b, const char *ref, struct bed_answer *ret);
+void bed_find_of(struct bed *b, const struct store_job_ref *ref, struct bed_answer *ret);
 void bed_events(struct bed *b, const struct store_event_query *q, struct bed_answer *ret);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 1 };
+enum { OLDEST = 1, NEWEST = 2 };
 
 static void put_all(struct store *s)
 {
@@ -34,7 +34,9 @@ static void put_all(struct store *s)
             store_update_job(s, &job);
         }
         store_put_attempt(s, &(struct store_attempt){.job_seq = seq, .k = 1, .ray_id = job.id});
-        store_put_event(s, &(struct store_event){.seq = seq, .job_seq = seq, .kind = "queued"});
+        store_put_event(
+            s, &(struct store_event){
+                   .seq = seq, .job_seq = seq, .kind = "queued", .object = "o/n", .hash = hash});
     }
     store_put_token(s, &(struct store_token){.hash = hash, .id = "t", .user = "ann"});
     store_put_user(s, &(struct store_user){.name = "ann", .role = "admin"});
@@ -42,6 +44,7 @@ static void put_all(struct store *s)
         s, &(struct store_idempotency){
                .user = "ann", .key = "k", .body_hash = hash, .job_id = "job-000001", .at = 1});
     store_put_meta(s, "made", "golden");
+    store_put_entry(s, &(struct store_entry){"node", "n1", "{\"gpus\":8}", 3});
 }
 
 static int make(char *path)
@@ -57,7 +60,7 @@ static int make(char *path)
 }
 
 struct seen {
-    int jobs, attempts, ids, tokens, users, keys, metas;
+    int jobs, attempts, ids, tokens, users, keys, metas, entries;
 };
 
 static void on_job(const struct store_job *job, void *arg)
@@ -113,7 +116,17 @@ static void on_meta(const char *key, const char *value, void *arg)
     assert_string_equal(value, "golden");
 }
 
-static void expect_all(struct bed *b)
+static void on_entry(const struct store_entry *entry, void *arg)
+{
+    ((struct seen *)arg)->entries++;
+    assert_string_equal(entry->kind, "node");
+    assert_string_equal(entry->name, "n1");
+    assert_string_equal(entry->body, "{\"gpus\":8}");
+    assert_int_equal(entry->at, 3);
+}
+
+/* version: of the store that was opened. */
+static void expect_all(struct bed *b, int version)
 {
     static const struct store_load_ops ops = {.on_job = on_job,
                                               .on_attempt = on_attempt,
@@ -121,6 +134,7 @@ static void expect_all(struct bed *b)
                                               .on_token = on_token,
                                               .on_user = on_user,
                                               .on_idempotency = on_key,
+                                              .on_entry = on_entry,
                                               .on_meta = on_meta};
     struct seen seen = {0};
     struct bed_answer a;
@@ -129,6 +143,8 @@ static void expect_all(struct bed *b)
     assert_int_equal(store_load(b->s, &ops, &seen, &last, NULL), 0);
     assert_int_equal(last.job_seq, 5);
     assert_int_equal(last.event_seq, 5);
+    assert_int_equal(last.has_event_hash, version >= 2);
+    assert_int_equal(seen.entries, version >= 2);
     assert_int_equal(seen.jobs, 3);
     assert_int_equal(seen.attempts, 3);
     assert_int_equal(seen.ids, 5);
@@ -166,10 +182,10 @@ static void test_every_version_opens(void **state)
         bed_init(&b, BED_CLOSED);
         copy(golden, b.path);
         bed_open(&b, NULL);
-        expect_all(&b);
+        expect_all(&b, version);
         bed_close(&b);
         bed_open(&b, NULL);
-        expect_all(&b);
+        expect_all(&b, version);
         store_put_job(b.s, &job);
         bed_settle(&b);
         bed_release(&b);

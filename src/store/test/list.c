@@ -82,14 +82,40 @@ static bool allows_state(const struct mini *m, const struct store_job_query *q)
     return !q->nstates;
 }
 
+static bool is_in_scope(const struct mini *m, const struct store_scope *s)
+{
+    for (size_t i = 0; s && i < s->nprojects; i++)
+        if (str_eq(s->projects[i], m->project))
+            return true;
+    return !s || str_eq(s->user, m->user);
+}
+
+static bool is_of_time(const struct mini *m, const struct store_job_query *q)
+{
+    return (!q->since || m->queued_at >= q->since) && (!q->until || m->queued_at < q->until);
+}
+
 static bool matches(const struct mini *m, const struct store_job_query *q)
 {
-    return allows_state(m, q) && (!q->live || m->live) && allows(q->user, m->user) &&
-           allows(q->project, m->project) && allows(q->cluster, m->cluster) &&
-           allows(q->pool, m->pool) && allows(q->workload, m->workload) &&
-           (!q->since || m->queued_at >= q->since) && (!q->until || m->queued_at < q->until) &&
+    return is_in_scope(m, q->scope) && allows_state(m, q) && (!q->live || m->live) &&
+           allows(q->user, m->user) && allows(q->project, m->project) &&
+           allows(q->cluster, m->cluster) && allows(q->pool, m->pool) &&
+           allows(q->workload, m->workload) && is_of_time(m, q) &&
            (!q->q || strcasestr(m->id, q->q) || strcasestr(m->name, q->q));
 }
+
+/* Of somebody with many jobs and somebody with few; in one, two or no projects, or in more than
+ * are read one by one. */
+static const char *const crowd[] = {"p2", "q1",  "q2",  "q3",  "q4",  "q5",  "q6",  "q7",  "q8",
+                                    "q9", "q10", "q11", "q12", "q13", "q14", "q15", "q16", "q17"};
+static const char *const both[] = {"p1", "p2"};
+static const struct store_scope scopes[] = {
+    {.user = "bob"},
+    {.user = "bob", .projects = crowd, .nprojects = 1},
+    {.user = "ann", .projects = both, .nprojects = 2},
+    {.user = "nobody", .projects = both, .nprojects = 1},
+    {.user = "eve", .projects = crowd, .nprojects = array_len(crowd)},
+};
 
 static struct store_job_query random_query(uint64_t *seed)
 {
@@ -97,6 +123,8 @@ static struct store_job_query random_query(uint64_t *seed)
     unsigned r = next_random(seed), t = next_random(seed);
     struct store_job_query q = {.limit = 1 + next_random(seed) % 200};
 
+    if (r & 32768)
+        q.scope = &scopes[t / 8 % array_len(scopes)];
     q.user = r & 1 ? users[t % 3] : NULL;
     q.project = r & 2 ? "p1" : NULL;
     q.cluster = (r & 12) == 12 ? "other" : NULL;
@@ -235,6 +263,14 @@ static void test_repeated_states(void **state)
     bed_settle(&b);
     bed_list(&b, &(struct store_job_query){.limit = 9, .states = twice, .nstates = 2}, &a);
     assert_int_equal(a.njobs, 1);
+    assert_null(a.first_detail);
+    bed_answer_release(&a);
+    bed_list(
+        &b,
+        &(struct store_job_query){.limit = 9, .states = twice, .nstates = 2, .want_detail = true},
+        &a);
+    assert_int_equal(a.njobs, 1);
+    assert_string_equal(a.first_detail, job.detail);
     bed_answer_release(&a);
     bed_release(&b);
 }

@@ -526,6 +526,47 @@ static void test_find(void **state)
     bed_release(&b);
 }
 
+/* Jobs are of green, blue, red, green … in turn; see bed_job(). */
+static void test_find_in_scope(void **state)
+{
+    static const char *const projects[] = {"q", "p"};
+    const struct store_scope red = {.user = "red"}, all = {"red", projects, 2};
+    const struct {
+        struct store_job_ref ref;
+        int code;
+        int64_t seq;
+    } rows[] = {
+        {{"job-000002", "red", &red}, ERR_NOT_FOUND, 0},
+        {{"job-000002", "red", &all}, 0, 2},
+        {{"job-000003", "red", &red}, 0, 3},
+        {{"name-2", "red", &red}, ERR_NOT_FOUND, 0},
+        {{"name-2", "red", &all}, 0, 2},
+        {{"job-00000", "red", &red}, ERR_CONFLICT, 0},
+        {{"job-00001", "red", &red}, 0, 12}, /* one of those of 10, 11, 12, 13 is his */
+        {{"job-00001", "red", &all}, 0, 12}, /* his own goes first */
+        {{"job-00001", "red", NULL}, 0, 12},
+        {{"job-00001", "nobody", NULL}, ERR_CONFLICT, 0},
+        {{"name-1", "red", NULL}, 0, 1}, /* another's whole name before his own's beginning */
+        {{"job-000013", "red", NULL}, 0, 13},
+    };
+    struct bed_answer a;
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= 13; seq++)
+        put_job(&b, seq);
+    bed_settle(&b);
+    for (size_t i = 0; i < array_len(rows); i++) {
+        bed_find_of(&b, &rows[i].ref, &a);
+        assert_int_equal(a.err.code, rows[i].code);
+        if (!rows[i].code)
+            assert_int_equal(a.job_seqs[0], rows[i].seq);
+        bed_answer_release(&a);
+    }
+    bed_release(&b);
+}
+
 static void put_events(struct bed *b)
 {
     put_job(b, 1);
@@ -593,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_one_process_at_a_time),
         cmocka_unit_test(test_what_cannot_be_opened),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_find_in_scope),
         cmocka_unit_test(test_events),
     };
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpack.c - any bytes as an archive: what is taken is what its manifest says, and below the tree.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "core/snapshot.h"
+#include "fsroot/dirtree.h"
+#include "fsroot/unpack.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct unpack_limits limits = {.bytes = 1 << 20, .entries = 100, .ratio = 100};
+    struct manifest m = {0};
+    struct err err = {0};
+    char tree[] = "/dev/shm/argus-fuzz-XXXXXX";
+    _cleanup_(closep) int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    hash_init();
+    assert(fd >= 0 && file_write_all(fd, data, size) == 0 && mkdtemp(tree));
+    int r = unpack_archive(fd, tree, size % 2, &limits, &m, &err);
+    assert((r < 0) == (*err.text != 0) && m.n <= limits.entries);
+    for (size_t i = 0; i < m.n; i++) {
+        _cleanup_(freep) char *path = xasprintf("%s/%s", tree, m.v[i].path);
+        assert(snapshot_check_path(m.v[i].path, NULL) == 0);
+        assert(r < 0 || file_is_there(path));
+    }
+    manifest_release(&m);
+    assert(dirtree_remove(tree, NULL) == 0);
+    return 0;
+}

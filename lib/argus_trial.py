@@ -1,0 +1,582 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The trial of a job: what only Python can tell, on a worker, without a GPU, before the job holds any.
+
+    argus_trial.py DIRECTORY     reads DIRECTORY/ask.json, writes DIRECTORY/result.json
+
+It runs in the job's own interpreter and environment and imports neither verl nor torch: hydra composes the final
+command line, pyarrow reads the data, and the reward is called on one row in a child with limits. Everything that is
+wrong is told at once, each with field, sentence and fix.
+"""
+
+import sys
+
+if __name__ == "__main__" and sys.path and not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the directory of this file: nothing in it may shadow a module of the job
+
+import contextlib
+import glob
+import importlib.metadata
+import importlib.util
+import json
+import math
+import os
+import pickle
+import re
+import selectors
+import signal
+import subprocess
+import time
+
+HYDRA_MAIN = r"@hydra\.main\(\s*config_path\s*=\s*[\"']([^\"']*)[\"']\s*,\s*config_name\s*=\s*[\"']([^\"']*)"
+MUST = {"actor_rollout_ref.rollout.name", "actor_rollout_ref.model.path", "model.path"}  # others may stay open
+OUTPUT_MAX = 1 << 20  # bytes that a reward may print for one row
+SHOWN_MAX = 300
+CLASSES = {"data": "data_error", "reward": "user_code_error", "import": "import_error", "config": "config_error"}
+PACKAGES = (
+    *("torch", "ray", "transformers", "tensordict", "numpy", "pyarrow"),
+    *("hydra-core", "vllm", "sglang", "flash-attn"),
+)
+
+
+class Trial:
+    def __init__(self, ask):
+        self.ask, self.findings, self.facts, self.began = ask, [], {}, time.monotonic()
+
+    def find(self, kind, field, detail, hint=None):
+        self.findings.append(
+            {"class": CLASSES[kind], "level": "error", "field": field, "detail": detail[:1000], "hint": hint}
+        )
+
+    def result(self):
+        seconds = round(time.monotonic() - self.began, 3)
+        version = {"version": 1, "hash": self.ask.get("hash")}
+        return {**version, "ok": not self.findings, "findings": self.findings, "seconds": seconds, **self.facts}
+
+
+def short(value, limit=SHOWN_MAX):
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def one_line(text):
+    return " ".join(str(text).split())
+
+
+# ---- what is imported ----
+
+
+def verl_of(trial):
+    """The directory of the package verl, without importing it. None: there is none."""
+    try:
+        spec = importlib.util.find_spec("verl")
+    except (ImportError, ValueError):
+        spec = None
+    places = list(spec.submodule_search_locations or []) if spec else []
+    wanted = trial.ask.get("code_path")
+    if not places:
+        hint = "look at code_path" if wanted else "name its tree with code_path, or its venv with py_executable"
+        trial.find("import", "code_path", "verl cannot be imported on this worker", hint)
+        return None
+    found = os.path.realpath(places[0])
+    if wanted and found != os.path.realpath(os.path.join(wanted, "verl")):
+        trial.find(
+            "import", "code_path", f"verl would be imported from '{found}', not from '{wanted}'",
+            "take away what lies before it: working_dir and user_code_path must not hold a 'verl'",
+        )  # fmt: skip
+    return found
+
+
+def version_at(verl):
+    try:
+        with open(os.path.join(verl, "version", "version"), encoding="utf-8") as f:
+            return f.read(64).strip()
+    except OSError:
+        return None
+
+
+def numbers(version):
+    return tuple(int(n) for n in re.findall(r"\d+", version or "")[:3])
+
+
+def needed_modules(trial, version):
+    ask = trial.ask["workload"]
+    names = ["torch", "ray", "transformers", "hydra", "omegaconf", "pyarrow"]
+    if ask in ("ppo", "grpo"):
+        names += ["tensordict", "codetiming", "datasets", "pandas"]
+        names += ["cachetools"] if numbers(version) >= (0, 7, 1) else []
+        names += ["transfer_queue"] if numbers(version) >= (0, 9) else []
+    return names
+
+
+def is_there(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def look_at_imports(trial):
+    verl = verl_of(trial)
+    version = version_at(verl) if verl else None
+    versions = {"python": ".".join(map(str, sys.version_info[:3])), "verl": version}
+    for package in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    trial.facts |= {"versions": versions, "verl_at": verl, "python_at": sys.executable}
+    wanted = trial.ask.get("verl")
+    if verl and wanted and version and version != wanted:
+        trial.find("import", "code_path", f"verl {version} would run, the command line is that of {wanted}",
+                   "name its tree with code_path")  # fmt: skip
+    missing = [name for name in needed_modules(trial, version) if not is_there(name)]
+    if missing:
+        trial.find("import", "runtime_env.py_executable",
+                   f"the environment of this worker lacks {', '.join(missing)}, which verl {version or ''} needs",
+                   "install it, or name another venv with runtime_env.py_executable")  # fmt: skip
+    return verl
+
+
+# ---- the final command line, by hydra ----
+
+
+def module_and_overrides(argv):
+    """What stands behind the last -m: torchrun has one of its own."""
+    at = max((i for i, word in enumerate(argv) if word == "-m"), default=None)
+    return (argv[at + 1], argv[at + 2 :]) if at is not None and at + 1 < len(argv) else (None, [])
+
+
+def config_of(verl, module):
+    """Directory and name of the module's configuration, as its own source says; (None, None) without hydra."""
+    path = os.path.join(os.path.dirname(verl), *module.split("."))
+    file = path + ".py" if os.path.isfile(path + ".py") else os.path.join(path, "__init__.py")
+    with open(file, encoding="utf-8") as f:
+        source = f.read(1 << 20)
+    said = re.search(HYDRA_MAIN, source)
+    if not said:
+        return None, None
+    return os.path.normpath(os.path.join(os.path.dirname(path), said[1])), said[2]
+
+
+def compose(trial, verl):
+    """The configuration as verl will see it; None if there is none."""
+    module, words = module_and_overrides(trial.ask["argv"])
+    if not module or trial.ask["workload"] == "merge":
+        return None
+    try:
+        directory, name = config_of(verl, module)
+    except OSError:
+        trial.find("import", "code_path", f"this verl has no program '{module}'", "look at its version")
+        return None
+    if not directory or not is_there("hydra"):
+        return None
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+
+    for word in words:
+        name = word.partition("=")[2] if word.startswith("--config-name=") else name
+    overrides = [word for word in words if not word.startswith("--")]
+    try:
+        with initialize_config_dir(config_dir=directory, version_base=None):
+            config = hydra_compose(config_name=name.removesuffix(".yaml"), overrides=overrides)
+            return resolved(trial, config)
+    except Exception as e:
+        trial.find("config", "overrides", f"the command line does not compose: {one_line(e)}", "look at overrides")
+        return None
+
+
+def resolved(trial, config):
+    """As plain Python; a key that must be given and is not has no value."""
+    from omegaconf import OmegaConf
+
+    for key in sorted(OmegaConf.missing_keys(config) & MUST):
+        trial.find("config", "overrides", f"'{key}' must be given", f"add '{key}=…' to overrides")
+    try:
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
+    except Exception as e:
+        trial.find("config", "overrides", f"the configuration does not resolve: {one_line(e)}", "look at overrides")
+        return OmegaConf.to_container(config, resolve=False, throw_on_missing=False)
+
+
+def at(config, path, default=None):
+    """What a dotted path holds; "" holds nothing."""
+    for part in path.split("."):
+        if not isinstance(config, dict) or part not in config:
+            return default
+        config = config[part]
+    return default if config is None else config
+
+
+def look_at_engine(trial, config):
+    name = at(config, "actor_rollout_ref.rollout.name") or at(config, "rollout.name")
+    if name in ("vllm", "sglang") and not is_there(name):
+        trial.find("import", "overrides", f"the rollout engine '{name}' is not installed on this worker",
+                   "install it, or choose another with actor_rollout_ref.rollout.name")  # fmt: skip
+
+
+# ---- the data ----
+
+
+def read_parquet(path):
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetFile(path) as f:
+        row = next((b.to_pylist()[0] for b in f.iter_batches(batch_size=1)), None)
+        schema = {field.name: str(field.type) for field in f.schema_arrow}
+        return schema, f.metadata.num_rows, row
+
+
+def read_json(path):
+    with open(path, encoding="utf-8") as f:
+        text = f.read(1) and (f.seek(0) or f.readline(1 << 24))
+        if text.lstrip().startswith("["):
+            f.seek(0)
+            rows = json.load(f)
+            row, count = (rows[0] if rows else None), len(rows)
+        else:
+            row, count = json.loads(text), 1 + sum(1 for line in f if line.strip())
+    return {k: type(v).__name__ for k, v in (row or {}).items()}, count, row
+
+
+def wanted_columns(workload, config):
+    if workload in ("ppo", "grpo"):
+        keys = ("data.prompt_key", "prompt"), ("data.reward_fn_key", "data_source"), ("", "reward_model")
+        return [at(config, key, default) for key, default in keys]
+    if workload == "eval":
+        names = {"response_key": "responses", "data_source_key": "data_source", "reward_model_key": "reward_model"}
+        return [at(config, f"data.{key}", default) for key, default in names.items()]
+    if workload == "generate":
+        return [at(config, "data.prompt_key", "prompt")]
+    old = at(config, "data.multiturn")
+    if old is None:
+        return [at(config, "data.messages_key", "messages")]
+    if at(old, "enable"):
+        return [at(old, "messages_key", "messages")]
+    keys = at(config, "data.prompt_key"), at(config, "data.response_key")
+    return [k[0] if isinstance(k, list) else k for k in keys]
+
+
+def is_chat(value):
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(m, dict) and {"role", "content"} <= m.keys() for m in value)
+
+
+def judge_row(trial, field, path, row, config):
+    workload = trial.ask["workload"]
+    if workload in ("ppo", "grpo"):
+        prompt, truth = at(config, "data.prompt_key", "prompt"), row.get("reward_model")
+        if not is_chat(row[prompt]):
+            trial.find("data", field, f"'{prompt}' of '{path}' is no list of messages: {short(row[prompt], 120)}",
+                       "write [{role: user, content: …}]")  # fmt: skip
+        if not isinstance(truth, dict) or "ground_truth" not in truth:
+            trial.find("data", field, f"'reward_model' of '{path}' has no 'ground_truth': {short(truth, 120)}",
+                       "write {style: rule, ground_truth: …}")  # fmt: skip
+    elif workload == "sft" and len(wanted := wanted_columns(workload, config)) == 1 and not is_chat(row[wanted[0]]):
+        trial.find("data", field, f"'{wanted[0]}' of '{path}' is no list of messages: {short(row[wanted[0]], 120)}",
+                   "write [{role: user, content: …}, {role: assistant, content: …}]")  # fmt: skip
+
+
+def look_at_file(trial, field, path, config):
+    """(rows, one row or None)"""
+    try:
+        schema, count, row = (read_json if path.endswith((".json", ".jsonl")) else read_parquet)(path)
+    except Exception as e:
+        trial.find("data", field, f"'{path}' cannot be read: {one_line(e)}", "write it again")
+        return 0, None
+    missing = [c for c in wanted_columns(trial.ask["workload"], config) if c and c not in schema]
+    trial.facts.setdefault("data", []).append({"path": path, "rows": count, "columns": schema})
+    if missing:
+        trial.find("data", field, f"'{path}' has no column {', '.join(repr(c) for c in missing)}; it has "
+                   f"{short(', '.join(schema))}", "prepare it for this workload ('argus data prepare')")  # fmt: skip
+        return count, None
+    if row is None:
+        trial.find("data", field, f"'{path}' has no rows", "write some")
+        return count, None
+    judge_row(trial, field, path, row, config)
+    return count, row
+
+
+def look_at_data(trial, config):
+    """One row of the training data, or what comes nearest to it."""
+    kept, train = None, 0
+    for field in ("train_file", "val_file"):
+        for path in trial.ask.get(field) or []:
+            count, row = look_at_file(trial, field, path, config)
+            train += count if field == "train_file" else 0
+            kept = row if kept is None else kept
+    batch = at(config, "data.train_batch_size")
+    if trial.ask.get("train_file") and isinstance(batch, int) and 0 < train < batch:
+        trial.find("data", "train_file", f"{train} rows do not fill one batch of {batch}: there would be no step",
+                   "give more rows, or a smaller data.train_batch_size")  # fmt: skip
+    if kept is not None:
+        trial.facts["row"] = {k: short(v) for k, v in list(kept.items())[:50]}
+    return kept
+
+
+# ---- the reward: in a child ----
+
+
+def arguments(trial, row, config):
+    """As verl hands them over: by name, or three by position in main_eval."""
+    source = row.get(at(config, "data.reward_fn_key", "data_source"), row.get("data_source"))
+    truth = (row.get("reward_model") or {}).get("ground_truth")
+    answer = truth if isinstance(truth, str) else "" if truth is None else str(truth)
+    if trial.ask["workload"] == "eval":
+        answers = row.get(at(config, "data.response_key", "responses"))
+        return [source, answers[0] if isinstance(answers, list) and answers else answer, truth], {}
+    new, old = at(config, "reward.reward_manager.name"), at(config, "reward_model.reward_manager")
+    key = "custom_reward_function.reward_kwargs"
+    extra = at(config, f"reward.{key}") or at(config, key)
+    more = extra if isinstance(extra, dict) else {}
+    if "batch" in (new, old):
+        return [], {"data_sources": [source], "solution_strs": [answer], "ground_truths": [truth],
+                    "extra_infos": [row.get("extra_info")], **more}  # fmt: skip
+    return [], {"data_source": source, "solution_str": answer, "ground_truth": truth,
+                "extra_info": row.get("extra_info"), **more}  # fmt: skip
+
+
+def gather(process, result_fd, deadline):
+    """(what came by result_fd, what was printed, why it was given up or None)"""
+    output_fd = process.stdout.fileno()
+    got = {result_fd: b"", output_fd: b""}
+    with selectors.DefaultSelector() as ready:
+        for fd in got:
+            os.set_blocking(fd, False)
+            ready.register(fd, selectors.EVENT_READ)
+        while result_fd in ready.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return got[result_fd], got[output_fd], "late"
+            for key, _ in ready.select(left):
+                data = os.read(key.fd, 65536)
+                got[key.fd] += data
+                if not data:
+                    ready.unregister(key.fd)
+                if len(got[key.fd]) > OUTPUT_MAX:
+                    return got[result_fd], got[output_fd], "output"
+    return got[result_fd], got[output_fd], None
+
+
+def end(process, given_up):
+    """It, and whatever it started."""
+    if not given_up:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+def run_reward(trial, args, kwargs):
+    ask, why = trial.ask, "late"
+    task = {**ask["reward"], "args": args, "kwargs": kwargs}
+    task |= {"seconds": ask["reward_seconds"], "bytes": ask["reward_bytes"]}
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, os.path.abspath(__file__), "--reward", str(theirs)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[theirs],
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(pickle.dumps(task))
+            process.stdin.close()
+        said, printed, why = gather(process, ours, time.monotonic() + ask["reward_seconds"])
+    finally:
+        end(process, why)
+        os.close(ours)
+    return said, printed.decode(errors="replace"), why, process.returncode
+
+
+def how_it_ended(code):
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"was killed by {signal.Signals(-code).name}"
+    return f"ended Python itself, with exit status {code}"
+
+
+def judge_score(trial, score):
+    value = score.get("score") if isinstance(score, dict) else score
+    trial.facts["reward"]["returned"] = short(score)
+    if isinstance(score, dict) and "score" not in score:
+        return f"returned a dictionary without 'score': {short(score)}"
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]["score"] if isinstance(value[0], dict) and "score" in value[0] else value[0]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None if isinstance(value, bool) else f"returned {short(score)}, which is no number"
+    return None if math.isfinite(value) else f"returned {value} for one row"
+
+
+def look_at_reward(trial, row, config):
+    reward = trial.ask.get("reward")
+    if not reward:
+        return
+    name = f"'{reward['function']}' of '{reward.get('file') or reward.get('module')}'"
+    trial.facts["reward"] = {"function": reward["function"]}
+    args, kwargs = arguments(trial, row, config) if row else (None, {})
+    said, printed, why, code = run_reward(trial, args, kwargs)
+    trial.facts["reward"]["printed"] = short(printed)
+    seconds = trial.ask["reward_seconds"]
+    problem, hint = None, "run it by hand on the row above"
+    answer = {}
+    with contextlib.suppress(ValueError):
+        answer = json.loads(said)
+    if why == "late" and not answer:
+        problem, hint = f"{name} did not return within {seconds} s on one row", "look for an endless loop"
+    elif why == "output":
+        problem, hint = f"{name} printed more than {OUTPUT_MAX >> 20} MiB for one row", "print less"
+    elif "error" in answer:
+        problem, hint = f"{name} {answer['error']}", answer.get("hint") or hint
+    elif "score" not in answer and row is not None:
+        problem = f"{name} {how_it_ended(code)} on one row"
+    elif row is not None:
+        trial.facts["reward"]["file"] = answer.get("file")
+        problem = (said_problem := judge_score(trial, answer["score"])) and f"{name} {said_problem}"
+        hint = "return a number, or a dictionary with 'score'"
+    if problem:
+        trial.find("reward", "reward_fn_path", problem, hint)
+
+
+# ---- the child ----
+
+
+def load_reward(task):
+    """The function, as verl finds it."""
+    if task.get("module"):
+        module = importlib.import_module(task["module"])
+    else:
+        spec = importlib.util.spec_from_file_location("custom_module", task["file"])
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["custom_module"] = module
+        spec.loader.exec_module(module)
+    return module, getattr(module, task["function"], None)
+
+
+def plain(value):
+    """What json can say of a score: numpy's and torch's numbers too."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if hasattr(value, "item") and getattr(value, "size", 1) in (1,):
+        with contextlib.suppress(Exception):
+            return plain(value.item())
+    return {"score": None, "type": type(value).__name__} if not hasattr(value, "item") else short(value)
+
+
+def where(error, task):
+    """The innermost line that is the user's."""
+    line, tb = None, error.__traceback__
+    while tb:
+        if tb.tb_frame.f_code.co_filename not in (__file__, os.path.abspath(__file__)):
+            line = f"{os.path.basename(tb.tb_frame.f_code.co_filename)}:{tb.tb_lineno}"
+        tb = tb.tb_next
+    return f" at {line}" if line else ""
+
+
+def call_reward(task):
+    try:
+        module, function = load_reward(task)
+    except SyntaxError as e:
+        return {"error": f"does not compile: {e.msg} at line {e.lineno}", "hint": "correct the line"}
+    except MemoryError:
+        return {"error": f"needs more than {task['bytes'] >> 20} MiB to be loaded", "hint": "load less"}
+    except BaseException as e:
+        return {"error": f"cannot be loaded: {type(e).__name__}: {short(one_line(e))}{where(e, task)}",
+                "hint": "look at its imports, and at extra_pythonpath"}  # fmt: skip
+    if not callable(function):
+        known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
+        said = f": it has {', '.join(known[:10])}" if known else ""
+        return {"error": f"does not exist{said}", "hint": "write reward_fn_path: <file>:<function>"}
+    if task["args"] is None:
+        return {}  # there is no row to call it on: that is told already
+    try:
+        score = function(*task["args"], **task["kwargs"])
+        if hasattr(score, "__await__"):
+            import asyncio
+
+            async def wait():
+                return await score
+
+            score = asyncio.run(wait())
+    except MemoryError:
+        return {"error": f"needs more than {task['bytes'] >> 20} MiB for one row", "hint": "look at what it keeps"}
+    except BaseException as e:
+        return {"error": f"raises {type(e).__name__}: {short(one_line(e))}{where(e, task)}"}
+    return {"score": plain(score), "file": getattr(module, "__file__", None)}
+
+
+def reward_child(fd):
+    import resource
+
+    task = pickle.load(sys.stdin.buffer)
+    for what, limit in (
+        (resource.RLIMIT_DATA, task["bytes"]),
+        (resource.RLIMIT_CPU, int(task["seconds"]) + 5),
+        (resource.RLIMIT_FSIZE, 256 << 20),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(what, (limit, limit))
+    answer = call_reward(task)
+    with os.fdopen(fd, "w") as out:
+        json.dump(answer, out)
+
+
+# ---- all ----
+
+
+def write(directory, result):
+    path = os.path.join(directory, f".result.{os.getpid()}")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(result, f, default=short)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(path, os.path.join(directory, "result.json"))
+
+
+def run(trial):
+    verl = look_at_imports(trial)
+    config = compose(trial, verl) if verl else None
+    if trial.ask["workload"] == "merge":
+        return
+    look_at_engine(trial, config)
+    row = look_at_data(trial, config or {})
+    look_at_reward(trial, row, config or {})
+
+
+def too_late(trial, directory):
+    def on_alarm(*_):
+        seconds = trial.ask["seconds"]
+        sentence = f"the trial did not end within {seconds} s"
+        trial.find("config", "", sentence, "look at the shared root, or use --no-trial")
+        write(directory, trial.result())
+        os._exit(1)
+
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(int(trial.ask["seconds"]))
+
+
+def main(directory):
+    with open(os.path.join(directory, "ask.json"), encoding="utf-8") as f:
+        trial = Trial(json.load(f))
+    for old in glob.glob(os.path.join(directory, ".result.*")):
+        with contextlib.suppress(OSError):
+            os.unlink(old)
+    too_late(trial, directory)
+    run(trial)
+    signal.alarm(0)
+    result = trial.result()
+    write(directory, result)
+    print(json.dumps({k: result[k] for k in ("ok", "seconds")} | {"findings": [f["detail"] for f in trial.findings]}))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--reward"]:
+        reward_child(int(sys.argv[2]))
+    else:
+        main(sys.argv[1])

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planview.c - data to stdout, so that the command line can be piped into a shell; all the rest
+ * is talk. Members that the server does not give are left out. See planview.h. */
+#include "argus/planview.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/jobview.h"
+#include "base/str.h"
+
+enum { LINE_MAX = 1 << 20, TALK_MAX = 4096 };
+
+static void print_command(struct cli *cli, const json_t *answer)
+{
+    struct buf line = BUF_INIT(LINE_MAX);
+    size_t i;
+    json_t *v;
+    json_array_foreach (json_get_array(answer, "argv"), i, v) {
+        if (i)
+            (void)buf_addc(&line, ' ');
+        (void)str_shell_quote(&line, json_string_value(v) ? json_string_value(v) : ""); /* fits */
+    }
+    if (line.len)
+        (void)fprintf(cli->out, "%s\n", buf_str(&line));
+    else if (json_get_object(answer, "resolved_spec"))
+        cli_emit(cli, json_get_object(answer, "resolved_spec"), OUTPUT_YAML);
+    buf_release(&line);
+}
+
+/* As talk: stdout has the command line alone. */
+static void talk_spec(struct cli *cli, const json_t *answer)
+{
+    const json_t *spec = json_get_object(answer, "resolved_spec");
+    struct cli talk = *cli;
+    if (!spec)
+        return;
+    cli_talk(cli, "the spec, with everything that was left out:");
+    talk.out = stderr;
+    cli_emit(&talk, spec, OUTPUT_YAML);
+    (void)fflush(stderr); /* talk */
+}
+
+/* "w1 (GPU 0,1), w2 (GPU 3)" */
+static void talk_placement(struct cli *cli, const json_t *placement)
+{
+    struct buf b = BUF_INIT(TALK_MAX);
+    size_t i, k;
+    json_t *node, *gpu;
+    json_array_foreach (json_get_array(placement, "nodes"), i, node) {
+        (void)buf_addf(&b, "%s%s", i ? ", " : "",
+                       jobview_str(node, "name")); /* a full one is cut */
+        const json_t *gpus = json_get_array(node, "gpu_ids");
+        json_array_foreach (gpus, k, gpu)
+            (void)buf_addf(&b, "%s%" JSON_INTEGER_FORMAT, k ? "," : " (GPU ",
+                           json_integer_value(gpu));
+        if (json_array_size(gpus))
+            (void)buf_addc(&b, ')');
+    }
+    cli_talk(cli, "would start now on %s", buf_str(&b));
+    buf_release(&b);
+}
+
+static void talk_why(struct cli *cli, const json_t *answer)
+{
+    const json_t *why = json_get_object(answer, "why");
+    char eta[2 * WHEN_TEXT_MAX];
+    struct when w = cli_when(cli, false);
+    const char *hint = json_get_str(why, "hint_text", "");
+    if (!why)
+        return;
+    cli_talk(cli, "would wait: %s (%s)", jobview_str(why, "text"), jobview_str(why, "code"));
+    if (*hint)
+        cli_talk(cli, "%s", hint);
+    if (*jobview_eta(answer, &w, eta, sizeof(eta)))
+        cli_talk(cli, "expected to start in %s", eta);
+}
+
+static void talk_account(struct cli *cli, const json_t *quota, const char *kind)
+{
+    const json_t *a = json_get_object(quota, kind);
+    double ceiling = json_get_real(a, "gpus_ceiling", -1);
+    double borrowed = json_get_real(a, "gpus_borrowed_after", 0);
+    char limit[64] = "", more[64] = "";
+    if (!a)
+        return;
+    if (ceiling >= 0)
+        (void)snprintf(limit, sizeof(limit), " of %g", ceiling); /* these fit */
+    if (borrowed > 0)
+        (void)snprintf(more, sizeof(more), ", %g of them borrowed", borrowed);
+    cli_talk(cli, "%s '%s' would use %g%s GPUs%s (now %g)", kind, json_get_str(a, "name", ""),
+             json_get_real(a, "gpus_after", 0), limit, more, json_get_real(a, "gpus_used", 0));
+}
+
+void planview_print(struct cli *cli, const char *file, const json_t *answer)
+{
+    const json_t *placement = json_get_object(answer, "placement");
+    const json_t *quota = json_get_object(answer, "quota");
+    if (json_get_array(answer, "argv"))
+        talk_spec(cli, answer);
+    print_command(cli, answer);
+    if (placement)
+        talk_placement(cli, placement);
+    else
+        talk_why(cli, answer);
+    talk_account(cli, quota, "project");
+    talk_account(cli, quota, "user");
+    cli_talk(cli, "'%s' is fine; nothing was submitted", file);
+}

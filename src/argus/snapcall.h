@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapcall.h - snapshots on the server: add one from a directory or an archive, and its lines. */
+#pragma once
+#include "argus/cli.h"
+#include "argus/table.h"
+
+struct snapcall_add {
+    const char *source; /* a directory or an archive */
+    const char *name;   /* name@version; of a directory also the name alone */
+    bool common;
+};
+/* A directory whose content is on the server already is not sent. *ret: the snapshot. */
+must_check int snapcall_add(struct cli *cli,
+                            const struct snapcall_add *what,
+                            json_t **ret,
+                            struct err *err);
+/* "verl@0.9.1 common 1200 files 12.1 MiB …", for people. */
+void snapcall_print(struct cli *cli, const json_t *snapshot);
+void snapcall_row(struct table *t, const json_t *snapshot, const struct when *w);
+/* "/v1/snapshots/<name><rest>": yours to free(). */
+char *snapcall_path(const char *name, const char *rest);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_plan.h - the answer to a submit with ?dry_run. */
+#pragma once
+#include "argusd/api.h"
+
+struct spec;
+
+/* Answers req, later. The job is taken and never added; spec and ps are borrowed for the call. */
+void api_plan(struct http_req *req,
+              struct api *a,
+              struct job *taken,
+              const struct spec *spec,
+              const char *verl,
+              const char *inputs,
+              const char *snapshots,
+              const struct problems *ps);

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* people.c - the registry of people.h: two lists in the order of their names.
+ *
+ * A user is a row of the table of users, a project an entry of kind "project"; quotas are
+ * entries of kind "quota", named "user/<name>" and "project/<name>". The texts inside are
+ * people_form.c's. What follows from others (person.projects) is made anew on every change of
+ * a project: that is as rare as it is cheap. */
+#include "argusd/people.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/people_form.h"
+#include "base/str.h"
+
+#define KIND_PROJECT "project"
+#define KIND_QUOTA "quota"
+
+const struct people_quota people_no_quota = {.gpus_guaranteed = -1,
+                                             .gpus_ceiling = -1,
+                                             .cpus = -1,
+                                             .memory = -1,
+                                             .gpu_hours_per_month = -1,
+                                             .running = -1,
+                                             .queued = -1};
+
+struct people {
+    struct store *store;
+    struct sched *sched;
+    struct person **persons; /* by name */
+    size_t n_persons;
+    struct project **projects; /* by name */
+    size_t n_projects;
+};
+
+/* ---- values ---- */
+
+void person_copy(struct person *dst, const struct person *src)
+{
+    *dst = *src;
+    dst->name = xstrdup(src->name);
+    dst->note = xstrdup(src->note);
+    dst->projects = xstrdup(src->projects);
+}
+
+void person_release(struct person *p)
+{
+    free(p->name);
+    free(p->note);
+    free(p->projects);
+    *p = (struct person){0};
+}
+
+void project_copy(struct project *dst, const struct project *src)
+{
+    *dst = *src;
+    dst->name = xstrdup(src->name);
+    dst->note = xstrdup(src->note);
+    dst->pool = xstrdup(src->pool);
+    dst->members = (struct strv){0};
+    strv_copy(&dst->members, &src->members);
+}
+
+void project_release(struct project *p)
+{
+    free(p->name);
+    free(p->note);
+    free(p->pool);
+    strv_release(&p->members);
+    *p = (struct project){0};
+}
+
+/* ---- the two lists ---- */
+
+/* Where name stands, or would stand. */
+static size_t person_place(const struct people *pp, const char *name)
+{
+    size_t lo = 0, hi = pp->n_persons;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (strcmp(pp->persons[mid]->name, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static size_t project_place(const struct people *pp, const char *name)
+{
+    size_t lo = 0, hi = pp->n_projects;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (strcmp(pp->projects[mid]->name, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct person *people_find(const struct people *pp, const char *name)
+{
+    size_t i = person_place(pp, name);
+    return i < pp->n_persons && str_eq(pp->persons[i]->name, name) ? pp->persons[i] : NULL;
+}
+
+struct project *people_find_project(const struct people *pp, const char *name)
+{
+    size_t i = project_place(pp, name);
+    return i < pp->n_projects && str_eq(pp->projects[i]->name, name) ? pp->projects[i] : NULL;
+}
+
+struct person *people_next(const struct people *pp, size_t *pos)
+{
+    return *pos < pp->n_persons ? pp->persons[(*pos)++] : NULL;
+}
+
+struct project *people_next_project(const struct people *pp, size_t *pos)
+{
+    return *pos < pp->n_projects ? pp->projects[(*pos)++] : NULL;
+}
+
+size_t people_count(const struct people *pp)
+{
+    return pp->n_persons;
+}
+
+size_t people_count_projects(const struct people *pp)
+{
+    return pp->n_projects;
+}
+
+/* Room for one more pointer at place i of n. */
+static void *open_gap(void *list, size_t n, size_t i)
+{
+    void **v = xrealloc(list, n + 1, sizeof(void *));
+    memmove(v + i + 1, v + i, (n - i) * sizeof(void *));
+    return v;
+}
+
+static struct person *insert_person(struct people *pp, const char *name)
+{
+    struct person *p = xcalloc(1, sizeof(*p));
+    size_t i = person_place(pp, name);
+    *p = (struct person){.name = xstrdup(name),
+                         .note = xstrdup(""),
+                         .quota = people_no_quota,
+                         .projects = xstrdup("")};
+    pp->persons = open_gap(pp->persons, pp->n_persons++, i);
+    pp->persons[i] = p;
+    return p;
+}
+
+static struct project *insert_project(struct people *pp, const char *name)
+{
+    struct project *p = xcalloc(1, sizeof(*p));
+    size_t i = project_place(pp, name);
+    *p = (struct project){.name = xstrdup(name),
+                          .note = xstrdup(""),
+                          .pool = xstrdup(""),
+                          .share = 1,
+                          .priority_ceiling = PEOPLE_PRIORITY_MAX,
+                          .quota = people_no_quota};
+    pp->projects = open_gap(pp->projects, pp->n_projects++, i);
+    pp->projects[i] = p;
+    return p;
+}
+
+struct people *people_new(struct store *store)
+{
+    struct people *pp = xcalloc(1, sizeof(*pp));
+    pp->store = store;
+    (void)insert_project(pp, ACCESS_DEFAULT_PROJECT);
+    return pp;
+}
+
+void people_free(struct people *pp)
+{
+    if (!pp)
+        return;
+    for (size_t i = 0; i < pp->n_persons; i++) {
+        person_release(pp->persons[i]);
+        free(pp->persons[i]);
+    }
+    for (size_t i = 0; i < pp->n_projects; i++) {
+        project_release(pp->projects[i]);
+        free(pp->projects[i]);
+    }
+    free(pp->persons);
+    free(pp->projects);
+    free(pp);
+}
+
+/* ---- what follows ---- */
+
+static void join(struct people *pp, const char *user, const char *project)
+{
+    struct person *p = people_find(pp, user);
+    if (!p)
+        return;
+    char *more = xasprintf("%s%s%s", p->projects, *p->projects ? "," : "", project);
+    free(p->projects);
+    p->projects = more;
+}
+
+static void recount(struct people *pp)
+{
+    for (size_t i = 0; i < pp->n_persons; i++)
+        set_str(&pp->persons[i]->projects, "");
+    for (size_t i = 0; i < pp->n_projects; i++)
+        for (size_t k = 0; k < pp->projects[i]->members.n; k++)
+            join(pp, pp->projects[i]->members.v[k], pp->projects[i]->name);
+}
+
+static bool has_quota(const struct people_quota *q)
+{
+    return q->gpus_guaranteed >= 0 || q->gpus_ceiling >= 0 || q->cpus >= 0 || q->memory >= 0 ||
+           q->gpu_hours_per_month >= 0 || q->running >= 0 || q->queued >= 0;
+}
+
+static void tell(const struct people *pp,
+                 enum sched_account kind,
+                 const char *name,
+                 const struct people_quota *q,
+                 double share,
+                 int64_t priority_ceiling)
+{
+    struct sched_quota told = {.gpus_guaranteed = q->gpus_guaranteed > 0 ? q->gpus_guaranteed : 0,
+                               .gpus_ceiling = q->gpus_ceiling,
+                               .cpus = q->cpus,
+                               .memory = q->memory,
+                               .gpu_hours_per_month = q->gpu_hours_per_month,
+                               .running = (int)q->running,
+                               .queued = (int)q->queued,
+                               .share = share,
+                               .priority_ceiling = (int)priority_ceiling};
+    bool says = has_quota(q) || share < 1 || share > 1 || priority_ceiling < PEOPLE_PRIORITY_MAX;
+    if (pp->sched)
+        sched_set_quota(pp->sched, kind, name, says ? &told : NULL);
+}
+
+static void tell_person(const struct people *pp, const struct person *p)
+{
+    tell(pp, SCHED_USER, p->name, &p->quota, 1, PEOPLE_PRIORITY_MAX);
+}
+
+static void tell_project(const struct people *pp, const struct project *p)
+{
+    tell(pp, SCHED_PROJECT, p->name, &p->quota, p->share, p->priority_ceiling);
+}
+
+void people_set_sched(struct people *pp, struct sched *sched)
+{
+    pp->sched = sched;
+    for (size_t i = 0; i < pp->n_persons; i++)
+        tell_person(pp, pp->persons[i]);
+    for (size_t i = 0; i < pp->n_projects; i++)
+        tell_project(pp, pp->projects[i]);
+}
+
+/* ---- storing ---- */
+
+static void save_quota(const struct people *pp,
+                       const char *kind,
+                       const char *name,
+                       const struct people_quota *q)
+{
+    _cleanup_(freep) char *key = xasprintf("%s/%s", kind, name);
+    struct buf body = BUF_INIT(PEOPLE_TEXT_MAX);
+    struct jout j = jout_begin(&body);
+    people_form_put_quota(&j, NULL, q);
+    struct store_entry entry = {.kind = KIND_QUOTA, .name = key, .body = buf_str(&body)};
+    if (has_quota(q))
+        store_put_entry(pp->store, &entry);
+    else
+        store_remove_entry(pp->store, KIND_QUOTA, key);
+    buf_release(&body);
+}
+
+struct person *people_add(struct people *pp, const char *name, enum http_role role, usec_t now)
+{
+    struct person *p = insert_person(pp, name);
+    p->role = (int)role;
+    p->created_at = now;
+    recount(pp);
+    return p;
+}
+
+void people_save(struct people *pp, const struct person *p)
+{
+    struct buf detail = BUF_INIT(PEOPLE_TEXT_MAX);
+    struct jout j = jout_begin(&detail);
+    people_form_put_person(&j, NULL, p);
+    struct store_user row = {.name = p->name,
+                             .role = http_role_to_string((enum http_role)p->role),
+                             .created_at = p->created_at,
+                             .detail = buf_str(&detail)};
+    store_put_user(pp->store, &row);
+    save_quota(pp, "user", p->name, &p->quota);
+    tell_person(pp, p);
+    buf_release(&detail);
+}
+
+struct project *people_add_project(struct people *pp, const char *name, usec_t now)
+{
+    struct project *p = insert_project(pp, name);
+    p->created_at = now;
+    return p;
+}
+
+static void store_project(const struct people *pp, const struct project *p)
+{
+    struct buf body = BUF_INIT(PEOPLE_TEXT_MAX);
+    struct jout j = jout_begin(&body);
+    people_form_put_project(&j, NULL, p);
+    struct store_entry entry = {
+        .kind = KIND_PROJECT, .name = p->name, .body = buf_str(&body), .at = p->created_at};
+    store_put_entry(pp->store, &entry);
+    buf_release(&body);
+}
+
+void people_save_project(struct people *pp, const struct project *p)
+{
+    store_project(pp, p);
+    save_quota(pp, KIND_PROJECT, p->name, &p->quota);
+    tell_project(pp, p);
+    recount(pp);
+}
+
+static void leave(struct people *pp, const char *user)
+{
+    for (size_t i = 0; i < pp->n_projects; i++) {
+        struct project *p = pp->projects[i];
+        if (strv_has(&p->members, user)) {
+            people_form_drop(&p->members, user);
+            store_project(pp, p);
+        }
+    }
+}
+
+void people_remove(struct people *pp, struct person *p)
+{
+    size_t i = person_place(pp, p->name);
+    leave(pp, p->name);
+    save_quota(pp, "user", p->name, &people_no_quota);
+    store_remove_user(pp->store, p->name);
+    if (pp->sched)
+        sched_set_quota(pp->sched, SCHED_USER, p->name, NULL);
+    memmove(pp->persons + i, pp->persons + i + 1, (--pp->n_persons - i) * sizeof(void *));
+    person_release(p);
+    free(p);
+    recount(pp);
+}
+
+void people_remove_project(struct people *pp, struct project *p)
+{
+    size_t i = project_place(pp, p->name);
+    save_quota(pp, KIND_PROJECT, p->name, &people_no_quota);
+    store_remove_entry(pp->store, KIND_PROJECT, p->name);
+    if (pp->sched)
+        sched_set_quota(pp->sched, SCHED_PROJECT, p->name, NULL);
+    memmove(pp->projects + i, pp->projects + i + 1, (--pp->n_projects - i) * sizeof(void *));
+    project_release(p);
+    free(p);
+    recount(pp);
+}
+
+/* ---- at start ---- */
+
+void people_restore_user(struct people *pp, const struct store_user *row)
+{
+    enum http_role role = HTTP_ROLE_NONE;
+    struct person *p = people_find(pp, row->name);
+    if (!p)
+        p = insert_person(pp, row->name);
+    people_form_read_person(str_or(row->detail, "{}"), p);
+    set_str(&p->name, row->name);
+    /* A role that we do not know may do nothing. */
+    if (http_role_from_string(str_or(row->role, ""), &role, NULL) < 0)
+        role = HTTP_ROLE_NONE;
+    p->role = (int)role;
+    p->created_at = row->created_at;
+}
+
+static void restore_project(struct people *pp, const struct store_entry *entry)
+{
+    struct project *p = people_find_project(pp, entry->name);
+    if (!p)
+        p = insert_project(pp, entry->name);
+    people_form_read_project(entry->body, p);
+    set_str(&p->name, entry->name);
+    p->created_at = entry->at;
+}
+
+/* They come after what they are of. */
+static void restore_quota(struct people *pp, const struct store_entry *entry)
+{
+    const char *name = str_or(strchr(entry->name, '/'), "/") + 1;
+    struct person *user = str_starts(entry->name, "user/") ? people_find(pp, name) : NULL;
+    struct project *project =
+        str_starts(entry->name, "project/") ? people_find_project(pp, name) : NULL;
+    if (user)
+        people_form_read_quota(entry->body, &user->quota);
+    else if (project)
+        people_form_read_quota(entry->body, &project->quota);
+}
+
+bool people_restore_entry(struct people *pp, const struct store_entry *entry)
+{
+    if (!strcmp(entry->kind, KIND_PROJECT))
+        restore_project(pp, entry);
+    else if (!strcmp(entry->kind, KIND_QUOTA))
+        restore_quota(pp, entry);
+    else
+        return false;
+    return true;
+}
+
+void people_imply_user(struct people *pp, const struct store_token *row)
+{
+    enum http_role role = HTTP_ROLE_NONE;
+    struct person *p = row->user ? people_find(pp, row->user) : NULL;
+    if (!row->user || row->revoked_at || (p && !p->implied))
+        return;
+    if (!p)
+        p = insert_person(pp, row->user);
+    p->implied = true;
+    if (!p->created_at || row->created_at < p->created_at)
+        p->created_at = row->created_at;
+    if (http_role_from_string(str_or(row->role, ""), &role, NULL) == 0 && (int)role > p->role)
+        p->role = (int)role;
+}
+
+void people_restored(struct people *pp)
+{
+    for (size_t i = 0; i < pp->n_persons; i++)
+        if (pp->persons[i]->implied) {
+            pp->persons[i]->implied = false;
+            people_save(pp, pp->persons[i]);
+        }
+    recount(pp);
+}
+
+/* ---- who asks ---- */
+
+int people_admit(const struct people *pp, struct http_principal *p)
+{
+    const struct person *who = people_find(pp, p->user);
+    if (!who || who->disabled) {
+        (void)snprintf(p->why_not, sizeof(p->why_not), "user '%s' is %s", p->user,
+                       who ? "disabled: ask an admin" : "not known here"); /* names are short */
+        return ERR_UNAUTHORISED;
+    }
+    if ((int)p->role > who->role)
+        p->role = (enum http_role)who->role;
+    return 0;
+}
+
+void people_who(const struct people *pp, const struct http_principal *p, struct access_who *ret)
+{
+    _Static_assert((int)ACCESS_ADMIN == (int)HTTP_ROLE_ADMIN, "the same roles");
+    const struct person *who = people_find(pp, p->user);
+    int role = who ? who->role : HTTP_ROLE_NONE;
+    *ret = (struct access_who){.user = p->user,
+                               .role = (enum access_role)p->role,
+                               .sees_all = role == HTTP_ROLE_ADMIN || role == HTTP_ROLE_VIEWER,
+                               .any_project = pp->n_projects == 1,
+                               .projects = who ? who->projects : ""};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry_import.h - an import: the form that asks for it, and the job that does it. */
+#pragma once
+#include "argusd/api.h"
+#include "argusd/registry.h"
+
+struct registry_form {
+    char *name,
+        *source;    /* source: hf:// https:// http:// s3:// ftp:// ftps:// sftp://, or a path */
+    char *project;  /* the job's, and whose members see the entry */
+    char *endpoint; /* of hf and s3 */
+    char *sha256, *filename, *pool, *python;
+    bool is_common, in_place;
+    struct strv include, secrets;
+    json_t *lineage; /* object; NULL */
+};
+
+void registry_form_release(struct registry_form *f);
+/* ERR_BAD_SPEC; problems in ps. f is zeroed memory. */
+must_check int registry_form_read(const char *body,
+                                  size_t n,
+                                  struct registry_form *f,
+                                  struct problems *ps);
+
+/* The job is submitted and the entry is there, importing. *ret_field: what was wrong. */
+must_check int registry_import(struct api *a,
+                               const struct http_principal *p,
+                               enum registry_kind kind,
+                               const struct registry_form *f,
+                               struct registry_entry **ret,
+                               const char **ret_field,
+                               struct err *err);
+
+/* ---- shared with registry_prepare.c ---- */
+
+/* A new entry that is not in the table yet, with the id of its job to be. */
+struct registry_entry *registry_make(const struct api *a,
+                                     const struct http_principal *p,
+                                     enum registry_kind kind,
+                                     const struct registry_form *f);
+/* A path of his with ${…} replaced, and the directories that it may lie under; a URL as it is.
+ * ERR_BAD_SPEC. */
+must_check int registry_read_path(const struct api *a,
+                                  const struct http_principal *p,
+                                  const char *source,
+                                  char **ret,
+                                  struct strv *roots,
+                                  struct err *err);
+/* Members that every order has. */
+void registry_put_order(struct jout *j,
+                        const struct settings *s,
+                        const struct registry_entry *e,
+                        const struct strv *roots);
+/* The job of e, which runs lib/argus_<verb>.py with this order; when it is refused, e is gone. */
+must_check int registry_submit(struct api *a,
+                               const struct http_principal *p,
+                               struct registry_entry *e,
+                               const struct registry_form *f,
+                               const char *verb,
+                               const char *order,
+                               const char **ret_field,
+                               struct err *err);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry_prepare.c - the form and the order of a preparation; lib/argus_prepare.py does it. The
+ * raw set is in use while it is read: the job counts as its user. */
+#include "argusd/registry_prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf.h"
+#include "base/str.h"
+
+enum { ORDER_MAX = 64 << 10, ARGS_MAX = 100 };
+
+#define FORM(member) offsetof(struct registry_preparation, member)
+static const struct conf_key keys[] = {
+    {.name = "name",
+     .type = CONF_STR,
+     .offset = FORM(f.source),
+     .flags = CONF_REQUIRED,
+     .doc = "the raw data set"},
+    {.name = "with",
+     .type = CONF_STR,
+     .offset = FORM(with),
+     .flags = CONF_REQUIRED,
+     .doc = "gsm8k, or the path of a script"},
+    {.name = "as",
+     .type = CONF_STR,
+     .offset = FORM(f.name),
+     .doc = "what is made is called so; <name>-verl if absent"},
+    {.name = "args", .type = CONF_STRV, .offset = FORM(args), .doc = "more, for the script"},
+    {.name = "project", .type = CONF_STR, .offset = FORM(f.project), .doc = "as of an import"},
+    {.name = "pool", .type = CONF_STR, .offset = FORM(f.pool), .doc = "where the job runs"},
+    {.name = "py_executable",
+     .type = CONF_STR,
+     .offset = FORM(f.python),
+     .doc = "Python on the shared root that has pyarrow"},
+    {.name = "common",
+     .type = CONF_BOOL,
+     .offset = FORM(f.is_common),
+     .doc = "below common/, for everybody"},
+    {.name = "secrets",
+     .type = CONF_STRV,
+     .offset = FORM(f.secrets),
+     .doc = "names of secrets that the script needs"},
+};
+
+void registry_preparation_release(struct registry_preparation *x)
+{
+    registry_form_release(&x->f);
+    strv_release(&x->args);
+    free(x->with);
+    *x = (struct registry_preparation){0};
+}
+
+static void complain(struct problems *ps, const char *field, const char *hint, const char *text)
+{
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+}
+
+static void check(struct registry_preparation *x, struct problems *ps)
+{
+    struct dataref ref;
+    struct err err = {0};
+    bool built_in = str_eq(x->with, "gsm8k");
+    if (!dataref_read(x->f.source, &ref) || ref.file)
+        complain(ps, "name", "see 'argus data ls'", "this names no registered data set");
+    else if (!x->f.name)
+        x->f.name = xasprintf("%s-verl", ref.name);
+    if (x->f.name && dataref_check_name("data set", x->f.name, &err) < 0)
+        complain(ps, "as", NULL, err.text);
+    if (!built_in && *x->with != '/' && !str_starts(x->with, "${"))
+        complain(ps, "with", "begin it with ${SHARED_ROOT}/ or ${USER_ROOT}/",
+                 "this is neither 'gsm8k' nor the path of a script on the shared root");
+    if (built_in && x->args.n)
+        complain(ps, "args", "leave them out", "'gsm8k' takes no arguments");
+    if (x->args.n > ARGS_MAX || x->f.secrets.n > ARGS_MAX)
+        complain(ps, "args", NULL, "more than 100 are given");
+}
+
+int registry_preparation_read(const char *body,
+                              size_t n,
+                              struct registry_preparation *x,
+                              struct problems *ps)
+{
+    struct doc *d = NULL;
+    if (doc_parse(n ? body : "{}", n ? n : 2, true, &d, ps) < 0)
+        return ERR_BAD_SPEC;
+    conf_read(keys, array_len(keys), doc_root(d), x, ps);
+    doc_free(d);
+    if (!ps->errors)
+        check(x, ps);
+    return ps->errors ? ERR_BAD_SPEC : 0;
+}
+
+static void write_order(const struct settings *s,
+                        const struct registry_entry *e,
+                        const struct registry_preparation *x,
+                        const struct registry_entry *raw,
+                        const char *script,
+                        const struct strv *roots,
+                        struct buf *out)
+{
+    struct jout j = jout_begin(out);
+    jout_open(&j, NULL, '{');
+    registry_put_order(&j, s, e, roots);
+    jout_str(&j, "with", script ? "script" : x->with);
+    jout_str(&j, "input", raw->path);
+    jout_bool(&j, "single", json_get_bool(raw->about, "single", false));
+    if (script)
+        jout_str(&j, "script", script);
+    jout_open(&j, "args", '[');
+    for (size_t i = 0; i < x->args.n; i++)
+        jout_str(&j, NULL, x->args.v[i]);
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+}
+
+static int find_raw(const struct api *a,
+                    const struct http_principal *p,
+                    const char *name,
+                    struct registry_entry **ret,
+                    struct err *err)
+{
+    struct dataref ref;
+    struct access_who who;
+    people_who(a->people, p, &who);
+    if (!dataref_read(name, &ref))
+        return err_set(err, ERR_BAD_SPEC, "'%.80s' names no data set", name);
+    int r = registry_find(a->registry, REGISTRY_DATASET, &who, &ref, ret, err);
+    if (r == 0 && (*ret)->state != REGISTRY_ready)
+        return err_set(err, ERR_CONFLICT, "'%.80s' is being imported, by job '%s'", name,
+                       (*ret)->job);
+    return r;
+}
+
+int registry_prepare(struct api *a,
+                     const struct http_principal *p,
+                     const struct registry_preparation *x,
+                     struct registry_entry **ret,
+                     const char **ret_field,
+                     struct err *err)
+{
+    struct strv roots = {0};
+    struct registry_entry *raw = NULL, *e = NULL;
+    _cleanup_(freep) char *script = NULL;
+    char ref[REGISTRY_REF_MAX];
+    struct buf order = BUF_INIT(ORDER_MAX);
+    *ret_field = "name";
+    int r = find_raw(a, p, x->f.source, &raw, err);
+    if (r == 0 && raw && !str_eq(x->with, "gsm8k")) {
+        *ret_field = "with";
+        r = registry_read_path(a, p, x->with, &script, &roots, err);
+    }
+    if (r == 0 && raw) {
+        e = registry_make(a, p, REGISTRY_DATASET, &x->f);
+        e->source = xasprintf("%s with %s", registry_ref(raw, ref), str_or(script, x->with));
+        e->lineage = json_pack("{s:[s], s:s?, s:s}", "data", registry_ref(raw, ref), "hash",
+                               raw->hash, "with", str_or(script, x->with));
+        r = registry_add(a->registry, e, &e, err);
+    }
+    if (r == 0 && e) {
+        write_order(a->settings, e, x, raw, script, &roots, &order);
+        r = registry_submit(a, p, e, &x->f, "prepare", buf_str(&order), ret_field, err);
+        if (r == 0) {
+            registry_note_use(a->registry, raw, e->job);
+            *ret = e;
+        }
+    }
+    strv_release(&roots);
+    buf_release(&order);
+    return r;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restore.c - see restore.h. Rows are kept as copies: the store's are gone after each call. */
+#include "argusd/restore.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/people.h"
+#include "argusd/record.h"
+#include "argusd/registry.h"
+#include "argusd/snapshots.h"
+#include "argusd/uploads.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/seal.h"
+#include "base/str.h"
+
+struct restore {
+    struct api *api;
+    struct people_usage *usage;
+    char *instance;
+    bool has_instance;
+    struct restored {
+        struct job *job;
+        struct record_extra extra;
+    } * v;
+    size_t n;
+    struct kept_entry {
+        char *kind, *name, *body;
+        usec_t at;
+    } * entries;
+    size_t n_entries;
+};
+
+struct restore *restore_new(struct api *a, struct people_usage *usage, char *instance)
+{
+    struct restore *r = xcalloc(1, sizeof(*r));
+    *r = (struct restore){.api = a, .usage = usage, .instance = instance};
+    return r;
+}
+
+void restore_free(struct restore *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n_entries; i++) {
+        free(r->entries[i].kind);
+        free(r->entries[i].name);
+        free(r->entries[i].body);
+    }
+    free(r->entries);
+    for (size_t i = 0; i < r->n; i++) {
+        job_free(r->v[i].job);
+        record_extra_release(&r->v[i].extra);
+    }
+    free(r->v);
+    free(r);
+}
+
+/* ---- rows ---- */
+
+static void on_job_row(const struct store_job *row, void *arg)
+{
+    struct restore *r = arg;
+    struct restored x = {0};
+    struct err err = {0};
+    if (record_to_job(row, &x.job, &x.extra, &err) < 0) {
+        log_err("store", "%s", err.text);
+        record_extra_release(&x.extra);
+        return;
+    }
+    if ((r->n & (r->n - 1)) == 0)
+        r->v = xrealloc(r->v, r->n ? r->n * 2 : 1, sizeof(*r->v));
+    r->v[r->n++] = x;
+}
+
+/* Both kinds of rows come in the order of submission. */
+static void on_attempt_row(const struct store_attempt *row, void *arg)
+{
+    struct restore *r = arg;
+    size_t lo = 0, hi = r->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (r->v[mid].job->seq < row->job_seq)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < r->n && r->v[lo].job->seq == row->job_seq)
+        record_add_attempt(r->v[lo].job, row);
+}
+
+static void on_id_row(const char *id, void *arg)
+{
+    struct restore *r = arg;
+    idset_add(r->api->used, id);
+}
+
+static void on_token_row(const struct store_token *row, void *arg)
+{
+    struct restore *r = arg;
+    tokens_restore(r->api->tokens, row);
+    people_imply_user(r->api->people, row);
+}
+
+static void on_user_row(const struct store_user *row, void *arg)
+{
+    struct restore *r = arg;
+    people_restore_user(r->api->people, row);
+}
+
+static void on_idempotency_row(const struct store_idempotency *row, void *arg)
+{
+    struct restore *r = arg;
+    api_restore_idempotency(r->api, row);
+}
+
+static void on_meta_row(const char *key, const char *value, void *arg)
+{
+    struct restore *r = arg;
+    if (strcmp(key, "instance") != 0)
+        return;
+    (void)snprintf(r->instance, RESTORE_INSTANCE_MAX, "%s", value); /* it is 32 long */
+    r->has_instance = true;
+}
+
+static void on_entry_row(const struct store_entry *row, void *arg)
+{
+    struct restore *r = arg;
+    if (people_restore_entry(r->api->people, row) || people_usage_restore_entry(r->usage, row) ||
+        secrets_restore_entry(r->api->secrets, row))
+        return;
+    if ((r->n_entries & (r->n_entries - 1)) == 0)
+        r->entries = xrealloc(r->entries, r->n_entries ? r->n_entries * 2 : 1, sizeof(*r->entries));
+    r->entries[r->n_entries++] = (struct kept_entry){.kind = xstrdup(row->kind),
+                                                     .name = xstrdup(row->name),
+                                                     .body = xstrdup(row->body),
+                                                     .at = row->at};
+}
+
+/* ---- the two steps ---- */
+
+static void make_instance(struct restore *r)
+{
+    unsigned char bytes[16];
+    random_bytes(bytes, sizeof(bytes));
+    (void)str_hex(bytes, sizeof(bytes), r->instance);
+    store_put_meta(r->api->store, "instance", r->instance);
+}
+
+static int open_secrets(struct restore *r, struct err *err)
+{
+    bool has_sealed = false;
+    for (size_t i = 0; i < r->n; i++)
+        has_sealed = has_sealed || seal_is_sealed(r->v[i].job->spec);
+    int x = secrets_restored(r->api->secrets, has_sealed, err);
+    for (size_t i = 0; x == 0 && i < r->n; i++)
+        secrets_open_spec(r->api->secrets, r->v[i].job->id, &r->v[i].job->spec);
+    return x;
+}
+
+int restore_load(struct restore *r, struct store_last *ret_last, struct err *err)
+{
+    static const struct store_load_ops ops = {.on_job = on_job_row,
+                                              .on_attempt = on_attempt_row,
+                                              .on_id = on_id_row,
+                                              .on_user = on_user_row,
+                                              .on_entry = on_entry_row,
+                                              .on_token = on_token_row,
+                                              .on_idempotency = on_idempotency_row,
+                                              .on_meta = on_meta_row};
+    int x = store_load(r->api->store, &ops, r, ret_last, err);
+    if (x < 0)
+        return x;
+    if (!r->has_instance)
+        make_instance(r);
+    x = open_secrets(r, err);
+    if (x < 0)
+        return x;
+    people_restored(r->api->people);
+    store_prune_idempotency(r->api->store, clock_wall() - USEC_DAY);
+    return 0;
+}
+
+void restore_services(struct restore *r)
+{
+    for (size_t i = 0; i < r->n_entries; i++) {
+        const struct kept_entry *k = &r->entries[i];
+        struct store_entry entry = {.kind = k->kind, .name = k->name, .body = k->body, .at = k->at};
+        if (!uploads_restore(r->api->uploads, &entry) &&
+            !registry_restore(r->api->registry, &entry) &&
+            !snapshots_restore(r->api->snapshots, &entry))
+            nodes_restore(r->api->nodes, &entry);
+    }
+    for (size_t i = 0; i < r->n; i++)
+        jobs_restore(r->api->jobs, r->v[i].job, &r->v[i].extra);
+    r->n = 0; /* they are the table's now */
+    jobs_restored(r->api->jobs);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes_jobs.c - rows and schemas of jobs, logs, events and the server itself; see routes.h. */
+#include "argusd/routes.h"
+
+#include "argusd/api.h"
+
+enum { SPEC_MAX = 1 << 20 };
+
+static const struct http_param submit_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "check only: the resolved spec, its demand and all problems"},
+    {"require_fit", HTTP_PARAM_BOOLEAN, "422 if the gang is larger than the pool is now"},
+    {"smoke", HTTP_PARAM_BOOLEAN, "the same spec with 1 GPU, 2 steps and no checkpoint"},
+    {"no_trial", HTTP_PARAM_BOOLEAN,
+     "skip the short run on a worker that comes before a job of verl"},
+    {0}};
+static const struct http_param list_params[] = {
+    {"limit", HTTP_PARAM_INTEGER, "rows of a page, 1 to 1000; 50 if not given"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
+    {"state", HTTP_PARAM_STRING,
+     "states, comma-separated or repeated; live: all that are not over"},
+    {"all", HTTP_PARAM_BOOLEAN,
+     "true: all that you may see, false: only your own; if not given, your own, or all for who "
+     "sees "
+     "everything"},
+    {"user", HTTP_PARAM_STRING, "only this user's"},
+    {"project", HTTP_PARAM_STRING, "only of this project"},
+    {"cluster", HTTP_PARAM_STRING, "only on this cluster"},
+    {"pool", HTTP_PARAM_STRING, "only for this pool"},
+    {"workload", HTTP_PARAM_STRING, "only of this workload"},
+    {"since", HTTP_PARAM_STRING, "submitted at or after: a time, or a span before now (2h)"},
+    {"until", HTTP_PARAM_STRING, "submitted before"},
+    {"q", HTTP_PARAM_STRING, "part of the id or the name"},
+    {0}};
+static const struct http_param wait_params[] = {
+    {"wait", HTTP_PARAM_SPAN, "with If-None-Match: answer when it changes, at most 60s"},
+    {0}};
+static const struct http_param log_params[] = {
+    {"follow", HTTP_PARAM_BOOLEAN, "an event stream: log events with offset and b64, then end"},
+    {"attempt", HTTP_PARAM_INTEGER, "which attempt; the newest if not given"},
+    {"offset", HTTP_PARAM_INTEGER, "byte to begin at"},
+    {"limit", HTTP_PARAM_INTEGER, "bytes at most, up to 8 MiB; 1 MiB if not given"},
+    {"tail", HTTP_PARAM_INTEGER, "the last so many lines of the last limit bytes"},
+    {"source", HTTP_PARAM_STRING, "driver"},
+    {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
+    {0}};
+static const struct http_param event_params[] = {
+    {"follow", HTTP_PARAM_BOOLEAN, "an event stream"},
+    {"since", HTTP_PARAM_INTEGER, "only events after this number"},
+    {"limit", HTTP_PARAM_INTEGER, "events of a page, 1 to 1000; 200 if not given"},
+    {"newest_first", HTTP_PARAM_BOOLEAN, "the newest ones, newest first"},
+    {"wait", HTTP_PARAM_SPAN, "answer when there is one, at most 60s"},
+    {"job", HTTP_PARAM_STRING, "only of the job with this id"},
+    {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
+    {0}};
+
+#define TEXTS "{\"type\":\"array\",\"items\":" TEXT "}"
+
+/* The last is what curl says when it is told nothing. */
+#define SPEC_TYPES                                                                                 \
+    "application/yaml, application/json, application/x-yaml, text/yaml, text/plain, "              \
+    "application/x-www-form-urlencoded"
+
+static const struct http_route rows[] = {
+    {.method = "POST",
+     .pattern = "/v1/jobs",
+     .least = HTTP_ROLE_USER,
+     .max_body = SPEC_MAX,
+     .handle = api_jobs_create,
+     .summary = "submit a JobSpec",
+     .params = submit_params,
+     .request_type = SPEC_TYPES,
+     .request_schema = "JobSpec",
+     .reply_schema = "Submitted",
+     .reply_status = 201},
+    {.method = "GET",
+     .pattern = "/v1/jobs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_list,
+     .summary = "list jobs, newest first",
+     .params = list_params,
+     .reply_schema = "JobList"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_get,
+     .summary = "one job, by id, name or unique beginning",
+     .params = wait_params,
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:stop",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_stop,
+     .summary = "stop a job",
+     .reply_schema = "Job",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/jobs:stop",
+     .least = HTTP_ROLE_USER,
+     .max_body = SPEC_MAX,
+     .handle = api_jobs_stop_many,
+     .summary = "stop all live jobs that fit a filter, in one transaction",
+     .request_schema = "JobFilter",
+     .reply_schema = "Stopped",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:hold",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_hold,
+     .summary = "keep a job that waits from starting",
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:release",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_release,
+     .summary = "let a job that is held wait for its turn again",
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:priority",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_priority,
+     .summary = "change a job's priority, within its project's ceiling",
+     .request_schema = "Priority",
+     .reply_schema = "Job"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/why",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_why,
+     .summary = "what it waits for, and the smallest change that would start it",
+     .reply_schema = "Why"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/logs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_logs,
+     .summary = "the driver's log, or a stream of it",
+     .params = log_params,
+     .reply_type = "application/octet-stream"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/events",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_events,
+     .summary = "what happened to a job",
+     .params = event_params,
+     .reply_schema = "EventList"},
+    {.method = "GET",
+     .pattern = "/v1/events",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_events,
+     .summary = "what happened",
+     .params = event_params,
+     .reply_schema = "EventList"},
+    {.method = "GET",
+     .pattern = "/v1/version",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_version,
+     .summary = "versions of argusd and Ray",
+     .reply_schema = "Version"},
+    {.method = "GET",
+     .pattern = "/v1/openapi.json",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_openapi,
+     .summary = "this description"},
+    {.method = "GET",
+     .pattern = "/healthz",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_healthz,
+     .summary = "the process answers",
+     .reply_type = "text/plain"},
+    {.method = "GET",
+     .pattern = "/readyz",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_readyz,
+     .summary = "jobs can be taken",
+     .reply_schema = "Ready"},
+    {.method = "GET",
+     .pattern = "/metrics",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_metrics,
+     .summary = "Prometheus metrics",
+     .reply_type = "text/plain"},
+};
+
+static const struct http_schema schemas[] = {
+    {"Problem",
+     "{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"detail\",\"code\"],"
+     "\"properties\":{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INTEGER ",\"detail\":" TEXT
+     ",\"code\":" TEXT ",\"field\":" TEXT_OR_NULL ",\"hint\":" TEXT_OR_NULL
+     ",\"problems\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},
+    {"JobSpec",
+     "{\"type\":\"object\",\"required\":[\"workload\"],\"properties\":{\"workload\":" TEXT "}}"},
+    {"Submitted", "{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{\"id\":" TEXT
+                  ",\"state\":" STATE ",\"warnings\":{\"type\":\"array\"}}}"},
+    {"JobItem",
+     "{\"type\":\"object\",\"required\":" ITEM_REQUIRED ",\"properties\":{" ITEM_PROPERTIES "}}"},
+    LIST_OF("JobList", "jobs", "JobItem"),
+    {"Job", "{\"type\":\"object\",\"required\":" ITEM_REQUIRED ",\"properties\":{" ITEM_PROPERTIES
+            ",\"submission_id\":" TEXT ",\"output_dir\":" TEXT
+            ",\"attempts\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+            ",\"argv\":{\"type\":[\"array\",\"null\"]},\"spec\":" TEXT
+            ",\"resolved_spec\":{\"type\":[\"object\",\"null\"]}"
+            ",\"proof\":{\"type\":[\"object\",\"null\"]},\"exit\":{\"type\":[\"object\",\"null\"]}"
+            ",\"finding\":{\"type\":[\"object\",\"null\"]},\"deadline\":" TEXT_OR_NULL "}}"},
+    {"JobFilter",
+     "{\"type\":\"object\",\"properties\":{\"user\":" TEXT ",\"project\":" TEXT ",\"pool\":" TEXT
+     ",\"workload\":" TEXT ",\"state\":" TEXTS ",\"ids\":" TEXTS "}}"},
+    {"Stopped",
+     "{\"type\":\"object\",\"required\":[\"jobs\",\"more\"],\"properties\":{\"jobs\":{\"type\":"
+     "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\",\"state\"],\"properties\":{"
+     "\"id\":" TEXT ",\"state\":" STATE "}}},\"more\":" BOOLEAN "}}"},
+    {"Priority",
+     "{\"type\":\"object\",\"required\":[\"priority\"],\"properties\":{\"priority\":" INTEGER "}}"},
+    {"Why",
+     "{\"type\":\"object\",\"required\":[\"id\",\"state\",\"code\",\"text\",\"position\",\"hint\","
+     "\"hint_text\",\"eta\"],\"properties\":{\"id\":" TEXT ",\"state\":" STATE ",\"code\":" TEXT
+     ",\"text\":" TEXT ",\"position\":{\"type\":[\"integer\",\"null\"]},\"hint\":{\"type\":["
+     "\"object\",\"null\"]},\"hint_text\":" TEXT ",\"eta\":" ETA ",\"finding\":" TEXT_OR_NULL "}}"},
+    {"Event",
+     "{\"type\":\"object\",\"required\":[\"seq\",\"at\",\"kind\",\"actor\"],\"properties\":"
+     "{\"seq\":" INTEGER ",\"at\":" TEXT ",\"job\":" TEXT_OR_NULL ",\"kind\":" TEXT
+     ",\"actor\":" TEXT ",\"from\":" TEXT_OR_NULL ",\"to\":" TEXT_OR_NULL ",\"reason\":" REASON
+     ",\"text\":" TEXT "}}"},
+    LIST_OF("EventList", "events", "Event"),
+    {"Version", "{\"type\":\"object\",\"required\":[\"version\",\"ray\"],\"properties\":"
+                "{\"version\":" TEXT ",\"ray\":{\"type\":\"object\"}}}"},
+    {"Ready",
+     "{\"type\":\"object\",\"required\":[\"ready\"],\"properties\":{\"ready\":" BOOLEAN "}}"},
+};
+
+const struct api_part *routes_jobs(void)
+{
+    static const struct api_part part = {rows, array_len(rows), schemas, array_len(schemas)};
+    return &part;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* secretsweep.c - see secretsweep.h. First the worker lists, then the loop chooses, then the worker
+ * removes: an attempt is planned before its files are written, so what was listed and belongs to
+ * no attempt of now is of one that is over. Ids of attempts are never used again. */
+#include "argusd/secretsweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/work.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+
+enum { SOON_MS = 500, RETRY_MS = 3000, EVERY_MS = 60000 };
+
+struct secretsweep {
+    uv_loop_t *loop;
+    char *root;
+    const struct cluster *cluster;
+    const struct jobs *jobs;
+    uv_timer_t timer;
+    struct strv names; /* of the work under way */
+    struct err err;
+    int result;
+    bool busy, again, closing;
+};
+
+static void on_closed(uv_handle_t *h)
+{
+    struct secretsweep *s = h->data;
+    strv_release(&s->names);
+    free(s->root);
+    free(s);
+}
+
+static void close_timer(struct secretsweep *s)
+{
+    uv_close((uv_handle_t *)&s->timer, on_closed);
+}
+
+static void next_in(struct secretsweep *s, uint64_t ms);
+
+static void end(struct secretsweep *s)
+{
+    s->busy = false;
+    if (s->result < 0)
+        log_warn("secrets", "%s", s->err.text);
+    if (s->closing)
+        close_timer(s);
+    else
+        next_in(s, s->again ? SOON_MS : EVERY_MS);
+    s->again = false;
+}
+
+static void run_remove(void *arg)
+{
+    struct secretsweep *s = arg;
+    for (size_t i = 0; i < s->names.n && s->result == 0; i++)
+        s->result = fsroot_secrets_remove(s->root, s->names.v[i], &s->err);
+}
+
+static void done_remove(void *arg)
+{
+    end(arg);
+}
+
+/* Of an attempt that runs or is about to, or of the trial of a job that is not over. */
+static bool is_needed(const struct secretsweep *s, const char *ray_id)
+{
+    const struct live *l;
+    for (size_t pos = 0; (l = jobs_next(s->jobs, &pos));) {
+        const struct attempt *a = job_attempt(l->job);
+        size_t n = strlen(l->job->id);
+        if (l->job->state != JOB_QUEUED && a && str_eq(a->ray_id, ray_id))
+            return true;
+        if (!strncmp(ray_id, l->job->id, n) && str_eq(ray_id + n, "-trial"))
+            return true;
+    }
+    return false;
+}
+
+static void run_list(void *arg)
+{
+    struct secretsweep *s = arg;
+    s->result = fsroot_secrets_list(s->root, &s->names, &s->err);
+}
+
+static void done_list(void *arg)
+{
+    struct secretsweep *s = arg;
+    struct strv over = {0};
+    for (size_t i = 0; i < s->names.n && !s->closing; i++)
+        if (!is_needed(s, s->names.v[i]))
+            strv_add(&over, s->names.v[i]);
+    strv_release(&s->names);
+    s->names = over;
+    if (over.n)
+        work_start(s->loop, run_remove, done_remove, s);
+    else
+        end(s);
+}
+
+static void on_time(uv_timer_t *t)
+{
+    struct secretsweep *s = t->data;
+    if (!cluster_root_is_ok(s->cluster)) {
+        next_in(s, RETRY_MS);
+        return;
+    }
+    s->busy = true;
+    s->result = 0;
+    strv_release(&s->names);
+    work_start(s->loop, run_list, done_list, s);
+}
+
+static void next_in(struct secretsweep *s, uint64_t ms)
+{
+    (void)uv_timer_start(&s->timer, on_time, ms, 0); /* fails only while closing */
+}
+
+struct secretsweep *secretsweep_new(uv_loop_t *loop,
+                                    const char *shared_root,
+                                    const struct cluster *cluster,
+                                    const struct jobs *jobs)
+{
+    struct secretsweep *s = xcalloc(1, sizeof(*s));
+    s->loop = loop;
+    s->root = xstrdup(shared_root);
+    s->cluster = cluster;
+    s->jobs = jobs;
+    (void)uv_timer_init(loop, &s->timer); /* cannot fail */
+    s->timer.data = s;
+    return s;
+}
+
+void secretsweep_soon(struct secretsweep *s)
+{
+    if (!s || s->closing)
+        return;
+    if (s->busy)
+        s->again = true;
+    else if (!uv_is_active((uv_handle_t *)&s->timer) || uv_timer_get_due_in(&s->timer) > SOON_MS)
+        next_in(s, SOON_MS);
+}
+
+void secretsweep_free(struct secretsweep *s)
+{
+    if (!s)
+        return;
+    s->closing = true;
+    if (!s->busy)
+        close_timer(s);
+}

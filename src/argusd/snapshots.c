@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshots.c - see snapshots.h.
+ *
+ * What is done to the shared root stands in a line: any number of additions run side by side, and
+ * what removes content runs alone, so that nobody adds a name to content that just goes. A step
+ * waits for a batch of the store where it acts on what was decided. */
+#include "argusd/snapshots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "argusd/work.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/snapshot.h"
+
+#define KIND "snapshot"
+
+enum { ROW_MAX = 64 << 10 };
+
+enum task_kind {
+    TASK_MAKE,  /* content; worker */
+    TASK_LINK,  /* its name, once the row is on disk */
+    TASK_CLEAN, /* remove a name, and content that has no other */
+    TASK_START, /* what an end left half done */
+};
+
+struct task {
+    struct task *next;
+    struct snapshots *sn;
+    enum task_kind kind;
+    bool running;
+    uint64_t batch; /* not before this is on disk */
+    /* For the worker: copies. */
+    char *root, *user, *ref, *want, *path, *actor;
+    bool keep_content; /* CLEAN: another name has it */
+    struct strv links; /* START: user, ref, hash; user "" = common */
+    struct snapshot_made made;
+    int result;
+    struct err err;
+    bool was_there;
+    snapshots_row_f row;
+    snapshots_made_f done;
+    void *arg;
+};
+
+struct snapshots {
+    struct snapshots_parts p;
+    struct snapshot **v; /* by ref, then user */
+    size_t n;
+    struct task *tasks; /* in order */
+    size_t running;
+    bool alone; /* what runs must have nobody beside it */
+};
+
+/* ---- the table ---- */
+
+static int compare(const struct snapshot *s, const char *user, const char *ref)
+{
+    int c = strcmp(s->ref, ref);
+    return c ? c : strcmp(str_or(s->user, ""), str_or(user, ""));
+}
+
+static size_t place_of(const struct snapshots *sn, const char *user, const char *ref)
+{
+    size_t lo = 0, hi = sn->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (compare(sn->v[mid], user, ref) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static struct snapshot *at(const struct snapshots *sn, const char *user, const char *ref)
+{
+    size_t i = place_of(sn, user, ref);
+    return i < sn->n && compare(sn->v[i], user, ref) == 0 ? sn->v[i] : NULL;
+}
+
+struct snapshot *snapshots_find(const struct snapshots *sn, const char *user, const char *ref)
+{
+    struct snapshot *s = at(sn, user, ref);
+    return s && !s->leaving ? s : NULL;
+}
+
+struct snapshot *snapshots_find_for(const struct snapshots *sn, const char *user, const char *ref)
+{
+    struct snapshot *s = snapshots_find(sn, user, ref);
+    return s ? s : snapshots_find(sn, NULL, ref);
+}
+
+static bool is_at_or_below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return !strncmp(path, dir, n) && (path[n] == '/' || !path[n]);
+}
+
+struct snapshot *snapshots_find_path(const struct snapshots *sn, const char *path)
+{
+    for (size_t i = 0; i < sn->n; i++) {
+        _cleanup_(freep) char *tree = snapshots_tree(sn, sn->v[i]);
+        if (!sn->v[i]->leaving &&
+            (is_at_or_below(path, sn->v[i]->path) || is_at_or_below(path, tree)))
+            return sn->v[i];
+    }
+    return NULL;
+}
+
+struct snapshot *snapshots_next(const struct snapshots *sn, size_t *pos)
+{
+    while (*pos < sn->n && sn->v[*pos]->leaving)
+        (*pos)++;
+    return *pos < sn->n ? sn->v[(*pos)++] : NULL;
+}
+
+char *snapshots_tree(const struct snapshots *sn, const struct snapshot *s)
+{
+    return snapshot_tree(sn->p.settings->shared_root, s->hash);
+}
+
+static void snapshot_free(struct snapshot *s)
+{
+    free(s->user);
+    free(s->ref);
+    free(s->path);
+    free(s->verl);
+    free(s->actor);
+    free(s);
+}
+
+static void insert(struct snapshots *sn, struct snapshot *s)
+{
+    size_t i = place_of(sn, s->user, s->ref);
+    sn->v = xrealloc(sn->v, sn->n + 1, sizeof(struct snapshot *));
+    memmove(sn->v + i + 1, sn->v + i, (sn->n - i) * sizeof(struct snapshot *));
+    sn->v[i] = s;
+    sn->n++;
+}
+
+/* ---- rows ---- */
+
+static char *row_name(const struct snapshot *s)
+{
+    return xasprintf("%s/%s", str_or(s->user, ""), s->ref);
+}
+
+static void save(struct snapshots *sn, const struct snapshot *s)
+{
+    struct buf out = BUF_INIT(ROW_MAX);
+    struct jout j = jout_begin(&out);
+    _cleanup_(freep) char *name = row_name(s);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "hash", s->hash);
+    jout_int(&j, "bytes", (int64_t)s->bytes);
+    jout_int(&j, "files", (int64_t)s->files);
+    jout_str(&j, "verl", s->verl);
+    jout_str(&j, "actor", s->actor);
+    jout_bool(&j, "leaving", s->leaving);
+    jout_close(&j, '}');
+    struct store_entry row = {
+        .kind = KIND, .name = name, .body = buf_str(&out), .at = s->created_at};
+    store_put_entry(sn->p.store, &row);
+    buf_release(&out);
+}
+
+static void drop(struct snapshots *sn, struct snapshot *s)
+{
+    _cleanup_(freep) char *name = row_name(s);
+    size_t i = place_of(sn, s->user, s->ref);
+    store_remove_entry(sn->p.store, KIND, name);
+    memmove(sn->v + i, sn->v + i + 1, (sn->n - i - 1) * sizeof(struct snapshot *));
+    sn->n--;
+    snapshot_free(s);
+}
+
+bool snapshots_restore(struct snapshots *sn, const struct store_entry *entry)
+{
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    const char *slash = strchr(entry->name, '/');
+    if (strcmp(entry->kind, KIND) != 0)
+        return false;
+    const char *hash = NULL;
+    if (slash && json_parse(entry->body, strlen(entry->body), ROW_MAX, &v, NULL) == 0)
+        hash = json_get_str(v, "hash", NULL);
+    if (!hash || strlen(hash) != HASH_HEX - 1) {
+        log_err("store", "the row of a snapshot cannot be read: ignoring name=%s", entry->name);
+        return true;
+    }
+    struct snapshot *s = xcalloc(1, sizeof(*s));
+    s->user = slash > entry->name ? xstrndup(entry->name, (size_t)(slash - entry->name)) : NULL;
+    s->ref = xstrdup(slash + 1);
+    s->path = snapshot_path(sn->p.settings->shared_root, s->user, s->ref);
+    memcpy(s->hash, hash, HASH_HEX);
+    s->bytes = (uint64_t)json_get_int(v, "bytes", 0);
+    s->files = (uint64_t)json_get_int(v, "files", 0);
+    s->verl = xstrdup(json_get_str(v, "verl", NULL));
+    s->actor = xstrdup(json_get_str(v, "actor", ""));
+    s->leaving = json_get_bool(v, "leaving", false);
+    s->created_at = entry->at;
+    insert(sn, s);
+    return true;
+}
+
+/* ---- the line ---- */
+
+static void task_free(struct task *t)
+{
+    char *texts[] = {t->root, t->user, t->ref, t->want, t->path, t->actor};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    strv_release(&t->links);
+    snapshot_made_release(&t->made);
+    free(t);
+}
+
+static struct task *task_new(struct snapshots *sn, enum task_kind kind)
+{
+    struct task *t = xcalloc(1, sizeof(*t)), **end = &sn->tasks;
+    t->sn = sn;
+    t->kind = kind;
+    t->root = xstrdup(sn->p.settings->shared_root);
+    while (*end)
+        end = &(*end)->next;
+    *end = t;
+    return t;
+}
+
+static void unlist(struct task *t)
+{
+    for (struct task **p = &t->sn->tasks; *p; p = &(*p)->next)
+        if (*p == t) {
+            *p = t->next;
+            return;
+        }
+}
+
+static void run_make(struct task *t)
+{
+    _cleanup_(closep) int fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        (void)err_set(&t->err, -errno, "the upload cannot be read: %s", strerror(errno));
+        return;
+    }
+    const char *at_sign = strchr(t->ref, '@');
+    struct snapshot_source s = {
+        .root = t->root, .archive = fd, .want = t->want, .version = at_sign ? at_sign + 1 : NULL};
+    if (snapshot_make(&s, &t->made, &t->err) < 0 && !t->err.code)
+        t->err.code = ERR_INTERNAL; /* never without a sentence, in truth */
+}
+
+/* The content is there already: is it still what it was? */
+static void run_look(struct task *t)
+{
+    struct manifest m = {0};
+    if (snapshot_verify(t->root, t->want, &t->err) < 0 ||
+        snapshot_read(t->root, t->want, &m, &t->err) < 0)
+        return;
+    (void)snprintf(t->made.hash, sizeof(t->made.hash), "%s", t->want); /* it is as long */
+    t->made.bytes = m.bytes;
+    t->made.files = m.n;
+    t->made.existed = true;
+    _cleanup_(freep) char *tree = snapshot_tree(t->root, t->want);
+    t->made.verl = fsroot_verl_version(tree);
+    manifest_release(&m);
+}
+
+static void run_clean(struct task *t)
+{
+    int r = t->ref ? snapshot_unlink(t->root, t->user, t->ref, &t->err) : 0;
+    if (r == 0 && !t->keep_content)
+        r = snapshot_remove(t->root, t->want, &t->err);
+    if (r < 0 && !t->err.code)
+        t->err.code = r; /* never without a sentence, in truth */
+}
+
+static void run_start(struct task *t)
+{
+    struct err err = {0};
+    snapshot_sweep(t->root);
+    for (size_t i = 0; i + 2 < t->links.n; i += 3) {
+        const char *user = *t->links.v[i] ? t->links.v[i] : NULL;
+        if (snapshot_link(t->root, user, t->links.v[i + 1], t->links.v[i + 2], &err) < 0)
+            log_warn("snapshot", "%s snapshot=%s", err.text, t->links.v[i + 1]);
+    }
+}
+
+static void run(void *arg)
+{
+    struct task *t = arg;
+    if (t->kind == TASK_MAKE && t->path)
+        run_make(t);
+    else if (t->kind == TASK_MAKE)
+        run_look(t);
+    else if (t->kind == TASK_LINK)
+        t->result = snapshot_link(t->root, t->user, t->ref, t->want, &t->err);
+    else if (t->kind == TASK_CLEAN)
+        run_clean(t);
+    else
+        run_start(t);
+}
+
+static void pump(struct snapshots *sn);
+
+static bool is_alone(const struct task *t)
+{
+    return t->kind == TASK_CLEAN || t->kind == TASK_START;
+}
+
+/* ---- ends ---- */
+
+static bool has_other_name(const struct snapshots *sn, const struct snapshot *s, const char *hash)
+{
+    for (size_t i = 0; i < sn->n; i++)
+        if (sn->v[i] != s && !strcmp(sn->v[i]->hash, hash))
+            return true;
+    return false;
+}
+
+/* ref NULL: only the content. */
+static void clean_later(struct snapshots *sn, const char *user, const char *ref, const char *hash)
+{
+    struct task *t = task_new(sn, TASK_CLEAN);
+    t->user = xstrdup(user);
+    t->ref = xstrdup(ref);
+    t->want = xstrdup(hash);
+    t->batch = store_batch(sn->p.store);
+}
+
+static void tell(struct task *t, struct snapshot *s, bool taken)
+{
+    if (t->done)
+        t->done(s, t->was_there, taken, s ? NULL : &t->err, t->arg);
+}
+
+static struct snapshot *add_row(struct task *t)
+{
+    struct snapshot *s = xcalloc(1, sizeof(*s));
+    s->user = xstrdup(t->user);
+    s->ref = xstrdup(t->ref);
+    s->path = snapshot_path(t->root, s->user, s->ref);
+    memcpy(s->hash, t->made.hash, HASH_HEX);
+    s->bytes = t->made.bytes;
+    s->files = t->made.files;
+    s->verl = xstrdup(t->made.verl);
+    s->actor = xstrdup(t->actor);
+    s->created_at = clock_wall();
+    insert(t->sn, s);
+    save(t->sn, s);
+    t->row(s, t->arg);
+    return s;
+}
+
+/* The content is on disk: now its row. */
+static void end_make(struct task *t)
+{
+    struct snapshots *sn = t->sn;
+    struct snapshot *s = t->err.code ? NULL : at(sn, t->user, t->ref);
+    bool same = s && !s->leaving && !strcmp(s->hash, t->made.hash);
+    if (!t->err.code && !s && sn->n >= SNAPSHOTS_MAX)
+        (void)err_set(&t->err, ERR_REFUSED, "there are %d snapshots, and there cannot be more",
+                      SNAPSHOTS_MAX); /* only fills err */
+    else if (s && !same)
+        (void)err_set(&t->err, ERR_CONFLICT,
+                      "'%s' is another snapshot already, and one never changes: choose another "
+                      "version",
+                      t->ref); /* only fills err */
+    if (t->err.code) {
+        if (*t->made.hash && !has_other_name(sn, NULL, t->made.hash))
+            clean_later(sn, NULL, NULL, t->made.hash);
+        bool transient = t->err.code != ERR_REFUSED && t->err.code != ERR_CONFLICT;
+        tell(t, NULL, !transient);
+        task_free(t);
+        return;
+    }
+    t->was_there = same;
+    if (!same)
+        (void)add_row(t); /* found again by its name */
+    struct task *link = task_new(sn, TASK_LINK);
+    link->user = xstrdup(t->user);
+    link->ref = xstrdup(t->ref);
+    link->want = xstrdup(t->made.hash);
+    link->was_there = same;
+    link->batch = store_batch(sn->p.store);
+    link->done = t->done;
+    link->arg = t->arg;
+    task_free(t);
+}
+
+static void end_link(struct task *t)
+{
+    struct snapshot *s = at(t->sn, t->user, t->ref);
+    if (t->err.code && s && !t->was_there) /* what nobody can use is not kept */
+        snapshots_remove(t->sn, s);
+    else if (!s && !t->err.code)
+        (void)err_set(&t->err, ERR_CONFLICT, "'%s' was removed meanwhile", t->ref);
+    tell(t, t->err.code ? NULL : s, true);
+    task_free(t);
+}
+
+static void end_clean(struct task *t)
+{
+    struct snapshot *s = t->ref ? at(t->sn, t->user, t->ref) : NULL;
+    if (t->err.code)
+        log_warn("snapshot", "%s snapshot=%s", t->err.text, str_or(t->ref, t->want));
+    if (s && s->leaving && !t->err.code)
+        drop(t->sn, s); /* else the next start tries again */
+    task_free(t);
+}
+
+static void done(void *arg)
+{
+    struct task *t = arg;
+    struct snapshots *sn = t->sn;
+    unlist(t);
+    sn->running--;
+    sn->alone = false;
+    if (t->kind == TASK_MAKE)
+        end_make(t);
+    else if (t->kind == TASK_LINK)
+        end_link(t);
+    else if (t->kind == TASK_CLEAN)
+        end_clean(t);
+    else
+        task_free(t);
+    pump(sn);
+}
+
+static void start(struct task *t)
+{
+    struct snapshots *sn = t->sn;
+    t->running = true;
+    sn->running++;
+    sn->alone = is_alone(t);
+    if (t->kind == TASK_CLEAN) /* as it is now: names came and went while it stood in the line */
+        t->keep_content = has_other_name(sn, t->ref ? at(sn, t->user, t->ref) : NULL, t->want);
+    work_start(sn->p.loop, run, done, t);
+}
+
+/* In order, but that a link, which has its content, passes by what waits. */
+static void pump(struct snapshots *sn)
+{
+    uint64_t durable = store_durable(sn->p.store);
+    bool blocked = false;
+    for (struct task *t = sn->tasks; t && !sn->alone; t = t->next) {
+        if (t->running || t->batch > durable)
+            continue;
+        if (is_alone(t) && sn->running)
+            blocked = true;
+        else if (!blocked || t->kind == TASK_LINK)
+            start(t);
+    }
+}
+
+void snapshots_durable(struct snapshots *sn, uint64_t batch)
+{
+    (void)batch; /* the store knows */
+    pump(sn);
+}
+
+/* ---- changing ---- */
+
+void snapshots_add(struct snapshots *sn,
+                   const struct snapshots_wish *wish,
+                   snapshots_row_f row,
+                   snapshots_made_f made,
+                   void *arg)
+{
+    struct task *t = task_new(sn, TASK_MAKE);
+    t->user = xstrdup(wish->user);
+    t->ref = xstrdup(wish->ref);
+    t->actor = xstrdup(wish->actor);
+    t->want = xstrdup(wish->want);
+    t->path = xstrdup(wish->path);
+    t->row = row;
+    t->done = made;
+    t->arg = arg;
+    pump(sn);
+}
+
+void snapshots_remove(struct snapshots *sn, struct snapshot *s)
+{
+    s->leaving = true;
+    save(sn, s);
+    clean_later(sn, s->user, s->ref, s->hash);
+}
+
+/* ---- life ---- */
+
+struct snapshots *snapshots_new(const struct snapshots_parts *parts)
+{
+    struct snapshots *sn = xcalloc(1, sizeof(*sn));
+    sn->p = *parts;
+    return sn;
+}
+
+void snapshots_start(struct snapshots *sn)
+{
+    struct task *t = task_new(sn, TASK_START);
+    for (size_t i = 0; i < sn->n; i++) {
+        const struct snapshot *s = sn->v[i];
+        if (s->leaving) {
+            clean_later(sn, s->user, s->ref, s->hash);
+            continue;
+        }
+        strv_add(&t->links, str_or(s->user, ""));
+        strv_add(&t->links, s->ref);
+        strv_add(&t->links, s->hash);
+    }
+    pump(sn);
+}
+
+void snapshots_free(struct snapshots *sn)
+{
+    if (!sn)
+        return;
+    for (struct task *t = sn->tasks, *next; t; t = next) {
+        next = t->next;
+        (void)err_set(&t->err, ERR_UNAVAILABLE, "argusd stops"); /* only fills err */
+        tell(t, NULL, false);
+        task_free(t);
+    }
+    for (size_t i = 0; i < sn->n; i++)
+        snapshot_free(sn->v[i]);
+    free(sn->v);
+    free(sn);
+}

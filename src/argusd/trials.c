@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trials.c - see trials.h.
+ *
+ *   files (worker) -> GET the id -> none: POST -> watched: result.json, and Ray's word
+ *        passed before, or a result there -> over at once
+ *        Ray says that it ended, and no result -> lost: the next id */
+#include "argusd/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/lease.h"
+#include "argusd/sender.h"
+#include "argusd/trialplan.h"
+#include "argusd/work.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+
+enum { AT_ONCE = 8, POOLS_MAX = 256 };
+static const usec_t ASK_EVERY = 3 * USEC_SEC;
+static const usec_t LAG = 5 * USEC_SEC;         /* between Ray's word and the file's */
+static const usec_t HUNG = 5 * USEC_MIN;        /* of running: the program ends itself before */
+static const usec_t TELL_AFTER = 20 * USEC_SEC; /* of waiting for a CPU */
+
+enum phase { PLAN, ASK, SENT };
+
+struct trial_run {
+    struct trial_run *next;
+    struct trials *t;
+    struct live *l; /* NULL: not wanted any more */
+    struct trialplan plan;
+    char *ray_id;
+    enum phase phase;
+    bool busy; /* a worker or Ray has it */
+    int result;
+    struct err err;
+    usec_t asked, running_since, over_since, pending_since; /* monotonic; 0 = not */
+};
+
+struct trials {
+    struct trials_parts p;
+    struct trial_run *runs;
+    int n;
+    bool closed;
+    struct strv empty; /* pools without a worker, as seen at empty_at */
+    usec_t empty_at;
+};
+
+struct trials *trials_new(const struct trials_parts *parts)
+{
+    struct trials *t = xcalloc(1, sizeof(*t));
+    t->p = *parts;
+    return t;
+}
+
+static void run_free(struct trial_run *r)
+{
+    for (struct trial_run **at = &r->t->runs; *at; at = &(*at)->next)
+        if (*at == r) {
+            *at = r->next;
+            break;
+        }
+    r->t->n--;
+    trialplan_release(&r->plan);
+    free(r->ray_id);
+    free(r);
+}
+
+void trials_close(struct trials *t)
+{
+    if (t)
+        t->closed = true;
+}
+
+void trials_free(struct trials *t)
+{
+    if (!t)
+        return;
+    while (t->runs)
+        run_free(t->runs);
+    strv_release(&t->empty);
+    free(t);
+}
+
+/* ---- ends ---- */
+
+static void detach(struct trial_run *r)
+{
+    struct live *l = r->l;
+    if (l) {
+        r->l = NULL;
+        l->trial = NULL;
+        *l->trial_text = 0;
+        jobs_idle(l);
+    }
+}
+
+/* The job goes on without this run: freed now, or when its worker or Ray is done with it. */
+static void let_go(struct trial_run *r)
+{
+    detach(r);
+    if (!r->busy)
+        run_free(r);
+}
+
+static bool is_wanted(struct trial_run *r)
+{
+    return r->l && !r->t->closed && !r->l->over && job_act(r->l->job) == JOB_ACT_TRY;
+}
+
+static void finish(struct trial_run *r,
+                   enum job_event_kind kind,
+                   const char *code,
+                   const char *text)
+{
+    struct live *l = r->l;
+    struct job_event e = {.kind = kind, .code = code, .text = text}; /* maybe of the run itself */
+    jobs_busy(l);
+    detach(r);
+    (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
+    jobs_idle(l);
+    let_go(r);
+}
+
+static void take_result(struct trial_run *r)
+{
+    struct trial_result *got = &r->plan.result;
+    set_str(&r->l->extra.trial, got->shown);
+    if (got->ok)
+        finish(r, JOB_EV_TRIED, "trial_passed", "its trial found nothing");
+    else
+        finish(r, JOB_EV_REJECTED, got->class, got->sentence);
+}
+
+static void lose(struct trial_run *r, const char *why)
+{
+    char text[400];
+    bool last = r->l->job->trial_tries + 1 >= JOB_TRIAL_TRIES;
+    (void)snprintf(text, sizeof(text), "its trial was lost (%.250s): %s", why,
+                   last ? "it goes on without one" : "it is tried again"); /* fits */
+    finish(r, JOB_EV_UNTRIED, "trial_lost", text);
+}
+
+static void say(struct trial_run *r, const char *text)
+{
+    (void)snprintf(r->l->trial_text, sizeof(r->l->trial_text), "%.190s", text); /* fits */
+}
+
+/* After an answer: is there somebody to go on for? Frees the run if not. */
+static bool goes_on(struct trial_run *r)
+{
+    r->busy = false;
+    if (is_wanted(r))
+        return true;
+    let_go(r);
+    return false;
+}
+
+/* ---- Ray ---- */
+
+static void on_posted(enum ray_submit_outcome outcome, const struct err *err, void *arg)
+{
+    struct trial_run *r = arg;
+    if (!goes_on(r))
+        return;
+    switch (outcome) {
+    case RAY_SUBMIT_ACCEPTED:
+        r->phase = SENT;
+        say(r, "Ray has it");
+        break;
+    case RAY_SUBMIT_REFUSED:
+        lose(r, err->text);
+        break;
+    default: /* DUPLICATE, doubt, not reached: Ray is asked first */
+        say(r, err->text);
+        r->phase = ASK;
+    }
+}
+
+/* Of those of the job's pool the one with the most CPUs free. NULL: there is none. */
+static const struct cluster_node *choose_node(const struct trials *t, const char *pool)
+{
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(t->p.cluster, &n), *best = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct cluster_node *k = &nodes[i];
+        if (!k->is_alive || k->is_head || !k->takes_drivers)
+            continue;
+        _cleanup_(freep) char *labels = nodes_labels(t->p.nodes, k->name);
+        if (*pool && !str_list_has_all(str_or(labels, str_or(k->pool, "")), pool))
+            continue;
+        if (!best || k->cpus - k->cpus_used > best->cpus - best->cpus_used)
+            best = k;
+    }
+    return best;
+}
+
+/* Looked for once a second for each pool, whatever the number of jobs that wait for it. */
+static bool is_empty(struct trials *t, const char *pool)
+{
+    usec_t now = clock_mono();
+    if (now - t->empty_at >= USEC_SEC) {
+        strv_release(&t->empty);
+        t->empty_at = now;
+    }
+    if (strv_has(&t->empty, pool))
+        return true;
+    if (choose_node(t, pool))
+        return false;
+    if (t->empty.n < POOLS_MAX)
+        strv_add(&t->empty, pool);
+    return true;
+}
+
+static void say_no_worker(struct live *l)
+{
+    (void)snprintf(l->trial_text, sizeof(l->trial_text), "no worker of its pool is there");
+}
+
+static void post(struct trial_run *r)
+{
+    const struct trials *t = r->t;
+    const struct cluster_node *node = choose_node(t, r->l->job->pool);
+    struct ray_amounts resources = {0};
+    struct pairs mark = {0};
+    struct err err = {0};
+    if (!node) { /* it must not keep others from theirs */
+        struct live *l = r->l;
+        let_go(r);
+        say_no_worker(l);
+        return;
+    }
+    _cleanup_(freep) char *own = lease_node_resource(node);
+    _cleanup_(buf_release) struct buf env = BUF_INIT(16 << 10);
+    struct jout j = jout_begin(&env);
+    jout_open(&j, NULL, '{');
+    if (r->plan.py_executable)
+        jout_str(&j, "py_executable", r->plan.py_executable);
+    jout_close(&j, '}');
+    ray_amounts_set(&resources, "worker_node", 0.001);
+    ray_amounts_set(&resources, own, 0.001);
+    pairs_set(&mark, "argus", t->p.instance);
+    pairs_set(&mark, "argus_job", r->l->job->id);
+    pairs_set(&mark, "argus_trial", "1");
+    pairs_set(&mark, "argus_user", r->l->job->user);
+    struct ray_submit what = {.submission_id = r->ray_id,
+                              .entrypoint = r->plan.entrypoint,
+                              .runtime_env = buf_str(&env),
+                              .env = &r->plan.env,
+                              .metadata = &mark,
+                              .num_cpus = 1,
+                              .resources = &resources};
+    r->busy = true;
+    if (!ray_submit(t->p.ray, &what, on_posted, r, &err)) {
+        r->busy = false;
+        lose(r, err.text);
+    }
+    ray_amounts_release(&resources);
+    pairs_release(&mark);
+}
+
+static void on_record(struct trial_run *r, const struct ray_job *rj)
+{
+    usec_t now = clock_mono();
+    if (!sender_is_ours(r->t->p.instance, rj)) {
+        lose(r, "somebody else's job in Ray has its id");
+        return;
+    }
+    r->phase = SENT;
+    if (ray_job_status_is_terminal(rj->status)) {
+        if (!r->over_since)
+            r->over_since = now;
+        if (now - r->over_since > LAG)
+            lose(r, str_or(rj->message, "it ended and wrote no result"));
+        return;
+    }
+    if (rj->status == RAY_JOB_PENDING) {
+        if (!r->pending_since)
+            r->pending_since = now;
+        say(r, now - r->pending_since > TELL_AFTER ? "no CPU of a worker is free for it yet"
+                                                   : "it starts");
+        return;
+    }
+    if (!r->running_since)
+        r->running_since = now;
+    say(r, "it looks at the data, the reward and the command line");
+    if (now - r->running_since > HUNG)
+        lose(r, "it runs and does not end");
+}
+
+static void on_asked(enum ray_found found,
+                     const struct ray_job *rj,
+                     const struct err *err,
+                     void *arg)
+{
+    struct trial_run *r = arg;
+    if (!goes_on(r))
+        return;
+    if (found == RAY_FOUND)
+        on_record(r, rj);
+    else if (found == RAY_UNKNOWN)
+        say(r, err->text);
+    else if (r->phase == SENT && !r->over_since)
+        r->over_since = clock_mono(); /* the file may come a little later */
+    else if (r->phase == SENT && clock_mono() - r->over_since > LAG)
+        lose(r, "Ray has forgotten it");
+    else if (r->phase == ASK)
+        post(r);
+}
+
+static void ask(struct trial_run *r)
+{
+    r->asked = clock_mono();
+    r->busy = true;
+    (void)ray_get_job(r->t->p.ray, r->ray_id, on_asked, r);
+}
+
+/* ---- the files ---- */
+
+static void run_make(void *arg)
+{
+    struct trial_run *r = arg;
+    r->result = trialplan_make(&r->plan, &r->err);
+}
+
+static void done_make(void *arg)
+{
+    struct trial_run *r = arg;
+    if (!goes_on(r))
+        return;
+    if (r->result == ERR_BAD_SPEC) {
+        finish(r, JOB_EV_REJECTED, "config_error", r->err.text);
+    } else if (r->result < 0) {
+        say(r, r->err.text); /* the shared root: it may come back */
+    } else if (r->plan.is_over) {
+        take_result(r);
+    } else {
+        r->phase = ASK;
+        ask(r);
+    }
+}
+
+static void run_look(void *arg)
+{
+    struct trial_run *r = arg;
+    r->result = trialplan_look(&r->plan, &r->err);
+}
+
+static void done_look(void *arg)
+{
+    struct trial_run *r = arg;
+    if (!goes_on(r))
+        return;
+    if (r->result > 0)
+        take_result(r);
+    else if (r->result < 0)
+        lose(r, r->err.text);
+    else if (clock_mono() - r->asked >= ASK_EVERY)
+        ask(r);
+}
+
+/* ---- each second ---- */
+
+static void begin(struct trials *t, struct live *l)
+{
+    const struct job *j = l->job;
+    struct trial_run *r = xcalloc(1, sizeof(*r));
+    *r = (struct trial_run){.next = t->runs, .t = t, .l = l, .ray_id = job_trial_id(j)};
+    r->plan = (struct trialplan){.settings = t->p.settings,
+                                 .spec = xstrdup(j->spec),
+                                 .id = xstrdup(j->id),
+                                 .user = xstrdup(j->user),
+                                 .inputs = xstrdup(l->extra.inputs)};
+    t->runs = r;
+    t->n++;
+    l->trial = r;
+    jobs_busy(l);
+    say(r, "it begins");
+}
+
+static void step(struct trial_run *r)
+{
+    if (r->busy)
+        return;
+    if (r->phase == ASK) {
+        if (clock_mono() - r->asked >= USEC_SEC)
+            ask(r);
+        return;
+    }
+    r->busy = true;
+    work_start(r->t->p.loop, r->phase == PLAN ? run_make : run_look,
+               r->phase == PLAN ? done_make : done_look, r);
+}
+
+void trials_act(struct trials *t, struct live *l)
+{
+    if (t->closed || !cluster_is_up(t->p.cluster) || !cluster_root_is_ok(t->p.cluster))
+        return;
+    if (!l->trial && t->n >= AT_ONCE) {
+        (void)snprintf(l->trial_text, sizeof(l->trial_text), "%d others run first", AT_ONCE);
+        return;
+    }
+    if (!l->trial && is_empty(t, l->job->pool)) {
+        say_no_worker(l);
+        return;
+    }
+    if (!l->trial)
+        begin(t, l);
+    step(l->trial);
+}
+
+static void on_stopped(enum ray_stop_outcome outcome, const struct err *err, void *arg)
+{
+    (void)arg;
+    if (outcome == RAY_STOP_UNKNOWN)
+        log_debug("trial", "a trial was not stopped: %s", err->text);
+}
+
+void trials_drop(struct trials *t, struct live *l)
+{
+    struct trial_run *r = l->trial;
+    if (!r)
+        return;
+    if (r->phase != PLAN && !t->closed)
+        (void)ray_stop_job(t->p.ray, r->ray_id, on_stopped, NULL);
+    let_go(r);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.c - whole small files by rename; see file.h.
+ *
+ * The temporary name carries the thread's id, so that two threads of argusd's
+ * pool that write the same file do not write into each other; a crash leaves at
+ * most one such file, and the next writer with that id takes it over. */
+#define _GNU_SOURCE
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail(struct err *err, int error, const char *what, const char *path)
+{
+    return err_set(err, -error, "cannot %s '%s': %s", what, path, strerror(error));
+}
+
+/* ESTALE says that the name was looked up in an old cache: the second try asks the server. */
+static int open_again(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+    return fd < 0 && errno == ESTALE ? open(path, flags | O_CLOEXEC) : fd;
+}
+
+static int read_all(int fd, struct buf *out, const char *path, struct err *err)
+{
+    char part[16384];
+    for (;;) {
+        ssize_t n = read(fd, part, sizeof(part));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(err, errno, "read", path);
+        if (n == 0)
+            return 0;
+        if (buf_add(out, part, (size_t)n) < 0)
+            return err_set(err, -EMSGSIZE, "'%s' is larger than the %zu bytes that are read", path,
+                           out->max);
+    }
+}
+
+int file_read(const char *path, struct buf *out, struct err *err)
+{
+    /* O_NONBLOCK: a FIFO put in a file's place must not hold us. */
+    _cleanup_(closep) int fd = open_again(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return fail(err, errno, "look at", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is no regular file", path);
+    return read_all(fd, out, path, err);
+}
+
+int file_read_input(const char *path, struct buf *out, struct err *err)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(STDIN_FILENO, out, path, err);
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? fail(err, errno, "read", path) : read_all(fd, out, path, err);
+}
+
+int file_write_all(int fd, const void *p, size_t n)
+{
+    const char *s = p;
+    while (n) {
+        ssize_t k = write(fd, s, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return -errno;
+        s += k;
+        n -= (size_t)k;
+    }
+    return 0;
+}
+
+/* "a/b/name" to "a/b/.name.<tid>.tmp". */
+static char *temporary(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
+    return xasprintf("%.*s.%s.%d.tmp", (int)dir, path, path + dir, (int)gettid());
+}
+
+int file_sync_directory(const char *dir)
+{
+    _cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    /* EINVAL: this file system has no need of it. */
+    return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
+static int sync_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_(freep) char *dir =
+        slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
+    return file_sync_directory(dir);
+}
+
+static int fill(const char *tmp, const void *p, size_t n, mode_t mode, unsigned flags)
+{
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -errno;
+    int r = fchmod(fd, mode) < 0 ? -errno : 0;
+    if (r == 0)
+        r = file_write_all(fd, p, n);
+    if (r == 0 && (flags & FILE_SYNC) && fsync(fd) < 0)
+        r = -errno;
+    if (close(fd) < 0 && r == 0) /* NFS tells here that there was no space */
+        r = -errno;
+    return r;
+}
+
+int file_write(const char *path,
+               const void *p,
+               size_t n,
+               mode_t mode,
+               unsigned flags,
+               struct err *err)
+{
+    _cleanup_(freep) char *tmp = temporary(path);
+    int r = fill(tmp, p, n, mode, flags);
+    if (r == 0 && rename(tmp, path) < 0)
+        r = -errno;
+    if (r < 0) {
+        (void)unlink(tmp); /* may not exist */
+        return fail(err, -r, "write", path);
+    }
+    r = flags & FILE_SYNC ? sync_directory_of(path) : 0;
+    return r < 0 ? fail(err, -r, "sync the directory of", path) : 0;
+}
+
+int file_link(const char *target, const char *path, struct err *err)
+{
+    char now[4096];
+    ssize_t n = readlink(path, now, sizeof(now));
+    if (n == (ssize_t)strlen(target) && !memcmp(now, target, (size_t)n))
+        return 0;
+    _cleanup_(freep) char *tmp = temporary(path);
+    (void)unlink(tmp); /* a crash may have left it */
+    if (symlink(target, tmp) < 0)
+        return fail(err, errno, "make the link", path);
+    if (rename(tmp, path) < 0) {
+        int error = errno;
+        (void)unlink(tmp);
+        return fail(err, error, "make the link", path);
+    }
+    return 0;
+}
+
+/* 0 also when it is there and a directory. */
+static int make_one(const char *path, mode_t mode)
+{
+    if (mkdir(path, mode) == 0)
+        return chmod(path, mode) < 0 ? -errno : 0; /* the umask must not decide */
+    if (errno != EEXIST)
+        return -errno;
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+    int r = make_one(path, mode);
+    if (r != -ENOENT)
+        return r < 0 ? fail(err, -r, "make the directory", path) : 0;
+    _cleanup_(freep) char *part = xstrdup(path);
+    for (char *s = part + 1; (s = strchr(s, '/')); s++) {
+        *s = 0;
+        r = make_one(part, mode);
+        if (r < 0)
+            return fail(err, -r, "make the directory", part);
+        *s = '/';
+    }
+    r = make_one(path, mode);
+    return r < 0 ? fail(err, -r, "make the directory", path) : 0;
+}
+
+int file_write_private(const char *path, const void *p, size_t n, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_(freep) char *dir =
+        slash && slash > path ? xstrndup(path, (size_t)(slash - path)) : NULL;
+    int r = dir ? file_mkdirs(dir, 0700, err) : 0;
+    return r < 0 ? r : file_write(path, p, n, 0600, FILE_SYNC, err);
+}
+
+bool file_is_there(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h - whole small files on a file system that may be slow, stale, full or gone.
+ *
+ * Reading has a ceiling and tells absent from unreadable. Writing is by another
+ * name and rename, so that a reader sees the old or the new text and nothing
+ * between. Every call may block: argusd calls them
+ * at its start and in its worker pool only. */
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum file_write_flags {
+    FILE_SYNC = 1 << 0, /* fsync the file and its directory: it survives a power cut */
+};
+
+/* Append the file to out. -ENOENT (also when a directory on the way is missing),
+ * -EMSGSIZE past the ceiling of out, -EINVAL for what is no regular file, else
+ * what the system said; the sentence has the path. */
+must_check int file_read(const char *path, struct buf *out, struct err *err);
+
+/* The same for what a person names on a command line: "-" is standard input, and a pipe is read
+ * to its end. It may block for as long as the other side likes. */
+must_check int file_read_input(const char *path, struct buf *out, struct err *err);
+
+/* Replace path by these bytes, atomically. The mode is exact (no umask). */
+must_check int file_write(const char *path,
+                          const void *p,
+                          size_t n,
+                          mode_t mode,
+                          unsigned flags,
+                          struct err *err);
+/* The same for what nobody else may read (0600, synced); missing directories are made 0700. */
+must_check int file_write_private(const char *path, const void *p, size_t n, struct err *err);
+/* All n bytes to fd, or a negative errno. */
+must_check int file_write_all(int fd, const void *p, size_t n);
+/* Make what was done to names in this directory survive a power cut. 0 or a negative errno. */
+must_check int file_sync_directory(const char *dir);
+
+/* Replace path by a symbolic link with this text, atomically. */
+must_check int file_link(const char *target, const char *path, struct err *err);
+
+/* The directory and those above it; one that is there is left as it is. */
+must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
+
+/* True when something (a broken link too) has this name; false also when nobody can tell. */
+bool file_is_there(const char *path);

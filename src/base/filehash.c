@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filehash.c - see filehash.h. Whoever can write there may put a pipe or a device in the place of a
+ * file: opening must neither wait nor do anything to it. */
+#define _GNU_SOURCE
+#include "base/filehash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 128 << 10 };
+
+int filehash_at(int fd,
+                const char *name,
+                unsigned char ret_hash[static HASH_BYTES],
+                uint64_t *ret_size,
+                struct err *err)
+{
+    struct stat st;
+    struct hash_running h;
+    _cleanup_(closep) int in =
+        openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (in < 0 || fstat(in, &st) < 0)
+        return err_set(err, -errno, "'%s' cannot be read: %s", name, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, -EINVAL, "'%s' is no plain file", name);
+    _cleanup_(freep) char *bytes = xmalloc(READ_BYTES);
+    uint64_t size = 0;
+    hash_begin(&h);
+    for (ssize_t n; (n = read(in, bytes, READ_BYTES)) != 0;) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, -errno, "'%s' cannot be read: %s", name, strerror(errno));
+        hash_add(&h, bytes, (size_t)n);
+        size += (uint64_t)n;
+    }
+    hash_end(&h, ret_hash);
+    *ret_size = size;
+    return 0;
+}

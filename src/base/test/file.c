@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files: replaced or left, never half; nothing is left lying about. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "base/unit_dir.h"
+
+static int entries(const char *root)
+{
+    int n = -2; /* . and .. */
+    DIR *dir = opendir(root);
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void test_write_replaces(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = xasprintf("%s/f", root);
+    assert_int_equal(file_write(path, "one", 3, 0640, 0, NULL), 0);
+    assert_text(root, "f", "one");
+    assert_int_equal(mode_of(root, "f"), 0640);
+    assert_int_equal(file_write(path, "two", 3, 0666, FILE_SYNC, NULL), 0);
+    assert_text(root, "f", "two");
+    assert_int_equal(mode_of(root, "f"), 0666); /* whatever the umask is */
+    assert_int_equal(entries(root), 1);
+}
+
+static void test_failed_write_changes_nothing(void **state)
+{
+    const char *root = *state;
+    struct err err;
+    _cleanup_(freep) char *dir = xasprintf("%s/d", root);
+    _cleanup_(freep) char *nowhere = xasprintf("%s/none/f", root);
+    put(root, "d/x", "x");
+    assert_int_equal(file_write(dir, "one", 3, 0644, 0, &err), -EISDIR);
+    assert_non_null(strstr(err.text, "cannot write '"));
+    assert_int_equal(entries(root), 1);
+    assert_int_equal(file_write(nowhere, "one", 3, 0644, 0, &err), -ENOENT);
+}
+
+static void test_read(void **state)
+{
+    const char *root = *state;
+    struct err err;
+    _cleanup_(freep) char *path = xasprintf("%s/f", root);
+    _cleanup_(freep) char *below = xasprintf("%s/f/g", root);
+    _cleanup_(buf_release) struct buf four = BUF_INIT(4);
+    put(root, "f", "1234");
+    assert_int_equal(file_read(path, &four, &err), 0);
+    assert_string_equal(buf_str(&four), "1234");
+    buf_reset(&four);
+    put(root, "f", "12345");
+    assert_int_equal(file_read(path, &four, &err), -EMSGSIZE);
+    assert_non_null(strstr(err.text, "is larger than the 4 bytes"));
+    assert_int_equal(file_read(below, &four, &err), -ENOENT);
+    assert_int_equal(file_read(root, &four, &err), -EINVAL);
+}
+
+static void test_link(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = xasprintf("%s/l", root);
+    put(root, "a", "A");
+    put(root, "b", "B");
+    assert_int_equal(file_link("a", path, NULL), 0);
+    assert_text(root, "l", "A");
+    assert_int_equal(file_link("b", path, NULL), 0);
+    assert_int_equal(file_link("b", path, NULL), 0);
+    assert_text(root, "l", "B");
+    assert_int_equal(file_link("no", path, NULL), 0);
+    assert_true(file_is_there(path)); /* a broken link is there too */
+    assert_int_equal(entries(root), 3);
+}
+
+static void test_mkdirs(void **state)
+{
+    const char *root = *state;
+    struct err err;
+    _cleanup_(freep) char *deep = xasprintf("%s/a/b/c", root);
+    _cleanup_(freep) char *blocked = xasprintf("%s/f/x", root);
+    for (int twice = 0; twice < 2; twice++)
+        assert_int_equal(file_mkdirs(deep, 0777, &err), 0);
+    assert_int_equal(mode_of(root, "a/b/c"), 0777);
+    put(root, "f", "");
+    assert_int_equal(file_mkdirs(blocked, 0755, &err), -ENOTDIR);
+}
+
+/* A pipe in place of a file is no file to us, and input when a person names it. */
+static void test_input_may_be_a_pipe(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = xasprintf("%s/pipe", root);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(64);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(file_read(path, &text, NULL), -EINVAL);
+    pid_t writer = fork();
+    if (writer == 0)
+        _exit(file_write_all(open(path, O_WRONLY | O_CLOEXEC), "piped", 5) < 0);
+    assert_int_equal(file_read_input(path, &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "piped");
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    struct err err;
+    _cleanup_(freep) char *none = xasprintf("%s/none", root);
+    assert_int_equal(file_read_input(none, &text, &err), -ENOENT);
+    assert_non_null(strstr(err.text, none));
+}
+
+static void test_private(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = xasprintf("%s/new/dir/f", root);
+    assert_int_equal(file_write_private(path, "x", 1, NULL), 0);
+    assert_int_equal(mode_of(root, "new/dir/f"), 0600);
+    assert_int_equal(mode_of(root, "new/dir"), 0700);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(64);
+    assert_int_equal(file_read_input(path, &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "x");
+}
+
+#define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_root(test_write_replaces), with_root(test_failed_write_changes_nothing),
+        with_root(test_read),           with_root(test_link),
+        with_root(test_mkdirs),         with_root(test_input_may_be_a_pipe),
+        with_root(test_private),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restart.c - reads a spec's `restart` and counts what came of it. The list of bad nodes has a
+ * ceiling: a job with a thousand restarts does not grow its row with each. See restart.h. */
+#include "core/restart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+enum { BAD_NODES_MAX = 1024 };
+
+/* What is taken where the spec names no classes: failures that are not the job's own. */
+static const char DEFAULT_ON[] = "node_lost,nccl_network,nccl_timeout,gpu_hardware,infra";
+
+static char *join(const struct strv *list)
+{
+    struct buf out = BUF_INIT(64 << 10);
+    for (size_t i = 0; i < list->n; i++)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", list->v[i]); /* words of a short table */
+    return buf_take(&out);
+}
+
+void restart_from_spec(const struct spec *spec, struct restart *ret)
+{
+    bool trains = spec->workload == WORKLOAD_PPO || spec->workload == WORKLOAD_GRPO ||
+                  spec->workload == WORKLOAD_SFT;
+    bool goes_on = !trains || (spec->resume_mode != SPEC_RESUME_NEVER && !spec->checkpoint_none);
+    *ret = (struct restart){.max = (int)spec->restart_max,
+                            .backoff = spec->restart_backoff,
+                            .avoid = spec->restart_avoid_failed_nodes,
+                            .preemptible = spec->restart_max > 0 && goes_on};
+    if (ret->max)
+        ret->on = spec->restart_on.n ? join(&spec->restart_on) : xstrdup(DEFAULT_ON);
+}
+
+void restart_release(struct restart *r)
+{
+    free(r->on);
+    free(r->bad_nodes);
+    *r = (struct restart){0};
+}
+
+bool restart_is_due(const struct restart *r, const char *finding)
+{
+    return r->failures < r->max && finding && str_list_has(r->on, finding);
+}
+
+void restart_note_failure(struct restart *r, const char *node)
+{
+    r->failures++;
+    r->pause = r->backoff;
+    if (!r->avoid || !node || !*node || str_list_has(r->bad_nodes, node))
+        return;
+    const char *old = str_or(r->bad_nodes, "");
+    if (strlen(old) + strlen(node) > BAD_NODES_MAX)
+        old = ""; /* so many: begin anew */
+    char *list = xasprintf("%s%s%s", node, *old ? "," : "", old);
+    free(r->bad_nodes);
+    r->bad_nodes = list;
+}

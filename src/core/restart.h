@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restart.h - when a job goes back to the queue by itself, and how often it did.
+ *
+ * A spec's `restart` says how often (max, 0 if it says nothing), after which classes of
+ * failure (on), after which pause (backoff), and whether nodes that failed the job are
+ * avoided (avoid_failed_nodes). The next attempt goes on from the job's own checkpoints.
+ *
+ * A job may be preempted (its slots taken back for a quota, its node drained) when its
+ * spec wants restarts and it has something to go on from: restart.max > 0, and for
+ * training neither `resume: never` nor `checkpoint: none`. A preemption is no failure and
+ * is not counted against max. Pure. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "core/spec.h"
+
+struct restart {
+    int max;
+    char *on; /* comma-separated; NULL = none */
+    usec_t backoff;
+    bool avoid, preemptible;
+
+    int failures, preemptions; /* that were followed by another attempt */
+    int given_up;              /* attempts in a row that never ran */
+    usec_t pause;              /* of the backoff that it waits for now */
+    char *bad_nodes;           /* comma-separated, the newest first; NULL = none */
+};
+
+void restart_from_spec(const struct spec *spec, struct restart *ret);
+void restart_release(struct restart *r);
+
+/* After a failure of this class (NULL = not known) another attempt is due. */
+bool restart_is_due(const struct restart *r, const char *finding);
+/* Another attempt follows this failure, not on this node (NULL, "" = not known). */
+void restart_note_failure(struct restart *r, const char *node);

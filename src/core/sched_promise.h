@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sched_promise.h - the start that is promised to who cannot start yet. The scheduler's own.
+ *
+ * A promise is a time and hosts: by then, whatever happens, the leases there have ended, as far as
+ * limits are true. A later job may take of these hosts what is left when the promise is kept, or
+ * whatever is free if it ends before. So nothing that starts later moves a promise. */
+#pragma once
+#include "core/sched_state.h"
+
+/* The earliest time and the hosts, the driver's first. NEVER: even when all leases have ended. */
+usec_t promise_find(struct sched *s, const struct shape *shape, struct numbers *ret_hosts);
+/* Keep it, for this waiting job, which cannot start. */
+void promise_make(struct sched *s, uint32_t job);
+/* Let others pass this job, that could start or was passed before: hosts are kept for the time when
+ * it is due. False: it does not yield, or could not have started yet. */
+bool promise_yield(struct sched *s, uint32_t job);
+void promise_drop_last(struct sched *s);
+void promises_clear(struct sched *s);
+/* Somebody of this pool waits in line already; who competes with it comes after it. */
+void pool_wait(struct sched *s, uint32_t pool);
+bool pool_has_waiting(const struct sched *s, uint32_t pool);
+/* The promise that a job of this pool waits behind, NULL = none. */
+const struct promise *promise_ahead(const struct sched *s, uint32_t pool);
+const struct promise *promise_of(const struct sched *s, uint32_t job);
+
+/* May a job with this share run on the host until `ends`, for all that is kept there? */
+bool keep_allows(const struct sched *s,
+                 const struct host *h,
+                 const struct share *share,
+                 usec_t ends);
+void foresight_release(struct sched *s);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of who may what, written a second time, cell by cell. */
+#include "core/access.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+#include "base/unit.h"
+
+/* One letter per role (none, viewer, user, admin): Allow, Deny, Hide. */
+static const struct {
+    enum access_action action;
+    const char *own, *shared, *seen, *other;
+} expected[] = {
+    {ACCESS_JOB_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_JOB_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SUBMIT, "DDAA", "DDAA", "DDDA", "HHHH"},
+    {ACCESS_MACHINE_SEE, "DAAA", "DAAA", "DAAA", "DAAA"},
+    {ACCESS_MACHINE_CHANGE, "DDDA", "DDDA", "DDDA", "DDDA"},
+    {ACCESS_EVENTS_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_AUDIT, "DDDD", "DDDD", "DAAA", "DDDD"},
+    {ACCESS_USER_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_USER_CHANGE, "DDDA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_TOKEN_SEE, "DAAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_TOKEN_CHANGE, "DDAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_PROJECT_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_PROJECT_CHANGE, "DDDA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_FILES_SEE, "DAAA", "DAAA", "DDDA", "HHHH"},
+    {ACCESS_FILES_CHANGE, "DDAA", "DDAA", "DDDA", "HHHH"},
+    {ACCESS_UPLOAD, "DDAA", "HHHH", "HHHH", "HHHH"},
+    {ACCESS_DATA_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_DATA_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SNAPSHOT_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_SNAPSHOT_ADD, "DDAA", "DDAA", "DDAA", "HHHH"},
+    {ACCESS_SNAPSHOT_REMOVE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SECRET_SEE, "DAAA", "DAAA", "DDDA", "HHHH"},
+    {ACCESS_SECRET_CHANGE, "DDAA", "DDAA", "DDDA", "HHHH"},
+    {ACCESS_SERVER_SEE, "AAAA", "AAAA", "AAAA", "AAAA"},
+};
+
+static void test_every_cell(void **state)
+{
+    (void)state;
+    assert_int_equal(array_len(expected), ACCESS_ACTIONS);
+    for (size_t i = 0; i < array_len(expected); i++) {
+        const char *const cells[] = {expected[i].own, expected[i].shared, expected[i].seen,
+                                     expected[i].other};
+        assert_int_equal(expected[i].action, i);
+        for (int relation = 0; relation < ACCESS_RELATIONS; relation++)
+            for (int role = ACCESS_NONE; role <= ACCESS_ADMIN; role++)
+                assert_int_equal(access_ask(expected[i].action, (enum access_relation)relation,
+                                            (enum access_role)role),
+                                 strchr("ADH", cells[relation][role]) - "ADH");
+    }
+}
+
+static void test_more_role_is_never_less(void **state)
+{
+    (void)state;
+    for (int action = 0; action < ACCESS_ACTIONS; action++)
+        for (int relation = 0; relation < ACCESS_RELATIONS; relation++)
+            for (int role = ACCESS_NONE; role < ACCESS_ADMIN; role++)
+                assert_true(access_ask((enum access_action)action, (enum access_relation)relation,
+                                       (enum access_role)(role + 1)) <=
+                            access_ask((enum access_action)action, (enum access_relation)relation,
+                                       (enum access_role)role));
+}
+
+static void test_relations(void **state)
+{
+    struct access_who who = {.user = "ann", .projects = "rl,llm"};
+    (void)state;
+    assert_int_equal(access_relation(&who, "ann", "other"), ACCESS_OWN);
+    assert_int_equal(access_relation(&who, "bob", "llm"), ACCESS_SHARED);
+    assert_int_equal(access_relation(&who, "bob", "default"), ACCESS_OTHER);
+    assert_int_equal(access_relation(&who, "bob", "ll"), ACCESS_OTHER);
+    assert_int_equal(access_relation(&who, "bob", ""), ACCESS_OTHER);
+    assert_int_equal(access_relation(&who, NULL, NULL), ACCESS_OTHER);
+    who.sees_all = true;
+    assert_int_equal(access_relation(&who, "bob", "x"), ACCESS_SEEN);
+    assert_int_equal(access_relation(&who, "bob", "llm"), ACCESS_SHARED);
+    who.any_project = true; /* is about submitting alone */
+    assert_int_equal(access_relation(&who, "bob", "x"), ACCESS_SEEN);
+    assert_int_equal(access_relation(&who, "bob", NULL), ACCESS_SEEN);
+    who = (struct access_who){.user = "ann", .projects = ""};
+    assert_int_equal(access_relation(&who, "bob", ""), ACCESS_OTHER);
+}
+
+static void test_submitting(void **state)
+{
+    struct access_who who = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(access_check_submit(&who, "default", &err), 0);
+    assert_int_equal(access_check_submit(&who, "llm", &err), 0);
+    assert_int_equal(access_check_submit(&who, "rl", &err), ERR_NOT_FOUND);
+    who.sees_all = true; /* a lesser token of an admin */
+    assert_int_equal(access_check_submit(&who, "rl", &err), ERR_FORBIDDEN);
+    assert_string_equal(err.text,
+                        "you may not submit to project 'rl': only its members or an admin may");
+    who.role = ACCESS_ADMIN;
+    assert_int_equal(access_check_submit(&who, "rl", &err), 0);
+    who.role = ACCESS_VIEWER;
+    assert_int_equal(access_check_submit(&who, "default", &err), ERR_FORBIDDEN);
+    who = (struct access_who){
+        .user = "bob", .role = ACCESS_USER, .projects = "", .any_project = true};
+    assert_int_equal(access_check_submit(&who, "rl", &err), 0);
+}
+
+static void test_sentences(void **state)
+{
+    struct access_who who = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
+    struct access_thing mine = {"job", "j1", "ann", "x", false};
+    struct access_thing ours = {"job", "j2", "bob", "llm", false};
+    struct access_thing theirs = {"job", "j3", "bob", "x", false};
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &mine, &err), 0);
+    assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &ours, &err), ERR_FORBIDDEN);
+    assert_string_equal(err.text, "you may not stop job 'j2': only its owner or an admin may");
+    assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &theirs, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "no job 'j3'");
+    who.role = ACCESS_VIEWER;
+    assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &mine, &err), ERR_FORBIDDEN);
+    assert_string_equal(err.text,
+                        "this token may not stop job 'j1': only its owner or an admin may");
+}
+
+static void test_names(void **state)
+{
+    static const char *const good[] = {"a",       "0",     "alice",
+                                       "a.b_c-d", "llm-2", "abcdefghijklmnopqrstuvwxyz01234"};
+    static const char *const bad[] = {
+        "",   "A",    "Alice", ".a",  "-a",
+        "_a", "a/b",  "a b",   "a\n", "../x",
+        "é",  "a%00", "a,b",   "a:b", "abcdefghijklmnopqrstuvwxyz012345"};
+    struct err err = {0};
+    (void)state;
+    for (size_t i = 0; i < array_len(good); i++)
+        assert_int_equal(access_check_name("user", good[i], NULL), 0);
+    for (size_t i = 0; i < array_len(bad); i++)
+        assert_int_equal(access_check_name("user", bad[i], &err), ERR_BAD_SPEC);
+    assert_non_null(strstr(err.text, "user"));
+}
+
+static void test_snapshots(void **state)
+{
+    struct access_who ann = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
+    struct access_who root = {.user = "root", .role = ACCESS_ADMIN, .sees_all = true};
+    struct access_thing bobs = {.kind = "snapshot", .name = "verl@1", .owner = "bob"};
+    struct access_thing anns = {.kind = "snapshot", .name = "verl@1", .owner = "ann"};
+    enum access_action see = ACCESS_SNAPSHOT_SEE, rm = ACCESS_SNAPSHOT_REMOVE;
+    (void)state;
+    assert_int_equal(access_check_snapshot(&ann, see, "see", &bobs, false, NULL), ERR_NOT_FOUND);
+    assert_int_equal(access_check_snapshot(&ann, see, "see", &bobs, true, NULL), 0);
+    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &bobs, true, NULL), ERR_FORBIDDEN);
+    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &anns, true, NULL), 0);
+    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &anns, false, NULL), 0);
+    assert_int_equal(access_check_snapshot(&root, rm, "remove", &bobs, false, NULL), 0);
+    assert_int_equal(access_check_snapshot(&root, rm, "remove", &bobs, true, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_cell), cmocka_unit_test(test_more_role_is_never_less),
+        cmocka_unit_test(test_relations),  cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_submitting), cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests_name("core/access", tests, NULL, NULL);
+}

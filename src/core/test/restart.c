@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a spec to what restarts a job. */
+#include "core/restart.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/unit.h"
+
+static struct restart of(const char *text)
+{
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    struct spec spec = {0};
+    struct restart r;
+    assert_int_equal(doc_parse(text, strlen(text), false, &d, &ps), 0);
+    if (spec_read(doc_root(d), NULL, &spec, &ps) < 0)
+        fail_msg("%s", ps.n ? ps.v[0].text : "?");
+    restart_from_spec(&spec, &r);
+    spec_release(&spec);
+    problems_release(&ps);
+    doc_free(d);
+    return r;
+}
+
+#define TRAIN                                                                                      \
+    "workload: sft\nmodel_id: /m\ntrain_file: /t\nval_file: /v\ntotal_epochs: "                    \
+    "1\nn_gpus_per_node: 1\n"
+#define RAY "workload: ray\nentrypoint: 'true'\n"
+
+static void test_what_a_spec_says(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int max;
+        bool preemptible;
+        const char *on;
+    } rows[] = {
+        {RAY, 0, false, NULL},
+        {RAY "restart: {max: 2}\n", 2, true,
+         "node_lost,nccl_network,nccl_timeout,gpu_hardware,infra"},
+        {RAY "restart: {max: 1, on: [unknown, host_oom]}\n", 1, true, "unknown,host_oom"},
+        {RAY "restart: {max: 0, on: [unknown]}\n", 0, false, NULL},
+        {TRAIN "restart: {max: 1, on: [infra]}\n", 1, true, "infra"},
+        {TRAIN "restart: {max: 1, on: [infra]}\nresume: never\n", 1, false, "infra"},
+        {TRAIN "restart: {max: 1, on: [infra]}\ncheckpoint: none\n", 1, false, "infra"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct restart r = of(rows[i].text);
+        assert_int_equal(r.max, rows[i].max);
+        assert_int_equal(r.preemptible, rows[i].preemptible);
+        if (!str_eq(r.on, rows[i].on))
+            fail_msg("row %zu: on '%s'", i, str_or(r.on, "-"));
+        restart_release(&r);
+    }
+}
+
+static void test_when_one_is_due(void **state)
+{
+    (void)state;
+    struct restart r = of(RAY "restart: {max: 2, on: [node_lost], backoff: 5s}\n");
+    assert_true(restart_is_due(&r, "node_lost"));
+    assert_false(restart_is_due(&r, "node"));
+    assert_false(restart_is_due(&r, "unknown"));
+    assert_false(restart_is_due(&r, NULL));
+    restart_note_failure(&r, "w1");
+    assert_int_equal(r.pause, 5 * USEC_SEC);
+    assert_true(restart_is_due(&r, "node_lost"));
+    restart_note_failure(&r, "");
+    assert_string_equal(r.bad_nodes, "w1");
+    assert_false(restart_is_due(&r, "node_lost"));
+    restart_release(&r);
+}
+
+static void test_bad_nodes_are_bounded(void **state)
+{
+    (void)state;
+    struct restart r = of(RAY "restart: {max: 1000}\n");
+    for (int i = 0; i < 1000; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof(name), "a-node-with-a-name-%d", i);
+        restart_note_failure(&r, name);
+        restart_note_failure(&r, name);
+        assert_true(str_list_has(r.bad_nodes, name));
+        assert_true(str_list_has(r.bad_nodes, "a-node-with-a-name-0") || i > 20);
+        assert_true(strlen(r.bad_nodes) < 2048);
+    }
+    restart_release(&r);
+    r = of(RAY "restart: {max: 1, avoid_failed_nodes: false}\n");
+    restart_note_failure(&r, "w1");
+    assert_null(r.bad_nodes);
+    restart_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_spec_says),
+        cmocka_unit_test(test_when_one_is_due),
+        cmocka_unit_test(test_bad_nodes_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of trial.h. */
+#include "core/trial.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static int read_text(const char *text, struct trial_result *ret)
+{
+    struct err err = {0};
+    return trial_read(text, strlen(text), "abc", ret, &err);
+}
+
+static void reads_a_pass(void **state)
+{
+    (void)state;
+    struct trial_result r;
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":true,\"findings\":[],\"seconds\":1.5,"
+                               "\"reward\":{\"returned\":\"1.0\"},\"other\":1}",
+                               &r),
+                     0);
+    assert_true(r.ok);
+    assert_non_null(strstr(r.shown, "\"returned\":\"1.0\""));
+    assert_null(strstr(r.shown, "other"));
+    trial_result_release(&r);
+}
+
+static void reads_findings(void **state)
+{
+    (void)state;
+    struct trial_result r;
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":false,\"findings\":["
+                               "{\"class\":\"data_error\",\"detail\":\"no rows\"},"
+                               "{\"class\":\"x\",\"detail\":\"no score\",\"hint\":\"write one\"}]}",
+                               &r),
+                     0);
+    assert_false(r.ok);
+    assert_string_equal(r.class, "data_error");
+    assert_string_equal(r.sentence, "2 findings: no rows; no score");
+    assert_non_null(strstr(r.shown, "write one"));
+    trial_result_release(&r);
+}
+
+static void survives_anything(void **state)
+{
+    (void)state;
+    struct trial_result r;
+    assert_int_equal(read_text("{", &r), -EINVAL);
+    assert_int_equal(read_text("[]", &r), -EINVAL);
+    assert_int_equal(read_text("{\"ok\":true}", &r), -ESTALE);
+    assert_int_equal(read_text("{\"hash\":\"abd\",\"ok\":true}", &r), -ESTALE);
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":1,\"findings\":{},\"row\":[[]]}", &r), 0);
+    assert_false(r.ok);
+    assert_string_equal(r.class, "config_error");
+    trial_result_release(&r);
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":true,\"findings\":[1]}", &r), 0);
+    assert_false(r.ok);
+    trial_result_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_a_pass),
+        cmocka_unit_test(reads_findings),
+        cmocka_unit_test(survives_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

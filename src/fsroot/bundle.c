@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bundle.c - see bundle.h. The bundle's objects are outside bytes: git checks each of them
+ * (fsckObjects), sees no configuration but ours, runs no hook, and has a deadline. What it writes
+ * has a ceiling too: a few objects can unfold into any number of files. */
+#define _GNU_SOURCE
+#include "fsroot/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "fsroot/dirtree.h"
+
+enum {
+    COPY_BYTES = 256 << 10,
+    TEXT_BYTES = 1 << 20,
+    HEADERS_BYTES = 2048,
+    NAMES_SHOWN = 5,
+    MINUTES = 10
+};
+
+bool bundle_is(int fd)
+{
+    char head[16];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    return n == sizeof(head) &&
+           (!memcmp(head, "# v2 git bundle\n", 16) || !memcmp(head, "# v3 git bundle\n", 16));
+}
+
+struct git {
+    const char *dir; /* cwd of it */
+    struct pairs env;
+    int timer; /* readable when all of it has taken too long */
+};
+
+/* What a child writes goes to a file, or into a buffer, up to a ceiling. */
+struct sink {
+    int fd; /* -1: text */
+    struct buf *text;
+    uint64_t left;
+};
+
+static int take(struct sink *s, const char *p, size_t n)
+{
+    if (n > s->left)
+        return -EFBIG;
+    s->left -= n;
+    return s->fd >= 0 ? file_write_all(s->fd, p, n) : buf_add(s->text, p, n);
+}
+
+/* Until the other end closes. -ETIME: the deadline. */
+static int drain(const struct git *g, int from, struct sink *to)
+{
+    _cleanup_(freep) char *bytes = xmalloc(COPY_BYTES);
+    for (;;) {
+        struct pollfd p[] = {{.fd = from, .events = POLLIN}, {.fd = g->timer, .events = POLLIN}};
+        if (poll(p, array_len(p), -1) > 0 && p[1].revents)
+            return -ETIME;
+        ssize_t n = read(from, bytes, COPY_BYTES);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        int r = n > 0 ? take(to, bytes, (size_t)n) : 0;
+        if (r < 0)
+            return r;
+    }
+}
+
+static int wait_for(const struct child *c, bool kill_it)
+{
+    int status = 0;
+    if (kill_it)
+        (void)kill(c->pid, SIGKILL); /* it may be over */
+    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (c->pidfd >= 0)
+        (void)close(c->pidfd); /* only a handle */
+    return status;
+}
+
+/* ERR_REFUSED with what git wrote to this file. */
+static int tell_failure(int said, struct err *err)
+{
+    char why[200] = "it failed";
+    ssize_t n = pread(said, why, sizeof(why) - 1, 0);
+    if (n > 0)
+        why[n] = 0;
+    for (char *s = why; *s; s++)
+        if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f)
+            *s = ' ';
+    for (size_t len = strlen(why); len && why[len - 1] == ' ';)
+        why[--len] = 0;
+    return err_set(err, ERR_REFUSED, "git cannot read the bundle: %s", why);
+}
+
+static int tell_drain(int r, struct err *err)
+{
+    if (r == -EFBIG || r == -EMSGSIZE)
+        return err_set(err, ERR_REFUSED, "the commit unpacks to more than is allowed");
+    if (r == -ETIME)
+        return err_set(err, ERR_REFUSED, "git did not unpack the bundle in %d minutes", MINUTES);
+    return err_set(err, r, "git did not unpack the bundle: %s", strerror(-r));
+}
+
+static int start(const struct git *g,
+                 const char *const *argv,
+                 int out,
+                 int said,
+                 struct child *ret,
+                 struct err *err)
+{
+    struct child_spec spec = {.argv = argv,
+                              .env = &g->env,
+                              .cwd = g->dir,
+                              .in = -1,
+                              .out = out,
+                              .err = said,
+                              .flags = CHILD_DIE_WITH_PARENT};
+    int r = child_start(&spec, ret, err);
+    return r == -ENOENT ? err_set(err, ERR_REFUSED,
+                                  "there is no git on the machine of argusd, which a bundle needs: "
+                                  "send the directory, a zip or a tar")
+                        : r;
+}
+
+/* Runs git; ERR_REFUSED with what it says when it fails. stdout goes to the sink. */
+static int run(const struct git *g, const char *const *argv, struct sink *out, struct err *err)
+{
+    int ends[2];
+    struct child c;
+    _cleanup_(freep) char *path = xasprintf("%s/git.err", g->dir);
+    _cleanup_(closep) int said = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (said < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return err_set(err, -errno, "git cannot be started: %s", strerror(errno));
+    _cleanup_(closep) int from = ends[0];
+    int r = start(g, argv, ends[1], said, &c, err);
+    (void)close(ends[1]); /* the child has it */
+    if (r < 0)
+        return r;
+    r = drain(g, from, out);
+    int status = wait_for(&c, r < 0);
+    if (r < 0)
+        return tell_drain(r, err);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : tell_failure(said, err);
+}
+
+/* ---- which commit ---- */
+
+/* The commit of `name` in "<hash> <ref>\n" lines. */
+static char *find_ref(const char *refs, const char *name)
+{
+    static const char *const prefixes[] = {"", "refs/tags/", "refs/heads/"};
+    for (size_t i = 0; i < array_len(prefixes); i++) {
+        _cleanup_(freep) char *want = xasprintf(" %s%s\n", prefixes[i], name);
+        const char *at = strstr(refs, want);
+        if (at) {
+            const char *start = at;
+            while (start > refs && start[-1] != '\n')
+                start--;
+            return xstrndup(start, (size_t)(at - start));
+        }
+    }
+    return NULL;
+}
+
+static bool is_abbreviation(const char *s)
+{
+    size_t n = strlen(s);
+    return n >= 7 && n <= 64 && strspn(s, "0123456789abcdef") == n;
+}
+
+static int refuse_several(const char *refs, struct err *err)
+{
+    struct buf names = BUF_INIT(200);
+    int n = 0;
+    for (const char *s = refs; *s && n < NAMES_SHOWN; n++) {
+        const char *name = s + strcspn(s, " \n");
+        size_t len = strcspn(name, "\n");
+        (void)buf_addf(&names, "%s%.*s", n ? "," : "", (int)len, name); /* cut: fine */
+        s = name + len + (name[len] == '\n');
+    }
+    int r = err_set(err, ERR_REFUSED,
+                    "the bundle has no HEAD and several branches (%s ): name one as the version",
+                    buf_str(&names));
+    buf_release(&names);
+    return r;
+}
+
+static int choose(const struct git *g,
+                  const char *refs,
+                  const char *version,
+                  char **ret,
+                  struct err *err)
+{
+    char *commit = version ? find_ref(refs, version) : NULL;
+    if (!commit && version && is_abbreviation(version)) {
+        struct buf text = BUF_INIT(200);
+        _cleanup_(freep) char *what = xasprintf("%s^{commit}", version);
+        const char *const argv[] = {
+            "git", "-C", "repo", "rev-parse", "--verify", "--end-of-options", what, NULL};
+        struct sink out = {.fd = -1, .text = &text, .left = 200};
+        if (run(g, argv, &out, NULL) == 0) {
+            commit = xstrdup(buf_str(&text));
+            commit[strcspn(commit, "\n")] = 0;
+        }
+        buf_release(&text);
+    }
+    if (!commit)
+        commit = find_ref(refs, "HEAD");
+    const char *end = strchr(refs, '\n');
+    if (!commit && end && !end[1])
+        commit = xstrndup(refs, strcspn(refs, " "));
+    if (!commit)
+        return refuse_several(refs, err);
+    *ret = commit;
+    return 0;
+}
+
+/* ---- all ---- */
+
+static int copy_in(int bundle, const char *path, struct err *err)
+{
+    _cleanup_(freep) char *bytes = xmalloc(COPY_BYTES);
+    _cleanup_(closep) int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int r = out < 0 ? -errno : 0;
+    off_t at = 0;
+    for (ssize_t n; r == 0 && (n = pread(bundle, bytes, COPY_BYTES, at)) != 0; at += n) {
+        r = n < 0 ? -errno : file_write_all(out, bytes, (size_t)n);
+        if (r < 0)
+            break;
+    }
+    return r < 0 ? err_set(err, r, "'%s' cannot be written: %s", path, strerror(-r)) : 0;
+}
+
+static void set_env(struct git *g)
+{
+    static const char *const kept[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR"};
+    for (size_t i = 0; i < array_len(kept); i++)
+        if (getenv(kept[i]))
+            pairs_set(&g->env, kept[i], getenv(kept[i]));
+    pairs_set(&g->env, "HOME", g->dir);
+    pairs_set(&g->env, "LC_ALL", "C");
+    pairs_set(&g->env, "GIT_CONFIG_NOSYSTEM", "1");
+    pairs_set(&g->env, "GIT_CONFIG_GLOBAL", "/dev/null");
+    pairs_set(&g->env, "GIT_TERMINAL_PROMPT", "0");
+}
+
+/* In the repository nothing of the tree may say what git leaves out of it or puts into it. */
+static int set_attributes(const struct git *g, struct err *err)
+{
+    static const char text[] = "* -export-ignore -export-subst\n";
+    _cleanup_(freep) char *dir = xasprintf("%s/repo/info", g->dir);
+    _cleanup_(freep) char *path = xasprintf("%s/attributes", dir);
+    int r = file_mkdirs(dir, 0700, err);
+    return r < 0 ? r : file_write(path, text, sizeof(text) - 1, 0600, 0, err);
+}
+
+static int to_tar(struct git *g,
+                  const char *version,
+                  const struct unpack_limits *limits,
+                  int tar,
+                  struct err *err)
+{
+    static const char *const init[] = {"git", "init", "-q", "--bare", "--template=", "repo", NULL};
+    static const char *const unbundle[] = {
+        "git",    "-C",       "repo",         "-c", "transfer.fsckObjects=true",
+        "bundle", "unbundle", "../in.bundle", NULL};
+    struct buf refs = BUF_INIT(TEXT_BYTES);
+    struct sink text = {.fd = -1, .text = &refs, .left = TEXT_BYTES};
+    struct sink file = {.fd = tar,
+                        .left = limits->bytes + (uint64_t)HEADERS_BYTES * limits->entries};
+    _cleanup_(freep) char *commit = NULL;
+    int r = run(g, init, &text, err);
+    if (r == 0)
+        r = set_attributes(g, err);
+    buf_reset(&refs);
+    if (r == 0)
+        r = run(g, unbundle, &text, err);
+    if (r == 0)
+        r = choose(g, buf_str(&refs), version, &commit, err);
+    buf_release(&refs);
+    const char *const archive[] = {
+        "git",     "-C",           "repo", "-c", "core.attributesFile=/dev/null",
+        "archive", "--format=tar", commit, NULL};
+    return r < 0 ? r : run(g, archive, &file, err);
+}
+
+int bundle_to_tar(int bundle,
+                  const char *dir,
+                  const char *version,
+                  const struct unpack_limits *limits,
+                  int *ret_fd,
+                  struct err *err)
+{
+    struct git g = {.dir = dir, .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
+    static const struct itimerspec after = {.it_value = {.tv_sec = MINUTES * 60}};
+    _cleanup_(freep) char *in = xasprintf("%s/in.bundle", dir);
+    _cleanup_(freep) char *repo = xasprintf("%s/repo", dir);
+    _cleanup_(freep) char *said = xasprintf("%s/git.err", dir);
+    int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0) { /* not every file system has these */
+        _cleanup_(freep) char *tar = xasprintf("%s/out.tar", dir);
+        fd = open(tar, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            (void)unlink(tar); /* it lives as long as the descriptor */
+    }
+    if (fd < 0)
+        return err_set(err, -errno, "'%s' cannot be written: %s", dir, strerror(errno));
+    set_env(&g);
+    int r = g.timer < 0 || timerfd_settime(g.timer, 0, &after, NULL) < 0
+                ? err_set(err, -errno, "git cannot be given a deadline: %s", strerror(errno))
+                : copy_in(bundle, in, err);
+    if (r == 0)
+        r = to_tar(&g, version, limits, fd, err);
+    pairs_release(&g.env);
+    closep(&g.timer);
+    if (r == 0)
+        r = dirtree_remove(repo, err); /* the directory becomes the snapshot's */
+    if (r == 0 && (unlink(in) < 0 || unlink(said) < 0))
+        r = err_set(err, -errno, "'%s' cannot be removed: %s", in, strerror(errno));
+    if (r < 0)
+        (void)close(fd); /* it is of no use */
+    else
+        *ret_fd = fd;
+    return r;
+}

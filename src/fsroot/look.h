@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look.h - the facts of core/preflight.h, read from the shared root.
+ *
+ * Blocking, for the worker pool: a hung file system holds these calls for as long as it likes.
+ * Nothing is opened for writing and no special file is opened at all; what is read has a
+ * ceiling. What cannot be read is a fact, not a failure. */
+#pragma once
+#include "core/preflight.h"
+
+/* Look at everything that preflight_plan() named. *at (may be NULL) always says what is being
+ * looked at, for who waits: 0 the root, i + 1 file i, n_files + 1 the model. */
+void fsroot_look(const char *shared_root, struct preflight_facts *f, _Atomic(size_t) *at);
+
+/* The keys of configuration `name` of the verl in `tree` (a directory that holds the package,
+ * or an interpreter of a venv). ret->whole is false when some part of it could not be read;
+ * false: there is no such configuration at all, *ret is empty. */
+bool fsroot_verl_keys(const char *tree, const char *name, struct preflight_keys *ret);

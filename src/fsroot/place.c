@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.c - see place.h. Everything goes by descriptors that walk.c opened: no path is resolved a
+ * second time. */
+#define _GNU_SOURCE
+#include "fsroot/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/strv.h"
+
+enum { LINK_TEXT_MAX = 4096, COPY_BYTES = 1 << 20 };
+
+static const char *const kinds[] = {[PLACE_FILE] = "file",
+                                    [PLACE_DIRECTORY] = "directory",
+                                    [PLACE_LINK] = "link",
+                                    [PLACE_OTHER] = "other"};
+
+const char *place_kind_to_string(enum place_kind k)
+{
+    return kinds[k];
+}
+
+void place_entry_release(struct place_entry *e)
+{
+    free(e->name);
+    free(e->target);
+    *e = (struct place_entry){0};
+}
+
+/* ---- look ---- */
+
+static void fill(struct place_entry *e, const struct stat *st)
+{
+    e->kind = S_ISREG(st->st_mode)   ? PLACE_FILE
+              : S_ISDIR(st->st_mode) ? PLACE_DIRECTORY
+              : S_ISLNK(st->st_mode) ? PLACE_LINK
+                                     : PLACE_OTHER;
+    e->bytes = e->kind == PLACE_FILE ? (uint64_t)st->st_size : 0;
+    e->changed_at = (usec_t)st->st_mtim.tv_sec * USEC_SEC + (usec_t)st->st_mtim.tv_nsec / 1000;
+    if (e->kind == PLACE_FILE)
+        (void)snprintf(e->etag, sizeof(e->etag), "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64,
+                       (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+                       (uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ino); /* it fits */
+}
+
+static char *target_of(int dir, const char *name)
+{
+    char text[LINK_TEXT_MAX];
+    ssize_t n = readlinkat(dir, name, text, sizeof(text));
+    return n < 0 ? NULL : xstrndup(text, (size_t)n);
+}
+
+/* The thing itself, where opening it fails: a link to nowhere. */
+static int look_at_link(const char *root,
+                        const struct walk_place *p,
+                        struct place_entry *ret,
+                        struct err *err)
+{
+    _cleanup_(closep) int dir = -1;
+    const char *name = NULL;
+    struct stat st;
+    int r = walk_open_parent(root, p, false, 0, &dir, &name, err);
+    if (r < 0)
+        return r;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return walk_trouble(p, errno, err);
+    if (!S_ISLNK(st.st_mode))
+        return walk_trouble(p, ENOENT, err);
+    fill(ret, &st);
+    ret->target = target_of(dir, name);
+    return 0;
+}
+
+int place_look(const char *root,
+               const struct walk_place *p,
+               struct place_entry *ret,
+               struct err *err)
+{
+    _cleanup_(closep) int fd = -1;
+    struct stat st;
+    struct err why = {0};
+    *ret = (struct place_entry){0};
+    int r = walk_open(root, p, O_PATH, 0, &fd, &why);
+    if (r == ERR_NOT_FOUND && *p->rest && look_at_link(root, p, ret, NULL) == 0)
+        return 0;
+    if (r < 0)
+        return err_set(err, r, "%s", why.text);
+    if (fstat(fd, &st) < 0)
+        return walk_trouble(p, errno, err);
+    fill(ret, &st);
+    return 0;
+}
+
+/* ---- list ---- */
+
+void place_list_release(struct place_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        place_entry_release(&l->v[i]);
+    free(l->v);
+    *l = (struct place_list){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_dots(const char *name)
+{
+    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+/* fd is taken. */
+static int read_names(const struct walk_place *p,
+                      int fd,
+                      const char *after,
+                      struct strv *names,
+                      struct err *err)
+{
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        int error = errno;
+        (void)close(fd); /* it was only read */
+        return walk_trouble(p, error, err);
+    }
+    errno = 0;
+    for (struct dirent *e; names->n <= PLACE_ENTRIES_MAX && (e = readdir(d)); errno = 0)
+        if (!is_dots(e->d_name) && strcmp(e->d_name, after) > 0)
+            strv_add(names, e->d_name);
+    int error = errno;
+    (void)closedir(d); /* as above */
+    if (names->n > PLACE_ENTRIES_MAX)
+        return err_set(err, ERR_TOO_LARGE, "'%.300s' has more than %d entries: too many to list",
+                       p->path, PLACE_ENTRIES_MAX);
+    return error ? walk_trouble(p, error, err) : 0;
+}
+
+int place_list(const char *root,
+               const struct walk_place *p,
+               const char *after,
+               size_t limit,
+               struct place_list *ret,
+               struct err *err)
+{
+    _cleanup_(strv_release) struct strv names = {0};
+    _cleanup_(closep) int dir = -1;
+    int fd = -1;
+    int r = walk_open(root, p, O_RDONLY | O_DIRECTORY, 0, &dir, err);
+    if (r < 0)
+        return r;
+    fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return walk_trouble(p, errno, err);
+    r = read_names(p, fd, after, &names, err);
+    if (r < 0)
+        return r;
+    xsort(names.v, names.n, sizeof(char *), by_name);
+    *ret = (struct place_list){.v = xcalloc(limit + 1, sizeof(struct place_entry))};
+    size_t i = 0;
+    for (struct stat st; i < names.n && ret->n < limit; i++) {
+        if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue; /* it went meanwhile */
+        struct place_entry *e = &ret->v[ret->n++];
+        fill(e, &st);
+        e->name = xstrdup(names.v[i]);
+        e->is_odd = walk_check_name(e->name, strlen(e->name), NULL) < 0;
+        e->target = e->kind == PLACE_LINK ? target_of(dir, e->name) : NULL;
+    }
+    ret->more = i < names.n;
+    return 0;
+}
+
+/* ---- read ---- */
+
+int place_open_file(const char *root,
+                    const struct walk_place *p,
+                    int *ret_fd,
+                    struct place_entry *ret,
+                    struct err *err)
+{
+    _cleanup_(closep) int fd = -1;
+    struct stat st;
+    int r = walk_open(root, p, O_RDONLY, 0, &fd, err);
+    if (r < 0)
+        return r;
+    if (fstat(fd, &st) < 0)
+        return walk_trouble(p, errno, err);
+    if (S_ISDIR(st.st_mode))
+        return err_set(err, ERR_BAD_REQUEST, "'%.300s' is a directory: it can be listed", p->path);
+    if (!S_ISREG(st.st_mode))
+        return walk_trouble(p, EISDIR, err);
+    if (p->zone == WALK_JOB && !(st.st_mode & S_IROTH))
+        return walk_trouble(p, EACCES, err);
+    *ret = (struct place_entry){0};
+    fill(ret, &st);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+int place_read(const struct walk_place *p,
+               int fd,
+               uint64_t offset,
+               void *buf,
+               size_t n,
+               size_t *ret_n,
+               struct err *err)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t k = pread(fd, (char *)buf + got, n - got, (off_t)(offset + got));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return walk_trouble(p, errno, err);
+        if (k == 0)
+            break;
+        got += (size_t)k;
+    }
+    *ret_n = got;
+    return 0;
+}
+
+/* ---- put ---- */
+
+/* The name of a snapshot, which its own command removes, with its row. */
+static bool is_snapshot(int dir, const char *name)
+{
+    char text[LINK_TEXT_MAX + 1];
+    ssize_t n = readlinkat(dir, name, text, LINK_TEXT_MAX);
+    if (n < 0)
+        return false;
+    text[n] = 0;
+    return strstr(text, "argus/snapshots/") != NULL;
+}
+
+static int refuse_snapshot(const struct walk_place *p, const char *name, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT, "'%.200s' is a snapshot ('%.60s'): see 'argus snapshot'",
+                   p->path, name);
+}
+
+/* A name that is not there yet, in one step. NFS knows no RENAME_NOREPLACE, but hard links. */
+static int rename_new(int from_dir, const char *from, int dir, const char *name)
+{
+    if (renameat2(from_dir, from, dir, name, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    if (linkat(from_dir, from, dir, name, 0) < 0)
+        return -errno;
+    (void)unlinkat(from_dir, from,
+                   0); /* a second name of the same bytes: removed with the upload */
+    return 0;
+}
+
+static int rename_any(int from_dir, const char *from, int dir, const char *name, unsigned flags)
+{
+    if (!(flags & PLACE_REPLACE))
+        return rename_new(from_dir, from, dir, name);
+    return renameat(from_dir, from, dir, name) < 0 ? -errno : 0;
+}
+
+static int copy(int from, int to)
+{
+    _cleanup_(freep) char *block = xmalloc(COPY_BYTES);
+    for (;;) {
+        ssize_t n = read(from, block, COPY_BYTES);
+        if (n == 0)
+            return fsync(to) < 0 ? -errno : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        int r = n < 0 ? -errno : file_write_all(to, block, (size_t)n);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* The place is on another file system than the uploads: by a hidden name beside it. */
+static int put_by_copy(const char *from, int dir, const char *name, unsigned flags)
+{
+    _cleanup_(freep) char *tmp = xasprintf(".argus-%d-%.200s", (int)gettid(), name);
+    _cleanup_(closep) int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (in < 0)
+        return -errno;
+    (void)unlinkat(dir, tmp, 0); /* a crash may have left it */
+    _cleanup_(closep) int out =
+        openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (out < 0)
+        return -errno;
+    int r = copy(in, out);
+    if (r == 0 && fchmod(out, 0644) < 0)
+        r = -errno;
+    if (r == 0)
+        r = rename_any(dir, tmp, dir, name, flags);
+    if (r < 0)
+        (void)unlinkat(dir, tmp, 0); /* what is left of it */
+    else
+        (void)unlink(from); /* removed with the upload */
+    return r;
+}
+
+int place_put(const char *root,
+              const struct walk_place *p,
+              const char *from,
+              unsigned flags,
+              struct err *err)
+{
+    _cleanup_(closep) int dir = -1;
+    const char *name = NULL;
+    struct stat st;
+    int r = walk_open_parent(root, p, flags & PLACE_PARENTS, 0, &dir, &name, err);
+    if (r < 0)
+        return r;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+        return err_set(err, ERR_CONFLICT, "'%.300s' is a directory: name the file in it", p->path);
+    if (is_snapshot(dir, name))
+        return refuse_snapshot(p, name, err);
+    r = chmod(from, 0644) < 0 ? -errno : rename_any(AT_FDCWD, from, dir, name, flags);
+    if (r == -EXDEV)
+        r = put_by_copy(from, dir, name, flags);
+    if (r < 0) {
+        (void)chmod(from, 0600); /* as it was; it may be gone */
+        return walk_trouble(p, r, err);
+    }
+    (void)fsync(
+        dir); /* the bytes are synced; where the name's loss matters the caller asks again */
+    return 0;
+}
+
+/* ---- remove ---- */
+
+struct removing {
+    const struct walk_place *p;
+    uint64_t removed;
+    struct err *err;
+};
+
+static int remove_in(struct removing *x, int dir, const char *name, int depth);
+
+/* fd is taken. */
+static int remove_all_in(struct removing *x, int fd, int depth)
+{
+    _cleanup_(closep) int dir = dup(fd);
+    int r = 0;
+    if (dir < 0) {
+        (void)close(fd); /* it was only read */
+        return walk_trouble(x->p, EMFILE, x->err);
+    }
+    for (bool again = true; r == 0 && again;) { /* a huge directory goes in parts */
+        _cleanup_(strv_release) struct strv names = {0};
+        int part = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (part < 0) {
+            r = walk_trouble(x->p, errno, x->err);
+            break;
+        }
+        struct err why = {0};
+        r = read_names(x->p, part, "", &names, &why);
+        again = r == ERR_TOO_LARGE;
+        r = again || r == 0 ? 0 : err_set(x->err, r, "%s", why.text);
+        for (size_t i = 0; r == 0 && i < names.n; i++)
+            r = remove_in(x, dir, names.v[i], depth + 1);
+    }
+    (void)close(fd); /* as above */
+    return r;
+}
+
+static int remove_in(struct removing *x, int dir, const char *name, int depth)
+{
+    if (is_snapshot(dir, name))
+        return refuse_snapshot(x->p, name, x->err);
+    if (unlinkat(dir, name, 0) == 0) {
+        x->removed++;
+        return 0;
+    }
+    if (errno != EISDIR && errno != EPERM)
+        return errno == ENOENT ? 0 : walk_trouble(x->p, errno, x->err);
+    if (depth > WALK_DEPTH_MAX)
+        return err_set(x->err, ERR_BAD_REQUEST, "'%.300s' is too deep to be removed: at most %d",
+                       x->p->path, WALK_DEPTH_MAX);
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return walk_trouble(x->p, errno, x->err);
+    int r = remove_all_in(x, fd, depth);
+    if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return walk_trouble(x->p, errno, x->err);
+    x->removed += r == 0;
+    return r;
+}
+
+int place_remove(const char *root,
+                 const struct walk_place *p,
+                 bool recursive,
+                 uint64_t *ret_removed,
+                 struct err *err)
+{
+    _cleanup_(closep) int dir = -1;
+    const char *name = NULL;
+    struct stat st;
+    *ret_removed = 0;
+    int r = walk_open_parent(root, p, false, 0, &dir, &name, err);
+    if (r < 0)
+        return r;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return walk_trouble(p, errno, err);
+    if (S_ISDIR(st.st_mode) && !recursive) {
+        if (unlinkat(dir, name, AT_REMOVEDIR) == 0) {
+            *ret_removed = 1;
+            return 0;
+        }
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return walk_trouble(p, errno, err);
+        return err_set(err, ERR_CONFLICT, "'%.300s' is a directory with something in it", p->path);
+    }
+    struct removing x = {.p = p, .err = err};
+    r = remove_in(&x, dir, name, 0);
+    *ret_removed = x.removed;
+    return r;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proof.c - reads the records of what was imported; see proof.h.
+ *
+ * Records come and go while they are read: each is whole or not there, and one that vanishes in
+ * between is met at the next look. They are read in the order of their names, so that the same
+ * files always give the same answer. Linked into the static shepherd: base_core only. */
+#define _GNU_SOURCE
+#include "fsroot/proof.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/strv.h"
+
+static const char MISMATCH[] = "mismatch-";
+
+enum { TEXT_MAX = 1024 };
+
+void proof_record_release(struct proof_record *r)
+{
+    char *texts[] = {r->kind, r->node, r->python, r->torch, r->ray,      r->snapshot, r->hash,
+                     r->verl, r->file, r->reward, r->what,  r->expected, r->found};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    *r = (struct proof_record){0};
+}
+
+/* ---- one record ---- */
+
+/* NULL for what is no text. The copy ends before a character that TEXT_MAX would cut. */
+static char *take_text(const json_t *o, const char *key)
+{
+    const char *s = json_get_str(o, key, NULL);
+    size_t n = s ? strnlen(s, TEXT_MAX) : 0;
+    if (!n)
+        return NULL;
+    while (s[n] && n > 1 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    char *out = xstrndup(s, n);
+    for (char *p = out; *p; p++)
+        *p = iscntrl((unsigned char)*p) ? ' ' : *p;
+    return out;
+}
+
+static void read_members(const json_t *o, struct proof_record *r)
+{
+    const json_t *verl = json_get_object(o, "verl");
+    r->kind = take_text(o, "kind");
+    r->node = take_text(o, "node");
+    r->python = take_text(o, "python");
+    r->torch = take_text(o, "torch");
+    r->ray = take_text(o, "ray");
+    r->snapshot = take_text(o, "snapshot");
+    r->hash = take_text(o, "hash");
+    r->pid = json_get_int(o, "pid", 0);
+    r->verl = take_text(verl, "version");
+    r->file = take_text(verl, "file");
+    r->reward = take_text(json_get_object(o, "reward"), "file");
+}
+
+static void read_mismatch(const json_t *o, struct proof_record *r)
+{
+    r->what = take_text(o, "what");
+    r->expected = take_text(o, "expected");
+    r->found = take_text(o, "found");
+}
+
+int proof_record_from_json(const char *text, size_t len, struct proof_record *ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    _cleanup_(proof_record_release) struct proof_record rec = {0};
+    int r = json_parse(text, len, PROOF_MAX_BYTES, &o, err);
+    if (r < 0)
+        return r;
+    read_members(o, &rec);
+    const json_t *bad = json_get_object(o, "mismatch");
+    if (bad)
+        read_mismatch(bad, &rec);
+    if (!rec.kind || !rec.node)
+        return err_set(err, -EINVAL, "it is no record of a process: 'kind' or 'node' is missing");
+    if (bad && (!rec.what || !rec.expected))
+        return err_set(err, -EINVAL, "its 'mismatch' lacks 'what' or 'expected'");
+    *ret = rec;
+    rec = (struct proof_record){0};
+    return 0;
+}
+
+char *proof_sentence(const struct proof_record *r)
+{
+    _cleanup_(freep) char *who =
+        xasprintf("%s process %lld on %s", r->kind, (long long)r->pid, r->node);
+    if (!strcmp(r->what, "verl") && r->found)
+        return xasprintf("verl was imported from '%s' and not from '%s' (%s)", r->found,
+                         r->expected, who);
+    if (!strcmp(r->what, "verl"))
+        return xasprintf("verl was not found, neither in '%s' nor elsewhere (%s)", r->expected,
+                         who);
+    return xasprintf("the job's %s '%s' is not there (%s): is the shared root mounted whole?",
+                     strcmp(r->what, "code") ? "working_dir" : "code_path", r->expected, who);
+}
+
+/* ---- all of them ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Opening the directory makes an NFS client ask its server what is in it now. */
+static void list_records(const char *proof_dir, const char *prefix, struct strv *ret)
+{
+    DIR *dir = opendir(proof_dir);
+    if (!dir)
+        return;
+    for (struct dirent *e; ret->n < PROOF_FILES_MAX && (e = readdir(dir));)
+        if (e->d_name[0] != '.' && str_starts(e->d_name, prefix) && str_ends(e->d_name, ".json"))
+            strv_add(ret, e->d_name);
+    (void)closedir(dir); /* it was only read */
+    if (ret->n)
+        qsort(ret->v, ret->n, sizeof(*ret->v), by_name);
+}
+
+static int read_record(const char *proof_dir, const char *name, struct proof_record *ret)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", proof_dir, name);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(PROOF_MAX_BYTES);
+    int r = file_read(path, &text, NULL);
+    return r < 0 ? r : proof_record_from_json(buf_str(&text), text.len, ret, NULL);
+}
+
+char *proof_mismatch(const char *dir)
+{
+    _cleanup_(freep) char *proof_dir = xasprintf("%s/" ATTEMPT_PROOF, dir);
+    _cleanup_(strv_release) struct strv names = {0};
+    list_records(proof_dir, MISMATCH, &names);
+    for (size_t i = 0; i < names.n; i++) {
+        _cleanup_(proof_record_release) struct proof_record rec = {0};
+        if (read_record(proof_dir, names.v[i], &rec) == 0 && rec.what)
+            return proof_sentence(&rec);
+    }
+    return NULL;
+}
+
+/* ---- together ---- */
+
+struct summary {
+    struct proof_record all; /* the first thing that anybody said */
+    struct strv nodes;
+    char *mismatch;
+    size_t n;
+};
+
+static void summary_release(struct summary *s)
+{
+    proof_record_release(&s->all);
+    strv_release(&s->nodes);
+    free(s->mismatch);
+}
+
+static void take_first(char **dst, char **src)
+{
+    if (*dst || !*src)
+        return;
+    *dst = *src;
+    *src = NULL;
+}
+
+static void put_process(struct jout *j, const struct proof_record *r)
+{
+    jout_open(j, NULL, '{');
+    jout_str(j, "kind", r->kind);
+    jout_str(j, "node", r->node);
+    jout_int(j, "pid", r->pid);
+    jout_str(j, "verl", r->verl);
+    jout_str(j, "file", r->file);
+    jout_bool(j, "ok", !r->what);
+    jout_close(j, '}');
+}
+
+static void note_node(struct strv *nodes, const char *node)
+{
+    for (size_t i = 0; i < nodes->n; i++)
+        if (str_eq(nodes->v[i], node))
+            return;
+    strv_add(nodes, node);
+}
+
+/* A process with a verl speaks before one without. */
+static void merge(struct summary *s, struct proof_record *r)
+{
+    struct proof_record *a = &s->all;
+    note_node(&s->nodes, r->node);
+    if (r->what && !s->mismatch)
+        s->mismatch = proof_sentence(r);
+    if (!a->file) {
+        take_first(&a->verl, &r->verl);
+        take_first(&a->file, &r->file);
+    }
+    char **pairs[][2] = {{&a->python, &r->python}, {&a->torch, &r->torch},
+                         {&a->ray, &r->ray},       {&a->snapshot, &r->snapshot},
+                         {&a->hash, &r->hash},     {&a->reward, &r->reward}};
+    for (size_t i = 0; i < array_len(pairs); i++)
+        take_first(pairs[i][0], pairs[i][1]);
+}
+
+static void put_rest(struct jout *j, const struct summary *s, int attempt)
+{
+    const struct proof_record *a = &s->all;
+    jout_int(j, "attempt", attempt);
+    jout_bool(j, "ok", !s->mismatch);
+    jout_str(j, "verl", a->verl);
+    jout_str(j, "file", a->file);
+    jout_str(j, "snapshot", a->snapshot);
+    jout_str(j, "hash", a->hash);
+    jout_str(j, "reward", a->reward);
+    jout_str(j, "python", a->python);
+    jout_str(j, "torch", a->torch);
+    jout_str(j, "ray", a->ray);
+    jout_open(j, "nodes", '[');
+    for (size_t i = 0; i < s->nodes.n; i++)
+        jout_str(j, NULL, s->nodes.v[i]);
+    jout_close(j, ']');
+    jout_str(j, "mismatch", s->mismatch);
+}
+
+size_t proof_summary(const char *dir, int attempt, struct buf *out)
+{
+    _cleanup_(freep) char *proof_dir = xasprintf("%s/" ATTEMPT_PROOF, dir);
+    _cleanup_(strv_release) struct strv names = {0};
+    _cleanup_(summary_release) struct summary s = {0};
+    struct jout j = jout_begin(out);
+    list_records(proof_dir, "", &names);
+    for (size_t i = 0; i < names.n; i++) {
+        _cleanup_(proof_record_release) struct proof_record rec = {0};
+        if (read_record(proof_dir, names.v[i], &rec) < 0)
+            continue;
+        if (s.n++ == 0) {
+            jout_open(&j, NULL, '{');
+            jout_open(&j, "processes", '[');
+        }
+        if (s.n <= PROOF_SHOWN_MAX)
+            put_process(&j, &rec);
+        merge(&s, &rec);
+    }
+    if (!s.n)
+        return 0;
+    jout_close(&j, ']');
+    put_rest(&j, &s, attempt);
+    jout_close(&j, '}');
+    return s.n;
+}

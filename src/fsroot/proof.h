@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proof.h - attempts/<k>/proof/: what the job's Python processes really imported.
+ *
+ * The hook writes the records, one file per process up to a few on each node: KIND-NODE-N.json
+ * (KIND: driver worker child), and mismatch-KIND-NODE-N.json of a process that has not what
+ * launch.json promised. The shepherd ends an attempt for one of those, argusd shows them all.
+ * A record is outside bytes: its texts are cut and made harmless for a terminal, and a file
+ * that is no record is passed over, since a job may write there what it likes. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define ATTEMPT_PROOF "proof"
+#define PROOF_CLASS "import_error" /* of a failure that a mismatch is the reason of */
+
+enum {
+    PROOF_MAX_BYTES = 2 << 20, /* ceiling of one record; the hook writes a tenth at most */
+    PROOF_FILES_MAX = 1024,    /* of one attempt; the rest is not read */
+    PROOF_SHOWN_MAX = 64,      /* processes that proof_summary() names */
+};
+
+/* Of one process; NULL: it did not say. */
+struct proof_record {
+    char *kind, *node, *python, *torch, *ray, *snapshot, *hash;
+    int64_t pid;
+    char *verl, *file; /* version and place of the verl that it imported */
+    char *reward;      /* file of the reward function, as this process finds it */
+    char *what;        /* "verl" "code" "working_dir": what is not as it was to be; NULL: all is */
+    char *expected, *found; /* the two paths; found is NULL where there was nothing */
+};
+
+void proof_record_release(struct proof_record *r); /* zeroed memory is fine */
+
+/* ret is untouched on failure. */
+must_check int proof_record_from_json(const char *text,
+                                      size_t len,
+                                      struct proof_record *ret,
+                                      struct err *err);
+
+/* A mismatch in one sentence: both paths, the process, its node. Yours. */
+char *proof_sentence(const struct proof_record *r);
+
+/* The sentence of a mismatch in attempt directory dir, NULL when there is none now. Yours. */
+char *proof_mismatch(const char *dir);
+
+/* Append what all records of attempt directory dir say together, as one JSON object:
+ *   {"attempt": k, "ok": true, "verl": "0.5.0", "file": …, "snapshot": …, "hash": …, "reward": …,
+ *    "python": …, "torch": …, "ray": …, "nodes": ["w1"], "mismatch": "…" or null,
+ *    "processes": [{"kind": …, "node": …, "pid": 7, "verl": …, "file": …, "ok": true}]}
+ * Returns how many records there are; 0: nothing was appended. */
+size_t proof_summary(const char *dir, int attempt, struct buf *out);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* secrets.c - what Ray's workers of an attempt read at their start; see fsroot.h.
+ *
+ * Outside of the job's directory, so that whoever copies or shows that has none of it. A crash in
+ * the middle of file_write() leaves ".<name>.<number>.tmp": such a one is found and removed with
+ * the file that it was to be. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
+
+#define PLACE "argus/secrets"
+
+enum { FILES_MAX = 100000 };
+
+char *fsroot_secrets_path(const char *root, const char *ray_id)
+{
+    return xasprintf("%s/" PLACE "/%s", root, ray_id);
+}
+
+static int check_name(const char *ray_id, struct err *err)
+{
+    return fsroot_is_name(ray_id)
+               ? 0
+               : err_set(err, -EINVAL, "'%.60s' cannot be an attempt's name", ray_id);
+}
+
+int fsroot_secrets_write(const char *root,
+                         const char *ray_id,
+                         const struct pairs *env,
+                         struct err *err)
+{
+    int r = check_name(ray_id, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = fsroot_secrets_path(root, ray_id);
+    _cleanup_(buf_release) struct buf out = BUF_INIT(LAUNCH_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    for (size_t i = 0; i < env->n; i++)
+        jout_str(&j, env->v[i].key, env->v[i].value);
+    jout_close(&j, '}');
+    r = out.failed ? err_set(err, -EMSGSIZE, "the secrets of '%s' are larger than %d bytes", ray_id,
+                             LAUNCH_MAX_BYTES)
+                   : file_write_private(path, buf_str(&out), out.len, err);
+    if (out.data)
+        explicit_bzero(out.data, out.len);
+    return r;
+}
+
+/* The name that a temporary file was to get, or NULL when it is none. */
+static char *meant_name(const char *entry)
+{
+    size_t n = strlen(entry);
+    if (entry[0] != '.' || !str_ends(entry, ".tmp") || n < 8)
+        return NULL;
+    const char *end = entry + n - 4; /* of the number */
+    while (end > entry + 1 && end[-1] >= '0' && end[-1] <= '9')
+        end--;
+    return end[-1] == '.' && end - 1 > entry + 1
+               ? xstrndup(entry + 1, (size_t)(end - 1 - (entry + 1)))
+               : NULL;
+}
+
+static int remove_file(const char *path, struct err *err)
+{
+    if (unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR)
+        return 0;
+    return err_set(err, -errno, "cannot remove the secrets in '%s': %s", path, strerror(errno));
+}
+
+/* The file and what was to become it. */
+static int remove_all(const char *dir, const char *name, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
+    DIR *d = opendir(dir);
+    int r = 0;
+    for (struct dirent *e; d && r == 0 && (e = readdir(d));) {
+        _cleanup_(freep) char *meant = meant_name(e->d_name);
+        _cleanup_(freep) char *tmp = xasprintf("%s/%s", dir, e->d_name);
+        if (str_eq(meant, name))
+            r = remove_file(tmp, err);
+    }
+    if (d)
+        (void)closedir(d); /* it was only read */
+    return r < 0 ? r : remove_file(path, err);
+}
+
+/* "<job>" or "<job>-a<k>", as job_ray_id() makes it. */
+static char *attempt_dir(const char *root, const char *ray_id)
+{
+    int64_t k = 1;
+    const char *dash = strrchr(ray_id, '-');
+    bool later = dash && dash[1] == 'a' && str_to_int(dash + 2, 1, 1000000, &k, NULL) == 0;
+    size_t n = later ? (size_t)(dash - ray_id) : strlen(ray_id);
+    _cleanup_(freep) char *job = xstrndup(ray_id, n);
+    return fsroot_attempt_dir(root, job, later ? (int)k : 1, NULL);
+}
+
+int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err)
+{
+    int r = check_name(ray_id, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *dir = attempt_dir(root, ray_id);
+    _cleanup_(freep) char *place = xasprintf("%s/" PLACE, root);
+    r = remove_all(dir, ATTEMPT_SECRETS, err); /* the one that is listed goes last */
+    return r < 0 ? r : remove_all(place, ray_id, err);
+}
+
+int fsroot_secrets_list(const char *root, struct strv *ret, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/" PLACE, root);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT
+                   ? 0
+                   : err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+    for (struct dirent *e; ret->n < FILES_MAX && (e = readdir(dir));) {
+        _cleanup_(freep) char *meant = meant_name(e->d_name);
+        const char *name = meant ? meant : e->d_name;
+        if (fsroot_is_name(name))
+            strv_add(ret, name);
+    }
+    (void)closedir(dir); /* it was only read */
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of look.h: files, models and verl's configurations as they lie on a disk. */
+#include "fsroot/look.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+
+#include "base/unit_dir.h"
+
+static struct preflight_model model_at(const char *root, const char *name, bool hub)
+{
+    struct preflight_facts f = {.model = xcalloc(1, sizeof(*f.model))};
+    f.model->path = xasprintf("%s/%s", root, name);
+    f.model->is_hub = hub;
+    fsroot_look(root, &f, NULL);
+    struct preflight_model m = *f.model;
+    free(f.model);
+    f.model = NULL;
+    preflight_release(&f);
+    return m;
+}
+
+static void release(struct preflight_model *m)
+{
+    struct preflight_facts f = {.model = xcalloc(1, sizeof(*m))};
+    *f.model = *m;
+    preflight_release(&f);
+}
+
+static void put_shard(const char *root, const char *name, size_t cut)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"BF16\",\"shape\":[2,3],"
+                                 "\"data_offsets\":[0,12]}}";
+    char bytes[8 + sizeof(header) - 1 + 12] = {0};
+    bytes[0] = (char)(sizeof(header) - 1);
+    memcpy(bytes + 8, header, sizeof(header) - 1);
+    _cleanup_(freep) char *path = xasprintf("%s/%s", root, name);
+    assert_int_equal(file_write(path, bytes, sizeof(bytes) - cut, 0644, 0, NULL), 0);
+}
+
+static void sees_files(void **state)
+{
+    const char *root = *state;
+    put(root, "a.parquet", "PAR1....PAR1");
+    put(root, "t.yaml", "tools: [\n");
+    _cleanup_(freep) char *fifo = xasprintf("%s/fifo", root);
+    assert_int_equal(mkfifo(fifo, 0644), 0);
+    const char *const names[] = {"a.parquet", "none", "", "t.yaml", "fifo"};
+    struct preflight_facts f = {.files = xcalloc(5, sizeof(*f.files)), .n_files = 5};
+    for (size_t i = 0; i < 5; i++) {
+        f.files[i].path = xasprintf("%s/%s", root, names[i]);
+        f.files[i].kind = i == 3 ? PREFLIGHT_TREE : PREFLIGHT_DATA;
+    }
+    fsroot_look(root, &f, NULL);
+    assert_true(f.files[0].is_file && f.files[0].size == 12 && f.files[0].n_head == 12);
+    assert_memory_equal(f.files[0].tail, "PAR1", 4);
+    assert_int_equal(f.files[1].error, ENOENT);
+    assert_true(f.files[2].is_dir && !f.files[2].error);
+    assert_non_null(strstr(f.files[3].broken, "2:1"));
+    assert_true(!f.files[4].is_file && !f.files[4].is_dir && !f.files[4].error);
+    assert_true(f.has_free && f.free_bytes > 0);
+    preflight_release(&f);
+}
+
+static void sees_a_whole_model(void **state)
+{
+    const char *root = *state;
+    put(root, "m/config.json", "{\"model_type\": \"qwen2\"}");
+    put(root, "m/tokenizer.json", "{}");
+    put_shard(root, "m/model.safetensors", 0);
+    struct preflight_model m = model_at(root, "m", false);
+    assert_true(m.is_dir && m.has_config && !m.config_broken && m.has_tokenizer && !m.error);
+    assert_int_equal(m.n_shards, 1);
+    assert_int_equal(m.shards[0].wants, m.shards[0].size);
+    assert_int_equal(m.shards[0].elements, 6);
+    release(&m);
+}
+
+static void sees_what_a_model_lacks(void **state)
+{
+    const char *root = *state;
+    put(root, "n/config.json", "{\"model_type\": ");
+    put(root, "n/model.safetensors.index.json",
+        "{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\","
+        " \"c\": \"../../etc/passwd\"}}");
+    put_shard(root, "n/m-1.safetensors", 5);
+    struct preflight_model m = model_at(root, "n", false);
+    assert_true(m.has_config && m.config_broken && !m.has_tokenizer && m.has_index);
+    assert_int_equal(m.n_shards, 2);
+    assert_int_equal(m.shards[0].wants, m.shards[0].size + 5);
+    assert_int_equal(m.shards[1].error, ENOENT);
+    release(&m);
+    m = model_at(root, "nowhere", false);
+    assert_int_equal(m.error, ENOENT);
+    release(&m);
+}
+
+static void sees_the_cache_of_the_hub(void **state)
+{
+    const char *root = *state;
+    put(root, "models--q--w/refs/main", "abc\n");
+    put(root, "models--q--w/snapshots/abc/config.json", "{}");
+    struct preflight_model m = model_at(root, "models--q--w", true);
+    assert_true(m.has_config && str_ends(m.path, "/snapshots/abc"));
+    release(&m);
+    put(root, "models--q--x/refs/main", "../../up");
+    m = model_at(root, "models--q--x", true);
+    assert_int_equal(m.error, ENOENT);
+    release(&m);
+}
+
+static void has(const struct preflight_keys *k, const char *key)
+{
+    if (!strv_has(&k->keys, key))
+        print_message("there is no %s\n", key);
+    assert_true(strv_has(&k->keys, key));
+}
+
+static void composes_keys(void **state)
+{
+    const char *root = *state;
+    put(root, "t/verl/trainer/config/sft.yaml",
+        "defaults:\n- model@model: hf\n- optim\n- optional x@y.z: one\n- _self_\n"
+        "data: {files: a, empty: {}, none: null}\n");
+    put(root, "t/verl/trainer/config/optim.yaml", "seed: 1\n");
+    put(root, "t/verl/trainer/config/model/hf.yaml",
+        "defaults: [../x@inner: one, base, _self_]\npath: p\n");
+    put(root, "t/verl/trainer/config/model/base.yaml", "lora: {rank: 1}\n");
+    put(root, "t/verl/trainer/config/x/one.yaml", "k: 1\n");
+    put(root, "t/verl/trainer/config/_generated_ppo.yaml", "trainer: {nnodes: 1}\n");
+    put(root, "t/verl/trainer/config/ppo.yaml", "defaults: [gone]\n");
+    put(root, "t/verl/trainer/config/odd.yaml", "defaults:\n- m: ${n}\na: 1\n");
+    _cleanup_(freep) char *tree = xasprintf("%s/t", root);
+    struct preflight_keys k;
+    assert_true(fsroot_verl_keys(tree, "sft", &k));
+    static const char *const all[] = {
+        "data.files",    "data.empty", "model.path", "seed", "model.lora.rank",
+        "model.inner.k", "y.z.k",      "y",          "model"};
+    for (size_t i = 0; i < array_len(all); i++)
+        has(&k, all[i]);
+    assert_false(strv_has(&k.keys, "defaults"));
+    assert_true(k.whole && strv_has(&k.groups, "model") && strv_has(&k.options, "model=hf"));
+    assert_true(strv_has(&k.leaves, "data.empty") && !strv_has(&k.leaves, "data"));
+    preflight_keys_release(&k);
+    assert_true(fsroot_verl_keys(tree, "ppo", &k));
+    has(&k, "trainer.nnodes");
+    assert_true(k.whole);
+    preflight_keys_release(&k);
+    assert_true(fsroot_verl_keys(tree, "odd", &k));
+    assert_false(k.whole);
+    preflight_keys_release(&k);
+    assert_false(fsroot_verl_keys(tree, "none", &k));
+    assert_false(fsroot_verl_keys("/nowhere", "sft", &k));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sees_files, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(sees_a_whole_model, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(sees_what_a_model_lacks, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(sees_the_cache_of_the_hub, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(composes_keys, root_setup, root_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

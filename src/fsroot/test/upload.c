@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of an upload: added, hashed, gone on with after every kind of end. */
+#define _GNU_SOURCE
+#include "fsroot/upload.h"
+#include "base/unit_dir.h"
+#include "fsroot/fsroot.h"
+
+static void open_file(const char *root, const char *boot, unsigned flags, struct upload_file **f)
+{
+    struct err err = {0};
+    if (upload_file_open(root, "u1", boot, flags, f, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void add(struct upload_file *f, const char *text)
+{
+    assert_int_equal(upload_file_add(f, text, strlen(text), NULL), 0);
+}
+
+static void expect_hash(const struct upload_file *f, const char *text)
+{
+    char is[HASH_HEX], wanted[HASH_HEX];
+    upload_file_hash(f, is);
+    assert_string_equal(is, hash_sha256_hex(text, strlen(text), wanted));
+}
+
+static void test_in_one_go(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    open_file(root, "boot-a", UPLOAD_FILE_NEW, &f);
+    assert_int_equal(upload_file_offset(f), 0);
+    expect_hash(f, "");
+    add(f, "hello ");
+    add(f, "world");
+    expect_hash(f, "hello world");
+    assert_int_equal(upload_file_offset(f), 11);
+    assert_int_equal(upload_file_synced(f), 0);
+    assert_int_equal(upload_file_sync(f, NULL), 0);
+    assert_int_equal(upload_file_synced(f), 11);
+    upload_file_close(f);
+    _cleanup_(freep) char *path = upload_path(root, "u1");
+    _cleanup_(buf_release) struct buf text = BUF_INIT(100);
+    assert_int_equal(file_read(path, &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "hello world");
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+/* Killed: what was written counts, and is hashed from the disk. */
+static void test_killed(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    open_file(root, "boot-a", UPLOAD_FILE_NEW, &f);
+    add(f, "abc");
+    assert_int_equal(upload_file_sync(f, NULL), 0);
+    add(f, "def");
+    upload_file_close(f);
+    open_file(root, "boot-a", 0, &f);
+    assert_int_equal(upload_file_offset(f), 6);
+    assert_int_equal(upload_file_synced(f), 3);
+    expect_hash(f, "abcdef");
+    add(f, "ghi");
+    expect_hash(f, "abcdefghi");
+    upload_file_close(f);
+}
+
+/* The machine started anew: only what was synced counts. */
+static void test_other_start(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    open_file(root, "boot-a", UPLOAD_FILE_NEW, &f);
+    add(f, "abc");
+    assert_int_equal(upload_file_sync(f, NULL), 0);
+    add(f, "def");
+    upload_file_close(f);
+    open_file(root, "boot-b", 0, &f);
+    assert_int_equal(upload_file_offset(f), 3);
+    expect_hash(f, "abc");
+    add(f, "x");
+    upload_file_close(f);
+    open_file(root, "", 0, &f); /* not known is another one */
+    assert_int_equal(upload_file_offset(f), 3);
+    upload_file_close(f);
+}
+
+/* A state that cannot be read, or says more than there is, is none: from the beginning. */
+static void test_bad_state(void **state)
+{
+    const char *root = *state;
+    static const char *const texts[] = {"", "x", "argusup1"};
+    _cleanup_(freep) char *path = xasprintf("%s/argus/uploads/u1/state", root);
+    _cleanup_(freep) char *data = upload_path(root, "u1");
+    for (size_t i = 0; i <= array_len(texts); i++) {
+        struct upload_file *f = NULL;
+        open_file(root, "boot-a", UPLOAD_FILE_NEW, &f);
+        add(f, "abc");
+        assert_int_equal(upload_file_sync(f, NULL), 0);
+        upload_file_close(f);
+        if (i < array_len(texts))
+            assert_int_equal(file_write(path, texts[i], strlen(texts[i]), 0600, 0, NULL), 0);
+        else
+            assert_int_equal(truncate(data, 2), 0);
+        open_file(root, "boot-a", 0, &f);
+        assert_int_equal(upload_file_offset(f), 0);
+        expect_hash(f, "");
+        upload_file_close(f);
+    }
+}
+
+static void test_gone(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    struct err err = {0};
+    assert_int_equal(upload_file_open(root, "u1", "b", 0, &f, &err), ERR_NOT_FOUND);
+    assert_int_equal(upload_remove(root, "u1", NULL), 0);
+    open_file(root, "b", UPLOAD_FILE_NEW, &f);
+    upload_file_close(f);
+    struct strv ids = {0};
+    assert_int_equal(upload_list(root, &ids, NULL), 0);
+    assert_int_equal(ids.n, 1);
+    assert_string_equal(ids.v[0], "u1");
+    strv_release(&ids);
+    assert_int_equal(upload_remove(root, "u1", NULL), 0);
+    assert_int_equal(upload_list(root, &ids, NULL), 0);
+    assert_int_equal(ids.n, 0);
+    assert_true(upload_remove(root, "../x", NULL) < 0);
+}
+
+/* An empty mount point gets no bytes, and a link in the place of the data is not followed. */
+static void test_hostile(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    struct err err = {0};
+    _cleanup_(freep) char *other = xasprintf("%s/hf", root);
+    assert_int_equal(upload_file_open(other, "u1", "b", UPLOAD_FILE_NEW, &f, &err),
+                     ERR_UNAVAILABLE);
+    open_file(root, "b", UPLOAD_FILE_NEW, &f);
+    upload_file_close(f);
+    _cleanup_(freep) char *path = upload_path(root, "u1");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/etc/passwd", path), 0);
+    assert_int_equal(upload_file_open(root, "u1", "b", UPLOAD_FILE_NEW, &f, &err), ERR_UNAVAILABLE);
+}
+
+static int set_up(void **state)
+{
+    if (root_setup(state) < 0)
+        return -1;
+    return fsroot_prepare(*state, NULL);
+}
+
+int main(void)
+{
+    hash_init();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_in_one_go, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_killed, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_other_start, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_state, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_gone, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile, set_up, root_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

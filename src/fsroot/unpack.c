@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpack.c - see unpack.h. Reading is libarchive's, writing our own: by names below the directory,
+ * files first and links last, so that no name ever leads through a link. */
+#define _GNU_SOURCE
+#include "fsroot/unpack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "core/snapshot.h"
+#include "fsroot/dirtree.h"
+#include "fsroot/unpack_names.h"
+
+enum { BLOCK_BYTES = 128 << 10, BOMB_BYTES = 64 << 20, FILTERS_MAX = 2 };
+
+const struct unpack_limits unpack_default_limits = {.bytes = 20ULL << 30,
+                                                    .entries = MANIFEST_ENTRIES_MAX,
+                                                    .ratio = 200};
+
+struct unpack {
+    const struct unpack_limits *limits;
+    struct unpack_names *names;
+    int fd; /* the archive */
+    uint64_t size;
+    struct archive *a;
+    char *last; /* the name that was read last, for sentences */
+    uint64_t bytes;
+    size_t entries;
+    size_t strip; /* bytes of every name that are left away */
+    int tree;
+    struct manifest *manifest;
+};
+
+/* ---- reading ---- */
+
+static void close_archive(struct unpack *u)
+{
+    if (u->a)
+        (void)archive_read_free(u->a); /* whatever it says, it is gone */
+    u->a = NULL;
+}
+
+static int refuse_broken(const struct unpack *u, struct err *err)
+{
+    char shown[SNAPSHOT_SHOWN];
+    const char *why = archive_error_string(u->a);
+    if (!u->last && (!why || strstr(why, "Unrecognized")))
+        return err_set(err, ERR_REFUSED,
+                       "this is no archive: give a zip, a tar (.gz .xz .zst) or a git bundle");
+    return err_set(err, ERR_REFUSED, "the archive is damaged or cut off%s%s%s: %.120s",
+                   u->last ? " at '" : "", u->last ? snapshot_show(u->last, shown) : "",
+                   u->last ? "'" : "", str_or(why, "it ends too early"));
+}
+
+static int open_archive(struct unpack *u, struct err *err)
+{
+    u->a = archive_read_new();
+    set_str(&u->last, NULL);
+    bool good = u->a && lseek(u->fd, 0, SEEK_SET) == 0;
+    /* ARCHIVE_WARN: it would ask another program. Those that we name are built in. */
+    good = good && archive_read_support_filter_gzip(u->a) == ARCHIVE_OK &&
+           archive_read_support_filter_xz(u->a) == ARCHIVE_OK &&
+           archive_read_support_filter_zstd(u->a) == ARCHIVE_OK &&
+           archive_read_support_format_tar(u->a) == ARCHIVE_OK &&
+           archive_read_support_format_zip_seekable(u->a) == ARCHIVE_OK;
+    if (!good)
+        return err_set(err, ERR_INTERNAL, "libarchive cannot be used: %s",
+                       u->a ? str_or(archive_error_string(u->a), strerror(errno)) : "no memory");
+    if (archive_read_open_fd(u->a, u->fd, BLOCK_BYTES) != ARCHIVE_OK)
+        return refuse_broken(u, err);
+    return 0;
+}
+
+/* 1 and an entry, 0 at the end. */
+static int next_entry(struct unpack *u, struct archive_entry **ret, struct err *err)
+{
+    int r = archive_read_next_header(u->a, ret);
+    if (r == ARCHIVE_EOF)
+        return 0;
+    if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
+        return refuse_broken(u, err);
+    if (archive_filter_count(u->a) > FILTERS_MAX) /* the last one is "none" */
+        return err_set(err, ERR_REFUSED, "the archive is compressed more than once");
+    const char *name = archive_entry_pathname(*ret);
+    if (!name)
+        name = archive_entry_pathname_utf8(*ret);
+    if (!name)
+        return err_set(err, ERR_REFUSED, "the archive has a name that is no UTF-8");
+    while (str_starts(name, "./"))
+        name += 2 + strspn(name + 2, "/");
+    char *mine = xstrdup(name);
+    for (size_t n = strlen(mine); n > 1 && mine[n - 1] == '/';)
+        mine[--n] = 0;
+    free(u->last);
+    u->last = mine;
+    return 1;
+}
+
+static bool is_in_git(const char *path)
+{
+    for (const char *s = path; s; s = strchr(s, '/') ? strchr(s, '/') + 1 : NULL)
+        if (strncmp(s, ".git", 4) == 0 && (s[4] == '/' || !s[4]))
+            return true;
+    return false;
+}
+
+/* What is not written: "." itself, and what git keeps for itself. */
+static bool is_left_out(const struct unpack *u)
+{
+    return !*u->last || !strcmp(u->last, ".") || is_in_git(u->last);
+}
+
+/* ---- the look before ---- */
+
+static int refuse_entry(const struct unpack *u, struct err *err, const char *why)
+{
+    char shown[SNAPSHOT_SHOWN];
+    return err_set(err, ERR_REFUSED, "'%s' in the archive %s", snapshot_show(u->last, shown), why);
+}
+
+static int check_type(const struct unpack *u, struct archive_entry *e, struct err *err)
+{
+    mode_t type = archive_entry_filetype(e), mode = archive_entry_mode(e);
+    if (archive_entry_hardlink(e))
+        return refuse_entry(u, err, "is a hard link: pack it as a file (tar --hard-dereference)");
+    if (type == S_IFLNK || type == S_IFDIR)
+        return 0;
+    if (type != S_IFREG)
+        return refuse_entry(u, err, "is a device, pipe or socket");
+    if (mode & (S_ISUID | S_ISGID))
+        return refuse_entry(u, err, "has the setuid or setgid bit");
+    if (archive_entry_sparse_reset(e) > 0)
+        return refuse_entry(u, err, "is a sparse file: pack it without --sparse");
+    if (archive_entry_is_data_encrypted(e) || archive_entry_is_metadata_encrypted(e))
+        return refuse_entry(u, err, "is encrypted");
+    return 0;
+}
+
+static int check_bytes(const struct unpack *u, uint64_t more, struct err *err)
+{
+    const struct unpack_limits *l = u->limits;
+    uint64_t all = u->bytes + more;
+    if (more > l->bytes || all > l->bytes)
+        return err_set(err, ERR_REFUSED,
+                       "the archive unpacks to more than %llu MiB, which is the most",
+                       (unsigned long long)(l->bytes >> 20));
+    if (all > BOMB_BYTES && all / l->ratio > u->size)
+        return err_set(err, ERR_REFUSED,
+                       "the archive unpacks to more than %u times its size, as only a bomb does",
+                       l->ratio);
+    return 0;
+}
+
+static enum unpack_kind kind_of(struct archive_entry *e)
+{
+    mode_t type = archive_entry_filetype(e);
+    return type == S_IFDIR ? UNPACK_DIRECTORY : type == S_IFLNK ? UNPACK_LINK : UNPACK_FILE;
+}
+
+static int look_at(struct unpack *u, struct archive_entry *e, struct err *err)
+{
+    if (++u->entries > u->limits->entries)
+        return err_set(err, ERR_REFUSED, "the archive has more than %zu entries, which is the most",
+                       u->limits->entries);
+    if (is_left_out(u))
+        return 0;
+    int r = snapshot_check_path(u->last, err);
+    if (r == 0)
+        r = check_type(u, e, err);
+    if (r == 0 && kind_of(e) == UNPACK_FILE && archive_entry_size_is_set(e)) {
+        int64_t size = archive_entry_size(e);
+        r = size < 0 ? refuse_entry(u, err, "has a size below zero")
+                     : check_bytes(u, (uint64_t)size, err);
+        u->bytes += r == 0 ? (uint64_t)size : 0;
+    }
+    return r < 0 ? r : unpack_names_add(u->names, u->last, kind_of(e), err);
+}
+
+/* A tar ends with a block of zeros: one that was cut between two files has none. */
+static int check_end(const struct unpack *u, struct err *err)
+{
+    static const char zeros[512];
+    char last[512];
+    bool is_tar = (archive_format(u->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+    if (!is_tar || archive_filter_code(u->a, 0) != ARCHIVE_FILTER_NONE)
+        return 0;
+    if (u->size >= sizeof(last) &&
+        pread(u->fd, last, sizeof(last), (off_t)(u->size - sizeof(last))) == sizeof(last) &&
+        !memcmp(last, zeros, sizeof(last)))
+        return 0;
+    return refuse_broken(u, err);
+}
+
+static int look(struct unpack *u, struct err *err)
+{
+    struct archive_entry *e;
+    int r = open_archive(u, err);
+    while (r == 0 && (r = next_entry(u, &e, err)) > 0)
+        r = look_at(u, e, err);
+    if (r == 0)
+        r = check_end(u, err);
+    close_archive(u);
+    if (r == 0 && !unpack_names_files(u->names))
+        r = err_set(err, ERR_REFUSED, "the archive has no file in it");
+    return r;
+}
+
+/* ---- writing ---- */
+
+static int make_parents(const struct unpack *u, const char *path, struct err *err)
+{
+    _cleanup_(freep) char *part = xstrdup(path);
+    for (char *s = strchr(part, '/'); s; s = strchr(s + 1, '/')) {
+        *s = 0;
+        if (mkdirat(u->tree, part, 0755) < 0 && errno != EEXIST)
+            return err_set(err, -errno, "'%s' cannot be made: %s", part, strerror(errno));
+        *s = '/';
+    }
+    return 0;
+}
+
+static int create(const struct unpack *u, const char *path, mode_t mode, int *ret, struct err *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(u->tree, path, flags, mode);
+    if (fd < 0 && errno == ENOENT) {
+        int r = make_parents(u, path, err);
+        if (r < 0)
+            return r;
+        fd = openat(u->tree, path, flags, mode);
+    }
+    if (fd < 0)
+        return err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
+    *ret = fd;
+    return 0;
+}
+
+static int copy_data(struct unpack *u, int fd, struct manifest_entry *me, struct err *err)
+{
+    struct hash_running h;
+    const void *block;
+    size_t n;
+    int64_t at;
+    int r;
+    hash_begin(&h);
+    while ((r = archive_read_data_block(u->a, &block, &n, &at)) == ARCHIVE_OK) {
+        if (at < 0 || (uint64_t)at != me->size)
+            return refuse_entry(u, err, "has a hole");
+        u->bytes += n;
+        int x = check_bytes(u, 0, err);
+        if (x == 0)
+            x = file_write_all(fd, block, n);
+        if (x < 0)
+            return x == ERR_REFUSED
+                       ? x
+                       : err_set(err, x, "'%s' cannot be written: %s", me->path, strerror(-x));
+        hash_add(&h, block, n);
+        me->size += n;
+    }
+    if (r != ARCHIVE_EOF)
+        return refuse_broken(u, err);
+    hash_end(&h, me->hash);
+    return 0;
+}
+
+static int write_file(struct unpack *u, struct archive_entry *e, char *path, struct err *err)
+{
+    static const struct timespec times[2] = {{.tv_sec = DIRTREE_MTIME}, {.tv_sec = DIRTREE_MTIME}};
+    bool program = archive_entry_mode(e) & 0111;
+    struct manifest_entry me = {.kind = program ? MANIFEST_PROGRAM : MANIFEST_FILE, .path = path};
+    _cleanup_(closep) int fd = -1;
+    int64_t declared = archive_entry_size_is_set(e) ? archive_entry_size(e) : -1;
+    int r = create(u, path, program ? 0555 : 0444, &fd, err);
+    if (r == 0)
+        r = copy_data(u, fd, &me, err);
+    if (r == 0 && declared >= 0 && me.size != (uint64_t)declared)
+        r = refuse_entry(u, err, "has not the size that the archive says");
+    if (r == 0 && futimens(fd, times) < 0)
+        r = err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
+    int out = fd;
+    fd = -1;
+    if (close(out) < 0 && r == 0) /* a full NFS server says it here */
+        r = err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
+    return r < 0 ? r : manifest_add(u->manifest, &me, err);
+}
+
+/* Only noted: links are made when all files are there. */
+static int note_link(struct unpack *u, struct archive_entry *e, char *path, struct err *err)
+{
+    const char *target = archive_entry_symlink(e);
+    if (!target)
+        target = archive_entry_symlink_utf8(e);
+    struct manifest_entry me = {
+        .kind = MANIFEST_LINK, .path = path, .target = xstrdup(str_or(target, ""))};
+    int r = snapshot_check_link(path, me.target, err);
+    if (r == 0)
+        r = manifest_add(u->manifest, &me, err);
+    free(me.target);
+    return r;
+}
+
+static int write_entry(struct unpack *u, struct archive_entry *e, struct err *err)
+{
+    enum unpack_kind kind = kind_of(e);
+    if (is_left_out(u) || kind == UNPACK_DIRECTORY || strlen(u->last) <= u->strip)
+        return 0;
+    int r = unpack_names_check(u->names, u->last, kind, err); /* the same as at the look */
+    if (r < 0)
+        return r;
+    char *path = u->last + u->strip;
+    return kind == UNPACK_LINK ? note_link(u, e, path, err) : write_file(u, e, path, err);
+}
+
+static int make_link(const struct unpack *u, const struct manifest_entry *e, struct err *err)
+{
+    int r = make_parents(u, e->path, err);
+    if (r == 0 && symlinkat(e->target, u->tree, e->path) < 0)
+        r = err_set(err, -errno, "'%s' cannot be written: %s", e->path, strerror(errno));
+    return r;
+}
+
+static int make_links(const struct unpack *u, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < u->manifest->n && r == 0; i++)
+        if (u->manifest->v[i].kind == MANIFEST_LINK)
+            r = make_link(u, &u->manifest->v[i], err);
+    /* Through other links: the kernel follows them below the tree, and no further. */
+    for (size_t i = 0; i < u->manifest->n && r == 0; i++)
+        if (u->manifest->v[i].kind == MANIFEST_LINK)
+            r = unpack_check_link(u->tree, u->manifest->v[i].path, err);
+    return r;
+}
+
+static int write_all(struct unpack *u, struct err *err)
+{
+    struct archive_entry *e;
+    int r = open_archive(u, err);
+    u->bytes = 0;
+    while (r == 0 && (r = next_entry(u, &e, err)) > 0)
+        r = write_entry(u, e, err);
+    close_archive(u);
+    if (r == 0)
+        r = make_links(u, err);
+    if (r == 0)
+        manifest_sort(u->manifest);
+    return r;
+}
+
+/* ---- all ---- */
+
+static int unpack(struct unpack *u, bool strip, struct err *err)
+{
+    int r = look(u, err);
+    if (r == 0 && strip)
+        u->strip = unpack_names_common(u->names);
+    return r < 0 ? r : write_all(u, err);
+}
+
+int unpack_archive(int archive,
+                   const char *tree,
+                   bool strip,
+                   const struct unpack_limits *limits,
+                   struct manifest *ret,
+                   struct err *err)
+{
+    struct stat st;
+    *ret = (struct manifest){0};
+    if (fstat(archive, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(err, ERR_REFUSED, "the archive is no plain file");
+    _cleanup_(closep) int dir = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return err_set(err, -errno, "'%s' cannot be opened: %s", tree, strerror(errno));
+    /* libarchive turns names into the thread's characters. */
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+    struct unpack u = {.limits = limits,
+                       .names = unpack_names_new(),
+                       .fd = archive,
+                       .size = (uint64_t)st.st_size,
+                       .tree = dir,
+                       .manifest = ret};
+    int r = unpack(&u, strip, err);
+    unpack_names_free(u.names);
+    free(u.last);
+    if (utf8) {
+        (void)uselocale(before); /* it was valid */
+        freelocale(utf8);
+    }
+    return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpack.h - an archive that somebody sent, as a tree of plain files, programs and links.
+ *
+ * A zip, or a tar as it is or by gzip, xz or zstd. All headers are read and judged before the
+ * first byte is written, so that a bomb or a bad name costs nothing; what a header hides from
+ * that look is met while writing. Refused, each with one sentence that names the entry: names that
+ * snapshot_check_path() refuses, two that differ in case or composition alone, links out of the
+ * tree, hard links, devices, pipes, setuid and setgid, sparse and encrypted files, too much of
+ * anything, and an archive that is cut off or damaged. What lies in a directory .git is left out.
+ *
+ * An archive with one directory at its top that is no Python package (as forges pack them) is
+ * unpacked without it, if `strip` allows that. Blocking, and nothing here is global. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "core/manifest.h"
+
+struct unpack_limits {
+    uint64_t bytes; /* of all files */
+    size_t entries; /* at most MANIFEST_ENTRIES_MAX */
+    unsigned ratio; /* bytes per byte of the archive, once there are more than 64 MiB of them */
+};
+extern const struct unpack_limits unpack_default_limits;
+
+/* Into the empty directory `tree`, which nobody else writes to; files are 0444 or 0555 and all
+ * their times DIRTREE_MTIME; directories are left writable. archive: a seekable descriptor, read
+ * from its beginning, borrowed. ret (sorted) is to be released in both cases. ERR_REFUSED, or what
+ * the system said; then `tree` holds a part, which is the caller's to remove. */
+must_check int unpack_archive(int archive,
+                              const char *tree,
+                              bool strip,
+                              const struct unpack_limits *limits,
+                              struct manifest *ret,
+                              struct err *err);

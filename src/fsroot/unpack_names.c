@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpack_names.c - see unpack_names.h: one table from what a path is compared by to what it is. */
+#define _GNU_SOURCE
+#include "fsroot/unpack_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "core/snapshot.h"
+
+struct name {
+    char *path;
+    enum unpack_kind kind;
+    bool is_written;
+};
+
+struct unpack_names {
+    struct map *map; /* folded path -> struct name */
+    struct buf key;
+    size_t files;
+};
+
+struct unpack_names *unpack_names_new(void)
+{
+    unsigned char seed[16];
+    struct unpack_names *un = xcalloc(1, sizeof(*un));
+    random_bytes(seed, sizeof(seed));
+    un->map = map_new(seed);
+    buf_init(&un->key, (size_t)4 * SNAPSHOT_PATH_MAX);
+    return un;
+}
+
+void unpack_names_free(struct unpack_names *un)
+{
+    struct name *n;
+    for (size_t pos = 0; (n = map_next(un->map, &pos, NULL));) {
+        free(n->path);
+        free(n);
+    }
+    map_free(un->map);
+    buf_release(&un->key);
+    free(un);
+}
+
+static struct name *find(struct unpack_names *un, const char *path)
+{
+    buf_reset(&un->key);
+    snapshot_fold(&un->key, path);
+    return map_find(un->map, buf_str(&un->key));
+}
+
+/* Behind find() of the same path. */
+static void put(struct unpack_names *un, const char *path, enum unpack_kind kind)
+{
+    struct name *n = xcalloc(1, sizeof(*n));
+    *n = (struct name){.path = xstrdup(path), .kind = kind};
+    (void)map_set(un->map, buf_str(&un->key), n); /* there was none */
+    un->files += kind != UNPACK_DIRECTORY;
+}
+
+static int refuse_twins(const struct name *n, const char *path, struct err *err)
+{
+    char a[SNAPSHOT_SHOWN], b[SNAPSHOT_SHOWN];
+    if (!strcmp(n->path, path))
+        return err_set(err, ERR_REFUSED, "'%s' stands in the archive twice",
+                       snapshot_show(path, a));
+    return err_set(err, ERR_REFUSED, "'%s' and '%s' in the archive differ in case alone",
+                   snapshot_show(n->path, a), snapshot_show(path, b));
+}
+
+static int add_parents(struct unpack_names *un, const char *path, struct err *err)
+{
+    char shown[SNAPSHOT_SHOWN];
+    _cleanup_(freep) char *part = xstrdup(path);
+    for (char *s = strchr(part, '/'); s; s = strchr(s + 1, '/')) {
+        *s = 0;
+        const struct name *n = find(un, part);
+        if (n && strcmp(n->path, part) != 0)
+            return refuse_twins(n, part, err);
+        if (n && n->kind != UNPACK_DIRECTORY)
+            return err_set(err, ERR_REFUSED, "'%s' in the archive is a %s and a directory",
+                           snapshot_show(part, shown), n->kind == UNPACK_LINK ? "link" : "file");
+        if (!n)
+            put(un, part, UNPACK_DIRECTORY);
+        *s = '/';
+    }
+    return 0;
+}
+
+int unpack_names_add(struct unpack_names *un,
+                     const char *path,
+                     enum unpack_kind kind,
+                     struct err *err)
+{
+    int r = add_parents(un, path, err);
+    if (r < 0)
+        return r;
+    const struct name *n = find(un, path);
+    if (n && !(kind == UNPACK_DIRECTORY && n->kind == kind && !strcmp(n->path, path)))
+        return refuse_twins(n, path, err);
+    if (!n)
+        put(un, path, kind);
+    return 0;
+}
+
+int unpack_names_check(struct unpack_names *un,
+                       const char *path,
+                       enum unpack_kind kind,
+                       struct err *err)
+{
+    char shown[SNAPSHOT_SHOWN];
+    struct name *n = find(un, path);
+    if (!n || strcmp(n->path, path) != 0 || n->kind != kind || n->is_written)
+        return err_set(err, ERR_REFUSED, "the archive changed while it was read, at '%s'",
+                       snapshot_show(path, shown));
+    n->is_written = true;
+    return 0;
+}
+
+size_t unpack_names_files(const struct unpack_names *un)
+{
+    return un->files;
+}
+
+size_t unpack_names_common(const struct unpack_names *un)
+{
+    const struct name *n;
+    const char *top = NULL;
+    for (size_t pos = 0; (n = map_next(un->map, &pos, NULL));) {
+        if (strchr(n->path, '/'))
+            continue;
+        if (top || n->kind != UNPACK_DIRECTORY)
+            return 0;
+        top = n->path;
+    }
+    if (!top)
+        return 0;
+    struct buf key = BUF_INIT((size_t)4 * SNAPSHOT_PATH_MAX);
+    _cleanup_(freep) char *package = xasprintf("%s/__init__.py", top);
+    snapshot_fold(&key, package);
+    bool is_package = map_find(un->map, buf_str(&key)) != NULL;
+    buf_release(&key);
+    return is_package ? 0 : strlen(top) + 1;
+}
+
+int unpack_check_link(int tree, const char *path, struct err *err)
+{
+    char shown[SNAPSHOT_SHOWN];
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    long fd;
+    do { /* EAGAIN: somebody renamed something somewhere meanwhile */
+        fd = syscall(SYS_openat2, tree, path, &how, sizeof(how));
+    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+    if (fd >= 0)
+        (void)close((int)fd); /* O_PATH: nothing can be lost */
+    if (fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+        return 0; /* it leads nowhere, within the tree */
+    if (errno == EXDEV || errno == ELOOP)
+        return err_set(err, ERR_REFUSED, "the link '%s' in the archive %s",
+                       snapshot_show(path, shown),
+                       errno == EXDEV ? "leads out of the tree" : "leads to itself");
+    return err_set(err, -errno, "the link '%s' cannot be checked: %s", snapshot_show(path, shown),
+                   strerror(errno));
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* upload.c - see upload.h.
+ *
+ * `state` is written after the data is synced, so it never says more than is there. A file that is
+ * longer than its state was written by an argusd that died: the rest is hashed again from the
+ * disk, or, when the machine itself started anew since, cut off. */
+#define _GNU_SOURCE
+#include "fsroot/upload.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+
+#define UPLOADS "argus/uploads"
+
+enum {
+    BLOCK_BYTES = 1 << 20,
+    PUSH_BYTES = 8 << 20, /* so much is written back ahead of the sync */
+    IDS_MAX = 100000
+};
+
+/* As it lies on the disk; only machines of one kind share it. */
+struct saved {
+    char magic[8];
+    uint64_t synced;
+    char boot_id[CLOCK_BOOT_ID_MAX];
+    struct hash_running hash;
+};
+static const char magic[8] = "argusup1";
+
+struct upload_file {
+    char *root, *dir;
+    char boot_id[CLOCK_BOOT_ID_MAX];
+    int fd;
+    uint64_t offset, synced, pushed;
+    struct hash_running hash;
+};
+
+int upload_trouble(const char *root, int error, const char *what, struct err *err)
+{
+    if (error < 0)
+        error = -error;
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return err_set(err, ERR_NO_SPACE,
+                       "the shared root is full (%s): free some space on it and go on",
+                       strerror(error));
+    case EFBIG:
+        return err_set(err, ERR_NO_SPACE, "the shared root takes no file of this size (%s)",
+                       strerror(error));
+    case ENOENT:
+        return err_set(err, ERR_NOT_FOUND, "cannot %s: the bytes are not there any more", what);
+    }
+    return err_set(err, ERR_UNAVAILABLE, "the shared root '%s' cannot be used (cannot %s: %s)",
+                   root, what, strerror(error));
+}
+
+static char *dir_of(const char *root, const char *id)
+{
+    return xasprintf("%s/" UPLOADS "/%s", root, id);
+}
+
+char *upload_path(const char *root, const char *id)
+{
+    return xasprintf("%s/" UPLOADS "/%s/data", root, id);
+}
+
+/* ---- open ---- */
+
+static int make_dir(const char *root, const char *dir, struct err *err)
+{
+    struct err why;
+    if (fsroot_check_mounted(root, &why) < 0)
+        return err_set(err, ERR_UNAVAILABLE, "%s", why.text);
+    _cleanup_(freep) char *all = xasprintf("%s/" UPLOADS, root);
+    if ((mkdir(all, 0700) < 0 && errno != EEXIST) || (mkdir(dir, 0700) < 0 && errno != EEXIST))
+        return upload_trouble(root, errno == ENOENT ? ENOTDIR : errno, "make a directory", err);
+    return 0;
+}
+
+static int save(struct upload_file *f, struct err *err)
+{
+    struct saved s;
+    memset(&s, 0, sizeof(s)); /* no stray bytes between the members */
+    memcpy(s.magic, magic, sizeof(magic));
+    memcpy(s.boot_id, f->boot_id, sizeof(s.boot_id));
+    s.synced = f->synced;
+    s.hash = f->hash;
+    _cleanup_(freep) char *path = xasprintf("%s/state", f->dir);
+    int r = file_write(path, &s, sizeof(s), 0600, 0, NULL);
+    return r < 0 ? upload_trouble(f->root, r, "keep the state of an upload", err) : 0;
+}
+
+static bool load(const struct upload_file *f, struct saved *ret)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/state", f->dir);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(sizeof(*ret));
+    if (file_read(path, &text, NULL) < 0 || text.len != sizeof(*ret))
+        return false;
+    memcpy(ret, text.data, sizeof(*ret));
+    return !memcmp(ret->magic, magic, sizeof(magic));
+}
+
+static int cut(struct upload_file *f, uint64_t to, struct err *err)
+{
+    if (ftruncate(f->fd, (off_t)to) < 0)
+        return upload_trouble(f->root, errno, "cut an upload", err);
+    return 0;
+}
+
+/* What was written after the last sync. */
+static int hash_rest(struct upload_file *f, uint64_t size, struct err *err)
+{
+    _cleanup_(freep) char *block = xmalloc(BLOCK_BYTES);
+    while (f->offset < size) {
+        ssize_t n = pread(f->fd, block, BLOCK_BYTES, (off_t)f->offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return upload_trouble(f->root, errno, "read an upload", err);
+        if (n == 0)
+            break; /* it got shorter: what is there counts */
+        hash_add(&f->hash, block, (size_t)n);
+        f->offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int go_on(struct upload_file *f, struct err *err)
+{
+    struct stat st;
+    struct saved s;
+    if (fstat(f->fd, &st) < 0)
+        return upload_trouble(f->root, errno, "look at an upload", err);
+    uint64_t size = (uint64_t)st.st_size;
+    if (!load(f, &s) || s.synced > size) {
+        int r = cut(f, 0, err);
+        return r < 0 ? r : save(f, err);
+    }
+    f->offset = f->synced = s.synced;
+    f->hash = s.hash;
+    bool same_start = *f->boot_id && !memcmp(s.boot_id, f->boot_id, sizeof(s.boot_id));
+    if (!same_start)
+        return size > s.synced ? cut(f, s.synced, err) : 0;
+    return hash_rest(f, size, err);
+}
+
+int upload_file_open(const char *root,
+                     const char *id,
+                     const char *boot_id,
+                     unsigned flags,
+                     struct upload_file **ret,
+                     struct err *err)
+{
+    bool is_new = flags & UPLOAD_FILE_NEW;
+    struct upload_file *f = xcalloc(1, sizeof(*f));
+    f->fd = -1;
+    f->root = xstrdup(root);
+    f->dir = dir_of(root, id);
+    (void)snprintf(f->boot_id, sizeof(f->boot_id), "%s", boot_id); /* it fits */
+    hash_begin(&f->hash);
+    int r = is_new ? make_dir(root, f->dir, err) : 0;
+    if (r == 0) {
+        _cleanup_(freep) char *path = upload_path(root, id);
+        f->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (is_new ? O_CREAT : 0), 0600);
+        if (f->fd < 0)
+            r = upload_trouble(root, errno, "open an upload", err);
+    }
+    if (r == 0)
+        r = go_on(f, err);
+    f->pushed = f->offset;
+    if (r < 0) {
+        upload_file_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+void upload_file_close(struct upload_file *f)
+{
+    if (!f)
+        return;
+    closep(&f->fd);
+    free(f->root);
+    free(f->dir);
+    free(f);
+}
+
+/* ---- add ---- */
+
+uint64_t upload_file_offset(const struct upload_file *f)
+{
+    return f->offset;
+}
+
+uint64_t upload_file_synced(const struct upload_file *f)
+{
+    return f->synced;
+}
+
+void upload_file_hash(const struct upload_file *f, char ret[static HASH_HEX])
+{
+    (void)hash_so_far_hex(&f->hash, ret); /* returns ret */
+}
+
+static int write_at(int fd, const char *p, size_t n, uint64_t at)
+{
+    while (n) {
+        ssize_t k = pwrite(fd, p, n, (off_t)at);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return -errno;
+        p += k;
+        n -= (size_t)k;
+        at += (uint64_t)k;
+    }
+    return 0;
+}
+
+int upload_file_add(struct upload_file *f, const void *p, size_t n, struct err *err)
+{
+    int r = write_at(f->fd, p, n, f->offset);
+    if (r < 0) {
+        (void)cut(f, f->offset,
+                  NULL); /* else the next open hashes what is there, and is right too */
+        return upload_trouble(f->root, r, "write an upload", err);
+    }
+    hash_add(&f->hash, p, n);
+    f->offset += n;
+    if (f->offset - f->pushed >= PUSH_BYTES) {
+        /* Begun now, so that the sync has less to wait for; it need not work. */
+        (void)sync_file_range(f->fd, (off_t)f->pushed, (off_t)(f->offset - f->pushed),
+                              SYNC_FILE_RANGE_WRITE);
+        f->pushed = f->offset;
+    }
+    return 0;
+}
+
+int upload_file_sync(struct upload_file *f, struct err *err)
+{
+    if (fsync(f->fd) < 0)
+        return upload_trouble(f->root, errno, "sync an upload", err);
+    f->synced = f->offset;
+    return save(f, err);
+}
+
+/* ---- all of them ---- */
+
+int upload_remove(const char *root, const char *id, struct err *err)
+{
+    if (!fsroot_is_name(id))
+        return err_set(err, -EINVAL, "'%.60s' is no upload", id);
+    _cleanup_(freep) char *dir = dir_of(root, id);
+    DIR *d = opendir(dir);
+    int error = d ? 0 : errno;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        if (unlinkat(dirfd(d), e->d_name, 0) < 0 && errno != ENOENT)
+            error = errno;
+    }
+    if (d)
+        (void)closedir(d); /* it was only read */
+    if (!error && rmdir(dir) < 0)
+        error = errno;
+    return !error || error == ENOENT ? 0 : upload_trouble(root, error, "remove an upload", err);
+}
+
+int upload_list(const char *root, struct strv *ret, struct err *err)
+{
+    _cleanup_(freep) char *all = xasprintf("%s/" UPLOADS, root);
+    DIR *d = opendir(all);
+    if (!d)
+        return errno == ENOENT ? 0 : upload_trouble(root, errno, "list the uploads", err);
+    for (struct dirent *e; ret->n < IDS_MAX && (e = readdir(d));)
+        if (fsroot_is_name(e->d_name))
+            strv_add(ret, e->d_name);
+    (void)closedir(d); /* it was only read */
+    return 0;
+}

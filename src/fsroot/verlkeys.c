@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verlkeys.c - the keys of a configuration of verl, from its own YAML; see look.h.
+ *
+ * Releases bring the trainers' configurations composed (_generated_*.yaml); those are read as
+ * they are. The others are put together as Hydra does it, as far as plain YAML goes: a
+ * defaults list, groups, packages. What needs more makes the answer incomplete. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/look.h"
+
+enum { FILE_MAX = 1 << 20, DEEP_MAX = 8, KEYS_MAX = 20000, NAME_MAX_BYTES = 256 };
+
+struct composing {
+    const char *dir; /* verl/trainer/config */
+    struct preflight_keys *out;
+    int files;
+};
+
+/* <tree>/verl/trainer/config, or the one beside an interpreter. NULL: none. */
+static char *config_dir(const char *tree)
+{
+    char *dir = xasprintf("%s/verl/trainer/config", tree);
+    if (file_is_there(dir))
+        return dir;
+    freep(&dir);
+    const char *bin = strrchr(tree, '/');
+    if (!bin || bin - tree < 4 || strncmp(bin - 4, "/bin", 4) != 0)
+        return NULL;
+    _cleanup_(freep) char *lib = xasprintf("%.*s/lib", (int)(bin - 4 - tree), tree);
+    DIR *d = opendir(lib);
+    for (struct dirent *e; d && !dir && (e = readdir(d));) {
+        if (!str_starts(e->d_name, "python3"))
+            continue;
+        dir = xasprintf("%s/%s/site-packages/verl/trainer/config", lib, e->d_name);
+        if (!file_is_there(dir))
+            freep(&dir);
+    }
+    if (d)
+        (void)closedir(d); /* it was only read */
+    return dir;
+}
+
+static void add_key(struct composing *c, const char *key, bool leaf)
+{
+    struct preflight_keys *k = c->out;
+    if (!*key || k->keys.n >= KEYS_MAX)
+        return;
+    if (!strv_has(&k->keys, key))
+        strv_add(&k->keys, key);
+    if (leaf && !strv_has(&k->leaves, key))
+        strv_add(&k->leaves, key);
+}
+
+static char *below(const char *package, const char *key)
+{
+    return *package ? xasprintf("%s.%s", package, key) : xstrdup(key);
+}
+
+static void add_tree(struct composing *c, const struct node *n, const char *package, int depth)
+{
+    for (const struct node *v = n->first; v; v = v->next) {
+        if (depth == 0 && !strcmp(v->key, "defaults"))
+            continue;
+        _cleanup_(freep) char *key = below(package, v->key);
+        add_key(c, key, v->kind != NODE_MAP || !v->n);
+        if (v->kind == NODE_MAP)
+            add_tree(c, v, key, depth + 1);
+    }
+}
+
+/* Everything above a package is there with it. */
+static void add_package(struct composing *c, const char *package)
+{
+    char part[NAME_MAX_BYTES];
+    for (const char *p = package; *p;) {
+        const char *dot = strchr(p, '.');
+        size_t n = dot ? (size_t)(dot - package) : strlen(package);
+        (void)snprintf(part, sizeof(part), "%.*s", (int)n, package); /* cut: not asked for */
+        add_key(c, part, false);
+        p = dot ? dot + 1 : "";
+    }
+}
+
+static bool compose(struct composing *c,
+                    const char *group,
+                    const char *name,
+                    const char *package,
+                    int depth);
+
+/* "actor" and "../engine" to "engine"; "" and "actor" to "actor"; "/optim" to "optim". */
+static char *join_group(const char *group, const char *given)
+{
+    if (*given == '/')
+        return xstrdup(given + 1);
+    while (str_starts(given, "../")) {
+        given += 3;
+        const char *slash = strrchr(group, '/');
+        if (!slash)
+            group = "";
+        else
+            return xasprintf("%.*s/%s", (int)(slash - group), group, given);
+    }
+    return *group ? xasprintf("%s/%s", group, given) : xstrdup(given);
+}
+
+/* "optional actor@actor_rollout_ref.actor: dp_actor" */
+static bool compose_entry(struct composing *c,
+                          const char *group,
+                          const char *package,
+                          const struct node *entry,
+                          int depth)
+{
+    const char *given = entry->key, *option = entry->text;
+    if (entry->kind != NODE_SCALAR || strstr(option, "${") || str_starts(given, "override "))
+        return false;
+    if (node_is_null(entry))
+        return true;
+    given += str_starts(given, "optional ") ? strlen("optional ") : 0;
+    const char *at = strchr(given, '@');
+    _cleanup_(freep) char *plain = at ? xstrndup(given, (size_t)(at - given)) : xstrdup(given);
+    _cleanup_(freep) char *to = join_group(group, plain);
+    const char *words = at ? at + 1 : strrchr(plain, '/') ? strrchr(plain, '/') + 1 : plain;
+    bool here = at && (!strcmp(words, "_here_") || !*words);
+    bool global = at && str_starts(words, "_global_");
+    _cleanup_(freep) char *where = here     ? xstrdup(package)
+                                   : global ? xstrdup("")
+                                            : below(package, words);
+    return compose(c, to, option, where, depth + 1);
+}
+
+static bool compose_defaults(struct composing *c,
+                             const char *group,
+                             const char *package,
+                             const struct node *defaults,
+                             int depth)
+{
+    bool whole = true;
+    for (const struct node *d = defaults ? defaults->first : NULL; d; d = d->next) {
+        if (d->kind == NODE_MAP && d->first)
+            whole &= compose_entry(c, group, package, d->first, depth);
+        else if (d->kind == NODE_SCALAR && strcmp(d->text, "_self_") != 0)
+            whole &= compose(c, group, d->text, package, depth + 1);
+    }
+    return whole;
+}
+
+static bool compose(struct composing *c,
+                    const char *group,
+                    const char *name,
+                    const char *package,
+                    int depth)
+{
+    enum { FILES_MAX = 200 };
+    _cleanup_(freep) char *path = xasprintf("%s/%s%s%s%s", c->dir, group, *group ? "/" : "", name,
+                                            str_ends(name, ".yaml") ? "" : ".yaml");
+    _cleanup_(buf_release) struct buf text = BUF_INIT(FILE_MAX);
+    _cleanup_(problems_release) struct problems ps = {0};
+    _cleanup_(doc_freep) struct doc *d = NULL;
+    if (depth > DEEP_MAX || c->files++ > FILES_MAX || strstr(name, "..") ||
+        file_read(path, &text, NULL) < 0 || doc_parse(buf_str(&text), text.len, false, &d, &ps) < 0)
+        return false;
+    const struct node *root = doc_root(d);
+    if (root->kind != NODE_MAP)
+        return root->kind == NODE_SCALAR && node_is_null(root);
+    const char *to = strstr(buf_str(&text), "# @package _global_") ? "" : package;
+    bool whole = compose_defaults(c, group, to, node_find(root, "defaults"), depth);
+    add_package(c, to);
+    add_tree(c, root, to, 0);
+    return whole;
+}
+
+/* Directories are groups, the files in them options. */
+static void add_groups(struct composing *c)
+{
+    DIR *dir = opendir(c->dir);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (e->d_name[0] == '.' || e->d_name[0] == '_' || strchr(e->d_name, '.'))
+            continue;
+        _cleanup_(freep) char *path = xasprintf("%s/%s", c->dir, e->d_name);
+        DIR *group = opendir(path);
+        for (struct dirent *o; group && (o = readdir(group));)
+            if (str_ends(o->d_name, ".yaml"))
+                strv_addf(&c->out->options, "%s=%.*s", e->d_name, (int)strlen(o->d_name) - 5,
+                          o->d_name);
+        if (group) {
+            strv_add(&c->out->groups, e->d_name);
+            (void)closedir(group); /* it was only read */
+        }
+    }
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+}
+
+bool fsroot_verl_keys(const char *tree, const char *name, struct preflight_keys *ret)
+{
+    *ret = (struct preflight_keys){0};
+    _cleanup_(freep) char *dir = config_dir(tree);
+    if (!dir)
+        return false;
+    struct composing c = {.dir = dir, .out = ret};
+    _cleanup_(freep) char *generated = xasprintf("_generated_%s", name);
+    _cleanup_(freep) char *made = xasprintf("%s/%s.yaml", dir, generated);
+    ret->whole = compose(&c, "", file_is_there(made) ? generated : name, "", 0);
+    if (!ret->keys.n) {
+        preflight_keys_release(ret);
+        *ret = (struct preflight_keys){0};
+        return false;
+    }
+    ret->name = xstrdup(name);
+    add_groups(&c);
+    return true;
+}

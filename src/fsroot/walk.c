@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* walk.c - see walk.h.
+ *
+ * The kernel does it in one call (openat2, RESOLVE_BENEATH). Where it cannot, or a sandbox forbids
+ * it, we walk: each part is opened below the descriptor of the one before and never followed by the
+ * kernel; a link's text is put in front of what is left; ".." goes back to a descriptor that we
+ * hold, and not to what the disk says is above. */
+#define _GNU_SOURCE
+#include "fsroot/walk.h"
+
+#include <errno.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+
+enum { LINKS_MAX = 40, AGAIN_MAX = 64, TEXT_MAX = 16384 };
+
+void walk_place_release(struct walk_place *p)
+{
+    free(p->name);
+    free(p->zone_path);
+    free(p->rest);
+    free(p->path);
+    *p = (struct walk_place){0};
+}
+
+/* ---- what is written ---- */
+
+int walk_check_name(const char *name, size_t n, struct err *err)
+{
+    if (n > WALK_NAME_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "'%.40s…' is too long for a name: at most %d bytes",
+                       name, WALK_NAME_MAX);
+    if (!n || (n == 1 && name[0] == '.') || (n == 2 && name[0] == '.' && name[1] == '.'))
+        return err_set(err, ERR_BAD_REQUEST, "'%.*s' is no name of a file", (int)n, name);
+    for (size_t i = 0; i < n;) {
+        size_t k = str_utf8_length(name + i, n - i);
+        unsigned char c = (unsigned char)name[i];
+        if (!k)
+            return err_set(err, ERR_BAD_REQUEST, "a name of a file is UTF-8, and this is not");
+        if (c < 0x20 || c == 0x7f || c == '/')
+            return err_set(err, ERR_BAD_REQUEST,
+                           "a name of a file has no line ends and no control characters");
+        i += k;
+    }
+    return 0;
+}
+
+/* Only names with one slash between. */
+static int clean(const char *path, char **ret, struct err *err)
+{
+    _cleanup_(freep) char *out = xmalloc(strlen(path) + 1);
+    size_t len = 0, depth = 0;
+    if (strlen(path) > WALK_PATH_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "the path is too long: at most %d bytes",
+                       WALK_PATH_MAX);
+    for (const char *s = path + strspn(path, "/"); *s; s += strspn(s, "/")) {
+        size_t n = strcspn(s, "/");
+        int r = walk_check_name(s, n, err);
+        if (r < 0)
+            return r;
+        if (++depth > WALK_DEPTH_MAX)
+            return err_set(err, ERR_BAD_REQUEST, "the path is too deep: at most %d directories",
+                           WALK_DEPTH_MAX);
+        if (len)
+            out[len++] = '/';
+        memcpy(out + len, s, n);
+        len += n;
+        s += n;
+    }
+    out[len] = 0;
+    *ret = out;
+    out = NULL;
+    return 0;
+}
+
+/* "users/alice/x" with "users/" in front: *ret_rest is "x". */
+static bool take_zone(struct walk_place *p, const char *in, enum walk_zone zone)
+{
+    size_t n = strlen(in);
+    if (!str_starts(p->path, in))
+        return false;
+    const char *name = p->path + n;
+    size_t len = strcspn(name, "/");
+    if (!len)
+        return false;
+    p->zone = zone;
+    p->name = xstrndup(name, len);
+    p->zone_path = xstrndup(p->path, n + len);
+    p->rest = xstrdup(name + len + (name[len] == '/'));
+    return true;
+}
+
+static bool take_common(struct walk_place *p)
+{
+    if (!str_eq(p->path, "common") && !str_starts(p->path, "common/"))
+        return false;
+    p->zone = WALK_COMMON;
+    p->zone_path = xstrdup("common");
+    p->rest = xstrdup(p->path + (p->path[6] ? 7 : 6));
+    return true;
+}
+
+/* What is left of path without the shared root in front; NULL: it is elsewhere. */
+static const char *below(const char *root, const char *path)
+{
+    static const char variable[] = "${SHARED_ROOT}";
+    size_t n = strlen(root);
+    if (str_starts(path, variable))
+        return path + sizeof(variable) - 1;
+    if (*path != '/')
+        return path;
+    while (n > 1 && root[n - 1] == '/')
+        n--;
+    return !strncmp(path, root, n) && (path[n] == '/' || !path[n]) ? path + n : NULL;
+}
+
+int walk_parse(const char *root, const char *path, struct walk_place *ret, struct err *err)
+{
+    struct walk_place p = {0};
+    const char *rest = below(root, path);
+    int r = clean(rest ? rest : str_or(path, ""), &p.path, err);
+    if (r < 0 || !p.path)
+        return r;
+    if (!rest || !(take_common(&p) || take_zone(&p, "users/", WALK_USER) ||
+                   take_zone(&p, "jobs/", WALK_JOB)))
+        r = err_set(err, ERR_FORBIDDEN,
+                    "'%.200s' cannot be reached: there are common/, users/<you>/ and jobs/<id>/ "
+                    "below the shared root",
+                    path);
+    if (r < 0) {
+        walk_place_release(&p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+/* ---- what it means when it fails ---- */
+
+int walk_trouble(const struct walk_place *p, int error, struct err *err)
+{
+    switch (error < 0 ? -error : error) {
+    case ENOENT:
+        return err_set(err, ERR_NOT_FOUND, "there is no '%.300s'", p->path);
+    case ENOTDIR:
+        return err_set(err, ERR_BAD_REQUEST, "a part of '%.300s' is no directory", p->path);
+    case EXDEV:
+    case ELOOP:
+        return err_set(err, ERR_FORBIDDEN, "'%.300s' leads out of '%s' by a link, or in a circle",
+                       p->path, p->zone_path);
+    case EACCES:
+    case EPERM:
+        return err_set(err, ERR_FORBIDDEN, "'%.300s' is closed to argusd by its owner and mode",
+                       p->path);
+    case ENAMETOOLONG:
+        return err_set(err, ERR_BAD_REQUEST, "'%.100s…' is too long a name there", p->path);
+    case ENXIO:
+    case EISDIR:
+        return err_set(err, ERR_BAD_REQUEST, "'%.300s' is no file", p->path);
+    case EEXIST:
+        return err_set(err, ERR_CONFLICT, "'%.300s' is there already", p->path);
+    case ENOSPC:
+    case EDQUOT:
+        return err_set(err, ERR_NO_SPACE, "the shared root is full (%s): free some space on it",
+                       strerror(error < 0 ? -error : error));
+    }
+    return err_set(err, ERR_UNAVAILABLE, "the shared root cannot be used for '%.300s': %s", p->path,
+                   strerror(error < 0 ? -error : error));
+}
+
+/* ---- by the kernel ---- */
+
+/* -ENOSYS: ask ourselves. */
+static int open_by_kernel(int dir, const char *path, int flags, uint64_t how)
+{
+    struct open_how ask = {.flags = (uint64_t)(unsigned)flags, .resolve = how};
+    for (int k = 0;; k++) {
+        long fd = syscall(SYS_openat2, dir, path, &ask, sizeof(ask));
+        if (fd >= 0)
+            return (int)fd;
+        if (errno == EINTR || (errno == EAGAIN && k < AGAIN_MAX))
+            continue;                             /* something was renamed under it */
+        return errno == EPERM ? -ENOSYS : -errno; /* EPERM: a sandbox that does not know it */
+    }
+}
+
+/* ---- by ourselves ---- */
+
+struct walking {
+    int held[WALK_DEPTH_MAX + 2]; /* descriptors of the directories on the way; [0] is borrowed */
+    size_t depth;                 /* of the last of them */
+    char *left;                   /* names still to go */
+    int links;
+    bool follow;
+};
+
+static void back(struct walking *w)
+{
+    (void)close(w->held[w->depth--]); /* it was only looked into */
+}
+
+/* Put the text of a link in front of what is left. */
+static int take_link(struct walking *w, const char *name, const char *left)
+{
+    char text[WALK_PATH_MAX + 1];
+    ssize_t n = readlinkat(w->held[w->depth], name, text, sizeof(text) - 1);
+    if (n < 0)
+        return errno == EINVAL ? -EAGAIN : -errno; /* no link any more */
+    text[n] = 0;
+    if (!n || text[0] == '/' || !w->follow || ++w->links > LINKS_MAX)
+        return text[0] == '/' ? -EXDEV : -ELOOP;
+    char *both = xasprintf("%s%s%s", text, *left ? "/" : "", left);
+    free(w->left);
+    w->left = both;
+    return strlen(both) > TEXT_MAX ? -ELOOP : 0;
+}
+
+/* The next name of the way. */
+struct next {
+    char part[WALK_NAME_MAX + 1];
+    const char *left;
+    bool is_last, must_be_dir, stays; /* stays: the descriptor that we stand on */
+};
+
+static int cut_next(struct walking *w, struct next *ret)
+{
+    const char *name = w->left + strspn(w->left, "/");
+    size_t n = strcspn(name, "/");
+    if (n > WALK_NAME_MAX)
+        return -ENAMETOOLONG;
+    *ret = (struct next){.left = name + n + strspn(name + n, "/")};
+    memcpy(ret->part, n ? name : ".", n ? n : 1);
+    ret->is_last = !*ret->left;
+    ret->must_be_dir = ret->is_last && name[n] == '/';
+    bool up = !strcmp(ret->part, "..");
+    if (up && !w->depth)
+        return -EXDEV;
+    if (up)
+        back(w);
+    ret->stays = up || !strcmp(ret->part, ".");
+    if (up)
+        ret->part[1] = 0;
+    return 0;
+}
+
+static bool is_link(int fd, int error, int how)
+{
+    struct stat st;
+    if (fd < 0)
+        return error == ELOOP || error == ENOTDIR || error == EMLINK;
+    return (how & O_PATH) && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Stand on it; fd is taken. */
+static int stand_on(struct walking *w, int fd, const struct next *n)
+{
+    if (!n->stays && w->depth + 1 < array_len(w->held)) {
+        w->held[++w->depth] = fd;
+    } else {
+        (void)close(fd); /* it was only looked at */
+        if (!n->stays)
+            return -ENAMETOOLONG;
+    }
+    char *rest = xstrdup(n->left);
+    free(w->left);
+    w->left = rest;
+    return 0;
+}
+
+/* One name further. 1: *ret_fd is the end of the way. */
+static int step(struct walking *w, int flags, int *ret_fd)
+{
+    struct next n;
+    int r = cut_next(w, &n);
+    if (r < 0)
+        return r;
+    int how = n.is_last ? flags | (n.must_be_dir ? O_DIRECTORY : 0) : O_PATH | O_DIRECTORY;
+    int fd = openat(w->held[w->depth], n.part, how | O_NOFOLLOW | O_CLOEXEC);
+    int error = fd < 0 ? errno : 0;
+    if (is_link(fd, error, how)) {
+        closep(&fd);
+        r = take_link(w, n.part, n.left);
+        return r == -EAGAIN && error ? -error : r;
+    }
+    if (fd < 0)
+        return -error;
+    if (!n.is_last)
+        return stand_on(w, fd, &n);
+    *ret_fd = fd;
+    return 1;
+}
+
+static int open_by_steps(int dir, const char *path, int flags, bool follow)
+{
+    struct walking w = {.held = {dir}, .left = xstrdup(path), .follow = follow};
+    int fd = -1, r = 0;
+    while (r == 0)
+        r = step(&w, flags, &fd);
+    while (w.depth)
+        back(&w);
+    free(w.left);
+    return r < 0 ? r : fd;
+}
+
+/* ---- both ---- */
+
+static int open_beneath(int dir, const char *path, int open_flags, bool follow, unsigned flags)
+{
+    int all = open_flags | O_CLOEXEC | ((open_flags & O_PATH) ? 0 : O_NONBLOCK | O_NOCTTY);
+    uint64_t how = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | (follow ? 0 : RESOLVE_NO_SYMLINKS);
+    int fd = flags & WALK_NO_OPENAT2 ? -ENOSYS : open_by_kernel(dir, path, all, how);
+    return fd == -ENOSYS ? open_by_steps(dir, path, all, follow) : fd;
+}
+
+/* The zone's root: jobs can write beside it, so not one part of it may be a link. */
+static int open_zone(const char *root,
+                     const struct walk_place *p,
+                     unsigned flags,
+                     int *ret_fd,
+                     struct err *err)
+{
+    struct err why;
+    _cleanup_(closep) int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set(err, ERR_UNAVAILABLE, "the shared root '%s' cannot be reached: %s", root,
+                       strerror(errno));
+    int fd = open_beneath(dir, p->zone_path, O_PATH | O_DIRECTORY, false, flags);
+    if (fd < 0) {
+        if (fd == -ENOENT && fsroot_check_mounted(root, &why) < 0)
+            return err_set(err, ERR_UNAVAILABLE, "%s", why.text);
+        return walk_trouble(p, fd, err);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int walk_open(const char *root,
+              const struct walk_place *p,
+              int open_flags,
+              unsigned flags,
+              int *ret_fd,
+              struct err *err)
+{
+    _cleanup_(closep) int zone = -1;
+    int r = open_zone(root, p, flags, &zone, err);
+    if (r < 0)
+        return r;
+    int fd = open_beneath(zone, *p->rest ? p->rest : ".", open_flags, true, flags);
+    if (fd < 0)
+        return walk_trouble(p, fd, err);
+    *ret_fd = fd;
+    return 0;
+}
+
+/* The directory beneath dir; the one above is opened as any other: what is made is made where it
+ * really is. */
+static int make_one(int dir, const char *path, unsigned flags)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_(freep) char *above = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+    _cleanup_(closep) int in = open_beneath(dir, above, O_PATH | O_DIRECTORY, true, flags);
+    if (in < 0)
+        return in;
+    return mkdirat(in, slash ? slash + 1 : path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int make_dirs(int dir, const char *path, unsigned flags)
+{
+    for (size_t n = 0; path[n]; n += path[n] == '/') {
+        n += strcspn(path + n, "/");
+        _cleanup_(freep) char *part = xstrndup(path, n);
+        int r = make_one(dir, part, flags);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int walk_open_parent(const char *root,
+                     const struct walk_place *p,
+                     bool make,
+                     unsigned flags,
+                     int *ret_fd,
+                     const char **ret_name,
+                     struct err *err)
+{
+    _cleanup_(closep) int zone = -1;
+    if (!*p->rest)
+        return err_set(err, ERR_BAD_REQUEST, "'%s' itself cannot be changed", p->path);
+    int r = open_zone(root, p, flags, &zone, err);
+    if (r < 0)
+        return r;
+    const char *slash = strrchr(p->rest, '/');
+    _cleanup_(freep) char *above =
+        slash ? xstrndup(p->rest, (size_t)(slash - p->rest)) : xstrdup(".");
+    int fd = open_beneath(zone, above, O_RDONLY | O_DIRECTORY, true, flags);
+    if (fd == -ENOENT && make && slash) {
+        r = make_dirs(zone, above, flags);
+        fd = r < 0 ? r : open_beneath(zone, above, O_RDONLY | O_DIRECTORY, true, flags);
+    }
+    if (fd < 0)
+        return walk_trouble(p, fd, err);
+    *ret_fd = fd;
+    *ret_name = slash ? slash + 1 : p->rest;
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.c - bodies of any length, handed over piece by piece.
+ *
+ * One piece is with its owner while the next one fills; when that is full too the connection
+ * sleeps, and the peer is held by TCP. So a body takes two pieces of memory, however long it is
+ * and however slow the disk. A connection that ends in the middle still hands over what came. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/str.h"
+#include "http/state.h"
+
+enum {
+    PROGRESS_BYTES = 32 << 10, /* so many within body_usec, else the peer is too slow */
+    FILL_MAX = HTTP_PIECE_BYTES + (1 << 20), /* and what libmicrohttpd reads at once */
+};
+
+struct pieces {
+    http_piece_f cb;
+    void *arg;
+    struct buf fill;
+    uint64_t received;
+    size_t progress;
+    bool lent;  /* the owner has not asked for the next one */
+    bool ended; /* he had the last one */
+};
+
+int64_t http_req_body_length(const struct http_req *req)
+{
+    int64_t n = -1;
+    if (req->head.n_encoding)
+        return -1;
+    return !req->head.length                                          ? 0
+           : str_to_int(req->head.length, 0, INT64_MAX, &n, NULL) < 0 ? -1
+                                                                      : n;
+}
+
+bool http_body_read(struct http_req *req, http_piece_f cb, void *arg)
+{
+    struct http_server *s = req->conn->server;
+    assert(req->receiving && req->state == REQ_HANDLING && !req->pieces);
+    if (s->n_bodies >= s->limits.bodies || s->closing) {
+        struct err err;
+        err_set(&err, ERR_UNAVAILABLE,
+                s->closing ? "the server is closing" : "too many bodies are being read");
+        http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, NULL, 0);
+        return false;
+    }
+    struct pieces *p = xcalloc(1, sizeof(*p));
+    p->cb = cb;
+    p->arg = arg;
+    buf_init(&p->fill, FILL_MAX);
+    req->pieces = p;
+    req->early = false;
+    req->state = REQ_BODY;
+    s->n_bodies++;
+    return true;
+}
+
+void http_req_cut(struct http_req *req)
+{
+    (void)shutdown(req->conn->fd, SHUT_RDWR); /* it may be gone already */
+}
+
+static void hand_over(struct http_req *req, enum http_body_how how)
+{
+    struct pieces *p = req->pieces;
+    struct buf piece = p->fill;
+    buf_init(&p->fill, FILL_MAX);
+    p->lent = true;
+    p->ended = how != HTTP_BODY_MORE;
+    p->cb(req, &piece, how, p->arg);
+    buf_release(&piece);
+}
+
+static bool is_full(const struct pieces *p)
+{
+    return p->fill.len >= HTTP_PIECE_BYTES;
+}
+
+void http_body_next(struct http_req *req)
+{
+    struct pieces *p = req->pieces;
+    struct conn *c = req->conn;
+    p->lent = false;
+    if (p->ended || req->aborted || req->was_replied)
+        return;
+    if (!req->receiving)
+        hand_over(req, HTTP_BODY_WHOLE);
+    else if (is_full(p))
+        hand_over(req, HTTP_BODY_MORE);
+    if (req->receiving && req->suspended && !is_full(p)) {
+        c->phase = CONN_BODY;
+        c->since = c->server->opt.mono();
+        req_wake(req);
+    }
+}
+
+static enum MHD_Result sleep_until_next(struct http_req *req)
+{
+    req->conn->phase = CONN_BUSY;
+    req->suspended = true;
+    MHD_suspend_connection(req->conn->mhd);
+    return MHD_YES;
+}
+
+static enum MHD_Result drop_rest(struct http_req *req, size_t *n)
+{
+    struct conn *c = req->conn;
+    if (c->phase != CONN_BODY) { /* it slept */
+        c->phase = CONN_BODY;
+        c->since = c->server->opt.mono();
+    }
+    req->dropped_bytes += *n;
+    *n = 0;
+    return req->dropped_bytes > PIECES_REST_MAX ? MHD_NO : MHD_YES;
+}
+
+static void note_progress(struct http_req *req, size_t n)
+{
+    struct pieces *p = req->pieces;
+    p->received += n;
+    p->progress += n;
+    if (p->progress < PROGRESS_BYTES)
+        return;
+    p->progress = 0;
+    req->conn->since = req->conn->server->opt.mono();
+}
+
+/* Everything is taken at once, although a piece gets a little larger by it: what is left with
+ * libmicrohttpd would be lost with the connection. */
+enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n)
+{
+    struct pieces *p = req->pieces;
+    if (!p || req->state == REQ_REPLIED)
+        return drop_rest(req, n);
+    if (p->received + *n > req->route->max_body)
+        return MHD_NO;
+    if (buf_add(&p->fill, data, *n) < 0)
+        return MHD_NO; /* it slept when it was full: this cannot be */
+    note_progress(req, *n);
+    *n = 0;
+    if (is_full(p) && !p->lent) {
+        req->in_handler = true;
+        hand_over(req, HTTP_BODY_MORE);
+        req->in_handler = false;
+    }
+    return is_full(p) && req->state == REQ_BODY ? sleep_until_next(req) : MHD_YES;
+}
+
+enum MHD_Result pieces_end(struct http_req *req)
+{
+    struct pieces *p = req->pieces;
+    req->receiving = false;
+    req->conn->phase = CONN_BUSY;
+    if (!p || req->state == REQ_REPLIED)
+        return req_send(req);
+    req->state = REQ_HANDLING;
+    req->in_handler = true;
+    if (!p->lent)
+        hand_over(req, HTTP_BODY_WHOLE);
+    req->in_handler = false;
+    return req_send(req);
+}
+
+void pieces_free(struct http_req *req)
+{
+    struct pieces *p = req->pieces;
+    if (!p)
+        return;
+    if (!p->ended && !req->was_replied)
+        hand_over(req, HTTP_BODY_CUT);
+    buf_release(&p->fill);
+    free(p);
+    req->pieces = NULL;
+    req->conn->server->n_bodies--;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raylet.c - sends raylet.sh with the words for one verb; raylet_read.c understands the answers.
+ * See raylet.h.
+ *
+ * A start and a stop are wrapped in raylet_detach.sh: they go on in a session of their own when the
+ * connection breaks. A look is not: it holds no lock and changes nothing. */
+#include "ssh/raylet.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+#include "ssh/embedded.h"
+#include "ssh/keep.h"
+#include "ssh/later.h"
+
+enum {
+    START_LIMIT_S = 180,
+    LOOK_LIMIT_S = 20,
+    STOP_WAIT_S = 60,
+    STOP_MORE_S = 30,
+    NAME_MAX_BYTES = 64,
+    LABEL_MAX = 63
+};
+enum { TOKEN_BYTES = 16, MARK_CHARS = 24 };
+
+struct raylet_call {
+    struct ssh_call *ssh;
+    struct later *later;     /* of a spec that cannot be used */
+    struct raylet_end end;   /* why */
+    struct raylet_want want; /* of a look; its texts are these */
+    struct strv texts, live_jobs;
+    raylet_start_f start_cb; /* one of three */
+    raylet_stop_f stop_cb;
+    raylet_look_f look_cb;
+    void *arg;
+};
+
+/* ---- the answer ---- */
+
+static void tell(struct raylet_call *c, const struct ssh_result *r)
+{
+    union {
+        struct raylet_started started;
+        struct raylet_stopped stopped;
+        struct raylet_look look;
+    } *ret = xcalloc(1, sizeof(*ret));
+    bool hangs = r && r->trouble == SSH_TIMEOUT && r->heard_after && c->look_cb;
+    bool is_answer = r && (r->trouble == SSH_OK || hangs);
+    if (c->start_cb) {
+        if (is_answer)
+            raylet_read_start(r->out, r->out_len, &ret->started);
+        else
+            ret->started.end = c->end;
+        c->start_cb(&ret->started, c->arg);
+    } else if (c->stop_cb) {
+        if (is_answer)
+            raylet_read_stop(r->out, r->out_len, &ret->stopped);
+        else
+            ret->stopped.end = c->end;
+        c->stop_cb(&ret->stopped, c->arg);
+    } else if (c->look_cb) {
+        if (is_answer)
+            raylet_read_look(r->out, r->out_len, &c->want,
+                             c->want.now ? c->want.now + r->heard_after : 0, &ret->look);
+        else
+            ret->look.end = c->end;
+        c->look_cb(&ret->look, c->arg);
+    }
+    free(ret);
+}
+
+static void destroy(struct raylet_call *c)
+{
+    strv_release(&c->texts);
+    strv_release(&c->live_jobs);
+    free(c);
+}
+
+static void on_answer(const struct ssh_result *r, void *arg)
+{
+    struct raylet_call *c = arg;
+    if (r->trouble != SSH_OK) {
+        c->end = (struct raylet_end){.outcome = RAYLET_SSH, .trouble = r->trouble};
+        (void)snprintf(c->end.text, sizeof(c->end.text), "%s", r->text); /* both fit */
+        (void)snprintf(c->end.fix, sizeof(c->end.fix), "%s", r->fix);
+    }
+    tell(c, r);
+    destroy(c);
+}
+
+static void on_refused(void *arg)
+{
+    struct raylet_call *c = arg;
+    tell(c, NULL);
+    destroy(c);
+}
+
+void raylet_call_free(struct raylet_call *c)
+{
+    if (!c)
+        return;
+    ssh_call_free(c->ssh);
+    later_free(c->later);
+    destroy(c);
+}
+
+/* ---- words ---- */
+
+static bool is_name(const char *s, const char *more)
+{
+    size_t n = strlen(str_or(s, ""));
+    if (n == 0 || n > NAME_MAX_BYTES || !isalnum((unsigned char)*s))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)s[i]) && !strchr(more, s[i]))
+            return false;
+    return true;
+}
+
+static int check_names(const char *owner, const char *node, struct err *err)
+{
+    if (!is_name(owner, "_-"))
+        return err_set(err, -EINVAL, "'%s' cannot be the mark of an owner", str_or(owner, ""));
+    if (!is_name(node, "._-"))
+        return err_set(err, -EINVAL, "'%s' cannot be the name of a node", str_or(node, ""));
+    return 0;
+}
+
+/* verb OWNER NODE MARK. The mark has a fixed length, so that no node's is the beginning of
+ * another's. */
+static void add_names(struct strv *words, const char *verb, const char *owner, const char *node)
+{
+    char hex[HASH_HEX];
+    _cleanup_(freep) char *both = xasprintf("%s\n%s", owner, node);
+    (void)hash_sha256_hex(both, strlen(both), hex); /* it is hex */
+    strv_add(words, verb);
+    strv_add(words, owner);
+    strv_add(words, node);
+    strv_addf(words, "%.*s", MARK_CHARS, hex);
+}
+
+static void add_token(struct strv *words)
+{
+    unsigned char bytes[TOKEN_BYTES];
+    char hex[2 * TOKEN_BYTES + 1];
+    random_bytes(bytes, sizeof(bytes));
+    strv_add(words, str_hex(bytes, sizeof(bytes), hex));
+}
+
+static void add_seconds(struct strv *words, usec_t span)
+{
+    strv_addf(words, "%llu", (unsigned long long)(span / USEC_SEC));
+}
+
+/* "K=V" of a name that a shell knows as one. */
+static int add_env(struct strv *words, const struct pairs *env, struct err *err)
+{
+    for (size_t i = 0; env && i < env->n; i++) {
+        const char *key = env->v[i].key;
+        size_t n = 0;
+        while (isalnum((unsigned char)key[n]) || key[n] == '_')
+            n++;
+        if (!n || key[n] || isdigit((unsigned char)*key))
+            return err_set(err, -EINVAL, "'%s' cannot be the name of an environment variable", key);
+        strv_addf(words, "%s=%s", key, env->v[i].value);
+    }
+    return 0;
+}
+
+static void add_option(struct strv *words, const char *option, const char *value)
+{
+    if (value)
+        strv_addf(words, "--%s=%s", option, value);
+}
+
+static void add_ray(struct strv *words, const struct raylet_spec *s)
+{
+    strv_add(words, s->ray_bin);
+    strv_add(words, "start");
+    if (s->head)
+        strv_add(words, "--head");
+    else
+        add_option(words, "address", s->address);
+    add_option(words, "node-ip-address", s->node_ip);
+    if (s->cpus >= 0)
+        strv_addf(words, "--num-cpus=%.0f", floor(s->cpus));
+    if (s->gpus >= 0)
+        strv_addf(words, "--num-gpus=%d", s->gpus);
+    add_option(words, "resources", s->resources_json);
+    add_option(words, "labels", s->labels);
+    add_option(words, "temp-dir", s->temp_dir);
+    if (s->object_store_bytes)
+        strv_addf(words, "--object-store-memory=%llu", (unsigned long long)s->object_store_bytes);
+    strv_add(words, "--disable-usage-stats");
+    for (size_t i = 0; s->ports && i < s->ports->n; i++)
+        add_option(words, s->ports->v[i].key, s->ports->v[i].value);
+}
+
+static void add_dashboard(struct strv *words, const struct raylet_spec *s)
+{
+    const char *port = s->ports ? pairs_find(s->ports, "dashboard-port") : NULL;
+    if (s->head && s->dashboard_wait && port)
+        strv_addf(words, "%s %llu", port, (unsigned long long)(s->dashboard_wait / USEC_SEC));
+    else
+        strv_add(words, "");
+}
+
+static int start_words(const struct raylet_spec *s,
+                       usec_t limit,
+                       struct strv *words,
+                       struct err *err)
+{
+    int r = check_names(s->owner, s->node, err);
+    if (r < 0)
+        return r;
+    if (!s->ray_bin || *s->ray_bin != '/')
+        return err_set(err, -EINVAL, "ray_bin is '%s' and must be a whole path",
+                       str_or(s->ray_bin, ""));
+    if (!s->head && !s->address)
+        return err_set(err, -EINVAL, "a worker needs the address of its head");
+    add_names(words, "start", s->owner, s->node);
+    add_token(words);
+    add_seconds(words, limit * 3 / 4);  /* to wait for another start, */
+    add_seconds(words, limit * 9 / 10); /* and for ray start: both end before we give up */
+    strv_add(words, s->head ? "1" : "0");
+    strv_add(words, s->head && s->spare ? "1" : "");
+    add_dashboard(words, s);
+    strv_add(words, str_or(s->address, ""));
+    strv_add(words, str_or(s->node_ip, ""));
+    r = add_env(words, s->env, err);
+    if (r == 0)
+        add_ray(words, s);
+    return r;
+}
+
+/* ---- the calls ---- */
+
+static struct raylet_call *call_new(void *arg)
+{
+    struct raylet_call *c = xcalloc(1, sizeof(*c));
+    c->arg = arg;
+    return c;
+}
+
+static void refuse(struct raylet_call *c, uv_loop_t *loop, const struct err *err)
+{
+    c->end.outcome = RAYLET_REFUSED;
+    (void)snprintf(c->end.text, sizeof(c->end.text), "%s", err->text); /* fits */
+    (void)snprintf(c->end.fix, sizeof(c->end.fix), "give the node another value for it");
+    c->later = later_new(loop, on_refused, c);
+}
+
+/* raylet.sh as $1 of raylet_detach.sh. */
+static void send_detached(struct raylet_call *c,
+                          uv_loop_t *loop,
+                          const struct ssh_target *t,
+                          const struct strv *words,
+                          usec_t limit)
+{
+    _cleanup_(strv_release) struct strv all = {0};
+    strv_add(&all, (const char *)embedded_raylet_sh);
+    for (size_t i = 0; i < words->n; i++)
+        strv_add(&all, words->v[i]);
+    c->ssh = ssh_run(loop, t, (const char *)embedded_raylet_detach_sh, (const char *const *)all.v,
+                     limit, on_answer, c);
+}
+
+struct raylet_call *raylet_start(uv_loop_t *loop,
+                                 const struct ssh_target *t,
+                                 const struct raylet_spec *spec,
+                                 usec_t limit,
+                                 raylet_start_f cb,
+                                 void *arg)
+{
+    struct raylet_call *c = call_new(arg);
+    _cleanup_(strv_release) struct strv words = {0};
+    struct err err = {0};
+    c->start_cb = cb;
+    if (!limit)
+        limit = START_LIMIT_S * USEC_SEC;
+    if (start_words(spec, limit, &words, &err) < 0)
+        refuse(c, loop, &err);
+    else
+        send_detached(c, loop, t, &words, limit);
+    return c;
+}
+
+struct raylet_call *raylet_stop(uv_loop_t *loop,
+                                const struct ssh_target *t,
+                                const char *owner,
+                                const char *node,
+                                usec_t grace,
+                                raylet_stop_f cb,
+                                void *arg)
+{
+    struct raylet_call *c = call_new(arg);
+    _cleanup_(strv_release) struct strv words = {0};
+    struct err err = {0};
+    c->stop_cb = cb;
+    if (check_names(owner, node, &err) < 0) {
+        refuse(c, loop, &err);
+        return c;
+    }
+    add_names(&words, "stop", owner, node);
+    add_seconds(&words, STOP_WAIT_S * USEC_SEC);
+    add_seconds(&words, grace);
+    send_detached(c, loop, t, &words, grace + (STOP_WAIT_S + STOP_MORE_S) * USEC_SEC);
+    return c;
+}
+
+static void copy_want(struct raylet_call *c, const struct raylet_want *w)
+{
+    c->want = *w;
+    c->want.shared_root = keep(&c->texts, w->shared_root);
+    c->want.root_mark = keep(&c->texts, w->root_mark);
+    c->want.temp_dir = keep(&c->texts, w->temp_dir);
+    c->want.owner = c->want.node = NULL; /* not looked at any more */
+    for (size_t i = 0; i < w->n_live_jobs; i++)
+        strv_add(&c->live_jobs, w->live_jobs[i]);
+    c->want.live_jobs = (const char *const *)c->live_jobs.v;
+}
+
+struct raylet_call *raylet_look(uv_loop_t *loop,
+                                const struct ssh_target *t,
+                                const struct raylet_want *want,
+                                usec_t limit,
+                                raylet_look_f cb,
+                                void *arg)
+{
+    struct raylet_call *c = call_new(arg);
+    _cleanup_(strv_release) struct strv words = {0};
+    struct err err = {0};
+    c->look_cb = cb;
+    copy_want(c, want);
+    if (check_names(want->owner, want->node, &err) < 0) {
+        refuse(c, loop, &err);
+        return c;
+    }
+    add_names(&words, "look", want->owner, want->node);
+    strv_add(&words, str_or(want->temp_dir, "/tmp"));
+    strv_add(&words, str_or(want->shared_root, ""));
+    strv_add(&words, str_or(want->root_mark, ""));
+    c->ssh = ssh_run(loop, t, (const char *)embedded_raylet_sh, (const char *const *)words.v,
+                     limit ? limit : LOOK_LIMIT_S * USEC_SEC, on_answer, c);
+    return c;
+}
+
+/* ---- labels ---- */
+
+static int check_label(const char *s, size_t max, struct err *err)
+{
+    size_t n = strlen(s);
+    bool is_good =
+        n > 0 && n <= max && isalnum((unsigned char)s[0]) && isalnum((unsigned char)s[n - 1]);
+    for (size_t i = 0; i < n && is_good; i++)
+        is_good = isalnum((unsigned char)s[i]) || strchr("._-", s[i]);
+    if (is_good)
+        return 0;
+    return err_set(err, ERR_REFUSED,
+                   "'%s' cannot be a label in Ray: 1 to %zu letters, digits and '._-', with a "
+                   "letter or digit at both ends",
+                   s, max);
+}
+
+int raylet_labels(const char *node,
+                  const char *const *pools,
+                  size_t n_pools,
+                  struct buf *out,
+                  struct err *err)
+{
+    static const size_t name_max = LABEL_MAX - sizeof("argus.pool.") + 1; /* as part of a key */
+    int r = check_label(node, LABEL_MAX, err);
+    for (size_t i = 0; i < n_pools && r == 0; i++)
+        r = check_label(pools[i], name_max, err);
+    if (r < 0)
+        return r;
+    (void)buf_addf(out, "argus.node=%s", node); /* blind appends, looked at once at the end */
+    if (n_pools > 0)
+        (void)buf_addf(out, ",argus.pool=%s", pools[0]);
+    for (size_t i = 0; i < n_pools && n_pools > 1; i++)
+        (void)buf_addf(out, ",argus.pool.%s=1", pools[i]);
+    return out->failed ? err_set(err, ERR_TOO_LARGE, "the labels of '%s' are too long", node) : 0;
+}

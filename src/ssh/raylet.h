@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raylet.h - our raylet (or head) on a machine: start or adopt, look, stop.
+ *
+ * Whose a process is, is known by three things together: the session that `ray start` got of its
+ * own, pid with start time (in ticks since that machine's boot, with its boot id), and a mark in
+ * its environment (ARGUS_OWNER, ARGUS_NODE, ARGUS_RAYLET=<random>), which all that Ray starts
+ * inherits. A pid alone is never believed, `ray stop` is never used, nothing is found by name.
+ * The machine keeps a record below /tmp/argus-<uid>/<owner>/<node> (0700); without it the marks
+ * are enough to adopt. All that argusd needs to know is on the machine, so it may forget.
+ *
+ * start, stop and look of one node may come at once and from several argusd: a lock on the
+ * machine (with its holder's pid and start time, so that a dead one's is taken over) lets one
+ * through, and a second start finds what the first one made. A start goes on to its end when the
+ * connection breaks: look, or start again. */
+#pragma once
+#include "base/buf.h"
+#include "base/strv.h"
+#include "ssh/ssh.h"
+
+/* Copied. NULL or 0 = Ray's own choice. */
+struct raylet_spec {
+    const char *owner;   /* [A-Za-z0-9_-], at most 64: our instance */
+    const char *node;    /* [A-Za-z0-9._-], at most 64 */
+    const char *ray_bin; /* as the probe found it: whole path */
+    bool head;           /* ray start --head */
+    bool spare; /* of a head: jobs run by its GCS; as long as that lives, nothing of it is ended */
+    usec_t dashboard_wait;      /* of a head: its dashboard (ports' dashboard-port) must listen so
+                                   soon after `ray start`, or that start has failed */
+    const char *address;        /* the head's GCS, of a worker */
+    const char *node_ip;        /* of a worker NULL = the address by which it reaches its head */
+    double cpus;                /* < 0 = Ray's own choice; a head's are 0 as given */
+    int gpus;                   /* < 0 = Ray's own choice */
+    const char *resources_json; /* "{\"worker_node\":100}" */
+    const char *labels;         /* from raylet_labels() */
+    const char *temp_dir;       /* short: Unix sockets lie below it */
+    uint64_t object_store_bytes;
+    const struct pairs
+        *ports; /* "node-manager-port" -> "6380": any option of ray start without its "--" */
+    const struct pairs *env; /* RAY_AUTH_MODE, …; no secrets: every job inherits it */
+};
+
+#define RAYLET_TABLE(X)                                                                            \
+    X(OK, "ok")                                                                                    \
+    X(SSH, "ssh")                   /* see trouble */                                              \
+    X(START_FAILED, "start_failed") /* text quotes ray start; nothing of it is left */             \
+    X(NO_HEAD, "no_head")           /* the head did not answer, or runs another Ray */             \
+    X(BUSY, "busy")             /* another start or stop has had the lock for all of the limit */  \
+    X(GCS_ALONE, "gcs_alone")   /* of a head to be spared: its raylet is gone, its GCS lives */    \
+    X(NOT_ENDED, "not_ended")   /* of a stop: text names what SIGKILL did not end */               \
+    X(UNWRITABLE, "unwritable") /* no record can be kept on that machine */                        \
+    X(REFUSED, "refused")       /* the spec cannot be used: our own mistake, nothing was done */   \
+    X(UNREADABLE, "unreadable") /* the answer makes no sense */
+
+#define X(name, word) RAYLET_##name,
+enum raylet_outcome { RAYLET_TABLE(X) RAYLET_END };
+#undef X
+const char *raylet_outcome_to_string(enum raylet_outcome outcome);
+
+/* How an act ended; text and fix are "" for RAYLET_OK. */
+struct raylet_end {
+    enum raylet_outcome outcome;
+    enum ssh_trouble trouble; /* SSH_OK unless outcome is RAYLET_SSH */
+    char text[600], fix[400];
+};
+
+/* What runs there of ours. */
+struct raylet_facts {
+    bool alive;    /* the raylet; of a head the GCS server too */
+    bool starting; /* a start is under way */
+    bool is_head;
+    int64_t pid, session;
+    uint64_t start_time; /* clock ticks since boot_id's boot: a pid alone proves nothing */
+    char boot_id[40];
+    char token[40];   /* of this start: the same as before = the same raylet */
+    char address[80]; /* the GCS it was started for */
+    char node_ip[64];
+};
+
+struct raylet_started {
+    struct raylet_end end;
+    struct raylet_facts facts;
+    bool adopted;    /* it was alive already */
+    usec_t ray_took; /* `ray start` itself, measured there; 0 = adopted or not known */
+};
+typedef void (*raylet_start_f)(const struct raylet_started *r, void *arg);
+
+struct raylet_stopped {
+    struct raylet_end end;
+    size_t ended;  /* processes */
+    size_t killed; /* of them by SIGKILL */
+};
+typedef void (*raylet_stop_f)(const struct raylet_stopped *r, void *arg);
+
+/* What look looks at; 0 and NULL = not. Copied. */
+struct raylet_want {
+    const char *owner, *node;
+    const char *const *live_jobs; /* ids; the others' processes are strays */
+    size_t n_live_jobs;
+    const char *shared_root, *root_mark;
+    uint64_t min_disk_bytes, min_shm_bytes; /* free, below Ray's temp_dir and in /dev/shm */
+    const char *temp_dir;                   /* [/tmp] */
+    usec_t max_skew, max_write;             /* clock; one small file on the root, synced */
+    usec_t now; /* wall clock of the caller, now; 0 = no look at the clock */
+    int gpus;   /* nvidia-smi shows fewer = trouble */
+};
+
+enum { RAYLET_JOBS_MAX = 64 };
+
+struct raylet_job {
+    char id[80];        /* ARGUS_JOB_ID of its environment */
+    unsigned processes; /* a shepherd, drivers, workers */
+    bool is_live;       /* in live_jobs */
+};
+
+struct raylet_look {
+    struct raylet_end end; /* not OK: all else is unknown, and "unknown" is no verdict */
+    struct raylet_facts facts;
+    struct raylet_job jobs[RAYLET_JOBS_MAX]; /* that have a process on this machine */
+    size_t n_jobs;
+    size_t strays; /* processes of jobs that are not live, and GPU processes of nobody of ours */
+    char stray_text[400];  /* names them, "" = none */
+    char trouble[400];     /* of the machine's health, in one sentence; "" = healthy */
+    char trouble_code[24]; /* a code of probe.h, or "root_slow" */
+    usec_t root_write;     /* what one small synced write took; 0 = not looked at */
+};
+typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);
+
+struct raylet_call;
+/* As ssh_run(): one callback, from the loop, never from inside; then the handle is gone.
+ * Freeing a handle cancels the callback, not what was begun there. */
+struct raylet_call *raylet_start(uv_loop_t *loop,
+                                 const struct ssh_target *t,
+                                 const struct raylet_spec *spec,
+                                 usec_t limit,
+                                 raylet_start_f cb,
+                                 void *arg);
+/* SIGTERM to the raylet (Ray hears of it at once), SIGKILL after the grace to what is left of
+ * its session and of its mark. Nothing there = RAYLET_OK with ended 0. */
+struct raylet_call *raylet_stop(uv_loop_t *loop,
+                                const struct ssh_target *t,
+                                const char *owner,
+                                const char *node,
+                                usec_t grace,
+                                raylet_stop_f cb,
+                                void *arg);
+struct raylet_call *raylet_look(uv_loop_t *loop,
+                                const struct ssh_target *t,
+                                const struct raylet_want *want,
+                                usec_t limit,
+                                raylet_look_f cb,
+                                void *arg);
+void raylet_call_free(struct raylet_call *c); /* NULL is fine */
+
+/* "argus.node=<node>,argus.pool=<pool>…" in the form that Ray takes: keys and values are 1 to 63 of
+ * [A-Za-z0-9._-] with a letter or digit at both ends. One pool is argus.pool=<pool>; each of
+ * several is also argus.pool.<pool>=1. ERR_REFUSED names the text that cannot be a label. */
+must_check int raylet_labels(const char *node,
+                             const char *const *pools,
+                             size_t n_pools,
+                             struct buf *out,
+                             struct err *err);
+
+/* Any bytes as the answer of a start, a stop, a look: for the fuzz target and unit tests. */
+void raylet_read_start(const char *text, size_t len, struct raylet_started *ret);
+void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret);
+void raylet_read_look(const char *text,
+                      size_t len,
+                      const struct raylet_want *want,
+                      usec_t began,
+                      struct raylet_look *ret);

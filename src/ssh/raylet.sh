@@ -1,0 +1,450 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# raylet.sh - starts, adopts, looks at and stops the raylet of one node of ours; prints KEY=VALUE lines.
+#   start OWNER NODE MARK TOKEN WAIT LIMIT HEAD SPARE DASHBOARD ADDRESS NODE_IP [K=V]… RAY start …
+#         in a session of its own (raylet_detach.sh). SPARE: 1 or nothing; DASHBOARD of a head: "PORT SECONDS", or nothing
+#   stop  OWNER NODE MARK WAIT GRACE                                                  the same
+#   look  OWNER NODE MARK TEMP_DIR ROOT ROOT_MARK
+# MARK (of owner and node) and TOKEN (of one start) are in the environment of all that the raylet starts.
+#
+# What may be ended, exactly: a recorded process with the start time that was recorded, in the same boot; who
+# is in the recorded session while at least one recorded or marked process still is (until then the kernel gives that
+# number to nobody else); who has the mark in its environment. No process is ended for its name.
+LC_ALL=C
+export LC_ALL
+verb=$1 owner=$2 node=$3 mark=$4
+shift 4
+dir=/tmp/argus-$(id -u)/$owner/$node
+read -r boot </proc/sys/kernel/random/boot_id
+
+# state, session and start time (ticks since boot) of a living process
+stat_of() {
+    read -r line 2>/dev/null <"/proc/$1/stat" || return 1
+    stat_read ${line##*) }
+}
+stat_read() {
+    [ $# -ge 20 ] || return 1
+    state=$1 session=$4
+    shift 19
+    start=$1
+    [ "$state" != Z ] && [ "$state" != X ]
+}
+is_alive() { [ -n "$1" ] && stat_of "$1" && [ "$start" = "$2" ]; }
+name_of() { read -r name 2>/dev/null <"/proc/$1/comm"; }
+env_of() { tr '\0' '\n' 2>/dev/null <"/proc/$1/environ" | sed -n "s/^$2=//p" | head -n 1; }
+option_of() { tr '\0' '\n' 2>/dev/null <"/proc/$1/cmdline" | sed -n "s/^--$2=//p" | head -n 1; }
+# pids of all that have this text in their environment
+pids_with() { grep -l -e "$1" /proc/[0-9]*/environ 2>/dev/null | sed 's/^\/proc\/\([0-9]*\)\/.*/\1/'; }
+now() {
+    read -r up _ </proc/uptime
+    echo "${up%.*}${up#*.}0" # milliseconds
+}
+pause() { sleep 0.1 2>/dev/null || sleep 1; }
+end() {
+    echo "END=$*"
+    exit 0
+}
+
+# ---- the record ----
+
+# r_*: of the last start in this boot; r_all: "pid start" of each process then, a line each
+read_record() {
+    r_token='' r_session='' r_leader='' r_state='' r_pid='' r_start='' r_gcs='' r_gcs_start='' r_head=0 r_address='' r_ip='' r_all=''
+    [ -f "$dir/record" ] || return 1
+    while IFS='=' read -r key value; do
+        case $key in
+        BOOT) [ "$value" = "$boot" ] || return 1 ;;
+        TOKEN) r_token=$value ;;
+        SESSION) r_session=${value% *} r_leader=${value#* } ;;
+        STATE) r_state=$value ;;
+        RAYLET) r_pid=${value% *} r_start=${value#* } ;;
+        GCS) r_gcs=${value% *} r_gcs_start=${value#* } ;;
+        HEAD) r_head=$value ;;
+        ADDRESS) r_address=$value ;;
+        NODE_IP) r_ip=$value ;;
+        PROC) r_all="$r_all$value
+" ;;
+        esac
+    done <"$dir/record"
+}
+
+write_record() { # state
+    {
+        echo "BOOT=$boot"
+        echo "TOKEN=$r_token"
+        echo "SESSION=$r_session $r_leader"
+        echo "STATE=$1"
+        [ -z "$r_pid" ] || echo "RAYLET=$r_pid $r_start"
+        [ -z "$r_gcs" ] || echo "GCS=$r_gcs $r_gcs_start"
+        echo "HEAD=$r_head"
+        echo "ADDRESS=$r_address"
+        echo "NODE_IP=$r_ip"
+        [ -z "$r_all" ] || printf %s "$r_all" | sed 's/^/PROC=/'
+    } >"$dir/record.$$" && mv "$dir/record.$$" "$dir/record"
+}
+
+# the processes of the session as they are now, into r_*; $$ is only their starter
+take_session() { # session
+    r_all=
+    for at in /proc/[0-9]*; do
+        pid=${at#/proc/}
+        stat_of "$pid" && [ "$session" = "$1" ] && [ "$pid" != $$ ] || continue
+        r_all="$r_all$pid $start
+"
+        name_of "$pid" || continue
+        case $name in
+        raylet) r_pid=$pid r_start=$start ;;
+        gcs_server) r_gcs=$pid r_gcs_start=$start ;;
+        esac
+    done
+}
+
+# ours without a record, or with one of another time: known by the mark
+find_by_mark() {
+    for pid in $(pids_with "ARGUS_MARK=$mark"); do
+        name_of "$pid" && [ "$name" = raylet ] && stat_of "$pid" || continue
+        r_session=$session r_token=$(env_of "$pid" ARGUS_RAYLET) r_leader=0
+        r_ip=$(option_of "$pid" node_ip_address)
+        r_address=$(option_of "$pid" gcs-address)
+        r_head=0
+        tr '\0' '\n' <"/proc/$pid/cmdline" | grep -qx -e --head && r_head=1
+        take_session "$r_session"
+        return 0
+    done
+    return 1
+}
+
+lives() { is_alive "$r_pid" "$r_start" && { [ "$r_head" = 0 ] || is_alive "$r_gcs" "$r_gcs_start"; }; }
+find_ours() {
+    read_record && lives && return 0
+    [ "$r_state" = starting ] && return 1
+    find_by_mark && lives
+}
+
+print_facts() {
+    echo "RAYLET=$r_pid $r_start $r_session"
+    echo "BOOT=$boot"
+    echo "TOKEN=$r_token"
+    echo "HEAD=$r_head"
+    echo "ADDRESS=$r_address"
+    echo "NODE_IP=$r_ip"
+}
+
+# ---- the lock: a link whose text names its holder, made in one step; a dead one's is taken over ----
+
+holder_lives() { # "pid.start.boot"
+    rest=${1#*.}
+    [ "${rest#*.}" = "$boot" ] && is_alive "${1%%.*}" "${rest%%.*}"
+}
+# Only one of several may take a dead one's lock, and only while it is still that one's.
+take_over() {
+    claim=$dir/claim.$1
+    if ! mkdir "$claim" 2>/dev/null; then
+        find "$claim" -prune -mmin +1 -exec rmdir {} \; 2>/dev/null # its maker died in this very step
+        return 1
+    fi
+    [ "$(readlink "$dir/lock")" = "$1" ] && rm -f "$dir/lock"
+    rmdir "$claim"
+}
+lock() { # seconds to wait
+    stat_of $$
+    me=$$.$start.$boot
+    until=$(($(now) + $1 * 1000))
+    while ! ln -s "$me" "$dir/lock" 2>/dev/null; do
+        holder=$(readlink "$dir/lock" 2>/dev/null)
+        [ -n "$holder" ] && ! holder_lives "$holder" && take_over "$holder" && continue
+        [ "$(now)" -lt "$until" ] || return 1
+        pause
+    done
+}
+unlock() { [ "$(readlink "$dir/lock")" = "$me" ] && rm -f "$dir/lock"; }
+
+# Below /tmp others may be first: what is not a directory of ours is not used.
+make_dir() {
+    at=/tmp/argus-$(id -u)
+    (umask 077 && mkdir -p "$dir") 2>/dev/null
+    # shellcheck disable=SC3067 # every sh that is in use knows -O
+    [ -d "$dir" ] && [ ! -L "$at" ] && [ -O "$at" ] && [ -w "$dir" ] || end "unwritable $dir"
+}
+
+# ---- ending ----
+
+# all that may be ended, as "pid start" lines in $ours; without a fork, which would be in the list itself
+note() { # pid start
+    case "
+$ours" in
+    *"
+$1 $2
+"*) ;;
+    *) ours="$ours$1 $2
+" ;;
+    esac
+}
+list_ours() {
+    ours='' proven=''
+    while read -r pid began; do
+        is_alive "$pid" "$began" || continue
+        [ "$session" = "$r_session" ] && proven=1
+        note "$pid" "$began"
+    done <<PROCS
+$r_all
+PROCS
+    for pid in $(pids_with "ARGUS_MARK=$mark"); do
+        [ "$pid" != $$ ] && stat_of "$pid" || continue
+        [ "$session" = "$r_session" ] && proven=1
+        note "$pid" "$start"
+    done
+    [ -n "$proven" ] || return 0
+    for at in /proc/[0-9]*; do
+        pid=${at#/proc/}
+        [ "$pid" != $$ ] && stat_of "$pid" && [ "$session" = "$r_session" ] && note "$pid" "$start"
+    done
+}
+
+# signal all of a list of "pid start" that still are who they were; counts them into $hit
+hit=0
+send() { # signal list
+    hit=0
+    while read -r pid began; do
+        is_alive "$pid" "$began" && kill "-$1" "$pid" 2>/dev/null && hit=$((hit + 1))
+    done <<LIST
+$2
+LIST
+}
+wait_gone() { # seconds list
+    until=$(($(now) + $1 * 1000))
+    while :; do
+        left=
+        while read -r pid began; do
+            is_alive "$pid" "$began" && left="$left $pid"
+        done <<LIST
+$2
+LIST
+        [ -n "$left" ] || return 0
+        [ "$(now)" -lt "$until" ] || return 1
+        pause
+    done
+}
+# what SIGTERM left, and what came up meanwhile
+kill_rest() {
+    killed=0
+    for _ in 1 2 3 4 5; do
+        list_ours
+        [ -n "$ours" ] || return 0
+        send KILL "$ours"
+        killed=$((killed + hit))
+        wait_gone 2 "$ours"
+    done
+    list_ours
+    [ -z "$ours" ]
+}
+
+# ---- the verbs ----
+
+clean_start() { # ray's whole command
+    unset SSH_CLIENT SSH_CONNECTION SSH_TTY BASH_ENV ENV RAY_ADDRESS
+    # shellcheck disable=SC3045 # and -S
+    ulimit -S -n 65536 2>/dev/null || ulimit -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
+    for word in "$@"; do
+        case $word in
+        [A-Za-z_]*=*) ;;
+        *) PATH=${word%/*}:$PATH && break ;; # as if that environment were activated
+        esac
+    done
+    export PATH
+    if command -v timeout >/dev/null 2>&1; then
+        timeout -s KILL "$limit" env "ARGUS_OWNER=$owner" "ARGUS_NODE=$node" "ARGUS_MARK=$mark" "ARGUS_RAYLET=$r_token" "$@"
+    else
+        env "ARGUS_OWNER=$owner" "ARGUS_NODE=$node" "ARGUS_MARK=$mark" "ARGUS_RAYLET=$r_token" "$@"
+    fi
+}
+
+# The address by which this machine reaches the head; Ray would ask the way to the internet. Nothing is sent.
+own_address() { # head:port K=V… ray
+    host=${1%:*}
+    shift
+    for ray in "$@"; do
+        case $ray in
+        [A-Za-z_]*=*) ;;
+        *) break ;;
+        esac
+    done
+    # "#!/path/python", or pip's way out where that line would be too long
+    python=$(sed -n -e '1s/^#! *\(\/[^ ]*python[^ ]*\).*/\1/p' -e "2s/^'''exec' [\"']*\([^\"']*python[^\"' ]*\).*/\1/p" \
+        -e 2q "$ray" 2>/dev/null | head -n 1)
+    [ -n "$python" ] || python=${ray%/*}/python3
+    "$python" -c 'import socket, sys
+family, kind, _, _, at = socket.getaddrinfo(sys.argv[1].strip("[]"), 9, type=socket.SOCK_DGRAM)[0]
+s = socket.socket(family, kind)
+s.connect(at)
+print(s.getsockname()[0])' "$host" 2>/dev/null
+}
+
+# `ray start --head` ends well though its dashboard does not come up; such a head takes no job, and nobody could use it yet.
+listens() { # port
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+        grep -q "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") [0-9A-F]*:0000 0A "
+}
+has_dashboard() {
+    while read -r pid began; do
+        is_alive "$pid" "$began" && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q 'dashboard/dashboard\.py' && return 0
+    done <<PROCS
+$r_all
+PROCS
+    return 1
+}
+await_dashboard() { # port seconds
+    until=$(($(now) + $2 * 1000)) without=0
+    while ! listens "$1"; do
+        lives || return 1
+        has_dashboard || without=$((without + 1))
+        [ "$without" -lt 30 ] && [ "$(now)" -lt "$until" ] || return 1
+        pause
+    done
+}
+dashboard_log() { # words of ray start
+    at=/tmp/ray
+    for word in "$@"; do
+        case $word in
+        --temp-dir=*) at=${word#*=} ;;
+        esac
+    done
+    echo "$at/session_latest/logs/dashboard.log"
+}
+
+# A head that has lost its raylet alone: jobs on other machines go on by its GCS.
+has_gcs() {
+    for pid in $(pids_with "ARGUS_MARK=$mark"); do
+        name_of "$pid" && [ "$name" = gcs_server ] && stat_of "$pid" && return 0
+    done
+    return 1
+}
+
+start() { # token wait limit head spare dashboard address node_ip words…
+    token=$1 limit=$3 head=$4 spare=$5 dashboard=$6 address=$7 ip=$8
+    make_dir
+    lock "$2" || end busy
+    shift 8
+    if find_ours; then
+        write_record up
+        unlock
+        print_facts
+        end adopted
+    fi
+    if [ -n "$spare" ] && has_gcs; then
+        unlock
+        end gcs_alone
+    fi
+    kill_rest # log_monitor and jobs of a raylet that died, or half a start
+    if [ -z "$ip" ] && [ "$head" = 0 ]; then
+        ip=$(own_address "$address" "$@")
+        [ -z "$ip" ] || set -- "$@" "--node-ip-address=$ip"
+    fi
+    r_token=$token r_session=$$ r_head=$head r_address=$address r_ip=$ip r_pid='' r_gcs='' r_all=''
+    stat_of $$
+    r_leader=$start
+    write_record starting || { unlock && end "unwritable $dir"; }
+    began=$(now)
+    (clean_start "$@") >"$dir/start.log" 2>&1 </dev/null
+    status=$?
+    took=$(($(now) - began))
+    take_session $$
+    # shellcheck disable=SC2086 # two words
+    [ $status = 0 ] && lives && [ -n "$dashboard" ] && ! await_dashboard $dashboard && status=dashboard
+    if [ $status = 0 ] && lives; then
+        [ -n "$r_ip" ] || r_ip=$(option_of "$r_pid" node_ip_address)
+        write_record up
+        unlock
+        print_facts
+        echo "TOOK_MS=$took"
+        end started
+    fi
+    kill_rest
+    rm -f "$dir/record"
+    unlock
+    echo "LOG_AT=$dir/start.log"
+    tail -n 40 "$dir/start.log" | cut -c 1-500 | sed 's/^/LOG=/'
+    if [ $status = dashboard ]; then
+        log=$(dashboard_log "$@")
+        echo "LOG_AT=$log"
+        tail -n 5 "$log" 2>/dev/null | cut -c 1-500 | sed 's/^/LOG=/'
+    fi
+    end "failed $status"
+}
+
+stop() { # wait grace
+    make_dir
+    lock "$1" || end busy
+    find_ours
+    list_ours
+    ended=$(printf %s "$ours" | grep -c .)
+    if [ -n "$r_pid" ]; then
+        send TERM "$r_pid $r_start"
+        wait_gone "$2" "$r_pid $r_start"
+    fi
+    list_ours
+    send TERM "$ours"
+    wait_gone 3 "$ours"
+    if kill_rest; then
+        rm -f "$dir/record"
+    else
+        for pid in $left; do echo "LEFT=$pid $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-120)"; done
+    fi
+    unlock
+    echo "KILLED=$killed"
+    end "stopped $ended"
+}
+
+look() { # temp_dir root root_mark
+    echo "CLOCK=$(date +%s.%N)"
+    if find_ours; then
+        print_facts
+        [ ! -f "$dir/record" ] || touch "$dir/record" "$dir" # tmp cleaners go by age
+    elif [ "$r_state" = starting ] && holder_lives "$(readlink "$dir/lock" 2>/dev/null)"; then
+        echo STARTING=1
+    fi
+    marked=$(pids_with "ARGUS_MARK=$mark")
+    files=
+    for pid in $marked; do files="$files /proc/$pid/environ"; done
+    [ -z "$files" ] || cat $files 2>/dev/null | tr '\0' '\n' | sed -n 's/^ARGUS_JOB_ID=//p' | sort | uniq -c | head -n 200 |
+        sed 's/^ *\([0-9]*\) /JOB=\1 /'
+    echo STEP=disk
+    tmp=$1
+    while [ ! -d "$tmp" ] && [ "$tmp" != / ] && [ -n "$tmp" ]; do tmp=$(dirname "$tmp"); done
+    for at in "DISK_KB $tmp" "SHM_KB /dev/shm"; do
+        df -Pk "${at#* }" 2>/dev/null |
+            sed -n "2s/^.* \([0-9][0-9]*\)  *[0-9][0-9]*  *\([0-9][0-9]*\)  *[0-9]*% .*$/${at%% *}=\1 \2/p"
+    done
+    echo STEP=gpus
+    smi=$(command -v nvidia-smi 2>/dev/null)
+    if [ -n "$smi" ]; then
+        echo NVIDIA=1
+        "$smi" --query-gpu=name,driver_version,ecc.errors.uncorrected.volatile.total --format=csv,noheader 2>&1 | sed 's/^/GPU=/'
+        for pid in $("$smi" --query-compute-apps=pid --format=csv,noheader 2>/dev/null | grep -x '[0-9]*' | sort -u); do
+            case " $(echo "$marked" | tr '\n' ' ')" in
+            *" $pid "*) continue ;;
+            esac
+            [ -d "/proc/$pid" ] && echo "GPU_USER=$pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | cut -c 1-120)"
+        done
+        read -r up _ </proc/uptime
+        dmesg 2>/dev/null | grep 'NVRM: Xid' | tail -n 8 | sed "s/^\[ *\([0-9]*\)\.[0-9]*\].*NVRM: Xid (\([^)]*\)): \([0-9]*\).*/XID=${up%.*} \1 \3 \2/"
+    fi
+    echo STEP=root
+    if [ -n "$2" ]; then
+        if [ ! -d "$2" ] || { [ -n "$3" ] && [ ! -f "$2/$3" ]; }; then
+            echo ROOT=missing
+        else
+            file=$2/.probe-$$-$(uname -n)
+            [ -z "$3" ] || file=$(dirname "$2/$3")/.probe-$$-$(uname -n)
+            began=$(now)
+            why=$(dd if=/dev/zero of="$file" bs=512 count=1 conv=fsync 2>&1) && echo "ROOT_MS=$(($(now) - began))" ||
+                echo "ROOT_SAYS=$(echo "$why" | sed -n 's/.*: //p' | head -n 1)"
+            rm -f "$file"
+        fi
+    fi
+    echo STEP=end
+    end looked
+}
+
+killed=0
+"$verb" "$@"

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raylet_read.c - the answers of raylet.sh as values, and what a look says of the machine's health;
+ * see raylet.h. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "ssh/answer.h"
+#include "ssh/machine.h"
+#include "ssh/probe.h"
+#include "ssh/raylet.h"
+
+#define GIB ((double)(1 << 30))
+#define TICKS_MAX ((uint64_t)INT64_MAX)
+static const usec_t XID_FRESH = USEC_HOUR;
+static const char ROOT_SLOW[] = "root_slow";
+
+static const char *const words[] = {
+#define X(name, word) word,
+    RAYLET_TABLE(X)
+#undef X
+};
+static_assert(array_len(words) == RAYLET_END, "one word for each");
+
+const char *raylet_outcome_to_string(enum raylet_outcome outcome)
+{
+    return words[outcome];
+}
+
+static void end_set(struct raylet_end *e,
+                    enum raylet_outcome outcome,
+                    const char *fix,
+                    const char *fmt,
+                    ...) printf_like(4, 5);
+
+static void end_set(struct raylet_end *e,
+                    enum raylet_outcome outcome,
+                    const char *fix,
+                    const char *fmt,
+                    ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    e->outcome = outcome;
+    (void)vsnprintf(e->text, sizeof(e->text), fmt, ap); /* cut where it is too long */
+    (void)snprintf(e->fix, sizeof(e->fix), "%s", fix);  /* so is this */
+    va_end(ap);
+}
+
+/* ---- what all answers have ---- */
+
+static void read_fact(const struct answer *a, struct raylet_facts *f)
+{
+    const char *value = a->value;
+    if (answer_is(a, "RAYLET")) {
+        f->pid = (int64_t)answer_number(&value, INT32_MAX, 0);
+        f->start_time = answer_number(&value, TICKS_MAX, 0);
+        f->session = (int64_t)answer_number(&value, INT32_MAX, 0);
+        f->alive = f->pid > 0 && f->start_time > 0;
+    } else if (answer_is(a, "BOOT")) {
+        answer_text(value, f->boot_id, sizeof(f->boot_id));
+    } else if (answer_is(a, "TOKEN")) {
+        answer_text(value, f->token, sizeof(f->token));
+    } else if (answer_is(a, "ADDRESS")) {
+        answer_text(value, f->address, sizeof(f->address));
+    } else if (answer_is(a, "NODE_IP")) {
+        answer_text(value, f->node_ip, sizeof(f->node_ip));
+    } else if (answer_is(a, "HEAD")) {
+        f->is_head = !strcmp(value, "1");
+    } else if (answer_is(a, "STARTING")) {
+        f->starting = true;
+    }
+}
+
+/* "END=<word> <rest>": how it says that it ended. False: it did not. */
+struct said {
+    char word[16], rest[300];
+};
+
+static bool read_end(const struct answer *a, struct said *ret)
+{
+    const char *value = a->value;
+    if (!answer_is(a, "END"))
+        return false;
+    answer_word(&value, ret->word, sizeof(ret->word));
+    answer_text(value, ret->rest, sizeof(ret->rest));
+    return true;
+}
+
+/* The ends that every verb may come to; false if it is another one. */
+static bool is_common_end(const struct said *s, struct raylet_end *e)
+{
+    if (!strcmp(s->word, "busy"))
+        end_set(e, RAYLET_BUSY, "wait for the other start or stop to end, then try again",
+                "another start or stop of this node has not ended yet");
+    else if (!strcmp(s->word, "unwritable"))
+        end_set(e, RAYLET_UNWRITABLE,
+                "make room in /tmp there, and let no other user own that directory",
+                "no record can be kept in '%s'", s->rest);
+    else if (!s->word[0])
+        end_set(e, RAYLET_UNREADABLE, "try it again; if it stays, see what sh does on that machine",
+                "the script there did not say how it ended");
+    else
+        return false;
+    return true;
+}
+
+/* ---- start ---- */
+
+struct log {
+    char last[300], error[300], at[200]; /* the last line; the last that names an error */
+    bool is_head_away;
+};
+
+static void read_log(const char *value, struct log *l)
+{
+    static const char *const head_away[] = {
+        "No node info found for head node",
+        "Could not read 'temp_dir' from GCS",
+        "Version mismatch:",
+        "Unable to connect to GCS",
+        "Failed to connect to GCS",
+        "Failed to get cluster ID from GCS",
+        "GCS authentication",
+        "InvalidAuthToken",
+        "no authentication token",
+    };
+    for (size_t i = 0; i < array_len(head_away); i++)
+        l->is_head_away = l->is_head_away || strstr(value, head_away[i]);
+    if (strlen(value) > 3)
+        answer_text(value, l->last, sizeof(l->last));
+    if (strstr(value, "Error") || strstr(value, "Exception") || strstr(value, "rror: ") ||
+        strstr(value, "mismatch"))
+        answer_text(value, l->error, sizeof(l->error));
+}
+
+static void judge_failed(const struct said *s, const struct log *l, struct raylet_end *e)
+{
+    char fix[400];
+    const char *why = l->error[0] ? l->error : l->last;
+    (void)snprintf(fix, sizeof(fix), "read '%s' there", l->at); /* cut where it is too long */
+    if (l->is_head_away)
+        end_set(e, RAYLET_NO_HEAD,
+                "see that the head's GCS port is open from that machine, and that both run the "
+                "same Ray and Python",
+                "the head did not take it in: %s", why);
+    else if (!strcmp(s->rest, "dashboard"))
+        end_set(e, RAYLET_START_FAILED, fix,
+                "the head ran, and its dashboard did not listen; all of it was ended again%s%s",
+                *why ? ": " : "", why);
+    else if (!strcmp(s->rest, "137") || !strcmp(s->rest, "124"))
+        end_set(e, RAYLET_START_FAILED, fix, "ray start did not end in time%s%s",
+                *why ? "; its last line: " : "", why);
+    else if (!strcmp(s->rest, "0"))
+        end_set(e, RAYLET_START_FAILED, fix,
+                "ray start ended well, but the raylet was gone at once%s%s", *why ? ": " : "", why);
+    else
+        end_set(e, RAYLET_START_FAILED, fix, "ray start failed (status %.4s)%s%s", s->rest,
+                *why ? ": " : "", why);
+}
+
+void raylet_read_start(const char *text, size_t len, struct raylet_started *ret)
+{
+    struct answer a = answer_of(text, len);
+    struct said said = {0};
+    struct log log = {0};
+    *ret = (struct raylet_started){0};
+    while (answer_next(&a)) {
+        const char *value = a.value;
+        read_fact(&a, &ret->facts);
+        if (answer_is(&a, "TOOK_MS"))
+            ret->ray_took = answer_number(&value, USEC_DAY / USEC_MS, 0) * USEC_MS;
+        else if (answer_is(&a, "LOG"))
+            read_log(value, &log);
+        else if (answer_is(&a, "LOG_AT"))
+            answer_text(value, log.at, sizeof(log.at));
+        else
+            (void)read_end(&a, &said); /* another line is none */
+    }
+    bool is_well = !strcmp(said.word, "started") || !strcmp(said.word, "adopted");
+    ret->adopted = !strcmp(said.word, "adopted");
+    if (is_common_end(&said, &ret->end) || (is_well && ret->facts.alive))
+        return;
+    if (!strcmp(said.word, "gcs_alone")) {
+        end_set(&ret->end, RAYLET_GCS_ALONE,
+                "'argus cluster down' and 'up' start it anew at once, and end what runs by it",
+                "the head's raylet is gone and its GCS goes on; jobs run by it, so it is left "
+                "alone until they are over");
+        return;
+    }
+    if (is_well)
+        end_set(&ret->end, RAYLET_UNREADABLE, "look at the node again",
+                "the machine does not name the raylet that it started");
+    else
+        judge_failed(&said, &log, &ret->end);
+}
+
+/* ---- stop ---- */
+
+void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret)
+{
+    struct answer a = answer_of(text, len);
+    struct said said = {0};
+    char left[400] = "";
+    *ret = (struct raylet_stopped){0};
+    while (answer_next(&a)) {
+        const char *value = a.value;
+        if (answer_is(&a, "KILLED"))
+            ret->killed = (size_t)answer_number(&value, 1 << 20, 0);
+        else if (answer_is(&a, "LEFT") && !left[0])
+            answer_text(value, left, sizeof(left));
+        else
+            (void)read_end(&a, &said); /* another line is none */
+    }
+    if (is_common_end(&said, &ret->end))
+        return;
+    const char *rest = said.rest;
+    ret->ended = (size_t)answer_number(&rest, 1 << 20, 0);
+    if (left[0])
+        end_set(&ret->end, RAYLET_NOT_ENDED,
+                "a process that SIGKILL does not end waits for a device or a mount: restart the "
+                "machine",
+                "SIGKILL did not end process %s", left);
+    else if (strcmp(said.word, "stopped") != 0)
+        end_set(&ret->end, RAYLET_UNREADABLE, "look at the node again",
+                "the machine does not say whether it stopped the raylet");
+}
+
+/* ---- look ---- */
+
+struct health {
+    char step[16], root[16], root_says[200], xid[120];
+    bool has_disk, has_shm, has_root_time;
+    uint64_t disk_free, shm_free;
+    usec_t root_write;
+    double clock;
+    struct machine_gpus gpus;
+    bool has_nvidia;
+};
+
+static bool is_live(const struct raylet_want *want, const char *id)
+{
+    for (size_t i = 0; i < want->n_live_jobs; i++)
+        if (!strcmp(want->live_jobs[i], id))
+            return true;
+    return false;
+}
+
+/* "<processes> <id>" */
+static void read_job(const char *value, const struct raylet_want *want, struct raylet_look *ret)
+{
+    struct raylet_job job = {.processes = (unsigned)answer_number(&value, 1 << 20, 0)};
+    answer_word(&value, job.id, sizeof(job.id));
+    job.is_live = is_live(want, job.id);
+    if (!job.id[0] || !job.processes)
+        return;
+    if (!job.is_live) {
+        size_t n = strlen(ret->stray_text);
+        ret->strays += job.processes;
+        (void)snprintf(ret->stray_text + n, sizeof(ret->stray_text) - n, "%s%u of job '%s'",
+                       n ? ", " : "", job.processes, job.id); /* cut where there are many */
+    }
+    if (ret->n_jobs < RAYLET_JOBS_MAX)
+        ret->jobs[ret->n_jobs++] = job;
+}
+
+static void read_gpu_user(const char *value, struct raylet_look *ret)
+{
+    size_t n = strlen(ret->stray_text);
+    ret->strays++;
+    (void)snprintf(ret->stray_text + n, sizeof(ret->stray_text) - n, "%son a GPU: %.100s",
+                   n ? ", " : "", value); /* cut where there are many */
+}
+
+/* "<uptime> <seconds> <number> <device>": only those after which a GPU is not to be used, and only
+ * fresh ones, since the kernel's log keeps them when the GPU was reset long ago. */
+static void read_xid(const char *value, struct health *h)
+{
+    static const uint64_t grave[] = {48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140, 143};
+    uint64_t up = answer_number(&value, UINT32_MAX, 0), at = answer_number(&value, UINT32_MAX, 0);
+    uint64_t number = answer_number(&value, 1000, 0);
+    if (up < at || (up - at) * USEC_SEC > XID_FRESH)
+        return;
+    for (size_t i = 0; i < array_len(grave); i++)
+        if (grave[i] == number)
+            (void)snprintf(h->xid, sizeof(h->xid), "the driver reported Xid %" PRIu64 " (%.60s)",
+                           number, value); /* fits */
+}
+
+static void read_health(const struct answer *a, struct health *h)
+{
+    const char *value = a->value;
+    uint64_t size = 0;
+    if (answer_is(a, "STEP"))
+        answer_text(value, h->step, sizeof(h->step));
+    else if (answer_is(a, "CLOCK"))
+        h->clock = machine_read_clock(value);
+    else if (answer_is(a, "DISK_KB"))
+        h->has_disk = machine_read_space(value, &size, &h->disk_free);
+    else if (answer_is(a, "SHM_KB"))
+        h->has_shm = machine_read_space(value, &size, &h->shm_free);
+    else if (answer_is(a, "NVIDIA"))
+        h->has_nvidia = true;
+    else if (answer_is(a, "GPU"))
+        machine_read_gpu(value, &h->gpus);
+    else if (answer_is(a, "XID"))
+        read_xid(value, h);
+    else if (answer_is(a, "ROOT"))
+        answer_text(value, h->root, sizeof(h->root));
+    else if (answer_is(a, "ROOT_SAYS"))
+        answer_text(*value ? value : "no reason given", h->root_says, sizeof(h->root_says));
+    else if (answer_is(a, "ROOT_MS")) {
+        h->has_root_time = true;
+        h->root_write = answer_number(&value, USEC_DAY / USEC_MS, 0) * USEC_MS;
+    }
+}
+
+static void trouble_is(struct raylet_look *ret, const char *code, const char *fmt, ...)
+    printf_like(3, 4);
+
+/* The first one stays: they are judged in order of weight. */
+static void trouble_is(struct raylet_look *ret, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+    if (ret->trouble[0])
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(ret->trouble, sizeof(ret->trouble), fmt, ap); /* cut where it is too long */
+    (void)snprintf(ret->trouble_code, sizeof(ret->trouble_code), "%s", code); /* fits */
+    va_end(ap);
+}
+
+static void judge_gpus(const struct health *h,
+                       const struct raylet_want *want,
+                       struct raylet_look *ret)
+{
+    const char *code = probe_code_to_string(PROBE_GPU_TROUBLE);
+    if (!strcmp(h->step, "gpus"))
+        trouble_is(ret, code, "nvidia-smi hangs");
+    else if (h->gpus.trouble[0])
+        trouble_is(ret, code, "nvidia-smi reports trouble: %s", h->gpus.trouble);
+    else if (h->xid[0])
+        trouble_is(ret, code, "%s", h->xid);
+    else if (h->has_nvidia && h->gpus.n < want->gpus)
+        trouble_is(ret, code, "nvidia-smi shows %d GPUs, and the node has %d", h->gpus.n,
+                   want->gpus);
+}
+
+static void judge_root(const struct health *h,
+                       const struct raylet_want *want,
+                       struct raylet_look *ret)
+{
+    char took[CLOCK_TEXT_MAX];
+    if (!strcmp(h->step, "root"))
+        trouble_is(ret, probe_code_to_string(PROBE_ROOT_HANGS), "the shared root '%s' hangs",
+                   str_or(want->shared_root, ""));
+    else if (!strcmp(h->root, "missing"))
+        trouble_is(ret, probe_code_to_string(PROBE_ROOT_NOT_MOUNTED),
+                   "the shared root '%s' is not mounted", str_or(want->shared_root, ""));
+    else if (h->root_says[0])
+        trouble_is(ret, probe_code_to_string(PROBE_ROOT_READ_ONLY),
+                   "the shared root '%s' cannot be written: %s", str_or(want->shared_root, ""),
+                   h->root_says);
+    else if (h->has_root_time && want->max_write && h->root_write > want->max_write)
+        trouble_is(ret, ROOT_SLOW, "one small write on the shared root took %s",
+                   span_to_string(h->root_write, took));
+}
+
+static void judge_rest(const struct health *h,
+                       const struct raylet_want *want,
+                       usec_t began,
+                       struct raylet_look *ret)
+{
+    if (h->has_disk && h->disk_free < want->min_disk_bytes)
+        trouble_is(ret, probe_code_to_string(PROBE_DISK_FULL),
+                   "the disk below '%s' has %.1f GiB free, and %.1f GiB are needed",
+                   str_or(want->temp_dir, "/tmp"), (double)h->disk_free / GIB,
+                   (double)want->min_disk_bytes / GIB);
+    if (h->has_shm && h->shm_free < want->min_shm_bytes)
+        trouble_is(ret, probe_code_to_string(PROBE_SHM_TOO_SMALL),
+                   "/dev/shm has %.2f GiB free, and %.2f GiB are needed", (double)h->shm_free / GIB,
+                   (double)want->min_shm_bytes / GIB);
+    if (h->clock <= 0 || !began || !want->max_skew)
+        return;
+    int64_t skew = (int64_t)(h->clock * 1e6) - (int64_t)began;
+    char span[CLOCK_TEXT_MAX];
+    if ((usec_t)llabs(skew) > want->max_skew)
+        trouble_is(ret, probe_code_to_string(PROBE_CLOCK_OFF), "its clock is %s %s ours",
+                   span_to_string((usec_t)llabs(skew), span), skew < 0 ? "behind" : "ahead of");
+}
+
+void raylet_read_look(const char *text,
+                      size_t len,
+                      const struct raylet_want *want,
+                      usec_t began,
+                      struct raylet_look *ret)
+{
+    struct answer a = answer_of(text, len);
+    struct health h = {0};
+    *ret = (struct raylet_look){0};
+    while (answer_next(&a)) {
+        read_fact(&a, &ret->facts);
+        read_health(&a, &h);
+        if (answer_is(&a, "JOB"))
+            read_job(a.value, want, ret);
+        else if (answer_is(&a, "GPU_USER"))
+            read_gpu_user(a.value, ret);
+    }
+    ret->root_write = h.root_write;
+    if (!h.step[0]) { /* the first step comes after all that is told of processes */
+        end_set(&ret->end, RAYLET_UNREADABLE,
+                "try it again; if it stays, see what sh does on that machine",
+                "the look there did not get to its end");
+        return;
+    }
+    judge_root(&h, want, ret);
+    judge_gpus(&h, want, ret);
+    judge_rest(&h, want, began, ret);
+}

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a trial beside a fake Ray: a job of verl starts only after it, once, whatever is killed meanwhile."""
+
+import json
+
+import broken
+import pytest
+from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+# In the place of the job's Python: says what the test wrote into `answer`, as soon as it is there. The job itself
+# (called with -m) is over at once.
+PYTHON = """#!/bin/sh
+[ "$1" = -m ] && exit 0
+here=$(dirname "$0")
+echo run >> "$here/runs"
+until [ -e "$here/answer" ]; do sleep 0.1; done
+[ "$(cat "$here/answer")" = nothing ] && exit 1
+hash=$(sed 's/.*"hash":"\\([0-9a-f]*\\)".*/\\1/' "$2/ask.json")
+sed "s/HASH/$hash/" "$here/answer" > "$2/r" && mv "$2/r" "$2/result.json"
+"""
+PASS = {"hash": "HASH", "ok": True, "findings": [], "seconds": 1, "reward": {"returned": "0.5"}}
+FOUND = {"class": "user_code_error", "field": "reward_fn_path", "detail": "'f' raises KeyError", "hint": "run it"}
+FAIL = {"hash": "HASH", "ok": False, "findings": [FOUND]}
+
+
+class World:
+    def __init__(self, argusd, ray):
+        self.argusd, self.ray = argusd, ray
+        self.place = argusd.root / "common/fake"
+        broken.make_world(argusd.root)
+        broken.put(argusd.root / "common/code/verl/0.5.0/verl/version/version", "0.5.0")
+        broken.put(self.place / "python", PYTHON)
+        (self.place / "python").chmod(0o755)
+
+    def spec(self, job, **keys):
+        common = "${SHARED_ROOT}/common"
+        files = {"train_file": f"{common}/datasets/train.parquet", "val_file": f"{common}/datasets/val.parquet"}
+        return {
+            "workload": "grpo", "submission_id": job, "n_gpus_per_node": 1, "model_id": f"{common}/models/tiny",
+            "code_path": f"{common}/code/verl/0.5.0", "runtime_env": {"py_executable": f"{common}/fake/python"},
+            **files, **keys,
+        }  # fmt: skip
+
+    def answer(self, what):
+        text = what if isinstance(what, str) else json.dumps(what)
+        (self.place / ".answer").write_text(text)
+        (self.place / ".answer").rename(self.place / "answer")
+
+    def runs(self):
+        path = self.place / "runs"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def waits(self, job):
+        return self.argusd.wait_job(job, lambda j: j["reason"]["code"] == "trial_running", "waits for its trial")
+
+    def begun(self, n=1):
+        until(lambda: self.runs() >= n, "the trial runs")
+
+
+@pytest.fixture
+def w(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        yield World(argusd, ray)
+
+
+def test_a_job_starts_after_its_trial_and_shows_it(w):
+    w.argusd.submit(w.spec("one"))
+    w.waits("one")
+    w.begun()
+    why = w.argusd.get("/v1/jobs/one/why")
+    assert why["code"] == "trial_running" and "its trial has to end first" in why["text"]
+    request = next(r for r in w.ray.jobs().values() if r["submission_id"] == "one-trial")
+    assert request["metadata"]["argus_trial"] == "1"
+    w.answer(PASS)
+    assert w.argusd.wait_over("one")["state"] == "SUCCEEDED"
+    job = w.argusd.job("one")
+    assert job["trial"]["ok"] and job["trial"]["reward"]["returned"] == "0.5"
+    kinds = w.argusd.kinds("one")
+    assert kinds.index("tried") < kinds.index("admitted") and w.runs() == 1
+    w.argusd.submit(w.spec("two"))  # the same content: known to be good
+    assert w.argusd.wait_over("two")["state"] == "SUCCEEDED" and w.runs() == 1
+    (w.argusd.root / "common/datasets/train.parquet").write_bytes(broken.GOOD + b"PAR1")
+    w.argusd.submit(w.spec("three"))
+    assert w.argusd.wait_over("three")["state"] == "SUCCEEDED" and w.runs() == 2
+    w.argusd.post(w.spec("four", priority=51), "?no_trial=1")
+    assert w.argusd.wait_over("four")["state"] == "SUCCEEDED" and w.runs() == 2
+
+
+def test_what_it_finds_ends_the_job_before_it_holds_anything(w):
+    w.answer(FAIL)
+    w.argusd.submit(w.spec("bad"))
+    job = w.argusd.wait_over("bad")
+    assert (job["state"], job["attempt"], job["nodes"]) == ("FAILED", 0, [])
+    assert job["reason"] == {"code": "user_code_error", "text": "'f' raises KeyError"}
+    assert job["trial"]["findings"][0]["hint"] == "run it"
+    assert "bad" not in w.ray.starts()
+    until(lambda: "bad-trial" not in w.ray.jobs(), "Ray's record of the trial is deleted")
+
+
+def test_those_without_a_worker_keep_nobody_from_a_trial(w):
+    away = [f"away-{n}" for n in range(9)]
+    for job in away:
+        w.argusd.submit(w.spec(job, pool="nowhere"))
+    for job in away:
+        w.argusd.wait_job(job, lambda j: "no worker of its pool" in j["reason"]["text"], "has no worker")
+    w.answer(PASS)
+    w.argusd.submit(w.spec("here"))
+    assert w.argusd.wait_over("here")["state"] == "SUCCEEDED" and w.runs() == 1
+
+
+@pytest.mark.parametrize("when", ["at once", "while it runs", "after it"])
+def test_a_kill_at_any_time_makes_one_trial(w, when):
+    if when == "after it":
+        w.answer(PASS)
+    w.argusd.submit(w.spec("once"))
+    if when != "at once":
+        w.begun()
+    w.argusd.kill9()
+    w.argusd.start()
+    w.answer(PASS)
+    assert w.argusd.wait_over("once")["state"] == "SUCCEEDED"
+    assert w.runs() == 1 and len(w.ray.starts()["once-trial"]) == 1
+
+
+@pytest.mark.nightly  # half a minute of waiting
+def test_a_lost_trial_is_tried_again_and_then_given_up(w):
+    w.answer("nothing")
+    w.argusd.submit(w.spec("lost"))
+    assert w.argusd.wait_over("lost")["state"] == "SUCCEEDED"
+    assert w.runs() == 3 and w.argusd.kinds("lost").count("untried") == 3
+    assert {n for n in w.ray.starts() if n.startswith("lost")} == {
+        "lost", "lost-trial", "lost-a1-trial", "lost-a2-trial",
+    }  # fmt: skip
+
+
+def test_a_stop_ends_the_trial_too(w):
+    w.argusd.submit(w.spec("stopped"))
+    w.begun()
+    w.argusd.stop_job("stopped")
+    assert w.argusd.wait_over("stopped")["state"] == "STOPPED"
+    until(lambda: w.ray.jobs().get("stopped-trial", {"status": "STOPPED"})["status"] == "STOPPED", "it was stopped")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real verl lands exactly on its lease: 0.5.0 over two nodes that have more GPUs free, and two jobs of 0.9.1 at the
+same time, each with a TransferQueue of its own."""
+
+import pathlib
+import re
+
+import pytest
+import stage as staging
+from raybed import BEDS, ENVS, env_path
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+FEW_STEPS = ["total_training_steps=2", "save_freq=2", "test_freq=2"]
+
+pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    env = env_path(ENVS["2.51.1"])
+    if env is None:
+        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    return staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def stage(request, tmp_path_factory, tiny):
+    bed, kept = BEDS.get(request.param), tmp_path_factory.mktemp("kept")
+    with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, kept, tiny) as s:
+        yield s
+
+
+def submit(stage, job, example, *settings):
+    """An example as it stands, but for micro batches that two processes can share as well as one."""
+    spec = stage.evidence / f"{job}.yaml"
+    spec.write_text(re.sub(r"(micro_batch_size_per_gpu)=64", r"\1=32", (EXAMPLES / example).read_text()))
+    sets = [x for s in (f"submission_id={job}", *FEW_STEPS, *settings) for x in ("--set", s)]
+    stage.argus("submit", *sets, str(spec))
+
+
+def is_read_back(stage, job):
+    def is_there():
+        got = stage.job(job)
+        assert got["state"] not in ("FAILED", "STOPPED"), f"{got['reason']} {stage.driver_log(job)[-3000:]}"
+        return (got["placement"] or {}).get("nodes") and got
+
+    return staging.wait_for(is_there, f"{job} is read back")
+
+
+def trained(stage, job):
+    stage.wait_state(job, "SUCCEEDED")
+    assert "lease_breach" not in stage.kinds(job)
+    assert stage.steps(job)[-1] == 2
+    assert "could not be bound" not in stage.driver_log(job)
+
+
+@pytest.mark.parametrize("stage", ["2.51.1"], indirect=True)
+@pytest.mark.parametrize("workload", ["grpo", "ppo"])
+def test_two_nodes_each_with_its_part(stage, workload):
+    """verl makes one group for each node and lets Ray choose: alone, both may land on one node with four GPUs."""
+    job = f"two-nodes-{workload}"
+    submit(stage, job, f"verl-0.5.0/{workload}.yaml", "nnodes=2")
+    got = is_read_back(stage, job)
+    assert {n["name"]: n["gpus"] for n in got["placement"]["nodes"] if n["gpus"]} == {"h2": 1, "h3": 1}, got
+    assert got["placement"]["ok"]
+    trained(stage, job)
+
+
+@pytest.mark.parametrize("stage", ["2.60.0"], indirect=True)
+def test_two_jobs_at_once_do_not_share_a_queue(stage):
+    jobs = ["queue-a", "queue-b"]
+    for job in jobs:
+        submit(stage, job, "grpo.yaml")
+
+    def both():
+        for job in jobs:
+            got = stage.job(job)
+            assert got["state"] not in ("FAILED", "STOPPED", "SUCCEEDED"), (got, stage.driver_log(job)[-3000:])
+        found = [a for a in stage.cluster("actors") if a["class_name"] == "TransferQueueController"]
+        return len(found) == 2 and found
+
+    assert sorted(a["job"] for a in staging.wait_for(both, "each job has its controller")) == jobs
+    for job in jobs:
+        trained(stage, job)
+    BEDS.drop()
