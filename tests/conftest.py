@@ -18,7 +18,27 @@ if LIB not in sys.path:
 def pytest_configure(config):
     config.addinivalue_line("markers", "ray: needs a real Ray cluster on this machine")
     config.addinivalue_line("markers", "verl: needs an environment with verl")
-    config.addinivalue_line("markers", "nightly: takes long and adds little to the others; with ARGUS_NIGHTLY only")
+    config.addinivalue_line(
+        "markers", "nightly(on=VALUE): takes long and adds little to the others (with VALUE); with ARGUS_NIGHTLY only"
+    )
+
+
+class Teller:
+    """A failure is told when it happens: a run of half an hour may be cut before its summary."""
+
+    def __init__(self, reporter):
+        self.reporter = reporter
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.reporter.write_line(f"\nfailed: {report.nodeid} ({report.when})\n{report.longreprtext[-3000:]}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Teller(reporter))
 
 
 def group_of(nodeid):
@@ -27,9 +47,15 @@ def group_of(nodeid):
     return BEDS.get(path.parent.name, str(path))
 
 
+def is_nightly(item):
+    callspec = getattr(item, "callspec", None)
+    values = [None, *(callspec.params.values() if callspec else ())]
+    return any(mark.kwargs.get("on") in values for mark in item.iter_markers("nightly"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    late = [item for item in items if item.get_closest_marker("nightly") and not os.environ.get("ARGUS_NIGHTLY")]
+    late = [] if os.environ.get("ARGUS_NIGHTLY") else [item for item in items if is_nightly(item)]
     if late:
         config.hook.pytest_deselected(items=late)
         items[:] = [item for item in items if item not in late]

@@ -197,6 +197,7 @@ def test_stop_ends_all_of_it_and_ray_hears_at_once(cluster, worker):
     assert h("stop", grace=1000)["ended"] == 0
 
 
+@pytest.mark.nightly(on="2.51.1")  # three quarters of a minute for each
 def test_what_is_not_ours_is_left_alone(cluster, worker):
     """Somebody else's raylet and process on the same machine, and a recycled pid in our record."""
     bed = cluster.bed
@@ -278,6 +279,7 @@ def test_destroyed_host_comes_back(cluster, worker):
     assert not second["adopted"] and second["token"] != first["token"]
 
 
+@pytest.mark.nightly(on="2.51.1")  # three quarters of a minute for each
 def test_head_of_another_ray(cluster, worker):
     other = next(v for v in ENVS if v != cluster.bed.version)
     env = env_path(ENVS[other])
