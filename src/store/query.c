@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query.c - one job, events, and whether an id is used. Lists of jobs: list.c. */
+/* query.c - one job, events, findings, and whether an id is used. Lists of jobs: list.c. */
 #include "store/query.h"
 
 #include <sqlite3.h>
@@ -24,6 +24,7 @@
     "SELECT " ROWS_JOB ", s.spec, d.detail FROM job j LEFT JOIN job_spec s ON s.seq=j.seq"         \
     " LEFT JOIN job_detail d ON d.seq=j.seq WHERE j.seq=?1"
 #define SQL_ATTEMPTS "SELECT " ROWS_ATTEMPT " FROM attempt a WHERE a.job_seq=?1 ORDER BY a.k"
+#define SQL_FINDINGS "SELECT " ROWS_FINDING " FROM finding f WHERE f.job_seq=?1 ORDER BY f.k"
 #define SQL_EVENTS                                                                                 \
     "SELECT " ROWS_EVENT " FROM event e LEFT JOIN job j ON j.seq=e.job_seq"                        \
     " WHERE e.seq>?1 AND e.seq<?2"
@@ -241,6 +242,23 @@ int query_job(struct reader *r, const struct store_job_ref *ref, struct answer *
         rc = add_attempts(r, m.seq, a, err);
     reader_end(r);
     buf_release(&m.names);
+    return rc;
+}
+
+int query_findings(struct reader *r, int64_t seq, struct answer *a, struct err *err)
+{
+    struct store_finding finding;
+    sqlite3_stmt *st = NULL;
+    int rc = reader_statement(r, SQL_FINDINGS, &st, err);
+
+    if (rc < 0)
+        return rc;
+    bind_int(st, 1, seq);
+    while ((rc = reader_step(r, st, err)) == 1) {
+        rows_finding(st, &finding);
+        answer_add_finding(a, &finding);
+    }
+    reader_reset(st);
     return rc;
 }
 

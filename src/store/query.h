@@ -16,4 +16,5 @@ must_check int query_events(struct reader *r,
                             const struct store_event_query *q,
                             struct answer *a,
                             struct err *err);
+must_check int query_findings(struct reader *r, int64_t seq, struct answer *a, struct err *err);
 must_check int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err);

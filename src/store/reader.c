@@ -156,6 +156,7 @@ void answer_release(struct answer *a)
     free(a->jobs);
     free(a->attempts);
     free(a->events);
+    free(a->findings);
     *a = (struct answer){0};
 }
 
@@ -244,4 +245,19 @@ void answer_add_event(struct answer *a, const struct store_event *event)
     to->object = keep(a, event->object);
     if (event->hash)
         to->hash = (const unsigned char *)keep_bytes(a, event->hash, STORE_HASH_BYTES);
+}
+
+void answer_add_finding(struct answer *a, const struct store_finding *finding)
+{
+    struct store_finding *to;
+
+    a->findings = more(a->findings, a->result.nfindings, &a->findings_cap, sizeof *a->findings);
+    a->result.findings = a->findings;
+    to = &a->findings[a->result.nfindings++];
+    *to = *finding;
+    to->class = keep(a, finding->class);
+    to->body = keep(a, finding->body);
+    to->rule = keep(a, finding->rule);
+    to->node = keep(a, finding->node);
+    to->rank = keep(a, finding->rank);
 }

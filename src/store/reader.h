@@ -33,7 +33,8 @@ struct answer {
     struct store_job *jobs;
     struct store_attempt *attempts;
     struct store_event *events;
-    size_t jobs_cap, attempts_cap, events_cap;
+    struct store_finding *findings;
+    size_t jobs_cap, attempts_cap, events_cap, findings_cap;
     struct answer_block *blocks;
     char cursor[STORE_CURSOR_MAX];
 };
@@ -43,3 +44,4 @@ void answer_release(struct answer *a);
 void answer_add_job(struct answer *a, const struct store_job *job);
 void answer_add_attempt(struct answer *a, const struct store_attempt *attempt);
 void answer_add_event(struct answer *a, const struct store_event *event);
+void answer_add_finding(struct answer *a, const struct store_finding *finding);

@@ -30,6 +30,7 @@ struct store_read {
     struct store_scope scope;
     struct store_event_query events;
     struct store_job_ref ref;
+    int64_t job_seq;
     struct strv texts; /* what the queries point to */
 
     struct answer answer;
@@ -232,6 +233,11 @@ static int run_events(struct store_read *r, struct err *err)
     return query_events(r->reader, &r->events, &r->answer, err);
 }
 
+static int run_findings(struct store_read *r, struct err *err)
+{
+    return query_findings(r->reader, r->job_seq, &r->answer, err);
+}
+
 struct store_read *reads_jobs(struct reads *rs,
                               const struct store_job_query *q,
                               const struct store_then *then)
@@ -278,6 +284,15 @@ struct store_read *reads_events(struct reads *rs,
     r->events = *q;
     r->events.job = own(r, q->job);
     r->events.scope = own_scope(r, q->scope);
+    return enqueue(r);
+}
+
+struct store_read *reads_findings(struct reads *rs, int64_t job_seq, const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+
+    r->query = run_findings;
+    r->job_seq = job_seq;
     return enqueue(r);
 }
 

@@ -94,6 +94,21 @@ void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret)
     ret->detail = text(&r);
 }
 
+void rows_finding(sqlite3_stmt *st, struct store_finding *ret)
+{
+    struct row r = {.st = st};
+
+    ret->job_seq = integer(&r);
+    ret->k = integer(&r);
+    ret->class = text(&r);
+    ret->rule = text(&r);
+    ret->node = text(&r);
+    ret->rank = text(&r);
+    ret->at = when(&r);
+    ret->confidence = sqlite3_column_double(r.st, r.column++);
+    ret->body = text(&r);
+}
+
 void rows_event(sqlite3_stmt *st, struct store_event *ret)
 {
     struct row r = {.st = st};

@@ -19,6 +19,7 @@ enum { ROWS_JOB_COLUMNS = 23 };
 #define ROWS_EVENT                                                                                 \
     "e.seq, e.at, e.job_seq, j.id, e.kind, e.actor, e.from_state, e.to_state, e.reason_code,"      \
     " e.text, e.data, e.object, e.hash"
+#define ROWS_FINDING "f.job_seq, f.k, f.class, f.rule, f.node, f.rank, f.at, f.confidence, f.body"
 #define ROWS_TOKEN "hash, id, name, user, role, created_at, expires_at, last_use_at, revoked_at"
 #define ROWS_USER "name, role, created_at, detail"
 #define ROWS_ENTRY "kind, name, body, at"
@@ -28,6 +29,7 @@ void rows_job(sqlite3_stmt *st, struct store_job *ret);
 /* Columns: ROWS_JOB, spec, detail. */
 void rows_whole_job(sqlite3_stmt *st, struct store_job *ret);
 void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret);
+void rows_finding(sqlite3_stmt *st, struct store_finding *ret);
 void rows_event(sqlite3_stmt *st, struct store_event *ret);
 /* -EINVAL: the hash has another length. */
 must_check int rows_token(sqlite3_stmt *st, struct store_token *ret);

@@ -68,6 +68,11 @@ static const char *const steps[SCHEMA_VERSION] = {
     "CREATE TABLE entry(kind TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,"
     " at INTEGER NOT NULL, PRIMARY KEY(kind, name)) STRICT, WITHOUT ROWID;"
     "PRAGMA user_version=2",
+
+    "CREATE TABLE finding(job_seq INTEGER NOT NULL, k INTEGER NOT NULL, class TEXT NOT NULL,"
+    " rule TEXT, node TEXT, rank TEXT, at INTEGER NOT NULL, confidence REAL NOT NULL,"
+    " body TEXT NOT NULL, PRIMARY KEY(job_seq, k)) STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version=3",
 };
 
 /* The version there is, after a look at whose file this is. */

@@ -379,6 +379,23 @@ void store_put_attempt(struct store *s, const struct store_attempt *attempt)
     batch_text(b, attempt->detail);
 }
 
+void store_put_finding(struct store *s, const struct store_finding *finding)
+{
+    struct batch *b = &s->open;
+
+    assert(finding->class && finding->body);
+    batch_begin(b, WRITE_FINDING);
+    batch_int(b, finding->job_seq);
+    batch_int(b, finding->k);
+    batch_text(b, finding->class);
+    batch_text(b, finding->rule);
+    batch_text(b, finding->node);
+    batch_text(b, finding->rank);
+    put_time(b, finding->at);
+    batch_real(b, finding->confidence);
+    batch_text(b, finding->body);
+}
+
 void store_put_event(struct store *s, const struct store_event *event)
 {
     struct batch *b = &s->open;
@@ -528,4 +545,11 @@ struct store_read *store_list_events(struct store *s,
                                      const struct store_then *then)
 {
     return reads_events(s->reads, query, then);
+}
+
+struct store_read *store_list_findings(struct store *s,
+                                       int64_t job_seq,
+                                       const struct store_then *then)
+{
+    return reads_findings(s->reads, job_seq, then);
 }

@@ -103,6 +103,15 @@ struct store_attempt {
 
 enum { STORE_HASH_BYTES = 32 };
 
+/* Why an attempt ended; k 0: of the job before its first attempt. */
+struct store_finding {
+    int64_t job_seq, k;             /* together the key */
+    const char *class, *body;       /* not NULL; body: JSON text */
+    const char *rule, *node, *rank; /* may be NULL */
+    usec_t at;                      /* when it was made */
+    double confidence;
+};
+
 struct store_event {
     int64_t seq; /* chosen by the caller, > 0, increasing without gap or with */
     usec_t at;
@@ -147,6 +156,7 @@ void store_put_job(struct store *s, const struct store_job *job);
 void store_update_job(struct store *s, const struct store_job *job);
 /* These add a row or replace the one with the same key. */
 void store_put_attempt(struct store *s, const struct store_attempt *attempt);
+void store_put_finding(struct store *s, const struct store_finding *finding);
 void store_put_token(struct store *s, const struct store_token *token);
 void store_put_user(struct store *s, const struct store_user *user);
 void store_put_entry(struct store *s, const struct store_entry *entry);
@@ -204,6 +214,8 @@ struct store_result {
     size_t nattempts;
     const struct store_event *events;
     size_t nevents;
+    const struct store_finding *findings;
+    size_t nfindings;
     const char *next; /* cursor of the next page, NULL after the last row */
     void *rendered;   /* what render returned */
 };
@@ -278,6 +290,11 @@ struct store_event_query {
 struct store_read *store_list_events(struct store *s,
                                      const struct store_event_query *query,
                                      const struct store_then *then);
+
+/* All findings of one job, by attempt. */
+struct store_read *store_list_findings(struct store *s,
+                                       int64_t job_seq,
+                                       const struct store_then *then);
 
 /* Forget a read: done never fires. Only before done was called. A long one is
  * interrupted. */

@@ -38,6 +38,8 @@ static const char *const writer_sql[] = {
                       " ray_id=excluded.ray_id, state=excluded.state,"
                       " started_at=excluded.started_at, ended_at=excluded.ended_at,"
                       " detail=excluded.detail",
+    [WRITE_FINDING] = "INSERT OR REPLACE INTO finding(job_seq, k, class, rule, node, rank, at,"
+                      " confidence, body) VALUES(?,?,?,?,?,?,?,?,?)",
     [WRITE_EVENT] = "INSERT INTO event(seq, at, job_seq, kind, actor, from_state, to_state,"
                     " reason_code, text, data, object, hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [WRITE_TOKEN] = "INSERT OR REPLACE INTO token(hash, id, name, user, role, created_at,"

@@ -20,6 +20,7 @@ enum writer_statement {
     WRITE_JOB_DETAIL,
     WRITE_JOB_STATE,
     WRITE_ATTEMPT,
+    WRITE_FINDING,
     WRITE_EVENT,
     WRITE_TOKEN,
     WRITE_TOKEN_REMOVE,

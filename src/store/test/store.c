@@ -483,6 +483,64 @@ static void test_a_used_id_ends_the_process(void **state)
     bed_release(&b);
 }
 
+struct findings {
+    bool done;
+    size_t n;
+    char text[200];
+};
+
+static void on_findings(const struct store_result *r, void *arg)
+{
+    struct findings *f = arg;
+
+    assert_int_equal(r->err.code, 0);
+    f->done = true;
+    f->n = r->nfindings;
+    for (size_t i = 0; i < r->nfindings; i++) {
+        const struct store_finding *row = &r->findings[i];
+        size_t len = strlen(f->text);
+
+        (void)snprintf(f->text + len, sizeof f->text - len, "%d %s %s %s %s %d %g %s; ",
+                       (int)row->k, row->class, str_or(row->rule, "-"), str_or(row->node, "-"),
+                       str_or(row->rank, "-"), (int)row->at, row->confidence, row->body);
+    }
+}
+
+/* One per attempt: another one of the same replaces it. */
+static void test_findings(void **state)
+{
+    struct findings got = {0};
+    struct store_finding row = {.job_seq = 1, .k = 2, .class = "unknown", .body = "{}"};
+    struct bed b;
+
+    (void)state;
+    bed_init(&b, NULL);
+    put_job(&b, 1);
+    store_put_finding(b.s, &row);
+    store_put_finding(b.s, &(struct store_finding){.job_seq = 1,
+                                                   .k = 1,
+                                                   .class = "gpu_oom",
+                                                   .rule = "torch-cuda-oom",
+                                                   .node = "n1",
+                                                   .rank = "3",
+                                                   .at = 7,
+                                                   .confidence = 0.5,
+                                                   .body = "{\"a\":1}"});
+    row.class = "node_lost";
+    store_put_finding(b.s, &row);
+    row.job_seq = 2;
+    store_put_finding(b.s, &row);
+    bed_settle(&b);
+    (void)store_list_findings(b.s, 1,
+                              &(struct store_then){.done = on_findings, .arg = &got}); /* runs */
+    while (!got.done)
+        (void)uv_run(&b.loop, UV_RUN_ONCE);
+    assert_int_equal(got.n, 2);
+    assert_string_equal(got.text, "1 gpu_oom torch-cuda-oom n1 3 7 0.5 {\"a\":1}; "
+                                  "2 node_lost - - - 0 0 {}; ");
+    bed_release(&b);
+}
+
 static void test_find(void **state)
 {
     struct bed_answer a;
@@ -633,6 +691,7 @@ int main(void)
         cmocka_unit_test(test_close_commits_what_is_pending),
         cmocka_unit_test(test_one_process_at_a_time),
         cmocka_unit_test(test_what_cannot_be_opened),
+        cmocka_unit_test(test_findings),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_find_in_scope),
         cmocka_unit_test(test_events),
