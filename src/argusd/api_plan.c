@@ -230,6 +230,7 @@ void api_plan(struct http_req *req,
               const char *verl,
               const char *inputs,
               const char *snapshots,
+              const char *changes,
               const struct problems *ps)
 {
     struct plan *p = xcalloc(1, sizeof(*p));
@@ -254,6 +255,8 @@ void api_plan(struct http_req *req,
     enqueue(p);
     begin_answer(p, spec, ps);
     jout_str(&p->j, "verl", verl);
+    if (changes)
+        jout_raw(&p->j, "changes", changes);
     http_req_on_close(req, on_gone, p);
     work_start(a->loop, run, done, p);
 }

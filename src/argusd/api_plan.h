@@ -5,7 +5,8 @@
 
 struct spec;
 
-/* Answers req, later. The job is taken and never added; spec and ps are borrowed for the call. */
+/* Answers req, later. The job is taken and never added; spec and ps are borrowed for the call.
+ * changes: of a retry (submit.h), else NULL. */
 void api_plan(struct http_req *req,
               struct api *a,
               struct job *taken,
@@ -13,4 +14,5 @@ void api_plan(struct http_req *req,
               const char *verl,
               const char *inputs,
               const char *snapshots,
+              const char *changes,
               const struct problems *ps);

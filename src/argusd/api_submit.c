@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_submit.c - POST /v1/jobs: read, check, give an id, queue.
  *
- * The body is the JobSpec, YAML or JSON. Everything wrong with it is told at once, with what
+ * The body is the JobSpec, YAML or JSON; a retry brings the spec of the job that it follows, and
+ * then all is the same (submit.h). Everything wrong with it is told at once, with what
  * the preflight finds on the shared root (preflight.h): only that look may block, and it is
  * done in the worker pool. */
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include "argusd/preflight.h"
 #include "argusd/registry_inputs.h"
 #include "argusd/secretcheck.h"
+#include "argusd/submit.h"
 #include "argusd/view.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -38,6 +40,9 @@ struct idempotent {
 struct submit {
     struct http_req *req; /* NULL: the client has gone */
     struct api *a;
+    struct http_principal who; /* whose job it will be: he who asks, but for a retry */
+    char *text;                /* of a retry: the spec, in place of the body; NULL = the body */
+    struct submit_retry retry; /* owned texts */
     struct spec spec;
     struct problems ps;
     char *verl;      /* version text found in its tree, NULL = none */
@@ -54,6 +59,9 @@ static void submit_free(struct submit *s)
 {
     spec_release(&s->spec);
     problems_release(&s->ps);
+    free(s->text);
+    free(s->retry.id);
+    free(s->retry.changes);
     free(s->verl);
     free(s->snapshots);
     free(s->user_root);
@@ -147,18 +155,29 @@ void api_forget(struct api *a)
 
 static void answer_again(struct http_req *req, struct api *a, const char *id);
 
+/* Of what was asked: the body, for a retry with the job that it is of. */
+static void hash_asked(const struct submit *s, unsigned char ret[static HASH_BYTES])
+{
+    size_t n;
+    const char *body = http_req_body(s->req, &n);
+    struct buf all = BUF_INIT(2 * (size_t)DOC_MAX_BYTES);
+    if (s->retry.id)
+        (void)buf_addf(&all, "retry of %s\n", s->retry.id);
+    (void)buf_add(&all, body, n); /* fits: a body is no larger than a spec may be */
+    hash_sha256(buf_str(&all), all.len, ret);
+    buf_release(&all);
+}
+
 /* True if the request was answered: it repeats an earlier one, or contradicts it. */
 static bool was_here_before(struct submit *s)
 {
     _cleanup_(freep) char *key = idempotency_key(s);
     struct idempotent *old = key ? map_find(s->a->idempotency, key) : NULL;
     unsigned char body[HASH_BYTES];
-    size_t n;
     struct err err = {0};
     if (!old)
         return false;
-    const char *text = http_req_body(s->req, &n);
-    hash_sha256(text, n, body);
+    hash_asked(s, body);
     if (memcmp(body, old->body, sizeof(body)) != 0) {
         (void)err_set(&err, ERR_CONFLICT,
                       "this Idempotency-Key was used for another body, which made job '%s'",
@@ -175,11 +194,9 @@ static void note_idempotency(struct submit *s, const char *job_id, usec_t now)
 {
     _cleanup_(freep) char *key = idempotency_key(s);
     unsigned char body[HASH_BYTES];
-    size_t n;
     if (!key)
         return;
-    const char *text = http_req_body(s->req, &n);
-    hash_sha256(text, n, body);
+    hash_asked(s, body);
     remember(s->a, key, body, job_id, now);
     struct store_idempotency row = {.user = http_req_principal(s->req)->user,
                                     .key = strchr(key, '\n') + 1,
@@ -191,7 +208,12 @@ static void note_idempotency(struct submit *s, const char *job_id, usec_t now)
 
 /* ---- answers ---- */
 
-static void answer_item(struct http_req *req, struct api *a, struct live *l, int status)
+/* changes: of a retry, NULL else. */
+static void answer_item(struct http_req *req,
+                        struct api *a,
+                        struct live *l,
+                        const char *changes,
+                        int status)
 {
     struct store_job row;
     struct buf out = BUF_INIT(64 << 10);
@@ -205,6 +227,10 @@ static void answer_item(struct http_req *req, struct api *a, struct live *l, int
     jout_str(&j, "user", row.user);
     jout_time(&j, "queued_at", row.queued_at);
     jout_raw(&j, "warnings", str_or(l->extra.warnings, "[]"));
+    if (l->extra.retry_of)
+        jout_str(&j, "retry_of", l->extra.retry_of);
+    if (changes)
+        jout_raw(&j, "changes", changes);
     jout_close(&j, '}');
     (void)snprintf(location, sizeof(location), "/v1/jobs/%s", row.id); /* ids are short */
     http_reply_header(req, "Location", location);
@@ -216,7 +242,7 @@ static void answer_again(struct http_req *req, struct api *a, const char *id)
 {
     struct live *l = jobs_find_id(a->jobs, id);
     if (l) {
-        answer_item(req, a, l, 200);
+        answer_item(req, a, l, NULL, 200);
         return;
     }
     struct buf out = BUF_INIT(4096);
@@ -260,11 +286,19 @@ int api_check_service(const struct api *a, struct err *err)
     return 0;
 }
 
+static const char *given(const struct submit *s, size_t *ret_len)
+{
+    if (!s->text)
+        return http_req_body(s->req, ret_len);
+    *ret_len = strlen(s->text);
+    return s->text;
+}
+
 static int read_given(struct submit *s)
 {
     size_t n;
-    const char *text = http_req_body(s->req, &n);
-    const char *user = http_req_principal(s->req)->user;
+    const char *text = given(s, &n);
+    const char *user = s->who.user;
     int r = launchplan_read_spec(s->a->settings, text, n, user, false, &s->spec, &s->ps);
     if (s->ps.n == 0 || *text != '{')
         return r;
@@ -278,14 +312,14 @@ static int read_given(struct submit *s)
 static const char *spec_text(const struct submit *s)
 {
     size_t n;
-    return s->small ? s->small : http_req_body(s->req, &n);
+    return s->small ? s->small : given(s, &n);
 }
 
 /* What is wrong was told of the spec as it was given; the small one follows from it. */
 static int read_small(struct submit *s)
 {
     size_t n;
-    const char *text = http_req_body(s->req, &n);
+    const char *text = given(s, &n);
     struct problems none = {0};
     struct doc *d = NULL;
     struct buf out = BUF_INIT(DOC_MAX_BYTES);
@@ -296,8 +330,8 @@ static int read_small(struct submit *s)
         spec_release(&s->spec);
         s->spec = (struct spec){0};
         s->small = buf_take(&out);
-        r = launchplan_read_spec(s->a->settings, s->small, strlen(s->small),
-                                 http_req_principal(s->req)->user, false, &s->spec, &s->ps);
+        r = launchplan_read_spec(s->a->settings, s->small, strlen(s->small), s->who.user, false,
+                                 &s->spec, &s->ps);
     }
     buf_release(&out);
     problems_release(&none);
@@ -313,8 +347,7 @@ static int read_body(struct submit *s)
 /* Snapshots are fixed here: their paths are what all that follows looks at. */
 static int name_code(struct submit *s)
 {
-    s->snapshots =
-        code_resolve(s->a->snapshots, http_req_principal(s->req)->user, &s->spec, &s->ps);
+    s->snapshots = code_resolve(s->a->snapshots, s->who.user, &s->spec, &s->ps);
     return s->ps.errors ? ERR_BAD_SPEC : 0;
 }
 
@@ -462,7 +495,7 @@ static int check_fit(struct submit *s, const struct demand *d, const char *pool,
 static int check_quota(const struct submit *s, const struct demand *d, struct err *err)
 {
     char text[JOB_REASON_TEXT_MAX];
-    const char *code = sched_refuses(jobs_sched(s->a->jobs), http_req_principal(s->req)->user,
+    const char *code = sched_refuses(jobs_sched(s->a->jobs), s->who.user,
                                      str_or(s->spec.project, ""), d, text, sizeof(text));
     return code ? err_set(err, ERR_REFUSED, "%s: %s", code, text) : 0;
 }
@@ -490,7 +523,7 @@ static struct job *make_job(struct submit *s, const struct demand *d, char *take
     choose_id(s, now, id);
     j->id = xstrdup(s->dry_run && !s->spec.id ? "dry-run" : id);
     j->name = xstrdup(str_or(spec->name, ""));
-    j->user = xstrdup(http_req_principal(s->req)->user);
+    j->user = xstrdup(s->who.user);
     j->project = xstrdup(str_or(spec->project, ""));
     j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
     j->cluster = xstrdup(s->a->settings->cluster);
@@ -551,8 +584,7 @@ static bool refuse(struct submit *s, const struct demand *d, const char *pool)
         answer_refusal(s, &err, "code", NULL);
     else if (check_honoured(s, &field, &err) < 0)
         answer_refusal(s, &err, field, "leave it out");
-    else if (secretcheck(s->a->secrets, http_req_principal(s->req)->user, &s->spec, spec_text(s),
-                         &err) < 0)
+    else if (secretcheck(s->a->secrets, s->who.user, &s->spec, spec_text(s), &err) < 0)
         answer_refusal(s, &err, "secrets", NULL);
     else if (check_fit(s, d, pool, &err) < 0)
         answer_refusal(s, &err, "nnodes", NULL);
@@ -565,13 +597,31 @@ static bool refuse(struct submit *s, const struct demand *d, const char *pool)
     return true;
 }
 
+/* Told on both: each names the other, and says what was changed. */
+static void note_retry(const struct submit *s, struct live *l, usec_t now)
+{
+    const char *actor = http_req_principal(s->req)->user;
+    char text[2 * SPEC_ID_BUF + 64];
+    struct events_note old = {.kind = "retried",
+                              .actor = actor,
+                              .job_seq = s->retry.seq,
+                              .job = s->retry.id,
+                              .text = text,
+                              .data = s->retry.changes};
+    (void)snprintf(text, sizeof(text), "submitted again as job '%s'", l->job->id); /* fits */
+    events_add(s->a->events, &old, now);
+    (void)snprintf(text, sizeof(text), "it is job '%s' again", s->retry.id);
+    jobs_note_by(l, "retry", actor, "", text, now);
+}
+
 static void take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     struct api *a = s->a;
     struct record_extra extra = {.warnings = warnings_text(&s->ps),
                                  .verl = xstrdup(s->verl),
                                  .snapshots = xstrdup(s->snapshots),
-                                 .inputs = xstrdup(s->inputs)};
+                                 .inputs = xstrdup(s->inputs),
+                                 .retry_of = xstrdup(s->retry.id)};
     struct job *job = make_job(s, d, taken_pool, now);
     struct err err = {0};
     if (secretcheck_holds(&s->spec) &&
@@ -586,12 +636,14 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
     note_idempotency(s, job->id, now);
     registry_note_inputs(a->registry, s->inputs, job->id);
     struct live *l = jobs_add(a->jobs, job, &extra, now);
+    if (s->retry.id)
+        note_retry(s, l, now);
     struct person *p = people_find(a->people, l->job->user);
     if (p)
         people_dirs_make(a->loop, a->cluster, a->settings->shared_root, a->people, p);
     jobs_busy(l);
     jobs_admit(a->jobs, now);
-    answer_item(s->req, a, l, 201);
+    answer_item(s->req, a, l, s->retry.changes, 201);
     jobs_idle(l);
     store_flush_if_idle(a->store);
 }
@@ -611,7 +663,7 @@ static void finish(struct submit *s)
         free(pool);
     else if (s->dry_run)
         api_plan(s->req, s->a, make_job(s, &d, pool, now), &s->spec, s->verl, s->inputs,
-                 s->snapshots, &s->ps);
+                 s->snapshots, s->retry.changes, &s->ps);
     else
         take(s, &d, pool, now);
     submit_free(s);
@@ -627,7 +679,7 @@ static int check_again(struct submit *s, const char **ret_field, struct err *err
     if (!api_may_go_on(s->a, p))
         return err_set(err, ERR_UNAUTHORISED, "this token has ended meanwhile");
     int r = api_check_service(s->a, err);
-    return r < 0 ? r : people_check_submit(s->a->people, p, &s->spec, ret_field, err);
+    return r < 0 ? r : people_check_submit(s->a->people, &s->who, &s->spec, ret_field, err);
 }
 
 static void answer_late(struct submit *s, const struct preflight_seen *seen)
@@ -678,7 +730,7 @@ static void on_gone(struct http_req *req, void *arg)
 static void say_where(struct submit *s)
 {
     const struct settings *st = s->a->settings;
-    const char *user = http_req_principal(s->req)->user;
+    const char *user = s->who.user;
     s->user_root = xasprintf("%s/users/%s", st->shared_root, user);
     s->hf_home = launchplan_env(st, &s->spec, user, "HF_HOME");
     _cleanup_(freep) char *offline = launchplan_env(st, &s->spec, user, "HF_HUB_OFFLINE");
@@ -717,7 +769,7 @@ static void begin_preflight(struct submit *s)
 static int resolve_names(struct submit *s)
 {
     struct access_who who;
-    people_who(s->a->people, http_req_principal(s->req), &who);
+    people_who(s->a->people, &s->who, &who);
     return registry_resolve(s->a->registry, &who, &s->spec, &s->inputs, &s->ps);
 }
 
@@ -727,8 +779,7 @@ static void check_spec(struct submit *s)
     struct err err = {0};
     const char *field = NULL;
     bool is_read = read_body(s) == 0 && name_code(s) == 0;
-    if (is_read &&
-        people_check_submit(s->a->people, http_req_principal(s->req), &s->spec, &field, &err) < 0) {
+    if (is_read && people_check_submit(s->a->people, &s->who, &s->spec, &field, &err) < 0) {
         http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
         submit_free(s);
     } else if (!is_read || resolve_names(s) < 0) {
@@ -739,27 +790,39 @@ static void check_spec(struct submit *s)
     }
 }
 
-void api_jobs_create(struct http_req *req, void *app)
+static void begin(struct submit *s)
 {
-    struct api *a = app;
     struct err err = {0};
-    if (api_check_service(a, &err) < 0) {
-        api_fail(req, &err, 0);
-        return;
-    }
-    struct submit *s = xcalloc(1, sizeof(*s));
-    *s = (struct submit){.req = req,
-                         .a = a,
-                         .dry_run = http_req_query_bool(req, "dry_run", false),
-                         .require_fit = http_req_query_bool(req, "require_fit", false),
-                         .no_trial = http_req_query_bool(req, "no_trial", false),
-                         .smoke = http_req_query_bool(req, "smoke", false)};
-    if (make_room(s, clock_wall(), &err) < 0) {
-        api_fail(req, &err, 0);
+    s->dry_run = http_req_query_bool(s->req, "dry_run", false);
+    s->require_fit = http_req_query_bool(s->req, "require_fit", false);
+    s->no_trial = http_req_query_bool(s->req, "no_trial", false);
+    if (api_check_service(s->a, &err) < 0 || make_room(s, clock_wall(), &err) < 0) {
+        api_fail(s->req, &err, 0);
         submit_free(s);
     } else if (was_here_before(s)) {
         submit_free(s);
     } else {
         check_spec(s);
     }
+}
+
+void api_jobs_create(struct http_req *req, void *app)
+{
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.req = req,
+                         .a = app,
+                         .who = *http_req_principal(req),
+                         .smoke = http_req_query_bool(req, "smoke", false)};
+    begin(s);
+}
+
+void submit_retry(struct http_req *req,
+                  struct api *a,
+                  const struct http_principal *who,
+                  char *taken_spec,
+                  const struct submit_retry *taken)
+{
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.req = req, .a = a, .who = *who, .text = taken_spec, .retry = *taken};
+    begin(s);
 }

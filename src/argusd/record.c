@@ -23,6 +23,7 @@ void record_extra_release(struct record_extra *x)
     free(x->sealed_spec);
     free(x->imports);
     free(x->trial);
+    free(x->retry_of);
     *x = (struct record_extra){0};
 }
 
@@ -202,6 +203,8 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     put_raw(&o, "trial", x->trial);
     if (x->verl)
         jout_str(&o, "verl", x->verl);
+    if (x->retry_of)
+        jout_str(&o, "retry_of", x->retry_of);
     jout_close(&o, '}');
 }
 
@@ -335,6 +338,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     x->imports = dump(json_get_object(v, "imports"));
     x->trial = dump(json_get_object(v, "trial"));
     set_str(&x->verl, json_get_str(v, "verl", NULL));
+    set_str(&x->retry_of, json_get_str(v, "retry_of", NULL));
 }
 
 static void copy_texts(const struct store_job *row, struct job *j)

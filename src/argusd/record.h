@@ -20,6 +20,7 @@ struct record_extra {
     char *snapshots;   /* JSON array: which its spec names, see code.h; fixed at the submit */
     char *trial;       /* JSON object: what its trial saw, see core/trial.h */
     char *imports;     /* JSON object: what its processes imported, see fsroot/proof.h */
+    char *retry_of;    /* id of the job that this one is again */
     char *sealed_spec; /* until it is stored: what the store gets in place of the spec */
     usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */
 };

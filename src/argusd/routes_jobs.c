@@ -13,6 +13,11 @@ static const struct http_param submit_params[] = {
     {"no_trial", HTTP_PARAM_BOOLEAN,
      "skip the short run on a worker that comes before a job of verl"},
     {0}};
+static const struct http_param retry_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "check only, as for a submit"},
+    {"require_fit", HTTP_PARAM_BOOLEAN, "as for a submit"},
+    {"no_trial", HTTP_PARAM_BOOLEAN, "as for a submit"},
+    {0}};
 static const struct http_param list_params[] = {
     {"limit", HTTP_PARAM_INTEGER, "rows of a page, 1 to 1000; 50 if not given"},
     {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
@@ -125,6 +130,16 @@ static const struct http_route rows[] = {
      .summary = "change a job's priority, within its project's ceiling",
      .request_schema = "Priority",
      .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:retry",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_retry,
+     .summary = "submit a job that has ended once more, as a new job of the same user",
+     .params = retry_params,
+     .request_schema = "Retry",
+     .reply_schema = "Submitted",
+     .reply_status = 201},
     {.method = "GET",
      .pattern = "/v1/jobs/{id}/why",
      .least = HTTP_ROLE_VIEWER,
@@ -192,7 +207,9 @@ static const struct http_schema schemas[] = {
     {"JobSpec",
      "{\"type\":\"object\",\"required\":[\"workload\"],\"properties\":{\"workload\":" TEXT "}}"},
     {"Submitted", "{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{\"id\":" TEXT
-                  ",\"state\":" STATE ",\"warnings\":{\"type\":\"array\"}}}"},
+                  ",\"state\":" STATE ",\"warnings\":{\"type\":\"array\"},\"retry_of\":" TEXT
+                  ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},
+    {"Retry", "{\"type\":\"object\",\"properties\":{\"apply_fix\":" BOOLEAN ",\"from\":" TEXT "}}"},
     {"JobItem",
      "{\"type\":\"object\",\"required\":" ITEM_REQUIRED ",\"properties\":{" ITEM_PROPERTIES "}}"},
     LIST_OF("JobList", "jobs", "JobItem"),
@@ -202,7 +219,8 @@ static const struct http_schema schemas[] = {
             ",\"argv\":{\"type\":[\"array\",\"null\"]},\"spec\":" TEXT
             ",\"resolved_spec\":{\"type\":[\"object\",\"null\"]}"
             ",\"proof\":{\"type\":[\"object\",\"null\"]},\"exit\":{\"type\":[\"object\",\"null\"]}"
-            ",\"finding\":{\"type\":[\"object\",\"null\"]},\"deadline\":" TEXT_OR_NULL "}}"},
+            ",\"finding\":{\"type\":[\"object\",\"null\"]},\"retry_of\":" TEXT_OR_NULL
+            ",\"deadline\":" TEXT_OR_NULL "}}"},
     {"JobFilter",
      "{\"type\":\"object\",\"properties\":{\"user\":" TEXT ",\"project\":" TEXT ",\"pool\":" TEXT
      ",\"workload\":" TEXT ",\"state\":" TEXTS ",\"ids\":" TEXTS "}}"},

@@ -295,6 +295,7 @@ void view_job(struct jout *j,
     view_nodes(j, str_or(job->slots, job->nodes));
     put_restart(j, &job->restart);
     jout_str(j, "held_by", job->held_by);
+    jout_str(j, "retry_of", extra->retry_of);
     put_attempts(j, job);
     jout_raw(j, "placement", str_or(extra->placement, "null"));
     jout_raw(j, "argv", str_or(extra->argv, "null"));

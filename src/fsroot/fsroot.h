@@ -150,6 +150,16 @@ must_check int fsroot_stop_write(const char *root,
                                  const char *reason,
                                  struct err *err);
 
+/* ---- checkpoints, as verl leaves them ---- */
+
+/* The step of a finished checkpoint of the job, in *ret: the newest (step 0), or this one. Finished
+ * is what the tracker file names, or what is older and still there. ERR_NOT_FOUND. */
+must_check int fsroot_checkpoint_find(const char *root,
+                                      const char *job,
+                                      int64_t step,
+                                      int64_t *ret,
+                                      struct err *err);
+
 /* ---- what the shepherd says ---- */
 
 /* UNREADABLE is not ABSENT: a witness that cannot be heard has said nothing. */

@@ -35,6 +35,7 @@ ROUTES = {
     "POST /v1/jobs/{id}:hold": ("/v1/jobs/JOB:hold", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:release": ("/v1/jobs/MINE:release", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:priority": ("/v1/jobs/JOB:priority", CHANGE_JOB, {"priority": 40}),
+    "POST /v1/jobs/{id}:retry": ("/v1/jobs/ENDED:retry", CHANGE_JOB, {}),
     "POST /v1/jobs/{id}:stop": ("/v1/jobs/NEW_JOB:stop", CHANGE_JOB, None),
     "GET /v1/events": ("/v1/events", TOKEN, None),
     "GET /v1/events:verify": ("/v1/events:verify", "uyddddy", None),
@@ -146,6 +147,11 @@ class House:
     def submit(self):
         return self.argusd.submit("echo x", token="alice", project="rlhf")
 
+    def ended(self):
+        job = self.submit()
+        self.argusd.stop_job(job)
+        return job
+
     def held_by_alice(self):
         job = self.submit()
         assert self.argusd.call("POST", f"/v1/jobs/{job}:hold", token="alice").status == 200
@@ -165,6 +171,7 @@ class House:
             "NEW_MODEL": lambda: self.make("/v1/models", {**IMPORT, "project": "rlhf"}, "alice")["ref"],
             "NEW_SNAPSHOT": lambda: self.snapshot(f"{fresh}@1"),
             "MINE": self.held_by_alice,
+            "ENDED": lambda: self.ended(),
             "JOB": lambda: self.job,
         }
         for word, make in things.items():

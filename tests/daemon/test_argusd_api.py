@@ -34,6 +34,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", "user", None),
     ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", "user", None),
     ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", "user", {"priority": 50}),
+    ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", "user", {}),
     ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", "viewer", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
     ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),
@@ -146,6 +147,11 @@ class Whole:
         form = {"name": name, "source": "http://127.0.0.1:9/x.jsonl", "pool": "nowhere", "common": True}
         return self.made(path, form, "user" if role == "user" else "admin")["name"]
 
+    def ended(self, token):
+        job = self.argusd.submit("echo held", nnodes=9, n_gpus_per_node=4, token=token)
+        self.argusd.stop_job(job)
+        return job
+
     @staticmethod
     def owner(role):
         return role if role == "user" else "admin"
@@ -164,6 +170,7 @@ class Whole:
         fresh = f"x{next(self.numbers)}"
         things = {
             "JOB": lambda: self.done,
+            "ENDED": lambda: self.ended(self.owner(role)),
             "HELD": lambda: self.held,
             "ME": lambda: {"user": "alice", "viewer": "victor"}.get(role, "admin"),
             "MADE_USER": lambda: self.made("/v1/users", {"name": fresh})["name"],

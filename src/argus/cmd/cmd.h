@@ -49,6 +49,7 @@ extern const struct command cmd_quota_ls;
 extern const struct command cmd_quota_set;
 extern const struct command cmd_quota_show;
 extern const struct command cmd_release;
+extern const struct command cmd_retry;
 extern const struct command cmd_simulate;
 extern const struct command cmd_snapshot_add;
 extern const struct command cmd_snapshot_diff;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* respec.h - a JobSpec to be submitted once more, with some of its values changed.
+ *
+ * The id is left out, for the new job gets its own. What nobody changes stays as it was given;
+ * a text in which nothing changes stays the same byte by byte. Pure. */
+#pragma once
+#include "base/buf.h"
+#include "base/doc.h"
+#include "base/json.h"
+
+enum { RESPEC_CHANGES_MAX = 64 << 10 }; /* bytes of the text that tells of the changes */
+
+struct respec {
+    const char *resume;  /* in place of the spec's own; NULL: as it is */
+    const json_t *patch; /* object as finding_patch_to_json() gives it: maps are merged, all else is
+                            replaced; null takes away; NULL: no patch */
+};
+
+/* Append the new text to out. changes gets a JSON array of {"key", "old", "new"}, old or new null
+ * where there is none; values under secret names are "***" there. How many changes, or -EINVAL
+ * with a sentence: the text is no mapping. out->failed or changes->failed tell of an overflow. */
+must_check int respec_text(const char *text,
+                           const struct respec *how,
+                           struct buf *out,
+                           struct buf *changes,
+                           struct err *err);

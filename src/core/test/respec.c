@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A spec once more: what changes, what is told of it, and what stays. */
+#include "core/respec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static void check(const char *text,
+                  const char *resume,
+                  const char *patch,
+                  const char *out_expected,
+                  const char *changes_expected)
+{
+    json_t *p = patch ? json_loads(patch, 0, NULL) : NULL;
+    struct respec how = {.resume = resume, .patch = p};
+    struct buf out = BUF_INIT(DOC_MAX_BYTES), changes = BUF_INIT(RESPEC_CHANGES_MAX);
+    json_t *told = NULL;
+    int n = respec_text(text, &how, &out, &changes, NULL);
+    assert_string_equal(buf_str(&out), out_expected);
+    assert_string_equal(buf_str(&changes), changes_expected);
+    told = json_loads(buf_str(&changes), 0, NULL);
+    assert_int_equal(n, json_array_size(told));
+    json_decref(told);
+    json_decref(p);
+    buf_release(&out);
+    buf_release(&changes);
+}
+
+static void test_nothing_changes(void **state)
+{
+    (void)state;
+    const char *yaml = "workload: ray # mine\nentrypoint: echo 1.10\n";
+    check(yaml, NULL, NULL, yaml, "[]");
+    check(yaml, NULL, "{}", yaml, "[]");
+}
+
+static void test_the_id_goes(void **state)
+{
+    (void)state;
+    check("workload: ray\nsubmission_id: mine\nenv: {A: 1.10, B: true}\nnnodes: 2\n", NULL, NULL,
+          "{\"workload\":\"ray\",\"env\":{\"A\":\"1.10\",\"B\":\"true\"},\"nnodes\":2}", "[]");
+}
+
+static void test_resume(void **state)
+{
+    (void)state;
+    check("workload: grpo\n", "old@20", NULL, "{\"workload\":\"grpo\",\"resume\":\"old@20\"}",
+          "[{\"key\":\"resume\",\"old\":null,\"new\":\"old@20\"}]");
+    check("workload: grpo\nresume: never\n", "old@20", NULL,
+          "{\"workload\":\"grpo\",\"resume\":\"old@20\"}",
+          "[{\"key\":\"resume\",\"old\":\"never\",\"new\":\"old@20\"}]");
+}
+
+static void test_overrides(void **state)
+{
+    (void)state;
+    check("overrides: [a.b=8, +c=1, d=x]\n", NULL, "{\"overrides\":[\"a.b=4\",\"+c=1\",\"e=2\"]}",
+          "{\"overrides\":[\"a.b=4\",\"+c=1\",\"e=2\"]}",
+          "[{\"key\":\"overrides.d\",\"old\":\"x\",\"new\":null},"
+          "{\"key\":\"overrides.a.b\",\"old\":\"8\",\"new\":\"4\"},"
+          "{\"key\":\"overrides.e\",\"old\":null,\"new\":\"2\"}]");
+}
+
+static void test_members(void **state)
+{
+    (void)state;
+    check("memory_per_node: 4GiB\nrestart: {max: 1, backoff: 5s}\n", NULL,
+          "{\"memory_per_node\":\"8GiB\",\"restart\":{\"max\":3}}",
+          "{\"memory_per_node\":\"8GiB\",\"restart\":{\"max\":3,\"backoff\":\"5s\"}}",
+          "[{\"key\":\"memory_per_node\",\"old\":\"4GiB\",\"new\":\"8GiB\"},"
+          "{\"key\":\"restart.max\",\"old\":\"1\",\"new\":\"3\"}]");
+    check("save_freq: 10\n", NULL, "{\"save_freq\":null}", "{}",
+          "[{\"key\":\"save_freq\",\"old\":\"10\",\"new\":null}]");
+}
+
+/* It comes whole, wherever it stood; what of it is secret is not told. */
+static void test_environment(void **state)
+{
+    (void)state;
+    check("runtime_env: {env_vars: {A: 1, MY_TOKEN: x}, py_executable: /p}\n", NULL,
+          "{\"env\":{\"A\":\"1\",\"MY_TOKEN\":\"y\",\"NCCL_DEBUG\":\"INFO\"}}",
+          "{\"runtime_env\":{\"py_executable\":\"/p\"},\"env\":{\"A\":\"1\",\"MY_TOKEN\":\"y\","
+          "\"NCCL_DEBUG\":\"INFO\"}}",
+          "[{\"key\":\"env.MY_TOKEN\",\"old\":\"***\",\"new\":\"***\"},"
+          "{\"key\":\"env.NCCL_DEBUG\",\"old\":null,\"new\":\"INFO\"}]");
+}
+
+static void test_no_mapping(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"[1, 2]", "a: [", "just text"};
+    struct respec how = {0};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct buf out = BUF_INIT(1000), changes = BUF_INIT(1000);
+        struct err err = {0};
+        assert_int_equal(respec_text(texts[i], &how, &out, &changes, &err), -EINVAL);
+        assert_true(*err.text);
+        assert_int_equal(out.len + changes.len, 0);
+        buf_release(&out);
+        buf_release(&changes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_changes), cmocka_unit_test(test_the_id_goes),
+        cmocka_unit_test(test_resume),          cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_members),         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_no_mapping),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
