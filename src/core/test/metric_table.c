@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of metric_table.h. */
+#include "core/metric_table.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/unit.h"
+
+static void add(struct metric_table *t, int64_t step, const char *key, double value)
+{
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%s", key);
+    struct metric_value v = {.name = name, .value = value};
+    const struct metric_record r = {.step = step, .v = &v, .n = 1};
+    metric_table_add(t, &r);
+    assert_null(metric_table_check(t));
+}
+
+static struct metric_point whole(const struct metric_table *t, const char *key)
+{
+    struct metric_point p;
+    size_t k = metric_table_find(t, key);
+    assert_true(metric_table_range(t, k, 0, metric_table_points(t), &p));
+    return p;
+}
+
+static void keeps_each_step(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(8);
+    struct metric_point p;
+    for (int i = 1; i <= 8; i++)
+        add(t, i, "a", i * 10);
+    add(t, 8, "b", 1); /* the same point */
+    assert_int_equal(metric_table_points(t), 8);
+    assert_int_equal(metric_table_keys(t), 2);
+    assert_int_equal(metric_table_find(t, "c"), 2);
+    assert_true(metric_table_range(t, 0, 3, 4, &p));
+    assert_true(p.first == 4 && p.last == 4 && p.value > 39.5 && p.value < 40.5);
+    assert_false(metric_table_range(t, 1, 0, 7, &p)); /* b came late */
+    assert_true(metric_table_range(t, 1, 7, 8, &p));
+    assert_int_equal(metric_table_after(t, 0), 0);
+    assert_int_equal(metric_table_after(t, 6), 6);
+    assert_int_equal(metric_table_after(t, 8), 8);
+    metric_table_free(t);
+}
+
+static void no_peak_is_lost(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(16);
+    int64_t step;
+    for (int i = 1; i <= 10000; i++)
+        add(t, i, "a", i == 777 ? 1e6 : i == 4321 ? -1e6 : 0.5);
+    assert_true(metric_table_points(t) <= 16 && metric_table_points(t) > 7);
+    struct metric_point p = whole(t, "a");
+    assert_true(p.first == 1 && p.last == 10000);
+    assert_true(p.min < -9e5 && p.max > 9e5);
+    assert_true(metric_table_latest(t, 0, &step) > 0.4 && step == 10000);
+    metric_table_free(t);
+}
+
+static void the_last_value_of_a_step_wins(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(4);
+    add(t, 5, "a", 100);
+    add(t, 5, "a", 1);
+    struct metric_point p = whole(t, "a");
+    assert_true(p.value < 2 && p.max < 2 && p.min > 0);
+    add(t, 3, "a", 7); /* out of order: into the nearest */
+    add(t, 5, "a", NAN);
+    assert_true(whole(t, "a").max > 6);
+    int64_t step;
+    assert_true(isnan(metric_table_latest(t, 0, &step)));
+    metric_table_free(t);
+}
+
+static void ceilings_hold(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(2);
+    char key[32];
+    for (int i = 0; i < METRIC_KEYS_MAX + 5; i++) {
+        (void)snprintf(key, sizeof(key), "key%d", i);
+        add(t, i, key, i);
+    }
+    assert_int_equal(metric_table_keys(t), METRIC_KEYS_MAX);
+    assert_int_equal(metric_table_left_out(t), 5);
+    assert_true(metric_table_points(t) <= 2);
+    const struct metric_record odd = {.step = -1, .n = 0};
+    metric_table_add(t, &odd);
+    assert_null(metric_table_check(t));
+    metric_table_free(t);
+}
+
+static void any_order_keeps_the_rules(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(6);
+    uint32_t x = 12345;
+    for (int i = 0; i < 5000; i++) {
+        x = x * 1664525 + 1013904223;
+        char key[8] = {(char)('a' + (x >> 28) % 3), 0};
+        add(t, (int64_t)(x >> 8) % 1000, key, (double)(x >> 16) - 3e4);
+    }
+    assert_true(metric_table_points(t) <= 6);
+    metric_table_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_each_step),
+        cmocka_unit_test(no_peak_is_lost),
+        cmocka_unit_test(the_last_value_of_a_step_wins),
+        cmocka_unit_test(ceilings_hold),
+        cmocka_unit_test(any_order_keeps_the_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
