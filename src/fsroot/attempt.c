@@ -220,7 +220,6 @@ static int make_links(const struct plan *p, struct err *err)
         {"logs/driver.log", ATTEMPT_LOG},
         {"debug/ray_status_pre.txt", "debug/ray_status_pre.txt"},
         {"debug/ray_job_list_post.txt", "debug/ray_job_list_post.txt"},
-        {"metrics/metrics.jsonl", "metrics.jsonl"},
     };
     int r = 0;
     for (size_t i = 0; i < array_len(links) && r == 0; i++)

@@ -25,7 +25,6 @@ LINKS = {
 }
 FILES = {
     "meta.json", "config/ray_config.yaml", "config/jobspec.yaml", "config/submit_cmd.txt", "logs/submit.out",
-    "metrics/metrics.jsonl",
 }  # fmt: skip
 OF_ATTEMPT = {
     "launch.json", "submit_payload.json", "argv.json", "env.json", "run.sh", "beat", "exit.json", "logs/driver.log",
@@ -77,7 +76,7 @@ def test_job_directory(argusd):
     wait_meta(argusd, job, "SUCCEEDED")
     until(lambda: (top / "attempts/1/debug/ray_job_list_post.txt").exists(), "the last file")
     attempt = {f"attempts/1/{f}" for f in OF_ATTEMPT}
-    assert tree(top) - {"metrics/metrics.jsonl"} == (FILES | attempt | set(LINKS)) - {"metrics/metrics.jsonl"}
+    assert tree(top) == FILES | attempt | set(LINKS)
     for link, target in LINKS.items():
         assert (top / link).is_symlink(), link
         assert (top / link).resolve() == (top / target.format(k=1)).resolve()

@@ -180,9 +180,7 @@ static void test_started_is_left_alone(void **state)
     assert_int_equal(fsroot_attempt_write(&e.a, &err), 0);
     assert_null(get(*state, "jobs/j1/logs/driver.log"));
     put(*state, "jobs/j1/attempts/2/logs/driver.log", "second\n");
-    put(*state, "jobs/j1/attempts/2/metrics.jsonl", "{}\n");
     assert_text(*state, "jobs/j1/logs/driver.log", "second\n");
-    assert_text(*state, "jobs/j1/metrics/metrics.jsonl", "{}\n");
     assert_text(*state, "jobs/j1/attempts/1/logs/driver.log", "out\n");
 }
 
@@ -198,7 +196,6 @@ static void test_links_are_relative(void **state)
         {"logs/driver.log", "../attempts/3/logs/driver.log"},
         {"debug/ray_status_pre.txt", "../attempts/3/debug/ray_status_pre.txt"},
         {"debug/ray_job_list_post.txt", "../attempts/3/debug/ray_job_list_post.txt"},
-        {"metrics/metrics.jsonl", "../attempts/3/metrics.jsonl"},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         char target[256] = {0};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metricfile.h - the metrics of a job on the shared root: read from its attempts, merged into
+ * jobs/<job>/metrics/metrics.jsonl.
+ *
+ * The source is attempts/<k>/metrics.jsonl where verl writes one, else the driver's log. Only what
+ * is new is read. The merged file says of each line where in its source it came from, so it is
+ * all that a reader needs to go on after a restart: nothing is lost and nothing doubled. When an
+ * attempt begins at a step that older ones had passed, the file is written anew with their lines
+ * from there on marked. Every call may block. */
+#pragma once
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/metric_table.h"
+#include "core/metric_watch.h"
+
+struct metric_reader;
+
+struct metric_reader *metric_reader_new(const char *root, const char *job);
+void metric_reader_free(struct metric_reader *r); /* NULL is fine */
+
+struct metric_pass {
+    bool more;      /* the pass had its fill: there is more to read now */
+    size_t records; /* new ones */
+};
+
+/* Read what the attempts up to this one have said since the last pass. ended: the last one writes
+ * no more, its last line may lack an end. now: wall. What cannot be written or read now is tried
+ * again by the next pass. */
+must_check int metric_reader_pass(struct metric_reader *r,
+                                  int attempt,
+                                  bool ended,
+                                  usec_t now,
+                                  struct metric_pass *ret,
+                                  struct err *err);
+/* Borrowed until the next pass. */
+const struct metric_watch *metric_reader_watch(const struct metric_reader *r);
+
+enum { METRIC_VOIDS_MAX = 32 };
+
+/* Steps that an attempt ran and a later one ran again. */
+struct metric_void {
+    int attempt;
+    int64_t first, last;
+};
+
+struct metric_file {
+    struct metric_void voids[METRIC_VOIDS_MAX]; /* the first ones */
+    size_t n_voids;
+    bool cut; /* the file is larger than what is read of it */
+};
+
+/* All of a job's merged file into t; none is no error. */
+must_check int metric_file_load(const char *root,
+                                const char *job,
+                                struct metric_table *t,
+                                struct metric_file *ret,
+                                struct err *err);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of metricfile.h: what attempts write, read piece by piece, merged, and read again. */
+#define _GNU_SOURCE
+#include "fsroot/metricfile.h"
+
+#include <errno.h>
+
+#include "base/unit_dir.h"
+
+#define LOG1 "jobs/j/attempts/1/logs/driver.log"
+#define FILE1 "jobs/j/attempts/1/metrics.jsonl"
+#define FILE2 "jobs/j/attempts/2/metrics.jsonl"
+#define MERGED "jobs/j/metrics/metrics.jsonl"
+
+static int setup(void **state)
+{
+    int r = root_setup(state);
+    put(*state, "jobs/j/metrics/x", "");
+    put(*state, "jobs/j/attempts/1/logs/x", "");
+    put(*state, "jobs/j/attempts/2/logs/x", "");
+    return r;
+}
+
+static void append(const char *root, const char *name, const char *text)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", root, name);
+    FILE *f = fopen(path, "ae");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Until there is no more; how many records came. */
+static size_t pass(struct metric_reader *r, int attempt, bool ended)
+{
+    struct metric_pass p;
+    size_t n = 0;
+    do {
+        assert_int_equal(metric_reader_pass(r, attempt, ended, 5 * USEC_SEC, &p, NULL), 0);
+        n += p.records;
+    } while (p.more);
+    return n;
+}
+
+static size_t lines_of(const char *root, const char *name)
+{
+    _cleanup_(freep) char *text = get(root, name);
+    size_t n = 0;
+    for (const char *p = text; p && (p = strchr(p, '\n')); p++)
+        n++;
+    return n;
+}
+
+static int64_t step_of(const struct metric_reader *r)
+{
+    return metric_watch_step(metric_reader_watch(r));
+}
+
+static void follows_the_log(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    assert_int_equal(pass(r, 1, false), 0); /* nothing is there */
+    append(root, LOG1, "Total training steps: 9\nnoise\nstep:1 - a:1\nstep:2 - ");
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(pass(r, 1, false), 0);
+    append(root, LOG1, "a:2\nstep:3 - a:3");
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(step_of(r), 2);
+    assert_int_equal(pass(r, 1, true), 1); /* the end: a line without one */
+    assert_int_equal(step_of(r), 3);
+    assert_int_equal(metric_watch_total(metric_reader_watch(r)), 9);
+    assert_int_equal(lines_of(root, MERGED), 3);
+    metric_reader_free(r);
+}
+
+static void the_file_goes_before_the_log(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    put(root, FILE1, "{\"step\":1,\"data\":{\"a\":1}}\n");
+    put(root, LOG1, "Total training steps: 4\nstep:1 - a:1\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    append(root, LOG1, "step:2 - a:2\n");
+    assert_int_equal(pass(r, 1, false), 0);
+    append(root, FILE1, "{\"step\":2,\"data\":{\"a\":2}}\n{\"step\":3,\"da");
+    assert_int_equal(pass(r, 1, true), 1); /* what is torn is no record */
+    assert_int_equal(metric_watch_total(metric_reader_watch(r)), 4);
+    metric_reader_free(r);
+}
+
+static void goes_on_after_a_restart(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    put(root, LOG1, "Total training steps: 4\n");
+    put(root, FILE1, "{\"step\":1,\"data\":{\"a\":1}}\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    metric_reader_free(r);
+    append(root, FILE1, "{\"step\":2,\"data\":{\"a\":2}}\n");
+    append(root, MERGED, "{\"step\":2,\"attempt\":1,\"off"); /* it died while it wrote */
+    r = metric_reader_new(root, "j");
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(step_of(r), 2);
+    assert_int_equal(lines_of(root, MERGED), 2);
+    _cleanup_(freep) char *text = get(root, MERGED);
+    assert_string_equal(text, "{\"step\":1,\"attempt\":1,\"at\":5000000,\"offset\":26,\"total\":4,"
+                              "\"data\":{\"a\":1}}\n"
+                              "{\"step\":2,\"attempt\":1,\"at\":5000000,\"offset\":52,\"total\":4,"
+                              "\"data\":{\"a\":2}}\n");
+    metric_reader_free(r);
+}
+
+static void marks_what_is_run_again(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    struct metric_table *t = metric_table_new(8);
+    struct metric_file f;
+    struct metric_point p;
+    put(root, FILE1,
+        "{\"step\":1,\"data\":{\"a\":1}}\n{\"step\":2,\"data\":{\"a\":2}}\n"
+        "{\"step\":3,\"data\":{\"a\":3}}\n{\"step\":4,\"data\":{\"a\":4}}\n");
+    assert_int_equal(pass(r, 1, false), 4);
+    append(root, FILE1, "{\"step\":5,\"data\":{\"a\":5}}"); /* seen only once it is over */
+    put(root, FILE2,
+        "{\"step\":2,\"data\":{\"val-core/x\":0.5}}\n{\"step\":3,\"data\":{\"a\":30}}\n");
+    assert_int_equal(pass(r, 2, false), 3);
+    assert_int_equal(step_of(r), 3);
+    assert_int_equal(metric_file_load(root, "j", t, &f, NULL), 0);
+    assert_int_equal(f.n_voids, 1);
+    assert_int_equal(f.voids[0].attempt, 1);
+    assert_int_equal(f.voids[0].first, 3);
+    assert_int_equal(f.voids[0].last, 5);
+    assert_int_equal(metric_table_points(t), 3);
+    assert_true(metric_table_range(t, 0, 2, 3, &p) && p.value > 29.5);
+    assert_true(metric_table_range(t, 0, 1, 2, &p) && p.value < 2.5); /* step 2 was not run again */
+    assert_int_equal(lines_of(root, MERGED), 7);
+    metric_table_free(t);
+    metric_reader_free(r);
+    r = metric_reader_new(root, "j"); /* a restart sees the same */
+    assert_int_equal(pass(r, 2, false), 0);
+    assert_int_equal(step_of(r), 3);
+    append(root, FILE2, "{\"step\":4,\"data\":{\"a\":40}}\n");
+    assert_int_equal(pass(r, 2, false), 1);
+    assert_int_equal(lines_of(root, MERGED), 8);
+    metric_reader_free(r);
+}
+
+static void lines_that_are_too_long(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    size_t n = 3 * (size_t)METRIC_LINE_MAX;
+    _cleanup_(freep) char *flood = xcalloc(n + 1, 1);
+    for (size_t i = 0; i < n; i++)
+        flood[i] = "step:9 - a:1 - "[i % 15];
+    append(root, LOG1, "step:1 - a:1\n");
+    append(root, LOG1, flood);
+    assert_int_equal(pass(r, 1, false), 1);
+    append(root, LOG1, "\nstep:2 - a:2\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(step_of(r), 2);
+    metric_reader_free(r);
+}
+
+static void a_great_log_takes_several_passes(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    struct metric_pass p;
+    struct buf text = BUF_INIT(32 << 20);
+    for (int i = 1; i <= 20; i++) {
+        (void)buf_addf(&text, "step:%d - a:1\n", i); /* it fits */
+        for (int k = 0; k < 20000; k++)
+            (void)buf_adds(&text, "a line of noise that nobody wants to see, ever\n");
+    }
+    put(root, LOG1, buf_str(&text));
+    buf_release(&text);
+    assert_int_equal(metric_reader_pass(r, 1, false, 0, &p, NULL), 0);
+    assert_true(p.more && p.records && p.records < 20);
+    assert_int_equal(pass(r, 1, false), 20 - p.records);
+    metric_reader_free(r);
+}
+
+static void what_is_no_file_is_passed_over(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    _cleanup_(freep) char *merged = xasprintf("%s/" MERGED, root);
+    _cleanup_(freep) char *file = xasprintf("%s/" FILE1, root);
+    assert_int_equal(symlink("/etc/passwd", file), 0);
+    assert_int_equal(symlink("../attempts/1/metrics.jsonl", merged), 0); /* of an older argusd */
+    put(root, LOG1, "step:1 - a:1\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(lines_of(root, MERGED), 1);
+    metric_reader_free(r);
+    struct metric_table *t = metric_table_new(8);
+    struct metric_file f;
+    assert_int_equal(metric_file_load(root, "none", t, &f, NULL), 0);
+    assert_int_equal(metric_file_load(root, "../x", t, &f, NULL), -EINVAL);
+    assert_int_equal(metric_table_points(t), 0);
+    metric_table_free(t);
+}
+
+static void what_cannot_be_written_is_written_later(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    struct metric_pass p;
+    struct err err;
+    _cleanup_(freep) char *merged = xasprintf("%s/" MERGED, root);
+    put(root, LOG1, "step:1 - a:1\n");
+    assert_int_equal(mkdir(merged, 0700), 0);
+    assert_true(metric_reader_pass(r, 1, false, 0, &p, &err) < 0);
+    assert_non_null(strstr(err.text, "metrics.jsonl"));
+    assert_int_equal(rmdir(merged), 0);
+    append(root, LOG1, "step:2 - a:2\n");
+    (void)pass(r, 1, false);
+    assert_int_equal(lines_of(root, MERGED), 2);
+    metric_reader_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(follows_the_log, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(the_file_goes_before_the_log, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(goes_on_after_a_restart, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(marks_what_is_run_again, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(lines_that_are_too_long, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(a_great_log_takes_several_passes, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_passed_over, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_written_is_written_later, setup,
+                                        root_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
