@@ -18,6 +18,7 @@
 
 #include "argusd/api.h"
 #include "argusd/meta.h"
+#include "argusd/metrics.h"
 #include "argusd/people_dirs.h"
 #include "argusd/people_usage.h"
 #include "argusd/placement.h"
@@ -49,6 +50,7 @@ struct argusd {
     struct people_usage *usage;
     struct sender *sender;
     struct trials *trials;
+    struct metrics *metrics;
     struct watcher *watcher;
     struct placement *placement;
     struct secretsweep *sweep;
@@ -246,6 +248,13 @@ static bool knows_id(const char *id, void *arg)
     return idset_has(d->api.used, id);
 }
 
+static void on_settled(void *arg)
+{
+    struct argusd *d = arg;
+    if (!d->stopping)
+        watcher_look(d->watcher);
+}
+
 static void saw_jobs(const struct ray_jobs *jobs, void *arg)
 {
     const struct argusd *d = arg;
@@ -323,6 +332,28 @@ static void open_trials(struct argusd *d)
     d->trials = trials_new(&trials_parts);
 }
 
+static void open_placement(struct argusd *d)
+{
+    struct placement_parts parts = {.loop = &d->loop,
+                                    .settings = d->settings,
+                                    .cluster = d->api.cluster,
+                                    .ray = d->ray,
+                                    .jobs = d->api.jobs,
+                                    .instance = d->instance};
+    d->placement = placement_new(&parts);
+}
+
+static void open_metrics(struct argusd *d)
+{
+    struct metrics_parts parts = {.loop = &d->loop,
+                                  .settings = d->settings,
+                                  .cluster = d->api.cluster,
+                                  .jobs = d->api.jobs,
+                                  .settled = on_settled,
+                                  .arg = d};
+    d->metrics = metrics_new(&parts);
+}
+
 static int open_services(struct argusd *d, const struct store_last *last, struct err *err)
 {
     unsigned char seed[16];
@@ -362,6 +393,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                         .instance = d->instance};
     d->sender = sender_new(&sender_parts);
     open_trials(d);
+    open_metrics(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,
                                           .cluster = d->api.cluster,
@@ -369,17 +401,12 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                           .jobs = d->api.jobs,
                                           .sender = d->sender,
                                           .trials = d->trials,
+                                          .metrics = d->metrics,
                                           .instance = d->instance,
                                           .knows_id = knows_id,
                                           .saw_jobs = saw_jobs,
                                           .arg = d};
-    struct placement_parts placement_parts = {.loop = &d->loop,
-                                              .settings = d->settings,
-                                              .cluster = d->api.cluster,
-                                              .ray = d->ray,
-                                              .jobs = d->api.jobs,
-                                              .instance = d->instance};
-    d->placement = placement_new(&placement_parts);
+    open_placement(d);
     d->sweep = secretsweep_new(&d->loop, d->settings->shared_root, d->api.cluster, d->api.jobs);
     d->watcher = watcher_new(&watcher_parts);
     struct uploads_parts uploads_parts = {.loop = &d->loop,
@@ -447,6 +474,7 @@ static void begin_stop(struct argusd *d)
     uploads_close(d->api.uploads);
     registry_close(d->api.registry);
     watcher_free(d->watcher);
+    metrics_close(d->metrics);
     placement_free(d->placement);
     secretsweep_free(d->sweep);
     sender_close(d->sender);
@@ -513,6 +541,7 @@ static int start(struct argusd *d, struct err *err)
         d->stopping = true;
         people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
+        metrics_close(d->metrics);
         placement_free(d->placement);
         secretsweep_free(d->sweep);
         on_http_closed(d);
@@ -522,6 +551,7 @@ static int start(struct argusd *d, struct err *err)
     nodes_start(d->api.nodes);
     cluster_start(d->api.cluster);
     watcher_start(d->watcher);
+    metrics_start(d->metrics);
     placement_start(d->placement);
     secretsweep_soon(d->sweep);
     uploads_start(d->api.uploads);
@@ -547,6 +577,7 @@ static int close_rest(struct argusd *d)
     preflights_free(d->api.preflights);
     sender_free(d->sender);
     trials_free(d->trials);
+    metrics_free(d->metrics);
     nodes_free(d->api.nodes);
     jobs_free(d->api.jobs);
     events_free(d->api.events);

@@ -169,6 +169,7 @@ static void put(struct live *l, bool is_new)
     struct store_job row;
     record_detail(l->job, &l->extra, &detail);
     record_job_row(l->job, detail.failed ? NULL : buf_str(&detail), &row);
+    row.step = l->extra.step;
     if (is_new) {
         row.spec = str_or(l->extra.sealed_spec, row.spec);
         store_put_job(js->store, &row);
@@ -349,6 +350,11 @@ void jobs_busy(struct live *l)
 void jobs_idle(struct live *l)
 {
     l->busy--;
+}
+
+void jobs_keep(struct live *l)
+{
+    put(l, false);
 }
 
 void jobs_save(struct live *l)

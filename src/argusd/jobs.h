@@ -141,6 +141,9 @@ void jobs_note_by(struct live *l,
 /* The job's stored detail changed outside a transition (proof, argv). */
 void jobs_save(struct live *l);
 
+/* The same, and nobody is told: figures that change by themselves. */
+void jobs_keep(struct live *l);
+
 /* Now, on both clocks, for job_deadline() and the like. */
 struct moment jobs_moment(const struct jobs *js);
 /* How long it has been in its state. */

@@ -22,6 +22,7 @@ void record_extra_release(struct record_extra *x)
     free(x->snapshots);
     free(x->sealed_spec);
     free(x->imports);
+    free(x->metrics);
     free(x->trial);
     free(x->retry_of);
     *x = (struct record_extra){0};
@@ -200,6 +201,7 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     put_raw(&o, "placement", x->placement);
     put_raw(&o, "snapshots", x->snapshots);
     put_raw(&o, "imports", x->imports);
+    put_raw(&o, "metrics", x->metrics);
     put_raw(&o, "trial", x->trial);
     if (x->verl)
         jout_str(&o, "verl", x->verl);
@@ -336,6 +338,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     x->placement = dump(json_get_object(v, "placement"));
     x->snapshots = dump(json_get_array(v, "snapshots"));
     x->imports = dump(json_get_object(v, "imports"));
+    x->metrics = dump(json_get_object(v, "metrics"));
     x->trial = dump(json_get_object(v, "trial"));
     set_str(&x->verl, json_get_str(v, "verl", NULL));
     set_str(&x->retry_of, json_get_str(v, "retry_of", NULL));
@@ -376,6 +379,7 @@ int record_to_job(const struct store_job *row,
     j->started_at = row->started_at;
     j->ended_at = row->ended_at;
     get_detail(v, j, x);
+    x->step = row->step;
     *ret = j;
     return 0;
 }

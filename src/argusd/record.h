@@ -19,6 +19,8 @@ struct record_extra {
     char *placement;   /* JSON object: where its demands were found, see placement.c */
     char *snapshots;   /* JSON array: which its spec names, see code.h; fixed at the submit */
     char *trial;       /* JSON object: what its trial saw, see core/trial.h */
+    char *metrics;     /* JSON object: how its training goes, see core/metric_watch.h */
+    int64_t step;      /* of its training; 0 = none yet */
     char *imports;     /* JSON object: what its processes imported, see fsroot/proof.h */
     char *retry_of;    /* id of the job that this one is again */
     char *sealed_spec; /* until it is stored: what the store gets in place of the spec */

@@ -58,7 +58,26 @@ static const struct http_param event_params[] = {
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
     {0}};
 
+static const struct http_param metric_params[] = {
+    {"keys", HTTP_PARAM_STRING,
+     "names or patterns with * and ?, comma-separated; all if not given"},
+    {"since_step", HTTP_PARAM_INTEGER, "only what came after this step"},
+    {"points", HTTP_PARAM_INTEGER,
+     "points of a curve at most, up to 512; a point keeps the smallest and greatest value of its "
+     "steps"},
+    {"format", HTTP_PARAM_STRING, "json or csv; Accept: text/csv does the same"},
+    {0}};
+
 #define TEXTS "{\"type\":\"array\",\"items\":" TEXT "}"
+
+#define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
+#define SUMMARY                                                                                    \
+    "{\"type\":[\"object\",\"null\"],\"required\":[\"step\",\"latest\"],\"properties\":{"          \
+    "\"step\":" INTEGER                                                                            \
+    ",\"total_steps\":{\"type\":[\"integer\",\"null\"]},\"progress\":" NUMBER_OR_NULL              \
+    ",\"eta_s\":" NUMBER_OR_NULL ",\"eta\":" TEXT_OR_NULL ",\"step_seconds\":" NUMBER_OR_NULL      \
+    ",\"tokens_per_s\":" NUMBER_OR_NULL ",\"mfu\":" NUMBER_OR_NULL                                 \
+    ",\"reward\":{\"type\":[\"object\",\"null\"]},\"loss\":{\"type\":[\"object\",\"null\"]}}}"
 
 /* The last is what curl says when it is told nothing. */
 #define SPEC_TYPES                                                                                 \
@@ -154,6 +173,13 @@ static const struct http_route rows[] = {
      .params = log_params,
      .reply_type = "application/octet-stream"},
     {.method = "GET",
+     .pattern = "/v1/jobs/{id}/metrics",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_metrics,
+     .summary = "the curves of a job",
+     .params = metric_params,
+     .reply_schema = "JobMetrics"},
+    {.method = "GET",
      .pattern = "/v1/jobs/{id}/events",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_events,
@@ -218,9 +244,19 @@ static const struct http_schema schemas[] = {
             ",\"attempts\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
             ",\"argv\":{\"type\":[\"array\",\"null\"]},\"spec\":" TEXT
             ",\"resolved_spec\":{\"type\":[\"object\",\"null\"]}"
+            ",\"metrics\":" SUMMARY
             ",\"proof\":{\"type\":[\"object\",\"null\"]},\"exit\":{\"type\":[\"object\",\"null\"]}"
             ",\"finding\":{\"type\":[\"object\",\"null\"]},\"retry_of\":" TEXT_OR_NULL
             ",\"deadline\":" TEXT_OR_NULL "}}"},
+    {"JobMetrics",
+     "{\"type\":\"object\",\"required\":[\"id\",\"state\",\"summary\",\"keys\",\"series\","
+     "\"superseded\","
+     "\"cut\"],\"properties\":{\"id\":" TEXT ",\"state\":" STATE ",\"summary\":" SUMMARY
+     ",\"keys\":" TEXTS ",\"series\":{\"type\":\"object\",\"additionalProperties\":{\"type\":"
+     "\"object\",\"required\":[\"step\","
+     "\"value\",\"min\",\"max\"]}},\"superseded\":{\"type\":\"array\",\"items\":{\"type\":"
+     "\"object\","
+     "\"required\":[\"attempt\",\"from_step\",\"to_step\"]}},\"cut\":" BOOLEAN "}}"},
     {"JobFilter",
      "{\"type\":\"object\",\"properties\":{\"user\":" TEXT ",\"project\":" TEXT ",\"pool\":" TEXT
      ",\"workload\":" TEXT ",\"state\":" TEXTS ",\"ids\":" TEXTS "}}"},

@@ -88,7 +88,11 @@ static void put_row(struct jout *j,
     jout_time(j, "ended_at", row->ended_at);
     jout_int(j, "attempt", row->attempt);
     jout_int(j, "restarts", row->restarts);
-    jout_null(j, "step");
+    int64_t step = l ? l->extra.step : row->step;
+    if (step > 0)
+        jout_int(j, "step", step);
+    else
+        jout_null(j, "step");
     jout_null(j, "gpu_util");
 }
 
@@ -285,6 +289,7 @@ void view_job(struct jout *j,
 {
     struct store_job row;
     record_job_row(job, NULL, &row);
+    row.step = extra->step;
     _cleanup_(freep) char *spec = view_mask_spec(job->spec);
     jout_open(j, NULL, '{');
     put_row(j, &row, l, eyes);
@@ -306,7 +311,7 @@ void view_job(struct jout *j,
     jout_raw(j, "inputs", str_or(extra->inputs, "[]"));
     put_resolved(j, settings, job, extra->inputs, extra->snapshots);
     jout_raw(j, "warnings", str_or(extra->warnings, "[]"));
-    jout_null(j, "metrics");
+    jout_raw(j, "metrics", str_or(extra->metrics, "null"));
     jout_null(j, "checkpoints");
     put_end(j, job);
     struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};

@@ -14,6 +14,7 @@
 #include "argusd/files.h"
 #include "argusd/idset.h"
 #include "argusd/imports.h"
+#include "argusd/metrics.h"
 #include "argusd/stopper.h"
 #include "argusd/trials.h"
 #include "base/hash.h"
@@ -38,7 +39,7 @@ struct watcher {
     struct ray_call *list_call;
     usec_t list_at, list_started, heard_at; /* monotonic; heard_at: of the last good list */
     usec_t files_started;
-    bool files_busy, closing;
+    bool files_busy, look_again, closing;
     int handles;
 };
 
@@ -161,13 +162,13 @@ static bool awaits_proof(const struct live *l, usec_t now)
     return !l->job->proof.checked_at && answers && now - s->files_since < PROOF_PATIENCE;
 }
 
-static void judge(struct live *l, const struct fsroot_exit *x)
+static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x)
 {
     usec_t now = clock_mono();
-    struct witness w = testimony(l, now);
-    switch (witness_judge(&w)) {
+    struct witness heard = testimony(l, now);
+    switch (witness_judge(&heard)) {
     case WITNESS_EXITED:
-        if (x && !awaits_proof(l, now))
+        if (x && metrics_settle(w->p.metrics, l) && !awaits_proof(l, now))
             end_by_exit(l, x);
         break;
     case WITNESS_STARTED:
@@ -175,7 +176,8 @@ static void judge(struct live *l, const struct fsroot_exit *x)
         apply(l, JOB_EV_STARTED, NULL, NULL);
         break;
     case WITNESS_LOST:
-        end_lost(l);
+        if (metrics_settle(w->p.metrics, l))
+            end_lost(l);
         break;
     case WITNESS_NEVER:
         apply(l, JOB_EV_REQUEUED, "ray_forgot_it",
@@ -187,7 +189,7 @@ static void judge(struct live *l, const struct fsroot_exit *x)
               "each other; nothing is done to it");
         break;
     case WITNESS_WAIT:
-        if (w.ray == WITNESS_RAY_PENDING && w.files != WITNESS_FILES_BLIND)
+        if (heard.ray == WITNESS_RAY_PENDING && heard.files != WITNESS_FILES_BLIND)
             apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
         break;
     }
@@ -431,7 +433,7 @@ static void ray_is_silent(struct watcher *w)
 
 /* ---- the round over the files ---- */
 
-static void look_at_files(struct live *l, struct files_look *k, usec_t now)
+static void look_at_files(struct watcher *w, struct live *l, struct files_look *k, usec_t now)
 {
     struct sight *s = &l->sight;
     imports_take(l, k);
@@ -448,7 +450,7 @@ static void look_at_files(struct live *l, struct files_look *k, usec_t now)
     } else {
         see_files(l, WITNESS_FILES_NONE, now);
     }
-    judge(l, &k->exit);
+    judge(w, l, &k->exit);
 }
 
 static void let_go(struct watcher *w)
@@ -459,6 +461,8 @@ static void let_go(struct watcher *w)
     free(w);
 }
 
+static void start_files(struct watcher *w, usec_t now);
+
 static void on_files(struct files_look *looks, size_t n, void *arg)
 {
     struct watcher *w = arg;
@@ -467,8 +471,10 @@ static void on_files(struct files_look *looks, size_t n, void *arg)
     for (size_t i = 0; i < n && !w->closing; i++) {
         struct live *l = jobs_find_id(w->p.jobs, looks[i].id);
         if (l && is_watched(l) && job_attempt(l->job)->k == looks[i].k)
-            look_at_files(l, &looks[i], now);
+            look_at_files(w, l, &looks[i], now);
     }
+    if (w->look_again && !w->closing)
+        start_files(w, now);
     let_go(w);
 }
 
@@ -493,6 +499,7 @@ static void start_files(struct watcher *w, usec_t now)
     if (!n)
         return;
     w->files_busy = true;
+    w->look_again = false;
     w->files_started = now;
     w->handles++;
     files_start(w->p.loop, w->p.settings->shared_root, v, n, on_files, w);
@@ -506,7 +513,7 @@ static void files_hang(struct watcher *w, usec_t now)
         if (is_watched(l)) {
             jobs_busy(l);
             see_files(l, WITNESS_FILES_BLIND, now);
-            judge(l, NULL);
+            judge(w, l, NULL);
             jobs_idle(l);
         }
 }
@@ -608,6 +615,14 @@ void watcher_strays(struct watcher *w, struct live *l)
         if (a->accepted_at) /* else Ray never had it: the record of this id is somebody else's */
             stopper_stray(w->stopper, j->id, a->k, a->ray_id);
     }
+}
+
+void watcher_look(struct watcher *w)
+{
+    if (w->files_busy)
+        w->look_again = true;
+    else if (!w->closing)
+        start_files(w, clock_mono());
 }
 
 void watcher_forget(struct watcher *w)

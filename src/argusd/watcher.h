@@ -13,6 +13,7 @@
 #include "argusd/settings.h"
 #include "ray/ray.h"
 
+struct metrics;
 struct trials;
 struct watcher;
 
@@ -24,6 +25,7 @@ struct watcher_parts { /* all borrowed */
     struct jobs *jobs;
     struct sender *sender;
     struct trials *trials;
+    struct metrics *metrics;
     const char *instance;
     /* Was this job id ever ours? For records in Ray whose job is over. */
     bool (*knows_id)(const char *id, void *arg);
@@ -40,5 +42,7 @@ void watcher_free(struct watcher *w);
 void watcher_stop(struct watcher *w, struct live *l);
 /* Tell attempts that Ray had and that were given up to end, should they still start. */
 void watcher_strays(struct watcher *w, struct live *l);
+/* Look at the files again, soon. */
+void watcher_look(struct watcher *w);
 /* Ray has forgotten its jobs: what it said of them is void. */
 void watcher_forget(struct watcher *w);

@@ -31,6 +31,7 @@ ROUTES = {
     "GET /v1/jobs/{id}": ("/v1/jobs/JOB", SEE_JOB, None),
     "GET /v1/jobs/{id}/why": ("/v1/jobs/JOB/why", SEE_JOB, None),
     "GET /v1/jobs/{id}/logs": ("/v1/jobs/JOB/logs", SEE_JOB, None),
+    "GET /v1/jobs/{id}/metrics": ("/v1/jobs/JOB/metrics", SEE_JOB, None),
     "GET /v1/jobs/{id}/events": ("/v1/jobs/JOB/events", SEE_JOB, None),
     "POST /v1/jobs/{id}:hold": ("/v1/jobs/JOB:hold", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:release": ("/v1/jobs/MINE:release", CHANGE_JOB, None),
