@@ -6,11 +6,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "argus/curve.h"
 #include "argus/jobview.h"
 #include "argus/text.h"
 #include "base/str.h"
 
-enum { LABEL_WIDTH = 12, VALUE_MAX = 1 << 14, METRICS_SHOWN = 8 };
+enum { LABEL_WIDTH = 12, VALUE_MAX = 1 << 14 };
 
 struct page {
     struct cli *cli;
@@ -188,27 +189,37 @@ static void print_end(const struct page *p)
     line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
 }
 
-/* "step 12", and a few numbers, whatever the server calls them. */
-static void print_metrics(const struct page *p)
+/* How its training goes. */
+static void print_training(const struct page *p)
 {
-    const json_t *metrics = json_get_object(p->job, "metrics");
-    struct buf b = BUF_INIT(VALUE_MAX);
-    int64_t step = json_get_int(p->job, "step", -1);
-    int shown = 0;
-    if (step >= 0)
-        (void)buf_addf(&b, "step %" PRId64, step);
-    void *it = metrics ? json_object_iter((json_t *)(uintptr_t)metrics) : NULL;
-    for (; it && shown < METRICS_SHOWN;
-         it = json_object_iter_next((json_t *)(uintptr_t)metrics, it)) {
+    static const struct {
+        enum msg_id label;
+        const char *key;
+    } curves[] = {{MSG_L_REWARD, "reward"}, {MSG_L_LOSS, "loss"}, {MSG_L_VALIDATION, "validation"}};
+    const json_t *m = json_get_object(p->job, "metrics");
+    int width = p->cli->term.width ? p->cli->term.width - LABEL_WIDTH : 0;
+    line_owned(p, MSG_L_PROGRESS, STYLE_PLAIN, curve_progress(m, p->w));
+    for (size_t i = 0; i < array_len(curves); i++)
+        line_owned(p, curves[i].label, STYLE_PLAIN,
+                   curve_line(json_get_object(m, curves[i].key), width ? width : 68));
+    line_owned(p, MSG_L_TROUBLE, STYLE_RED, curve_trouble(m, p->cli->term.lang));
+}
+
+void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w)
+{
+    struct page p = {.cli = cli, .job = job, .w = w};
+    const json_t *latest = json_get_object(json_get_object(job, "metrics"), "latest");
+    line(&p, MSG_L_JOB, STYLE_BOLD, jobview_str(job, "id"));
+    line_owned(&p, MSG_L_STATE, jobview_style(jobview_str(job, "state")), jobview_state(job));
+    print_training(&p);
+    void *it = latest ? json_object_iter((json_t *)(uintptr_t)latest) : NULL;
+    for (int i = 0; it; it = json_object_iter_next((json_t *)(uintptr_t)latest, it), i++) {
         const json_t *v = json_object_iter_value(it);
-        if (!json_is_number(v))
-            continue;
-        (void)buf_addf(&b, "%s%s %.4g", b.len ? ", " : "", json_object_iter_key(it),
-                       json_number_value(v));
-        shown++;
+        const char *key = json_object_iter_key(it);
+        line_owned(&p, i ? MSG_NONE : MSG_L_METRICS, STYLE_PLAIN,
+                   json_is_number(v) ? xasprintf("%s %.6g", key, json_number_value(v))
+                                     : xasprintf("%s nan", key));
     }
-    line(p, MSG_L_METRICS, STYLE_PLAIN, buf_str(&b));
-    buf_release(&b);
 }
 
 static void print_paths(const struct page *p)
@@ -236,6 +247,6 @@ void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
     print_times(&p);
     print_attempts(&p);
     print_end(&p);
-    print_metrics(&p);
+    print_training(&p);
     print_paths(&p);
 }

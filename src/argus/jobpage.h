@@ -3,4 +3,6 @@
 #pragma once
 #include "argus/cli.h"
 
+/* Only how its training goes, with all newest metrics. */
+void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w);
 void jobpage_print(struct cli *cli, const json_t *job, const struct when *w);

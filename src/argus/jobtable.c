@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobtable.c - columns and cells of `argus ls` and `argus queue`; see jobtable.h. */
+/* jobtable.c - columns and cells of `argus ls`, `queue` and `top`; see jobtable.h. */
 #include "argus/jobtable.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "argus/curve.h"
 #include "argus/jobview.h"
 #include "argus/table.h"
 #include "base/str.h"
+
+enum { CURVE_WIDTH = 16 };
 
 static const struct column LIST[] = {
     {.title = MSG_ID},
@@ -39,6 +42,19 @@ static const struct column QUEUE[] = {
     {.title = MSG_WAIT, .rank = 1},
     {.title = MSG_ETA, .rank = 2},
     {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20}, /* with ids as we make them: 80 */
+};
+
+static const struct column TOP[] = {
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 5, .rank = 4},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT},
+    {.title = MSG_PROGRESS, .flags = COLUMN_RIGHT},
+    {.title = MSG_ETA, .rank = 1},
+    {.title = MSG_STEP_TIME, .flags = COLUMN_RIGHT, .rank = 3},
+    {.title = MSG_TOKENS_S, .flags = COLUMN_RIGHT, .rank = 6},
+    {.title = MSG_REWARD, .flags = COLUMN_RIGHT},
+    {.title = MSG_CURVE, .rank = 2},
 };
 
 static void add_number(struct table *t, const json_t *job, const char *key)
@@ -107,26 +123,77 @@ static void add_queue_row(struct table *t, const json_t *job, const struct when 
     add_owned(t, STYLE_PLAIN, jobview_reason(job));
 }
 
+static void add_real(struct table *t,
+                     const json_t *o,
+                     const char *key,
+                     double factor,
+                     const char *unit)
+{
+    const json_t *v = json_object_get(o, key);
+    if (json_is_number(v))
+        table_addf(t, STYLE_PLAIN, "%.3g%s", json_number_value(v) * factor, unit);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void add_top_row(struct table *t, const json_t *job, const struct when *w)
+{
+    char at[WHEN_TEXT_MAX];
+    const json_t *m = json_get_object(job, "metrics"), *curve = json_get_object(m, "reward");
+    int64_t step = json_get_int(m, "step", -1), total = json_get_int(m, "total_steps", 0);
+    bool bad = json_get_object(m, "not_finite") || json_get_object(m, "collapse");
+    curve = curve ? curve : json_get_object(m, "loss");
+    struct buf spark = BUF_INIT(1024);
+    curve_spark(&spark, json_get_array(curve, "spark"), CURVE_WIDTH);
+    table_add(t, bad ? STYLE_RED : STYLE_PLAIN, jobview_str(job, "id"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "name"));
+    table_add(t, STYLE_PLAIN, jobview_str(job, "user"));
+    if (step < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else if (total > 0)
+        table_addf(t, STYLE_PLAIN, "%" PRId64 "/%" PRId64, step, total);
+    else
+        table_addf(t, STYLE_PLAIN, "%" PRId64, step);
+    add_real(t, m, "progress", 100, "%");
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(m, "eta"), at));
+    add_real(t, m, "step_seconds", 1, "s");
+    add_real(t, m, "tokens_per_s", 1, "");
+    add_real(t, curve, "value", 1, "");
+    table_add(t, STYLE_PLAIN, buf_str(&spark));
+    buf_release(&spark);
+}
+
+/* What each kind of table has. */
+static const struct {
+    const struct column *columns;
+    size_t n;
+    enum msg_id empty;
+} KINDS[] = {
+    [JOBTABLE_LIST] = {LIST, array_len(LIST), MSG_NO_JOBS},
+    [JOBTABLE_QUEUE] = {QUEUE, array_len(QUEUE), MSG_QUEUE_EMPTY},
+    [JOBTABLE_TOP] = {TOP, array_len(TOP), MSG_NOTHING_RUNS},
+};
+
 void jobtable_print(struct cli *cli,
                     const json_t *jobs,
                     enum jobtable kind,
                     const struct when *w,
                     bool wide)
 {
-    bool is_list = kind == JOBTABLE_LIST;
-    _cleanup_(table_freep) struct table *t =
-        is_list ? table_new(LIST, array_len(LIST)) : table_new(QUEUE, array_len(QUEUE));
+    _cleanup_(table_freep) struct table *t = table_new(KINDS[kind].columns, KINDS[kind].n);
     size_t i;
     json_t *job;
     json_array_foreach (jobs, i, job) {
-        if (is_list)
+        if (kind == JOBTABLE_LIST)
             add_list_row(t, job, w);
+        else if (kind == JOBTABLE_TOP)
+            add_top_row(t, job, w);
         else
             add_queue_row(t, job, w, i + 1);
     }
     int dropped = table_print(t, &cli->term, wide, cli->out);
     if (!i)
-        cli_say(cli, is_list ? MSG_NO_JOBS : MSG_QUEUE_EMPTY, "", "", "");
+        cli_say(cli, KINDS[kind].empty, "", "", "");
     if (dropped && i)
         cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
 }

@@ -119,6 +119,21 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_L_REASON, "reason", "原因")                                                              \
     X(MSG_L_STARTED, "started", "开始")                                                            \
     X(MSG_L_STATE, "state", "状态")                                                                \
+    X(MSG_CURVE, "CURVE", "曲线")                                                                  \
+    X(MSG_PROGRESS, "PROGRESS", "进度")                                                            \
+    X(MSG_REWARD, "REWARD", "奖励")                                                                \
+    X(MSG_STEP_TIME, "S/STEP", "每步")                                                             \
+    X(MSG_TOKENS_S, "TOKENS/S", "词元/秒")                                                         \
+    X(MSG_L_PROGRESS, "progress", "进度")                                                          \
+    X(MSG_L_REWARD, "reward", "奖励")                                                              \
+    X(MSG_L_LOSS, "loss", "损失")                                                                  \
+    X(MSG_L_VALIDATION, "validation", "验证")                                                      \
+    X(MSG_L_TROUBLE, "trouble", "异常")                                                            \
+    X(MSG_NOT_FINITE, "%s is not a number since step %s", "%s 自第 %s 步起不是数值")               \
+    X(MSG_COLLAPSE, "the reward fell back: %s at best, %s at step %s",                             \
+      "奖励回落：最高 %s，现为 %s（第 %s 步）")                                                    \
+    X(MSG_NOTHING_RUNS, "none of your jobs runs now: 'argus ls' shows the others",                 \
+      "没有正在运行的作业：用 'argus ls' 查看其他作业")                                            \
     X(MSG_AGO, "%s ago", "%s前")                                                                   \
     X(MSG_IN, "in %s", "%s后")                                                                     \
     X(MSG_NO_JOBS,                                                                                 \

@@ -64,6 +64,7 @@ extern const struct command cmd_secret_set;
 extern const struct command cmd_token_add;
 extern const struct command cmd_token_ls;
 extern const struct command cmd_token_revoke;
+extern const struct command cmd_top;
 extern const struct command cmd_user_add;
 extern const struct command cmd_user_ls;
 extern const struct command cmd_user_rm;

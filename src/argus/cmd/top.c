@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top.c - how the trainings go that run now. */
+#include "argus/cmd/cmd.h"
+
+#include "argus/jobpage.h"
+#include "argus/jobtable.h"
+#include "argus/jobview.h"
+
+enum { TOP_DEFAULT = 20 };
+
+struct top_opts {
+    int output;
+    bool utc, watch, all;
+    int64_t limit;
+};
+
+static const struct opt OPTS[] = {
+    {.letter = 'a',
+     .name = "all",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct top_opts, all),
+     .doc = "all jobs that you may see, not only yours"},
+    {.name = "limit",
+     .type = OPT_NUMBER,
+     .offset = offsetof(struct top_opts, limit),
+     .arg = "N",
+     .doc = "at most N jobs (20)"},
+    OPT_OUTPUT(struct top_opts),
+    OPT_UTC(struct top_opts),
+    OPT_WATCH(struct top_opts),
+};
+
+/* The jobs that run, each whole: a list's rows have no curves. */
+static int get_jobs(struct cli *cli,
+                    const struct top_opts *o,
+                    json_t **ret,
+                    bool *more,
+                    struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *rows = NULL, *jobs = json_array();
+    const char *query = o->all ? "?state=RUNNING&all=1" : "?state=RUNNING";
+    size_t i;
+    json_t *row;
+    int r = jobview_list(cli, query, o->limit ? o->limit : TOP_DEFAULT, &rows, more, err);
+    if (r < 0)
+        return r;
+    json_array_foreach (rows, i, row) {
+        json_t *job = NULL;
+        r = cli_get_job(cli, jobview_str(row, "id"), &job, err);
+        if (r < 0)
+            return r;
+        (void)json_array_append_new(jobs, job); /* fails only for lack of memory */
+    }
+    *ret = jobs;
+    jobs = NULL;
+    return 0;
+}
+
+static int page_of_one(struct cli *cli, const struct top_opts *o, const char *id, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    int r = cli_get_job(cli, id, &job, err);
+    if (r < 0)
+        return r;
+    struct when w = cli_when(cli, o->utc);
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, job, o->output);
+    else
+        jobpage_print_metrics(cli, job, &w);
+    return 0;
+}
+
+static int page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct top_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *jobs = NULL;
+    bool more = false;
+    if (args->n)
+        return page_of_one(cli, o, args->v[0], err);
+    int r = get_jobs(cli, o, &jobs, &more, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        json_t *all = json_pack("{s:O}", "jobs", jobs);
+        cli_emit(cli, all, o->output);
+        json_decref(all);
+        return 0;
+    }
+    struct when w = cli_when(cli, o->utc);
+    jobtable_print(cli, jobs, JOBTABLE_TOP, &w, o->output == OUTPUT_WIDE);
+    if (more)
+        cli_say(cli, MSG_MORE, "", "", "");
+    return 0;
+}
+
+static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct top_opts *o = opts;
+    bool again = o->watch || (cli->term.is_tty && o->output < OUTPUT_JSON);
+    int r = cli_open(cli, err);
+    return r < 0 ? r : cli_page(cli, again, page, opts, args, err);
+}
+
+const struct command cmd_top = {
+    .name = "top",
+    .args = "[ID]",
+    .most = 1,
+    .summary = "show how the trainings go that run now",
+    .text = "Step, progress, expected end, time of a step, tokens per second, reward (or loss) and "
+            "its curve of each job that runs; with ID all newest metrics of that job. On a "
+            "terminal it is printed again every 2 s until Ctrl-C. A job with a metric that is not "
+            "a number, or whose reward fell back, is red.",
+    .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs",
+    .opts = OPTS,
+    .n_opts = array_len(OPTS),
+    .opts_size = sizeof(struct top_opts),
+    .run = run,
+};
