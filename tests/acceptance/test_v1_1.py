@@ -97,6 +97,9 @@ def test_grpo_started_trained_saved(stage, grpo):
     assert (saved / "actor/model_world_size_1_rank_0.pt").stat().st_size > 0
     assert not (saved / "critic").exists()
     assert "algorithm.adv_estimator=grpo" in grpo["argv"]
+    metrics = grpo["metrics"]  # from the console: this verl writes no file
+    assert (metrics["step"], metrics["total_steps"], metrics["progress"]) == (4, 4, 1)
+    assert metrics["reward"]["key"] == "critic/score/mean" and len(metrics["reward"]["spark"]) == 4
 
 
 def test_directory_of_a_job(stage, grpo):
@@ -211,12 +214,14 @@ def test_sft_trained_on_both_nodes(newest, sft):
 
 def test_grpo_of_the_newest_verl_learns(newest):
     newest.document("v1.1").run("learn")
-    newest.keep_job("v11-learn")
+    metrics = newest.keep_job("v11-learn")["metrics"]
     started_trained_saved(newest, "v11-learn", 12)
     path = newest.job_dir("v11-learn") / "metrics/metrics.jsonl"
     rows = [json.loads(line) for line in newest.keep("v11-learn.metrics.jsonl", path.read_text()).splitlines()]
     rewards = [r["data"]["critic/score/mean"] for r in rows if "critic/score/mean" in r["data"]]
     assert len(rewards) == 12
+    assert (metrics["step"], metrics["progress"], metrics["reward"]["value"]) == (12, 1, rewards[-1])
+    assert "step 12 of 12 (100%)" in newest.argus("status", "v11-learn")
     assert sum(rewards[-3:]) / 3 > 1.5 * sum(rewards[:3]) / 3
 
 

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of jobs: what an attempt writes comes to the API, to the page, to the merged file and to `argus top`, while
+it runs, over a restart of argusd and over one of the job."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from fakeray import FakeRay
+from programs import PROGRAMS
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+ACTOR = r"\033[36m(TaskRunner pid=970)\033[0m "
+
+
+@pytest.fixture(scope="module")
+def argusd(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("metrics"), ray.url) as made:
+        yield made
+
+
+class Training:
+    """A job that goes on until it is let go; what it would print and write comes from the test."""
+
+    def __init__(self, argusd, script="", **keys):
+        self.argusd = argusd
+        self.gate = argusd.root / "common" / f"gate-{os.urandom(4).hex()}"
+        text = f'{script}\nwhile [ ! -e {self.gate}-"$ARGUS_ATTEMPT" ]; do sleep 0.1; done\n'
+        text += f'exit $(cat {self.gate}-"$ARGUS_ATTEMPT")'
+        self.id = argusd.submit(text, **keys)
+        self.runs(1)
+
+    def runs(self, k):
+        self.argusd.wait_job(self.id, lambda j: j["attempt"] == k and j["state"] == "RUNNING", f"runs as attempt {k}")
+
+    def let_go(self, attempt=1, code=0):
+        (self.gate.parent / f"{self.gate.name}-{attempt}").write_text(str(code))
+
+    def write(self, text, attempt=1):
+        with open(self.argusd.job_dir(self.id) / f"attempts/{attempt}/metrics.jsonl", "a") as f:
+            f.write(text)
+
+    def steps(self, first, last, attempt=1, **more):
+        for step in range(first, last + 1):
+            data = {"critic/score/mean": step / 100, "timing_s/step": 2.0, "perf/total_num_tokens": 100, **more}
+            self.write(json.dumps({"step": step, "data": data}) + "\n", attempt)
+
+    def until_step(self, step):
+        return self.argusd.wait_job(self.id, lambda j: j["step"] == step, f"is at step {step}")
+
+    def curves(self, query=""):
+        return self.argusd.get(f"/v1/jobs/{self.id}/metrics{query}")
+
+    def merged(self):
+        path = self.argusd.job_dir(self.id) / "metrics/metrics.jsonl"
+        assert not path.is_symlink()
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def cli(argusd, *args):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
+    env["COLUMNS"] = "80"
+    argv = [PROGRAMS["argus"], *args]
+    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def test_a_file_that_grows(argusd):
+    t = Training(argusd, "echo Total training steps: 20")
+    assert t.curves() == {**t.curves(), "summary": None, "keys": [], "series": {}}
+    t.write('{"step":0,"data":{"val-core/toy/acc/mean@1":0.1}}\n')
+    t.steps(1, 10)
+    page = t.until_step(10)["metrics"]
+    assert (page["total_steps"], page["progress"], page["step_seconds"]) == (20, 0.5, 2)
+    assert (page["eta_s"], page["tokens_per_s"], page["attempt"]) == (20, 50, 1)
+    assert (page["reward"]["key"], page["reward"]["value"]) == ("critic/score/mean", 0.1)
+    assert page["latest"]["val-core/toy/acc/mean@1"] == 0.1
+    curves = t.curves("?keys=critic/*,none")
+    assert list(curves["series"]) == ["critic/score/mean"] and len(curves["keys"]) == 4
+    assert curves["series"]["critic/score/mean"]["step"] == list(range(1, 11))
+    assert curves["series"]["critic/score/mean"]["value"] == [s / 100 for s in range(1, 11)]
+    assert t.curves("?since_step=8&keys=critic/*")["series"]["critic/score/mean"]["step"] == [9, 10]
+    few = t.curves("?points=2&keys=critic/*")["series"]["critic/score/mean"]
+    assert few == {"step": [5, 10], "value": [0.05, 0.1], "min": [0.01, 0.06], "max": [0.05, 0.1]}
+    # A torn line waits for its end, and the last lines before the exit are read before the job is over.
+    t.write('{"step":11,"data":{"critic/sc')
+    t.write('ore/mean":0.11}}\n{"step":12,"data":{"critic/score/mean":0.5}}')
+    t.let_go()
+    view = argusd.wait_over(t.id)
+    assert (view["state"], view["step"], view["metrics"]["reward"]["value"]) == ("SUCCEEDED", 12, 0.5)
+    assert [r["step"] for r in t.merged()] == list(range(13))
+    assert next(j for j in argusd.all_jobs() if j["id"] == t.id)["step"] == 12
+    rows = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=csv&keys=critic/*").body.decode().splitlines()
+    assert rows[0] == 'step,"critic/score/mean"' and rows[1:3] == ["0,", "1,0.01"] and rows[-1] == "12,0.5"
+    by_type = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?keys=critic/*", Accept="text/csv")
+    assert by_type.body.decode().splitlines() == rows and by_type.headers["Content-Type"].startswith("text/csv")
+
+
+def test_the_console_when_there_is_no_file(argusd):
+    """As verl 0.5.0 prints it; a flood, and a line that is too long, between the steps."""
+    script = f"""
+    printf '{ACTOR}Total training steps: 4\\n'
+    printf '{ACTOR}step:1 - critic/score/mean:np.float64(0.25) - actor/lr:1e-06\\n'
+    head -c 3000000 /dev/zero | tr '\\0' x; printf '\\nEpoch 1: 50%%|#| 1/2 [00:01]step:2 - critic/score/mean:0.5\\n'
+    """
+    t = Training(argusd, script)
+    view = t.until_step(2)
+    assert view["metrics"]["progress"] == 0.5
+    assert view["metrics"]["latest"] == {"critic/score/mean": 0.5, "actor/lr": 1e-06}
+    out = cli(argusd, "top", "-o", "wide")
+    assert [line.split()[3:5] for line in out.splitlines() if t.id in line] == [["2/4", "50%"]]
+    t.let_go()
+    argusd.wait_over(t.id)
+    assert [(r["step"], r["from_log"]) for r in t.merged()] == [(1, True), (2, True)]
+
+
+def test_a_restart_of_argusd_loses_and_doubles_nothing(argusd):
+    t = Training(argusd, "echo Total training steps: 9")
+    t.steps(1, 3)
+    t.until_step(3)
+    argusd.kill9()
+    t.steps(4, 6)
+    t.write('{"step":7,"da')
+    with open(argusd.job_dir(t.id) / "metrics/metrics.jsonl", "a") as f:
+        f.write('{"step":4,"att')  # it died while it wrote
+    argusd.start()
+    view = t.until_step(6)
+    assert view["metrics"]["total_steps"] == 9
+    t.write('ta":{"critic/score/mean":0.7}}\n')
+    t.until_step(7)
+    assert [r["step"] for r in t.merged()] == list(range(1, 8))
+    t.let_go()
+    argusd.wait_over(t.id)
+    argusd.restart()
+    assert argusd.job(t.id)["step"] == 7 and len(t.curves()["series"]["critic/score/mean"]["step"]) == 7
+
+
+def test_steps_that_are_run_again(argusd):
+    t = Training(argusd, restart={"max": 1, "backoff": "1s", "on": ["unknown", "user_code_error"]})
+    t.steps(1, 7)
+    t.until_step(7)
+    t.let_go(code=3)
+    t.runs(2)
+    t.write('{"step":5,"data":{"val-core/toy/acc/mean@1":0.5}}\n', 2)
+    t.steps(6, 8, 2, again=1)
+    view = t.until_step(8)
+    assert (view["metrics"]["superseded"], view["metrics"]["attempt"]) == (2, 2)
+    curves = t.curves("?keys=critic/*,again")
+    assert curves["series"]["critic/score/mean"]["step"] == list(range(1, 9))
+    assert curves["series"]["again"]["step"] == [6, 7, 8]
+    assert curves["superseded"] == [{"attempt": 1, "from_step": 6, "to_step": 7}]
+    marked = [(r["attempt"], r["step"]) for r in t.merged() if r.get("superseded")]
+    assert marked == [(1, 6), (1, 7)]
+    t.let_go(attempt=2)
+    assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+
+
+def test_what_is_wrong_is_told_once(argusd):
+    t = Training(argusd)
+    told = lambda: [e for e in argusd.events(t.id) if e["kind"].startswith(("metric_", "reward_"))]  # noqa: E731
+    t.steps(1, 3)
+    t.write('{"step":4,"data":{"critic/score/mean":0.1,"actor/grad_norm":null}}\n')
+    until(told, "an event about it")
+    argusd.restart()
+    t.steps(5, 6, **{"actor/pg_loss": None})
+    t.until_step(6)
+    (event,) = told()
+    assert (event["kind"], event["reason"]["code"]) == ("metric_not_finite", "nan_loss")
+    assert event["text"] == "metric 'actor/grad_norm' is not a number since step 4"
+    assert argusd.job(t.id)["metrics"]["not_finite"] == {"key": "actor/grad_norm", "step": 4}
+    for step in range(7, 60):
+        reward = step / 60 if step < 40 else 0.01
+        t.write(json.dumps({"step": step, "data": {"critic/score/mean": reward}}) + "\n")
+    until(lambda: len(told()) == 2, "an event about the reward")
+    assert told()[1]["kind"] == "reward_collapse"
+    t.let_go()
+    argusd.wait_over(t.id)
+
+
+def test_pages_for_people(argusd):
+    t = Training(argusd, "echo Total training steps: 40", name="a name that is rather long for a table")
+    t.steps(1, 30, **{"actor/pg_loss": 0.5})
+    t.until_step(30)
+    page = cli(argusd, "status", t.id)
+    assert "step 30 of 40 (75%)" in page and "2s per step, 50 tokens/s" in page
+    (line,) = (x for x in page.splitlines() if x.startswith("reward"))
+    assert "critic/score/mean 0.3 ▁" in line and "█ 0.01 to 0.3" in line and len(line) <= 80
+    head, row = (x for x in cli(argusd, "top").splitlines() if x.startswith(("ID", t.id)))
+    assert head.split()[:1] == ["ID"] and "30/40" in row and "75%" in row and "█" in row
+    assert max(map(len, (head, row))) <= 80
+    one = cli(argusd, "top", t.id)
+    assert "actor/pg_loss 0.5" in one and "timing_s/step 2" in one
+    assert json.loads(cli(argusd, "top", "-o", "json"))["jobs"][0]["metrics"]["step"] == 30
+    bad = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?points=0")
+    assert (bad.status, bad.json()["code"]) == (400, "bad_request")
+    assert argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=xml").status == 400
+    t.let_go()
+    argusd.wait_over(t.id)
