@@ -18,7 +18,10 @@ void hash_init(void)
 
 void hash_sha256(const void *p, size_t n, unsigned char ret[static HASH_BYTES])
 {
-    (void)crypto_hash_sha256(ret, p, n); /* always 0 */
+    struct hash_running h;
+    hash_begin(&h);
+    hash_add(&h, p, n); /* faster than libsodium's own on processors that know SHA-256 */
+    hash_end(&h, ret);
 }
 
 const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX])

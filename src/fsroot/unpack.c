@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "core/snapshot.h"
-#include "fsroot/dirtree.h"
 #include "fsroot/unpack_names.h"
+#include "fsroot/unpack_write.h"
 
 enum { BLOCK_BYTES = 128 << 10, BOMB_BYTES = 64 << 20, FILTERS_MAX = 2 };
 
@@ -38,6 +38,7 @@ struct unpack {
     size_t strip; /* bytes of every name that are left away */
     int tree;
     struct manifest *manifest;
+    struct unpack_writers *writers;
 };
 
 /* ---- reading ---- */
@@ -216,81 +217,94 @@ static int look(struct unpack *u, struct err *err)
 
 /* ---- writing ---- */
 
-static int make_parents(const struct unpack *u, const char *path, struct err *err)
+/* Where the bytes of an entry go: a file, or memory for the writers. */
+struct sink {
+    int fd; /* negative: to memory */
+    char *memory;
+    uint64_t room;
+    struct hash_running hash;
+};
+
+static int put(struct sink *to, const struct manifest_entry *me, const void *p, size_t n)
 {
-    _cleanup_(freep) char *part = xstrdup(path);
-    for (char *s = strchr(part, '/'); s; s = strchr(s + 1, '/')) {
-        *s = 0;
-        if (mkdirat(u->tree, part, 0755) < 0 && errno != EEXIST)
-            return err_set(err, -errno, "'%s' cannot be made: %s", part, strerror(errno));
-        *s = '/';
+    if (to->fd < 0) {
+        memcpy(to->memory + me->size, p, n);
+        return 0;
     }
-    return 0;
+    hash_add(&to->hash, p, n);
+    return file_write_all(to->fd, p, n);
 }
 
-static int create(const struct unpack *u, const char *path, mode_t mode, int *ret, struct err *err)
+static int copy_data(struct unpack *u, struct sink *to, struct manifest_entry *me, struct err *err)
 {
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(u->tree, path, flags, mode);
-    if (fd < 0 && errno == ENOENT) {
-        int r = make_parents(u, path, err);
-        if (r < 0)
-            return r;
-        fd = openat(u->tree, path, flags, mode);
-    }
-    if (fd < 0)
-        return err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
-    *ret = fd;
-    return 0;
-}
-
-static int copy_data(struct unpack *u, int fd, struct manifest_entry *me, struct err *err)
-{
-    struct hash_running h;
     const void *block;
     size_t n;
     int64_t at;
     int r;
-    hash_begin(&h);
     while ((r = archive_read_data_block(u->a, &block, &n, &at)) == ARCHIVE_OK) {
         if (at < 0 || (uint64_t)at != me->size)
             return refuse_entry(u, err, "has a hole");
+        if (n > to->room - me->size)
+            return refuse_entry(u, err, "has not the size that the archive says");
         u->bytes += n;
         int x = check_bytes(u, 0, err);
-        if (x == 0)
-            x = file_write_all(fd, block, n);
         if (x < 0)
-            return x == ERR_REFUSED
-                       ? x
-                       : err_set(err, x, "'%s' cannot be written: %s", me->path, strerror(-x));
-        hash_add(&h, block, n);
+            return x;
+        x = put(to, me, block, n);
+        if (x < 0)
+            return err_set(err, x, "'%s' cannot be written: %s", me->path, strerror(-x));
         me->size += n;
     }
     if (r != ARCHIVE_EOF)
         return refuse_broken(u, err);
-    hash_end(&h, me->hash);
-    return 0;
+    return to->room != UINT64_MAX && me->size != to->room
+               ? refuse_entry(u, err, "has not the size that the archive says")
+               : 0;
+}
+
+/* Of a size that is not known, or too large for the writers. */
+static int write_here(struct unpack *u, struct manifest_entry *me, uint64_t room, struct err *err)
+{
+    struct sink to = {.fd = -1, .room = room};
+    hash_begin(&to.hash);
+    int r = unpack_create(u->tree, me->path, me->kind == MANIFEST_PROGRAM, &to.fd, err);
+    if (r < 0)
+        return r;
+    r = copy_data(u, &to, me, err);
+    if (r < 0) {
+        (void)close(to.fd); /* it failed already */
+        return r;
+    }
+    hash_end(&to.hash, me->hash);
+    r = unpack_close(to.fd, me->path, err);
+    return r < 0 ? r : manifest_add(u->manifest, me, err);
+}
+
+static int write_by_others(struct unpack *u,
+                           struct manifest_entry *me,
+                           size_t size,
+                           struct err *err)
+{
+    struct sink to = {.fd = -1, .room = size};
+    int r = unpack_writers_room(u->writers, size, &to.memory, err);
+    if (r == 0)
+        r = copy_data(u, &to, me, err);
+    if (r == 0)
+        r = manifest_add(u->manifest, me, err);
+    if (r == 0)
+        unpack_writers_add(u->writers, u->manifest->n - 1);
+    return r;
 }
 
 static int write_file(struct unpack *u, struct archive_entry *e, char *path, struct err *err)
 {
-    static const struct timespec times[2] = {{.tv_sec = DIRTREE_MTIME}, {.tv_sec = DIRTREE_MTIME}};
     bool program = archive_entry_mode(e) & 0111;
     struct manifest_entry me = {.kind = program ? MANIFEST_PROGRAM : MANIFEST_FILE, .path = path};
-    _cleanup_(closep) int fd = -1;
-    int64_t declared = archive_entry_size_is_set(e) ? archive_entry_size(e) : -1;
-    int r = create(u, path, program ? 0555 : 0444, &fd, err);
-    if (r == 0)
-        r = copy_data(u, fd, &me, err);
-    if (r == 0 && declared >= 0 && me.size != (uint64_t)declared)
-        r = refuse_entry(u, err, "has not the size that the archive says");
-    if (r == 0 && futimens(fd, times) < 0)
-        r = err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
-    int out = fd;
-    fd = -1;
-    if (close(out) < 0 && r == 0) /* a full NFS server says it here */
-        r = err_set(err, -errno, "'%s' cannot be written: %s", path, strerror(errno));
-    return r < 0 ? r : manifest_add(u->manifest, &me, err);
+    uint64_t size = archive_entry_size_is_set(e) && archive_entry_size(e) >= 0
+                        ? (uint64_t)archive_entry_size(e)
+                        : UINT64_MAX;
+    return size <= UNPACK_WRITE_SMALL ? write_by_others(u, &me, (size_t)size, err)
+                                      : write_here(u, &me, size, err);
 }
 
 /* Only noted: links are made when all files are there. */
@@ -322,7 +336,7 @@ static int write_entry(struct unpack *u, struct archive_entry *e, struct err *er
 
 static int make_link(const struct unpack *u, const struct manifest_entry *e, struct err *err)
 {
-    int r = make_parents(u, e->path, err);
+    int r = unpack_make_parents(u->tree, e->path, err);
     if (r == 0 && symlinkat(e->target, u->tree, e->path) < 0)
         r = err_set(err, -errno, "'%s' cannot be written: %s", e->path, strerror(errno));
     return r;
@@ -346,9 +360,13 @@ static int write_all(struct unpack *u, struct err *err)
     struct archive_entry *e;
     int r = open_archive(u, err);
     u->bytes = 0;
+    u->writers = unpack_writers_new(u->tree, u->manifest);
     while (r == 0 && (r = next_entry(u, &e, err)) > 0)
         r = write_entry(u, e, err);
     close_archive(u);
+    if (r == 0)
+        r = unpack_writers_end(u->writers, err);
+    unpack_writers_free(u->writers);
     if (r == 0)
         r = make_links(u, err);
     if (r == 0)

@@ -3,11 +3,16 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include "base/filehash.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "base/unit_dir.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
@@ -211,6 +216,81 @@ static void test_forms(void **state)
     assert_int_equal(snapshot_read(root, first, &m, NULL), 0);
     assert_int_equal(m.n, 5);
     manifest_release(&m);
+}
+
+enum { MANY = 3000 };
+
+/* Many small ones, of which threads write batches, and some on both sides of what they take. */
+static int make_many(void)
+{
+    static const int64_t sizes[] = {1, 300000, 1 << 20, (1 << 20) + 1, 3 << 20};
+    struct item items[MANY];
+    struct strv names = {0}, texts = {0};
+    for (size_t i = 0; i < MANY; i++) {
+        strv_addf(&names, "d%zu/e/f%zu", i / 40, i);
+        if (i % 7)
+            strv_addf(&texts, "file %zu", i);
+        else
+            strv_add(&texts, "");
+        items[i] =
+            (struct item){.path = names.v[i], .text = texts.v[i], .mode = i % 5 ? 0644 : 0755};
+    }
+    for (size_t i = 0; i < array_len(sizes); i++) {
+        items[500 * i].text = NULL;
+        items[500 * i].size = sizes[i];
+    }
+    int fd = make(TAR, items, MANY);
+    strv_release(&names);
+    strv_release(&texts);
+    return fd;
+}
+
+static void test_many(void **state)
+{
+    const char *root = *state;
+    struct snapshot_made made = {0};
+    struct manifest m = {0};
+    struct err err = {0};
+    int fd = make_many();
+    if (try(root, fd, &made, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(made.files, MANY);
+    assert_int_equal(snapshot_read(root, made.hash, &m, NULL), 0);
+    _cleanup_(freep) char *tree = snapshot_tree(root, made.hash);
+    int dir = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < m.n; i++) {
+        unsigned char hash[HASH_BYTES];
+        uint64_t size;
+        assert_int_equal(filehash_at(dir, m.v[i].path, hash, &size, NULL), 0);
+        assert_int_equal(size, m.v[i].size);
+        assert_memory_equal(hash, m.v[i].hash, HASH_BYTES);
+        assert_int_equal(mode_of(tree, m.v[i].path), m.v[i].kind == MANIFEST_PROGRAM ? 0555 : 0444);
+    }
+    manifest_release(&m);
+    snapshot_made_release(&made);
+    (void)close(dir);
+    (void)close(fd);
+}
+
+/* A writer that fails ends all, and nothing stays. */
+static void test_a_file_that_cannot_be_written(void **state)
+{
+    const char *root = *state;
+    struct snapshot_made made = {0};
+    struct err err = {0};
+    struct rlimit old, small;
+    int fd = make_many();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){.rlim_cur = 100000, .rlim_max = old.rlim_max};
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int r = try(root, fd, &made, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)signal(SIGXFSZ, before);
+    assert_int_equal(r, -EFBIG);
+    assert_non_null(strstr(err.text, "cannot be written: File too large"));
+    assert_int_equal(count_in(root, "argus/snapshots"), 0);
+    (void)close(fd);
 }
 
 static void test_strip(void **state)
@@ -453,6 +533,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_that_cannot_be_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strip, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_twins, setup, teardown),
