@@ -44,17 +44,19 @@ static void read_rules(struct walk *w, int dir, const char *rel)
 
 static int walk(struct walk *w, const char *rel, int depth);
 
-static int meet(struct walk *w, const char *rel, int depth)
+/* type: of struct dirent; some file systems do not tell it. */
+static int meet(struct walk *w, const char *rel, unsigned char type, int depth)
 {
     struct stat st;
     char shown[SNAPSHOT_SHOWN];
-    if (fstatat(w->top, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (type == DT_UNKNOWN && fstatat(w->top, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0
                                : err_set(w->err, -errno, "'%s' cannot be read: %s",
                                          snapshot_show(rel, shown), strerror(errno));
-    if (gitignore_skips(w->rules, rel, S_ISDIR(st.st_mode)))
+    bool is_dir = type == DT_UNKNOWN ? S_ISDIR(st.st_mode) : type == DT_DIR;
+    if (gitignore_skips(w->rules, rel, is_dir))
         return 0;
-    if (S_ISDIR(st.st_mode))
+    if (is_dir)
         return walk(w, rel, depth + 1);
     if (w->out->n >= MANIFEST_ENTRIES_MAX)
         return err_set(w->err, ERR_REFUSED, "the tree has more than %d files: take less of it",
@@ -84,7 +86,7 @@ static int walk(struct walk *w, const char *rel, int depth)
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, ".git"))
             continue;
         _cleanup_(freep) char *path = xasprintf("%s%s%s", rel, *rel ? "/" : "", e->d_name);
-        r = meet(w, path, depth);
+        r = meet(w, path, e->d_type, depth);
     }
     (void)closedir(d); /* it was only read */
     gitignore_cut(w->rules, before);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "argus/datacall.h"
 #include "argus/jobview.h"
@@ -56,20 +55,32 @@ static int post(struct cli *cli,
 }
 
 static int send_tree(struct cli *cli,
-                     const struct snapcall_add *what,
+                     struct pack *pack,
                      const char *name,
-                     const struct manifest *m,
-                     const char *hash,
-                     json_t **ret,
+                     struct upload_sent *ret,
                      struct err *err)
 {
+    _cleanup_(closep) int fd = -1;
+    int r = pack_write(pack, &fd, err);
+    return r < 0 ? r : upload_send_fd(cli, fd, name, name, ret, err);
+}
+
+static int add_pack(struct cli *cli,
+                    const struct snapcall_add *what,
+                    struct pack *pack,
+                    json_t **ret,
+                    struct err *err)
+{
+    char hash[HASH_HEX];
     struct upload_sent sent = {0};
-    _cleanup_(closep) int fd = upload_spool(err);
-    int r = fd < 0 ? fd : pack_write(what->source, m, fd, err);
-    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-        r = err_set(err, -errno, "the archive cannot be read again: %s", strerror(errno));
-    if (r == 0)
-        r = upload_send_fd(cli, fd, name, name, &sent, err);
+    (void)manifest_hash(pack_manifest(pack), hash);
+    _cleanup_(freep) char *name = strchr(what->name, '@')
+                                      ? xstrdup(what->name)
+                                      : xasprintf("%s@%.*s", what->name, SHORT_HASH, hash);
+    int r = post(cli, name, hash, NULL, what->common, ret, err);
+    if (r != ERR_NOT_FOUND)
+        return r;
+    r = send_tree(cli, pack, name, &sent, err);
     if (r < 0)
         return r;
     r = post(cli, name, hash, sent.id, what->common, ret, err);
@@ -80,17 +91,12 @@ static int send_tree(struct cli *cli,
 
 static int add_tree(struct cli *cli, const struct snapcall_add *what, json_t **ret, struct err *err)
 {
-    char hash[HASH_HEX];
-    _cleanup_(manifest_release) struct manifest m = {0};
-    int r = pack_look(what->source, &m, err);
-    if (r < 0)
-        return r;
-    (void)manifest_hash(&m, hash);
-    _cleanup_(freep) char *name = strchr(what->name, '@')
-                                      ? xstrdup(what->name)
-                                      : xasprintf("%s@%.*s", what->name, SHORT_HASH, hash);
-    r = post(cli, name, hash, NULL, what->common, ret, err);
-    return r != ERR_NOT_FOUND ? r : send_tree(cli, what, name, &m, hash, ret, err);
+    struct pack *pack = NULL;
+    int r = pack_open(what->source, &pack, err);
+    if (r == 0)
+        r = add_pack(cli, what, pack, ret, err);
+    pack_free(pack);
+    return r;
 }
 
 static int add_archive(struct cli *cli,

@@ -12,7 +12,7 @@ from fakeray import FakeRay
 from programs import PROGRAMS
 from snapshots import verl, zipped
 
-from argusd import PATIENCE, Argusd, needs_argusd
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -116,6 +116,28 @@ def test_nothing_is_sent_or_read_twice(cli, argusd, tmp_path):
     for cache in (tmp_path / ".cache/argus").iterdir():
         cache.write_text("argus-cache 1\n1 2 3 4 zz marker\nbroken")
     assert cli.json("snapshot", "add", tree, "--name", "twice@4")["hash"] == changed["hash"]
+
+
+def test_files_that_are_read_once_and_those_that_are_not(cli, argusd, tmp_path):
+    """What is hashed goes into the archive at once, what is large or known already follows: it is all there."""
+    tree = make(tmp_path / "tree")
+    (tree / "large").write_bytes(os.urandom(400_000))
+    (tree / "edge").write_bytes(os.urandom(128 << 10))
+    (tree / "empty").write_bytes(b"")
+
+    def known():  # a file that changed a moment ago is not remembered
+        cli.json("snapshot", "add", tree, "--name", "mixed@1")
+        (cache,) = (tmp_path / ".cache/argus").glob("*.snapshot")
+        return {"large", "edge", "empty", "run.sh"} <= {line.split()[-1] for line in cache.read_text().splitlines()}
+
+    until(known, "the files are remembered")
+    assert cli.run("snapshot", "rm", "mixed@1").returncode == 0
+    (tree / "new.py").write_text("x = 1\n")
+    made = cli.json("snapshot", "add", tree, "--name", "mixed@2")
+    assert listed(made["path"]) == KEPT | {"link", "large", "edge", "empty", "new.py"}
+    for name in listed(made["path"]):
+        with open(os.path.join(made["path"], name), "rb") as f:
+            assert f.read() == (tree / name).read_bytes(), name
 
 
 def test_archives(cli, tmp_path):
