@@ -18,6 +18,15 @@ static const uint32_t constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+/* Asking the processor takes a trap in a virtual machine, longer than a small file is hashed: gcc's
+ * library asks once. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+static bool has_instructions(void)
+{
+    return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
+           __builtin_cpu_supports("sha");
+}
+#else
 static bool has_instructions(void)
 {
     unsigned a, b, c, d;
@@ -26,6 +35,7 @@ static bool has_instructions(void)
         return false;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & sha);
 }
+#endif
 
 #define BY_INSTRUCTIONS __attribute__((target("sha,sse4.1,ssse3")))
 
