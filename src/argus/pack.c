@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c - see pack.h. */
+/* pack.c - see pack.h. A small file whose hash is not remembered is read whole, hashed, and put
+ * into the tar at once. The others, links among them, follow when the tar is asked for: the server
+ * takes entries in any order. */
 #define _GNU_SOURCE
 #include "argus/pack.h"
 

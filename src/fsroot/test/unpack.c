@@ -282,11 +282,12 @@ static void test_a_file_that_cannot_be_written(void **state)
     int fd = make_many();
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){.rlim_cur = 100000, .rlim_max = old.rlim_max};
-    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    struct sigaction before, ignore = {.sa_handler = SIG_IGN};
+    assert_int_equal(sigaction(SIGXFSZ, &ignore, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     int r = try(root, fd, &made, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    (void)signal(SIGXFSZ, before);
+    assert_int_equal(sigaction(SIGXFSZ, &before, NULL), 0);
     assert_int_equal(r, -EFBIG);
     assert_non_null(strstr(err.text, "cannot be written: File too large"));
     assert_int_equal(count_in(root, "argus/snapshots"), 0);
