@@ -58,6 +58,8 @@ enum access_answer {
     X(SECRET_SEE, VIEWER, VIEWER, ADMIN, HIDDEN, "its owner, members of its project and admins")   \
     X(SECRET_CHANGE, USER, USER, ADMIN, HIDDEN,                                                    \
       "its owner or members of its project, with a token of role user, or an admin")               \
+    X(PRESET_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "members of its project and admins")             \
+    X(PRESET_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "who stored it or an admin")                      \
     X(SERVER_SEE, NONE, NONE, NONE, NONE, "everybody")
 
 enum access_action {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec_table.h - the rows of the JobSpec and its checks, shared by spec*.c only. */
+/* spec_table.h - the rows of the JobSpec and its checks, shared by spec*.c; preset.c reads the
+ * names of keys. */
 #pragma once
 #include "base/conf.h"
 #include "core/spec.h"

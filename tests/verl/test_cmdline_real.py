@@ -40,8 +40,9 @@ def verl_python(version):
     return pathlib.Path(done.stdout.strip()) / "bin/python"
 
 
-def command(version, spec):
-    done = subprocess.run([built_tool(), version, SHARED], input=spec, capture_output=True, text=True, check=False)
+def command(version, spec, *how):
+    argv = [built_tool(), version, SHARED, *how]
+    done = subprocess.run(argv, input=spec, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -170,6 +171,22 @@ def test_verls_configs_have_every_key(version):
     assert set(configs) == set(rest)
     for workload, config in configs.items():
         check(version, workload, config)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", ["0.5.0", "0.9.1"])
+def test_verls_configs_have_every_key_of_the_shipped_presets(version):
+    texts = {p.stem: p.read_text() for p in (ROOT / "lib/presets").glob("*.yaml") if p.stem != "merge"}
+    argvs = {name: command(version, text, "preset")["argv"] for name, text in texts.items()}
+    done = subprocess.run(
+        [verl_python(version), "-c", COMPOSE], input=json.dumps(argvs), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    configs = json.loads(done.stdout)
+    for name in ("ppo-7b", "grpo-7b"):
+        assert pick(configs[name], "actor_rollout_ref.rollout.tensor_model_parallel_size") == 2
+        assert pick(configs[name], "data.train_batch_size") == 1024
+    assert pick(configs["sft-7b"], "data.max_length") == 2048
 
 
 @pytest.mark.timeout(600)

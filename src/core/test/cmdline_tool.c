@@ -3,13 +3,35 @@
  *
  *   cmdline_tool VERSION SHARED_ROOT < jobspec.yaml     JSON on stdout
  *   cmdline_tool VERSION SHARED_ROOT text < …           the form of tests/golden/cmdline
+ *   cmdline_tool VERSION SHARED_ROOT preset < …         of a preset, filled with its examples
  * Exit 1 with the problems on stderr. */
 #include <stdio.h>
 #include <string.h>
 
+#include "core/preset.h"
+
 #include "cmdline_make.h"
 
 enum { TEXT_MAX = 1 << 20 };
+
+/* In place of yaml; false: it was told what is wrong. */
+static bool fill(char *yaml, size_t size)
+{
+    struct problems ps = {0};
+    struct preset *p = NULL;
+    struct buf out = BUF_INIT(TEXT_MAX);
+    bool ok = preset_parse(yaml, strlen(yaml), &p, &ps) == 0 && preset_sample(p, &out, &ps) == 0;
+    if (ok) {
+        (void)snprintf(yaml, size, "%s", buf_str(&out)); /* as large as out may become */
+    } else {
+        problems_to_text(&ps, "stdin", &out);
+        (void)fputs(buf_str(&out), stderr);
+    }
+    preset_free(p);
+    problems_release(&ps);
+    buf_release(&out);
+    return ok;
+}
 
 int main(int argc, char **argv)
 {
@@ -17,11 +39,13 @@ int main(int argc, char **argv)
     struct made m;
     struct buf out = BUF_INIT(TEXT_MAX);
     if (argc < 3) {
-        (void)fprintf(stderr, "usage: cmdline_tool VERSION SHARED_ROOT [text]\n");
+        (void)fprintf(stderr, "usage: cmdline_tool VERSION SHARED_ROOT [text|preset]\n");
         return 2;
     }
     const struct make_place place = {.root = argv[2]};
     yaml[fread(yaml, 1, sizeof(yaml) - 1, stdin)] = 0;
+    if (argc > 3 && !strcmp(argv[3], "preset") && !fill(yaml, sizeof(yaml)))
+        return 1;
     int r = make_cmdline(yaml, argv[1], &place, &m);
     if (r < 0) {
         problems_to_text(&m.ps, "stdin", &out);
