@@ -12,6 +12,7 @@
 #include "argusd/jobs.h"
 #include "argusd/nodes.h"
 #include "argusd/people_rules.h"
+#include "argusd/presets.h"
 #include "argusd/secrets.h"
 #include "argusd/settings.h"
 #include "argusd/tokens.h"
@@ -38,6 +39,7 @@ struct api {
     struct tokens *tokens;
     struct people *people;
     struct secrets *secrets;
+    struct presets *presets;
     struct uploads *uploads;
     struct registry *registry;
     struct snapshots *snapshots;
@@ -152,6 +154,10 @@ void api_token_revoke(struct http_req *req, void *app);
 void api_secrets(struct http_req *req, void *app); /* api_secrets.c */
 void api_secret_put(struct http_req *req, void *app);
 void api_secret_remove(struct http_req *req, void *app);
+void api_presets(struct http_req *req, void *app); /* api_presets.c */
+void api_preset_get(struct http_req *req, void *app);
+void api_preset_put(struct http_req *req, void *app);
+void api_preset_remove(struct http_req *req, void *app);
 void api_projects(struct http_req *req, void *app); /* api_projects.c */
 void api_project_add(struct http_req *req, void *app);
 void api_project_get(struct http_req *req, void *app);
@@ -193,7 +199,7 @@ void api_model_remove(struct http_req *req, void *app);
 /* Can jobs be taken at all now? ERR_STORE, ERR_UNAVAILABLE, ERR_BUSY. */
 must_check int api_check_service(const struct api *a, struct err *err);
 
-/* api_submit.c: what POST remembers */
+/* idempotency.c: what POST remembers */
 void api_restore_idempotency(struct api *a, const struct store_idempotency *row);
 void api_forget(struct api *a); /* frees what the maps hold */
 

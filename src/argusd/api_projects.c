@@ -226,12 +226,13 @@ void api_project_remove(struct http_req *req, void *app)
     _cleanup_(freep) char *object = xasprintf("project/%s", p->name);
     struct api_change change = {.kind = "project_removed",
                                 .object = object,
-                                .text = "project removed, with its secrets",
+                                .text = "project removed, with its secrets and presets",
                                 .before = api_project_text(p)};
     struct buf out = BUF_INIT(PROJECT_MAX_BYTES);
     struct jout j = jout_begin(&out);
     put_project(&j, a, p);
     secrets_remove_all(a->secrets, true, p->name);
+    presets_remove_all(a->presets, p->name);
     people_remove_project(a->people, p);
     api_people_note(req, a, &change);
     http_reply_json(req, 200, &out, api_barrier(a));

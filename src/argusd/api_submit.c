@@ -13,28 +13,19 @@
 #include "argusd/api.h"
 #include "argusd/api_plan.h"
 #include "argusd/code.h"
+#include "argusd/fitcheck.h"
+#include "argusd/idempotency.h"
 #include "argusd/launchplan.h"
 #include "argusd/people_dirs.h"
 #include "argusd/preflight.h"
 #include "argusd/registry_inputs.h"
 #include "argusd/secretcheck.h"
 #include "argusd/submit.h"
+#include "argusd/submitted.h"
 #include "argusd/view.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/smoke.h"
 #include "core/verl.h"
-
-enum { IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
-/* A key is for a retry: the younger ones stay when there are too many. */
-static const usec_t KEY_AGES[] = {USEC_DAY, 60 * USEC_MIN, 10 * USEC_MIN, USEC_MIN};
-
-struct idempotent {
-    unsigned char body[HASH_BYTES];
-    char *job_id;
-    usec_t at; /* wall */
-};
 
 /* One submit between its checks. Owned by the request until it is answered. */
 struct submit {
@@ -51,7 +42,7 @@ struct submit {
     struct preflight_where where; /* of these */
     struct preflight_look *look;  /* under way */
     char *inputs;                 /* what registered names became; NULL: there are none */
-    char *small; /* the spec in place of the body, when only a smoke run is asked */
+    char *made;                   /* the spec in place of that text, see submitted.h */
     bool dry_run, require_fit, no_trial, smoke;
 };
 
@@ -67,143 +58,8 @@ static void submit_free(struct submit *s)
     free(s->user_root);
     free(s->hf_home);
     free(s->inputs);
-    free(s->small);
+    free(s->made);
     free(s);
-}
-
-/* ---- idempotency ---- */
-
-static char *idempotency_key(const struct submit *s)
-{
-    const char *key = http_req_header(s->req, "Idempotency-Key");
-    return key && *key ? xasprintf("%s\n%s", http_req_principal(s->req)->user, key) : NULL;
-}
-
-static void idempotent_free(struct idempotent *i)
-{
-    if (i)
-        free(i->job_id);
-    free(i);
-}
-
-static void remember(struct api *a,
-                     const char *key,
-                     const unsigned char *body,
-                     const char *job_id,
-                     usec_t at)
-{
-    struct idempotent *i = xcalloc(1, sizeof(*i));
-    memcpy(i->body, body, HASH_BYTES);
-    i->job_id = xstrdup(job_id);
-    i->at = at;
-    idempotent_free(map_set(a->idempotency, key, i));
-}
-
-static void forget_older(struct api *a, usec_t before)
-{
-    unsigned char seed[16];
-    struct idempotent *i;
-    const char *key;
-    random_bytes(seed, sizeof(seed));
-    struct map *kept = map_new(seed);
-    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, &key));)
-        if (i->at >= before)
-            map_set(kept, key, i);
-        else
-            idempotent_free(i);
-    map_free(a->idempotency);
-    a->idempotency = kept;
-    store_prune_idempotency(a->store, before);
-}
-
-/* -EINVAL or ERR_BUSY if this request's key cannot be remembered: taken without, a retry
- * would make a second job. */
-static int make_room(struct submit *s, usec_t now, struct err *err)
-{
-    const char *key = http_req_header(s->req, "Idempotency-Key");
-    if (!key || !*key)
-        return 0;
-    if (strlen(key) > KEY_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "the Idempotency-Key is longer than %d bytes",
-                       KEY_MAX);
-    for (size_t i = 0; i < array_len(KEY_AGES); i++) {
-        if (map_count(s->a->idempotency) < IDEMPOTENCY_MAX)
-            return 0;
-        forget_older(s->a, now > KEY_AGES[i] ? now - KEY_AGES[i] : 0);
-    }
-    return map_count(s->a->idempotency) < IDEMPOTENCY_MAX
-               ? 0
-               : err_set(err, ERR_BUSY, "more than %d idempotency keys in a minute",
-                         IDEMPOTENCY_MAX);
-}
-
-void api_restore_idempotency(struct api *a, const struct store_idempotency *row)
-{
-    _cleanup_(freep) char *key = xasprintf("%s\n%s", row->user, row->key);
-    remember(a, key, row->body_hash, row->job_id, row->at);
-}
-
-void api_forget(struct api *a)
-{
-    struct idempotent *i;
-    if (!a->idempotency)
-        return;
-    for (size_t pos = 0; (i = map_next(a->idempotency, &pos, NULL));)
-        idempotent_free(i);
-    map_free(a->idempotency);
-}
-
-static void answer_again(struct http_req *req, struct api *a, const char *id);
-
-/* Of what was asked: the body, for a retry with the job that it is of. */
-static void hash_asked(const struct submit *s, unsigned char ret[static HASH_BYTES])
-{
-    size_t n;
-    const char *body = http_req_body(s->req, &n);
-    struct buf all = BUF_INIT(2 * (size_t)DOC_MAX_BYTES);
-    if (s->retry.id)
-        (void)buf_addf(&all, "retry of %s\n", s->retry.id);
-    (void)buf_add(&all, body, n); /* fits: a body is no larger than a spec may be */
-    hash_sha256(buf_str(&all), all.len, ret);
-    buf_release(&all);
-}
-
-/* True if the request was answered: it repeats an earlier one, or contradicts it. */
-static bool was_here_before(struct submit *s)
-{
-    _cleanup_(freep) char *key = idempotency_key(s);
-    struct idempotent *old = key ? map_find(s->a->idempotency, key) : NULL;
-    unsigned char body[HASH_BYTES];
-    struct err err = {0};
-    if (!old)
-        return false;
-    hash_asked(s, body);
-    if (memcmp(body, old->body, sizeof(body)) != 0) {
-        (void)err_set(&err, ERR_CONFLICT,
-                      "this Idempotency-Key was used for another body, which made job '%s'",
-                      old->job_id); /* only fills err */
-        http_problem(s->req, ERR_CONFLICT, &err, "Idempotency-Key", "use a new key per job", NULL,
-                     api_barrier(s->a));
-    } else {
-        answer_again(s->req, s->a, old->job_id);
-    }
-    return true;
-}
-
-static void note_idempotency(struct submit *s, const char *job_id, usec_t now)
-{
-    _cleanup_(freep) char *key = idempotency_key(s);
-    unsigned char body[HASH_BYTES];
-    if (!key)
-        return;
-    hash_asked(s, body);
-    remember(s->a, key, body, job_id, now);
-    struct store_idempotency row = {.user = http_req_principal(s->req)->user,
-                                    .key = strchr(key, '\n') + 1,
-                                    .body_hash = body,
-                                    .job_id = job_id,
-                                    .at = now};
-    store_put_idempotency(s->a->store, &row);
 }
 
 /* ---- answers ---- */
@@ -270,6 +126,19 @@ void api_answer_problems(struct http_req *req, const struct problems *ps)
                  first ? first->hint : NULL, ps, 0);
 }
 
+/* True if the request was answered: it repeats an earlier one, or contradicts it. */
+static bool was_here_before(struct submit *s)
+{
+    const char *job = NULL;
+    struct err err = {0};
+    if (idempotency_find(s->a, s->req, s->retry.id, &job, &err) < 0)
+        http_problem(s->req, err.code, &err, "Idempotency-Key", "use a new key per job", NULL,
+                     api_barrier(s->a));
+    else if (job)
+        answer_again(s->req, s->a, job);
+    return job || err.code;
+}
+
 /* ---- checks ---- */
 
 int api_check_service(const struct api *a, struct err *err)
@@ -294,54 +163,20 @@ static const char *given(const struct submit *s, size_t *ret_len)
     return s->text;
 }
 
-static int read_given(struct submit *s)
-{
-    size_t n;
-    const char *text = given(s, &n);
-    const char *user = s->who.user;
-    int r = launchplan_read_spec(s->a->settings, text, n, user, false, &s->spec, &s->ps);
-    if (s->ps.n == 0 || *text != '{')
-        return r;
-    /* JSON was read without places: again, for those of what is to be told. */
-    spec_release(&s->spec);
-    problems_release(&s->ps);
-    s->spec = (struct spec){0};
-    return launchplan_read_spec(s->a->settings, text, n, user, true, &s->spec, &s->ps);
-}
-
 static const char *spec_text(const struct submit *s)
 {
     size_t n;
-    return s->small ? s->small : given(s, &n);
-}
-
-/* What is wrong was told of the spec as it was given; the small one follows from it. */
-static int read_small(struct submit *s)
-{
-    size_t n;
-    const char *text = given(s, &n);
-    struct problems none = {0};
-    struct doc *d = NULL;
-    struct buf out = BUF_INIT(DOC_MAX_BYTES);
-    int r = doc_parse(text, n, false, &d, &none);
-    if (r == 0) {
-        smoke_spec(doc_root(d), &out);
-        doc_free(d);
-        spec_release(&s->spec);
-        s->spec = (struct spec){0};
-        s->small = buf_take(&out);
-        r = launchplan_read_spec(s->a->settings, s->small, strlen(s->small), s->who.user, false,
-                                 &s->spec, &s->ps);
-    }
-    buf_release(&out);
-    problems_release(&none);
-    return r;
+    return s->made ? s->made : given(s, &n);
 }
 
 static int read_body(struct submit *s)
 {
-    int r = read_given(s);
-    return r == 0 && s->smoke ? read_small(s) : r;
+    struct access_who who;
+    people_who(s->a->people, &s->who, &who);
+    struct submitted in = {
+        .settings = s->a->settings, .presets = s->a->presets, .who = &who, .smoke = s->smoke};
+    in.text = given(s, &in.len);
+    return submitted_read(&in, &s->spec, &s->made, &s->ps);
 }
 
 /* Snapshots are fixed here: their paths are what all that follows looks at. */
@@ -401,7 +236,6 @@ static int check_honoured(const struct submit *s, const char **ret_field, struct
         const char *sentence;
     } keys[] = {
         {"after", sp->after.n > 0, "this version cannot wait for other jobs"},
-        {"preset", sp->preset != NULL, "this version has no presets; write the keys out"},
     };
     for (size_t i = 0; i < array_len(keys); i++)
         if (keys[i].given) {
@@ -431,64 +265,6 @@ static char *pool_text(const struct spec *spec)
     for (size_t i = 0; i < spec->pool.n; i++)
         (void)buf_addf(&out, "%s%s", i ? "," : "", spec->pool.v[i]); /* overflow: no node fits */
     return buf_take(&out);
-}
-
-/* The largest size that would be taken, in nodes of the shape that was asked. */
-static void tell_largest(const struct sched *sched,
-                         const char *pool,
-                         const struct demand *d,
-                         char *ret,
-                         size_t size)
-{
-    int n = sched_largest_gang(sched, pool, d);
-    if (n > 0)
-        (void)snprintf(ret, size, "at most nnodes: %d with n_gpus_per_node: %g fits it", n,
-                       d->gpus_per_node + (d->nnodes == 1 ? d->driver_gpus : 0)); /* fits */
-    else
-        (void)snprintf(ret, size, "not even one node with %g GPUs and %g CPUs fits it",
-                       d->gpus_per_node, d->cpus_per_node);
-}
-
-/* As a name that is misspelt: no machine bears it. */
-static int warn_empty_pool(struct submit *s, const char *pool, double needs, struct err *err)
-{
-    if (s->require_fit)
-        return err_set(err, ERR_POOL_TOO_SMALL,
-                       "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now; "
-                       "'argus pool ls' shows the pools",
-                       needs, pool);
-    if (cluster_is_up(s->a->cluster))
-        problems_add(&s->ps, PROBLEM_WARNING, "pool", 0, 0,
-                     "'argus pool ls' shows the pools; it starts when enough machines join",
-                     "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now", needs,
-                     pool);
-    return 0;
-}
-
-/* A gang larger than the pool waits, with a warning; --require-fit refuses it. */
-static int check_fit(struct submit *s, const struct demand *d, const char *pool, struct err *err)
-{
-    const struct sched *sched = jobs_sched(s->a->jobs);
-    if (sched_fits_empty(sched, pool, d))
-        return 0;
-    struct sched_pool sum;
-    sched_pool(sched, pool, jobs_now(s->a->jobs), &sum);
-    double has = sum.gpus, needs = demand_gpus(d);
-    const char *what = has < needs ? "GPUs" : "CPUs beside them, or GPUs on one node";
-    char largest[120];
-    tell_largest(sched, pool, d, largest, sizeof(largest));
-    if (*pool && !sum.nodes && !(has > 0))
-        return warn_empty_pool(s, pool, needs, err);
-    if (s->require_fit)
-        return err_set(err, ERR_POOL_TOO_SMALL,
-                       "pool_too_small (has %g, needs %g): the pool does not have the %s; %s", has,
-                       needs, what, largest);
-    if (cluster_is_up(s->a->cluster))
-        problems_add(&s->ps, PROBLEM_WARNING, "nnodes", 0, 0,
-                     "it starts when enough nodes join; --require-fit refuses instead",
-                     "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s",
-                     has, needs, what, largest);
-    return 0;
 }
 
 /* What could never start, or would wait beside too many. */
@@ -586,7 +362,7 @@ static bool refuse(struct submit *s, const struct demand *d, const char *pool)
         answer_refusal(s, &err, field, "leave it out");
     else if (secretcheck(s->a->secrets, s->who.user, &s->spec, spec_text(s), &err) < 0)
         answer_refusal(s, &err, "secrets", NULL);
-    else if (check_fit(s, d, pool, &err) < 0)
+    else if (fitcheck(s->a, d, pool, s->require_fit, &s->ps, &err) < 0)
         answer_refusal(s, &err, "nnodes", NULL);
     else if (check_quota(s, d, &err) < 0)
         answer_refusal(s, &err, "project", NULL);
@@ -633,7 +409,7 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
     }
     job->seq = jobs_next_seq(a->jobs);
     idset_add(a->used, job->id);
-    note_idempotency(s, job->id, now);
+    idempotency_note(a, s->req, s->retry.id, job->id, now);
     registry_note_inputs(a->registry, s->inputs, job->id);
     struct live *l = jobs_add(a->jobs, job, &extra, now);
     if (s->retry.id)
@@ -796,7 +572,8 @@ static void begin(struct submit *s)
     s->dry_run = http_req_query_bool(s->req, "dry_run", false);
     s->require_fit = http_req_query_bool(s->req, "require_fit", false);
     s->no_trial = http_req_query_bool(s->req, "no_trial", false);
-    if (api_check_service(s->a, &err) < 0 || make_room(s, clock_wall(), &err) < 0) {
+    if (api_check_service(s->a, &err) < 0 ||
+        idempotency_make_room(s->a, s->req, clock_wall(), &err) < 0) {
         api_fail(s->req, &err, 0);
         submit_free(s);
     } else if (was_here_before(s)) {

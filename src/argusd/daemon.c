@@ -285,6 +285,7 @@ static int open_store(struct argusd *d, struct err *err)
     d->api.tokens = tokens_new(d->api.store);
     d->api.people = people_new(d->api.store);
     d->api.secrets = secrets_new(d->api.store, d->settings->state_dir);
+    d->api.presets = presets_new(d->api.store);
     d->usage = people_usage_new(d->api.store);
     return 0;
 }
@@ -588,6 +589,7 @@ static int close_rest(struct argusd *d)
     tokens_free(d->api.tokens);
     people_free(d->api.people);
     secrets_free(d->api.secrets);
+    presets_free(d->api.presets);
     people_usage_free(d->usage);
     idset_free(d->api.used);
     api_forget(&d->api);

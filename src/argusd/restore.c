@@ -129,7 +129,7 @@ static void on_entry_row(const struct store_entry *row, void *arg)
 {
     struct restore *r = arg;
     if (people_restore_entry(r->api->people, row) || people_usage_restore_entry(r->usage, row) ||
-        secrets_restore_entry(r->api->secrets, row))
+        secrets_restore_entry(r->api->secrets, row) || presets_restore_entry(r->api->presets, row))
         return;
     if ((r->n_entries & (r->n_entries - 1)) == 0)
         r->entries = xrealloc(r->entries, r->n_entries ? r->n_entries * 2 : 1, sizeof(*r->entries));

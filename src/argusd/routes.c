@@ -10,7 +10,7 @@
 
 static const struct api_part *(*const parts[])(void) = {
     routes_jobs,    routes_code,  routes_machines, routes_people,
-    routes_secrets, routes_files, routes_data,
+    routes_secrets, routes_files, routes_data,     routes_presets,
 };
 
 struct http_route *routes_join(size_t *ret_n)

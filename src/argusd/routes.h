@@ -17,6 +17,7 @@ const struct api_part *routes_files(void);
 const struct api_part *routes_jobs(void);
 const struct api_part *routes_machines(void);
 const struct api_part *routes_people(void);
+const struct api_part *routes_presets(void);
 const struct api_part *routes_data(void);
 const struct api_part *routes_secrets(void);
 

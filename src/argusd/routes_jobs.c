@@ -230,8 +230,8 @@ static const struct http_schema schemas[] = {
      "\"properties\":{\"type\":" TEXT ",\"title\":" TEXT ",\"status\":" INTEGER ",\"detail\":" TEXT
      ",\"code\":" TEXT ",\"field\":" TEXT_OR_NULL ",\"hint\":" TEXT_OR_NULL
      ",\"problems\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},
-    {"JobSpec",
-     "{\"type\":\"object\",\"required\":[\"workload\"],\"properties\":{\"workload\":" TEXT "}}"},
+    {"JobSpec", "{\"type\":\"object\",\"anyOf\":[{\"required\":[\"workload\"]},{\"required\":["
+                "\"preset\"]}],\"properties\":{\"workload\":" TEXT ",\"preset\":" TEXT "}}"},
     {"Submitted", "{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{\"id\":" TEXT
                   ",\"state\":" STATE ",\"warnings\":{\"type\":\"array\"},\"retry_of\":" TEXT
                   ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},

@@ -22,6 +22,7 @@ EVERYBODY, TOKEN, ADMIN = "yyyyyyy", "uyyyyyy", "uddddd" + "y"
 SEE_JOB, CHANGE_JOB = "uyyyyhy", "udyddhy"
 SEE_PERSON, OWN = "uyyyyhy", "uyyyyyy"
 
+PRESET = {"spec": {"workload": "ray", "entrypoint": "true"}}
 IMPORT = {"name": "x", "source": "http://127.0.0.1:9/x.jsonl"}
 
 ROUTES = {
@@ -70,6 +71,10 @@ ROUTES = {
     "GET /v1/secrets": ("/v1/secrets?user=alice", TOKEN, None),
     "PUT /v1/secrets/{name}": ("/v1/secrets/MY_KEY", "udydhhy", {"value": "x", "user": "alice"}),
     "DELETE /v1/secrets/{name}": ("/v1/secrets/NEW_SECRET?user=alice", "udydhhy", None),
+    "GET /v1/presets": ("/v1/presets", TOKEN, None),
+    "GET /v1/presets/{name}": ("/v1/presets/hers?project=rlhf", SEE_JOB, None),
+    "PUT /v1/presets/{name}": ("/v1/presets/NEW?project=rlhf", "udydyhy", PRESET),
+    "DELETE /v1/presets/{name}": ("/v1/presets/NEW_PRESET?project=rlhf", CHANGE_JOB, None),
     "GET /v1/projects": ("/v1/projects", TOKEN, None),
     "POST /v1/projects": ("/v1/projects", ADMIN, {"name": "NEW"}),
     "GET /v1/projects/{project}": ("/v1/projects/rlhf", SEE_JOB, None),
@@ -128,6 +133,7 @@ class House:
         (argusd.root / "users/alice/code").mkdir(parents=True, exist_ok=True)
         (argusd.root / "users/alice/file").write_text("hers")
         self.snapshot("hers@1")
+        self.preset("hers")
 
     def make(self, path, body, token="admin"):
         reply = self.argusd.call("POST", path, body, token=token)
@@ -135,9 +141,14 @@ class House:
         return reply.json()
 
     def snapshot(self, name):
-        probe = {"name": "x", "bytes": 0}
-        until(lambda: self.argusd.call("POST", "/v1/uploads", probe).status == 201, "the root was looked at")
+        probe = {"name": "x@1", "hash": "no"}
+        until(lambda: self.argusd.call("POST", "/v1/snapshots", probe).status != 503, "the root was looked at")
         return added(self.argusd, name, tar({"a.py": name}), token="alice")["name"]
+
+    def preset(self, name):
+        reply = self.argusd.call("PUT", f"/v1/presets/{name}?project=rlhf", PRESET, token="alice")
+        assert reply.status == 201, reply
+        return name
 
     def secret(self, user):
         name = f"KEY_{next(self.numbers)}"
@@ -170,6 +181,8 @@ class House:
             "NEW_UPLOAD": lambda: self.make("/v1/uploads", {"name": fresh, "bytes": 0}, "alice")["id"],
             "NEW_DATA": lambda: self.make("/v1/datasets", {**IMPORT, "project": "rlhf"}, "alice")["ref"],
             "NEW_MODEL": lambda: self.make("/v1/models", {**IMPORT, "project": "rlhf"}, "alice")["ref"],
+            "NEW_PRESET": lambda: self.preset(fresh),
+            "NEW?": lambda: f"{fresh}?",
             "NEW_SNAPSHOT": lambda: self.snapshot(f"{fresh}@1"),
             "MINE": self.held_by_alice,
             "ENDED": lambda: self.ended(),

@@ -89,6 +89,10 @@ ROUTES = {
     ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "viewer", None),
     ("PUT", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "admin", {"queued": 1000}),
     ("GET", "/v1/quotas"): ("/v1/quotas", "viewer", None),
+    ("GET", "/v1/presets"): ("/v1/presets", "viewer", None),
+    ("GET", "/v1/presets/{name}"): ("/v1/presets/grpo-7b", "viewer", None),
+    ("PUT", "/v1/presets/{name}"): ("/v1/presets/FRESH", "user", {"spec": {"workload": "ray", "entrypoint": "true"}}),
+    ("DELETE", "/v1/presets/{name}"): ("/v1/presets/MADE_PRESET", "user", None),
     ("GET", "/v1/snapshots"): ("/v1/snapshots", "viewer", None),
     ("POST", "/v1/snapshots"): ("/v1/snapshots", "user", {"name": "NEW", "hash": "CONTENT"}),
     ("GET", "/v1/snapshots/{name}"): ("/v1/snapshots/there@1", "viewer", None),
@@ -140,6 +144,11 @@ class Whole:
         assert self.argusd.call("PUT", f"/v1/secrets/{name}", {"value": "x"}, token=token).status == 201
         return name
 
+    def preset(self, name, role):
+        body = {"spec": {"workload": "ray", "entrypoint": "true"}}
+        assert self.argusd.call("PUT", f"/v1/presets/{name}", body, token=self.owner(role)).status == 201
+        return name
+
     def node(self, host):
         return self.made("/v1/nodes", {"name": host, "host": host})["nodes"][0]["name"]
 
@@ -182,6 +191,8 @@ class Whole:
             "MADE_SNAPSHOT": lambda: self.made(
                 "/v1/snapshots", {"name": f"{fresh}@1", "hash": self.content}, role if role == "user" else "admin"
             )["name"],
+            "MADE_PRESET": lambda: self.preset(fresh, role),
+            "FRESH": lambda: fresh,
             "MADE_UPLOAD": lambda: self.upload(fresh, role),
             "MADE_DIR": lambda: self.folder(fresh),
             "SECRET": lambda: self.secret("user" if role == "user" else "admin"),

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* idempotency.h - the Idempotency-Keys of submits, kept for a day: a request that comes again is
+ * the same job, another body under the same key is refused. In memory, behind it rows of the
+ * store. A request without a key is always new. */
+#pragma once
+#include "argusd/api.h"
+
+/* ERR_BAD_REQUEST or ERR_BUSY if this request's key cannot be remembered: taken without, a retry
+ * would make a second job. */
+must_check int idempotency_make_room(struct api *a,
+                                     const struct http_req *req,
+                                     usec_t now,
+                                     struct err *err);
+/* The id of the job that this request made before; NULL: it is new. retry_of: the job that it
+ * submits again, NULL = none. ERR_CONFLICT: its key made another one. Borrowed. */
+must_check int idempotency_find(const struct api *a,
+                                const struct http_req *req,
+                                const char *retry_of,
+                                const char **ret_job,
+                                struct err *err);
+/* Remember: this request made that job. */
+void idempotency_note(struct api *a,
+                      const struct http_req *req,
+                      const char *retry_of,
+                      const char *job_id,
+                      usec_t now);
