@@ -76,6 +76,10 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_GPU_USE, "GPUS", "GPU")                                                                  \
     X(MSG_GUARANTEED, "GUAR", "保证")                                                              \
     X(MSG_ARCHITECTURE, "ARCHITECTURE", "结构")                                                    \
+    X(MSG_EXAMPLE, "EXAMPLE", "示例")                                                              \
+    X(MSG_HOLE, "HOLE", "空位")                                                                    \
+    X(MSG_REQUIRED, "REQUIRED", "必填")                                                            \
+    X(MSG_VALUE, "VALUE", "值")                                                                    \
     X(MSG_FIT, "FIT", "适用")                                                                      \
     X(MSG_OWNER, "OWNER", "所有者")                                                                \
     X(MSG_PARAMETERS, "PARAMS", "参数量")                                                          \
@@ -148,6 +152,7 @@ enum lang { LANG_EN, LANG_ZH };
       "还没有数据集：用 'argus data import SOURCE --name NAME' 导入")                              \
     X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
       "还没有模型：用 'argus model import SOURCE --name NAME' 导入")                               \
+    X(MSG_NO_PRESETS, "there are no presets", "没有预设")                                          \
     X(MSG_NO_SNAPSHOTS,                                                                            \
       "no snapshots yet: 'argus snapshot add DIR --name NAME@VERSION' makes one",                  \
       "还没有快照：用 'argus snapshot add DIR --name NAME@VERSION' 创建")                          \

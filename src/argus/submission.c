@@ -32,18 +32,27 @@ int submission_compose(struct submission *s, const char *name, const char *text,
     return 0;
 }
 
-int submission_read(struct submission *s,
-                    const char *file,
-                    const struct strv *sets,
-                    struct err *err)
+static int read_file(struct submission *s, const char *file, struct err *err)
 {
     begin(s, str_eq(file, "-") ? "stdin" : file);
     int r = file_read_input(file, &s->text, err);
-    if (r == -ENOENT)
-        return err_set(err, ERR_USAGE, "there is no file '%s'", file);
-    if (r < 0)
+    return r == -ENOENT ? err_set(err, ERR_USAGE, "there is no file '%s'", file) : r;
+}
+
+int submission_read(struct submission *s,
+                    const char *file,
+                    const struct submission_wish *wish,
+                    struct err *err)
+{
+    _cleanup_(strv_release) struct strv sets = {0};
+    int r = file ? read_file(s, file, err) : submission_compose(s, wish->preset, "{}", err);
+    if (wish->preset)
+        strv_addf(&sets, "preset=\"%s\"", wish->preset);
+    for (size_t i = 0; i < wish->set.n; i++)
+        strv_add(&sets, wish->set.v[i]);
+    if (r < 0 || !sets.n)
         return r;
-    return sets->n ? overlay_apply(buf_str(&s->text), s->text.len, sets, &s->sent, err) : 0;
+    return overlay_apply(buf_str(&s->text), s->text.len, &sets, &s->sent, err);
 }
 
 void submission_release(struct submission *s)
@@ -52,10 +61,11 @@ void submission_release(struct submission *s)
     buf_release(&s->sent);
 }
 
-/* After --set the server's places are those of our own text: look the field up instead. */
+/* After --set the server's places are those of our own text, and of a filled preset there are
+ * none: look the field up instead. */
 static void place(const struct submission *s, const char *field, int *line, int *column)
 {
-    if (s->sent.len)
+    if (s->sent.len || !*line)
         overlay_place(buf_str(&s->text), s->text.len, field, line, column);
 }
 
@@ -106,14 +116,15 @@ static int refusal(const struct submission *s, const struct response *response, 
     return err_set(err, r, "%s", e.text);
 }
 
-int submission_post(struct submission *s,
-                    struct cli *cli,
-                    const char *path,
-                    json_t **ret,
-                    struct err *err)
+static int send_it(struct submission *s,
+                   struct cli *cli,
+                   const char *method,
+                   const char *path,
+                   json_t **ret,
+                   struct err *err)
 {
     const struct buf *body = s->sent.len ? &s->sent : &s->text;
-    struct request request = {.method = "POST",
+    struct request request = {.method = method,
                               .path = path,
                               .content_type = "application/yaml",
                               .body = buf_str(body),
@@ -130,4 +141,22 @@ int submission_post(struct submission *s,
     if (r >= 0)
         (void)tell_problems(s, *ret); /* warnings: how many does not matter */
     return r;
+}
+
+int submission_post(struct submission *s,
+                    struct cli *cli,
+                    const char *path,
+                    json_t **ret,
+                    struct err *err)
+{
+    return send_it(s, cli, "POST", path, ret, err);
+}
+
+int submission_put(struct submission *s,
+                   struct cli *cli,
+                   const char *path,
+                   json_t **ret,
+                   struct err *err)
+{
+    return send_it(s, cli, "PUT", path, ret, err);
 }

@@ -13,9 +13,16 @@ struct submission {
     char key[33];     /* Idempotency-Key: however often it is sent, it is one job */
 };
 
+/* What is laid over the file. */
+struct submission_wish {
+    const char *preset; /* NULL: none, or the file names one */
+    struct strv set;    /* "key=value" */
+};
+
+/* file NULL: there is none, the preset is all. */
 must_check int submission_read(struct submission *s,
                                const char *file,
-                               const struct strv *sets,
+                               const struct submission_wish *wish,
                                struct err *err);
 /* One that the command itself wrote; name says so to people. Borrowed; text is copied. */
 must_check int submission_compose(struct submission *s,
@@ -30,3 +37,9 @@ must_check int submission_post(struct submission *s,
                                const char *path,
                                json_t **ret,
                                struct err *err);
+/* The same with PUT, of what is no spec. */
+must_check int submission_put(struct submission *s,
+                              struct cli *cli,
+                              const char *path,
+                              json_t **ret,
+                              struct err *err);

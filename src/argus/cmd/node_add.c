@@ -97,7 +97,7 @@ static int read_specs(const struct add_opts *o,
                       struct submission *s,
                       struct err *err)
 {
-    static const struct strv no_sets;
+    static const struct submission_wish no_wish;
     const char *first = args->n ? args->v[0] : NULL;
     const char *file = o->file ? o->file : first && !o->host ? first : NULL;
     if (o->file && (o->host || first))
@@ -106,7 +106,7 @@ static int read_specs(const struct add_opts *o,
         return err_set(err, ERR_USAGE, "give a name with --host, or a file with -f");
     if (!o->file && file && access(file, R_OK) < 0 && !str_eq(file, "-"))
         return err_set(err, ERR_USAGE, "say where '%.60s' is: --host HOST", file);
-    return file ? submission_read(s, file, &no_sets, err) : compose(o, first, s, err);
+    return file ? submission_read(s, file, &no_wish, err) : compose(o, first, s, err);
 }
 
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)

@@ -9,7 +9,7 @@
 
 struct submit_opts {
     bool dry_run, require_fit, no_trial, smoke, follow, wait;
-    struct strv set;
+    struct submission_wish wish;
     int output;
 };
 
@@ -26,11 +26,15 @@ static const struct opt OPTS[] = {
      .doc = "the same spec with 1 GPU, 2 steps and no checkpoint: does it run at all"},
     {.letter = 'f', .name = "follow", ROW(OPT_FLAG, follow), .doc = "print the log to the end"},
     {.name = "wait", ROW(OPT_FLAG, wait), .doc = "return when the job has ended"},
+    {.name = "preset",
+     ROW(OPT_TEXT, wish.preset),
+     .arg = "NAME",
+     .doc = "a spec with holes: FILE and --set fill them, other keys go before its own"},
     {.name = "set",
-     ROW(OPT_LIST, set),
+     ROW(OPT_LIST, wish.set),
      .arg = "KEY=VALUE",
-     .doc = "put a value into the spec before it is sent; a.b=1 reaches below a; may be given "
-            "again"},
+     .doc = "put a value into the spec before it is sent, or fill a hole; a.b=1 reaches below a; "
+            "may be given again"},
     OPT_OUTPUT(struct submit_opts),
 };
 
@@ -81,12 +85,14 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
         return err_set(err, ERR_USAGE,
                        "'--follow' prints a log and goes with neither '--wait' nor "
                        "'-o json'");
+    if (!args->n && !o->wish.preset)
+        return err_set(err, ERR_USAGE, "give a FILE, or a --preset");
     (void)buf_adds(&path, "/v1/jobs");
     url_query(&path, "dry_run", o->dry_run ? "1" : NULL);
     url_query(&path, "require_fit", o->require_fit ? "1" : NULL);
     url_query(&path, "no_trial", o->no_trial ? "1" : NULL);
     url_query(&path, "smoke", o->smoke ? "1" : NULL);
-    int r = submission_read(&s, args->v[0], &o->set, err);
+    int r = submission_read(&s, args->n ? args->v[0] : NULL, &o->wish, err);
     if (r >= 0)
         r = cli_open(cli, err);
     if (r >= 0)
@@ -96,20 +102,25 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 
 const struct command cmd_submit = {
     .name = "submit",
-    .args = "FILE",
-    .least = 1,
+    .args = "[FILE]",
+    .least = 0,
     .most = 1,
     .summary = "submit a job",
     .text =
         "Sends the spec in FILE (YAML; - is stdin) and prints the job's id. Every problem of the "
         "spec is told at once, with its place in the file. However often a connection breaks, "
         "one submit makes one job.\n"
+        "With --preset, or 'preset:' in FILE, the rest of the spec is what the preset has; 'argus "
+        "preset show NAME' tells its holes.\n"
         "With --follow the log comes after the id, and until there is one, state and reason on "
         "stderr; the exit status is the job's. Ctrl-C detaches and never stops the job (exit "
         "status 0).",
-    .example = "argus submit --follow examples/grpo.yaml\tsubmit and watch\n"
-               "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant\n"
-               "argus submit --smoke --wait job.yaml\tsee whether it runs at all",
+    .example =
+        "argus submit --follow examples/grpo.yaml\tsubmit and watch\n"
+        "argus submit --preset grpo-7b --set model_id=M --set train_file=T --set val_file=V\t"
+        "without a file\n"
+        "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant\n"
+        "argus submit --smoke --wait job.yaml\tsee whether it runs at all",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
     .opts_size = sizeof(struct submit_opts),
