@@ -92,6 +92,29 @@ static void talk_account(struct cli *cli, const json_t *quota, const char *kind)
              json_get_real(a, "gpus_after", 0), limit, more, json_get_real(a, "gpus_used", 0));
 }
 
+static void talk_trial(struct cli *cli, const json_t *trial)
+{
+    const char *state = json_get_str(trial, "state", "");
+    size_t i;
+    const json_t *found;
+    if (str_eq(state, "not_run"))
+        cli_talk(cli, "its trial has not run: %s", jobview_str(trial, "text"));
+    else if (str_eq(state, "passed"))
+        cli_talk(cli, "its trial passed: rows, reward and command line are fine");
+    else if (str_eq(state, "failed"))
+        cli_talk(cli, "its trial failed: %s", jobview_str(trial, "text"));
+    json_array_foreach (json_get_array(json_get_object(trial, "result"), "findings"), i, found) {
+        const char *hint = json_get_str(found, "hint", "");
+        cli_talk(cli, "  %s: %s%s%s%s", json_get_str(found, "field", ""),
+                 json_get_str(found, "detail", ""), *hint ? " (" : "", hint, *hint ? ")" : "");
+    }
+}
+
+bool planview_is_good(const json_t *answer)
+{
+    return !str_eq(json_get_str(json_get_object(answer, "trial"), "state", ""), "failed");
+}
+
 void planview_print(struct cli *cli, const char *file, const json_t *answer)
 {
     const json_t *placement = json_get_object(answer, "placement");
@@ -105,5 +128,7 @@ void planview_print(struct cli *cli, const char *file, const json_t *answer)
         talk_why(cli, answer);
     talk_account(cli, quota, "project");
     talk_account(cli, quota, "user");
-    cli_talk(cli, "'%s' is fine; nothing was submitted", file);
+    talk_trial(cli, json_get_object(answer, "trial"));
+    if (planview_is_good(answer))
+        cli_talk(cli, "'%s' is fine; nothing was submitted", file);
 }

@@ -46,6 +46,7 @@ struct api {
     struct idset *used;
     struct map *idempotency; /* "user\nkey" -> struct idempotent */
     struct preflights *preflights;
+    struct drytrials *drytrials;
     struct tails *tails;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */

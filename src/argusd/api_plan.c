@@ -11,6 +11,7 @@
 #include "argusd/api.h"
 #include "argusd/api_plan.h"
 #include "argusd/conceal.h"
+#include "argusd/drytrial.h"
 #include "argusd/launchplan.h"
 #include "argusd/view.h"
 #include "argusd/work.h"
@@ -34,6 +35,7 @@ struct plan {
     struct err err;
     bool starts;
     char *slots, *driver_node;
+    struct drytrial *trial; /* under way */
     struct sched_why why;
     usec_t p50, p90; /* the scheduler's clock; 0 = not foreseen */
 };
@@ -150,6 +152,57 @@ static void put_placement(struct plan *p)
     jout_close(j, '}');
 }
 
+static void put_trial(struct plan *p, const struct trial_result *result, const char *why)
+{
+    struct jout *j = &p->j;
+    jout_open(j, "trial", '{');
+    jout_str(j, "state", !result ? "not_run" : result->ok ? "passed" : "failed");
+    jout_str(j, "text", !result ? why : result->ok ? "its trial found nothing" : result->sentence);
+    jout_raw(j, "result", result ? result->shown : "null");
+    jout_close(j, '}');
+}
+
+static void reply(struct plan *p)
+{
+    jout_close(&p->j, '}');
+    http_reply_json(p->req, 200, &p->out, api_barrier(p->a));
+    plan_free(p);
+}
+
+static void on_tried(const struct trial_result *result, const char *why, void *arg)
+{
+    struct plan *p = arg;
+    p->trial = NULL;
+    http_req_on_close(p->req, NULL, NULL);
+    put_trial(p, result, why);
+    reply(p);
+}
+
+static void on_gone_while_tried(struct http_req *req, void *arg)
+{
+    struct plan *p = arg;
+    (void)req;
+    drytrial_forget(p->trial);
+    plan_free(p);
+}
+
+/* What is known is written; the trial is waited for where the job would have one. */
+static void try_it(struct plan *p)
+{
+    if (p->job->trial != JOB_TRIAL_DUE) {
+        put_trial(p, NULL, "a job of this spec has none");
+        reply(p);
+        return;
+    }
+    p->trial = drytrial_begin(p->a->drytrials, &p->launch, p->job->pool, on_tried, p);
+    if (p->trial) {
+        http_req_on_close(p->req, on_gone_while_tried, p);
+        return;
+    }
+    put_trial(p, NULL, "others run first: ask again");
+    reply(p);
+}
+
 static void done(void *arg)
 {
     struct plan *p = arg;
@@ -168,9 +221,7 @@ static void done(void *arg)
     put_placement(p);
     view_eta(j, jobs_to_wall(p->a->jobs, p->p50), jobs_to_wall(p->a->jobs, p->p90));
     put_quota(p);
-    jout_close(j, '}');
-    http_reply_json(p->req, 200, &p->out, api_barrier(p->a));
-    plan_free(p);
+    try_it(p);
 }
 
 static void on_gone(struct http_req *req, void *arg)

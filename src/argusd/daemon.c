@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "argusd/api.h"
+#include "argusd/drytrial.h"
 #include "argusd/meta.h"
 #include "argusd/metrics.h"
 #include "argusd/people_dirs.h"
@@ -331,6 +332,7 @@ static void open_trials(struct argusd *d)
                                         .ray = d->ray,
                                         .instance = d->instance};
     d->trials = trials_new(&trials_parts);
+    d->api.drytrials = drytrials_new(&d->api);
 }
 
 static void open_placement(struct argusd *d)
@@ -480,6 +482,7 @@ static void begin_stop(struct argusd *d)
     secretsweep_free(d->sweep);
     sender_close(d->sender);
     trials_close(d->trials);
+    drytrials_close(d->api.drytrials);
     http_server_close(d->api.http, CLOSE_GRACE_S * USEC_SEC, on_http_closed, d);
     close_signals(d);
 }
@@ -579,6 +582,7 @@ static int close_rest(struct argusd *d)
     sender_free(d->sender);
     trials_free(d->trials);
     metrics_free(d->metrics);
+    drytrials_free(d->api.drytrials);
     nodes_free(d->api.nodes);
     jobs_free(d->api.jobs);
     events_free(d->api.events);

@@ -505,6 +505,7 @@ int launchplan_for_trial(const struct launchplan *job,
                            .id = xstrdup("trial"),
                            .user = xstrdup(job->user),
                            .inputs = xstrdup(job->inputs),
+                           .snapshots = xstrdup(job->snapshots),
                            .k = 1};
     struct made m = begin(&p);
     int r = make_cmdline(&p, &m, err);

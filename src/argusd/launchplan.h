@@ -65,7 +65,7 @@ struct launchplan_trial {
     const struct pairs *env;
 };
 typedef int (*launchplan_trial_f)(const struct launchplan_trial *t, void *arg, struct err *err);
-/* job: settings, spec, user and inputs are read. */
+/* job: settings, spec, user, inputs and snapshots are read. */
 must_check int launchplan_for_trial(const struct launchplan *job,
                                     launchplan_trial_f make,
                                     void *arg,

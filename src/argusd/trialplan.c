@@ -16,7 +16,9 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
 
 enum {
@@ -32,7 +34,7 @@ static const int64_t REWARD_BYTES = (int64_t)8 << 30;
 static char *trial_dir(const struct trialplan *p)
 {
     _cleanup_(freep) char *job = fsroot_job_dir(p->settings->shared_root, p->id);
-    return xasprintf("%s/trial", job);
+    return p->dir ? xstrdup(p->dir) : xasprintf("%s/trial", job);
 }
 
 static char *cache_path(const struct trialplan *p)
@@ -42,7 +44,8 @@ static char *cache_path(const struct trialplan *p)
 
 void trialplan_release(struct trialplan *p)
 {
-    char *texts[] = {p->spec, p->id, p->user, p->inputs, p->entrypoint, p->py_executable};
+    char *texts[] = {p->spec,      p->id,  p->user,       p->inputs,
+                     p->snapshots, p->dir, p->entrypoint, p->py_executable};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&p->env);
@@ -232,12 +235,23 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
 
 int trialplan_make(struct trialplan *p, struct err *err)
 {
-    struct launchplan job = {
-        .settings = p->settings, .spec = p->spec, .user = p->user, .inputs = p->inputs};
+    struct launchplan job = {.settings = p->settings,
+                             .spec = p->spec,
+                             .user = p->user,
+                             .inputs = p->inputs,
+                             .snapshots = p->snapshots};
     return launchplan_for_trial(&job, make, p, err);
 }
 
 /* ---- the answer ---- */
+
+/* A directory is of a dry run that a crash cut short. What fails the next one tries again. */
+static void remove_one(const char *path)
+{
+    struct err err = {0};
+    if (unlink(path) < 0 && errno == EISDIR && dirtree_remove(path, &err) < 0)
+        log_debug("trial", "%s", err.text);
+}
 
 static void remove_old(const char *dir)
 {
@@ -247,7 +261,7 @@ static void remove_old(const char *dir)
         _cleanup_(freep) char *path = xasprintf("%s/%s", dir, e->d_name);
         struct stat st;
         if (e->d_name[0] != '.' && stat(path, &st) == 0 && age_of(&st) > CACHE_DAYS * USEC_DAY)
-            (void)unlink(path); /* the next one tries again */
+            remove_one(path);
     }
     if (d)
         (void)closedir(d); /* it was only read */

@@ -9,7 +9,8 @@
 struct trialplan {
     const struct settings *settings;
     char *spec, *id, *user;
-    char *inputs; /* of struct record_extra; NULL: none */
+    char *inputs, *snapshots; /* of struct record_extra; NULL: none */
+    char *dir;                /* where its files lie; NULL: jobs/<id>/trial */
 
     /* Of trialplan_make(): */
     char *entrypoint, *py_executable;

@@ -179,16 +179,17 @@ static void on_posted(enum ray_submit_outcome outcome, const struct err *err, vo
     }
 }
 
-/* Of those of the job's pool the one with the most CPUs free. NULL: there is none. */
-static const struct cluster_node *choose_node(const struct trials *t, const char *pool)
+const struct cluster_node *trials_choose_node(const struct cluster *cluster,
+                                              const struct nodes *machines,
+                                              const char *pool)
 {
     size_t n;
-    const struct cluster_node *nodes = cluster_nodes(t->p.cluster, &n), *best = NULL;
+    const struct cluster_node *nodes = cluster_nodes(cluster, &n), *best = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct cluster_node *k = &nodes[i];
         if (!k->is_alive || k->is_head || !k->takes_drivers)
             continue;
-        _cleanup_(freep) char *labels = nodes_labels(t->p.nodes, k->name);
+        _cleanup_(freep) char *labels = nodes_labels(machines, k->name);
         if (*pool && !str_list_has_all(str_or(labels, str_or(k->pool, "")), pool))
             continue;
         if (!best || k->cpus - k->cpus_used > best->cpus - best->cpus_used)
@@ -207,7 +208,7 @@ static bool is_empty(struct trials *t, const char *pool)
     }
     if (strv_has(&t->empty, pool))
         return true;
-    if (choose_node(t, pool))
+    if (trials_choose_node(t->p.cluster, t->p.nodes, pool))
         return false;
     if (t->empty.n < POOLS_MAX)
         strv_add(&t->empty, pool);
@@ -219,46 +220,61 @@ static void say_no_worker(struct live *l)
     (void)snprintf(l->trial_text, sizeof(l->trial_text), "no worker of its pool is there");
 }
 
+int trials_post(struct ray_client *ray,
+                const struct trials_submit *s,
+                ray_submit_f cb,
+                void *arg,
+                struct err *err)
+{
+    struct ray_amounts resources = {0};
+    struct pairs mark = {0};
+    _cleanup_(freep) char *own = lease_node_resource(s->node);
+    _cleanup_(buf_release) struct buf env = BUF_INIT(16 << 10);
+    struct jout j = jout_begin(&env);
+    jout_open(&j, NULL, '{');
+    if (s->plan->py_executable)
+        jout_str(&j, "py_executable", s->plan->py_executable);
+    jout_close(&j, '}');
+    ray_amounts_set(&resources, "worker_node", 0.001);
+    ray_amounts_set(&resources, own, 0.001);
+    pairs_set(&mark, "argus", s->instance);
+    pairs_set(&mark, "argus_job", s->job);
+    pairs_set(&mark, "argus_trial", "1");
+    pairs_set(&mark, "argus_user", s->plan->user);
+    struct ray_submit what = {.submission_id = s->ray_id,
+                              .entrypoint = s->plan->entrypoint,
+                              .runtime_env = buf_str(&env),
+                              .env = &s->plan->env,
+                              .metadata = &mark,
+                              .num_cpus = 1,
+                              .resources = &resources};
+    bool is_sent = ray_submit(ray, &what, cb, arg, err) != NULL;
+    ray_amounts_release(&resources);
+    pairs_release(&mark);
+    return is_sent ? 0 : ERR_USAGE;
+}
+
 static void post(struct trial_run *r)
 {
     const struct trials *t = r->t;
-    const struct cluster_node *node = choose_node(t, r->l->job->pool);
-    struct ray_amounts resources = {0};
-    struct pairs mark = {0};
     struct err err = {0};
+    const struct cluster_node *node = trials_choose_node(t->p.cluster, t->p.nodes, r->l->job->pool);
     if (!node) { /* it must not keep others from theirs */
         struct live *l = r->l;
         let_go(r);
         say_no_worker(l);
         return;
     }
-    _cleanup_(freep) char *own = lease_node_resource(node);
-    _cleanup_(buf_release) struct buf env = BUF_INIT(16 << 10);
-    struct jout j = jout_begin(&env);
-    jout_open(&j, NULL, '{');
-    if (r->plan.py_executable)
-        jout_str(&j, "py_executable", r->plan.py_executable);
-    jout_close(&j, '}');
-    ray_amounts_set(&resources, "worker_node", 0.001);
-    ray_amounts_set(&resources, own, 0.001);
-    pairs_set(&mark, "argus", t->p.instance);
-    pairs_set(&mark, "argus_job", r->l->job->id);
-    pairs_set(&mark, "argus_trial", "1");
-    pairs_set(&mark, "argus_user", r->l->job->user);
-    struct ray_submit what = {.submission_id = r->ray_id,
-                              .entrypoint = r->plan.entrypoint,
-                              .runtime_env = buf_str(&env),
-                              .env = &r->plan.env,
-                              .metadata = &mark,
-                              .num_cpus = 1,
-                              .resources = &resources};
+    struct trials_submit what = {.plan = &r->plan,
+                                 .node = node,
+                                 .ray_id = r->ray_id,
+                                 .job = r->l->job->id,
+                                 .instance = t->p.instance};
     r->busy = true;
-    if (!ray_submit(t->p.ray, &what, on_posted, r, &err)) {
+    if (trials_post(t->p.ray, &what, on_posted, r, &err) < 0) {
         r->busy = false;
         lose(r, err.text);
     }
-    ray_amounts_release(&resources);
-    pairs_release(&mark);
 }
 
 static void on_record(struct trial_run *r, const struct ray_job *rj)
@@ -372,7 +388,8 @@ static void begin(struct trials *t, struct live *l)
                                  .spec = xstrdup(j->spec),
                                  .id = xstrdup(j->id),
                                  .user = xstrdup(j->user),
-                                 .inputs = xstrdup(l->extra.inputs)};
+                                 .inputs = xstrdup(l->extra.inputs),
+                                 .snapshots = xstrdup(l->extra.snapshots)};
     t->runs = r;
     t->n++;
     l->trial = r;

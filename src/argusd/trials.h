@@ -34,3 +34,23 @@ void trials_free(struct trials *t); /* once the loop has run dry */
 void trials_act(struct trials *t, struct live *l);
 /* l was over before its trial: whatever of it runs is told to end. */
 void trials_drop(struct trials *t, struct live *l);
+
+/* ---- also for a trial without a job ---- */
+
+/* Of those of the pool the one with the most CPUs free. NULL: there is none. */
+const struct cluster_node *trials_choose_node(const struct cluster *cluster,
+                                              const struct nodes *machines,
+                                              const char *pool);
+
+struct trialplan;
+struct trials_submit {
+    const struct trialplan *plan; /* made; its user is told to Ray */
+    const struct cluster_node *node;
+    const char *ray_id, *job, *instance;
+};
+/* ERR_USAGE: it cannot be sent like this, and cb never comes. */
+must_check int trials_post(struct ray_client *ray,
+                           const struct trials_submit *s,
+                           ray_submit_f cb,
+                           void *arg,
+                           struct err *err);

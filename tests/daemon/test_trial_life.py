@@ -6,6 +6,7 @@ import json
 import broken
 import pytest
 from fakeray import FakeRay
+from snapshots import added, tar
 
 from argusd import Argusd, needs_argusd, until
 
@@ -17,6 +18,7 @@ PYTHON = """#!/bin/sh
 [ "$1" = -m ] && exit 0
 here=$(dirname "$0")
 echo run >> "$here/runs"
+echo "$PYTHONPATH" > "$here/path"
 until [ -e "$here/answer" ]; do sleep 0.1; done
 [ "$(cat "$here/answer")" = nothing ] && exit 1
 hash=$(sed 's/.*"hash":"\\([0-9a-f]*\\)".*/\\1/' "$2/ask.json")
@@ -99,6 +101,56 @@ def test_what_it_finds_ends_the_job_before_it_holds_anything(w):
     assert job["trial"]["findings"][0]["hint"] == "run it"
     assert "bad" not in w.ray.starts()
     until(lambda: "bad-trial" not in w.ray.jobs(), "Ray's record of the trial is deleted")
+
+
+def test_it_sees_the_snapshots_of_its_job(w):
+    w.answer(PASS)
+    probe = {"name": "x", "bytes": 0}
+    until(lambda: w.argusd.call("POST", "/v1/uploads", probe).status == 201, "the root was looked at")
+    mine = added(w.argusd, "mine@1", tar({"rewarding.py": "1"}))
+    w.argusd.submit(w.spec("one", working_dir="mine@1"))
+    assert w.argusd.wait_over("one")["state"] == "SUCCEEDED"
+    trial = json.loads((w.argusd.root / "jobs/one/trial/ask.json").read_text())
+    assert trial["code_path"].endswith("/0.5.0")
+    assert mine["hash"] in (w.place / "path").read_text()
+
+
+def test_a_dry_run_waits_for_its_trial_and_leaves_nothing(w):
+    def dry(job="dry", **keys):
+        reply = w.argusd.post(w.spec(job, **keys), "?dry_run=1", token="user")
+        assert reply.status == 200, reply
+        return reply.json()["trial"]
+
+    # It makes the user's directories, which are on PYTHONPATH.
+    w.argusd.post(w.spec("before"), "?no_trial=1", token="user")
+    w.argusd.wait_over("before")
+    w.answer(FAIL)
+    trial = dry()
+    assert (trial["state"], trial["text"]) == ("failed", "'f' raises KeyError")
+    assert trial["result"]["findings"][0]["hint"] == "run it"
+    w.answer(PASS)
+    assert dry()["state"] == "passed" and w.runs() == 2
+    assert dry()["state"] == "passed" and w.runs() == 2  # the same content: known to be good
+    w.argusd.submit(w.spec("dry"))
+    assert w.argusd.wait_over("dry")["state"] == "SUCCEEDED" and w.runs() == 2
+    w.answer("nothing")  # it ends without a word
+    assert dry("dry-2", overrides=["trainer.test_freq=7"])["state"] == "not_run"
+    away = dry("dry-3", pool="nowhere", overrides=["trainer.test_freq=8"])
+    assert away == {"state": "not_run", "text": "no worker of its pool is there", "result": None}
+    until(lambda: not list((w.argusd.root / "argus/trials").glob("dry-run-*")), "its files are gone")
+    until(lambda: not [j for j in w.ray.jobs() if j.startswith("dry-run-")], "its records are gone")
+    assert not (w.argusd.root / "jobs/dry-2").exists()
+
+
+def test_a_dry_run_that_nobody_waits_for_ends(w):
+    until(lambda: w.argusd.post(w.spec("dry"), "?dry_run=1&no_trial=1").json()["placement"], "argusd has seen Ray")
+    connection = w.argusd.open()
+    head = {"Authorization": f"Bearer {w.argusd.tokens['admin']}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/jobs?dry_run=1", json.dumps(w.spec("dry")), head)
+    w.begun()
+    connection.close()
+    until(lambda: not list((w.argusd.root / "argus/trials").glob("dry-run-*")), "its files are gone")
+    until(lambda: not [j for j in w.ray.jobs() if j.startswith("dry-run-")], "its record is gone")
 
 
 def test_those_without_a_worker_keep_nobody_from_a_trial(w):

@@ -64,7 +64,9 @@ static int report(struct cli *cli,
     else if (o->dry_run)
         planview_print(cli, file, answer);
     if (o->dry_run)
-        return 0;
+        return planview_is_good(answer)
+                   ? 0
+                   : err_set(err, ERR_BAD_SPEC, "a job of '%s' would fail in its trial", file);
     const char *id = json_get_str(answer, "id", NULL);
     if (!id)
         return err_set(err, ERR_INTERNAL, "the server did not name the job");

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drytrial.h - the trial of a spec that is only asked about (--dry-run).
+ *
+ * The same question as a job's trial, with the same cache of passed ones; but nothing is queued,
+ * what it writes lies in argus/trials/<id>/ and goes when it ends, and it is not waited for
+ * longer than DRYTRIAL_WAIT. Of Ray's record the watcher takes care once it is over. */
+#pragma once
+#include "argusd/api.h"
+#include "argusd/trialplan.h"
+
+enum { DRYTRIALS_AT_ONCE = 8 };
+#define DRYTRIAL_WAIT (50 * USEC_SEC)
+
+struct drytrials;
+struct drytrial;
+
+struct drytrials *drytrials_new(struct api *a);
+/* Before the loop runs dry; no callback comes from then on. NULL is fine, here and below. */
+void drytrials_close(struct drytrials *ds);
+void drytrials_free(struct drytrials *ds); /* once it has */
+
+/* result NULL: it has not run, why says so in one sentence. Borrowed for the call. */
+typedef void (*drytrial_f)(const struct trial_result *result, const char *why, void *arg);
+
+/* Of the job of this plan, in this pool: settings, spec, user, inputs and snapshots are read. cb
+ * comes later, once, unless it is forgotten. NULL: DRYTRIALS_AT_ONCE run already, or argusd stops.
+ */
+struct drytrial *drytrial_begin(struct drytrials *ds,
+                                const struct launchplan *job,
+                                const char *pool,
+                                drytrial_f cb,
+                                void *arg);
+void drytrial_forget(struct drytrial *d);
