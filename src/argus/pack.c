@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@ static const uint64_t EARLY_BYTES = 256 << 20;
 
 struct pack {
     int dir;
+    uint64_t most; /* bytes of all files, 0 = no ceiling */
     struct manifest m;
     bool *packed; /* by its index in m: it is in the tar */
     struct pack_cache *cache;
@@ -163,6 +165,11 @@ static int look_at(struct pack *p, const char *path, struct err *err)
         return refuse(path, strerror(errno), err);
     if (S_ISLNK(st.st_mode))
         return look_link(p, path, err);
+    if (S_ISREG(st.st_mode) && p->most && p->m.bytes + (uint64_t)st.st_size > p->most)
+        return err_set(err, ERR_REFUSED,
+                       "more than %" PRIu64
+                       " MiB that no .gitignore leaves out: leave data out of it",
+                       p->most >> 20);
     if (S_ISREG(st.st_mode))
         return look_file(p, path, &st, err);
     return refuse(path, "is a device, pipe or socket: name it in .gitignore", err);
@@ -192,10 +199,11 @@ static int look(struct pack *p, const char *dir, struct err *err)
 
 /* ---- all ---- */
 
-int pack_open(const char *dir, struct pack **ret, struct err *err)
+int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct err *err)
 {
     struct pack *p = xcalloc(1, sizeof(*p));
     p->spool = -1;
+    p->most = most_bytes;
     p->bytes = xmalloc(PACK_TAR_PIECE);
     p->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = 0;

@@ -11,9 +11,9 @@
 #include "core/manifest.h"
 
 struct pack;
-/* Looks at all of it. ERR_REFUSED: a name or kind of file that no snapshot takes; ERR_USAGE: no
- * directory. */
-must_check int pack_open(const char *dir, struct pack **ret, struct err *err);
+/* Looks at all of it. most_bytes: a ceiling, 0 = none. ERR_REFUSED: above it, or a name or kind of
+ * file that no snapshot takes; ERR_USAGE: no directory. */
+must_check int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct err *err);
 void pack_free(struct pack *p); /* NULL is fine */
 /* Sorted; borrowed. */
 const struct manifest *pack_manifest(const struct pack *p);

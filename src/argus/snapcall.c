@@ -92,7 +92,7 @@ static int add_pack(struct cli *cli,
 static int add_tree(struct cli *cli, const struct snapcall_add *what, json_t **ret, struct err *err)
 {
     struct pack *pack = NULL;
-    int r = pack_open(what->source, &pack, err);
+    int r = pack_open(what->source, what->most_bytes, &pack, err);
     if (r == 0)
         r = add_pack(cli, what, pack, ret, err);
     pack_free(pack);

@@ -200,3 +200,49 @@ def test_ls_and_rm(cli, argusd, tmp_path):
     assert [s["common"] for s in cli.json("snapshot", "ls")["snapshots"] if s["name"] == "mine@1"] == [True]
     assert cli.run("snapshot", "rm", "mine@1", "--common").returncode == 0
     assert cli.run("snapshot", "rm", "mine@1").returncode == 4
+
+
+# ---- a spec's working_dir that is a directory here ----
+
+
+def spec_of(tree, working_dir="./code"):
+    entrypoint = ["sh", "-c", "cat said; pwd"]
+    spec = {"workload": "ray", "entrypoint": entrypoint, "working_dir": working_dir}
+    (tree / "job.yaml").write_text(json.dumps(spec))
+    return tree / "job.yaml"
+
+
+def test_a_local_working_dir_becomes_a_snapshot(argusd, cli, tmp_path):
+    code = tmp_path / "My Code"
+    code.mkdir()
+    (code / "said").write_text("from here\n")
+    (code / "x.log").write_text("left out")
+    (code / ".gitignore").write_text("*.log\n")
+    p = cli.run("submit", "--wait", spec_of(tmp_path, "./My Code"))
+    assert p.returncode == 0, p.stderr
+    job = argusd.get(f"/v1/jobs/{p.stdout.split()[0]}", token="user")
+    log = argusd.call("GET", f"/v1/jobs/{job['id']}/logs", token="user").body.decode()
+    assert log.startswith("from here\n/") and "is snapshot my-code@" in p.stderr
+    made = [s for s in cli.json("snapshot", "ls")["snapshots"] if s["name"].startswith("my-code@")]
+    assert [s["files"] for s in made] == [2] and made[0]["hash"] in log
+    assert made[0]["hash"] in job["resolved_spec"]["working_dir"]
+    p = cli.run("submit", "--dry-run", spec_of(tmp_path, "./My Code"))  # unchanged: the same one, nothing is sent
+    assert p.returncode == 0 and made[0]["name"] in p.stderr
+    assert argusd.get("/v1/uploads", token="user")["uploads"] == []
+    (code / "said").write_text("something else\n")
+    assert cli.run("submit", "--dry-run", spec_of(tmp_path, "./My Code")).returncode == 0
+    assert len([s for s in cli.json("snapshot", "ls")["snapshots"] if s["name"].startswith("my-code@")]) == 2
+
+
+def test_a_working_dir_that_cannot_go_is_one_sentence(cli, tmp_path):
+    p = cli.run("submit", spec_of(tmp_path, "./none"))
+    assert p.returncode == 2 and "working_dir './none' is no directory here: No such file" in p.stderr
+    p = cli.run("submit", spec_of(tmp_path, "./job.yaml"))
+    assert p.returncode == 2 and "working_dir './job.yaml' is no directory here" in p.stderr
+    (tmp_path / "empty").mkdir()
+    p = cli.run("submit", spec_of(tmp_path, "./empty"))
+    assert p.returncode == 5 and "working_dir './empty': there is no file in" in p.stderr
+    with open(tmp_path / "empty/data", "wb") as f:
+        f.truncate(3 << 30)  # sparse
+    p = cli.run("submit", spec_of(tmp_path, "./empty"))
+    assert p.returncode == 5 and "more than 2048 MiB that no .gitignore leaves out" in p.stderr

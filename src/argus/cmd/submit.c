@@ -3,6 +3,7 @@
 #include "argus/cmd/cmd.h"
 
 #include "argus/follow.h"
+#include "argus/localdir.h"
 #include "argus/planview.h"
 #include "argus/submission.h"
 #include "argus/waiting.h"
@@ -94,9 +95,12 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     url_query(&path, "require_fit", o->require_fit ? "1" : NULL);
     url_query(&path, "no_trial", o->no_trial ? "1" : NULL);
     url_query(&path, "smoke", o->smoke ? "1" : NULL);
-    int r = submission_read(&s, args->n ? args->v[0] : NULL, &o->wish, err);
+    const char *file = args->n ? args->v[0] : NULL;
+    int r = submission_read(&s, file, &o->wish, err);
     if (r >= 0)
         r = cli_open(cli, err);
+    if (r >= 0)
+        r = localdir_send(cli, &s, file, &o->wish.set, err);
     if (r >= 0)
         r = submission_post(&s, cli, buf_str(&path), &answer, err);
     return r < 0 ? r : report(cli, o, s.name, answer, err);
@@ -114,6 +118,9 @@ const struct command cmd_submit = {
         "one submit makes one job.\n"
         "With --preset, or 'preset:' in FILE, the rest of the spec is what the preset has; 'argus "
         "preset show NAME' tells its holes.\n"
+        "A working_dir that is a directory here ('./code', seen from FILE, or with --set from "
+        "where "
+        "one is) goes along as a snapshot: what git would add, and only what the server has not.\n"
         "With --follow the log comes after the id, and until there is one, state and reason on "
         "stderr; the exit status is the job's. Ctrl-C detaches and never stops the job (exit "
         "status 0).",
