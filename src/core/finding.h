@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding.h - why an attempt ended: the diagnosis of one interruption.
+ *
+ * A finder reads the logs of one attempt in one pass and bounded memory, whatever their
+ * size, then judges what it saw together with the facts that stand in no log:
+ *
+ *     struct finder *f = finder_new(rules);
+ *     finder_source(f, "driver.log");
+ *     while (more) finder_feed(f, bytes, n);
+ *     finder_end(f, &facts, &finding);
+ *
+ * How the bytes are cut into feeds changes nothing. First error wins; wrappers (what only
+ * passes an error on), clean-up and consequences never do. `unknown` is an answer: something
+ * failed and nothing says why. `none` too: nothing failed, whatever the words.
+ * The rules are data (finding_rules.h). Pure: no I/O, no clock. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+struct finder;
+struct finding_rules;
+struct spec;
+
+/* X(enumerator, word, what it means) */
+#define FINDING_TABLE(X)                                                                           \
+    X(FINDING_NONE, "none", "nothing failed")                                                      \
+    X(FINDING_GPU_OOM, "gpu_oom", "the memory of a GPU was full")                                  \
+    X(FINDING_HOST_OOM, "host_oom", "the memory of a node, or of the job's share of it, was full") \
+    X(FINDING_SHM_EXHAUSTED, "shm_exhausted", "/dev/shm or Ray's object store was full")           \
+    X(FINDING_DISK_FULL, "disk_full", "a file system or its quota was full")                       \
+    X(FINDING_NCCL_TIMEOUT, "nccl_timeout", "ranks waited for a collective that never came")       \
+    X(FINDING_NCCL_NETWORK, "nccl_network", "the network between the ranks failed")                \
+    X(FINDING_GPU_HARDWARE, "gpu_hardware", "a GPU or its links are at fault")                     \
+    X(FINDING_CUDA_ERROR, "cuda_error", "a kernel or a CUDA library failed")                       \
+    X(FINDING_DRIVER_MISMATCH, "driver_mismatch",                                                  \
+      "GPU driver, CUDA, PyTorch and GPU do not go together")                                      \
+    X(FINDING_NODE_LOST, "node_lost", "a node went away")                                          \
+    X(FINDING_ACTOR_DIED, "actor_died", "a process of the job died and left no reason")            \
+    X(FINDING_INSUFFICIENT_RESOURCES, "insufficient_resources",                                    \
+      "the job asked for more than the cluster has")                                               \
+    X(FINDING_RUNTIME_ENV_FAILED, "runtime_env_failed", "Ray could not make the environment")      \
+    X(FINDING_IMPORT_ERROR, "import_error", "Python code was not found, or not the right one")     \
+    X(FINDING_CONFIG_ERROR, "config_error", "the configuration is wrong")                          \
+    X(FINDING_DATA_ERROR, "data_error", "the data is missing or not as the program needs it")      \
+    X(FINDING_MODEL_LOAD_ERROR, "model_load_error", "the model could not be loaded")               \
+    X(FINDING_CHECKPOINT_ERROR, "checkpoint_error", "a checkpoint could not be saved or loaded")   \
+    X(FINDING_NAN_LOSS, "nan_loss", "the numbers of the training became NaN or infinite")          \
+    X(FINDING_PERMISSION_OR_PATH, "permission_or_path", "a path is missing or may not be used")    \
+    X(FINDING_AUTH_OR_HUB, "auth_or_hub", "a hub or a tracker could not be reached or refused")    \
+    X(FINDING_PORT_CONFLICT, "port_conflict", "a port was taken")                                  \
+    X(FINDING_TIMEOUT_OR_HANG, "timeout_or_hang", "something waited longer than it may")           \
+    X(FINDING_USER_CODE_ERROR, "user_code_error", "the user's own code failed")                    \
+    X(FINDING_PREEMPTED_OR_STOPPED, "preempted_or_stopped", "somebody or something stopped it")    \
+    X(FINDING_INFERENCE_ENGINE_FAILED, "inference_engine_failed",                                  \
+      "vLLM, SGLang or another engine failed to start or to answer")                               \
+    X(FINDING_PLATFORM, "platform", "Argus or Ray itself failed the job")                          \
+    X(FINDING_UNKNOWN, "unknown", "it failed, and nothing says why")
+
+enum finding_class {
+#define X(e, word, meaning) e,
+    FINDING_TABLE(X)
+#undef X
+        FINDING_CLASS_COUNT
+};
+
+/* Borrowed for ever. */
+const char *finding_class_to_string(enum finding_class c);
+const char *finding_class_meaning(enum finding_class c);
+/* -1 if there is none of this word. */
+int finding_class_from_string(const char *word);
+
+/* What is known outside the log. Zeroed: nothing is; texts are borrowed and may be NULL. */
+struct finding_facts {
+    bool exit_known; /* then code, and signal: 0 if none */
+    int exit_code;
+    int signal;
+
+    bool ended_well;            /* the job SUCCEEDED: the finding is `none` */
+    bool stopped;               /* a user, a limit of the platform or an operator ended it */
+    bool preempted;             /* a quota or a drain took its slots back */
+    bool timed_out;             /* its own `timeout` was over */
+    bool hung;                  /* no step, no beat or no output for too long */
+    bool not_started;           /* Ray or the shepherd could not start it: `platform` */
+    bool head_lost;             /* Ray's head went away: `platform` */
+    bool import_mismatch;       /* the proof differs from the snapshot: `import_error` */
+    bool disk_full;             /* of what it writes to */
+    bool shm_full;              /* /dev/shm */
+    bool metrics_nan;           /* NaN or infinite in the metrics, until the end */
+    int64_t oom_kills;          /* of its cgroup or of the kernel, on its nodes */
+    int xid;                    /* the first Xid of the driver during the attempt; 0: none */
+    int64_t step, steps;        /* the last step seen, all there are; 0: not known */
+    const char *lost_node;      /* a node of the gang that is gone */
+    const char *odd_node;       /* where the fact was seen, if on one node */
+    const char *odd_rank;       /* the rank that hangs or died, if known */
+    const char *stopped_reason; /* in words, for the quote */
+};
+
+enum {
+    FINDING_QUOTE_MAX = 2000,   /* bytes of one quoted line */
+    FINDING_EVIDENCE_MAX = 8,   /* quotes of one finding, the primary line first */
+    FINDING_AFTER_MAX = 8,      /* consequences */
+    FINDING_CHANGES_MAX = 8,    /* of a patch */
+    FINDING_LINE_MAX = 32768,   /* a longer line is read in pieces of so many bytes */
+    FINDING_SOURCES_MAX = 4096, /* files of one attempt */
+};
+
+/* One quoted line. source is NULL for a fact (then text says it, offset and line are 0). */
+struct finding_quote {
+    char *source;    /* as given to finder_source() */
+    uint64_t offset; /* of the line's first byte in the source */
+    uint64_t line;   /* from 1 */
+    char *text;      /* without ANSI codes and surrounding blanks; valid UTF-8 */
+};
+
+enum finding_change_op {
+    FINDING_SET,   /* to this text */
+    FINDING_SCALE, /* times this number, for whole numbers rounded down and at least 1 */
+    FINDING_ADD,   /* plus this number (it may be negative) */
+};
+
+/* One change of the JobSpec. key is a row of its table ("memory_per_node"), "env.NAME", or
+ * "overrides.<Hydra key>". */
+struct finding_change {
+    char *key;
+    enum finding_change_op op;
+    char *value;     /* text or number */
+    char *from;      /* the value to start from where the spec has none; NULL: then no change */
+    double min, max; /* of the result of SCALE and ADD; both 0: none */
+};
+
+struct finding {
+    enum finding_class class;
+    char *rule;        /* id of the rule; "fact-..." when a fact decides; NULL: none and unknown */
+    char *advice;      /* what a person can do; NULL for none */
+    double confidence; /* 0 to 1 */
+    /* Of the primary line, as far as its prefixes tell; else NULL. */
+    char *rank, *node, *actor, *pid, *time;
+    bool fatal; /* nothing went on after the primary line */
+
+    struct finding_quote evidence[FINDING_EVIDENCE_MAX];
+    size_t n_evidence;
+    struct finding_quote after[FINDING_AFTER_MAX]; /* mere consequences, the first of each kind */
+    size_t n_after;
+    struct finding_change patch[FINDING_CHANGES_MAX];
+    size_t n_patch;
+
+    uint64_t bytes, lines; /* that were read */
+};
+
+void finding_release(struct finding *f);
+/* {"class","rule","confidence","rank",…,"evidence":[…],"after":[…],"advice","patch":[…]} under
+ * key, null where nothing is known. */
+void finding_to_json(const struct finding *f, struct jout *j, const char *key);
+/* What finding_to_json() wrote, for one that was stored. *ret is releasable in both cases. */
+must_check int finding_from_json(const json_t *object, struct finding *ret, struct err *err);
+/* One line: "gpu_oom on node-7, rank 3: torch.OutOfMemoryError: CUDA out of …". Returns out. */
+const char *finding_line(const struct finding *f, char *out, size_t size);
+
+/* The patch with values, for this spec: an object under key whose members replace those of the
+ * JobSpec ("overrides" and "env" whole, with the change in place). Changes that do not fit the
+ * workload or have nothing to start from are left out. How many changes are in it; 0: it is {}. */
+int finding_patch_to_json(const struct finding *f,
+                          const struct spec *s,
+                          struct jout *j,
+                          const char *key);
+/* One line for people per change: "actor_rollout_ref…micro_batch_size_per_gpu: times 0.5". */
+void finding_change_to_text(const struct finding_change *c, struct buf *out);
+
+/* rules is borrowed until finder_free(); many finders may share it. */
+struct finder *finder_new(const struct finding_rules *rules);
+void finder_free(struct finder *f); /* NULL is fine */
+void finder_freep(struct finder **f);
+/* What is fed from now on is another file, from its first byte; the name is copied. Past
+ * FINDING_SOURCES_MAX the name of the last stays. Give the driver's log first. */
+void finder_source(struct finder *f, const char *name);
+/* Start in the middle: the next byte fed has this offset and stands in this line (from 1). */
+void finder_seek(struct finder *f, uint64_t offset, uint64_t line);
+void finder_feed(struct finder *f, const void *bytes, size_t n);
+/* Judge. facts may be NULL. *ret is overwritten, and the caller's to release. The finder is
+ * spent: free it. */
+void finder_end(struct finder *f, const struct finding_facts *facts, struct finding *ret);

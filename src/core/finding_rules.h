@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding_rules.h - the rules of a finder: read from YAML, checked, compiled once.
+ *
+ * A file is a map {family: text, rules: [...]}; a rule is
+ *
+ *   id: torch-cuda-oom        [a-z0-9-], unique over all files
+ *   class: gpu_oom            a word of finding.h; roles other than cause need none
+ *   role: cause               cause | hint | frame | wrapper | cleanup | benign | progress |
+ * success pattern: 'CUDA out of …'  PCRE2, searched in a line without ANSI codes and prefixes find:
+ * [out of memory]     texts of which a matching line has one, in any case; only where they cannot
+ * be read off the pattern weight: 90                1 to 99: how sure it is to be the root of what
+ * else stands there outranks: [actor_died]    classes and rules that are mere consequences beside
+ * it lasting: true             steps that follow do not excuse it quiet: true               counts
+ * in a line of level INFO or WARNING, too context: true             a traceback's frames may name a
+ * better class advice: text, patch: [{key, set | scale | add, from, min, max}] samples: {match:
+ * [lines], miss: [lines]}
+ *
+ * Immutable once compiled, and shared between threads. */
+#pragma once
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/problem.h"
+
+struct finding_rules;
+
+struct finding_rules *finding_rules_new(void);
+void finding_rules_free(struct finding_rules *r); /* NULL is fine */
+void finding_rules_freep(struct finding_rules **r);
+
+/* Add one file. Every problem goes into ps, its field being "<rule>.<key>"; -EINVAL if any. */
+must_check int finding_rules_add(struct finding_rules *r,
+                                 const char *text,
+                                 size_t len,
+                                 struct problems *ps);
+/* After the last file. -EINVAL: no rules, or outranks names nothing. */
+must_check int finding_rules_compile(struct finding_rules *r, struct err *err);
+
+/* The rules that the program was built with, compiled. */
+must_check int finding_rules_built_in(struct finding_rules **ret, struct err *err);
+
+size_t finding_rules_count(const struct finding_rules *r);
+/* Every sample of every rule against its own pattern: one problem each that does not hold. */
+void finding_rules_try(const struct finding_rules *r, struct problems *ps);
+/* The page for people: classes, what they mean, their rules' advice. Markdown. */
+void finding_rules_describe(const struct finding_rules *r, struct buf *out);
