@@ -85,7 +85,7 @@ struct finding_facts {
     bool timed_out;             /* its own `timeout` was over */
     bool hung;                  /* no step, no beat or no output for too long */
     bool not_started;           /* Ray or the shepherd could not start it: `platform` */
-    bool head_lost;             /* Ray's head went away: `platform` */
+    bool head_lost;             /* the head of Ray went away: `node_lost` */
     bool import_mismatch;       /* the proof differs from the snapshot: `import_error` */
     bool disk_full;             /* of what it writes to */
     bool shm_full;              /* /dev/shm */
@@ -118,7 +118,8 @@ struct finding_quote {
 
 enum finding_change_op {
     FINDING_SET,   /* to this text */
-    FINDING_SCALE, /* times this number, for whole numbers rounded down and at least 1 */
+    FINDING_SCALE, /* times this number; a whole number stays one, at least 1, that divides the old
+                    */
     FINDING_ADD,   /* plus this number (it may be negative) */
 };
 
@@ -161,8 +162,9 @@ must_check int finding_from_json(const json_t *object, struct finding *ret, stru
 const char *finding_line(const struct finding *f, char *out, size_t size);
 
 /* The patch with values, for this spec: an object under key whose members replace those of the
- * JobSpec ("overrides" and "env" whole, with the change in place). Changes that do not fit the
- * workload or have nothing to start from are left out. How many changes are in it; 0: it is {}. */
+ * JobSpec; "overrides" is the whole list with the changes in place, of "env" only what is new, to
+ * be merged. Changes that do not fit the workload, have nothing to start from or would change
+ * nothing are left out. How many changes are in it; 0: it is {}. */
 int finding_patch_to_json(const struct finding *f,
                           const struct spec *s,
                           struct jout *j,

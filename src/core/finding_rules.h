@@ -4,7 +4,7 @@
  * A file is a map {family: text, rules: [...]}; a rule is
  *
  *   id: torch-cuda-oom        [a-z0-9-], unique over all files
- *   class: gpu_oom            a word of finding.h; roles other than cause need none
+ *   class: gpu_oom            a word of finding.h, for a cause or a frame
  *   role: cause               cause | hint | frame | wrapper | cleanup | benign | progress |
  * success pattern: 'CUDA out of …'  PCRE2, searched in a line without ANSI codes and prefixes find:
  * [out of memory]     texts of which a matching line has one, in any case; only where they cannot

@@ -15,6 +15,7 @@ extern const struct command cmd_data_prepare;
 extern const struct command cmd_data_rm;
 extern const struct command cmd_data_show;
 extern const struct command cmd_data_upload;
+extern const struct command cmd_diagnose;
 extern const struct command cmd_events;
 extern const struct command cmd_files_get;
 extern const struct command cmd_files_ls;

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finder.c - the reading half of finding.h: bytes to pieces to events.
+ *
+ * A piece is what stands between two ends of line (\n, or the \r of a progress bar), or so many
+ * bytes of a longer line. Only pieces that hold a rule's needle are looked at. Of a line the
+ * heaviest cause counts, unless a heavier rule says that such a line means nothing. Of each rule
+ * the first lines and the last are kept, so that memory does not grow with the log. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "core/finding_finder.h"
+
+enum {
+    MATCH_LIMIT = 200000, /* steps of one search: a pattern that goes wild matches nothing */
+    PART_MAX = 100,       /* bytes of a rank, a node, a time */
+    QUIET_WEIGHT = 10,    /* of a cause in a line that is no error, or passes one on */
+};
+
+struct finder *finder_new(const struct finding_rules *rules)
+{
+    assert(rules->compiled);
+    struct finder *f = xcalloc(1, sizeof(*f));
+    f->rules = rules;
+    f->line = 1;
+    f->events = xcalloc(rules->n, sizeof(*f->events));
+    f->n_found = needles_words(rules->needles);
+    f->found = xcalloc(f->n_found, sizeof(*f->found));
+    f->n_tried = (rules->n + 63) / 64;
+    f->tried = xcalloc(f->n_tried, sizeof(*f->tried));
+    f->match = pcre2_match_data_create(1, NULL);
+    f->context = pcre2_match_context_create(NULL);
+    assert(f->match && f->context);
+    (void)pcre2_set_match_limit(f->context, MATCH_LIMIT);
+    f->body = xmalloc(FINDING_LINE_MAX + 1);
+    return f;
+}
+
+void finding_event_release(struct finding_event *e)
+{
+    free(e->quote.source);
+    free(e->quote.text);
+    free(e->rank);
+    free(e->node);
+    free(e->actor);
+    free(e->pid);
+    free(e->time);
+    *e = (struct finding_event){0};
+}
+
+void finder_free(struct finder *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->rules->n; i++) {
+        for (size_t k = 0; k < EVENTS_FIRST; k++)
+            finding_event_release(&f->events[i].first[k]);
+        finding_event_release(&f->events[i].last);
+    }
+    for (size_t i = 0; i < f->n_streams; i++)
+        finding_event_release(&f->streams[i].frame);
+    for (size_t i = 0; i < f->n_sources; i++)
+        free(f->sources[i]);
+    free(f->sources);
+    free(f->events);
+    free(f->found);
+    free(f->tried);
+    free(f->body);
+    pcre2_match_data_free(f->match);
+    pcre2_match_context_free(f->context);
+    free(f);
+}
+
+void finder_freep(struct finder **f)
+{
+    finder_free(*f);
+}
+
+/* A copy without what is no UTF-8, cut to max. */
+static char *copy_text(const char *s, size_t n, size_t max)
+{
+    struct buf b = BUF_INIT(FINDING_LINE_MAX * 3);
+    for (size_t i = 0; i < n && b.len < max;) {
+        size_t k = str_utf8_length(s + i, n - i);
+        (void)buf_add(&b, k ? s + i : "\xef\xbf\xbd", k ? k : 3); /* below its ceiling */
+        i += k ? k : 1;
+    }
+    return buf_take(&b);
+}
+
+static char *copy_part(struct text_part p)
+{
+    return p.n ? copy_text(p.s, p.n, PART_MAX) : NULL;
+}
+
+#define ANY (~(uint64_t)0)
+
+/* Where a piece stands. */
+struct place {
+    uint64_t at, offset, line;
+};
+
+static void fill_event(struct finder *f,
+                       struct finding_event *e,
+                       const struct finding_rule *rule,
+                       int weight,
+                       const struct finding_text *t,
+                       const struct place *where)
+{
+    finding_event_release(e);
+    *e = (struct finding_event){
+        .rule = rule,
+        .class = rule->class,
+        .weight = weight,
+        .at = where->at,
+        .progress = f->progress,
+        .quote = {.source = f->n_sources ? xstrdup(f->sources[f->n_sources - 1]) : NULL,
+                  .offset = where->offset,
+                  .line = where->line,
+                  .text = copy_text(t->whole.s, t->whole.n, FINDING_QUOTE_MAX)},
+        .rank = copy_part(t->rank),
+        .node = copy_part(t->node),
+        .actor = copy_part(t->actor),
+        .pid = copy_part(t->pid),
+        .time = copy_part(t->time),
+    };
+}
+
+/* The event of a rule that matched now; borrowed. */
+static struct finding_event *note(struct finder *f,
+                                  const struct finding_rule *rule,
+                                  int weight,
+                                  const struct finding_text *t,
+                                  const struct place *where)
+{
+    struct rule_events *of = &f->events[rule - f->rules->v];
+    struct finding_event *e = of->n < EVENTS_FIRST ? &of->first[of->n] : &of->last;
+    of->n++;
+    fill_event(f, e, rule, weight, t, where);
+    return e;
+}
+
+static struct stream *stream_of(struct finder *f, uint64_t key)
+{
+    struct stream *oldest = &f->streams[0];
+    for (size_t i = 0; i < f->n_streams; i++) {
+        if (f->streams[i].key == key)
+            return &f->streams[i];
+        if (f->streams[i].used < oldest->used)
+            oldest = &f->streams[i];
+    }
+    struct stream *s = f->n_streams < STREAMS_MAX ? &f->streams[f->n_streams++] : oldest;
+    finding_event_release(&s->frame);
+    *s = (struct stream){.key = key};
+    return s;
+}
+
+static void stream_reset(struct stream *s)
+{
+    finding_event_release(&s->frame);
+    s->has_frame = false;
+    s->open = false;
+    s->ignored = false;
+}
+
+static bool part_starts(struct text_part p, const char *word)
+{
+    size_t n = strlen(word);
+    return p.n >= n && !memcmp(p.s, word, n);
+}
+
+/* A line of source code inside a traceback: its words are not what happened. */
+static bool is_code(const struct finding_text *t, const struct stream *s)
+{
+    static const char *const starts[] = {"raise ", "return ", "assert ", "self.", "except "};
+    if (t->boxed)
+        return t->body.n && ((t->body.s[0] >= '0' && t->body.s[0] <= '9') ||
+                             memmem(t->body.s, t->body.n, ".py:", 4));
+    if (part_starts(t->body, "File \""))
+        return true;
+    if (t->indent < 2)
+        return false;
+    if (s->open)
+        return true;
+    for (size_t i = 0; i < array_len(starts); i++)
+        if (part_starts(t->body, starts[i]))
+            return true;
+    return false;
+}
+
+/* The best rule of a line for each role. */
+struct best {
+    const struct finding_rule *of[ROLE_COUNT];
+    int weight[ROLE_COUNT];
+};
+
+static void try_rule(struct finder *f,
+                     const struct finding_rule *r,
+                     const struct finding_text *t,
+                     bool code,
+                     struct best *b)
+{
+    if (code != (r->role == ROLE_FRAME))
+        return;
+    int weight = r->weight;
+    if (r->role == ROLE_CAUSE && !r->quiet && t->level && t->level < LEVEL_ERROR)
+        weight = QUIET_WEIGHT;
+    if (weight > b->weight[r->role] &&
+        finding_rule_matches(r, t->body.s, t->body.n, f->match, f->context)) {
+        b->of[r->role] = r;
+        b->weight[r->role] = weight;
+    }
+}
+
+static void try_rules(struct finder *f, const struct finding_text *t, bool code, struct best *b)
+{
+    memset(f->tried, 0, f->n_tried * sizeof(*f->tried));
+    for (size_t w = 0; w < f->n_found; w++)
+        for (uint64_t bits = f->found[w]; bits; bits &= bits - 1) {
+            const struct needle_rules *of =
+                &f->rules->by_needle[64 * w + (size_t)__builtin_ctzll(bits)];
+            for (size_t i = 0; i < of->n; i++) {
+                unsigned k = of->v[i];
+                if (f->tried[k / 64] >> (k % 64) & 1)
+                    continue;
+                f->tried[k / 64] |= (uint64_t)1 << (k % 64);
+                try_rule(f, &f->rules->v[k], t, code, b);
+            }
+        }
+}
+
+static void note_frame(struct finder *f,
+                       struct stream *s,
+                       const struct finding_rule *r,
+                       const struct finding_text *t,
+                       const struct place *where)
+{
+    if (!s->open && !s->ignored)
+        stream_reset(s);
+    s->open = true;
+    if (!r || s->ignored || (s->has_frame && r->weight < s->frame.weight))
+        return;
+    fill_event(f, &s->frame, r, r->weight, t, where);
+    s->has_frame = true;
+}
+
+static void note_cause(struct finder *f,
+                       struct stream *s,
+                       const struct best *b,
+                       const struct finding_text *t,
+                       const struct place *where)
+{
+    const struct finding_rule *r = b->of[ROLE_CAUSE];
+    if (s->ignored && s->open) {
+        stream_reset(s);
+        return;
+    }
+    bool passed_on = b->weight[ROLE_WRAPPER] >= b->weight[ROLE_CAUSE];
+    struct finding_event *e =
+        note(f, r, passed_on ? QUIET_WEIGHT : b->weight[ROLE_CAUSE], t, where);
+    f->failed = f->failed || passed_on;
+    if (passed_on)
+        return;
+    if (s->has_frame && r->context >> s->frame.class & 1) {
+        e->class = s->frame.class;
+        e->frame = s->frame.rule;
+        e->weight = s->frame.weight > e->weight ? s->frame.weight : e->weight;
+    }
+    s->open = false;
+}
+
+static void begin_traceback(struct finder *f, struct stream *s)
+{
+    bool ignored = s->ignored && !s->open;
+    stream_reset(s);
+    s->open = true;
+    s->ignored = ignored;
+    f->failed = f->failed || !ignored;
+}
+
+static void note_line(struct finder *f,
+                      struct stream *s,
+                      const struct best *b,
+                      const struct finding_text *t,
+                      const struct place *where)
+{
+    int excuse = b->weight[ROLE_BENIGN] > b->weight[ROLE_CLEANUP] ? b->weight[ROLE_BENIGN]
+                                                                  : b->weight[ROLE_CLEANUP];
+    const struct finding_rule *wrapper = b->of[ROLE_WRAPPER], *cause = b->of[ROLE_CAUSE];
+    if (b->of[ROLE_PROGRESS])
+        f->progress++;
+    if (b->of[ROLE_SUCCESS]) {
+        f->success = true;
+        f->success_at = where->at;
+    }
+    if (b->of[ROLE_IGNORED]) {
+        stream_reset(s);
+        s->ignored = true;
+        return;
+    }
+    if (b->of[ROLE_TRACEBACK])
+        begin_traceback(f, s);
+    bool empty = wrapper && cause && cause->context == ANY && /* its name says nothing */
+                 b->weight[ROLE_WRAPPER] >= b->weight[ROLE_CAUSE];
+    if (cause && !empty && b->weight[ROLE_CAUSE] > excuse)
+        note_cause(f, s, b, t, where);
+    else if (b->of[ROLE_CLEANUP])
+        (void)note(f, b->of[ROLE_CLEANUP], 0, t, where); /* kept with its rule */
+    else if (wrapper && b->weight[ROLE_WRAPPER] > excuse) {
+        f->failed = true;
+        (void)note(f, wrapper, 0, t, where);
+    }
+}
+
+static void read_piece(struct finder *f, const char *p, size_t n, const struct place *where)
+{
+    memset(f->found, 0, f->n_found * sizeof(*f->found));
+    needles_all(f->rules->needles, p, n, f->found);
+    struct finding_text t;
+    finding_text_read(p, n, f->body, &t);
+    struct stream *s = stream_of(f, t.stream);
+    s->used = where->at;
+    bool code = is_code(&t, s);
+    struct best b = {0};
+    try_rules(f, &t, code, &b);
+    if (code)
+        note_frame(f, s, b.of[ROLE_FRAME], &t, where);
+    else
+        note_line(f, s, &b, &t, where);
+}
+
+/* The lines that begin in these bytes. */
+static uint64_t count_lines(const char *p, size_t n)
+{
+    uint64_t lines = 0;
+    const char *end = p + n;
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        p++;
+        lines++;
+    }
+    return lines;
+}
+
+/* The first end of a piece in n bytes, n if there is none. */
+static size_t piece_end(const char *p, size_t n)
+{
+    const char *nl = memchr(p, '\n', n);
+    size_t end = nl ? (size_t)(nl - p) : n;
+    const char *cr = memchr(p, '\r', end);
+    return cr ? (size_t)(cr - p) : end;
+}
+
+/* Where the piece that holds p[at] begins. */
+static size_t piece_start(const char *p, size_t at)
+{
+    const char *nl = memrchr(p, '\n', at);
+    size_t from = nl ? (size_t)(nl - p) + 1 : 0;
+    const char *cr = memrchr(p + from, '\r', at - from);
+    from = cr ? (size_t)(cr - p) + 1 : from;
+    return at - (at - from) % FINDING_LINE_MAX;
+}
+
+static void advance(struct finder *f, const char *p, size_t n)
+{
+    uint64_t lines = count_lines(p, n);
+    f->offset += n;
+    f->total += n;
+    f->line += lines;
+    f->lines += lines;
+}
+
+/* Whole pieces: the bytes end with the end of one. */
+static void read_block(struct finder *f, const char *p, size_t n)
+{
+    while (n) {
+        size_t at = needles_find(f->rules->needles, p, n);
+        if (at >= n)
+            break;
+        size_t from = piece_start(p, at);
+        size_t room = n - from < FINDING_LINE_MAX ? n - from : FINDING_LINE_MAX;
+        size_t len = piece_end(p + from, room);
+        advance(f, p, from);
+        struct place where = {f->total, f->offset, f->line};
+        read_piece(f, p + from, len, &where);
+        advance(f, p + from, len);
+        p += from + len;
+        n -= from + len;
+        if (n && (*p == '\n' || *p == '\r')) {
+            advance(f, p, 1);
+            p++;
+            n--;
+        }
+    }
+    advance(f, p, n);
+}
+
+static void end_carry(struct finder *f)
+{
+    size_t n = f->n_carry;
+    f->n_carry = 0;
+    read_block(f, f->carry, n);
+}
+
+/* Bytes of a piece that began before or does not end here. How many were taken. */
+static size_t carry(struct finder *f, const char *p, size_t n)
+{
+    size_t room = FINDING_LINE_MAX - f->n_carry;
+    size_t take = piece_end(p, n < room ? n : room);
+    memcpy(f->carry + f->n_carry, p, take);
+    f->n_carry += take;
+    if (take < n && f->n_carry < FINDING_LINE_MAX) { /* its end was found */
+        end_carry(f);
+        advance(f, p + take, 1);
+        return take + 1;
+    }
+    if (f->n_carry == FINDING_LINE_MAX)
+        end_carry(f);
+    return take;
+}
+
+/* How many of n bytes end with the last end of a piece. */
+static size_t whole_pieces(const char *p, size_t n)
+{
+    const char *nl = memrchr(p, '\n', n);
+    size_t from = nl ? (size_t)(nl - p) + 1 : 0;
+    const char *cr = memrchr(p + from, '\r', n - from);
+    return cr ? (size_t)(cr - p) + 1 : from;
+}
+
+void finder_feed(struct finder *f, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+    while (n) {
+        size_t whole = f->n_carry ? 0 : whole_pieces(p, n), took = whole;
+        if (whole)
+            read_block(f, p, whole);
+        else
+            took = carry(f, p, n);
+        p += took;
+        n -= took;
+    }
+}
+
+void finder_seek(struct finder *f, uint64_t offset, uint64_t line)
+{
+    end_carry(f);
+    f->offset = offset;
+    f->line = line;
+}
+
+void finder_source(struct finder *f, const char *name)
+{
+    finder_seek(f, 0, 1);
+    for (size_t i = 0; i < f->n_streams; i++)
+        f->streams[i].open = false;
+    if (f->n_sources == FINDING_SOURCES_MAX)
+        return;
+    f->sources = xrealloc(f->sources, f->n_sources + 1, sizeof(*f->sources));
+    f->sources[f->n_sources++] = xstrdup(name);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding_finder.h - what a finder holds, for finder.c that reads and finding_judge.c that
+ * decides; nobody else includes it. */
+#pragma once
+#include "core/finding_rule.h"
+#include "core/finding_text.h"
+
+enum { EVENTS_FIRST = 3, STREAMS_MAX = 64 };
+
+/* A line that a rule matched. */
+struct finding_event {
+    const struct finding_rule *rule, *frame; /* frame: the one that changed the class, or NULL */
+    enum finding_class class;
+    int weight;
+    uint64_t at;       /* bytes of all sources before it */
+    uint64_t progress; /* steps before it */
+    struct finding_quote quote;
+    char *rank, *node, *actor, *pid, *time;
+};
+
+/* Those of one rule: the first ones and the last. */
+struct rule_events {
+    struct finding_event first[EVENTS_FIRST], last;
+    uint64_t n; /* last is set when n > EVENTS_FIRST */
+};
+
+/* The traceback that one process is printing. */
+struct stream {
+    uint64_t key;
+    uint64_t used; /* when last */
+    bool open;     /* frames were seen and no exception yet */
+    bool ignored;  /* this traceback means nothing */
+    bool has_frame;
+    struct finding_event frame; /* the one that says most about what was being done */
+};
+
+struct finder {
+    const struct finding_rules *rules;
+    struct rule_events *events; /* one per rule */
+    struct stream streams[STREAMS_MAX];
+    size_t n_streams;
+    char **sources;
+    size_t n_sources;
+
+    uint64_t offset, line; /* of the next byte in its source */
+    uint64_t total, lines; /* bytes and lines of all sources */
+    uint64_t progress, success_at;
+    bool success, failed; /* something said so */
+
+    char carry[FINDING_LINE_MAX];
+    size_t n_carry;
+    uint64_t *found, *tried; /* bits of needles, of rules */
+    size_t n_found, n_tried;
+    pcre2_match_data *match;
+    pcre2_match_context *context;
+    char *body; /* of the line that is looked at */
+};
+
+void finding_event_release(struct finding_event *e);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding_rule.h - a rule as it is held, and the table of them; shared by finding*.c only. */
+#pragma once
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/doc.h"
+#include "base/strv.h"
+#include "core/finding.h"
+#include "core/finding_needles.h"
+#include "core/finding_rules.h"
+
+/* X(enumerator, word): what a line that matches is. */
+#define ROLE_TABLE(X)                                                                              \
+    X(ROLE_CAUSE, "cause")         /* may be why it failed */                                      \
+    X(ROLE_WRAPPER, "wrapper")     /* it failed, but this only passes that on */                   \
+    X(ROLE_CLEANUP, "cleanup")     /* what ends because something else did */                      \
+    X(ROLE_BENIGN, "benign")       /* means nothing, whatever its words */                         \
+    X(ROLE_IGNORED, "ignored")     /* the traceback behind it means nothing */                     \
+    X(ROLE_FRAME, "frame")         /* of a traceback: says what was being done */                  \
+    X(ROLE_TRACEBACK, "traceback") /* the head of one */                                           \
+    X(ROLE_PROGRESS, "progress")   /* the training went on */                                      \
+    X(ROLE_SUCCESS, "success")     /* it ended well */
+
+enum finding_role {
+#define X(e, word) e,
+    ROLE_TABLE(X)
+#undef X
+        ROLE_COUNT
+};
+
+struct finding_rule {
+    char *id, *family;
+    enum finding_class class;
+    enum finding_role role;
+    int weight;
+    bool lasting, quiet;
+    uint64_t context; /* a bit per class that frames may make of it */
+    char *pattern, *advice;
+    pcre2_code *code;
+    struct strv outranks, needles, match, miss;
+    struct finding_change patch[FINDING_CHANGES_MAX];
+    size_t n_patch;
+    uint64_t beats_classes; /* a bit per class */
+    uint64_t *beats_rules;  /* a bit per rule */
+};
+
+/* The rules of one needle. */
+struct needle_rules {
+    unsigned *v;
+    size_t n;
+};
+
+struct finding_rules {
+    struct finding_rule *v;
+    size_t n, cap;
+    struct needles *needles;
+    struct needle_rules *by_needle;
+    bool compiled;
+};
+
+/* True if the rule's pattern is found in these bytes. data has room for one pair. */
+bool finding_rule_matches(const struct finding_rule *r,
+                          const char *text,
+                          size_t n,
+                          pcre2_match_data *data,
+                          pcre2_match_context *context);
+
+/* Read a rule's list of changes (a sequence, or NULL). */
+void finding_patch_read(const struct node *list, struct finding_rule *r, struct problems *ps);
+void finding_change_release(struct finding_change *c);
+void finding_change_copy(struct finding_change *dst, const struct finding_change *src);

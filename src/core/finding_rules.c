@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding_rules.c - see finding_rules.h. A rule is read by the table below, as every other
+ * YAML of ours. */
+#include "core/finding_rules.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf.h"
+#include "base/doc.h"
+#include "base/str.h"
+#include "core/finding_pattern.h"
+#include "core/finding_rule.h"
+#include "core/finding_text.h"
+
+enum { RULES_MAX = 4096, ID_MAX = 60, SAMPLE_MAX = 4096, WEIGHT_MAX = 99 };
+
+static const char *const CLASSES[] = {
+#define X(e, word, meaning) word,
+    FINDING_TABLE(X)
+#undef X
+        NULL,
+};
+static const char *const ROLES[] = {
+#define X(e, word) word,
+    ROLE_TABLE(X)
+#undef X
+        NULL,
+};
+
+/* What a rule says, before it is checked. */
+struct raw {
+    char *id, *pattern, *advice;
+    int class, role;
+    int64_t weight;
+    bool lasting, quiet;
+    struct strv find, context, outranks, match, miss;
+    const struct node *patch;
+};
+
+#define AT(member) offsetof(struct raw, member)
+static const struct conf_key KEYS[] = {
+    {.name = "id", .type = CONF_STR, .offset = AT(id), .flags = CONF_REQUIRED},
+    {.name = "class", .type = CONF_ENUM, .offset = AT(class), .names = CLASSES, .dflt = "none"},
+    {.name = "role", .type = CONF_ENUM, .offset = AT(role), .names = ROLES, .dflt = "cause"},
+    {.name = "pattern", .type = CONF_STR, .offset = AT(pattern), .flags = CONF_REQUIRED},
+    {.name = "find", .type = CONF_STRV, .offset = AT(find)},
+    {.name = "weight", .type = CONF_INT, .offset = AT(weight), .min = 0, .max = WEIGHT_MAX},
+    {.name = "outranks", .type = CONF_STRV, .offset = AT(outranks)},
+    {.name = "lasting", .type = CONF_BOOL, .offset = AT(lasting)},
+    {.name = "quiet", .type = CONF_BOOL, .offset = AT(quiet)},
+    {.name = "context", .type = CONF_STRV, .offset = AT(context)},
+    {.name = "advice", .type = CONF_STR, .offset = AT(advice)},
+    {.name = "patch", .type = CONF_NODE, .offset = AT(patch)},
+    {.name = "samples.match", .type = CONF_STRV, .offset = AT(match), .flags = CONF_REQUIRED},
+    {.name = "samples.miss", .type = CONF_STRV, .offset = AT(miss)},
+};
+
+struct finding_rules *finding_rules_new(void)
+{
+    struct finding_rules *r = xcalloc(1, sizeof(*r));
+    r->needles = needles_new();
+    return r;
+}
+
+static void rule_release(struct finding_rule *r)
+{
+    free(r->id);
+    free(r->family);
+    free(r->pattern);
+    free(r->advice);
+    free(r->beats_rules);
+    pcre2_code_free(r->code);
+    strv_release(&r->outranks);
+    strv_release(&r->needles);
+    strv_release(&r->match);
+    strv_release(&r->miss);
+    for (size_t i = 0; i < r->n_patch; i++)
+        finding_change_release(&r->patch[i]);
+}
+
+void finding_rules_free(struct finding_rules *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n; i++)
+        rule_release(&r->v[i]);
+    for (size_t i = 0; r->by_needle && i < needles_count(r->needles); i++)
+        free(r->by_needle[i].v);
+    free(r->by_needle);
+    free(r->v);
+    needles_free(r->needles);
+    free(r);
+}
+
+void finding_rules_freep(struct finding_rules **r)
+{
+    finding_rules_free(*r);
+}
+
+size_t finding_rules_count(const struct finding_rules *r)
+{
+    return r->n;
+}
+
+bool finding_rule_matches(const struct finding_rule *r,
+                          const char *text,
+                          size_t n,
+                          pcre2_match_data *data,
+                          pcre2_match_context *context)
+{
+    /* Negative: no match, or a limit of the search was reached, which is none either. */
+    return pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, 0, data, context) >= 0;
+}
+
+static const struct finding_rule *rule_find(const struct finding_rules *r, const char *id)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->v[i].id, id))
+            return &r->v[i];
+    return NULL;
+}
+
+static void rule_error(struct problems *ps,
+                       const struct node *n,
+                       const struct finding_rule *r,
+                       const char *key,
+                       const char *text)
+{
+    char *field = xasprintf("%s.%s", str_or(r->id, "rule"), key);
+    const struct node *at = node_find(n, key);
+    at = at ? at : n;
+    problems_add(ps, PROBLEM_ERROR, field, at->line, at->column, NULL, "%s", text);
+    free(field);
+}
+
+static bool is_id(const char *s)
+{
+    return s && *s && strlen(s) <= ID_MAX &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(s);
+}
+
+static void compile_pattern(struct finding_rule *r, const struct node *n, struct problems *ps)
+{
+    int code;
+    PCRE2_SIZE at;
+    r->code = pcre2_compile((PCRE2_SPTR)r->pattern, PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
+    if (!r->code) {
+        unsigned char why[200] = "";
+        (void)pcre2_get_error_message(code, why, sizeof(why)); /* cut or empty is as good */
+        char *text = xasprintf("no pattern: %s, at its byte %zu", (const char *)why, (size_t)at);
+        rule_error(ps, n, r, "pattern", text);
+        free(text);
+        return;
+    }
+    (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without it, only slower */
+}
+
+/* What a line must have: as the rule says, or read off the pattern. */
+static void set_needles(struct finding_rule *r,
+                        const struct strv *find,
+                        const struct node *n,
+                        struct problems *ps)
+{
+    struct err err = {0};
+    if (!find->n) {
+        if (pattern_needles(r->pattern, &r->needles, &err) < 0)
+            rule_error(ps, n, r, "pattern", err.text);
+        return;
+    }
+    for (size_t i = 0; i < find->n; i++)
+        if (strlen(find->v[i]) < NEEDLE_MIN)
+            rule_error(ps, n, r, "find", "each text has at least 5 bytes");
+    strv_copy(&r->needles, find);
+}
+
+/* The classes that a traceback's frames may make of this one. */
+static void set_context(struct finding_rule *r,
+                        const struct strv *words,
+                        const struct node *n,
+                        struct problems *ps)
+{
+    for (size_t i = 0; i < words->n; i++) {
+        int class = finding_class_from_string(words->v[i]);
+        if (str_eq(words->v[i], "any"))
+            r->context = ~(uint64_t)0;
+        else if (class >= 0)
+            r->context |= (uint64_t)1 << class;
+        else
+            rule_error(ps, n, r, "context", "a context is 'any' or a list of classes");
+    }
+}
+
+static void check_rule(const struct finding_rules *rules,
+                       const struct finding_rule *r,
+                       const struct node *n,
+                       struct problems *ps)
+{
+    bool named = r->role == ROLE_CAUSE || r->role == ROLE_FRAME;
+    if (!is_id(r->id))
+        rule_error(ps, n, r, "id", "an id is 1 to 60 of a-z, 0-9 and -");
+    if (rule_find(rules, r->id))
+        rule_error(ps, n, r, "id", "there is a rule of this id already");
+    if (named && (r->class == FINDING_NONE || r->class == FINDING_UNKNOWN))
+        rule_error(ps, n, r, "class", "a cause and a frame need a class");
+    if (!named && r->class != FINDING_NONE)
+        rule_error(ps, n, r, "class", "only a cause and a frame have a class");
+    if (r->role == ROLE_CAUSE && !r->advice)
+        rule_error(ps, n, r, "advice", "a cause needs advice");
+    if (!r->match.n)
+        rule_error(ps, n, r, "samples", "a rule needs a line that it matches");
+    if (r->role == ROLE_CAUSE && !r->miss.n)
+        rule_error(ps, n, r, "samples", "a cause needs a line that it does not match");
+}
+
+/* Of a rule that states none. */
+static int usual_weight(enum finding_role role)
+{
+    return role == ROLE_CAUSE                            ? 70
+           : role == ROLE_BENIGN || role == ROLE_CLEANUP ? 95
+           : role == ROLE_WRAPPER                        ? 45
+                                                         : 30;
+}
+
+static void take_raw(struct finding_rule *r, struct raw *raw, const char *family)
+{
+    *r = (struct finding_rule){
+        .id = raw->id,
+        .family = xstrdup(family),
+        .pattern = raw->pattern,
+        .advice = raw->advice,
+        .class = (enum finding_class)raw->class,
+        .role = (enum finding_role)raw->role,
+        .weight = raw->weight ? (int)raw->weight : usual_weight((enum finding_role)raw->role),
+        .lasting = raw->lasting,
+        .quiet = raw->quiet,
+        .outranks = raw->outranks,
+        .match = raw->match,
+        .miss = raw->miss,
+    };
+    raw->id = raw->pattern = raw->advice = NULL;
+    raw->outranks = raw->match = raw->miss = (struct strv){0};
+}
+
+/* What the reader of keys said, from first on, with the rule's name and place. */
+static void name_problems(struct problems *ps, size_t first, const char *id, const struct node *n)
+{
+    for (size_t i = first; i < ps->n; i++) {
+        struct problem *p = &ps->v[i];
+        char *field = xasprintf("%.60s.%s", str_or(id, "rule"), p->field);
+        free(p->field);
+        p->field = field;
+        p->column = p->line ? p->column : n->column;
+        p->line = p->line ? p->line : n->line;
+    }
+}
+
+static void add_rule(struct finding_rules *rules,
+                     const char *family,
+                     const struct node *n,
+                     struct problems *ps)
+{
+    struct raw raw = {0};
+    struct finding_rule r;
+    size_t errors = ps->errors;
+    size_t first = ps->n;
+    conf_read(KEYS, array_len(KEYS), n, &raw, ps);
+    name_problems(ps, first, raw.id, n);
+    take_raw(&r, &raw, family);
+    if (ps->errors == errors) {
+        check_rule(rules, &r, n, ps);
+        compile_pattern(&r, n, ps);
+        set_needles(&r, &raw.find, n, ps);
+        set_context(&r, &raw.context, n, ps);
+        finding_patch_read(raw.patch, &r, ps);
+    }
+    conf_release(KEYS, array_len(KEYS), &raw);
+    if (ps->errors > errors || rules->n >= RULES_MAX) {
+        rule_release(&r);
+        return;
+    }
+    if (rules->n == rules->cap) {
+        rules->cap = rules->cap ? 2 * rules->cap : 256;
+        rules->v = xrealloc(rules->v, rules->cap, sizeof(*rules->v));
+    }
+    rules->v[rules->n++] = r;
+}
+
+int finding_rules_add(struct finding_rules *rules,
+                      const char *text,
+                      size_t len,
+                      struct problems *ps)
+{
+    assert(!rules->compiled);
+    struct doc *doc = NULL;
+    size_t errors = ps->errors;
+    if (doc_parse(text, len, true, &doc, ps) < 0)
+        return -EINVAL;
+    const struct node *root = doc_root(doc), *family = node_find(root, "family"),
+                      *list = node_find(root, "rules");
+    if (!family || family->kind != NODE_SCALAR || !list || list->kind != NODE_SEQ)
+        problems_add(ps, PROBLEM_ERROR, "", 1, 1, NULL,
+                     "a file of rules is a map with 'family', a text, and 'rules', a list");
+    else
+        for (const struct node *n = list->first; n; n = n->next)
+            add_rule(rules, family->text, n, ps);
+    doc_free(doc);
+    return ps->errors > errors ? -EINVAL : 0;
+}
+
+static int set_beats(struct finding_rules *rules, struct finding_rule *r, struct err *err)
+{
+    r->beats_rules = xcalloc((rules->n + 63) / 64, sizeof(*r->beats_rules));
+    for (size_t i = 0; i < r->outranks.n; i++) {
+        int class = finding_class_from_string(r->outranks.v[i]);
+        const struct finding_rule *other = rule_find(rules, r->outranks.v[i]);
+        if (class < 0 && !other)
+            return err_set(err, -EINVAL,
+                           "rule '%s' outranks '%.60s', which is neither a class "
+                           "nor a rule",
+                           r->id, r->outranks.v[i]);
+        if (other) {
+            size_t k = (size_t)(other - rules->v);
+            r->beats_rules[k / 64] |= (uint64_t)1 << (k % 64);
+        } else {
+            r->beats_classes |= (uint64_t)1 << class;
+        }
+    }
+    return 0;
+}
+
+/* The rules that each needle is of. */
+static void index_needles(struct finding_rules *rules)
+{
+    for (size_t i = 0; i < rules->n; i++)
+        for (size_t k = 0; k < rules->v[i].needles.n; k++)
+            (void)needles_add(rules->needles, rules->v[i].needles.v[k],
+                              strlen(rules->v[i].needles.v[k])); /* its number is asked below */
+    rules->by_needle = xcalloc(needles_count(rules->needles), sizeof(*rules->by_needle));
+    for (size_t i = 0; i < rules->n; i++)
+        for (size_t k = 0; k < rules->v[i].needles.n; k++) {
+            const char *text = rules->v[i].needles.v[k];
+            struct needle_rules *of =
+                &rules->by_needle[needles_add(rules->needles, text, strlen(text))];
+            of->v = xrealloc(of->v, of->n + 1, sizeof(*of->v));
+            of->v[of->n++] = (unsigned)i;
+        }
+    needles_build(rules->needles);
+}
+
+int finding_rules_compile(struct finding_rules *rules, struct err *err)
+{
+    assert(!rules->compiled);
+    if (!rules->n)
+        return err_set(err, -EINVAL, "there is no rule");
+    for (size_t i = 0; i < rules->n; i++) {
+        int r = set_beats(rules, &rules->v[i], err);
+        if (r < 0)
+            return r;
+    }
+    index_needles(rules);
+    rules->compiled = true;
+    return 0;
+}
+
+/* One line against one rule, as a finder would: needles first. */
+static bool sample_matches(const struct finding_rule *r, const char *line)
+{
+    struct finding_text t;
+    size_t n = strlen(line);
+    if (n > SAMPLE_MAX)
+        return false;
+    _cleanup_(freep) char *out = xmalloc(n + 1);
+    struct needles *needles = needles_new();
+    for (size_t i = 0; i < r->needles.n; i++)
+        (void)needles_add(needles, r->needles.v[i], strlen(r->needles.v[i])); /* any will do */
+    needles_build(needles);
+    bool found = needles_find(needles, line, n) < n;
+    needles_free(needles);
+    finding_text_read(line, n, out, &t);
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    assert(data);
+    bool matches = found && finding_rule_matches(r, t.body.s, t.body.n, data, NULL);
+    pcre2_match_data_free(data);
+    return matches;
+}
+
+void finding_rules_try(const struct finding_rules *rules, struct problems *ps)
+{
+    for (size_t i = 0; i < rules->n; i++) {
+        const struct finding_rule *r = &rules->v[i];
+        for (size_t k = 0; k < r->match.n + r->miss.n; k++) {
+            bool should = k < r->match.n;
+            const char *line = should ? r->match.v[k] : r->miss.v[k - r->match.n];
+            if (sample_matches(r, line) != should)
+                problems_add(ps, PROBLEM_ERROR, r->id, 0, 0, NULL, "the sample '%.100s' %s", line,
+                             should ? "is not matched" : "is matched");
+        }
+    }
+}

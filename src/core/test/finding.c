@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logs to findings: order, wrappers, regions, facts, cuts, patches. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+#include "core/finding.h"
+#include "core/finding_rules.h"
+#include "core/spec.h"
+
+static struct finding_rules *rules;
+
+static int set_up(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    if (finding_rules_built_in(&rules, &err) < 0) {
+        print_error("%s\n", err.text);
+        return -1;
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    finding_rules_free(rules);
+    return 0;
+}
+
+static void judge_cut(const char *log,
+                      size_t n,
+                      size_t step,
+                      const struct finding_facts *facts,
+                      struct finding *ret)
+{
+    struct finder *f = finder_new(rules);
+    finder_source(f, "driver.log");
+    for (size_t i = 0; i < n; i += step)
+        finder_feed(f, log + i, n - i < step ? n - i : step);
+    finder_end(f, facts, ret);
+    finder_free(f);
+}
+
+static void judge(const char *log, const struct finding_facts *facts, struct finding *ret)
+{
+    judge_cut(log, strlen(log), strlen(log) + 1, facts, ret);
+}
+
+static void expect(const char *log, enum finding_class class, const char *line)
+{
+    struct finding f;
+    judge(log, NULL, &f);
+    assert_string_equal(finding_class_to_string(f.class), finding_class_to_string(class));
+    if (line) {
+        assert_true(f.n_evidence > 0);
+        assert_non_null(strstr(f.evidence[0].text, line));
+    } else {
+        assert_int_equal(f.n_evidence, 0);
+    }
+    finding_release(&f);
+}
+
+#define OOM "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+#define WATCHDOG                                                                                   \
+    "[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught collective operation timeout: "  \
+    "WorkNCCL(SeqNum=9) ran for 600011 milliseconds before timing out.\n"
+
+static void classes_have_words(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FINDING_CLASS_COUNT; i++)
+        assert_int_equal(finding_class_from_string(finding_class_to_string((enum finding_class)i)),
+                         i);
+    assert_int_equal(finding_class_from_string("nothing"), -1);
+    assert_int_equal(finding_class_from_string(NULL), -1);
+}
+
+static void samples_hold(void **state)
+{
+    struct problems ps = {0};
+    (void)state;
+    finding_rules_try(rules, &ps);
+    for (size_t i = 0; i < ps.n; i++)
+        print_error("%s: %s\n", ps.v[i].field, ps.v[i].text);
+    assert_int_equal(ps.n, 0);
+    problems_release(&ps);
+}
+
+static void nothing_is_none(void **state)
+{
+    (void)state;
+    expect("", FINDING_NONE, NULL);
+    expect("all is well\n", FINDING_NONE, NULL);
+    expect("step:1 - a:1\nstep:2 - a:1\n", FINDING_NONE, NULL);
+}
+
+static void first_error_wins(void **state)
+{
+    (void)state;
+    expect("[rank2]: ValueError: parts must not be none\n" WATCHDOG, FINDING_USER_CODE_ERROR,
+           "parts");
+    expect(WATCHDOG "[rank2]: ValueError: parts must not be none\n", FINDING_NCCL_TIMEOUT,
+           "Watchdog");
+}
+
+static void roots_beat_symptoms(void **state)
+{
+    (void)state;
+    expect(
+        "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+        "slurmstepd: error: Detected 2 oom-kill event(s) in StepId=11.batch.\n",
+        FINDING_HOST_OOM, "oom-kill");
+    expect(WATCHDOG OOM, FINDING_GPU_OOM, "CUDA out of memory");
+}
+
+static void wrappers_are_unknown(void **state)
+{
+    (void)state;
+    expect("torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n", FINDING_UNKNOWN,
+           "ChildFailed");
+    expect("srun: error: n1: task 0: Exited with exit code 1\n", FINDING_UNKNOWN, "srun");
+}
+
+static void a_wrapper_that_names_the_cause_is_better_than_nothing(void **state)
+{
+    (void)state;
+    expect("ray.exceptions.RayTaskError(ModuleNotFoundError): ray::T.run() (pid=1)\n",
+           FINDING_IMPORT_ERROR, "RayTask");
+    expect("ray.exceptions.RayTaskError(ModuleNotFoundError): ray::T.run() (pid=1)\n"
+           "ModuleNotFoundError: No module named 'nothing'\n",
+           FINDING_IMPORT_ERROR, "No module named");
+}
+
+static void steps_excuse_what_came_before(void **state)
+{
+    (void)state;
+    expect("RuntimeError: the board is away\nstep:1 - a:1\nstep:2 - a:1\n", FINDING_NONE, NULL);
+    expect("step:1 - a:1\nstep:2 - a:1\nRuntimeError: the board is away\n", FINDING_USER_CODE_ERROR,
+           "board");
+    expect("step:1 - actor/pg_loss:nan - b:1\nstep:2 - actor/pg_loss:nan - b:1\nstep:3 - "
+           "actor/pg_loss:nan - b:1\n",
+           FINDING_NAN_LOSS, "step:1");
+}
+
+static void frames_give_the_class(void **state)
+{
+    (void)state;
+    expect("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in load_checkpoint\n"
+           "    f()\nKeyError: 'epoch'\n",
+           FINDING_CHECKPOINT_ERROR, "KeyError");
+    expect("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in load_checkpoint\n   "
+           " f()\n",
+           FINDING_CHECKPOINT_ERROR, "load_checkpoint");
+    expect("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in main\nKeyError: "
+           "'epoch'\n",
+           FINDING_USER_CODE_ERROR, "KeyError");
+}
+
+static void code_is_no_message(void **state)
+{
+    (void)state;
+    expect("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in main\n"
+           "    raise RuntimeError(\"CUDA out of memory\")\nValueError: other\n",
+           FINDING_USER_CODE_ERROR, "ValueError");
+}
+
+static void ignored_tracebacks(void **state)
+{
+    (void)state;
+    expect("Exception ignored in: <function A.__del__>\nTraceback (most recent call last):\n"
+           "  File \"/x/t.py\", line 3, in main\nOSError: [Errno 9] Bad file descriptor\n",
+           FINDING_NONE, NULL);
+}
+
+static void ranks_interleave(void **state)
+{
+    struct finding f;
+    (void)state;
+    judge("[rank0]: Traceback (most recent call last):\n[rank1]: all well\n"
+          "[rank0]:   File \"/x/my_reward.py\", line 3, in compute_score\n"
+          "[rank1]: Traceback (most recent call last):\n[rank0]: KeyError: 'a'\n",
+          NULL, &f);
+    assert_int_equal(f.class, FINDING_USER_CODE_ERROR);
+    assert_string_equal(f.rank, "0");
+    assert_int_equal(f.evidence[0].line, 5);
+    finding_release(&f);
+}
+
+static void who_and_where(void **state)
+{
+    struct finding f;
+    (void)state;
+    judge("x\n(WorkerDict pid=42, ip=10.0.0.7) " OOM, NULL, &f);
+    assert_string_equal(f.actor, "WorkerDict");
+    assert_string_equal(f.pid, "42");
+    assert_string_equal(f.node, "10.0.0.7");
+    assert_int_equal(f.evidence[0].offset, 2);
+    assert_int_equal(f.evidence[0].line, 2);
+    assert_string_equal(f.evidence[0].source, "driver.log");
+    assert_true(f.n_patch > 0);
+    finding_release(&f);
+}
+
+static void facts_decide(void **state)
+{
+    static const struct {
+        struct finding_facts facts;
+        const char *log;
+        enum finding_class class;
+    } rows[] = {
+        {{.ended_well = true}, OOM, FINDING_NONE},
+        {{.exit_known = true}, OOM, FINDING_NONE},
+        {{.exit_known = true, .exit_code = 1}, "", FINDING_UNKNOWN},
+        {{.exit_known = true, .exit_code = 137, .signal = 9}, "", FINDING_ACTOR_DIED},
+        {{.exit_known = true, .signal = 9, .oom_kills = 1}, "", FINDING_HOST_OOM},
+        {{.stopped = true}, OOM, FINDING_PREEMPTED_OR_STOPPED},
+        {{.preempted = true}, "", FINDING_PREEMPTED_OR_STOPPED},
+        {{.lost_node = "n7"}, WATCHDOG, FINDING_NODE_LOST},
+        {{.xid = 79}, "RuntimeError: CUDA error: unknown error\n", FINDING_GPU_HARDWARE},
+        {{.xid = 31}, "RuntimeError: CUDA error: unknown error\n", FINDING_CUDA_ERROR},
+        {{.timed_out = true}, "", FINDING_TIMEOUT_OR_HANG},
+        {{.hung = true}, "", FINDING_TIMEOUT_OR_HANG},
+        {{.not_started = true}, "", FINDING_PLATFORM},
+        {{.head_lost = true}, "", FINDING_NODE_LOST},
+        {{.import_mismatch = true}, OOM, FINDING_IMPORT_ERROR},
+        {{.disk_full = true}, "", FINDING_DISK_FULL},
+        {{.shm_full = true}, "", FINDING_SHM_EXHAUSTED},
+        {{.metrics_nan = true}, "", FINDING_NAN_LOSS},
+        {{.oom_kills = 2}, OOM, FINDING_GPU_OOM},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct finding f;
+        judge(rows[i].log, &rows[i].facts, &f);
+        if (f.class != rows[i].class)
+            print_error("row %zu: %s\n", i, finding_class_to_string(f.class));
+        assert_int_equal(f.class, rows[i].class);
+        finding_release(&f);
+    }
+}
+
+static char *as_json(const struct finding *f)
+{
+    struct buf b = BUF_INIT(1 << 20);
+    struct jout j = jout_begin(&b);
+    finding_to_json(f, &j, NULL);
+    assert_false(b.failed);
+    return buf_take(&b);
+}
+
+static void cuts_change_nothing(void **state)
+{
+    static const char log[] =
+        "x\r\ny\rbar 10%\rbar 20%\r[rank0]: Traceback (most recent call last):\n"
+        "[rank0]:   File \"/x/y.py\", line 1, in from_pretrained\n[rank0]: OSError: no\n\n\r" OOM
+        "end";
+    (void)state;
+    struct finding f;
+    judge(log, NULL, &f);
+    char *whole = as_json(&f);
+    finding_release(&f);
+    for (size_t step = 1; step < 40; step++) {
+        judge_cut(log, sizeof(log) - 1, step, NULL, &f);
+        char *cut = as_json(&f);
+        assert_true(!strcmp(whole, cut));
+        free(cut);
+        finding_release(&f);
+    }
+    free(whole);
+}
+
+/* Lines far beyond the ceiling, with an error before, at and behind each cut. */
+static void long_lines(void **state)
+{
+    size_t n = 3 * FINDING_LINE_MAX;
+    char *log = xmalloc(n);
+    (void)state;
+    for (size_t at = FINDING_LINE_MAX - 40; at < FINDING_LINE_MAX + 40; at += 10) {
+        struct finding a, b;
+        memset(log, 'x', n);
+        memcpy(log + at, " MemoryError: CUDA out of memory ", 33);
+        judge_cut(log, n, n, NULL, &a);
+        judge_cut(log, n, 1000, NULL, &b);
+        char *one = as_json(&a), *two = as_json(&b);
+        assert_true(!strcmp(one, two));
+        free(one);
+        free(two);
+        finding_release(&a);
+        finding_release(&b);
+    }
+    free(log);
+}
+
+static void json_and_back(void **state)
+{
+    struct finding f, again;
+    struct err err = {0};
+    json_t *v = NULL;
+    (void)state;
+    judge("(W pid=1, ip=h) " OOM WATCHDOG, NULL, &f);
+    char *one = as_json(&f);
+    assert_int_equal(json_parse(one, strlen(one), 1 << 20, &v, &err), 0);
+    assert_int_equal(finding_from_json(v, &again, &err), 0);
+    char *two = as_json(&again);
+    assert_true(!strcmp(one, two));
+    free(one);
+    free(two);
+    json_decref(v);
+    finding_release(&f);
+    finding_release(&again);
+    v = json_object();
+    assert_true(finding_from_json(v, &again, &err) < 0);
+    finding_release(&again);
+    json_decref(v);
+}
+
+static void one_line(void **state)
+{
+    struct finding f;
+    char text[100];
+    (void)state;
+    judge("(W pid=1, ip=n7) " OOM, NULL, &f);
+    assert_int_equal(strncmp(finding_line(&f, text, sizeof(text)), "gpu_oom on n7: (W pid", 21), 0);
+    finding_release(&f);
+}
+
+/* The patch of a log for a spec, as text. */
+static char *patch(const char *log, const char *yaml, int *ret_n)
+{
+    struct finding f;
+    struct spec s;
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    struct buf b = BUF_INIT(1 << 16);
+    assert_int_equal(doc_parse(yaml, strlen(yaml), true, &d, &ps), 0);
+    assert_int_equal(spec_read(doc_root(d), NULL, &s, &ps), 0);
+    judge(log, NULL, &f);
+    struct jout j = jout_begin(&b);
+    *ret_n = finding_patch_to_json(&f, &s, &j, NULL);
+    finding_release(&f);
+    spec_release(&s);
+    doc_free(d);
+    problems_release(&ps);
+    return buf_take(&b);
+}
+
+#define GRPO "workload: grpo\nn_gpus_per_node: 1\nmodel_id: /m\ntrain_file: /a\nval_file: /b\n"
+
+static void patches(void **state)
+{
+    int n;
+    (void)state;
+    char *text = patch(
+        OOM, GRPO "overrides: [+actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=5, a.b=1]\n",
+        &n);
+    assert_int_equal(n, 2);
+    assert_non_null(
+        strstr(text, "\"+actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1\",\"a.b=1\""));
+    assert_non_null(strstr(text, "gpu_memory_utilization=0.4"));
+    free(text);
+    text = patch(OOM, "workload: ray\nn_gpus_per_node: 1\nentrypoint: [a]\n", &n);
+    assert_int_equal(n, 0);
+    assert_string_equal(text, "{}");
+    free(text);
+    text = patch("MemoryError\n", GRPO "memory_per_node: 100GiB\n", &n);
+    assert_int_equal(n, 1);
+    assert_non_null(strstr(text, "\"memory_per_node\":\"161061273600\""));
+    free(text);
+}
+
+static void bad_rules(void **state)
+{
+    static const char *const rows[] = {
+        "- a",
+        "family: x",
+        "family: x\nrules: [{id: a}]",
+        "family: x\nrules: [{id: A, pattern: hello, role: benign, samples: {match: [hello]}}]",
+        "family: x\nrules: [{id: a, pattern: '(hello', role: benign, samples: {match: [hello]}}]",
+        "family: x\nrules: [{id: a, pattern: 'h?.*', role: benign, samples: {match: [hello]}}]",
+        "family: x\nrules: [{id: a, pattern: hello, role: cause, samples: {match: [hello]}}]",
+        "family: x\nrules: [{id: a, pattern: hello, role: benign, nothing: 1, samples: {match: "
+        "[hello]}}]",
+        "family: x\nrules: [{id: a, pattern: hello, class: gpu_oom, advice: b, samples: {match: "
+        "[hello], miss: [b]}, "
+        "patch: [{key: nothing, set: 1}]}]",
+        "family: x\nrules: [{id: a, pattern: hello, class: gpu_oom, advice: b, samples: {match: "
+        "[hello], miss: [b]}, "
+        "patch: [{key: priority, set: 1000}]}]",
+        "family: x\nrules: [{id: a, pattern: hello, class: gpu_oom, advice: b, samples: {match: "
+        "[hello], miss: [b]}, "
+        "patch: [{key: env.PYTHONPATH, set: a}]}]",
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct finding_rules *r = finding_rules_new();
+        struct problems ps = {0};
+        assert_true(finding_rules_add(r, rows[i], strlen(rows[i]), &ps) < 0);
+        assert_true(ps.n > 0);
+        problems_release(&ps);
+        finding_rules_free(r);
+    }
+}
+
+static void sources(void **state)
+{
+    struct finding f;
+    struct finder *d = finder_new(rules);
+    (void)state;
+    finder_source(d, "driver.log");
+    finder_feed(d, "ray.exceptions.RayTaskError(X): ray::a() (pid=1)", 48);
+    finder_source(d, "worker.log");
+    finder_feed(d, "\n" OOM, strlen(OOM) + 1);
+    finder_end(d, NULL, &f);
+    assert_int_equal(f.class, FINDING_GPU_OOM);
+    assert_string_equal(f.evidence[0].source, "worker.log");
+    assert_int_equal(f.evidence[0].line, 2);
+    assert_int_equal(f.evidence[0].offset, 1);
+    finding_release(&f);
+    finder_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_have_words),
+        cmocka_unit_test(samples_hold),
+        cmocka_unit_test(nothing_is_none),
+        cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(roots_beat_symptoms),
+        cmocka_unit_test(wrappers_are_unknown),
+        cmocka_unit_test(a_wrapper_that_names_the_cause_is_better_than_nothing),
+        cmocka_unit_test(steps_excuse_what_came_before),
+        cmocka_unit_test(frames_give_the_class),
+        cmocka_unit_test(code_is_no_message),
+        cmocka_unit_test(ignored_tracebacks),
+        cmocka_unit_test(ranks_interleave),
+        cmocka_unit_test(who_and_where),
+        cmocka_unit_test(facts_decide),
+        cmocka_unit_test(cuts_change_nothing),
+        cmocka_unit_test(long_lines),
+        cmocka_unit_test(json_and_back),
+        cmocka_unit_test(one_line),
+        cmocka_unit_test(patches),
+        cmocka_unit_test(bad_rules),
+        cmocka_unit_test(sources),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Needles in hay, at every place and in any case; and what a pattern must contain. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/unit.h"
+#include "core/finding_needles.h"
+#include "core/finding_pattern.h"
+
+static void every_place(void **state)
+{
+    struct needles *n = needles_new();
+    (void)state;
+    assert_int_equal(needles_add(n, "Error:", 6), 0);
+    assert_int_equal(needles_add(n, "out of memory", 13), 1);
+    assert_int_equal(needles_add(n, "ERROR:", 6), 0);
+    needles_build(n);
+    for (size_t at = 0; at + 13 <= 64; at++) {
+        char hay[64];
+        uint64_t found[1] = {0};
+        memset(hay, ' ', sizeof(hay));
+        assert_int_equal(needles_find(n, hay, sizeof(hay)), sizeof(hay));
+        memcpy(hay + at, at % 2 ? "OUT of Memory" : "out of memory", 13);
+        assert_int_equal(needles_find(n, hay, sizeof(hay)), at);
+        needles_all(n, hay, sizeof(hay), found);
+        assert_int_equal(found[0], 2);
+        assert_int_equal(needles_find(n, hay, at + 12), at + 12);
+    }
+    needles_free(n);
+}
+
+static const struct {
+    const char *pattern, *needles; /* parted by |; NULL: none can be read off */
+} rows[] = {
+    {"hello", "hello"},
+    {"hello|world", "hello|world"},
+    {"^hello\\b.*world!", "world!"},
+    {"wxy+z world", "z world"},
+    {"hello?s", NULL},
+    {"colou?r of", "r of"},
+    {"(?:hello|world) x", "hello|world"},
+    {"(?:hello|world)? x", NULL},
+    {"(?:hi|world)", NULL},
+    {"[Hh]ello there", "ello there"},
+    {"a\\.b\\.c\\.d", "a.b.c.d"},
+    {"(?i)hello", "hello"},
+    {"abc", NULL},
+    {"hello|x", NULL},
+    {"(?!hello)there it is", "there it is"},
+    {"[]abc]hello", "hello"},
+    {"x{0,3}hello", "hello"},
+    {"", NULL},
+    {"(((((((((((((hello", NULL},
+};
+
+static void patterns(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct strv v = {0};
+        struct err err = {0};
+        struct buf all = BUF_INIT(1000);
+        int r = pattern_needles(rows[i].pattern, &v, &err);
+        for (size_t k = 0; k < v.n; k++)
+            (void)buf_addf(&all, "%s%s", k ? "|" : "", v.v[k]);
+        if (rows[i].needles && strlen(rows[i].needles) >= NEEDLE_MIN) {
+            assert_int_equal(r, 0);
+            assert_string_equal(buf_str(&all), rows[i].needles);
+        } else {
+            assert_true(r < 0);
+            assert_true(err.text[0]);
+        }
+        strv_release(&v);
+        buf_release(&all);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_place),
+        cmocka_unit_test(patterns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

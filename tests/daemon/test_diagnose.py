@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argus diagnose --log: any log, without a server."""
+
+import json
+import os
+import subprocess
+
+import programs
+import pytest
+
+pytestmark = pytest.mark.skipif(not programs.PROGRAMS, reason="argus is not built")
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGS = os.path.join(HERE, "findings")
+RULES = os.path.join(os.path.dirname(HERE), "rules")
+
+HEAD = "family: x\nrules:\n  - {id: a, "
+
+CASES = [
+    ("gpu_oom", "gpu_oom", "CUDA out of memory", 5),
+    ("host_oom_told_late", "host_oom", "oom-kill", 6),
+    ("reward", "user_code_error", "KeyError: 'algebra'", 6),
+    ("dead_rank", "user_code_error", "parts must not be empty", 4),
+    ("torn_checkpoint", "checkpoint_error", "Ran out of input", 6),
+    ("wrapper_only", "unknown", "exitcode: 1", 1),
+    ("healthy_scary", "none", None, None),
+]
+
+
+def argus(*args, stdin=None):
+    got = subprocess.run([programs.PROGRAMS["argus"], "diagnose", *args], input=stdin, capture_output=True, text=True)
+    return got.returncode, got.stdout, got.stderr
+
+
+@pytest.mark.parametrize("name,word,quote,line", CASES)
+def test_logs(name, word, quote, line):
+    code, out, err = argus("--log", os.path.join(LOGS, name + ".txt"), "-o", "json")
+    assert code == 0, err
+    got = json.loads(out)
+    assert got["class"] == word
+    if quote is None:
+        assert got["evidence"] == []
+        return
+    first = got["evidence"][0]
+    assert quote in first["text"]
+    assert first["line"] == line
+    with open(os.path.join(LOGS, name + ".txt"), "rb") as f:
+        f.seek(first["offset"])
+        assert f.readline().decode().strip() == first["text"]
+
+
+def test_standard_input_and_people():
+    code, out, err = argus("--log", "-", stdin="step\nMemoryError\n")
+    assert code == 0, err
+    assert "host_oom" in out
+    assert "line 2: MemoryError" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+def test_exit_code_is_a_fact():
+    code, out, _ = argus("--log", "-", "--exit-code", "3", "-o", "json", stdin="nothing to see\n")
+    assert code == 0
+    assert json.loads(out)["class"] == "unknown"
+
+
+def test_wrong_use():
+    assert argus()[0] == 2
+    code, _, err = argus("--log", "/nowhere/at/all")
+    assert code != 0
+    assert "/nowhere/at/all" in err
+
+
+def test_rules_of_a_directory(tmp_path):
+    code, out, err = argus("--log", os.path.join(LOGS, "gpu_oom.txt"), "--rules", RULES, "-o", "json")
+    assert code == 0, err
+    assert json.loads(out)["rule"] == "gpu-out-of-memory"
+    (tmp_path / "a.yaml").write_text(
+        "family: mine\nrules:\n  - id: mine\n    class: data_error\n    pattern: my own trouble\n    advice: do it\n"
+        "    samples: {match: [my own trouble], miss: [none]}\n"
+    )
+    code, out, err = argus("--log", "-", "--rules", str(tmp_path), "-o", "json", stdin="my own trouble\n")
+    assert code == 0, err
+    assert json.loads(out)["rule"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("family: x\nrules:\n  - {id: a}\n", "a.yaml:3"),
+        (HEAD + "pattern: '(abc', role: benign, samples: {match: [abcdef]}}\n", "'a.pattern'"),
+        (HEAD + "pattern: abcdef, role: benign, samples: {match: [xyz]}}\n", "rule 'a'"),
+    ],
+)
+def test_bad_rules(tmp_path, text, said):
+    (tmp_path / "a.yaml").write_text(text)
+    code, _, err = argus("--log", "-", "--rules", str(tmp_path), stdin="")
+    assert code != 0
+    assert said in err
+
+
+def test_the_page_is_made_from_the_rules():
+    with open(os.path.join(os.path.dirname(HERE), "docs", "findings.md")) as f:
+        page = f.read()
+    same = argus("--list-rules")[1] == page
+    assert same, "make it anew: argus diagnose --list-rules > docs/findings.md"
+
+
+def test_score_tool(tmp_path):
+    cases = tmp_path / "cases.jsonl"
+    oom = "x\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    rows = [
+        {"id": "a", "label": "gpu_oom", "excerpt": oom, "root_cause": "the GPU's memory was full"},
+        {"id": "b", "label": "none", "excerpt": "all is well\n", "root_cause": ""},
+        {"id": "c", "label": "disk_full", "excerpt": oom, "primary": "x"},
+    ]
+    cases.write_text("\n".join(json.dumps(r) for r in rows) + "\nbroken\n[1]\n")
+    tool = os.path.join(os.path.dirname(HERE), "tools", "diagnose-score")
+    env = dict(os.environ, ARGUS_BIN=os.path.dirname(programs.PROGRAMS["argus"]))
+    got = subprocess.run([tool, str(cases)], capture_output=True, text=True, env=env)
+    assert got.returncode == 0, got.stderr
+    assert got.stdout.splitlines()[-1] == "top-1: 66.7 % primary-line: 66.7 %"
+    assert got.stderr.count("left out") == 2
