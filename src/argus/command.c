@@ -26,7 +26,8 @@ static const struct command *const TABLE[] = {
     &cmd_data_show,     &cmd_data_rm,        &cmd_model_import,  &cmd_model_ls,
     &cmd_model_show,    &cmd_model_rm,       &cmd_files_ls,      &cmd_files_get,
     &cmd_files_put,     &cmd_files_rm,       &cmd_snapshot_add,  &cmd_snapshot_ls,
-    &cmd_snapshot_diff, &cmd_snapshot_rm,    &cmd_whoami,        &cmd_help,
+    &cmd_snapshot_diff, &cmd_snapshot_rm,    &cmd_preset_ls,     &cmd_preset_show,
+    &cmd_preset_add,    &cmd_preset_rm,      &cmd_whoami,        &cmd_help,
     &cmd_version,       &cmd_completion,
 };
 
