@@ -110,6 +110,23 @@ static void talk_trial(struct cli *cli, const json_t *trial)
     }
 }
 
+void planview_advice(struct cli *cli, const char *file, const json_t *answer)
+{
+    struct buf sets = BUF_INIT(TALK_MAX);
+    size_t i;
+    const json_t *one;
+    json_array_foreach (json_get_array(answer, "advice"), i, one) {
+        const char *key = json_get_str(one, "key", ""), *value = json_get_str(one, "value", "");
+        (void)fprintf(cli->out, "# %s\n%s: %s\n", jobview_str(one, "text"), key, value);
+        (void)buf_addf(&sets, " --set %s=%s", key, value); /* a few: they fit */
+    }
+    if (sets.len)
+        cli_talk(cli, "to take it: argus submit %s%s", file, buf_str(&sets));
+    else
+        cli_talk(cli, "nothing is known that would serve '%s' better", file);
+    buf_release(&sets);
+}
+
 bool planview_is_good(const json_t *answer)
 {
     return !str_eq(json_get_str(json_get_object(answer, "trial"), "state", ""), "failed");

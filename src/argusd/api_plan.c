@@ -190,7 +190,7 @@ static void on_gone_while_tried(struct http_req *req, void *arg)
 static void try_it(struct plan *p)
 {
     if (p->job->trial != JOB_TRIAL_DUE) {
-        put_trial(p, NULL, "a job of this spec has none");
+        put_trial(p, NULL, "it has none, or none was asked for");
         reply(p);
         return;
     }
@@ -282,6 +282,7 @@ void api_plan(struct http_req *req,
               const char *inputs,
               const char *snapshots,
               const char *changes,
+              const char *advice,
               const struct problems *ps)
 {
     struct plan *p = xcalloc(1, sizeof(*p));
@@ -308,6 +309,8 @@ void api_plan(struct http_req *req,
     jout_str(&p->j, "verl", verl);
     if (changes)
         jout_raw(&p->j, "changes", changes);
+    if (advice)
+        jout_raw(&p->j, "advice", advice);
     http_req_on_close(req, on_gone, p);
     work_start(a->loop, run, done, p);
 }

@@ -15,4 +15,5 @@ void api_plan(struct http_req *req,
               const char *inputs,
               const char *snapshots,
               const char *changes,
+              const char *advice,
               const struct problems *ps);

@@ -25,6 +25,7 @@
 #include "argusd/view.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/preflight.h"
 #include "core/verl.h"
 
 /* One submit between its checks. Owned by the request until it is answered. */
@@ -43,7 +44,8 @@ struct submit {
     struct preflight_look *look;  /* under way */
     char *inputs;                 /* what registered names became; NULL: there are none */
     char *made;                   /* the spec in place of that text, see submitted.h */
-    bool dry_run, require_fit, no_trial, smoke;
+    uint64_t checkpoint_bytes;    /* of one; 0 = not known */
+    bool dry_run, require_fit, no_trial, smoke, suggest;
 };
 
 static void submit_free(struct submit *s)
@@ -424,6 +426,15 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
     store_flush_if_idle(a->store);
 }
 
+static void plan(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    struct job *job = make_job(s, d, taken_pool, now);
+    _cleanup_(freep) char *advice =
+        s->suggest ? fitcheck_advice(s->a, &s->spec, job, s->checkpoint_bytes) : NULL;
+    api_plan(s->req, s->a, job, &s->spec, s->verl, s->inputs, s->snapshots, s->retry.changes,
+             advice, &s->ps);
+}
+
 static void finish(struct submit *s)
 {
     struct demand d;
@@ -438,8 +449,7 @@ static void finish(struct submit *s)
     if (refuse(s, &d, pool))
         free(pool);
     else if (s->dry_run)
-        api_plan(s->req, s->a, make_job(s, &d, pool, now), &s->spec, s->verl, s->inputs,
-                 s->snapshots, s->retry.changes, &s->ps);
+        plan(s, &d, pool, now);
     else
         take(s, &d, pool, now);
     submit_free(s);
@@ -472,6 +482,7 @@ static void judge(struct submit *s, const struct preflight_seen *seen)
 {
     bool verl = workload_is_verl((enum workload)s->spec.workload);
     s->verl = xstrdup(seen->verl);
+    s->checkpoint_bytes = preflight_checkpoint_bytes(&s->spec, seen->facts->model);
     preflight_judge(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &s->where,
                     seen->facts, &s->ps);
 }
@@ -572,6 +583,8 @@ static void begin(struct submit *s)
     s->dry_run = http_req_query_bool(s->req, "dry_run", false);
     s->require_fit = http_req_query_bool(s->req, "require_fit", false);
     s->no_trial = http_req_query_bool(s->req, "no_trial", false);
+    if (s->suggest && !s->dry_run) /* advice comes before anything is done */
+        s->dry_run = s->no_trial = true;
     if (api_check_service(s->a, &err) < 0 ||
         idempotency_make_room(s->a, s->req, clock_wall(), &err) < 0) {
         api_fail(s->req, &err, 0);
@@ -589,7 +602,8 @@ void api_jobs_create(struct http_req *req, void *app)
     *s = (struct submit){.req = req,
                          .a = app,
                          .who = *http_req_principal(req),
-                         .smoke = http_req_query_bool(req, "smoke", false)};
+                         .smoke = http_req_query_bool(req, "smoke", false),
+                         .suggest = http_req_query_bool(req, "suggest", false)};
     begin(s);
 }
 

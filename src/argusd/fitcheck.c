@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "core/advise.h"
+
 /* The largest size that would be taken, in nodes of the shape that was asked. */
 static void tell_largest(const struct sched *sched,
                          const char *pool,
@@ -70,4 +72,22 @@ int fitcheck(const struct api *a,
                      "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s",
                      has, needs, what, largest);
     return 0;
+}
+
+char *fitcheck_advice(const struct api *a,
+                      const struct spec *spec,
+                      const struct job *job,
+                      uint64_t checkpoint_bytes)
+{
+    const struct sched *sched = jobs_sched(a->jobs);
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    struct advise_in in = {.spec = spec,
+                           .demand = &job->demand,
+                           .fits_pool = sched_fits_empty(sched, job->pool, &job->demand),
+                           .largest = sched_largest_gang(sched, job->pool, &job->demand),
+                           .checkpoint_bytes = checkpoint_bytes};
+    jobs_expect(a->jobs, job, &in.p50, &in.p90);
+    advise_put(&in, &j, NULL);
+    return buf_take(&out);
 }

@@ -10,6 +10,8 @@ static const struct http_param submit_params[] = {
     {"dry_run", HTTP_PARAM_BOOLEAN, "check only: the resolved spec, its demand and all problems"},
     {"require_fit", HTTP_PARAM_BOOLEAN, "422 if the gang is larger than the pool is now"},
     {"smoke", HTTP_PARAM_BOOLEAN, "the same spec with 1 GPU, 2 steps and no checkpoint"},
+    {"suggest", HTTP_PARAM_BOOLEAN,
+     "as a dry run without trial, and what would serve the job better: advice"},
     {"no_trial", HTTP_PARAM_BOOLEAN,
      "skip the short run on a worker that comes before a job of verl"},
     {0}};

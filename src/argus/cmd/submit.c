@@ -9,7 +9,7 @@
 #include "argus/waiting.h"
 
 struct submit_opts {
-    bool dry_run, require_fit, no_trial, smoke, follow, wait;
+    bool dry_run, suggest, require_fit, no_trial, smoke, follow, wait;
     struct submission_wish wish;
     int output;
 };
@@ -18,6 +18,9 @@ struct submit_opts {
 
 static const struct opt OPTS[] = {
     {.letter = 'n', .name = "dry-run", ROW(OPT_FLAG, dry_run), .doc = "check only, start nothing"},
+    {.name = "suggest",
+     ROW(OPT_FLAG, suggest),
+     .doc = "print what would serve the job better, as keys to set, and start nothing"},
     {.name = "require-fit",
      ROW(OPT_FLAG, require_fit),
      .doc = "refuse a job that is larger than the cluster is now, instead of queueing it"},
@@ -60,11 +63,14 @@ static int report(struct cli *cli,
                   const json_t *answer,
                   struct err *err)
 {
-    if (o->output >= OUTPUT_JSON && (o->dry_run || !o->wait))
+    bool is_asked = o->dry_run || o->suggest;
+    if (o->output >= OUTPUT_JSON && (is_asked || !o->wait))
         cli_emit(cli, answer, o->output);
     else if (o->dry_run)
         planview_print(cli, file, answer);
-    if (o->dry_run)
+    if (o->suggest && o->output < OUTPUT_JSON)
+        planview_advice(cli, file, answer);
+    if (is_asked)
         return planview_is_good(answer)
                    ? 0
                    : err_set(err, ERR_BAD_SPEC, "a job of '%s' would fail in its trial", file);
@@ -76,6 +82,21 @@ static int report(struct cli *cli,
     (void)fflush(cli->out); /* ferror(out) tells at the end */
     cli_say(cli, MSG_NEXT_STEPS, id, id, id);
     return stay(cli, o, id, err);
+}
+
+static void make_path(const struct submit_opts *o, struct buf *path)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } flags[] = {{"dry_run", o->dry_run},
+                 {"suggest", o->suggest},
+                 {"require_fit", o->require_fit},
+                 {"no_trial", o->no_trial},
+                 {"smoke", o->smoke}};
+    (void)buf_adds(path, "/v1/jobs"); /* all of it fits */
+    for (size_t i = 0; i < array_len(flags); i++)
+        url_query(path, flags[i].name, flags[i].given ? "1" : NULL);
 }
 
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -90,11 +111,7 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
                        "'-o json'");
     if (!args->n && !o->wish.preset)
         return err_set(err, ERR_USAGE, "give a FILE, or a --preset");
-    (void)buf_adds(&path, "/v1/jobs");
-    url_query(&path, "dry_run", o->dry_run ? "1" : NULL);
-    url_query(&path, "require_fit", o->require_fit ? "1" : NULL);
-    url_query(&path, "no_trial", o->no_trial ? "1" : NULL);
-    url_query(&path, "smoke", o->smoke ? "1" : NULL);
+    make_path(o, &path);
     const char *file = args->n ? args->v[0] : NULL;
     int r = submission_read(&s, file, &o->wish, err);
     if (r >= 0)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* advise.h - what would serve a job better than its spec says, each with the key to set.
+ *
+ * Only what is known is said: how long runs like it took (learn.h), what its pool can hold, what a
+ * checkpoint takes. Nothing here is wrong with the spec; that is preflight's. Pure. */
+#pragma once
+#include "core/demand.h"
+#include "core/spec.h"
+
+struct advise_in {
+    const struct spec *spec;
+    const struct demand *demand;
+    bool fits_pool;            /* the whole gang, in the empty pool */
+    int largest;               /* nodes of its shape that fit there; 0 = none, or not known */
+    usec_t p50, p90;           /* of runs like it; 0 = nothing is known */
+    uint64_t checkpoint_bytes; /* of one; 0 = not known */
+};
+
+/* An array of {"key","value","text"} under key: `--set key=value` takes it. */
+void advise_put(const struct advise_in *in, struct jout *j, const char *key);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of advise.h: each rule speaks where its facts are, and is silent elsewhere. */
+#include "core/advise.h"
+
+#include <string.h>
+
+#include "base/unit.h"
+
+static void advises(const struct advise_in *in, const char *words)
+{
+    struct buf out = BUF_INIT(1 << 16);
+    struct jout j = jout_begin(&out);
+    advise_put(in, &j, NULL);
+    if (!*words)
+        assert_string_equal(buf_str(&out), "[]");
+    else if (!strstr(buf_str(&out), words))
+        fail_msg("'%s' is not in %s", words, buf_str(&out));
+    buf_release(&out);
+}
+
+static void a_timeout_that_says_something(void **state)
+{
+    struct spec s = {.nnodes = 1};
+    struct demand d = {.nnodes = 1};
+    struct advise_in in = {.spec = &s, .demand = &d, .fits_pool = true};
+    (void)state;
+    advises(&in, "");
+    in.p50 = 30 * USEC_MIN;
+    in.p90 = 61 * USEC_MIN;
+    advises(&in, "{\"key\":\"timeout\",\"value\":\"1h32m\",\"text\":\"nine of ten runs");
+    s.timeout = 2 * USEC_HOUR;
+    advises(&in, "");
+    s.timeout = 24 * USEC_HOUR;
+    advises(&in, "far below its timeout of");
+    in.p90 = 5 * USEC_HOUR;
+    s.timeout = 48 * USEC_HOUR;
+    advises(&in, "\"value\":\"8h\"");
+}
+
+static void a_size_that_its_pool_has(void **state)
+{
+    struct spec s = {.nnodes = 8};
+    struct demand d = {.nnodes = 8};
+    struct advise_in in = {.spec = &s, .demand = &d, .largest = 3};
+    (void)state;
+    advises(&in, "{\"key\":\"nnodes\",\"value\":\"3\"");
+    in.largest = 0;
+    advises(&in, "");
+    in.largest = 8;
+    in.fits_pool = true;
+    advises(&in, "");
+}
+
+static void checkpoints_not_too_often(void **state)
+{
+    struct spec s = {.nnodes = 1, .save_freq = 1};
+    struct demand d = {.nnodes = 1};
+    struct advise_in in = {.spec = &s, .demand = &d, .fits_pool = true};
+    (void)state;
+    advises(&in, "");
+    in.checkpoint_bytes = 90000000000;
+    advises(&in, "{\"key\":\"save_freq\",\"value\":\"10\"");
+    s.checkpoint_none = true;
+    advises(&in, "");
+    s.checkpoint_none = false;
+    s.save_freq = 20;
+    advises(&in, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timeout_that_says_something),
+        cmocka_unit_test(a_size_that_its_pool_has),
+        cmocka_unit_test(checkpoints_not_too_often),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
