@@ -294,19 +294,28 @@ const char *metric_find(const char *text, size_t n)
     return memmem(text, n, "step", 4);
 }
 
+static enum metric_line read_text(char *text, struct metric_record *r)
+{
+    if (*text == '{' && read_json(text, r)) /* its keys may look like anything */
+        return METRIC_RECORD;
+    metric_record_release(r);
+    if (read_total(text, "Total training steps: ", &r->step))
+        return METRIC_TOTAL;
+    if (strstr(text, "num_warmup_steps") && read_total(text, "Total steps: ", &r->step))
+        return METRIC_TOTAL_MAYBE;
+    if (read_console(text, r))
+        return METRIC_RECORD;
+    metric_record_release(r);
+    return *text != '{' && read_json(text, r) ? METRIC_RECORD : METRIC_NOTHING;
+}
+
 enum metric_line metric_read_line(const char *line, size_t n, struct metric_record *ret)
 {
     struct metric_record r = {0};
     if (n > METRIC_LINE_MAX || !metric_find(line, n))
         return METRIC_NOTHING;
     _cleanup_(freep) char *text = clean(line, n);
-    enum metric_line kind = METRIC_RECORD;
-    if (read_total(text, "Total training steps: ", &r.step))
-        kind = METRIC_TOTAL;
-    else if (strstr(text, "num_warmup_steps") && read_total(text, "Total steps: ", &r.step))
-        kind = METRIC_TOTAL_MAYBE;
-    else if (!read_console(text, &r) && !read_json(text, &r))
-        kind = METRIC_NOTHING;
+    enum metric_line kind = read_text(text, &r);
     if (kind == METRIC_NOTHING)
         metric_record_release(&r);
     else

@@ -198,6 +198,19 @@ static void is_written_and_read_back(void **state)
     buf_release(&out);
 }
 
+static void a_key_may_look_like_a_line(void **state)
+{
+    (void)state;
+    struct metric_record r;
+    assert_int_equal(read_text("{\"step\":1,\"data\":{\"x step:3 - a:2 - \":1,"
+                               "\"Total training steps: 9\":2}}",
+                               &r),
+                     METRIC_RECORD);
+    assert_int_equal(r.step, 1);
+    assert_int_equal(r.n, 2);
+    metric_record_release(&r);
+}
+
 static void knows_a_validation(void **state)
 {
     (void)state;
@@ -222,6 +235,7 @@ int main(void)
         cmocka_unit_test(ceilings_hold),
         cmocka_unit_test(is_written_and_read_back),
         cmocka_unit_test(knows_a_validation),
+        cmocka_unit_test(a_key_may_look_like_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
