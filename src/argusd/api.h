@@ -21,6 +21,7 @@
 #include "ray/ray.h"
 #include "store/store.h"
 
+struct curves_kept;
 struct preflights;
 struct snapshots;
 struct tails;
@@ -48,6 +49,7 @@ struct api {
     struct preflights *preflights;
     struct drytrials *drytrials;
     struct tails *tails;
+    struct curves_kept *curves;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */
     struct http_server *http;
@@ -203,6 +205,10 @@ must_check int api_check_service(const struct api *a, struct err *err);
 /* idempotency.c: what POST remembers */
 void api_restore_idempotency(struct api *a, const struct store_idempotency *row);
 void api_forget(struct api *a); /* frees what the maps hold */
+
+/* api_curves.c */
+struct curves_kept *curves_kept_new(void);
+void curves_kept_free(struct curves_kept *all); /* nobody asks any more; NULL is fine */
 
 /* api_logs.c */
 struct tails *tails_new(struct api *a);

@@ -2,7 +2,7 @@
 /* api_curves.c - GET /v1/jobs/{id}/metrics: the curves of a job, as JSON or CSV.
  *
  * Read from the job's merged file and rendered in the worker pool; what runs and what has ended
- * look the same. */
+ * look the same. The tables of the last few jobs are kept, each with one worker at a time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +13,26 @@
 #include "base/str.h"
 #include "fsroot/metricfile.h"
 
-enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20 };
+enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20, KEPT_MAX = 8 };
+
+/* The table of a job that was asked for: who polls pays only for what is new. */
+struct kept {
+    struct kept *next; /* the last used first */
+    char *id;
+    struct metric_curves *curves;
+    bool busy; /* with a worker */
+};
+
+struct curves_kept {
+    struct kept *first;
+};
 
 struct curves {
     struct http_req *req; /* NULL: gone */
     struct api *a;
-    char *root, *id, *keys, *summary;
+    char *id, *keys, *summary;
+    struct metric_curves *curves;
+    struct kept *kept; /* whose table that is; NULL: our own */
     const char *state; /* a literal */
     int64_t since, points;
     bool csv;
@@ -114,9 +128,11 @@ static void put_series(struct jout *j, const struct shown *s)
     jout_close(j, '}');
 }
 
-static void put_json(struct curves *c, const struct shown *s, const struct metric_file *f)
+static void put_json(struct curves *c, const struct shown *s)
 {
     struct jout j = jout_begin(&c->out);
+    size_t n;
+    const struct metric_void *voids = metric_curves_voids(c->curves, &n);
     jout_open(&j, NULL, '{');
     jout_str(&j, "id", c->id);
     jout_str(&j, "state", c->state);
@@ -127,15 +143,15 @@ static void put_json(struct curves *c, const struct shown *s, const struct metri
     jout_close(&j, ']');
     put_series(&j, s);
     jout_open(&j, "superseded", '[');
-    for (size_t i = 0; i < f->n_voids; i++) {
+    for (size_t i = 0; i < n; i++) {
         jout_open(&j, NULL, '{');
-        jout_int(&j, "attempt", f->voids[i].attempt);
-        jout_int(&j, "from_step", f->voids[i].first);
-        jout_int(&j, "to_step", f->voids[i].last);
+        jout_int(&j, "attempt", voids[i].attempt);
+        jout_int(&j, "from_step", voids[i].first);
+        jout_int(&j, "to_step", voids[i].last);
         jout_close(&j, '}');
     }
     jout_close(&j, ']');
-    jout_bool(&j, "cut", f->cut);
+    jout_bool(&j, "cut", metric_curves_is_cut(c->curves));
     jout_close(&j, '}');
 }
 
@@ -171,24 +187,90 @@ static void put_csv(struct curves *c, const struct shown *s)
     }
 }
 
+/* ---- tables that are kept ---- */
+
+struct curves_kept *curves_kept_new(void)
+{
+    return xcalloc(1, sizeof(struct curves_kept));
+}
+
+static void drop(struct kept *k)
+{
+    metric_curves_free(k->curves);
+    free(k->id);
+    free(k);
+}
+
+void curves_kept_free(struct curves_kept *all)
+{
+    for (struct kept *k = all ? all->first : NULL, *next; k; k = next) {
+        next = k->next;
+        drop(k);
+    }
+    free(all);
+}
+
+/* All but the first few that nobody uses now. */
+static void forget_old(struct curves_kept *all)
+{
+    size_t n = 0;
+    for (struct kept **p = &all->first; *p;) {
+        struct kept *k = *p;
+        if (++n <= KEPT_MAX || k->busy) {
+            p = &k->next;
+            continue;
+        }
+        *p = k->next;
+        drop(k);
+    }
+}
+
+/* The kept one of this job, busy from now on, as the first; NULL: another request has it. */
+static struct kept *take_kept(struct api *a, const char *id)
+{
+    struct kept **p = &a->curves->first, *k;
+    while (*p && strcmp((*p)->id, id) != 0)
+        p = &(*p)->next;
+    k = *p;
+    if (k && k->busy)
+        return NULL;
+    if (k) {
+        *p = k->next;
+    } else {
+        k = xcalloc(1, sizeof(*k));
+        k->id = xstrdup(id);
+        k->curves = metric_curves_new(a->settings->shared_root, id, POINTS_MAX);
+    }
+    k->busy = true;
+    k->next = a->curves->first;
+    a->curves->first = k;
+    forget_old(a->curves);
+    return k;
+}
+
 /* ---- one request ---- */
 
 static void run(void *arg)
 {
     struct curves *c = arg;
-    struct metric_file f;
-    struct metric_table *t = metric_table_new(POINTS_MAX);
-    c->result = metric_file_load(c->root, c->id, t, &f, &c->err);
-    if (c->result == 0) {
-        struct shown s;
-        choose(c, t, &s);
-        if (c->csv)
-            put_csv(c, &s);
-        else
-            put_json(c, &s, &f);
-        free(s.keys);
-    }
-    metric_table_free(t);
+    struct shown s;
+    c->result = metric_curves_update(c->curves, &c->err);
+    if (c->result < 0)
+        return;
+    choose(c, metric_curves_table(c->curves), &s);
+    if (c->csv)
+        put_csv(c, &s);
+    else
+        put_json(c, &s);
+    free(s.keys);
+}
+
+static void give_back(struct curves *c)
+{
+    if (c->kept)
+        c->kept->busy = false;
+    else
+        metric_curves_free(c->curves);
 }
 
 static void done(void *arg)
@@ -203,8 +285,8 @@ static void done(void *arg)
         http_reply(c->req, 200, "text/csv", &c->out, barrier);
     else if (c->req)
         http_reply_json(c->req, 200, &c->out, barrier);
+    give_back(c);
     buf_release(&c->out);
-    free(c->root);
     free(c->id);
     free(c->keys);
     free(c->summary);
@@ -248,7 +330,6 @@ static void answer(struct http_req *req,
     struct curves *c = xcalloc(1, sizeof(*c));
     *c = (struct curves){.req = req,
                          .a = a,
-                         .root = xstrdup(a->settings->shared_root),
                          .id = xstrdup(job->id),
                          .keys = xstrdup(http_req_query(req, "keys")),
                          .summary = xstrdup(extra->metrics),
@@ -257,6 +338,9 @@ static void answer(struct http_req *req,
                          .points = points,
                          .csv = wants_csv(req),
                          .out = BUF_INIT(CURVES_MAX_BYTES)};
+    c->kept = take_kept(a, job->id);
+    c->curves = c->kept ? c->kept->curves
+                        : metric_curves_new(a->settings->shared_root, job->id, POINTS_MAX);
     http_req_on_close(req, on_gone, c);
     work_start(a->loop, run, done, c);
 }

@@ -430,6 +430,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                               .cluster = d->api.cluster};
     d->api.snapshots = snapshots_new(&snapshots_parts);
     d->api.tails = tails_new(&d->api);
+    d->api.curves = curves_kept_new();
     return 0;
 }
 
@@ -583,6 +584,7 @@ static int close_rest(struct argusd *d)
     trials_free(d->trials);
     metrics_free(d->metrics);
     drytrials_free(d->api.drytrials);
+    curves_kept_free(d->api.curves);
     nodes_free(d->api.nodes);
     jobs_free(d->api.jobs);
     events_free(d->api.events);

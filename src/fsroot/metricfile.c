@@ -244,32 +244,32 @@ static void ignore_total(int64_t steps, bool sure, void *arg)
     (void)arg;
 }
 
-/* Each line of the merged file; *ret_bytes: where its last whole line ends. None is fine. */
+/* Each line of the merged file from *bytes on, which then is where its last whole line ends. None
+ * is fine. */
 static int walk_merged(const char *root,
                        const char *job,
                        uint64_t most,
                        void (*record)(struct metric_record *rec, uint64_t end, void *arg),
                        void *arg,
-                       uint64_t *ret_bytes,
+                       uint64_t *bytes,
                        struct err *err)
 {
     _cleanup_(freep) char *path = merged_path(root, job);
     _cleanup_(freep) char *chunk = NULL;
     uint64_t size;
     int x = open_plain(path, O_RDONLY, &size);
-    *ret_bytes = 0;
     if (x == -ENOENT || x == -ELOOP)
         return 0;
     if (x < 0)
         return err_set(err, x, "cannot open '%s': %s", path, strerror(-x));
     _cleanup_(closep) int fd = x;
     struct sink s = {.record = record, .total = ignore_total, .arg = arg};
-    struct source src = {0};
+    struct source src = {.offset = *bytes};
     size_t used = 1;
     chunk = xmalloc(CHUNK);
     for (x = 0; x == 0 && used && src.offset < most;)
         x = take_chunk(fd, &src, chunk, false, &s, &used);
-    *ret_bytes = src.offset;
+    *bytes = src.offset;
     return x < 0 ? err_set(err, x, "cannot read '%s': %s", path, strerror(-x)) : 0;
 }
 
@@ -292,6 +292,7 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
 
 static int load(struct metric_reader *r, struct err *err)
 {
+    r->merged_bytes = 0;
     int x = walk_merged(r->root, r->job, MERGED_MAX, load_record, r, &r->merged_bytes, err);
     if (x < 0) { /* from the beginning, another time */
         metric_watch_free(r->watch);
@@ -338,7 +339,7 @@ static int rewrite(struct metric_reader *r, const struct metric_record *begin, s
 {
     _cleanup_(freep) char *path = merged_path(r->root, r->job);
     _cleanup_(freep) char *new = xasprintf("%s/jobs/%s/metrics/.merged", r->root, r->job);
-    uint64_t size, read;
+    uint64_t size, read = 0;
     if (unlink(new) < 0 && errno != ENOENT)
         return err_set(err, -errno, "cannot remove '%s': %s", new, strerror(errno));
     int fd = open_plain(new, O_WRONLY | O_CREAT | O_EXCL, &size);
@@ -537,45 +538,111 @@ int metric_reader_pass(struct metric_reader *r,
 
 /* ---- for readers ---- */
 
-struct loading {
-    struct metric_table *t;
-    struct metric_file *f;
+struct metric_curves {
+    char *root, *job;
+    size_t points;
+    struct metric_table *table;
+    struct metric_void voids[METRIC_VOIDS_MAX];
+    size_t n_voids;
+    uint64_t bytes; /* of the file, read so far */
+    ino_t file;     /* which one that was */
+    int attempt;    /* the newest, */
+    int64_t step;   /* and the highest that counts */
+    bool fresh;     /* all of the file is read in this walk */
+    bool stale;     /* lines that were read before are void now */
 };
 
-static void note_void(struct metric_file *f, const struct metric_record *rec)
+struct metric_curves *metric_curves_new(const char *root, const char *job, size_t points)
 {
-    struct metric_void *v = f->n_voids ? &f->voids[f->n_voids - 1] : NULL;
+    struct metric_curves *c = xcalloc(1, sizeof(*c));
+    *c = (struct metric_curves){.root = xstrdup(root),
+                                .job = xstrdup(job),
+                                .points = points,
+                                .table = metric_table_new(points)};
+    return c;
+}
+
+void metric_curves_free(struct metric_curves *c)
+{
+    if (!c)
+        return;
+    metric_table_free(c->table);
+    free(c->root);
+    free(c->job);
+    free(c);
+}
+
+static void note_void(struct metric_curves *c, const struct metric_record *rec)
+{
+    struct metric_void *v = c->n_voids ? &c->voids[c->n_voids - 1] : NULL;
     if (!metric_is_training(rec))
         return;
-    if (v && v->attempt == rec->attempt) {
+    if (v && v->attempt == rec->attempt)
         v->last = rec->step;
-    } else if (f->n_voids < METRIC_VOIDS_MAX) {
-        f->voids[f->n_voids++] = (struct metric_void){rec->attempt, rec->step, rec->step};
-    }
+    else if (c->n_voids < METRIC_VOIDS_MAX)
+        c->voids[c->n_voids++] = (struct metric_void){rec->attempt, rec->step, rec->step};
 }
 
-static void file_record(struct metric_record *rec, uint64_t end, void *arg)
+static void curves_record(struct metric_record *rec, uint64_t end, void *arg)
 {
-    const struct loading *l = arg;
+    struct metric_curves *c = arg;
     (void)end;
-    if (rec->superseded)
-        note_void(l->f, rec);
-    else
-        metric_table_add(l->t, rec);
+    if (rec->superseded) {
+        note_void(c, rec);
+        return;
+    }
+    /* What such a record makes void was marked in a new file, before it was written. */
+    if (!c->fresh && rec->attempt > c->attempt && rec->step <= c->step)
+        c->stale = true;
+    c->attempt = rec->attempt;
+    c->step = rec->step > c->step ? rec->step : c->step;
+    metric_table_add(c->table, rec);
 }
 
-int metric_file_load(const char *root,
-                     const char *job,
-                     struct metric_table *t,
-                     struct metric_file *ret,
-                     struct err *err)
+static void begin_anew(struct metric_curves *c, ino_t file)
 {
-    uint64_t bytes;
-    *ret = (struct metric_file){0};
-    if (!fsroot_is_name(job))
-        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
-    struct loading l = {.t = t, .f = ret};
-    int x = walk_merged(root, job, LOAD_MAX, file_record, &l, &bytes, err);
-    ret->cut = bytes >= LOAD_MAX;
+    metric_table_free(c->table);
+    c->table = metric_table_new(c->points);
+    c->n_voids = 0;
+    c->bytes = 0;
+    c->file = file;
+    c->attempt = 0;
+    c->step = -1;
+    c->stale = false;
+}
+
+int metric_curves_update(struct metric_curves *c, struct err *err)
+{
+    struct stat st = {0};
+    if (!fsroot_is_name(c->job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", c->job);
+    _cleanup_(freep) char *path = merged_path(c->root, c->job);
+    if (lstat(path, &st) < 0 || st.st_ino != c->file || (uint64_t)st.st_size < c->bytes)
+        begin_anew(c, st.st_ino);
+    c->fresh = !c->bytes;
+    int x = walk_merged(c->root, c->job, LOAD_MAX, curves_record, c, &c->bytes, err);
+    if (x == 0 && c->stale) {
+        begin_anew(c, st.st_ino);
+        c->fresh = true;
+        x = walk_merged(c->root, c->job, LOAD_MAX, curves_record, c, &c->bytes, err);
+    }
+    if (x < 0)
+        begin_anew(c, 0);
     return x;
+}
+
+const struct metric_table *metric_curves_table(const struct metric_curves *c)
+{
+    return c->table;
+}
+
+const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n)
+{
+    *ret_n = c->n_voids;
+    return c->voids;
+}
+
+bool metric_curves_is_cut(const struct metric_curves *c)
+{
+    return c->bytes >= LOAD_MAX;
 }

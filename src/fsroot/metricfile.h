@@ -43,15 +43,16 @@ struct metric_void {
     int64_t first, last;
 };
 
-struct metric_file {
-    struct metric_void voids[METRIC_VOIDS_MAX]; /* the first ones */
-    size_t n_voids;
-    bool cut; /* the file is larger than what is read of it */
-};
+/* A job's merged file as a table that follows it. */
+struct metric_curves;
 
-/* All of a job's merged file into t; none is no error. */
-must_check int metric_file_load(const char *root,
-                                const char *job,
-                                struct metric_table *t,
-                                struct metric_file *ret,
-                                struct err *err);
+struct metric_curves *metric_curves_new(const char *root, const char *job, size_t points);
+void metric_curves_free(struct metric_curves *c); /* NULL is fine */
+/* Read what is new in the file, or all of it when it was written anew. None is no error. */
+must_check int metric_curves_update(struct metric_curves *c, struct err *err);
+/* Borrowed until the next update. */
+const struct metric_table *metric_curves_table(const struct metric_curves *c);
+/* The first ones, at most METRIC_VOIDS_MAX; borrowed. */
+const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n);
+/* The file is larger than what is read of it. */
+bool metric_curves_is_cut(const struct metric_curves *c);

@@ -115,28 +115,31 @@ static void marks_what_is_run_again(void **state)
 {
     const char *root = *state;
     struct metric_reader *r = metric_reader_new(root, "j");
-    struct metric_table *t = metric_table_new(8);
-    struct metric_file f;
+    struct metric_curves *c = metric_curves_new(root, "j", 8);
     struct metric_point p;
+    size_t n_voids;
     put(root, FILE1,
         "{\"step\":1,\"data\":{\"a\":1}}\n{\"step\":2,\"data\":{\"a\":2}}\n"
         "{\"step\":3,\"data\":{\"a\":3}}\n{\"step\":4,\"data\":{\"a\":4}}\n");
     assert_int_equal(pass(r, 1, false), 4);
+    assert_int_equal(metric_curves_update(c, NULL), 0); /* it follows what is written anew */
+    assert_int_equal(metric_table_points(metric_curves_table(c)), 4);
     append(root, FILE1, "{\"step\":5,\"data\":{\"a\":5}}"); /* seen only once it is over */
     put(root, FILE2,
         "{\"step\":2,\"data\":{\"val-core/x\":0.5}}\n{\"step\":3,\"data\":{\"a\":30}}\n");
     assert_int_equal(pass(r, 2, false), 3);
     assert_int_equal(step_of(r), 3);
-    assert_int_equal(metric_file_load(root, "j", t, &f, NULL), 0);
-    assert_int_equal(f.n_voids, 1);
-    assert_int_equal(f.voids[0].attempt, 1);
-    assert_int_equal(f.voids[0].first, 3);
-    assert_int_equal(f.voids[0].last, 5);
+    assert_int_equal(metric_curves_update(c, NULL), 0);
+    const struct metric_void *v = metric_curves_voids(c, &n_voids);
+    assert_int_equal(n_voids, 1);
+    assert_int_equal(v->attempt, 1);
+    assert_int_equal(v->first, 3);
+    assert_int_equal(v->last, 5);
+    const struct metric_table *t = metric_curves_table(c);
     assert_int_equal(metric_table_points(t), 3);
     assert_true(metric_table_range(t, 0, 2, 3, &p) && p.value > 29.5);
-    assert_true(metric_table_range(t, 0, 1, 2, &p) && p.value < 2.5); /* step 2 was not run again */
+    assert_true(metric_table_range(t, 0, 1, 2, &p) && p.value < 2.5); /* it was not run again */
     assert_int_equal(lines_of(root, MERGED), 7);
-    metric_table_free(t);
     metric_reader_free(r);
     r = metric_reader_new(root, "j"); /* a restart sees the same */
     assert_int_equal(pass(r, 2, false), 0);
@@ -144,6 +147,9 @@ static void marks_what_is_run_again(void **state)
     append(root, FILE2, "{\"step\":4,\"data\":{\"a\":40}}\n");
     assert_int_equal(pass(r, 2, false), 1);
     assert_int_equal(lines_of(root, MERGED), 8);
+    assert_int_equal(metric_curves_update(c, NULL), 0);
+    assert_int_equal(metric_table_points(metric_curves_table(c)), 4);
+    metric_curves_free(c);
     metric_reader_free(r);
 }
 
@@ -195,12 +201,38 @@ static void what_is_no_file_is_passed_over(void **state)
     assert_int_equal(pass(r, 1, false), 1);
     assert_int_equal(lines_of(root, MERGED), 1);
     metric_reader_free(r);
-    struct metric_table *t = metric_table_new(8);
-    struct metric_file f;
-    assert_int_equal(metric_file_load(root, "none", t, &f, NULL), 0);
-    assert_int_equal(metric_file_load(root, "../x", t, &f, NULL), -EINVAL);
-    assert_int_equal(metric_table_points(t), 0);
-    metric_table_free(t);
+    struct metric_curves *none = metric_curves_new(root, "none", 8);
+    struct metric_curves *odd = metric_curves_new(root, "../x", 8);
+    assert_int_equal(metric_curves_update(none, NULL), 0);
+    assert_int_equal(metric_curves_update(odd, NULL), -EINVAL);
+    assert_int_equal(metric_table_points(metric_curves_table(none)), 0);
+    metric_curves_free(none);
+    metric_curves_free(odd);
+}
+
+/* As if a file took the inode of the one before, at a size that could be its own. */
+static void a_file_in_the_place_of_another(void **state)
+{
+    const char *root = *state;
+    struct metric_curves *c = metric_curves_new(root, "j", 8);
+    put(root, MERGED,
+        "{\"step\":1,\"attempt\":1,\"data\":{\"a\":1}}\n"
+        "{\"step\":2,\"attempt\":1,\"data\":{\"a\":2}}\n");
+    assert_int_equal(metric_curves_update(c, NULL), 0);
+    _cleanup_(freep) char *path = xasprintf("%s/" MERGED, root);
+    FILE *f = fopen(path, "r+e");
+    assert_non_null(f);
+    assert_true(fputs("{\"step\":1,\"attempt\":1,\"data\":{\"a\":1}}\n"
+                      "{\"step\":2,\"attempt\":1,\"superseded\":true,\"data\":{\"a\":2}}\n"
+                      "{\"step\":2,\"attempt\":2,\"data\":{\"a\":20}}\n",
+                      f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(metric_curves_update(c, NULL), 0);
+    size_t n;
+    (void)metric_curves_voids(c, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(metric_table_points(metric_curves_table(c)), 2);
+    metric_curves_free(c);
 }
 
 static void what_cannot_be_written_is_written_later(void **state)
@@ -231,6 +263,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_that_are_too_long, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_great_log_takes_several_passes, setup, root_teardown),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_passed_over, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(a_file_in_the_place_of_another, setup, root_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_written_is_written_later, setup,
                                         root_teardown),
     };
