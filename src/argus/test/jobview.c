@@ -37,17 +37,17 @@ static void test_ends(void **state)
           12, "job x TIMEOUT after 1h");
     check("{\"id\":\"x\",\"state\":\"FAILED\",\"finding\":{\"class\":\"gpu_oom\",\"node\":\"node-"
           "7\"}}",
-          10, "job x FAILED gpu_oom on node-7 (argus status x)");
+          10, "job x FAILED gpu_oom on node-7 (argus diagnose x)");
     check("{\"id\":\"x\",\"state\":\"FAILED\",\"finding\":null,\"exit\":{\"code\":3},"
           "\"driver\":{\"node\":\"w1\"}}",
-          10, "job x FAILED exit code 3 on w1 (argus status x)");
+          10, "job x FAILED exit code 3 on w1 (argus diagnose x)");
     check("{\"id\":\"x\",\"state\":\"FAILED\",\"exit\":{\"cause\":\"signal\",\"code\":-1,"
           "\"signal\":\"SIGKILL\"}}",
-          10, "job x FAILED signal SIGKILL (argus status x)");
+          10, "job x FAILED signal SIGKILL (argus diagnose x)");
     check("{\"id\":\"x\",\"state\":\"FAILED\",\"exit\":{\"cause\":\"lost\",\"code\":-1},"
           "\"reason\":{\"code\":\"lost\"}}",
-          13, "job x FAILED lost (argus status x)");
-    check("{\"id\":\"x\",\"state\":\"FAILED\"}", 10, "job x FAILED (argus status x)");
+          13, "job x FAILED lost (argus diagnose x)");
+    check("{\"id\":\"x\",\"state\":\"FAILED\"}", 10, "job x FAILED (argus diagnose x)");
 }
 
 static void test_worst(void **state)
