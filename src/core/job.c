@@ -215,8 +215,9 @@ static enum job_state verdict(const struct job *j, const struct job_end *end)
     case STOP_PREEMPTED:
         return JOB_QUEUED;
     default:
-        return restart_is_due(&j->restart, str_or(j->finding, end->finding)) ? JOB_QUEUED
-                                                                             : JOB_FAILED;
+        return restart_is_due(&j->restart, str_or(j->finding, end->finding), end->head_lost)
+                   ? JOB_QUEUED
+                   : JOB_FAILED;
     }
 }
 
@@ -256,7 +257,8 @@ static void restart(struct job *j, const struct job_end *end)
     } else {
         const char *finding = str_or(j->finding, end->finding);
         char text[JOB_REASON_TEXT_MAX];
-        restart_note_failure(r, *j->proof.node ? j->proof.node : j->driver_node);
+        const char *node = *j->proof.node ? j->proof.node : j->driver_node;
+        restart_note_failure(r, restart_blames_node(finding) ? str_or(end->node, node) : NULL);
         (void)snprintf(text, sizeof(text), "restart %d of %d: %s", r->failures, r->max,
                        end->text); /* cut: fine */
         set_reason(j, finding, text);

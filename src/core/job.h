@@ -151,6 +151,8 @@ struct job_end {
     int code;            /* exit code, -1 if none */
     const char *signal;  /* "" if none */
     const char *finding; /* class, NULL = none */
+    const char *node;    /* at fault, of its own; NULL: the driver's, if any */
+    bool head_lost;      /* Ray's head went away under it */
     const char *text;    /* one sentence */
 };
 

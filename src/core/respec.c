@@ -14,8 +14,8 @@
 struct work {
     struct jout out, changes;
     int n;
-    bool has_env;                /* the patch brings the whole environment */
-    const struct node *env_vars; /* of runtime_env: where it stood before */
+    const json_t *env;           /* of the patch; NULL: none */
+    const struct node *env_vars; /* of runtime_env: what stands there is changed there */
 };
 
 /* ---- what is told ---- */
@@ -167,21 +167,39 @@ static void put_env(struct work *w, const struct node *n)
     jout_close(&w->out, '}');
 }
 
+/* runtime_env.env_vars: with the new values of what stands there. */
+static void put_env_vars(struct work *w, const struct node *n)
+{
+    jout_open(&w->out, n->key, '{');
+    for (const struct node *c = n->first; c; c = c->next) {
+        const json_t *new = json_object_get(w->env, c->key);
+        if (new)
+            put_new(w, "env", c->key, c, new);
+        else if (c->kind == NODE_SCALAR && !node_is_null(c))
+            jout_str(&w->out, c->key, c->text);
+        else
+            node_to_json(c, &w->out, c->key);
+    }
+    jout_close(&w->out, '}');
+}
+
 static void put_runtime_env(struct work *w, const struct node *n)
 {
     jout_open(&w->out, n->key, '{');
     for (const struct node *c = n->first; c; c = c->next)
-        if (strcmp(c->key, "env_vars") != 0 || c->kind != NODE_MAP)
+        if (!strcmp(c->key, "env_vars") && c->kind == NODE_MAP)
+            put_env_vars(w, c);
+        else
             node_to_json(c, &w->out, c->key);
-        else if (!w->has_env)
-            put_env(w, c);
     jout_close(&w->out, '}');
 }
 
 static void put_old(struct work *w, const char *path, const struct node *n)
 {
     bool top = !*path && n->kind == NODE_MAP;
-    if (top && !strcmp(n->key, "env"))
+    if (!strcmp(path, "env") && n->kind == NODE_SCALAR && !node_is_null(n))
+        jout_str(&w->out, n->key, n->text);
+    else if (top && !strcmp(n->key, "env"))
         put_env(w, n);
     else if (top && !strcmp(n->key, "runtime_env"))
         put_runtime_env(w, n);
@@ -203,12 +221,9 @@ static void merge(struct work *w, const char *path, const struct node *old, cons
             put_old(w, path, c);
     }
     json_object_foreach ((json_t *)(uintptr_t)patch, key, v) {
-        const struct node *before = NULL;
-        if (node_find(old, key))
-            continue;
-        if (!strcmp(path, "env"))
-            before = node_find(w->env_vars, key);
-        put_new(w, path, key, before, v);
+        bool is_elsewhere = !strcmp(path, "env") && node_find(w->env_vars, key);
+        if (!node_find(old, key) && !is_elsewhere)
+            put_new(w, path, key, NULL, v);
     }
 }
 
@@ -237,7 +252,7 @@ int respec_text(const char *text,
     if (!root || root->kind != NODE_MAP)
         return err_set(err, -EINVAL, "its spec cannot be read any more");
     struct work w = {.out = jout_begin(out), .changes = jout_begin(changes)};
-    w.has_env = json_is_object(json_object_get(patch, "env"));
+    w.env = json_get_object(patch, "env");
     w.env_vars = node_find(node_find(root, "runtime_env"), "env_vars");
     jout_open(&w.changes, NULL, '[');
     if (!json_object_size(patch) && !node_find(root, "submission_id")) {

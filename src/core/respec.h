@@ -13,7 +13,8 @@ enum { RESPEC_CHANGES_MAX = 64 << 10 }; /* bytes of the text that tells of the c
 struct respec {
     const char *resume;  /* in place of the spec's own; NULL: as it is */
     const json_t *patch; /* object as finding_patch_to_json() gives it: maps are merged, all else is
-                            replaced; null takes away; NULL: no patch */
+                            replaced; null takes away; "env" reaches runtime_env.env_vars too.
+                            NULL: no patch */
 };
 
 /* Append the new text to out. changes gets a JSON array of {"key", "old", "new"}, old or new null

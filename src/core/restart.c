@@ -41,9 +41,20 @@ void restart_release(struct restart *r)
     *r = (struct restart){0};
 }
 
-bool restart_is_due(const struct restart *r, const char *finding)
+bool restart_is_due(const struct restart *r, const char *finding, bool head_lost)
 {
-    return r->failures < r->max && finding && str_list_has(r->on, finding);
+    bool infra = head_lost || str_eq(finding, "platform");
+    if (r->failures >= r->max)
+        return false;
+    return (finding && str_list_has(r->on, finding)) || (infra && str_list_has(r->on, "infra"));
+}
+
+bool restart_blames_node(const char *finding)
+{
+    static const char NODES[] = "node_lost,gpu_hardware,nccl_network,nccl_timeout,cuda_error,"
+                                "driver_mismatch,host_oom,shm_exhausted,disk_full,actor_died,"
+                                "platform,infra,unknown";
+    return finding && str_list_has(NODES, finding);
 }
 
 void restart_note_failure(struct restart *r, const char *node)

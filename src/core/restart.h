@@ -30,7 +30,10 @@ struct restart {
 void restart_from_spec(const struct spec *spec, struct restart *ret);
 void restart_release(struct restart *r);
 
-/* After a failure of this class (NULL = not known) another attempt is due. */
-bool restart_is_due(const struct restart *r, const char *finding);
+/* After a failure of this class (NULL = not known) another attempt is due. `infra` stands for
+ * the class platform, and for the loss of Ray's head whatever the class is. */
+bool restart_is_due(const struct restart *r, const char *finding, bool head_lost);
+/* A failure of this class may be its node's own: the next attempt is better elsewhere. */
+bool restart_blames_node(const char *finding);
 /* Another attempt follows this failure, not on this node (NULL, "" = not known). */
 void restart_note_failure(struct restart *r, const char *node);

@@ -76,16 +76,22 @@ static void test_members(void **state)
           "[{\"key\":\"save_freq\",\"old\":\"10\",\"new\":null}]");
 }
 
-/* It comes whole, wherever it stood; what of it is secret is not told. */
+/* It is changed where it stands; what of it is secret is not told. */
 static void test_environment(void **state)
 {
     (void)state;
-    check("runtime_env: {env_vars: {A: 1, MY_TOKEN: x}, py_executable: /p}\n", NULL,
-          "{\"env\":{\"A\":\"1\",\"MY_TOKEN\":\"y\",\"NCCL_DEBUG\":\"INFO\"}}",
-          "{\"runtime_env\":{\"py_executable\":\"/p\"},\"env\":{\"A\":\"1\",\"MY_TOKEN\":\"y\","
-          "\"NCCL_DEBUG\":\"INFO\"}}",
-          "[{\"key\":\"env.MY_TOKEN\",\"old\":\"***\",\"new\":\"***\"},"
-          "{\"key\":\"env.NCCL_DEBUG\",\"old\":null,\"new\":\"INFO\"}]");
+    const char *patch = "{\"env\":{\"MY_TOKEN\":\"y\",\"NCCL_DEBUG\":\"INFO\"}}";
+    const char *told = "[{\"key\":\"env.MY_TOKEN\",\"old\":\"***\",\"new\":\"***\"},"
+                       "{\"key\":\"env.NCCL_DEBUG\",\"old\":null,\"new\":\"INFO\"}]";
+    check("runtime_env: {env_vars: {A: 1.0, MY_TOKEN: x}, py_executable: /p}\n", NULL, patch,
+          "{\"runtime_env\":{\"env_vars\":{\"A\":\"1.0\",\"MY_TOKEN\":\"y\"},"
+          "\"py_executable\":\"/p\"},\"env\":{\"NCCL_DEBUG\":\"INFO\"}}",
+          told);
+    check("env: {A: 1.0, MY_TOKEN: x}\n", NULL, patch,
+          "{\"env\":{\"A\":\"1.0\",\"MY_TOKEN\":\"y\",\"NCCL_DEBUG\":\"INFO\"}}", told);
+    check("name: x\n", NULL, "{\"env\":{\"NCCL_DEBUG\":\"INFO\"}}",
+          "{\"name\":\"x\",\"env\":{\"NCCL_DEBUG\":\"INFO\"}}",
+          "[{\"key\":\"env.NCCL_DEBUG\",\"old\":null,\"new\":\"INFO\"}]");
 }
 
 static void test_no_mapping(void **state)

@@ -61,17 +61,44 @@ static void test_when_one_is_due(void **state)
 {
     (void)state;
     struct restart r = of(RAY "restart: {max: 2, on: [node_lost], backoff: 5s}\n");
-    assert_true(restart_is_due(&r, "node_lost"));
-    assert_false(restart_is_due(&r, "node"));
-    assert_false(restart_is_due(&r, "unknown"));
-    assert_false(restart_is_due(&r, NULL));
+    assert_true(restart_is_due(&r, "node_lost", false));
+    assert_false(restart_is_due(&r, "node", false));
+    assert_false(restart_is_due(&r, "unknown", false));
+    assert_false(restart_is_due(&r, NULL, false));
     restart_note_failure(&r, "w1");
     assert_int_equal(r.pause, 5 * USEC_SEC);
-    assert_true(restart_is_due(&r, "node_lost"));
+    assert_true(restart_is_due(&r, "node_lost", false));
     restart_note_failure(&r, "");
     assert_string_equal(r.bad_nodes, "w1");
-    assert_false(restart_is_due(&r, "node_lost"));
+    assert_false(restart_is_due(&r, "node_lost", false));
     restart_release(&r);
+}
+
+/* infra: Argus or Ray itself, and the loss of the head whatever it looks like. */
+static void test_infra(void **state)
+{
+    (void)state;
+    struct restart r = of(RAY "restart: {max: 9, on: [infra]}\n");
+    assert_true(restart_is_due(&r, "platform", false));
+    assert_true(restart_is_due(&r, "node_lost", true));
+    assert_true(restart_is_due(&r, NULL, true));
+    assert_false(restart_is_due(&r, "node_lost", false));
+    assert_false(restart_is_due(&r, "gpu_oom", false));
+    restart_release(&r);
+    r = of(RAY "restart: {max: 9, on: [platform]}\n");
+    assert_true(restart_is_due(&r, "platform", false));
+    assert_false(restart_is_due(&r, "unknown", true));
+    restart_release(&r);
+}
+
+static void test_whose_fault(void **state)
+{
+    (void)state;
+    assert_true(restart_blames_node("node_lost"));
+    assert_true(restart_blames_node("gpu_hardware"));
+    assert_false(restart_blames_node("gpu_oom"));
+    assert_false(restart_blames_node("config_error"));
+    assert_false(restart_blames_node(NULL));
 }
 
 static void test_bad_nodes_are_bounded(void **state)
@@ -99,6 +126,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_spec_says),
         cmocka_unit_test(test_when_one_is_due),
+        cmocka_unit_test(test_infra),
+        cmocka_unit_test(test_whose_fault),
         cmocka_unit_test(test_bad_nodes_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
