@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "argusd/api.h"
+#include "argusd/launchplan.h"
 #include "argusd/submit.h"
 #include "argusd/work.h"
 #include "base/str.h"
+#include "core/finding.h"
 #include "core/respec.h"
 #include "fsroot/fsroot.h"
 
@@ -126,6 +128,59 @@ static int check_trains(const struct job *job, struct err *err)
                    job->id, job->workload);
 }
 
+/* ---- the fix ---- */
+
+static int refuse_fix(const struct job *job, const char *why, struct err *err)
+{
+    return err_set(err, ERR_REFUSED, "there is no fix to apply: %s of job '%s' %s",
+                   why ? "the finding" : "no finding", job->id, str_or(why, "is there"));
+}
+
+/* The patch of the finding, with values for this spec. */
+static int make_patch(const struct api *a,
+                      const struct job *job,
+                      const struct finding *found,
+                      json_t **ret,
+                      struct err *err)
+{
+    struct spec spec = {0};
+    struct problems ps = {0};
+    struct buf text = BUF_INIT(DOC_MAX_BYTES);
+    struct jout j = jout_begin(&text);
+    int n = 0;
+    if (launchplan_read_spec(a->settings, job->spec, strlen(job->spec), job->user, false, &spec,
+                             &ps) == 0)
+        n = finding_patch_to_json(found, &spec, &j, NULL);
+    int r = n > 0 && !text.failed ? json_parse(buf_str(&text), text.len, DOC_MAX_BYTES, ret, NULL)
+                                  : -ENOENT;
+    spec_release(&spec);
+    problems_release(&ps);
+    buf_release(&text);
+    return r < 0 ? refuse_fix(job, "proposes none that fits its spec", err) : 0;
+}
+
+static int find_fix(const struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    json_t **ret,
+                    struct err *err)
+{
+    struct finding found = {0};
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    const char *text = job->state != JOB_SUCCEEDED ? extra->finding : NULL;
+    if (!text)
+        return refuse_fix(job, NULL, err);
+    int r = json_parse(text, strlen(text), RECORD_DETAIL_MAX, &o, NULL);
+    if (r == 0)
+        r = finding_from_json(o, &found, NULL);
+    if (r == 0 && found.n_patch)
+        r = make_patch(a, job, &found, ret, err);
+    else
+        r = refuse_fix(job, "proposes none", err);
+    finding_release(&found);
+    return r;
+}
+
 /* ---- the submit ---- */
 
 static void submit(struct retry *r)
@@ -188,7 +243,6 @@ static void retry_job(struct http_req *req,
     _cleanup_(retry_freep) struct retry *r = xcalloc(1, sizeof(*r));
     struct err err = {0};
     bool fix = false;
-    (void)extra;
     (void)l;
     *r = (struct retry){.req = req,
                         .a = a,
@@ -204,7 +258,7 @@ static void retry_job(struct http_req *req,
     if (x == 0 && r->from)
         x = check_trains(job, &err);
     if (x == 0 && fix)
-        x = err_set(&err, ERR_REFUSED, "the finding of job '%s' proposes no fix", job->id);
+        x = find_fix(a, job, extra, &r->patch, &err);
     if (x == 0 && r->from && cluster_root_hangs(a->cluster))
         x = err_set(&err, ERR_UNAVAILABLE,
                     "the shared root does not answer: no checkpoint can be looked for");

@@ -18,6 +18,7 @@
 
 #include "argusd/api.h"
 #include "argusd/drytrial.h"
+#include "argusd/findings.h"
 #include "argusd/meta.h"
 #include "argusd/metrics.h"
 #include "argusd/people_dirs.h"
@@ -357,6 +358,24 @@ static void open_metrics(struct argusd *d)
     d->metrics = metrics_new(&parts);
 }
 
+static int open_findings(struct argusd *d, struct err *err)
+{
+    struct findings_parts parts = {.loop = &d->loop,
+                                   .settings = d->settings,
+                                   .store = d->api.store,
+                                   .events = d->api.events,
+                                   .cluster = d->api.cluster,
+                                   .jobs = d->api.jobs};
+    return findings_new(&parts, &d->api.findings, err);
+}
+
+/* Those of the services that may fail. */
+static int open_fallible(struct argusd *d, struct err *err)
+{
+    int r = open_nodes(d, err);
+    return r < 0 ? r : open_findings(d, err);
+}
+
 static int open_services(struct argusd *d, const struct store_last *last, struct err *err)
 {
     unsigned char seed[16];
@@ -384,7 +403,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                       .arg = d};
     d->api.cluster =
         cluster_new(&d->loop, d->settings, d->ray, d->instance, d->api.events, &cluster_ops);
-    int r = open_nodes(d, err);
+    int r = open_fallible(d, err);
     if (r < 0)
         return r;
     on_room(d); /* nothing starts before Ray and the root were seen */
@@ -405,6 +424,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                           .sender = d->sender,
                                           .trials = d->trials,
                                           .metrics = d->metrics,
+                                          .findings = d->api.findings,
                                           .instance = d->instance,
                                           .knows_id = knows_id,
                                           .saw_jobs = saw_jobs,
@@ -477,6 +497,7 @@ static void begin_stop(struct argusd *d)
     people_usage_close(d->usage);
     uploads_close(d->api.uploads);
     registry_close(d->api.registry);
+    findings_close(d->api.findings);
     watcher_free(d->watcher);
     metrics_close(d->metrics);
     placement_free(d->placement);
@@ -586,6 +607,7 @@ static int close_rest(struct argusd *d)
     drytrials_free(d->api.drytrials);
     curves_kept_free(d->api.curves);
     nodes_free(d->api.nodes);
+    findings_free(d->api.findings);
     jobs_free(d->api.jobs);
     events_free(d->api.events);
     snapshots_free(d->api.snapshots);

@@ -364,6 +364,14 @@ void jobs_save(struct live *l)
     queue_act(l);
 }
 
+void jobs_amend(struct live *l)
+{
+    put(l, false);
+    if (l->over)
+        l->end_batch = store_batch(l->jobs->store);
+    jobs_wake(l);
+}
+
 /* ---- changes ---- */
 
 static void link_ray(struct live *l)

@@ -64,6 +64,7 @@ struct live {
     char reclaim_text[JOB_REASON_TEXT_MAX]; /* for whom */
     usec_t accepted_at; /* monotonic: when Ray took the attempt under our eyes */
     bool overdue_told;
+    bool ending;     /* its end is known and waits for the finding, see ending.h */
     int strays_told; /* attempts up to this one were told to end if they were given up */
     int busy;        /* asynchronous work that still points here */
     bool over;       /* ended: freed once that is on disk and nobody is busy with it */
@@ -140,9 +141,10 @@ void jobs_note_by(struct live *l,
                   usec_t now);
 /* The job's stored detail changed outside a transition (proof, argv). */
 void jobs_save(struct live *l);
-
 /* The same, and nobody is told: figures that change by themselves. */
 void jobs_keep(struct live *l);
+/* The same of the past, also of one that is over: who waits is told, nothing is owed for it. */
+void jobs_amend(struct live *l);
 
 /* Now, on both clocks, for job_deadline() and the like. */
 struct moment jobs_moment(const struct jobs *js);

@@ -25,6 +25,7 @@ void record_extra_release(struct record_extra *x)
     free(x->metrics);
     free(x->trial);
     free(x->retry_of);
+    free(x->finding);
     *x = (struct record_extra){0};
 }
 
@@ -203,6 +204,7 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     put_raw(&o, "imports", x->imports);
     put_raw(&o, "metrics", x->metrics);
     put_raw(&o, "trial", x->trial);
+    put_raw(&o, "verdict", x->finding);
     if (x->verl)
         jout_str(&o, "verl", x->verl);
     if (x->retry_of)
@@ -342,6 +344,8 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     x->trial = dump(json_get_object(v, "trial"));
     set_str(&x->verl, json_get_str(v, "verl", NULL));
     set_str(&x->retry_of, json_get_str(v, "retry_of", NULL));
+    x->finding = dump(json_get_object(v, "verdict"));
+    x->finding_attempt = (int)json_get_int(json_get_object(v, "verdict"), "attempt", 0);
 }
 
 static void copy_texts(const struct store_job *row, struct job *j)

@@ -12,18 +12,20 @@ enum { RECORD_DETAIL_MAX = 1 << 20 };
 
 /* What argusd keeps of a job beside its state. Owned texts, NULL = none. */
 struct record_extra {
-    char *argv;        /* JSON array: the command line of the newest attempt */
-    char *verl;        /* version of verl that the command line follows */
-    char *warnings;    /* JSON array of problems that the spec came with */
-    char *inputs;      /* JSON array: the registered names of the spec, see registry_inputs.h */
-    char *placement;   /* JSON object: where its demands were found, see placement.c */
-    char *snapshots;   /* JSON array: which its spec names, see code.h; fixed at the submit */
-    char *trial;       /* JSON object: what its trial saw, see core/trial.h */
-    char *metrics;     /* JSON object: how its training goes, see core/metric_watch.h */
-    int64_t step;      /* of its training; 0 = none yet */
-    char *imports;     /* JSON object: what its processes imported, see fsroot/proof.h */
-    char *retry_of;    /* id of the job that this one is again */
-    char *sealed_spec; /* until it is stored: what the store gets in place of the spec */
+    char *argv;          /* JSON array: the command line of the newest attempt */
+    char *verl;          /* version of verl that the command line follows */
+    char *warnings;      /* JSON array of problems that the spec came with */
+    char *inputs;        /* JSON array: the registered names of the spec, see registry_inputs.h */
+    char *placement;     /* JSON object: where its demands were found, see placement.c */
+    char *snapshots;     /* JSON array: which its spec names, see code.h; fixed at the submit */
+    char *trial;         /* JSON object: what its trial saw, see core/trial.h */
+    char *metrics;       /* JSON object: how its training goes, see core/metric_watch.h */
+    int64_t step;        /* of its training; 0 = none yet */
+    char *imports;       /* JSON object: what its processes imported, see fsroot/proof.h */
+    char *finding;       /* JSON object: the newest finding, see findings.h */
+    int finding_attempt; /* of which it is */
+    char *retry_of;      /* id of the job that this one is again */
+    char *sealed_spec;   /* until it is stored: what the store gets in place of the spec */
     usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/findings.h"
 #include "argusd/people.h"
 #include "argusd/record.h"
 #include "argusd/registry.h"
@@ -190,6 +191,7 @@ void restore_services(struct restore *r)
         struct store_entry entry = {.kind = k->kind, .name = k->name, .body = k->body, .at = k->at};
         if (!uploads_restore(r->api->uploads, &entry) &&
             !registry_restore(r->api->registry, &entry) &&
+            !findings_restore(r->api->findings, &entry) &&
             !snapshots_restore(r->api->snapshots, &entry))
             nodes_restore(r->api->nodes, &entry);
     }

@@ -168,6 +168,12 @@ static const struct http_route rows[] = {
      .summary = "what it waits for, and the smallest change that would start it",
      .reply_schema = "Why"},
     {.method = "GET",
+     .pattern = "/v1/jobs/{id}/findings",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_findings,
+     .summary = "why its attempts ended badly, each with evidence, advice and a patch",
+     .reply_schema = "FindingList"},
+    {.method = "GET",
      .pattern = "/v1/jobs/{id}/logs",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_logs,
@@ -279,6 +285,13 @@ static const struct http_schema schemas[] = {
      ",\"actor\":" TEXT ",\"from\":" TEXT_OR_NULL ",\"to\":" TEXT_OR_NULL ",\"reason\":" REASON
      ",\"text\":" TEXT "}}"},
     LIST_OF("EventList", "events", "Event"),
+    {"FindingList",
+     "{\"type\":\"object\",\"required\":[\"findings\"],\"properties\":{\"findings\":{\"type\":"
+     "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"class\",\"attempt\",\"sentence\","
+     "\"at\",\"evidence\"],\"properties\":{\"class\":" TEXT ",\"attempt\":" INTEGER
+     ",\"sentence\":" TEXT ",\"at\":" TEXT ",\"rule\":" TEXT_OR_NULL ",\"node\":" TEXT_OR_NULL
+     ",\"rank\":" TEXT_OR_NULL ",\"advice\":" TEXT_OR_NULL
+     ",\"evidence\":{\"type\":\"array\"}}}}}}"},
     {"Version", "{\"type\":\"object\",\"required\":[\"version\",\"ray\"],\"properties\":"
                 "{\"version\":" TEXT ",\"ray\":{\"type\":\"object\"}}}"},
     {"Ready",

@@ -218,6 +218,24 @@ static void put_paths(struct jout *j, const struct settings *settings, const str
     jout_close(j, '}');
 }
 
+/* Why its newest attempt ended badly; of what was found before an attempt, the class alone. */
+static void put_finding(struct jout *j, const struct job *job, const struct record_extra *extra)
+{
+    bool is_its = extra->finding && extra->finding_attempt == job->n_attempts;
+    if (job->state == JOB_SUCCEEDED || (!is_its && !job->finding)) {
+        jout_null(j, "finding");
+    } else if (is_its) {
+        jout_raw(j, "finding", extra->finding);
+    } else {
+        jout_open(j, "finding", '{');
+        jout_str(j, "class", job->finding);
+        jout_str(j, "sentence", job->reason.text);
+        jout_str(j, "node", *job->proof.node ? job->proof.node : NULL);
+        jout_null(j, "advice");
+        jout_close(j, '}');
+    }
+}
+
 static void put_end(struct jout *j, const struct job *job)
 {
     if (job->has_exit) {
@@ -232,16 +250,6 @@ static void put_end(struct jout *j, const struct job *job)
     } else {
         jout_null(j, "exit");
     }
-    if (!job->finding) {
-        jout_null(j, "finding");
-        return;
-    }
-    jout_open(j, "finding", '{');
-    jout_str(j, "class", job->finding);
-    jout_str(j, "sentence", job->reason.text);
-    jout_str(j, "node", *job->proof.node ? job->proof.node : NULL);
-    jout_null(j, "advice");
-    jout_close(j, '}');
 }
 
 void view_put_spec(struct jout *j, const char *key, const struct spec *spec)
@@ -314,6 +322,7 @@ void view_job(struct jout *j,
     jout_raw(j, "metrics", str_or(extra->metrics, "null"));
     jout_null(j, "checkpoints");
     put_end(j, job);
+    put_finding(j, job, extra);
     struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};
     jout_time(j, "deadline", l ? job_deadline(job, settings->start_deadline, &now) : 0);
     jout_close(j, '}');

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/ending.h"
 #include "argusd/files.h"
 #include "argusd/idset.h"
 #include "argusd/imports.h"
@@ -21,7 +22,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/witness.h"
-#include "fsroot/proof.h"
 
 enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
@@ -38,6 +38,7 @@ struct watcher {
     uv_timer_t timer;
     struct ray_call *list_call;
     usec_t list_at, list_started, heard_at; /* monotonic; heard_at: of the last good list */
+    usec_t forgot_at;                       /* when Ray had last lost its head; 0: never seen */
     usec_t files_started;
     bool files_busy, look_again, closing;
     int handles;
@@ -74,68 +75,6 @@ static void apply(struct live *l, enum job_event_kind kind, const char *code, co
     (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
 }
 
-/* ---- ends ---- */
-
-static const char *class_of(const struct fsroot_exit *x)
-{
-    if (!strcmp(x->cause, "start_failed"))
-        return "platform";
-    if (!strcmp(x->cause, "mismatch") && !strcmp(x->class, PROOF_CLASS))
-        return PROOF_CLASS;
-    if (x->oom_kills > 0 && !strcmp(x->signal, "SIGKILL"))
-        return "host_oom";
-    return "unknown";
-}
-
-/* A run too short to be seen did start: by the worker's clock, kept between what we know. */
-static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t now)
-{
-    const struct attempt *a = job_attempt(l->job);
-    usec_t at = x->started < a->accepted_at ? a->accepted_at : x->started > now ? now : x->started;
-    struct job_event e = {.kind = JOB_EV_STARTED};
-    if (x->started)
-        (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
-}
-
-static void end_by_exit(struct live *l, const struct fsroot_exit *x)
-{
-    note_short_run(l, x, clock_wall());
-    struct job_end end = {.cause = x->cause,
-                          .code = x->has_code ? x->code : -1,
-                          .signal = x->signal,
-                          .finding = class_of(x),
-                          .text = x->sentence};
-    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
-    (void)jobs_apply(l, &e, "argusd", clock_wall());
-}
-
-static void end_lost(struct live *l)
-{
-    const struct proof *p = &l->job->proof;
-    char text[300];
-    bool never = l->sight.files == WITNESS_FILES_NONE;
-    const char *space = *p->node ? " " : "";
-    if (l->sight.ray == WITNESS_RAY_BLIND)
-        (void)snprintf(text, sizeof(text),
-                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
-                       "silent",
-                       space, p->node); /* all of these fit */
-    else if (never)
-        (void)snprintf(text, sizeof(text),
-                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
-                       space, p->node);
-    else
-        (void)snprintf(text, sizeof(text), "its node%s%s fell silent and Ray says that it is over",
-                       space, p->node);
-    struct job_end end = {.cause = "lost",
-                          .code = -1,
-                          .signal = "",
-                          .finding = never ? "platform" : "node_lost",
-                          .text = text};
-    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
-    (void)jobs_apply(l, &e, "argusd", clock_wall());
-}
-
 /* ---- judging ---- */
 
 static struct witness testimony(const struct live *l, usec_t now)
@@ -162,14 +101,22 @@ static bool awaits_proof(const struct live *l, usec_t now)
     return !l->job->proof.checked_at && answers && now - s->files_since < PROOF_PATIENCE;
 }
 
+/* Its head was lost while it was there. */
+static bool lost_its_head(const struct watcher *w, const struct live *l)
+{
+    return w->forgot_at && l->accepted_at < w->forgot_at;
+}
+
 static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x)
 {
     usec_t now = clock_mono();
     struct witness heard = testimony(l, now);
+    if (l->ending)
+        return;
     switch (witness_judge(&heard)) {
     case WITNESS_EXITED:
         if (x && metrics_settle(w->p.metrics, l) && !awaits_proof(l, now))
-            end_by_exit(l, x);
+            ending_by_exit(w->p.findings, l, x);
         break;
     case WITNESS_STARTED:
         apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
@@ -177,7 +124,7 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
         break;
     case WITNESS_LOST:
         if (metrics_settle(w->p.metrics, l))
-            end_lost(l);
+            ending_lost(w->p.findings, l, lost_its_head(w, l));
         break;
     case WITNESS_NEVER:
         apply(l, JOB_EV_REQUEUED, "ray_forgot_it",
@@ -564,6 +511,7 @@ static void on_tick(uv_timer_t *t)
         files_hang(w, now);
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
         tick_job(w, l, now, wall);
+    findings_tick(w->p.findings, now);
     jobs_tick_all(w->p.jobs, wall);
 }
 
@@ -628,6 +576,7 @@ void watcher_look(struct watcher *w)
 void watcher_forget(struct watcher *w)
 {
     struct live *l;
+    w->forgot_at = clock_mono();
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));) {
         l->sight.ray = WITNESS_RAY_BLIND;
         l->sight.ray_since = 0;

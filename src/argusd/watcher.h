@@ -14,6 +14,7 @@
 #include "ray/ray.h"
 
 struct metrics;
+struct findings;
 struct trials;
 struct watcher;
 
@@ -26,6 +27,7 @@ struct watcher_parts { /* all borrowed */
     struct sender *sender;
     struct trials *trials;
     struct metrics *metrics;
+    struct findings *findings;
     const char *instance;
     /* Was this job id ever ours? For records in Ray whose job is over. */
     bool (*knows_id)(const char *id, void *arg);

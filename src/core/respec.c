@@ -100,7 +100,7 @@ static const char *find_old_override(const struct node *list, const char *key)
 
 static void tell_override(struct work *w, const char *old, const char *new)
 {
-    _cleanup_(freep) char *key = override_key(old ? old : new);
+    _cleanup_(freep) char *key = override_key(str_or(old, str_or(new, "")));
     _cleanup_(freep) char *path = xasprintf("overrides.%s", key);
     const char *before = old ? override_value(old) : NULL;
     const char *after = new ? override_value(new) : NULL;

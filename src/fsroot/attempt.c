@@ -293,6 +293,19 @@ int fsroot_debug_write(const char *root,
     return r < 0 ? r : file_link(to, link, err);
 }
 
+int fsroot_finding_write(const char *root,
+                         const char *job,
+                         int attempt,
+                         const char *text,
+                         struct err *err)
+{
+    int r = check_names(job, attempt, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_FINDING);
+    return file_write(path, text, strlen(text), 0644, 0, err);
+}
+
 int fsroot_submit_out_add(const char *root, const char *job, const char *text, struct err *err)
 {
     int r = check_names(job, 1, err);

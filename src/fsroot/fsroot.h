@@ -212,3 +212,27 @@ must_check int fsroot_log_read(const char *root,
                                size_t *ret_n,
                                uint64_t *ret_size,
                                struct err *err);
+/* The same of any file of the attempt; name: of its directory, as given below. */
+must_check int fsroot_attempt_read(const char *root,
+                                   const char *job,
+                                   int attempt,
+                                   const char *name,
+                                   uint64_t offset,
+                                   void *buf,
+                                   size_t n,
+                                   size_t *ret_n,
+                                   uint64_t *ret_size,
+                                   struct err *err);
+/* Names of the regular files of scene/logs/, each "scene/logs/<file>", sorted. -ENOENT: there is
+ * none. */
+must_check int fsroot_scene_logs(const char *root,
+                                 const char *job,
+                                 int attempt,
+                                 struct strv *ret,
+                                 struct err *err);
+/* attempts/<k>/finding.json. text is JSON. */
+must_check int fsroot_finding_write(const char *root,
+                                    const char *job,
+                                    int attempt,
+                                    const char *text,
+                                    struct err *err);

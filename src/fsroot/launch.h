@@ -30,7 +30,9 @@
 #define ATTEMPT_LOG "logs/driver.log" /* its creation is the start: made once, never again */
 #define ATTEMPT_BEAT "beat"
 #define ATTEMPT_EXIT "exit.json"
-#define ATTEMPT_STOP "stop" /* asks for the end; the content is the reason */
+#define ATTEMPT_FINDING "finding.json"
+#define ATTEMPT_SCENE_LOGS "scene/logs" /* what the shepherd gathered at a failure */
+#define ATTEMPT_STOP "stop"             /* asks for the end; the content is the reason */
 
 #define SECRETS_ENV "ARGUS_SECRETS"
 

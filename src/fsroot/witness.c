@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* witness.c - reads what the shepherd left: beat, exit.json, driver.log; see fsroot.h.
+/* witness.c - reads what the shepherd left: beat, exit.json, logs; see fsroot.h.
  *
  * These files decide whether a job is called dead, so the three answers are kept
  * apart with care: a file that is missing in a directory that is there is ABSENT;
  * a directory that is missing, a stale handle, a torn or wrong text is UNREADABLE. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -215,9 +217,46 @@ int fsroot_log_read(const char *root,
                     uint64_t *ret_size,
                     struct err *err)
 {
+    return fsroot_attempt_read(root, job, attempt, ATTEMPT_LOG, offset, buf, n, ret_n, ret_size,
+                               err);
+}
+
+int fsroot_scene_logs(const char *root,
+                      const char *job,
+                      int attempt,
+                      struct strv *ret,
+                      struct err *err)
+{
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
-    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_LOG);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE_LOGS);
+    struct dirent **names;
+    int n = scandir(path, &names, NULL, alphasort);
+    if (n < 0)
+        return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        if (names[i]->d_type == DT_REG || names[i]->d_type == DT_UNKNOWN)
+            strv_addf(ret, ATTEMPT_SCENE_LOGS "/%s", names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    return 0;
+}
+
+int fsroot_attempt_read(const char *root,
+                        const char *job,
+                        int attempt,
+                        const char *name,
+                        uint64_t offset,
+                        void *buf,
+                        size_t n,
+                        size_t *ret_n,
+                        uint64_t *ret_size,
+                        struct err *err)
+{
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
     _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)

@@ -31,6 +31,7 @@ ROUTES = {
     "POST /v1/jobs:stop": ("/v1/jobs:stop", "udydyyy", {"workload": "none"}),
     "GET /v1/jobs/{id}": ("/v1/jobs/JOB", SEE_JOB, None),
     "GET /v1/jobs/{id}/why": ("/v1/jobs/JOB/why", SEE_JOB, None),
+    "GET /v1/jobs/{id}/findings": ("/v1/jobs/JOB/findings", SEE_JOB, None),
     "GET /v1/jobs/{id}/logs": ("/v1/jobs/JOB/logs", SEE_JOB, None),
     "GET /v1/jobs/{id}/metrics": ("/v1/jobs/JOB/metrics", SEE_JOB, None),
     "GET /v1/jobs/{id}/events": ("/v1/jobs/JOB/events", SEE_JOB, None),

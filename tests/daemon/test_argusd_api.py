@@ -36,6 +36,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", "user", {"priority": 50}),
     ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", "user", {}),
     ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", "viewer", None),
+    ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", "viewer", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
     ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", "viewer", None),
     ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),

@@ -124,7 +124,7 @@ def test_what_is_refused(w):
     refused(retry(w, ended, {"apply": True}), 400, "'apply'")
     refused(retry(w, ended, {"apply_fix": "yes"}), 400, "apply_fix")
     refused(retry(w, ended, {"from": 20}), 400, "from")
-    refused(retry(w, ended, {"apply_fix": True}), 422, "proposes no fix")
+    refused(retry(w, ended, {"apply_fix": True}), 422, "no fix to apply", "no finding")
     refused(retry(w, ended, {"from": "20"}), 422, "nothing to resume")
     assert told(w, ended, "retried") == []
 

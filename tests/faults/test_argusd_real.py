@@ -2,6 +2,8 @@
 """Faults of argusd itself while jobs run on real Ray, on bare hosts that it took in over SSH: cut off from all of them
 at once (nothing is killed, all is reconciled), and killed in each phase of a preemption (it goes on where it was)."""
 
+import json
+
 import pytest
 
 from argusd import until
@@ -18,9 +20,12 @@ while :; do sleep 0.1; done
 """
 
 
+HOST_OF = {"node-1": "h2", "node-2": "h3"}
+
+
 @pytest.fixture(scope="module")
 def nodes(bare):
-    for name, host in (("node-1", "h2"), ("node-2", "h3")):
+    for name, host in HOST_OF.items():
         bare.add_node(name, host, gpu_count=1, labels=[name])
     return {name: bare.wait_node(name, "online") for name in ("node-1", "node-2")}
 
@@ -149,3 +154,40 @@ def test_borrower_comes_back_once_the_slot_is_free(bare, preempted):
     assert [a["ray_id"] for a in back["attempts"]] == ["borrower", "borrower-a2"]
     bare.stop_job("borrower")
     assert bare.wait_over("borrower")["state"] == "STOPPED"
+
+
+# ---- why they ended ----
+
+RAISES = "import ray\nray.init()\ndef reward():\n    raise KeyError('no such key')\nreward()\n"
+
+
+@pytest.fixture(scope="module")
+def failed(bare, preempted):
+    """One raises an exception, one is killed from outside."""
+    python = str(bare.bed.ray.with_name("python"))
+    bare.submit(bare.spec([python, "-c", RAISES], submission_id="raises"), token="admin")
+    work(bare, "killed")
+    bare.wait_state("killed", "RUNNING")
+    until(lambda: starts(bare, "killed") == 1, "its command runs")
+    bare.bed.on(HOST_OF[where(bare, "killed")], "kill", "-9", str(pid(bare, "killed")))
+    return {name: bare.wait_over(name) for name in ("raises", "killed")}
+
+
+def where(stage, name):
+    return stage.job(name)["driver"]["node"]
+
+
+def pid(stage, name):
+    return json.loads((stage.job_dir(name) / "attempts/1/beat").read_text())["pid"]
+
+
+def test_an_exception_is_found_with_its_line(bare, failed):
+    job, found = failed["raises"], failed["raises"]["finding"]
+    assert (job["state"], found["class"], job["exit"]["code"]) == ("FAILED", "user_code_error", 1)
+    assert "KeyError: 'no such key'" in found["evidence"][0]["text"] and found["evidence"][0]["offset"] > 0
+
+
+def test_a_kill_from_outside_is_no_fault_of_the_job(bare, failed):
+    found = failed["killed"]["finding"]
+    assert (failed["killed"]["state"], failed["killed"]["exit"]["signal"]) == ("FAILED", "SIGKILL")
+    assert found["class"] in ("actor_died", "unknown") and found["node"] in HOST_OF, found

@@ -273,6 +273,8 @@ def test_destroyed_host_is_found_and_taken_back(stage, lost):
 def test_job_of_the_killed_raylet_starts_again(stage, lost):
     again = stage.wait_job("keeps", lambda j: j["state"] == "RUNNING" and j["attempt"] == 2, "runs again")
     assert (where(again), again["restarts"]) == (["node-1"], 1)
+    found = stage.get("/v1/jobs/keeps/findings")["findings"]
+    assert [(f["attempt"], f["class"], f["node"]) for f in found] == [(1, "node_lost", "node-1")]
     until(lambda: len(starts(stage, "keeps")) == 2, "it told its second start")
     end(stage, "keeps")
     assert stage.wait_state("keeps", "SUCCEEDED")["attempt"] == 2

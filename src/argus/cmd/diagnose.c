@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diagnose.c - why a run failed, from its log. */
+/* diagnose.c - why a job ended, or any run, from its log. */
 #include "argus/cmd/cmd.h"
 
+#include <inttypes.h>
+
+#include "argus/findingcall.h"
 #include "argus/findingview.h"
 #include "base/str.h"
 #include "core/finding_rules.h"
@@ -10,7 +13,7 @@ enum { REPLY_MAX = 1 << 20, PAGE_MAX = 1 << 20 };
 
 struct opts {
     const char *log, *rules;
-    int64_t exit_code;
+    int64_t exit_code, attempt;
     bool list_rules;
     int output;
 };
@@ -18,6 +21,8 @@ struct opts {
 static const struct opt OPTS[] = {
     {0, "log", OPT_TEXT, offsetof(struct opts, log), "FILE",
      "any log; - is standard input; no server is asked", NULL},
+    {0, "attempt", OPT_NUMBER, offsetof(struct opts, attempt), "K",
+     "of attempt K of the job; else of the newest that has a finding", NULL},
     {0, "rules", OPT_TEXT, offsetof(struct opts, rules), "DIR",
      "rules of this directory instead of those built in", NULL},
     {0, "exit-code", OPT_NUMBER, offsetof(struct opts, exit_code), "N",
@@ -53,15 +58,56 @@ static int show(struct cli *cli, const struct finding *f, int output, struct err
     return r;
 }
 
+/* "x-a1, attempt 1", and where the first line that is quoted stands. */
+static void print_place(struct cli *cli, const json_t *found, const char *id)
+{
+    const json_t *first = json_array_get(json_get_array(found, "evidence"), 0);
+    const char *source = json_get_str(first, "source", NULL);
+    (void)fprintf(cli->out, "%-11s %s, attempt %" PRId64 "\n", "job", id,
+                  json_get_int(found, "attempt", 0));
+    if (source)
+        (void)fprintf(cli->out, "%-11s byte %" PRId64 " of attempts/%" PRId64 "/%s\n", "first seen",
+                      json_get_int(first, "offset", 0), json_get_int(found, "attempt", 0), source);
+}
+
+/* What the server found. */
+static int of_job(struct cli *cli, const struct opts *o, const char *job, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *found = NULL;
+    _cleanup_(freep) char *id = NULL;
+    struct finding f;
+    if (o->log || o->rules || o->list_rules || o->exit_code)
+        return err_set(err, ERR_USAGE, "a job's finding takes only --attempt and -o");
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = findingcall_get(cli, job, o->attempt, &found, &id, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, found, o->output);
+        return 0;
+    }
+    r = finding_from_json(found, &f, err);
+    if (r == 0) {
+        print_place(cli, found, id);
+        findingview_print(&f, &cli->term, cli->out);
+    }
+    if (r == 0 && f.n_patch)
+        cli_talk(cli, "next: argus retry --apply-fix %s", id);
+    finding_release(&f);
+    return r;
+}
+
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct opts *o = opts;
     _cleanup_(finding_rules_freep) struct finding_rules *rules = NULL;
     struct finding f;
     struct finding_facts facts = {0};
-    (void)args;
+    if (args->n)
+        return of_job(cli, o, args->v[0], err);
     if (!o->log && !o->list_rules)
-        return err_set(err, ERR_USAGE, "'argus diagnose' needs --log FILE");
+        return err_set(err, ERR_USAGE, "'argus diagnose' needs the ID of a job, or --log FILE");
     if (o->exit_code) {
         facts.exit_known = true;
         facts.exit_code = (int)o->exit_code;
@@ -81,16 +127,21 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 
 const struct command cmd_diagnose = {
     .name = "diagnose",
-    .args = "",
-    .summary = "say why a run failed, from its log",
+    .args = "[ID]",
+    .most = 1,
+    .summary = "say why a job ended, or any run, from its log",
     .text =
-        "Reads the log of any run once and says the class of what failed, the line that shows it "
+        "Of a job: what the server found when its attempt ended, from the log and from what it "
+        "knows "
+        "besides. With --log: reads the log of any run once, here. Says the class of what failed, "
+        "the line that shows it "
         "first with its place, what merely followed, and what a person can do. Wrappers, clean-up "
         "and warnings are no causes; unknown is an answer when nothing says why, and none when "
         "nothing failed.\n"
         "The rules are data, built into this program from rules/*.yaml. With --rules the files of "
         "a directory take their place; each of their rules is tried on its own samples first.",
-    .example = "argus diagnose --log driver.log\twhy it failed\n"
+    .example = "argus diagnose grpo-7\twhy it failed, and what to do\n"
+               "argus diagnose --log driver.log\twhy it failed\n"
                "argus logs ID | argus diagnose --log - -o json\tthe same for programs",
     .opts = OPTS,
     .n_opts = array_len(OPTS),

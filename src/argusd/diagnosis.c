@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diagnosis.c - see diagnosis.h. A file that cannot be read is passed over: then the facts alone
+ * are judged, and the finding says how much was read. */
+#define _GNU_SOURCE
+#include "argusd/diagnosis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
+
+enum { CHUNK = 1 << 20 };
+static const uint64_t DISK_FULL_BELOW = 1 << 20;
+
+void diagnosis_release(struct diagnosis *d)
+{
+    char *texts[] = {d->root,           d->job,  d->lost_node, d->odd_node,
+                     d->stopped_reason, d->node, d->given,     d->body};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    finding_release(&d->found);
+    *d = (struct diagnosis){0};
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    const struct diagnosis *d;
+    struct finder *f;
+    char *chunk;      /* of CHUNK bytes */
+    uint64_t lines;   /* fed of this file */
+    uint64_t skipped; /* bytes in the middle of files */
+};
+
+static uint64_t count_lines(const char *p, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += p[i] == '\n';
+    return lines;
+}
+
+/* Feeds [from, to). Returns how far it came; *ret_size: of the file, as it is now. */
+static uint64_t feed(struct reading *r,
+                     const char *name,
+                     uint64_t from,
+                     uint64_t to,
+                     bool count,
+                     uint64_t *ret_size)
+{
+    size_t n = 1;
+    while (from < to && n) {
+        uint64_t size;
+        size_t want = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
+        if (fsroot_attempt_read(r->d->root, r->d->job, r->d->k, name, from, r->chunk, want, &n,
+                                &size, NULL) < 0)
+            break;
+        *ret_size = size;
+        finder_feed(r->f, r->chunk, n);
+        if (count)
+            r->lines += count_lines(r->chunk, n);
+        from += n;
+    }
+    return from;
+}
+
+/* The beginning and the end; where these do not meet, what is between is skipped. */
+static void feed_file(struct reading *r, const char *name, uint64_t head, uint64_t tail)
+{
+    uint64_t size = 0;
+    char none;
+    size_t n;
+    if (fsroot_attempt_read(r->d->root, r->d->job, r->d->k, name, 0, &none, 0, &n, &size, NULL) < 0)
+        return;
+    finder_source(r->f, name);
+    bool is_cut = size > head + tail;
+    r->lines = 0;
+    uint64_t at = feed(r, name, 0, is_cut ? head : size, is_cut, &size);
+    if (!is_cut || at < head || size <= head + tail)
+        return;
+    uint64_t end = size;
+    finder_seek(r->f, end - tail, r->lines + 1);
+    r->skipped += end - tail - at;
+    (void)feed(r, name, end - tail, end, false, &size); /* how far it comes is how much there is */
+}
+
+static void feed_scene(struct reading *r)
+{
+    _cleanup_(strv_release) struct strv names = {0};
+    uint64_t left = DIAGNOSIS_SCENE_MAX;
+    if (fsroot_scene_logs(r->d->root, r->d->job, r->d->k, &names, NULL) < 0)
+        return; /* none was gathered */
+    for (size_t i = 0; i < names.n && i < FINDING_SOURCES_MAX - 1 && left; i++) {
+        uint64_t size = 0;
+        finder_source(r->f, names.v[i]);
+        left -= feed(r, names.v[i], 0, left, false, &size);
+    }
+}
+
+static bool disk_is_full(const char *root)
+{
+    struct statvfs st;
+    return statvfs(root, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize < DISK_FULL_BELOW;
+}
+
+static uint64_t judge(struct diagnosis *d)
+{
+    struct reading r = {.d = d, .f = finder_new(d->rules)};
+    d->facts.lost_node = d->lost_node;
+    d->facts.odd_node = d->odd_node;
+    d->facts.stopped_reason = d->stopped_reason;
+    if (!d->no_logs) {
+        r.chunk = xmalloc(CHUNK);
+        feed_file(&r, ATTEMPT_LOG, d->head ? d->head : DIAGNOSIS_HEAD,
+                  d->tail ? d->tail : DIAGNOSIS_TAIL);
+        feed_scene(&r);
+        d->facts.disk_full = d->facts.disk_full || disk_is_full(d->root);
+    }
+    finder_end(r.f, &d->facts, &d->found);
+    finder_free(r.f);
+    free(r.chunk);
+    return r.skipped;
+}
+
+/* ---- writing ---- */
+
+static void take_given(struct diagnosis *d)
+{
+    int class = finding_class_from_string(d->given);
+    d->found = (struct finding){.class = class < 0 ? FINDING_PREEMPTED_OR_STOPPED
+                                                   : (enum finding_class) class,
+                                .rule = xstrdup("argusd"),
+                                .confidence = 1};
+    if (d->stopped_reason) {
+        d->found.evidence[0].text = xstrdup(d->stopped_reason);
+        d->found.n_evidence = 1;
+    }
+}
+
+static void set_text(json_t *o, const char *key, const char *text)
+{
+    json_t *v = text ? json_string(text) : NULL;
+    (void)json_object_set_new(o, key, v ? v : json_null()); /* fails only for lack of memory */
+}
+
+static char *make_body(const struct diagnosis *d, uint64_t skipped)
+{
+    char at[CLOCK_TEXT_MAX];
+    _cleanup_(buf_release) struct buf text = BUF_INIT(DIAGNOSIS_BODY_MAX);
+    struct jout j = jout_begin(&text);
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    finding_to_json(&d->found, &j, NULL);
+    if (text.failed || json_parse(buf_str(&text), text.len, DIAGNOSIS_BODY_MAX, &o, NULL) < 0) {
+        json_decref(o);
+        o = json_object();
+        set_text(o, "class", finding_class_to_string(d->found.class));
+    }
+    (void)json_object_set_new(o, "attempt",
+                              json_integer(d->k)); /* these fail only without memory */
+    (void)json_object_set_new(o, "skipped_bytes", json_integer((json_int_t)skipped));
+    set_text(o, "job", d->job);
+    set_text(o, "sentence", d->sentence);
+    set_text(o, "at", clock_to_string(d->at, at));
+    if (!d->found.node)
+        set_text(o, "node", d->lost_node ? d->lost_node : d->node);
+    return json_dumps(o, JSON_COMPACT);
+}
+
+void diagnosis_run(struct diagnosis *d)
+{
+    uint64_t skipped = 0;
+    if (d->given)
+        take_given(d);
+    else
+        skipped = judge(d);
+    (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */
+    d->body = make_body(d, skipped);
+    if (d->k > 0 && fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)
+        d->wrote = (struct err){0};
+}

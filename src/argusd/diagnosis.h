@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diagnosis.h - the finding of one attempt, made from what it left on the shared root.
+ *
+ * Reads the driver's log, and the logs of the scene if it was gathered, through the finder
+ * (core/finding.h) together with what argusd knows, and leaves attempts/<k>/finding.json. Bounded:
+ * of a huge log the beginning and the end are read. Blocking: for the worker pool. */
+#pragma once
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/finding.h"
+
+enum {
+    DIAGNOSIS_HEAD = 128 << 20,     /* of a log that is larger than both together */
+    DIAGNOSIS_TAIL = 384 << 20,     /* these many bytes at its ends are read */
+    DIAGNOSIS_SCENE_MAX = 64 << 20, /* of all logs of the scene */
+    DIAGNOSIS_BODY_MAX = 128 << 10,
+};
+
+struct diagnosis {
+    /* What is asked. Owned texts; those of facts are borrowed from them. */
+    char *root, *job;
+    int k;
+    const struct finding_rules *rules; /* borrowed */
+    struct finding_facts facts;
+    char *lost_node, *odd_node, *stopped_reason;
+    char *node;          /* where the driver ran; NULL: not known */
+    char *given;         /* the class is known, this word: nothing is read; NULL */
+    bool no_logs;        /* the facts say all */
+    uint64_t head, tail; /* bytes of a log that are read at its ends; 0: as above */
+    usec_t at;           /* wall: when it is made */
+
+    /* What came of it. */
+    struct finding found;
+    char sentence[400];
+    char *body;       /* JSON object, as it is stored and shown */
+    struct err wrote; /* why there is no finding.json; code 0: there is */
+};
+
+/* d->facts gets its texts. */
+void diagnosis_run(struct diagnosis *d);
+void diagnosis_release(struct diagnosis *d);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ending.c - see ending.h. What the witnesses say of the class stands where no finding came in
+ * time, or where it knows no better. */
+#define _GNU_SOURCE
+#include "argusd/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "fsroot/proof.h"
+
+struct ending {
+    int k;
+    char cause[24], signal[24], text[512];
+    int code;          /* -1: none */
+    const char *class; /* by the witnesses; a literal */
+    bool head_lost;
+};
+
+static const char *class_of(const struct fsroot_exit *x)
+{
+    if (!strcmp(x->cause, "start_failed"))
+        return "platform";
+    if (!strcmp(x->cause, "mismatch") && !strcmp(x->class, PROOF_CLASS))
+        return PROOF_CLASS;
+    if (x->oom_kills > 0 && !strcmp(x->signal, "SIGKILL"))
+        return "host_oom";
+    return "unknown";
+}
+
+/* "SIGKILL": 9; 0 for "" and for what there is not here. */
+static int signal_number(const char *name)
+{
+    for (int i = 1; i < NSIG && str_starts(name, "SIG"); i++)
+        if (str_eq(sigabbrev_np(i), name + 3))
+            return i;
+    return 0;
+}
+
+/* ---- telling ---- */
+
+static const char *choose(const struct finding *found, const char *witnessed)
+{
+    bool knows = found && found->class != FINDING_UNKNOWN && found->class != FINDING_NONE;
+    return knows ? finding_class_to_string(found->class) : witnessed;
+}
+
+static void tell(struct live *l, const struct ending *e, const struct finding *found)
+{
+    bool knows_node = found && found->node && str_list_has(l->job->nodes, found->node);
+    struct job_end end = {.cause = e->cause,
+                          .code = e->code,
+                          .signal = e->signal,
+                          .finding = choose(found, e->class),
+                          .head_lost = e->head_lost,
+                          .node = knows_node ? found->node : NULL,
+                          .text = e->text};
+    struct job_event ev = {.kind = JOB_EV_ENDED, .end = &end};
+    (void)jobs_apply(l, &ev, "argusd", clock_wall()); /* too late is harmless */
+}
+
+static void on_finding(struct live *l, const struct finding *found, void *arg)
+{
+    struct ending *e = arg;
+    const struct attempt *a = job_attempt(l->job);
+    l->ending = false;
+    if (!l->over && a && a->k == e->k && a->phase < ATTEMPT_ENDED)
+        tell(l, e, found);
+    free(e);
+}
+
+static void ask(struct findings *fs,
+                struct live *l,
+                const struct ending *e,
+                struct findings_end *end)
+{
+    const struct job *j = l->job;
+    struct finding_facts *f = &end->facts;
+    struct ending *kept = xmalloc(sizeof(*kept));
+    *kept = *e;
+    f->stopped = j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped);
+    f->preempted = j->stop_cause == STOP_PREEMPTED;
+    f->timed_out = j->stop_cause == STOP_TIMEOUT;
+    f->head_lost = e->head_lost;
+    if (j->stop_cause != STOP_NONE)
+        f->stopped_reason = j->reason.text;
+    end->given = j->stop_cause == STOP_FINDING ? str_or(j->finding, "platform") : NULL;
+    end->no_logs = f->stopped || f->preempted;
+    l->ending = true;
+    findings_ask(fs, l, end, on_finding, kept);
+}
+
+/* ---- with an exit file ---- */
+
+/* A run too short to be seen did start: by the worker's clock, kept between what we know. */
+static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t now)
+{
+    const struct attempt *a = job_attempt(l->job);
+    usec_t at = x->started < a->accepted_at ? a->accepted_at : x->started > now ? now : x->started;
+    struct job_event e = {.kind = JOB_EV_STARTED};
+    if (x->started)
+        (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
+}
+
+void ending_by_exit(struct findings *fs, struct live *l, const struct fsroot_exit *x)
+{
+    const struct job *j = l->job;
+    note_short_run(l, x, clock_wall());
+    struct ending e = {
+        .k = j->n_attempts, .code = x->has_code ? x->code : -1, .class = class_of(x)};
+    (void)snprintf(e.cause, sizeof(e.cause), "%s", x->cause); /* of the same sizes */
+    (void)snprintf(e.signal, sizeof(e.signal), "%s", x->signal);
+    (void)snprintf(e.text, sizeof(e.text), "%s", x->sentence);
+    if (e.code == 0 && !strcmp(e.cause, "exit") && j->stop_cause != STOP_FINDING) {
+        tell(l, &e, NULL);
+        return;
+    }
+    struct findings_end end = {.facts = {.exit_known = x->has_code || *x->signal,
+                                         .exit_code = x->has_code ? x->code : 0,
+                                         .signal = signal_number(x->signal),
+                                         .oom_kills = x->oom_kills > 0 ? x->oom_kills : 0,
+                                         .odd_node = x->oom_kills > 0 ? j->proof.node : NULL,
+                                         .stopped = str_starts(x->cause, "stopped"),
+                                         .stopped_reason = *x->stop_reason ? x->stop_reason : NULL,
+                                         .not_started = !strcmp(x->cause, "start_failed"),
+                                         .import_mismatch = !strcmp(x->cause, "mismatch")}};
+    ask(fs, l, &e, &end);
+}
+
+/* ---- without ---- */
+
+void ending_lost(struct findings *fs, struct live *l, bool head_lost)
+{
+    const struct job *j = l->job;
+    const struct proof *p = &j->proof;
+    bool never = l->sight.files == WITNESS_FILES_NONE;
+    const char *space = *p->node ? " " : "";
+    struct ending e = {.k = j->n_attempts,
+                       .cause = "lost",
+                       .code = -1,
+                       .class = never ? "platform" : "node_lost",
+                       .head_lost = head_lost};
+    if (l->sight.ray == WITNESS_RAY_BLIND)
+        (void)snprintf(e.text, sizeof(e.text),
+                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
+                       "silent",
+                       space, p->node); /* all of these fit */
+    else if (never)
+        (void)snprintf(e.text, sizeof(e.text),
+                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
+                       space, p->node);
+    else
+        (void)snprintf(e.text, sizeof(e.text),
+                       "its node%s%s fell silent and Ray says that it is over", space, p->node);
+    struct findings_end end = {.facts = {.not_started = never,
+                                         .lost_node = never || head_lost ? NULL
+                                                      : *p->node
+                                                          ? p->node
+                                                          : str_or(j->driver_node, "its node")}};
+    ask(fs, l, &e, &end);
+}

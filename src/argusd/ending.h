@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ending.h - the end of an attempt as the witnesses saw it, and its finding: both become one event.
+ *
+ * An end that nobody need explain (exit 0) is told at once; any other is told with its finding
+ * (findings.h), and l->ending is set until then. */
+#pragma once
+#include "argusd/findings.h"
+#include "argusd/jobs.h"
+#include "fsroot/fsroot.h"
+
+/* Its exit file is there. */
+void ending_by_exit(struct findings *fs, struct live *l, const struct fsroot_exit *x);
+/* It is gone without one. head_lost: Ray's head was lost since it began. */
+void ending_lost(struct findings *fs, struct live *l, bool head_lost);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.c - the line of findings to be made; see findings.h.
+ *
+ * A task is in the line, then in the worker pool, then gone. While somebody waits for it (done)
+ * its job is held busy; later it knows the job only by its id. */
+#include "argusd/findings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/diagnosis.h"
+#include "argusd/work.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/finding_rules.h"
+
+static const char OWED[] = "finding_owed"; /* kind of the rows of what is late: "<job>/<k>" */
+enum { OWED_MAX = 4096 };
+
+struct task {
+    struct findings *fs;
+    struct task *next;
+    struct diagnosis d;
+    int64_t job_seq;
+    struct live *l; /* while somebody waits */
+    findings_f done;
+    void *arg;
+    usec_t until; /* mono: so long somebody waits */
+    bool running;
+};
+
+struct findings {
+    struct findings_parts p;
+    struct finding_rules *rules;
+    struct task *first; /* all, in order */
+    int running;
+    bool closed;
+};
+
+int findings_new(const struct findings_parts *parts, struct findings **ret, struct err *err)
+{
+    struct findings *fs = xcalloc(1, sizeof(*fs));
+    fs->p = *parts;
+    int r = finding_rules_built_in(&fs->rules, err);
+    if (r < 0) {
+        free(fs);
+        return r;
+    }
+    *ret = fs;
+    return 0;
+}
+
+static void task_free(struct task *t)
+{
+    diagnosis_release(&t->d);
+    free(t);
+}
+
+void findings_close(struct findings *fs)
+{
+    if (fs)
+        fs->closed = true;
+}
+
+void findings_free(struct findings *fs)
+{
+    if (!fs)
+        return;
+    for (struct task *t = fs->first, *next; t; t = next) {
+        next = t->next;
+        task_free(t);
+    }
+    finding_rules_free(fs->rules);
+    free(fs);
+}
+
+static void remove_task(struct task *t)
+{
+    struct task **p = &t->fs->first;
+    while (*p != t)
+        p = &(*p)->next;
+    *p = t->next;
+    task_free(t);
+}
+
+static void append(struct task *t)
+{
+    struct task **p = &t->fs->first;
+    while (*p)
+        p = &(*p)->next;
+    *p = t;
+}
+
+/* ---- what is owed, as rows ---- */
+
+/* X(member of finding_facts): what a late finding still needs when argusd starts anew. */
+#define FLAGS(X)                                                                                   \
+    X(exit_known)                                                                                  \
+    X(stopped) X(preempted) X(timed_out) X(not_started) X(head_lost) X(import_mismatch)
+
+static void put_owed(const struct task *t)
+{
+    const struct finding_facts *f = &t->d.facts;
+    _cleanup_(freep) char *name = xasprintf("%s/%d", t->d.job, t->d.k);
+    struct buf body = BUF_INIT(OWED_MAX);
+    struct jout j = jout_begin(&body);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "seq", t->job_seq);
+    jout_str(&j, "job", t->d.job);
+    jout_int(&j, "k", t->d.k);
+#define X(flag) jout_bool(&j, #flag, f->flag);
+    FLAGS(X)
+#undef X
+    jout_int(&j, "exit_code", f->exit_code);
+    jout_int(&j, "signal", f->signal);
+    jout_int(&j, "oom_kills", f->oom_kills);
+    jout_bool(&j, "no_logs", t->d.no_logs);
+    jout_str(&j, "given", t->d.given);
+    jout_str(&j, "lost_node", t->d.lost_node);
+    jout_str(&j, "odd_node", t->d.odd_node);
+    jout_str(&j, "stopped_reason", t->d.stopped_reason);
+    jout_str(&j, "node", t->d.node);
+    jout_close(&j, '}');
+    struct store_entry row = {
+        .kind = OWED, .name = name, .body = buf_str(&body), .at = clock_wall()};
+    if (!body.failed) /* its texts have ceilings: it fits */
+        store_put_entry(t->fs->p.store, &row);
+    buf_release(&body);
+}
+
+static void drop_owed(const struct task *t)
+{
+    _cleanup_(freep) char *name = xasprintf("%s/%d", t->d.job, t->d.k);
+    store_remove_entry(t->fs->p.store, OWED, name);
+}
+
+static void read_owed(const json_t *o, struct task *t)
+{
+    struct finding_facts *f = &t->d.facts;
+    t->job_seq = json_get_int(o, "seq", 0);
+    t->d.k = (int)json_get_int(o, "k", 0);
+    set_str(&t->d.job, json_get_str(o, "job", ""));
+#define X(flag) f->flag = json_get_bool(o, #flag, false);
+    FLAGS(X)
+#undef X
+    f->exit_code = (int)json_get_int(o, "exit_code", 0);
+    f->signal = (int)json_get_int(o, "signal", 0);
+    f->oom_kills = json_get_int(o, "oom_kills", 0);
+    t->d.no_logs = json_get_bool(o, "no_logs", false);
+    set_str(&t->d.given, json_get_str(o, "given", NULL));
+    set_str(&t->d.lost_node, json_get_str(o, "lost_node", NULL));
+    set_str(&t->d.odd_node, json_get_str(o, "odd_node", NULL));
+    set_str(&t->d.stopped_reason, json_get_str(o, "stopped_reason", NULL));
+    set_str(&t->d.node, json_get_str(o, "node", NULL));
+}
+
+static struct task *task_new(struct findings *fs)
+{
+    struct task *t = xcalloc(1, sizeof(*t));
+    t->fs = fs;
+    t->d.root = xstrdup(fs->p.settings->shared_root);
+    t->d.rules = fs->rules;
+    return t;
+}
+
+bool findings_restore(struct findings *fs, const struct store_entry *row)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    if (strcmp(row->kind, OWED) != 0)
+        return false;
+    if (json_parse(row->body, strlen(row->body), OWED_MAX, &o, NULL) < 0) {
+        log_err("findings", "the store's row of the finding '%s' cannot be read", row->name);
+        return true;
+    }
+    struct task *t = task_new(fs);
+    read_owed(o, t);
+    append(t);
+    return true;
+}
+
+/* ---- what is made ---- */
+
+static void put_row(const struct task *t)
+{
+    const struct finding *f = &t->d.found;
+    struct store_finding row = {.job_seq = t->job_seq,
+                                .k = t->d.k,
+                                .class = finding_class_to_string(f->class),
+                                .rule = f->rule,
+                                .node = f->node          ? f->node
+                                        : t->d.lost_node ? t->d.lost_node
+                                                         : t->d.node,
+                                .rank = f->rank,
+                                .at = t->d.at,
+                                .confidence = f->confidence,
+                                .body = t->d.body};
+    store_put_finding(t->fs->p.store, &row);
+}
+
+static void tell(const struct task *t)
+{
+    struct events_note note = {.kind = "finding",
+                               .actor = "argusd",
+                               .job_seq = t->job_seq,
+                               .job = t->d.job,
+                               .code = finding_class_to_string(t->d.found.class),
+                               .text = t->d.sentence};
+    events_add(t->fs->p.events, &note, clock_wall());
+    log_info("findings", "%s job=%s attempt=%d", t->d.sentence, t->d.job, t->d.k);
+    if (t->d.wrote.code < 0)
+        log_warn("findings", "%s job=%s", t->d.wrote.text, t->d.job);
+}
+
+static void keep(struct record_extra *x, const struct task *t)
+{
+    set_str(&x->finding, t->d.body);
+    x->finding_attempt = t->d.k;
+}
+
+/* The row of a job that is over, with its finding. */
+static void complete(const struct task *t, struct job *job, struct record_extra *extra)
+{
+    struct store_job row;
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    keep(extra, t);
+    if (job->state == JOB_FAILED)
+        set_str(&job->finding, finding_class_to_string(t->d.found.class));
+    record_detail(job, extra, &detail);
+    record_job_row(job, detail.failed ? NULL : buf_str(&detail), &row);
+    store_update_job(t->fs->p.store, &row);
+    buf_release(&detail);
+}
+
+static void on_row(const struct store_result *r, void *arg)
+{
+    struct task *t = arg;
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    if (!r->err.code && !t->fs->closed && record_to_job(&r->jobs[0], &job, &extra, NULL) == 0) {
+        for (size_t i = 0; i < r->nattempts; i++)
+            record_add_attempt(job, &r->attempts[i]);
+        if (job->n_attempts == t->d.k && job_state_is_terminal(job->state))
+            complete(t, job, &extra);
+    }
+    record_extra_release(&extra);
+    job_free(job);
+    remove_task(t);
+}
+
+/* Nobody waited any longer: the past stays as it is, and what is shown of it is completed. */
+static void take_late(struct task *t)
+{
+    struct live *l = jobs_find_any(t->fs->p.jobs, t->d.job);
+    struct store_job_ref ref = {.ref = t->d.job};
+    struct store_then then = {.done = on_row, .arg = t};
+    drop_owed(t);
+    if (!l) {                                              /* it is over and in memory no more */
+        (void)store_find_job(t->fs->p.store, &ref, &then); /* t stays in the line until then */
+        return;
+    }
+    if (l->job->n_attempts == t->d.k) {
+        keep(&l->extra, t);
+        if (l->job->state == JOB_FAILED)
+            set_str(&l->job->finding, finding_class_to_string(t->d.found.class));
+    }
+    jobs_amend(l);
+    remove_task(t);
+}
+
+static void answer(struct task *t, const struct finding *found)
+{
+    struct live *l = t->l;
+    t->l = NULL;
+    t->done(l, found, t->arg);
+    jobs_idle(l);
+}
+
+/* ---- the line ---- */
+
+static void run(void *arg)
+{
+    struct task *t = arg;
+    diagnosis_run(&t->d);
+}
+
+static void begin_next(struct findings *fs);
+
+static void done(void *arg)
+{
+    struct task *t = arg;
+    struct findings *fs = t->fs;
+    fs->running--;
+    if (fs->closed) {
+        if (t->l)
+            jobs_idle(t->l);
+        remove_task(t);
+        return;
+    }
+    put_row(t);
+    tell(t);
+    if (t->l) {
+        keep(&t->l->extra, t);
+        answer(t, &t->d.found);
+        remove_task(t);
+    } else {
+        take_late(t);
+    }
+    begin_next(fs);
+}
+
+static bool can_begin(const struct findings *fs)
+{
+    return !fs->closed && fs->running < FINDINGS_AT_ONCE && !cluster_root_hangs(fs->p.cluster) &&
+           !store_is_failing(fs->p.store);
+}
+
+/* What somebody waits for goes first. */
+static struct task *next_task(const struct findings *fs)
+{
+    struct task *late = NULL;
+    for (struct task *t = fs->first; t; t = t->next) {
+        if (!t->running && t->l)
+            return t;
+        if (!t->running && !late)
+            late = t;
+    }
+    return late;
+}
+
+static void begin_next(struct findings *fs)
+{
+    struct task *t;
+    while (can_begin(fs) && (t = next_task(fs))) {
+        t->running = true;
+        t->d.at = clock_wall();
+        fs->running++;
+        work_start(fs->p.loop, run, done, t);
+    }
+}
+
+static char *copy(const char *s)
+{
+    return s && *s ? xstrdup(s) : NULL;
+}
+
+void findings_ask(struct findings *fs,
+                  struct live *l,
+                  const struct findings_end *end,
+                  findings_f done_f,
+                  void *arg)
+{
+    struct task *t = task_new(fs);
+    const struct job *j = l->job;
+    t->job_seq = j->seq;
+    t->l = l;
+    t->done = done_f;
+    t->arg = arg;
+    t->until = clock_mono() + FINDINGS_PATIENCE;
+    t->d.job = xstrdup(j->id);
+    t->d.k = j->n_attempts;
+    t->d.facts = end->facts;
+    t->d.lost_node = copy(end->facts.lost_node);
+    t->d.odd_node = copy(end->facts.odd_node);
+    t->d.stopped_reason = copy(end->facts.stopped_reason);
+    t->d.node = copy(*j->proof.node ? j->proof.node : j->driver_node);
+    t->d.given = copy(end->given);
+    t->d.no_logs = end->no_logs;
+    jobs_busy(l);
+    append(t);
+    begin_next(fs);
+}
+
+void findings_tick(struct findings *fs, usec_t mono)
+{
+    if (fs->closed)
+        return;
+    for (struct task *t = fs->first; t; t = t->next)
+        if (t->l && mono >= t->until) {
+            put_owed(t); /* in the batch of the end that goes on without it */
+            answer(t, NULL);
+        }
+    begin_next(fs);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.h - why attempts ended badly: asked when they end, kept, shown.
+ *
+ * The end of such an attempt waits for its finding, for FINDINGS_PATIENCE at most: then the class
+ * decides whether the job is restarted, and end and finding are one batch of the store. A crash
+ * before that batch loses nothing: the exit file is met again. A finding that comes later than
+ * that (the shared root hangs) is owed by a row of the store until it is made, and changes the past
+ * no more: it is told and shown. A few are made at a time, in the worker pool, in order. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/cluster.h"
+#include "argusd/events.h"
+#include "argusd/jobs.h"
+#include "argusd/settings.h"
+#include "core/finding.h"
+#include "store/store.h"
+
+#define FINDINGS_PATIENCE (10 * USEC_SEC)
+enum { FINDINGS_AT_ONCE = 2 };
+
+struct findings;
+
+struct findings_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct events *events;
+    struct cluster *cluster;
+    struct jobs *jobs;
+};
+/* The rules that argusd was built with do not compile: our own bug, -EINVAL. */
+must_check int findings_new(const struct findings_parts *parts,
+                            struct findings **ret,
+                            struct err *err);
+void findings_close(struct findings *fs); /* nobody is told any more; NULL is fine */
+void findings_free(struct findings *fs);  /* after the loop has run dry; NULL is fine */
+
+/* A row of the store at start; false: it is somebody else's. */
+bool findings_restore(struct findings *fs, const struct store_entry *row);
+
+/* How the newest attempt of a job ended; copied. */
+struct findings_end {
+    struct finding_facts facts; /* texts may be NULL */
+    const char *given;          /* the class is known already: the word; NULL */
+    bool no_logs;               /* the facts say all: nothing is read */
+};
+
+/* found is borrowed for the call; NULL: it is not made yet. Called on the loop, once, unless
+ * closed: then never, and arg is not freed. The job's extra has the finding by then. */
+typedef void (*findings_f)(struct live *l, const struct finding *found, void *arg);
+void findings_ask(struct findings *fs,
+                  struct live *l,
+                  const struct findings_end *end,
+                  findings_f done,
+                  void *arg);
+
+/* Once a second: who waited too long goes on, and what could not be begun is begun. */
+void findings_tick(struct findings *fs, usec_t mono);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what an attempt left to its finding: what is read, what is quoted, what is written. */
+#include "argusd/diagnosis.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit_dir.h"
+#include "core/finding_rules.h"
+
+#define DIR "jobs/j/attempts/2/"
+#define OOM "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+static struct finding_rules *rules;
+
+static int setup(void **state)
+{
+    assert_int_equal(finding_rules_built_in(&rules, NULL), 0);
+    return root_setup(state);
+}
+
+static int teardown(void **state)
+{
+    finding_rules_free(rules);
+    return root_teardown(state);
+}
+
+static struct diagnosis ask(const char *root)
+{
+    return (struct diagnosis){.root = xstrdup(root),
+                              .job = xstrdup("j"),
+                              .k = 2,
+                              .rules = rules,
+                              .node = xstrdup("w1"),
+                              .facts = {.exit_known = true, .exit_code = 1},
+                              .at = 1770000000 * USEC_SEC};
+}
+
+static json_t *body(const struct diagnosis *d)
+{
+    json_t *o = json_loads(d->body, 0, NULL);
+    assert_non_null(o);
+    return o;
+}
+
+static void test_a_log(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put(*state, DIR "logs/driver.log", "step:1 - loss:0.5\n" OOM "\n");
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_GPU_OOM);
+    assert_int_equal(d.wrote.code, 0);
+    assert_text(*state, DIR "finding.json", d.body);
+    json_t *o = body(&d);
+    const json_t *first = json_array_get(json_get_array(o, "evidence"), 0);
+    assert_int_equal(json_get_int(o, "attempt", 0), 2);
+    assert_string_equal(json_get_str(o, "node", ""), "w1");
+    assert_non_null(strstr(json_get_str(o, "sentence", ""), "gpu_oom"));
+    assert_int_equal(json_get_int(first, "offset", -1), 18);
+    assert_string_equal(json_get_str(first, "source", ""), "logs/driver.log");
+    json_decref(o);
+    diagnosis_release(&d);
+}
+
+static void test_no_log(void **state)
+{
+    struct diagnosis d = ask(*state);
+    diagnosis_run(&d); /* not even a directory */
+    assert_int_equal(d.found.class, FINDING_UNKNOWN);
+    assert_true(d.wrote.code < 0 && d.body);
+    diagnosis_release(&d);
+}
+
+static void test_the_middle_is_skipped(void **state)
+{
+    struct buf log = BUF_INIT(1 << 20);
+    struct diagnosis d = ask(*state);
+    for (int i = 0; i < 10000; i++)
+        (void)buf_adds(&log, "all is well here\n");
+    uint64_t at = log.len;
+    (void)buf_adds(&log, OOM "\n");
+    put(*state, DIR "logs/driver.log", buf_str(&log));
+    d.head = d.tail = 1000;
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_GPU_OOM);
+    assert_int_equal(d.found.evidence[0].offset, at);
+    assert_true(d.found.bytes <= 2000);
+    json_t *o = body(&d);
+    assert_int_equal(json_get_int(o, "skipped_bytes", 0), log.len - 2000);
+    json_decref(o);
+    buf_release(&log);
+    diagnosis_release(&d);
+}
+
+static void test_the_scene(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put(*state, DIR "logs/driver.log", "it ends\n");
+    put(*state, DIR "scene/logs/worker-1.err", OOM "\n");
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_GPU_OOM);
+    assert_string_equal(d.found.evidence[0].source, "scene/logs/worker-1.err");
+    diagnosis_release(&d);
+}
+
+static void test_what_is_known(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put(*state, DIR "logs/driver.log", OOM "\n");
+    d.given = xstrdup("platform");
+    d.stopped_reason = xstrdup("the driver runs on the head");
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_PLATFORM);
+    assert_non_null(strstr(d.body, "the driver runs on the head"));
+    diagnosis_release(&d);
+    d = ask(*state);
+    d.facts = (struct finding_facts){.stopped = true};
+    d.stopped_reason = xstrdup("stopped by 'alice'");
+    d.no_logs = true;
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_PREEMPTED_OR_STOPPED);
+    assert_int_equal(d.found.bytes, 0);
+    diagnosis_release(&d);
+    d = ask(*state);
+    put(*state, DIR "logs/driver.log", "all is well\n");
+    d.facts = (struct finding_facts){0};
+    d.lost_node = xstrdup("w2");
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_NODE_LOST);
+    assert_non_null(strstr(d.body, "\"node\":\"w2\""));
+    diagnosis_release(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_log, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_log, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_middle_is_skipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_scene, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_known, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

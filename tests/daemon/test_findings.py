@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why an attempt ended: found before its end is told, kept, shown, and what decides whether the job starts again."""
+
+import json
+import os
+import subprocess
+
+import broken
+import pytest
+from fakeray import FakeRay
+from programs import PROGRAMS
+from wallclock import COMPILER
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+FAILS = f"echo fine so far; echo '{OOM}' >&2; exit 1"
+# The first attempt fails, the second does not.
+ONCE = f'if mkdir "$0/$1"; then echo "{OOM}"; exit 1; fi; echo better'
+RAISES = "def reward(x):\n    raise KeyError('no such key')\nreward(1)\n"
+
+# The scene of an attempt is not read before a file called free is there.
+HOLDS = r"""
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void hold(const char *path)
+{
+    char held[4096];
+    if (strstr(path, "/scene/logs")) {
+        snprintf(held, sizeof(held), "%s/held", getenv("HOLD"));
+        close(open(held, O_WRONLY | O_CREAT, 0600));
+        snprintf(held, sizeof(held), "%s/free", getenv("HOLD"));
+        while (access(held, F_OK) != 0) usleep(20000);
+    }
+}
+#define HOOK(name, type) int name(const char *path, type ***names, int (*filter)(const type *),               \
+                                  int (*compare)(const type **, const type **))                               \
+{                                                                                                             \
+    int (*real)(const char *, type ***, int (*)(const type *), int (*)(const type **, const type **)) =       \
+        dlsym(RTLD_NEXT, #name);                                                                              \
+    hold(path);                                                                                               \
+    return real(path, names, filter, compare);                                                                \
+}
+HOOK(scandir, struct dirent)
+HOOK(scandir64, struct dirent64)
+"""
+
+
+@pytest.fixture(scope="module")
+def w(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("findings"), ray.url) as argusd:
+        yield argusd
+
+
+def findings(w, job, **more):
+    return w.get(f"/v1/jobs/{job}/findings", **more)["findings"]
+
+
+def ended(w, *args, **keys):
+    job = w.submit(*args, **keys)
+    return w.wait_over(job)
+
+
+def quoted(w, job, finding):
+    """The line that the finding quotes, as it stands in the file."""
+    first = finding["evidence"][0]
+    with open(w.job_dir(job["id"]) / "attempts" / str(finding["attempt"]) / first["source"], "rb") as f:
+        f.seek(first["offset"])
+        return f.readline().decode().rstrip("\n"), first["text"]
+
+
+# ---- what a failure leaves ----
+
+
+def test_the_first_error_is_named_with_its_place(w):
+    job = ended(w, FAILS)
+    found = job["finding"]
+    assert (job["state"], found["class"], job["reason"]["code"]) == ("FAILED", "gpu_oom", "gpu_oom")
+    assert quoted(w, job, found) == (OOM, OOM)
+    assert found["evidence"][0]["line"] == 2 and found["node"] == job["driver"]["node"]
+    assert found["rule"] and found["advice"] and 0 < found["confidence"] <= 1
+    assert findings(w, job["id"]) == [found]
+    left = json.loads((w.job_dir(job["id"]) / "attempts/1/finding.json").read_text())
+    assert left == found
+    told = [(e["kind"], e["reason"]["code"]) for e in w.events(job["id"])]
+    assert told.index(("finding", "gpu_oom")) < told.index(("ended", "gpu_oom"))
+    w.restart()
+    assert w.job(job["id"])["finding"] == found and findings(w, job["id"]) == [found]
+
+
+def test_a_python_exception_is_the_users(w):
+    job = ended(w, Argusd.python(RAISES))
+    assert (job["state"], job["finding"]["class"]) == ("FAILED", "user_code_error")
+    assert "KeyError: 'no such key'" in quoted(w, job, job["finding"])
+
+
+def test_success_has_none_whatever_its_words(w):
+    job = ended(w, f"echo '{OOM}'")
+    assert (job["state"], job["finding"], findings(w, job["id"])) == ("SUCCEEDED", None, [])
+
+
+def test_nothing_said_is_unknown(w):
+    job = ended(w, "exit 7")
+    assert (job["state"], job["finding"]["class"], job["exit"]["code"]) == ("FAILED", "unknown", 7)
+
+
+def test_a_stop_is_no_riddle(w):
+    job = w.submit(f"echo '{OOM}'; exec tail -f /dev/null")
+    w.wait_state(job, "RUNNING")
+    w.stop_job(job)
+    view = w.wait_over(job)
+    assert (view["state"], view["finding"]["class"]) == ("STOPPED", "preempted_or_stopped")
+    assert "stopped by 'admin'" in view["finding"]["evidence"][0]["text"]
+    assert view["reason"]["code"] == "stopped_by_user"
+
+
+def test_a_timeout(w):
+    job = ended(w, "exec tail -f /dev/null", timeout="1s", stop_grace="1s")
+    assert job["state"] == "TIMEOUT" and job["finding"]["class"] in ("timeout_or_hang", "preempted_or_stopped")
+    waited = ended(w, "echo x", pool="nowhere", queue_timeout="1s")
+    assert (waited["state"], waited["finding"]) == ("TIMEOUT", None)
+
+
+def test_who_may_see_it(w):
+    job = ended(w, FAILS)["id"]
+    assert findings(w, job, token="viewer") == findings(w, job)
+    assert w.call("POST", "/v1/users", {"name": "bob"}).status == 201
+    bob = w.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+    assert w.call("GET", f"/v1/jobs/{job}/findings", token=bob).status == 404
+
+
+# ---- starting again ----
+
+
+def test_its_class_decides_whether_it_starts_again(w):
+    again = {"max": 2, "on": ["gpu_oom"], "backoff": "0s"}
+    job = w.submit(Argusd.spec(["/bin/sh", "-c", ONCE, str(w.root), "once"]), restart=again)
+    view = w.wait_over(job)
+    assert (view["state"], view["attempt"], view["restarts"], view["finding"]) == ("SUCCEEDED", 2, 1, None)
+    assert view["restart"]["avoid"] == [], "no node was at fault"
+    assert [(f["attempt"], f["class"]) for f in findings(w, job)] == [(1, "gpu_oom")]
+    back = [e for e in w.events(job) if e["kind"] == "ended" and e["to"] == "QUEUED"]
+    assert [e["reason"]["code"] for e in back] == ["gpu_oom"]
+    other = ended(w, FAILS, restart={"max": 2, "on": ["node_lost", "nccl_timeout"], "backoff": "0s"})
+    assert (other["state"], other["attempt"], other["finding"]["class"]) == ("FAILED", 1, "gpu_oom")
+
+
+def test_as_often_as_it_may(w):
+    view = ended(w, FAILS, restart={"max": 2, "on": ["gpu_oom"], "backoff": "0s"})
+    assert (view["state"], view["attempt"], view["restarts"]) == ("FAILED", 3, 2)
+    assert [f["attempt"] for f in findings(w, view["id"])] == [1, 2, 3]
+    assert view["finding"]["attempt"] == 3
+
+
+# ---- the fix ----
+
+FAILING = f"#!/bin/sh\necho 'step:1 - actor/loss:0.1'\necho '{OOM}'\nexit 1\n"
+
+
+def test_the_fix_is_applied_and_shown(w):
+    broken.make_world(w.root)
+    broken.put(w.root / "common/fails/python", FAILING)
+    (w.root / "common/fails/python").chmod(0o755)
+    common = "${SHARED_ROOT}/common"
+    spec = {"workload": "grpo", "n_gpus_per_node": 1, "model_id": f"{common}/models/tiny"}
+    spec |= {"train_file": f"{common}/datasets/train.parquet", "val_file": f"{common}/datasets/val.parquet"}
+    spec |= {"runtime_env": {"py_executable": f"{common}/fails/python"}}
+    key = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
+    spec |= {"overrides": [f"{key}=8", "actor_rollout_ref.rollout.gpu_memory_utilization=0.6"]}
+    reply = w.post(spec, "?no_trial=1", token="user")
+    assert reply.status == 201, reply
+    job = w.wait_over(reply.json()["id"])
+    assert job["finding"]["class"] == "gpu_oom" and job["finding"]["patch"], job["finding"]
+    body = {"apply_fix": True}
+    reply = w.call("POST", f"/v1/jobs/{job['id']}:retry?no_trial=1", body, token="user")
+    assert reply.status == 201, reply
+    changes = {c["key"]: (c["old"], c["new"]) for c in reply.json()["changes"]}
+    assert changes and all(old != new for old, new in changes.values()), changes
+    fixed = w.job(reply.json()["id"])
+    assert fixed["retry_of"] == job["id"]
+    for name, (_, new) in changes.items():
+        assert not name.startswith("overrides.") or f"{name.removeprefix('overrides.')}={new}" in fixed["spec"], fixed
+    w.stop_job(fixed["id"])
+    plain = ended(w, FAILS)
+    reply = w.call("POST", f"/v1/jobs/{plain['id']}:retry", body, token="user")
+    assert (reply.status, "no fix to apply" in reply.json()["detail"]) == (422, True), reply
+
+
+# ---- argusd dies between end and finding ----
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_a_kill_loses_no_finding(tmp_path):
+    """Killed while it looks: the end is told with its finding after the restart. Killed when it took too long and the
+    end was told without: the finding is owed, and made after the restart."""
+    (tmp_path / "holds.c").write_text(HOLDS)
+    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
+    subprocess.run(argv, check=True)
+    (tmp_path / "home").mkdir()
+    with FakeRay(state=tmp_path / "ray") as ray:
+        argusd = Argusd(tmp_path / "home", ray.url)
+        holds = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
+        holds["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        with argusd:
+            argusd.stop()
+            argusd.env = holds
+            argusd.start()
+            job = argusd.submit(FAILS)
+            until((tmp_path / "held").exists, "it looks at what the attempt left")
+            assert argusd.job(job)["state"] in ("STARTING", "RUNNING")
+            argusd.kill9()
+            argusd.start()
+            view = argusd.wait_over(job)
+            assert (view["state"], view["finding"]["class"]) == ("FAILED", "unknown")
+            assert findings(argusd, job) == []
+            assert argusd.wait_over(argusd.submit("echo others go on"))["state"] == "SUCCEEDED"
+            argusd.kill9()
+            argusd.env = {}
+            argusd.start()
+            until(lambda: findings(argusd, job), "the finding is made")
+            view = argusd.wait_job(job, lambda j: j["finding"]["class"] == "gpu_oom", "has its finding")
+            assert view["state"] == "FAILED" and argusd.kinds(job).count("finding") == 1
+            argusd.restart()
+            assert len(findings(argusd, job)) == 1 and argusd.kinds(job).count("finding") == 1
+
+
+# ---- on the command line ----
+
+
+def test_what_people_see(w):
+    env = {**os.environ, "ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "LANG": "C.UTF-8", "COLUMNS": "80"}
+
+    def argus(*args):
+        return subprocess.run([PROGRAMS["argus"], *args], env=env, capture_output=True, text=True)
+
+    job = ended(w, FAILS)
+    done = argus("logs", "-f", job["id"])
+    last = f"job {job['id']} FAILED gpu_oom on {job['driver']['node']} (argus diagnose {job['id']})"
+    assert done.returncode == 10 and done.stderr.splitlines()[-1].endswith(last), done.stderr
+    assert "gpu_oom on " in argus("status", job["id"]).stdout
+    done = argus("diagnose", job["id"])
+    assert done.returncode == 0, done.stderr
+    assert "gpu_oom - " in done.stdout and "line 2: torch.OutOfMemoryError: CUDA out of memory" in done.stdout
+    assert f"job         {job['id']}, attempt 1" in done.stdout
+    assert "byte 12 of attempts/1/logs/driver.log" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
+    assert json.loads(argus("diagnose", "-o", "json", job["id"]).stdout)["class"] == "gpu_oom"
+    assert json.loads(argus("diagnose", "--attempt", "1", "-o", "json", job["id"]).stdout)["attempt"] == 1
+    done = argus("diagnose", "--attempt", "2", job["id"])
+    assert done.returncode == 4 and "attempt 2" in done.stderr
+    fine = ended(w, "echo fine")
+    done = argus("diagnose", fine["id"])
+    assert done.returncode == 4 and "has no finding" in done.stderr
