@@ -41,7 +41,7 @@ struct submit {
     char *snapshots; /* that it names, see code.h */
     char *user_root, *hf_home;
     struct preflight_where where; /* of these */
-    struct preflight_look *look;  /* under way */
+    struct preflight_asker *look; /* under way */
     char *inputs;                 /* what registered names became; NULL: there are none */
     char *made;                   /* the spec in place of that text, see submitted.h */
     uint64_t checkpoint_bytes;    /* of one; 0 = not known */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preflight.c - see preflight.h.
  *
- * A look belongs to itself: it is answered by its worker or by the clock, whichever comes
- * first, and goes once its worker is back. So a hung mount costs at most LOOKS_MAX workers,
- * and everybody who asks meanwhile is told at what it hangs. */
+ * A look belongs to itself: its askers are answered by its worker or by the clock, whichever comes
+ * first, and it goes once its worker is back. Who asks what somebody else has asked already joins
+ * a look that has not begun, so that no answer is older than its question; and of one question one
+ * look runs at a time. So a crowd costs two looks, a hung mount a few workers, and everybody who
+ * asks meanwhile is told at what it hangs. */
 #include "argusd/preflight.h"
 
 #include <stdio.h>
@@ -18,7 +20,8 @@
 #include "fsroot/look.h"
 
 static const usec_t KNOWN_FOR = USEC_MIN;
-enum { LOOKS_MAX = 6, CACHE_MAX = 1000, TICK_MS = 100 };
+/* ANSWERS: in one turn of the loop, each of them judges and may submit. */
+enum { LOOKS_MAX = 6, CACHE_MAX = 1000, TICK_MS = 100, ANSWERS = 16 };
 
 /* One configuration's keys, shared with the workers that read them: never changed. */
 struct kept_keys {
@@ -33,13 +36,22 @@ struct kept_verl {
     usec_t at;
 };
 
-struct preflight_look {
-    struct preflight_look *next;
-    struct preflights *p;
-    preflight_f cb; /* NULL: answered, or nobody asks any more */
+struct preflight_asker {
+    struct preflight_asker *next;
+    struct look *look;
+    preflight_f cb;
     void *arg;
-    usec_t asked;      /* monotonic */
+    usec_t asked; /* monotonic */
+};
+
+struct look {
+    struct look *next;
+    struct preflights *p;
+    struct preflight_asker *askers; /* the oldest first; NULL: nobody asks any more */
+    unsigned char question[HASH_BYTES];
+    usec_t began;      /* monotonic, of a busy one */
     bool busy;         /* a worker has it */
+    bool ready;        /* its worker is back: the askers are being answered */
     struct spec about; /* what a configuration's name depends on: workload and overrides */
     char *root, *tree, *model_id;
     struct preflight_facts facts;
@@ -53,9 +65,9 @@ struct preflight_look {
 
 struct preflights {
     uv_loop_t *loop;
-    uv_timer_t timer;
+    uv_timer_t timer, answers;
     bool closed;
-    struct preflight_look *looks; /* the oldest first */
+    struct look *looks; /* the oldest first */
     int n_busy;
     struct map *verls, *keys; /* tree -> kept_verl; "tree\nconfig" -> kept_keys */
 };
@@ -68,8 +80,9 @@ struct preflights *preflights_new(uv_loop_t *loop)
     p->loop = loop;
     p->verls = map_new(seed);
     p->keys = map_new(seed);
-    (void)uv_timer_init(loop, &p->timer); /* never fails */
-    p->timer.data = p;
+    (void)uv_timer_init(loop, &p->timer); /* never fails, nor does the next */
+    (void)uv_timer_init(loop, &p->answers);
+    p->timer.data = p->answers.data = p;
     return p;
 }
 
@@ -81,9 +94,13 @@ static void unref_keys(struct kept_keys *k)
     free(k);
 }
 
-static void look_free(struct preflight_look *l)
+static void look_free(struct look *l)
 {
-    for (struct preflight_look **at = &l->p->looks; *at; at = &(*at)->next)
+    for (struct preflight_asker *a = l->askers, *next; a; a = next) {
+        next = a->next;
+        free(a);
+    }
+    for (struct look **at = &l->p->looks; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;
             break;
@@ -102,13 +119,13 @@ void preflights_close(struct preflights *p)
     if (!p || p->closed)
         return;
     p->closed = true;
-    for (struct preflight_look *l = p->looks, *next; l; l = next) {
+    for (struct look *l = p->looks, *next; l; l = next) {
         next = l->next;
-        l->cb = NULL;
-        if (!l->busy)
+        if (!l->busy || l->ready)
             look_free(l);
     }
     uv_close((uv_handle_t *)&p->timer, NULL);
+    uv_close((uv_handle_t *)&p->answers, NULL);
 }
 
 void preflights_free(struct preflights *p)
@@ -130,7 +147,7 @@ void preflights_free(struct preflights *p)
 
 /* ---- what is remembered for a minute ---- */
 
-static void remember_verl(struct preflight_look *l)
+static void remember_verl(struct look *l)
 {
     struct map *m = l->p->verls;
     struct kept_verl *v = l->tree ? map_find(m, l->tree) : NULL;
@@ -146,7 +163,7 @@ static void remember_verl(struct preflight_look *l)
     v->at = clock_mono();
 }
 
-static void remember_keys(struct preflight_look *l)
+static void remember_keys(struct look *l)
 {
     struct map *m = l->p->keys;
     if (!l->new_keys)
@@ -160,7 +177,7 @@ static void remember_keys(struct preflight_look *l)
 }
 
 /* What the version is, if that is known, decides which configuration is asked. */
-static void recall(struct preflight_look *l)
+static void recall(struct look *l)
 {
     char buf[128];
     usec_t now = clock_mono();
@@ -181,7 +198,7 @@ static void recall(struct preflight_look *l)
 
 /* ---- on the worker ---- */
 
-static void read_keys(struct preflight_look *l)
+static void read_keys(struct look *l)
 {
     char buf[128];
     const char *config =
@@ -197,7 +214,7 @@ static void read_keys(struct preflight_look *l)
 
 static void run(void *arg)
 {
-    struct preflight_look *l = arg;
+    struct look *l = arg;
     if (l->tree && !l->has_verl)
         l->verl = fsroot_verl_version(l->tree);
     if (l->tree && !l->keys)
@@ -207,98 +224,221 @@ static void run(void *arg)
 
 /* ---- on the loop ---- */
 
-static void begin_next(struct preflights *p);
-
-static void done(void *arg)
+/* The same question, on a worker that may still come back in time. */
+static const struct look *busy_twin(const struct look *l)
 {
-    struct preflight_look *l = arg;
-    struct preflights *p = l->p;
-    p->n_busy--;
-    remember_verl(l);
-    remember_keys(l);
-    if (l->keys && l->keys->there)
-        l->facts.keys = &l->keys->keys;
-    struct preflight_seen seen = {.verl = l->verl, .facts = &l->facts};
-    if (l->cb)
-        l->cb(&seen, l->arg);
-    look_free(l);
-    begin_next(p);
+    usec_t now = clock_mono();
+    for (const struct look *t = l->p->looks; t; t = t->next)
+        if (t != l && t->busy && !t->ready && now - t->began < PREFLIGHT_DEADLINE &&
+            !memcmp(t->question, l->question, HASH_BYTES))
+            return t;
+    return NULL;
 }
+
+static void done(void *arg);
 
 static void begin_next(struct preflights *p)
 {
     if (!p->looks && !p->closed)
         (void)uv_timer_stop(&p->timer); /* nobody waits */
-    for (struct preflight_look *l = p->looks; l && p->n_busy < LOOKS_MAX && !p->closed; l = l->next)
-        if (!l->busy && l->cb) {
+    for (struct look *l = p->looks; l && p->n_busy < LOOKS_MAX && !p->closed; l = l->next)
+        if (!l->busy && l->askers && !busy_twin(l)) {
             l->busy = true;
+            l->began = clock_mono();
             p->n_busy++;
             recall(l);
             work_start(p->loop, run, done, l);
         }
 }
 
-/* The strings that are read here were made before the worker began. */
-static void name_place(const struct preflight_look *l, char *ret, size_t size)
+/* taken: it is in no list any more. */
+static void answer(struct preflight_asker *taken, const struct preflight_seen *seen)
 {
-    size_t at = l->at;
-    const char *what = at && at <= l->facts.n_files ? l->facts.files[at - 1].path
-                       : at > l->facts.n_files      ? str_or(l->model_id, l->root)
-                       : l->tree                    ? l->tree
-                                                    : l->root;
-    (void)snprintf(ret, size, "%s", l->busy ? what : l->root); /* cut: fine */
+    preflight_f cb = taken->cb;
+    void *cb_arg = taken->arg;
+    free(taken);
+    cb(seen, cb_arg);
+}
+
+static struct look *find_ready(const struct preflights *p)
+{
+    struct look *l = p->looks;
+    while (l && !l->ready)
+        l = l->next;
+    return l;
+}
+
+static void on_answers(uv_timer_t *timer)
+{
+    struct preflights *p = timer->data;
+    struct look *l = find_ready(p);
+    for (int n = 0; l && n < ANSWERS; l = find_ready(p)) {
+        struct preflight_seen seen = {.verl = l->verl, .facts = &l->facts};
+        for (struct preflight_asker *a; n < ANSWERS && (a = l->askers); n++) {
+            l->askers = a->next;
+            answer(a, &seen);
+        }
+        if (!l->askers)
+            look_free(l);
+    }
+    if (l && !p->closed)
+        (void)uv_timer_start(&p->answers, on_answers, 0, 0); /* never fails */
+    begin_next(p);
+}
+
+static void done(void *arg)
+{
+    struct look *l = arg;
+    struct preflights *p = l->p;
+    p->n_busy--;
+    l->ready = true;
+    remember_verl(l);
+    remember_keys(l);
+    if (l->keys && l->keys->there)
+        l->facts.keys = &l->keys->keys;
+    if (p->closed)
+        look_free(l);
+    else if (!uv_is_active((uv_handle_t *)&p->answers))
+        on_answers(&p->answers);
+}
+
+/* The strings that are read here were made before the worker began. */
+static void name_place(const struct look *l, char *ret, size_t size)
+{
+    const struct look *t = l->busy ? l : busy_twin(l);
+    size_t at = t ? t->at : 0;
+    const char *what = !t                             ? l->root
+                       : at && at <= t->facts.n_files ? t->facts.files[at - 1].path
+                       : at > t->facts.n_files        ? str_or(t->model_id, t->root)
+                       : t->tree                      ? t->tree
+                                                      : t->root;
+    (void)snprintf(ret, size, "%s", what); /* cut: fine */
+}
+
+/* The first whose time is over, out of its list; NULL: nobody. */
+static struct preflight_asker *take_late(const struct preflights *p)
+{
+    usec_t now = clock_mono();
+    for (struct look *l = p->looks; l; l = l->next)
+        for (struct preflight_asker **at = &l->askers; *at && !l->ready; at = &(*at)->next) {
+            struct preflight_asker *a = *at;
+            if (now - a->asked < PREFLIGHT_DEADLINE)
+                continue;
+            *at = a->next;
+            return a;
+        }
+    return NULL;
 }
 
 static void on_tick(uv_timer_t *timer)
 {
     struct preflights *p = timer->data;
-    usec_t now = clock_mono();
-    for (struct preflight_look *l = p->looks, *next; l; l = next) {
+    struct preflight_asker *a;
+    for (int n = 0; n < ANSWERS && (a = take_late(p)); n++) {
         struct preflight_seen seen = {.late = true};
-        next = l->next;
-        if (!l->cb || now - l->asked < PREFLIGHT_DEADLINE)
-            continue;
-        preflight_f cb = l->cb;
-        void *cb_arg = l->arg;
+        struct look *l = a->look;
         name_place(l, seen.where, sizeof(seen.where));
-        l->cb = NULL;
-        if (!l->busy)
+        answer(a, &seen);
+        if (!l->askers && !l->busy)
             look_free(l);
-        cb(&seen, cb_arg);
     }
     begin_next(p); /* it stops the timer when nobody is left */
 }
 
-struct preflight_look *preflight_look(struct preflights *p,
-                                      const struct spec *spec,
-                                      const struct preflight_where *where,
-                                      const char *tree,
-                                      preflight_f cb,
-                                      void *arg)
+/* ---- asking ---- */
+
+static void add_text(struct hash_running *h, const char *text)
 {
-    struct preflight_look *l = xcalloc(1, sizeof(*l)), **at = &p->looks;
-    *l = (struct preflight_look){.p = p,
-                                 .cb = cb,
-                                 .arg = arg,
-                                 .asked = clock_mono(),
-                                 .root = xstrdup(where->shared_root),
-                                 .tree = xstrdup(tree),
-                                 .model_id = xstrdup(spec->model_id)};
+    hash_add(h, text ? "+" : "-", 1);
+    if (text)
+        hash_add(h, text, strlen(text) + 1);
+}
+
+/* All that decides what a look finds. */
+static void say_question(struct look *l)
+{
+    struct hash_running h;
+    const struct preflight_facts *f = &l->facts;
+    hash_begin(&h);
+    add_text(&h, l->root);
+    add_text(&h, l->tree);
+    add_text(&h, l->model_id);
+    hash_add(&h, &l->about.workload, sizeof(l->about.workload));
+    for (size_t i = 0; i < l->about.overrides.n; i++)
+        add_text(&h, l->about.overrides.v[i]);
+    hash_add(&h, &f->n_files, sizeof(f->n_files));
+    for (size_t i = 0; i < f->n_files; i++) {
+        add_text(&h, f->files[i].field);
+        add_text(&h, f->files[i].path);
+        hash_add(&h, &f->files[i].kind, sizeof(f->files[i].kind));
+    }
+    add_text(&h, f->model ? f->model->path : NULL);
+    if (f->model) {
+        const bool how[] = {f->model->is_hub, f->model->is_offline, f->model->only_there};
+        hash_add(&h, how, sizeof(how));
+    }
+    hash_end(&h, l->question);
+}
+
+static struct look *look_new(struct preflights *p,
+                             const struct spec *spec,
+                             const struct preflight_where *where,
+                             const char *tree)
+{
+    struct look *l = xcalloc(1, sizeof(*l));
+    *l = (struct look){.p = p,
+                       .root = xstrdup(where->shared_root),
+                       .tree = xstrdup(tree),
+                       .model_id = xstrdup(spec->model_id)};
     l->about.workload = spec->workload;
     strv_copy(&l->about.overrides, &spec->overrides);
     preflight_plan(spec, where, &l->facts);
-    while (*at)
-        at = &(*at)->next;
-    *at = l;
-    if (!uv_is_active((uv_handle_t *)&p->timer))
-        (void)uv_timer_start(&p->timer, on_tick, TICK_MS, TICK_MS); /* never fails */
-    begin_next(p);
+    say_question(l);
     return l;
 }
 
-void preflight_forget(struct preflight_look *l)
+/* The one that has not begun yet, else this one: taken. */
+static struct look *join_or_add(struct look *taken)
 {
-    l->cb = NULL;
-    if (!l->busy)
+    struct look **at = &taken->p->looks;
+    for (; *at; at = &(*at)->next)
+        if (!(*at)->busy && !memcmp((*at)->question, taken->question, HASH_BYTES)) {
+            look_free(taken);
+            return *at;
+        }
+    *at = taken;
+    return taken;
+}
+
+struct preflight_asker *preflight_look(struct preflights *p,
+                                       const struct spec *spec,
+                                       const struct preflight_where *where,
+                                       const char *tree,
+                                       preflight_f cb,
+                                       void *arg)
+{
+    struct preflight_asker *a = xcalloc(1, sizeof(*a));
+    struct look *l = join_or_add(look_new(p, spec, where, tree));
+    struct preflight_asker **end = &l->askers;
+    *a = (struct preflight_asker){.look = l, .cb = cb, .arg = arg, .asked = clock_mono()};
+    while (*end)
+        end = &(*end)->next;
+    *end = a;
+    if (!uv_is_active((uv_handle_t *)&p->timer))
+        (void)uv_timer_start(&p->timer, on_tick, TICK_MS, TICK_MS); /* never fails */
+    begin_next(p);
+    return a;
+}
+
+void preflight_forget(struct preflight_asker *a)
+{
+    struct look *l = a->look;
+    struct preflight_asker **at = &l->askers;
+    while (*at && *at != a)
+        at = &(*at)->next;
+    if (*at)
+        *at = a->next;
+    free(a);
+    if (!l->askers && !l->busy)
         look_free(l);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preflight.h - the look at the shared root before a job is accepted: in the worker pool, a few
- * at a time, and answered in time even when a file system hangs. core/preflight.h judges. */
+ * at a time, and answered in time even when a file system hangs. Who asks the same at the same
+ * time shares a look. core/preflight.h judges. */
 #pragma once
 #include <uv.h>
 
@@ -24,13 +25,13 @@ struct preflight_seen {
 /* Called once, later, on the loop; seen is borrowed for the call. */
 typedef void (*preflight_f)(const struct preflight_seen *seen, void *arg);
 
-struct preflight_look;
+struct preflight_asker;
 /* tree: where verl is looked for, NULL: nowhere. Everything is borrowed for the call. */
-struct preflight_look *preflight_look(struct preflights *p,
-                                      const struct spec *spec,
-                                      const struct preflight_where *where,
-                                      const char *tree,
-                                      preflight_f cb,
-                                      void *arg);
+struct preflight_asker *preflight_look(struct preflights *p,
+                                       const struct spec *spec,
+                                       const struct preflight_where *where,
+                                       const char *tree,
+                                       preflight_f cb,
+                                       void *arg);
 /* Who asked has gone: cb is not called. */
-void preflight_forget(struct preflight_look *l);
+void preflight_forget(struct preflight_asker *a);

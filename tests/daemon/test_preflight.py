@@ -135,5 +135,7 @@ def test_a_mount_that_hangs_is_named_and_holds_up_nobody(tmp_path):
             assert {r.status for r in replies} == {503}
             assert any("hung/train.parquet' did not answer within 5 s" in r.json()["detail"] for r in replies)
             assert argusd.wait_over(argusd.submit("echo goes on"))["state"] == "SUCCEEDED"
+            # The crowd asked one question: it holds one worker, and other questions are answered.
+            assert argusd.post(GOOD, "?dry_run=1").status == 200
             (hung.parents[1] / "free").touch()
             assert argusd.post(spec, "?no_trial=1").status == 201
