@@ -5,16 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "core/snapshot.h"
+#include "fsroot/beneath.h"
 
 struct name {
     char *path;
@@ -154,20 +153,15 @@ size_t unpack_names_common(const struct unpack_names *un)
 int unpack_check_link(int tree, const char *path, struct err *err)
 {
     char shown[SNAPSHOT_SHOWN];
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    long fd;
-    do { /* EAGAIN: somebody renamed something somewhere meanwhile */
-        fd = syscall(SYS_openat2, tree, path, &how, sizeof(how));
-    } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+    int fd = beneath_open(tree, path, O_PATH, BENEATH_FOLLOW);
     if (fd >= 0)
-        (void)close((int)fd); /* O_PATH: nothing can be lost */
-    if (fd >= 0 || errno == ENOENT || errno == ENOTDIR || errno == EACCES)
+        (void)close(fd); /* O_PATH: nothing can be lost */
+    if (fd >= 0 || fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES)
         return 0; /* it leads nowhere, within the tree */
-    if (errno == EXDEV || errno == ELOOP)
+    if (fd == -EXDEV || fd == -ELOOP)
         return err_set(err, ERR_REFUSED, "the link '%s' in the archive %s",
                        snapshot_show(path, shown),
-                       errno == EXDEV ? "leads out of the tree" : "leads to itself");
-    return err_set(err, -errno, "the link '%s' cannot be checked: %s", snapshot_show(path, shown),
-                   strerror(errno));
+                       fd == -EXDEV ? "leads out of the tree" : "leads to itself");
+    return err_set(err, fd, "the link '%s' cannot be checked: %s", snapshot_show(path, shown),
+                   strerror(-fd));
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* beneath.h - open a path below a directory so that nothing on the way leads out of it: no "..", no
+ * link, no directory that is swapped meanwhile. Blocking. */
+#pragma once
+#include "base/mem.h"
+
+enum beneath_flags {
+    BENEATH_FOLLOW = 1 << 0,     /* links that stay below dir are followed; else none is */
+    BENEATH_NO_OPENAT2 = 1 << 1, /* for tests: as on a kernel without it */
+};
+
+/* With these open() flags; O_CLOEXEC, and O_NONBLOCK where something is opened, are always among
+ * them, O_CREAT is not for here. A descriptor or a negative errno: -EXDEV it leads out, -ELOOP in
+ * a circle, or by a link where none is followed. */
+must_check int beneath_open(int dir, const char *path, int open_flags, unsigned flags);
