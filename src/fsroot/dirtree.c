@@ -12,50 +12,104 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 200 };
+#include "base/str.h"
 
-static int remove_at(int fd, const char *name, int depth, struct err *err);
+/* PASSES: some file systems skip names while others go; what a server keeps for somebody who reads
+ * it
+ * (.nfs…) never goes. */
+enum { DEPTH_MAX = 200, PASSES = 4 };
 
-static int remove_inside(int dir, const char *name, int depth, struct err *err)
+static int remove_at(struct dirtree_removal *x, int fd, const char *name, int depth);
+
+static bool is_dots(const char *name)
+{
+    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+/* All that is in it now; *ret_n: how many there were. */
+static int remove_once(struct dirtree_removal *x, DIR *d, int depth, size_t *ret_n)
 {
     int r = 0;
+    errno = 0;
+    for (struct dirent *e; r == 0 && (e = readdir(d)); errno = 0) {
+        if (is_dots(e->d_name))
+            continue;
+        r = remove_at(x, dirfd(d), e->d_name, depth + 1);
+        ++*ret_n;
+    }
+    return r < 0 ? r : -errno;
+}
+
+/* dir is taken. */
+static int remove_inside(struct dirtree_removal *x, int dir, int depth)
+{
     DIR *d = fdopendir(dir);
     if (!d) {
-        r = err_set(err, -errno, "'%s' cannot be removed: %s", name, strerror(errno));
+        int error = errno;
         (void)close(dir); /* nothing was written */
-        return r;
+        return -error;
     }
-    for (struct dirent *e; r == 0 && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            r = remove_at(dirfd(d), e->d_name, depth + 1, err);
+    size_t n = 1;
+    int r = 0;
+    for (int k = 0; k < PASSES && n && r == 0; k++) {
+        n = 0;
+        rewinddir(d);
+        r = remove_once(x, d, depth, &n);
+    }
     (void)closedir(d); /* it was only read */
     return r;
 }
 
-static int remove_at(int fd, const char *name, int depth, struct err *err)
+static int fail(struct dirtree_removal *x, const char *name, int r)
 {
-    if (unlinkat(fd, name, 0) == 0 || errno == ENOENT)
+    if (!x->at)
+        x->at = xstrdup(name);
+    return r;
+}
+
+static int remove_at(struct dirtree_removal *x, int fd, const char *name, int depth)
+{
+    int r = x->check ? x->check(fd, name, x->arg) : 0;
+    if (r < 0)
+        return fail(x, name, r);
+    if (unlinkat(fd, name, 0) == 0) {
+        x->removed++;
         return 0;
+    }
     if (errno != EISDIR && errno != EPERM)
-        return err_set(err, -errno, "'%s' cannot be removed: %s", name, strerror(errno));
+        return errno == ENOENT ? 0 : fail(x, name, -errno);
     if (depth > DEPTH_MAX)
-        return err_set(err, -ELOOP, "'%s' cannot be removed: it is too deep", name);
+        return fail(x, name, -E2BIG);
     int dir = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
-        return err_set(err, -errno, "'%s' cannot be removed: %s", name, strerror(errno));
-    (void)fchmod(dir, 0700); /* a tree that is locked; else removing says so */
-    int r = remove_inside(dir, name, depth, err);
-    if (r == 0 && unlinkat(fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        r = err_set(err, -errno, "'%s' cannot be removed: %s", name, strerror(errno));
-    return r;
+        return fail(x, name, -errno);
+    if (x->unlock)
+        (void)fchmod(dir, 0700); /* else removing says so */
+    r = remove_inside(x, dir, depth);
+    if (r == 0 && unlinkat(fd, name, AT_REMOVEDIR) < 0)
+        r = errno == ENOENT ? 0 : -errno;
+    else if (r == 0)
+        x->removed++;
+    return r < 0 ? fail(x, name, r) : 0;
+}
+
+int dirtree_remove_with(int fd, const char *name, struct dirtree_removal *x)
+{
+    return remove_at(x, fd, name, 0);
 }
 
 int dirtree_remove_at(int fd, const char *name, struct err *err)
 {
-    return remove_at(fd, name, 0, err);
+    struct dirtree_removal x = {.unlock = true};
+    int r = remove_at(&x, fd, name, 0);
+    if (r < 0)
+        (void)err_set(err, r, "'%s' cannot be removed: %s", str_or(x.at, name),
+                      r == -E2BIG ? "it is too deep" : strerror(-r)); /* only fills err */
+    free(x.at);
+    return r;
 }
 
 int dirtree_remove(const char *path, struct err *err)
 {
-    return remove_at(AT_FDCWD, path, 0, err);
+    return dirtree_remove_at(AT_FDCWD, path, err);
 }

@@ -3,6 +3,9 @@
  *
  * Links are never followed. Blocking. */
 #pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/err.h"
 
 /* The mtime of every file of a snapshot: what was touched afterwards has another one. */
@@ -12,3 +15,17 @@ enum { DIRTREE_MTIME = 946684800 }; /* 2000-01-01 */
 int dirtree_remove(const char *path, struct err *err);
 /* A name below fd. */
 int dirtree_remove_at(int fd, const char *name, struct err *err);
+
+/* ---- for who removes what is not his own ---- */
+
+struct dirtree_removal {
+    bool unlock; /* read-only directories are opened for it */
+    /* Asked before each name, with the directory that it is in: negative leaves it, and ends all.
+     * NULL: everything goes. */
+    int (*check)(int dir, const char *name, void *arg);
+    void *arg;
+    uint64_t removed; /* files and directories, also of a removal that failed halfway */
+    char *at;         /* the name that it failed at; yours to free() */
+};
+/* 0, what check said, or a negative errno; -E2BIG: too deep. */
+must_check int dirtree_remove_with(int fd, const char *name, struct dirtree_removal *x);

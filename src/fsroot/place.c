@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "fsroot/dirtree.h"
 
 enum { LINK_TEXT_MAX = 4096, COPY_BYTES = 1 << 20 };
 
@@ -341,60 +342,15 @@ int place_put(const char *root,
 
 struct removing {
     const struct walk_place *p;
-    uint64_t removed;
     struct err *err;
+    bool refused;
 };
 
-static int remove_in(struct removing *x, int dir, const char *name, int depth);
-
-/* fd is taken. */
-static int remove_all_in(struct removing *x, int fd, int depth)
+static int check_name(int dir, const char *name, void *arg)
 {
-    _cleanup_(closep) int dir = dup(fd);
-    int r = 0;
-    if (dir < 0) {
-        (void)close(fd); /* it was only read */
-        return walk_trouble(x->p, EMFILE, x->err);
-    }
-    for (bool again = true; r == 0 && again;) { /* a huge directory goes in parts */
-        _cleanup_(strv_release) struct strv names = {0};
-        int part = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (part < 0) {
-            r = walk_trouble(x->p, errno, x->err);
-            break;
-        }
-        struct err why = {0};
-        r = read_names(x->p, part, "", &names, &why);
-        again = r == ERR_TOO_LARGE;
-        r = again || r == 0 ? 0 : err_set(x->err, r, "%s", why.text);
-        for (size_t i = 0; r == 0 && i < names.n; i++)
-            r = remove_in(x, dir, names.v[i], depth + 1);
-    }
-    (void)close(fd); /* as above */
-    return r;
-}
-
-static int remove_in(struct removing *x, int dir, const char *name, int depth)
-{
-    if (is_snapshot(dir, name))
-        return refuse_snapshot(x->p, name, x->err);
-    if (unlinkat(dir, name, 0) == 0) {
-        x->removed++;
-        return 0;
-    }
-    if (errno != EISDIR && errno != EPERM)
-        return errno == ENOENT ? 0 : walk_trouble(x->p, errno, x->err);
-    if (depth > WALK_DEPTH_MAX)
-        return err_set(x->err, ERR_BAD_REQUEST, "'%.300s' is too deep to be removed: at most %d",
-                       x->p->path, WALK_DEPTH_MAX);
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return walk_trouble(x->p, errno, x->err);
-    int r = remove_all_in(x, fd, depth);
-    if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return walk_trouble(x->p, errno, x->err);
-    x->removed += r == 0;
-    return r;
+    struct removing *x = arg;
+    x->refused = is_snapshot(dir, name);
+    return x->refused ? refuse_snapshot(x->p, name, x->err) : 0;
 }
 
 int place_remove(const char *root,
@@ -422,7 +378,13 @@ int place_remove(const char *root,
         return err_set(err, ERR_CONFLICT, "'%.300s' is a directory with something in it", p->path);
     }
     struct removing x = {.p = p, .err = err};
-    r = remove_in(&x, dir, name, 0);
-    *ret_removed = x.removed;
+    struct dirtree_removal all = {.check = check_name, .arg = &x};
+    r = dirtree_remove_with(dir, name, &all);
+    *ret_removed = all.removed;
+    free(all.at);
+    if (r < 0 && !x.refused)
+        r = r == -E2BIG ? err_set(err, ERR_BAD_REQUEST,
+                                  "'%.300s' is too deep to be removed at once", p->path)
+                        : walk_trouble(p, r, err);
     return r;
 }
