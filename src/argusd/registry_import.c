@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "argusd/ownjob.h"
-#include "base/conf.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 
@@ -21,10 +20,11 @@ enum { ORDER_MAX = 64 << 10, SPEC_MAX = 128 << 10, INCLUDES_MAX = 100, TEXT_MAX 
 /* ---- the form ---- */
 
 struct reading {
-    struct registry_form f;
+    struct registry_form f; /* first: see REGISTRY_FORM_ROWS */
     const struct node *lineage;
 };
 
+_Static_assert(offsetof(struct reading, f) == 0, "as its rows say");
 #define FORM(member) offsetof(struct reading, member)
 static const struct conf_key keys[] = {
     {.name = "name",
@@ -37,10 +37,6 @@ static const struct conf_key keys[] = {
      .offset = FORM(f.source),
      .flags = CONF_REQUIRED,
      .doc = "hf://owner/name[@revision], a URL, s3://bucket/prefix, or a path"},
-    {.name = "project",
-     .type = CONF_STR,
-     .offset = FORM(f.project),
-     .doc = "of the job; its members see the entry"},
     {.name = "endpoint",
      .type = CONF_STR,
      .offset = FORM(f.endpoint),
@@ -50,15 +46,6 @@ static const struct conf_key keys[] = {
      .type = CONF_STR,
      .offset = FORM(f.filename),
      .doc = "of what a URL gives, where the URL does not say it"},
-    {.name = "pool", .type = CONF_STR, .offset = FORM(f.pool), .doc = "where the job runs"},
-    {.name = "py_executable",
-     .type = CONF_STR,
-     .offset = FORM(f.python),
-     .doc = "Python on the shared root that has pyarrow"},
-    {.name = "common",
-     .type = CONF_BOOL,
-     .offset = FORM(f.is_common),
-     .doc = "below common/, for everybody"},
     {.name = "in_place",
      .type = CONF_BOOL,
      .offset = FORM(f.in_place),
@@ -67,14 +54,11 @@ static const struct conf_key keys[] = {
      .type = CONF_STRV,
      .offset = FORM(f.include),
      .doc = "patterns of the files that are wanted; all if absent"},
-    {.name = "secrets",
-     .type = CONF_STRV,
-     .offset = FORM(f.secrets),
-     .doc = "names of secrets that the source needs"},
     {.name = "lineage",
      .type = CONF_NODE,
      .offset = FORM(lineage),
      .doc = "object: what it was made of (job, snapshot, data)"},
+    REGISTRY_FORM_ROWS,
 };
 
 void registry_form_release(struct registry_form *f)

@@ -3,6 +3,7 @@
 #pragma once
 #include "argusd/api.h"
 #include "argusd/registry.h"
+#include "base/conf.h"
 
 struct registry_form {
     char *name,
@@ -32,6 +33,29 @@ must_check int registry_import(struct api *a,
                                struct err *err);
 
 /* ---- shared with registry_prepare.c ---- */
+
+/* What every form says of its job and entry, for a struct whose first member is a registry_form. */
+#define REGISTRY_FORM_ROWS                                                                         \
+    {.name = "project",                                                                            \
+     .type = CONF_STR,                                                                             \
+     .offset = offsetof(struct registry_form, project),                                            \
+     .doc = "of the job; its members see the entry"},                                              \
+        {.name = "pool",                                                                           \
+         .type = CONF_STR,                                                                         \
+         .offset = offsetof(struct registry_form, pool),                                           \
+         .doc = "where the job runs"},                                                             \
+        {.name = "py_executable",                                                                  \
+         .type = CONF_STR,                                                                         \
+         .offset = offsetof(struct registry_form, python),                                         \
+         .doc = "Python on the shared root that has pyarrow"},                                     \
+        {.name = "common",                                                                         \
+         .type = CONF_BOOL,                                                                        \
+         .offset = offsetof(struct registry_form, is_common),                                      \
+         .doc = "below common/, for everybody"},                                                   \
+    {                                                                                              \
+        .name = "secrets", .type = CONF_STRV, .offset = offsetof(struct registry_form, secrets),   \
+        .doc = "names of secrets that the job needs"                                               \
+    }
 
 /* A new entry that is not in the table yet, with the id of its job to be. */
 struct registry_entry *registry_make(const struct api *a,

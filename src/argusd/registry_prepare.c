@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
 #include "base/str.h"
 
 enum { ORDER_MAX = 64 << 10, ARGS_MAX = 100 };
 
+_Static_assert(offsetof(struct registry_preparation, f) == 0, "as its rows say");
 #define FORM(member) offsetof(struct registry_preparation, member)
 static const struct conf_key keys[] = {
     {.name = "name",
@@ -28,20 +28,7 @@ static const struct conf_key keys[] = {
      .offset = FORM(f.name),
      .doc = "what is made is called so; <name>-verl if absent"},
     {.name = "args", .type = CONF_STRV, .offset = FORM(args), .doc = "more, for the script"},
-    {.name = "project", .type = CONF_STR, .offset = FORM(f.project), .doc = "as of an import"},
-    {.name = "pool", .type = CONF_STR, .offset = FORM(f.pool), .doc = "where the job runs"},
-    {.name = "py_executable",
-     .type = CONF_STR,
-     .offset = FORM(f.python),
-     .doc = "Python on the shared root that has pyarrow"},
-    {.name = "common",
-     .type = CONF_BOOL,
-     .offset = FORM(f.is_common),
-     .doc = "below common/, for everybody"},
-    {.name = "secrets",
-     .type = CONF_STRV,
-     .offset = FORM(f.secrets),
-     .doc = "names of secrets that the script needs"},
+    REGISTRY_FORM_ROWS,
 };
 
 void registry_preparation_release(struct registry_preparation *x)

@@ -4,7 +4,7 @@
 #include "argusd/registry_import.h"
 
 struct registry_preparation {
-    struct registry_form f; /* name: of what is made; source: its own name for the raw set */
+    struct registry_form f; /* first; name: of what is made; source: its own name for the raw set */
     char *with;             /* "gsm8k", or the path of a script */
     struct strv args;       /* more arguments of the script; {input} and {output} are replaced */
 };
