@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "core/manifest.h"
 
 static const char *const auths[] = {"none", "token", NULL};
 static const char *const policies[] = {"fair", "fifo", NULL};
@@ -85,6 +86,14 @@ static const struct conf_key keys[] = {
      .doc = "all uploads together, until they are used"},
     {"uploads.keep", CONF_SPAN, AT(uploads_keep), "24h", 60, 31536000,
      .doc = "an upload to which nothing was sent for so long is removed"},
+    {"snapshots.max_size", CONF_SIZE, AT(snapshot_bytes), "20GiB", 1, 1e15,
+     .doc = "the files of one snapshot together"},
+    {"snapshots.max_files", CONF_INT, AT(snapshot_files), "250000", 1, MANIFEST_ENTRIES_MAX,
+     .doc = "the files of one snapshot, and the entries of its archive"},
+    {"snapshots.max_ratio", CONF_INT, AT(snapshot_ratio), "200", 1, 1000000,
+     .doc = "bytes that one byte of an archive may become, once they are more than 64 MiB"},
+    {"snapshots.max_count", CONF_INT, AT(snapshots_most), "20000", 1, 1000000,
+     .doc = "snapshots that there may be, of all users"},
     {"start_deadline", CONF_SPAN, AT(start_deadline), "15m", 10, 86400,
      .doc = "a job that Ray has accepted and that has not started by then goes back to the queue"},
     {"trial", CONF_BOOL, AT(trial), "true",

@@ -38,6 +38,8 @@ struct settings {
     bool trial;
     uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
     usec_t uploads_keep;
+    uint64_t snapshot_bytes;
+    int64_t snapshot_files, snapshot_ratio, snapshots_most;
     struct pairs given_ports, run_as;
     struct ports ports; /* of given_ports, whole */
     char *ssh_config, *ssh_identity, *ssh_user;

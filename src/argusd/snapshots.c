@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct task {
     /* For the worker: copies. */
     char *root, *user, *ref, *want, *path, *actor;
     bool keep_content; /* CLEAN: another name has it */
+    struct unpack_limits limits;
     struct strv links; /* START: user, ref, hash; user "" = common */
     struct snapshot_made made;
     int result;
@@ -250,8 +252,11 @@ static void run_make(struct task *t)
         return;
     }
     const char *at_sign = strchr(t->ref, '@');
-    struct snapshot_source s = {
-        .root = t->root, .archive = fd, .want = t->want, .version = at_sign ? at_sign + 1 : NULL};
+    struct snapshot_source s = {.root = t->root,
+                                .archive = fd,
+                                .want = t->want,
+                                .version = at_sign ? at_sign + 1 : NULL,
+                                .limits = &t->limits};
     if (snapshot_make(&s, &t->made, &t->err) < 0 && !t->err.code)
         t->err.code = ERR_INTERNAL; /* never without a sentence, in truth */
 }
@@ -364,9 +369,12 @@ static void end_make(struct task *t)
     struct snapshots *sn = t->sn;
     struct snapshot *s = t->err.code ? NULL : at(sn, t->user, t->ref);
     bool same = s && !s->leaving && !strcmp(s->hash, t->made.hash);
-    if (!t->err.code && !s && sn->n >= SNAPSHOTS_MAX)
-        (void)err_set(&t->err, ERR_REFUSED, "there are %d snapshots, and there cannot be more",
-                      SNAPSHOTS_MAX); /* only fills err */
+    int64_t most = sn->p.settings->snapshots_most;
+    if (!t->err.code && !s && (int64_t)sn->n >= most)
+        (void)err_set(&t->err, ERR_REFUSED,
+                      "there are %" PRId64
+                      " snapshots, the most that there may be here: remove some",
+                      most); /* only fills err */
     else if (s && !same)
         (void)err_set(&t->err, ERR_CONFLICT,
                       "'%s' is another snapshot already, and one never changes: choose another "
@@ -473,7 +481,11 @@ void snapshots_add(struct snapshots *sn,
                    snapshots_made_f made,
                    void *arg)
 {
+    const struct settings *st = sn->p.settings;
     struct task *t = task_new(sn, TASK_MAKE);
+    t->limits = (struct unpack_limits){.bytes = st->snapshot_bytes,
+                                       .entries = (size_t)st->snapshot_files,
+                                       .ratio = (unsigned)st->snapshot_ratio};
     t->user = xstrdup(wish->user);
     t->ref = xstrdup(wish->ref);
     t->actor = xstrdup(wish->actor);

@@ -13,8 +13,6 @@
 #include "base/json.h"
 #include "store/store.h"
 
-enum { SNAPSHOTS_MAX = 20000 };
-
 struct snapshots;
 
 struct snapshot {

@@ -133,6 +133,19 @@ def test_bad_forms(argusd):
     until(lambda: ("taken@1", False) not in names(argusd), "it is gone again")
 
 
+def test_ceilings_are_settings(tmp_path):
+    limits = "snapshots: {max_size: 100KiB, max_files: 3, max_ratio: 1000, max_count: 2}"
+    with FakeRay() as ray, Argusd(tmp_path, ray.url, limits) as argusd:
+        argusd.wait_over(argusd.submit("true"))
+        detail = problem(add(argusd, "many@1", tar({str(i): "x" for i in range(4)})), 422, "refused")
+        assert "more than 3 entries" in detail
+        problem(add(argusd, "large@1", tar({"a": "x" * 150_000})), 422, "refused")
+        added(argusd, "one@1", tar({"a": "1"}))
+        added(argusd, "two@1", tar({"a": "2"}))
+        assert "there are 2 snapshots" in problem(add(argusd, "three@1", tar({"a": "3"})), 422, "refused")
+        assert names(argusd) == {("one@1", False), ("two@1", False)}
+
+
 def test_diff(argusd):
     added(argusd, "diff@1", tar({"same": "1", "changed": "1", "gone": "1"}))
     added(argusd, "diff@2", tar({"same": "1", "changed": "2", "new": ("x", "1")}))
