@@ -214,9 +214,12 @@ int filecall_get(struct cli *cli, const char *path, const char *to, unsigned fla
     int r = look_page(cli, path, 1, NULL, &v, err);
     if (r < 0)
         return r;
-    if (!str_eq(json_get_str(v, "kind", ""), "file"))
-        return err_set(err, ERR_USAGE, "'%s' is a %s and no file: -r takes a directory", path,
-                       json_get_str(v, "kind", "thing"));
+    const char *kind = json_get_str(v, "kind", "thing");
+    if (str_eq(kind, "directory"))
+        return err_set(err, ERR_USAGE, "'%s' is a directory: -r brings it with all that is in it",
+                       path);
+    if (!str_eq(kind, "file"))
+        return err_set(err, ERR_USAGE, "'%s' is a %s and no file", path, kind);
     _cleanup_(freep) char *etag = xasprintf("\"%s\"", json_get_str(v, "etag", ""));
     struct getting g = {.cli = cli,
                         .path = path,

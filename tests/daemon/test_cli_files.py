@@ -58,6 +58,7 @@ class Hands:
 
     def argus(self, *args, token="user", url=None, **more):
         env = {"ARGUS_URL": url or self.argusd.url, "ARGUS_TOKEN": self.argusd.tokens[token], "PATH": "/usr/bin:/bin"}
+        env["XDG_CACHE_HOME"] = str(self.home / ".cache")
         argv = [PROGRAMS["argus"], "files", *map(str, args)]
         return subprocess.run(argv, env=env, cwd=self.home, capture_output=True, **more)
 
@@ -179,9 +180,86 @@ def test_exit_codes(hands):
     hands.badly(2, "put", "x")
     hands.badly(6, "ls", "common", url="http://127.0.0.1:1")
     assert "snapshot" in hands.badly(2, "put", ".", "common/y")
-    hands.badly(2, "get", "common")
+    assert "-r" in hands.badly(2, "get", "common")
+    hands.badly(2, "get", "-r", "common", "-")
+    hands.badly(2, "get", "-r", "common/f", "y")
+    hands.badly(4, "get", "-r", "common/none", "y")
+    hands.badly(2, "put", "-r", "x", "common/y")
+    hands.badly(2, "put", "-r", ".", "common/")
     hands.badly(5, "put", "x", "common/datasets")
     assert not (hands.home / "y").exists()
+
+
+def grow(top, files):
+    for rel, text in files.items():
+        path = top / rel
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def content(top):
+    return {str(p.relative_to(top)): p.read_text() for p in top.rglob("*") if p.is_file() and not p.is_symlink()}
+
+
+TREE = {"a": "1", "b/c": "22", "b/d e/f.txt": "", "z": "333"}
+
+
+def test_a_directory_there_and_back(hands):
+    grow(hands.home / "tree", TREE)
+    (hands.home / "tree/b/link").symlink_to("../a")
+    (hands.home / "tree/empty").mkdir()
+    done = hands.argus("put", "-r", "tree/", "users/alice/new/")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines() == [f"users/alice/new/tree/{p}" for p in sorted(TREE)]
+    assert b"'tree/b/link' is left out" in done.stderr and b"4 files, 6B" in done.stderr
+    there = hands.argusd.root / "users/alice/new/tree"
+    assert content(there) == TREE
+    # some more that no directory here can take, or that leads out of it
+    (there / "out").symlink_to(hands.argusd.root / "common")
+    (there / "odd\nname").write_text("x")
+    done = hands.argus("get", "-r", "users/alice/new/tree", "bag/")
+    assert done.returncode == 2, done.stderr  # bag/ is not there
+    (hands.home / "bag").mkdir()
+    done = hands.argus("get", "-r", "users/alice/new/tree", "bag/")
+    assert done.returncode == 0, done.stderr
+    assert content(hands.home / "bag/tree") == TREE
+    assert b"4 files, 6B" in done.stderr and b"2 left out" in done.stderr
+    # what is there already does not come again, and what differs is not replaced unless told
+    (there / "a").write_text("one")
+    (there / "b/new").write_text("new")
+    said = hands.badly(5, "get", "-r", "users/alice/new/tree", "bag/tree")
+    assert "bag/tree/a" in said and "--force" in said
+    done = hands.argus("get", "-rf", "users/alice/new/tree", "bag/tree")
+    assert done.returncode == 0, done.stderr
+    assert content(hands.home / "bag/tree") == {**TREE, "a": "one", "b/new": "new"}
+    assert b"2 files, 6B" in done.stderr and b"3 more were there already" in done.stderr
+
+
+def test_a_directory_over_a_link_that_stands_in_the_way(hands):
+    grow(hands.argusd.root / "common/way", {"d/f": "theirs"})
+    (hands.home / "elsewhere").mkdir()
+    (hands.home / "way").mkdir()
+    (hands.home / "way/d").symlink_to(hands.home / "elsewhere")
+    hands.badly(2, "get", "-r", "common/way")
+    assert not list((hands.home / "elsewhere").iterdir())
+
+
+def test_an_ended_put_of_a_directory_goes_on(hands):
+    grow(hands.home / "long", TREE)
+    grow(hands.argusd.root / "common/long", {"b/d e/f.txt": "somebody's"})
+    said = hands.badly(5, "put", "-r", "long", "common/long")
+    assert "b/d e/f.txt" in said and "2 files" in said
+    (hands.argusd.root / "common/long/b/d e/f.txt").unlink()
+    (hands.home / "long/a").write_text("changed meanwhile")
+    said = hands.badly(5, "put", "-r", "long", "common/long")
+    assert "common/long/a" in said  # it is another one now
+    (hands.argusd.root / "common/long/a").unlink()
+    done = hands.argus("put", "-r", "long", "common/long")
+    assert done.returncode == 0, done.stderr
+    assert b"3 files" in done.stderr and b"1 more was there already" in done.stderr
+    assert content(hands.argusd.root / "common/long") == {**TREE, "a": "changed meanwhile"}
+    assert not list((hands.home / ".cache/argus").glob("*.put"))
+    assert "--force" in hands.badly(5, "put", "-r", "long", "common/long")  # all of it is done: as of one file
 
 
 def test_data_upload(hands):
