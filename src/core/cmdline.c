@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmdline.c - command line and environment of one attempt; see cmdline.h.
  *
- * Here: what all workloads share, the environment, and workload ray. The keys of
+ * Here: what all workloads share, the environment, and entrypoints. The keys of
  * verl's programs stand in cmdline_verl.c, the text for people in cmdline_text.c. */
 #include "core/cmdline.h"
 
@@ -223,7 +223,7 @@ static void add_env(struct build *b)
     pairs_set(&b->out->env, "ARGUS_ATTEMPT_DIR", b->in->attempt_dir);
 }
 
-/* ---- workload ray ---- */
+/* ---- entrypoints ---- */
 
 /* The line as given; with a py_executable its directory comes first in PATH, so that the
  * line's "python3" is that one. */
@@ -246,7 +246,7 @@ static void add_shell_line(struct build *b)
     buf_release(&text);
 }
 
-static void build_ray(struct build *b)
+static void build_entrypoint(struct build *b)
 {
     const struct strv *e = &b->s->entrypoint;
     if (b->s->entrypoint_is_shell) {
@@ -267,17 +267,19 @@ int cmdline_build(const struct cmdline_in *in,
                   struct err *err)
 {
     static void (*const builders[])(struct build *) = {
-        [WORKLOAD_PPO] = build_ppo,     [WORKLOAD_GRPO] = build_ppo,
-        [WORKLOAD_SFT] = build_sft,     [WORKLOAD_EVAL] = build_eval,
-        [WORKLOAD_MERGE] = build_merge, [WORKLOAD_GENERATE] = build_generate,
-        [WORKLOAD_RAY] = build_ray,
+        [WORKLOAD_PPO] = build_ppo,          [WORKLOAD_GRPO] = build_ppo,
+        [WORKLOAD_SFT] = build_sft,          [WORKLOAD_EVAL] = build_eval,
+        [WORKLOAD_MERGE] = build_merge,      [WORKLOAD_GENERATE] = build_generate,
+        [WORKLOAD_RAY] = build_entrypoint,   [WORKLOAD_TRAIN] = build_entrypoint,
+        [WORKLOAD_TUNE] = build_entrypoint,  [WORKLOAD_DATA] = build_entrypoint,
+        [WORKLOAD_RLLIB] = build_entrypoint, [WORKLOAD_SERVE] = build_entrypoint,
     };
     struct build b = {.in = in, .s = in->spec, .v = in->version, .out = ret, .ps = ps, .err = err};
     *ret = (struct cmdline){0};
     if ((size_t)b.s->workload >= array_len(builders))
         return err_set(err, ERR_BAD_SPEC, "workload '%s' is not in this version",
                        workload_to_string((enum workload)b.s->workload));
-    if (b.s->workload == WORKLOAD_RAY)
+    if (workload_has_entrypoint((enum workload)b.s->workload))
         b.v = NULL;
     set_str(&ret->cwd, b.s->working_dir);
     builders[b.s->workload](&b);

@@ -17,7 +17,7 @@
 
 struct cmdline_in {
     const struct spec *spec;            /* expanded */
-    const struct verl_version *version; /* NULL for workload ray */
+    const struct verl_version *version; /* NULL for an entrypoint */
     const char *id;                     /* job id */
     int attempt;                        /* from 1 */
     const char *shared_root, *user_root;

@@ -74,10 +74,9 @@ void demand_compute(const struct spec *s,
     case WORKLOAD_EVAL:
         d.extra_cpus = 1; /* its tasks run with as many CPUs as are free, one is enough */
         break;
-    case WORKLOAD_RAY:
-        bundles(s, 1, &d);
-        break;
     default:
+        if (workload_has_entrypoint((enum workload)s->workload))
+            bundles(s, 1, &d);
         break;
     }
     if (s->entrypoint_gpus >= 0)

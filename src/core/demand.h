@@ -22,7 +22,7 @@ struct demand_defaults {
     double entrypoint_cpus, entrypoint_gpus; /* of argus.yaml */
 };
 
-/* v is NULL for workload ray. dflt may be NULL (1 CPU, no GPU). */
+/* v is NULL for an entrypoint. dflt may be NULL (1 CPU, no GPU). */
 void demand_compute(const struct spec *s,
                     const struct verl_version *v,
                     const struct demand_defaults *dflt,

@@ -61,7 +61,7 @@ static void plan_model(const struct spec *s,
                        const struct preflight_where *where,
                        struct preflight_facts *f)
 {
-    if (!s->model_id || s->workload == WORKLOAD_RAY)
+    if (!s->model_id || !workload_is_verl((enum workload)s->workload))
         return;
     bool is_path = s->model_id[0] == '/';
     if (!is_path && !where->hf_home)
@@ -83,7 +83,7 @@ void preflight_plan(const struct spec *s,
     add_file(ret, "working_dir", PREFLIGHT_DIR, s->working_dir);
     add_files(ret, "extra_pythonpath", PREFLIGHT_DIR, &s->extra_pythonpath);
     add_file(ret, "runtime_env.py_executable", PREFLIGHT_PROGRAM, s->py_executable);
-    if (s->workload != WORKLOAD_RAY) {
+    if (workload_is_verl((enum workload)s->workload)) {
         add_files(ret, "train_file", PREFLIGHT_DATA, &s->train_file);
         add_files(ret, "val_file", PREFLIGHT_DATA, &s->val_file);
         add_config_files(ret, s);

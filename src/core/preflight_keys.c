@@ -149,7 +149,7 @@ void preflight_judge_keys(const struct spec *s,
                           struct problems *ps)
 {
     struct named n;
-    if (s->workload == WORKLOAD_MERGE || s->workload == WORKLOAD_RAY)
+    if (s->workload == WORKLOAD_MERGE || !workload_is_verl((enum workload)s->workload))
         return;
     for (size_t i = 0; i < s->overrides.n; i++)
         if (read_override(s->overrides.v[i], &n) && !str_starts(n.key, "hydra"))

@@ -34,7 +34,9 @@ enum { BIG = 1000000000 };
 /* clang-format off */
 const struct conf_key spec_keys[] = {
     {.name = "workload", .type = CONF_ENUM, .offset = AT(workload), .names = workload_names,
-     .flags = CONF_REQUIRED, .doc = "what runs: one of verl's programs, or ray for any entrypoint"},
+     .flags = CONF_REQUIRED,
+     .doc = "what runs: one of verl's programs, or any entrypoint: ray, or the name of its library "
+            "(train, tune, data, rllib, serve)"},
     {.name = "submission_id", .type = CONF_STR, .offset = AT(id),
      .doc = "the job's id, 1 to 63 of a-z 0-9 _ . -; default <workload>-<yyyymmdd>-<6 characters>"},
     {.name = "name", .type = CONF_STR, .offset = AT(name), .doc = "free text"},
@@ -50,7 +52,7 @@ const struct conf_key spec_keys[] = {
     {.name = "nnodes", .type = CONF_INT, .offset = AT(nnodes), .dflt = "1", .min = 1, .max = 4096,
      .doc = "nodes of the gang"},
     {.name = "n_gpus_per_node", .type = CONF_REAL, .offset = AT(gpus_per_node), .min = 0,
-     .max = 1024, .doc = "GPUs on each node; 0.25 and 0.5 for workload ray only"},
+     .max = 1024, .doc = "GPUs on each node; 0.25 and 0.5 only with an entrypoint"},
     {.name = "n_cpus_per_gpu", .type = CONF_REAL, .offset = AT(cpus_per_gpu), .min = 0,
      .max = 1024, .doc = "default: what the verl version really asks for"},
     {.name = "memory_per_node", .type = CONF_SIZE, .offset = AT(memory_per_node), .min = 0,
@@ -89,7 +91,7 @@ const struct conf_key spec_keys[] = {
     {.name = "overrides", .type = CONF_STRV, .offset = AT(overrides),
      .doc = "Hydra overrides; they win, except over what the platform owns"},
     {.name = "entrypoint", .type = CONF_STRV, .offset = AT(entrypoint),
-     .doc = "of workload ray: an argv list, or one shell line"},
+     .doc = "of ray and its libraries: an argv list, or one shell line"},
     {.name = "env", .type = CONF_PAIRS, .offset = AT(env),
      .doc = "environment variables; short for runtime_env.env_vars"},
     {.name = "runtime_env.env_vars", .type = CONF_PAIRS, .offset = AT(env_vars),
@@ -308,6 +310,11 @@ const char *workload_to_string(enum workload w)
 bool workload_is_verl(enum workload w)
 {
     return w <= WORKLOAD_MERGE;
+}
+
+bool workload_has_entrypoint(enum workload w)
+{
+    return w >= WORKLOAD_RAY && w <= WORKLOAD_SERVE;
 }
 
 const char *spec_wandb_mode_name(int mode)

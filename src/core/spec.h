@@ -15,7 +15,8 @@
 #include "base/problem.h"
 #include "base/strv.h"
 
-/* X(enumerator, word in JSON and YAML). Those from TRAIN on are refused in this version. */
+/* X(enumerator, word in JSON and YAML): verl's programs, then those that run an entrypoint. What
+ * comes after SERVE is refused in this version. */
 #define WORKLOAD_TABLE(X)                                                                          \
     X(WORKLOAD_PPO, "ppo")                                                                         \
     X(WORKLOAD_GRPO, "grpo")                                                                       \
@@ -55,7 +56,7 @@ struct spec {
     int64_t priority;
 
     int64_t nnodes;
-    double gpus_per_node;              /* fractions only for workload ray */
+    double gpus_per_node;              /* fractions only where there is an entrypoint */
     double cpus_per_gpu;               /* 0: what the verl version asks for */
     uint64_t memory_per_node;          /* bytes; 0: not stated */
     double entrypoint_cpus;            /* < 0: as in argus.yaml */
@@ -73,7 +74,7 @@ struct spec {
     int64_t total_epochs, total_training_steps; /* 0: not given */
     int64_t save_freq, test_freq;               /* 0: not given; -1: never */
     struct strv overrides;
-    struct strv entrypoint;   /* of workload ray */
+    struct strv entrypoint;   /* of workloads that run one */
     bool entrypoint_is_shell; /* entrypoint.v[0] is one line for /bin/sh */
     struct pairs env;         /* env and runtime_env.env_vars together */
     struct pairs env_vars;    /* empty once read: moved to env */
@@ -150,6 +151,9 @@ const char *spec_generate_id(enum workload w,
 const char *workload_to_string(enum workload w);
 /* True if the job runs one of verl's own programs. */
 bool workload_is_verl(enum workload w);
+/* True if the job runs the entrypoint of its spec: ray, or a word for one of Ray's libraries
+ * (train, tune, data, rllib, serve), which is the same by another name. */
+bool workload_has_entrypoint(enum workload w);
 const char *spec_wandb_mode_name(int mode);
 
 /* False for a name that jobs may set. True for a reserved one: then *ret_instead (may be NULL)

@@ -87,6 +87,12 @@ static const struct needs needs[] = {
     [WORKLOAD_RAY] = {NEED_MAY, NEED_MAY, NEED_MAY, NEED_NO, NEED_MAY, NEED_NO},
 };
 
+/* Programs with an entrypoint all need what ray does. */
+static const struct needs *needs_of(const struct spec *s)
+{
+    return &needs[workload_has_entrypoint((enum workload)s->workload) ? WORKLOAD_RAY : s->workload];
+}
+
 static void check_need(const struct spec_check *c,
                        const struct spec *s,
                        const char *key,
@@ -102,7 +108,8 @@ static void check_need(const struct spec_check *c,
 
 static void check_needs(const struct spec *s, const struct spec_check *c)
 {
-    const struct needs *n = &needs[s->workload];
+    const struct needs *n = needs_of(s);
+    bool runs_any = workload_has_entrypoint((enum workload)s->workload);
     check_need(c, s, "model_id", n->model, s->model_id != NULL);
     check_need(c, s, "train_file", n->train, s->train_file.n > 0);
     check_need(c, s, "val_file", n->val, s->val_file.n > 0);
@@ -112,11 +119,11 @@ static void check_needs(const struct spec *s, const struct spec_check *c)
     check_need(c, s, "total_training_steps", n->steps, s->total_training_steps != 0);
     check_need(c, s, "save_freq", n->steps, spec_is_given(c->root, "save_freq"));
     check_need(c, s, "test_freq", n->steps, spec_is_given(c->root, "test_freq"));
-    check_need(c, s, "entrypoint", s->workload == WORKLOAD_RAY ? NEED_YES : NEED_NO,
-               s->entrypoint.n > 0);
-    if (s->workload == WORKLOAD_RAY && s->overrides.n > 0)
+    check_need(c, s, "entrypoint", runs_any ? NEED_YES : NEED_NO, s->entrypoint.n > 0);
+    if (runs_any && s->overrides.n > 0)
         spec_error(c, "overrides", "put them into the entrypoint",
-                   "workload 'ray' does not use 'overrides'");
+                   "workload '%s' does not use 'overrides'",
+                   workload_to_string((enum workload)s->workload));
 }
 
 /* ---- sizes ---- */
@@ -126,9 +133,10 @@ static void check_gang(const struct spec *s,
                        const struct spec_check *c)
 {
     double g = s->gpus_per_node, all = g * (double)s->nnodes + fmax(s->entrypoint_gpus, 0);
-    bool fraction = s->workload == WORKLOAD_RAY && (g == 0.25 || g == 0.5);
-    if (g != floor(g) && !fraction)
-        spec_error(c, "n_gpus_per_node", "give a whole number; workload ray may ask 0.25 or 0.5",
+    bool runs_any = workload_has_entrypoint((enum workload)s->workload);
+    if (g != floor(g) && !(runs_any && (g == 0.25 || g == 0.5)))
+        spec_error(c, "n_gpus_per_node",
+                   "give a whole number; with an entrypoint 0.25 or 0.5 is fine",
                    "a gang cannot hold %g GPUs per node", g);
     if ((s->workload == WORKLOAD_EVAL || s->workload == WORKLOAD_MERGE) && s->nnodes > 1)
         spec_error(c, "nnodes", NULL, "workload '%s' runs on one node",
@@ -195,7 +203,7 @@ static void check_resume(struct spec *s, const struct spec_check *c)
         spec_error(c, "resume", "give auto, never, or <job id>[@step]", "%s", err.text);
     if (at && str_to_int(at + 1, 1, INT32_MAX, &s->resume_step, &err) < 0)
         spec_error(c, "resume", "give <job id>@<step>", "%s", err.text);
-    if (needs[s->workload].steps == NEED_NO)
+    if (needs_of(s)->steps == NEED_NO)
         spec_error(c, "resume", NULL, "workload '%s' has nothing to resume",
                    workload_to_string((enum workload)s->workload));
 }
@@ -337,7 +345,7 @@ static void check_names(const struct spec *s, const struct spec_check *c)
 
 void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c)
 {
-    if (s->workload > WORKLOAD_RAY) {
+    if (s->workload > WORKLOAD_SERVE) {
         spec_error(c, "workload", "use workload ray with an entrypoint",
                    "workload '%s' is not in this version",
                    workload_to_string((enum workload)s->workload));

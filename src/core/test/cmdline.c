@@ -112,6 +112,26 @@ static void is_refused(const char *yaml, const char *version, const char *part)
     made_release(&m);
 }
 
+/* Ray's libraries have the command line, environment and demand of workload ray. */
+static void words_for_an_entrypoint(void **state)
+{
+    static const char *const words[] = {"train", "tune", "data", "rllib", "serve"};
+    _cleanup_(freep) char *ray = read_file(GOLDEN_DIR "/cmdline/ray.yaml");
+    _cleanup_(freep) char *want = read_file(GOLDEN_DIR "/cmdline/ray-any.txt");
+    (void)state;
+    const char *rest = strstr(ray, "submission_id:");
+    for (size_t i = 0; i < array_len(words); i++) {
+        struct made m;
+        struct buf out = BUF_INIT(TEXT_MAX);
+        _cleanup_(freep) char *yaml = xasprintf("workload: %s\n%s", words[i], rest);
+        make(yaml, "any", &m);
+        made_to_text(&m, &out);
+        assert_string_equal(buf_str(&out), want);
+        buf_release(&out);
+        made_release(&m);
+    }
+}
+
 static void what_a_version_cannot_do(void **state)
 {
     (void)state;
@@ -542,6 +562,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files),
+        cmocka_unit_test(words_for_an_entrypoint),
         cmocka_unit_test(what_a_version_cannot_do),
         cmocka_unit_test(a_restart_resumes_from_its_own),
         cmocka_unit_test(reward_modules),

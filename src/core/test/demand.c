@@ -108,9 +108,11 @@ static void small_workloads(void **state)
     s = spec(WORKLOAD_GENERATE, 1, 2);
     d = compute(&s, "0.5.0");
     assert_true(d.cpus_per_node == 20 && d.gpus_per_node == 2);
-    s = spec(WORKLOAD_RAY, 3, 0.5);
-    d = compute(&s, NULL);
-    assert_true(demand_gpus(&d) == 1.5 && d.cpus_per_node == 0.5);
+    for (int w = WORKLOAD_RAY; w <= WORKLOAD_SERVE; w++) {
+        s = spec((enum workload)w, 3, 0.5);
+        d = compute(&s, NULL);
+        assert_true(demand_gpus(&d) == 1.5 && d.cpus_per_node == 0.5);
+    }
 }
 
 int main(void)

@@ -331,7 +331,7 @@ static void plans_what_to_look_at(void **state)
     assert_true(f.model->is_hub && preflight_has_work(&f));
     preflight_release(&f);
     spec_release(&s);
-    read_spec("workload: ray\nentrypoint: [a]\n", &s);
+    read_spec("workload: train\nentrypoint: [a]\nmodel_id: o/m\ntrain_file: /s/t.parquet\n", &s);
     preflight_plan(&s, &where, &f);
     assert_false(preflight_has_work(&f));
     preflight_release(&f);

@@ -264,7 +264,12 @@ static void refusals(void **state)
         {PPO "overrides: [nonsense]\n", "overrides", "not a Hydra"},
         {PPO "overrides: ['--multirun']\n", "overrides", "not an override"},
         {"workload: rocket\n", "workload", "not one of"},
-        {"workload: serve\n", "workload", "not in this version"},
+        {"workload: notebook\nentrypoint: a\n", "workload", "not in this version"},
+        {"workload: serve\n", "entrypoint", "'serve' needs"},
+        {"workload: tune\nentrypoint: a\noverrides: [a=b]\n", "overrides", "'tune' does not"},
+        {"workload: data\nentrypoint: a\nsave_freq: 10\n", "save_freq", "'data' does not"},
+        {"workload: rllib\nentrypoint: a\nresume: x\n", "resume", "nothing to resume"},
+        {PPO "entrypoint: a\n", "entrypoint", "does not use"},
         {"workload: ray\n", "entrypoint", "needs"},
         {"workload: ray\nentrypoint: ' '\n", "entrypoint", "empty"},
         {RAY "overrides: [a=b]\n", "overrides", "does not use"},
@@ -278,6 +283,28 @@ static void refusals(void **state)
     (void)state;
     for (size_t i = 0; i < array_len(rows); i++)
         refused(rows[i][0], rows[i][1], rows[i][2]);
+}
+
+/* The libraries of Ray are ray by another word; an entrypoint and verl's programs exclude each
+ * other. */
+static void words_for_an_entrypoint(void **state)
+{
+    static const char *const words[] = {"ray", "train", "tune", "data", "rllib", "serve"};
+    struct result x;
+    (void)state;
+    for (size_t i = 0; i < array_len(words); i++) {
+        _cleanup_(freep) char *yaml = xasprintf(
+            "workload: %s\nentrypoint: [python3, a.py]\nn_gpus_per_node: 0.5\n", words[i]);
+        accepted(yaml, &x);
+        assert_int_equal(x.ps.n, 0);
+        assert_string_equal(workload_to_string((enum workload)x.spec.workload), words[i]);
+        release(&x);
+    }
+    for (int w = 0; w < WORKLOAD_COUNT; w++) {
+        bool runs_any = workload_has_entrypoint((enum workload)w);
+        assert_false(runs_any && workload_is_verl((enum workload)w));
+        assert_int_equal(runs_any, w >= WORKLOAD_RAY && w != WORKLOAD_NOTEBOOK);
+    }
 }
 
 static void owned_overrides_in_every_disguise(void **state)
@@ -558,6 +585,7 @@ int main(void)
         cmocka_unit_test(warnings),
         cmocka_unit_test(all_problems_at_once_with_places),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(words_for_an_entrypoint),
         cmocka_unit_test(owned_overrides_in_every_disguise),
         cmocka_unit_test(limits),
         cmocka_unit_test(paths_stay_under_the_roots),
