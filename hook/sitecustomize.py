@@ -353,7 +353,8 @@ class _ArgusLease:
         strategy = options.get("scheduling_strategy")
         hard = type(strategy).__name__ == "NodeAffinitySchedulingStrategy" and not strategy.soft
         named = any(str(name).startswith("node:") for name in options.get("resources") or ())  # as Serve's controller
-        return hard or named or self._in_group(options)
+        wanted = str((options.get("label_selector") or {}).get("ray.io/node-id", "!"))  # as Serve's proxies
+        return hard or named or not wanted.startswith(("!", "in(")) or self._in_group(options)
 
     def made_actor(self, handle, gpus):
         from weakref import finalize

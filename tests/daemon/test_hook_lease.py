@@ -152,13 +152,16 @@ def test_demands_without_gpus_are_free_but_for_the_head(ask):
         "[task(), task(num_cpus=1, num_gpus=0), task(num_cpus=0), actor(num_cpus=0, resources={'x': 1}),"
         " task(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy()),"
         " task(num_cpus=0, resources={'node:__internal_head__': 0.001}),"
-        " group([{'CPU': 1}, {'x': 1}, {'CPU': 0}])]"
+        " group([{'CPU': 1}, {'x': 1}, {'CPU': 0}]),"
+        " actor(num_cpus=0, label_selector={'ray.io/node-id': 'ab'}),"
+        " actor(num_cpus=0, label_selector={'ray.io/node-id': '!ab'})]"
     )
     assert got[:3] == [{}, {"num_cpus": 1, "num_gpus": 0}, {"num_cpus": 0, "resources": {"worker_node": 0.0001}}]
     assert got[3]["resources"] == {"worker_node": 0.0001, "x": 1}
     assert "resources" not in got[4]
     assert got[5]["resources"] == {"node:__internal_head__": 0.001}
     assert got[6] == [[{"CPU": 1}, {"worker_node": 0.0001, "x": 1}, {"CPU": 0}], None]
+    assert "resources" not in got[7] and got[8]["resources"] == {"worker_node": 0.0001}
     assert said == ""
 
 
