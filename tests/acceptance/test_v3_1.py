@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+from statistics import fmean
 
 import pytest
 from raybed import ENVS, env_path
@@ -14,6 +15,8 @@ from stage import verl_package
 
 FAMILY = pathlib.Path(__file__).with_name("family.py")
 BESIDE = "uvicorn fastapi starlette h11 annotated_doc transfer_queue".split()  # verl 0.9.1 wants them, 0.5.0 does not
+STEPS = 24  # of the curves
+CURVE = re.compile(r"(?<![\w/])step:(\d+) - .*?critic/score/mean:(-?[\d.]+(?:e-?\d+)?)")
 KINDS = "worker loader-fork loader-spawn engine-fork engine-spawn program".split()
 
 
@@ -50,6 +53,15 @@ def versions(stage, doc):
 
 
 @pytest.fixture(scope="module")
+def curves(stage, doc, versions):
+    """critic/score/mean of each step, under the reward of v31-old and under the one that pays for the contrary."""
+    doc.run("reward")
+    stage.keep_job("v31-reward")
+    found = {job: dict(CURVE.findall(stage.driver_log(job))) for job in ("v31-old", "v31-reward")}
+    return {job: [float(steps[str(n)]) for n in range(1, STEPS + 1)] for job, steps in found.items()}
+
+
+@pytest.fixture(scope="module")
 def family(stage, doc):
     doc.run("family")
     stage.keep_job("v31-family")
@@ -64,9 +76,9 @@ def test_two_releases_train_at_the_same_time(stage, versions):
     old, new = versions["v31-old"], versions["v31-new"]
     assert old["state"] == new["state"] == "SUCCEEDED"
     assert old["started_at"] < new["ended_at"] and new["started_at"] < old["ended_at"], "not at the same time"
-    for job in versions:
+    for job, last in (("v31-old", STEPS), ("v31-new", 2)):
         saved = stage.job_dir(job) / "checkpoints/latest_checkpointed_iteration.txt"
-        assert saved.read_text() == "2" and 2 in stage.steps(job)
+        assert saved.read_text() == str(last) and last in stage.steps(job)
     assert (old["verl"], new["verl"]) == ("0.5.0", "0.9.1")
 
 
@@ -89,6 +101,23 @@ def test_each_is_proven_to_have_imported_its_own(stage, versions, job, version):
 
 def test_reward_file_is_part_of_the_proof(stage, versions):
     assert versions["v31-old"]["proof"]["imports"]["reward"] == str(stage.root / "common/code/cpu/reward.py")
+
+
+# ---- another reward ----
+
+
+def test_another_reward_trains_to_another_curve(curves):
+    """One pays for digits, the other for anything else. The model begins with few digits and learns what is paid."""
+    digits, others = curves["v31-old"], [1 - score for score in curves["v31-reward"]]  # shares of digits, both
+    assert fmean(digits[:4]) < 0.3 and fmean(others[:4]) < 0.3
+    assert fmean(digits[-4:]) > 1.5 * fmean(digits[:4]), digits
+    assert fmean(others[-4:]) < fmean(others[:4]), others
+    assert fmean(digits[-4:]) > 2 * fmean(others[-4:]), (digits, others)
+
+
+def test_reward_of_a_module_is_part_of_the_proof(stage, curves):
+    module = stage.root / "users/admin/code/rewards/reward.py"
+    assert stage.job("v31-reward")["proof"]["imports"]["reward"] == str(module)
 
 
 # ---- another code than the job's ----
@@ -167,5 +196,5 @@ def test_code_that_is_missing_on_a_node(stage, doc, family):
     assert re.match(said, job["reason"]["text"]), job["reason"]
 
 
-def test_every_command_of_the_document_was_run(stage, doc, versions, family):
+def test_every_command_of_the_document_was_run(stage, doc, versions, curves, family):
     assert doc.never_run() == []
