@@ -142,8 +142,6 @@ class House:
         return reply.json()
 
     def snapshot(self, name):
-        probe = {"name": "x@1", "hash": "no"}
-        until(lambda: self.argusd.call("POST", "/v1/snapshots", probe).status != 503, "the root was looked at")
         return added(self.argusd, name, tar({"a.py": name}), token="alice")["name"]
 
     def preset(self, name):
@@ -266,6 +264,8 @@ def machines(tmp_path_factory):
             argusd.wait_state(job, "RUNNING")
         argusd.wait_over(house.job)
         until(lambda: house.job not in str(argusd.get("/v1/nodes")), "nothing of another job is left")
+        both = (house.hers, house.his)
+        until(lambda: all(ray.jobs()[job]["job_id"] for job in both), "Ray tells of both drivers")
         actors, groups = zip(*(rows_of_ray(ray, job) for job in (house.hers, house.his)), strict=True)
         ray.world(actors=actors, groups=groups)
         yield house
