@@ -199,9 +199,10 @@ static void try_rule(struct finder *f,
                      const struct finding_rule *r,
                      const struct finding_text *t,
                      bool code,
+                     bool excuses,
                      struct best *b)
 {
-    if (code != (r->role == ROLE_FRAME))
+    if (code != (r->role == ROLE_FRAME) || excuses != (r->role == ROLE_BENIGN))
         return;
     int weight = r->weight;
     if (r->role == ROLE_CAUSE && !r->quiet && t->level && t->level < LEVEL_ERROR)
@@ -213,7 +214,11 @@ static void try_rule(struct finder *f,
     }
 }
 
-static void try_rules(struct finder *f, const struct finding_text *t, bool code, struct best *b)
+static void try_rules(struct finder *f,
+                      const struct finding_text *t,
+                      bool code,
+                      bool excuses,
+                      struct best *b)
 {
     memset(f->tried, 0, f->n_tried * sizeof(*f->tried));
     for (size_t w = 0; w < f->n_found; w++)
@@ -225,7 +230,7 @@ static void try_rules(struct finder *f, const struct finding_text *t, bool code,
                 if (f->tried[k / 64] >> (k % 64) & 1)
                     continue;
                 f->tried[k / 64] |= (uint64_t)1 << (k % 64);
-                try_rule(f, &f->rules->v[k], t, code, b);
+                try_rule(f, &f->rules->v[k], t, code, excuses, b);
             }
         }
 }
@@ -323,7 +328,9 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
     s->used = where->at;
     bool code = is_code(&t, s);
     struct best b = {0};
-    try_rules(f, &t, code, &b);
+    try_rules(f, &t, code, false, &b);
+    if (b.of[ROLE_CAUSE] || b.of[ROLE_WRAPPER]) /* else there is nothing to excuse */
+        try_rules(f, &t, code, true, &b);
     if (code)
         note_frame(f, s, b.of[ROLE_FRAME], &t, where);
     else
