@@ -568,6 +568,7 @@ static int start(struct argusd *d, struct err *err)
         people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
         metrics_close(d->metrics);
+        drytrials_close(d->api.drytrials);
         placement_free(d->placement);
         secretsweep_free(d->sweep);
         on_http_closed(d);
