@@ -337,7 +337,7 @@ def test_followed_log_survives_cut_connections_byte_for_byte(cli, stub):
     rest, talk = p.communicate(timeout=DEADLINE)
     assert seen + rest == EVERY_BYTE + b"last line without end"
     assert len(stub.seen("GET", "follow=1")) > 3
-    assert talk.decode().splitlines()[-1] == "job j1 FAILED gpu_oom on node-7 (argus status j1)"
+    assert talk.decode().splitlines()[-1] == "job j1 FAILED gpu_oom on node-7 (argus diagnose j1)"
     assert p.returncode == 10
 
 
