@@ -20,6 +20,20 @@ pytestmark = [
 STORE = 100_000_000
 
 
+def gave_up(got):
+    """Ray gives its own start 30 s, which a busy machine may exceed: then it is tried again, as argusd does."""
+    return got["outcome"] == "start_failed" and "timed out during startup" in got["text"]
+
+
+def start(tool, **keys):
+    for _ in range(3):
+        got = tool("start", **keys)
+        if not gave_up(got):
+            break
+    assert got["outcome"] == "ok", got
+    return got
+
+
 class Cluster:
     """A head on h1, started by us; workers come and go."""
 
@@ -28,8 +42,7 @@ class Cluster:
         self.address = f"{bed.head_ip}:6379"
         self.head = SshTool(bed, "h1", object_store_bytes=STORE, ray_bin=bed.ray)
         ports = {"port.port": 6379, "port.dashboard-host": bed.head_ip}
-        self.started = self.head("start", head=1, **ports)
-        assert self.started["outcome"] == "ok", self.started
+        self.started = start(self.head, head=1, **ports)
         self.probe = Probe(f"http://{bed.head_ip}:8265")
         wait_for(lambda: self.probe("version")["outcome"] == "known", "the head answers")
 
@@ -83,12 +96,6 @@ def worker(cluster):
     yield make
     for one in made:
         one("stop", grace=3000)
-
-
-def start(tool, **keys):
-    got = tool("start", **keys)
-    assert got["outcome"] == "ok", got
-    return got
 
 
 def facts(got):
@@ -148,8 +155,11 @@ def test_adopted_never_a_second_one(cluster, worker):
 
 def test_two_starts_at_once(cluster, worker):
     one, other = worker(), worker()
-    running = [one.begin("start"), other.begin("start"), one.begin("start")]
-    got = [one.finish(p) for p in running]
+    for _ in range(3):
+        running = [one.begin("start"), other.begin("start"), one.begin("start")]
+        got = [one.finish(p) for p in running]
+        if not any(gave_up(g) for g in got):
+            break
     assert [g["outcome"] for g in got] == ["ok"] * 3
     assert sorted(g["adopted"] for g in got) == [False, True, True]
     assert len({g["token"] for g in got}) == 1
