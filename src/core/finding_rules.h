@@ -3,17 +3,20 @@
  *
  * A file is a map {family: text, rules: [...]}; a rule is
  *
- *   id: torch-cuda-oom        [a-z0-9-], unique over all files
- *   class: gpu_oom            a word of finding.h, for a cause or a frame
- *   role: cause               cause | hint | frame | wrapper | cleanup | benign | progress |
- * success pattern: 'CUDA out of …'  PCRE2, searched in a line without ANSI codes and prefixes find:
- * [out of memory]     texts of which a matching line has one, in any case; only where they cannot
- * be read off the pattern weight: 90                1 to 99: how sure it is to be the root of what
- * else stands there outranks: [actor_died]    classes and rules that are mere consequences beside
- * it lasting: true             steps that follow do not excuse it quiet: true               counts
- * in a line of level INFO or WARNING, too context: true             a traceback's frames may name a
- * better class advice: text, patch: [{key, set | scale | add, from, min, max}] samples: {match:
- * [lines], miss: [lines]}
+ *     id: torch-cuda-oom     [a-z0-9-], unique over all files
+ *     class: gpu_oom         a word of finding.h, for a cause or a frame
+ *     role: cause            or hint, frame, wrapper, cleanup, benign, progress, success
+ *     pattern: 'CUDA out'    PCRE2, searched in a line without ANSI codes and prefixes
+ *     find: [out of memory]  texts of which a matching line has one, in any case; only
+ *                            where they cannot be read off the pattern
+ *     weight: 90             1 to 99: how sure it is to be the root of what else is there
+ *     outranks: [actor_died] classes and rules that are mere consequences beside it
+ *     lasting: true          steps that follow do not excuse it
+ *     quiet: true            counts in a line of level INFO or WARNING, too
+ *     context: [data_error]  the frames of a traceback may name one of these instead
+ *     advice: text
+ *     patch: [{key, set | scale | add, from, min, max}]
+ *     samples: {match: [lines], miss: [lines]}
  *
  * Immutable once compiled, and shared between threads. */
 #pragma once
