@@ -23,6 +23,7 @@ void diagnosis_release(struct diagnosis *d)
                      d->stopped_reason, d->node, d->given,     d->body};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
+    pairs_release(&d->names);
     finding_release(&d->found);
     *d = (struct diagnosis){0};
 }
@@ -171,6 +172,14 @@ static char *make_body(const struct diagnosis *d, uint64_t skipped)
     return json_dumps(o, JSON_COMPACT);
 }
 
+/* Logs know nodes by their addresses, people by their names. */
+static void name_node(struct diagnosis *d)
+{
+    const char *name = d->found.node ? pairs_find(&d->names, d->found.node) : NULL;
+    if (name)
+        set_str(&d->found.node, name);
+}
+
 void diagnosis_run(struct diagnosis *d)
 {
     uint64_t skipped = 0;
@@ -178,6 +187,7 @@ void diagnosis_run(struct diagnosis *d)
         take_given(d);
     else
         skipped = judge(d);
+    name_node(d);
     (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */
     d->body = make_body(d, skipped);
     if (d->k > 0 && fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)

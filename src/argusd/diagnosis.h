@@ -7,6 +7,7 @@
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strv.h"
 #include "core/finding.h"
 
 enum {
@@ -25,6 +26,7 @@ struct diagnosis {
     char *lost_node, *odd_node, *stopped_reason;
     char *node;          /* where the driver ran; NULL: not known */
     char *given;         /* the class is known, this word: nothing is read; NULL */
+    struct pairs names;  /* address of a node, as Ray's logs have it, to its name */
     bool no_logs;        /* the facts say all */
     uint64_t head, tail; /* bytes of a log that are read at its ends; 0: as above */
     usec_t at;           /* wall: when it is made */

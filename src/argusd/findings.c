@@ -345,6 +345,18 @@ static char *copy(const char *s)
     return s && *s ? xstrdup(s) : NULL;
 }
 
+static void note_names(const struct cluster *c, const char *nodes, struct pairs *ret)
+{
+    const char *it;
+    size_t n;
+    while ((it = str_item(&nodes, &n))) {
+        _cleanup_(freep) char *name = xstrndup(it, n);
+        const struct cluster_node *node = cluster_find_name(c, name);
+        if (node && node->ip)
+            pairs_set(ret, node->ip, name);
+    }
+}
+
 void findings_ask(struct findings *fs,
                   struct live *l,
                   const struct findings_end *end,
@@ -367,6 +379,7 @@ void findings_ask(struct findings *fs,
     t->d.node = copy(*j->proof.node ? j->proof.node : j->driver_node);
     t->d.given = copy(end->given);
     t->d.no_logs = end->no_logs;
+    note_names(fs->p.cluster, j->nodes, &t->d.names);
     jobs_busy(l);
     append(t);
     begin_next(fs);

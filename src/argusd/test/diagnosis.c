@@ -62,6 +62,19 @@ static void test_a_log(void **state)
     diagnosis_release(&d);
 }
 
+/* Ray prefixes lines with the address of where they come from. */
+static void test_a_node_has_its_name(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put(*state, DIR "logs/driver.log", "(WorkerDict pid=12, ip=10.0.0.7) " OOM "\n");
+    pairs_set(&d.names, "10.0.0.7", "w7");
+    diagnosis_run(&d);
+    assert_string_equal(d.found.node, "w7");
+    assert_non_null(strstr(d.body, "\"node\":\"w7\""));
+    assert_non_null(strstr(d.sentence, "on w7"));
+    diagnosis_release(&d);
+}
+
 static void test_no_log(void **state)
 {
     struct diagnosis d = ask(*state);
@@ -135,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_log, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_node_has_its_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_middle_is_skipped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_scene, setup, teardown),
