@@ -27,6 +27,8 @@ struct finder *finder_new(const struct finding_rules *rules)
     f->events = xcalloc(rules->n, sizeof(*f->events));
     f->n_found = needles_words(rules->needles);
     f->found = xcalloc(f->n_found, sizeof(*f->found));
+    f->n_rare = needles_words(rules->rare);
+    f->rare = xcalloc(f->n_rare + 1, sizeof(*f->rare));
     f->n_tried = (rules->n + 63) / 64;
     f->tried = xcalloc(f->n_tried, sizeof(*f->tried));
     f->match = pcre2_match_data_create(1, NULL);
@@ -34,6 +36,7 @@ struct finder *finder_new(const struct finding_rules *rules)
     assert(f->match && f->context);
     (void)pcre2_set_match_limit(f->context, MATCH_LIMIT);
     f->body = xmalloc(FINDING_LINE_MAX + 1);
+    f->folded = xmalloc(FINDING_LINE_MAX + 1);
     return f;
 }
 
@@ -66,7 +69,9 @@ void finder_free(struct finder *f)
     free(f->events);
     free(f->found);
     free(f->tried);
+    free(f->rare);
     free(f->body);
+    free(f->folded);
     pcre2_match_data_free(f->match);
     pcre2_match_context_free(f->context);
     free(f);
@@ -82,6 +87,13 @@ static char *copy_text(const char *s, size_t n, size_t max)
 {
     struct buf b = BUF_INIT(FINDING_LINE_MAX * 3);
     for (size_t i = 0; i < n && b.len < max;) {
+        size_t plain = 0;
+        while (i + plain < n && (unsigned char)s[i + plain] < 0x80 && b.len + plain < max)
+            plain++;
+        (void)buf_add(&b, s + i, plain); /* below its ceiling */
+        i += plain;
+        if (i >= n || b.len >= max)
+            break;
         size_t k = str_utf8_length(s + i, n - i);
         (void)buf_add(&b, k ? s + i : "\xef\xbf\xbd", k ? k : 3); /* below its ceiling */
         i += k ? k : 1;
@@ -195,6 +207,40 @@ struct best {
     int weight[ROLE_COUNT];
 };
 
+static bool has_any(const uint64_t *found, const unsigned *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (finding_has_bit(found, numbers[i]))
+            return true;
+    return !n;
+}
+
+/* What may_match() needs of the body, once a line. */
+static void prepare(struct finder *f, const struct text_part *body)
+{
+    memset(f->rare, 0, f->n_rare * sizeof(*f->rare));
+    needles_all(f->rules->rare, body->s, body->n, f->rare);
+    for (size_t i = 0; i < body->n; i++) {
+        char c = body->s[i];
+        f->folded[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    }
+    f->prepared = true;
+}
+
+/* True if the line has all that a match of one of the alternatives has. */
+static bool may_match(struct finder *f, const struct finding_rule *r, const struct text_part *body)
+{
+    if (!f->prepared)
+        prepare(f, body);
+    for (size_t i = 0; i < r->n_branches; i++) {
+        const struct pattern_branch *b = &r->branches[i];
+        if (has_any(f->rare, b->numbers, b->needles.n) &&
+            pattern_branch_fits(b, f->folded, body->n))
+            return true;
+    }
+    return false;
+}
+
 static void try_rule(struct finder *f,
                      const struct finding_rule *r,
                      const struct finding_text *t,
@@ -207,7 +253,7 @@ static void try_rule(struct finder *f,
     int weight = r->weight;
     if (r->role == ROLE_CAUSE && !r->quiet && t->level && t->level < LEVEL_ERROR)
         weight = QUIET_WEIGHT;
-    if (weight > b->weight[r->role] &&
+    if (weight > b->weight[r->role] && may_match(f, r, &t->body) &&
         finding_rule_matches(r, t->body.s, t->body.n, f->match, f->context)) {
         b->of[r->role] = r;
         b->weight[r->role] = weight;
@@ -322,6 +368,7 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
 {
     memset(f->found, 0, f->n_found * sizeof(*f->found));
     needles_all(f->rules->needles, p, n, f->found);
+    f->prepared = false;
     struct finding_text t;
     finding_text_read(p, n, f->body, &t);
     struct stream *s = stream_of(f, t.stream);

@@ -50,10 +50,13 @@ struct finder {
     char carry[FINDING_LINE_MAX];
     size_t n_carry;
     uint64_t *found, *tried; /* bits of needles, of rules */
-    size_t n_found, n_tried;
+    uint64_t *rare;          /* bits of rare needles of the body, once prepared */
+    size_t n_found, n_tried, n_rare;
     pcre2_match_data *match;
     pcre2_match_context *context;
-    char *body; /* of the line that is looked at */
+    char *body;   /* of the line that is looked at */
+    char *folded; /* the body in lower case, once prepared */
+    bool prepared;
 };
 
 void finding_event_release(struct finding_event *e);

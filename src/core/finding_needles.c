@@ -109,21 +109,28 @@ static unsigned commonness(char c)
     return at ? (unsigned)(at - order) + 1 : 1;
 }
 
-/* Where the rarest five bytes of a needle begin. */
-static size_t window_of(const struct needle *v)
+/* Where the rarest NEEDLE_MIN bytes of a text begin; *ret_sum: how common they are. */
+static size_t window_of(const char *text, size_t len, unsigned *ret_sum)
 {
     size_t best = 0;
-    unsigned least = ~0U;
-    for (size_t at = 0; at + NEEDLE_MIN <= v->len; at++) {
+    *ret_sum = ~0U;
+    for (size_t at = 0; at + NEEDLE_MIN <= len; at++) {
         unsigned sum = 0;
         for (size_t i = at; i < at + NEEDLE_MIN; i++)
-            sum += commonness(v->text[i]);
-        if (sum < least) {
-            least = sum;
+            sum += commonness((char)lower(text[i]));
+        if (sum < *ret_sum) {
+            *ret_sum = sum;
             best = at;
         }
     }
     return best;
+}
+
+unsigned needle_commonness(const char *text, size_t len)
+{
+    unsigned sum;
+    (void)window_of(text, len, &sum); /* only how common */
+    return sum;
 }
 
 void needles_build(struct needles *n)
@@ -131,7 +138,8 @@ void needles_build(struct needles *n)
     assert(!n->entries);
     n->entries = xcalloc(n->n * STRIDE + 1, sizeof(*n->entries));
     for (size_t i = 0; i < n->n; i++) {
-        size_t at = window_of(&n->v[i]);
+        unsigned sum;
+        size_t at = window_of(n->v[i].text, n->v[i].len, &sum);
         for (size_t k = 0; k < STRIDE; k++) {
             uint32_t piece = piece_at(n->v[i].text + at + k);
             int *head = &n->heads[hash_of(piece) % HEADS];
@@ -145,18 +153,22 @@ void needles_build(struct needles *n)
 
 static bool is_at(const struct needle *v, const char *p)
 {
+    size_t last = v->len - PIECE;
+    if (piece_at(p) != piece_at(v->text) || piece_at(p + last) != piece_at(v->text + last))
+        return false;
     for (size_t i = 0; i < v->len; i++)
         if (lower(p[i]) != (unsigned char)v->text[i])
             return false;
     return true;
 }
 
-/* A needle around the piece at text + at, that lies within [0, len); *pos is its chain position
- * and goes on. NULL: no more. */
+/* A needle around the piece at text + at, that lies within [0, len) and is not in found, which may
+ * be NULL; *pos is its chain position and goes on. NULL: no more. */
 static const struct entry *next_at(const struct needles *n,
                                    const char *text,
                                    size_t at,
                                    size_t len,
+                                   const uint64_t *found,
                                    int *pos)
 {
     uint32_t piece = piece_at(text + at);
@@ -164,8 +176,9 @@ static const struct entry *next_at(const struct needles *n,
         const struct entry *e = &n->entries[*pos];
         const struct needle *v = &n->v[e->needle];
         *pos = e->next;
-        if (e->piece == piece && at >= e->at && at - e->at + v->len <= len &&
-            is_at(v, text + at - e->at))
+        if (e->piece != piece || (found && found[e->needle / 64] >> (e->needle % 64) & 1))
+            continue;
+        if (at >= e->at && at - e->at + v->len <= len && is_at(v, text + at - e->at))
             return e;
     }
     return NULL;
@@ -179,7 +192,7 @@ static const struct entry *first_at(const struct needles *n,
     if (!may_be(n, piece_at(text + at)))
         return NULL;
     int pos = n->heads[hash_of(piece_at(text + at)) % HEADS];
-    return next_at(n, text, at, len, &pos);
+    return next_at(n, text, at, len, NULL, &pos);
 }
 
 size_t needles_find(const struct needles *n, const char *text, size_t len)
@@ -212,7 +225,7 @@ void needles_all(const struct needles *n, const char *text, size_t len, uint64_t
             continue;
         int pos = n->heads[hash_of(piece_at(text + at)) % HEADS];
         const struct entry *e;
-        while ((e = next_at(n, text, at, len, &pos)))
+        while ((e = next_at(n, text, at, len, found, &pos)))
             found[e->needle / 64] |= (uint64_t)1 << (e->needle % 64);
     }
 }

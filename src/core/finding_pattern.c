@@ -2,12 +2,14 @@
 /* finding_pattern.c - see finding_pattern.h.
  *
  * Each alternative needs a text of its own: its longest run of literal bytes, or, where no run
- * is long enough, the set of one of its groups that is not optional. Anything that is not
+ * is long enough, the set of one of its groups that is not optional. Of a branch it is the rarest
+ * run, and [Xx] is a byte: texts are looked for in any case. Anything that is not
  * understood ends a run, so the answer is safe, at worst none. */
 #include "core/finding_pattern.h"
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/finding_needles.h"
@@ -16,6 +18,8 @@ enum { DEPTH_MAX = 8 };
 
 struct walk {
     const char *p, *end;
+    size_t least; /* bytes of a text that counts */
+    bool rare;    /* the rarest run, not the longest */
 };
 
 /* One alternative while it is read. */
@@ -23,12 +27,15 @@ struct branch {
     char run[NEEDLE_MAX + 1], best[NEEDLE_MAX + 1];
     size_t n, n_best;
     struct strv group; /* of the first group that will do */
-    bool has_group;
+    bool has_group, rare;
 };
 
 static void end_run(struct branch *b)
 {
-    if (b->n > b->n_best) {
+    bool better = b->n > b->n_best;
+    if (b->rare && b->n >= NEEDLE_MIN && b->n_best >= NEEDLE_MIN)
+        better = needle_commonness(b->run, b->n) < needle_commonness(b->best, b->n_best);
+    if (better) {
         memcpy(b->best, b->run, b->n);
         b->n_best = b->n;
     }
@@ -94,7 +101,7 @@ static bool read_set(struct walk w, int depth, struct strv *ret);
 static void read_group(struct walk *w, struct branch *b, int depth)
 {
     const char *close = close_of(w->p, w->end);
-    struct walk in = {w->p + 1, close};
+    struct walk in = {w->p + 1, close, w->least, w->rare};
     bool plain = true;
     if (in.p < in.end && *in.p == '?') {
         plain = in.p + 1 < in.end && in.p[1] == ':';
@@ -112,13 +119,23 @@ static void read_group(struct walk *w, struct branch *b, int depth)
     strv_release(&set);
 }
 
+/* The byte that the class at p stands for in any case, "[Ee]" or "[ ]"; '\0': for more. */
+static char class_byte(const char *p, const char *close)
+{
+    bool one = close - p == 3 && p[1] != '^' && p[1] != '\\';
+    bool both = close - p == 4 && isalpha((unsigned char)p[1]) && (p[1] ^ p[2]) == 0x20;
+    return one || both ? p[1] : '\0';
+}
+
 /* One element that is a byte; false: it is none, and stepped over. */
 static bool read_byte(struct walk *w, char *ret)
 {
     char c = *w->p;
     if (c == '[') {
+        const char *from = w->p;
         w->p = skip_class(w->p, w->end);
-        return false;
+        *ret = class_byte(from, w->p);
+        return *ret && w->rare;
     }
     if (c == '\\' && w->p + 1 < w->end) {
         *ret = w->p[1];
@@ -145,41 +162,149 @@ static void read_element(struct walk *w, struct branch *b, int depth)
 }
 
 /* Its set goes to ret; false: it has none. */
-static bool end_branch(struct branch *b, struct strv *ret)
+static bool end_branch(struct branch *b, size_t least, struct strv *ret)
 {
     end_run(b);
     b->best[b->n_best] = '\0';
-    bool good = b->n_best >= NEEDLE_MIN || b->has_group;
-    if (b->n_best >= NEEDLE_MIN)
+    bool good = b->n_best >= least || b->has_group;
+    if (b->n_best >= least)
         strv_add(ret, b->best);
     else if (b->has_group)
         for (size_t i = 0; i < b->group.n; i++)
             strv_add(ret, b->group.v[i]);
     strv_release(&b->group);
-    *b = (struct branch){0};
+    *b = (struct branch){.rare = b->rare};
     return good;
 }
 
 static bool read_set(struct walk w, int depth, struct strv *ret)
 {
-    struct branch b = {0};
+    struct branch b = {.rare = w.rare};
     bool good = true;
     while (w.p < w.end) {
         if (*w.p == '|') {
-            good = end_branch(&b, ret) && good;
+            good = end_branch(&b, w.least, ret) && good;
             w.p++;
             continue;
         }
         read_element(&w, &b, depth);
     }
-    return end_branch(&b, ret) && good;
+    return end_branch(&b, w.least, ret) && good;
+}
+
+static struct walk walk_of(const char *pattern)
+{
+    struct walk w = {pattern, pattern + strlen(pattern), NEEDLE_MIN, false};
+    if (!strncmp(w.p, "(?i)", 4))
+        w.p += 4;
+    return w;
+}
+
+/* Behind the alternative that begins at p. */
+static const char *branch_end(const char *p, const char *end)
+{
+    while (p < end && *p != '|')
+        p = *p == '('    ? close_of(p, end) + 1
+            : *p == '['  ? skip_class(p, end)
+            : *p == '\\' ? p + 2
+                         : p + 1;
+    return p < end ? p : end;
+}
+
+/* A text to the clause that is being made. */
+static void add_lower(struct strv *clauses, const char *text, size_t n)
+{
+    char lower[NEEDLE_MAX + 1];
+    for (size_t i = 0; i < n; i++)
+        lower[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
+    lower[n] = '\0';
+    strv_add(clauses, lower);
+}
+
+/* What was read since the last clause. */
+static void add_clause(struct branch *b, struct strv *clauses)
+{
+    if (b->n >= PATTERN_CLAUSE_MIN) {
+        add_lower(clauses, b->run, b->n);
+        strv_add(clauses, "");
+    }
+    b->n = 0;
+    for (size_t i = 0; b->has_group && i < b->group.n; i++)
+        add_lower(clauses, b->group.v[i], strlen(b->group.v[i]));
+    if (b->has_group)
+        strv_add(clauses, "");
+    strv_release(&b->group);
+    b->group = (struct strv){0};
+    b->has_group = false;
+}
+
+static void read_clauses(struct walk w, struct strv *clauses)
+{
+    struct branch b = {.rare = true};
+    w.least = PATTERN_CLAUSE_MIN;
+    while (w.p < w.end) {
+        char c;
+        if (*w.p == '(') {
+            add_clause(&b, clauses);
+            read_group(&w, &b, 0);
+            add_clause(&b, clauses);
+            continue;
+        }
+        bool is_byte = read_byte(&w, &c), any, may_miss = take_quantifier(&w, &any);
+        if (b.n == NEEDLE_MAX)
+            add_clause(&b, clauses);
+        if (is_byte && !may_miss)
+            b.run[b.n++] = c;
+        if (!is_byte || any)
+            add_clause(&b, clauses);
+    }
+    add_clause(&b, clauses);
+}
+
+struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n)
+{
+    struct walk w = walk_of(pattern);
+    struct pattern_branch *v = NULL;
+    for (*ret_n = 0; w.p <= w.end; w.p++) {
+        struct walk one = {w.p, branch_end(w.p, w.end), w.least, true};
+        v = xrealloc(v, *ret_n + 1, sizeof(*v));
+        struct pattern_branch *b = &v[(*ret_n)++];
+        *b = (struct pattern_branch){0};
+        if (!read_set(one, 0, &b->needles)) {
+            strv_release(&b->needles);
+            b->needles = (struct strv){0};
+        }
+        read_clauses(one, &b->clauses);
+        w.p = one.end;
+    }
+    return v;
+}
+
+void pattern_branches_free(struct pattern_branch *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        strv_release(&v[i].needles);
+        strv_release(&v[i].clauses);
+        free(v[i].numbers);
+    }
+    free(v);
+}
+
+bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_t n)
+{
+    bool has = false;
+    for (size_t i = 0; i < b->clauses.n; i++) {
+        const char *s = b->clauses.v[i];
+        if (!*s && !has)
+            return false;
+        has = *s && (has || memmem(text, n, s, strlen(s)));
+    }
+    return true;
 }
 
 int pattern_needles(const char *pattern, struct strv *ret, struct err *err)
 {
-    struct walk w = {pattern, pattern + strlen(pattern)};
-    if (!strncmp(w.p, "(?i)", 4))
-        w.p += 4;
+    struct walk w = walk_of(pattern);
     struct strv set = {0};
     if (!read_set(w, 0, &set)) {
         strv_release(&set);

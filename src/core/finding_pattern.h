@@ -4,9 +4,26 @@
  * A set of texts of which any matching line has at least one (in any case of letters), so that
  * lines without one need not be tried. */
 #pragma once
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/strv.h"
+
+enum { PATTERN_CLAUSE_MIN = 3 };
+
+/* One alternative of a pattern, and what each of its matches has. */
+struct pattern_branch {
+    struct strv needles; /* one of these; none: not known */
+    struct strv clauses; /* of each clause, which "" ends, one; in lower case */
+    unsigned *numbers;   /* of the needles, for who looks for them; freed with the rest */
+};
+
+/* The alternatives of a valid pattern, *ret_n of them. */
+struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n);
+void pattern_branches_free(struct pattern_branch *v, size_t n);
+/* True if text, n bytes in lower case, has what a match of the branch has. */
+bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_t n);
 
 /* ERR_BAD_SPEC if no set of texts of NEEDLE_MIN bytes or more can be read off the pattern, which
  * is taken to be a valid one. */

@@ -10,6 +10,7 @@
 #include "base/strv.h"
 #include "core/finding.h"
 #include "core/finding_needles.h"
+#include "core/finding_pattern.h"
 #include "core/finding_rules.h"
 
 /* X(enumerator, word): what a line that matches is. */
@@ -41,6 +42,8 @@ struct finding_rule {
     char *pattern, *advice;
     pcre2_code *code;
     struct strv outranks, needles, match, miss;
+    struct pattern_branch *branches;
+    size_t n_branches;
     struct finding_change patch[FINDING_CHANGES_MAX];
     size_t n_patch;
     uint64_t beats_classes; /* a bit per class */
@@ -56,11 +59,17 @@ struct needle_rules {
 struct finding_rules {
     struct finding_rule *v;
     size_t n, cap;
-    struct needles *needles;
+    struct needles *needles; /* of all rules; a line without one is not looked at */
     struct needle_rules *by_needle;
+    struct needles *rare; /* of all branches; asked for in lines that have a needle */
     bool compiled;
 };
 
+/* Bits of needles that a line has. */
+static inline bool finding_has_bit(const uint64_t *found, unsigned number)
+{
+    return found[number / 64] >> (number % 64) & 1;
+}
 /* True if the rule's pattern is found in these bytes. data has room for one pair. */
 bool finding_rule_matches(const struct finding_rule *r,
                           const char *text,

@@ -62,6 +62,7 @@ struct finding_rules *finding_rules_new(void)
 {
     struct finding_rules *r = xcalloc(1, sizeof(*r));
     r->needles = needles_new();
+    r->rare = needles_new();
     return r;
 }
 
@@ -75,6 +76,7 @@ static void rule_release(struct finding_rule *r)
     pcre2_code_free(r->code);
     strv_release(&r->outranks);
     strv_release(&r->needles);
+    pattern_branches_free(r->branches, r->n_branches);
     strv_release(&r->match);
     strv_release(&r->miss);
     for (size_t i = 0; i < r->n_patch; i++)
@@ -92,6 +94,7 @@ void finding_rules_free(struct finding_rules *r)
     free(r->by_needle);
     free(r->v);
     needles_free(r->needles);
+    needles_free(r->rare);
     free(r);
 }
 
@@ -165,6 +168,7 @@ static void set_needles(struct finding_rule *r,
                         struct problems *ps)
 {
     struct err err = {0};
+    r->branches = pattern_branches(r->pattern, &r->n_branches);
     if (!find->n) {
         if (pattern_needles(r->pattern, &r->needles, &err) < 0)
             rule_error(ps, n, r, "pattern", err.text);
@@ -331,6 +335,16 @@ static int set_beats(struct finding_rules *rules, struct finding_rule *r, struct
     return 0;
 }
 
+static void number_branches(struct finding_rules *rules, const struct finding_rule *r)
+{
+    for (size_t i = 0; i < r->n_branches; i++) {
+        struct pattern_branch *b = &r->branches[i];
+        b->numbers = xcalloc(b->needles.n + 1, sizeof(*b->numbers));
+        for (size_t k = 0; k < b->needles.n; k++)
+            b->numbers[k] = needles_add(rules->rare, b->needles.v[k], strlen(b->needles.v[k]));
+    }
+}
+
 /* The rules that each needle is of. */
 static void index_needles(struct finding_rules *rules)
 {
@@ -348,6 +362,9 @@ static void index_needles(struct finding_rules *rules)
             of->v[of->n++] = (unsigned)i;
         }
     needles_build(rules->needles);
+    for (size_t i = 0; i < rules->n; i++)
+        number_branches(rules, &rules->v[i]);
+    needles_build(rules->rare);
 }
 
 int finding_rules_compile(struct finding_rules *rules, struct err *err)
