@@ -75,11 +75,50 @@ static void patterns(void **state)
     }
 }
 
+static const struct {
+    const char *pattern;
+    size_t n;               /* alternatives */
+    const char *fit, *miss; /* lines in lower case that have what one of them needs, and not */
+} branch_rows[] = {
+    {"hello", 1, "well, hello", "hell"},
+    {"hello|[Ww]orld!", 2, "a world!", "a word!"},
+    {"(?i)Hello .{0,9}(?:big|small) world", 1, "hello big world", "hello odd world"},
+    {"[Tt]oken .*too (?:long|[Ss]hort)", 1, "token is too short", "token is too wide"},
+    {"colou?r (?:is|was) bad", 1, "color is bad", "a shape is bad"},
+    {"a(?:b|c)?d|[|]x|\\|yes\\(no", 3, "anything", NULL},
+    {"(?!token)limit (?:reached|x)", 1, "limit x", "reached"},
+    {"[Ee]rror[ ]code", 1, "error code", "error_code"},
+    {"", 1, "", NULL},
+};
+
+static bool fits(const struct pattern_branch *v, size_t n, const char *line)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pattern_branch_fits(&v[i], line, strlen(line)))
+            return true;
+    return false;
+}
+
+static void branches(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(branch_rows) / sizeof(branch_rows[0]); i++) {
+        size_t n;
+        struct pattern_branch *v = pattern_branches(branch_rows[i].pattern, &n);
+        assert_int_equal(n, branch_rows[i].n);
+        assert_true(fits(v, n, branch_rows[i].fit));
+        if (branch_rows[i].miss)
+            assert_false(fits(v, n, branch_rows[i].miss));
+        pattern_branches_free(v, n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_place),
         cmocka_unit_test(patterns),
+        cmocka_unit_test(branches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
