@@ -19,6 +19,7 @@ enum {
     WIDTH = 80,
     LABEL = 12,
     TEXT_MAX = 16384,
+    PRIMARY_LINES = 6,
     BLOCK = 1 << 18,
     RULES_FILE_MAX = 1 << 20,
     RULES_FILES_MAX = 200,
@@ -52,14 +53,28 @@ static void paragraph(const struct term *t,
     (void)fprintf(out, "%s%s%s\n", term_on(t, style), buf_str(&folded), term_off(t, style));
 }
 
+/* The line that shows the cause stands there whole, as far as a person reads. */
+static void primary(const struct term *t,
+                    const char *name,
+                    const struct finding_quote *q,
+                    FILE *out)
+{
+    _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), whole = BUF_INIT(TEXT_MAX);
+    text_clean(&clean, q->text);
+    if (q->line)
+        (void)buf_addf(&whole, "line %" PRIu64 ": ", q->line); /* short */
+    text_cut(&whole, buf_str(&clean), PRIMARY_LINES * (width_of(t) - LABEL));
+    paragraph(t, name, STYLE_BOLD, buf_str(&whole), out);
+}
+
 static void quotes(const struct term *t,
                    const char *name,
-                   enum style style,
+                   size_t first,
                    const struct finding_quote *q,
                    size_t n,
                    FILE *out)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = first; i < n; i++) {
         _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), cut = BUF_INIT(TEXT_MAX);
         char place[64] = "";
         if (q[i].line)
@@ -67,8 +82,8 @@ static void quotes(const struct term *t,
         text_clean(&clean, q[i].text);
         text_cut(&cut, buf_str(&clean), width_of(t) - LABEL - (int)strlen(place));
         label(t, i ? "" : name, out);
-        (void)fprintf(out, "%s%s%s%s%s%s\n", term_on(t, STYLE_DIM), place, term_off(t, STYLE_DIM),
-                      term_on(t, style), buf_str(&cut), term_off(t, style));
+        (void)fprintf(out, "%s%s%s%s\n", term_on(t, STYLE_DIM), place, term_off(t, STYLE_DIM),
+                      buf_str(&cut));
     }
 }
 
@@ -92,8 +107,10 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
     paragraph(t, "finding", f->class == FINDING_NONE ? STYLE_GREEN : STYLE_RED, buf_str(&class),
               out);
     paragraph(t, "where", STYLE_PLAIN, buf_str(&where), out);
-    quotes(t, "evidence", STYLE_BOLD, f->evidence, f->n_evidence, out);
-    quotes(t, "followed by", STYLE_PLAIN, f->after, f->n_after, out);
+    if (f->n_evidence)
+        primary(t, "evidence", &f->evidence[0], out);
+    quotes(t, "", 1, f->evidence, f->n_evidence, out);
+    quotes(t, "followed by", 0, f->after, f->n_after, out);
     paragraph(t, "advice", STYLE_PLAIN, f->advice, out);
     for (size_t i = 0; i < f->n_patch; i++) {
         buf_reset(&fix);
