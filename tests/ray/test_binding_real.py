@@ -101,7 +101,7 @@ def check_greedy(said, per_node, names, others=()):
     }
 
 
-@pytest.mark.nightly(on="2.51.1")  # two minutes and a half with each
+@pytest.mark.nightly  # two minutes and a half with each Ray
 def test_a_greedy_job_beside_a_gang_stays_in_its_lease(argusd, bed, gang):
     """Each node has four GPUs: one is the gang's, two are leased here, one is free for nobody."""
     job = submit(argusd, bed, str(GREEDY), 2, 2, nnodes=2, n_gpus_per_node=2)

@@ -66,6 +66,7 @@ def test_two_nodes_each_with_its_part(stage, workload):
     trained(stage, job)
 
 
+@pytest.mark.nightly  # two minutes
 @pytest.mark.parametrize("stage", ["2.60.0"], indirect=True)
 def test_two_jobs_at_once_do_not_share_a_queue(stage):
     jobs = ["queue-a", "queue-b"]
