@@ -13,15 +13,7 @@ enum { PROJECT_MAX_BYTES = 256 << 10 };
 static void put_project(struct jout *j, const struct api *a, const struct project *p)
 {
     jout_open(j, NULL, '{');
-    jout_str(j, "name", p->name);
-    jout_str(j, "note", p->note);
-    jout_str(j, "pool", p->pool);
-    jout_open(j, "members", '[');
-    for (size_t i = 0; i < p->members.n; i++)
-        jout_str(j, NULL, p->members.v[i]);
-    jout_close(j, ']');
-    jout_real(j, "share", p->share);
-    jout_int(j, "priority_ceiling", p->priority_ceiling);
+    people_form_put_project_fields(j, p);
     jout_time(j, "created_at", p->created_at);
     api_put_account(j, a, SCHED_PROJECT, p->name, &p->quota);
     jout_close(j, '}');

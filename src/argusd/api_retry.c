@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "core/finding.h"
 #include "core/respec.h"
+#include "core/spec.h"
 #include "fsroot/fsroot.h"
 
 /* Between the look at the old job and the submit. */
@@ -118,10 +119,8 @@ static int check(struct http_req *req, struct api *a, const struct job *job, str
 
 static int check_trains(const struct job *job, struct err *err)
 {
-    static const char *const trains[] = {"ppo", "grpo", "sft"};
-    for (size_t i = 0; i < array_len(trains); i++)
-        if (!strcmp(job->workload, trains[i]))
-            return 0;
+    if (workload_word_trains(job->workload))
+        return 0;
     return err_set(err, ERR_REFUSED,
                    "job '%s' has no checkpoints: workload '%s' has nothing to "
                    "resume",

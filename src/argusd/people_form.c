@@ -306,9 +306,8 @@ void people_form_put_person(struct jout *j, const char *key, const struct person
     jout_close(j, '}');
 }
 
-void people_form_put_project(struct jout *j, const char *key, const struct project *p)
+void people_form_put_project_fields(struct jout *j, const struct project *p)
 {
-    jout_open(j, key, '{');
     jout_str(j, "name", p->name);
     jout_str(j, "note", p->note);
     jout_str(j, "pool", p->pool);
@@ -318,6 +317,12 @@ void people_form_put_project(struct jout *j, const char *key, const struct proje
     jout_close(j, ']');
     jout_real(j, "share", p->share);
     jout_int(j, "priority_ceiling", p->priority_ceiling);
+}
+
+void people_form_put_project(struct jout *j, const char *key, const struct project *p)
+{
+    jout_open(j, key, '{');
+    people_form_put_project_fields(j, p);
     jout_close(j, '}');
 }
 

@@ -17,6 +17,8 @@ void people_form_read_quota(const char *json, struct people_quota *q);
 /* The members of an object under key: what is stored and what events show. */
 void people_form_put_person(struct jout *j, const char *key, const struct person *p);
 void people_form_put_project(struct jout *j, const char *key, const struct project *p);
+/* The same without the object around them: into one that is open. */
+void people_form_put_project_fields(struct jout *j, const struct project *p);
 void people_form_put_quota(struct jout *j, const char *key, const struct people_quota *q);
 
 /* What somebody asks for. Keys that are not given stay as they are in *p; with want_name the

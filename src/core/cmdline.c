@@ -174,7 +174,7 @@ static void add_verl_env(struct build *b)
     build_env_default(b, "HYDRA_FULL_ERROR", "1");
     if (b->v->has_transfer_queue && b->in->node_cpus > 0 && b->in->node_cpus < TQ_THREADS)
         build_env_default(b, "TQ_NUM_THREADS", "1"); /* else it warns 200 times a step */
-    if (b->v->has_file_logger && b->s->workload <= WORKLOAD_SFT) {
+    if (b->v->has_file_logger && workload_trains((enum workload)b->s->workload)) {
         _cleanup_(freep) char *path = xasprintf("%s/metrics.jsonl", b->in->attempt_dir);
         pairs_set(&b->out->env, "VERL_FILE_LOGGER_PATH", path);
     }

@@ -139,7 +139,7 @@ static bool saves(const struct spec *s, const char *what)
 uint64_t preflight_checkpoint_bytes(const struct spec *s, const struct preflight_model *m)
 {
     uint64_t elements = 0, each = 0, bytes;
-    if (!m || s->workload > WORKLOAD_SFT)
+    if (!m || !workload_trains((enum workload)s->workload))
         return 0;
     for (size_t i = 0; i < m->n_shards; i++)
         if (__builtin_add_overflow(elements, m->shards[i].elements, &elements))

@@ -23,8 +23,7 @@ static char *join(const struct strv *list)
 
 void restart_from_spec(const struct spec *spec, struct restart *ret)
 {
-    bool trains = spec->workload == WORKLOAD_PPO || spec->workload == WORKLOAD_GRPO ||
-                  spec->workload == WORKLOAD_SFT;
+    bool trains = workload_trains((enum workload)spec->workload);
     bool goes_on = !trains || (spec->resume_mode != SPEC_RESUME_NEVER && !spec->checkpoint_none);
     *ret = (struct restart){.max = (int)spec->restart_max,
                             .backoff = spec->restart_backoff,

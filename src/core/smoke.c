@@ -11,8 +11,7 @@
 static bool trains(const struct node *root)
 {
     const struct node *w = node_find(root, "workload");
-    return w && w->text &&
-           (!strcmp(w->text, "ppo") || !strcmp(w->text, "grpo") || !strcmp(w->text, "sft"));
+    return w && w->text && workload_word_trains(w->text);
 }
 
 static bool is_ours(const char *key, bool training)

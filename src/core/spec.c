@@ -312,6 +312,19 @@ bool workload_is_verl(enum workload w)
     return w <= WORKLOAD_MERGE;
 }
 
+bool workload_trains(enum workload w)
+{
+    return w <= WORKLOAD_SFT;
+}
+
+bool workload_word_trains(const char *word)
+{
+    for (unsigned w = 0; workload_trains((enum workload)w); w++)
+        if (!strcmp(word, workload_names[w]))
+            return true;
+    return false;
+}
+
 bool workload_has_entrypoint(enum workload w)
 {
     return w >= WORKLOAD_RAY && w <= WORKLOAD_SERVE;

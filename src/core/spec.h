@@ -151,6 +151,10 @@ const char *spec_generate_id(enum workload w,
 const char *workload_to_string(enum workload w);
 /* True if the job runs one of verl's own programs. */
 bool workload_is_verl(enum workload w);
+/* True if it makes checkpoints, and goes on from them: ppo, grpo, sft. */
+bool workload_trains(enum workload w);
+/* The same by its word; false for a word that is no workload's. */
+bool workload_word_trains(const char *word);
 /* True if the job runs the entrypoint of its spec: ray, or a word for one of Ray's libraries
  * (train, tune, data, rllib, serve), which is the same by another name. */
 bool workload_has_entrypoint(enum workload w);
