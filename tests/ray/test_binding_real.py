@@ -166,6 +166,7 @@ def test_what_is_outside_is_found_and_the_job_is_stopped(argusd, bed, kind):
     assert [n for n in placement["nodes"] if n["name"] == where][0]["gpus"] == gpus
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_breach_is_an_event_only_where_argus_yaml_says_so(bed, tmp_path):
     with Argusd(tmp_path, bed.url, more="lease_breach: event") as argusd:
         wait_for(lambda: len(nodes(argusd)) == 2, "both workers are there", 60)
@@ -188,6 +189,7 @@ def test_what_is_within_is_proven(argusd, bed, gang):
     assert "lease_breach" not in argusd.kinds(gang)
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_job_without_gpus_gets_none(argusd, bed):
     script = """
 import ray
@@ -201,6 +203,7 @@ print("CAME" if ray.wait([f.remote()], timeout=5)[0] else "WAITS", flush=True)
     assert "argus: this job asks Ray for 1 GPUs on one node, and its lease has 0 GPUs" in log(argusd, job)
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_hook_that_fails_leaves_a_note(argusd, bed):
     """Ray as it may be one day: what the hook wants to change is not there. The job runs, unbound, and that is told."""
     script = """

@@ -153,6 +153,7 @@ def test_adopted_never_a_second_one(cluster, worker):
     assert len(cluster.nodes("h2")) == 1
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_two_starts_at_once(cluster, worker):
     one, other = worker(), worker()
     for _ in range(3):
@@ -250,6 +251,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_processes_of_jobs(cluster, worker, tmp_path):
     h = worker()
     start(h)
@@ -277,6 +279,7 @@ def bed_argv(bed, host, *argv):
     return [str(pathlib.Path(__file__).resolve().parents[2] / "tools/bed/bed"), "on", "--dir", bed.dir, host, *argv]
 
 
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_destroyed_host_comes_back(cluster, worker):
     h = worker("h3")
     first = start(h)
@@ -289,7 +292,7 @@ def test_destroyed_host_comes_back(cluster, worker):
     assert not second["adopted"] and second["token"] != first["token"]
 
 
-@pytest.mark.nightly(on="2.51.1")  # three quarters of a minute for each
+@pytest.mark.nightly  # three quarters of a minute for each
 def test_head_of_another_ray(cluster, worker):
     other = next(v for v in ENVS if v != cluster.bed.version)
     env = env_path(ENVS[other])
