@@ -128,6 +128,9 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     if (read_header(p, n, "argus-log-size", text, sizeof(text)) &&
         str_to_int(text, 0, INT64_MAX, &t->response.log_size, NULL) < 0)
         t->response.log_size = -1;
+    if (read_header(p, n, "argus-log-offset", text, sizeof(text)) &&
+        str_to_int(text, 0, INT64_MAX, &t->response.log_offset, NULL) < 0)
+        t->response.log_offset = -1;
     return n;
 }
 
@@ -232,11 +235,12 @@ struct transfer *transfer_start(struct client *c,
                                 void *arg)
 {
     struct transfer *t = xcalloc(1, sizeof(*t));
-    *t = (struct transfer){.client = c,
-                           .on_bytes = on_bytes,
-                           .arg = arg,
-                           .easy = curl_easy_init(),
-                           .response = {.body = BUF_INIT(CLIENT_BODY_MAX), .log_size = -1}};
+    *t = (struct transfer){
+        .client = c,
+        .on_bytes = on_bytes,
+        .arg = arg,
+        .easy = curl_easy_init(),
+        .response = {.body = BUF_INIT(CLIENT_BODY_MAX), .log_size = -1, .log_offset = -1}};
     assert(t->easy);
     set_options(t, request);
     CURLMcode r = curl_multi_add_handle(c->multi, t->easy);

@@ -40,7 +40,7 @@ struct response {
     int status; /* 0 = no answer */
     struct buf body;
     char etag[128];
-    int64_t log_size; /* Argus-Log-Size, -1 = none */
+    int64_t log_size, log_offset; /* Argus-Log-Size and -Offset, -1 = none */
 };
 
 struct client;

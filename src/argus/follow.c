@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "argus/jobview.h"
+#include "argus/logread.h"
 #include "argus/sse.h"
 #include "argus/watch.h"
 #include "base/str.h"
@@ -55,8 +56,7 @@ static int on_log(struct follow *f, const json_t *data)
         return bad_event(f, "its bytes are no base64");
     uint64_t at = (uint64_t)start;
     if (at > f->offset)
-        cli_talk(f->cli, "the log goes on at byte %" PRIu64 ": %" PRIu64 " bytes are not there", at,
-                 at - f->offset);
+        logread_tell_gap(f->cli, f->offset, at);
     size_t seen = at < f->offset ? (size_t)(f->offset - at) : 0;
     if (seen < n) {
         logout_add(f->logout, bytes + seen, n - seen);

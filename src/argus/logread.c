@@ -18,10 +18,12 @@ static int on_bytes(const char *p, size_t n, void *arg)
     return 0;
 }
 
-/* One piece of the file; *ret_size is how large the file was. */
+/* One piece of the log. *ret_offset: where it begins (unchanged by an older server); *ret_size: how
+ * large the log is. */
 static int read_piece(struct cli *cli,
                       const char *path,
                       struct sink *sink,
+                      uint64_t *ret_offset,
                       int64_t *ret_size,
                       struct err *err)
 {
@@ -37,7 +39,15 @@ static int read_piece(struct cli *cli,
     if (r >= 0)
         r = response_error(transfer_response(t), err);
     *ret_size = transfer_response(t)->log_size;
+    if (transfer_response(t)->log_offset >= 0)
+        *ret_offset = (uint64_t)transfer_response(t)->log_offset;
     return r;
+}
+
+void logread_tell_gap(struct cli *cli, uint64_t from, uint64_t to)
+{
+    cli_talk(cli, "the log goes on at byte %" PRIu64 ": %" PRIu64 " bytes are not there", to,
+             to - from);
 }
 
 int logread_print(struct cli *cli,
@@ -51,25 +61,24 @@ int logread_print(struct cli *cli,
     struct sink sink = {.logout = logout};
     _cleanup_(freep) char *path = cli_job_path(id, "/logs");
     int64_t size = -1, first_size = -1;
-    uint64_t start = 0;
-    for (;;) {
-        char *range =
-            tail ? xasprintf("tail=%" PRId64, tail) : xasprintf("offset=%" PRIu64, start + sink.n);
+    uint64_t next = 0;
+    do {
+        char *range = tail ? xasprintf("tail=%" PRId64, tail) : xasprintf("offset=%" PRIu64, next);
         char *whole = xasprintf("%s?%s%s", path, range, query);
-        uint64_t before = sink.n;
-        int r = read_piece(cli, whole, &sink, &size, err);
+        uint64_t at = next;
+        sink.n = 0;
+        int r = read_piece(cli, whole, &sink, &at, &size, err);
         free(whole);
         free(range);
         if (r < 0)
             return r;
         if (first_size < 0)
             first_size = size;
-        if (tail && size >= (int64_t)sink.n)
-            start = (uint64_t)size - sink.n;
+        if (!tail && sink.n && at > next)
+            logread_tell_gap(cli, next, at);
+        next = at + sink.n;
         tail = 0;
-        if (sink.n == before || (int64_t)(start + sink.n) >= first_size)
-            break;
-    }
-    *ret_offset = start + sink.n;
+    } while (sink.n && (int64_t)next < first_size);
+    *ret_offset = next;
     return 0;
 }

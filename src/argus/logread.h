@@ -4,6 +4,9 @@
 #include "argus/cli.h"
 #include "argus/logout.h"
 
+/* Say on stderr that these bytes are not there: they were dropped, or have not been kept. */
+void logread_tell_gap(struct cli *cli, uint64_t from, uint64_t to);
+
 /* Print the whole log, or its last `tail` lines when tail is not 0. query ("&attempt=2" or "")
  * goes with every request. *ret_offset is the byte after the last one printed. */
 must_check int logread_print(struct cli *cli,

@@ -14,7 +14,8 @@
 #include "argusd/api.h"
 #include "argusd/work.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
+#include "fsroot/logread.h"
 
 enum { TICK_MS = 250, CHUNK = 96 << 10, PART_DEFAULT = 1 << 20, PART_MAX = 8 << 20 };
 
@@ -22,9 +23,9 @@ enum { TICK_MS = 250, CHUNK = 96 << 10, PART_DEFAULT = 1 << 20, PART_MAX = 8 << 
 struct part {
     char *root, *job;
     int k;
-    uint64_t offset;
+    uint64_t offset;   /* asked for */
+    uint64_t at, size; /* where the bytes begin, and where the log ends */
     size_t want, n;
-    uint64_t size;
     char *bytes;
     int result;
     struct err err;
@@ -57,8 +58,12 @@ static void run_part(void *arg)
 {
     struct part *p = arg;
     p->bytes = xmalloc(p->want);
-    p->result = fsroot_log_read(p->root, p->job, p->k, p->offset, p->bytes, p->want, &p->n,
-                                &p->size, &p->err);
+    struct logread_part got = {.offset = p->offset};
+    p->result =
+        logread_at(p->root, p->job, p->k, ATTEMPT_LOG, p->offset, p->bytes, p->want, &got, &p->err);
+    p->at = got.offset;
+    p->n = got.n;
+    p->size = got.end;
 }
 
 static void done_part(void *arg)
@@ -110,10 +115,12 @@ static void on_once_gone(struct http_req *req, void *arg)
 static void answer_part(struct once *o, const struct part *p)
 {
     struct buf out = BUF_INIT(PART_MAX);
-    char size[32];
+    char text[32];
     (void)buf_add(&out, p->bytes, p->n);                                     /* n <= PART_MAX */
-    (void)snprintf(size, sizeof(size), "%llu", (unsigned long long)p->size); /* fits */
-    http_reply_header(o->req, "Argus-Log-Size", size);
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)p->size); /* fits */
+    http_reply_header(o->req, "Argus-Log-Size", text);
+    (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)p->at); /* fits */
+    http_reply_header(o->req, "Argus-Log-Offset", text);
     http_reply(o->req, 200, "application/octet-stream", &out, 0);
     buf_release(&out);
 }
@@ -131,6 +138,7 @@ static void keep_lines(struct part *p, int64_t lines)
             i--;
     memmove(p->bytes, p->bytes + i, p->n - i);
     p->n -= i;
+    p->at += i;
 }
 
 static void on_part(struct part *p, void *arg)
@@ -152,12 +160,17 @@ static void on_part(struct part *p, void *arg)
                   on_part, o);
         return;
     }
+    if (p->result == 0 && o->tail >= 0 && p->n && p->at + p->n < p->size && p->n < p->want) {
+        /* A gap: the last lines are those behind it. */
+        read_part(o->a, p->job, p->k, p->at + p->n, o->limit, on_part, o);
+        return;
+    }
     http_req_on_close(o->req, NULL, NULL);
     if (p->result < 0) {
         api_fail(o->req, &p->err, 0);
     } else {
         if (o->tail >= 0) {
-            p->size = p->offset + p->n; /* the file may have grown since: one goes on from here */
+            p->size = p->at + p->n; /* the file may have grown since: one goes on from here */
             keep_lines(p, o->tail);
         }
         answer_part(o, p);
@@ -203,8 +216,10 @@ static void on_drain(struct http_stream *st, void *arg)
 }
 
 /* False: there is no room now; nothing was sent. */
-static bool send_bytes(struct follower *f, const char *bytes, size_t n)
+static bool send_part(struct follower *f, const struct part *p)
 {
+    const char *bytes = p->bytes;
+    size_t n = p->n;
     size_t len = sodium_base64_ENCODED_LEN(n, sodium_base64_VARIANT_ORIGINAL);
     char *b64 = xmalloc(len);
     char id[32];
@@ -213,15 +228,15 @@ static bool send_bytes(struct follower *f, const char *bytes, size_t n)
     (void)sodium_bin2base64(b64, len, (const unsigned char *)bytes, n,
                             sodium_base64_VARIANT_ORIGINAL); /* it fits by len */
     jout_open(&j, NULL, '{');
-    jout_int(&j, "offset", (int64_t)f->offset);
+    jout_int(&j, "offset", (int64_t)p->at);
     jout_str(&j, "b64", b64);
     jout_close(&j, '}');
-    (void)snprintf(id, sizeof(id), "%llu", (unsigned long long)(f->offset + n)); /* fits */
+    (void)snprintf(id, sizeof(id), "%llu", (unsigned long long)(p->at + n)); /* fits */
     bool ok = http_stream_sse(f->st, id, "log", buf_str(&out), out.len) >= 0;
     buf_release(&out);
     free(b64);
     if (ok)
-        f->offset += n;
+        f->offset = p->at + n;
     else
         f->full = true;
     return ok;
@@ -286,7 +301,7 @@ static void share(struct follower *f, const struct part *p)
     for (struct follower *o = f->tails->followers; o; o = o->next)
         if (o != f && o->st && !o->busy && !o->full && o->k == p->k && o->offset == at &&
             !strcmp(o->job, p->job))
-            (void)send_bytes(o, p->bytes, p->n); /* full: it reads for itself later */
+            (void)send_part(o, p); /* full: it reads for itself later */
 }
 
 static void pull(struct follower *f);
@@ -301,10 +316,9 @@ static void on_chunk(struct part *p, void *arg)
         follower_free(f);
         return;
     }
-    if (p->result == 0 && p->n && send_bytes(f, p->bytes, p->n) && f->offset < p->size)
+    if (p->result == 0 && p->n && send_part(f, p) && f->offset < p->size)
         pull(f); /* there is more already */
-    else if ((p->result == -ENOENT || (p->result == 0 && f->offset >= p->size && !p->n)) &&
-             f->was_over)
+    else if ((p->result == -ENOENT || (p->result == 0 && p->at >= p->size && !p->n)) && f->was_over)
         finish(f);
 }
 

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/logread.h"
 
 enum { CHUNK = 1 << 20 };
 static const uint64_t DISK_FULL_BELOW = 1 << 20;
@@ -46,6 +47,21 @@ static uint64_t count_lines(const char *p, size_t n)
     return lines;
 }
 
+/* One chunk of a file of the attempt; ATTEMPT_LOG is the whole stream, whatever its files. */
+static int read_chunk(const struct reading *r,
+                      const char *name,
+                      uint64_t from,
+                      size_t want,
+                      struct logread_part *ret)
+{
+    const struct diagnosis *d = r->d;
+    *ret = (struct logread_part){.offset = from};
+    if (!strcmp(name, ATTEMPT_LOG))
+        return logread_at(d->root, d->job, d->k, ATTEMPT_LOG, from, r->chunk, want, ret, NULL);
+    return fsroot_attempt_read(d->root, d->job, d->k, name, from, r->chunk, want, &ret->n,
+                               &ret->end, NULL);
+}
+
 /* Feeds [from, to). Returns how far it came; *ret_size: of the file, as it is now. */
 static uint64_t feed(struct reading *r,
                      const char *name,
@@ -54,18 +70,20 @@ static uint64_t feed(struct reading *r,
                      bool count,
                      uint64_t *ret_size)
 {
-    size_t n = 1;
-    while (from < to && n) {
-        uint64_t size;
+    struct logread_part p = {.n = 1};
+    while (from < to && p.n) {
         size_t want = to - from < CHUNK ? (size_t)(to - from) : CHUNK;
-        if (fsroot_attempt_read(r->d->root, r->d->job, r->d->k, name, from, r->chunk, want, &n,
-                                &size, NULL) < 0)
+        if (read_chunk(r, name, from, want, &p) < 0)
             break;
-        *ret_size = size;
-        finder_feed(r->f, r->chunk, n);
+        *ret_size = p.end;
+        if (p.n && p.offset > from) { /* dropped: lines are counted as if it were none */
+            r->skipped += p.offset - from;
+            finder_seek(r->f, p.offset, r->lines + 1);
+        }
+        finder_feed(r->f, r->chunk, p.n);
         if (count)
-            r->lines += count_lines(r->chunk, n);
-        from += n;
+            r->lines += count_lines(r->chunk, p.n);
+        from = p.n ? p.offset + p.n : from;
     }
     return from;
 }
@@ -73,21 +91,22 @@ static uint64_t feed(struct reading *r,
 /* The beginning and the end; where these do not meet, what is between is skipped. */
 static void feed_file(struct reading *r, const char *name, uint64_t head, uint64_t tail)
 {
-    uint64_t size = 0;
-    char none;
-    size_t n;
-    if (fsroot_attempt_read(r->d->root, r->d->job, r->d->k, name, 0, &none, 0, &n, &size, NULL) < 0)
+    struct logread_part whole;
+    if (read_chunk(r, name, 0, 0, &whole) < 0)
         return;
+    uint64_t size = whole.end;
     finder_source(r->f, name);
-    bool is_cut = size > head + tail;
+    bool is_cut = size > head + tail, count = is_cut || whole.files > 1;
     r->lines = 0;
-    uint64_t at = feed(r, name, 0, is_cut ? head : size, is_cut, &size);
+    uint64_t at = feed(r, name, 0, is_cut ? head : size, count, &size);
     if (!is_cut || at < head || size <= head + tail)
         return;
     uint64_t end = size;
-    finder_seek(r->f, end - tail, r->lines + 1);
-    r->skipped += end - tail - at;
-    (void)feed(r, name, end - tail, end, false, &size); /* how far it comes is how much there is */
+    uint64_t begin = end - tail > at ? end - tail : at; /* behind a gap it may be there already */
+    finder_seek(r->f, begin, r->lines + 1);
+    r->skipped += begin - at;
+    (void)feed(r, name, begin, end, whole.files > 1,
+               &size); /* how far it comes is how much there is */
 }
 
 static void feed_scene(struct reading *r)

@@ -9,6 +9,8 @@
 #include "argusd/work.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "fsroot/launch.h"
+#include "fsroot/logread.h"
 #include "fsroot/proof.h"
 
 struct round {
@@ -56,14 +58,13 @@ static bool tells_of_step(const char *text)
 
 static void look_for_step(const char *root, struct files_look *k)
 {
-    size_t n = 0;
-    uint64_t size = 0;
+    struct logread_part part = {0};
     uint64_t from = k->beat.log_bytes > STEP_TAIL ? k->beat.log_bytes - STEP_TAIL : 0;
     _cleanup_(freep) char *text = xcalloc(STEP_TAIL + 1, 1);
     if (!k->want_step || k->beat.seen != FSROOT_PRESENT ||
-        fsroot_log_read(root, k->id, k->k, from, text, STEP_TAIL, &n, &size, NULL) < 0)
+        logread_at(root, k->id, k->k, ATTEMPT_LOG, from, text, STEP_TAIL, &part, NULL) < 0)
         return;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < part.n; i++)
         if (!text[i])
             text[i] = ' ';
     k->trains = tells_of_step(text);

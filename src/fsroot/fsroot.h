@@ -201,18 +201,9 @@ struct fsroot_exit {
 void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsroot_beat *ret);
 void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsroot_exit *ret);
 
-/* Up to n bytes of the attempt's driver.log from offset, and the size of the file
- * now. *ret_n is 0 at or past the end. -ENOENT: there is none yet. */
-must_check int fsroot_log_read(const char *root,
-                               const char *job,
-                               int attempt,
-                               uint64_t offset,
-                               void *buf,
-                               size_t n,
-                               size_t *ret_n,
-                               uint64_t *ret_size,
-                               struct err *err);
-/* The same of any file of the attempt; name: of its directory, as given below. */
+/* Up to n bytes of a file of the attempt from offset, and its size now. *ret_n is 0 at or past the
+ * end. name: in the attempt's directory. -ENOENT: there is none yet. The driver's log is read with
+ * logread_at() (fsroot/logread.h): it may be many files. */
 must_check int fsroot_attempt_read(const char *root,
                                    const char *job,
                                    int attempt,

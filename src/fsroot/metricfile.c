@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/logread.h"
 
 #define MERGED "metrics/metrics.jsonl"
 
@@ -85,7 +86,7 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 
 /* ---- bytes ---- */
 
-static int read_at(int fd, uint64_t offset, char *to, size_t n, size_t *ret_n)
+static int read_file(int fd, uint64_t offset, char *to, size_t n, size_t *ret_n)
 {
     size_t have = 0;
     while (have < n) {
@@ -115,6 +116,25 @@ static int write_at(int fd, uint64_t offset, const char *p, size_t n)
         offset += (uint64_t)k;
     }
     return 0;
+}
+
+/* Where the lines come from: a file, or the log of an attempt, which may be many. */
+struct origin {
+    int fd; /* -1: the log */
+    const struct metric_reader *r;
+};
+
+static int read_at(const struct origin *from,
+                   uint64_t offset,
+                   char *to,
+                   size_t n,
+                   struct logread_part *ret)
+{
+    if (from->fd < 0)
+        return logread_at(from->r->root, from->r->job, from->r->k, ATTEMPT_LOG, offset, to, n, ret,
+                          NULL);
+    *ret = (struct logread_part){.offset = offset};
+    return read_file(from->fd, offset, to, n, &ret->n);
 }
 
 /* -ENOENT; -EINVAL for what is no plain file. */
@@ -174,21 +194,24 @@ static void take_lines(const char *text, size_t n, uint64_t base, const struct s
     }
 }
 
-/* One chunk of a source, from its offset on. final: a line without an end is one. *ret_used: 0 at
- * the end of what can be used now. */
-static int take_chunk(int fd,
+/* One chunk of a source, from its offset on. final: a line without an end is one; so is one before
+ * a gap. *ret_used: 0 at the end of what can be used now. */
+static int take_chunk(const struct origin *from,
                       struct source *src,
                       char *chunk,
                       bool final,
                       const struct sink *s,
                       size_t *ret_used)
 {
-    size_t n = 0, begin = 0;
-    int x = read_at(fd, src->offset, chunk, CHUNK, &n);
+    struct logread_part part = {0};
+    size_t begin = 0;
+    int x = read_at(from, src->offset, chunk, CHUNK, &part);
     *ret_used = 0;
-    if (x < 0 || !n)
+    if (x < 0 || !part.n)
         return x;
-    uint64_t base = src->offset;
+    size_t n = part.n;
+    uint64_t base = part.offset;
+    src->skipping = src->skipping && base == src->offset;
     if (src->skipping) {
         const char *nl = memchr(chunk, '\n', n);
         src->skipping = !nl;
@@ -196,7 +219,7 @@ static int take_chunk(int fd,
     }
     const char *last = memrchr(chunk + begin, '\n', n - begin);
     size_t used = last ? (size_t)(last + 1 - chunk) : begin;
-    if (final && n < CHUNK)
+    if ((final && n < CHUNK) || logread_is_torn(&part, CHUNK))
         used = n;
     if (!used && n == CHUNK) {
         src->skipping = true;
@@ -265,10 +288,11 @@ static int walk_merged(const char *root,
     _cleanup_(closep) int fd = x;
     struct sink s = {.record = record, .total = ignore_total, .arg = arg};
     struct source src = {.offset = *bytes};
+    struct origin from = {.fd = fd};
     size_t used = 1;
     chunk = xmalloc(CHUNK);
     for (x = 0; x == 0 && used && src.offset < most;)
-        x = take_chunk(fd, &src, chunk, false, &s, &used);
+        x = take_chunk(&from, &src, chunk, false, &s, &used);
     *bytes = src.offset;
     return x < 0 ? err_set(err, x, "cannot read '%s': %s", path, strerror(-x)) : 0;
 }
@@ -435,32 +459,51 @@ static bool total_is_known(const struct metric_reader *r)
     return metric_watch_total(r->watch) > 0 || r->log.offset > TOTAL_WITHIN;
 }
 
-/* One chunk of this source. *ret_used: 0 = there is no more now. */
+/* fd stays -1 for the log. */
+static int open_source(const struct metric_reader *r,
+                       const char *path,
+                       int *ret_fd,
+                       uint64_t *ret_size)
+{
+    struct logread_part none;
+    if (path) {
+        int x = open_plain(path, O_RDONLY, ret_size);
+        *ret_fd = x;
+        return x < 0 ? x : 0;
+    }
+    int x = logread_at(r->root, r->job, r->k, ATTEMPT_LOG, 0, NULL, 0, &none, NULL);
+    *ret_size = x < 0 ? 0 : none.end;
+    return x;
+}
+
+/* One chunk of this source; file: its name, NULL is the log. *ret_used: 0 = there is no more now.
+ */
 static int read_source(struct metric_reader *r,
                        struct source *src,
-                       const char *sub,
+                       const char *file,
                        bool final,
                        struct taking *t,
                        size_t *ret_used)
 {
-    _cleanup_(freep) char *path = fsroot_attempt_dir(r->root, r->job, r->k, sub);
-    uint64_t size;
+    _cleanup_(freep) char *path = file ? fsroot_attempt_dir(r->root, r->job, r->k, file) : NULL;
+    _cleanup_(closep) int fd = -1;
+    uint64_t size = 0;
     *ret_used = 0;
-    int x = open_plain(path, O_RDONLY, &size);
+    int x = open_source(r, path, &fd, &size);
     if (x == -ENOENT || x == -ELOOP || x == -EINVAL)
         return 0;
     if (x < 0)
-        return err_set(t->err, x, "cannot open '%s': %s", path, strerror(-x));
-    _cleanup_(closep) int fd = x;
+        return err_set(t->err, x, "cannot open '%s': %s", path ? path : ATTEMPT_LOG, strerror(-x));
     if (size < src->offset)
         *src = (struct source){0}; /* begun anew */
     if (size == src->size && !final)
         return 0;
     struct source before = *src;
     struct sink s = {.record = new_record, .total = new_total, .arg = t};
-    x = take_chunk(fd, src, r->chunk, final, &s, ret_used);
+    struct origin from = {.fd = fd, .r = r};
+    x = take_chunk(&from, src, r->chunk, final, &s, ret_used);
     if (x < 0)
-        return err_set(t->err, x, "cannot read '%s': %s", path, strerror(-x));
+        return err_set(t->err, x, "cannot read '%s': %s", path ? path : ATTEMPT_LOG, strerror(-x));
     if (t->result < 0) {
         *src = before;
         return t->result;
@@ -480,7 +523,7 @@ static int read_attempt(struct metric_reader *r, bool final, struct taking *t, s
     t->asked = false;
     t->want_records = !r->has_file;
     if (!r->has_file || !total_is_known(r))
-        x = read_source(r, &r->log, ATTEMPT_LOG, final, t, &of_log);
+        x = read_source(r, &r->log, NULL, final, t, &of_log);
     t->from_log = false;
     t->want_records = true;
     if (x == 0 && r->has_file)

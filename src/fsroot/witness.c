@@ -207,20 +207,6 @@ void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsr
     *ret = e;
 }
 
-int fsroot_log_read(const char *root,
-                    const char *job,
-                    int attempt,
-                    uint64_t offset,
-                    void *buf,
-                    size_t n,
-                    size_t *ret_n,
-                    uint64_t *ret_size,
-                    struct err *err)
-{
-    return fsroot_attempt_read(root, job, attempt, ATTEMPT_LOG, offset, buf, n, ret_n, ret_size,
-                               err);
-}
-
 int fsroot_scene_logs(const char *root,
                       const char *job,
                       int attempt,

@@ -194,6 +194,31 @@ def test_parts_of_a_finished_log(argusd):
         assert argusd.call("GET", f"/v1/jobs/{job}/logs{query}").status == status, query
 
 
+def test_a_log_of_many_files(argusd):
+    """What lies between two segments was dropped: it is told, and offsets stay true."""
+    job = argusd.submit("seq 1 1000")
+    argusd.wait_over(job)
+    first = truth(argusd, job)
+    log = argusd.log_file(job)
+    log.with_name(f"driver.log.{len(first)}").write_bytes(b"second\n")
+    log.with_name("driver.log.9000").write_bytes(b"[argus] dropped\nlast\n")
+    data, at = bytearray(), []
+    with contextlib.closing(argusd.stream(f"/v1/jobs/{job}/logs?follow=1")) as stream:
+        for number, kind, event in stream:
+            if kind == "log":
+                data += base64.b64decode(event["b64"])
+                at.append((event["offset"], int(number)))
+    assert_same(bytes(data), first + b"second\n[argus] dropped\nlast\n")
+    assert at[-1] == (9000, 9021)
+    reply = argusd.call("GET", f"/v1/jobs/{job}/logs?offset={len(first) + 7}")
+    assert (reply.body, reply.headers["Argus-Log-Offset"]) == (b"[argus] dropped\nlast\n", "9000")
+    assert argusd.call("GET", f"/v1/jobs/{job}/logs?tail=1").body == b"last\n"
+    env = {"ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "HOME": str(argusd.home)}
+    printed = subprocess.run([PROGRAMS["argus"], "logs", job], env=env, capture_output=True, check=True)
+    assert_same(printed.stdout, first + b"second\n[argus] dropped\nlast\n")
+    assert f"{9000 - len(first) - 7} bytes are not there".encode() in printed.stderr
+
+
 def test_follow_from_an_offset(argusd):
     job = argusd.submit("seq 1 1000")
     argusd.wait_over(job)

@@ -105,6 +105,24 @@ static void test_the_middle_is_skipped(void **state)
     diagnosis_release(&d);
 }
 
+/* Offsets count bytes of the stream, over what was dropped. */
+static void test_a_log_of_many_files(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put(*state, DIR "logs/driver.log", "it begins\n");
+    put(*state, DIR "logs/driver.log.10", "it goes on\n");
+    put(*state, DIR "logs/driver.log.5000", "[argus] dropped\n" OOM "\n");
+    diagnosis_run(&d);
+    assert_int_equal(d.found.class, FINDING_GPU_OOM);
+    assert_string_equal(d.found.evidence[0].source, "logs/driver.log");
+    assert_int_equal(d.found.evidence[0].offset, 5016);
+    assert_int_equal(d.found.evidence[0].line, 4);
+    json_t *o = body(&d);
+    assert_int_equal(json_get_int(o, "skipped_bytes", 0), 5000 - 21);
+    json_decref(o);
+    diagnosis_release(&d);
+}
+
 static void test_the_scene(void **state)
 {
     struct diagnosis d = ask(*state);
@@ -151,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_node_has_its_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_middle_is_skipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_log_of_many_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_scene, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_known, setup, teardown),
     };

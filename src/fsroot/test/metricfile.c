@@ -253,6 +253,28 @@ static void what_cannot_be_written_is_written_later(void **state)
     metric_reader_free(r);
 }
 
+/* Lines that lie over the border of two segments, and one that lost its end in a gap. */
+static void a_log_of_many_files(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    put(root, LOG1, "step:1 - a:1\nstep:2");
+    assert_int_equal(pass(r, 1, false), 1);
+    put(root, LOG1 ".19", " - a:2\nstep:3 - a:3\nstep:4 - a");
+    assert_int_equal(pass(r, 1, false), 2);
+    put(root, LOG1 ".900", "[argus] dropped\nstep:9 - a:9\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    append(root, LOG1 ".900", "step:10 - a:10");
+    assert_int_equal(pass(r, 1, true), 1);
+    assert_int_equal(step_of(r), 10);
+    metric_reader_free(r);
+    r = metric_reader_new(root, "j"); /* the places in the merged file are those of the stream */
+    assert_int_equal(pass(r, 1, true), 0);
+    assert_int_equal(step_of(r), 10);
+    assert_int_equal(lines_of(root, MERGED), 5);
+    metric_reader_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_that_are_too_long, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_great_log_takes_several_passes, setup, root_teardown),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_passed_over, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(a_log_of_many_files, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_file_in_the_place_of_another, setup, root_teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be_written_is_written_later, setup,
                                         root_teardown),

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logread.c - see logread.h.
+ *
+ * The directory is listed for each call: segments come and go while one reads. A segment that goes
+ * between the listing and its opening is a gap. Files of a job are outside bytes: no link is
+ * followed. */
+#define _GNU_SOURCE
+#include "fsroot/logread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+
+struct segments {
+    char *dir;
+    const char *name; /* of the first, in dir; borrowed */
+    uint64_t *begin;
+    size_t n;
+};
+
+static void segments_release(struct segments *s)
+{
+    free(s->dir);
+    free(s->begin);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* "driver.log" and "driver.log.<decimal>"; an index or a copy beside them is none. */
+static bool is_segment(const struct segments *s, const char *file, uint64_t *ret_begin)
+{
+    size_t len = strlen(s->name);
+    int64_t begin = 0;
+    if (strncmp(file, s->name, len) != 0)
+        return false;
+    if (file[len] == '.' && (file[len + 1] < '1' || file[len + 1] > '9' ||
+                             str_to_int(file + len + 1, 1, INT64_MAX, &begin, NULL) < 0))
+        return false;
+    *ret_begin = (uint64_t)begin;
+    return file[len] == '.' || !file[len];
+}
+
+static int list(struct segments *s, struct err *err)
+{
+    DIR *d = opendir(s->dir);
+    if (!d)
+        return err_set(err, -errno, "cannot read '%s': %s", s->dir, strerror(errno));
+    s->begin = xcalloc(LOGREAD_SEGMENTS_MAX, sizeof(*s->begin));
+    for (const struct dirent *e; s->n < LOGREAD_SEGMENTS_MAX && (e = readdir(d));)
+        if (is_segment(s, e->d_name, &s->begin[s->n]))
+            s->n++;
+    (void)closedir(d); /* only read */
+    if (!s->n)
+        return err_set(err, -ENOENT, "there is no log in '%s'", s->dir);
+    qsort(s->begin, s->n, sizeof(*s->begin), by_begin);
+    return 0;
+}
+
+static char *segment_path(const struct segments *s, size_t i)
+{
+    return s->begin[i] ? xasprintf("%s/%s.%llu", s->dir, s->name, (unsigned long long)s->begin[i])
+                       : xasprintf("%s/%s", s->dir, s->name);
+}
+
+static int read_all(int fd, uint64_t at, char *to, size_t n, size_t *ret_n)
+{
+    size_t have = 0;
+    while (have < n) {
+        ssize_t k = pread(fd, to + have, n - have, (off_t)(at + have));
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return -errno;
+        if (k == 0)
+            break;
+        have += (size_t)k;
+    }
+    *ret_n = have;
+    return 0;
+}
+
+/* From offset `at` of the stream. A segment that is longer than the next one's name says is read up
+ * to there. -ENOENT: it has gone. */
+static int read_segment(const struct segments *s,
+                        size_t i,
+                        uint64_t at,
+                        char *buf,
+                        size_t n,
+                        size_t *ret_n,
+                        struct err *err)
+{
+    uint64_t stop = i + 1 < s->n ? s->begin[i + 1] : INT64_MAX;
+    struct stat st;
+    _cleanup_(freep) char *path = segment_path(s, i);
+    _cleanup_(closep) int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+    if (r == 0)
+        r = read_all(fd, at - s->begin[i], buf, stop - at < n ? (size_t)(stop - at) : n, ret_n);
+    return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+}
+
+/* Where the newest segment ends now. */
+static uint64_t stream_end(const struct segments *s)
+{
+    _cleanup_(freep) char *path = segment_path(s, s->n - 1);
+    struct stat st;
+    return s->begin[s->n - 1] + (lstat(path, &st) == 0 ? (uint64_t)st.st_size : 0);
+}
+
+static int read_part(const struct segments *s,
+                     uint64_t offset,
+                     char *buf,
+                     size_t n,
+                     struct logread_part *ret,
+                     struct err *err)
+{
+    struct logread_part p = {.offset = offset, .end = stream_end(s), .files = s->n};
+    size_t i = 0;
+    while (i + 1 < s->n && s->begin[i + 1] <= offset)
+        i++;
+    for (; i < s->n; i++) {
+        uint64_t next = p.offset + p.n, at = next > s->begin[i] ? next : s->begin[i];
+        size_t more = 0;
+        if (p.n && at != next)
+            break; /* a gap: the next part begins behind it */
+        int r = read_segment(s, i, at, buf + p.n, n - p.n, &more, err);
+        if (r < 0 && r != -ENOENT)
+            return r;
+        if (!p.n)
+            p.offset = at;
+        p.n += more;
+        if (p.n == n)
+            break;
+    }
+    if (p.n && p.offset + p.n > p.end)
+        p.end = p.offset + p.n; /* it has grown since */
+    *ret = p;
+    return 0;
+}
+
+int logread_at(const char *root,
+               const char *job,
+               int attempt,
+               const char *name,
+               uint64_t offset,
+               void *buf,
+               size_t n,
+               struct logread_part *ret,
+               struct err *err)
+{
+    const char *slash = strrchr(name, '/');
+    _cleanup_(segments_release) struct segments s = {.name = slash ? slash + 1 : name};
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    if (offset > INT64_MAX)
+        return err_set(err, -EINVAL, "the log of '%s' has no such offset", job);
+    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+    s.dir = fsroot_attempt_dir(root, job, attempt, sub);
+    int r = list(&s, err);
+    return r < 0 || !s.begin ? r : read_part(&s, offset, buf, n, ret, err);
+}
