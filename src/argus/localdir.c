@@ -4,7 +4,6 @@
  * the bytes of a data set are hashed. */
 #include "argus/localdir.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "argus/snapcall.h"
 #include "base/doc.h"
 #include "base/str.h"
+#include "core/snapshot.h"
 
 /* Code, not data: what is larger is sent by whoever wants it so, with 'argus snapshot add'. */
 static const uint64_t BYTES_MAX = (uint64_t)2 << 30;
@@ -24,23 +24,6 @@ bool localdir_is(const char *text)
 {
     return str_eq(text, ".") || str_eq(text, "..") || str_starts(text, "./") ||
            str_starts(text, "../");
-}
-
-const char *localdir_name(const char *path, char ret[static LOCALDIR_NAME_MAX + 1])
-{
-    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
-    size_t n = 0;
-    for (const char *s = last; *s && n < LOCALDIR_NAME_MAX; s++) {
-        bool plain = isalnum((unsigned char)*s) && (unsigned char)*s < 0x80;
-        if (plain)
-            ret[n++] = (char)tolower((unsigned char)*s);
-        else if (n)
-            ret[n++] = strchr("_.-", *s) ? *s : '-';
-    }
-    ret[n] = 0;
-    if (!n)
-        memcpy(ret, "code", sizeof("code"));
-    return ret;
 }
 
 /* The working_dir of what is to be sent; yours, NULL: none that is here. */
@@ -108,7 +91,7 @@ int localdir_send(struct cli *cli,
                   const struct strv *sets,
                   struct err *err)
 {
-    char name[LOCALDIR_NAME_MAX + 1], size[DATACALL_SIZE_MAX];
+    char name[SNAPSHOT_DERIVED_MAX + 1], size[DATACALL_SIZE_MAX];
     _cleanup_(json_unrefp) json_t *snapshot = NULL;
     _cleanup_(freep) char *dir = find_dir(s);
     if (!dir)
@@ -117,7 +100,7 @@ int localdir_send(struct cli *cli,
     if (!path)
         return err->code;
     struct snapcall_add what = {
-        .source = path, .name = localdir_name(path, name), .most_bytes = BYTES_MAX};
+        .source = path, .name = snapshot_derive_name(path, name), .most_bytes = BYTES_MAX};
     int r = snapcall_add(cli, &what, &snapshot, err);
     if (r < 0)
         return err_prefix(err, "working_dir '%s'", dir);

@@ -4,12 +4,8 @@
 #pragma once
 #include "argus/submission.h"
 
-enum { LOCALDIR_NAME_MAX = 40 };
-
 /* Meant as a directory here: "." ".." "./…" "../…"; other paths are of the shared root. */
 bool localdir_is(const char *text);
-/* What its snapshot is called, from the last part of its path. Returns ret. */
-const char *localdir_name(const char *path, char ret[static LOCALDIR_NAME_MAX + 1]);
 
 /* Nothing happens if s has none. It is relative to the directory of file; to the one where we are
  * when there is no file, or when a --set says it. ERR_USAGE: no such directory; ERR_REFUSED: it is

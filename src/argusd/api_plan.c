@@ -13,6 +13,7 @@
 #include "argusd/conceal.h"
 #include "argusd/drytrial.h"
 #include "argusd/launchplan.h"
+#include "argusd/snapshots.h"
 #include "argusd/view.h"
 #include "argusd/work.h"
 #include "base/str.h"
@@ -36,6 +37,7 @@ struct plan {
     bool starts;
     char *slots, *driver_node;
     struct drytrial *trial; /* under way */
+    struct snapshot *held;  /* came with it; NULL = none */
     struct sched_why why;
     usec_t p50, p90; /* the scheduler's clock; 0 = not foreseen */
 };
@@ -50,6 +52,8 @@ static void plan_free(struct plan *p)
     job_free(p->job);
     free(p->slots);
     free(p->driver_node);
+    if (p->held)
+        snapshots_let_go(p->a->snapshots, p->held);
     free(p);
 }
 
@@ -283,6 +287,7 @@ void api_plan(struct http_req *req,
               const char *snapshots,
               const char *changes,
               const char *advice,
+              struct snapshot *held,
               const struct problems *ps)
 {
     struct plan *p = xcalloc(1, sizeof(*p));
@@ -290,6 +295,7 @@ void api_plan(struct http_req *req,
                        .a = a,
                        .out = BUF_INIT(ANSWER_MAX),
                        .job = taken,
+                       .held = held,
                        .copy = sched_copy(jobs_sched(a->jobs)),
                        .ahead = sched_copy(jobs_sched(a->jobs)),
                        .error = jobs_forecast_error(a->jobs),

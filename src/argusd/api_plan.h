@@ -3,10 +3,11 @@
 #pragma once
 #include "argusd/api.h"
 
+struct snapshot;
 struct spec;
 
 /* Answers req, later. The job is taken and never added; spec and ps are borrowed for the call.
- * changes: of a retry (submit.h), else NULL. */
+ * changes: of a retry (submit.h), else NULL. held: let go of when it was answered; NULL = none. */
 void api_plan(struct http_req *req,
               struct api *a,
               struct job *taken,
@@ -16,4 +17,5 @@ void api_plan(struct http_req *req,
               const char *snapshots,
               const char *changes,
               const char *advice,
+              struct snapshot *held,
               const struct problems *ps);

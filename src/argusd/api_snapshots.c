@@ -3,6 +3,8 @@
  *
  * Adding asks by hash first: content that he who asks may see anyway is not sent again. What
  * others hold privately is not there for him, so that a hash tells nothing about them. */
+#include "argusd/api_snapshots.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ static char *text_of(const struct snapshot *s)
     return buf_take(&out);
 }
 
-static void note(struct api *a, const struct snapshot *s, const char *actor, bool removed)
+void api_snapshot_note(struct api *a, const struct snapshot *s, const char *actor, bool removed)
 {
     _cleanup_(freep) char *object = s->user ? xasprintf("user/%s/snapshot/%s", s->user, s->ref)
                                             : xasprintf("snapshot/%s", s->ref);
@@ -162,7 +164,7 @@ static void on_add_gone(struct http_req *req, void *arg)
 static void on_row(struct snapshot *s, void *arg)
 {
     const struct adding *x = arg;
-    note(x->a, s, x->actor, false);
+    api_snapshot_note(x->a, s, x->actor, false);
 }
 
 static void on_made(struct snapshot *s, bool existed, bool taken, const struct err *err, void *arg)
@@ -309,6 +311,8 @@ static int check_unused(const struct api *a,
     const struct live *l = NULL;
     size_t n = count_users(a, s, &l);
     struct api_eyes eyes = {a, http_req_principal(req)};
+    if (s->holders)
+        return err_set(err, ERR_CONFLICT, "'%s' is just being submitted", s->ref);
     if (!n)
         return 0;
     if (!api_sees_job(l->job->id, &eyes))
@@ -334,7 +338,7 @@ void api_snapshot_remove(struct http_req *req, void *app)
         api_fail(req, &err, api_barrier(a));
         return;
     }
-    note(a, s, http_req_principal(req)->user, true);
+    api_snapshot_note(a, s, http_req_principal(req)->user, true);
     snapshots_remove(a->snapshots, s);
     answer(req, a, s, 200);
 }

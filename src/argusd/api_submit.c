@@ -12,6 +12,7 @@
 
 #include "argusd/api.h"
 #include "argusd/api_plan.h"
+#include "argusd/api_snapshots.h"
 #include "argusd/code.h"
 #include "argusd/fitcheck.h"
 #include "argusd/idempotency.h"
@@ -21,6 +22,7 @@
 #include "argusd/registry_inputs.h"
 #include "argusd/secretcheck.h"
 #include "argusd/submit.h"
+#include "argusd/submit_answer.h"
 #include "argusd/submitted.h"
 #include "argusd/view.h"
 #include "base/log.h"
@@ -33,8 +35,10 @@ struct submit {
     struct http_req *req; /* NULL: the client has gone */
     struct api *a;
     struct http_principal who; /* whose job it will be: he who asks, but for a retry */
-    char *text;                /* of a retry: the spec, in place of the body; NULL = the body */
+    char *text;                /* the spec, in place of the body; NULL = the body */
+    char *asked;               /* see idempotency.h */
     struct submit_retry retry; /* owned texts */
+    struct snapshot *held;     /* came with it; NULL = none */
     struct spec spec;
     struct problems ps;
     char *verl;      /* version text found in its tree, NULL = none */
@@ -52,7 +56,10 @@ static void submit_free(struct submit *s)
 {
     spec_release(&s->spec);
     problems_release(&s->ps);
+    if (s->held)
+        snapshots_let_go(s->a->snapshots, s->held);
     free(s->text);
+    free(s->asked);
     free(s->retry.id);
     free(s->retry.changes);
     free(s->verl);
@@ -62,83 +69,6 @@ static void submit_free(struct submit *s)
     free(s->inputs);
     free(s->made);
     free(s);
-}
-
-/* ---- answers ---- */
-
-/* changes: of a retry, NULL else. */
-static void answer_item(struct http_req *req,
-                        struct api *a,
-                        struct live *l,
-                        const char *changes,
-                        int status)
-{
-    struct store_job row;
-    struct buf out = BUF_INIT(64 << 10);
-    struct jout j = jout_begin(&out);
-    char location[128];
-    record_job_row(l->job, NULL, &row);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", row.id);
-    jout_str(&j, "state", row.state);
-    jout_str(&j, "workload", row.workload);
-    jout_str(&j, "user", row.user);
-    jout_time(&j, "queued_at", row.queued_at);
-    jout_raw(&j, "warnings", str_or(l->extra.warnings, "[]"));
-    if (l->extra.retry_of)
-        jout_str(&j, "retry_of", l->extra.retry_of);
-    if (changes)
-        jout_raw(&j, "changes", changes);
-    jout_close(&j, '}');
-    (void)snprintf(location, sizeof(location), "/v1/jobs/%s", row.id); /* ids are short */
-    http_reply_header(req, "Location", location);
-    http_reply_json(req, status, &out, api_barrier(a));
-    buf_release(&out);
-}
-
-static void answer_again(struct http_req *req, struct api *a, const char *id)
-{
-    struct live *l = jobs_find_id(a->jobs, id);
-    if (l) {
-        answer_item(req, a, l, NULL, 200);
-        return;
-    }
-    struct buf out = BUF_INIT(4096);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", id);
-    jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_barrier(a));
-    buf_release(&out);
-}
-
-void api_answer_problems(struct http_req *req, const struct problems *ps)
-{
-    const struct problem *first = NULL;
-    for (size_t i = 0; i < ps->n && !first; i++)
-        if (ps->v[i].level == PROBLEM_ERROR)
-            first = &ps->v[i];
-    struct err err = {0};
-    if (first && first->line)
-        (void)err_set(&err, ERR_BAD_SPEC, "%s at %d:%d%s", first->text, first->line, first->column,
-                      ps->errors > 1 ? ", and more" : ""); /* only fills err */
-    else
-        (void)err_set(&err, ERR_BAD_SPEC, "%s", first ? first->text : "the spec has problems");
-    http_problem(req, ERR_BAD_SPEC, &err, first && *first->field ? first->field : NULL,
-                 first ? first->hint : NULL, ps, 0);
-}
-
-/* True if the request was answered: it repeats an earlier one, or contradicts it. */
-static bool was_here_before(struct submit *s)
-{
-    const char *job = NULL;
-    struct err err = {0};
-    if (idempotency_find(s->a, s->req, s->retry.id, &job, &err) < 0)
-        http_problem(s->req, err.code, &err, "Idempotency-Key", "use a new key per job", NULL,
-                     api_barrier(s->a));
-    else if (job)
-        answer_again(s->req, s->a, job);
-    return job || err.code;
 }
 
 /* ---- checks ---- */
@@ -178,7 +108,10 @@ static int read_body(struct submit *s)
     struct submitted in = {
         .settings = s->a->settings, .presets = s->a->presets, .who = &who, .smoke = s->smoke};
     in.text = given(s, &in.len);
-    return submitted_read(&in, &s->spec, &s->made, &s->ps);
+    int r = submitted_read(&in, &s->spec, &s->made, &s->ps);
+    for (size_t i = 0; s->held && i < s->ps.n; i++) /* of a text that nobody wrote */
+        s->ps.v[i].line = s->ps.v[i].column = 0;
+    return r;
 }
 
 /* Snapshots are fixed here: their paths are what all that follows looks at. */
@@ -320,21 +253,6 @@ static struct job *make_job(struct submit *s, const struct demand *d, char *take
     return j;
 }
 
-static char *warnings_text(const struct problems *ps)
-{
-    struct buf out = BUF_INIT(256 << 10);
-    struct jout j = jout_begin(&out);
-    if (!ps->n)
-        return NULL;
-    jout_open(&j, NULL, '{');
-    problems_to_json(ps, &j, "w");
-    jout_close(&j, '}');
-    /* Only the array: {"w":[…]} */
-    char *text = xstrndup(buf_str(&out) + 5, out.len - 6);
-    buf_release(&out);
-    return text;
-}
-
 static void answer_refusal(struct submit *s,
                            const struct err *err,
                            const char *field,
@@ -392,10 +310,16 @@ static void note_retry(const struct submit *s, struct live *l, usec_t now)
     jobs_note_by(l, "retry", actor, "", text, now);
 }
 
+static void on_kept(struct snapshot *snapshot, void *arg)
+{
+    const struct submit *s = arg;
+    api_snapshot_note(s->a, snapshot, s->who.user, false);
+}
+
 static void take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     struct api *a = s->a;
-    struct record_extra extra = {.warnings = warnings_text(&s->ps),
+    struct record_extra extra = {.warnings = submit_warnings(&s->ps),
                                  .verl = xstrdup(s->verl),
                                  .snapshots = xstrdup(s->snapshots),
                                  .inputs = xstrdup(s->inputs),
@@ -411,8 +335,9 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
     }
     job->seq = jobs_next_seq(a->jobs);
     idset_add(a->used, job->id);
-    idempotency_note(a, s->req, s->retry.id, job->id, now);
+    idempotency_note(a, s->req, s->asked, job->id, now);
     registry_note_inputs(a->registry, s->inputs, job->id);
+    code_keep(a->snapshots, s->snapshots, on_kept, s);
     struct live *l = jobs_add(a->jobs, job, &extra, now);
     if (s->retry.id)
         note_retry(s, l, now);
@@ -421,7 +346,7 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
         people_dirs_make(a->loop, a->cluster, a->settings->shared_root, a->people, p);
     jobs_busy(l);
     jobs_admit(a->jobs, now);
-    answer_item(s->req, a, l, s->retry.changes, 201);
+    submit_answer(s->req, a, l, s->retry.changes, 201);
     jobs_idle(l);
     store_flush_if_idle(a->store);
 }
@@ -432,14 +357,16 @@ static void plan(struct submit *s, const struct demand *d, char *taken_pool, use
     _cleanup_(freep) char *advice =
         s->suggest ? fitcheck_advice(s->a, &s->spec, job, s->checkpoint_bytes) : NULL;
     api_plan(s->req, s->a, job, &s->spec, s->verl, s->inputs, s->snapshots, s->retry.changes,
-             advice, &s->ps);
+             advice, s->held, &s->ps);
+    s->held = NULL;
 }
 
 static void finish(struct submit *s)
 {
     struct demand d;
     usec_t now = clock_wall();
-    if (was_here_before(s)) { /* its twin came in while the shared root was looked at */
+    if (submit_was_here(s->req, s->a,
+                        s->asked)) { /* its twin came in while the shared root was looked at */
         submit_free(s);
         return;
     }
@@ -589,7 +516,7 @@ static void begin(struct submit *s)
         idempotency_make_room(s->a, s->req, clock_wall(), &err) < 0) {
         api_fail(s->req, &err, 0);
         submit_free(s);
-    } else if (was_here_before(s)) {
+    } else if (submit_was_here(s->req, s->a, s->asked)) {
         submit_free(s);
     } else {
         check_spec(s);
@@ -598,6 +525,10 @@ static void begin(struct submit *s)
 
 void api_jobs_create(struct http_req *req, void *app)
 {
+    if (!strcmp(http_req_content_type(req), "multipart/form-data")) {
+        submit_form(req, app);
+        return;
+    }
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.req = req,
                          .a = app,
@@ -615,5 +546,20 @@ void submit_retry(struct http_req *req,
 {
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.req = req, .a = a, .who = *who, .text = taken_spec, .retry = *taken};
+    s->asked = xasprintf("retry of %s\n", taken->id);
+    begin(s);
+}
+
+void submit_named(struct http_req *req, struct api *a, const struct submit_named *taken)
+{
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.req = req,
+                         .a = a,
+                         .who = *http_req_principal(req),
+                         .text = taken->text,
+                         .asked = taken->asked,
+                         .held = taken->held,
+                         .smoke = http_req_query_bool(req, "smoke", false),
+                         .suggest = http_req_query_bool(req, "suggest", false)};
     begin(s);
 }

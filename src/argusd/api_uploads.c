@@ -75,7 +75,7 @@ void api_upload_add(struct http_req *req, void *app)
 {
     static const char *const keys[] = {"name", "bytes", "sha256", NULL};
     struct api *a = app;
-    struct upload_wish w;
+    struct upload_wish w = {0};
     struct upload *u = NULL;
     struct err err = {0};
     const char *user = http_req_principal(req)->user;

@@ -107,6 +107,20 @@ bool code_is_there(const struct snapshots *sn, const char *text, struct err *err
     return true;
 }
 
+void code_keep(struct snapshots *sn, const char *text, snapshots_row_f row, void *arg)
+{
+    _cleanup_(json_unrefp) json_t *v = read_text(text);
+    size_t i;
+    const json_t *one;
+    json_array_foreach (v, i, one) {
+        struct snapshot *s = snapshots_find_path(sn, json_get_str(one, "path", ""));
+        if (!s || !s->passing)
+            continue;
+        snapshots_keep(sn, s);
+        row(s, arg);
+    }
+}
+
 void code_apply(const char *text, struct spec *spec)
 {
     _cleanup_(json_unrefp) json_t *v = read_text(text);

@@ -20,6 +20,8 @@ char *code_resolve(const struct snapshots *sn,
                    struct problems *ps);
 /* None of them was removed since. Else err is set. */
 bool code_is_there(const struct snapshots *sn, const char *text, struct err *err);
+/* A job has them from now on: what came with its submit stays. row: for each such one. */
+void code_keep(struct snapshots *sn, const char *text, snapshots_row_f row, void *arg);
 /* The same to the spec read again. text may be NULL. */
 void code_apply(const char *text, struct spec *spec);
 /* Is each still what its hash says? Blocking. ERR_REFUSED names what changed. */

@@ -25,17 +25,17 @@ static char *key_of(const struct http_req *req)
     return key && *key ? xasprintf("%s\n%s", http_req_principal(req)->user, key) : NULL;
 }
 
-/* Of what was asked: the body, for a retry with the job that it is of. */
+/* Of what was asked. */
 static void hash_asked(const struct http_req *req,
-                       const char *retry_of,
+                       const char *asked,
                        unsigned char ret[static HASH_BYTES])
 {
     size_t n;
     const char *body = http_req_body(req, &n);
     struct buf all = BUF_INIT(2 * (size_t)DOC_MAX_BYTES);
-    if (retry_of)
-        (void)buf_addf(&all, "retry of %s\n", retry_of);
-    (void)buf_add(&all, body, n); /* fits: a body is no larger than a spec may be */
+    if (asked)
+        (void)buf_adds(&all, asked); /* fits, as the next does: no larger than a spec may be */
+    (void)buf_add(&all, body, n);
     hash_sha256(buf_str(&all), all.len, ret);
     buf_release(&all);
 }
@@ -98,7 +98,7 @@ int idempotency_make_room(struct api *a, const struct http_req *req, usec_t now,
 
 int idempotency_find(const struct api *a,
                      const struct http_req *req,
-                     const char *retry_of,
+                     const char *asked,
                      const char **ret_job,
                      struct err *err)
 {
@@ -108,7 +108,7 @@ int idempotency_find(const struct api *a,
     *ret_job = NULL;
     if (!old)
         return 0;
-    hash_asked(req, retry_of, body);
+    hash_asked(req, asked, body);
     if (memcmp(body, old->body, sizeof(body)) != 0)
         return err_set(err, ERR_CONFLICT,
                        "this Idempotency-Key was used for another body, which made job '%s'",
@@ -119,7 +119,7 @@ int idempotency_find(const struct api *a,
 
 void idempotency_note(struct api *a,
                       const struct http_req *req,
-                      const char *retry_of,
+                      const char *asked,
                       const char *job_id,
                       usec_t now)
 {
@@ -127,7 +127,7 @@ void idempotency_note(struct api *a,
     unsigned char body[HASH_BYTES];
     if (!key)
         return;
-    hash_asked(req, retry_of, body);
+    hash_asked(req, asked, body);
     remember(a, key, body, job_id, now);
     struct store_idempotency row = {.user = http_req_principal(req)->user,
                                     .key = strchr(key, '\n') + 1,

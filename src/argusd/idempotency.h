@@ -11,16 +11,17 @@ must_check int idempotency_make_room(struct api *a,
                                      const struct http_req *req,
                                      usec_t now,
                                      struct err *err);
-/* The id of the job that this request made before; NULL: it is new. retry_of: the job that it
- * submits again, NULL = none. ERR_CONFLICT: its key made another one. Borrowed. */
+/* The id of the job that this request made before; NULL: it is new. asked: what else it asks for
+ * than its body says, such as the job that it submits again; NULL = nothing. ERR_CONFLICT: its key
+ * made another one. Borrowed. */
 must_check int idempotency_find(const struct api *a,
                                 const struct http_req *req,
-                                const char *retry_of,
+                                const char *asked,
                                 const char **ret_job,
                                 struct err *err);
 /* Remember: this request made that job. */
 void idempotency_note(struct api *a,
                       const struct http_req *req,
-                      const char *retry_of,
+                      const char *asked,
                       const char *job_id,
                       usec_t now);

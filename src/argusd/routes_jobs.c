@@ -96,6 +96,9 @@ static const struct http_route rows[] = {
      .params = submit_params,
      .request_type = SPEC_TYPES,
      .request_schema = "JobSpec",
+     .pieces_type = "multipart/form-data",
+     .pieces_max = 1ULL << 50,
+     .pieces_schema = "SubmitForm",
      .reply_schema = "Submitted",
      .reply_status = 201},
     {.method = "GET",
@@ -240,6 +243,8 @@ static const struct http_schema schemas[] = {
      ",\"problems\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},
     {"JobSpec", "{\"type\":\"object\",\"anyOf\":[{\"required\":[\"workload\"]},{\"required\":["
                 "\"preset\"]}],\"properties\":{\"workload\":" TEXT ",\"preset\":" TEXT "}}"},
+    {"SubmitForm", "{\"type\":\"object\",\"required\":[\"spec\"],\"properties\":{\"spec\":" TEXT
+                   ",\"code\":{\"type\":\"string\",\"format\":\"binary\"}}}"},
     {"Submitted", "{\"type\":\"object\",\"required\":[\"id\"],\"properties\":{\"id\":" TEXT
                   ",\"state\":" STATE ",\"warnings\":{\"type\":\"array\"},\"retry_of\":" TEXT
                   ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"},

@@ -17,6 +17,7 @@
 #include "argusd/work.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/snapshot.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/snapshot.h"
 
@@ -40,6 +41,7 @@ struct task {
     /* For the worker: copies. */
     char *root, *user, *ref, *want, *path, *actor;
     bool keep_content; /* CLEAN: another name has it */
+    bool passing;
     struct unpack_limits limits;
     struct strv links; /* START: user, ref, hash; user "" = common */
     struct snapshot_made made;
@@ -165,7 +167,7 @@ static void save(struct snapshots *sn, const struct snapshot *s)
     jout_int(&j, "files", (int64_t)s->files);
     jout_str(&j, "verl", s->verl);
     jout_str(&j, "actor", s->actor);
-    jout_bool(&j, "leaving", s->leaving);
+    jout_bool(&j, "leaving", s->leaving || s->passing); /* after a kill nobody holds it */
     jout_close(&j, '}');
     struct store_entry row = {
         .kind = KIND, .name = name, .body = buf_str(&out), .at = s->created_at};
@@ -357,45 +359,100 @@ static struct snapshot *add_row(struct task *t)
     s->verl = xstrdup(t->made.verl);
     s->actor = xstrdup(t->actor);
     s->created_at = clock_wall();
+    s->passing = t->passing;
     insert(t->sn, s);
     save(t->sn, s);
-    t->row(s, t->arg);
+    if (t->row)
+        t->row(s, t->arg);
     return s;
+}
+
+/* Those in the line that would remove this name. None runs: what is made runs beside none. */
+static void forget_cleaning(struct snapshots *sn, const struct snapshot *s)
+{
+    for (struct task *t = sn->tasks, *next; t; t = next) {
+        next = t->next;
+        if (t->kind == TASK_CLEAN && str_eq(t->ref, s->ref) && str_eq(t->user, s->user)) {
+            unlist(t);
+            task_free(t);
+        }
+    }
+}
+
+/* Its name is there already, for the same content: what was to go stays. */
+static void use_again(struct task *t, struct snapshot *s)
+{
+    if (!s->leaving && (t->passing || !s->passing))
+        return;
+    if (s->leaving)
+        forget_cleaning(t->sn, s);
+    s->leaving = false;
+    s->passing = t->passing;
+    save(t->sn, s);
+    if (t->row)
+        t->row(s, t->arg);
+}
+
+/* "code" and the hash of its content: "code@0123456789ab". */
+static void name_by_hash(struct task *t)
+{
+    char *ref = xasprintf("%s@%.*s", t->ref, SNAPSHOT_SHORT_HASH, t->made.hash);
+    free(t->ref);
+    t->ref = ref;
+}
+
+/* What is made cannot have this name: err is set. s: who has it; NULL = nobody. */
+static void check_name(struct task *t, const struct snapshot *s)
+{
+    int64_t most = t->sn->p.settings->snapshots_most;
+    if (!s && (int64_t)t->sn->n >= most)
+        (void)err_set(&t->err, ERR_REFUSED,
+                      "there are %" PRId64
+                      " snapshots, the most that there may be here: remove some",
+                      most); /* only fills err */
+    else if (s && strcmp(s->hash, t->made.hash) != 0)
+        (void)err_set(&t->err, ERR_CONFLICT,
+                      "'%s' is another snapshot already, and one never changes: choose another "
+                      "version",
+                      t->ref); /* only fills err */
+}
+
+static void end_unmade(struct task *t)
+{
+    if (*t->made.hash && !has_other_name(t->sn, NULL, t->made.hash))
+        clean_later(t->sn, NULL, NULL, t->made.hash);
+    bool transient = t->err.code != ERR_REFUSED && t->err.code != ERR_CONFLICT;
+    tell(t, NULL, !transient);
+    task_free(t);
 }
 
 /* The content is on disk: now its row. */
 static void end_make(struct task *t)
 {
     struct snapshots *sn = t->sn;
-    struct snapshot *s = t->err.code ? NULL : at(sn, t->user, t->ref);
-    bool same = s && !s->leaving && !strcmp(s->hash, t->made.hash);
-    int64_t most = sn->p.settings->snapshots_most;
-    if (!t->err.code && !s && (int64_t)sn->n >= most)
-        (void)err_set(&t->err, ERR_REFUSED,
-                      "there are %" PRId64
-                      " snapshots, the most that there may be here: remove some",
-                      most); /* only fills err */
-    else if (s && !same)
-        (void)err_set(&t->err, ERR_CONFLICT,
-                      "'%s' is another snapshot already, and one never changes: choose another "
-                      "version",
-                      t->ref); /* only fills err */
+    struct snapshot *s = NULL;
+    if (!t->err.code) {
+        if (t->passing)
+            name_by_hash(t);
+        s = at(sn, t->user, t->ref);
+        check_name(t, s);
+    }
     if (t->err.code) {
-        if (*t->made.hash && !has_other_name(sn, NULL, t->made.hash))
-            clean_later(sn, NULL, NULL, t->made.hash);
-        bool transient = t->err.code != ERR_REFUSED && t->err.code != ERR_CONFLICT;
-        tell(t, NULL, !transient);
-        task_free(t);
+        end_unmade(t);
         return;
     }
-    t->was_there = same;
-    if (!same)
-        (void)add_row(t); /* found again by its name */
+    bool was_there = s && !s->leaving && !s->passing;
+    if (s)
+        use_again(t, s);
+    else
+        s = add_row(t);
+    s->holders += t->passing;
     struct task *link = task_new(sn, TASK_LINK);
     link->user = xstrdup(t->user);
     link->ref = xstrdup(t->ref);
     link->want = xstrdup(t->made.hash);
-    link->was_there = same;
+    link->was_there = was_there;
+    link->passing = t->passing;
     link->batch = store_batch(sn->p.store);
     link->done = t->done;
     link->arg = t->arg;
@@ -405,7 +462,9 @@ static void end_make(struct task *t)
 static void end_link(struct task *t)
 {
     struct snapshot *s = at(t->sn, t->user, t->ref);
-    if (t->err.code && s && !t->was_there) /* what nobody can use is not kept */
+    if (t->err.code && s && t->passing)
+        snapshots_let_go(t->sn, s);
+    else if (t->err.code && s && !t->was_there) /* what nobody can use is not kept */
         snapshots_remove(t->sn, s);
     else if (!s && !t->err.code)
         (void)err_set(&t->err, ERR_CONFLICT, "'%s' was removed meanwhile", t->ref);
@@ -491,10 +550,23 @@ void snapshots_add(struct snapshots *sn,
     t->actor = xstrdup(wish->actor);
     t->want = xstrdup(wish->want);
     t->path = xstrdup(wish->path);
+    t->passing = wish->passing;
     t->row = row;
     t->done = made;
     t->arg = arg;
     pump(sn);
+}
+
+void snapshots_keep(struct snapshots *sn, struct snapshot *s)
+{
+    s->passing = false;
+    save(sn, s);
+}
+
+void snapshots_let_go(struct snapshots *sn, struct snapshot *s)
+{
+    if (--s->holders == 0 && s->passing && !s->leaving)
+        snapshots_remove(sn, s);
 }
 
 void snapshots_remove(struct snapshots *sn, struct snapshot *s)

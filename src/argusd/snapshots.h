@@ -25,6 +25,8 @@ struct snapshot {
     char *actor; /* who added it */
     usec_t created_at;
     bool leaving; /* it is being removed: nobody finds it any more */
+    bool passing; /* came with a submit that has not become a job: it goes when nobody holds it */
+    int holders;
 };
 
 struct snapshots_parts { /* all borrowed */
@@ -59,6 +61,8 @@ struct snapshots_wish { /* copied */
     const char *ref, *actor;
     const char *want; /* the hash that it must have; NULL: any */
     const char *path; /* the archive; NULL: the content of that hash is there already */
+    bool passing;     /* ref is a name alone, its version becomes a part of the hash; held once for
+                         you when it is made */
 };
 /* On the loop, once. s: it is on disk, named, and its row is too; NULL: err says why not, and
  * nothing is left. taken: the archive is of no use any more. */
@@ -74,5 +78,9 @@ void snapshots_add(struct snapshots *sn,
                    snapshots_row_f row,
                    snapshots_made_f made,
                    void *arg);
+/* One holder less: what is passing goes with its last one. */
+void snapshots_let_go(struct snapshots *sn, struct snapshot *s);
+/* It is a job's now: no more passing. */
+void snapshots_keep(struct snapshots *sn, struct snapshot *s);
 /* Nobody uses it. From now on nobody finds it; name, content and row go once that is on disk. */
 void snapshots_remove(struct snapshots *sn, struct snapshot *s);

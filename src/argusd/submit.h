@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit.h - submitting a spec that is not the body of its request: a retry.
+/* submit.h - submitting a spec that is not the body of its request: a retry, or one that came with
+ * an archive.
  *
  * All the checks and the answer are those of POST /v1/jobs (api_submit.c). */
 #pragma once
 #include "argusd/api.h"
+
+struct snapshot;
 
 /* The job that is submitted again. */
 struct submit_retry {
@@ -19,3 +22,15 @@ void submit_retry(struct http_req *req,
                   const struct http_principal *who,
                   char *taken_spec,
                   const struct submit_retry *taken);
+
+/* A form (submit_form.c) is received, and answered. */
+void submit_form(struct http_req *req, struct api *a);
+
+/* What it became. */
+struct submit_named {
+    char *text;            /* the spec, which names the snapshot */
+    char *asked;           /* for the Idempotency-Key: all that came, in one text */
+    struct snapshot *held; /* NULL: no archive came */
+};
+/* Answers as above. The members of taken are taken: held is let go of in the end. */
+void submit_named(struct http_req *req, struct api *a, const struct submit_named *taken);

@@ -215,7 +215,8 @@ void uploads_let_go(struct uploads *us, struct upload *u)
 {
     if (!u->doomed || u->coming || u->users || u->taken)
         return;
-    store_remove_entry(us->p.store, KIND, u->id);
+    if (!u->passing)
+        store_remove_entry(us->p.store, KIND, u->id);
     (void)map_remove(us->map, u->id); /* is u */
     remove_bytes(us, u->id);
     upload_free(u);
@@ -392,7 +393,9 @@ int uploads_add(struct uploads *us,
     u->is_known = true;
     (void)hash_sha256_hex("", 0, u->sha256);
     (void)map_set(us->map, u->id, u); /* 80 random bits: nothing was there */
-    uploads_save(us, u);
+    u->passing = u->taken = w->passing;
+    if (!u->passing)
+        uploads_save(us, u);
     *ret = u;
     return 0;
 }
@@ -404,7 +407,7 @@ int uploads_find(const struct uploads *us,
                  struct err *err)
 {
     struct upload *u = map_find(us->map, id);
-    if (!u || u->doomed || (user && !str_eq(u->user, user)))
+    if (!u || u->doomed || u->passing || (user && !str_eq(u->user, user)))
         return err_set(err, ERR_NOT_FOUND, "no upload '%.128s'", id);
     *ret = u;
     return 0;
@@ -413,7 +416,8 @@ int uploads_find(const struct uploads *us,
 struct upload *uploads_next(const struct uploads *us, const char *user, size_t *pos)
 {
     struct upload *u;
-    while ((u = map_next(us->map, pos, NULL)) && (u->doomed || (user && !str_eq(u->user, user))))
+    while ((u = map_next(us->map, pos, NULL)) &&
+           (u->doomed || u->passing || (user && !str_eq(u->user, user))))
         ;
     return u;
 }

@@ -41,6 +41,7 @@ struct upload {
     uint64_t offset; /* safe on the disk; as far as is known */
     bool is_known;   /* offset and sha256 were read in this life */
     bool taken;
+    bool passing;             /* of a request that uses it at once: it has no row */
     bool doomed;              /* to be removed when nobody uses it any more */
     int users;                /* worker calls that read it */
     struct receiving *coming; /* what comes in right now; NULL = nothing */
@@ -66,6 +67,7 @@ struct upload_wish {
     const char *user, *name;
     uint64_t bytes;
     const char *sha256; /* NULL = not known yet */
+    bool passing;       /* nobody else finds it, and it is taken from the beginning */
 };
 /* ERR_BAD_REQUEST, ERR_TOO_LARGE, ERR_BUSY, ERR_NO_SPACE, ERR_UNAVAILABLE. */
 must_check int uploads_add(struct uploads *us,
@@ -78,7 +80,7 @@ must_check int uploads_find(const struct uploads *us,
                             const char *user,
                             struct upload **ret,
                             struct err *err);
-/* By time; NULL at the end. *pos begins at 0. user NULL = everybody's. */
+/* In no order; NULL at the end. *pos begins at 0. user NULL = everybody's. */
 struct upload *uploads_next(const struct uploads *us, const char *user, size_t *pos);
 /* It and its bytes, at once or when what uses it has ended. */
 void uploads_remove(struct uploads *us, struct upload *u);

@@ -14,6 +14,7 @@
 struct work {
     struct jout out, changes;
     int n;
+    bool keeps_id;
     const json_t *env;           /* of the patch; NULL: none */
     const struct node *env_vars; /* of runtime_env: what stands there is changed there */
 };
@@ -213,7 +214,7 @@ static void merge(struct work *w, const char *path, const struct node *old, cons
     json_t *v;
     for (const struct node *c = old ? old->first : NULL; c; c = c->next) {
         const json_t *new = json_object_get(patch, c->key);
-        if (!*path && !strcmp(c->key, "submission_id"))
+        if (!*path && !w->keeps_id && !strcmp(c->key, "submission_id"))
             continue;
         if (new)
             put_new(w, path, c->key, c, new);
@@ -251,11 +252,12 @@ int respec_text(const char *text,
     const struct node *root = r == 0 ? doc_root(d) : NULL;
     if (!root || root->kind != NODE_MAP)
         return err_set(err, -EINVAL, "its spec cannot be read any more");
-    struct work w = {.out = jout_begin(out), .changes = jout_begin(changes)};
+    struct work w = {
+        .out = jout_begin(out), .changes = jout_begin(changes), .keeps_id = how->keeps_id};
     w.env = json_get_object(patch, "env");
     w.env_vars = node_find(node_find(root, "runtime_env"), "env_vars");
     jout_open(&w.changes, NULL, '[');
-    if (!json_object_size(patch) && !node_find(root, "submission_id")) {
+    if (!json_object_size(patch) && (how->keeps_id || !node_find(root, "submission_id"))) {
         (void)buf_adds(out, text); /* overflow: out->failed */
     } else {
         jout_open(&w.out, NULL, '{');

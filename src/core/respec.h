@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* respec.h - a JobSpec to be submitted once more, with some of its values changed.
  *
- * The id is left out, for the new job gets its own. What nobody changes stays as it was given;
- * a text in which nothing changes stays the same byte by byte. Pure. */
+ * The id is left out, for the new job gets its own, unless it is to stay. What nobody changes stays
+ * as it was given; a text in which nothing changes stays the same byte by byte. Pure. */
 #pragma once
 #include "base/buf.h"
 #include "base/doc.h"
@@ -15,6 +15,7 @@ struct respec {
     const json_t *patch; /* object as finding_patch_to_json() gives it: maps are merged, all else is
                             replaced; null takes away; "env" reaches runtime_env.env_vars too.
                             NULL: no patch */
+    bool keeps_id;       /* the same job: its submission_id stays */
 };
 
 /* Append the new text to out. changes gets a JSON array of {"key", "old", "new"}, old or new null

@@ -48,6 +48,23 @@ bool snapshot_is_ref(const char *text)
     return strchr(text, '@') && !strchr(text, '/') && !strchr("~$.", *text);
 }
 
+const char *snapshot_derive_name(const char *path, char ret[static SNAPSHOT_DERIVED_MAX + 1])
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    size_t n = 0;
+    for (const char *s = last; *s && n < SNAPSHOT_DERIVED_MAX; s++) {
+        bool plain = isalnum((unsigned char)*s) && (unsigned char)*s < 0x80;
+        if (plain)
+            ret[n++] = (char)tolower((unsigned char)*s);
+        else if (n)
+            ret[n++] = strchr("_.-", *s) ? *s : '-';
+    }
+    ret[n] = 0;
+    if (!n)
+        memcpy(ret, "code", sizeof("code"));
+    return ret;
+}
+
 /* ---- characters ---- */
 
 struct span {

@@ -19,12 +19,18 @@ enum {
     SNAPSHOT_PART_MAX = 255,  /* of one name in it */
     SNAPSHOT_DEPTH_MAX = 64,  /* names in a path */
     SNAPSHOT_SHOWN = 200,     /* of a path in a sentence */
+    SNAPSHOT_DERIVED_MAX = 40,
+    SNAPSHOT_SHORT_HASH = 12, /* digits of the content's hash as a derived version */
 };
 
 /* "[a-z0-9][a-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9_.+-]*". ERR_BAD_REQUEST. */
 must_check int snapshot_check_ref(const char *ref, struct err *err);
 /* Meant as a reference and not as a path: it has an '@' and no '/'. */
 bool snapshot_is_ref(const char *text);
+
+/* The name of one that nobody named, from the last part of the path of what is in it. Returns ret.
+ */
+const char *snapshot_derive_name(const char *path, char ret[static SNAPSHOT_DERIVED_MAX + 1]);
 
 /* ERR_REFUSED with a sentence that names the path, escaped where that is needed. */
 must_check int snapshot_check_path(const char *path, struct err *err);

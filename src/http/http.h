@@ -70,7 +70,11 @@ struct http_route {
     const struct http_param *params; /* ends with a NULL name; NULL = none */
     const char *request_type;        /* media types of the body, NULL = application/json */
     const char *request_schema;      /* names of schemas, see openapi.h; NULL = none */
-    const char *reply_type;          /* NULL = application/json */
+    const char *pieces_type;         /* a body of this media type comes in pieces, as with
+                                        HTTP_ROUTE_PIECES; NULL = none does */
+    size_t pieces_max;               /* and has at most so many bytes */
+    const char *pieces_schema;
+    const char *reply_type; /* NULL = application/json */
     const char *reply_schema;
     int reply_status; /* of success, for the docs; 0 = 200 */
 };

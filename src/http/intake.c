@@ -171,6 +171,17 @@ static int find_route(struct http_req *req)
     return take_params(req, &m);
 }
 
+static bool is_pieces_type(const struct http_req *req)
+{
+    const char *type = req->route->pieces_type;
+    return type && !strcmp(req->content_type, type);
+}
+
+size_t intake_max_body(const struct http_req *req)
+{
+    return is_pieces_type(req) ? req->route->pieces_max : req->route->max_body;
+}
+
 /* 0, or the code of what is wrong with the head. */
 static int judge_head(struct http_req *req)
 {
@@ -185,7 +196,7 @@ static int judge_head(struct http_req *req)
     int r = find_route(req);
     if (r == 0)
         r = authenticate(req);
-    if (r == 0 && has_body(&req->head) && !length_fits(&req->head, req->route->max_body))
+    if (r == 0 && has_body(&req->head) && !length_fits(&req->head, intake_max_body(req)))
         r = ERR_TOO_LARGE;
     return r;
 }
@@ -252,7 +263,7 @@ static void refuse(struct http_req *req)
             return;
         }
         err_set(&err, ERR_TOO_LARGE, "the body is too large: at most %zu bytes are read here",
-                req->route->max_body);
+                intake_max_body(req));
         break;
     }
     http_problem(req, req->refused, err.code ? &err : NULL, NULL, NULL, NULL, 0);
@@ -268,7 +279,7 @@ static bool must_close(const struct http_req *req)
 
 static bool wants_pieces(const struct http_req *req)
 {
-    return !req->refused && (req->route->flags & HTTP_ROUTE_PIECES);
+    return !req->refused && ((req->route->flags & HTTP_ROUTE_PIECES) || is_pieces_type(req));
 }
 
 static enum MHD_Result begin_pieces(struct http_req *req);
@@ -408,11 +419,12 @@ static bool is_listed(const char *list, const char *type)
 static bool refuse_media(struct http_req *req)
 {
     const char *list = str_or(req->route->request_type, "application/json");
-    if (!*req->content_type || is_listed(list, req->content_type))
+    if (!*req->content_type || is_listed(list, req->content_type) || is_pieces_type(req))
         return false;
+    const char *form = req->route->pieces_type;
     struct err err;
-    err_set(&err, ERR_MEDIA, "content type '%s' is not read here: send %s", req->content_type,
-            list);
+    err_set(&err, ERR_MEDIA, "content type '%s' is not read here: send %s%s%s", req->content_type,
+            list, form ? ", " : "", str_or(form, ""));
     http_problem(req, ERR_MEDIA, &err, NULL, NULL, NULL, 0);
     return true;
 }

@@ -90,9 +90,8 @@ static void add_query_params(const struct http_param *params, struct jout *j)
 }
 
 /* One entry per media type of a list such as "application/json, application/yaml". */
-static void add_content(struct jout *j, const char *types, const char *schema)
+static void add_types(struct jout *j, const char *types, const char *schema)
 {
-    jout_open(j, "content", '{');
     for (const char *p = types; *p; p += strspn(p, ", ")) {
         char type[NAME_MAX_BYTES];
         size_t n = strcspn(p, ", ");
@@ -103,6 +102,12 @@ static void add_content(struct jout *j, const char *types, const char *schema)
             add_ref(j, "schema", "schemas", schema);
         jout_close(j, '}');
     }
+}
+
+static void add_content(struct jout *j, const char *types, const char *schema)
+{
+    jout_open(j, "content", '{');
+    add_types(j, types, schema);
     jout_close(j, '}');
 }
 
@@ -147,7 +152,11 @@ static void add_operation(const struct http_route *route, struct jout *j)
     jout_close(j, ']');
     if (route->max_body) {
         jout_open(j, "requestBody", '{');
-        add_content(j, str_or(route->request_type, "application/json"), route->request_schema);
+        jout_open(j, "content", '{');
+        add_types(j, str_or(route->request_type, "application/json"), route->request_schema);
+        if (route->pieces_type)
+            add_types(j, route->pieces_type, route->pieces_schema);
+        jout_close(j, '}');
         jout_close(j, '}');
     }
     add_replies(route, j);

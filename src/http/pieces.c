@@ -136,7 +136,7 @@ enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n)
     struct pieces *p = req->pieces;
     if (!p || req->state == REQ_REPLIED)
         return drop_rest(req, n);
-    if (p->received + *n > req->route->max_body)
+    if (p->received + *n > intake_max_body(req))
         return MHD_NO;
     if (buf_add(&p->fill, data, *n) < 0)
         return MHD_NO; /* it slept when it was full: this cannot be */

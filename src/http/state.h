@@ -199,6 +199,7 @@ void intake_end(void *cls,
                 struct MHD_Connection *mhd,
                 void **con_cls,
                 enum MHD_RequestTerminationCode why);
+size_t intake_max_body(const struct http_req *req);
 
 /* Of a body that its route refused: read away, so that the peer hears why. One that sends more
  * hears it at once, or is cut off. */

@@ -44,6 +44,19 @@ static void test_the_id_goes(void **state)
           "{\"workload\":\"ray\",\"env\":{\"A\":\"1.10\",\"B\":\"true\"},\"nnodes\":2}", "[]");
 }
 
+static void test_the_id_stays(void **state)
+{
+    (void)state;
+    _cleanup_(json_unrefp) json_t *p = json_pack("{s:s}", "working_dir", "code@1");
+    struct respec how = {.patch = p, .keeps_id = true};
+    struct buf out = BUF_INIT(DOC_MAX_BYTES), changes = BUF_INIT(RESPEC_CHANGES_MAX);
+    assert_int_equal(
+        respec_text("submission_id: mine\nworking_dir: .\n", &how, &out, &changes, NULL), 1);
+    assert_string_equal(buf_str(&out), "{\"submission_id\":\"mine\",\"working_dir\":\"code@1\"}");
+    buf_release(&out);
+    buf_release(&changes);
+}
+
 static void test_resume(void **state)
 {
     (void)state;
@@ -114,9 +127,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_changes), cmocka_unit_test(test_the_id_goes),
-        cmocka_unit_test(test_resume),          cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_members),         cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_no_mapping),
+        cmocka_unit_test(test_the_id_stays),    cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_overrides),       cmocka_unit_test(test_members),
+        cmocka_unit_test(test_environment),     cmocka_unit_test(test_no_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,12 +180,31 @@ static void test_fold(void **state)
     assert_true(folds_alike("\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"));
 }
 
+static void is_called(const char *path, const char *name)
+{
+    char out[SNAPSHOT_DERIVED_MAX + 1];
+    assert_string_equal(snapshot_derive_name(path, out), name);
+}
+
+static void test_derived_names(void **state)
+{
+    (void)state;
+    is_called("/a/code", "code");
+    is_called("/a/My Code (2)", "my-code--2-");
+    is_called("/a/.verl_x.1", "verl_x.1");
+    is_called("/a/\xe4\xbb\xa3\xe7\xa0\x81", "code");
+    is_called("/", "code");
+    is_called("/a/0123456789012345678901234567890123456789xyz",
+              "0123456789012345678901234567890123456789");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ref),       cmocka_unit_test(test_good_paths),
         cmocka_unit_test(test_bad_paths), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_links),     cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_links),     cmocka_unit_test(test_derived_names),
+        cmocka_unit_test(test_fold),
     };
     return cmocka_run_group_tests_name("core/snapshot", tests, NULL, NULL);
 }
