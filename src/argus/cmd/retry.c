@@ -84,15 +84,18 @@ static int report(struct cli *cli,
                   struct err *err)
 {
     const char *id = json_get_str(answer, "id", NULL);
-    if (o->output >= OUTPUT_JSON) {
+    if (o->output >= OUTPUT_JSON)
         cli_emit(cli, answer, o->output);
-        return 0;
-    }
-    talk_changes(cli, answer);
-    if (o->dry_run) {
+    else
+        talk_changes(cli, answer);
+    if (o->dry_run && o->output < OUTPUT_JSON)
         planview_print(cli, "the retry", answer);
+    if (o->dry_run)
+        return planview_is_good(answer)
+                   ? 0
+                   : err_set(err, ERR_BAD_SPEC, "the retry would fail in its trial");
+    if (o->output >= OUTPUT_JSON)
         return 0;
-    }
     if (!id)
         return err_set(err, ERR_INTERNAL, "the server did not name the job");
     (void)fprintf(cli->out, "%s\n", id);
