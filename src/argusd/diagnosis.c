@@ -134,6 +134,7 @@ static uint64_t judge(struct diagnosis *d)
     d->facts.lost_node = d->lost_node;
     d->facts.odd_node = d->odd_node;
     d->facts.stopped_reason = d->stopped_reason;
+    d->facts.nodes = d->all_named ? &d->names : NULL;
     if (!d->no_logs) {
         r.chunk = xmalloc(CHUNK);
         feed_file(&r, ATTEMPT_LOG, d->head ? d->head : DIAGNOSIS_HEAD,

@@ -345,16 +345,20 @@ static char *copy(const char *s)
     return s && *s ? xstrdup(s) : NULL;
 }
 
-static void note_names(const struct cluster *c, const char *nodes, struct pairs *ret)
+/* True when all have an address. */
+static bool note_names(const struct cluster *c, const char *nodes, struct pairs *ret)
 {
     const char *it;
-    size_t n;
+    size_t n, left = 0;
     while ((it = str_item(&nodes, &n))) {
         _cleanup_(freep) char *name = xstrndup(it, n);
         const struct cluster_node *node = cluster_find_name(c, name);
         if (node && node->ip)
             pairs_set(ret, node->ip, name);
+        else
+            left++;
     }
+    return ret->n && !left;
 }
 
 void findings_ask(struct findings *fs,
@@ -379,7 +383,7 @@ void findings_ask(struct findings *fs,
     t->d.node = copy(*j->proof.node ? j->proof.node : j->driver_node);
     t->d.given = copy(end->given);
     t->d.no_logs = end->no_logs;
-    note_names(fs->p.cluster, j->nodes, &t->d.names);
+    t->d.all_named = note_names(fs->p.cluster, j->nodes, &t->d.names);
     jobs_busy(l);
     append(t);
     begin_next(fs);

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 
 struct finder;
+struct pairs;
 struct finding_rules;
 struct spec;
 
@@ -97,6 +98,7 @@ struct finding_facts {
     const char *odd_node;       /* where the fact was seen, if on one node */
     const char *odd_rank;       /* the rank that hangs or died, if known */
     const char *stopped_reason; /* in words, for the quote */
+    const struct pairs *nodes;  /* by address, those of the job; NULL: not all are known */
 };
 
 enum {

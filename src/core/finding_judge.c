@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/strv.h"
 #include "core/finding_finder.h"
 
 enum {
@@ -147,6 +148,13 @@ static bool is_excused(const struct finder *f, const struct finding_event *e)
     return f->progress >= e->progress + GOES_ON_STEPS || (f->success && e->at < f->success_at);
 }
 
+/* Raylets tell every driver of the cluster what befell on their node, whoever's it was. */
+static bool is_elsewhere(const struct finding_facts *facts, const struct finding_event *e)
+{
+    return facts->nodes && e->node && str_eq(e->actor, "raylet") &&
+           !pairs_find(facts->nodes, e->node);
+}
+
 static void add_event(struct candidates *c, const struct finding_event *e)
 {
     add(c, (struct candidate){.event = e,
@@ -161,6 +169,13 @@ static size_t kept(const struct rule_events *of)
     return of->n < EVENTS_FIRST ? (size_t)of->n : EVENTS_FIRST;
 }
 
+static bool counts(const struct finder *f,
+                   const struct finding_facts *facts,
+                   const struct finding_event *e)
+{
+    return !is_excused(f, e) && !is_elsewhere(facts, e);
+}
+
 static void collect(const struct finder *f, const struct finding_facts *facts, struct candidates *c)
 {
     for (size_t i = 0; i < f->rules->n; i++) {
@@ -168,9 +183,9 @@ static void collect(const struct finder *f, const struct finding_facts *facts, s
         if (f->rules->v[i].role != ROLE_CAUSE)
             continue;
         for (size_t k = 0; k < kept(of); k++)
-            if (!is_excused(f, &of->first[k]))
+            if (counts(f, facts, &of->first[k]))
                 add_event(c, &of->first[k]);
-        if (of->n > EVENTS_FIRST && !is_excused(f, &of->last))
+        if (of->n > EVENTS_FIRST && counts(f, facts, &of->last))
             add_event(c, &of->last);
     }
     for (size_t i = 0; i < f->n_streams; i++)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strv.h"
 #include "base/unit.h"
 #include "core/finding.h"
 #include "core/finding_rules.h"
@@ -241,6 +242,30 @@ static void facts_decide(void **state)
     }
 }
 
+#define ANOTHER_DIED "ray.exceptions.ActorDiedError: The actor died unexpectedly\n"
+#define ELSEWHERE                                                                                  \
+    "(raylet, ip=10.0.0.9) node_manager.cc:3517: 1 Workers (tasks / actors) killed due to memory " \
+    "pressure (OOM), 0 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.9)\n"
+
+static void what_befell_other_nodes_is_not_ours(void **state)
+{
+    (void)state;
+    struct pairs nodes = {0};
+    struct finding f;
+    judge(ANOTHER_DIED ELSEWHERE, &(struct finding_facts){0}, &f);
+    assert_int_equal(f.class, FINDING_HOST_OOM);
+    finding_release(&f);
+    pairs_set(&nodes, "10.0.0.1", "n1");
+    judge(ANOTHER_DIED ELSEWHERE, &(struct finding_facts){.nodes = &nodes}, &f);
+    assert_int_equal(f.class, FINDING_ACTOR_DIED);
+    finding_release(&f);
+    pairs_set(&nodes, "10.0.0.9", "n9");
+    judge(ANOTHER_DIED ELSEWHERE, &(struct finding_facts){.nodes = &nodes}, &f);
+    assert_int_equal(f.class, FINDING_HOST_OOM);
+    finding_release(&f);
+    pairs_release(&nodes);
+}
+
 static char *as_json(const struct finding *f)
 {
     struct buf b = BUF_INIT(1 << 20);
@@ -438,6 +463,7 @@ int main(void)
         cmocka_unit_test(ranks_interleave),
         cmocka_unit_test(who_and_where),
         cmocka_unit_test(facts_decide),
+        cmocka_unit_test(what_befell_other_nodes_is_not_ours),
         cmocka_unit_test(cuts_change_nothing),
         cmocka_unit_test(long_lines),
         cmocka_unit_test(json_and_back),
