@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The faults that happen to runs, made to happen on the newest Ray: what each is found to be, what becomes of the job.
+
+All of them twice: argusd sees the first round happen, and is dead when the second does. How long each took from the
+fault to its finding is printed (-s) and kept; no test depends on it.
+
+    ARGUS_EVIDENCE=DIR     where the times go
+"""
+
+import os
+import pathlib
+import statistics
+
+import pytest
+from barestage import BareStage
+from failing import FAULTS, Failing
+from memcage import cages, possible
+from raybed import BEDS
+from stage import open_stage
+
+from argusd import until
+
+pytestmark = [pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(1200)]
+
+HOST_OF = {"node-1": "h2", "node-2": "h3"}
+MEMORY = 4 << 30  # of each host
+# On node-1 Ray's own monitor sees to the memory, on node-2 the kernel does.
+ENV = {"node-1": {"RAY_memory_usage_threshold": "0.9"}, "node-2": {"RAY_memory_monitor_refresh_ms": "0"}}
+ROUNDS = ("seen", "unseen")
+HOARDS = ("host_oom_by_kernel", "host_oom_by_ray")
+# Those that take the memory of a host take it from whatever else runs there.
+WAVES = (sorted(set(FAULTS) - set(HOARDS)), HOARDS if possible() else ())
+SMALL = 'mkdir -p "$0" && mount -t tmpfs -o size=1m none "$0"'
+
+
+@pytest.fixture(scope="module")
+def stage(request, tmp_path_factory):
+    evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
+    bed = BEDS.bare("2.60.0")
+    around = cages(bed, dict.fromkeys(HOST_OF.values(), MEMORY) if possible() else {})
+    with around, open_stage(BareStage, bed, request, tmp_path_factory, evidence, None) as stage:
+        for name, host in HOST_OF.items():
+            stage.bed.on(host, "sh", "-c", SMALL, str(stage.root / "small"))
+            stage.add_node(name, host, gpu_count=5, labels=[name], env=ENV[name])
+        for name in HOST_OF:
+            stage.wait_node(name, "online")
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def failing(stage):
+    return Failing(stage, HOST_OF)
+
+
+@pytest.fixture(scope="module")
+def delays(stage):
+    """{fault: seconds} of those that argusd saw happen."""
+    took = {}
+    yield took
+    if took:
+        told = {"median_s": statistics.median(took.values()), "max_s": max(took.values()), "each": took}
+        print(f"\nfrom the fault to its finding: {told}")
+        stage.keep("fault_to_finding.json", told)
+
+
+def let_happen(stage, failing, jobs, is_seen):
+    for job in jobs:
+        failing.wait_ready(job)
+    if not is_seen:
+        stage.kill9()
+    for job in jobs:
+        failing.fire(job)
+    if not is_seen:
+        for job in jobs:
+            until(lambda job=job: failing.is_over(job), f"{job} has ended, unseen")
+        stage.start()
+    for job in jobs:
+        stage.wait_over(job)
+
+
+@pytest.fixture(scope="module", params=ROUNDS)
+def ended(request, stage, failing):
+    """Of each fault the job, over."""
+    jobs = {}
+    for wave in WAVES:
+        ours = {name: failing.submit(FAULTS[name], f"{request.param}-{name.replace('_', '-')}") for name in wave}
+        let_happen(stage, failing, ours.values(), request.param == "seen")
+        jobs |= ours
+    return request.param, jobs
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_found_and_dealt_with(failing, ended, delays, fault):
+    when, jobs = ended
+    if fault not in jobs:
+        pytest.skip("no cgroup of memory can be made here")
+    if when == "seen":
+        delays[fault] = failing.delay(jobs[fault])
+    failing.check(jobs[fault])
