@@ -137,11 +137,12 @@ void ending_lost(struct findings *fs, struct live *l, bool head_lost)
     const struct job *j = l->job;
     const struct proof *p = &j->proof;
     bool never = l->sight.files == WITNESS_FILES_NONE;
+    bool killed = !never && !head_lost && l->sight.saw_exit;
     const char *space = *p->node ? " " : "";
     struct ending e = {.k = j->n_attempts,
                        .cause = "lost",
                        .code = -1,
-                       .class = never ? "platform" : "node_lost",
+                       .class = never || killed ? "platform" : "node_lost",
                        .head_lost = head_lost};
     if (l->sight.ray == WITNESS_RAY_BLIND)
         (void)snprintf(e.text, sizeof(e.text),
@@ -152,11 +153,17 @@ void ending_lost(struct findings *fs, struct live *l, bool head_lost)
         (void)snprintf(e.text, sizeof(e.text),
                        "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
                        space, p->node);
+    else if (killed)
+        (void)snprintf(e.text, sizeof(e.text),
+                       "Ray saw its shepherd%s%s end without a word: it was killed, and the node "
+                       "lives",
+                       *p->node ? " on " : "", p->node);
     else
         (void)snprintf(e.text, sizeof(e.text),
                        "its node%s%s fell silent and Ray says that it is over", space, p->node);
     struct findings_end end = {.facts = {.not_started = never,
-                                         .lost_node = never || head_lost ? NULL
+                                         .shepherd_killed = killed,
+                                         .lost_node = never || head_lost || killed ? NULL
                                                       : *p->node
                                                           ? p->node
                                                           : str_or(j->driver_node, "its node")}};

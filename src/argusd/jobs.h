@@ -25,6 +25,7 @@ struct jobs_waiter;
 struct sight {
     enum witness_ray ray;
     usec_t ray_since;
+    bool saw_exit; /* Ray's own process beside the shepherd saw it end: that node lived then */
     enum witness_files files;
     usec_t files_since;
     uint64_t beat_seq;

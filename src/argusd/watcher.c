@@ -306,6 +306,7 @@ static void look_at(struct watcher *w, struct live *l, const struct ray_jobs *jo
     if (!rj && l->accepted_at && w->list_started < l->accepted_at + LIST_LAG)
         return; /* accepted while the list was on its way */
     see_ray(l, ray_word(rj), now);
+    l->sight.saw_exit = rj && rj->has_exit_code;
     bool has_place = rj && !ray_job_is_ghost(rj) && rj->driver_node_id;
     if (has_place && rj->status != RAY_JOB_PENDING)
         check_proof(w, l, rj);

@@ -86,6 +86,7 @@ struct finding_facts {
     bool timed_out;             /* its own `timeout` was over */
     bool hung;                  /* no step, no beat or no output for too long */
     bool not_started;           /* Ray or the shepherd could not start it: `platform` */
+    bool shepherd_killed;       /* it ended without exit.json, and its node lives: `platform` */
     bool head_lost;             /* the head of Ray went away: `node_lost` */
     bool import_mismatch;       /* the proof differs from the snapshot: `import_error` */
     bool disk_full;             /* of what it writes to */

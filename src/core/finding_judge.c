@@ -81,6 +81,7 @@ HOLDS(is_preempted, preempted)
 HOLDS(is_timed_out, timed_out)
 HOLDS(is_hung, hung)
 HOLDS(is_not_started, not_started)
+HOLDS(is_shepherd_killed, shepherd_killed)
 HOLDS(is_head_lost, head_lost)
 HOLDS(is_mismatch, import_mismatch)
 HOLDS(is_disk_full, disk_full)
@@ -125,6 +126,9 @@ static const struct fact FACTS[] = {
     {"fact-not-started", FINDING_PLATFORM, 50, 0, is_not_started,
      "the attempt could not be started",
      "ask the operator; the events of the job say what Ray answered"},
+    {"fact-shepherd-killed", FINDING_PLATFORM, 50, 0, is_shepherd_killed,
+     "the job's shepherd was killed, and its command with it",
+     "look at the node's kernel log: signal 9 is most often memory; run it again"},
     {"fact-signalled", FINDING_PREEMPTED_OR_STOPPED, 35, 0, is_ended,
      "the driver was ended by a signal that asks to stop",
      "somebody or something outside Argus ended it: look at the node and at Ray"},

@@ -225,6 +225,8 @@ static void facts_decide(void **state)
         {{.hung = true}, "", FINDING_TIMEOUT_OR_HANG},
         {{.not_started = true}, "", FINDING_PLATFORM},
         {{.head_lost = true}, "", FINDING_NODE_LOST},
+        {{.shepherd_killed = true}, "", FINDING_PLATFORM},
+        {{.shepherd_killed = true}, OOM, FINDING_GPU_OOM},
         {{.import_mismatch = true}, OOM, FINDING_IMPORT_ERROR},
         {{.disk_full = true}, "", FINDING_DISK_FULL},
         {{.shm_full = true}, "", FINDING_SHM_EXHAUSTED},
