@@ -13,7 +13,7 @@ import statistics
 
 import pytest
 from barestage import BareStage
-from failing import FAULTS, Failing
+from failing import FAULTS, Failing, Fault, table
 from memcage import cages, possible
 from raybed import BEDS
 from stage import open_stage
@@ -78,6 +78,9 @@ def let_happen(stage, failing, jobs, is_seen):
         stage.wait_over(job)
 
 
+# ---- a job fails ----
+
+
 @pytest.fixture(scope="module", params=ROUNDS)
 def ended(request, stage, failing):
     """Of each fault the job, over."""
@@ -97,3 +100,31 @@ def test_found_and_dealt_with(failing, ended, delays, fault):
     if when == "seen":
         delays[fault] = failing.delay(jobs[fault])
     failing.check(jobs[fault])
+
+
+# ---- Ray fails under a job ----
+
+ON = "while :; do sleep 0.1; done"
+LOST = table(
+    Fault("shepherd_killed", ON, ("platform",), on=("infra",), restarts=True, kill="shepherd"),
+    Fault("raylet_killed", ON, ("node_lost",), on=("node_lost",), restarts=True, kill="raylet"),
+    Fault("head_killed", ON, ("node_lost",), on=("infra",), restarts=True, kill="head"),
+)
+
+
+@pytest.fixture(scope="module", params=[(fault, when) for fault in LOST for when in ROUNDS], ids="-".join)
+def lost(request, stage, failing):
+    """A job whose machine lost what it stands on; the machines are whole again."""
+    fault, when = request.param
+    job = failing.submit(LOST[fault], f"{when}-{fault.replace('_', '-')}")
+    let_happen(stage, failing, [job], when == "seen")
+    for name in ("head", *HOST_OF):
+        stage.wait_node(name, "online")
+    return fault, when, job
+
+
+def test_loss_is_found_and_dealt_with(failing, lost, delays):
+    fault, when, job = lost
+    if when == "seen":
+        delays[fault] = failing.delay(job)
+    failing.check(job)
