@@ -22,7 +22,9 @@ struct follow {
     struct cli *cli;
     const char *id;
     const struct follow_opts *opts;
-    uint64_t offset; /* of the next byte to print */
+    uint64_t offset; /* of the next byte to print, in the log of this attempt */
+    int64_t attempt; /* 0: none was said yet */
+    char event_id[64];
     struct sse sse;
     struct logout *logout;
     struct transfer *log;
@@ -55,6 +57,12 @@ static int on_log(struct follow *f, const json_t *data)
                           sodium_base64_VARIANT_ORIGINAL) != 0)
         return bad_event(f, "its bytes are no base64");
     uint64_t at = (uint64_t)start;
+    int64_t attempt = json_get_int(data, "attempt", f->attempt);
+    if (f->attempt && attempt != f->attempt) {
+        cli_talk(f->cli, "attempt %" PRId64 " begins", attempt);
+        f->offset = 0;
+    }
+    f->attempt = attempt;
     if (at > f->offset)
         logread_tell_gap(f->cli, f->offset, at);
     size_t seen = at < f->offset ? (size_t)(f->offset - at) : 0;
@@ -84,7 +92,10 @@ static int on_event(const struct sse_event *event, void *arg)
         return 0; /* of a newer server */
     if (json_parse(event->data, event->data_len, SSE_EVENT_MAX, &data, NULL) < 0)
         return bad_event(f, "an event is no JSON");
-    return on_log(f, data);
+    int r = on_log(f, data);
+    if (r >= 0)
+        (void)snprintf(f->event_id, sizeof(f->event_id), "%s", event->id); /* ours are short */
+    return r;
 }
 
 static int on_bytes(const char *p, size_t n, void *arg)
@@ -131,12 +142,11 @@ static void tell_progress(struct follow *f)
 
 static void connect_log(struct follow *f)
 {
-    char id[32];
     char *path = cli_job_path(f->id, "/logs");
     char *whole = xasprintf("%s?follow=1&offset=%" PRIu64 "%s", path, f->offset, f->opts->query);
-    (void)snprintf(id, sizeof(id), "%" PRIu64, f->offset);
-    struct request request = {
-        .path = whole, .accept = "text/event-stream", .last_event_id = f->offset ? id : NULL};
+    struct request request = {.path = whole,
+                              .accept = "text/event-stream",
+                              .last_event_id = f->event_id[0] ? f->event_id : NULL};
     sse_restart(&f->sse);
     f->log = transfer_start(f->cli->client, &request, on_bytes, f);
     free(path);

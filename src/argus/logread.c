@@ -74,6 +74,8 @@ int logread_print(struct cli *cli,
             return r;
         if (first_size < 0)
             first_size = size;
+        if (tail && at == next && size >= (int64_t)sink.n)
+            at = (uint64_t)size - sink.n; /* an older server */
         if (!tail && sink.n && at > next)
             logread_tell_gap(cli, next, at);
         next = at + sink.n;

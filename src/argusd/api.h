@@ -212,7 +212,3 @@ void api_forget(struct api *a); /* frees what the maps hold */
 /* api_curves.c */
 struct curves_kept *curves_kept_new(void);
 void curves_kept_free(struct curves_kept *all); /* nobody asks any more; NULL is fine */
-
-/* api_logs.c */
-struct tails *tails_new(struct api *a);
-void tails_free(struct tails *t); /* streams are gone already */

@@ -5,6 +5,7 @@
 
 #include "argusd/api.h"
 #include "argusd/routes.h"
+#include "argusd/tails.h"
 #include "argusd/view.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -154,6 +155,7 @@ void api_metrics(struct http_req *req, void *app)
     add_job_metrics(&out, a, prefix);
     add_node_metrics(&out, a, prefix);
     http_metrics(a->http, &out, prefix);
+    tails_metrics(a->tails, &out, prefix);
     http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
     buf_release(&out);
 }

@@ -31,6 +31,7 @@
 #include "argusd/secretsweep.h"
 #include "argusd/sender.h"
 #include "argusd/snapshots.h"
+#include "argusd/tails.h"
 #include "argusd/trials.h"
 #include "argusd/uploads.h"
 #include "argusd/watcher.h"

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logparts.c - see logparts.h. The memory of a part is made by the thread that fills it, so that
+ * parts that wait for a thread are small. */
+#include "argusd/logparts.h"
+
+#include <stdlib.h>
+
+#include "argusd/work.h"
+#include "base/mem.h"
+#include "fsroot/logread.h"
+
+static void run(void *arg)
+{
+    struct logpart *p = arg;
+    struct logread_part got = {.offset = p->offset};
+    p->bytes = xmalloc(p->want + 1);
+    p->result =
+        logread_at(p->root, p->job, p->k, p->name, p->offset, p->bytes, p->want, &got, &p->err);
+    p->at = got.offset;
+    p->n = got.n;
+    p->end = got.end;
+}
+
+static void finish(void *arg)
+{
+    struct logpart *p = arg;
+    p->done(p, p->arg);
+    free(p->root);
+    free(p->job);
+    free(p->name);
+    free(p->bytes);
+    free(p);
+}
+
+void logpart_read(uv_loop_t *loop, const struct logpart_ask *ask)
+{
+    struct logpart *p = xcalloc(1, sizeof(*p));
+    *p = (struct logpart){.root = xstrdup(ask->root),
+                          .job = xstrdup(ask->job),
+                          .name = xstrdup(ask->name),
+                          .k = ask->k,
+                          .offset = ask->offset,
+                          .want = ask->want,
+                          .done = ask->done,
+                          .arg = ask->arg};
+    work_start(loop, run, finish, p);
+}
