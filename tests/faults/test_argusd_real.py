@@ -2,9 +2,8 @@
 """Faults of argusd itself while jobs run on real Ray, on bare hosts that it took in over SSH: cut off from all of them
 at once (nothing is killed, all is reconciled), and killed in each phase of a preemption (it goes on where it was)."""
 
-import json
-
 import pytest
+from failing import FAULTS, Failing
 
 from argusd import until
 
@@ -156,38 +155,28 @@ def test_borrower_comes_back_once_the_slot_is_free(bare, preempted):
     assert bare.wait_over("borrower")["state"] == "STOPPED"
 
 
-# ---- why they ended ----
+# ---- why they ended: the others at night, on the newest Ray (test_faults_real.py) ----
 
-RAISES = "import ray\nray.init()\ndef reward():\n    raise KeyError('no such key')\nreward()\n"
+DAILY = ("actor_raises", "driver_killed", "exit_137", "rank_killed")
 
 
 @pytest.fixture(scope="module")
-def failed(bare, preempted):
-    """One raises an exception, one is killed from outside."""
-    python = str(bare.bed.ray.with_name("python"))
-    bare.submit(bare.spec([python, "-c", RAISES], submission_id="raises"), token="admin")
-    work(bare, "killed")
-    bare.wait_state("killed", "RUNNING")
-    until(lambda: starts(bare, "killed") == 1, "its command runs")
-    bare.bed.on(HOST_OF[where(bare, "killed")], "kill", "-9", str(pid(bare, "killed")))
-    return {name: bare.wait_over(name) for name in ("raises", "killed")}
+def failing(bare, preempted):
+    failing = Failing(bare, HOST_OF)
+    for name in DAILY:
+        uses_ray = FAULTS[name].what.endswith(".py")
+        failing.submit(FAULTS[name], name, n_gpus_per_node=1 if uses_ray else 0)
+    for name in DAILY:
+        failing.wait_ready(name)
+        failing.fire(name)
+    return failing
 
 
-def where(stage, name):
-    return stage.job(name)["driver"]["node"]
+@pytest.mark.parametrize("fault", DAILY)
+def test_fault_is_found_and_dealt_with(failing, fault):
+    failing.check(fault)
 
 
-def pid(stage, name):
-    return json.loads((stage.job_dir(name) / "attempts/1/beat").read_text())["pid"]
-
-
-def test_an_exception_is_found_with_its_line(bare, failed):
-    job, found = failed["raises"], failed["raises"]["finding"]
-    assert (job["state"], found["class"], job["exit"]["code"]) == ("FAILED", "user_code_error", 1)
-    assert "KeyError: 'no such key'" in found["evidence"][0]["text"] and found["evidence"][0]["offset"] > 0
-
-
-def test_a_kill_from_outside_is_no_fault_of_the_job(bare, failed):
-    found = failed["killed"]["finding"]
-    assert (failed["killed"]["state"], failed["killed"]["exit"]["signal"]) == ("FAILED", "SIGKILL")
-    assert found["class"] in ("actor_died", "unknown") and found["node"] in HOST_OF, found
+def test_an_exception_is_found_with_its_line(failing):
+    quote = failing.found("actor_raises")["evidence"][0]
+    assert "KeyError: 'loss'" in quote["text"] and quote["offset"] > 0
