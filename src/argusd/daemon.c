@@ -248,7 +248,7 @@ static void on_new_session(void *arg)
 static bool knows_id(const char *id, void *arg)
 {
     const struct argusd *d = arg;
-    return idset_has(d->api.used, id);
+    return idset_has(d->api.used, id) || drytrials_is_stray(d->api.drytrials, id);
 }
 
 static void on_settled(void *arg)

@@ -35,6 +35,8 @@ struct drytrial {
     struct err err;
 };
 
+#define PREFIX "dry-run-"
+
 struct drytrials {
     struct api *a;
     struct drytrial *all;
@@ -267,7 +269,7 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
     random_bytes(bytes, sizeof(bytes));
     (void)str_hex(bytes, sizeof(bytes), hex);
     *d = (struct drytrial){.next = ds->all, .ds = ds, .cb = cb, .arg = arg, .began = clock_mono()};
-    d->id = xasprintf("dry-run-%s", hex);
+    d->id = xasprintf(PREFIX "%s", hex);
     d->ray_id = xasprintf("%s-trial", d->id);
     d->pool = xstrdup(pool);
     d->plan = (struct trialplan){.settings = job->settings,
@@ -284,6 +286,14 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
     if (!uv_is_active((uv_handle_t *)ds->timer))
         (void)uv_timer_start(ds->timer, on_turn, TURN_MS, TURN_MS); /* it is open: cannot fail */
     return d;
+}
+
+bool drytrials_is_stray(const struct drytrials *ds, const char *id)
+{
+    for (const struct drytrial *d = ds->all; d; d = d->next)
+        if (!strcmp(d->id, id))
+            return false;
+    return str_starts(id, PREFIX);
 }
 
 /* ---- the owner ---- */

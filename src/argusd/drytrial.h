@@ -31,3 +31,5 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
                                 drytrial_f cb,
                                 void *arg);
 void drytrial_forget(struct drytrial *d);
+/* One of an argusd that is over: the id is of a dry run, and of none that is under way. */
+bool drytrials_is_stray(const struct drytrials *ds, const char *id);

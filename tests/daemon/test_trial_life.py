@@ -142,6 +142,19 @@ def test_a_dry_run_waits_for_its_trial_and_leaves_nothing(w):
     assert not (w.argusd.root / "jobs/dry-2").exists()
 
 
+def test_a_dry_run_whose_argusd_dies_leaves_no_record(w):
+    until(lambda: w.argusd.post(w.spec("dry"), "?dry_run=1&no_trial=1").json()["placement"], "argusd has seen Ray")
+    connection = w.argusd.open()
+    head = w.argusd.head(w.argusd.tokens["user"], {"Content_Type": "application/json"})
+    connection.request("POST", "/v1/jobs?dry_run=1", json.dumps(w.spec("dry")), head)
+    w.begun()
+    w.argusd.kill9()
+    connection.close()
+    assert [j for j in w.ray.jobs() if j.startswith("dry-run-")]
+    w.argusd.start()
+    until(lambda: not [j for j in w.ray.jobs() if j.startswith("dry-run-")], "its record is gone")
+
+
 def test_a_dry_run_that_nobody_waits_for_ends(w):
     until(lambda: w.argusd.post(w.spec("dry"), "?dry_run=1&no_trial=1").json()["placement"], "argusd has seen Ray")
     connection = w.argusd.open()
