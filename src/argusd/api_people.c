@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/people_dirs.h"
+#include "base/place.h"
 #include "base/str.h"
 
 enum { USER_MAX_BYTES = 256 << 10 };
@@ -202,21 +203,20 @@ static struct shelf shelf_new(const struct api *a)
     return s;
 }
 
+static int to_token(const void *user, const void *element)
+{
+    const struct token *const *k = element;
+    return strcmp(user, (*k)->user);
+}
+
 static void put_tokens_of(struct jout *j, const struct shelf *s, const char *user)
 {
     usec_t now = clock_wall(), used = 0;
-    size_t lo = 0, hi = s->n;
+    size_t i = place_of(user, s->v, s->n, sizeof(void *), to_token);
     int64_t n = 0;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(s->v[mid]->user, user) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < s->n && str_eq(s->v[lo]->user, user); lo++) {
-        n += token_works(s->v[lo], now);
-        used = s->v[lo]->last_use_at > used ? s->v[lo]->last_use_at : used;
+    for (; i < s->n && str_eq(s->v[i]->user, user); i++) {
+        n += token_works(s->v[i], now);
+        used = s->v[i]->last_use_at > used ? s->v[i]->last_use_at : used;
     }
     jout_int(j, "tokens", n);
     jout_time(j, "last_use_at", used);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "argusd/people_form.h"
+#include "base/place.h"
 #include "base/str.h"
 
 #define KIND_PROJECT "project"
@@ -73,31 +74,26 @@ void project_release(struct project *p)
 
 /* ---- the two lists ---- */
 
-/* Where name stands, or would stand. */
+static int to_person(const void *name, const void *element)
+{
+    const struct person *const *p = element;
+    return strcmp(name, (*p)->name);
+}
+
+static int to_project(const void *name, const void *element)
+{
+    const struct project *const *p = element;
+    return strcmp(name, (*p)->name);
+}
+
 static size_t person_place(const struct people *pp, const char *name)
 {
-    size_t lo = 0, hi = pp->n_persons;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(pp->persons[mid]->name, name) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return place_of(name, pp->persons, pp->n_persons, sizeof(struct person *), to_person);
 }
 
 static size_t project_place(const struct people *pp, const char *name)
 {
-    size_t lo = 0, hi = pp->n_projects;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(pp->projects[mid]->name, name) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return place_of(name, pp->projects, pp->n_projects, sizeof(struct project *), to_project);
 }
 
 struct person *people_find(const struct people *pp, const char *name)

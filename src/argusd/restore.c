@@ -14,6 +14,7 @@
 #include "argusd/uploads.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/place.h"
 #include "base/seal.h"
 #include "base/str.h"
 
@@ -76,20 +77,20 @@ static void on_job_row(const struct store_job *row, void *arg)
     r->v[r->n++] = x;
 }
 
+static int to_restored(const void *seq, const void *element)
+{
+    const int64_t *key = seq;
+    const struct restored *x = element;
+    return *key < x->job->seq ? -1 : *key > x->job->seq;
+}
+
 /* Both kinds of rows come in the order of submission. */
 static void on_attempt_row(const struct store_attempt *row, void *arg)
 {
     struct restore *r = arg;
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (r->v[mid].job->seq < row->job_seq)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < r->n && r->v[lo].job->seq == row->job_seq)
-        record_add_attempt(r->v[lo].job, row);
+    size_t i = place_of(&row->job_seq, r->v, r->n, sizeof(*r->v), to_restored);
+    if (i < r->n && r->v[i].job->seq == row->job_seq)
+        record_add_attempt(r->v[i].job, row);
 }
 
 static void on_id_row(const char *id, void *arg)

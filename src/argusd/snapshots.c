@@ -16,6 +16,7 @@
 
 #include "argusd/work.h"
 #include "base/log.h"
+#include "base/place.h"
 #include "base/str.h"
 #include "core/snapshot.h"
 #include "fsroot/fsroot.h"
@@ -70,22 +71,26 @@ static int compare(const struct snapshot *s, const char *user, const char *ref)
     return c ? c : strcmp(str_or(s->user, ""), str_or(user, ""));
 }
 
-static size_t place_of(const struct snapshots *sn, const char *user, const char *ref)
+struct key {
+    const char *user, *ref;
+};
+
+static int to_snapshot(const void *key, const void *element)
 {
-    size_t lo = 0, hi = sn->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (compare(sn->v[mid], user, ref) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    const struct key *k = key;
+    const struct snapshot *const *s = element;
+    return -compare(*s, k->user, k->ref);
+}
+
+static size_t find_place(const struct snapshots *sn, const char *user, const char *ref)
+{
+    struct key k = {user, ref};
+    return place_of(&k, sn->v, sn->n, sizeof(struct snapshot *), to_snapshot);
 }
 
 static struct snapshot *at(const struct snapshots *sn, const char *user, const char *ref)
 {
-    size_t i = place_of(sn, user, ref);
+    size_t i = find_place(sn, user, ref);
     return i < sn->n && compare(sn->v[i], user, ref) == 0 ? sn->v[i] : NULL;
 }
 
@@ -142,7 +147,7 @@ static void snapshot_free(struct snapshot *s)
 
 static void insert(struct snapshots *sn, struct snapshot *s)
 {
-    size_t i = place_of(sn, s->user, s->ref);
+    size_t i = find_place(sn, s->user, s->ref);
     sn->v = xrealloc(sn->v, sn->n + 1, sizeof(struct snapshot *));
     memmove(sn->v + i + 1, sn->v + i, (sn->n - i) * sizeof(struct snapshot *));
     sn->v[i] = s;
@@ -178,7 +183,7 @@ static void save(struct snapshots *sn, const struct snapshot *s)
 static void drop(struct snapshots *sn, struct snapshot *s)
 {
     _cleanup_(freep) char *name = row_name(s);
-    size_t i = place_of(sn, s->user, s->ref);
+    size_t i = find_place(sn, s->user, s->ref);
     store_remove_entry(sn->p.store, KIND, name);
     memmove(sn->v + i, sn->v + i + 1, (sn->n - i - 1) * sizeof(struct snapshot *));
     sn->n--;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/place.h"
 #include "base/str.h"
 #include "core/snapshot.h"
 
@@ -51,20 +52,21 @@ void manifest_sort(struct manifest *m)
     xsort(m->v, m->n, sizeof(*m->v), by_path);
 }
 
+static int to_entry(const void *path, const void *element)
+{
+    const struct manifest_entry *e = element;
+    return strcmp(path, e->path);
+}
+
+size_t manifest_place(const struct manifest *m, const char *path)
+{
+    return place_of(path, m->v, m->n, sizeof(*m->v), to_entry);
+}
+
 const struct manifest_entry *manifest_find(const struct manifest *m, const char *path)
 {
-    size_t lo = 0, hi = m->n;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int c = strcmp(m->v[mid].path, path);
-        if (c == 0)
-            return &m->v[mid];
-        if (c < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
+    size_t i = manifest_place(m, path);
+    return i < m->n && !strcmp(m->v[i].path, path) ? &m->v[i] : NULL;
 }
 
 /* ---- the text ---- */

@@ -40,6 +40,8 @@ void manifest_release(struct manifest *m); /* zeroed memory is an empty one */
 must_check int manifest_add(struct manifest *m, const struct manifest_entry *e, struct err *err);
 /* Into the order of the text; needed before all that follows. */
 void manifest_sort(struct manifest *m);
+/* Where path stands, or would stand, in v. */
+size_t manifest_place(const struct manifest *m, const char *path);
 /* NULL if there is none. Borrowed. */
 const struct manifest_entry *manifest_find(const struct manifest *m, const char *path);
 /* Append the text; overflow: out->failed. */

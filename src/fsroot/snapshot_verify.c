@@ -74,14 +74,7 @@ static int check_content(const struct verify *v, const struct manifest_entry *e)
 /* A path of the manifest, or a directory above one. */
 static bool is_known(const struct manifest *m, const char *path)
 {
-    size_t lo = 0, hi = m->n, n = strlen(path);
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(m->v[mid].path, path) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    size_t lo = manifest_place(m, path), n = strlen(path);
     /* "a", "a-b", "a/c": what begins with the path and a slash need not be the next. */
     for (; lo < m->n && !strncmp(m->v[lo].path, path, n); lo++)
         if (!m->v[lo].path[n] || m->v[lo].path[n] == '/')
