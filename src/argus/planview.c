@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argus/jobview.h"
 #include "base/str.h"
@@ -117,7 +118,12 @@ void planview_advice(struct cli *cli, const char *file, const json_t *answer)
     const json_t *one;
     json_array_foreach (json_get_array(answer, "advice"), i, one) {
         const char *key = json_get_str(one, "key", ""), *value = json_get_str(one, "value", "");
-        (void)fprintf(cli->out, "# %s\n%s: %s\n", jobview_str(one, "text"), key, value);
+        const char *dot = strchr(key, '.');
+        if (dot) /* checkpoint.keep_last */
+            (void)fprintf(cli->out, "# %s\n%.*s: {%s: %s}\n", jobview_str(one, "text"),
+                          (int)(dot - key), key, dot + 1, value);
+        else
+            (void)fprintf(cli->out, "# %s\n%s: %s\n", jobview_str(one, "text"), key, value);
         (void)buf_addf(&sets, " --set %s=%s", key, value); /* a few: they fit */
     }
     if (sets.len)

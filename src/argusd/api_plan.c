@@ -17,6 +17,7 @@
 #include "argusd/view.h"
 #include "argusd/work.h"
 #include "base/str.h"
+#include "core/advise.h"
 
 enum { ANSWER_MAX = 2 << 20, FORESEEN_MAX = 1000 };
 
@@ -36,6 +37,7 @@ struct plan {
     struct err err;
     bool starts;
     char *slots, *driver_node;
+    char *advice;           /* see fitcheck.h; NULL: not asked for */
     struct drytrial *trial; /* under way */
     struct snapshot *held;  /* came with it; NULL = none */
     struct sched_why why;
@@ -51,6 +53,7 @@ static void plan_free(struct plan *p)
     forecast_error_free(p->error);
     job_free(p->job);
     free(p->slots);
+    free(p->advice);
     free(p->driver_node);
     if (p->held)
         snapshots_let_go(p->a->snapshots, p->held);
@@ -156,6 +159,28 @@ static void put_placement(struct plan *p)
     jout_close(j, '}');
 }
 
+/* Its key has a value already, of another kind of knowledge. */
+static bool is_said(const struct plan *p, const struct sched_hint *h)
+{
+    const char *key = h->kind == SCHED_HINT_TIMEOUT ? "\"key\":\"timeout\""
+                      : h->kind == SCHED_HINT_SHAPE ? "\"key\":\"nnodes\""
+                                                    : NULL;
+    return key && strstr(p->advice, key);
+}
+
+static void put_advice(struct plan *p)
+{
+    struct jout *j = &p->j;
+    if (!p->advice)
+        return;
+    jout_open(j, "advice", '[');
+    if (*p->advice)
+        jout_raw(j, NULL, p->advice);
+    if (!p->starts && !*p->block.code && !is_said(p, &p->why.hint))
+        advise_put_hint(&p->why.hint, j);
+    jout_close(j, ']');
+}
+
 static void put_trial(struct plan *p, const struct trial_result *result, const char *why)
 {
     struct jout *j = &p->j;
@@ -225,6 +250,7 @@ static void done(void *arg)
     put_placement(p);
     view_eta(j, jobs_to_wall(p->a->jobs, p->p50), jobs_to_wall(p->a->jobs, p->p90));
     put_quota(p);
+    put_advice(p);
     try_it(p);
 }
 
@@ -296,6 +322,7 @@ void api_plan(struct http_req *req,
                        .out = BUF_INIT(ANSWER_MAX),
                        .job = taken,
                        .held = held,
+                       .advice = xstrdup(advice),
                        .copy = sched_copy(jobs_sched(a->jobs)),
                        .ahead = sched_copy(jobs_sched(a->jobs)),
                        .error = jobs_forecast_error(a->jobs),
@@ -315,8 +342,6 @@ void api_plan(struct http_req *req,
     jout_str(&p->j, "verl", verl);
     if (changes)
         jout_raw(&p->j, "changes", changes);
-    if (advice)
-        jout_raw(&p->j, "advice", advice);
     http_req_on_close(req, on_gone, p);
     work_start(a->loop, run, done, p);
 }

@@ -49,6 +49,7 @@ struct submit {
     char *inputs;                 /* what registered names became; NULL: there are none */
     char *made;                   /* the spec in place of that text, see submitted.h */
     uint64_t checkpoint_bytes;    /* of one; 0 = not known */
+    uint64_t free_bytes;          /* where they go; 0 = not known */
     bool dry_run, require_fit, no_trial, smoke, suggest;
 };
 
@@ -355,7 +356,8 @@ static void plan(struct submit *s, const struct demand *d, char *taken_pool, use
 {
     struct job *job = make_job(s, d, taken_pool, now);
     _cleanup_(freep) char *advice =
-        s->suggest ? fitcheck_advice(s->a, &s->spec, job, s->checkpoint_bytes) : NULL;
+        s->suggest ? fitcheck_advice(s->a, &s->spec, job, s->checkpoint_bytes, s->free_bytes)
+                   : NULL;
     api_plan(s->req, s->a, job, &s->spec, s->verl, s->inputs, s->snapshots, s->retry.changes,
              advice, s->held, &s->ps);
     s->held = NULL;
@@ -410,6 +412,7 @@ static void judge(struct submit *s, const struct preflight_seen *seen)
     bool verl = workload_is_verl((enum workload)s->spec.workload);
     s->verl = xstrdup(seen->verl);
     s->checkpoint_bytes = preflight_checkpoint_bytes(&s->spec, seen->facts->model);
+    s->free_bytes = seen->facts->has_free ? seen->facts->free_bytes : 0;
     preflight_judge(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &s->where,
                     seen->facts, &s->ps);
 }

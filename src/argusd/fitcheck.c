@@ -77,7 +77,8 @@ int fitcheck(const struct api *a,
 char *fitcheck_advice(const struct api *a,
                       const struct spec *spec,
                       const struct job *job,
-                      uint64_t checkpoint_bytes)
+                      uint64_t checkpoint_bytes,
+                      uint64_t free_bytes)
 {
     const struct sched *sched = jobs_sched(a->jobs);
     struct buf out = BUF_INIT(64 << 10);
@@ -86,8 +87,11 @@ char *fitcheck_advice(const struct api *a,
                            .demand = &job->demand,
                            .fits_pool = sched_fits_empty(sched, job->pool, &job->demand),
                            .largest = sched_largest_gang(sched, job->pool, &job->demand),
-                           .checkpoint_bytes = checkpoint_bytes};
+                           .checkpoint_bytes = checkpoint_bytes,
+                           .free_bytes = free_bytes};
     jobs_expect(a->jobs, job, &in.p50, &in.p90);
-    advise_put(&in, &j, NULL);
+    jout_open(&j, NULL, '[');
+    advise_put(&in, &j);
+    buf_consume(&out, 1); /* the bracket */
     return buf_take(&out);
 }

@@ -14,8 +14,10 @@ must_check int fitcheck(const struct api *a,
                         struct problems *ps,
                         struct err *err);
 
-/* Advice as a JSON array, yours; checkpoint_bytes: of one, 0 = not known. */
+/* Advice as JSON objects with commas between them, yours, "" = none. checkpoint_bytes: of one;
+ * free_bytes: where they go; 0 = not known. */
 char *fitcheck_advice(const struct api *a,
                       const struct spec *spec,
                       const struct job *job,
-                      uint64_t checkpoint_bytes);
+                      uint64_t checkpoint_bytes,
+                      uint64_t free_bytes);

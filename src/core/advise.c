@@ -82,11 +82,57 @@ static void advise_save(const struct advise_in *in, struct jout *j)
         preflight_size_text(in->checkpoint_bytes, one), freq, freq == 1 ? "" : "s");
 }
 
-void advise_put(const struct advise_in *in, struct jout *j, const char *key)
+/* Only where all are kept: what a number of them needs is preflight's, which refuses. */
+static void advise_keep(const struct advise_in *in, struct jout *j)
 {
-    jout_open(j, key, '[');
+    const struct spec *s = in->spec;
+    char value[24], one[32], all[32], has[32];
+    uint64_t wants;
+    if (s->keep_last > 0 || s->save_freq < 1 || s->total_training_steps < 1 || s->checkpoint_none ||
+        !in->checkpoint_bytes || !in->free_bytes)
+        return;
+    uint64_t n = (uint64_t)(s->total_training_steps / s->save_freq);
+    if (__builtin_mul_overflow(n, in->checkpoint_bytes, &wants))
+        wants = UINT64_MAX;
+    uint64_t fit = in->free_bytes / in->checkpoint_bytes; /* one of them is being written */
+    if (wants <= in->free_bytes || fit < 2)
+        return;
+    (void)snprintf(value, sizeof(value), "%" PRIu64, fit - 1);
+    put(j, "checkpoint.keep_last", value,
+        "all of its %" PRIu64 " checkpoints of about %s need %s, and %s are free", n,
+        preflight_size_text(in->checkpoint_bytes, one), preflight_size_text(wants, all),
+        preflight_size_text(in->free_bytes, has));
+}
+
+void advise_put(const struct advise_in *in, struct jout *j)
+{
     advise_timeout(in, j);
     advise_size(in, j);
     advise_save(in, j);
-    jout_close(j, ']');
+    advise_keep(in, j);
+}
+
+void advise_put_hint(const struct sched_hint *h, struct jout *j)
+{
+    char value[CLOCK_TEXT_MAX];
+    switch (h->kind) {
+    case SCHED_HINT_POOL:
+        put(j, "pool", h->pool, "it would start now in this pool; as it is it waits");
+        break;
+    case SCHED_HINT_SHAPE:
+        (void)snprintf(value, sizeof(value), "%d", h->nnodes);
+        put(j, "nnodes", value,
+            "it would start now on %d node%s with %g GPUs each; as it is it waits", h->nnodes,
+            h->nnodes == 1 ? "" : "s", h->n_gpus_per_node);
+        (void)snprintf(value, sizeof(value), "%g", h->n_gpus_per_node);
+        put(j, "n_gpus_per_node", value, "together with nnodes: %d", h->nnodes);
+        break;
+    case SCHED_HINT_TIMEOUT:
+        (void)span_to_string(h->limit, value);
+        put(j, "timeout", value,
+            "with a timeout of at most %s it delays nobody and would start now", value);
+        break;
+    default:
+        break; /* nothing that he who submits can set */
+    }
 }

@@ -5,6 +5,7 @@
  * checkpoint takes. Nothing here is wrong with the spec; that is preflight's. Pure. */
 #pragma once
 #include "core/demand.h"
+#include "core/sched.h"
 #include "core/spec.h"
 
 struct advise_in {
@@ -14,7 +15,10 @@ struct advise_in {
     int largest;               /* nodes of its shape that fit there; 0 = none, or not known */
     usec_t p50, p90;           /* of runs like it; 0 = nothing is known */
     uint64_t checkpoint_bytes; /* of one; 0 = not known */
+    uint64_t free_bytes;       /* where they go; 0 = not known */
 };
 
-/* An array of {"key","value","text"} under key: `--set key=value` takes it. */
-void advise_put(const struct advise_in *in, struct jout *j, const char *key);
+/* Objects {"key","value","text"} into the array that is open: `--set key=value` takes each. */
+void advise_put(const struct advise_in *in, struct jout *j);
+/* The same of what the scheduler found that starts it now (sched.h). */
+void advise_put_hint(const struct sched_hint *h, struct jout *j);

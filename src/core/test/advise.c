@@ -10,7 +10,9 @@ static void advises(const struct advise_in *in, const char *words)
 {
     struct buf out = BUF_INIT(1 << 16);
     struct jout j = jout_begin(&out);
-    advise_put(in, &j, NULL);
+    jout_open(&j, NULL, '[');
+    advise_put(in, &j);
+    jout_close(&j, ']');
     if (!*words)
         assert_string_equal(buf_str(&out), "[]");
     else if (!strstr(buf_str(&out), words))
@@ -67,12 +69,67 @@ static void checkpoints_not_too_often(void **state)
     advises(&in, "");
 }
 
+static void no_more_checkpoints_than_fit(void **state)
+{
+    struct spec s = {.nnodes = 1, .save_freq = 20, .total_training_steps = 100};
+    struct demand d = {.nnodes = 1};
+    struct advise_in in = {.spec = &s, .demand = &d, .fits_pool = true};
+    (void)state;
+    in.checkpoint_bytes = 1 << 30;
+    advises(&in, "");
+    in.free_bytes = (uint64_t)5 << 30;
+    advises(&in, "");
+    in.free_bytes = ((uint64_t)5 << 30) - 1;
+    advises(&in, "{\"key\":\"checkpoint.keep_last\",\"value\":\"3\",\"text\":\"all of its 5");
+    s.keep_last = 3;
+    advises(&in, "");
+    s.keep_last = 0;
+    in.free_bytes = 1 << 30;
+    advises(&in, "");
+}
+
+static void hints(const struct sched_hint *h, const char *expected)
+{
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    advise_put_hint(h, &j);
+    jout_close(&j, ']');
+    assert_string_equal(buf_str(&out), expected);
+    buf_release(&out);
+}
+
+static void what_starts_it_now(void **state)
+{
+    struct sched_hint h = {.kind = SCHED_HINT_POOL, .pool = "a6000"};
+    (void)state;
+    hints(
+        &h,
+        "[{\"key\":\"pool\",\"value\":\"a6000\",\"text\":\"it would start now in this pool; as it "
+        "is it waits\"}]");
+    h = (struct sched_hint){.kind = SCHED_HINT_SHAPE, .nnodes = 2, .n_gpus_per_node = 4};
+    hints(
+        &h,
+        "[{\"key\":\"nnodes\",\"value\":\"2\",\"text\":\"it would start now on 2 nodes with 4 GPUs "
+        "each; as it is it waits\"},{\"key\":\"n_gpus_per_node\",\"value\":\"4\",\"text\":"
+        "\"together with nnodes: 2\"}]");
+    h = (struct sched_hint){.kind = SCHED_HINT_TIMEOUT, .limit = USEC_HOUR};
+    hints(
+        &h,
+        "[{\"key\":\"timeout\",\"value\":\"1h\",\"text\":\"with a timeout of at most 1h it delays "
+        "nobody and would start now\"}]");
+    h = (struct sched_hint){.kind = SCHED_HINT_PRIORITY, .priority = 60};
+    hints(&h, "[]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timeout_that_says_something),
         cmocka_unit_test(a_size_that_its_pool_has),
         cmocka_unit_test(checkpoints_not_too_often),
+        cmocka_unit_test(no_more_checkpoints_than_fit),
+        cmocka_unit_test(what_starts_it_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
