@@ -432,6 +432,7 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
                                .ray_id = p->ray_id,
                                .pythonpath_prefix = prefix,
                                .stop_grace = m->spec.stop_grace,
+                               .logs = &p->settings->logs,
                                .ray_config = p->settings->text,
                                .jobspec = p->spec,
                                .submit_cmd = command,

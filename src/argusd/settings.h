@@ -3,6 +3,7 @@
 #pragma once
 #include "base/conf.h"
 #include "core/ports.h"
+#include "fsroot/launch.h"
 
 enum lease_breach { LEASE_BREACH_STOP, LEASE_BREACH_EVENT };
 enum ray_auth { RAY_AUTH_NONE, RAY_AUTH_TOKEN };
@@ -38,6 +39,7 @@ struct settings {
     bool trial;
     uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
     usec_t uploads_keep;
+    struct launch_logs logs;
     uint64_t snapshot_bytes;
     int64_t snapshot_files, snapshot_ratio, snapshots_most;
     struct pairs given_ports, run_as;

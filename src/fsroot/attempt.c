@@ -153,6 +153,7 @@ static int write_launch(const struct plan *p, bool has_secrets, struct err *err)
         .pythonpath_prefix = xstrdup(a->pythonpath_prefix),
         .stop_grace = a->stop_grace,
         .beat = a->beat ? a->beat : 5 * USEC_SEC,
+        .logs = a->logs ? *a->logs : launch_logs_default(),
         .secrets = has_secrets ? xstrdup(ATTEMPT_SECRETS) : NULL,
         .worker_secrets = has_secrets && a->ray_id ? fsroot_secrets_path(a->root, a->ray_id) : NULL,
     };

@@ -89,6 +89,8 @@ char *fsroot_verl_version(const char *path);
  * str_is_secret_name) are masked in every file that people read, and so is each
  * occurrence of such a value in any of the texts; the real ones are only in a
  * 0600 file that the shepherd deletes once it has read it. */
+struct launch_logs;
+
 struct fsroot_attempt {
     const char *root;
     const char *job;
@@ -100,11 +102,12 @@ struct fsroot_attempt {
     const char *ray_id;            /* names the file of Ray's workers; NULL: there are none */
     const char *pythonpath_prefix; /* NULL: none */
     usec_t stop_grace;
-    usec_t beat;                /* 0: 5 s */
-    const char *ray_config;     /* texts of config/ray_config.yaml, */
-    const char *jobspec;        /* config/jobspec.yaml, */
-    const char *submit_cmd;     /* config/submit_cmd.txt and */
-    const char *submit_payload; /* attempts/<k>/submit_payload.json; NULL: not written */
+    usec_t beat;                    /* 0: 5 s */
+    const struct launch_logs *logs; /* NULL: as launch_logs_default() */
+    const char *ray_config;         /* texts of config/ray_config.yaml, */
+    const char *jobspec;            /* config/jobspec.yaml, */
+    const char *submit_cmd;         /* config/submit_cmd.txt and */
+    const char *submit_payload;     /* attempts/<k>/submit_payload.json; NULL: not written */
 };
 
 /* Makes jobs/<job>/ whole: config/ logs/ debug/ metrics/ checkpoints/ attempts/<k>/,

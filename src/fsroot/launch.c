@@ -29,6 +29,15 @@ void launch_release(struct launch *l)
     *l = (struct launch){0};
 }
 
+struct launch_logs launch_logs_default(void)
+{
+    return (struct launch_logs){.rate = 64ULL << 20,
+                                .segment = 1ULL << 30,
+                                .total = 8ULL << 30,
+                                .spool = 1ULL << 30,
+                                .patience = 15 * USEC_MIN};
+}
+
 /* ---- writing ---- */
 
 static bool is_utf8(const char *s)
@@ -78,6 +87,17 @@ static int add_env(struct jout *j, const struct pairs *env, struct err *err)
     return 0;
 }
 
+static void add_logs(struct jout *j, const struct launch_logs *logs)
+{
+    jout_open(j, "logs", '{');
+    jout_int(j, "rate", (int64_t)logs->rate);
+    jout_int(j, "segment", (int64_t)logs->segment);
+    jout_int(j, "total", (int64_t)logs->total);
+    jout_int(j, "spool", (int64_t)logs->spool);
+    jout_real(j, "patience_s", (double)logs->patience / (double)USEC_SEC);
+    jout_close(j, '}');
+}
+
 static int done(const struct buf *out, const char *what, struct err *err)
 {
     if (!out->failed)
@@ -100,6 +120,7 @@ int launch_to_json(const struct launch *l, struct buf *out, struct err *err)
     launch_jout_bytes(&j, "pythonpath_prefix", l->pythonpath_prefix);
     jout_real(&j, "stop_grace_s", (double)l->stop_grace / (double)USEC_SEC);
     jout_real(&j, "beat_s", (double)l->beat / (double)USEC_SEC);
+    add_logs(&j, &l->logs);
     jout_str(&j, "secrets", l->secrets);
     jout_str(&j, "worker_secrets", l->worker_secrets);
     jout_close(&j, '}');
@@ -239,6 +260,37 @@ static int read_secret_names(const json_t *o, struct launch *l, struct err *err)
     return r;
 }
 
+static int read_bytes(const json_t *o, const char *key, uint64_t *ret, struct err *err)
+{
+    const json_t *v = json_object_get(o, key);
+    json_int_t n = json_integer_value(v);
+    if (!v)
+        return 0;
+    if (!json_is_integer(v) || n < 0 || n > (json_int_t)1 << 50)
+        return wrong(err, key, "a number of bytes");
+    *ret = (uint64_t)n;
+    return 0;
+}
+
+static int read_logs(const json_t *o, struct launch_logs *ret, struct err *err)
+{
+    *ret = launch_logs_default();
+    if (!o)
+        return 0;
+    if (!json_is_object(o))
+        return wrong(err, "logs", "an object");
+    int r = read_bytes(o, "rate", &ret->rate, err);
+    if (r == 0)
+        r = read_bytes(o, "segment", &ret->segment, err);
+    if (r == 0)
+        r = read_bytes(o, "total", &ret->total, err);
+    if (r == 0)
+        r = read_bytes(o, "spool", &ret->spool, err);
+    return r < 0 || !json_object_get(o, "patience_s")
+               ? r
+               : read_seconds(o, "patience_s", &ret->patience, err);
+}
+
 static int read_members(const json_t *o, struct launch *l, struct err *err)
 {
     int r = read_identity(o, l, err);
@@ -254,6 +306,8 @@ static int read_members(const json_t *o, struct launch *l, struct err *err)
         r = read_seconds(o, "stop_grace_s", &l->stop_grace, err);
     if (r == 0)
         r = read_seconds(o, "beat_s", &l->beat, err);
+    if (r == 0)
+        r = read_logs(json_object_get(o, "logs"), &l->logs, err);
     return r < 0 ? r : read_secret_names(o, l, err);
 }
 

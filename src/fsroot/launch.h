@@ -8,6 +8,8 @@
  *    "env": {"NAME": "value", …},         set over the environment that Ray gave
  *    "pythonpath_prefix": "a:b" or null,  goes in front of the worker's PYTHONPATH
  *    "stop_grace_s": 60, "beat_s": 5,
+ *    "logs": {"rate": 67108864, "segment": …, "total": …, "spool": …, "patience_s": 900},
+ *                                         see struct launch_logs; what is missing has its default
  *    "secrets": ".secrets.json" or null,  in the attempt's directory
  *    "worker_secrets": "/private/argus/secrets/my-run-7" or null}
  * The secrets file (0600) is {"env": {…}, "argv": […] or null}: its env is set last,
@@ -38,6 +40,16 @@
 
 enum { LAUNCH_MAX_BYTES = 8 << 20 }; /* ceiling of either file */
 
+/* Ceilings of what the command prints. */
+struct launch_logs {
+    uint64_t rate;    /* bytes a second that are kept, on the average; 0: all */
+    uint64_t segment; /* of one file of the log; 0: none */
+    uint64_t total;   /* of all its files; 0: none */
+    uint64_t spool;   /* on the worker's disk, while the shared root is away */
+    usec_t patience;  /* how long the root is waited for after the end */
+};
+struct launch_logs launch_logs_default(void);
+
 struct launch {
     char *job;
     int attempt;
@@ -46,6 +58,7 @@ struct launch {
     struct pairs env;        /* without the secrets */
     char *pythonpath_prefix; /* NULL: leave PYTHONPATH alone */
     usec_t stop_grace, beat;
+    struct launch_logs logs;
     char *secrets;             /* a name in the attempt's directory; NULL: there are none */
     char *worker_secrets;      /* an absolute path; NULL: there are none */
     struct strv secret_values; /* what launch_secrets_add() brought: never to be shown */

@@ -30,6 +30,7 @@ static void to_json(const struct beat *b, struct buf *out)
     jout_str(&j, "ip", b->ip[0] ? b->ip : NULL);
     jout_int(&j, "log_bytes", (int64_t)b->log_bytes);
     jout_int(&j, "dropped_bytes", (int64_t)b->dropped_bytes);
+    jout_int(&j, "waiting_bytes", (int64_t)b->waiting_bytes);
     jout_close(&j, '}');
     (void)buf_addc(out, '\n'); /* overflow: out->failed */
 }

@@ -20,6 +20,7 @@ struct beat {
     uint64_t start_ticks;
     const char *node, *ip;
     uint64_t log_bytes, dropped_bytes;
+    uint64_t waiting_bytes; /* in the spool */
 };
 
 must_check int beat_write(const char *path, const struct beat *b, struct err *err);

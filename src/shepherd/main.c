@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,13 @@
 #include "shepherd/host.h"
 #include "shepherd/run.h"
 
-enum { WRITE_TRIES = 60 }; /* of exit.json, one a second */
+#define STUCK_PATIENCE USEC_MIN /* for exit.json, when the log was waited for in vain */
 
 /* Its directory and the log, once this shepherd is the one. */
 struct attempt {
     char *dir;
     struct sink *sink;
+    struct order order;
     struct tail tail;
     int reserve;          /* of exit.json */
     char *worker_secrets; /* the file to remove at the end; NULL: none */
@@ -39,6 +41,7 @@ static void attempt_release(struct attempt *a)
 {
     free(a->dir);
     free(a->worker_secrets);
+    order_release(&a->order);
     sink_free(a->sink);
     closep(&a->reserve);
 }
@@ -103,7 +106,6 @@ static void names_from_path(const char *dir, struct outcome *o)
 
 static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
 {
-    _cleanup_(order_release) struct order order = {0};
     if (!a->sink)
         return err_prefix(err, "cannot start");
     o->stop_reason = run_take_stop(a->dir);
@@ -111,13 +113,13 @@ static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
         o->cause = CAUSE_STOPPED_BEFORE_START;
         return 0;
     }
-    int r = order_read(a->dir, &order, err);
+    int r = order_read(a->dir, &a->order, err);
     if (r < 0)
         return r;
-    set_str(&a->worker_secrets, order.launch.worker_secrets);
-    struct veil *veil = veil_new(&order.launch.secret_values);
+    set_str(&a->worker_secrets, a->order.launch.worker_secrets);
+    struct veil *veil = veil_new(&a->order.launch.secret_values);
     struct run_spec spec = {
-        .dir = a->dir, .order = &order, .sink = a->sink, .tail = &a->tail, .veil = veil};
+        .dir = a->dir, .order = &a->order, .sink = a->sink, .tail = &a->tail, .veil = veil};
     r = run_command(&spec, o, err);
     veil_free(veil);
     return r;
@@ -144,25 +146,94 @@ static void fill_outcome(struct attempt *a, struct outcome *o, int result, const
         o->cause = CAUSE_START_FAILED;
         o->sentence = xstrdup(err->text);
     }
-    if (a->sink && sink_finish(a->sink, &sync) < 0)
+    if (a->sink && !o->pid && !o->is_root_stuck && !o->log_error && sink_finish(a->sink, &sync) < 0)
         o->log_error = xstrdup(sync.text);
-    o->log_bytes = a->sink ? sink_bytes(a->sink) : 0;
-    o->dropped_bytes = a->sink ? sink_dropped(a->sink) : 0;
     outcome_tell(o);
 }
 
-/* The one file that must not be lost: a shared root that is away may come back. */
-static void write_outcome(struct attempt *a, const struct outcome *o)
+/* ---- the last words ----
+ *
+ * In a thread of their own, since the root may hang: what must not be lost is tried as long as
+ * patience lasts, and the loop of main() tells how it goes. */
+
+struct last_words {
+    const struct attempt *a;
+    const struct outcome *o;
+    pthread_mutex_t lock; /* of what follows */
+    char trouble[300];    /* of the newest try, "" before there is any */
+    bool is_given_up, is_written;
+};
+
+/* True when that was enough: it is written, or nobody waits any more. */
+static bool try_to_write(struct last_words *w)
 {
     struct err err;
-    for (int i = 0; i < WRITE_TRIES; i++) {
-        if (outcome_write(a->dir, a->reserve, o, &err) == 0)
-            return;
-        if (i == 0)
-            tail_say(&a->tail, "%s; trying again for a minute", err.text);
-        (void)poll(NULL, 0, 1000); /* a second, or less when a signal comes */
+    int r = outcome_write(w->a->dir, w->a->reserve, w->o, &err);
+    pthread_mutex_lock(&w->lock);
+    w->is_written = r == 0;
+    if (r < 0)
+        (void)snprintf(w->trouble, sizeof(w->trouble), "%.299s", err.text); /* cut: fine */
+    bool is_enough = w->is_written || w->is_given_up;
+    pthread_mutex_unlock(&w->lock);
+    return is_enough;
+}
+
+static void *write_last_words(void *arg)
+{
+    struct last_words *w = arg;
+    remove_secrets(w->a);
+    while (!try_to_write(w))
+        (void)poll(NULL, 0, 1000); /* a second */
+    return NULL;
+}
+
+static bool wait_for(pthread_t thread, usec_t span)
+{
+    usec_t until = clock_mono() + span;
+    struct timespec ts = {.tv_sec = (time_t)(until / USEC_SEC),
+                          .tv_nsec = (long)(until % USEC_SEC * 1000)};
+    return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) == 0;
+}
+
+static void give_up(struct attempt *a, struct last_words *w, pthread_t thread)
+{
+    pthread_mutex_lock(&w->lock);
+    w->is_given_up = true;
+    pthread_mutex_unlock(&w->lock);
+    if (!wait_for(thread, 3 * USEC_SEC) || !w->is_written)
+        tail_say(&a->tail, "gave up: how it ended is not in '%s/" ATTEMPT_EXIT "'", a->dir);
+}
+
+/* False when a thread is left behind, in the middle of a call. */
+static bool leave_last_words(struct attempt *a, const struct outcome *o)
+{
+    char span[CLOCK_TEXT_MAX];
+    usec_t patience = a->order.launch.job ? a->order.launch.logs.patience : STUCK_PATIENCE;
+    patience = o->is_root_stuck && patience > STUCK_PATIENCE ? STUCK_PATIENCE : patience;
+    struct last_words *w = xcalloc(1, sizeof(*w));
+    *w = (struct last_words){.a = a, .o = o};
+    (void)pthread_mutex_init(&w->lock, NULL); /* cannot fail on Linux */
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, write_last_words, w) != 0) {
+        (void)try_to_write(w); /* no memory for a thread: then without */
+        free(w);
+        return true;
     }
-    tail_say(&a->tail, "gave up: %s", err.text);
+    if (wait_for(thread, 5 * USEC_SEC)) {
+        free(w);
+        return true;
+    }
+    pthread_mutex_lock(&w->lock);
+    tail_say(&a->tail, "%s; trying for another %s",
+             *w->trouble ? w->trouble : "the shared root does not answer",
+             span_to_string(patience, span));
+    pthread_mutex_unlock(&w->lock);
+    bool is_over = wait_for(thread, patience);
+    if (!is_over)
+        give_up(a, w, thread);
+    else
+        free(w);
+    return is_over;
 }
 
 int main(int argc, char **argv)
@@ -184,10 +255,11 @@ int main(int argc, char **argv)
         return status;
     names_from_path(a.dir, &o);
     int r = run_attempt(&a, &o, &err);
-    remove_secrets(&a);
     fill_outcome(&a, &o, r, &err);
     tail_finish(&a.tail);
     tail_say(&a.tail, "%s", o.sentence);
-    write_outcome(&a, &o);
+    bool is_over = leave_last_words(&a, &o);
+    if (!is_over || o.is_root_stuck)
+        _exit(outcome_exit_status(&o)); /* their threads still use what would be freed */
     return outcome_exit_status(&o);
 }

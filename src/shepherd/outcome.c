@@ -136,6 +136,7 @@ static void to_json(const struct outcome *o, struct buf *out)
     jout_int(&j, "log_bytes", (int64_t)o->log_bytes);
     jout_int(&j, "dropped_bytes", (int64_t)o->dropped_bytes);
     jout_str(&j, "log_error", o->log_error);
+    jout_real(&j, "root_away_s", (double)o->root_away / (double)USEC_SEC);
     if (o->oom_kills >= 0)
         jout_int(&j, "oom_kill", o->oom_kills);
     else

@@ -41,8 +41,10 @@ struct outcome {
     uint64_t max_rss_bytes;
     double user_s, sys_s;
     uint64_t log_bytes, dropped_bytes;
-    char *log_error;   /* NULL: none */
-    int64_t oom_kills; /* -1: not known */
+    char *log_error;    /* NULL: none */
+    usec_t root_away;   /* how long the shared root did not answer, while we asked */
+    bool is_root_stuck; /* and it still does not */
+    int64_t oom_kills;  /* -1: not known */
     char *node;
     pid_t pid;         /* 0: nothing was started */
     size_t strays;     /* processes left behind by the command, ended by us */

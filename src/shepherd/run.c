@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - the shepherd's loop: output, children, signals, stop file, beat; see run.h.
  *
- * One poll over two descriptors, signals and output; all else is due at a time.
+ * One poll over signals, output and what the scribe finds; all else is due at a time. Nothing
+ * here touches the shared root: that is the scribe's, and may hang.
  * Whether processes are left is asked of wait(), not of /proc: orphans come to us,
  * so "no child" means "nobody". */
 #define _GNU_SOURCE
@@ -19,16 +20,13 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/file.h"
-#include "fsroot/proof.h"
-#include "shepherd/beat.h"
 #include "shepherd/host.h"
+#include "shepherd/scribe.h"
 #include "shepherd/tree.h"
 
-enum { CHUNK = 256 << 10, REASON_MAX = 240 };
+enum { CHUNK = 256 << 10 };
 
 #define TICK USEC_SEC
-#define BEAT_LEAST (USEC_SEC / 10)
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
 #define KILL_GIVE_UP (30 * USEC_SEC) /* a process that hangs in the kernel dies for nobody */
@@ -38,25 +36,24 @@ enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_STRAYS, PHASE_KILLING };
 struct run {
     const struct run_spec *spec;
     struct outcome *o;
-    char *beat_path;
+    struct scribe *scribe;
     char node[HOST_NAME_MAX_BYTES];
     char ip[HOST_IP_MAX_BYTES];
     int signals, output; /* -1: closed */
     char *chunk;
     struct child child; /* pid 0: not started */
-    uint64_t start_ticks, beats;
+    uint64_t start_ticks;
     bool has_ended;      /* the command */
     bool is_nobody_left; /* below us */
-    bool is_beat_failing;
     enum phase phase;
     usec_t deadline; /* of the phase; not used while running */
     usec_t give_up;  /* of killing */
-    usec_t next_tick, next_beat;
+    usec_t next_tick;
+    usec_t has_room_at; /* the command waits until then, for a root that is only slower; 0: no */
 };
 
 static void run_release(struct run *r)
 {
-    free(r->beat_path);
     free(r->chunk);
     closep(&r->signals);
     closep(&r->output);
@@ -82,23 +79,12 @@ void run_block_signals(void)
     (void)sigaction(SIGXFSZ, &ignore, NULL); /* a limit on the log must not end us */
 }
 
-/* ---- asking to stop ---- */
-
-/* Opening the directory makes an NFS client ask its server what is in it now. */
-static char *stop_in_file(const char *dir)
+static void beat(struct run *r, const char *state)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_STOP, dir);
-    _cleanup_(closep) int fresh = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fresh < 0 || !file_is_there(path))
-        return NULL;
-    _cleanup_(buf_release) struct buf text = BUF_INIT(64 << 10);
-    int r = file_read(path, &text, NULL);
-    if (r == -ENOENT || r == -ESTALE || r == -EIO) /* it was there: look again at the next tick */
-        return NULL;
-    const char *s = buf_str(&text);
-    size_t n = strcspn(s, "\r\n");
-    return n ? xstrndup(s, n < REASON_MAX ? n : REASON_MAX) : xstrdup("asked by the file 'stop'");
+    scribe_beat(r->scribe, state, r->child.pid, r->start_ticks);
 }
+
+/* ---- asking to stop ---- */
 
 static char *stop_by_signal(int sig)
 {
@@ -112,7 +98,7 @@ char *run_take_stop(const char *dir)
     sigset_t set;
     stop_signals(&set);
     int sig = sigtimedwait(&set, NULL, &now);
-    return sig > 0 ? stop_by_signal(sig) : stop_in_file(dir);
+    return sig > 0 ? stop_by_signal(sig) : scribe_stop_in_file(dir);
 }
 
 static void signal_all(int sig)
@@ -127,7 +113,7 @@ static void begin_stopping(struct run *r, const char *reason, usec_t grace)
     tail_say(r->spec->tail, "stopping the command: %s", reason);
     r->phase = PHASE_STOPPING;
     r->deadline = clock_mono() + grace;
-    r->next_beat = 0; /* tell it at once */
+    beat(r, "stopping");
     signal_all(SIGTERM);
 }
 
@@ -148,42 +134,26 @@ static usec_t short_grace(const struct run *r)
     return grace < STRAY_GRACE ? grace : STRAY_GRACE;
 }
 
-/* What runs is not the job's code: there is nothing that would be worth a grace. */
-static void check_imports(struct run *r)
+/* What runs is not the job's code: there is nothing that would be worth a grace. Takes what,
+ * which may be NULL: all is well. */
+static void end_mismatch(struct run *r, char *what)
 {
-    if (r->phase != PHASE_RUNNING || r->has_ended)
+    if (!what || r->o->mismatch) {
+        free(what);
         return;
-    r->o->mismatch = proof_mismatch(r->spec->dir);
-    if (r->o->mismatch)
-        begin_stopping(r, r->o->mismatch, short_grace(r));
+    }
+    r->o->mismatch = what;
+    if (r->phase == PHASE_RUNNING && !r->has_ended)
+        begin_stopping(r, what, short_grace(r));
 }
 
 /* ---- what is due ---- */
 
-static void beat(struct run *r)
+static void take_news(struct run *r, usec_t now)
 {
-    struct err err;
-    const struct launch *l = &r->spec->order->launch;
-    struct beat b = {
-        .job = l->job,
-        .attempt = l->attempt,
-        .seq = r->beats++,
-        .at = clock_wall(),
-        .state = !r->child.pid               ? "starting"
-                 : r->phase == PHASE_RUNNING ? "running"
-                                             : "stopping",
-        .pid = r->child.pid,
-        .start_ticks = r->start_ticks,
-        .node = r->node,
-        .ip = r->ip,
-        .log_bytes = sink_bytes(r->spec->sink),
-        .dropped_bytes = sink_dropped(r->spec->sink),
-    };
-    bool failed = beat_write(r->beat_path, &b, &err) < 0;
-    if (failed && !r->is_beat_failing)
-        tail_say(r->spec->tail, "%s; trying again at each beat", err.text);
-    r->is_beat_failing = failed;
-    r->next_beat = clock_mono() + (l->beat > BEAT_LEAST ? l->beat : BEAT_LEAST);
+    char line[SCRIBE_NEWS];
+    while (scribe_take_news(r->scribe, now, line))
+        tail_say(r->spec->tail, "%s", line);
 }
 
 static void begin_killing(struct run *r, usec_t now)
@@ -199,6 +169,7 @@ static void advance_phase(struct run *r, usec_t now)
         r->o->strays = tree_signal(getpid(), SIGTERM);
         (void)tree_signal(getpid(), SIGCONT); /* as in signal_all() */
         r->phase = PHASE_STRAYS;
+        beat(r, "stopping");
         r->deadline = now + short_grace(r);
     }
     if (r->phase == PHASE_RUNNING || now < r->deadline)
@@ -218,22 +189,20 @@ static void do_what_is_due(struct run *r)
     usec_t now = clock_mono();
     if (now >= r->next_tick) {
         r->next_tick = now + TICK;
-        ask_stop(r, stop_in_file(r->spec->dir));
-        check_imports(r);
-        sink_flush(r->spec->sink);
+        take_news(r, now);
         tail_tick(r->spec->tail, now);
     }
-    if (now >= r->next_beat)
-        beat(r);
     if (!r->is_nobody_left)
         advance_phase(r, now);
 }
 
 static int time_left(const struct run *r)
 {
-    usec_t now = clock_mono(), next = r->next_tick < r->next_beat ? r->next_tick : r->next_beat;
+    usec_t now = clock_mono(), next = r->next_tick;
     if (r->phase != PHASE_RUNNING && r->deadline < next)
         next = r->deadline;
+    if (r->has_room_at && r->has_room_at < next)
+        next = r->has_room_at;
     return next > now ? (int)((next - now) / USEC_MS + 1) : 0;
 }
 
@@ -243,9 +212,7 @@ static void keep(struct run *r, const char *p, size_t n)
 {
     if (!n)
         return;
-    if (sink_add(r->spec->sink, p, n, clock_mono()))
-        tail_say(r->spec->tail, "cannot write '%s': %s; the command goes on, output is dropped",
-                 sink_path(r->spec->sink), sink_trouble(r->spec->sink));
+    scribe_add(r->scribe, p, n, clock_mono());
     tail_add(r->spec->tail, p, n);
 }
 
@@ -292,17 +259,33 @@ static void take_signals(struct run *r)
     reap(r);
 }
 
+/* Negative while the command has to wait a moment: poll() then leaves it out. */
+static int output_to_read(struct run *r)
+{
+    usec_t again;
+    r->has_room_at = 0;
+    if (r->output < 0 || scribe_has_room(r->scribe, clock_mono(), &again))
+        return r->output;
+    r->has_room_at = again;
+    return -1;
+}
+
 static void loop(struct run *r)
 {
     while (!r->is_nobody_left) {
         struct pollfd fds[] = {{.fd = r->signals, .events = POLLIN},
-                               {.fd = r->output, .events = POLLIN}};
+                               {.fd = output_to_read(r), .events = POLLIN},
+                               {.fd = scribe_fd(r->scribe), .events = POLLIN}};
         if (poll(fds, array_len(fds), time_left(r)) < 0 && errno != EINTR)
             break; /* no memory in the kernel: finish with what is known */
         if (fds[1].revents)
             (void)pump(r); /* the next turn takes the next chunk */
         if (fds[0].revents)
             take_signals(r);
+        if (fds[2].revents) {
+            ask_stop(r, scribe_take_stop(r->scribe));
+            end_mismatch(r, scribe_take_mismatch(r->scribe));
+        }
         do_what_is_due(r);
     }
     while (r->output >= 0 && pump(r)) /* what is still in the pipe */
@@ -361,12 +344,6 @@ static void tell_end(struct run *r, int64_t oom_before)
     struct rusage use;
     int64_t oom_after = host_oom_kills();
     o->ended = clock_wall();
-    if (!o->stop_reason && !o->mismatch) /* it may have ended before the tick that would see it */
-        o->mismatch = proof_mismatch(r->spec->dir);
-    o->cause = o->stop_reason ? CAUSE_STOPPED
-               : o->mismatch  ? CAUSE_MISMATCH
-               : o->signal    ? CAUSE_SIGNAL
-                              : CAUSE_EXIT;
     o->pid = r->child.pid;
     o->oom_kills = oom_before >= 0 && oom_after >= oom_before ? oom_after - oom_before : -1;
     if (getrusage(RUSAGE_CHILDREN, &use) == 0) {
@@ -376,12 +353,39 @@ static void tell_end(struct run *r, int64_t oom_before)
     }
 }
 
+/* Until all of it is in the log, or the root was waited for long enough. */
+static void finish_log(struct run *r)
+{
+    struct outcome *o = r->o;
+    struct scribe_end end;
+    scribe_close(r->scribe);
+    for (usec_t now = clock_mono(); !scribe_is_done(r->scribe, now); now = clock_mono()) {
+        struct pollfd fd = {.fd = scribe_fd(r->scribe), .events = POLLIN};
+        (void)poll(&fd, 1, (int)(TICK / USEC_MS)); /* a signal only makes it look sooner */
+        if (fd.revents)
+            free(scribe_take_stop(r->scribe)); /* too late for that */
+        take_news(r, now);
+        tail_tick(r->spec->tail, now);
+    }
+    take_news(r, clock_mono());
+    end_mismatch(r, scribe_take_mismatch(r->scribe)); /* it may have ended before anybody saw it */
+    scribe_finish(r->scribe, &end);
+    o->log_bytes = end.log_bytes;
+    o->dropped_bytes = end.dropped;
+    o->log_error = end.log_error;
+    o->root_away = end.away;
+    o->is_root_stuck = end.is_stuck;
+    o->cause = o->stop_reason ? CAUSE_STOPPED
+               : o->mismatch  ? CAUSE_MISMATCH
+               : o->signal    ? CAUSE_SIGNAL
+                              : CAUSE_EXIT;
+}
+
 int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
 {
     _cleanup_(run_release) struct run r = {
         .spec = spec,
         .o = o,
-        .beat_path = xasprintf("%s/" ATTEMPT_BEAT, spec->dir),
         .signals = -1,
         .output = -1,
         .child = {.pidfd = -1},
@@ -394,14 +398,22 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         return rc;
     host_name(r.node);
     host_ip(pairs_find(&spec->order->env, "RAY_ADDRESS"), r.ip);
-    int64_t oom_before = host_oom_kills();
-    beat(&r);
-    o->started = clock_wall();
-    rc = start(&r, err);
+    struct scribe_spec writer = {.dir = spec->dir,
+                                 .launch = &spec->order->launch,
+                                 .node = r.node,
+                                 .ip = r.ip,
+                                 .sink = spec->sink};
+    rc = scribe_start(&writer, &r.scribe, err);
     if (rc < 0)
         return rc;
-    beat(&r);
-    loop(&r);
-    tell_end(&r, oom_before);
-    return 0;
+    int64_t oom_before = host_oom_kills();
+    o->started = clock_wall();
+    rc = start(&r, err);
+    if (rc == 0) {
+        beat(&r, "running");
+        loop(&r);
+        tell_end(&r, oom_before);
+    }
+    finish_log(&r);
+    return rc;
 }

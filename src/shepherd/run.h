@@ -9,7 +9,8 @@
  *              the job's processes has imported what is not the job's (fsroot/proof.h)
  *   strays     the command ended by itself; what it left got SIGTERM and has 5 s
  *   killing    SIGKILL to whatever is left, again and again, until none is
- * Over when no process is left below us and its output is read to the end. */
+ * Over when no process is left below us, its output is read to the end and lies in the log, or
+ * the shared root was waited for long enough. */
 #pragma once
 #include "base/err.h"
 #include "shepherd/order.h"
@@ -35,5 +36,6 @@ void run_block_signals(void);
 char *run_take_stop(const char *dir);
 
 /* Fills cause, status, times, resources and counters of o. An error means that the
- * command was not started. */
+ * command was not started. With o->is_root_stuck a thread still hangs in the sink and in `order`:
+ * they must stay until the process ends. */
 must_check int run_command(const struct run_spec *spec, struct outcome *o, struct err *err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sink.c - writes driver.log and survives a log that cannot be written; see sink.h. */
+/* sink.c - writes driver.log and the files that follow it; see sink.h.
+ *
+ * Order of a change of files: the old one is on disk and closed before the new one has a name, so
+ * that whoever sees the new one finds the old one whole. */
 #define _GNU_SOURCE
 #include "shepherd/sink.h"
 
@@ -11,19 +14,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/file.h"
+
+enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
+
+/* Of the whole log, the bytes [begin, end). */
+struct segment {
+    uint64_t begin, end;
+};
 
 struct sink {
     int fd;
     char *path;
-    bool is_remote; /* others see what was written only after a flush */
-    bool is_failing;
-    bool is_line_broken; /* the last byte written was no newline */
-    usec_t retry;        /* while failing: not before */
-    uint64_t bytes, flushed;
-    uint64_t dropped, dropped_untold; /* untold: no line in the log says so yet */
-    char trouble[256];
+    bool is_remote;      /* others see what was written only after a flush */
+    bool is_line_broken; /* the last byte was no newline */
+    bool is_suspect;     /* the descriptor may have lost its file */
+    uint64_t segment_max, total_max;
+    struct segment first; /* never removed */
+    struct segment *v;    /* the later ones, the newest last */
+    size_t n, cap;
+    uint64_t gap; /* where the small file that tells of removed ones begins; 0: none */
+    uint64_t flushed, removed;
 };
 
 /* On these every reader is on this machine and sees a write at once. */
@@ -68,84 +83,176 @@ void sink_free(struct sink *s)
         return;
     closep(&s->fd);
     free(s->path);
+    free(s->v);
     free(s);
 }
 
-/* All n bytes or a negative errno; what did get out is counted. */
-static int put(struct sink *s, const char *p, size_t n, size_t *ret_done)
+void sink_limit(struct sink *s, uint64_t segment, uint64_t total)
+{
+    bool is_too_large = segment > total / TOTAL_FILES || !segment;
+    s->segment_max = total && is_too_large ? total / TOTAL_FILES : segment;
+    s->total_max = total;
+}
+
+/* ---- files ---- */
+
+static struct segment *current(struct sink *s)
+{
+    return s->n ? &s->v[s->n - 1] : &s->first;
+}
+
+static char *segment_path(const struct sink *s, uint64_t begin)
+{
+    return begin ? xasprintf("%s.%" PRIu64, s->path, begin) : xstrdup(s->path);
+}
+
+static void add_segment(struct sink *s, uint64_t begin)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 8;
+        s->v = xrealloc(s->v, s->cap, sizeof(*s->v));
+    }
+    s->v[s->n++] = (struct segment){.begin = begin, .end = begin};
+}
+
+static void remove_file(const struct sink *s, uint64_t begin)
+{
+    _cleanup_(freep) char *path = segment_path(s, begin);
+    (void)unlink(path); /* one that stays costs space and is read */
+}
+
+/* The small file right in front of the oldest later one. A failure costs the line only. */
+static void tell_gap(struct sink *s)
+{
+    char line[GAP_LINE];
+    uint64_t to = s->v[0].begin;
+    int n = snprintf(line, sizeof(line),
+                     "[argus] %" PRIu64 " bytes of output dropped here: the log may hold %" PRIu64
+                     " bytes, its first and its newest stay\n",
+                     to - s->first.end, s->total_max); /* fits */
+    s->gap = to - (uint64_t)n;
+    _cleanup_(freep) char *path = segment_path(s, s->gap);
+    if (file_write(path, line, (size_t)n, 0644, 0, NULL) < 0)
+        s->gap = 0;
+}
+
+/* Room for one more whole file. The one that is written to stays. */
+static void make_room(struct sink *s)
+{
+    uint64_t kept = s->first.end + s->segment_max;
+    size_t drop = 0;
+    for (size_t i = 0; i < s->n; i++)
+        kept += s->v[i].end - s->v[i].begin;
+    for (; s->total_max && kept > s->total_max && drop + 1 < s->n; drop++) {
+        uint64_t n = s->v[drop].end - s->v[drop].begin;
+        remove_file(s, s->v[drop].begin);
+        s->removed += n;
+        kept -= n;
+    }
+    if (!drop)
+        return;
+    if (s->gap)
+        remove_file(s, s->gap);
+    s->n -= drop;
+    memmove(s->v, s->v + drop, s->n * sizeof(*s->v));
+    tell_gap(s);
+}
+
+/* The next file; the one before is synced unless it is lost anyway. */
+static int next_segment(struct sink *s, bool do_sync)
+{
+    uint64_t begin = current(s)->end;
+    if (do_sync && fsync(s->fd) < 0 && errno != EINVAL)
+        return -errno;
+    _cleanup_(freep) char *path = segment_path(s, begin);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    closep(&s->fd);
+    s->fd = fd;
+    make_room(s);
+    add_segment(s, begin);
+    return 0;
+}
+
+/* By its name: the same file once more, or, where that is gone or has lost bytes, a new one. */
+static int find_again(struct sink *s)
+{
+    struct stat st;
+    const struct segment *c = current(s);
+    _cleanup_(freep) char *path = segment_path(s, c->begin);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno != ENOENT)
+        return -errno;
+    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == c->end - c->begin) {
+        closep(&s->fd);
+        s->fd = fd;
+        return 0;
+    }
+    closep(&fd);
+    return c->end == c->begin ? -ESTALE : next_segment(s, false);
+}
+
+/* ---- writing ---- */
+
+static bool is_lost(int r)
+{
+    return r == -ESTALE || r == -EIO || r == -ENOTCONN || r == -ENODEV || r == -EBADF;
+}
+
+/* How many of these n bytes the file takes: it ends with a line if one ends near its ceiling. */
+static size_t room_for(struct sink *s, const char *p, size_t n)
+{
+    uint64_t used = current(s)->end - current(s)->begin;
+    uint64_t left = !s->segment_max ? n : s->segment_max > used ? s->segment_max - used : 0;
+    if (n <= left)
+        return n;
+    const char *line = left ? memrchr(p, '\n', (size_t)left) : NULL;
+    if (!line && used && !s->is_line_broken)
+        return 0;
+    if (!line)
+        line = memchr(p, '\n', n < left + LINE_SLACK ? n : (size_t)left + LINE_SLACK);
+    return line ? (size_t)(line + 1 - p) : (size_t)left;
+}
+
+/* What did get out is counted. */
+static int put(struct sink *s, const char *p, size_t n, size_t *done)
+{
+    ssize_t k = write(s->fd, p, n);
+    if (k < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (k)
+        s->is_line_broken = p[k - 1] != '\n';
+    current(s)->end += (uint64_t)k;
+    *done += (size_t)k;
+    return 0;
+}
+
+int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done)
 {
     size_t done = 0;
-    int r = 0;
+    int r = s->is_suspect ? find_again(s) : 0;
     while (done < n && r == 0) {
-        ssize_t k = write(s->fd, p + done, n - done);
-        if (k < 0)
-            r = errno == EINTR ? 0 : -errno;
-        else
-            done += (size_t)k;
+        size_t now = room_for(s, p + done, n - done);
+        r = now ? put(s, p + done, now, &done) : next_segment(s, true);
     }
-    if (done)
-        s->is_line_broken = p[done - 1] != '\n';
-    s->bytes += done;
+    s->is_suspect = is_lost(r);
     *ret_done = done;
     return r;
 }
 
-static void drop(struct sink *s, size_t n)
-{
-    s->dropped += n;
-    s->dropped_untold += n;
-}
-
-/* The line that stands for what is missing at this place. */
-static int tell_dropped(struct sink *s)
-{
-    char line[400];
-    size_t done;
-    if (!s->dropped_untold)
-        return 0;
-    int n = snprintf(line, sizeof(line),
-                     "%sargus-shepherd: %" PRIu64 " bytes of output are missing here: %s\n",
-                     s->is_line_broken ? "\n" : "", s->dropped_untold, s->trouble);
-    int r = put(s, line, (size_t)n, &done);
-    if (r == 0)
-        s->dropped_untold = 0;
-    return r;
-}
-
-int sink_add(struct sink *s, const char *p, size_t n, usec_t mono)
-{
-    size_t done = 0;
-    if (s->is_failing && mono < s->retry) {
-        drop(s, n);
-        return 0;
-    }
-    int r = tell_dropped(s);
-    if (r == 0)
-        r = put(s, p, n, &done);
-    bool has_begun = r < 0 && !s->is_failing;
-    s->is_failing = r < 0;
-    if (r < 0) {
-        s->retry = mono + USEC_SEC;
-        (void)snprintf(s->trouble, sizeof(s->trouble), "%s", strerror(-r)); /* short */
-        drop(s, n - done);
-    }
-    return has_begun;
-}
-
 void sink_flush(struct sink *s)
 {
-    if (!s->is_remote || s->flushed == s->bytes)
+    if (!s->is_remote || s->flushed == sink_bytes(s))
         return;
-    s->flushed = s->bytes;
+    s->flushed = sink_bytes(s);
     (void)sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a later one may succeed */
 }
 
 int sink_finish(struct sink *s, struct err *err)
 {
-    int r = tell_dropped(s);
     /* EINVAL: what cannot be synced (a device) needs it not. */
-    if (fsync(s->fd) < 0 && errno != EINVAL && r == 0)
-        r = -errno;
+    int r = fsync(s->fd) < 0 && errno != EINVAL ? -errno : 0;
     return r < 0 ? err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r)) : 0;
 }
 
@@ -156,15 +263,10 @@ const char *sink_path(const struct sink *s)
 
 uint64_t sink_bytes(const struct sink *s)
 {
-    return s->bytes;
+    return s->n ? s->v[s->n - 1].end : s->first.end;
 }
 
-uint64_t sink_dropped(const struct sink *s)
+uint64_t sink_removed(const struct sink *s)
 {
-    return s->dropped;
-}
-
-const char *sink_trouble(const struct sink *s)
-{
-    return s->trouble;
+    return s->removed;
 }

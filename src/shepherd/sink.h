@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sink.h - driver.log: where the output of the command goes, byte for byte.
  *
- * A log that cannot be written never stops the command: its bytes are counted as
- * dropped, a line at that place says how many, and writing is tried again each
- * second. Only this module touches the file, so that a spool can come in between. */
+ * A log that outgrows its ceiling goes on in a second file, and so on: driver.log.<offset>, where
+ * offset is the place in the whole log at which that file begins. When all of them together reach
+ * theirs, the oldest but the first is removed, and a small file in front of what follows says so.
+ * Every call may block for as long as the file system does. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -20,16 +21,17 @@ must_check int sink_open(const char *path, struct sink **ret, struct err *err);
 struct sink *sink_new(int fd, const char *path);
 void sink_free(struct sink *s); /* closes; NULL is fine */
 
-/* Never fails; blocks as long as one write does. Returns 1 when dropping has just
- * begun (tell somebody), else 0. */
-int sink_add(struct sink *s, const char *p, size_t n, usec_t mono);
+/* Ceilings of one file and of all together; 0: none. `total` holds four files at least. */
+void sink_limit(struct sink *s, uint64_t segment, uint64_t total);
+
+/* All n bytes, or a negative errno after *ret_done of them: what is not done may be given again
+ * later, and a file that is no longer what it was is then looked for anew. */
+must_check int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done);
 /* Sends what was written to the file's server, so that others can read it. */
 void sink_flush(struct sink *s);
 /* All of it is on disk when this returns 0. */
 must_check int sink_finish(struct sink *s, struct err *err);
 
 const char *sink_path(const struct sink *s);
-uint64_t sink_bytes(const struct sink *s);   /* size of the log */
-uint64_t sink_dropped(const struct sink *s); /* output that is not in it */
-/* The last reason for dropping, "" if there never was one. */
-const char *sink_trouble(const struct sink *s);
+uint64_t sink_bytes(const struct sink *s);   /* where the whole log ends */
+uint64_t sink_removed(const struct sink *s); /* of those, in files that were removed */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: made once, and a log that cannot be written stops nobody. */
+/* The log: made once, goes on in further files, and its errors are told. */
 #define _GNU_SOURCE
 #include "shepherd/sink.h"
 
@@ -13,54 +13,57 @@
 
 #include "base/file.h"
 #include "base/unit.h"
+#include "base/unit_dir.h"
 
-static int setup(void **state)
+static char *log_in(void **state)
 {
-    char *dir = xstrdup("/tmp/argus-sink-XXXXXX");
-    *state = mkdtemp(dir) ? xasprintf("%s/log", dir) : NULL;
-    free(dir);
-    return *state ? 0 : -1;
+    return xasprintf("%s/log", (const char *)*state);
 }
 
-static int teardown(void **state)
+static void must_write(struct sink *s, const char *text)
 {
-    char *path = *state;
-    (void)unlink(path);
-    *strrchr(path, '/') = 0;
-    int r = rmdir(path);
-    free(path);
-    return r;
+    size_t done;
+    assert_int_equal(sink_write(s, text, strlen(text), &done), 0);
+    assert_int_equal(done, strlen(text));
+}
+
+static void must_hold(const char *path, const char *offset, const char *text)
+{
+    _cleanup_(freep) char *name = xasprintf("%s%s", path, offset);
+    _cleanup_(buf_release) struct buf got = BUF_INIT(1 << 20);
+    assert_int_equal(file_read(name, &got, NULL), 0);
+    assert_string_equal(buf_str(&got), text);
+}
+
+static bool is_there(const char *path, const char *offset)
+{
+    _cleanup_(freep) char *name = xasprintf("%s%s", path, offset);
+    return file_is_there(name);
 }
 
 static void test_made_once(void **state)
 {
+    _cleanup_(freep) char *path = log_in(state);
     struct sink *s = NULL, *t = NULL;
-    assert_int_equal(sink_open(*state, &s, NULL), 0);
-    assert_int_equal(sink_open(*state, &t, NULL), -EEXIST);
+    assert_int_equal(sink_open(path, &s, NULL), 0);
+    assert_int_equal(sink_open(path, &t, NULL), -EEXIST);
     assert_null(t);
-    assert_int_equal(sink_add(s, "a\nb", 3, 0), 0);
+    must_write(s, "a\nb");
     sink_flush(s);
     assert_int_equal(sink_bytes(s), 3);
     assert_int_equal(sink_finish(s, NULL), 0);
     sink_free(s);
-    _cleanup_(buf_release) struct buf text = BUF_INIT(100);
-    assert_int_equal(file_read(*state, &text, NULL), 0);
-    assert_string_equal(buf_str(&text), "a\nb");
+    must_hold(path, "", "a\nb");
 }
 
 static void test_device_that_is_full(void **state)
 {
     (void)state;
-    struct err err;
+    size_t done;
     struct sink *s = sink_new(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
-    assert_int_equal(sink_add(s, "abc", 3, 0), 1); /* has just begun */
-    assert_int_equal(sink_add(s, "abc", 3, 1), 0);
-    assert_int_equal(sink_add(s, "abc", 3, 10 * USEC_SEC), 0); /* tried again, still full */
+    assert_int_equal(sink_write(s, "abc", 3, &done), -ENOSPC);
+    assert_int_equal(done, 0);
     assert_int_equal(sink_bytes(s), 0);
-    assert_int_equal(sink_dropped(s), 9);
-    assert_string_equal(sink_trouble(s), "No space left on device");
-    assert_int_equal(sink_finish(s, &err), -ENOSPC);
-    assert_non_null(strstr(err.text, "the end of '/dev/full' may be missing"));
     sink_free(s);
 }
 
@@ -73,37 +76,118 @@ static void limit(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
 }
 
-static void test_goes_on_when_there_is_space_again(void **state)
+static void test_the_rest_can_be_given_again(void **state)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    _cleanup_(freep) char *path = log_in(state);
     struct sink *s = NULL;
+    size_t done;
     assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
-    assert_int_equal(sink_open(*state, &s, NULL), 0);
+    assert_int_equal(sink_open(path, &s, NULL), 0);
     limit(5);
-    assert_int_equal(sink_add(s, "0123456789", 10, 0), 1);
-    assert_int_equal(sink_bytes(s), 5);
+    assert_int_equal(sink_write(s, "0123456789", 10, &done), -EFBIG);
+    assert_int_equal(done, 5);
     limit(RLIM_INFINITY);
-    assert_int_equal(sink_add(s, "soon", 4, USEC_SEC / 2), 0); /* not tried before its time */
-    assert_int_equal(sink_add(s, "later\n", 6, USEC_SEC), 0);
-    assert_int_equal(sink_add(s, "end\n", 4, USEC_SEC), 0);
-    assert_int_equal(sink_dropped(s), 9);
-    assert_int_equal(sink_finish(s, NULL), 0);
-    _cleanup_(buf_release) struct buf text = BUF_INIT(1000);
-    assert_int_equal(file_read(*state, &text, NULL), 0);
-    assert_string_equal(buf_str(&text),
-                        "01234\nargus-shepherd: 9 bytes of output are missing here: "
-                        "File too large\nlater\nend\n");
-    assert_int_equal(sink_bytes(s), text.len);
+    must_write(s, "56789");
+    assert_int_equal(sink_bytes(s), 10);
     sink_free(s);
+    must_hold(path, "", "0123456789");
     assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
 }
+
+static void test_files_end_with_a_line(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = NULL;
+    assert_int_equal(sink_open(path, &s, NULL), 0);
+    sink_limit(s, 10, 0);
+    must_write(s, "12345\n");
+    must_write(s, "789012\nabc\ndef\n");
+    must_write(s, "a line too long for one file!!");
+    must_write(s, "!\n");
+    assert_int_equal(sink_bytes(s), 53);
+    sink_free(s);
+    must_hold(path, "", "12345\n");
+    must_hold(path, ".6", "789012\n");
+    must_hold(path, ".13", "abc\ndef\n");
+    must_hold(path, ".21", "a line too");
+    must_hold(path, ".31", " long for ");
+    must_hold(path, ".41", "one file!!!\n");
+}
+
+static void test_the_oldest_but_the_first_go(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = NULL;
+    assert_int_equal(sink_open(path, &s, NULL), 0);
+    sink_limit(s, 1 << 20, 4000);
+    char line[1001];
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(line, sizeof(line), "%999d\n", i);
+        must_write(s, line);
+    }
+    assert_true(is_there(path, ".1000") && is_there(path, ".3000") && sink_removed(s) == 0);
+    for (int i = 4; i < 9; i++) {
+        (void)snprintf(line, sizeof(line), "%999d\n", i);
+        must_write(s, line);
+    }
+    assert_int_equal(sink_bytes(s), 9000);
+    assert_int_equal(sink_removed(s), 5000);
+    sink_free(s);
+    assert_true(is_there(path, "") && is_there(path, ".6000") && is_there(path, ".8000"));
+    assert_false(is_there(path, ".1000") || is_there(path, ".5000"));
+    /* it ends where the next one begins, and there is one such file */
+    must_hold(path, ".5898",
+              "[argus] 5000 bytes of output dropped here: the log may hold 4000 bytes, its first "
+              "and its newest stay\n");
+    assert_false(is_there(path, ".4898"));
+}
+
+/* A descriptor that takes nothing any more stands for one whose server forgot it. */
+static struct sink *open_and_lose(const char *path)
+{
+    size_t done;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    struct sink *s = sink_new(fd, path);
+    must_write(s, "one\n");
+    _cleanup_(closep) int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(dup2(none, fd), fd);
+    assert_int_equal(sink_write(s, "two\n", 4, &done), -EBADF);
+    return s;
+}
+
+static void test_a_file_that_was_lost_is_found_again(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = open_and_lose(path);
+    must_write(s, "two\n");
+    sink_free(s);
+    must_hold(path, "", "one\ntwo\n");
+}
+
+static void test_a_log_whose_file_is_gone_goes_on_in_the_next(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = open_and_lose(path);
+    assert_int_equal(unlink(path), 0);
+    must_write(s, "two\n");
+    sink_free(s);
+    must_hold(path, ".4", "two\n");
+    assert_false(is_there(path, ""));
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_made_once, setup, teardown),
+        IN_DIR(test_made_once),
         cmocka_unit_test(test_device_that_is_full),
-        cmocka_unit_test_setup_teardown(test_goes_on_when_there_is_space_again, setup, teardown),
+        IN_DIR(test_the_rest_can_be_given_again),
+        IN_DIR(test_files_end_with_a_line),
+        IN_DIR(test_the_oldest_but_the_first_go),
+        IN_DIR(test_a_file_that_was_lost_is_found_again),
+        IN_DIR(test_a_log_whose_file_is_gone_goes_on_in_the_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
