@@ -180,14 +180,6 @@ static char *proof_text(const struct launchplan *p, const struct spec *spec)
     return buf_take(&out);
 }
 
-/* verl writes this file once a checkpoint is whole. */
-static bool has_checkpoint(const char *job_dir)
-{
-    _cleanup_(freep) char *path =
-        xasprintf("%s/checkpoints/latest_checkpointed_iteration.txt", job_dir);
-    return access(path, F_OK) == 0;
-}
-
 static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
 {
     const struct settings *s = p->settings;
@@ -216,7 +208,7 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
                             .hook_dir = m->hook_dir,
                             .user_code_path = m->user_code,
                             .env = &m->config_env,
-                            .has_checkpoint = p->k > 1 && has_checkpoint(m->job_dir)};
+                            .own_step = p->resume_step};
     if (r == 0)
         r = cmdline_build(&in, &m->cmd, &ps, err);
     problems_release(&ps); /* told at submit */
@@ -469,6 +461,24 @@ int launchplan_preview(struct launchplan *p, struct err *err)
     return r;
 }
 
+/* The newest checkpoint that can be read whole. Not once the attempt has begun: it writes there. */
+static int find_own_checkpoint(struct launchplan *p, const struct made *m, struct err *err)
+{
+    _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", m->attempt_dir);
+    struct spec spec = {0};
+    struct problems ps = {0};
+    bool resumes = p->k > 1 && !file_is_there(log) &&
+                   launchplan_read_spec(p->settings, p->spec, strlen(p->spec), p->user, false,
+                                        &spec, &ps) == 0 &&
+                   workload_trains((enum workload)spec.workload) &&
+                   spec.resume_mode != SPEC_RESUME_NEVER && !spec.checkpoint_none;
+    spec_release(&spec);
+    problems_release(&ps);
+    if (!resumes)
+        return 0;
+    return ckpt_settle(p->settings->shared_root, p->id, &p->resume_step, p->skipped, err);
+}
+
 int launchplan_make(struct launchplan *p, struct err *err)
 {
     struct made m = begin(p);
@@ -477,6 +487,8 @@ int launchplan_make(struct launchplan *p, struct err *err)
         r = code_verify(p->settings->shared_root, p->snapshots, err);
         p->code_changed = r == ERR_REFUSED;
     }
+    if (r == 0)
+        r = find_own_checkpoint(p, &m, err);
     if (r == 0)
         r = make_cmdline(p, &m, err);
     if (r == 0) {

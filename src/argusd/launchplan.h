@@ -6,6 +6,7 @@
 #include "argusd/settings.h"
 #include "base/err.h"
 #include "core/job.h"
+#include "fsroot/ckpt.h"
 #include "ray/ray.h"
 
 /* Filled by the caller; copies, since the loop goes on meanwhile. */
@@ -27,9 +28,11 @@ struct launchplan {
     char *ray_id, *entrypoint, *py_executable;
     struct pairs env, metadata; /* env: for Ray, without what is secret */
     struct ray_amounts resources;
-    char *argv, *verl; /* JSON array; version text */
-    bool code_changed; /* it failed because a snapshot is not what it was */
-    char *proof;       /* ARGUS_PROOF: what its processes are to import, see there */
+    char *argv, *verl;   /* JSON array; version text */
+    bool code_changed;   /* it failed because a snapshot is not what it was */
+    int64_t resume_step; /* of its own checkpoint that a later attempt goes on from; 0: none */
+    char skipped[CKPT_SKIPPED_MAX]; /* what was torn and is gone; "" */
+    char *proof;                    /* ARGUS_PROOF: what its processes are to import, see there */
 };
 
 /* -EEXIST: a shepherd of this attempt has started already, nothing was changed. */

@@ -263,6 +263,20 @@ static void keep_results(struct sending *g)
     jobs_save(l);
 }
 
+static void tell_resume(const struct sending *g)
+{
+    char text[JOB_REASON_TEXT_MAX], where[64] = "it begins anew";
+    const struct launchplan *p = &g->plan;
+    if (!*p->skipped && !p->resume_step)
+        return;
+    if (p->resume_step)
+        (void)snprintf(where, sizeof(where), "it goes on from the checkpoint of step %lld",
+                       (long long)p->resume_step); /* fits */
+    (void)snprintf(text, sizeof(text), "%s%s%.200s%s", where, *p->skipped ? ": " : "", p->skipped,
+                   *p->skipped ? ", and was taken away" : ""); /* cut: fine */
+    jobs_note(g->l, "resume", *p->skipped ? "checkpoint_torn" : "", text, clock_wall());
+}
+
 static void done_plan(void *arg)
 {
     struct sending *g = arg;
@@ -270,6 +284,7 @@ static void done_plan(void *arg)
         sending_free(g);
         return;
     }
+    tell_resume(g);
     if (g->result == -EEXIST) {
         apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
     } else if (g->plan.code_changed) {

@@ -29,7 +29,8 @@ struct cmdline_in {
     int64_t train_rows;         /* 0: not known */
     double node_cpus;           /* of the smallest node it may run on; 0: not known */
     int64_t resume_step;        /* newest step of spec->resume_job; 0: not known */
-    bool has_checkpoint;        /* of its own, by an attempt before: it goes on from there */
+    int64_t own_step;           /* of a checkpoint that an attempt before left, which was read: it
+                                   goes on from there; 0: there is none */
 };
 
 struct cmdline {

@@ -128,10 +128,13 @@ static void add_saving(struct build *b, int64_t epochs, int64_t batch)
         build_plain(b, "trainer.test_freq", "%lld", (long long)s->test_freq);
 }
 
+/* Retention is argusd's: verl counts what it has not read, forgets all at a restart and knows no
+ * best one. Its own limit only bounds what lies there while argusd is away: one more, since some
+ * versions remove the oldest before they save; none where the best is to stay. */
 static void add_keep(struct build *b)
 {
-    long long keep = (long long)b->s->keep_last;
-    if (b->s->checkpoint_none || keep == 0)
+    long long keep = (long long)b->s->keep_last + 1;
+    if (b->s->checkpoint_none || keep == 1 || b->s->keep_best_metric)
         return;
     if (b->s->workload == WORKLOAD_SFT) {
         build_plain(b, "trainer.max_ckpt_to_keep", "%lld", keep);
@@ -149,10 +152,14 @@ static void add_resume(struct build *b)
         [SPEC_RESUME_NEVER] = "disable",
         [SPEC_RESUME_JOB] = "resume_path",
     };
-    bool elsewhere = s->resume_mode == SPEC_RESUME_JOB && !b->in->has_checkpoint;
-    bool own = s->resume_mode == SPEC_RESUME_JOB && b->in->has_checkpoint;
-    build_text(b, "trainer.resume_mode", own ? "auto" : modes[s->resume_mode]);
-    if (!elsewhere)
+    bool own = s->resume_mode != SPEC_RESUME_NEVER && b->in->own_step > 0;
+    build_text(b, "trainer.resume_mode", own ? "resume_path" : modes[s->resume_mode]);
+    if (own) {
+        _cleanup_(freep) char *there = xasprintf("%s/checkpoints/global_step_%lld", b->in->job_dir,
+                                                 (long long)b->in->own_step);
+        build_text(b, "trainer.resume_from_path", there);
+    }
+    if (own || s->resume_mode != SPEC_RESUME_JOB)
         return;
     int64_t step = s->resume_step > 0 ? s->resume_step : b->in->resume_step;
     if (step <= 0)

@@ -155,8 +155,8 @@ must_check int fsroot_stop_write(const char *root,
 
 /* ---- checkpoints, as verl leaves them ---- */
 
-/* The step of a finished checkpoint of the job, in *ret: the newest (step 0), or this one. Finished
- * is what the tracker file names, or what is older and still there. ERR_NOT_FOUND. */
+/* The step of a checkpoint of the job that training can go on from, in *ret: the newest (step 0),
+ * or this one. All its shards are there and were read (fsroot/ckpt.h). ERR_NOT_FOUND. */
 must_check int fsroot_checkpoint_find(const char *root,
                                       const char *job,
                                       int64_t step,

@@ -6,6 +6,7 @@ import subprocess
 
 import broken
 import pytest
+from checkpoints import TRACKER, put_checkpoint
 from fakeray import FakeRay
 from programs import PROGRAMS
 
@@ -58,9 +59,9 @@ def trained(w, steps=(), newest=None, **keys):
     w.stop_job(job)
     kept = w.job_dir(job) / "checkpoints"
     for step in steps:
-        (kept / f"global_step_{step}").mkdir(parents=True)
+        put_checkpoint(kept, step)
     if newest:
-        (kept / "latest_checkpointed_iteration.txt").write_text(str(newest))
+        (kept / TRACKER).write_text(str(newest))
     return job
 
 
@@ -145,8 +146,10 @@ def test_from_a_checkpoint(w):
 
 def test_a_checkpoint_that_is_not_there(w):
     old = trained(w, steps=(10, 30), newest=20)
-    refused(retry(w, old, {"from": "30"}), 422, "no finished checkpoint of step 30", "step 20")  # torn
-    refused(retry(w, old, {"from": "latest"}), 422, "global_step_20")
+    refused(retry(w, old, {"from": "30"}), 422, "step 30", "verl has not named it as finished")  # torn
+    (w.job_dir(old) / "checkpoints/global_step_10/actor/model_world_size_1_rank_0.pt").write_bytes(b"PK")
+    refused(retry(w, old, {"from": "10"}), 422, "step 10", "model_world_size_1_rank_0.pt", "cut off")
+    refused(retry(w, old, {"from": "latest"}), 422, "no finished checkpoint", "torn")
     refused(retry(w, old, {"from": "15"}), 422, "step 15")
     refused(retry(w, old, {"from": "other-job@10"}), 422, "resume: <job id>@<step>")
     refused(retry(w, old, {"from": "soon"}), 400, "give its step")

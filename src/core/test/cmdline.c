@@ -162,10 +162,12 @@ static void a_restart_resumes_from_its_own(void **state)
     make(GRPO "resume: other@5\n", "0.9.1", &m);
     assert_true(has_arg(&m, "trainer.resume_mode=resume_path"));
     made_release(&m);
-    later.has_checkpoint = true;
+    later.own_step = 7;
     assert_int_equal(make_cmdline(GRPO "resume: other@5\n", "0.9.1", &later, &m), 0);
-    assert_true(has_arg(&m, "trainer.resume_mode=auto"));
-    assert_false(has_arg(&m, "trainer.resume_mode=resume_path"));
+    assert_true(has_arg(&m, "trainer.resume_mode=resume_path"));
+    _cleanup_(freep) char *own =
+        xasprintf("trainer.resume_from_path=%s/jobs/g/checkpoints/global_step_7", place.root);
+    assert_true(has_arg(&m, own));
     made_release(&m);
 }
 

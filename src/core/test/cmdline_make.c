@@ -45,7 +45,7 @@ int make_cmdline(const char *yaml,
         .job_dir = job,
         .attempt_dir = attempt,
         .hook_dir = place->hook,
-        .has_checkpoint = place->has_checkpoint,
+        .own_step = place->own_step,
         .user_code_path = place->code,
     };
     demand_compute(&ret->spec, v, NULL, &ret->demand);

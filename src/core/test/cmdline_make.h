@@ -16,7 +16,7 @@ struct make_place {
     const char *root; /* the shared root */
     const char *hook; /* may be NULL */
     const char *code; /* user_code_path; may be NULL */
-    bool has_checkpoint;
+    int64_t own_step;
 };
 
 /* 0, or negative with made->err or made->ps. version NULL: none. Release it in any case. */

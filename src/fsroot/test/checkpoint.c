@@ -2,8 +2,8 @@
 /* Which checkpoints of a job may be gone on from. */
 #include <errno.h>
 
-#include "base/unit_dir.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/test/ckpt_make.h"
 
 static void check(const char *root, int64_t step, int result, int64_t expected)
 {
@@ -17,25 +17,24 @@ static void check(const char *root, int64_t step, int result, int64_t expected)
 static void test_steps(void **state)
 {
     const char *root = *state;
-    _cleanup_(freep) char *dir = xasprintf("%s/jobs/j/checkpoints", root);
+    put(root, "jobs/j/meta.json", "{}");
     check(root, 0, ERR_NOT_FOUND, 0);
-    for (int step = 10; step <= 40; step += 10) {
-        _cleanup_(freep) char *one = xasprintf("%s/global_step_%d/actor", dir, step);
-        assert_int_equal(file_mkdirs(one, 0755, NULL), 0);
-    }
+    for (int step = 10; step <= 40; step += 10)
+        put_checkpoint(root, "j", step, 1);
     check(root, 10, ERR_NOT_FOUND, 0); /* no tracker: none was finished */
-    put(dir, "latest_checkpointed_iteration.txt", "30");
+    put_tracker(root, "j", "30");
     check(root, 0, 0, 30);
     check(root, 10, 0, 10);
     check(root, 30, 0, 30);
     check(root, 40, ERR_NOT_FOUND, 0); /* torn */
     check(root, 15, ERR_NOT_FOUND, 0);
-    put(dir, "latest_checkpointed_iteration.txt", "25\n");
-    check(root, 0, ERR_NOT_FOUND, 0); /* it names what is gone */
-    put(dir, "latest_checkpointed_iteration.txt", "");
-    check(root, 0, ERR_NOT_FOUND, 0);
-    put(dir, "latest_checkpointed_iteration.txt", "many");
-    check(root, 10, ERR_NOT_FOUND, 0);
+    put_tracker(root, "j", "25\n"); /* it names what is gone */
+    check(root, 0, 0, 20);
+    put_tracker(root, "j", ""); /* it was being written */
+    check(root, 0, 0, 40);
+    put(root, "jobs/j/checkpoints/global_step_40/data.pt", "PK");
+    check(root, 40, ERR_NOT_FOUND, 0);
+    check(root, 0, 0, 30);
 }
 
 static void test_names(void **state)

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of ckpt.h: names, what is whole, what stays. */
+#include "core/ckpt.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#include "base/unit.h"
+
+static void names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t step;
+    } cases[] = {{"global_step_1", 1},
+                 {"global_step_2147483647", INT32_MAX},
+                 {"global_step_2147483648", 0},
+                 {"global_step_0", 0},
+                 {"global_step_-1", 0},
+                 {"global_step_+1", 0},
+                 {"global_step_01", 0},
+                 {"global_step_1e9", 0},
+                 {"global_step_ 1", 0},
+                 {"global_step_10.tmp", 0},
+                 {"global_step_", 0},
+                 {".argus-gone-10.1", 0},
+                 {"step_1", 0}};
+    for (size_t i = 0; i < array_len(cases); i++)
+        assert_int_equal(ckpt_step_of_name(cases[i].name), cases[i].step);
+}
+
+/* ---- whole ---- */
+
+static void add_shards(struct ckpt_listing *l, const char *dir, int world, int ranks)
+{
+    static const char *const kinds[] = {"model", "optim", "extra_state"};
+    char path[200];
+    for (int rank = 0; rank < ranks; rank++)
+        for (size_t k = 0; k < array_len(kinds); k++) {
+            (void)snprintf(path, sizeof(path), "%s%s%s_world_size_%d_rank_%d.pt", dir,
+                           *dir ? "/" : "", kinds[k], world, rank); /* fits */
+            ckpt_listing_add(l, path, 100);
+        }
+}
+
+static void check_whole(struct ckpt_listing *l, bool whole, const char *says)
+{
+    char why[CKPT_WHY_MAX];
+    assert_int_equal(ckpt_listing_is_whole(l, why), whole);
+    assert_string_equal(why, says);
+    ckpt_listing_free(l);
+}
+
+static void whole_ones(void **state)
+{
+    (void)state;
+    struct ckpt_listing *l = ckpt_listing_new();
+    add_shards(l, "actor", 2, 2);
+    add_shards(l, "critic", 2, 2);
+    ckpt_listing_add(l, "data.pt", 10);
+    ckpt_listing_add(l, "actor/huggingface/config.json", 0); /* nothing is resumed from it */
+    check_whole(l, true, "");
+    l = ckpt_listing_new(); /* SFT */
+    add_shards(l, "", 4, 4);
+    ckpt_listing_add(l, "data_0.pt", 10);
+    check_whole(l, true, "");
+    l = ckpt_listing_new(); /* Megatron */
+    ckpt_listing_add(l, "actor/dist_ckpt/__0_0.distcp", 10);
+    ckpt_listing_add(l, "actor/dist_ckpt/.metadata", 10);
+    ckpt_listing_add(l, "data.pt", 10);
+    check_whole(l, true, "");
+    l = ckpt_listing_new(); /* save_contents=[model] */
+    ckpt_listing_add(l, "actor/model_world_size_1_rank_0.pt", 10);
+    ckpt_listing_add(l, "data.pt", 10);
+    check_whole(l, true, "");
+}
+
+static void torn_ones(void **state)
+{
+    (void)state;
+    check_whole(ckpt_listing_new(), false, "no shards");
+    struct ckpt_listing *l = ckpt_listing_new();
+    add_shards(l, "actor", 2, 1);
+    ckpt_listing_add(l, "data.pt", 10);
+    check_whole(l, false, "actor/: 1 of 2 model shards");
+    l = ckpt_listing_new();
+    add_shards(l, "actor", 2, 2);
+    check_whole(l, false, "no data.pt");
+    l = ckpt_listing_new();
+    add_shards(l, "actor", 2, 2);
+    ckpt_listing_add(l, "critic/model_world_size_2_rank_0.pt", 1);
+    ckpt_listing_add(l, "critic/model_world_size_2_rank_0.pt", 1); /* twice is once */
+    ckpt_listing_add(l, "data.pt", 10);
+    check_whole(l, false, "critic/: 1 of 2 model shards");
+    l = ckpt_listing_new();
+    add_shards(l, "actor", 2, 2);
+    add_shards(l, "actor", 1, 1);
+    check_whole(l, false, "actor/: shards of two world sizes");
+    l = ckpt_listing_new();
+    add_shards(l, "", 1, 1);
+    ckpt_listing_add(l, "data.pt", 0);
+    check_whole(l, false, "'data.pt' is empty");
+    l = ckpt_listing_new();
+    ckpt_listing_add(l, "actor/dist_ckpt/__0_0.distcp", 10);
+    check_whole(l, false, "actor/: dist_ckpt lacks its metadata");
+    l = ckpt_listing_new();
+    ckpt_listing_add(l, "model-00001-of-00002.safetensors", 10);
+    check_whole(l, false, "files of weights are missing");
+}
+
+static void odd_names(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "actor/model_world_size_99999_rank_0.pt",  "actor/model_world_size_2_rank_2.pt",
+        "actor/model_world_size_0_rank_0.pt",      "actor/model_world_size_2_rank_-1.pt",
+        "actor/model_world_size_2_rank_1.pt.tmp",  "actor/model_world_size_9999999999_rank_1.pt",
+        "actor/old/model_world_size_2_rank_1.pt",  "other/model_world_size_2_rank_1.pt",
+        "actor/huggingface/model.safetensors.tmp", "data_.pt"};
+    for (size_t i = 0; i < array_len(paths); i++)
+        assert_false(ckpt_is_shard(paths[i]));
+    assert_true(ckpt_is_shard("data_17.pt"));
+    assert_true(ckpt_is_shard("actor/extra_state_world_size_65536_rank_65535.pt"));
+}
+
+/* ---- what stays ---- */
+
+/* "v" verified, "c" complete, "p" partial, "b" broken, "V" held; steps 10, 20, … */
+static struct ckpt_list make(const char *states, int64_t tracker)
+{
+    struct ckpt_list l = {.tracker = tracker};
+    for (size_t i = 0; states[i]; i++) {
+        struct ckpt *c = ckpt_list_add(&l, (int64_t)(i + 1) * 10);
+        c->state = strchr("vV", states[i]) ? CKPT_VERIFIED
+                   : states[i] == 'c'      ? CKPT_COMPLETE
+                   : states[i] == 'p'      ? CKPT_PARTIAL
+                                           : CKPT_BROKEN;
+        c->held = states[i] == 'V';
+        c->bytes = 100;
+    }
+    return l;
+}
+
+/* One letter for each: - goes, l last, b best, o only, h held, u unfinished */
+static void check_plan(const struct ckpt_list *l, const struct ckpt_policy *p, const char *want)
+{
+    enum ckpt_keep plan[32];
+    char got[33] = "";
+    ckpt_plan(l, p, plan);
+    for (size_t i = 0; i < l->n; i++)
+        got[i] = "-lbohu"[plan[i]];
+    assert_string_equal(got, want);
+}
+
+static void check_states(const char *states,
+                         int64_t tracker,
+                         int64_t keep_last,
+                         bool is_over,
+                         const char *want)
+{
+    struct ckpt_list l = make(states, tracker);
+    struct ckpt_policy p = {.keep_last = keep_last, .is_over = is_over};
+    check_plan(&l, &p, want);
+    ckpt_list_release(&l);
+}
+
+static void plans(void **state)
+{
+    (void)state;
+    check_states("vvvv", 40, 2, false, "--lo");
+    check_states("vvvv", 40, 9, false, "lllo");
+    check_states("", 0, 2, false, "");
+    check_states("ppp", 0, 1, true, "uuu");     /* nothing that could be gone on from */
+    check_states("vvvc", 40, 1, false, "--ou"); /* not read yet: it makes none go */
+    check_states("vvvb", 40, 1, false, "--ou"); /* the tracker names a broken one */
+    check_states("vvvb", 40, 2, true, "-lou");  /* it is the tracker's all the same */
+    check_states("vvvp", 30, 1, false, "--ou"); /* being written */
+    check_states("vvvp", 30, 1, true, "--o-");  /* torn, and nobody writes there any more */
+    check_states("pbvv", 40, 3, false, "--lo"); /* leavings */
+    check_states("VVvv", 40, 1, false, "hh-o"); /* in use */
+    check_states("vvv", 20, 1, false, "-uo");   /* what the tracker names stays */
+    check_states("vvv", CKPT_TRACKER_TORN, 1, false, "--o");
+}
+
+static void the_best_stays(void **state)
+{
+    (void)state;
+    struct ckpt_list l = make("vvvvv", 50);
+    static const double values[] = {0.1, 0.9, 0.9, NAN, 0.5};
+    for (size_t i = 0; i < l.n; i++) {
+        l.v[i].has_value = true;
+        l.v[i].value = values[i];
+    }
+    check_plan(&l, &(struct ckpt_policy){.keep_last = 1, .best = true}, "--b-o");
+    check_plan(&l, &(struct ckpt_policy){.keep_last = 1, .best = true, .best_is_min = true},
+               "b---o");
+    l.v[2].state = CKPT_BROKEN;
+    check_plan(&l, &(struct ckpt_policy){.keep_last = 1, .best = true}, "-b--o");
+    ckpt_list_release(&l);
+}
+
+static void room(void **state)
+{
+    (void)state;
+    struct ckpt_list l = make("vvvvv", 50);
+    enum ckpt_keep plan[5];
+    struct ckpt_policy p = {.keep_last = 4};
+    ckpt_plan(&l, &p, plan);
+    assert_int_equal(ckpt_plan_room(&l, 100, plan), 100); /* the one that goes anyhow */
+    assert_int_equal(plan[1], CKPT_KEEP_LAST);
+    assert_int_equal(ckpt_plan_room(&l, 101, plan), 200);
+    assert_int_equal(plan[1], CKPT_GOES);
+    assert_int_equal(ckpt_plan_room(&l, 10000, plan), 400);
+    assert_int_equal(plan[4], CKPT_KEEP_ONLY);
+    ckpt_list_release(&l);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    struct ckpt c = {.step = 20,
+                     .state = CKPT_BROKEN,
+                     .bytes = 1ULL << 41,
+                     .at = 1700000000 * USEC_SEC,
+                     .attempt = 2,
+                     .has_value = true,
+                     .value = 0.5,
+                     .why = "'x': it is cut off"};
+    struct buf text = BUF_INIT(1000);
+    struct jout j = jout_begin(&text);
+    struct ckpt back = {0};
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    ckpt_to_json(&c, &j, NULL);
+    assert_int_equal(json_parse(buf_str(&text), text.len, 1000, &o, NULL), 0);
+    assert_int_equal(ckpt_from_json(o, &back), 0);
+    assert_memory_equal(&back, &c, sizeof(c));
+    (void)json_object_set_new(o, "state", json_string("new"));
+    assert_int_equal(ckpt_from_json(o, &back), -EINVAL);
+    buf_release(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names),     cmocka_unit_test(whole_ones),
+        cmocka_unit_test(torn_ones), cmocka_unit_test(odd_names),
+        cmocka_unit_test(plans),     cmocka_unit_test(the_best_stays),
+        cmocka_unit_test(room),      cmocka_unit_test(there_and_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt.h - the checkpoints of a job on the shared root: found, read, removed.
+ *
+ * All is below jobs/<job>/checkpoints, opened name by name and without following a link. Whoever
+ * writes there may change it meanwhile: what vanishes while it is looked at is not there, what
+ * cannot be read for another reason (EIO, a stale handle) fails the call and says nothing of the
+ * checkpoint. Blocking. */
+#pragma once
+#include "base/err.h"
+#include "core/ckpt.h"
+
+enum ckpt_look_flags {
+    CKPT_LOOK_TRUST = 1 << 0, /* what was verified or broken is not walked again if it is there */
+    CKPT_LOOK_FRESH =
+        1 << 1, /* nothing that is known is believed: every shard's directory is read */
+};
+
+/* All of them. Of a known one whose files are the same the verdict stays. attempt: that of new
+ * ones. No directory, no checkpoints. */
+must_check int ckpt_look(const char *root,
+                         const char *job,
+                         const struct ckpt_list *known, /* NULL: none */
+                         int attempt,
+                         unsigned flags,
+                         struct ckpt_list *ret,
+                         struct err *err);
+
+/* Reads every byte of every shard of one. c: what ckpt_look() said of it; its state and why
+ * become what was found. Long. stop is looked at now and then: not 0 ends it with -ECANCELED. */
+must_check int ckpt_verify(const char *root,
+                           const char *job,
+                           struct ckpt *c,
+                           const volatile int *stop,
+                           struct err *err);
+
+/* Takes one away: renamed first, to a name that training never takes for a checkpoint, then
+ * removed. What a crash leaves of that goes with the next call of this or ckpt_sweep(). That it
+ * is not there is fine. -EBUSY: the tracker names it. */
+must_check int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err);
+must_check int ckpt_sweep(const char *root, const char *job, struct err *err);
+
+/* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
+ * (0: none). Newer ones, which are torn, are taken away, so that nothing of them is mixed into
+ * what the attempt will write, and the tracker names it, or is taken away with the last. skipped
+ * (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
+enum { CKPT_SKIPPED_MAX = 256 };
+must_check int ckpt_settle(const char *root,
+                           const char *job,
+                           int64_t *ret,
+                           char *skipped,
+                           struct err *err);
+
+/* The metric's value at this step, by the job's metrics: the mean over the names that fit the
+ * pattern. False: none. */
+bool ckpt_value(const char *root, const char *job, const char *pattern, int64_t step, double *ret);
+
+/* Free bytes where the job's checkpoints go. */
+must_check int ckpt_free_bytes(const char *root, const char *job, uint64_t *ret, struct err *err);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt_dir.h - what the files of ckpt.h share: the directory of a job's checkpoints, opened. */
+#pragma once
+#include "fsroot/ckpt.h"
+
+#define CKPT_TRACKER "latest_checkpointed_iteration.txt"
+/* What is on its way out: no name that any version of verl looks for. */
+#define CKPT_GONE_PREFIX ".argus-gone-"
+
+/* A descriptor, or -ENOENT (without a sentence), or what the system said. */
+must_check int ckpt_dir_open(const char *root, const char *job, struct err *err);
+/* Also CKPT_TRACKER_*. */
+must_check int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err);
+/* What is left of removals. */
+must_check int ckpt_dir_sweep(int dir, struct err *err);
+must_check int ckpt_dir_remove(int dir, int64_t step, struct err *err);
+/* As ckpt_look() and ckpt_remove() name it. */
+void ckpt_dir_name(int64_t step, char *ret, size_t n);

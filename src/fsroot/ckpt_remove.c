@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt_remove.c - takes checkpoints away, and makes a directory ready to be gone on from; see
+ * ckpt.h.
+ *
+ *   global_step_30 ─ rename ─▶ .argus-gone-30.<n> ─ remove ─▶ nothing
+ *
+ * A kill between the two leaves a name that training does not know and that goes at the next call.
+ * The tracker is replaced by rename as well: it names the old or the new step, and never half. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "fsroot/ckpt_dir.h"
+#include "fsroot/dirtree.h"
+
+enum { NAMES_MAX = 1000, TRIES = 100 };
+
+static int names_of_gone(int dir, struct strv *ret, struct err *err)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        int error = errno;
+        closep(&fd);
+        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
+    }
+    for (struct dirent *e; ret->n < NAMES_MAX && (e = readdir(d));)
+        if (str_starts(e->d_name, CKPT_GONE_PREFIX))
+            strv_add(ret, e->d_name);
+    (void)closedir(d); /* it was only read */
+    return 0;
+}
+
+int ckpt_dir_sweep(int dir, struct err *err)
+{
+    struct strv names = {0};
+    int r = names_of_gone(dir, &names, err);
+    for (size_t i = 0; r == 0 && i < names.n; i++)
+        r = dirtree_remove_at(dir, names.v[i], err);
+    strv_release(&names);
+    return r;
+}
+
+int ckpt_sweep(const char *root, const char *job, struct err *err)
+{
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT)
+        return 0;
+    return dir < 0 ? dir : ckpt_dir_sweep(dir, err);
+}
+
+/* To a name that is not taken. -ENOENT: it is not there. */
+static int rename_away(int dir, const char *name, const char *label)
+{
+    for (int k = 1; k <= TRIES; k++) {
+        char gone[64];
+        (void)snprintf(gone, sizeof(gone), CKPT_GONE_PREFIX "%s.%d", label, k); /* fits */
+        if (renameat2(dir, name, dir, gone, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno == EINVAL || errno == ENOSYS) { /* NFS knows no flags */
+            if (faccessat(dir, gone, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                continue;
+            return renameat(dir, name, dir, gone) == 0 ? 0 : -errno;
+        }
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+int ckpt_dir_remove(int dir, int64_t step, struct err *err)
+{
+    char name[32], label[24];
+    ckpt_dir_name(step, name, sizeof(name));
+    (void)snprintf(label, sizeof(label), "%" PRId64, step); /* fits */
+    int r = rename_away(dir, name, label);
+    if (r < 0 && r != -ENOENT)
+        return err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
+    (void)fsync(dir); /* else a power cut brings it back whole, which harms nobody */
+    return ckpt_dir_sweep(dir, err);
+}
+
+int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err)
+{
+    int64_t named = 0;
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT)
+        return 0;
+    int r = dir < 0 ? dir : ckpt_dir_tracker(dir, &named, err);
+    if (r < 0)
+        return r;
+    if (named == step)
+        return err_set(err, -EBUSY, "the tracker names the checkpoint of step %" PRId64, step);
+    return ckpt_dir_remove(dir, step, err);
+}
+
+/* ---- before it is gone on from ---- */
+
+static int write_tracker(int dir, int64_t step, struct err *err)
+{
+    static const char fresh[] = CKPT_GONE_PREFIX "tracker";
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%" PRId64, step); /* fits */
+    if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
+        return err_set(err, -errno, "the tracker cannot be written: %s", strerror(errno));
+    _cleanup_(closep) int fd =
+        openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int r = fd < 0 ? -errno : file_write_all(fd, text, (size_t)n);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0 && renameat(dir, fresh, dir, CKPT_TRACKER) < 0)
+        r = -errno;
+    return r < 0 ? err_set(err, r, "the tracker cannot be written: %s", strerror(-r)) : 0;
+}
+
+static int settle_tracker(int dir, int64_t named, int64_t step, struct err *err)
+{
+    if (named == step)
+        return 0;
+    if (step)
+        return write_tracker(dir, step, err);
+    int r = rename_away(dir, CKPT_TRACKER, "tracker");
+    return r == 0 || r == -ENOENT
+               ? 0
+               : err_set(err, r, "the tracker cannot be removed: %s", strerror(-r));
+}
+
+/* The tracker first: a kill after it leaves torn ones that nobody names. */
+static int settle(int dir, const struct ckpt_list *l, int64_t step, struct err *err)
+{
+    int r = settle_tracker(dir, l->tracker, step, err);
+    for (size_t i = 0; r == 0 && i < l->n; i++)
+        if (l->v[i].step > step)
+            r = ckpt_dir_remove(dir, l->v[i].step, err);
+    return r;
+}
+
+static void tell_skipped(const struct ckpt_list *l, int64_t step, char *skipped)
+{
+    for (size_t i = l->n; i > 0 && !*skipped; i--) {
+        const struct ckpt *c = &l->v[i - 1];
+        if (c->step > step)
+            (void)snprintf(skipped, CKPT_SKIPPED_MAX,
+                           "the checkpoint of step %" PRId64 " is torn: %s", c->step,
+                           c->why); /* cut: fine */
+    }
+}
+
+int ckpt_settle(const char *root, const char *job, int64_t *ret, char *skipped, struct err *err)
+{
+    struct ckpt_list l = {0};
+    *skipped = 0;
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT) {
+        *ret = 0;
+        return 0;
+    }
+    int r = dir < 0 ? dir : ckpt_look(root, job, NULL, 0, CKPT_LOOK_FRESH, &l, err);
+    if (r < 0)
+        return r;
+    const struct ckpt *newest = ckpt_list_newest(&l);
+    int64_t step = newest ? newest->step : 0;
+    tell_skipped(&l, step, skipped);
+    r = settle(dir, &l, step, err);
+    ckpt_list_release(&l);
+    if (r == 0)
+        *ret = step;
+    return r;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt_shard.c - see ckpt_shard.h. A hole in a file reads as zeros, which its CRC tells. */
+#include "fsroot/ckpt_shard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/crc.h"
+#include "base/str.h"
+#include "core/safetensors.h"
+#include "core/torchzip.h"
+
+enum {
+    SMALL = 64 << 10,    /* a member of at most so many bytes is read at each look, */
+    SMALL_MAX = 2 << 20, /* so many bytes of a file in all, */
+    LOCALS_MAX = 256,    /* and so many of its local headers */
+    CHUNK = 1 << 20,
+    HEADER_MAX = 32 << 20, /* of safetensors; a longer one is believed */
+};
+
+struct shard {
+    int fd;
+    uint64_t bytes;
+    bool deep;
+    const volatile int *stop;
+    unsigned char *chunk;
+    uint64_t small; /* bytes of small members that were read */
+    int locals;
+};
+
+static int read_at(int fd, void *to, size_t n, uint64_t at, struct err *err)
+{
+    size_t got = 0;
+    while (got < n) {
+        ssize_t r = pread(fd, (char *)to + got, n - got, (off_t)(at + got));
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0)
+            return err_set(err, -errno, "%s", strerror(errno));
+        if (r == 0)
+            return err_set(err, -EINVAL, "it is shorter than it was");
+        got += (size_t)r;
+    }
+    return 0;
+}
+
+static int read_sum(struct shard *s, uint64_t at, uint64_t n, uint32_t *ret, struct err *err)
+{
+    uint32_t crc = 0;
+    while (n) {
+        size_t part = n < CHUNK ? (size_t)n : CHUNK;
+        int r = read_at(s->fd, s->chunk, part, at, err);
+        if (r < 0)
+            return r;
+        if (s->stop && *s->stop)
+            return err_set(err, -ECANCELED, "it was given up");
+        crc = crc32_add(crc, s->chunk, part);
+        at += part;
+        n -= part;
+    }
+    *ret = crc;
+    return 0;
+}
+
+static bool wants_bytes(struct shard *s, const struct torchzip_member *m)
+{
+    if (s->deep)
+        return true;
+    if (m->bytes > SMALL || s->small + m->bytes > SMALL_MAX)
+        return false;
+    s->small += m->bytes;
+    return true;
+}
+
+static int check_member(struct shard *s,
+                        const struct torchzip_end *end,
+                        const struct torchzip_member *m,
+                        struct err *err)
+{
+    unsigned char local[TORCHZIP_LOCAL_BYTES];
+    uint64_t at;
+    uint32_t crc = 0;
+    if (!s->deep && ++s->locals > LOCALS_MAX)
+        return 0;
+    int r = read_at(s->fd, local, sizeof(local), m->at, err);
+    if (r == 0)
+        r = torchzip_data_at(local, m, end, &at, err);
+    if (r < 0 || !wants_bytes(s, m))
+        return r;
+    r = read_sum(s, at, m->bytes, &crc, err);
+    if (r == 0 && m->crc && crc != m->crc) /* 0: torch was told to make none */
+        r = err_set(err, -EINVAL, "the bytes of '%.*s' are not what was written",
+                    m->name_len < 80 ? (int)m->name_len : 80, m->name);
+    return r;
+}
+
+static bool ends_with(const struct torchzip_member *m, const char *end)
+{
+    size_t n = strlen(end);
+    return m->name_len >= n && !memcmp(m->name + m->name_len - n, end, n);
+}
+
+static int check_members(struct shard *s,
+                         const struct torchzip_end *end,
+                         const unsigned char *dir,
+                         struct err *err)
+{
+    struct torchzip_member m;
+    size_t pos = 0;
+    uint64_t n = 0;
+    bool pickled = false;
+    int r;
+    while ((r = torchzip_next(dir, end, &pos, &m, err)) == 1) {
+        n++;
+        pickled = pickled || ends_with(&m, "/data.pkl");
+        r = check_member(s, end, &m, err);
+        if (r < 0)
+            return r;
+    }
+    if (r == 0 && (n != end->members || !pickled))
+        r = err_set(err, -EINVAL, pickled ? "members are missing" : "it is no file of torch.save");
+    return r;
+}
+
+static int check_zip(struct shard *s, struct err *err)
+{
+    size_t n = s->bytes < TORCHZIP_TAIL_MAX ? (size_t)s->bytes : TORCHZIP_TAIL_MAX;
+    struct torchzip_end end;
+    _cleanup_(freep) unsigned char *tail = xmalloc(TORCHZIP_TAIL_MAX);
+    _cleanup_(freep) unsigned char *dir = NULL;
+    int r = read_at(s->fd, tail, n, s->bytes - n, err);
+    if (r == 0)
+        r = torchzip_find_end(tail, n, s->bytes, &end, err);
+    if (r < 0)
+        return r;
+    dir = xmalloc((size_t)end.dir_bytes);
+    r = read_at(s->fd, dir, (size_t)end.dir_bytes, end.dir_at, err);
+    return r < 0 ? r : check_members(s, &end, dir, err);
+}
+
+static int check_safetensors(struct shard *s, struct err *err)
+{
+    unsigned char first[SAFETENSORS_LENGTH_BYTES];
+    struct safetensors found = {0};
+    uint64_t n;
+    uint32_t crc;
+    if (s->bytes < sizeof(first))
+        return err_set(err, -EINVAL, "it is cut off");
+    int r = read_at(s->fd, first, sizeof(first), 0, err);
+    if (r == 0)
+        r = safetensors_header_length(first, &n, err);
+    if (r < 0 || n > HEADER_MAX)
+        return r;
+    if (n > s->bytes - sizeof(first))
+        return err_set(err, -EINVAL, "it is cut off");
+    _cleanup_(freep) char *header = xmalloc((size_t)n + 1);
+    r = read_at(s->fd, header, (size_t)n, sizeof(first), err);
+    if (r == 0)
+        r = safetensors_read(header, (size_t)n, &found, err);
+    if (r == 0 && found.bytes != s->bytes)
+        r = err_set(err, -EINVAL, "it has %llu bytes and its header says %llu",
+                    (unsigned long long)s->bytes, (unsigned long long)found.bytes);
+    return r == 0 && s->deep ? read_sum(s, 0, s->bytes, &crc, err) : r;
+}
+
+int ckpt_shard_check(int fd,
+                     const char *name,
+                     uint64_t bytes,
+                     bool deep,
+                     const volatile int *stop,
+                     struct err *err)
+{
+    _cleanup_(freep) unsigned char *chunk = xmalloc(CHUNK);
+    struct shard s = {.fd = fd, .bytes = bytes, .deep = deep, .stop = stop, .chunk = chunk};
+    uint32_t crc;
+    if (!bytes)
+        return err_set(err, -EINVAL, "it is empty");
+    if (str_ends(name, ".pt"))
+        return check_zip(&s, err);
+    if (str_ends(name, ".safetensors"))
+        return check_safetensors(&s, err);
+    return deep ? read_sum(&s, 0, bytes, &crc, err) : 0;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of ckpt.h: what is read of checkpoints, and how they go. */
+#define _GNU_SOURCE
+#include "fsroot/ckpt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/str.h"
+#include "fsroot/test/ckpt_make.h"
+
+static struct ckpt_list look(const char *root, const struct ckpt_list *known, unsigned flags)
+{
+    struct ckpt_list l = {0};
+    struct err err = {0};
+    int r = ckpt_look(root, "j", known, 2, flags, &l, &err);
+    if (r < 0)
+        print_error("%s\n", err.text);
+    assert_int_equal(r, 0);
+    return l;
+}
+
+static void check_one(const char *root, int64_t step, enum ckpt_state state, const char *why)
+{
+    struct ckpt_list l = look(root, NULL, 0);
+    const struct ckpt *c = ckpt_list_find(&l, step);
+    assert_non_null(c);
+    assert_string_equal(ckpt_state_to_string(c->state), ckpt_state_to_string(state));
+    if (!strstr(c->why, why))
+        print_error("%s\n", c->why);
+    assert_non_null(strstr(c->why, why));
+    ckpt_list_release(&l);
+}
+
+static char *in(const char *root, const char *rest)
+{
+    return xasprintf("%s/jobs/j/checkpoints/%s", root, rest);
+}
+
+static void test_looks(void **state)
+{
+    const char *root = *state;
+    put(root, "jobs/j/meta.json", "{}");
+    struct ckpt_list l = look(root, NULL, 0);
+    assert_int_equal(l.n, 0); /* no directory */
+    put_checkpoint(root, "j", 10, 2);
+    put_checkpoint(root, "j", 20, 2);
+    check_one(root, 10, CKPT_PARTIAL, "not named");
+    put_tracker(root, "j", "10");
+    check_one(root, 10, CKPT_VERIFIED, "");
+    check_one(root, 20, CKPT_PARTIAL, "not named");
+    put_tracker(root, "j", "20\n");
+    l = look(root, NULL, 0);
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.tracker, 20);
+    assert_int_equal(l.v[1].attempt, 2);
+    assert_true(l.v[1].bytes > 600000 && l.v[1].at);
+    ckpt_list_release(&l);
+    put_tracker(root, "j", ""); /* the end came while it was written */
+    check_one(root, 20, CKPT_VERIFIED, "");
+}
+
+static void cut(const char *path, off_t by)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - by), 0);
+}
+
+static void test_torn_shards(void **state)
+{
+    const char *root = *state;
+    put_checkpoint(root, "j", 10, 1);
+    put_tracker(root, "j", "10");
+    _cleanup_(freep) char *shard = in(root, "global_step_10/actor/optim_world_size_1_rank_0.pt");
+    cut(shard, 1);
+    check_one(root, 10, CKPT_BROKEN, "cut off");
+    assert_int_equal(truncate(shard, 0), 0);
+    check_one(root, 10, CKPT_PARTIAL, "is empty");
+    assert_int_equal(truncate(shard, 1 << 30), 0); /* all hole */
+    check_one(root, 10, CKPT_BROKEN, "cut off");
+    assert_int_equal(unlink(shard), 0);
+    assert_int_equal(symlink("model_world_size_1_rank_0.pt", shard), 0);
+    check_one(root, 10, CKPT_VERIFIED, ""); /* without optim: save_contents may say so */
+    _cleanup_(freep) char *model = in(root, "global_step_10/actor/model_world_size_1_rank_0.pt");
+    assert_int_equal(unlink(model), 0);
+    assert_int_equal(symlink("/dev/zero", model), 0);
+    check_one(root, 10, CKPT_PARTIAL, "0 of 1 model shards");
+}
+
+static void spoil(const char *path, off_t at, const char *byte)
+{
+    _cleanup_(closep) int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, byte, 1, at), 1);
+}
+
+static void test_bad_bytes(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    int stop = 0;
+    put_checkpoint(root, "j", 10, 1);
+    put_tracker(root, "j", "10");
+    _cleanup_(freep) char *shard = in(root, "global_step_10/actor/model_world_size_1_rank_0.pt");
+    struct ckpt_list l = look(root, NULL, 0);
+    assert_int_equal(ckpt_verify(root, "j", &l.v[0], &stop, &err), 0);
+    assert_int_equal(l.v[0].state, CKPT_VERIFIED);
+    spoil(shard, 50000, "x"); /* within the tensor: only deep reading tells */
+    check_one(root, 10, CKPT_VERIFIED, "");
+    assert_int_equal(ckpt_verify(root, "j", &l.v[0], &stop, &err), 0);
+    assert_int_equal(l.v[0].state, CKPT_BROKEN);
+    assert_non_null(strstr(l.v[0].why, "not what was written"));
+    stop = 1;
+    assert_int_equal(ckpt_verify(root, "j", &l.v[0], &stop, &err), -ECANCELED);
+    ckpt_list_release(&l);
+    put_torch(root, "jobs/j/checkpoints/global_step_10/actor/model_world_size_1_rank_0.pt", 10);
+    spoil(shard, 46, "x"); /* the pickle is small */
+    check_one(root, 10, CKPT_BROKEN, "not what was written");
+    assert_int_equal(unlink(shard), 0);
+    put(root, "jobs/j/checkpoints/global_step_10/actor/model_world_size_1_rank_0.pt", "PK");
+    check_one(root, 10, CKPT_BROKEN, "cut off");
+}
+
+static void test_known_ones(void **state)
+{
+    const char *root = *state;
+    put_checkpoint(root, "j", 10, 1);
+    put_tracker(root, "j", "10");
+    struct ckpt_list l = look(root, NULL, 0);
+    l.v[0].state = CKPT_BROKEN; /* as a deep reading would say */
+    l.v[0].attempt = 1;
+    struct ckpt_list again = look(root, &l, 0);
+    assert_int_equal(again.v[0].state, CKPT_BROKEN);
+    assert_int_equal(again.v[0].attempt, 1);
+    struct ckpt_list fresh = look(root, &l, CKPT_LOOK_FRESH);
+    assert_int_equal(fresh.v[0].state, CKPT_VERIFIED);
+    _cleanup_(freep) char *shard = in(root, "global_step_10/data.pt");
+    cut(shard, 1);
+    struct ckpt_list trust = look(root, &fresh, CKPT_LOOK_TRUST);
+    assert_int_equal(trust.v[0].state, CKPT_VERIFIED);
+    struct ckpt_list changed = look(root, &fresh, 0);
+    assert_int_equal(changed.v[0].state, CKPT_BROKEN);
+    struct ckpt_list *all[] = {&l, &again, &fresh, &trust, &changed};
+    for (size_t i = 0; i < array_len(all); i++)
+        ckpt_list_release(all[i]);
+}
+
+static void test_hostile_names(void **state)
+{
+    const char *root = *state;
+    static const char *const names[] = {"global_step_-1", "global_step_1e9", "global_step_0",
+                                        "global_step_99999999999", "global_step_7x"};
+    for (size_t i = 0; i < array_len(names); i++) {
+        _cleanup_(freep) char *dir = in(root, names[i]);
+        assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
+    }
+    _cleanup_(freep) char *out = xasprintf("%s/elsewhere/actor", root);
+    _cleanup_(freep) char *link = in(root, "global_step_5");
+    assert_int_equal(file_mkdirs(out, 0755, NULL), 0);
+    assert_int_equal(symlink("../../../elsewhere", link), 0);
+    put(root, "jobs/j/checkpoints/global_step_6", "a file");
+    struct ckpt_list l = look(root, NULL, 0);
+    assert_int_equal(l.n, 0);
+    struct err err = {0};
+    assert_int_equal(ckpt_look(root, "../j", NULL, 1, 0, &l, &err), -EINVAL);
+    assert_int_equal(ckpt_remove(root, "j", 5, &err), 0); /* the link itself, not what it names */
+    assert_int_equal(access(out, F_OK), 0);
+}
+
+static void test_many(void **state)
+{
+    const char *root = *state;
+    for (int step = 1; step <= CKPT_LIST_MAX + 50; step++) {
+        char name[40];
+        (void)snprintf(name, sizeof(name), "global_step_%d", step); /* fits */
+        _cleanup_(freep) char *dir = in(root, name);
+        assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
+    }
+    struct ckpt_list l = look(root, NULL, 0);
+    assert_int_equal(l.n, CKPT_LIST_MAX);
+    assert_int_equal(l.v[0].step, 51);
+    ckpt_list_release(&l);
+}
+
+static void test_removal(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    put_checkpoint(root, "j", 10, 1);
+    put_checkpoint(root, "j", 20, 1);
+    put_tracker(root, "j", "20");
+    _cleanup_(freep) char *ten = in(root, "global_step_10"), *gone = in(root, ".argus-gone-7.1/x");
+    assert_int_equal(file_mkdirs(gone, 0755, NULL), 0); /* a kill left it */
+    assert_int_equal(ckpt_remove(root, "j", 20, &err), -EBUSY);
+    assert_int_equal(ckpt_remove(root, "j", 10, &err), 0);
+    assert_int_equal(access(ten, F_OK), -1);
+    assert_int_equal(access(gone, F_OK), -1);
+    assert_int_equal(ckpt_remove(root, "j", 10, &err), 0);
+    assert_int_equal(ckpt_remove(root, "none", 10, &err), 0);
+    assert_int_equal(ckpt_sweep(root, "j", &err), 0);
+    check_one(root, 20, CKPT_VERIFIED, "");
+}
+
+static void check_settle(const char *root, int64_t want, const char *says, const char *tracker)
+{
+    char skipped[CKPT_SKIPPED_MAX];
+    int64_t step = -1;
+    struct err err = {0};
+    assert_int_equal(ckpt_settle(root, "j", &step, skipped, &err), 0);
+    assert_int_equal(step, want);
+    assert_non_null(strstr(skipped, says));
+    assert_int_equal(!*skipped, !*says);
+    _cleanup_(freep) char *text = get(root, "jobs/j/checkpoints/latest_checkpointed_iteration.txt");
+    assert_string_equal(str_or(text, "none"), tracker);
+}
+
+static void test_settle(void **state)
+{
+    const char *root = *state;
+    put(root, "jobs/j/meta.json", "{}");
+    check_settle(root, 0, "", "none");
+    put_checkpoint(root, "j", 10, 1);
+    put_tracker(root, "j", "10");
+    check_settle(root, 10, "", "10");
+    put_checkpoint(root, "j", 20, 1);
+    put_checkpoint(root, "j", 30, 1);
+    put_tracker(root, "j", "30");
+    _cleanup_(freep) char *shard = in(root, "global_step_30/actor/model_world_size_1_rank_0.pt");
+    _cleanup_(freep) char *thirty = in(root, "global_step_30");
+    cut(shard, 100);
+    check_settle(root, 20, "of step 30 is torn: 'actor/model_world_size_1_rank_0.pt'", "20");
+    assert_int_equal(access(thirty, F_OK), -1);
+    check_settle(root, 20, "", "20");
+    for (int step = 10; step <= 20; step += 10) {
+        _cleanup_(freep) char *name = xasprintf("global_step_%d/data.pt", step);
+        _cleanup_(freep) char *path = in(root, name);
+        cut(path, 1);
+    }
+    check_settle(root, 0, "of step 20 is torn", "none");
+}
+
+static void test_values(void **state)
+{
+    const char *root = *state;
+    double v = 0;
+    assert_false(ckpt_value(root, "j", "val-core/*", 10, &v));
+    put(root, "jobs/j/metrics/metrics.jsonl",
+        "{\"step\":1,\"data\":{\"val-core/a\":0.25}}\nbroken \"step\":10, line\n"
+        "{\"step\":10,\"data\":{\"val-core/a\":0.5,\"val-core/b\":0.7,\"x\":9}}\n"
+        "{\"step\":10,\"data\":{\"x\":3}}\n");
+    assert_true(ckpt_value(root, "j", "val-core/*", 10, &v));
+    assert_true(v > 0.599 && v < 0.601);
+    assert_true(ckpt_value(root, "j", "x", 10, &v));
+    assert_true(v > 2.9 && v < 3.1);
+    assert_false(ckpt_value(root, "j", "val-core/*", 20, &v));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_looks, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_torn_shards, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_bytes, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_known_ones, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_hostile_names, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_many, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_removal, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_settle, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_values, root_setup, root_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

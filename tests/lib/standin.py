@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for verl: it saves checkpoints and ends when the test says so, by files in the job's directory."""
+
+import pathlib
+import time
+
+import broken
+from checkpoints import TRACKER, put_checkpoint
+
+from argusd import until
+
+MAIN = """
+import pathlib, sys, time
+sys.path.insert(0, {lib!r})
+import verl, standin
+standin.train(sys.argv[1:])
+"""
+COMMON = "${SHARED_ROOT}/common"
+SPEC = {
+    "workload": "grpo",
+    "n_gpus_per_node": 1,
+    "model_id": f"{COMMON}/models/tiny",
+    "train_file": f"{COMMON}/datasets/train.parquet",
+    "val_file": f"{COMMON}/datasets/val.parquet",
+    "code_path": f"{COMMON}/code/standin",
+}
+
+
+def make_world(root):
+    broken.make_world(root)
+    code = root / "common/code/standin"
+    broken.put(code / "verl/version/version", b"0.5.0\n")
+    for package in ("verl", "verl/trainer"):
+        broken.put(code / package / "__init__.py", "")
+    broken.put(code / "verl/trainer/main_ppo.py", MAIN.format(lib=str(pathlib.Path(__file__).parent)))
+
+
+def obey(kept, words):
+    if words[0] == "save":
+        put_checkpoint(kept, int(words[1]), size=int(words[2]) if len(words) > 2 else 1000)
+    if words[0] == "torn":  # the tracker names it, and a shard is cut off
+        shard = put_checkpoint(kept, int(words[1])) / "actor/optim_world_size_1_rank_0.pt"
+        shard.write_bytes(shard.read_bytes()[:-10])
+    if words[0] == "unnamed":
+        put_checkpoint(kept, int(words[1]), named=False)
+    if words[0] == "exit":
+        raise SystemExit(int(words[1]))
+
+
+def train(argv):
+    """In the job."""
+    keys = dict(a.split("=", 1) for a in argv)
+    kept = pathlib.Path(keys["trainer.default_local_dir"])
+    job = kept.parent
+    with (job / "begun").open("a") as f:
+        f.write(f"{keys['trainer.resume_mode']} {keys.get('trainer.resume_from_path', '')}\n")
+    while True:
+        for order in sorted(job.glob("order-*")):
+            words = order.read_text().split()
+            order.rename(job / f"done-{order.name}")
+            obey(kept, words)
+        time.sleep(0.02)
+
+
+class Training:
+    """One that runs, seen from the test."""
+
+    def __init__(self, argusd, **keys):
+        self.argusd = argusd
+        reply = argusd.post({**SPEC, **keys}, "?no_trial=1", token="user")
+        assert reply.status == 201, reply
+        self.id = reply.json()["id"]
+        self.dir = argusd.job_dir(self.id)
+        self.kept = self.dir / "checkpoints"
+        self.orders = 0
+        self.begun(1)
+
+    def begun(self, n):
+        """How its attempts were told to begin, once there are so many."""
+        path = self.dir / "begun"
+        until(lambda: path.is_file() and len(path.read_text().splitlines()) >= n, f"attempt {n} has begun")
+        return path.read_text().splitlines()
+
+    def order(self, *words):
+        self.orders += 1
+        name = f"order-{self.orders:06}"
+        (self.dir / f".{name}").write_text(" ".join(map(str, words)))
+        (self.dir / f".{name}").rename(self.dir / name)
+        until(lambda: (self.dir / f"done-{name}").is_file(), f"{words} was heard")
+
+    def save(self, *steps):
+        for step in steps:
+            self.order("save", step)
+            until(lambda step=step: self.tracker() == step, f"step {step} is saved")
+
+    def tracker(self):
+        path = self.kept / TRACKER
+        text = path.read_text() if path.is_file() else ""
+        return int(text) if text else 0
+
+    def steps(self):
+        return sorted(int(p.name.split("_")[2]) for p in self.kept.glob("global_step_*"))
+
+    def listed(self):
+        return self.argusd.get(f"/v1/jobs/{self.id}/checkpoints")["checkpoints"]
+
+    def states(self):
+        return {c["step"]: c["state"] for c in self.listed()}
+
+    def told(self, kind):
+        return [e["text"] for e in self.argusd.events(self.id) if e["kind"] == kind]
