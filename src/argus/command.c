@@ -28,7 +28,8 @@ static const struct command *const TABLE[] = {
     &cmd_files_put,     &cmd_files_rm,       &cmd_snapshot_add,  &cmd_snapshot_ls,
     &cmd_snapshot_diff, &cmd_snapshot_rm,    &cmd_preset_ls,     &cmd_preset_show,
     &cmd_preset_add,    &cmd_preset_rm,      &cmd_whoami,        &cmd_help,
-    &cmd_version,       &cmd_completion,
+    &cmd_version,       &cmd_completion,     &cmd_ckpt_ls,       &cmd_ckpt_verify,
+    &cmd_ckpt_gc,
 };
 
 const struct command *const *command_table(size_t *ret_n)

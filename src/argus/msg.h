@@ -153,6 +153,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
       "还没有模型：用 'argus model import SOURCE --name NAME' 导入")                               \
     X(MSG_NO_PRESETS, "there are no presets", "没有预设")                                          \
+    X(MSG_NO_CHECKPOINTS, "the job has no checkpoints", "该作业没有检查点")                        \
     X(MSG_NO_SNAPSHOTS,                                                                            \
       "no snapshots yet: 'argus snapshot add DIR --name NAME@VERSION' makes one",                  \
       "还没有快照：用 'argus snapshot add DIR --name NAME@VERSION' 创建")                          \

@@ -21,6 +21,7 @@
 #include "ray/ray.h"
 #include "store/store.h"
 
+struct checkpoints;
 struct curves_kept;
 struct preflights;
 struct snapshots;
@@ -45,6 +46,7 @@ struct api {
     struct uploads *uploads;
     struct registry *registry;
     struct findings *findings;
+    struct checkpoints *checkpoints;
     struct snapshots *snapshots;
     struct idset *used;
     struct map *idempotency; /* "user\nkey" -> struct idempotent */
@@ -116,12 +118,15 @@ void api_jobs_stop_many(struct http_req *req, void *app);
 void api_jobs_hold(struct http_req *req, void *app);
 void api_jobs_release(struct http_req *req, void *app);
 void api_jobs_priority(struct http_req *req, void *app);
-void api_jobs_retry(struct http_req *req, void *app);    /* api_retry.c */
-void api_jobs_findings(struct http_req *req, void *app); /* api_findings.c */
-void api_jobs_why(struct http_req *req, void *app);      /* api_why.c */
-void api_jobs_logs(struct http_req *req, void *app);     /* api_logs.c */
-void api_jobs_metrics(struct http_req *req, void *app);  /* api_curves.c */
-void api_jobs_events(struct http_req *req, void *app);   /* api_events.c */
+void api_jobs_retry(struct http_req *req, void *app);       /* api_retry.c */
+void api_jobs_findings(struct http_req *req, void *app);    /* api_findings.c */
+void api_jobs_checkpoints(struct http_req *req, void *app); /* api_checkpoints.c */
+void api_jobs_checkpoints_gc(struct http_req *req, void *app);
+void api_jobs_checkpoints_verify(struct http_req *req, void *app);
+void api_jobs_why(struct http_req *req, void *app);     /* api_why.c */
+void api_jobs_logs(struct http_req *req, void *app);    /* api_logs.c */
+void api_jobs_metrics(struct http_req *req, void *app); /* api_curves.c */
+void api_jobs_events(struct http_req *req, void *app);  /* api_events.c */
 void api_events(struct http_req *req, void *app);
 void api_clusters(struct http_req *req, void *app); /* api_clusters.c */
 void api_cluster_nodes(struct http_req *req, void *app);

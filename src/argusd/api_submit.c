@@ -13,6 +13,7 @@
 #include "argusd/api.h"
 #include "argusd/api_plan.h"
 #include "argusd/api_snapshots.h"
+#include "argusd/checkpoints.h"
 #include "argusd/code.h"
 #include "argusd/fitcheck.h"
 #include "argusd/idempotency.h"
@@ -209,7 +210,11 @@ static int check_quota(const struct submit *s, const struct demand *d, struct er
     char text[JOB_REASON_TEXT_MAX];
     const char *code = sched_refuses(jobs_sched(s->a->jobs), s->who.user,
                                      str_or(s->spec.project, ""), d, text, sizeof(text));
-    return code ? err_set(err, ERR_REFUSED, "%s: %s", code, text) : 0;
+    if (code)
+        return err_set(err, ERR_REFUSED, "%s: %s", code, text);
+    bool saves = workload_trains((enum workload)s->spec.workload) && !s->spec.checkpoint_none;
+    return saves ? checkpoints_check_quota(s->a->checkpoints, s->spec.project, s->who.user, err)
+                 : 0;
 }
 
 /* ---- the job ---- */

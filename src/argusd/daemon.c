@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "argusd/api.h"
+#include "argusd/checkpoints.h"
 #include "argusd/drytrial.h"
 #include "argusd/findings.h"
 #include "argusd/meta.h"
@@ -359,6 +360,18 @@ static void open_metrics(struct argusd *d)
     d->metrics = metrics_new(&parts);
 }
 
+static void open_checkpoints(struct argusd *d)
+{
+    struct checkpoints_parts parts = {.loop = &d->loop,
+                                      .settings = d->settings,
+                                      .store = d->api.store,
+                                      .events = d->api.events,
+                                      .cluster = d->api.cluster,
+                                      .jobs = d->api.jobs,
+                                      .people = d->api.people};
+    d->api.checkpoints = checkpoints_new(&parts);
+}
+
 static int open_findings(struct argusd *d, struct err *err)
 {
     struct findings_parts parts = {.loop = &d->loop,
@@ -417,6 +430,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
     d->sender = sender_new(&sender_parts);
     open_trials(d);
     open_metrics(d);
+    open_checkpoints(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,
                                           .cluster = d->api.cluster,
@@ -501,6 +515,7 @@ static void begin_stop(struct argusd *d)
     findings_close(d->api.findings);
     watcher_free(d->watcher);
     metrics_close(d->metrics);
+    checkpoints_close(d->api.checkpoints);
     placement_free(d->placement);
     secretsweep_free(d->sweep);
     sender_close(d->sender);
@@ -569,6 +584,7 @@ static int start(struct argusd *d, struct err *err)
         people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
         metrics_close(d->metrics);
+        checkpoints_close(d->api.checkpoints);
         drytrials_close(d->api.drytrials);
         placement_free(d->placement);
         secretsweep_free(d->sweep);
@@ -580,6 +596,7 @@ static int start(struct argusd *d, struct err *err)
     cluster_start(d->api.cluster);
     watcher_start(d->watcher);
     metrics_start(d->metrics);
+    checkpoints_start(d->api.checkpoints);
     placement_start(d->placement);
     secretsweep_soon(d->sweep);
     uploads_start(d->api.uploads);
@@ -606,6 +623,7 @@ static int close_rest(struct argusd *d)
     sender_free(d->sender);
     trials_free(d->trials);
     metrics_free(d->metrics);
+    checkpoints_free(d->api.checkpoints);
     drytrials_free(d->api.drytrials);
     curves_kept_free(d->api.curves);
     nodes_free(d->api.nodes);

@@ -26,7 +26,8 @@ enum {
 /* Absent limits are negative. */
 struct people_quota {
     double gpus_guaranteed, gpus_ceiling, cpus, gpu_hours_per_month;
-    double memory; /* GiB, of what jobs state */
+    double memory;      /* GiB, of what jobs state */
+    double checkpoints; /* GiB that they take on the shared root */
     int64_t running, queued;
 };
 extern const struct people_quota people_no_quota;

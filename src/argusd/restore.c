@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/checkpoints.h"
 #include "argusd/findings.h"
 #include "argusd/people.h"
 #include "argusd/record.h"
@@ -193,6 +194,7 @@ void restore_services(struct restore *r)
         if (!uploads_restore(r->api->uploads, &entry) &&
             !registry_restore(r->api->registry, &entry) &&
             !findings_restore(r->api->findings, &entry) &&
+            !checkpoints_restore(r->api->checkpoints, &entry) &&
             !snapshots_restore(r->api->snapshots, &entry))
             nodes_restore(r->api->nodes, &entry);
     }

@@ -81,6 +81,13 @@ static const struct http_param metric_params[] = {
     ",\"tokens_per_s\":" NUMBER_OR_NULL ",\"mfu\":" NUMBER_OR_NULL                                 \
     ",\"reward\":{\"type\":[\"object\",\"null\"]},\"loss\":{\"type\":[\"object\",\"null\"]}}}"
 
+#define CHECKPOINT_REQUIRED "[\"step\",\"state\",\"verified\",\"bytes\",\"at\"]"
+#define CHECKPOINT_PROPERTIES                                                                      \
+    "\"step\":" INTEGER ",\"state\":{\"enum\":[\"partial\",\"complete\",\"verified\",\"broken\"]}" \
+                        ",\"verified\":" BOOLEAN ",\"bytes\":" INTEGER ",\"at\":" TEXT_OR_NULL     \
+    ",\"attempt\":{\"type\":[\"integer\",\"null\"]}"                                               \
+    ",\"value\":" NUMBER_OR_NULL ",\"why\":" TEXT_OR_NULL
+
 /* The last is what curl says when it is told nothing. */
 #define SPEC_TYPES                                                                                 \
     "application/yaml, application/json, application/x-yaml, text/yaml, text/plain, "              \
@@ -177,6 +184,27 @@ static const struct http_route rows[] = {
      .summary = "why its attempts ended badly, each with evidence, advice and a patch",
      .reply_schema = "FindingList"},
     {.method = "GET",
+     .pattern = "/v1/jobs/{id}/checkpoints",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_checkpoints,
+     .summary = "the checkpoints of a job, the oldest first",
+     .reply_schema = "CheckpointList"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}/checkpoints:gc",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_checkpoints_gc,
+     .summary = "remove the checkpoints that its retention lets go, or only say which",
+     .request_schema = "CheckpointCleaning",
+     .reply_schema = "CheckpointsCleaned"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}/checkpoints/{step}:verify",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_checkpoints_verify,
+     .summary = "read every byte of a checkpoint",
+     .reply_schema = "Checkpoint"},
+    {.method = "GET",
      .pattern = "/v1/jobs/{id}/logs",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_logs,
@@ -257,7 +285,7 @@ static const struct http_schema schemas[] = {
             ",\"attempts\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
             ",\"argv\":{\"type\":[\"array\",\"null\"]},\"spec\":" TEXT
             ",\"resolved_spec\":{\"type\":[\"object\",\"null\"]}"
-            ",\"metrics\":" SUMMARY
+            ",\"metrics\":" SUMMARY ",\"checkpoints\":{\"type\":[\"array\",\"null\"]}"
             ",\"proof\":{\"type\":[\"object\",\"null\"]},\"exit\":{\"type\":[\"object\",\"null\"]}"
             ",\"finding\":{\"type\":[\"object\",\"null\"]},\"retry_of\":" TEXT_OR_NULL
             ",\"deadline\":" TEXT_OR_NULL "}}"},
@@ -297,6 +325,22 @@ static const struct http_schema schemas[] = {
      ",\"sentence\":" TEXT ",\"at\":" TEXT ",\"rule\":" TEXT_OR_NULL ",\"node\":" TEXT_OR_NULL
      ",\"rank\":" TEXT_OR_NULL ",\"advice\":" TEXT_OR_NULL
      ",\"evidence\":{\"type\":\"array\"}}}}}}"},
+    {"Checkpoint", "{\"type\":\"object\",\"required\":" CHECKPOINT_REQUIRED
+                   ",\"properties\":{" CHECKPOINT_PROPERTIES "}}"},
+    {"CheckpointList",
+     "{\"type\":\"object\",\"required\":[\"id\",\"bytes\",\"checkpoints\"],"
+     "\"properties\":{\"id\":" TEXT ",\"bytes\":" INTEGER
+     ",\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+     "\"required\":" CHECKPOINT_REQUIRED ",\"properties\":{" CHECKPOINT_PROPERTIES "}}}}}"},
+    {"CheckpointCleaning", "{\"type\":\"object\",\"properties\":{\"dry_run\":" BOOLEAN "}}"},
+    {"CheckpointsCleaned",
+     "{\"type\":\"object\",\"required\":[\"id\",\"dry_run\",\"checkpoints\",\"removed\","
+     "\"removed_bytes\"],\"properties\":{\"id\":" TEXT ",\"dry_run\":" BOOLEAN
+     ",\"removed\":" INTEGER ",\"removed_bytes\":" INTEGER
+     ",\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":["
+     "\"step\",\"state\",\"bytes\",\"goes\",\"kept_by\"],\"properties\":{\"step\":" INTEGER
+     ",\"state\":" TEXT ",\"bytes\":" INTEGER ",\"goes\":" BOOLEAN ",\"kept_by\":" TEXT_OR_NULL
+     "}}}}}"},
     {"Version", "{\"type\":\"object\",\"required\":[\"version\",\"ray\"],\"properties\":"
                 "{\"version\":" TEXT ",\"ray\":{\"type\":\"object\"}}}"},
     {"Ready",

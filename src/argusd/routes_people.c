@@ -162,7 +162,7 @@ static const struct http_route rows[] = {
 #define LIMIT "{\"type\":[\"number\",\"null\"],\"minimum\":0}"
 #define LIMITS                                                                                     \
     "{\"type\":\"object\",\"properties\":{\"gpus_guaranteed\":" LIMIT ",\"gpus_ceiling\":" LIMIT   \
-    ",\"cpus\":" LIMIT ",\"running\":" LIMIT ",\"queued\":" LIMIT                                  \
+    ",\"cpus\":" LIMIT ",\"running\":" LIMIT ",\"queued\":" LIMIT ",\"checkpoints\":" LIMIT        \
     ",\"gpu_hours_per_month\":" LIMIT "}}"
 #define USAGE                                                                                      \
     "{\"type\":\"object\",\"required\":[\"gpus\",\"gpus_borrowed\",\"cpus\",\"running\","          \

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/api.h"
+#include "argusd/checkpoints.h"
 #include "argusd/conceal.h"
 #include "argusd/launchplan.h"
 #include "base/str.h"
@@ -320,7 +322,10 @@ void view_job(struct jout *j,
     put_resolved(j, settings, job, extra->inputs, extra->snapshots);
     jout_raw(j, "warnings", str_or(extra->warnings, "[]"));
     jout_raw(j, "metrics", str_or(extra->metrics, "null"));
-    jout_null(j, "checkpoints");
+    if (eyes)
+        checkpoints_put(eyes->a->checkpoints, job->id, j, "checkpoints");
+    else
+        jout_null(j, "checkpoints"); /* written down: the files themselves are there */
     put_end(j, job);
     put_finding(j, job, extra);
     struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};

@@ -5,6 +5,7 @@
  * go, for it may turn out to be torn. */
 #include "core/ckpt.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -95,6 +96,39 @@ uint64_t ckpt_list_bytes(const struct ckpt_list *l)
     for (size_t i = 0; i < l->n; i++)
         sum = sum + l->v[i].bytes < sum ? UINT64_MAX : sum + l->v[i].bytes;
     return sum;
+}
+
+/* ---- who names it ---- */
+
+static bool is_id_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
+}
+
+/* What follows the job's id in a text. */
+static bool means(const char *rest, int64_t step)
+{
+    static const char dir[] = "/checkpoints", name[] = "/global_step_";
+    const char *number = NULL;
+    char *end = NULL;
+    if (*rest == '@')
+        number = rest + 1;
+    else if (!str_starts(rest, dir))
+        return false;
+    else if (!str_starts(rest + sizeof(dir) - 1, name))
+        return true; /* the directory of all */
+    else
+        number = rest + sizeof(dir) - 1 + sizeof(name) - 1;
+    return strtoll(number, &end, 10) == step && end != number;
+}
+
+bool ckpt_is_meant(const char *text, const char *job, int64_t step)
+{
+    size_t n = strlen(job);
+    for (const char *p = text; n && (p = strstr(p, job)); p += n)
+        if ((p == text || !is_id_char(p[-1])) && means(p + n, step))
+            return true;
+    return false;
 }
 
 /* ---- JSON ---- */

@@ -70,6 +70,10 @@ void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key);
 /* Back: -EINVAL when it is none of ours. */
 must_check int ckpt_from_json(const json_t *o, struct ckpt *ret);
 
+/* Does this text (a JobSpec, a command line) name the checkpoint, as "<job>@20" or as a path into
+ * it, or all of the job's checkpoints? */
+bool ckpt_is_meant(const char *text, const char *job, int64_t step);
+
 /* ---- whole by name? ---- */
 
 struct ckpt_listing;

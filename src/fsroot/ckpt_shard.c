@@ -81,7 +81,7 @@ static int check_member(struct shard *s,
                         struct err *err)
 {
     unsigned char local[TORCHZIP_LOCAL_BYTES];
-    uint64_t at;
+    uint64_t at = 0;
     uint32_t crc = 0;
     if (!s->deep && ++s->locals > LOCALS_MAX)
         return 0;
@@ -128,7 +128,7 @@ static int check_members(struct shard *s,
 static int check_zip(struct shard *s, struct err *err)
 {
     size_t n = s->bytes < TORCHZIP_TAIL_MAX ? (size_t)s->bytes : TORCHZIP_TAIL_MAX;
-    struct torchzip_end end;
+    struct torchzip_end end = {0};
     _cleanup_(freep) unsigned char *tail = xmalloc(TORCHZIP_TAIL_MAX);
     _cleanup_(freep) unsigned char *dir = NULL;
     int r = read_at(s->fd, tail, n, s->bytes - n, err);
@@ -145,7 +145,7 @@ static int check_safetensors(struct shard *s, struct err *err)
 {
     unsigned char first[SAFETENSORS_LENGTH_BYTES];
     struct safetensors found = {0};
-    uint64_t n;
+    uint64_t n = 0;
     uint32_t crc;
     if (s->bytes < sizeof(first))
         return err_set(err, -EINVAL, "it is cut off");

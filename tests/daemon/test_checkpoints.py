@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints of a job: gone on from what can be read."""
+"""The checkpoints of a job: listed, gone on from what can be read, kept and removed by rule and by hand."""
+
+import json
+import os
+import subprocess
 
 import pytest
 import standin
 from fakeray import FakeRay
+from programs import PROGRAMS
 
-from argusd import Argusd, needs_argusd
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -17,6 +22,12 @@ def argusd(tmp_path_factory):
     with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("checkpoints"), ray.url) as made:
         standin.make_world(made.root)
         yield made
+
+
+def cli(argusd, *args):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
+    argv = [PROGRAMS["argus"], *args]
+    return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
 
 
 def test_a_restart_goes_on_from_what_can_be_read(argusd):
@@ -45,4 +56,127 @@ def test_with_nothing_to_read_it_begins_anew(argusd):
     assert t.begun(2)[1] == "auto "
     assert t.steps() == [] and t.tracker() == 0
     assert "begins anew" in t.told("resume")[0]
+    argusd.stop_job(t.id)
+
+
+def test_the_catalogue(argusd):
+    t = standin.Training(argusd)
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "step 10 is in the catalogue")
+    (one,) = t.listed()
+    size = sum(p.stat().st_size for p in (t.kept / "global_step_10").rglob("*") if p.is_file())
+    assert (one["bytes"], one["attempt"], one["verified"], one["why"]) == (size, 1, True, None)
+    assert one["at"] and argusd.job(t.id)["checkpoints"] == [one]
+    t.order("unnamed", 20)
+    until(lambda: t.states() == {10: "verified", 20: "partial"}, "the unfinished one is there")
+    t.order("torn", 30)
+    until(lambda: t.states().get(30) == "broken", "the torn one is there")
+    assert "optim_world_size_1_rank_0.pt': it has no end" in t.listed()[2]["why"]
+    assert t.told("checkpoint")[0].startswith("the checkpoint of step 10 is complete: ")
+    assert len(t.told("checkpoint_broken")) == 1
+    argusd.restart()
+    assert t.states()[10] == "verified" and len(t.told("checkpoint_broken")) == 1
+    t.order("save", 40)
+    t.order("exit", 0)
+    assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+    until(lambda: t.states().get(40) == "verified", "what was saved last is looked at after the end")
+
+
+def test_retention(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 2}, restart=RESTART)
+    t.save(10, 20, 30)
+    until(lambda: t.steps() == [20, 30] and list(t.states()) == [20, 30], "two are kept")
+    assert t.told("checkpoint_removed")[-1].startswith("removed the checkpoints of the steps 10: ")
+    t.order("exit", 3)
+    t.begun(2)
+    t.save(40)
+    until(lambda: t.steps() == [30, 40], "what an attempt before saved is counted, too")
+    t.order("torn", 50)
+    until(lambda: t.states().get(50) == "broken", "it is found torn")
+    assert t.steps() == [30, 40, 50]  # nothing goes for one that cannot be read
+    t.save(60)
+    until(lambda: t.steps() == [40, 60], "leavings go")
+    argusd.stop_job(t.id)
+
+
+def test_the_best_stays(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 1, "keep_best": {"metric": "val-core/*", "mode": "max"}})
+    metrics = t.dir / "attempts/1/metrics.jsonl"
+    for step, value in ((10, 0.2), (20, 0.9), (30, 0.5), (40, 0.4)):
+        with metrics.open("a") as f:
+            f.write(json.dumps({"step": step, "data": {"val-core/toy/acc/mean@1": value}}) + "\n")
+        until(lambda step=step: argusd.job(t.id)["step"] == step, "the step is read")
+        t.save(step)
+        until(lambda step=step: t.states().get(step) == "verified", f"step {step} is verified")
+    until(lambda: t.steps() == [20, 40], "the best and the last are kept")
+    assert [c["value"] for c in t.listed()] == [0.9, 0.4]
+    argusd.stop_job(t.id)
+
+
+def test_what_is_in_use_stays(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 1})
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    other = argusd.post({**standin.SPEC, "resume": f"{t.id}@10", "pool": "nowhere"}, "?no_trial=1", token="user")
+    assert other.status == 201, other
+    t.save(20, 30)
+    until(lambda: t.steps() == [10, 30] and list(t.states()) == [10, 30], "the one that a job waits for stays")
+    plan = gc(argusd, t, dry_run=True)
+    assert [(c["step"], c["kept_by"]) for c in plan["checkpoints"]] == [(10, "in_use"), (30, "last_verified")]
+    argusd.stop_job(other.json()["id"])
+    until(lambda: t.steps() == [30] or gc(argusd, t)["removed"] >= 0, "nobody needs it any more")
+    until(lambda: t.steps() == [30], "it goes")
+    argusd.stop_job(t.id)
+
+
+def gc(argusd, t, **body):
+    reply = argusd.call("POST", f"/v1/jobs/{t.id}/checkpoints:gc", body, token="user")
+    assert reply.status == 200, reply
+    return reply.json()
+
+
+def test_by_hand(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 3})
+    t.save(10, 20)
+    t.order("unnamed", 30)
+    until(lambda: t.states() == {10: "verified", 20: "verified", 30: "partial"}, "all are seen")
+    out = cli(argusd, "ckpt", "ls", t.id)
+    assert [line.split()[:2] for line in out.stdout.splitlines()[1:]] == [
+        ["10", "verified"], ["20", "verified"], ["30", "partial"]]  # fmt: skip
+    assert cli(argusd, "ckpt", "verify", f"{t.id}:10").stdout.startswith("step 10 verified, ")
+    shard = t.kept / "global_step_10/actor/model_world_size_1_rank_0.pt"
+    data = bytearray(shard.read_bytes())
+    at = data.index(b"\x5a" * 100)
+    data[at + 500] ^= 1
+    with shard.open("r+b") as f:
+        f.write(data)
+    bad = cli(argusd, "ckpt", "verify", f"{t.id}:10")
+    assert bad.returncode == 5 and "step 10 broken" in bad.stdout and "are not what was written" in bad.stdout
+    assert t.states()[10] == "broken"
+    argusd.stop_job(t.id)
+    argusd.wait_over(t.id)
+    plan = cli(argusd, "ckpt", "gc", "--dry-run", t.id)
+    assert plan.returncode == 0 and plan.stderr.count("goes") == 2 and t.steps() == [10, 20, 30]
+    asked = cli(argusd, "ckpt", "gc", t.id)
+    assert asked.returncode == 2 and "add -y" in asked.stderr
+    assert cli(argusd, "ckpt", "gc", "-y", t.id).stdout.startswith("2 removed, ")
+    assert t.steps() == [20] and list(t.states()) == [20]
+    removed = [e for e in argusd.events(t.id) if e["kind"] == "checkpoint_removed"]
+    assert [e["actor"] for e in removed] == ["alice"]
+
+
+def test_a_quota_of_checkpoints(argusd):
+    gib = 4 * 3000 / 2**30  # of the checkpoints below: one fits, two do not
+    assert argusd.call("PUT", "/v1/projects/default/quota", {"checkpoints": 1000}).status == 200
+    t = standin.Training(argusd, checkpoint={"keep_last": 3})
+    t.order("save", 10, 3000)
+    t.order("save", 20, 3000)
+    until(lambda: list(t.states()) == [10, 20], "both are there")
+    assert argusd.call("PUT", "/v1/projects/default/quota", {"checkpoints": gib}).status == 200
+    t.order("save", 30, 3000)
+    until(lambda: t.steps() == [30], "one is kept")
+    assert "its quota is" in t.told("checkpoint_quota")[0]
+    reply = argusd.post(standin.SPEC, "?no_trial=1", token="user")
+    assert reply.status == 422 and "checkpoints of project 'default'" in reply.json()["detail"], reply
+    assert argusd.call("PUT", "/v1/projects/default/quota", {}).status == 200
     argusd.stop_job(t.id)

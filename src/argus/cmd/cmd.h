@@ -4,6 +4,9 @@
 #include "argus/cli.h"
 #include "argus/command.h"
 
+extern const struct command cmd_ckpt_gc;
+extern const struct command cmd_ckpt_ls;
+extern const struct command cmd_ckpt_verify;
 extern const struct command cmd_cluster_down;
 extern const struct command cmd_cluster_ls;
 extern const struct command cmd_cluster_status;

@@ -7,7 +7,7 @@
 
 struct quota_set_opts {
     const char *user, *project;
-    const char *gpus, *guaranteed, *cpus, *memory, *running, *queued, *hours;
+    const char *gpus, *guaranteed, *cpus, *memory, *running, *queued, *hours, *checkpoints;
 };
 
 #define ROW(member) .type = OPT_TEXT, .offset = offsetof(struct quota_set_opts, member)
@@ -25,19 +25,17 @@ static const struct opt OPTS[] = {
     {.name = "running", ROW(running), .arg = "N", .doc = "jobs that run at the same time"},
     {.name = "queued", ROW(queued), .arg = "N", .doc = "jobs that wait"},
     {.name = "gpu-hours", ROW(hours), .arg = "N", .doc = "GPU-hours in a calendar month (UTC)"},
+    {.name = "checkpoints", ROW(checkpoints), .arg = "GIB", .doc = "GiB of checkpoints at most"},
 };
 
 static int set_all(json_t *body, const struct quota_set_opts *o, struct err *err)
 {
     const struct {
         const char *key, *value;
-    } all[] = {{"gpus_ceiling", o->gpus},
-               {"gpus_guaranteed", o->guaranteed},
-               {"cpus", o->cpus},
-               {"memory", o->memory},
-               {"running", o->running},
-               {"queued", o->queued},
-               {"gpu_hours_per_month", o->hours}};
+    } all[] = {
+        {"gpus_ceiling", o->gpus}, {"gpus_guaranteed", o->guaranteed}, {"cpus", o->cpus},
+        {"memory", o->memory},     {"checkpoints", o->checkpoints},    {"running", o->running},
+        {"queued", o->queued},     {"gpu_hours_per_month", o->hours}};
     bool given = false;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < array_len(all); i++) {

@@ -35,6 +35,20 @@ static void names(void **state)
         assert_int_equal(ckpt_step_of_name(cases[i].name), cases[i].step);
 }
 
+static void who_is_meant(void **state)
+{
+    (void)state;
+    assert_true(ckpt_is_meant("resume: grpo-7@20\n", "grpo-7", 20));
+    assert_false(ckpt_is_meant("resume: grpo-7@200\n", "grpo-7", 20));
+    assert_false(ckpt_is_meant("resume: my-grpo-7@20\n", "grpo-7", 20));
+    assert_false(ckpt_is_meant("name: grpo-7\nx: a@20\n", "grpo-7", 20));
+    assert_false(ckpt_is_meant("resume: grpo-70@20\n", "grpo-7", 20));
+    assert_true(ckpt_is_meant("/s/jobs/grpo-7/checkpoints/global_step_20/actor", "grpo-7", 20));
+    assert_false(ckpt_is_meant("/s/jobs/grpo-7/checkpoints/global_step_2/actor", "grpo-7", 20));
+    assert_true(ckpt_is_meant("a grpo-7, /s/jobs/grpo-7/checkpoints", "grpo-7", 20));
+    assert_false(ckpt_is_meant("/s/jobs/grpo-7/logs", "grpo-7", 20));
+}
+
 /* ---- whole ---- */
 
 static void add_shards(struct ckpt_listing *l, const char *dir, int world, int ranks)
@@ -248,10 +262,11 @@ static void there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),     cmocka_unit_test(whole_ones),
-        cmocka_unit_test(torn_ones), cmocka_unit_test(odd_names),
-        cmocka_unit_test(plans),     cmocka_unit_test(the_best_stays),
-        cmocka_unit_test(room),      cmocka_unit_test(there_and_back),
+        cmocka_unit_test(names),          cmocka_unit_test(who_is_meant),
+        cmocka_unit_test(whole_ones),     cmocka_unit_test(torn_ones),
+        cmocka_unit_test(odd_names),      cmocka_unit_test(plans),
+        cmocka_unit_test(the_best_stays), cmocka_unit_test(room),
+        cmocka_unit_test(there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints.h - the catalogue of checkpoints, and who of them stays.
+ *
+ * fsroot/ckpt.c reads and removes in the worker pool, core/ckpt.c decides; here is when. A running
+ * job that trains is looked at every few seconds, and once more at its end; what is new is an
+ * event, and what retention lets go is removed. A row of the store for each job that has some is
+ * all that is kept: it is there for jobs that are over, too. The files are the truth. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/cluster.h"
+#include "argusd/events.h"
+#include "argusd/jobs.h"
+#include "argusd/settings.h"
+#include "core/ckpt.h"
+#include "store/store.h"
+
+struct checkpoints;
+struct people;
+
+struct checkpoints_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct events *events;
+    const struct cluster *cluster;
+    struct jobs *jobs;
+    const struct people *people; /* quotas of projects */
+};
+
+struct checkpoints *checkpoints_new(const struct checkpoints_parts *parts);
+/* A row of the store at start; false: it is somebody else's. */
+bool checkpoints_restore(struct checkpoints *cs, const struct store_entry *row);
+void checkpoints_start(struct checkpoints *cs);
+void checkpoints_close(struct checkpoints *cs); /* nothing is begun any more; NULL is fine */
+void checkpoints_free(struct checkpoints *cs);  /* once the loop has run dry */
+
+/* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
+const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
+/* The same as an array. */
+void checkpoints_put(const struct checkpoints *cs,
+                     const char *job,
+                     struct jout *j,
+                     const char *key);
+/* ERR_REFUSED with a sentence: the checkpoints of this project, or of this user, take more than its
+ * quota. Either may be NULL. */
+must_check int checkpoints_check_quota(const struct checkpoints *cs,
+                                       const char *project,
+                                       const char *user,
+                                       struct err *err);
+
+/* ---- asked by people ---- */
+
+struct checkpoints_answer {
+    const struct err *err; /* code 0: none */
+    const struct ckpt_list *list;
+    const enum ckpt_keep *plan; /* of each, as it was before anything was removed */
+    uint64_t removed_bytes;
+    size_t removed;
+};
+typedef void (*checkpoints_f)(const struct checkpoints_answer *a, void *arg);
+struct checkpoints_ask;
+/* Look anew, and take away what the job's policy lets go (dry_run: only say it). done is called
+ * once, unless the ask is taken back or all is closed. */
+struct checkpoints_ask *checkpoints_gc(struct checkpoints *cs,
+                                       const struct job *job,
+                                       bool dry_run,
+                                       const char *actor,
+                                       checkpoints_f done,
+                                       void *arg);
+/* One at a time is read to its last byte: false while another is. found: what was seen, NULL:
+ * nothing. */
+bool checkpoints_begin_reading(struct checkpoints *cs);
+void checkpoints_end_reading(struct checkpoints *cs, const char *job, const struct ckpt *found);
+void checkpoints_unask(struct checkpoints_ask *a); /* not after the call; NULL is fine */
