@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_checkpoints.c - the checkpoints of a job: listed, read to the last byte, and cleaned up. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +204,6 @@ static int begin_verify(struct http_req *req, struct api *a, const struct job *j
         return err_set(err, ERR_UNAVAILABLE, "the shared root does not answer");
     const struct ckpt_list *l = checkpoints_of(a->checkpoints, job->id);
     const struct ckpt *c = l ? ckpt_list_find(l, step) : NULL;
-    if (!c)
-        return err_set(err, ERR_NOT_FOUND, "job '%s' has no checkpoint of step %" PRId64, job->id,
-                       step);
     if (!checkpoints_begin_reading(a->checkpoints))
         return err_set(err, ERR_UNAVAILABLE, "another checkpoint is being read: try again later");
     struct verifying *v = xcalloc(1, sizeof(*v));
@@ -215,7 +211,7 @@ static int begin_verify(struct http_req *req, struct api *a, const struct job *j
                             .a = a,
                             .root = xstrdup(a->settings->shared_root),
                             .id = xstrdup(job->id),
-                            .found = *c};
+                            .found = c ? *c : (struct ckpt){.step = step}};
     http_req_on_close(req, on_reader_gone, v);
     work_start(a->loop, run_verify, done_verify, v);
     return 0;

@@ -277,6 +277,13 @@ static void tell_news(const struct book *b, const struct ckpt_list *found)
 
 /* ---- the plan ---- */
 
+static bool is_followed(const struct live *l)
+{
+    const struct attempt *a = job_attempt(l->job);
+    return a && l->job->state != JOB_QUEUED && workload_word_trains(l->job->workload) &&
+           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
+}
+
 /* Does a job that is not over name one of them? */
 static bool is_in_use(const struct book *b, int64_t step)
 {
@@ -358,7 +365,8 @@ static bool is_over_quota(struct book *b)
 static void plan(struct book *b, struct pass *p)
 {
     struct ckpt_policy policy = b->policy;
-    policy.is_over = p->asked && !b->followed;
+    const struct live *l = jobs_find_id(b->cs->p.jobs, b->id);
+    policy.is_over = p->asked && !(l && is_followed(l));
     if (is_over_quota(b))
         policy.keep_last = 1;
     p->plan = xcalloc(b->list.n ? b->list.n : 1, sizeof(*p->plan));
@@ -555,13 +563,6 @@ static void start_wanted(struct checkpoints *cs)
 }
 
 /* ---- when ---- */
-
-static bool is_followed(const struct live *l)
-{
-    const struct attempt *a = job_attempt(l->job);
-    return a && l->job->state != JOB_QUEUED && workload_word_trains(l->job->workload) &&
-           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
-}
 
 static bool is_unfinished(const struct ckpt_list *l)
 {

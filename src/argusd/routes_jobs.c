@@ -84,7 +84,7 @@ static const struct http_param metric_params[] = {
 #define CHECKPOINT_REQUIRED "[\"step\",\"state\",\"verified\",\"bytes\",\"at\"]"
 #define CHECKPOINT_PROPERTIES                                                                      \
     "\"step\":" INTEGER ",\"state\":{\"enum\":[\"partial\",\"complete\",\"verified\",\"broken\"]}" \
-                        ",\"verified\":" BOOLEAN ",\"bytes\":" INTEGER ",\"at\":" TEXT_OR_NULL     \
+    ",\"verified\":" BOOLEAN ",\"bytes\":" INTEGER ",\"at\":" TEXT_OR_NULL                         \
     ",\"attempt\":{\"type\":[\"integer\",\"null\"]}"                                               \
     ",\"value\":" NUMBER_OR_NULL ",\"why\":" TEXT_OR_NULL
 

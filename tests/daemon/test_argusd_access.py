@@ -5,6 +5,7 @@ import itertools
 import subprocess
 
 import pytest
+from checkpoints import put_checkpoint
 from fakeray import FakeRay
 from programs import PROGRAMS
 from snapshots import added, tar
@@ -134,6 +135,7 @@ class House:
         argusd.tokens |= {"alice": argusd.tokens["user"], "victor": argusd.tokens["viewer"], "nobody": None}
         argusd.tokens["reader"] = self.make("/v1/tokens", {"role": "viewer"}, "alice")["token"]
         self.job = self.submit()
+        put_checkpoint(argusd.job_dir(self.job) / "checkpoints", 20)
         (argusd.root / "users/alice/code").mkdir(parents=True, exist_ok=True)
         (argusd.root / "users/alice/file").write_text("hers")
         self.snapshot("hers@1")

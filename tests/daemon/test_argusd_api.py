@@ -13,6 +13,7 @@ import time
 
 import jsonschema
 import pytest
+from checkpoints import put_checkpoint
 from fakeray import FakeRay
 from snapshots import added, tar
 
@@ -129,6 +130,7 @@ class Whole:
         self.api = argusd.get("/v1/openapi.json")
         self.done = argusd.submit("echo done", name="the done one", submission_id="done-1")
         argusd.wait_over(self.done)
+        put_checkpoint(argusd.job_dir(self.done) / "checkpoints", 20)
         (argusd.root / "common/file").write_text("a file")
         self.held = argusd.submit("echo held", nnodes=9, n_gpus_per_node=4)  # waits for ever
         assert self.argusd.call("POST", "/v1/nodes", NODE).status == 201

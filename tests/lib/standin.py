@@ -2,7 +2,7 @@
 """A stand-in for verl: it saves checkpoints and ends when the test says so, by files in the job's directory."""
 
 import pathlib
-import time
+import select
 
 import broken
 from checkpoints import TRACKER, put_checkpoint
@@ -59,7 +59,7 @@ def train(argv):
             words = order.read_text().split()
             order.rename(job / f"done-{order.name}")
             obey(kept, words)
-        time.sleep(0.02)
+        select.select([], [], [], 0.02)
 
 
 class Training:
