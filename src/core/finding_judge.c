@@ -18,6 +18,7 @@ enum {
     STEP = 20,
     HINT = 20,         /* a weight below it needs another sign of failure */
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
+    LAST_SIGNAL = 31,
 };
 
 #define BIT(class) ((uint64_t)1 << (class))
@@ -52,14 +53,22 @@ struct fact {
     const char *text, *advice;
 };
 
-static bool is_killed(const struct finding_facts *f)
+/* Shells tell of a command that a signal ended by 128 and its number. */
+static int signal_of(const struct finding_facts *f)
 {
-    return f->exit_known && f->signal && f->signal != 15 && f->signal != 2 && f->signal != 1;
+    bool by_shell = !f->signal && f->exit_code > 128 && f->exit_code <= 128 + LAST_SIGNAL;
+    return !f->exit_known ? 0 : by_shell ? f->exit_code - 128 : f->signal;
 }
 
 static bool is_ended(const struct finding_facts *f)
 {
-    return f->exit_known && (f->signal == 15 || f->signal == 2 || f->signal == 1);
+    int sig = signal_of(f);
+    return sig == 15 || sig == 2 || sig == 1;
+}
+
+static bool is_killed(const struct finding_facts *f)
+{
+    return signal_of(f) && !is_ended(f);
 }
 
 static bool is_bad_xid(const struct finding_facts *f)

@@ -184,7 +184,7 @@ def table(*faults):
 
 FAULTS = table(
     Fault("exit_1", "echo 'about to fail'; exit 1", ("unknown",), exit=("exit", 1), on=("unknown",), restarts=True),
-    Fault("exit_137", "exit 137", ("unknown", "actor_died"), exit=("exit", 137)),
+    Fault("exit_137", "exit 137", ("actor_died",), exit=("exit", 137)),
     Fault("segfault", "segfault.py", ("actor_died",), exit=("signal", "SIGSEGV"), on=("actor_died",), restarts=True),
     Fault("driver_killed", "while :; do sleep 0.1; done", ("actor_died",), exit=("signal", "SIGKILL"), kill="command"),
     Fault("actor_raises", "raises.py", ("user_code_error",), said="KeyError: 'loss'", exit=("exit", 1)),
