@@ -133,7 +133,7 @@ static int release(struct http_req *req, struct live *l, struct err *err)
         return err_set(err, ERR_FORBIDDEN, "job '%s' was held by '%s'; he or an admin releases it",
                        j->id, j->held_by);
     (void)snprintf(text, sizeof(text), "released by '%s'", p->user); /* fits */
-    struct job_event e = {.kind = JOB_EV_RELEASED, .text = text};
+    struct job_event e = {.kind = JOB_EV_RELEASED, .code = "released", .text = text};
     (void)jobs_apply(l, &e, p->user, clock_wall()); /* it may not be held */
     return 0;
 }

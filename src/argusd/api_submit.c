@@ -251,6 +251,7 @@ static struct job *make_job(struct submit *s, const struct demand *d, char *take
     j->timeout = spec->timeout;
     j->queue_timeout = spec->queue_timeout;
     j->stop_grace = spec->stop_grace;
+    j->hold_on_failure = spec->hold_on_failure;
     if (workload_is_verl((enum workload)spec->workload) && spec->workload != WORKLOAD_MERGE &&
         s->a->settings->trial && !s->no_trial)
         j->trial = JOB_TRIAL_DUE;

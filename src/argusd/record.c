@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
-static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING"};
+static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING", "HOLDING"};
 
 void record_extra_release(struct record_extra *x)
 {
@@ -50,7 +50,7 @@ const char *record_flags_to_string(unsigned flags)
                                       "UNKNOWN,RESTARTING",
                                       "HELD,RESTARTING",
                                       "UNKNOWN,HELD,RESTARTING"};
-    return all[flags & 7];
+    return flags & JOB_FLAG_HOLDING ? "HOLDING" : all[flags & 7]; /* that one stands alone */
 }
 
 void record_job_row(const struct job *j, const char *detail, struct store_job *ret)
@@ -143,6 +143,15 @@ static void put_watch(struct jout *o, const struct stopwatch *w)
     jout_close(o, '}');
 }
 
+static void put_spans(struct jout *o, const struct job *j)
+{
+    jout_int(o, "timeout", (int64_t)j->timeout);
+    jout_int(o, "queue_timeout", (int64_t)j->queue_timeout);
+    jout_int(o, "stop_grace", (int64_t)j->stop_grace);
+    if (j->hold_on_failure)
+        jout_int(o, "hold_on_failure", (int64_t)j->hold_on_failure);
+}
+
 /* A job with nothing but its queue behind it is not made larger by what it does not have. */
 static bool has_restart(const struct restart *r)
 {
@@ -154,9 +163,7 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     struct jout o = jout_begin(out);
     jout_open(&o, NULL, '{');
     put_demand(&o, &j->demand);
-    jout_int(&o, "timeout", (int64_t)j->timeout);
-    jout_int(&o, "queue_timeout", (int64_t)j->queue_timeout);
-    jout_int(&o, "stop_grace", (int64_t)j->stop_grace);
+    put_spans(&o, j);
     if (has_restart(&j->restart))
         put_restart(&o, &j->restart);
     if (!job_state_is_terminal(j->state))
@@ -315,6 +322,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     j->timeout = (usec_t)json_get_int(v, "timeout", 0);
     j->queue_timeout = (usec_t)json_get_int(v, "queue_timeout", 0);
     j->stop_grace = (usec_t)json_get_int(v, "stop_grace", 0);
+    j->hold_on_failure = (usec_t)json_get_int(v, "hold_on_failure", 0);
     set_str(&j->nodes, json_get_str(v, "nodes", NULL));
     set_str(&j->driver_node, json_get_str(v, "driver_node", NULL));
     set_str(&j->slots, json_get_str(v, "slots", NULL));

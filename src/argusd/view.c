@@ -25,7 +25,7 @@ static void put_flags(struct jout *j, const char *flags, const struct live *l)
 {
     jout_open(j, "flags", '[');
     unsigned bits = record_flags_from_string(flags);
-    for (unsigned bit = 1; bit <= JOB_FLAG_RESTARTING; bit <<= 1)
+    for (unsigned bit = 1; bit <= JOB_FLAG_HOLDING; bit <<= 1)
         if (bits & bit)
             jout_str(j, NULL, record_flags_to_string(bit));
     jout_close(j, ']');

@@ -267,8 +267,38 @@ static void restart(struct job *j, const struct job_end *end)
     j->flags |= JOB_FLAG_RESTARTING;
 }
 
+/* ---- a failure that somebody wants to look at ---- */
+
+static bool is_holding(const struct job *j)
+{
+    return j->flags & JOB_FLAG_HOLDING;
+}
+
+/* Over but for its slots. */
+static void keep_slots(struct job *j, const struct job_end *end)
+{
+    char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
+    (void)snprintf(
+        text, sizeof(text),
+        "it has failed; its slots are kept for %s: `argus release %s` gives them back: %s",
+        span_to_string(j->hold_on_failure, span), j->id, end->text); /* cut: fine */
+    set_reason(j, str_or(j->finding, end->cause), text);
+    j->flags = JOB_FLAG_HOLDING;
+    j->unknown_since = 0;
+}
+
+static void give_slots_back(struct job *j, usec_t now)
+{
+    char code[JOB_REASON_CODE_MAX];
+    memcpy(code, j->reason.code, sizeof(code));
+    set_reason(j, code, job_attempt(j)->end_text);
+    finish(j, JOB_FAILED, now);
+}
+
 static void end(struct job *j, const struct job_event *e, usec_t now)
 {
+    if (is_holding(j))
+        return;
     struct attempt *a = job_attempt(j);
     const struct job_end *end = e->end;
     a->phase = ATTEMPT_ENDED;
@@ -289,7 +319,11 @@ static void end(struct job *j, const struct job_event *e, usec_t now)
     if (j->stop_cause == STOP_NONE || state == JOB_SUCCEEDED)
         set_reason(j, state == JOB_SUCCEEDED ? "" : str_or(j->finding, end->cause),
                    state == JOB_SUCCEEDED ? "" : end->text);
-    finish(j, state, now);
+    bool wants_a_look = j->hold_on_failure && j->stop_cause == STOP_NONE;
+    if (state == JOB_FAILED && wants_a_look && j->state == JOB_RUNNING)
+        keep_slots(j, end);
+    else
+        finish(j, state, now);
 }
 
 static void note_stop(struct job *j, const struct job_event *e, usec_t now)
@@ -312,6 +346,10 @@ static void stop_queued(struct job *j, const struct job_event *e, usec_t now)
 
 static void stop_live(struct job *j, const struct job_event *e, usec_t now)
 {
+    if (is_holding(j)) { /* nothing runs: it ends as what it is */
+        give_slots_back(j, now);
+        return;
+    }
     note_stop(j, e, now);
     j->state = JOB_STOPPING;
 }
@@ -382,6 +420,13 @@ static void release(struct job *j, const struct job_event *e, usec_t now)
     set_str(&j->held_by, NULL);
 }
 
+static void release_slots(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    if (is_holding(j))
+        give_slots_back(j, now);
+}
+
 static void pass_trial(struct job *j, const struct job_event *e, usec_t now)
 {
     (void)e;
@@ -411,7 +456,7 @@ static void lose_trial(struct job *j, const struct job_event *e, usec_t now)
 static void go_blind(struct job *j, const struct job_event *e, usec_t now)
 {
     (void)e;
-    if (j->flags & JOB_FLAG_UNKNOWN)
+    if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HOLDING))
         return;
     j->flags |= JOB_FLAG_UNKNOWN;
     j->unknown_since = now;
@@ -443,6 +488,7 @@ static const change_f table[JOB_STATE_END][JOB_EV_END] = {
                       [JOB_EV_SEEN] = see},
     [JOB_RUNNING] = {[JOB_EV_ENDED] = end,
                      [JOB_EV_STOP] = stop_live,
+                     [JOB_EV_RELEASED] = release_slots,
                      [JOB_EV_BLIND] = go_blind,
                      [JOB_EV_SEEN] = see},
     [JOB_STOPPING] = {[JOB_EV_ACCEPTED] = accept,
@@ -486,12 +532,13 @@ static bool is_same(const struct seen *a, const struct seen *b)
 static void keep_time(struct job *j, const struct seen *old, const struct moment *now)
 {
     bool ran = old->phase == ATTEMPT_RUNNING;
-    if (j->state != old->state &&
-        (old->state == JOB_RUNNING || (old->state == JOB_STOPPING && ran)))
+    bool held_up = is_holding(j); /* it runs no more, in the same state */
+    if ((j->state != old->state || held_up) && ran &&
+        (old->state == JOB_RUNNING || old->state == JOB_STOPPING))
         j->ran += stopwatch_read(&j->watch, now);
     const struct attempt *a = job_attempt(j);
     bool accepted = j->state == JOB_STARTING && a->phase != old->phase;
-    if (j->state != old->state || accepted)
+    if (j->state != old->state || accepted || held_up)
         stopwatch_start(&j->watch, now);
     else if (j->flags & JOB_FLAG_HELD)
         stopwatch_pause(&j->watch, now);
@@ -531,7 +578,7 @@ usec_t job_limit(const struct job *j, usec_t start_deadline)
     case JOB_STARTING:
         return start_deadline;
     case JOB_RUNNING:
-        return j->timeout;
+        return is_holding(j) ? j->hold_on_failure : j->timeout;
     case JOB_STOPPING:
         return j->stop_grace + JOB_STOP_OVERDUE;
     default:
@@ -562,7 +609,8 @@ bool job_is_pausing(const struct job *j, const struct moment *now)
 
 bool job_is_preemptible(const struct job *j)
 {
-    return j->restart.preemptible && (j->state == JOB_STARTING || j->state == JOB_RUNNING);
+    return j->restart.preemptible && !is_holding(j) &&
+           (j->state == JOB_STARTING || j->state == JOB_RUNNING);
 }
 
 static const char *check_live(const struct job *j)
@@ -570,9 +618,11 @@ static const char *check_live(const struct job *j)
     const struct attempt *a = job_attempt(j);
     if (!a)
         return "a live job has an attempt";
-    if (a->phase > ATTEMPT_RUNNING)
-        return "a live job's attempt has not ended";
-    if (j->state == JOB_RUNNING && a->phase != ATTEMPT_RUNNING)
+    if (is_holding(j) != (a->phase > ATTEMPT_RUNNING))
+        return "a live job's attempt has not ended, unless its slots are kept";
+    if (is_holding(j) && j->state != JOB_RUNNING)
+        return "a job whose slots are kept was running";
+    if (j->state == JOB_RUNNING && !is_holding(j) && a->phase != ATTEMPT_RUNNING)
         return "a running job has a running attempt";
     if (!j->nodes)
         return "a live job has a lease";

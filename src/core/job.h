@@ -12,7 +12,8 @@
  *   STARTING  start_deadline, anew once Ray has accepted it -> QUEUED, next attempt;
  *             after JOB_GIVE_UPS_MAX in a row               -> FAILED (infra)
  *   RUNNING   timeout, of this attempt                      -> STOPPING -> TIMEOUT
- *   STOPPING  stop_grace + JOB_STOP_OVERDUE: told; ends by two witnesses, or after
+ *             once it has failed: hold_on_failure, then, or when it is released or stopped ->
+ * FAILED STOPPING  stop_grace + JOB_STOP_OVERDUE: told; ends by two witnesses, or after
  *             WITNESS_FORLORN of silence of both            -> what the stop was for
  * A preempted job, and one whose failure its spec wants restarted, goes back to QUEUED. */
 #pragma once
@@ -41,6 +42,7 @@ enum job_flags {
     JOB_FLAG_UNKNOWN = 1 << 0, /* nobody can see it now; since job.unknown_since */
     JOB_FLAG_HELD = 1 << 1,
     JOB_FLAG_RESTARTING = 1 << 2,
+    JOB_FLAG_HOLDING = 1 << 3, /* it has failed, and its slots are kept for a look */
 };
 
 /* How far one submission to Ray has come. */
@@ -103,6 +105,7 @@ struct job {
     int priority;
     struct demand demand;
     usec_t timeout, queue_timeout, stop_grace; /* spans; 0 = none */
+    usec_t hold_on_failure;                    /* for so long its slots are kept then; 0 = not */
     struct restart restart;
 
     enum job_state state;
@@ -166,7 +169,7 @@ struct job_end {
     X(BLIND)    /* nobody can see it; text */                                                      \
     X(SEEN)     /* somebody can again */                                                           \
     X(HELD)     /* by: it waits until it is released */                                            \
-    X(RELEASED) /* it waits for its turn again */                                                  \
+    X(RELEASED) /* it waits for its turn again; or its slots are kept no more */                   \
     X(TRIED)    /* its trial is over and found nothing; text */                                    \
     X(REJECTED) /* its trial found something: code, text */                                        \
     X(UNTRIED)  /* its trial was lost; text */

@@ -141,7 +141,7 @@ const struct conf_key spec_keys[] = {
     {.name = "tracking.uri", .type = CONF_STR, .offset = AT(tracking_uri),
      .doc = "server of mlflow, directory of the others"},
     {.name = "hold_on_failure", .type = CONF_SPAN, .offset = AT(hold_on_failure), .min = 0,
-     .max = 604800, .flags = CONF_ACCEPTED, .doc = "keep the slots for a look"},
+     .max = 604800, .doc = "keep the slots for so long, for a look: argus release ends it"},
     {.name = "after", .type = CONF_STRV, .offset = AT(after), .flags = CONF_ACCEPTED,
      .doc = "jobs that must have SUCCEEDED before"},
     {.name = "notify", .type = CONF_STRV, .offset = AT(notify), .flags = CONF_ACCEPTED,

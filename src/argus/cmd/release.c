@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* release.c - let jobs that are held wait for their turn again. */
+/* release.c - let jobs that are held wait for their turn again, and kept slots go. */
 #include "argus/cmd/cmd.h"
 
 #include "argus/jobchange.h"
@@ -17,6 +17,8 @@ const struct command cmd_release = {
     .least = 1,
     .most = ARGS_ANY,
     .summary = "let jobs that are held go on",
-    .text = "They wait for their turn again, at the place that they have kept.",
+    .text = "They wait for their turn again, at the place that they have kept. A job that has "
+            "failed and whose "
+            "slots are kept for a look (hold_on_failure) gives them back.",
     .run = run,
 };

@@ -329,6 +329,68 @@ static void test_starts_that_come_to_nothing(void **state)
 }
 
 /* Any order of events, doubled and late ones too. */
+static bool fail_at(struct job *j, usec_t now)
+{
+    static const struct job_end end = {
+        .cause = "exit", .code = 1, .signal = "", .finding = "data_error", .text = "no rows"};
+    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
+    return apply_event(j, &e, now);
+}
+
+static struct job *failed_and_held(void)
+{
+    struct job *j = new_job();
+    j->hold_on_failure = 500;
+    j->restart.preemptible = true;
+    apply(j, JOB_EV_ADMITTED, 2000);
+    apply(j, JOB_EV_STARTED, 3000);
+    assert_true(fail_at(j, 4000));
+    return j;
+}
+
+static void test_slots_are_kept_for_a_look(void **state)
+{
+    (void)state;
+    struct job *j = failed_and_held();
+    assert_true(j->state == JOB_RUNNING && (j->flags & JOB_FLAG_HOLDING) && j->nodes);
+    assert_string_equal(j->finding, "data_error");
+    assert_string_equal(j->reason.code, "data_error");
+    assert_non_null(strstr(j->reason.text, "`argus release t1`"));
+    assert_int_equal(job_act(j), JOB_ACT_NONE);
+    assert_int_equal(job_limit(j, 7), 500);
+    assert_int_equal(in_state(j, 4100), 100); /* of the hold, not of the run */
+    assert_int_equal(j->ran, 1000);
+    assert_false(job_is_preemptible(j));
+    assert_false(fail_at(j, 4100) || apply(j, JOB_EV_BLIND, 4100));
+    assert_true(apply(j, JOB_EV_RELEASED, 4200));
+    assert_true(j->state == JOB_FAILED && !j->flags && j->ran == 1000);
+    assert_string_equal(j->reason.text, "no rows");
+    job_free(j);
+    j = failed_and_held();
+    assert_true(apply(j, JOB_EV_STOP, 4200)); /* by a user: it has failed all the same */
+    assert_int_equal(j->state, JOB_FAILED);
+    job_free(j);
+}
+
+static void test_slots_are_not_kept(void **state)
+{
+    (void)state;
+    struct job *j = new_job(); /* it goes back to the queue */
+    j->hold_on_failure = 500;
+    j->restart.max = 1;
+    set_str(&j->restart.on, "data_error");
+    apply(j, JOB_EV_ADMITTED, 2000);
+    apply(j, JOB_EV_STARTED, 3000);
+    assert_true(fail_at(j, 4000));
+    assert_int_equal(j->state, JOB_QUEUED);
+    apply(j, JOB_EV_ADMITTED, 5000);
+    apply(j, JOB_EV_STARTED, 6000);
+    assert_true(apply(j, JOB_EV_STOP, 7000)); /* somebody wanted its end */
+    assert_true(fail_at(j, 8000));
+    assert_int_equal(j->state, JOB_STOPPED);
+    job_free(j);
+}
+
 static void test_random_events(void **state)
 {
     (void)state;
@@ -336,6 +398,7 @@ static void test_random_events(void **state)
     for (int round = 0; round < 2000; round++) {
         struct job *j = new_job();
         j->restart = (struct restart){.max = round % 3, .preemptible = true};
+        j->hold_on_failure = round % 2 ? 50 : 0;
         enum job_state last = j->state;
         for (usec_t t = 2000; t < 2040; t++) {
             rng = rng * 1664525 + 1013904223;
@@ -344,6 +407,8 @@ static void test_random_events(void **state)
                 .kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .text = "for p"};
             if (kind == JOB_EV_STOP && (rng >> 20) % 4)
                 apply_event(j, &preempt, t);
+            else if (kind == JOB_EV_ENDED && (rng >> 20) % 2)
+                fail_at(j, t);
             else
                 apply(j, kind, t);
             if (job_state_is_terminal(last))
@@ -437,6 +502,8 @@ int main(void)
         cmocka_unit_test(test_a_trial_comes_first),
         cmocka_unit_test(test_a_trial_that_finds_something),
         cmocka_unit_test(test_a_trial_that_is_lost),
+        cmocka_unit_test(test_slots_are_kept_for_a_look),
+        cmocka_unit_test(test_slots_are_not_kept),
         cmocka_unit_test(test_random_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

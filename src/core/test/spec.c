@@ -186,7 +186,6 @@ static void later_keys_warn(void **state)
     static const char *const lines[][2] = {
         {"after: [b]", "after"},
         {"notify: [c]", "notify"},
-        {"hold_on_failure: 5m", "hold_on_failure"},
         {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
         {"checkpoint: {keep_best: {metric: x}}", "checkpoint.keep_best.metric"},
     };
