@@ -187,7 +187,6 @@ static void later_keys_warn(void **state)
         {"after: [b]", "after"},
         {"notify: [c]", "notify"},
         {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
-        {"checkpoint: {keep_best: {metric: x}}", "checkpoint.keep_best.metric"},
     };
     (void)state;
     for (size_t i = 0; i < array_len(lines); i++) {
