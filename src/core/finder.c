@@ -189,7 +189,8 @@ static bool is_code(const struct finding_text *t, const struct stream *s)
     if (t->boxed)
         return t->body.n && ((t->body.s[0] >= '0' && t->body.s[0] <= '9') ||
                              memmem(t->body.s, t->body.n, ".py:", 4));
-    if (part_starts(t->body, "File \""))
+    if (part_starts(t->body, "File \"") || part_starts(t->body, "File \xe2\x80\x9c") ||
+        (part_starts(t->body, "raise ") && memchr(t->body.s, '(', t->body.n)))
         return true;
     if (t->indent < 2)
         return false;

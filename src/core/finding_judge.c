@@ -19,6 +19,7 @@ enum {
     HINT = 20,         /* a weight below it needs another sign of failure */
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
     LAST_SIGNAL = 31,
+    STALL_TAIL = 2000, /* bytes that may follow the last line of a wait */
 };
 
 #define BIT(class) ((uint64_t)1 << (class))
@@ -168,6 +169,23 @@ static bool is_elsewhere(const struct finding_facts *facts, const struct finding
            !pairs_find(facts->nodes, e->node);
 }
 
+static const struct finding_event *last_of(const struct rule_events *of)
+{
+    return of->n > EVENTS_FIRST ? &of->last : &of->first[of->n ? of->n - 1 : 0];
+}
+
+/* It came again, and hardly anything after it. */
+static bool is_stalled(const struct finder *f, const struct rule_events *of)
+{
+    return of->n > 1 && f->total - last_of(of)->at <= STALL_TAIL;
+}
+
+/* No line of the rule came in the last steps: what it told went away again. */
+static bool is_healed(const struct finder *f, const struct rule_events *of)
+{
+    return of->n && f->progress >= last_of(of)->progress + GOES_ON_STEPS;
+}
+
 static void add_event(struct candidates *c, const struct finding_event *e)
 {
     add(c, (struct candidate){.event = e,
@@ -193,7 +211,9 @@ static void collect(const struct finder *f, const struct finding_facts *facts, s
 {
     for (size_t i = 0; i < f->rules->n; i++) {
         const struct rule_events *of = &f->events[i];
-        if (f->rules->v[i].role != ROLE_CAUSE)
+        const struct finding_rule *r = &f->rules->v[i];
+        if (r->role != ROLE_CAUSE || (r->heals && is_healed(f, of)) ||
+            (r->stalls && !is_stalled(f, of)))
             continue;
         for (size_t k = 0; k < kept(of); k++)
             if (counts(f, facts, &of->first[k]))
@@ -254,6 +274,20 @@ static const struct candidate *best_of(const struct candidates *c, const struct 
             best = it;
     }
     return best;
+}
+
+/* Of a line that only opens a traceback, the line of its class that follows next. */
+static const struct candidate *told_after(const struct candidates *c, const struct candidate *head)
+{
+    const struct candidate *next = NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct candidate *it = &c->v[i];
+        const struct finding_rule *r = it->event ? it->event->rule : NULL;
+        if (r && r->role == ROLE_CAUSE && !r->head && it->class == head->class &&
+            it->weight >= HINT && it->at > head->at && (!next || it->at < next->at))
+            next = it;
+    }
+    return next ? next : head;
 }
 
 static struct finding_quote copy_quote(const struct finding_quote *q)
@@ -375,6 +409,8 @@ static void fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
+    if (best->event && best->event->rule->head)
+        best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);
     if (best->event)
         fill_event(best->event, ret);

@@ -37,7 +37,7 @@ struct finding_rule {
     enum finding_class class;
     enum finding_role role;
     int weight;
-    bool lasting, quiet;
+    bool lasting, quiet, heals, head, stalls;
     uint64_t context; /* a bit per class that frames may make of it */
     char *pattern, *advice;
     pcre2_code *code;

@@ -35,7 +35,7 @@ struct raw {
     char *id, *pattern, *advice;
     int class, role;
     int64_t weight;
-    bool lasting, quiet;
+    bool lasting, quiet, heals, head, stalls;
     struct strv find, context, outranks, match, miss;
     const struct node *patch;
 };
@@ -51,6 +51,9 @@ static const struct conf_key KEYS[] = {
     {.name = "outranks", .type = CONF_STRV, .offset = AT(outranks)},
     {.name = "lasting", .type = CONF_BOOL, .offset = AT(lasting)},
     {.name = "quiet", .type = CONF_BOOL, .offset = AT(quiet)},
+    {.name = "heals", .type = CONF_BOOL, .offset = AT(heals)},
+    {.name = "head", .type = CONF_BOOL, .offset = AT(head)},
+    {.name = "stalls", .type = CONF_BOOL, .offset = AT(stalls)},
     {.name = "context", .type = CONF_STRV, .offset = AT(context)},
     {.name = "advice", .type = CONF_STR, .offset = AT(advice)},
     {.name = "patch", .type = CONF_NODE, .offset = AT(patch)},
@@ -240,6 +243,9 @@ static void take_raw(struct finding_rule *r, struct raw *raw, const char *family
         .weight = raw->weight ? (int)raw->weight : usual_weight((enum finding_role)raw->role),
         .lasting = raw->lasting,
         .quiet = raw->quiet,
+        .heals = raw->heals,
+        .head = raw->head,
+        .stalls = raw->stalls,
         .outranks = raw->outranks,
         .match = raw->match,
         .miss = raw->miss,

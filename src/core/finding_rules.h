@@ -12,6 +12,9 @@
  *     weight: 90             1 to 99: how sure it is to be the root of what else is there
  *     outranks: [actor_died] classes and rules that are mere consequences beside it
  *     lasting: true          steps that follow do not excuse it
+ *     heals: true            lasting, unless steps follow the last of its lines
+ *     head: true             only opens a traceback: the next line of its class says more
+ *     stalls: true           counts where it came again and again up to the end of the log
  *     quiet: true            counts in a line of level INFO or WARNING, too
  *     context: [data_error]  the frames of a traceback may name one of these instead
  *     advice: text

@@ -37,6 +37,12 @@ static bool starts(const struct cut *c, const char *word)
     return (size_t)(c->end - c->p) >= n && !memcmp(c->p, word, n);
 }
 
+static bool starts_at(const struct cut *c, size_t at, const char *word)
+{
+    size_t n = strlen(word);
+    return (size_t)(c->end - c->p) >= at + n && !memcmp(c->p + at, word, n);
+}
+
 /* The length of an escape sequence at p, 0 if there is none. */
 static size_t escape_length(const char *p, const char *end)
 {
@@ -109,6 +115,13 @@ static void set_level(struct finding_text *t, enum text_level level)
 {
     if (level)
         t->level = level;
+}
+
+/* Before the name of a process a low level is of who passed its line on. */
+static void forget_level(struct finding_text *t)
+{
+    if (t->level < LEVEL_ERROR)
+        t->level = LEVEL_NONE;
 }
 
 static void mix(struct finding_text *t, const char *p, size_t n)
@@ -191,6 +204,8 @@ static bool take_actor(struct cut *c)
     set_part(&c->t->node, value_of(p, close, "ip="));
     set_part(&c->t->rank, value_of(p, close, "rank="));
     mix(c->t, p, (size_t)(close - p));
+    if (pid.n)
+        forget_level(c->t);
     c->p = close + 1;
     return true;
 }
@@ -233,6 +248,7 @@ static bool take_rank(struct cut *c)
         return false;
     c->t->rank = (struct text_part){p, n};
     mix(c->t, p, n);
+    forget_level(c->t);
     c->p = p + n + 1 + tail;
     return true;
 }
@@ -466,10 +482,35 @@ static bool take_dash(struct cut *c)
     return true;
 }
 
+/* The name of a logger between a time and a level: "train.loop - INFO - "; the stream that a
+ * launcher names: "stderr: ". */
+static bool take_logger(struct cut *c)
+{
+    enum { LONGEST = 60 };
+    if (starts(c, "stderr: ") || starts(c, "stdout: ")) {
+        c->p += 7;
+        return true;
+    }
+    size_t n = 0;
+    while (c->p + n < c->end && n < LONGEST &&
+           (isalnum((unsigned char)c->p[n]) || strchr("_.", c->p[n])))
+        n++;
+    if (!c->place || !n || !starts_at(c, n, " - "))
+        return false;
+    size_t word = n + 3, k = 0;
+    while (c->p + word + k < c->end && isalpha((unsigned char)c->p[word + k]))
+        k++;
+    if (!level_of(c->p + word, k))
+        return false;
+    c->p += word;
+    return true;
+}
+
 static bool take_any(struct cut *c)
 {
     return take_box(c) || take_actor(c) || take_rank(c) || take_bracket(c) || take_time(c) ||
-           take_syslog(c) || take_level(c) || take_place(c) || take_label(c) || take_dash(c);
+           take_syslog(c) || take_level(c) || take_place(c) || take_label(c) || take_dash(c) ||
+           take_logger(c);
 }
 
 static size_t blanks(struct cut *c)

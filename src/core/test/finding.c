@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/strv.h"
 #include "base/unit.h"
 #include "core/finding.h"
@@ -173,6 +174,43 @@ static void ignored_tracebacks(void **state)
     expect("Exception ignored in: <function A.__del__>\nTraceback (most recent call last):\n"
            "  File \"/x/t.py\", line 3, in main\nOSError: [Errno 9] Bad file descriptor\n",
            FINDING_NONE, NULL);
+}
+
+static void numbers_heal(void **state)
+{
+    (void)state;
+    expect("{'loss': 1.2, 'grad_norm': nan}\n{'loss': 1.1, 'grad_norm': 2.0}\n"
+           "{'loss': 1.0, 'grad_norm': 2.0}\n",
+           FINDING_NONE, NULL);
+    expect("{'loss': 1.2, 'grad_norm': 2.0}\n{'loss': nan, 'grad_norm': 2.0}\n"
+           "{'loss': nan, 'grad_norm': 2.0}\n{'loss': nan, 'grad_norm': 2.0}\n",
+           FINDING_NAN_LOSS, "nan");
+}
+
+static void a_wait_counts_at_the_end(void **state)
+{
+    static const char wait[] =
+        "[INFO] - Waiting in store based barrier for rank: 0 (world_size=2)\n";
+    (void)state;
+    char *log = xasprintf("%s%s%s", wait, wait, wait);
+    expect(log, FINDING_TIMEOUT_OR_HANG, "Waiting in store");
+    free(log);
+    expect(wait, FINDING_NONE, NULL);
+    log = xasprintf("%s%s%2200s\n", wait, wait, "all is well");
+    expect(log, FINDING_NONE, NULL);
+    free(log);
+}
+
+static void a_head_gives_way(void **state)
+{
+    (void)state;
+    expect("[2025-01-01 00:00:00 TP0] Scheduler hit an exception: Traceback (most recent call "
+           "last):\n  File \"/x/sglang/srt/scheduler.py\", line 9, in run\n"
+           "RuntimeError: it is all too much\n",
+           FINDING_INFERENCE_ENGINE_FAILED, "all too much");
+    expect("[2025-01-01 00:00:00 TP0] Scheduler hit an exception: Traceback (most recent call "
+           "last):\n  File \"/x/sglang/srt/scheduler.py\", line 9, in run\n",
+           FINDING_INFERENCE_ENGINE_FAILED, "hit an exception");
 }
 
 static void ranks_interleave(void **state)
@@ -465,6 +503,9 @@ int main(void)
         cmocka_unit_test(frames_give_the_class),
         cmocka_unit_test(code_is_no_message),
         cmocka_unit_test(ignored_tracebacks),
+        cmocka_unit_test(numbers_heal),
+        cmocka_unit_test(a_wait_counts_at_the_end),
+        cmocka_unit_test(a_head_gives_way),
         cmocka_unit_test(ranks_interleave),
         cmocka_unit_test(who_and_where),
         cmocka_unit_test(facts_decide),
