@@ -25,12 +25,14 @@ struct finder *finder_new(const struct finding_rules *rules)
     f->rules = rules;
     f->line = 1;
     f->events = xcalloc(rules->n, sizeof(*f->events));
-    f->n_found = needles_words(rules->needles);
-    f->found = xcalloc(f->n_found, sizeof(*f->found));
-    f->n_rare = needles_words(rules->rare);
-    f->rare = xcalloc(f->n_rare + 1, sizeof(*f->rare));
-    f->n_tried = (rules->n + 63) / 64;
-    f->tried = xcalloc(f->n_tried, sizeof(*f->tried));
+    size_t words = 1;
+    for (size_t i = 0; i < ASKED_COUNT; i++)
+        if (finding_index_words(rules->index[i]) > words)
+            words = finding_index_words(rules->index[i]);
+    f->found = xcalloc(words, sizeof(*f->found));
+    f->n_may = (rules->n_branches + 63) / 64;
+    f->codes = xcalloc(rules->n_branches, sizeof(*f->codes));
+    f->may = xcalloc(f->n_may, sizeof(*f->may));
     f->match = pcre2_match_data_create(1, NULL);
     f->context = pcre2_match_context_create(NULL);
     assert(f->match && f->context);
@@ -68,8 +70,10 @@ void finder_free(struct finder *f)
     free(f->sources);
     free(f->events);
     free(f->found);
-    free(f->tried);
-    free(f->rare);
+    free(f->may);
+    for (size_t i = 0; i < f->rules->n_branches; i++)
+        pcre2_code_free(f->codes[i]);
+    free(f->codes);
     free(f->body);
     free(f->folded);
     pcre2_match_data_free(f->match);
@@ -208,78 +212,64 @@ struct best {
     int weight[ROLE_COUNT];
 };
 
-static bool has_any(const uint64_t *found, const unsigned *numbers, size_t n)
+/* Lower case into out; false: it has bytes that clean text has not. */
+static bool fold(const char *p, size_t n, char *out)
 {
-    for (size_t i = 0; i < n; i++)
-        if (finding_has_bit(found, numbers[i]))
-            return true;
-    return !n;
-}
-
-/* What may_match() needs of the body, once a line. */
-static void prepare(struct finder *f, const struct text_part *body)
-{
-    memset(f->rare, 0, f->n_rare * sizeof(*f->rare));
-    needles_all(f->rules->rare, body->s, body->n, f->rare);
-    for (size_t i = 0; i < body->n; i++) {
-        char c = body->s[i];
-        f->folded[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    unsigned char least = 0xff;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)p[i];
+        least = c < least ? c : least;
+        out[i] = (char)(c + ((unsigned char)(c - 'A') < 26) * 0x20);
     }
-    f->prepared = true;
+    return !n || least >= ' ';
 }
 
-/* True if the line has all that a match of one of the alternatives has. */
-static bool may_match(struct finder *f, const struct finding_rule *r, const struct text_part *body)
+/* The rules that may match the line that is looked at; false: none. */
+static bool mark(struct finder *f, enum finding_asked asked)
 {
-    if (!f->prepared)
-        prepare(f, body);
-    for (size_t i = 0; i < r->n_branches; i++) {
-        const struct pattern_branch *b = &r->branches[i];
-        if (has_any(f->rare, b->numbers, b->needles.n) &&
-            pattern_branch_fits(b, f->folded, body->n))
-            return true;
+    memset(f->may, 0, f->n_may * sizeof(*f->may));
+    return finding_index_mark(f->rules->index[asked], f->folded, f->n_folded, f->found, f->may);
+}
+
+/* The code of a branch, made when a line asks for it first: most are never asked for. */
+static const pcre2_code *code_of(struct finder *f, const struct finding_rule *r, unsigned branch)
+{
+    int error;
+    PCRE2_SIZE at;
+    if (!f->codes[branch]) {
+        const char *text = r->branches[branch - r->first_branch].text;
+        f->codes[branch] =
+            pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+        assert(f->codes[branch]); /* the whole pattern was compiled */
+        (void)pcre2_jit_compile(f->codes[branch], PCRE2_JIT_COMPLETE); /* else only slower */
     }
-    return false;
+    return f->codes[branch];
 }
 
-static void try_rule(struct finder *f,
-                     const struct finding_rule *r,
-                     const struct finding_text *t,
-                     bool code,
-                     bool excuses,
-                     struct best *b)
+static void try_branch(struct finder *f,
+                       unsigned branch,
+                       const struct finding_text *t,
+                       struct best *b)
 {
-    if (code != (r->role == ROLE_FRAME) || excuses != (r->role == ROLE_BENIGN))
-        return;
+    const struct finding_rule *r = &f->rules->v[f->rules->rule_of[branch]];
     int weight = r->weight;
     if (r->role == ROLE_CAUSE && !r->quiet && t->level && t->level < LEVEL_ERROR)
         weight = QUIET_WEIGHT;
-    if (weight > b->weight[r->role] && may_match(f, r, &t->body) &&
-        finding_rule_matches(r, t->body.s, t->body.n, f->match, f->context)) {
+    if (weight <= b->weight[r->role])
+        return;
+    /* Negative: no match, or a limit of the search was reached, which is none either. */
+    if (pcre2_match(code_of(f, r, branch), (PCRE2_SPTR)t->body.s, t->body.n, 0, 0, f->match,
+                    f->context) >= 0) {
         b->of[r->role] = r;
         b->weight[r->role] = weight;
     }
 }
 
-static void try_rules(struct finder *f,
-                      const struct finding_text *t,
-                      bool code,
-                      bool excuses,
-                      struct best *b)
+static void try_rules(struct finder *f, const struct finding_text *t, struct best *b)
 {
-    memset(f->tried, 0, f->n_tried * sizeof(*f->tried));
-    for (size_t w = 0; w < f->n_found; w++)
-        for (uint64_t bits = f->found[w]; bits; bits &= bits - 1) {
-            const struct needle_rules *of =
-                &f->rules->by_needle[64 * w + (size_t)__builtin_ctzll(bits)];
-            for (size_t i = 0; i < of->n; i++) {
-                unsigned k = of->v[i];
-                if (f->tried[k / 64] >> (k % 64) & 1)
-                    continue;
-                f->tried[k / 64] |= (uint64_t)1 << (k % 64);
-                try_rule(f, &f->rules->v[k], t, code, excuses, b);
-            }
-        }
+    for (size_t w = 0; w < f->n_may; w++)
+        for (uint64_t bits = f->may[w]; bits; bits &= bits - 1)
+            try_branch(f, (unsigned)(64 * w) + (unsigned)__builtin_ctzll(bits), t, b);
 }
 
 static void note_frame(struct finder *f,
@@ -365,35 +355,48 @@ static void note_line(struct finder *f,
     }
 }
 
+/* Clean text into t; false: no rule may match. Most lines with a text of a rule have it in
+ * vain, which is seen before they are cleaned, unless escapes may stand in their words. */
+static bool read_text(struct finder *f, const char *p, size_t n, struct finding_text *t)
+{
+    f->n_folded = n;
+    bool plain = fold(p, n, f->folded);
+    if (plain && !mark(f, ASKED_ANY))
+        return false;
+    finding_text_read(p, n, f->body, t);
+    if (plain)
+        return true;
+    f->n_folded = t->whole.n;
+    (void)fold(t->whole.s, t->whole.n, f->folded); /* clean already */
+    return mark(f, ASKED_ANY);
+}
+
 static void read_piece(struct finder *f, const char *p, size_t n, const struct place *where)
 {
-    memset(f->found, 0, f->n_found * sizeof(*f->found));
-    needles_all(f->rules->needles, p, n, f->found);
-    f->prepared = false;
     struct finding_text t;
-    finding_text_read(p, n, f->body, &t);
+    if (!read_text(f, p, n, &t))
+        return;
     struct stream *s = stream_of(f, t.stream);
     s->used = where->at;
-    bool code = is_code(&t, s);
     struct best b = {0};
-    try_rules(f, &t, code, false, &b);
-    if (b.of[ROLE_CAUSE] || b.of[ROLE_WRAPPER]) /* else there is nothing to excuse */
-        try_rules(f, &t, code, true, &b);
-    if (code)
+    if (is_code(&t, s)) {
+        if (mark(f, ASKED_CODE))
+            try_rules(f, &t, &b);
         note_frame(f, s, b.of[ROLE_FRAME], &t, where);
-    else
-        note_line(f, s, &b, &t, where);
+        return;
+    }
+    try_rules(f, &t, &b);
+    if ((b.of[ROLE_CAUSE] || b.of[ROLE_WRAPPER]) && mark(f, ASKED_EXCUSE))
+        try_rules(f, &t, &b); /* else there is nothing to excuse */
+    note_line(f, s, &b, &t, where);
 }
 
 /* The lines that begin in these bytes. */
 static uint64_t count_lines(const char *p, size_t n)
 {
     uint64_t lines = 0;
-    const char *end = p + n;
-    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
-        p++;
-        lines++;
-    }
+    for (size_t i = 0; i < n; i++)
+        lines += p[i] == '\n';
     return lines;
 }
 
@@ -429,7 +432,7 @@ static void advance(struct finder *f, const char *p, size_t n)
 static void read_block(struct finder *f, const char *p, size_t n)
 {
     while (n) {
-        size_t at = needles_find(f->rules->needles, p, n);
+        size_t at = finding_index_find(f->rules->index[ASKED_ANY], p, n);
         if (at >= n)
             break;
         size_t from = piece_start(p, at);

@@ -49,14 +49,14 @@ struct finder {
 
     char carry[FINDING_LINE_MAX];
     size_t n_carry;
-    uint64_t *found, *tried; /* bits of needles, of rules */
-    uint64_t *rare;          /* bits of rare needles of the body, once prepared */
-    size_t n_found, n_tried, n_rare;
+    uint64_t *found, *may; /* bits of needles, of branches */
+    size_t n_may;
+    pcre2_code **codes; /* by branch */
     pcre2_match_data *match;
     pcre2_match_context *context;
     char *body;   /* of the line that is looked at */
-    char *folded; /* the body in lower case, once prepared */
-    bool prepared;
+    char *folded; /* the line in lower case */
+    size_t n_folded;
 };
 
 void finding_event_release(struct finding_event *e);

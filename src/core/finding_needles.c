@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-enum { PIECE = 4, STRIDE = NEEDLE_MIN - PIECE + 1, HASH_BITS = 18, HEADS = 4096 };
+enum { PIECE = 4, STRIDE = NEEDLE_MIN - PIECE + 1, HASH_BITS = 18, HEADS = 1 << 14 };
 
 struct needle {
     char text[NEEDLE_MAX + 1]; /* lower case */
@@ -126,11 +126,29 @@ static size_t window_of(const char *text, size_t len, unsigned *ret_sum)
     return best;
 }
 
-unsigned needle_commonness(const char *text, size_t len)
+/* What healthy trainings print all the time: a text that stands in it tells little. */
+static const char USUAL[] =
+    "(workerdict pid=, ip=) (taskrunner pid=) (raylet) nccl info channel warning info "
+    "scheduler.py engine.py worker.py server.py default output model weight state_dict checkpoint "
+    "global_step_ is not because available found response response_length prompt group "
+    "tokens tokenizer epoch steps step: progress training progress: rank world_size dataset data "
+    "loaded loading saved saving number of the and with a  for from when value module quantization "
+    "trust_remote_code torch transformers vllm sglang cuda cumem memory device process actor "
+    "reward score length batch size config.py files requests server started cache preempted kv "
+    "cache space world timed engine worker actor attention compile graph kernel version "
+    "deprecated should must supported warnings.warn future userwarning ";
+
+unsigned needle_rarity(const char *text, size_t len)
 {
-    unsigned sum;
-    (void)window_of(text, len, &sum); /* only how common */
-    return sum;
+    char low[NEEDLE_MAX + 1];
+    unsigned bits = 0;
+    len = len < NEEDLE_MAX ? len : NEEDLE_MAX;
+    for (size_t i = 0; i < len; i++) {
+        low[i] = (char)lower(text[i]);
+        bits += 60 - commonness(low[i]);
+    }
+    low[len] = '\0';
+    return strstr(USUAL, low) ? 1 : bits;
 }
 
 void needles_build(struct needles *n)

@@ -18,8 +18,8 @@ void needles_free(struct needles *n); /* NULL is fine */
  * same text gets the same number. */
 unsigned needles_add(struct needles *n, const char *text, size_t len);
 unsigned needles_count(const struct needles *n);
-/* How common the rarest window of a text of NEEDLE_MIN bytes or more is in logs; less is rarer. */
-unsigned needle_commonness(const char *text, size_t len);
+/* How seldom logs have a text of NEEDLE_MIN bytes or more, roughly; more is rarer. */
+unsigned needle_rarity(const char *text, size_t len);
 /* After the last one, before the first look. */
 void needles_build(struct needles *n);
 

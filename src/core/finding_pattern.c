@@ -2,9 +2,11 @@
 /* finding_pattern.c - see finding_pattern.h.
  *
  * Each alternative needs a text of its own: its longest run of literal bytes, or, where no run
- * is long enough, the set of one of its groups that is not optional. Of a branch it is the rarest
- * run, and [Xx] is a byte: texts are looked for in any case. Anything that is not
- * understood ends a run, so the answer is safe, at worst none. */
+ * is long enough, the set of one of its groups that is not optional. Of a branch it is what logs
+ * have least often: a run, a group's set, or what stands before a group with the beginnings of
+ * all that is in it ("No " and "response", "output"); and [Xx] is a byte, for texts are looked
+ * for in any case. Anything that is not understood ends a run, so the answer is safe, at worst
+ * none. */
 #include "core/finding_pattern.h"
 
 #include <ctype.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "core/finding_needles.h"
 
 enum { DEPTH_MAX = 8 };
@@ -26,7 +29,8 @@ struct walk {
 struct branch {
     char run[NEEDLE_MAX + 1], best[NEEDLE_MAX + 1];
     size_t n, n_best;
-    struct strv group; /* of the first group that will do */
+    struct strv group; /* of the group that will do best, or of the first one */
+    unsigned rarity;   /* of the group */
     bool has_group, rare;
 };
 
@@ -34,7 +38,7 @@ static void end_run(struct branch *b)
 {
     bool better = b->n > b->n_best;
     if (b->rare && b->n >= NEEDLE_MIN && b->n_best >= NEEDLE_MIN)
-        better = needle_commonness(b->run, b->n) < needle_commonness(b->best, b->n_best);
+        better = needle_rarity(b->run, b->n) > needle_rarity(b->best, b->n_best);
     if (better) {
         memcpy(b->best, b->run, b->n);
         b->n_best = b->n;
@@ -98,6 +102,64 @@ static bool take_quantifier(struct walk *w, bool *ret_any)
 
 static bool read_set(struct walk w, int depth, struct strv *ret);
 
+/* Of the most common one. */
+static unsigned set_rarity(const struct strv *set)
+{
+    unsigned least = ~0U;
+    for (size_t i = 0; i < set->n; i++) {
+        size_t n = strlen(set->v[i]);
+        unsigned r = n < NEEDLE_MIN ? 1 : needle_rarity(set->v[i], n);
+        least = r < least ? r : least;
+    }
+    return set->n ? least : 0;
+}
+
+/* A set becomes the branch's group if it is rarer than the one that it has; taken. */
+static void offer_group(struct branch *b, struct strv *set)
+{
+    unsigned rarity = set_rarity(set);
+    bool better = b->rare ? rarity > b->rarity : !b->has_group;
+    struct strv *out = better ? &b->group : set;
+    strv_release(out);
+    *out = (struct strv){0};
+    if (!better)
+        return;
+    b->group = *set;
+    b->rarity = rarity;
+    b->has_group = true;
+}
+
+static bool read_byte(struct walk *w, char *ret);
+static const char *branch_end(const char *p, const char *end);
+
+/* The run before a group with what each alternative begins with; in is inside of the brackets. */
+static void offer_joined(struct walk in, struct branch *b)
+{
+    struct strv set = {0};
+    size_t least = NEEDLE_MAX;
+    for (const char *p = in.p; p <= in.end; p++) {
+        const char *end = branch_end(p, in.end);
+        struct walk one = {p, end, in.least, in.rare};
+        char text[NEEDLE_MAX + 1];
+        size_t n = b->n < NEEDLE_MAX ? b->n : NEEDLE_MAX;
+        memcpy(text, b->run + b->n - n, n);
+        while (one.p < end && n < NEEDLE_MAX && *one.p != '(') {
+            char c;
+            if (!read_byte(&one, &c) || (one.p < end && strchr("?*+{", *one.p)))
+                break;
+            text[n++] = c;
+        }
+        text[n] = '\0';
+        strv_add(&set, text);
+        least = n < least ? n : least;
+        p = end;
+    }
+    if (least >= NEEDLE_MIN)
+        offer_group(b, &set);
+    else
+        strv_release(&set);
+}
+
 static void read_group(struct walk *w, struct branch *b, int depth)
 {
     const char *close = close_of(w->p, w->end);
@@ -109,14 +171,15 @@ static void read_group(struct walk *w, struct branch *b, int depth)
     }
     w->p = close < w->end ? close + 1 : w->end;
     bool any, may_miss = take_quantifier(w, &any);
+    if (plain && !may_miss && b->rare && b->n && w->least >= NEEDLE_MIN)
+        offer_joined(in, b);
     end_run(b);
     struct strv set = {0};
-    if (plain && !may_miss && !b->has_group && depth < DEPTH_MAX && read_set(in, depth + 1, &set)) {
-        b->group = set;
-        b->has_group = true;
-        return;
-    }
-    strv_release(&set);
+    if (plain && !may_miss && (b->rare || !b->has_group) && depth < DEPTH_MAX &&
+        read_set(in, depth + 1, &set))
+        offer_group(b, &set);
+    else
+        strv_release(&set);
 }
 
 /* The byte that the class at p stands for in any case, "[Ee]" or "[ ]"; '\0': for more. */
@@ -167,7 +230,10 @@ static bool end_branch(struct branch *b, size_t least, struct strv *ret)
     end_run(b);
     b->best[b->n_best] = '\0';
     bool good = b->n_best >= least || b->has_group;
-    if (b->n_best >= least)
+    bool by_run = b->n_best >= least;
+    if (by_run && b->rare && least >= NEEDLE_MIN && b->has_group)
+        by_run = needle_rarity(b->best, b->n_best) >= b->rarity;
+    if (by_run)
         strv_add(ret, b->best);
     else if (b->has_group)
         for (size_t i = 0; i < b->group.n; i++)
@@ -236,6 +302,7 @@ static void add_clause(struct branch *b, struct strv *clauses)
     strv_release(&b->group);
     b->group = (struct strv){0};
     b->has_group = false;
+    b->rarity = 0;
 }
 
 static void read_clauses(struct walk w, struct strv *clauses)
@@ -264,17 +331,22 @@ static void read_clauses(struct walk w, struct strv *clauses)
 struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n)
 {
     struct walk w = walk_of(pattern);
+    const char *fold = w.p > pattern ? "(?i)" : "";
     struct pattern_branch *v = NULL;
     for (*ret_n = 0; w.p <= w.end; w.p++) {
         struct walk one = {w.p, branch_end(w.p, w.end), w.least, true};
         v = xrealloc(v, *ret_n + 1, sizeof(*v));
         struct pattern_branch *b = &v[(*ret_n)++];
-        *b = (struct pattern_branch){0};
+        *b = (struct pattern_branch){.text =
+                                         xasprintf("%s%.*s", fold, (int)(one.end - one.p), one.p)};
         if (!read_set(one, 0, &b->needles)) {
             strv_release(&b->needles);
             b->needles = (struct strv){0};
         }
         read_clauses(one, &b->clauses);
+        b->lens = xcalloc(b->clauses.n + 1, 1);
+        for (size_t i = 0; i < b->clauses.n; i++)
+            b->lens[i] = (unsigned char)strlen(b->clauses.v[i]); /* NEEDLE_MAX at most */
         w.p = one.end;
     }
     return v;
@@ -285,7 +357,8 @@ void pattern_branches_free(struct pattern_branch *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         strv_release(&v[i].needles);
         strv_release(&v[i].clauses);
-        free(v[i].numbers);
+        free(v[i].lens);
+        free(v[i].text);
     }
     free(v);
 }
@@ -294,10 +367,10 @@ bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_
 {
     bool has = false;
     for (size_t i = 0; i < b->clauses.n; i++) {
-        const char *s = b->clauses.v[i];
-        if (!*s && !has)
+        size_t len = b->lens[i];
+        if (!len && !has)
             return false;
-        has = *s && (has || memmem(text, n, s, strlen(s)));
+        has = len && (has || memmem(text, n, b->clauses.v[i], len));
     }
     return true;
 }

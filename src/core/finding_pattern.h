@@ -14,9 +14,10 @@ enum { PATTERN_CLAUSE_MIN = 3 };
 
 /* One alternative of a pattern, and what each of its matches has. */
 struct pattern_branch {
+    char *text;          /* a pattern of its own */
     struct strv needles; /* one of these; none: not known */
     struct strv clauses; /* of each clause, which "" ends, one; in lower case */
-    unsigned *numbers;   /* of the needles, for who looks for them; freed with the rest */
+    unsigned char *lens; /* of the clauses */
 };
 
 /* The alternatives of a valid pattern, *ret_n of them. */

@@ -9,6 +9,7 @@
 #include "base/doc.h"
 #include "base/strv.h"
 #include "core/finding.h"
+#include "core/finding_index.h"
 #include "core/finding_needles.h"
 #include "core/finding_pattern.h"
 #include "core/finding_rules.h"
@@ -44,24 +45,23 @@ struct finding_rule {
     struct strv outranks, needles, match, miss;
     struct pattern_branch *branches;
     size_t n_branches;
+    unsigned first_branch; /* its number among those of all rules */
     struct finding_change patch[FINDING_CHANGES_MAX];
     size_t n_patch;
     uint64_t beats_classes; /* a bit per class */
     uint64_t *beats_rules;  /* a bit per rule */
 };
 
-/* The rules of one needle. */
-struct needle_rules {
-    unsigned *v;
-    size_t n;
-};
+/* What a rule is asked about: any line, a line of code in a traceback, a line that would be a
+ * cause or a wrapper. */
+enum finding_asked { ASKED_ANY, ASKED_CODE, ASKED_EXCUSE, ASKED_COUNT };
 
 struct finding_rules {
     struct finding_rule *v;
     size_t n, cap;
-    struct needles *needles; /* of all rules; a line without one is not looked at */
-    struct needle_rules *by_needle;
-    struct needles *rare; /* of all branches; asked for in lines that have a needle */
+    struct finding_index *index[ASKED_COUNT]; /* a line that ASKED_ANY does not know is not read */
+    unsigned *rule_of;                        /* by branch */
+    unsigned n_branches;
     bool compiled;
 };
 
@@ -70,12 +70,6 @@ static inline bool finding_has_bit(const uint64_t *found, unsigned number)
 {
     return found[number / 64] >> (number % 64) & 1;
 }
-/* True if the rule's pattern is found in these bytes. data has room for one pair. */
-bool finding_rule_matches(const struct finding_rule *r,
-                          const char *text,
-                          size_t n,
-                          pcre2_match_data *data,
-                          pcre2_match_context *context);
 
 /* Read a rule's list of changes (a sequence, or NULL). */
 void finding_patch_read(const struct node *list, struct finding_rule *r, struct problems *ps);

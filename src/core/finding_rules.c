@@ -64,8 +64,8 @@ static const struct conf_key KEYS[] = {
 struct finding_rules *finding_rules_new(void)
 {
     struct finding_rules *r = xcalloc(1, sizeof(*r));
-    r->needles = needles_new();
-    r->rare = needles_new();
+    for (size_t i = 0; i < ASKED_COUNT; i++)
+        r->index[i] = finding_index_new();
     return r;
 }
 
@@ -92,12 +92,10 @@ void finding_rules_free(struct finding_rules *r)
         return;
     for (size_t i = 0; i < r->n; i++)
         rule_release(&r->v[i]);
-    for (size_t i = 0; r->by_needle && i < needles_count(r->needles); i++)
-        free(r->by_needle[i].v);
-    free(r->by_needle);
+    for (size_t i = 0; i < ASKED_COUNT; i++)
+        finding_index_free(r->index[i]);
+    free(r->rule_of);
     free(r->v);
-    needles_free(r->needles);
-    needles_free(r->rare);
     free(r);
 }
 
@@ -109,16 +107,6 @@ void finding_rules_freep(struct finding_rules **r)
 size_t finding_rules_count(const struct finding_rules *r)
 {
     return r->n;
-}
-
-bool finding_rule_matches(const struct finding_rule *r,
-                          const char *text,
-                          size_t n,
-                          pcre2_match_data *data,
-                          pcre2_match_context *context)
-{
-    /* Negative: no match, or a limit of the search was reached, which is none either. */
-    return pcre2_match(r->code, (PCRE2_SPTR)text, n, 0, 0, data, context) >= 0;
 }
 
 static const struct finding_rule *rule_find(const struct finding_rules *r, const char *id)
@@ -161,7 +149,6 @@ static void compile_pattern(struct finding_rule *r, const struct node *n, struct
         free(text);
         return;
     }
-    (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without it, only slower */
 }
 
 /* What a line must have: as the rule says, or read off the pattern. */
@@ -341,36 +328,24 @@ static int set_beats(struct finding_rules *rules, struct finding_rule *r, struct
     return 0;
 }
 
-static void number_branches(struct finding_rules *rules, const struct finding_rule *r)
+static enum finding_asked asked_about(enum finding_role role)
 {
-    for (size_t i = 0; i < r->n_branches; i++) {
-        struct pattern_branch *b = &r->branches[i];
-        b->numbers = xcalloc(b->needles.n + 1, sizeof(*b->numbers));
-        for (size_t k = 0; k < b->needles.n; k++)
-            b->numbers[k] = needles_add(rules->rare, b->needles.v[k], strlen(b->needles.v[k]));
-    }
+    return role == ROLE_FRAME ? ASKED_CODE : role == ROLE_BENIGN ? ASKED_EXCUSE : ASKED_ANY;
 }
 
-/* The rules that each needle is of. */
-static void index_needles(struct finding_rules *rules)
+static void index_rules(struct finding_rules *rules)
 {
-    for (size_t i = 0; i < rules->n; i++)
-        for (size_t k = 0; k < rules->v[i].needles.n; k++)
-            (void)needles_add(rules->needles, rules->v[i].needles.v[k],
-                              strlen(rules->v[i].needles.v[k])); /* its number is asked below */
-    rules->by_needle = xcalloc(needles_count(rules->needles), sizeof(*rules->by_needle));
-    for (size_t i = 0; i < rules->n; i++)
-        for (size_t k = 0; k < rules->v[i].needles.n; k++) {
-            const char *text = rules->v[i].needles.v[k];
-            struct needle_rules *of =
-                &rules->by_needle[needles_add(rules->needles, text, strlen(text))];
-            of->v = xrealloc(of->v, of->n + 1, sizeof(*of->v));
-            of->v[of->n++] = (unsigned)i;
-        }
-    needles_build(rules->needles);
-    for (size_t i = 0; i < rules->n; i++)
-        number_branches(rules, &rules->v[i]);
-    needles_build(rules->rare);
+    for (size_t i = 0; i < rules->n; i++) {
+        struct finding_rule *r = &rules->v[i];
+        r->first_branch = rules->n_branches;
+        rules->n_branches += (unsigned)r->n_branches;
+        rules->rule_of = xrealloc(rules->rule_of, rules->n_branches, sizeof(*rules->rule_of));
+        for (unsigned k = r->first_branch; k < rules->n_branches; k++)
+            rules->rule_of[k] = (unsigned)i;
+        finding_index_add(rules->index[asked_about(r->role)], r);
+    }
+    for (size_t i = 0; i < ASKED_COUNT; i++)
+        finding_index_build(rules->index[i]);
 }
 
 int finding_rules_compile(struct finding_rules *rules, struct err *err)
@@ -383,7 +358,7 @@ int finding_rules_compile(struct finding_rules *rules, struct err *err)
         if (r < 0)
             return r;
     }
-    index_needles(rules);
+    index_rules(rules);
     rules->compiled = true;
     return 0;
 }
@@ -405,7 +380,8 @@ static bool sample_matches(const struct finding_rule *r, const char *line)
     finding_text_read(line, n, out, &t);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     assert(data);
-    bool matches = found && finding_rule_matches(r, t.body.s, t.body.n, data, NULL);
+    bool matches =
+        found && pcre2_match(r->code, (PCRE2_SPTR)t.body.s, t.body.n, 0, 0, data, NULL) >= 0;
     pcre2_match_data_free(data);
     return matches;
 }

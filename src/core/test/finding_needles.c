@@ -87,6 +87,7 @@ static const struct {
     {"colou?r (?:is|was) bad", 1, "color is bad", "a shape is bad"},
     {"a(?:b|c)?d|[|]x|\\|yes\\(no", 3, "anything", NULL},
     {"(?!token)limit (?:reached|x)", 1, "limit x", "reached"},
+    {"[Nn]o (?:pulse|sign) of", 1, "no pulse of", "no such of"},
     {"[Ee]rror[ ]code", 1, "error code", "error_code"},
     {"", 1, "", NULL},
 };
@@ -113,9 +114,35 @@ static void branches(void **state)
     }
 }
 
+/* What is looked for is what logs have least often. */
+static void rarest(void **state)
+{
+    static const struct {
+        const char *pattern, *needles;
+    } table[] = {
+        {"NCCL INFO .{0,60}zebra", "zebra"},
+        {"[Nn]o (?:pulse|sign) from", "No pulse|No sign"},
+        {"worker (?:zebra|quagga)", "worker zebra|worker quagga"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        size_t n;
+        struct pattern_branch *v = pattern_branches(table[i].pattern, &n);
+        struct buf all = BUF_INIT(1000);
+        assert_int_equal(n, 1);
+        for (size_t k = 0; k < v[0].needles.n; k++)
+            assert_int_equal(buf_addf(&all, "%s%s", k ? "|" : "", v[0].needles.v[k]), 0);
+        assert_string_equal(buf_str(&all), table[i].needles);
+        buf_release(&all);
+        pattern_branches_free(v, n);
+    }
+    assert_true(needle_rarity("zebra", 5) > needle_rarity("worker", 6));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rarest),
         cmocka_unit_test(every_place),
         cmocka_unit_test(patterns),
         cmocka_unit_test(branches),
