@@ -207,20 +207,31 @@ static bool counts(const struct finder *f,
     return !is_excused(f, e) && !is_elsewhere(facts, e);
 }
 
+static bool rule_counts(const struct finder *f,
+                        const struct finding_rule *r,
+                        const struct rule_events *of)
+{
+    return r->role == ROLE_CAUSE && !(r->heals && is_healed(f, of)) &&
+           (!r->stalls || is_stalled(f, of));
+}
+
+static void collect_rule(const struct finder *f,
+                         const struct finding_facts *facts,
+                         const struct rule_events *of,
+                         struct candidates *c)
+{
+    for (size_t k = 0; k < kept(of); k++)
+        if (counts(f, facts, &of->first[k]))
+            add_event(c, &of->first[k]);
+    if (of->n > EVENTS_FIRST && counts(f, facts, &of->last))
+        add_event(c, &of->last);
+}
+
 static void collect(const struct finder *f, const struct finding_facts *facts, struct candidates *c)
 {
-    for (size_t i = 0; i < f->rules->n; i++) {
-        const struct rule_events *of = &f->events[i];
-        const struct finding_rule *r = &f->rules->v[i];
-        if (r->role != ROLE_CAUSE || (r->heals && is_healed(f, of)) ||
-            (r->stalls && !is_stalled(f, of)))
-            continue;
-        for (size_t k = 0; k < kept(of); k++)
-            if (counts(f, facts, &of->first[k]))
-                add_event(c, &of->first[k]);
-        if (of->n > EVENTS_FIRST && counts(f, facts, &of->last))
-            add_event(c, &of->last);
-    }
+    for (size_t i = 0; i < f->rules->n; i++)
+        if (rule_counts(f, &f->rules->v[i], &f->events[i]))
+            collect_rule(f, facts, &f->events[i], c);
     for (size_t i = 0; i < f->n_streams; i++)
         if (f->streams[i].open && f->streams[i].has_frame && !is_excused(f, &f->streams[i].frame))
             add_event(c, &f->streams[i].frame);

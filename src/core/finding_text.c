@@ -458,6 +458,8 @@ static bool take_nccl(struct cut *c)
     c->t->pid = (struct text_part){p + 1, pid};
     mix(c->t, c->p, (size_t)(q - c->p));
     c->p = close + 1;
+    if (starts(c, " NCCL INFO "))
+        set_level(c->t, LEVEL_INFO);
     return true;
 }
 

@@ -37,6 +37,7 @@ static const struct {
     {"2025-01-01 10:00:00,123 - tuner - INFO - [rank7]: hello", "hello", "7", "", "", LEVEL_NONE},
     {"INFO 10:00:00 (Worker pid=7) hello", "hello", "", "", "Worker", LEVEL_NONE},
     {"2025-01-01 10:00:00,123 - this - is text", "this - is text", "", "", "", LEVEL_NONE},
+    {"n7:12:34 [0] NCCL INFO hello", "NCCL INFO hello", "", "n7", "", LEVEL_INFO},
     {"stderr: hello", "hello", "", "", "", LEVEL_NONE},
     {"(a note) hello", "(a note) hello", "", "", "", LEVEL_NONE},
     {"[x] hello", "[x] hello", "", "", "", LEVEL_NONE},
