@@ -160,15 +160,21 @@ static void offer_joined(struct walk in, struct branch *b)
         strv_release(&set);
 }
 
+/* Behind the "?:" of a group; false: it is of another kind, that says nothing of its text. */
+static bool step_in(struct walk *in)
+{
+    if (in->p >= in->end || *in->p != '?')
+        return true;
+    bool plain = in->p + 1 < in->end && in->p[1] == ':';
+    in->p += 2;
+    return plain;
+}
+
 static void read_group(struct walk *w, struct branch *b, int depth)
 {
     const char *close = close_of(w->p, w->end);
     struct walk in = {w->p + 1, close, w->least, w->rare};
-    bool plain = true;
-    if (in.p < in.end && *in.p == '?') {
-        plain = in.p + 1 < in.end && in.p[1] == ':';
-        in.p += 2;
-    }
+    bool plain = step_in(&in);
     w->p = close < w->end ? close + 1 : w->end;
     bool any, may_miss = take_quantifier(w, &any);
     if (plain && !may_miss && b->rare && b->n && w->least >= NEEDLE_MIN)
