@@ -14,20 +14,14 @@ int logout_init(struct logout *l, FILE *out, bool is_tty, const char *pattern, s
     *l = (struct logout){.out = out, .is_tty = is_tty, .line = BUF_INIT(LOGOUT_LINE_MAX)};
     if (!pattern)
         return 0;
-    char why[200];
-    int r = regcomp(&l->regex, pattern, REG_EXTENDED | REG_NOSUB);
-    if (r) {
-        (void)regerror(r, &l->regex, why, sizeof(why));
-        return err_set(err, ERR_USAGE, "'%.100s' is no regular expression: %s", pattern, why);
-    }
-    l->has_regex = true;
-    return 0;
+    struct err why = {0};
+    int r = loggrep_new(pattern, &l->grep, &why);
+    return r < 0 ? err_set(err, ERR_USAGE, "%s", why.text) : 0;
 }
 
 void logout_release(struct logout *l)
 {
-    if (l->has_regex)
-        regfree(&l->regex);
+    loggrep_free(l->grep);
     buf_release(&l->line);
 }
 
@@ -53,7 +47,7 @@ static void print(struct logout *l, const char *p, size_t n)
 
 static void judge(struct logout *l)
 {
-    if (l->line.len && regexec(&l->regex, buf_str(&l->line), 0, NULL, 0) == 0) {
+    if (l->line.len && loggrep_matches(l->grep, buf_str(&l->line), l->line.len)) {
         print(l, buf_str(&l->line), l->line.len);
         print(l, "\n", 1);
     }
@@ -62,7 +56,7 @@ static void judge(struct logout *l)
 
 void logout_add(struct logout *l, const char *p, size_t n)
 {
-    if (!l->has_regex) {
+    if (!l->grep) {
         print(l, p, n);
         return;
     }
@@ -82,7 +76,7 @@ void logout_add(struct logout *l, const char *p, size_t n)
 void logout_end(struct logout *l)
 {
     struct buf safe = BUF_INIT(ANSI_HELD_MAX * 4);
-    if (l->has_regex)
+    if (l->grep)
         judge(l);
     ansi_filter(&l->ansi, "", 0, true, &safe);
     (void)fwrite(buf_str(&safe), 1, safe.len, l->out);

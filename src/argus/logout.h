@@ -2,12 +2,12 @@
 /* logout.h - the last step of a log's bytes on their way to stdout: unchanged into a
  * pipe, harmless on a terminal, and only the matching lines with --grep. */
 #pragma once
-#include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "argus/ansi.h"
 #include "base/err.h"
+#include "core/loggrep.h"
 
 enum { LOGOUT_LINE_MAX = 1 << 20 };
 
@@ -16,12 +16,11 @@ struct logout {
     bool is_tty;
     bool in_line; /* the last byte printed was no line end */
     struct ansi ansi;
-    regex_t regex;
-    bool has_regex;
-    struct buf line; /* the beginning of a line that --grep cannot judge yet */
+    struct loggrep *grep; /* NULL: everything */
+    struct buf line;      /* the beginning of a line that --grep cannot judge yet */
 };
 
-/* pattern: extended regular expression, NULL = everything. ERR_USAGE when it is none. */
+/* pattern: regular expression, NULL = everything. ERR_USAGE when it is none. */
 must_check int logout_init(struct logout *l,
                            FILE *out,
                            bool is_tty,

@@ -53,6 +53,7 @@ struct api {
     struct preflights *preflights;
     struct drytrials *drytrials;
     struct tails *tails;
+    unsigned searches; /* in logs, that go on */
     struct curves_kept *curves;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */
@@ -77,6 +78,14 @@ struct api_eyes {
 /* May he see the job with this id? Of one that is not in memory any more no owner is known here:
  * only who sees everything sees it. eyes is a struct api_eyes. */
 bool api_sees_job(const char *id, void *eyes);
+
+/* A query parameter that is a time, or a span before now ("2h"); *ret stays if it is absent.
+ * ERR_BAD_REQUEST. */
+must_check int api_read_time(const struct http_req *req,
+                             const char *name,
+                             usec_t now,
+                             usec_t *ret,
+                             struct err *err);
 
 /* err as problem JSON, with nothing else to say. */
 void api_fail(struct http_req *req, const struct err *err, uint64_t barrier);
@@ -125,6 +134,7 @@ void api_jobs_checkpoints_gc(struct http_req *req, void *app);
 void api_jobs_checkpoints_verify(struct http_req *req, void *app);
 void api_jobs_why(struct http_req *req, void *app);     /* api_why.c */
 void api_jobs_logs(struct http_req *req, void *app);    /* api_logs.c */
+void api_logs_search(struct http_req *req, void *app);  /* api_search.c */
 void api_jobs_metrics(struct http_req *req, void *app); /* api_curves.c */
 void api_jobs_events(struct http_req *req, void *app);  /* api_events.c */
 void api_events(struct http_req *req, void *app);

@@ -333,12 +333,11 @@ static int read_states(const struct http_req *req,
     return 0;
 }
 
-/* A time, or a span before now: "2h". */
-static int read_time(const struct http_req *req,
-                     const char *name,
-                     usec_t now,
-                     usec_t *ret,
-                     struct err *err)
+int api_read_time(const struct http_req *req,
+                  const char *name,
+                  usec_t now,
+                  usec_t *ret,
+                  struct err *err)
 {
     const char *text = http_req_query(req, name);
     usec_t span;
@@ -381,8 +380,8 @@ void api_jobs_list(struct http_req *req, void *app)
                                 .cursor = http_req_query(req, "cursor")};
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
         read_states(req, &q, states, &err) < 0 ||
-        read_time(req, "since", now, &q.since, &err) < 0 ||
-        read_time(req, "until", now, &q.until, &err) < 0) {
+        api_read_time(req, "since", now, &q.since, &err) < 0 ||
+        api_read_time(req, "until", now, &q.until, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         return;

@@ -8,6 +8,7 @@
 
 #include "argusd/api.h"
 #include "argusd/logparts.h"
+#include "argusd/search.h"
 #include "argusd/tails.h"
 #include "base/str.h"
 #include "fsroot/launch.h"
@@ -167,6 +168,8 @@ static void job_logs(struct http_req *req,
         err.code = r = ERR_BAD_REQUEST;
     if (r < 0) {
         api_fail(req, &err, 0);
+    } else if (http_req_query(req, "grep")) {
+        search_job(req, a, job, place.k);
     } else if (http_req_query_bool(req, "follow", false)) {
         tails_follow(a->tails, req, job, &place);
     } else if (cluster_root_hangs(a->cluster)) {

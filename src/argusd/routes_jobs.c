@@ -47,8 +47,21 @@ static const struct http_param log_params[] = {
     {"offset", HTTP_PARAM_INTEGER, "byte to begin at"},
     {"limit", HTTP_PARAM_INTEGER, "bytes at most, up to 8 MiB; 1 MiB if not given"},
     {"tail", HTTP_PARAM_INTEGER, "the last so many lines of the last limit bytes"},
+    {"grep", HTTP_PARAM_STRING,
+     "a regular expression (PCRE2): the lines that match, as GET /v1/logs has them"},
+    {"cursor", HTTP_PARAM_STRING, "with grep: next_cursor of the page before"},
     {"source", HTTP_PARAM_STRING, "driver"},
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
+    {0}};
+static const struct http_param search_params[] = {
+    {"grep", HTTP_PARAM_STRING, "a regular expression (PCRE2) that a line must match"},
+    {"user", HTTP_PARAM_STRING, "only in this user's jobs"},
+    {"project", HTTP_PARAM_STRING, "only in jobs of this project"},
+    {"workload", HTTP_PARAM_STRING, "only in jobs of this workload"},
+    {"since", HTTP_PARAM_STRING,
+     "only in jobs submitted at or after: a time, or a span before now (2h)"},
+    {"limit", HTTP_PARAM_INTEGER, "hits of a page, 1 to 1000; 100 if not given"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
     {0}};
 static const struct http_param event_params[] = {
     {"follow", HTTP_PARAM_BOOLEAN, "an event stream"},
@@ -212,6 +225,14 @@ static const struct http_route rows[] = {
      .params = log_params,
      .reply_type = "application/octet-stream"},
     {.method = "GET",
+     .pattern = "/v1/logs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_logs_search,
+     .summary = "lines that match, in the logs of all jobs that you may see, newest first; a page "
+                "ends with its hits or after two seconds",
+     .params = search_params,
+     .reply_schema = "LogHits"},
+    {.method = "GET",
      .pattern = "/v1/jobs/{id}/metrics",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_metrics,
@@ -318,6 +339,12 @@ static const struct http_schema schemas[] = {
      ",\"actor\":" TEXT ",\"from\":" TEXT_OR_NULL ",\"to\":" TEXT_OR_NULL ",\"reason\":" REASON
      ",\"text\":" TEXT "}}"},
     LIST_OF("EventList", "events", "Event"),
+    {"LogHits",
+     "{\"type\":\"object\",\"required\":[\"hits\",\"jobs\",\"bytes\",\"next_cursor\"],"
+     "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+     "\"required\":[\"job\",\"attempt\",\"offset\",\"text\"],\"properties\":{\"job\":" TEXT
+     ",\"attempt\":" INTEGER ",\"offset\":" INTEGER ",\"text\":" TEXT "}}},\"jobs\":" INTEGER
+     ",\"bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
     {"FindingList",
      "{\"type\":\"object\",\"required\":[\"findings\"],\"properties\":{\"findings\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"class\",\"attempt\",\"sentence\","

@@ -42,6 +42,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", "user", {"dry_run": True}),
     ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", "user", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
+    ("GET", "/v1/logs"): ("/v1/logs?grep=x", "viewer", None),
     ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", "viewer", None),
     ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),
     ("GET", "/v1/events"): ("/v1/events", "viewer", None),

@@ -7,12 +7,13 @@
 #include "argus/follow.h"
 #include "argus/jobview.h"
 #include "argus/logread.h"
+#include "argus/searchcall.h"
 #include "base/str.h"
 
 struct logs_opts {
-    bool follow;
-    int64_t tail, attempt;
-    const char *source, *grep;
+    bool follow, all;
+    int64_t tail, attempt, limit;
+    const char *source, *grep, *user, *project, *since;
 };
 
 static const struct opt OPTS[] = {
@@ -40,12 +41,68 @@ static const struct opt OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct logs_opts, grep),
      .arg = "RE",
-     .doc = "only lines that match this extended regular expression"},
+     .doc = "only lines that match this regular expression (PCRE2)"},
+    {.name = "all",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct logs_opts, all),
+     .doc = "with --grep: in the logs of all jobs that you may see, newest first"},
+    {.name = "user",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, user),
+     .arg = "NAME",
+     .doc = "with --all: only in this user's jobs"},
+    {.name = "project",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, project),
+     .arg = "NAME",
+     .doc = "with --all: only in jobs of this project"},
+    {.name = "since",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, since),
+     .arg = "TIME",
+     .doc = "with --all: only in jobs submitted since then: a time, or a span such as 2h"},
+    {.name = "limit",
+     .type = OPT_NUMBER,
+     .offset = offsetof(struct logs_opts, limit),
+     .arg = "N",
+     .doc = "with --all: stop after N lines"},
 };
+
+static int check_one(const struct logs_opts *o, const struct strv *args, struct err *err)
+{
+    if (!args->n)
+        return err_set(err, ERR_USAGE, "'argus logs' needs ID, or --all with --grep RE");
+    if (o->user || o->project || o->since || o->limit)
+        return err_set(err, ERR_USAGE, "--user, --project, --since and --limit go with --all");
+    return 0;
+}
+
+static int check_all(const struct logs_opts *o, const struct strv *args, struct err *err)
+{
+    if (args->n || !o->grep)
+        return err_set(err, ERR_USAGE, "--all goes with --grep RE and without an ID");
+    if (o->follow || o->tail || o->attempt || o->source)
+        return err_set(err, ERR_USAGE, "--all goes without --follow, --tail, --attempt, --source");
+    return 0;
+}
+
+static int search_all(struct cli *cli, const struct logs_opts *o, struct err *err)
+{
+    struct searchcall call = {.grep = o->grep,
+                              .user = o->user,
+                              .project = o->project,
+                              .since = o->since,
+                              .most = o->limit};
+    int r = cli_open(cli, err);
+    return r < 0 ? r : searchcall_run(cli, &call, err);
+}
 
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct logs_opts *o = opts;
+    int checked = o->all ? check_all(o, args, err) : check_one(o, args, err);
+    if (checked < 0 || o->all)
+        return checked < 0 ? checked : search_all(cli, o, err);
     _cleanup_(buf_release) struct buf query = BUF_INIT(4096);
     _cleanup_(json_unrefp) json_t *job = NULL;
     _cleanup_(logout_release) struct logout logout = {0};
@@ -76,16 +133,19 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 
 const struct command cmd_logs = {
     .name = "logs",
-    .args = "ID",
-    .least = 1,
+    .args = "[ID]",
+    .least = 0,
     .most = 1,
     .summary = "print a job's log",
     .text = "Prints the log so far. With --follow goes on until the job has ended, reconnects by "
             "itself without losing or doubling a byte, prints one last line to stderr and exits "
             "with the job's status. Ctrl-C detaches and never stops the job (exit status 0).\n"
             "Into a pipe the bytes are unchanged; on a terminal control sequences other than "
-            "colours are made harmless.",
-    .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines",
+            "colours are made harmless.\n"
+            "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE; offsets count bytes "
+            "of the log.",
+    .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines\n"
+               "argus logs --all --grep 'CUDA out of memory' --since 7d\twho else had it",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
     .opts_size = sizeof(struct logs_opts),

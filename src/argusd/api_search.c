@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_search.c - lines that match a pattern: in one job's log, or in those of all jobs that one may
+ * see, newest first.
+ *
+ * A page ends with its hits, or when it has taken a second or two: the cursor says where to go on,
+ * so the first hits come at once and nothing is read that nobody waits for. The list of jobs comes
+ * from the store page by page, within the scope of him who asks; the reading is done by the worker
+ * pool, of which searches get two threads. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api.h"
+#include "argusd/search.h"
+#include "argusd/work.h"
+#include "base/str.h"
+#include "fsroot/logsearch.h"
+
+enum {
+    JOBS_PAGE = 100,
+    HITS_DEFAULT = 100,
+    HITS_MAX = 1000,
+    LINE_SHOWN = 8 << 10,
+    OUT_MAX = 12 << 20,
+    SEARCHES = 2,
+};
+#define PAGE_TIME (USEC_SEC * 3 / 2)
+static const uint64_t PAGE_BYTES = 4ULL << 30;
+
+struct search {
+    struct http_req *req; /* NULL: gone, freed when the worker is back */
+    struct api *a;
+    struct store_read *read;
+    char *root, *user, *project, *workload;
+    usec_t since;
+    int64_t limit, hits, jobs;
+    struct logsearch s;
+    struct logsearch_target *targets;
+    char *page, *next_page; /* cursors of the store; NULL: the first, and none */
+    char *from;             /* id of the job to go on with, of this page or a later one */
+    int from_k;
+    uint64_t from_offset;
+    struct buf out;
+    struct jout j;
+};
+
+static void search_free(struct search *s)
+{
+    for (size_t i = 0; i < s->s.n_targets; i++)
+        free(s->targets[i].job);
+    free(s->targets);
+    char *texts[] = {s->root, s->user, s->project, s->workload, s->page, s->next_page, s->from};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    loggrep_free(s->s.grep);
+    buf_release(&s->out);
+    free(s);
+}
+
+static void on_gone(struct http_req *req, void *arg)
+{
+    struct search *s = arg;
+    (void)req;
+    s->req = NULL;
+    if (!s->read)
+        return; /* the worker has it */
+    store_read_cancel(s->read);
+    s->a->searches--;
+    search_free(s);
+}
+
+/* ---- in the worker ---- */
+
+static bool on_hit(const struct logsearch_hit *hit, void *arg)
+{
+    struct search *s = arg;
+    jout_open(&s->j, NULL, '{');
+    jout_str(&s->j, "job", hit->job);
+    jout_int(&s->j, "attempt", hit->k);
+    jout_int(&s->j, "offset", (int64_t)hit->offset);
+    jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
+    jout_close(&s->j, '}');
+    return ++s->hits < s->limit && s->out.len < OUT_MAX / 2;
+}
+
+static void run(void *arg)
+{
+    struct search *s = arg;
+    size_t before = s->s.at;
+    logsearch_run(&s->s);
+    s->jobs += (int64_t)(s->s.at - before);
+}
+
+/* ---- the answer ---- */
+
+/* "<page of the store>~<job>~<attempt>~<offset>" */
+static void put_cursor(struct search *s)
+{
+    if (s->s.at == s->s.n_targets && !s->next_page) {
+        jout_str(&s->j, "next_cursor", NULL);
+        return;
+    }
+    bool whole = s->s.at == s->s.n_targets;
+    _cleanup_(freep) char *cursor = xasprintf(
+        "%s~%s~%d~%" PRIu64, str_or(whole ? s->next_page : s->page, ""),
+        whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k, whole ? 0 : s->s.offset);
+    jout_str(&s->j, "next_cursor", cursor);
+}
+
+static void answer(struct search *s)
+{
+    http_req_on_close(s->req, NULL, NULL);
+    jout_close(&s->j, ']');
+    jout_int(&s->j, "jobs", s->jobs);
+    jout_int(&s->j, "bytes", (int64_t)s->s.bytes);
+    put_cursor(s);
+    jout_close(&s->j, '}');
+    http_reply_json(s->req, 200, &s->out, api_reader_barrier(s->a));
+    s->a->searches--;
+    search_free(s);
+}
+
+static void next_page(struct search *s);
+
+static void on_searched(void *arg)
+{
+    struct search *s = arg;
+    if (!s->req) {
+        s->a->searches--;
+        search_free(s);
+    } else if (s->s.at < s->s.n_targets || !s->next_page || clock_mono() >= s->s.until) {
+        answer(s);
+    } else {
+        free(s->page);
+        s->page = s->next_page;
+        s->next_page = NULL;
+        next_page(s);
+    }
+}
+
+/* ---- the list ---- */
+
+static void add_target(struct search *s, const char *id, int k, int last_k)
+{
+    size_t n = s->s.n_targets;
+    s->targets = xrealloc(s->targets, n + 1, sizeof(*s->targets));
+    s->targets[n] = (struct logsearch_target){.job = xstrdup(id), .k = k, .last_k = last_k};
+    s->s.n_targets = n + 1;
+    s->s.targets = s->targets;
+}
+
+static void clear_targets(struct search *s)
+{
+    while (s->s.n_targets)
+        free(s->targets[--s->s.n_targets].job);
+    s->s.at = 0;
+    s->s.k = 0;
+    s->s.offset = 0;
+}
+
+static void start(struct search *s)
+{
+    s->read = NULL;
+    work_start(s->a->loop, run, on_searched, s);
+}
+
+/* From the job where the page before ended; those before it were searched. */
+static void on_listed(const struct store_result *r, void *arg)
+{
+    struct search *s = arg;
+    if (r->err.code) {
+        http_req_on_close(s->req, NULL, NULL);
+        api_fail(s->req, &r->err, 0);
+        s->a->searches--;
+        search_free(s);
+        return;
+    }
+    clear_targets(s);
+    for (size_t i = 0; i < r->njobs; i++) {
+        if (s->from && strcmp(r->jobs[i].id, s->from) != 0)
+            continue;
+        if (s->from) {
+            s->s.k = s->from_k;
+            s->s.offset = s->from_offset;
+            freep(&s->from);
+        }
+        add_target(s, r->jobs[i].id, (int)r->jobs[i].attempt, 1);
+    }
+    s->next_page = r->next ? xstrdup(r->next) : NULL;
+    start(s);
+}
+
+static void next_page(struct search *s)
+{
+    struct store_job_query q = {.user = s->user,
+                                .project = s->project,
+                                .workload = s->workload,
+                                .since = s->since,
+                                .cursor = s->page,
+                                .limit = JOBS_PAGE};
+    struct store_then then = {.done = on_listed, .arg = s};
+    struct people_view view;
+    people_view(s->a->people, http_req_principal(s->req), PEOPLE_WISH_ALL, &view);
+    q.scope = view.scope;
+    s->read = store_list_jobs(s->a->store, &q, &then);
+    people_view_release(&view);
+}
+
+/* ---- the request ---- */
+
+static int read_cursor(struct search *s, const char *text, struct err *err)
+{
+    const char *job = strchr(text, '~'), *k = job ? strchr(job + 1, '~') : NULL,
+               *offset = k ? strchr(k + 1, '~') : NULL;
+    _cleanup_(freep) char *number = offset ? xstrndup(k + 1, (size_t)(offset - k - 1)) : NULL;
+    int64_t attempt = 0, at = 0;
+    if (!number || str_to_int(number, 0, 1 << 20, &attempt, NULL) < 0 ||
+        str_to_int(offset + 1, 0, INT64_MAX, &at, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no cursor of a search", text);
+    s->page = job > text ? xstrndup(text, (size_t)(job - text)) : NULL;
+    s->from = k > job + 1 ? xstrndup(job + 1, (size_t)(k - job - 1)) : NULL;
+    s->from_k = (int)attempt;
+    s->from_offset = (uint64_t)at;
+    return 0;
+}
+
+static char *copy_query(const struct http_req *req, const char *name)
+{
+    const char *text = http_req_query(req, name);
+    return text ? xstrdup(text) : NULL;
+}
+
+/* NULL: the refusal was sent. */
+static struct search *begin(struct http_req *req, struct api *a)
+{
+    struct err err = {0};
+    const char *cursor = http_req_query(req, "cursor"), *grep = http_req_query(req, "grep");
+    struct search *s = xcalloc(1, sizeof(*s));
+    *s = (struct search){.req = req,
+                         .a = a,
+                         .root = xstrdup(a->settings->shared_root),
+                         .user = copy_query(req, "user"),
+                         .project = copy_query(req, "project"),
+                         .workload = copy_query(req, "workload"),
+                         .out = BUF_INIT(OUT_MAX)};
+    s->s = (struct logsearch){.root = s->root,
+                              .most_bytes = PAGE_BYTES,
+                              .until = clock_mono() + PAGE_TIME,
+                              .on_hit = on_hit,
+                              .arg = s};
+    int r = http_req_query_int(req, "limit", 1, HITS_MAX, HITS_DEFAULT, &s->limit, &err);
+    if (r < 0)
+        err.code = r = ERR_BAD_REQUEST;
+    if (r == 0)
+        r = api_read_time(req, "since", clock_wall(), &s->since, &err);
+    if (r == 0)
+        r = loggrep_new(str_or(grep, ""), &s->s.grep, &err);
+    if (r == 0 && cursor)
+        r = read_cursor(s, cursor, &err);
+    if (r == 0 && cluster_root_hangs(a->cluster))
+        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+    if (r == 0 && a->searches >= SEARCHES)
+        r = err_set(&err, ERR_BUSY, "%d searches are going on already, try again", SEARCHES);
+    if (r < 0) {
+        api_fail(req, &err, 0);
+        search_free(s);
+        return NULL;
+    }
+    a->searches++;
+    s->j = jout_begin(&s->out);
+    jout_open(&s->j, NULL, '{');
+    jout_open(&s->j, "hits", '[');
+    return s;
+}
+
+void api_logs_search(struct http_req *req, void *app)
+{
+    struct search *s = begin(req, app);
+    if (!s)
+        return;
+    http_req_on_close(req, on_gone, s);
+    next_page(s);
+}
+
+void search_job(struct http_req *req, struct api *a, const struct job *job, int k)
+{
+    struct search *s = begin(req, a);
+    if (!s)
+        return;
+    http_req_on_close(req, on_gone, s);
+    add_target(s, job->id, k, k ? k : 1);
+    if (s->from && !strcmp(s->from, job->id)) {
+        s->s.k = s->from_k;
+        s->s.offset = s->from_offset;
+    }
+    start(s);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logsearch.h - lines that match a pattern, in the driver's logs of many attempts, one after the
+ * other, with ceilings on hits, bytes and time, and a place from where to go on. Blocking. */
+#pragma once
+#include "base/clock.h"
+#include "base/err.h"
+#include "core/loggrep.h"
+
+struct logsearch_target {
+    char *job;
+    int k, last_k; /* attempts from k down to last_k */
+};
+
+struct logsearch_hit {
+    const char *job;
+    int k;
+    uint64_t offset; /* of the line, in the log */
+    const char *line;
+    size_t n; /* without its end */
+};
+
+struct logsearch {
+    const char *root; /* borrowed, as all of these */
+    struct loggrep *grep;
+    const struct logsearch_target *targets;
+    size_t n_targets;
+    uint64_t most_bytes; /* read */
+    usec_t until;        /* mono */
+    /* False: these are enough. */
+    bool (*on_hit)(const struct logsearch_hit *hit, void *arg);
+    void *arg;
+
+    /* Where it stands: set before, moved on. at == n_targets: all was searched. */
+    size_t at;
+    int k; /* 0: the target's first */
+    uint64_t offset;
+    uint64_t bytes; /* read so far */
+};
+
+/* Until all was searched or a ceiling was met. A log that cannot be read is passed over. A line of
+ * more than half a MiB is judged piece by piece. */
+void logsearch_run(struct logsearch *s);

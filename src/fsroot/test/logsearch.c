@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of logsearch.h: over logs and attempts, in pieces that join without loss. */
+#include "fsroot/logsearch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/unit_dir.h"
+
+struct found {
+    struct buf out;
+    size_t most, n;
+};
+
+static bool on_hit(const struct logsearch_hit *hit, void *arg)
+{
+    struct found *f = arg;
+    (void)buf_addf(&f->out, "%s/%d:%d:%.*s|", hit->job, hit->k, (int)hit->offset, (int)hit->n,
+                   hit->line);
+    return !f->most || ++f->n % f->most;
+}
+
+/* most: hits of each run; 0: all in one. */
+static void search(const char *root, const char *pattern, size_t most, const char *want)
+{
+    static char a[] = "a", b[] = "b", c[] = "none";
+    const struct logsearch_target targets[] = {{a, 2, 1}, {c, 1, 1}, {c, 0, 1}, {b, 1, 1}};
+    struct found f = {.out = BUF_INIT(1 << 16), .most = most};
+    struct logsearch s = {.root = root,
+                          .targets = targets,
+                          .n_targets = 4,
+                          .most_bytes = UINT64_MAX,
+                          .until = UINT64_MAX,
+                          .on_hit = on_hit,
+                          .arg = &f};
+    assert_int_equal(loggrep_new(pattern, &s.grep, NULL), 0);
+    do
+        logsearch_run(&s);
+    while (s.at < s.n_targets);
+    assert_string_equal(buf_str(&f.out), want);
+    buf_release(&f.out);
+    loggrep_free(s.grep);
+}
+
+static void fill(const char *root)
+{
+    put(root, "jobs/a/attempts/1/logs/driver.log", "old error\nfine\n");
+    put(root, "jobs/a/attempts/2/logs/driver.log", "error 1\nx\nerror 2\n");
+    put(root, "jobs/a/attempts/2/logs/driver.log.100", "error 3");
+    put(root, "jobs/b/attempts/1/logs/driver.log", "\n\nno end error");
+}
+
+static void test_all(void **state)
+{
+    const char *want =
+        "a/2:0:error 1|a/2:10:error 2|a/2:100:error 3|a/1:0:old error|b/1:2:no end error|";
+    fill(*state);
+    for (size_t most = 0; most < 7; most++)
+        search(*state, "error", most, want);
+    search(*state, "^x$", 1, "a/2:8:x|");
+    search(*state, "nowhere", 0, "");
+}
+
+/* Lines over the ends of chunks, a line longer than a chunk, and a ceiling on bytes. */
+static void test_long_logs(void **state)
+{
+    struct buf log = BUF_INIT(8 << 20), want = BUF_INIT(1 << 16);
+    for (int i = 0; i < 60000; i++) {
+        if (i % 5000 == 77)
+            (void)buf_addf(&want, "b/1:%zu:needle %d|", log.len, i);
+        (void)buf_addf(&log, i % 5000 == 77 ? "needle %d\n" : "this is only hay, line %d\n", i);
+        if (i == 30000)
+            for (int k = 0; k < 700000; k++)
+                (void)buf_addc(&log, k % 100 ? 'x' : ' ');
+    }
+    put(*state, "jobs/b/attempts/1/logs/driver.log", buf_str(&log));
+    for (size_t most = 0; most < 3; most++)
+        search(*state, "needle", most, buf_str(&want));
+    buf_release(&log);
+    buf_release(&want);
+}
+
+#define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {with_root(test_all), with_root(test_long_logs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

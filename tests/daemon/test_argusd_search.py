@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search in logs: of one job, and of all that one may see; pages join, others' jobs are not there."""
+
+import subprocess
+import urllib.parse
+
+import pytest
+from fakeray import FakeRay
+
+from argusd import PROGRAMS, Argusd, needs_argusd
+
+pytestmark = needs_argusd
+
+
+@pytest.fixture(scope="module")
+def w(tmp_path_factory):
+    """Three jobs of the user, the newest first: ids[0]; and one of somebody else."""
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("search"), ray.url) as argusd:
+        for name in ("bob", "carol"):
+            assert argusd.call("POST", "/v1/users", {"name": name}).status == 201
+            argusd.tokens[name] = argusd.call("POST", "/v1/tokens", {"user": name}).json()["token"]
+        says = "echo start {0}; seq 1 2000; echo needle in {0}; printf end-needle"
+        argusd.ids = [argusd.submit(says.format(n)) for n in "abc"]
+        argusd.ids.reverse()
+        argusd.other = argusd.submit("echo needle of bob", token="bob")
+        for job in (*argusd.ids, argusd.other):
+            argusd.wait_over(job)
+        yield argusd
+
+
+def search(w, path, pattern, token="user", status=200, **more):
+    query = urllib.parse.urlencode({"grep": pattern, **more})
+    reply = w.call("GET", f"{path}?{query}", token=token)
+    assert reply.status == status, reply
+    return reply.json()
+
+
+def every(w, path, pattern, token="user", **more):
+    """The hits of all pages."""
+    hits, cursor = [], {}
+    while cursor is not None:
+        page = search(w, path, pattern, token, **more, **cursor)
+        hits += page["hits"]
+        cursor = {"cursor": page["next_cursor"]} if page["next_cursor"] else None
+    return hits
+
+
+def test_one_job(w):
+    job = w.ids[0]
+    log = w.log_file(job).read_bytes()
+    hits = every(w, f"/v1/jobs/{job}/logs", "needle|^start")
+    assert [h["text"] for h in hits] == ["start c", "needle in c", "end-needle"]
+    for hit in hits:
+        assert log[hit["offset"] :].startswith(hit["text"].encode())
+        assert (hit["job"], hit["attempt"]) == (job, 1)
+    numbers = every(w, f"/v1/jobs/{job}/logs", "^[0-9]+$", limit=130)
+    assert [h["text"] for h in numbers] == [str(n) for n in range(1, 2001)]
+    assert search(w, f"/v1/jobs/{job}/logs", "nowhere")["next_cursor"] is None
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_all_jobs_newest_first(w, limit):
+    hits = every(w, "/v1/logs", "needle", limit=limit)
+    assert [(h["job"], h["text"]) for h in hits] == [
+        (job, text) for job, n in zip(w.ids, "cba", strict=True) for text in (f"needle in {n}", "end-needle")
+    ]
+
+
+def test_nobody_sees_what_is_not_his(w):
+    assert [h["text"] for h in every(w, "/v1/logs", "needle", token="bob")] == ["needle of bob"]
+    assert every(w, "/v1/logs", "needle", token="carol") == []
+    assert {h["job"] for h in every(w, "/v1/logs", "needle", token="admin")} == {*w.ids, w.other}
+    assert {h["job"] for h in every(w, "/v1/logs", "needle", token="admin", user="bob")} == {w.other}
+    first = search(w, "/v1/logs", "needle", token="admin", limit=1)  # his cursor, in other hands
+    assert search(w, "/v1/logs", "needle", token="carol", cursor=first["next_cursor"])["hits"] == []
+    assert search(w, f"/v1/jobs/{w.other}/logs", "needle", token="carol", status=404)["code"] == "not_found"
+
+
+def test_what_is_refused(w):
+    for more in ({"pattern": "a(b"}, {"pattern": ""}, {"pattern": "x" * 2000}, {"pattern": "x", "cursor": "1~2"},
+                 {"pattern": "x", "limit": 0}, {"pattern": "x", "since": "yesterday"}):  # fmt: skip
+        problem = search(w, "/v1/logs", status=400, **more)
+        assert problem["code"] == "bad_request", problem
+    assert "'a(b' is no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
+
+
+def test_the_command_line(w):
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
+
+    def run(*argv):
+        return subprocess.run([PROGRAMS["argus"], "logs", *argv], env=env, capture_output=True, text=True)
+
+    found = run("--all", "--grep", "^needle")
+    log = w.log_file(w.ids[0]).read_bytes()
+    assert found.stdout.splitlines()[0] == f"{w.ids[0]}/1:{log.index(b'needle')}: needle in c"
+    assert len(found.stdout.splitlines()) == 3
+    assert found.returncode == 0, found.stderr
+    assert run("--all", "--grep", "needle", "--tail", "2").returncode == 2
+    assert run("--all").returncode == 2
+    assert run().returncode == 2
+    bad = run("--all", "--grep", "a(b")
+    assert bad.returncode == 2 and "no regular expression" in bad.stderr
+    one = run("--grep", "needle in [abc]", w.ids[1])
+    assert (one.returncode, one.stdout) == (0, "needle in b\n")
