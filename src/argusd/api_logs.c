@@ -139,6 +139,10 @@ static int read_place(struct http_req *req,
     int r = http_req_query_int(req, "attempt", 1, 1 << 20, job->n_attempts, &k, err);
     if (r == 0)
         r = http_req_query_int(req, "offset", 0, INT64_MAX, 0, &offset, err);
+    const char *source = http_req_query(req, "source");
+    if (r == 0 && source && strcmp(source, "driver") != 0)
+        r = err_set(err, ERR_BAD_REQUEST,
+                    "there is no source '%.40s': driver is the one that is kept", source);
     if (r < 0)
         return err->code = ERR_BAD_REQUEST;
     *ret = (struct tails_place){.k = (int)k,

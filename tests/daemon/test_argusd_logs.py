@@ -189,7 +189,7 @@ def test_parts_of_a_finished_log(argusd):
     assert argusd.follow(job, Last_Event_ID="0")[0] == whole
     for query, status in (
         ("?offset=-1", 400), ("?offset=x", 400), ("?limit=0", 400), ("?tail=-2", 400), ("?attempt=2", 404),
-        ("?attempt=0", 400),
+        ("?attempt=0", 400), ("?source=driver", 200), ("?source=other", 400),
     ):  # fmt: skip
         assert argusd.call("GET", f"/v1/jobs/{job}/logs{query}").status == status, query
 
