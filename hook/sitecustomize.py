@@ -15,6 +15,9 @@ imported from here. If anything of this fails, Ray is left as it is, and one lin
 about it goes to stderr and to debug/binding.txt of the attempt; argusd reads back
 from Ray where things really are.
 
+In a worker of Ray, the first one of the attempt on its node starts our scout there: a small program of its own
+that copies the workers' logs to the shared root and tells what it found there when the job fails.
+
 Where argusd names a file (ARGUS_SECRETS), its values are put into the environment.
 
 Where argusd says what code the job is to run (ARGUS_PROOF), what a process really
@@ -116,6 +119,53 @@ def _argus_take_secrets():
     except Exception as e:  # no words of the file itself
         why = getattr(e, "strerror", None) or type(e).__name__
         _argus_say(f"the job's secrets could not be read from {path}: {why}")
+
+
+# ---- the scout of this node ----
+
+
+def _argus_lease_name(node_id):
+    """Our name of a node of the lease, by Ray's id of it; None where nobody says it."""
+    import json
+    import os
+
+    nodes = json.loads(os.environ.get("ARGUS_LEASE") or "{}").get("nodes") or []
+    return next((n["name"] for n in nodes if n.get("id") == node_id), None)
+
+
+def _argus_scout():
+    """In a worker of Ray: leave word for the scout of the attempt on this node, and start it where there is none. The
+    shepherd does the same on the driver's node (shepherd/scout.h)."""
+    import os
+    import sys
+
+    env = os.environ
+    raylet, attempt = env.get("RAY_RAYLET_PID"), env.get("ARGUS_ATTEMPT_DIR")
+    argv = raylet and attempt and _argus_argv()
+    if not argv or not any(a.endswith("default_worker.py") for a in argv[:8]):
+        return
+    host = os.uname()
+    name = f"argus-{os.getuid()}-{env['ARGUS_JOB_ID']}-a{env['ARGUS_ATTEMPT']}-{host.nodename}-{raylet}"
+    place, is_first = "/tmp/" + name, True
+    try:
+        os.mkdir(place, 0o700)
+    except FileExistsError:
+        is_first = False
+    os.close(os.open(f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o600))
+    if not is_first:
+        return
+    argus = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    program = f"{argus}/bin/{host.machine}/argus-shepherd"
+    ids = [a.partition("=")[2] for a in argv if a.startswith("--node-id=")]
+    node = (ids and _argus_lease_name(ids[0])) or host.nodename
+    path = os.path.dirname(sys.executable or "/usr/bin/") + ":" + env.get("PATH", "/usr/bin:/bin")
+    null = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
+    words = [program, "--scout", attempt, place, raylet, node]
+    try:
+        os.waitpid(os.posix_spawn(program, words, {"PATH": path}, file_actions=null), 0)
+    except OSError:  # no such program here: there is no scout on this node
+        os.unlink(f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}")
+        os.rmdir(place)
 
 
 # ---- the account of groups, where Ray cannot keep it ----
@@ -529,14 +579,12 @@ class _ArgusProof:
 
     def _node(self):
         """Our name of this machine where somebody says it, else its own."""
-        import json
         import os
 
         name = os.environ.get("ARGUS_DRIVER_NODE")
         ids = [a.partition("=")[2] for a in self.argv if a.startswith("--node-id=")]
         if not name and ids:
-            nodes = json.loads(os.environ.get("ARGUS_LEASE") or "{}").get("nodes") or []
-            name = next((n["name"] for n in nodes if n.get("id") == ids[0]), None)
+            name = _argus_lease_name(ids[0])
         return name or os.uname().nodename
 
     def _main(self):
@@ -920,6 +968,7 @@ def _argus_watch():
         sys.meta_path.insert(0, _ArgusFinder(changes, proof.watches() if proof else {}))
 
 
+_argus_quiet(_argus_scout)()
 _argus_take_secrets()
 _argus_quiet(_argus_watch)()
 _argus_chain()

@@ -16,6 +16,7 @@
 #include "fsroot/logread.h"
 
 enum { CHUNK = 1 << 20 };
+static const double WEAK = 0.5;
 static const uint64_t DISK_FULL_BELOW = 1 << 20;
 
 void diagnosis_release(struct diagnosis *d)
@@ -47,7 +48,7 @@ static uint64_t count_lines(const char *p, size_t n)
     return lines;
 }
 
-/* One chunk of a file of the attempt; ATTEMPT_LOG is the whole stream, whatever its files. */
+/* One chunk of a log of the attempt, the whole stream, whatever its files. */
 static int read_chunk(const struct reading *r,
                       const char *name,
                       uint64_t from,
@@ -56,10 +57,7 @@ static int read_chunk(const struct reading *r,
 {
     const struct diagnosis *d = r->d;
     *ret = (struct logread_part){.offset = from};
-    if (!strcmp(name, ATTEMPT_LOG))
-        return logread_at(d->root, d->job, d->k, ATTEMPT_LOG, from, r->chunk, want, ret, NULL);
-    return fsroot_attempt_read(d->root, d->job, d->k, name, from, r->chunk, want, &ret->n,
-                               &ret->end, NULL);
+    return logread_at(d->root, d->job, d->k, name, from, r->chunk, want, ret, NULL);
 }
 
 /* Feeds [from, to). Returns how far it came; *ret_size: of the file, as it is now. */
@@ -109,17 +107,84 @@ static void feed_file(struct reading *r, const char *name, uint64_t head, uint64
                &size); /* how far it comes is how much there is */
 }
 
-static void feed_scene(struct reading *r)
+/* The end of each: what training went on after cannot be told from another process's log. */
+static void feed_workers(struct reading *r)
 {
     _cleanup_(strv_release) struct strv names = {0};
-    uint64_t left = DIAGNOSIS_SCENE_MAX;
-    if (fsroot_scene_logs(r->d->root, r->d->job, r->d->k, &names, NULL) < 0)
-        return; /* none was gathered */
-    for (size_t i = 0; i < names.n && i < FINDING_SOURCES_MAX - 1 && left; i++) {
-        uint64_t size = 0;
+    uint64_t left = DIAGNOSIS_WORKERS_MAX;
+    if (fsroot_worker_logs(r->d->root, r->d->job, r->d->k, FINDING_SOURCES_MAX, &names, NULL) < 0)
+        return; /* none was copied */
+    for (size_t i = 0; i < names.n && left; i++) {
+        struct logread_part whole;
+        if (read_chunk(r, names.v[i], 0, 0, &whole) < 0)
+            continue;
+        uint64_t size = whole.end,
+                 from = size > DIAGNOSIS_WORKER_TAIL ? size - DIAGNOSIS_WORKER_TAIL : 0;
+        uint64_t to = size < from + left ? size : from + left;
         finder_source(r->f, names.v[i]);
-        left -= feed(r, names.v[i], 0, left, false, &size);
+        if (from)
+            finder_seek(r->f, from, 1);
+        (void)feed(r, names.v[i], from, to, false, &size); /* as far as it comes */
+        left -= to - from;
     }
+}
+
+/* The driver's log does not know: what the workers said may have never come to it. */
+static void ask_workers(struct diagnosis *d, char *chunk)
+{
+    struct finding other = {0};
+    struct reading r = {.d = d, .f = finder_new(d->rules), .chunk = chunk};
+    feed_workers(&r);
+    finder_end(r.f, &d->facts, &other);
+    finder_free(r.f);
+    bool knows = other.class != FINDING_UNKNOWN && other.class != FINDING_NONE &&
+                 other.evidence[0].source && other.confidence > d->found.confidence;
+    if (knows) {
+        other.bytes += d->found.bytes;
+        other.lines += d->found.lines;
+        finding_release(&d->found);
+        d->found = other;
+    } else {
+        finding_release(&other);
+    }
+}
+
+static bool is_weak(const struct finding *f)
+{
+    return f->class == FINDING_UNKNOWN || f->class == FINDING_ACTOR_DIED ||
+           (f->class != FINDING_NONE && f->confidence < WEAK);
+}
+
+/* ---- what the nodes found ---- */
+
+static void take_facts_of(struct diagnosis *d, const char *node)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    _cleanup_(buf_release) struct buf text = BUF_INIT(DIAGNOSIS_FACTS_MAX);
+    _cleanup_(freep) char *part = xasprintf(ATTEMPT_SCENE "/%s/" SCENE_FACTS, node);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(d->root, d->job, d->k, part);
+    struct finding_facts *f = &d->facts;
+    if (file_read(path, &text, NULL) < 0 ||
+        json_parse(buf_str(&text), text.len, DIAGNOSIS_FACTS_MAX, &o, NULL) < 0)
+        return; /* this node has nothing to say */
+    int64_t kills = json_get_int(o, "oom_kills", 0), xid = json_get_int(o, "xid", 0);
+    bool shm = json_get_bool(o, "shm_full", false), disk = json_get_bool(o, "disk_full", false);
+    f->oom_kills = kills > f->oom_kills && kills < INT32_MAX ? kills : f->oom_kills;
+    f->shm_full = f->shm_full || shm;
+    f->disk_full = f->disk_full || disk;
+    if (xid > 0 && xid < 10000 && !f->xid)
+        f->xid = (int)xid;
+    if ((kills > 0 || shm || disk || xid > 0) && !d->odd_node)
+        d->odd_node = xstrdup(node);
+}
+
+static void take_facts(struct diagnosis *d)
+{
+    _cleanup_(strv_release) struct strv nodes = {0};
+    if (fsroot_nodes_of(d->root, d->job, d->k, ATTEMPT_SCENE, &nodes, NULL) < 0)
+        return; /* no scene was gathered */
+    for (size_t i = 0; i < nodes.n; i++)
+        take_facts_of(d, nodes.v[i]);
 }
 
 static bool disk_is_full(const char *root)
@@ -131,6 +196,7 @@ static bool disk_is_full(const char *root)
 static uint64_t judge(struct diagnosis *d)
 {
     struct reading r = {.d = d, .f = finder_new(d->rules)};
+    take_facts(d);
     d->facts.lost_node = d->lost_node;
     d->facts.odd_node = d->odd_node;
     d->facts.stopped_reason = d->stopped_reason;
@@ -139,11 +205,12 @@ static uint64_t judge(struct diagnosis *d)
         r.chunk = xmalloc(CHUNK);
         feed_file(&r, ATTEMPT_LOG, d->head ? d->head : DIAGNOSIS_HEAD,
                   d->tail ? d->tail : DIAGNOSIS_TAIL);
-        feed_scene(&r);
         d->facts.disk_full = d->facts.disk_full || disk_is_full(d->root);
     }
     finder_end(r.f, &d->facts, &d->found);
     finder_free(r.f);
+    if (!d->no_logs && is_weak(&d->found))
+        ask_workers(d, r.chunk);
     free(r.chunk);
     return r.skipped;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diagnosis.h - the finding of one attempt, made from what it left on the shared root.
  *
- * Reads the driver's log, and the logs of the scene if it was gathered, through the finder
- * (core/finding.h) together with what argusd knows, and leaves attempts/<k>/finding.json. Bounded:
- * of a huge log the beginning and the end are read. Blocking: for the worker pool. */
+ * Reads the driver's log, and where that does not know those of the workers, through the finder
+ * (core/finding.h) together with what argusd knows and the scene (shepherd/scene.h) holds, and
+ * leaves attempts/<k>/finding.json. Bounded: of a huge log the beginning and the end are read.
+ * Blocking: for the worker pool. */
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,9 +12,11 @@
 #include "core/finding.h"
 
 enum {
-    DIAGNOSIS_HEAD = 128 << 20,     /* of a log that is larger than both together */
-    DIAGNOSIS_TAIL = 384 << 20,     /* these many bytes at its ends are read */
-    DIAGNOSIS_SCENE_MAX = 64 << 20, /* of all logs of the scene */
+    DIAGNOSIS_HEAD = 128 << 20,       /* of a log that is larger than both together */
+    DIAGNOSIS_TAIL = 384 << 20,       /* these many bytes at its ends are read */
+    DIAGNOSIS_WORKER_TAIL = 2 << 20,  /* of each log of a worker, where the driver's does not */
+    DIAGNOSIS_WORKERS_MAX = 64 << 20, /* know; and of all of them */
+    DIAGNOSIS_FACTS_MAX = 256 << 10,  /* of one node's scene.json */
     DIAGNOSIS_BODY_MAX = 128 << 10,
 };
 

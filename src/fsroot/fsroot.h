@@ -217,13 +217,22 @@ must_check int fsroot_attempt_read(const char *root,
                                    size_t *ret_n,
                                    uint64_t *ret_size,
                                    struct err *err);
-/* Names of the regular files of scene/logs/, each "scene/logs/<file>", sorted. -ENOENT: there is
- * none. */
-must_check int fsroot_scene_logs(const char *root,
-                                 const char *job,
-                                 int attempt,
-                                 struct strv *ret,
-                                 struct err *err);
+/* The nodes that have a directory in this place of the attempt (ATTEMPT_SCENE, ATTEMPT_WORKERS),
+ * sorted. -ENOENT: there is no such place. */
+must_check int fsroot_nodes_of(const char *root,
+                               const char *job,
+                               int attempt,
+                               const char *place,
+                               struct strv *ret,
+                               struct err *err);
+/* Up to max names "logs/workers/<node>/<file>" of what its workers printed, by node and name, each
+ * for logread_at(). -ENOENT: there is none. */
+must_check int fsroot_worker_logs(const char *root,
+                                  const char *job,
+                                  int attempt,
+                                  size_t max,
+                                  struct strv *ret,
+                                  struct err *err);
 /* attempts/<k>/finding.json. text is JSON. */
 must_check int fsroot_finding_write(const char *root,
                                     const char *job,

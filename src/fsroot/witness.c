@@ -207,25 +207,71 @@ void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsr
     *ret = e;
 }
 
-int fsroot_scene_logs(const char *root,
-                      const char *job,
-                      int attempt,
-                      struct strv *ret,
-                      struct err *err)
+/* Not its later segments: they are read with it (logread.h). */
+static int is_log(const struct dirent *e)
+{
+    const char *end = strrchr(e->d_name, '.');
+    return (e->d_type == DT_REG || e->d_type == DT_UNKNOWN) && end &&
+           !strncmp(e->d_name, "worker-", 7) && (!strcmp(end, ".out") || !strcmp(end, ".err"));
+}
+
+static int is_directory(const struct dirent *e)
+{
+    return (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && e->d_name[0] != '.';
+}
+
+static void free_names(struct dirent **names, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+static void list_logs_of(const char *dir, const char *node, size_t max, struct strv *ret)
+{
+    struct dirent **names;
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, node);
+    int n = scandir(path, &names, is_log, alphasort);
+    for (int i = 0; i < n && ret->n < max; i++)
+        strv_addf(ret, ATTEMPT_WORKERS "/%s/%s", node, names[i]->d_name);
+    if (n >= 0)
+        free_names(names, n);
+}
+
+int fsroot_nodes_of(const char *root,
+                    const char *job,
+                    int attempt,
+                    const char *place,
+                    struct strv *ret,
+                    struct err *err)
 {
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
-    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE_LOGS);
-    struct dirent **names;
-    int n = scandir(path, &names, NULL, alphasort);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, place);
+    struct dirent **nodes;
+    int n = scandir(path, &nodes, is_directory, alphasort);
     if (n < 0)
         return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        if (names[i]->d_type == DT_REG || names[i]->d_type == DT_UNKNOWN)
-            strv_addf(ret, ATTEMPT_SCENE_LOGS "/%s", names[i]->d_name);
-        free(names[i]);
-    }
-    free(names);
+    for (int i = 0; i < n; i++)
+        strv_add(ret, nodes[i]->d_name);
+    free_names(nodes, n);
+    return 0;
+}
+
+int fsroot_worker_logs(const char *root,
+                       const char *job,
+                       int attempt,
+                       size_t max,
+                       struct strv *ret,
+                       struct err *err)
+{
+    _cleanup_(strv_release) struct strv nodes = {0};
+    int r = fsroot_nodes_of(root, job, attempt, ATTEMPT_WORKERS, &nodes, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_WORKERS);
+    for (size_t i = 0; i < nodes.n; i++)
+        list_logs_of(path, nodes.v[i], max, ret);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 /* main.c - argus-shepherd runs one attempt of a job on its worker.
  *
  *   argus-shepherd <attempt directory>
+ *   argus-shepherd --scout …             the same attempt on another node: see scout.h
  *
  * Ray starts it as the job's entrypoint. It needs no argusd: all it knows is in
  * the directory, and all it says is left there. Creating logs/driver.log is the
@@ -24,6 +25,7 @@
 #include "base/version.h"
 #include "shepherd/host.h"
 #include "shepherd/run.h"
+#include "shepherd/scout.h"
 
 #define STUCK_PATIENCE USEC_MIN /* for exit.json, when the log was waited for in vain */
 
@@ -117,9 +119,15 @@ static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
     if (r < 0)
         return r;
     set_str(&a->worker_secrets, a->order.launch.worker_secrets);
+    bool has_scout = scout_begin(a->dir, a->order.launch.job, a->order.launch.attempt,
+                                 pairs_find(&a->order.env, "ARGUS_DRIVER_NODE"));
     struct veil *veil = veil_new(&a->order.launch.secret_values);
-    struct run_spec spec = {
-        .dir = a->dir, .order = &a->order, .sink = a->sink, .tail = &a->tail, .veil = veil};
+    struct run_spec spec = {.dir = a->dir,
+                            .order = &a->order,
+                            .sink = a->sink,
+                            .tail = &a->tail,
+                            .veil = veil,
+                            .has_scout = has_scout};
     r = run_command(&spec, o, err);
     veil_free(veil);
     return r;
@@ -242,6 +250,8 @@ int main(int argc, char **argv)
         (void)puts("argus-shepherd " ARGUS_VERSION); /* a closed output hears nothing */
         return 0;
     }
+    if (argc >= 2 && str_eq(argv[1], SCOUT_WORD))
+        return scout_main(argc - 2, argv + 2);
     if (argc != 2 || argv[1][0] == '-') {
         (void)fputs("usage: argus-shepherd <attempt directory>\n", stderr); /* the same */
         return 2;

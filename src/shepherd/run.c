@@ -21,6 +21,7 @@
 
 #include "base/child.h"
 #include "shepherd/host.h"
+#include "shepherd/scene.h"
 #include "shepherd/scribe.h"
 #include "shepherd/tree.h"
 
@@ -29,6 +30,7 @@ enum { CHUNK = 256 << 10 };
 #define TICK USEC_SEC
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
+#define SCENE_AGAIN (USEC_SEC / 20)
 #define KILL_GIVE_UP (30 * USEC_SEC) /* a process that hangs in the kernel dies for nobody */
 
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_STRAYS, PHASE_KILLING };
@@ -50,10 +52,13 @@ struct run {
     usec_t give_up;  /* of killing */
     usec_t next_tick;
     usec_t has_room_at; /* the command waits until then, for a root that is only slower; 0: no */
+    struct scene_wait *scene; /* NULL: not asked for */
+    bool is_scene_over;
 };
 
 static void run_release(struct run *r)
 {
+    scene_wait_free(r->scene);
     free(r->chunk);
     closep(&r->signals);
     closep(&r->output);
@@ -121,6 +126,7 @@ static void begin_stopping(struct run *r, const char *reason, usec_t grace)
 static void ask_stop(struct run *r, char *reason)
 {
     if (!reason || r->phase != PHASE_RUNNING || r->has_ended) {
+        r->is_scene_over = r->is_scene_over || (reason && r->has_ended); /* no time for it */
         free(reason);
         return;
     }
@@ -163,8 +169,24 @@ static void begin_killing(struct run *r, usec_t now)
     r->deadline = now;
 }
 
+/* Of a failure, before anything is cleaned up. */
+static bool has_scene_to_wait_for(struct run *r)
+{
+    char sig[24];
+    const struct outcome *o = r->o;
+    if (!r->spec->has_scout || !r->has_ended || r->phase != PHASE_RUNNING || r->is_scene_over)
+        return false;
+    if (!r->scene && (o->signal || o->code))
+        r->scene =
+            scene_ask(r->spec->dir, o->signal ? signal_to_string(o->signal, sig) : "exit code");
+    r->is_scene_over = !r->scene || scene_is_over(r->scene);
+    return !r->is_scene_over;
+}
+
 static void advance_phase(struct run *r, usec_t now)
 {
+    if (has_scene_to_wait_for(r))
+        return;
     if (r->phase == PHASE_RUNNING && r->has_ended) {
         r->o->strays = tree_signal(getpid(), SIGTERM);
         (void)tree_signal(getpid(), SIGCONT); /* as in signal_all() */
@@ -203,6 +225,8 @@ static int time_left(const struct run *r)
         next = r->deadline;
     if (r->has_room_at && r->has_room_at < next)
         next = r->has_room_at;
+    if (r->scene && !r->is_scene_over && now + SCENE_AGAIN < next)
+        next = now + SCENE_AGAIN;
     return next > now ? (int)((next - now) / USEC_MS + 1) : 0;
 }
 
@@ -272,7 +296,7 @@ static int output_to_read(struct run *r)
 
 static void loop(struct run *r)
 {
-    while (!r->is_nobody_left) {
+    while (!r->is_nobody_left || has_scene_to_wait_for(r)) {
         struct pollfd fds[] = {{.fd = r->signals, .events = POLLIN},
                                {.fd = output_to_read(r), .events = POLLIN},
                                {.fd = scribe_fd(r->scribe), .events = POLLIN}};

@@ -9,6 +9,7 @@
  *              the job's processes has imported what is not the job's (fsroot/proof.h)
  *   strays     the command ended by itself; what it left got SIGTERM and has 5 s
  *   killing    SIGKILL to whatever is left, again and again, until none is
+ * Between the end of a command that failed and the strays the scouts gather the scene (scene.h).
  * Over when no process is left below us, its output is read to the end and lies in the log, or
  * the shared root was waited for long enough. */
 #pragma once
@@ -26,6 +27,7 @@ struct run_spec {
     struct sink *sink;
     struct tail *tail;
     struct veil *veil; /* of all output; NULL: nothing is secret */
+    bool has_scout;    /* somebody may be asked for the scene */
 };
 
 /* The signals that run_command() wants to see; main blocks them first thing, so

@@ -334,3 +334,10 @@ size_t veil_finish(struct veil *v, const char **ret)
     *ret = v->out;
     return pass(v, v->held, v->n_held, true, ret);
 }
+
+size_t veil_hand_back(struct veil *v)
+{
+    size_t n = v->n_held;
+    v->n_held = 0;
+    return n;
+}

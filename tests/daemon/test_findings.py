@@ -34,7 +34,7 @@ HOLDS = r"""
 static void hold(const char *path)
 {
     char held[4096];
-    if (strstr(path, "/scene/logs")) {
+    if (strstr(path, "/scene")) {
         snprintf(held, sizeof(held), "%s/held", getenv("HOLD"));
         close(open(held, O_WRONLY | O_CREAT, 0600));
         snprintf(held, sizeof(held), "%s/free", getenv("HOLD"));

@@ -127,10 +127,10 @@ static void test_the_scene(void **state)
 {
     struct diagnosis d = ask(*state);
     put(*state, DIR "logs/driver.log", "it ends\n");
-    put(*state, DIR "scene/logs/worker-1.err", OOM "\n");
+    put(*state, DIR "logs/workers/w1/worker-1.err", OOM "\n");
     diagnosis_run(&d);
     assert_int_equal(d.found.class, FINDING_GPU_OOM);
-    assert_string_equal(d.found.evidence[0].source, "scene/logs/worker-1.err");
+    assert_string_equal(d.found.evidence[0].source, "logs/workers/w1/worker-1.err");
     diagnosis_release(&d);
 }
 

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stacks.c - see stacks.h.
+ *
+ * A process that was stopped by a signal is looked at without being halted first: py-spy would
+ * wait for it, or let it go on. */
+#define _GNU_SOURCE
+#include "shepherd/stacks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "fsroot/launch.h"
+#include "shepherd/process.h"
+#include "shepherd/tool.h"
+
+enum {
+    THREADS_MAX = 64,
+    FRAMES_MAX = 128,
+    TEXT_MAX = 64 << 10,
+    SPY_MAX = 4 << 20,
+    CMD_MAX = 200,
+    WHY_MAX = 300
+};
+#define SPY_LIMIT (5 * USEC_SEC)  /* of one process */
+#define ALL_LIMIT (20 * USEC_SEC) /* of all; then the kernel is asked, which is quick */
+
+struct telling {
+    char *mark; /* of a process of the attempt: a variable of its environment */
+    pid_t pids[STACKS_PROCESSES];
+    size_t n, left_out;
+};
+
+/* ---- which ---- */
+
+static bool is_python(pid_t pid)
+{
+    char path[64], target[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); /* fits */
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (n <= 0)
+        return false;
+    target[n] = 0;
+    const char *name = strrchr(target, '/');
+    return name && str_starts(name + 1, "python");
+}
+
+/* Ray's own helpers do nothing that anybody waits for. */
+static bool is_idle(pid_t pid)
+{
+    _cleanup_(freep) char *line = process_line(pid, CMD_MAX);
+    return str_starts(line, "ray::IDLE") || str_starts(line, "ray::JobSupervisor");
+}
+
+static bool note_process(pid_t pid, void *arg)
+{
+    struct telling *t = arg;
+    if (!is_python(pid) || !process_has_env(pid, t->mark) || is_idle(pid))
+        return true;
+    if (t->n == STACKS_PROCESSES)
+        t->left_out++;
+    else
+        t->pids[t->n++] = pid;
+    return true;
+}
+
+/* ---- py-spy ---- */
+
+static void add_frame(const json_t *frame, struct jout *j, struct buf *text)
+{
+    const char *function = json_get_str(frame, "name", "?");
+    const char *file = json_get_str(frame, "filename", "?");
+    int64_t line = json_get_int(frame, "line", 0);
+    jout_open(j, NULL, '{');
+    jout_str(j, "function", function);
+    jout_str(j, "file", file);
+    jout_int(j, "line", line);
+    jout_close(j, '}');
+    if (text)
+        (void)buf_addf(text, "    %s (%s:%lld)\n", function, file, (long long)line); /* cut: fine */
+}
+
+static void add_frames(const json_t *thread, const char *key, struct jout *j, struct buf *text)
+{
+    const json_t *frames = json_get_array(thread, "frames");
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < json_array_size(frames) && i < FRAMES_MAX; i++)
+        add_frame(json_array_get(frames, i), j, text);
+    jout_close(j, ']');
+}
+
+static void add_threads(const json_t *threads, struct jout *j, struct buf *text)
+{
+    const json_t *main_thread = json_array_get(threads, 0);
+    jout_open(j, "threads", '[');
+    for (size_t i = 0; i < json_array_size(threads) && i < THREADS_MAX; i++) {
+        const json_t *thread = json_array_get(threads, i);
+        const char *name = json_get_str(thread, "thread_name", "");
+        bool active = json_get_bool(thread, "active", false);
+        if (str_eq(name, "MainThread"))
+            main_thread = thread;
+        (void)buf_addf(text, "Thread %s (%s)\n", *name ? name : "?", active ? "active" : "idle");
+        jout_open(j, NULL, '{');
+        jout_str(j, "name", name);
+        jout_int(j, "id", json_get_int(thread, "os_thread_id", 0));
+        jout_bool(j, "active", active);
+        add_frames(thread, "frames", j, text);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+    add_frames(main_thread, "frames", j, NULL);
+}
+
+/* The threads as py-spy tells them; NULL and why: it does not. */
+static json_t *ask_spy(pid_t pid, bool is_stopped, usec_t limit, char why[static WHY_MAX])
+{
+    char number[16];
+    json_t *threads = NULL;
+    struct err err = {0};
+    _cleanup_(buf_release) struct buf out = BUF_INIT(SPY_MAX);
+    (void)snprintf(number, sizeof(number), "%d", (int)pid); /* fits */
+    const char *argv[] = {
+        "py-spy", "dump", "--json", "--pid", number, is_stopped ? "--nonblocking" : NULL, NULL};
+    int r = tool_run(argv, true, limit, &out, &err);
+    const char *begin = strchr(buf_str(&out), '[');
+    if (r == 0 && (!begin || json_parse(begin, strlen(begin), SPY_MAX, &threads, &err) < 0))
+        r = -EIO;
+    if (r == 0 && json_is_array(threads))
+        return threads;
+    json_decref(threads);
+    char *said = out.data;
+    if (said)
+        said[strcspn(said, "\r\n")] = 0;
+    if (r == -EIO && said && *said)
+        (void)snprintf(why, WHY_MAX, "py-spy: %.*s", WHY_MAX - 20, said);
+    else
+        (void)snprintf(why, WHY_MAX, "%.250s", err.text); /* cut: fine */
+    return NULL;
+}
+
+/* ---- the kernel ---- */
+
+static void add_proc_file(pid_t pid, long task, const char *file, struct buf *text)
+{
+    char name[48];
+    _cleanup_(buf_release) struct buf got = BUF_INIT(4096);
+    (void)snprintf(name, sizeof(name), "task/%ld/%s", task, file); /* fits */
+    if (!process_read(pid, name, &got) || !got.len)
+        return;
+    (void)buf_addf(text, "    %s: ", file); /* a text that is full is cut, as below */
+    for (size_t i = 0; i < got.len; i++)
+        (void)buf_addc(text, got.data[i] == '\n' && i + 1 < got.len ? ' ' : got.data[i]);
+    if (buf_str(text)[text->len - 1] != '\n')
+        (void)buf_addc(text, '\n');
+}
+
+static void ask_kernel(pid_t pid, struct buf *text)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); /* fits */
+    DIR *dir = opendir(path);
+    int n = 0;
+    for (struct dirent *e; dir && n < THREADS_MAX && (e = readdir(dir));) {
+        long task = strtol(e->d_name, NULL, 10);
+        if (task <= 0)
+            continue;
+        n++;
+        (void)buf_addf(text, "Thread %ld\n", task);
+        static const char *const files[] = {"comm", "stat", "wchan", "syscall", "stack"};
+        for (size_t i = 0; i < array_len(files); i++)
+            add_proc_file(pid, task, files[i], text);
+    }
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+}
+
+/* ---- the answer ---- */
+
+static const struct copier_file *worker_of(const struct copier *c, pid_t pid)
+{
+    for (size_t i = 0; c && i < c->n; i++)
+        if (c->v[i].pid == pid)
+            return &c->v[i];
+    return NULL;
+}
+
+static void tell_process(pid_t pid, const struct copier *c, usec_t until, struct jout *j)
+{
+    struct process_stat st;
+    char why[WHY_MAX] = "no time was left for py-spy";
+    if (!process_stat(pid, &st))
+        return;
+    const struct copier_file *w = worker_of(c, pid);
+    const char state[] = {st.state, 0};
+    _cleanup_(freep) char *cmd = process_line(pid, CMD_MAX);
+    _cleanup_(freep) char *rank = process_env(pid, "RANK");
+    _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
+    usec_t now = clock_mono(), limit = now < until ? until - now : 0;
+    _cleanup_(json_unrefp) json_t *threads =
+        limit ? ask_spy(pid, st.state == 'T' || st.state == 't',
+                        limit < SPY_LIMIT ? limit : SPY_LIMIT, why)
+              : NULL;
+    jout_open(j, NULL, '{');
+    jout_int(j, "pid", pid);
+    jout_str(j, "rank", rank);
+    jout_str(j, "actor", w ? w->actor : NULL);
+    jout_str(j, "worker", w ? w->worker : NULL);
+    jout_str(j, "cmd", cmd);
+    jout_str(j, "state", state);
+    jout_real(j, "cpu_s", (double)st.cpu_ticks / (double)sysconf(_SC_CLK_TCK));
+    jout_int(j, "parent", st.parent);
+    jout_str(j, "by", threads ? "py-spy" : "proc");
+    jout_str(j, "error", threads ? NULL : why);
+    if (threads) {
+        add_threads(threads, j, &text);
+    } else {
+        ask_kernel(pid, &text);
+        jout_open(j, "threads", '[');
+        jout_close(j, ']');
+        jout_open(j, "frames", '[');
+        jout_close(j, ']');
+    }
+    jout_str(j, "text", buf_str(&text));
+    jout_close(j, '}');
+}
+
+size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf *out)
+{
+    struct telling *t = xcalloc(1, sizeof(*t));
+    t->mark = xasprintf("ARGUS_ATTEMPT_DIR=%s", attempt);
+    process_each(note_process, t);
+    usec_t until = clock_mono() + ALL_LIMIT;
+    struct jout j = jout_begin(out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < t->n && out->max - out->len > TEXT_MAX * 8; i++)
+        tell_process(t->pids[i], copier, until, &j);
+    jout_close(&j, ']');
+    size_t n = t->n + t->left_out;
+    free(t->mark);
+    free(t);
+    return n;
+}
+
+static int answer(const char *attempt,
+                  const char *number,
+                  const char *node,
+                  const struct copier *copier,
+                  struct veil *veil)
+{
+    _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_STACKS "/%s", attempt, number);
+    _cleanup_(freep) char *name = xasprintf("%s.json", node);
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
+    if (file_is_there(path))
+        return 0;
+    _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
+    (void)stacks_tell(attempt, copier, &out);
+    return !out.failed && tool_note(dir, name, veil, &out, NULL) == 0;
+}
+
+size_t stacks_answer(const char *attempt,
+                     const char *node,
+                     const struct copier *copier,
+                     struct veil *veil)
+{
+    static const char end[] = ".ask";
+    size_t n = 0;
+    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_STACKS, attempt);
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        size_t digits = strspn(e->d_name, "0123456789");
+        if (!digits || digits > 9 || !str_eq(e->d_name + digits, end))
+            continue;
+        e->d_name[digits] = 0;
+        n += (size_t)answer(attempt, e->d_name, node, copier, veil);
+    }
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+    return n;
+}

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scout of an attempt on a node: the hook or the shepherd starts it, it copies the workers' logs, tells stacks,
+gathers the scene, and goes. A program in the place of Ray's raylet starts everything, as Ray does."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from shepherding import ROOT, SHEPHERD, Attempt, is_running, needs_shepherd, wait_for
+
+pytestmark = needs_shepherd
+
+RAYLET = """
+import json, subprocess, sys
+open("/proc/self/comm", "w").write("raylet")
+for line in sys.stdin:
+    argv, env = json.loads(line)
+    print(subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=2).pid, flush=True)
+"""
+# As a worker of Ray: its log is a file of the session, and it lives until it is killed.
+WORKER = """
+import os, select, sys
+name = f"{sys.argv[1]}/worker-{sys.argv[2] * 56}-{os.environ['RAY_JOB_ID']}-{os.getpid()}"
+out = open(name + ".out", "w", buffering=1)
+print(":job_id:" + os.environ["RAY_JOB_ID"] + "\\n:actor_name:Actor\\nsecret " + sys.argv[3], file=out)
+def wait_for_nobody():
+    while True:
+        select.select([], [], [], 0.05)
+        if os.path.exists(sys.argv[1] + "/more"):
+            print("more", file=out)
+            os.unlink(sys.argv[1] + "/more")
+wait_for_nobody()
+"""
+CANARY = "canary-0123456789"
+
+
+class Node:
+    """A raylet, its session, and an attempt whose shepherd it starts."""
+
+    def __init__(self, tmp_path, command, name="w1"):
+        self.root, self.name = tmp_path, name
+        self.attempt = Attempt(tmp_path)
+        self.dir = self.attempt.dir
+        self.logs = tmp_path / "session" / "logs"
+        self.logs.mkdir(parents=True)
+        binary = tmp_path / "argus" / "bin" / os.uname().machine
+        binary.mkdir(parents=True)
+        (binary / "argus-shepherd").symlink_to(SHEPHERD)
+        hook = tmp_path / "argus" / "hook"
+        hook.mkdir()
+        shutil.copy(ROOT / "hook" / "sitecustomize.py", hook)
+        secrets = tmp_path / "secrets"
+        secrets.write_text(json.dumps({"MY_TOKEN": CANARY}))
+        self.job = f"j{os.getpid()}"  # the scout's place is in /tmp, which all tests share
+        self.attempt.shell(
+            command, worker_secrets=str(secrets), job=self.job, env={"ARGUS_DRIVER_NODE": name, **self.marks()}
+        )
+        script = tmp_path / "raylet.py"
+        script.write_text(RAYLET)
+        (tmp_path / "default_worker.py").write_text(WORKER)
+        self.raylet = subprocess.Popen(
+            [sys.executable, script, f"--log_dir={self.logs}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        self.pids = []
+
+    def marks(self):
+        return {"ARGUS_ATTEMPT_DIR": str(self.dir), "ARGUS_JOB_ID": self.job, "ARGUS_ATTEMPT": "1"}
+
+    def start(self, argv, env):
+        self.raylet.stdin.write(json.dumps([[str(a) for a in argv], env]) + "\n")
+        self.raylet.stdin.flush()
+        self.pids.append(int(self.raylet.stdout.readline()))
+        return self.pids[-1]
+
+    def shepherd(self):
+        return self.start([SHEPHERD, self.dir], dict(os.environ))
+
+    def worker(self, letter="a", job="02000000", node=None):
+        env = {
+            **os.environ, **self.marks(), "RAY_RAYLET_PID": str(self.raylet.pid), "RAY_JOB_ID": job,
+            "PYTHONPATH": str(self.root / "argus" / "hook"), "RANK": "3",
+            "ARGUS_LEASE": json.dumps({"job": self.job, "attempt": 1, "gpus": 0,
+                                       "nodes": [{"name": self.name, "id": "aa"}]}),
+        }  # fmt: skip
+        argv = [sys.executable, self.root / "default_worker.py", self.logs, letter, CANARY, "--node-id=aa"]
+        return self.start(argv, env)
+
+    def scout(self):
+        file = self.dir / "scouts" / f"{self.name}.json"
+        return json.loads(wait_for(lambda: file.exists() and file.read_text(), "a scout"))["pid"]
+
+    def copies(self):
+        return sorted((self.dir / "logs" / "workers" / self.name).glob("worker-*"))
+
+    def copied(self, text):
+        found = lambda: [f for f in self.copies() if text in f.read_text()]  # noqa: E731
+        return wait_for(found, f"'{text}' in a copied log")[0]
+
+    def facts(self):
+        file = self.dir / "scene" / self.name / "scene.json"
+        return json.loads(wait_for(lambda: file.exists() and file.read_text(), "the facts of the scene"))
+
+    def places(self):
+        return list(pathlib.Path("/tmp").glob(f"argus-{os.getuid()}-{self.job}-a1-*-{self.raylet.pid}"))
+
+    def gone(self, scout):
+        wait_for(lambda: not is_running(scout), "the end of the scout")
+        assert self.places() == []
+        assert not (self.dir / "scouts").exists()
+
+    def close(self):
+        for pid in self.pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.raylet.kill()
+        self.raylet.communicate()
+        scouts = self.dir / "scouts" / f"{self.name}.json"
+        if scouts.exists():
+            os.kill(json.loads(scouts.read_text())["pid"], signal.SIGTERM)
+
+
+@pytest.fixture
+def node(tmp_path):
+    made = []
+
+    def make(command, **more):
+        made.append(Node(tmp_path, command, **more))
+        return made[-1]
+
+    yield make
+    for n in made:
+        n.close()
+
+
+def gate(tmp_path):
+    os.mkfifo(tmp_path / "gate")
+    return f'read x <"{tmp_path}/gate"; '
+
+
+def test_a_failure_leaves_logs_and_a_scene(node, tmp_path):
+    n = node(gate(tmp_path) + "exit 3")
+    n.shepherd()
+    scout = n.scout()
+    worker = n.worker()
+    log = n.copied("secret")
+    assert log.name == f"worker-{'a' * 56}-02000000-{worker}.out"
+    assert log.read_text() == ":job_id:02000000\n:actor_name:Actor\nsecret ***\n"
+    names = wait_for(lambda: (log.parent / "ranks.json").exists(), "the names") and json.loads(
+        (log.parent / "ranks.json").read_text()
+    )
+    assert names[log.name]["pid"] == worker and names[log.name]["actor"] == "Actor" and names[log.name]["rank"] == 3
+    assert n.scout() == scout, "one on each node"
+    (n.logs / f"python-core-worker-{'a' * 56}_{worker}.log").write_text(f"of Ray's own {CANARY}\n")
+    (tmp_path / "gate").write_text("\n")
+    wait_for((n.dir / "exit.json").exists, "the end")
+    facts = n.facts()
+    assert facts["node"] == "w1" and facts["processes"] == 1 and facts["xid"] == 0
+    assert [fs["path"] for fs in facts["file_systems"]] == ["/dev/shm", str(n.logs), str(n.dir)]
+    scene = n.dir / "scene" / "w1"
+    [stack] = json.loads((scene / "stacks.json").read_text())
+    assert stack["pid"] == worker and stack["rank"] == "3" and stack["actor"] == "Actor"
+    assert "RANK=3" in (scene / "environment.txt").read_text()
+    assert "MemTotal" in (scene / "system.txt").read_text()
+    assert (scene / "logs" / f"python-core-worker-{'a' * 56}_{worker}.log").read_text() == "of Ray's own ***\n"
+    n.gone(scout)
+    held = [f for f in n.dir.rglob("*") if f.is_file() and CANARY in f.read_text(errors="replace")]
+    assert held == []
+
+
+def test_success_leaves_the_logs_alone(node, tmp_path):
+    n = node(gate(tmp_path) + "exit 0")
+    n.shepherd()
+    scout = n.scout()
+    n.worker()
+    n.copied("secret")
+    (tmp_path / "gate").write_text("\n")
+    wait_for((n.dir / "exit.json").exists, "the end")
+    n.gone(scout)
+    assert not (n.dir / "scene").exists()
+    assert len(n.copies()) == 1
+
+
+def test_the_hook_starts_it_and_the_raylet_ends_it(node):
+    """As on a node without the driver: workers come and go, and the raylet dies while all else goes on."""
+    n = node("exit 0")
+    (n.dir / "beat").write_text("{}")
+    first = n.worker("a")
+    scout = n.scout()
+    assert len(n.places()) == 1
+    n.copied("secret")
+    os.kill(first, signal.SIGKILL)
+    n.worker("b")
+    wait_for(lambda: len(n.copies()) == 2, "both logs")
+    assert is_running(scout) and n.scout() == scout
+    (n.logs / "more").touch()
+    n.raylet.kill()
+    n.copied("more")
+    assert n.facts()["node"] == "w1"
+    n.gone(scout)
+
+
+def test_a_supervisor_of_ray_is_not_copied(node):
+    n = node("exit 0")
+    n.worker("a", job="02000000")
+    scout = n.scout()
+    other = f"worker-{'c' * 56}-01000000-1.out"
+    (n.logs / other).write_text(":job_id:01000000\n:actor_name:JobSupervisor\nanother job\n")
+    n.copied("secret")
+    assert [f.name[:8] for f in n.copies()] == ["worker-a"]
+    os.kill(scout, signal.SIGTERM)
+    n.gone(scout)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_stacks(node, stopped):
+    n = node("exit 0")
+    worker = n.worker()
+    scout = n.scout()
+    n.copied("secret")
+    if stopped:
+        os.kill(worker, signal.SIGSTOP)
+    (n.dir / "stacks").mkdir()
+    (n.dir / "stacks" / "1.ask").write_text("{}")
+    file = n.dir / "stacks" / "1" / "w1.json"
+    [told] = json.loads(wait_for(lambda: file.exists() and file.read_text(), "the stacks"))
+    assert told["pid"] == worker and told["cmd"].startswith(sys.executable)
+    assert told["state"] in ("T" if stopped else "SRD") and told["cpu_s"] >= 0
+    if told["by"] == "py-spy":
+        assert "wait_for_nobody" in {f["function"] for f in told["frames"]} and "wait_for_nobody" in told["text"]
+    else:
+        assert told["error"] and "Thread" in told["text"]
+    os.kill(scout, signal.SIGTERM)
+    n.gone(scout)
+
+
+def test_nothing_is_copied_that_could_not_be_masked(node):
+    n = node("exit 0")
+    (n.root / "secrets").unlink()
+    n.worker()
+    scout = n.scout()
+    (n.dir / "stacks").mkdir()
+    wait_for(lambda: list(n.logs.glob("worker-*")), "a log")
+    told = json.loads((n.dir / "scouts" / "w1.json").read_text())
+    assert "not copied" in told["trouble"]
+    (n.dir / "exit.json").write_text("{}")
+    n.gone(scout)
+    assert n.copies() == []

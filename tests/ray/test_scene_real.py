@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers' logs and the scene on real Ray: a driver on one node, an actor on the other, and what is left of both."""
+
+import json
+import os
+import pathlib
+
+import pytest
+from raybed import BEDS
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = [pytest.mark.ray, needs_argusd, pytest.mark.timeout(900)]
+
+CANARY = "canary-0123456789"
+PROGRAM = """
+import os, sys, threading
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as At
+
+@ray.remote(num_cpus=0.1)
+class Far:
+    def say(self, word):
+        print("the actor says", word, os.environ["MY_TOKEN"], flush=True)
+        return os.getpid()
+    def wait(self):
+        threading.Event().wait()
+
+ray.init()
+here = ray.get_runtime_context().get_node_id()
+others = [n for n in ray.nodes() if n["Alive"] and n["NodeID"] != here and "worker_node" in n["Resources"]]
+far = Far.options(scheduling_strategy=At(others[0]["NodeID"], soft=False)).remote()
+print("FAR", others[0]["NodeManagerAddress"], ray.get(far.say.remote("hello")), flush=True)
+waiting = far.wait.remote()
+open(sys.argv[1]).read()
+raise RuntimeError("it fails here")
+"""
+
+
+def test_what_a_failure_leaves(tmp_path):
+    bed = BEDS.get("2.60.0")
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with Argusd(tmp_path, bed.url) as a:
+        spec = {**a.spec([str(bed.python), "-c", PROGRAM, str(gate)]), "env": {"MY_TOKEN": CANARY}}
+        job = a.submit(spec)
+        attempt = a.log_file(job).parents[1]
+        workers = attempt / "logs" / "workers"
+
+        def copies():
+            return {f: f.read_text() for f in workers.glob("*/worker-*.out")}
+
+        def told():
+            return [f for f, text in copies().items() if "the actor says hello ***" in text]
+
+        until(lambda: told(), "the far actor's log is copied")
+        [log] = told()
+        scouts = {f.stem: json.loads(f.read_text()) for f in (attempt / "scouts").glob("*.json")}
+        assert len(scouts) == 2 and log.parent.name in scouts, scouts
+        assert json.loads((log.parent / "ranks.json").read_text())[log.name]["actor"] == "Far"
+        (attempt / "stacks").mkdir()
+        (attempt / "stacks" / "1.ask").write_text("{}")
+        until(lambda: len(list((attempt / "stacks" / "1").glob("*.json"))) == 2, "both nodes tell their stacks")
+        processes = json.loads((attempt / "stacks" / "1" / f"{log.parent.name}.json").read_text())
+        [far] = [p for p in processes if p["actor"] == "Far"]
+        assert far["cmd"].startswith("ray::Far") and far["text"], far
+        gate.write_text("go")
+        until(lambda: a.job(job)["state"] == "FAILED", "the job failed")
+        scene = attempt / "scene"
+        facts = {d.name: json.loads((d / "scene.json").read_text()) for d in scene.iterdir() if d.is_dir()}
+        assert set(facts) == set(scouts), facts
+        assert facts[log.parent.name]["logs"] >= 1
+        assert not any(CANARY in f.read_text(errors="replace") for f in attempt.rglob("*") if f.is_file())
+        # The bed's hosts share this machine's process table, and tell their own pids.
+        until(lambda: not (attempt / "scouts").exists(), "the scouts have gone")
+        assert not [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(attempt).encode() in read(p)]
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
+@pytest.mark.nightly
+def test_the_raylet_dies(tmp_path):
+    """What the actor said last is there, and its node's scene, though nothing of Ray is left on the node."""
+    bed = BEDS.get("2.60.0")
+    try:
+        with Argusd(tmp_path, bed.url) as a:
+            os.mkfifo(tmp_path / "gate")
+            spec = {**a.spec([str(bed.python), "-c", PROGRAM, str(tmp_path / "gate")]), "env": {"MY_TOKEN": CANARY}}
+            job = a.submit(spec)
+            until(lambda: a.log_file(job).exists() and "FAR " in a.log_file(job).read_text(), "the far actor runs")
+            far = next(line.split()[1] for line in a.log_file(job).read_text().splitlines() if line.startswith("FAR "))
+            host = next(name for name, ip in bed.ips.items() if ip == far)
+            attempt = a.log_file(job).parents[1]
+            until(lambda: len(list((attempt / "scouts").glob("*.json"))) == 2, "a scout on each node")
+            bed.verb("kill-worker", host)
+            until(lambda: (attempt / "scene" / host / "scene.json").exists(), "the scene of the lost node")
+            logs = "".join(f.read_text() for f in (attempt / "logs" / "workers").rglob("worker-*.out"))
+            assert "the actor says hello ***" in logs
+    finally:
+        BEDS.drop()
