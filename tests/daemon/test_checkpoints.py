@@ -99,6 +99,7 @@ def test_retention(argusd):
     argusd.stop_job(t.id)
 
 
+@pytest.mark.nightly  # it waits for looks
 def test_the_best_stays(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 1, "keep_best": {"metric": "val-core/*", "mode": "max"}})
     metrics = t.dir / "attempts/1/metrics.jsonl"
@@ -113,6 +114,7 @@ def test_the_best_stays(argusd):
     argusd.stop_job(t.id)
 
 
+@pytest.mark.nightly  # it waits for looks
 def test_what_is_in_use_stays(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 1})
     t.save(10)
@@ -164,6 +166,7 @@ def test_by_hand(argusd):
     assert [e["actor"] for e in removed] == ["alice"]
 
 
+@pytest.mark.nightly  # it waits for looks
 def test_a_quota_of_checkpoints(argusd):
     gib = 4 * 3000 / 2**30  # of the checkpoints below: one fits, two do not
     assert argusd.call("PUT", "/v1/projects/default/quota", {"checkpoints": 1000}).status == 200
