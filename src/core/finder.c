@@ -72,7 +72,7 @@ void finder_free(struct finder *f)
     free(f->found);
     free(f->may);
     for (size_t i = 0; i < f->rules->n_branches; i++)
-        pcre2_code_free(f->codes[i]);
+        pcre2_code_free(f->codes[i].code);
     free(f->codes);
     free(f->body);
     free(f->folded);
@@ -236,14 +236,14 @@ static const pcre2_code *code_of(struct finder *f, const struct finding_rule *r,
 {
     int error;
     PCRE2_SIZE at;
-    if (!f->codes[branch]) {
+    pcre2_code **code = &f->codes[branch].code;
+    if (!*code) {
         const char *text = r->branches[branch - r->first_branch].text;
-        f->codes[branch] =
-            pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
-        assert(f->codes[branch]); /* the whole pattern was compiled */
-        (void)pcre2_jit_compile(f->codes[branch], PCRE2_JIT_COMPLETE); /* else only slower */
+        *code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+        assert(*code);                                      /* the whole pattern was compiled */
+        (void)pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE); /* else only slower */
     }
-    return f->codes[branch];
+    return *code;
 }
 
 static void try_branch(struct finder *f,

@@ -34,6 +34,11 @@ struct stream {
     struct finding_event frame; /* the one that says most about what was being done */
 };
 
+/* Of an alternative; NULL until a line asks for it. */
+struct branch_code {
+    pcre2_code *code;
+};
+
 struct finder {
     const struct finding_rules *rules;
     struct rule_events *events; /* one per rule */
@@ -51,7 +56,7 @@ struct finder {
     size_t n_carry;
     uint64_t *found, *may; /* bits of needles, of branches */
     size_t n_may;
-    pcre2_code **codes; /* by branch */
+    struct branch_code *codes; /* by branch */
     pcre2_match_data *match;
     pcre2_match_context *context;
     char *body;   /* of the line that is looked at */
