@@ -29,7 +29,7 @@ static const char *const phase_words[] = {
 
 static const char *const event_words[] = {"admitted", "accepted", "started", "ended", "stop",
                                           "requeued", "blind",    "seen",    "held",  "released",
-                                          "tried",    "rejected", "untried"};
+                                          "tried",    "rejected", "untried", "hung",  "went_on"};
 _Static_assert(array_len(event_words) == JOB_EV_END, "one word per event");
 
 static const char *const cause_words[] = {"", "user", "timeout", "finding", "preempted"};
@@ -241,7 +241,7 @@ static void forget_lease(struct job *j)
 static void go_back(struct job *j)
 {
     j->state = JOB_QUEUED;
-    j->flags &= ~(unsigned)JOB_FLAG_UNKNOWN;
+    j->flags &= ~(unsigned)(JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG);
     j->unknown_since = j->started_at = j->stop_asked_at = 0;
     j->stop_cause = STOP_NONE;
     forget_lease(j);
@@ -258,7 +258,10 @@ static void restart(struct job *j, const struct job_end *end)
         const char *finding = str_or(j->finding, end->finding);
         char text[JOB_REASON_TEXT_MAX];
         const char *node = *j->proof.node ? j->proof.node : j->driver_node;
-        restart_note_failure(r, restart_blames_node(finding) ? str_or(end->node, node) : NULL);
+        bool names_its_node = str_eq(finding, "timeout_or_hang");
+        restart_note_failure(r, names_its_node                 ? end->node
+                                : restart_blames_node(finding) ? str_or(end->node, node)
+                                                               : NULL);
         (void)snprintf(text, sizeof(text), "restart %d of %d: %s", r->failures, r->max,
                        end->text); /* cut: fine */
         set_reason(j, finding, text);
@@ -470,6 +473,25 @@ static void see(struct job *j, const struct job_event *e, usec_t now)
     j->unknown_since = 0;
 }
 
+static void hang(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)now;
+    if (j->flags & (JOB_FLAG_HUNG | JOB_FLAG_HOLDING))
+        return;
+    j->flags |= JOB_FLAG_HUNG;
+    set_reason(j, "timeout_or_hang", e->text);
+}
+
+static void go_on(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (!(j->flags & JOB_FLAG_HUNG))
+        return;
+    j->flags &= ~(unsigned)JOB_FLAG_HUNG;
+    set_reason(j, NULL, NULL);
+}
+
 /* NULL: the event means nothing there. */
 static const change_f table[JOB_STATE_END][JOB_EV_END] = {
     [JOB_QUEUED] = {[JOB_EV_ADMITTED] = admit,
@@ -490,7 +512,9 @@ static const change_f table[JOB_STATE_END][JOB_EV_END] = {
                      [JOB_EV_STOP] = stop_live,
                      [JOB_EV_RELEASED] = release_slots,
                      [JOB_EV_BLIND] = go_blind,
-                     [JOB_EV_SEEN] = see},
+                     [JOB_EV_SEEN] = see,
+                     [JOB_EV_HUNG] = hang,
+                     [JOB_EV_WENT_ON] = go_on},
     [JOB_STOPPING] = {[JOB_EV_ACCEPTED] = accept,
                       [JOB_EV_STARTED] = start,
                       [JOB_EV_ENDED] = end,
@@ -558,6 +582,36 @@ bool job_apply(struct job *j, const struct job_event *e, const struct moment *no
         return false;
     keep_time(j, &old, now);
     return true;
+}
+
+const char *job_event_cause(const struct job *j, const struct job_event *e)
+{
+    static const char *const causes[] = {
+        [JOB_EV_ADMITTED] = "its gang is leased",
+        [JOB_EV_ACCEPTED] = "Ray has accepted it",
+        [JOB_EV_STARTED] = "its shepherd was seen at work",
+        [JOB_EV_ENDED] = "its attempt has ended",
+        [JOB_EV_STOP] = "it is to be stopped",
+        [JOB_EV_REQUEUED] = "its start came to nothing",
+        [JOB_EV_BLIND] = "nobody can see it now",
+        [JOB_EV_SEEN] = "it can be seen again",
+        [JOB_EV_HELD] = "it is held",
+        [JOB_EV_RELEASED] = "it is held no longer",
+        [JOB_EV_TRIED] = "its trial found nothing",
+        [JOB_EV_REJECTED] = "its trial found something",
+        [JOB_EV_UNTRIED] = "its trial was lost",
+        [JOB_EV_HUNG] = "it gets nowhere",
+        [JOB_EV_WENT_ON] = "it goes on",
+    };
+    _Static_assert(array_len(causes) == JOB_EV_END, "one sentence per event");
+    bool goes_back = e->kind == JOB_EV_ENDED && j->state == JOB_QUEUED; /* the reason says more */
+    const char *text = goes_back ? j->reason.text
+                       : e->text ? e->text
+                       : e->end  ? e->end->text
+                                 : NULL;
+    if ((!text || !*text) && j->state == JOB_STARTING && *j->reason.text)
+        text = j->reason.text;
+    return text && *text ? text : causes[e->kind];
 }
 
 enum job_act job_act(const struct job *j)

@@ -43,6 +43,7 @@ enum job_flags {
     JOB_FLAG_HELD = 1 << 1,
     JOB_FLAG_RESTARTING = 1 << 2,
     JOB_FLAG_HOLDING = 1 << 3, /* it has failed, and its slots are kept for a look */
+    JOB_FLAG_HUNG = 1 << 4, /* it runs and gets nowhere */
 };
 
 /* How far one submission to Ray has come. */
@@ -172,7 +173,9 @@ struct job_end {
     X(RELEASED) /* it waits for its turn again; or its slots are kept no more */                   \
     X(TRIED)    /* its trial is over and found nothing; text */                                    \
     X(REJECTED) /* its trial found something: code, text */                                        \
-    X(UNTRIED)  /* its trial was lost; text */
+    X(UNTRIED)  /* its trial was lost; text */                                                     \
+    X(HUNG)     /* it gets nowhere; text */                                                        \
+    X(WENT_ON)  /* it does again; text */
 #define X(word) JOB_EV_##word,
 enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
 #undef X
@@ -193,6 +196,10 @@ struct job_event {
 /* Change the job by the event. Returns true if anything changed (then store it);
  * an event that means nothing in this state changes nothing. */
 bool job_apply(struct job *j, const struct job_event *e, const struct moment *now);
+
+/* Why it changed, one sentence, after job_apply() said that it did: the event's own text, else what
+ * an event of this kind means. Never "". Borrowed from one of them. */
+const char *job_event_cause(const struct job *j, const struct job_event *e);
 
 /* What the world owes this job now, from its state alone. */
 enum job_act {

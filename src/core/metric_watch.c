@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/goodput.h"
 #include "core/metric_table.h"
 
 enum {
@@ -30,6 +31,7 @@ static const char *const losses[] = {"train/loss", "actor/loss", "actor/pg_loss"
                                      "val/loss"};
 static const char *const mfus[] = {"perf/mfu/actor", "train/mfu", "mfu"};
 static const char *const times[] = {"timing_s/step", "perf/time_per_step", "step_time"};
+static const char *const saves[] = {"timing_s/save_checkpoint"};
 static const char *const tokens[] = {"perf/total_num_tokens", "train/global_tokens"};
 
 struct seen {
@@ -48,6 +50,10 @@ struct metric_watch {
     size_t n_seen;
     double tokens_per_s;
     uint64_t n_superseded, n_left_out;
+
+    struct goodput_sums sums;
+    int told_attempt; /* of the newest record of training, a void one too; 0: none */
+    usec_t told_at;
 
     char bad_key[METRIC_NAME_MAX + 1]; /* "" = none */
     int64_t bad_step;
@@ -181,6 +187,30 @@ double metric_watch_step_seconds(const struct metric_watch *w)
     return isfinite(told) ? told : seen_seconds(w);
 }
 
+/* The longest that is told or lay between two that came under our eyes; NaN. */
+static double longest_seconds(const struct metric_watch *w)
+{
+    size_t n = ring_count(w);
+    double longest = NAN;
+    for (size_t i = w->n_seen - n; i < w->n_seen; i++) {
+        const struct seen *b = &w->ring[i % TIMES];
+        const struct seen *a = i > w->n_seen - n ? &w->ring[(i - 1) % TIMES] : NULL;
+        double gap = a && b->at > a->at ? (double)(b->at - a->at) / (double)USEC_SEC : NAN;
+        longest = fmax(longest, fmax(gap, b->seconds)); /* NaN where both are */
+    }
+    return longest;
+}
+
+void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
+{
+    *ret = (struct metric_pace){.attempt = w->attempt,
+                                .records = w->n_seen,
+                                .step = w->step,
+                                .total = w->total,
+                                .median_s = metric_watch_step_seconds(w),
+                                .longest_s = longest_seconds(w)};
+}
+
 static void measure(struct metric_watch *w, const struct metric_record *r)
 {
     double n = first_of(r, tokens, array_len(tokens)), s = first_of(r, times, array_len(times));
@@ -201,8 +231,22 @@ void metric_watch_set_total(struct metric_watch *w, int64_t total, bool sure)
     w->total_is_sure = sure;
 }
 
+/* What its step took, as it says or as it came. */
+static void sum_up(struct metric_watch *w, const struct metric_record *r)
+{
+    double s = first_of(r, times, array_len(times));
+    if (!metric_is_training(r))
+        return;
+    if (!isfinite(s) && w->told_attempt == r->attempt && r->at > w->told_at)
+        s = (double)(r->at - w->told_at) / (double)USEC_SEC;
+    goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));
+    w->told_attempt = r->attempt;
+    w->told_at = r->at;
+}
+
 void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
 {
+    sum_up(w, r);
     if (r->superseded) {
         w->n_superseded += metric_is_training(r);
         return;
@@ -362,6 +406,7 @@ void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const ch
     put_curve(w, j, "loss", find_key(w, losses, array_len(losses)));
     put_curve(w, j, "validation", find_validation(w));
     put_trouble(w, j);
+    goodput_to_json(&w->sums, j, "attempts");
     put_latest(w, j);
     jout_close(j, '}');
 }

@@ -27,5 +27,15 @@ bool metric_is_void(const struct metric_record *old, const struct metric_record 
 /* Of the training as a whole, in seconds; NaN where not known. */
 double metric_watch_step_seconds(const struct metric_watch *w);
 
+/* How the newest attempt that told of a step goes. */
+struct metric_pace {
+    int attempt;      /* 0: none */
+    uint64_t records; /* of training, that it has told of */
+    int64_t step, total;
+    double median_s;  /* of its newest steps, in seconds; NaN: not known */
+    double longest_s; /* of them, with what lay between two; NaN */
+};
+void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret);
+
 /* What a page shows of it, as one object; see JobMetrics in argusd/routes_jobs.c. */
 void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const char *key);

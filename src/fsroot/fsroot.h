@@ -239,3 +239,35 @@ must_check int fsroot_finding_write(const char *root,
                                     int attempt,
                                     const char *text,
                                     struct err *err);
+
+/* ---- where its processes stand ---- */
+
+/* stacks/<n>.ask asks every node of the attempt, <node>.json in stacks/<n>/ is what one of them
+ * answered; scouts/ has a file of each node that can. */
+enum {
+    FSROOT_STACKS_MOST = 10000, /* asks of one attempt */
+    FSROOT_STACKS_NODES = 1024,
+    FSROOT_STACKS_BYTES = 16 << 20, /* of one answer */
+};
+/* *ret_n: the number of this ask, the next one from 1. -EMSGSIZE: there were too many. */
+must_check int fsroot_stacks_ask(const char *root,
+                                 const char *job,
+                                 int attempt,
+                                 const char *text,
+                                 int *ret_n,
+                                 struct err *err);
+/* Adds the names of the answers there are ("stacks/3/w1.json"), and how many may come. */
+must_check int fsroot_stacks_answers(const char *root,
+                                     const char *job,
+                                     int attempt,
+                                     int n,
+                                     struct strv *ret,
+                                     size_t *ret_expected,
+                                     struct err *err);
+/* One answer by its name. -EMSGSIZE past the ceiling of out. */
+must_check int fsroot_stacks_read(const char *root,
+                                  const char *job,
+                                  int attempt,
+                                  const char *name,
+                                  struct buf *out,
+                                  struct err *err);

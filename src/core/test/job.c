@@ -484,9 +484,103 @@ static void test_a_trial_that_is_lost(void **state)
     job_free(j);
 }
 
+static void test_a_hang_is_a_flag(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    assert_false(apply(j, JOB_EV_HUNG, 1500));
+    assert_true(apply(j, JOB_EV_ADMITTED, 2000));
+    assert_true(apply(j, JOB_EV_STARTED, 3000));
+    assert_false(apply(j, JOB_EV_WENT_ON, 3500));
+    assert_true(apply(j, JOB_EV_HUNG, 4000));
+    assert_false(apply(j, JOB_EV_HUNG, 4001));
+    assert_int_equal(j->flags, JOB_FLAG_HUNG);
+    assert_string_equal(j->reason.code, "timeout_or_hang");
+    assert_true(apply(j, JOB_EV_WENT_ON, 5000));
+    assert_int_equal(j->flags, 0);
+    assert_string_equal(j->reason.text, "");
+    assert_true(apply(j, JOB_EV_HUNG, 6000));
+    assert_true(apply(j, JOB_EV_STOP, 6001));
+    assert_int_equal(j->flags, JOB_FLAG_HUNG); /* what ends it is not what mended it */
+    assert_true(apply(j, JOB_EV_ENDED, 6002));
+    assert_int_equal(j->flags, 0);
+    job_free(j);
+}
+
+/* A hang blames the node that is named, and nobody else's. */
+static void test_a_hang_goes_elsewhere(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct job *j = new_job();
+        struct job_end end = {.cause = "stopped",
+                              .signal = "",
+                              .text = "it hung",
+                              .code = 1,
+                              .node = named ? "w7" : NULL,
+                              .finding = "timeout_or_hang"};
+        struct job_event stop = {
+            .kind = JOB_EV_STOP, .cause = STOP_FINDING, .code = "timeout_or_hang", .text = "hangs"};
+        struct job_event ended = {.kind = JOB_EV_ENDED, .end = &end};
+        j->restart = (struct restart){.max = 2, .on = xstrdup("timeout_or_hang"), .avoid = true};
+        assert_true(apply(j, JOB_EV_ADMITTED, 2000));
+        assert_true(apply(j, JOB_EV_STARTED, 3000));
+        assert_true(apply(j, JOB_EV_HUNG, 4000));
+        assert_true(apply_event(j, &stop, 4000));
+        assert_true(apply_event(j, &ended, 5000));
+        assert_int_equal(j->state, JOB_QUEUED);
+        assert_int_equal(j->flags, JOB_FLAG_RESTARTING);
+        assert_true(str_eq(j->restart.bad_nodes, named ? "w7" : NULL));
+        assert_string_equal(job_event_cause(j, &ended), "restart 1 of 2: it hung");
+        job_free(j);
+    }
+}
+
+/* Every pair of state and event that changes something says why, with or without a text. */
+static void test_every_change_has_a_cause(void **state)
+{
+    (void)state;
+    static const enum job_event_kind ways[][3] = {{JOB_EV_HELD},
+                                                  {JOB_EV_ADMITTED},
+                                                  {JOB_EV_ADMITTED, JOB_EV_STARTED},
+                                                  {JOB_EV_ADMITTED, JOB_EV_STARTED, JOB_EV_HUNG},
+                                                  {JOB_EV_ADMITTED, JOB_EV_STARTED, JOB_EV_BLIND},
+                                                  {JOB_EV_ADMITTED, JOB_EV_STARTED, JOB_EV_STOP},
+                                                  {JOB_EV_ADMITTED, JOB_EV_STOP},
+                                                  {JOB_EV_TRIED}};
+    static const struct job_end end = {
+        .cause = "exit", .signal = "", .text = "it ended", .code = 1};
+    size_t changes = 0;
+    for (size_t w = 0; w < array_len(ways); w++)
+        for (int kind = 0; kind < JOB_EV_END; kind++) {
+            struct job *j = new_job();
+            struct job_event e = {.kind = (enum job_event_kind)kind,
+                                  .cause = STOP_USER,
+                                  .nodes = "w1",
+                                  .driver_node = "w1",
+                                  .end = kind == JOB_EV_ENDED ? &end : NULL};
+            j->trial = ways[w][0] == JOB_EV_TRIED ? JOB_TRIAL_DUE : JOB_TRIAL_NONE;
+            for (size_t i = 0; i < 3 && (i == 0 || ways[w][i] != JOB_EV_ADMITTED); i++)
+                (void)(j->trial == JOB_TRIAL_DUE || apply(j, ways[w][i], 2000 + i));
+            if (apply_event(j, &e, 5000)) {
+                const char *cause = job_event_cause(j, &e);
+                assert_true(cause && strlen(cause) > 5);
+                e.text = "somebody said so";
+                if (kind != JOB_EV_ENDED)
+                    assert_string_equal(job_event_cause(j, &e), e.text);
+                changes++;
+            }
+            job_free(j);
+        }
+    assert_true(changes >= 25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_hang_is_a_flag),
+        cmocka_unit_test(test_a_hang_goes_elsewhere),
+        cmocka_unit_test(test_every_change_has_a_cause),
         cmocka_unit_test(test_words_both_ways),
         cmocka_unit_test(test_a_good_life),
         cmocka_unit_test(test_requeued_gets_a_new_id),

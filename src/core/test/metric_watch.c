@@ -187,9 +187,64 @@ static void a_restart_voids_what_it_runs_again(void **state)
     metric_watch_free(w);
 }
 
+static void knows_its_pace(void **state)
+{
+    (void)state;
+    struct metric_watch *w = metric_watch_new();
+    struct metric_pace p;
+    metric_watch_pace(w, &p);
+    assert_true(!p.attempt && !p.records && isnan(p.median_s) && isnan(p.longest_s));
+    metric_watch_set_total(w, 30, true);
+    feed(w, 1, 90, "step:0 - val-core/toy/acc/mean@1:0.1");
+    metric_watch_pace(w, &p);
+    assert_int_equal(p.records, 0); /* a validation is no step */
+    feed(w, 1, 100, "step:1 - critic/score/mean:0.1 - timing_s/step:2");
+    feed(w, 1, 102, "step:2 - critic/score/mean:0.1 - timing_s/step:2");
+    feed(w, 1, 162, "step:3 - critic/score/mean:0.1 - timing_s/step:2"); /* it validated between */
+    metric_watch_pace(w, &p);
+    assert_true(p.attempt == 1 && p.records == 3 && p.step == 3 && p.total == 30);
+    assert_true(near(p.median_s, 2) && near(p.longest_s, 60));
+    feed(w, 2, 900, "step:4 - critic/score/mean:0.1");
+    metric_watch_pace(w, &p);
+    assert_true(p.attempt == 2 && p.records == 1 && isnan(p.longest_s));
+    metric_watch_free(w);
+}
+
+static void sums_up_attempts(void **state)
+{
+    (void)state;
+    struct metric_watch *w = metric_watch_new();
+    struct metric_record r;
+    static const char void_line[] = "step:3 - critic/score/mean:0.1 - timing_s/step:4";
+    feed(w, 1, 100, "step:1 - critic/score/mean:0.1 - timing_s/step:4");
+    feed(w, 1, 104,
+         "step:2 - critic/score/mean:0.1 - timing_s/step:4 - timing_s/save_checkpoint:1");
+    assert_int_equal(metric_read_line(void_line, strlen(void_line), &r), METRIC_RECORD);
+    r.attempt = 1;
+    r.superseded = true;
+    metric_watch_add(w, &r);
+    metric_record_release(&r);
+    feed(w, 2, 200, "step:3 - critic/score/mean:0.1");
+    feed(w, 2, 205, "step:4 - critic/score/mean:0.1"); /* no time is told: it came 5 s later */
+    json_t *o = page(w);
+    const json_t *all = json_get_array(o, "attempts");
+    const json_t *one = json_array_get(all, 0), *two = json_array_get(all, 1);
+    assert_int_equal(json_array_size(all), 2);
+    assert_int_equal(json_get_int(one, "steps", 0), 3);
+    assert_int_equal(json_get_int(one, "lost", 0), 1);
+    assert_true(near(json_get_real(one, "good_s", 0), 8) &&
+                near(json_get_real(one, "lost_s", 0), 4));
+    assert_int_equal(json_get_int(one, "saves", 0), 1);
+    assert_true(near(json_get_real(two, "good_s", 0), 5));
+    json_decref(o);
+    metric_watch_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(knows_its_pace),
+        cmocka_unit_test(sums_up_attempts),
         cmocka_unit_test(tells_how_it_goes),
         cmocka_unit_test(measures_what_is_not_told),
         cmocka_unit_test(names_the_first_that_is_no_number),

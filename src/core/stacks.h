@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stacks.h - where the processes of a job stand, from what its nodes answered, and which of them
+ * stands elsewhere than the others.
+ *
+ * Two samples, some seconds apart: what differs between them moves. Ranks are grouped by the place
+ * of their Python stack: the collective that they are in, else the innermost frame that is not of
+ * the standard library; lines do not count. Odd is a stopped process, then the smallest group that
+ * is not in a collective while the others are, then the smallest group. Where several could be
+ * meant nobody is named. Pure; answers are outside bytes and are read with ceilings. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+enum {
+    STACKS_PROCESSES_MAX = 4096, /* of one sample */
+    STACKS_NAME_MAX = 64,        /* bytes of a rank, an actor, a node as it is told */
+    STACKS_PLACE_MAX = 120,
+    STACKS_TEXT_MAX = 300,
+};
+
+struct stacks; /* one sample */
+
+struct stacks *stacks_new(void);
+void stacks_free(struct stacks *s); /* NULL is fine */
+/* The answer of one node ({"node","processes":[…]}). How many processes were taken; what has
+ * another form is left out. */
+size_t stacks_add(struct stacks *s, const json_t *answer);
+size_t stacks_count(const struct stacks *s);
+
+struct stacks_verdict {
+    size_t processes; /* that answered in both samples */
+    size_t moved;     /* of them: those that do something */
+    bool has_odd;
+    bool is_stopped; /* the odd one was stopped by a signal or a tracer: it will not go on */
+    char rank[STACKS_NAME_MAX], actor[STACKS_NAME_MAX], node[STACKS_NAME_MAX]; /* of the odd one */
+    int64_t pid;
+    char place[STACKS_PLACE_MAX]; /* "all_reduce (torch/distributed/distributed_c10d.py)", "" */
+    char text[STACKS_TEXT_MAX];   /* one sentence for people; "" when nothing is known */
+};
+void stacks_judge(const struct stacks *first,
+                  const struct stacks *second,
+                  struct stacks_verdict *ret);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of goodput.h. */
+#include "core/goodput.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) < 1e-6 * fmax(1, fabs(b));
+}
+
+/* 50 steps of 10 s, the last 10 of them run again by attempt 2; each tenth saves. */
+static void fill(struct goodput_sums *s)
+{
+    *s = (struct goodput_sums){0};
+    for (int i = 1; i <= 50; i++)
+        goodput_add(s, 1, i > 40, 10, i % 10 ? (double)NAN : 5);
+    for (int i = 41; i <= 60; i++)
+        goodput_add(s, 2, false, 10, i % 10 ? 0 : 5);
+}
+
+static void time_that_counted(void **state)
+{
+    (void)state;
+    struct goodput_sums s;
+    struct goodput g;
+    fill(&s);
+    goodput_judge(&s, 1000, 1, &g);
+    assert_int_equal(g.steps, 60);
+    assert_int_equal(g.lost, 10);
+    assert_true(near(g.good_s, 600) && near(g.lost_s, 100) && near(g.ratio, 0.6));
+    assert_true(near(g.save_s, 5) && near(g.mtbf_s, 1000));
+    assert_true(near(goodput_interval(5, 1000), 100 * (1 + 0.05 / 3 + 0.0025 / 9) - 5));
+    assert_int_equal(g.save_freq, 10); /* 96.7 s */
+    goodput_judge(&s, 1000, 0, &g);
+    assert_true(isnan(g.mtbf_s));
+    assert_int_equal(g.save_freq, 0);
+    goodput_judge(&s, 500, 1, &g);
+    assert_true(near(g.ratio, 1));
+}
+
+static void nothing_is_known(void **state)
+{
+    (void)state;
+    struct goodput_sums s = {0};
+    struct goodput g;
+    goodput_judge(&s, 0, 0, &g);
+    assert_true(isnan(g.ratio) && isnan(g.save_s) && !g.save_freq);
+    goodput_add(&s, 1, false, NAN, NAN);
+    goodput_judge(&s, 100, 3, &g);
+    assert_true(near(g.ratio, 0));
+    assert_int_equal(g.steps, 1);
+    assert_int_equal(g.save_freq, 0);
+}
+
+/* A save that takes longer than the time between two failures. */
+static void hopeless_cases_have_a_bound(void **state)
+{
+    (void)state;
+    struct goodput_sums s = {0};
+    struct goodput g;
+    assert_true(near(goodput_interval(300, 100), 100));
+    goodput_add(&s, 1, false, 1000, 900);
+    goodput_judge(&s, 1000, 10, &g);
+    assert_int_equal(g.save_freq, 1);
+}
+
+static void many_attempts(void **state)
+{
+    (void)state;
+    struct goodput_sums s = {0};
+    struct goodput g;
+    for (int k = 1; k <= 2 * GOODPUT_ATTEMPTS_MAX; k++)
+        goodput_add(&s, k, false, 1, NAN);
+    assert_int_equal(s.n, GOODPUT_ATTEMPTS_MAX);
+    goodput_judge(&s, 1000, 1, &g);
+    assert_int_equal(g.steps, 2 * GOODPUT_ATTEMPTS_MAX);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    struct goodput_sums s, back;
+    struct buf text = BUF_INIT(1 << 16);
+    struct jout j = jout_begin(&text);
+    json_t *v = NULL;
+    fill(&s);
+    goodput_to_json(&s, &j, NULL);
+    assert_int_equal(json_parse(buf_str(&text), text.len, text.max, &v, NULL), 0);
+    goodput_from_json(v, &back);
+    assert_int_equal(back.n, 2);
+    assert_int_equal(back.v[0].lost, 10);
+    assert_int_equal(back.v[1].saves, 2);
+    assert_true(near(back.v[0].good_s, 400) && near(back.v[0].save_s, 25));
+    json_decref(v);
+    buf_release(&text);
+    static const char odd[] = "[1,null,{\"k\":\"x\",\"steps\":-4,\"good_s\":-1e300}]";
+    assert_int_equal(json_parse(odd, strlen(odd), 100, &v, NULL), 0);
+    goodput_from_json(v, &back);
+    assert_int_equal(back.n, 1);
+    assert_true(!back.v[0].steps && near(back.v[0].good_s, 0));
+    json_decref(v);
+    goodput_from_json(NULL, &back);
+    assert_int_equal(back.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(time_that_counted),
+        cmocka_unit_test(nothing_is_known),
+        cmocka_unit_test(hopeless_cases_have_a_bound),
+        cmocka_unit_test(many_attempts),
+        cmocka_unit_test(there_and_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stacks.c - asks the nodes of an attempt where its processes stand; see fsroot.h.
+ *
+ * What is in there the nodes wrote, whose job may write too: names are plain files of a listed
+ * directory, and everything read has a ceiling. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/launch.h"
+
+enum { ENTRIES_MAX = 100000 };
+
+/* Calls for each plain name in the directory; that there is none is fine. */
+static int each_name(const char *dir,
+                     void (*call)(const char *name, void *arg),
+                     void *arg,
+                     struct err *err)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    if (!d && errno == ENOENT)
+        return 0;
+    if (!d)
+        return err_set(err, -errno, "cannot read '%s': %s", dir, strerror(errno));
+    for (int n = 0; n < ENTRIES_MAX && (e = readdir(d)); n++)
+        if (e->d_name[0] != '.')
+            call(e->d_name, arg);
+    (void)closedir(d); /* only read */
+    return 0;
+}
+
+/* "7.ask": 7 */
+static void note_number(const char *name, void *arg)
+{
+    int64_t n, *most = arg;
+    size_t len = strlen(name);
+    if (!str_ends(name, ".ask"))
+        return;
+    _cleanup_(freep) char *digits = xstrndup(name, len - strlen(".ask"));
+    if (str_to_int(digits, 1, FSROOT_STACKS_MOST, &n, NULL) == 0 && n > *most)
+        *most = n;
+}
+
+int fsroot_stacks_ask(const char *root,
+                      const char *job,
+                      int attempt,
+                      const char *text,
+                      int *ret_n,
+                      struct err *err)
+{
+    int64_t most = 0;
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STACKS);
+    int r = file_mkdirs(dir, 0755, err);
+    if (r == 0)
+        r = each_name(dir, note_number, &most, err);
+    if (r == 0 && most >= FSROOT_STACKS_MOST)
+        r = err_set(err, -EMSGSIZE, "'%s' has %d asks already", dir, FSROOT_STACKS_MOST);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = xasprintf("%s/%d.ask", dir, (int)most + 1);
+    r = file_write(path, text, strlen(text), 0644, 0, err);
+    if (r == 0)
+        *ret_n = (int)most + 1;
+    return r;
+}
+
+static void note_json(const char *name, void *arg)
+{
+    struct strv *names = arg;
+    if (str_ends(name, ".json") && names->n < FSROOT_STACKS_NODES)
+        strv_add(names, name);
+}
+
+int fsroot_stacks_answers(const char *root,
+                          const char *job,
+                          int attempt,
+                          int n,
+                          struct strv *ret,
+                          size_t *ret_expected,
+                          struct err *err)
+{
+    struct strv scouts = {0}, answers = {0};
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d", n);
+    _cleanup_(freep) char *at = fsroot_attempt_dir(root, job, attempt, name);
+    _cleanup_(freep) char *them = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCOUTS);
+    int r = each_name(them, note_json, &scouts, err);
+    if (r == 0)
+        r = each_name(at, note_json, &answers, err);
+    for (size_t i = 0; i < answers.n && r == 0; i++)
+        strv_addf(ret, "%s/%s", name, answers.v[i]);
+    if (r == 0)
+        *ret_expected = scouts.n;
+    strv_release(&scouts);
+    strv_release(&answers);
+    return r;
+}
+
+int fsroot_stacks_read(const char *root,
+                       const char *job,
+                       int attempt,
+                       const char *name,
+                       struct buf *out,
+                       struct err *err)
+{
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
+    return file_read(path, out, err);
+}
