@@ -20,6 +20,7 @@
 #include "argusd/checkpoints.h"
 #include "argusd/drytrial.h"
 #include "argusd/findings.h"
+#include "argusd/hangs.h"
 #include "argusd/meta.h"
 #include "argusd/metrics.h"
 #include "argusd/people_dirs.h"
@@ -55,6 +56,7 @@ struct argusd {
     struct sender *sender;
     struct trials *trials;
     struct metrics *metrics;
+    struct hangs *hangs;
     struct watcher *watcher;
     struct placement *placement;
     struct secretsweep *sweep;
@@ -358,6 +360,13 @@ static void open_metrics(struct argusd *d)
                                   .settled = on_settled,
                                   .arg = d};
     d->metrics = metrics_new(&parts);
+    struct hangs_parts hangs_parts = {.loop = &d->loop,
+                                      .settings = d->settings,
+                                      .cluster = d->api.cluster,
+                                      .jobs = d->api.jobs,
+                                      .metrics = d->metrics,
+                                      .findings = d->api.findings};
+    d->hangs = hangs_new(&hangs_parts);
 }
 
 static void open_checkpoints(struct argusd *d)
@@ -514,6 +523,7 @@ static void begin_stop(struct argusd *d)
     registry_close(d->api.registry);
     findings_close(d->api.findings);
     watcher_free(d->watcher);
+    hangs_close(d->hangs);
     metrics_close(d->metrics);
     checkpoints_close(d->api.checkpoints);
     placement_free(d->placement);
@@ -583,6 +593,7 @@ static int start(struct argusd *d, struct err *err)
         d->stopping = true;
         people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
+        hangs_close(d->hangs);
         metrics_close(d->metrics);
         checkpoints_close(d->api.checkpoints);
         drytrials_close(d->api.drytrials);
@@ -597,6 +608,7 @@ static int start(struct argusd *d, struct err *err)
     watcher_start(d->watcher);
     metrics_start(d->metrics);
     checkpoints_start(d->api.checkpoints);
+    hangs_start(d->hangs);
     placement_start(d->placement);
     secretsweep_soon(d->sweep);
     uploads_start(d->api.uploads);
@@ -622,6 +634,7 @@ static int close_rest(struct argusd *d)
     preflights_free(d->api.preflights);
     sender_free(d->sender);
     trials_free(d->trials);
+    hangs_free(d->hangs);
     metrics_free(d->metrics);
     checkpoints_free(d->api.checkpoints);
     drytrials_free(d->api.drytrials);

@@ -21,8 +21,8 @@ static const uint64_t DISK_FULL_BELOW = 1 << 20;
 
 void diagnosis_release(struct diagnosis *d)
 {
-    char *texts[] = {d->root,           d->job,  d->lost_node, d->odd_node,
-                     d->stopped_reason, d->node, d->given,     d->body};
+    char *texts[] = {d->root,           d->job,  d->lost_node, d->odd_node, d->odd_rank,
+                     d->stopped_reason, d->node, d->given,     d->whole,    d->body};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&d->names);
@@ -199,6 +199,7 @@ static uint64_t judge(struct diagnosis *d)
     take_facts(d);
     d->facts.lost_node = d->lost_node;
     d->facts.odd_node = d->odd_node;
+    d->facts.odd_rank = d->odd_rank;
     d->facts.stopped_reason = d->stopped_reason;
     d->facts.nodes = d->all_named ? &d->names : NULL;
     if (!d->no_logs) {
@@ -228,6 +229,20 @@ static void take_given(struct diagnosis *d)
         d->found.evidence[0].text = xstrdup(d->stopped_reason);
         d->found.n_evidence = 1;
     }
+}
+
+/* False: it cannot be read. */
+static bool take_whole(struct diagnosis *d)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    struct finding f = {0};
+    if (json_parse(d->whole, strlen(d->whole), DIAGNOSIS_BODY_MAX, &o, NULL) < 0 ||
+        finding_from_json(o, &f, NULL) < 0) {
+        finding_release(&f);
+        return false;
+    }
+    d->found = f;
+    return true;
 }
 
 static void set_text(json_t *o, const char *key, const char *text)
@@ -270,9 +285,10 @@ static void name_node(struct diagnosis *d)
 void diagnosis_run(struct diagnosis *d)
 {
     uint64_t skipped = 0;
-    if (d->given)
+    bool is_known = d->whole && take_whole(d);
+    if (!is_known && d->given)
         take_given(d);
-    else
+    else if (!is_known)
         skipped = judge(d);
     name_node(d);
     (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */

@@ -26,9 +26,10 @@ struct diagnosis {
     int k;
     const struct finding_rules *rules; /* borrowed */
     struct finding_facts facts;
-    char *lost_node, *odd_node, *stopped_reason;
+    char *lost_node, *odd_node, *odd_rank, *stopped_reason;
     char *node;          /* where the driver ran; NULL: not known */
     char *given;         /* the class is known, this word: nothing is read; NULL */
+    char *whole;         /* all of it is known, as finding_to_json() writes it; NULL */
     struct pairs names;  /* address of a node, as Ray's logs have it, to its name */
     bool all_named;      /* these are all of the job's nodes */
     bool no_logs;        /* the facts say all */

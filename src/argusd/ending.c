@@ -90,6 +90,9 @@ static void ask(struct findings *fs,
     if (j->stop_cause != STOP_NONE)
         f->stopped_reason = j->reason.text;
     end->given = j->stop_cause == STOP_FINDING ? str_or(j->finding, "platform") : NULL;
+    f->hung = j->flags & JOB_FLAG_HUNG;
+    if (f->hung && str_eq(end->given, "timeout_or_hang") && l->extra.finding_attempt == e->k)
+        end->whole = l->extra.finding; /* who hung it was found while it ran */
     end->no_logs = f->stopped || f->preempted;
     l->ending = true;
     findings_ask(fs, l, end, on_finding, kept);

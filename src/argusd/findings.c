@@ -29,6 +29,7 @@ struct task {
     void *arg;
     usec_t until; /* mono: so long somebody waits */
     bool running;
+    bool is_note; /* of an attempt that runs: done is NULL */
 };
 
 struct findings {
@@ -98,7 +99,7 @@ static void append(struct task *t)
 /* X(member of finding_facts): what a late finding still needs when argusd starts anew. */
 #define FLAGS(X)                                                                                   \
     X(exit_known)                                                                                  \
-    X(stopped) X(preempted) X(timed_out) X(not_started) X(head_lost) X(import_mismatch)
+    X(stopped) X(preempted) X(timed_out) X(hung) X(not_started) X(head_lost) X(import_mismatch)
 
 static void put_owed(const struct task *t)
 {
@@ -120,6 +121,7 @@ static void put_owed(const struct task *t)
     jout_str(&j, "given", t->d.given);
     jout_str(&j, "lost_node", t->d.lost_node);
     jout_str(&j, "odd_node", t->d.odd_node);
+    jout_str(&j, "odd_rank", t->d.odd_rank);
     jout_str(&j, "stopped_reason", t->d.stopped_reason);
     jout_str(&j, "node", t->d.node);
     jout_close(&j, '}');
@@ -152,6 +154,7 @@ static void read_owed(const json_t *o, struct task *t)
     set_str(&t->d.given, json_get_str(o, "given", NULL));
     set_str(&t->d.lost_node, json_get_str(o, "lost_node", NULL));
     set_str(&t->d.odd_node, json_get_str(o, "odd_node", NULL));
+    set_str(&t->d.odd_rank, json_get_str(o, "odd_rank", NULL));
     set_str(&t->d.stopped_reason, json_get_str(o, "stopped_reason", NULL));
     set_str(&t->d.node, json_get_str(o, "node", NULL));
 }
@@ -277,6 +280,23 @@ static void answer(struct task *t, const struct finding *found)
     jobs_idle(l);
 }
 
+/* The attempt may be over by now: then its end has a finding of its own. */
+static void take_note(struct task *t)
+{
+    struct live *l = t->l;
+    const struct attempt *a = job_attempt(l->job);
+    if (!l->over && !l->ending && a && a->k == t->d.k && a->phase == ATTEMPT_RUNNING) {
+        put_row(t);
+        tell(t);
+        keep(&l->extra, t);
+        if (t->d.found.class == FINDING_NONE)
+            freep(&l->extra.finding); /* the page of a job that is well shows none */
+        jobs_save(l);
+    }
+    jobs_idle(l);
+    remove_task(t);
+}
+
 /* ---- the line ---- */
 
 static void run(void *arg)
@@ -296,6 +316,11 @@ static void done(void *arg)
         if (t->l)
             jobs_idle(t->l);
         remove_task(t);
+        return;
+    }
+    if (t->is_note) {
+        take_note(t);
+        begin_next(fs);
         return;
     }
     put_row(t);
@@ -379,11 +404,32 @@ void findings_ask(struct findings *fs,
     t->d.facts = end->facts;
     t->d.lost_node = copy(end->facts.lost_node);
     t->d.odd_node = copy(end->facts.odd_node);
+    t->d.odd_rank = copy(end->facts.odd_rank);
     t->d.stopped_reason = copy(end->facts.stopped_reason);
     t->d.node = copy(*j->proof.node ? j->proof.node : j->driver_node);
     t->d.given = copy(end->given);
+    t->d.whole = copy(end->whole);
     t->d.no_logs = end->no_logs;
     t->d.all_named = note_names(fs->p.cluster, j->nodes, &t->d.names);
+    jobs_busy(l);
+    append(t);
+    begin_next(fs);
+}
+
+void findings_note(struct findings *fs, struct live *l, const struct finding *found)
+{
+    struct task *t = task_new(fs);
+    struct buf text = BUF_INIT(DIAGNOSIS_BODY_MAX);
+    struct jout j = jout_begin(&text);
+    finding_to_json(found, &j, NULL);
+    t->is_note = true;
+    t->job_seq = l->job->seq;
+    t->l = l;
+    t->d.job = xstrdup(l->job->id);
+    t->d.k = l->job->n_attempts;
+    t->d.whole = text.failed ? NULL : xstrdup(buf_str(&text));
+    t->d.given = xstrdup(finding_class_to_string(found->class));
+    buf_release(&text);
     jobs_busy(l);
     append(t);
     begin_next(fs);
@@ -394,7 +440,7 @@ void findings_tick(struct findings *fs, usec_t mono)
     if (fs->closed)
         return;
     for (struct task *t = fs->first; t; t = t->next)
-        if (t->l && mono >= t->until) {
+        if (t->l && !t->is_note && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
             answer(t, NULL);
         }

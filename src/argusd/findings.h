@@ -43,6 +43,7 @@ bool findings_restore(struct findings *fs, const struct store_entry *row);
 struct findings_end {
     struct finding_facts facts; /* texts may be NULL */
     const char *given;          /* the class is known already: the word; NULL */
+    const char *whole;          /* all of it is: what finding_to_json() wrote; NULL */
     bool no_logs;               /* the facts say all: nothing is read */
 };
 
@@ -54,6 +55,10 @@ void findings_ask(struct findings *fs,
                   const struct findings_end *end,
                   findings_f done,
                   void *arg);
+
+/* The finding of an attempt that runs, and is not asked why it ended: of a hang, or `none` when
+ * it went on. Stored, told and shown as the others; the one of its end takes its place. */
+void findings_note(struct findings *fs, struct live *l, const struct finding *found);
 
 /* Once a second: who waited too long goes on, and what could not be begun is begun. */
 void findings_tick(struct findings *fs, usec_t mono);

@@ -200,10 +200,13 @@ static void add_event(struct live *l,
                       const char *text,
                       usec_t now)
 {
+    char data[64];
+    (void)snprintf(data, sizeof(data), "{\"attempt\":%d}", l->job->n_attempts); /* fits */
     struct events_note note = {.kind = kind,
                                .actor = actor,
                                .job_seq = l->job->seq,
                                .job = l->job->id,
+                               .data = l->job->n_attempts ? data : NULL,
                                .from = from,
                                .to = from ? job_state_to_string(l->job->state) : NULL,
                                .code = code,
@@ -444,8 +447,7 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
         fresh_attempt(l);
     put(l, false);
     put_attempt(l);
-    add_event(l, kind, actor, from, str_or(e->code, j->reason.code),
-              str_or(e->text, e->end ? e->end->text : j->reason.text), now);
+    add_event(l, kind, actor, from, str_or(e->code, j->reason.code), job_event_cause(j, e), now);
     log_change(l, kind, from);
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)

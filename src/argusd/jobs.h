@@ -29,6 +29,7 @@ struct sight {
     enum witness_files files;
     usec_t files_since;
     uint64_t beat_seq;
+    uint64_t log_bytes;          /* of its output, by the last beat */
     usec_t beat_at;              /* when the beat last changed under our eyes */
     int k;                       /* of which attempt all this is */
     bool looked;                 /* Ray and the files were both asked since the attempt began */

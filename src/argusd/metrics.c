@@ -40,6 +40,10 @@ struct reader {
     struct err err;
     char *page;
     int64_t step;
+    struct metric_pace pace;
+
+    bool has_pace; /* known is what the last good pass said */
+    struct metric_pace known;
 };
 
 struct metrics {
@@ -140,6 +144,7 @@ static void run(void *arg)
     r->result = metric_reader_pass(r->file, r->k, r->ended, clock_wall(), &r->pass, &r->err);
     const struct metric_watch *w = metric_reader_watch(r->file);
     r->step = metric_watch_step(w);
+    metric_watch_pace(w, &r->pace);
     if (r->step < 0)
         return;
     struct buf out = BUF_INIT(PAGE_MAX);
@@ -165,6 +170,8 @@ static void done(void *arg)
     ms->busy--;
     r->busy = false;
     tell_failure(r);
+    r->has_pace = r->result == 0;
+    r->known = r->pace;
     if (l)
         take_page(r, l);
     freep(&r->page);
@@ -232,6 +239,15 @@ static void on_tick(uv_timer_t *t)
             reader_of(ms, l->job->id)->wanted = true;
     start_wanted(ms);
     forget(ms);
+}
+
+bool metrics_pace(const struct metrics *ms, const char *id, struct metric_pace *ret)
+{
+    const struct reader *r = map_find(ms->by_id, id);
+    if (!r || !r->has_pace)
+        return false;
+    *ret = r->known;
+    return true;
 }
 
 bool metrics_settle(struct metrics *ms, struct live *l)

@@ -10,6 +10,7 @@
 #include "argusd/cluster.h"
 #include "argusd/jobs.h"
 #include "argusd/settings.h"
+#include "core/metric_watch.h"
 
 struct metrics;
 
@@ -27,6 +28,9 @@ struct metrics *metrics_new(const struct metrics_parts *parts);
 void metrics_start(struct metrics *ms);
 void metrics_close(struct metrics *ms); /* nothing is begun any more; NULL is fine */
 void metrics_free(struct metrics *ms);  /* once the loop has run dry */
+
+/* How a job's training goes, by what was read last. False: nobody can say now. */
+bool metrics_pace(const struct metrics *ms, const char *id, struct metric_pace *ret);
 
 /* The attempt of l has ended. True once the last that it said is read, or cannot be. */
 bool metrics_settle(struct metrics *ms, struct live *l);

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
-static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING", "HOLDING"};
+static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING", "HOLDING", "HUNG"};
 
 void record_extra_release(struct record_extra *x)
 {
@@ -49,8 +49,18 @@ const char *record_flags_to_string(unsigned flags)
                                       "RESTARTING",
                                       "UNKNOWN,RESTARTING",
                                       "HELD,RESTARTING",
-                                      "UNKNOWN,HELD,RESTARTING"};
-    return flags & JOB_FLAG_HOLDING ? "HOLDING" : all[flags & 7]; /* that one stands alone */
+                                      "UNKNOWN,HELD,RESTARTING",
+                                      "HUNG",
+                                      "UNKNOWN,HUNG",
+                                      "HELD,HUNG",
+                                      "UNKNOWN,HELD,HUNG",
+                                      "RESTARTING,HUNG",
+                                      "UNKNOWN,RESTARTING,HUNG",
+                                      "HELD,RESTARTING,HUNG",
+                                      "UNKNOWN,HELD,RESTARTING,HUNG"};
+    if (flags & JOB_FLAG_HOLDING)
+        return "HOLDING"; /* that one stands alone */
+    return all[(flags & 7) | (flags & JOB_FLAG_HUNG ? 8 : 0)];
 }
 
 void record_job_row(const struct job *j, const char *detail, struct store_job *ret)
@@ -158,6 +168,14 @@ static bool has_restart(const struct restart *r)
     return r->max || r->on || r->preemptible || r->preemptions || r->given_up;
 }
 
+static void put_hang(struct jout *o, const struct job *j, const struct record_extra *x)
+{
+    if (!(j->flags & JOB_FLAG_HUNG))
+        return;
+    jout_int(o, "hung_step", x->hung_step);
+    jout_int(o, "hung_bytes", (int64_t)x->hung_bytes);
+}
+
 void record_detail(const struct job *j, const struct record_extra *x, struct buf *out)
 {
     struct jout o = jout_begin(out);
@@ -214,6 +232,7 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
     put_raw(&o, "verdict", x->finding);
     if (x->verl)
         jout_str(&o, "verl", x->verl);
+    put_hang(&o, j, x);
     if (x->retry_of)
         jout_str(&o, "retry_of", x->retry_of);
     jout_close(&o, '}');
@@ -351,6 +370,8 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     x->metrics = dump(json_get_object(v, "metrics"));
     x->trial = dump(json_get_object(v, "trial"));
     set_str(&x->verl, json_get_str(v, "verl", NULL));
+    x->hung_step = json_get_int(v, "hung_step", 0);
+    x->hung_bytes = (uint64_t)json_get_int(v, "hung_bytes", 0);
     set_str(&x->retry_of, json_get_str(v, "retry_of", NULL));
     x->finding = dump(json_get_object(v, "verdict"));
     x->finding_attempt = (int)json_get_int(json_get_object(v, "verdict"), "attempt", 0);

@@ -24,6 +24,8 @@ struct record_extra {
     char *imports;       /* JSON object: what its processes imported, see fsroot/proof.h */
     char *finding;       /* JSON object: the newest finding, see findings.h */
     int finding_attempt; /* of which it is */
+    int64_t hung_step;   /* where it stood when it was called hung, */
+    uint64_t hung_bytes; /* and how much it had printed */
     char *retry_of;      /* id of the job that this one is again */
     char *sealed_spec;   /* until it is stored: what the store gets in place of the spec */
     usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */

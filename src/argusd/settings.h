@@ -37,6 +37,8 @@ struct settings {
     double submits_per_second;
     usec_t start_deadline, reclaim_grace;
     bool trial;
+    double hang_factor;
+    usec_t hang_floor, hang_environment, hang_model_load, hang_first_step;
     uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
     usec_t uploads_keep;
     struct launch_logs logs;

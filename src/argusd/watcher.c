@@ -399,6 +399,7 @@ static void look_at_files(struct watcher *w, struct live *l, struct files_look *
         if (!s->beat_at || s->beat_seq != k->beat.seq) {
             s->beat_seq = k->beat.seq;
             s->beat_at = now;
+            s->log_bytes = k->beat.log_bytes;
         }
         see_files(l, WITNESS_FILES_BEAT, now);
     } else {

@@ -190,8 +190,12 @@ static void test_a_row_without_a_stopwatch(void **state)
 static void test_flags_both_ways(void **state)
 {
     (void)state;
-    for (unsigned f = 0; f < 8; f++)
-        assert_int_equal(record_flags_from_string(record_flags_to_string(f)), f);
+    for (unsigned f = 0; f < 16; f++) {
+        unsigned flags = (f & 7) | (f & 8 ? JOB_FLAG_HUNG : 0);
+        assert_int_equal(record_flags_from_string(record_flags_to_string(flags)), flags);
+    }
+    assert_int_equal(record_flags_from_string(record_flags_to_string(JOB_FLAG_HOLDING)),
+                     JOB_FLAG_HOLDING);
     assert_int_equal(record_flags_from_string(NULL), 0);
 }
 
