@@ -126,11 +126,17 @@ static int on_bytes(const char *p, size_t n, void *arg)
 static int listen_once(struct feed *f, const char *path, bool *ret_was_open, struct err *err)
 {
     char id[32];
-    _cleanup_(freep) char *whole =
-        xasprintf("%s?follow=1&since=%" PRId64, path, f->seq > 0 ? f->seq : 0);
-    (void)snprintf(id, sizeof(id), "%" PRId64, f->seq);
+    struct buf whole = BUF_INIT(1 << 14);
+    (void)snprintf(id, sizeof(id), "%" PRId64, f->seq > 0 ? f->seq : 0); /* fits */
+    (void)buf_adds(&whole, path);                                        /* too long shows below */
+    url_query(&whole, "follow", "1");
+    url_query(&whole, "since", id);
+    bool is_long = whole.failed;
+    _cleanup_(freep) char *text = buf_take(&whole);
+    if (is_long)
+        return err_set(err, ERR_USAGE, "the filters are too long");
     struct request request = {
-        .path = whole, .accept = "text/event-stream", .last_event_id = f->seq > 0 ? id : NULL};
+        .path = text, .accept = "text/event-stream", .last_event_id = f->seq > 0 ? id : NULL};
     sse_restart(&f->sse);
     _cleanup_(transfer_freep) struct transfer *t =
         transfer_start(f->cli->client, &request, on_bytes, f);

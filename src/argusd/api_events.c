@@ -23,6 +23,7 @@ struct follow {
     struct store_read *read;
     struct events_listener *listener;
     char *job; /* NULL: all */
+    char *kinds, *actor, *object;
     int64_t
         through; /* on disk when the read began: what it did not give up to here is not for him */
     int64_t since;
@@ -36,6 +37,9 @@ static void follow_free(struct follow *f)
     if (f->read)
         store_read_cancel(f->read);
     free(f->job);
+    free(f->kinds);
+    free(f->actor);
+    free(f->object);
     free(f);
 }
 
@@ -139,6 +143,9 @@ static void read_more(struct follow *f)
     people_view(f->a->people, &f->who, PEOPLE_WISH_ALL, &view);
     struct store_event_query q = {.since = f->newest_first ? 0 : f->since,
                                   .job = f->job,
+                                  .kinds = f->kinds,
+                                  .actor = f->actor,
+                                  .object = f->object,
                                   .limit = f->limit,
                                   .newest_first = f->newest_first,
                                   .scope = view.scope};
@@ -200,11 +207,24 @@ static int read_query(struct http_req *req, struct follow *f, struct err *err)
     return r < 0 ? ERR_BAD_REQUEST : 0;
 }
 
+/* A filter of the query that says something; NULL. Yours. */
+static char *filter(struct http_req *req, const char *name)
+{
+    const char *text = http_req_query(req, name);
+    return text && *text ? xstrdup(text) : NULL;
+}
+
 static void begin(struct http_req *req, struct api *a, const char *job)
 {
     struct follow *f = xcalloc(1, sizeof(*f));
     struct err err = {0};
-    *f = (struct follow){.a = a, .req = req, .who = *http_req_principal(req), .job = xstrdup(job)};
+    *f = (struct follow){.a = a,
+                         .req = req,
+                         .who = *http_req_principal(req),
+                         .job = xstrdup(job),
+                         .kinds = filter(req, "kind"),
+                         .actor = filter(req, "actor"),
+                         .object = filter(req, "object")};
     if (read_query(req, f, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);

@@ -70,6 +70,9 @@ static const struct http_param event_params[] = {
     {"newest_first", HTTP_PARAM_BOOLEAN, "the newest ones, newest first"},
     {"wait", HTTP_PARAM_SPAN, "answer when there is one, at most 60s"},
     {"job", HTTP_PARAM_STRING, "only of the job with this id"},
+    {"kind", HTTP_PARAM_STRING, "only of these kinds, comma-separated: stop,ended"},
+    {"actor", HTTP_PARAM_STRING, "only by this user, or argusd"},
+    {"object", HTTP_PARAM_STRING, "only about this: job/ID, node/NAME; node for all nodes"},
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
     {0}};
 
@@ -307,6 +310,7 @@ static const struct http_schema schemas[] = {
             ",\"argv\":{\"type\":[\"array\",\"null\"]},\"spec\":" TEXT
             ",\"resolved_spec\":{\"type\":[\"object\",\"null\"]}"
             ",\"metrics\":" SUMMARY ",\"checkpoints\":{\"type\":[\"array\",\"null\"]}"
+            ",\"goodput\":{\"type\":[\"object\",\"null\"]}"
             ",\"proof\":{\"type\":[\"object\",\"null\"]},\"exit\":{\"type\":[\"object\",\"null\"]}"
             ",\"finding\":{\"type\":[\"object\",\"null\"]},\"retry_of\":" TEXT_OR_NULL
             ",\"deadline\":" TEXT_OR_NULL "}}"},

@@ -19,7 +19,7 @@
     " UNION SELECT seq, id FROM (SELECT seq, id FROM job j WHERE name>=?1 AND name<?2%s LIMIT 4)"  \
     " ORDER BY seq DESC LIMIT 4"
 #define SQL_OWN " AND j.user=?4"
-#define SQL_JOB_IN_SCOPE " AND (j.user=?5 OR j.project IN (%s))"
+#define SQL_JOB_IN_SCOPE " AND (j.user=?8 OR j.project IN (%s))"
 #define SQL_WHOLE_JOB                                                                              \
     "SELECT " ROWS_JOB ", s.spec, d.detail FROM job j LEFT JOIN job_spec s ON s.seq=j.seq"         \
     " LEFT JOIN job_detail d ON d.seq=j.seq WHERE j.seq=?1"
@@ -29,16 +29,29 @@
     "SELECT " ROWS_EVENT " FROM event e LEFT JOIN job j ON j.seq=e.job_seq"                        \
     " WHERE e.seq>?1 AND e.seq<?2"
 #define SQL_OF_JOB " AND e.job_seq>0 AND e.job_seq=(SELECT seq FROM job WHERE id=?4)"
-/* ?5: the user. */
+#define SQL_OF_KINDS " AND instr(','||?5||',', ','||e.kind||',')>0"
+#define SQL_OF_ACTOR " AND e.actor=?6"
+/* "node/n1", or "node" for all of them; what is about a job alone has no object. */
+#define SQL_OF_OBJECT                                                                              \
+    " AND (e.object=?7 OR substr(e.object,1,length(?7)+1)=?7||'/'"                                 \
+    " OR (e.object IS NULL AND e.job_seq>0 AND ?7 IN ('job','job/'||j.id)))"
+/* ?8: the user. */
 #define SQL_IN_SCOPE                                                                               \
-    " AND (j.user=?5 OR j.project IN (%s) OR (e.job_seq=0 AND (e.actor=?5 OR e.object IS NULL"     \
-    " OR e.object='user/'||?5 OR e.object GLOB 'token/'||?5||'/*' OR e.object IN (%s)"             \
+    " AND (j.user=?8 OR j.project IN (%s) OR (e.job_seq=0 AND (e.actor=?8 OR e.object IS NULL"     \
+    " OR e.object='user/'||?8 OR e.object GLOB 'token/'||?8||'/*' OR e.object IN (%s)"             \
     " OR substr(e.object,1,instr(e.object,'/')) NOT IN "                                           \
     "('user/','token/','project/','dataset/','model/'))))"
 #define SQL_OLDEST " ORDER BY e.seq LIMIT ?3"
 #define SQL_NEWEST " ORDER BY e.seq DESC LIMIT ?3"
 
-enum { PARAM_USER = 5, PARAM_PROJECT, SQL_MAX_BYTES = 32768 };
+enum {
+    PARAM_KINDS = 5,
+    PARAM_ACTOR,
+    PARAM_OBJECT,
+    PARAM_USER,
+    PARAM_PROJECT,
+    SQL_MAX_BYTES = 32768
+};
 /* More jobs than are named in the sentence of an ambiguous reference. */
 enum { MATCHES_MAX = 4, MATCHES_TEXT_MAX = 400 };
 
@@ -69,7 +82,7 @@ int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err)
     return 0;
 }
 
-/* "?6,?7", or with the kind before each: what objects of it are called. */
+/* "?9,?10", or with the kind before each: what objects of it are called. */
 static void add_projects(const struct store_scope *s, const char *kind, struct buf *sql)
 {
     for (size_t i = 0; i < s->nprojects; i++)
@@ -269,6 +282,12 @@ static void make_sql(const struct store_event_query *q, struct buf *sql)
     (void)buf_adds(sql, SQL_EVENTS);
     if (q->job)
         (void)buf_adds(sql, SQL_OF_JOB);
+    if (q->kinds)
+        (void)buf_adds(sql, SQL_OF_KINDS);
+    if (q->actor)
+        (void)buf_adds(sql, SQL_OF_ACTOR);
+    if (q->object)
+        (void)buf_adds(sql, SQL_OF_OBJECT);
     if (q->scope) {
         add_projects(q->scope, "", &plain);
         add_projects(q->scope, "'project/'||", &objects);
@@ -302,6 +321,12 @@ int query_events(struct reader *r,
     bind_int(st, 3, q->limit);
     if (q->job)
         bind_text(st, 4, q->job);
+    if (q->kinds)
+        bind_text(st, PARAM_KINDS, q->kinds);
+    if (q->actor)
+        bind_text(st, PARAM_ACTOR, q->actor);
+    if (q->object)
+        bind_text(st, PARAM_OBJECT, q->object);
     if (q->scope)
         bind_scope(st, q->scope);
     while ((rc = reader_step(r, st, err)) == 1) {

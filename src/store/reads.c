@@ -283,6 +283,10 @@ struct store_read *reads_events(struct reads *rs,
     r->query = run_events;
     r->events = *q;
     r->events.job = own(r, q->job);
+    r->events.kinds = own(r, q->kinds);
+    r->events.actor = own(r, q->actor);
+    r->events.object = own(r, q->object);
+    r->line = q->kinds || q->actor || q->object ? LINE_SLOW : LINE_FAST; /* they may be rare */
     r->events.scope = own_scope(r, q->scope);
     return enqueue(r);
 }

@@ -281,6 +281,8 @@ struct store_event_query {
     int64_t since;                   /* only events after this one; 0 = from the first */
     int64_t before;                  /* only events before this one; 0 = to the last */
     const char *job;                 /* only of the job with exactly this id */
+    const char *kinds, *actor;       /* only of these kinds ("stop,ended"), by this one; NULL */
+    const char *object;              /* only about it: "node/n1", or "node" for all; NULL */
     unsigned limit;                  /* rows, 1 … STORE_PAGE_MAX */
     bool newest_first;               /* else oldest first */
     const struct store_scope *scope; /* NULL = everything */

@@ -3,6 +3,7 @@
 #include "argus/cmd/cmd.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "argus/eventline.h"
@@ -12,7 +13,7 @@ enum { PAGE = 1000 };
 
 struct events_opts {
     bool follow, utc, verify;
-    const char *expect;
+    const char *expect, *kind, *actor, *object;
     int output;
     int64_t since, limit;
 };
@@ -22,7 +23,7 @@ static const struct opt OPTS[] = {
      .name = "follow",
      .type = OPT_FLAG,
      .offset = offsetof(struct events_opts, follow),
-     .doc = "print new ones as they come; with ID until that job has ended"},
+     .doc = "print new ones as they come; with ID alone until that job has ended"},
     {.name = "since",
      .type = OPT_NUMBER,
      .offset = offsetof(struct events_opts, since),
@@ -33,6 +34,21 @@ static const struct opt OPTS[] = {
      .offset = offsetof(struct events_opts, limit),
      .arg = "N",
      .doc = "at most N (200): the newest ones, or with --since or more than 1000 the oldest"},
+    {.name = "kind",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, kind),
+     .arg = "KINDS",
+     .doc = "only of these kinds, comma-separated: hung,went_on"},
+    {.name = "actor",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, actor),
+     .arg = "USER",
+     .doc = "only what this user did, or argusd"},
+    {.name = "object",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, object),
+     .arg = "WHAT",
+     .doc = "only about this: node/w1, job/ID; node for all nodes"},
     {.name = "verify",
      .type = OPT_FLAG,
      .offset = offsetof(struct events_opts, verify),
@@ -46,12 +62,32 @@ static const struct opt OPTS[] = {
     OPT_UTC(struct events_opts),
 };
 
+/* One page of path, which may have a query already. */
+static int get_page(struct cli *cli,
+                    const char *path,
+                    const char *key,
+                    int64_t value,
+                    size_t limit,
+                    json_t **ret,
+                    struct err *err)
+{
+    char text[32], most[32];
+    _cleanup_(buf_release) struct buf whole = BUF_INIT(1 << 14);
+    (void)snprintf(text, sizeof(text), "%" PRId64, value); /* these fit */
+    (void)snprintf(most, sizeof(most), "%zu", limit);
+    (void)buf_adds(&whole, path); /* too long shows below */
+    url_query(&whole, key, text);
+    url_query(&whole, "limit", most);
+    if (whole.failed)
+        return err_set(err, ERR_USAGE, "the filters are too long");
+    return client_get(cli->client, buf_str(&whole), ret, err);
+}
+
 /* The newest `limit` events, oldest first. */
 static int newest(struct cli *cli, const char *path, size_t limit, json_t *all, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *page = NULL;
-    _cleanup_(freep) char *whole = xasprintf("%s?newest_first=1&limit=%zu", path, limit);
-    int r = client_get(cli->client, whole, &page, err);
+    int r = get_page(cli, path, "newest_first", 1, limit, &page, err);
     const json_t *events = json_get_array(page, "events");
     for (size_t i = json_array_size(events); i > 0; i--)
         (void)json_array_append(all, json_array_get(events, i - 1)); /* fails for lack of memory */
@@ -69,9 +105,7 @@ static int after(struct cli *cli,
     while (json_array_size(all) < limit) {
         _cleanup_(json_unrefp) json_t *page = NULL;
         size_t left = limit - json_array_size(all);
-        _cleanup_(freep) char *whole =
-            xasprintf("%s?since=%" PRId64 "&limit=%zu", path, since, left < PAGE ? left : PAGE);
-        int r = client_get(cli->client, whole, &page, err);
+        int r = get_page(cli, path, "since", since, left < PAGE ? left : PAGE, &page, err);
         if (r < 0)
             return r;
         size_t i;
@@ -107,6 +141,20 @@ static int list(struct cli *cli, const char *path, const struct events_opts *o, 
     return 0;
 }
 
+/* path with what is asked for. NULL: too long. Yours. */
+static char *filtered(const char *path, const struct events_opts *o)
+{
+    struct buf whole = BUF_INIT(1 << 13);
+    (void)buf_adds(&whole, path); /* too long shows below */
+    url_query(&whole, "kind", o->kind);
+    url_query(&whole, "actor", o->actor);
+    url_query(&whole, "object", o->object);
+    if (!whole.failed)
+        return buf_take(&whole);
+    buf_release(&whole);
+    return NULL;
+}
+
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct events_opts *o = opts;
@@ -124,9 +172,13 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     }
     if (r < 0)
         return r;
+    _cleanup_(freep) char *whole = filtered(path, o);
+    if (!whole)
+        return err_set(err, ERR_USAGE, "the filters are too long");
+    bool whole_story = !o->kind && !o->actor && !o->object; /* its end is in it */
     if (o->follow)
-        return eventline_follow(cli, path, o->since, args->n > 0, o->output, err);
-    return list(cli, path, o, err);
+        return eventline_follow(cli, whole, o->since, args->n > 0 && whole_story, o->output, err);
+    return list(cli, whole, o, err);
 }
 
 const struct command cmd_events = {

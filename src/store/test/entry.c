@@ -228,6 +228,15 @@ static void test_events_in_scope(void **state)
                   "11 10");
     expect_events(&b, &(struct store_event_query){.limit = 9, .job = "job-000003", .scope = &ann},
                   "");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .object = "token"}, "7 10 13");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .object = "token/ann/2"}, "10");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .object = "nod"}, "");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .object = "job"}, "1 2 3");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .object = "job/job-000002"}, "2");
+    expect_events(&b, &(struct store_event_query){.limit = 99, .kinds = "j,k"},
+                  "1 2 3 4 5 6 7 8 9 10 11 12 13");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .kinds = "j,kk"}, "");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .actor = "ann", .scope = &ann}, "12");
     ann.projects = many;
     ann.nprojects = array_len(many);
     for (size_t i = 0; i < array_len(many); i++)
