@@ -205,6 +205,36 @@ static void print_training(const struct page *p)
     line_owned(p, MSG_L_TROUBLE, STYLE_RED, curve_trouble(m, p->cli->term.lang));
 }
 
+static void span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT_MAX])
+{
+    double s = json_get_real(o, key, 0);
+    (void)span_to_string(s > 0 && s < 1e10 ? (usec_t)(s * (double)USEC_SEC) : 0, out);
+}
+
+/* What restarts cost it, and how often it should save. */
+static void print_goodput(const struct page *p)
+{
+    const json_t *g = json_get_object(p->job, "goodput");
+    double ratio = json_get_real(g, "ratio", -1);
+    int64_t freq = json_get_int(g, "save_freq", 0);
+    char percent[32], held[CLOCK_TEXT_MAX], lost[32], save[CLOCK_TEXT_MAX], apart[CLOCK_TEXT_MAX];
+    char steps[32], text[512];
+    if (ratio < 0)
+        return;
+    (void)snprintf(percent, sizeof(percent), "%.0f%%", 100 * ratio); /* these fit */
+    (void)snprintf(lost, sizeof(lost), "%" PRId64, json_get_int(g, "steps_lost", 0));
+    (void)snprintf(steps, sizeof(steps), "%" PRId64, freq);
+    span_of(g, "held_s", held);
+    span_of(g, "save_s", save);
+    span_of(g, "mtbf_s", apart);
+    const char *of_time[] = {percent, held, lost}, *of_saves[] = {steps, save, apart};
+    enum lang lang = p->cli->term.lang;
+    line(p, MSG_L_GOODPUT, STYLE_PLAIN, msg_fill(lang, MSG_GOODPUT, of_time, text, sizeof(text)));
+    if (freq > 0)
+        line(p, MSG_NONE, STYLE_PLAIN,
+             msg_fill(lang, MSG_SAVE_EVERY, of_saves, text, sizeof(text)));
+}
+
 void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w)
 {
     struct page p = {.cli = cli, .job = job, .w = w};
@@ -248,5 +278,6 @@ void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
     print_attempts(&p);
     print_end(&p);
     print_training(&p);
+    print_goodput(&p);
     print_paths(&p);
 }

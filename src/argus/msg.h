@@ -109,6 +109,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_L_ENDED, "ended", "结束")                                                                \
     X(MSG_L_EXIT, "exit", "退出")                                                                  \
     X(MSG_L_FINDING, "finding", "诊断")                                                            \
+    X(MSG_L_GOODPUT, "goodput", "有效时间")                                                        \
     X(MSG_L_GANG, "gang", "资源")                                                                  \
     X(MSG_L_HINT, "would help", "建议")                                                            \
     X(MSG_L_JOB, "job", "作业")                                                                    \
@@ -136,6 +137,10 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_NOT_FINITE, "%s is not a number since step %s", "%s 自第 %s 步起不是数值")               \
     X(MSG_COLLAPSE, "the reward fell back: %s at best, %s at step %s",                             \
       "奖励回落：最高 %s，现为 %s（第 %s 步）")                                                    \
+    X(MSG_GOODPUT, "%s of %s were steps that count; %s steps were run again",                      \
+      "%s 的时间（共 %s）为有效步；%s 步被重跑")                                                   \
+    X(MSG_SAVE_EVERY, "save every %s steps (save_freq): a save takes %s, a failure came every %s", \
+      "建议每 %s 步保存一次（save_freq）：保存耗时 %s，平均 %s 发生一次故障")                      \
     X(MSG_NOTHING_RUNS, "none of your jobs runs now: 'argus ls' shows the others",                 \
       "没有正在运行的作业：用 'argus ls' 查看其他作业")                                            \
     X(MSG_AGO, "%s ago", "%s前")                                                                   \

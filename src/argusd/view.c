@@ -13,11 +13,12 @@
 #include "argusd/conceal.h"
 #include "argusd/launchplan.h"
 #include "base/str.h"
+#include "core/goodput.h"
 #include "core/spec.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/mask.h"
 
-enum { RESOLVED_MAX = 8 << 20 };
+enum { RESOLVED_MAX = 8 << 20, METRICS_MAX = 256 << 10 };
 
 /* ---- the list item ---- */
 
@@ -25,7 +26,7 @@ static void put_flags(struct jout *j, const char *flags, const struct live *l)
 {
     jout_open(j, "flags", '[');
     unsigned bits = record_flags_from_string(flags);
-    for (unsigned bit = 1; bit <= JOB_FLAG_HOLDING; bit <<= 1)
+    for (unsigned bit = 1; bit <= JOB_FLAG_HUNG; bit <<= 1)
         if (bits & bit)
             jout_str(j, NULL, record_flags_to_string(bit));
     jout_close(j, ']');
@@ -178,6 +179,62 @@ static void put_restart(struct jout *j, const struct restart *r)
     jout_close(j, '}');
 }
 
+/* Time that its attempts held their slots, of one that runs until then (wall). */
+static double held_seconds(const struct job *job, usec_t then)
+{
+    double s = 0;
+    for (int i = 0; i < job->n_attempts; i++) {
+        const struct attempt *a = &job->attempts[i];
+        usec_t end = a->ended_at ? a->ended_at : then;
+        s += end > a->planned_at ? (double)(end - a->planned_at) / (double)USEC_SEC : 0;
+    }
+    return s;
+}
+
+/* How much of that went into steps that counted, as of the newest record: between two it does not
+ * change. null for who told of none. */
+static void put_goodput(struct jout *j, const struct job *job, const char *metrics)
+{
+    usec_t at = 0;
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    struct goodput_sums sums;
+    struct goodput g;
+    if (!metrics || json_parse(metrics, strlen(metrics), METRICS_MAX, &page, NULL) < 0)
+        page = NULL;
+    goodput_from_json(json_get_array(page, "attempts"), &sums);
+    if (!sums.n) {
+        jout_null(j, "goodput");
+        return;
+    }
+    int failures = job->restart.failures + (job->state == JOB_FAILED);
+    if (clock_from_string(json_get_str(page, "updated_at", ""), &at, NULL) < 0)
+        at = 0;
+    goodput_judge(&sums, held_seconds(job, at), failures, &g);
+    jout_open(j, "goodput", '{');
+    jout_real(j, "ratio", g.ratio);
+    jout_real(j, "productive_s", g.good_s);
+    jout_real(j, "held_s", g.held_s);
+    jout_int(j, "steps", (int64_t)g.steps);
+    jout_int(j, "steps_lost", (int64_t)g.lost);
+    jout_real(j, "lost_s", g.lost_s);
+    jout_real(j, "save_s", g.save_s);
+    jout_real(j, "mtbf_s", g.mtbf_s);
+    if (g.save_freq)
+        jout_int(j, "save_freq", g.save_freq);
+    else
+        jout_null(j, "save_freq");
+    jout_open(j, "attempts", '[');
+    for (size_t i = 0; i < sums.n; i++) {
+        jout_open(j, NULL, '{');
+        jout_int(j, "k", sums.v[i].k);
+        jout_int(j, "steps", (int64_t)sums.v[i].steps);
+        jout_int(j, "steps_lost", (int64_t)sums.v[i].lost);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+    jout_close(j, '}');
+}
+
 /* "w1:0+1,w2:2" */
 void view_nodes(struct jout *j, const char *slots)
 {
@@ -322,6 +379,7 @@ void view_job(struct jout *j,
     put_resolved(j, settings, job, extra->inputs, extra->snapshots);
     jout_raw(j, "warnings", str_or(extra->warnings, "[]"));
     jout_raw(j, "metrics", str_or(extra->metrics, "null"));
+    put_goodput(j, job, extra->metrics);
     if (eyes)
         checkpoints_put(eyes->a->checkpoints, job->id, j, "checkpoints");
     else

@@ -148,12 +148,20 @@ def test_steps_that_are_run_again(argusd):
     t.steps(6, 8, 2, again=1)
     view = t.until_step(8)
     assert (view["metrics"]["superseded"], view["metrics"]["attempt"]) == (2, 2)
+    g = view["goodput"]
+    assert (g["steps"], g["steps_lost"], g["productive_s"], g["lost_s"]) == (8, 2, 16, 4) and 0 < g["ratio"] <= 1
+    assert [(a["k"], a["steps"], a["steps_lost"]) for a in g["attempts"]] == [(1, 7, 2), (2, 3, 0)]
+    assert g["save_freq"] is None and g["mtbf_s"] > 0  # what a save takes is not known yet
     curves = t.curves("?keys=critic/*,again")
     assert curves["series"]["critic/score/mean"]["step"] == list(range(1, 9))
     assert curves["series"]["again"]["step"] == [6, 7, 8]
     assert curves["superseded"] == [{"attempt": 1, "from_step": 6, "to_step": 7}]
     marked = [(r["attempt"], r["step"]) for r in t.merged() if r.get("superseded")]
     assert marked == [(1, 6), (1, 7)]
+    t.steps(9, 10, 2, **{"timing_s/save_checkpoint": 0.5})
+    assert t.until_step(10)["goodput"]["save_freq"] >= 1
+    page = cli(argusd, "status", t.id)
+    assert "2 steps were run again" in page and "save_freq" in page
     t.let_go(attempt=2)
     assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
 

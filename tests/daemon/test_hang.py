@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job that runs and gets nowhere: who stands elsewhere is named, what the spec says is done, and nobody is accused
+who moves. What the nodes answer comes from the test."""
+
+import contextlib
+import json
+import threading
+
+import pytest
+from fakeray import FakeRay
+from test_argusd_metrics import Training, cli
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+SHORT = "hang: {factor: 2, floor: 2s, environment: 1h, model_load: 1h, first_step: 1h}"
+C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+WAITS = {"fn": "all_reduce", "file": C10D, "line": 2806}
+
+
+def rank(n, frame=None, state="S (sleeping)", **more):
+    frames = [frame] if frame else []
+    return {
+        "pid": 100 + n, "rank": str(n), "actor": "WorkerDict", "cmd": "ray::WorkerDict.step", "state": state,
+        "cpu_ticks": 7, "child_of_worker": False, "threads": [{"name": "MainThread", "frames": frames}], **more,
+    }  # fmt: skip
+
+
+class Scout(threading.Thread):
+    """Answers for one node of an attempt, as its own would: what say() gives for the n-th ask."""
+
+    def __init__(self, argusd, job, say, node="w1", attempt=1):
+        super().__init__(daemon=True)
+        self.dir = argusd.job_dir(job) / "attempts" / str(attempt)
+        self.say, self.node, self.asks = say, node, 0
+        self.over = threading.Event()
+        (self.dir / "scouts").mkdir(exist_ok=True)
+        (self.dir / f"scouts/{node}.json").write_text("{}")
+
+    def run(self):
+        while not self.over.wait(0.1):
+            if (self.dir / f"stacks/{self.asks + 1}.ask").exists():
+                self.asks += 1
+                at = self.dir / f"stacks/{self.asks}"
+                at.mkdir(exist_ok=True)
+                text = json.dumps({"version": 1, "node": self.node, "processes": self.say(self.asks)})
+                (at / ".tmp").write_text(text)
+                (at / ".tmp").rename(at / f"{self.node}.json")
+
+
+@contextlib.contextmanager
+def scout(*args, **keys):
+    made = Scout(*args, **keys)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.over.set()
+        made.join()
+
+
+@pytest.fixture(scope="module")
+def argusd(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("hang"), ray.url, SHORT) as made:
+        yield made
+
+
+def trains(argusd, **keys):
+    t = Training(argusd, "echo Total training steps: 50", **keys)
+    steps(t, 1, 5)
+    return t
+
+
+def steps(t, first, last, attempt=1):
+    """Of 20 ms each."""
+    for step in range(first, last + 1):
+        t.write(json.dumps({"step": step, "data": {"critic/score/mean": 0.1, "timing_s/step": 0.02}}) + "\n", attempt)
+    t.until_step(last)
+
+
+def hung(argusd, job):
+    return argusd.wait_job(job, lambda j: j["flags"] == ["HUNG"] and j["finding"], "is hung")
+
+
+def events(argusd, job, *kinds):
+    got = argusd.get(f"/v1/jobs/{job}/events?limit=1000")["events"]
+    return [e for e in got if not kinds or e["kind"] in kinds]
+
+
+def test_a_stopped_rank_is_named_and_the_job_goes_on(argusd):
+    t = trains(argusd)
+    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, WAITS), rank(2, state="T (stopped)")]):
+        view = hung(argusd, t.id)
+    f = view["finding"]
+    assert (f["class"], f["rank"], f["node"], f["pid"]) == ("timeout_or_hang", "2", "w1", "102")
+    said = "rank 2 (WorkerDict, pid 102 on w1) is stopped (state T); 2 of 3 ranks stand in all_reduce"
+    assert said in f["evidence"][0]["text"] and f["evidence"][1]["source"] == "stacks/2/w1.json"
+    assert json.loads((argusd.job_dir(t.id) / "attempts/1" / f["evidence"][1]["source"]).read_text())["node"] == "w1"
+    assert view["reason"]["code"] == "timeout_or_hang" and view["state"] == "RUNNING"
+    (told,) = events(argusd, t.id, "hung")
+    assert said in told["text"] and "no new step for" in told["text"] and told["from"] == told["to"] == "RUNNING"
+    assert said in cli(argusd, "why", t.id).replace("\n", " ") and "HUNG" in cli(argusd, "status", t.id)
+
+    steps(t, 6, 7)  # somebody lets it go on
+    view = argusd.wait_job(t.id, lambda j: not j["flags"], "goes on")
+    (told,) = events(argusd, t.id, "went_on")
+    assert "it went on" in told["text"]
+    until(lambda: argusd.get(f"/v1/jobs/{t.id}/findings")["findings"][0]["class"] == "none", "the finding is closed")
+    assert argusd.job(t.id)["finding"] is None and not argusd.job(t.id)["reason"]["text"]
+    t.let_go()
+    assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+
+
+def test_a_policy_that_restarts_does(argusd):
+    on = {"max": 1, "on": ["timeout_or_hang"], "backoff": "0s"}
+    t = trains(argusd, restart=on)
+    elsewhere = {"fn": "_try_get_data", "file": C10D.replace("distributed/", "utils/data/"), "line": 4}
+    with scout(argusd, t.id, lambda n: [rank(0, elsewhere), rank(1, WAITS), rank(2, WAITS)]):
+        argusd.wait_job(t.id, lambda j: j["attempt"] == 2 and j["state"] == "RUNNING", "runs again")
+    kinds = [e["kind"] for e in events(argusd, t.id) if e["kind"] in ("hung", "stop", "ended", "admitted")]
+    assert kinds == ["admitted", "hung", "stop", "ended", "admitted"]
+    story = events(argusd, t.id)
+    assert all(len(e["text"]) > 5 and e["actor"] for e in story if e["kind"] != "submitted"), story
+    assert {e["data"]["attempt"] for e in story if e["data"]} == {1, 2}
+    (stop,) = argusd.get(f"/v1/events?kind=stop,none&object=job/{t.id}&actor=argusd")["events"]
+    assert stop["reason"]["code"] == "timeout_or_hang" and "rank 0" in stop["text"]
+    (ended,) = events(argusd, t.id, "ended")
+    assert (ended["from"], ended["to"]) == ("STOPPING", "QUEUED") and ended["text"].startswith("restart 1 of 1")
+    assert argusd.get(f"/v1/jobs/{t.id}/events?actor=nobody")["events"] == []
+    shown = cli(argusd, "events", t.id, "--kind", "hung", "-o", "json")
+    assert [e["kind"] for e in json.loads(shown)["events"]] == ["hung"]
+    first = argusd.get(f"/v1/jobs/{t.id}/findings")["findings"][0]
+    assert (first["class"], first["attempt"], first["rank"]) == ("timeout_or_hang", 1, "0")
+    t.let_go(2)
+    view = argusd.wait_over(t.id)
+    assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1)
+
+
+@pytest.mark.nightly  # seconds of waiting
+def test_what_moves_is_given_time(argusd):
+    """The other way round too: a job nobody answers for and that prints is not accused."""
+    t = trains(argusd)
+    busy = {"fn": "save", "file": "/job/save.py"}
+    with scout(argusd, t.id, lambda n: [rank(0, {**busy, "line": n}), rank(1, WAITS)]) as s:
+        until(lambda: s.asks >= 4, "it was asked about twice")
+        assert not events(argusd, t.id, "hung") and not argusd.job(t.id)["flags"]
+    argusd.stop_job(t.id)
+    assert argusd.wait_over(t.id)["state"] == "STOPPED"
+
+
+@pytest.mark.nightly  # seconds of waiting
+def test_while_argusd_is_away_no_time_passes(argusd):
+    t = trains(argusd)
+    argusd.kill9()
+    argusd.start()
+    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, state="T (stopped)")]):
+        view = hung(argusd, t.id)
+    argusd.kill9()
+    argusd.start()
+    assert argusd.job(t.id)["flags"] == ["HUNG"]
+    steps(t, 6, 6)
+    argusd.wait_job(t.id, lambda j: not j["flags"], "goes on")
+    assert len(events(argusd, t.id, "hung")) == len(events(argusd, t.id, "went_on")) == 1
+    assert view["finding"]["rank"] == "1"
+    t.let_go()
+    argusd.wait_over(t.id)
+
+
+@pytest.mark.nightly  # seconds of waiting
+def test_a_job_without_steps_is_left_alone_unless_it_asks(argusd):
+    quiet = argusd.submit("sleep 300")
+    idles = argusd.submit("sleep 300", idle={"window": "1s", "action": "stop"})
+    argusd.wait_state(idles, "RUNNING")
+    with scout(argusd, idles, lambda n: [rank(0, WAITS)]):
+        view = argusd.wait_over(idles)
+    assert (view["state"], view["finding"]["class"]) == ("FAILED", "timeout_or_hang")
+    assert "no output for" in view["reason"]["text"]
+    assert not argusd.job(quiet)["flags"] and not (argusd.job_dir(quiet) / "attempts/1/stacks").exists()
+    argusd.stop_job(quiet)
+    argusd.wait_over(quiet)
