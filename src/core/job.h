@@ -43,7 +43,7 @@ enum job_flags {
     JOB_FLAG_HELD = 1 << 1,
     JOB_FLAG_RESTARTING = 1 << 2,
     JOB_FLAG_HOLDING = 1 << 3, /* it has failed, and its slots are kept for a look */
-    JOB_FLAG_HUNG = 1 << 4, /* it runs and gets nowhere */
+    JOB_FLAG_HUNG = 1 << 4,    /* it runs and gets nowhere */
 };
 
 /* How far one submission to Ray has come. */

@@ -4,10 +4,14 @@ who moves. What the nodes answer comes from the test."""
 
 import contextlib
 import json
+import os
+import pathlib
+import signal
 import threading
 
 import pytest
 from fakeray import FakeRay
+from raybed import env_path
 from test_argusd_metrics import Training, cli
 
 from argusd import Argusd, needs_argusd, until
@@ -179,3 +183,57 @@ def test_a_job_without_steps_is_left_alone_unless_it_asks(argusd):
     assert not argusd.job(quiet)["flags"] and not (argusd.job_dir(quiet) / "attempts/1/stacks").exists()
     argusd.stop_job(quiet)
     argusd.wait_over(quiet)
+
+
+# ---- real ranks ----
+
+GLOO = """
+import json, os, sys, time
+import torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def rank(n, world, store, out):
+    os.environ["RANK"] = str(n)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=n, world_size=world)
+    open(f"{out}/rank-{n}", "w").write(str(os.getpid()))
+    for step in range(1, 1000000):
+        time.sleep(0.05)
+        dist.all_reduce(torch.ones(8))
+        if n == 0:
+            print(f"step:{step} - critic/score/mean:0.1 - timing_s/step:0.05", flush=True)
+
+if __name__ == "__main__":
+    print("Total training steps: 1000000", flush=True)
+    mp.spawn(rank, (3, sys.argv[1] + "/store", sys.argv[1]), nprocs=3)
+"""
+
+
+def real(out, n):
+    """What /proc says of a rank."""
+    pid = int((out / f"rank-{n}").read_text())
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    return {"pid": pid, "rank": str(n), "cmd": "python", "state": fields[0], "cpu_ticks": ticks, "threads": []}
+
+
+@pytest.mark.nightly
+def test_a_real_rank_that_is_stopped(argusd, tmp_path):
+    """Three ranks of torch over gloo; one gets SIGSTOP, and later SIGCONT."""
+    env = env_path("verl-0.5.0")
+    if env is None:
+        pytest.skip("the environment verl-0.5.0, which has torch, is not here")
+    script = tmp_path / "ranks.py"
+    script.write_text(GLOO)
+    job = argusd.submit(argusd.spec([str(env / "bin/python"), str(script), str(tmp_path)]))
+    argusd.wait_job(job, lambda j: (j["step"] or 0) > 5, "trains")
+    stopped = int((tmp_path / "rank-2").read_text())
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        with scout(argusd, job, lambda n: [real(tmp_path, i) for i in range(3)]):
+            view = hung(argusd, job)
+        assert (view["finding"]["rank"], view["finding"]["pid"]) == ("2", str(stopped))
+        assert "rank 2" in view["reason"]["text"] and "is stopped" in view["reason"]["text"]
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    argusd.wait_job(job, lambda j: not j["flags"], "goes on")
+    argusd.stop_job(job)
+    assert argusd.wait_over(job)["state"] == "STOPPED"
