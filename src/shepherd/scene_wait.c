@@ -32,14 +32,18 @@ struct scene_wait {
     atomic_int owners; /* the thread and the shepherd: the last one frees */
 };
 
-static void let_go(struct scene_wait *w)
+static void scene_wait_release(struct scene_wait *w)
 {
-    if (atomic_fetch_sub(&w->owners, 1) > 1)
-        return;
     pairs_release(&w->seen);
     free(w->attempt);
     free(w->why);
     free(w);
+}
+
+static void let_go(struct scene_wait *w)
+{
+    if (atomic_fetch_sub(&w->owners, 1) == 1)
+        scene_wait_release(w);
 }
 
 /* Its node, or NULL when it is no scout's file. Yours. */
@@ -133,8 +137,7 @@ struct scene_wait *scene_ask(const char *attempt, const char *why)
     w->until = now + SCENE_PATIENCE;
     atomic_init(&w->owners, 2);
     if (pthread_create(&thread, NULL, wait_for_scouts, w) != 0) {
-        let_go(w);
-        let_go(w);
+        scene_wait_release(w);
         return NULL;
     }
     (void)pthread_detach(thread); /* cannot fail for a thread of ours */
