@@ -33,7 +33,7 @@ struct search {
     struct api *a;
     struct store_read *read;
     char *root, *user, *project, *workload;
-    usec_t since;
+    usec_t since, until; /* until: mono */
     int64_t limit, hits, jobs;
     struct logsearch s;
     struct logsearch_target *targets;
@@ -71,6 +71,12 @@ static void on_gone(struct http_req *req, void *arg)
 }
 
 /* ---- in the worker ---- */
+
+static bool is_late(void *arg)
+{
+    const struct search *s = arg;
+    return clock_mono() >= s->until;
+}
 
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
 {
@@ -129,7 +135,7 @@ static void on_searched(void *arg)
     if (!s->req) {
         s->a->searches--;
         search_free(s);
-    } else if (s->s.at < s->s.n_targets || !s->next_page || clock_mono() >= s->s.until) {
+    } else if (s->s.at < s->s.n_targets || !s->next_page || is_late(s)) {
         answer(s);
     } else {
         free(s->page);
@@ -241,14 +247,12 @@ static struct search *begin(struct http_req *req, struct api *a)
                          .a = a,
                          .root = xstrdup(a->settings->shared_root),
                          .user = copy_query(req, "user"),
+                         .until = clock_mono() + PAGE_TIME,
                          .project = copy_query(req, "project"),
                          .workload = copy_query(req, "workload"),
                          .out = BUF_INIT(OUT_MAX)};
-    s->s = (struct logsearch){.root = s->root,
-                              .most_bytes = PAGE_BYTES,
-                              .until = clock_mono() + PAGE_TIME,
-                              .on_hit = on_hit,
-                              .arg = s};
+    s->s = (struct logsearch){
+        .root = s->root, .most_bytes = PAGE_BYTES, .is_late = is_late, .on_hit = on_hit, .arg = s};
     int r = http_req_query_int(req, "limit", 1, HITS_MAX, HITS_DEFAULT, &s->limit, &err);
     if (r < 0)
         err.code = r = ERR_BAD_REQUEST;

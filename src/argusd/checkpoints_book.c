@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints_book.c - see checkpoints_book.h. */
+/* checkpoints_book.c - what is known of the checkpoints of one job, as the store keeps it; see
+ * checkpoints_book.h. */
 #include "argusd/checkpoints_book.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - see place.h. */
+/* place.c - one binary search for all sorted arrays; see place.h. */
 #include "base/place.h"
 
 size_t place_of(const void *key,

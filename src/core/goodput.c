@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goodput.c - see goodput.h. */
+/* goodput.c - the sums of a job's attempts, and the formulas on them; see goodput.h. */
 #include "core/goodput.h"
 
 #include <math.h>

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "fsroot/launch.h"
 #include "fsroot/logread.h"
 
@@ -54,11 +53,16 @@ static void next_log(struct logsearch *s)
     s->at++;
 }
 
+static bool is_late(const struct logsearch *s)
+{
+    return s->is_late && s->is_late(s->arg);
+}
+
 void logsearch_run(struct logsearch *s)
 {
     _cleanup_(freep) char *text = xmalloc(CHUNK);
     int r = 0;
-    while (s->at < s->n_targets && r >= 0 && s->bytes < s->most_bytes && clock_mono() < s->until) {
+    while (s->at < s->n_targets && r >= 0 && s->bytes < s->most_bytes && !is_late(s)) {
         if (!s->k)
             s->k = s->targets[s->at].k;
         r = s->k < s->targets[s->at].last_k ? 1 : search_chunk(s, text);

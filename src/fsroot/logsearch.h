@@ -2,7 +2,6 @@
 /* logsearch.h - lines that match a pattern, in the driver's logs of many attempts, one after the
  * other, with ceilings on hits, bytes and time, and a place from where to go on. Blocking. */
 #pragma once
-#include "base/clock.h"
 #include "base/err.h"
 #include "core/loggrep.h"
 
@@ -24,8 +23,8 @@ struct logsearch {
     struct loggrep *grep;
     const struct logsearch_target *targets;
     size_t n_targets;
-    uint64_t most_bytes; /* read */
-    usec_t until;        /* mono */
+    uint64_t most_bytes;        /* read */
+    bool (*is_late)(void *arg); /* asked before each piece; NULL: never */
     /* False: these are enough. */
     bool (*on_hit)(const struct logsearch_hit *hit, void *arg);
     void *arg;

@@ -30,7 +30,6 @@ static void search(const char *root, const char *pattern, size_t most, const cha
                           .targets = targets,
                           .n_targets = 4,
                           .most_bytes = UINT64_MAX,
-                          .until = UINT64_MAX,
                           .on_hit = on_hit,
                           .arg = &f};
     assert_int_equal(loggrep_new(pattern, &s.grep, NULL), 0);
