@@ -46,10 +46,10 @@ def main(jobdir):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    put(os.path.join(jobdir, "pid.json"), {"pid": child.pid, "runner": os.getpid()})  # first: who reads of a start may kill this
     line = {"id": job["id"], "pid": child.pid, "node": job["node"], "ip": job["ip"], "time": time.time()}
     with open(job["starts"], "a") as f:
         f.write(json.dumps(line) + "\n")
-    put(os.path.join(jobdir, "pid.json"), {"pid": child.pid, "runner": os.getpid()})
     if os.path.exists(job["closed"]):
         os.killpg(child.pid, signal.SIGKILL)
     put(os.path.join(jobdir, "exit.json"), {"code": child.wait(), "time": time.time()})
