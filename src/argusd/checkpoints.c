@@ -444,6 +444,20 @@ static void run_look(void *arg)
         p->free_bytes = UINT64_MAX;
 }
 
+/* What was found broken since this look began stays so while its files are the same. */
+static void keep_verdicts(struct ckpt_list *found, const struct ckpt_list *known)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        struct ckpt *c = &found->v[i];
+        const struct ckpt *old = ckpt_list_find(known, c->step);
+        if (old && old->state == CKPT_BROKEN && old->mark && old->mark == c->mark &&
+            c->state == CKPT_VERIFIED) {
+            c->state = CKPT_BROKEN;
+            memcpy(c->why, old->why, sizeof(c->why));
+        }
+    }
+}
+
 static void done_look(void *arg)
 {
     struct pass *p = arg;
@@ -455,6 +469,7 @@ static void done_look(void *arg)
         end_pass(p);
         return;
     }
+    keep_verdicts(&p->found, &b->list);
     tell_news(b, &p->found);
     ckpt_list_release(&b->list);
     copy_list(&b->list, &p->found);

@@ -3,6 +3,8 @@
  * checkpoints_book.h. */
 #include "argusd/checkpoints_book.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,29 @@ void book_release(struct book *b)
     free(b->user);
     free(b->metric);
     free(b->stored);
+}
+
+static size_t first_kept(const struct book *b)
+{
+    return b->list.n > KEPT_MAX ? b->list.n - KEPT_MAX : 0;
+}
+
+/* In the order of the list: a verdict stands as long as its files do. */
+static void put_marks(const struct book *b, struct jout *j)
+{
+    char text[24];
+    jout_open(j, "marks", '[');
+    for (size_t i = first_kept(b); i < b->list.n; i++) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64, b->list.v[i].mark); /* fits */
+        jout_str(j, NULL, text);
+    }
+    jout_close(j, ']');
+}
+
+static uint64_t read_mark(const json_t *marks, size_t i)
+{
+    const char *text = json_string_value(json_array_get(marks, i));
+    return text ? strtoull(text, NULL, 10) : 0; /* what is no number is no mark: it is read anew */
 }
 
 char *book_text(const struct book *b)
@@ -37,9 +62,10 @@ char *book_text(const struct book *b)
     jout_bool(&j, "open", b->followed);
     jout_int(&j, "tracker", b->list.tracker);
     jout_open(&j, "list", '[');
-    for (size_t i = b->list.n > KEPT_MAX ? b->list.n - KEPT_MAX : 0; i < b->list.n; i++)
+    for (size_t i = first_kept(b); i < b->list.n; i++)
         ckpt_to_json(&b->list.v[i], &j, NULL);
     jout_close(&j, ']');
+    put_marks(b, &j);
     jout_close(&j, '}');
     return buf_take(&out);
 }
@@ -63,8 +89,10 @@ void book_read(struct book *b, const char *text)
     b->list.tracker = json_get_int(o, "tracker", CKPT_TRACKER_NONE);
     json_array_foreach (json_get_array(o, "list"), i, v) {
         struct ckpt c;
-        if (ckpt_from_json(v, &c) == 0 && !ckpt_list_find(&b->list, c.step))
-            *ckpt_list_add(&b->list, c.step) = c;
+        if (ckpt_from_json(v, &c) < 0 || ckpt_list_find(&b->list, c.step))
+            continue;
+        c.mark = read_mark(json_get_array(o, "marks"), i);
+        *ckpt_list_add(&b->list, c.step) = c;
     }
     set_str(&b->stored, text);
 }

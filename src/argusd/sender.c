@@ -273,7 +273,7 @@ static void tell_resume(const struct sending *g)
         (void)snprintf(where, sizeof(where), "it goes on from the checkpoint of step %lld",
                        (long long)p->resume_step); /* fits */
     (void)snprintf(text, sizeof(text), "%s%s%.200s%s", where, *p->skipped ? ": " : "", p->skipped,
-                   *p->skipped ? ", and was taken away" : ""); /* cut: fine */
+                   *p->skipped ? ", and was put aside" : ""); /* cut: fine */
     jobs_note(g->l, "resume", *p->skipped ? "checkpoint_torn" : "", text, clock_wall());
 }
 

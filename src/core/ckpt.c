@@ -226,13 +226,20 @@ void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt
     }
 }
 
+static bool may_go(const struct ckpt_list *l, const enum ckpt_keep *plan, size_t i)
+{
+    return plan[i] == CKPT_KEEP_LAST && l->v[i].step != l->tracker;
+}
+
 uint64_t ckpt_plan_room(const struct ckpt_list *l, uint64_t bytes, enum ckpt_keep *plan)
 {
-    uint64_t freed = 0;
-    for (size_t i = 0; i < l->n; i++)
+    uint64_t freed = 0, most = 0;
+    for (size_t i = 0; i < l->n; i++) {
         freed += plan[i] == CKPT_GOES ? l->v[i].bytes : 0;
-    for (size_t i = 0; i < l->n && freed < bytes; i++)
-        if (plan[i] == CKPT_KEEP_LAST && l->v[i].step != l->tracker) {
+        most += plan[i] == CKPT_GOES || may_go(l, plan, i) ? l->v[i].bytes : 0;
+    }
+    for (size_t i = 0; i < l->n && freed < bytes && most >= bytes; i++)
+        if (may_go(l, plan, i)) {
             plan[i] = CKPT_GOES;
             freed += l->v[i].bytes;
         }

@@ -3,7 +3,7 @@
  *
  *   global_step_N/data.pt, actor/{model,optim,extra_state}_world_size_W_rank_R.pt, critic/… (RL)
  *   global_step_N/{model,optim,extra_state}_world_size_W_rank_R.pt, data_<dp rank>.pt      (SFT)
- *   global_step_N/actor/dist_ckpt/                                                       (Megatron)
+ *   global_step_N/actor/{,model/,optimizer/,extra/}dist_ckpt/                            (Megatron)
  *   latest_checkpointed_iteration.txt: the tracker; verl writes N into it last
  *
  * fsroot/ckpt.h reads them, argusd/checkpoints.h acts. Pure. */
@@ -47,6 +47,7 @@ struct ckpt {
     double value;           /* of keep_best's metric at its step */
     uint64_t mark;          /* of its files' names, sizes and times */
     bool held;              /* somebody uses it */
+    bool strange;           /* its layout is not known here, or it may not be read: no word on it */
     char why[CKPT_WHY_MAX]; /* it is partial or broken; "" else */
 };
 
@@ -56,6 +57,7 @@ struct ckpt_list {
     struct ckpt *v; /* by step, the oldest first */
     size_t n;
     int64_t tracker; /* the step that it names, or one of CKPT_TRACKER_* */
+    bool cut;        /* there are more, which were not looked at */
 };
 void ckpt_list_release(struct ckpt_list *l);
 /* A new one at its place, zeroed but for its step; that step is not there yet. */
@@ -83,6 +85,8 @@ void ckpt_listing_free(struct ckpt_listing *l); /* NULL is fine */
 void ckpt_listing_add(struct ckpt_listing *l, const char *path, uint64_t bytes);
 /* Every shard of its world size is there and none is empty. why (CKPT_WHY_MAX): what is not. */
 bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why);
+/* False: none of its files is one of a layout that is known here. */
+bool ckpt_listing_is_known(const struct ckpt_listing *l);
 /* Is this file one that training is resumed from, so that it must be readable? */
 bool ckpt_is_shard(const char *path);
 
@@ -110,5 +114,5 @@ const char *ckpt_keep_to_string(enum ckpt_keep k);
 /* ret[i] for each of l->v. Without a verified one everything stays. */
 void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt_keep *ret);
 /* Room for a save: of those that stay by keep_last alone the oldest go, too, until at least this
- * many bytes go in all. How many go then. */
+ * many bytes go in all; none of them where even all would not be enough. How many go then. */
 uint64_t ckpt_plan_room(const struct ckpt_list *l, uint64_t bytes, enum ckpt_keep *plan);

@@ -140,7 +140,10 @@ static enum group group_of(const char *path, const char **ret_name)
 
 static bool is_dist(const char *name)
 {
-    return str_starts(name, "dist_ckpt/");
+    const char *s = name;
+    if (!take_text(&s, "model/") && !take_text(&s, "optimizer/"))
+        (void)take_text(&s, "extra/");
+    return str_starts(s, "dist_ckpt/");
 }
 
 bool ckpt_is_shard(const char *path)
@@ -212,6 +215,14 @@ static int group_is_whole(const struct shards *s, const char *group, char *why)
     if (s->weights)
         return s->weights == s->weights_of ? 1 : says(why, group, "files of weights are missing");
     return -1;
+}
+
+bool ckpt_listing_is_known(const struct ckpt_listing *l)
+{
+    for (int g = 0; g < GROUP_COUNT; g++)
+        if (l->of[g].world || l->of[g].dist || l->of[g].dist_index || l->of[g].weights)
+            return true;
+    return false;
 }
 
 bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why)

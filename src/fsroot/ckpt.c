@@ -240,12 +240,17 @@ static int read_shards(const struct walk *w,
         int r = fd;
         if (fd >= 0)
             r = ckpt_shard_check(fd, s->path, s->bytes, deep, stop, &why);
-        else if (fd == -ENOENT || fd == -EXDEV || fd == -ELOOP || fd == -EACCES)
+        else if (fd == -ENOENT || fd == -EXDEV || fd == -ELOOP)
             r = err_set(&why, -EINVAL, "%s", strerror(-fd));
         if (r == -ECANCELED)
             return err_set(err, r, "the reading was given up");
         if (r == -EINVAL) {
             judge(w->c, CKPT_BROKEN, s->path, why.text);
+            return 0;
+        }
+        if (r == -EACCES) { /* which says nothing of its bytes */
+            judge(w->c, CKPT_COMPLETE, s->path, strerror(-r));
+            w->c->strange = true;
             return 0;
         }
         if (r < 0)
@@ -295,6 +300,7 @@ static int look_into(const struct ckpt_list *l,
                    ? r
                    : err_set(err, r, "the checkpoint of step %" PRId64 " cannot be looked at: %s",
                              w->c->step, strerror(-r));
+    w->c->strange = !ckpt_listing_is_known(w->listing);
     if (!ckpt_listing_is_whole(w->listing, why))
         judge(w->c, CKPT_PARTIAL, NULL, why);
     else if (!is_named(l, w->c))
@@ -376,6 +382,7 @@ int ckpt_look(const char *root,
         ckpt_list_release(&l);
         return r;
     }
+    l.cut = r == -E2BIG;
     *ret = l;
     return 0;
 }
@@ -417,7 +424,7 @@ int ckpt_free_bytes(const char *root, const char *job, uint64_t *ret, struct err
 {
     struct statvfs st;
     _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
-    if (dir < 0 || fstatvfs(dir, &st) < 0)
+    if (dir < 0 || fstatvfs(dir, &st) < 0 || !st.f_blocks) /* some know no sizes */
         return err_set(err, -EIO, "the free space of job '%s' is not known", job);
     *ret = (uint64_t)st.f_bavail * st.f_frsize;
     return 0;

@@ -40,8 +40,10 @@ must_check int ckpt_remove(const char *root, const char *job, int64_t step, stru
 must_check int ckpt_sweep(const char *root, const char *job, struct err *err);
 
 /* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
- * (0: none). Newer ones, which are torn, are taken away, so that nothing of them is mixed into
- * what the attempt will write, and the tracker names it, or is taken away with the last. skipped
+ * (0: none). Newer ones, which are torn, are put aside under another name, so that nothing of them
+ * is mixed into what the attempt will write, and the tracker names it, or is put aside with the
+ * last. Nothing is deleted. Where training has finished one that nobody here can judge (an unknown
+ * layout, no right to read), all stays as it is and *ret is 0: verl decides. skipped
  * (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
 enum { CKPT_SKIPPED_MAX = 256 };
 must_check int ckpt_settle(const char *root,

@@ -6,6 +6,8 @@
 #define CKPT_TRACKER "latest_checkpointed_iteration.txt"
 /* What is on its way out: no name that any version of verl looks for. */
 #define CKPT_GONE_PREFIX ".argus-gone-"
+/* A torn one that was put aside: it goes with the first that retention takes away. */
+#define CKPT_TORN_PREFIX ".argus-torn-"
 
 /* A descriptor, or -ENOENT (without a sentence), or what the system said. */
 must_check int ckpt_dir_open(const char *root, const char *job, struct err *err);

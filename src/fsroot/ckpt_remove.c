@@ -3,6 +3,7 @@
  * ckpt.h.
  *
  *   global_step_30 ─ rename ─▶ .argus-gone-30.<n> ─ remove ─▶ nothing
+ *   a torn one     ─ rename ─▶ .argus-torn-30.<n>, which goes with the next that is removed
  *
  * A kill between the two leaves a name that training does not know and that goes at the next call.
  * The tracker is replaced by rename as well: it names the old or the new step, and never half. */
@@ -34,7 +35,7 @@ static int names_of_gone(int dir, struct strv *ret, struct err *err)
         return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
     }
     for (struct dirent *e; ret->n < NAMES_MAX && (e = readdir(d));)
-        if (str_starts(e->d_name, CKPT_GONE_PREFIX))
+        if (str_starts(e->d_name, CKPT_GONE_PREFIX) || str_starts(e->d_name, CKPT_TORN_PREFIX))
             strv_add(ret, e->d_name);
     (void)closedir(d); /* it was only read */
     return 0;
@@ -59,11 +60,11 @@ int ckpt_sweep(const char *root, const char *job, struct err *err)
 }
 
 /* To a name that is not taken. -ENOENT: it is not there. */
-static int rename_away(int dir, const char *name, const char *label)
+static int rename_away(int dir, const char *name, const char *prefix, const char *label)
 {
     for (int k = 1; k <= TRIES; k++) {
         char gone[64];
-        (void)snprintf(gone, sizeof(gone), CKPT_GONE_PREFIX "%s.%d", label, k); /* fits */
+        (void)snprintf(gone, sizeof(gone), "%s%s.%d", prefix, label, k); /* fits */
         if (renameat2(dir, name, dir, gone, RENAME_NOREPLACE) == 0)
             return 0;
         if (errno == EINVAL || errno == ENOSYS) { /* NFS knows no flags */
@@ -77,16 +78,22 @@ static int rename_away(int dir, const char *name, const char *label)
     return -EEXIST;
 }
 
-int ckpt_dir_remove(int dir, int64_t step, struct err *err)
+static int put_away(int dir, int64_t step, const char *prefix, struct err *err)
 {
     char name[32], label[24];
     ckpt_dir_name(step, name, sizeof(name));
     (void)snprintf(label, sizeof(label), "%" PRId64, step); /* fits */
-    int r = rename_away(dir, name, label);
+    int r = rename_away(dir, name, prefix, label);
     if (r < 0 && r != -ENOENT)
         return err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
     (void)fsync(dir); /* else a power cut brings it back whole, which harms nobody */
-    return ckpt_dir_sweep(dir, err);
+    return 0;
+}
+
+int ckpt_dir_remove(int dir, int64_t step, struct err *err)
+{
+    int r = put_away(dir, step, CKPT_GONE_PREFIX, err);
+    return r < 0 ? r : ckpt_dir_sweep(dir, err);
 }
 
 int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err)
@@ -128,7 +135,7 @@ static int settle_tracker(int dir, int64_t named, int64_t step, struct err *err)
         return 0;
     if (step)
         return write_tracker(dir, step, err);
-    int r = rename_away(dir, CKPT_TRACKER, "tracker");
+    int r = rename_away(dir, CKPT_TRACKER, CKPT_TORN_PREFIX, "tracker");
     return r == 0 || r == -ENOENT
                ? 0
                : err_set(err, r, "the tracker cannot be removed: %s", strerror(-r));
@@ -140,8 +147,17 @@ static int settle(int dir, const struct ckpt_list *l, int64_t step, struct err *
     int r = settle_tracker(dir, l->tracker, step, err);
     for (size_t i = 0; r == 0 && i < l->n; i++)
         if (l->v[i].step > step)
-            r = ckpt_dir_remove(dir, l->v[i].step, err);
+            r = put_away(dir, l->v[i].step, CKPT_TORN_PREFIX, err);
     return r;
+}
+
+/* Training finished a newer one than this step, and nobody here can tell what it is worth. */
+static bool is_strange(const struct ckpt_list *l, int64_t step)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].strange && l->v[i].step > step && l->v[i].step <= l->tracker)
+            return true;
+    return l->cut && l->tracker > step;
 }
 
 static void tell_skipped(const struct ckpt_list *l, int64_t step, char *skipped)
@@ -169,8 +185,12 @@ int ckpt_settle(const char *root, const char *job, int64_t *ret, char *skipped, 
         return r;
     const struct ckpt *newest = ckpt_list_newest(&l);
     int64_t step = newest ? newest->step : 0;
-    tell_skipped(&l, step, skipped);
-    r = settle(dir, &l, step, err);
+    if (is_strange(&l, step)) {
+        step = 0;
+    } else {
+        tell_skipped(&l, step, skipped);
+        r = settle(dir, &l, step, err);
+    }
     ckpt_list_release(&l);
     if (r == 0)
         *ret = step;

@@ -41,7 +41,7 @@ def test_a_restart_goes_on_from_what_can_be_read(argusd):
     assert t.steps() == [10, 20] and t.tracker() == 20
     assert f"trainer.resume_from_path={t.kept}/global_step_20" in argusd.job(t.id)["argv"]
     (text,) = t.told("resume")
-    assert "goes on from the checkpoint of step 20" in text and "step 40 is torn" in text and "taken away" in text
+    assert "goes on from the checkpoint of step 20" in text and "step 40 is torn" in text and "put aside" in text
     t.save(30)
     t.order("exit", 3)
     assert t.begun(3)[2] == f"resume_path {t.kept}/global_step_30"

@@ -126,6 +126,31 @@ static void torn_ones(void **state)
     l = ckpt_listing_new();
     ckpt_listing_add(l, "model-00001-of-00002.safetensors", 10);
     check_whole(l, false, "files of weights are missing");
+    l = ckpt_listing_new();
+    ckpt_listing_add(l, "actor/optimizer/dist_ckpt/__0_0.distcp", 10);
+    check_whole(l, false, "actor/: dist_ckpt lacks its metadata");
+}
+
+static void known_layouts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool is_known;
+    } t[] = {{"actor/model/dist_ckpt/__0_0.distcp", true},
+             {"actor/extra/dist_ckpt/.metadata", true},
+             {"critic/dist_ckpt/.metadata", true},
+             {"actor/model_world_size_2_rank_0.pt", true},
+             {"data.pt", false},
+             {"actor/huggingface/config.json", false},
+             {"actor/other/dist_ckpt/.metadata", false},
+             {"weights/rank0.bin", false}};
+    for (size_t i = 0; i < array_len(t); i++) {
+        struct ckpt_listing *l = ckpt_listing_new();
+        ckpt_listing_add(l, t[i].path, 1);
+        assert_int_equal(ckpt_listing_is_known(l), t[i].is_known);
+        ckpt_listing_free(l);
+    }
 }
 
 static void odd_names(void **state)
@@ -228,9 +253,11 @@ static void room(void **state)
     ckpt_plan(&l, &p, plan);
     assert_int_equal(ckpt_plan_room(&l, 100, plan), 100); /* the one that goes anyhow */
     assert_int_equal(plan[1], CKPT_KEEP_LAST);
+    assert_int_equal(ckpt_plan_room(&l, 10000, plan), 100); /* it would not be enough: none */
+    assert_int_equal(plan[1], CKPT_KEEP_LAST);
     assert_int_equal(ckpt_plan_room(&l, 101, plan), 200);
     assert_int_equal(plan[1], CKPT_GOES);
-    assert_int_equal(ckpt_plan_room(&l, 10000, plan), 400);
+    assert_int_equal(ckpt_plan_room(&l, 400, plan), 400);
     assert_int_equal(plan[4], CKPT_KEEP_ONLY);
     ckpt_list_release(&l);
 }
@@ -262,11 +289,11 @@ static void there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),          cmocka_unit_test(who_is_meant),
-        cmocka_unit_test(whole_ones),     cmocka_unit_test(torn_ones),
-        cmocka_unit_test(odd_names),      cmocka_unit_test(plans),
-        cmocka_unit_test(the_best_stays), cmocka_unit_test(room),
-        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(names),         cmocka_unit_test(who_is_meant),
+        cmocka_unit_test(whole_ones),    cmocka_unit_test(torn_ones),
+        cmocka_unit_test(known_layouts), cmocka_unit_test(odd_names),
+        cmocka_unit_test(plans),         cmocka_unit_test(the_best_stays),
+        cmocka_unit_test(room),          cmocka_unit_test(there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,6 +238,23 @@ static void test_settle(void **state)
         cut(path, 1);
     }
     check_settle(root, 0, "of step 20 is torn", "none");
+    _cleanup_(freep) char *aside = in(root, ".argus-torn-20.1/data.pt"); /* nothing was deleted */
+    assert_int_equal(access(aside, F_OK), 0);
+}
+
+static void test_settle_leaves_what_it_does_not_know(void **state)
+{
+    const char *root = *state;
+    put(root, "jobs/j/checkpoints/global_step_10/weights/of_another_engine.bin", "x");
+    put_tracker(root, "j", "10");
+    check_settle(root, 0, "", "10");
+    _cleanup_(freep) char *ten = in(root, "global_step_10/weights/of_another_engine.bin");
+    assert_int_equal(access(ten, F_OK), 0);
+    put_checkpoint(root, "j", 5, 1); /* one that is known, but older than what training finished */
+    check_settle(root, 0, "", "10");
+    assert_int_equal(access(ten, F_OK), 0);
+    put(root, "jobs/j/checkpoints/global_step_20/nothing_yet", ""); /* not named: it is torn */
+    check_settle(root, 0, "", "10");
 }
 
 static void test_values(void **state)
@@ -267,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_removal, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_settle, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_settle_leaves_what_it_does_not_know, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(test_values, root_setup, root_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
