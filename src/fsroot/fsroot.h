@@ -9,6 +9,7 @@
  *
  * A job id or user name that is no plain file name is -EINVAL everywhere. */
 #pragma once
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -217,6 +218,13 @@ must_check int fsroot_attempt_read(const char *root,
                                    size_t *ret_n,
                                    uint64_t *ret_size,
                                    struct err *err);
+/* A directory of the attempt (sub; NULL: its own), by no link below the job's: closedir() it. 0 or
+ * a negative errno: -ENOENT it is not there, -ELOOP there is a link or a file in its place. */
+must_check int fsroot_attempt_opendir(const char *root,
+                                      const char *job,
+                                      int attempt,
+                                      const char *sub,
+                                      DIR **ret);
 /* The nodes that have a directory in this place of the attempt (ATTEMPT_SCENE, ATTEMPT_WORKERS),
  * sorted. -ENOENT: there is no such place. */
 must_check int fsroot_nodes_of(const char *root,

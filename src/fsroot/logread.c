@@ -2,8 +2,8 @@
 /* logread.c - see logread.h.
  *
  * The directory is listed for each call: segments come and go while one reads. A segment that goes
- * between the listing and its opening is a gap. Files of a job are outside bytes: no link is
- * followed. */
+ * between the listing and its opening is a gap. Files of a job are outside bytes: no link below its
+ * directory is followed. */
 #define _GNU_SOURCE
 #include "fsroot/logread.h"
 
@@ -19,7 +19,8 @@
 #include "fsroot/fsroot.h"
 
 struct segments {
-    char *dir;
+    char *dir;        /* for sentences */
+    DIR *open;        /* the same */
     const char *name; /* of the first, in dir; borrowed */
     uint64_t *begin;
     size_t n;
@@ -27,6 +28,8 @@ struct segments {
 
 static void segments_release(struct segments *s)
 {
+    if (s->open)
+        (void)closedir(s->open); /* only read */
     free(s->dir);
     free(s->begin);
 }
@@ -53,24 +56,21 @@ static bool is_segment(const struct segments *s, const char *file, uint64_t *ret
 
 static int list(struct segments *s, struct err *err)
 {
-    DIR *d = opendir(s->dir);
-    if (!d)
-        return err_set(err, -errno, "cannot read '%s': %s", s->dir, strerror(errno));
     s->begin = xcalloc(LOGREAD_SEGMENTS_MAX, sizeof(*s->begin));
-    for (const struct dirent *e; s->n < LOGREAD_SEGMENTS_MAX && (e = readdir(d));)
+    for (const struct dirent *e; s->n < LOGREAD_SEGMENTS_MAX && (e = readdir(s->open));)
         if (is_segment(s, e->d_name, &s->begin[s->n]))
             s->n++;
-    (void)closedir(d); /* only read */
     if (!s->n)
         return err_set(err, -ENOENT, "there is no log in '%s'", s->dir);
     qsort(s->begin, s->n, sizeof(*s->begin), by_begin);
     return 0;
 }
 
-static char *segment_path(const struct segments *s, size_t i)
+/* Its name in s->dir. */
+static char *segment_name(const struct segments *s, size_t i)
 {
-    return s->begin[i] ? xasprintf("%s/%s.%llu", s->dir, s->name, (unsigned long long)s->begin[i])
-                       : xasprintf("%s/%s", s->dir, s->name);
+    return s->begin[i] ? xasprintf("%s.%llu", s->name, (unsigned long long)s->begin[i])
+                       : xstrdup(s->name);
 }
 
 static int read_all(int fd, uint64_t at, char *to, size_t n, size_t *ret_n)
@@ -102,21 +102,22 @@ static int read_segment(const struct segments *s,
 {
     uint64_t stop = i + 1 < s->n ? s->begin[i + 1] : INT64_MAX;
     struct stat st;
-    _cleanup_(freep) char *path = segment_path(s, i);
+    _cleanup_(freep) char *name = segment_name(s, i);
     _cleanup_(closep) int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+        openat(dirfd(s->open), name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
     if (r == 0)
         r = read_all(fd, at - s->begin[i], buf, stop - at < n ? (size_t)(stop - at) : n, ret_n);
-    return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+    return r < 0 ? err_set(err, r, "cannot read '%s/%s': %s", s->dir, name, strerror(-r)) : 0;
 }
 
 /* Where the newest segment ends now. */
 static uint64_t stream_end(const struct segments *s)
 {
-    _cleanup_(freep) char *path = segment_path(s, s->n - 1);
+    _cleanup_(freep) char *name = segment_name(s, s->n - 1);
     struct stat st;
-    return s->begin[s->n - 1] + (lstat(path, &st) == 0 ? (uint64_t)st.st_size : 0);
+    bool is_there = fstatat(dirfd(s->open), name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return s->begin[s->n - 1] + (is_there ? (uint64_t)st.st_size : 0);
 }
 
 static int read_part(const struct segments *s,
@@ -168,6 +169,9 @@ int logread_at(const char *root,
         return err_set(err, -EINVAL, "the log of '%s' has no such offset", job);
     _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
     s.dir = fsroot_attempt_dir(root, job, attempt, sub);
-    int r = list(&s, err);
+    int r = fsroot_attempt_opendir(root, job, attempt, sub, &s.open);
+    if (r < 0)
+        return err_set(err, r, "cannot read '%s': %s", s.dir, strerror(-r));
+    r = list(&s, err);
     return r < 0 || !s.begin ? r : read_part(&s, offset, buf, n, ret, err);
 }

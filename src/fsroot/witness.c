@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "fsroot/beneath.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 
@@ -205,6 +206,33 @@ void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsr
         }
     }
     *ret = e;
+}
+
+int fsroot_attempt_opendir(const char *root,
+                           const char *job,
+                           int attempt,
+                           const char *sub,
+                           DIR **ret)
+{
+    if (!fsroot_is_name(job))
+        return -EINVAL;
+    _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
+    _cleanup_(freep) char *path =
+        xasprintf("attempts/%d%s%s", attempt, sub ? "/" : "", str_or(sub, ""));
+    _cleanup_(closep) int top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return -errno;
+    int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd == -ENOTDIR || fd == -EXDEV ? -ELOOP : fd;
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        int error = errno;
+        closep(&fd);
+        return -error;
+    }
+    *ret = d;
+    return 0;
 }
 
 /* Not its later segments: they are read with it (logread.h). */

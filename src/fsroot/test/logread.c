@@ -118,14 +118,31 @@ static void test_link_is_not_followed(void **state)
     assert_int_equal(logread_at(*state, "j", 1, ATTEMPT_LOG, 0, text, 8, &part, NULL), -ELOOP);
 }
 
+/* Nor one of a directory: a job could lead us to what only we can read. */
+static void test_link_of_a_directory(void **state)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/jobs/j/attempts/1/logs/workers/w2", (char *)*state);
+    put(*state, "jobs/j/attempts/1/logs/workers/w1/a.out", "abc");
+    put(*state, "elsewhere/a.out", "secret");
+    assert_int_equal(symlink("../../../../../../elsewhere", path), 0);
+    assert_int_equal(logread_at(*state, "j", 1, "logs/workers/w2/a.out", 0, text, 8, &part, NULL),
+                     -ELOOP);
+    assert_int_equal(
+        logread_at(*state, "j", 1, "logs/workers/w1/a.out/b.out", 0, text, 8, &part, NULL), -ELOOP);
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_root(test_one_file),   with_root(test_segments_join),
-        with_root(test_gap),        with_root(test_edges),
-        with_root(test_other_logs), with_root(test_link_is_not_followed),
+        with_root(test_one_file),
+        with_root(test_segments_join),
+        with_root(test_gap),
+        with_root(test_edges),
+        with_root(test_other_logs),
+        with_root(test_link_is_not_followed),
+        with_root(test_link_of_a_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
