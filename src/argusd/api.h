@@ -132,11 +132,12 @@ void api_jobs_findings(struct http_req *req, void *app);    /* api_findings.c */
 void api_jobs_checkpoints(struct http_req *req, void *app); /* api_checkpoints.c */
 void api_jobs_checkpoints_gc(struct http_req *req, void *app);
 void api_jobs_checkpoints_verify(struct http_req *req, void *app);
-void api_jobs_why(struct http_req *req, void *app);     /* api_why.c */
-void api_jobs_logs(struct http_req *req, void *app);    /* api_logs.c */
-void api_logs_search(struct http_req *req, void *app);  /* api_search.c */
-void api_jobs_metrics(struct http_req *req, void *app); /* api_curves.c */
-void api_jobs_events(struct http_req *req, void *app);  /* api_events.c */
+void api_jobs_why(struct http_req *req, void *app);      /* api_why.c */
+void api_jobs_logs(struct http_req *req, void *app);     /* api_logs.c */
+void api_jobs_logfiles(struct http_req *req, void *app); /* api_logfiles.c */
+void api_logs_search(struct http_req *req, void *app);   /* api_search.c */
+void api_jobs_metrics(struct http_req *req, void *app);  /* api_curves.c */
+void api_jobs_events(struct http_req *req, void *app);   /* api_events.c */
 void api_events(struct http_req *req, void *app);
 void api_clusters(struct http_req *req, void *app); /* api_clusters.c */
 void api_cluster_nodes(struct http_req *req, void *app);

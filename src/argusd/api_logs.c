@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_logs.c - a job's log: a part of it, or a stream that follows it (tails.h). Offsets count
- * bytes of the log, whatever files it is kept in. */
+/* api_logs.c - a job's log, the driver's or another of the attempt (fsroot/loglist.h): a part of
+ * it, or a stream that follows it (tails.h). Offsets count bytes of the log, whatever files it is
+ * kept in. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "argusd/tails.h"
 #include "base/str.h"
 #include "fsroot/launch.h"
+#include "fsroot/loglist.h"
 
 enum { PART_DEFAULT = 1 << 20, PART_MAX = 8 << 20 };
 
@@ -23,6 +25,7 @@ struct once {
     int64_t tail;
     size_t limit;
     bool sized;
+    bool must_be; /* it was named: that there is none is no empty log */
 };
 
 static void on_once_gone(struct http_req *req, void *arg)
@@ -63,17 +66,37 @@ static void keep_lines(struct logpart *p, int64_t lines)
 
 static void on_part(struct logpart *p, void *arg);
 
-static void read_part(struct once *o, const char *job, int k, uint64_t offset, size_t want)
+static void read_part(struct once *o,
+                      const char *job,
+                      const char *name,
+                      int k,
+                      uint64_t offset,
+                      size_t want)
 {
     struct logpart_ask ask = {.root = o->a->settings->shared_root,
                               .job = job,
-                              .name = ATTEMPT_LOG,
+                              .name = name,
                               .k = k,
                               .offset = offset,
                               .want = want,
                               .done = on_part,
                               .arg = o};
     logpart_read(o->a->loop, &ask);
+}
+
+/* The driver's log is empty before there is one; a link or the like in the place of another is none
+ * at all. */
+static void judge_missing(const struct once *o, struct logpart *p)
+{
+    bool is_none = p->result == -ENOENT || p->result == -ELOOP || p->result == -EINVAL;
+    if (p->result == -ENOENT && !o->must_be) {
+        p->n = 0;
+        p->end = 0;
+        p->result = 0;
+    } else if (is_none && o->must_be) {
+        p->result = err_set(&p->err, ERR_NOT_FOUND, "attempt %d of job '%s' has no log '%s'", p->k,
+                            p->job, p->name);
+    }
 }
 
 static void on_part(struct logpart *p, void *arg)
@@ -83,20 +106,16 @@ static void on_part(struct logpart *p, void *arg)
         free(o);
         return;
     }
-    if (p->result == -ENOENT) {
-        p->n = 0;
-        p->end = 0;
-        p->result = 0;
-    }
+    judge_missing(o, p);
     if (p->result == 0 && o->tail >= 0 && !o->sized) {
         /* The size is known now: read the end of the file. */
         o->sized = true;
-        read_part(o, p->job, p->k, p->end > o->limit ? p->end - o->limit : 0, o->limit);
+        read_part(o, p->job, p->name, p->k, p->end > o->limit ? p->end - o->limit : 0, o->limit);
         return;
     }
     if (p->result == 0 && o->tail >= 0 && p->n && p->at + p->n < p->end && p->n < p->want) {
         /* A gap: the last lines are those behind it. */
-        read_part(o, p->job, p->k, p->at + p->n, o->limit);
+        read_part(o, p->job, p->name, p->k, p->at + p->n, o->limit);
         return;
     }
     http_req_on_close(o->req, NULL, NULL);
@@ -129,9 +148,37 @@ static int read_event_id(const char *id, struct tails_place *place, struct err *
     return 0;
 }
 
+/* Which log of the attempt: its name there, which is yours. */
+static int read_name(struct http_req *req, char **ret, struct err *err)
+{
+    enum loglist_source s = LOGLIST_WORKER;
+    const char *source = http_req_query(req, "source"), *file = http_req_query(req, "file");
+    if (!source || str_eq(source, "driver")) {
+        if (file)
+            return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+        *ret = xstrdup(ATTEMPT_LOG);
+        return 0;
+    }
+    if (loglist_source_from_string(source, &s) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "there is no source '%.40s': driver, worker or scene",
+                       source);
+    if (!file)
+        return err_set(err, ERR_BAD_REQUEST,
+                       "source=%s wants file=NODE/NAME, one of GET /v1/jobs/{id}/logs/files",
+                       source);
+    if (http_req_query(req, "grep"))
+        return err_set(err, ERR_BAD_REQUEST, "grep goes with the driver's log alone");
+    *ret = loglist_path(s, file);
+    return *ret ? 0
+                : err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
+                          source);
+}
+
+/* ret borrows *ret_name, which is yours. */
 static int read_place(struct http_req *req,
                       const struct job *job,
                       struct tails_place *ret,
+                      char **ret_name,
                       struct err *err)
 {
     const char *last = http_req_last_event_id(req);
@@ -139,16 +186,16 @@ static int read_place(struct http_req *req,
     int r = http_req_query_int(req, "attempt", 1, 1 << 20, job->n_attempts, &k, err);
     if (r == 0)
         r = http_req_query_int(req, "offset", 0, INT64_MAX, 0, &offset, err);
-    const char *source = http_req_query(req, "source");
-    if (r == 0 && source && strcmp(source, "driver") != 0)
-        r = err_set(err, ERR_BAD_REQUEST,
-                    "there is no source '%.40s': driver is the one that is kept", source);
+    if (r == 0)
+        r = read_name(req, ret_name, err);
     if (r < 0)
         return err->code = ERR_BAD_REQUEST;
-    *ret = (struct tails_place){.k = (int)k,
-                                .named = http_req_query(req, "attempt") != NULL,
-                                .name = ATTEMPT_LOG,
-                                .offset = (uint64_t)offset};
+    /* Other files have other names in the next attempt: a stream of one stays in its own. */
+    *ret =
+        (struct tails_place){.k = (int)k,
+                             .named = http_req_query(req, "attempt") || http_req_query(req, "file"),
+                             .name = *ret_name,
+                             .offset = (uint64_t)offset};
     r = last ? read_event_id(last, ret, err) : 0;
     if (r == 0 && ret->k > job->n_attempts && job->n_attempts)
         r = err_set(err, ERR_NOT_FOUND, "job '%s' has %d attempts", job->id, job->n_attempts);
@@ -162,15 +209,16 @@ static void job_logs(struct http_req *req,
                      struct live *l)
 {
     struct tails_place place = {0};
+    _cleanup_(freep) char *name = NULL;
     int64_t limit = PART_DEFAULT, tail = -1;
     struct err err = {0};
     (void)extra;
     (void)l;
-    int r = read_place(req, job, &place, &err);
+    int r = read_place(req, job, &place, &name, &err);
     if (r == 0 && (http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &limit, &err) < 0 ||
                    http_req_query_int(req, "tail", 0, 1000000, -1, &tail, &err) < 0))
         err.code = r = ERR_BAD_REQUEST;
-    if (r < 0) {
+    if (r < 0 || !name) {
         api_fail(req, &err, 0);
     } else if (http_req_query(req, "grep")) {
         search_job(req, a, job, place.k);
@@ -181,9 +229,14 @@ static void job_logs(struct http_req *req,
         api_fail(req, &err, 0);
     } else {
         struct once *o = xcalloc(1, sizeof(*o));
-        *o = (struct once){.req = req, .a = a, .tail = tail, .limit = (size_t)limit};
+        *o = (struct once){.req = req,
+                           .a = a,
+                           .tail = tail,
+                           .limit = (size_t)limit,
+                           .must_be = http_req_query(req, "file") != NULL};
         http_req_on_close(req, on_once_gone, o);
-        read_part(o, job->id, place.k ? place.k : 1, place.offset, tail >= 0 ? 1 : (size_t)limit);
+        read_part(o, job->id, name, place.k ? place.k : 1, place.offset,
+                  tail >= 0 ? 1 : (size_t)limit);
     }
 }
 

@@ -50,8 +50,15 @@ static const struct http_param log_params[] = {
     {"grep", HTTP_PARAM_STRING,
      "a regular expression (PCRE2): the lines that match, as GET /v1/logs has them"},
     {"cursor", HTTP_PARAM_STRING, "with grep: next_cursor of the page before"},
-    {"source", HTTP_PARAM_STRING, "driver"},
+    {"source", HTTP_PARAM_STRING, "driver, worker or scene; driver if not given"},
+    {"file", HTTP_PARAM_STRING,
+     "with source worker or scene: which log, as GET /v1/jobs/{id}/logs/files names it"},
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
+    {0}};
+static const struct http_param logfile_params[] = {
+    {"attempt", HTTP_PARAM_INTEGER, "which attempt; the newest if not given"},
+    {"source", HTTP_PARAM_STRING, "worker or scene; both if not given"},
+    {"node", HTTP_PARAM_STRING, "only of this node"},
     {0}};
 static const struct http_param search_params[] = {
     {"grep", HTTP_PARAM_STRING, "a regular expression (PCRE2) that a line must match"},
@@ -224,9 +231,16 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs/{id}/logs",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_logs,
-     .summary = "the driver's log, or a stream of it",
+     .summary = "the driver's log or another, or a stream of it",
      .params = log_params,
      .reply_type = "application/octet-stream"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/logs/files",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_logfiles,
+     .summary = "what its workers printed and what was gathered at its failure, file by file",
+     .params = logfile_params,
+     .reply_schema = "LogFiles"},
     {.method = "GET",
      .pattern = "/v1/logs",
      .least = HTTP_ROLE_VIEWER,
@@ -343,6 +357,14 @@ static const struct http_schema schemas[] = {
      ",\"actor\":" TEXT ",\"from\":" TEXT_OR_NULL ",\"to\":" TEXT_OR_NULL ",\"reason\":" REASON
      ",\"text\":" TEXT "}}"},
     LIST_OF("EventList", "events", "Event"),
+    {"LogFiles",
+     "{\"type\":\"object\",\"required\":[\"id\",\"attempt\",\"files\",\"cut\"],\"properties\":{"
+     "\"id\":" TEXT ",\"attempt\":" INTEGER ",\"cut\":" BOOLEAN
+     ",\"files\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"source\","
+     "\"file\",\"node\",\"name\",\"rank\",\"actor\",\"pid\",\"bytes\"],\"properties\":{"
+     "\"source\":{\"enum\":[\"worker\",\"scene\"]},\"file\":" TEXT ",\"node\":" TEXT
+     ",\"name\":" TEXT ",\"rank\":{\"type\":[\"integer\",\"null\"]},\"actor\":" TEXT_OR_NULL
+     ",\"pid\":{\"type\":[\"integer\",\"null\"]},\"bytes\":" INTEGER "}}}}}"},
     {"LogHits",
      "{\"type\":\"object\",\"required\":[\"hits\",\"jobs\",\"bytes\",\"next_cursor\"],"
      "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","

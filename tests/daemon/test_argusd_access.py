@@ -37,6 +37,7 @@ ROUTES = {
     "POST /v1/jobs/{id}/checkpoints:gc": ("/v1/jobs/JOB/checkpoints:gc", CHANGE_JOB, {"dry_run": True}),
     "POST /v1/jobs/{id}/checkpoints/{step}:verify": ("/v1/jobs/JOB/checkpoints/20:verify", CHANGE_JOB, None),
     "GET /v1/jobs/{id}/logs": ("/v1/jobs/JOB/logs", SEE_JOB, None),
+    "GET /v1/jobs/{id}/logs/files": ("/v1/jobs/JOB/logs/files", SEE_JOB, None),
     "GET /v1/logs": ("/v1/logs?grep=x", TOKEN, None),
     "GET /v1/jobs/{id}/metrics": ("/v1/jobs/JOB/metrics", SEE_JOB, None),
     "GET /v1/jobs/{id}/events": ("/v1/jobs/JOB/events", SEE_JOB, None),
