@@ -76,17 +76,17 @@ struct feed {
     struct err err;
 };
 
-static void print_event(const struct feed *f, const json_t *event)
+static void print_event(struct cli *cli, int output, const json_t *event)
 {
-    FILE *out = f->cli->out;
-    if (f->output >= OUTPUT_JSON) {
+    FILE *out = cli->out;
+    if (output >= OUTPUT_JSON) {
         (void)json_dumpf(event, out, JSON_COMPACT); /* ferror(out) tells at the end */
         (void)fputc('\n', out);
         (void)fflush(out);
         return;
     }
     char at[WHEN_TEXT_MAX];
-    struct when w = cli_when(f->cli, true);
+    struct when w = cli_when(cli, true);
     char *change = change_of(event), *text = text_of(event);
     struct buf line = BUF_INIT(1 << 14), clean = BUF_INIT(1 << 15);
     (void)buf_addf(&line, "%s  %s  %s%s%s%s%s", when_point(&w, when_get(event, "at"), at),
@@ -111,7 +111,7 @@ static int on_event(const struct sse_event *e, void *arg)
     if (seq <= f->seq)
         return 0;
     f->seq = seq;
-    print_event(f, event);
+    print_event(f->cli, f->output, event);
     f->has_ended |= f->one_job && jobview_is_terminal(json_get_str(event, "to", ""));
     return 0;
 }
@@ -153,6 +153,29 @@ static int listen_once(struct feed *f, const char *path, bool *ret_was_open, str
     int status = transfer_response(t)->status;
     *ret_was_open = status == 200;
     return r < 0 ? r : response_error(transfer_response(t), err);
+}
+
+int eventline_print(struct cli *cli, const char *path, int64_t most, struct err *err)
+{
+    int64_t seq = 0;
+    size_t n = 0;
+    do {
+        _cleanup_(json_unrefp) json_t *page = NULL;
+        _cleanup_(freep) char *whole =
+            most ? xasprintf("%s?newest_first=1&limit=%" PRId64, path, most)
+                 : xasprintf("%s?since=%" PRId64 "&limit=%d", path, seq, EVENTLINE_MOST);
+        int r = client_get(cli->client, whole, &page, err);
+        if (r < 0)
+            return r;
+        const json_t *events = json_get_array(page, "events");
+        n = json_array_size(events);
+        for (size_t i = 0; i < n; i++) {
+            const json_t *e = json_array_get(events, most ? n - 1 - i : i);
+            print_event(cli, OUTPUT_TABLE, e);
+            seq = json_get_int(e, "seq", seq);
+        }
+    } while (n && !most);
+    return 0;
 }
 
 int eventline_follow(struct cli *cli,

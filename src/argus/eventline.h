@@ -6,6 +6,11 @@
 /* Table of an array of events. */
 void eventline_table(struct cli *cli, const json_t *events, const struct when *w, bool wide);
 
+enum { EVENTLINE_MOST = 1000 };
+
+/* Print the events so far as such lines of text, or only the last `most` (0 = all). */
+must_check int eventline_print(struct cli *cli, const char *path, int64_t most, struct err *err);
+
 /* Print each event after *seq as it comes: a line of text, or JSON on one line. path:
  * "/v1/events" or "/v1/jobs/<id>/events"; with one_job it ends when that job has ended. Returns
  * 0 at the end and after Ctrl-C. */

@@ -30,6 +30,9 @@ static void print(struct logout *l, const char *p, size_t n)
 {
     if (!n)
         return;
+    if (l->head)
+        (void)fputs(l->head, l->out);
+    l->head = NULL;
     l->in_line = p[n - 1] != '\n';
     if (!l->is_tty) {
         (void)fwrite(p, 1, n, l->out);

@@ -14,7 +14,8 @@ enum { LOGOUT_LINE_MAX = 1 << 20 };
 struct logout {
     FILE *out;
     bool is_tty;
-    bool in_line; /* the last byte printed was no line end */
+    bool in_line;     /* the last byte printed was no line end */
+    const char *head; /* goes out before the first byte does, as it is; borrowed, NULL = none */
     struct ansi ansi;
     struct loggrep *grep; /* NULL: everything */
     struct buf line;      /* the beginning of a line that --grep cannot judge yet */

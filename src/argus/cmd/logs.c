@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logs.c - a job's log so far, or live. */
+/* logs.c - a job's log so far, or live: the driver's, or another. */
 #include "argus/cmd/cmd.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
+#include "argus/eventline.h"
 #include "argus/follow.h"
 #include "argus/jobview.h"
+#include "argus/logfiles.h"
 #include "argus/logread.h"
 #include "argus/searchcall.h"
-#include "base/str.h"
 
 struct logs_opts {
     bool follow, all;
+    int source;
     int64_t tail, attempt, limit;
-    const char *source, *grep, *user, *project, *since;
+    const char *node, *rank, *file, *grep, *user, *project, *since;
 };
+
+enum { DRIVER, WORKER, SCENE, PLATFORM };
+static const char *const SOURCES[] = {"driver", "worker", "scene", "platform", NULL};
 
 static const struct opt OPTS[] = {
     {.letter = 'f',
@@ -33,10 +39,26 @@ static const struct opt OPTS[] = {
      .arg = "K",
      .doc = "of attempt K; else of the newest"},
     {.name = "source",
-     .type = OPT_TEXT,
+     .type = OPT_CHOICE,
      .offset = offsetof(struct logs_opts, source),
      .arg = "NAME",
-     .doc = "which log: driver (the default)"},
+     .doc = "which logs: driver (the default), worker, scene or platform",
+     .choices = SOURCES},
+    {.name = "node",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, node),
+     .arg = "NAME",
+     .doc = "of workers or the scene: only of this node"},
+    {.name = "rank",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, rank),
+     .arg = "R",
+     .doc = "of workers: only of rank R"},
+    {.name = "file",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct logs_opts, file),
+     .arg = "PATTERN",
+     .doc = "of workers or the scene: only files called so; * and ? stand for any"},
     {.name = "grep",
      .type = OPT_TEXT,
      .offset = offsetof(struct logs_opts, grep),
@@ -68,21 +90,40 @@ static const struct opt OPTS[] = {
      .doc = "with --all: stop after N lines"},
 };
 
+static int check_source(const struct logs_opts *o, struct err *err)
+{
+    bool is_file = o->source == WORKER || o->source == SCENE;
+    if ((o->node || o->rank || o->file) && !is_file)
+        return err_set(err, ERR_USAGE,
+                       "--node, --rank and --file go with --source worker or --source scene");
+    if (o->source != PLATFORM)
+        return 0;
+    if (o->attempt || o->grep)
+        return err_set(err, ERR_USAGE, "--source platform goes without --attempt and --grep");
+    if (o->tail && (o->follow || o->tail > EVENTLINE_MOST))
+        return err_set(err, ERR_USAGE,
+                       "--source platform: --tail is %d at most, and goes without --follow",
+                       EVENTLINE_MOST);
+    return 0;
+}
+
 static int check_one(const struct logs_opts *o, const struct strv *args, struct err *err)
 {
     if (!args->n)
         return err_set(err, ERR_USAGE, "'argus logs' needs ID, or --all with --grep RE");
     if (o->user || o->project || o->since || o->limit)
         return err_set(err, ERR_USAGE, "--user, --project, --since and --limit go with --all");
-    return 0;
+    return check_source(o, err);
 }
 
 static int check_all(const struct logs_opts *o, const struct strv *args, struct err *err)
 {
     if (args->n || !o->grep)
         return err_set(err, ERR_USAGE, "--all goes with --grep RE and without an ID");
-    if (o->follow || o->tail || o->attempt || o->source)
-        return err_set(err, ERR_USAGE, "--all goes without --follow, --tail, --attempt, --source");
+    if (o->follow || o->tail || o->attempt || o->source || o->node || o->rank || o->file)
+        return err_set(err, ERR_USAGE,
+                       "--all goes without --follow, --tail, --attempt, --source, --node, --rank "
+                       "and --file");
     return 0;
 }
 
@@ -97,6 +138,37 @@ static int search_all(struct cli *cli, const struct logs_opts *o, struct err *er
     return r < 0 ? r : searchcall_run(cli, &call, err);
 }
 
+/* The job's events, as lines. */
+static int print_platform(struct cli *cli,
+                          const char *id,
+                          const struct logs_opts *o,
+                          struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    _cleanup_(freep) char *path = cli_job_path(id, "/events");
+    if (!o->follow)
+        return eventline_print(cli, path, o->tail, err);
+    int r = eventline_follow(cli, path, 0, true, OUTPUT_TABLE, err);
+    if (r >= 0)
+        r = cli_get_job(cli, id, &job, err);
+    if (r < 0)
+        return r == -EINTR ? 0 : r; /* Ctrl-C: nobody waits for its end any more */
+    return jobview_is_terminal(jobview_str(job, "state")) ? jobview_exit_status(job) : 0;
+}
+
+static int print_files(struct cli *cli, const char *id, const struct logs_opts *o, struct err *err)
+{
+    struct logfiles_ask ask = {.source = SOURCES[o->source],
+                               .node = o->node,
+                               .rank = o->rank,
+                               .file = o->file,
+                               .grep = o->grep,
+                               .attempt = o->attempt,
+                               .tail = o->tail,
+                               .follow = o->follow};
+    return logfiles_run(cli, id, &ask, err);
+}
+
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct logs_opts *o = opts;
@@ -109,10 +181,6 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     uint64_t offset = 0;
     if (o->attempt)
         (void)buf_addf(&query, "&attempt=%" PRId64, o->attempt);
-    if (o->source) {
-        (void)buf_adds(&query, "&source=");
-        url_escape(&query, o->source); /* too long is no source: refused by the server */
-    }
     int r = cli_open(cli, err);
     if (r >= 0)
         r = logout_init(&logout, cli->out, cli->term.is_tty, o->grep, err);
@@ -121,6 +189,9 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     if (r < 0)
         return r;
     const char *id = json_get_str(job, "id", args->v[0]);
+    if (o->source)
+        return o->source == PLATFORM ? print_platform(cli, id, o, err)
+                                     : print_files(cli, id, o, err);
     if (!o->follow || o->tail)
         r = logread_print(cli, id, buf_str(&query), o->tail, &logout, &offset, err);
     if (r < 0 || !o->follow) {
@@ -137,14 +208,20 @@ const struct command cmd_logs = {
     .least = 0,
     .most = 1,
     .summary = "print a job's log",
-    .text = "Prints the log so far. With --follow goes on until the job has ended, reconnects by "
-            "itself without losing or doubling a byte, prints one last line to stderr and exits "
-            "with the job's status. Ctrl-C detaches and never stops the job (exit status 0).\n"
-            "Into a pipe the bytes are unchanged; on a terminal control sequences other than "
-            "colours are made harmless.\n"
-            "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE; offsets count bytes "
-            "of the log.",
+    .text =
+        "Prints the log so far. With --follow goes on until the job has ended, reconnects by "
+        "itself without losing or doubling a byte, prints one last line to stderr and exits "
+        "with the job's status. Ctrl-C detaches and never stops the job (exit status 0).\n"
+        "Into a pipe the bytes are unchanged; on a terminal control sequences other than "
+        "colours are made harmless.\n"
+        "--source worker prints what Ray's workers printed on every node, each below a line that "
+        "names it where more than one fits; scene prints the texts that were gathered at a "
+        "failure, and platform what Argus did with the job. One that fits alone can be "
+        "followed; the last second of a worker may come after the job's end: print it again.\n"
+        "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE; offsets count bytes "
+        "of the log.",
     .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines\n"
+               "argus logs --source worker --rank 0 grpo-7\twhat rank 0 printed\n"
                "argus logs --all --grep 'CUDA out of memory' --since 7d\twho else had it",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
