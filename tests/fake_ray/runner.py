@@ -46,7 +46,8 @@ def main(jobdir):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    put(os.path.join(jobdir, "pid.json"), {"pid": child.pid, "runner": os.getpid()})  # first: who reads of a start may kill this
+    # First: who reads of a start may kill this.
+    put(os.path.join(jobdir, "pid.json"), {"pid": child.pid, "runner": os.getpid()})
     line = {"id": job["id"], "pid": child.pid, "node": job["node"], "ip": job["ip"], "time": time.time()}
     with open(job["starts"], "a") as f:
         f.write(json.dumps(line) + "\n")
