@@ -302,9 +302,9 @@ static bool is_sure(struct hang *h, const struct hang_late *late, const struct s
 {
     if (v && v->is_stopped)
         return true;
-    if (v && v->processes && !v->moved)
+    if (v && v->processes && !v->moved && !v->unclear)
         return true;
-    bool unseen = !v || !v->processes;
+    bool unseen = !v || !v->processes || !v->moved;
     if (unseen && h->grants && late->silent >= late->limit)
         return true;
     return !hang_grant(h);

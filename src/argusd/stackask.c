@@ -72,8 +72,10 @@ static void finish(struct stackask *s)
 
 /* ---- in the worker ---- */
 
+/* name: "stacks/3/w1.json", of the node w1. */
 static void read_answer(struct stackask *s, const char *name, size_t *left)
 {
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     size_t room = *left < FSROOT_STACKS_BYTES ? *left : FSROOT_STACKS_BYTES;
     _cleanup_(buf_release) struct buf text = BUF_INIT(room);
     _cleanup_(json_unrefp) json_t *o = NULL;
@@ -81,7 +83,8 @@ static void read_answer(struct stackask *s, const char *name, size_t *left)
         json_parse(buf_str(&text), text.len, FSROOT_STACKS_BYTES, &o, NULL) < 0)
         return; /* as if it had not answered */
     *left -= text.len;
-    (void)stacks_add(s->samples[s->round], o); /* how many is seen when they are judged */
+    _cleanup_(freep) char *node = xstrndup(base, strlen(base) - strlen(".json"));
+    (void)stacks_add(s->samples[s->round], node, o); /* how many is seen when they are judged */
 }
 
 static void gather(struct stackask *s)

@@ -12,13 +12,15 @@
 
 #include "base/str.h"
 
-enum { FRAMES_MAX = 12, CHAIN_MAX = 2048, TICKS_BUSY = 50 };
+enum { FRAMES_MAX = 12, CHAIN_MAX = 2048, ABOVE_MAX = 16 };
+static const double BUSY_S = 0.5; /* between two samples */
 
 struct process {
     char node[STACKS_NAME_MAX], rank[STACKS_NAME_MAX], actor[STACKS_NAME_MAX];
-    int64_t pid, ticks; /* ticks: -1 not known */
-    char state;         /* of /proc: R S D T t Z; 0 not known */
-    bool is_child, is_idle, is_collective;
+    int64_t pid, parent;
+    double cpu_s; /* -1: not known */
+    char state;   /* of /proc: R S D T t Z; 0 not known */
+    bool is_worker, is_child, is_idle, is_collective;
     char place[STACKS_PLACE_MAX]; /* "": no Python frames */
     char *chain;                  /* the innermost frames with their lines; NULL */
 };
@@ -138,7 +140,7 @@ enum thread_kind { THREAD_EMPTY, THREAD_IDLE, THREAD_BUSY };
 
 static const char *fn_of(const json_t *frame)
 {
-    return json_get_str(frame, "fn", "");
+    return json_get_str(frame, "function", "");
 }
 
 static const char *file_of(const json_t *frame)
@@ -216,19 +218,41 @@ static void read_threads(struct process *p, const json_t *threads)
 
 /* ---- answers ---- */
 
-size_t stacks_add(struct stacks *s, const json_t *answer)
+static const struct process *find_pid(const struct process *v, size_t n, int64_t pid)
 {
-    const char *node = json_get_str(answer, "node", "");
+    for (size_t i = 0; i < n; i++)
+        if (v[i].pid == pid)
+            return &v[i];
+    return NULL;
+}
+
+/* Below a worker of Ray or a rank: a loader, an engine. A rank below torchrun is none. */
+static bool is_below_one(const struct process *v, size_t n, const struct process *p)
+{
+    const struct process *above = find_pid(v, n, p->parent);
+    for (int i = 0; above && i < ABOVE_MAX; i++) {
+        if (above->is_worker || *above->rank)
+            return true;
+        above = find_pid(v, n, above->parent);
+    }
+    return false;
+}
+
+size_t stacks_add(struct stacks *s, const char *node, const json_t *answer)
+{
     const json_t *o;
     size_t i, before = s->n;
-    json_array_foreach (json_get_array(answer, "processes"), i, o) {
+    json_array_foreach (answer, i, o) {
+        const char *cmd = json_get_str(o, "cmd", "");
         struct process p = {.pid = json_get_int(o, "pid", 0),
-                            .ticks = json_get_int(o, "cpu_ticks", -1),
+                            .parent = json_get_int(o, "parent", 0),
+                            .cpu_s = json_get_real(o, "cpu_s", -1),
                             .state = *json_get_str(o, "state", ""),
-                            .is_child = json_get_bool(o, "child_of_worker", false)};
+                            .is_worker =
+                                *json_get_str(o, "worker", "") || str_starts(cmd, "ray::")};
         if (s->n >= STACKS_PROCESSES_MAX)
             break;
-        if (p.pid <= 0 || str_starts(json_get_str(o, "cmd", ""), "ray::IDLE"))
+        if (p.pid <= 0 || str_starts(cmd, "ray::IDLE"))
             continue;
         copy(p.node, sizeof(p.node), node);
         copy(p.rank, sizeof(p.rank), json_get_str(o, "rank", ""));
@@ -237,6 +261,8 @@ size_t stacks_add(struct stacks *s, const json_t *answer)
         s->v = xrealloc(s->v, s->n + 1, sizeof(*s->v));
         s->v[s->n++] = p;
     }
+    for (i = before; i < s->n; i++)
+        s->v[i].is_child = is_below_one(s->v + before, s->n - before, &s->v[i]);
     return s->n - before;
 }
 
@@ -255,15 +281,19 @@ static bool is_stopped(const struct process *p)
     return p->state == 'T' || p->state == 't';
 }
 
+static bool computes(const struct process *a, const struct process *b)
+{
+    return a->cpu_s >= 0 && b->cpu_s - a->cpu_s >= BUSY_S;
+}
+
 /* A process that spins in a collective does nothing. */
 static bool has_moved(const struct process *a, const struct process *b)
 {
-    bool computes = a->ticks >= 0 && b->ticks - a->ticks >= TICKS_BUSY;
     if (is_stopped(b) || (a->is_idle && b->is_idle))
         return false;
     if (a->chain && b->chain && strcmp(a->chain, b->chain) != 0)
         return true;
-    return computes && !b->is_collective;
+    return b->chain && computes(a, b) && !b->is_collective;
 }
 
 /* Of an actor class some of whose processes are at work. */
@@ -444,6 +474,7 @@ static void count_moves(const struct stacks *first,
         for (size_t k = 0; k < r->n && !counts; k++)
             counts = r->v[k] == b;
         ret->moved += counts && has_moved(a, b);
+        ret->unclear += counts && !b->chain && !is_stopped(b) && computes(a, b);
     }
 }
 

@@ -25,14 +25,15 @@ struct stacks; /* one sample */
 
 struct stacks *stacks_new(void);
 void stacks_free(struct stacks *s); /* NULL is fine */
-/* The answer of one node ({"node","processes":[…]}). How many processes were taken; what has
- * another form is left out. */
-size_t stacks_add(struct stacks *s, const json_t *answer);
+/* The answer of one node: an array as shepherd/stacks.h says it. How many processes were taken;
+ * what has another form is left out. */
+size_t stacks_add(struct stacks *s, const char *node, const json_t *answer);
 size_t stacks_count(const struct stacks *s);
 
 struct stacks_verdict {
     size_t processes; /* that answered in both samples */
     size_t moved;     /* of them: those that do something */
+    size_t unclear;   /* others that compute, or spin: nobody could read their stack */
     bool has_odd;
     bool is_stopped; /* the odd one was stopped by a signal or a tracer: it will not go on */
     char rank[STACKS_NAME_MAX], actor[STACKS_NAME_MAX], node[STACKS_NAME_MAX]; /* of the odd one */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that runs and gets nowhere: who stands elsewhere is named, what the spec says is done, and nobody is accused
-who moves. What the nodes answer comes from the test."""
+who moves. What the nodes answer comes from the test, in the words of a scout (shepherd/stacks.h)."""
 
 import contextlib
 import json
@@ -20,14 +20,15 @@ pytestmark = needs_argusd
 
 SHORT = "hang: {factor: 2, floor: 2s, environment: 1h, model_load: 1h, first_step: 1h}"
 C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
-WAITS = {"fn": "all_reduce", "file": C10D, "line": 2806}
+WAITS = {"function": "all_reduce", "file": C10D, "line": 2806}
 
 
-def rank(n, frame=None, state="S (sleeping)", **more):
+def rank(n, frame=None, state="S", **more):
     frames = [frame] if frame else []
     return {
-        "pid": 100 + n, "rank": str(n), "actor": "WorkerDict", "cmd": "ray::WorkerDict.step", "state": state,
-        "cpu_ticks": 7, "child_of_worker": False, "threads": [{"name": "MainThread", "frames": frames}], **more,
+        "pid": 100 + n, "rank": str(n), "actor": "WorkerDict", "worker": "aa", "cmd": "ray::WorkerDict.step",
+        "state": state, "cpu_s": 0.07, "parent": 1, "by": "py-spy", "error": None,
+        "threads": [{"name": "MainThread", "id": 1, "active": True, "frames": frames}], "frames": frames, **more,
     }  # fmt: skip
 
 
@@ -48,8 +49,7 @@ class Scout(threading.Thread):
                 self.asks += 1
                 at = self.dir / f"stacks/{self.asks}"
                 at.mkdir(exist_ok=True)
-                text = json.dumps({"version": 1, "node": self.node, "processes": self.say(self.asks)})
-                (at / ".tmp").write_text(text)
+                (at / ".tmp").write_text(json.dumps(self.say(self.asks)))
                 (at / ".tmp").rename(at / f"{self.node}.json")
 
 
@@ -94,13 +94,13 @@ def events(argusd, job, *kinds):
 
 def test_a_stopped_rank_is_named_and_the_job_goes_on(argusd):
     t = trains(argusd)
-    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, WAITS), rank(2, state="T (stopped)")]):
+    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, WAITS), rank(2, state="T")]):
         view = hung(argusd, t.id)
     f = view["finding"]
     assert (f["class"], f["rank"], f["node"], f["pid"]) == ("timeout_or_hang", "2", "w1", "102")
     said = "rank 2 (WorkerDict, pid 102 on w1) is stopped (state T); 2 of 3 ranks stand in all_reduce"
     assert said in f["evidence"][0]["text"] and f["evidence"][1]["source"] == "stacks/2/w1.json"
-    assert json.loads((argusd.job_dir(t.id) / "attempts/1" / f["evidence"][1]["source"]).read_text())["node"] == "w1"
+    assert json.loads((argusd.job_dir(t.id) / "attempts/1" / f["evidence"][1]["source"]).read_text())[2]["pid"] == 102
     assert view["reason"]["code"] == "timeout_or_hang" and view["state"] == "RUNNING"
     (told,) = events(argusd, t.id, "hung")
     assert said in told["text"] and "no new step for" in told["text"] and told["from"] == told["to"] == "RUNNING"
@@ -119,7 +119,7 @@ def test_a_stopped_rank_is_named_and_the_job_goes_on(argusd):
 def test_a_policy_that_restarts_does(argusd):
     on = {"max": 1, "on": ["timeout_or_hang"], "backoff": "0s"}
     t = trains(argusd, restart=on)
-    elsewhere = {"fn": "_try_get_data", "file": C10D.replace("distributed/", "utils/data/"), "line": 4}
+    elsewhere = {"function": "_try_get_data", "file": C10D.replace("distributed/", "utils/data/"), "line": 4}
     with scout(argusd, t.id, lambda n: [rank(0, elsewhere), rank(1, WAITS), rank(2, WAITS)]):
         argusd.wait_job(t.id, lambda j: j["attempt"] == 2 and j["state"] == "RUNNING", "runs again")
     kinds = [e["kind"] for e in events(argusd, t.id) if e["kind"] in ("hung", "stop", "ended", "admitted")]
@@ -145,7 +145,7 @@ def test_a_policy_that_restarts_does(argusd):
 def test_what_moves_is_given_time(argusd):
     """The other way round too: a job nobody answers for and that prints is not accused."""
     t = trains(argusd)
-    busy = {"fn": "save", "file": "/job/save.py"}
+    busy = {"function": "save", "file": "/job/save.py"}
     with scout(argusd, t.id, lambda n: [rank(0, {**busy, "line": n}), rank(1, WAITS)]) as s:
         until(lambda: s.asks >= 4, "it was asked about twice")
         assert not events(argusd, t.id, "hung") and not argusd.job(t.id)["flags"]
@@ -158,7 +158,7 @@ def test_while_argusd_is_away_no_time_passes(argusd):
     t = trains(argusd)
     argusd.kill9()
     argusd.start()
-    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, state="T (stopped)")]):
+    with scout(argusd, t.id, lambda n: [rank(0, WAITS), rank(1, state="T")]):
         view = hung(argusd, t.id)
     argusd.kill9()
     argusd.start()
@@ -210,8 +210,8 @@ def real(out, n):
     """What /proc says of a rank."""
     pid = int((out / f"rank-{n}").read_text())
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    ticks = int(fields[11]) + int(fields[12])
-    return {"pid": pid, "rank": str(n), "cmd": "python", "state": fields[0], "cpu_ticks": ticks, "threads": []}
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return {"pid": pid, "rank": str(n), "cmd": "python", "state": fields[0], "cpu_s": cpu, "threads": []}
 
 
 @pytest.mark.nightly

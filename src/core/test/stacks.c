@@ -8,7 +8,7 @@
 #include "base/unit.h"
 
 #define SITE "/venv/lib/python3.11/site-packages/"
-#define FRAME(fn, file, line) "{\"fn\":\"" fn "\",\"file\":\"" file "\",\"line\":" #line "}"
+#define FRAME(fn, file, line) "{\"function\":\"" fn "\",\"file\":\"" file "\",\"line\":" #line "}"
 #define ALL_REDUCE                                                                                 \
     FRAME("wait", "/usr/lib/python3.11/threading.py", 320)                                         \
     "," FRAME("all_reduce", SITE "torch/distributed/distributed_c10d.py",                          \
@@ -24,26 +24,37 @@
 
 struct seen {
     const char *node, *rank, *actor, *state, *frames;
-    int pid, ticks;
-    bool child;
+    int pid;
+    double cpu_s;
+    int parent;
 };
 
+/* What each node says of its processes: those of a node stand side by side. */
 static struct stacks *sample(const struct seen *v, size_t n)
 {
     struct stacks *s = stacks_new();
+    _cleanup_(buf_release) struct buf array = BUF_INIT(1 << 20);
+    size_t taken = 0;
     for (size_t i = 0; i < n; i++) {
         json_t *o = NULL;
         _cleanup_(freep) char *rank = v[i].rank ? xasprintf("\"%s\"", v[i].rank) : xstrdup("null");
         _cleanup_(freep) char *text = xasprintf(
-            "{\"version\":1,\"node\":\"%s\",\"processes\":[{\"pid\":%d,\"actor\":\"%s\",\"rank\":"
-            "%s,\"cmd\":\"ray::%s.update\",\"state\":\"%s\",\"cpu_ticks\":%d,"
-            "\"child_of_worker\":%s,\"threads\":[{\"name\":\"MainThread\",\"frames\":[%s]}]}]}",
-            v[i].node, v[i].pid, str_or(v[i].actor, "WorkerDict"), rank,
-            str_or(v[i].actor, "WorkerDict"), str_or(v[i].state, "S (sleeping)"), v[i].ticks,
-            v[i].child ? "true" : "false", v[i].frames);
-        assert_int_equal(json_parse(text, strlen(text), 1 << 20, &o, NULL), 0);
-        assert_int_equal(stacks_add(s, o), 1);
+            "%s{\"pid\":%d,\"rank\":%s,\"actor\":\"%s\",\"worker\":null,\"cmd\":\"%s\","
+            "\"state\":\"%s\",\"cpu_s\":%g,\"parent\":%d,\"by\":\"py-spy\",\"error\":null,"
+            "\"threads\":[{\"name\":\"MainThread\",\"id\":%d,\"active\":true,\"frames\":[%s]}]}",
+            array.len ? "," : "[", v[i].pid, rank, str_or(v[i].actor, "WorkerDict"),
+            v[i].parent ? "python -c loader" : "ray::WorkerDict.update", str_or(v[i].state, "S"),
+            v[i].cpu_s, v[i].parent, v[i].pid, v[i].frames);
+        assert_int_equal(buf_adds(&array, text), 0);
+        taken++;
+        if (i + 1 < n && !strcmp(v[i].node, v[i + 1].node))
+            continue;
+        assert_int_equal(buf_adds(&array, "]"), 0);
+        assert_int_equal(json_parse(array.data, array.len, 1 << 20, &o, NULL), 0);
+        assert_int_equal(stacks_add(s, v[i].node, o), taken);
         json_decref(o);
+        buf_reset(&array);
+        taken = 0;
     }
     return s;
 }
@@ -92,12 +103,12 @@ static void who_waits_is_not_odd(void **state)
 static void a_stopped_one_is_named_without_its_stack(void **state)
 {
     (void)state;
-    const struct seen s[] = {{"w1", "0", .pid = 10, .frames = ALL_REDUCE, .ticks = 100},
-                             {"w1", "1", .pid = 11, .state = "T (stopped)", .frames = ""},
-                             {"w2", "2", .pid = 12, .frames = ALL_REDUCE, .ticks = 100}};
+    const struct seen s[] = {{"w1", "0", .pid = 10, .frames = ALL_REDUCE, .cpu_s = 1},
+                             {"w1", "1", .pid = 11, .state = "T", .frames = ""},
+                             {"w2", "2", .pid = 12, .frames = ALL_REDUCE, .cpu_s = 1}};
     struct seen later[3];
     memcpy(later, s, sizeof(s));
-    later[0].ticks = later[2].ticks = 700; /* they spin */
+    later[0].cpu_s = later[2].cpu_s = 7; /* they spin */
     struct stacks_verdict v = judge(s, later, 3);
     assert_true(v.has_odd && v.is_stopped);
     assert_int_equal(v.moved, 0);
@@ -124,20 +135,38 @@ static void an_idle_one_is_odd_among_those_at_work(void **state)
 static void what_moves_is_counted(void **state)
 {
     (void)state;
-    const struct seen a[] = {{"w1", "0", .pid = 10, .frames = COMPUTE, .ticks = 5},
-                             {"w1", "1", .pid = 11, .frames = ALL_REDUCE, .ticks = 5},
-                             {"w1", .pid = 12, .frames = LOADER, .ticks = 5, .child = true}};
+    const struct seen a[] = {{"w1", "0", .pid = 10, .frames = COMPUTE, .cpu_s = 0.05},
+                             {"w1", "1", .pid = 11, .frames = ALL_REDUCE, .cpu_s = 0.05},
+                             {"w1", "0", .pid = 12, .frames = LOADER, .cpu_s = 0.05, .parent = 10}};
     struct seen b[3];
     memcpy(b, a, sizeof(a));
     assert_int_equal(judge(a, b, 3).moved, 0);
-    b[0].ticks = 400; /* the same line, and it computes */
+    b[0].cpu_s = 4; /* the same line, and it computes */
     assert_int_equal(judge(a, b, 3).moved, 1);
-    b[0].ticks = 5;
+    b[0].cpu_s = 0.05;
     b[0].frames = LOADER;
     assert_int_equal(judge(a, b, 3).moved, 1);
     b[0].frames = COMPUTE;
     b[2].frames = COMPUTE; /* its engine is at work */
     assert_int_equal(judge(a, b, 3).moved, 1);
+}
+
+/* Nobody could read the stack of one that may compute, or spin in a collective. */
+static void what_is_not_seen_is_no_move(void **state)
+{
+    (void)state;
+    const struct seen a[] = {{"w1", "0", .pid = 10, .frames = "", .cpu_s = 1},
+                             {"w1", "1", .pid = 11, .frames = "", .cpu_s = 1}};
+    struct seen b[2];
+    memcpy(b, a, sizeof(a));
+    struct stacks_verdict v = judge(a, b, 2);
+    assert_true(v.processes == 2 && !v.moved && !v.unclear && !v.has_odd);
+    b[0].cpu_s = 9;
+    v = judge(a, b, 2);
+    assert_true(v.processes == 2 && !v.moved && v.unclear == 1);
+    b[0].state = "T";
+    v = judge(a, b, 2);
+    assert_true(v.is_stopped && !v.unclear);
 }
 
 static void nobody_is_named_without_a_reason(void **state)
@@ -180,22 +209,22 @@ static void strange_answers_are_left_out(void **state)
     (void)state;
     static const char *const texts[] = {"{}",
                                         "[]",
-                                        "{\"processes\":7}",
-                                        "{\"processes\":[1,null,{}]}",
-                                        "{\"node\":3,\"processes\":[{\"pid\":\"x\"},{\"pid\":-4}]}",
-                                        "{\"processes\":[{\"pid\":4,\"cmd\":\"ray::IDLE\"}]}"};
+                                        "{\"processes\":[{\"pid\":4}]}",
+                                        "[1,null,{}]",
+                                        "[{\"pid\":\"x\"},{\"pid\":-4}]",
+                                        "[{\"pid\":4,\"cmd\":\"ray::IDLE\"}]"};
     struct stacks *s = stacks_new();
     for (size_t i = 0; i < array_len(texts); i++) {
         json_t *o = NULL;
         assert_int_equal(json_parse(texts[i], strlen(texts[i]), 4096, &o, NULL), 0);
-        assert_int_equal(stacks_add(s, o), 0);
+        assert_int_equal(stacks_add(s, "w1", o), 0);
         json_decref(o);
     }
-    static const char odd[] = "{\"node\":\"a\\u001bb\",\"processes\":[{\"pid\":4,\"rank\":[],"
-                              "\"threads\":[{\"frames\":[4,{\"fn\":1}]},3]}]}";
+    static const char odd[] = "[{\"pid\":4,\"parent\":4,\"rank\":[],\"cpu_s\":\"much\","
+                              "\"threads\":[{\"frames\":[4,{\"function\":1}]},3]}]";
     json_t *o = NULL;
     assert_int_equal(json_parse(odd, strlen(odd), 4096, &o, NULL), 0);
-    assert_int_equal(stacks_add(s, o), 1);
+    assert_int_equal(stacks_add(s, "a\033b", o), 1);
     json_decref(o);
     assert_int_equal(stacks_count(s), 1);
     stacks_free(s);
@@ -210,6 +239,7 @@ int main(void)
         cmocka_unit_test(a_stopped_one_is_named_without_its_stack),
         cmocka_unit_test(an_idle_one_is_odd_among_those_at_work),
         cmocka_unit_test(what_moves_is_counted),
+        cmocka_unit_test(what_is_not_seen_is_no_move),
         cmocka_unit_test(nobody_is_named_without_a_reason),
         cmocka_unit_test(without_ranks_actors_are_compared),
         cmocka_unit_test(strange_answers_are_left_out),
