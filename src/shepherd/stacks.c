@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stacks.c - see stacks.h.
  *
- * A process that was stopped by a signal is looked at without being halted first: py-spy would
- * wait for it, or let it go on. */
+ * No process is halted for it. One that was stopped by a signal must stay as it is, and a py-spy
+ * that is killed while it holds a process can leave it stopped for good. What is read meanwhile
+ * may not fit together: then it is read again. */
 #define _GNU_SOURCE
 #include "shepherd/stacks.h"
 
@@ -28,7 +29,10 @@ enum {
     TEXT_MAX = 64 << 10,
     SPY_MAX = 4 << 20,
     CMD_MAX = 200,
-    WHY_MAX = 300
+    WHY_MAX = 300,
+    TRIES = 3,
+    ABOVE_MAX = 16,
+    ONE_MAX = 4 << 20 /* of one process */
 };
 #define SPY_LIMIT (5 * USEC_SEC)  /* of one process */
 #define ALL_LIMIT (20 * USEC_SEC) /* of all; then the kernel is asked, which is quick */
@@ -119,18 +123,30 @@ static void add_threads(const json_t *threads, struct jout *j, struct buf *text)
     add_frames(main_thread, "frames", j, NULL);
 }
 
+/* Behind what else it may say. */
+static const char *find_array(const char *s)
+{
+    while ((s = strchr(s, '[')) && !strchr("\n{]", s[1]))
+        s++;
+    return s;
+}
+
 /* The threads as py-spy tells them; NULL and why: it does not. */
-static json_t *ask_spy(pid_t pid, bool is_stopped, usec_t limit, char why[static WHY_MAX])
+static json_t *ask_spy(pid_t pid, usec_t limit, char why[static WHY_MAX])
 {
     char number[16];
     json_t *threads = NULL;
     struct err err = {0};
     _cleanup_(buf_release) struct buf out = BUF_INIT(SPY_MAX);
     (void)snprintf(number, sizeof(number), "%d", (int)pid); /* fits */
-    const char *argv[] = {
-        "py-spy", "dump", "--json", "--pid", number, is_stopped ? "--nonblocking" : NULL, NULL};
-    int r = tool_run(argv, true, limit, &out, &err);
-    const char *begin = strchr(buf_str(&out), '[');
+    const char *argv[] = {"py-spy", "dump", "--json", "--nonblocking", "--pid", number, NULL};
+    usec_t until = clock_mono() + limit, now;
+    int r = -EIO;
+    for (int i = 0; i < TRIES && r == -EIO && (now = clock_mono()) < until; i++) {
+        buf_reset(&out);
+        r = tool_run(argv, true, until - now, &out, &err);
+    }
+    const char *begin = find_array(buf_str(&out));
     if (r == 0 && (!begin || json_parse(begin, strlen(begin), SPY_MAX, &threads, &err) < 0))
         r = -EIO;
     if (r == 0 && json_is_array(threads))
@@ -192,7 +208,30 @@ static const struct copier_file *worker_of(const struct copier *c, pid_t pid)
     return NULL;
 }
 
-static void tell_process(pid_t pid, const struct copier *c, usec_t until, struct jout *j)
+static bool is_told(const struct telling *t, pid_t pid)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* The nearest process above it that is told as well; else its parent. */
+static pid_t above(const struct telling *t, pid_t parent)
+{
+    struct process_stat st = {0};
+    pid_t pid = parent;
+    for (int i = 0; i < ABOVE_MAX && pid > 1 && !is_told(t, pid); i++)
+        pid = process_stat(pid, &st) ? st.parent : 0;
+    return is_told(t, pid) ? pid : parent;
+}
+
+/* One process into j. */
+static void tell_process(const struct telling *t,
+                         pid_t pid,
+                         const struct copier *c,
+                         usec_t until,
+                         struct jout *j)
 {
     struct process_stat st;
     char why[WHY_MAX] = "no time was left for py-spy";
@@ -205,9 +244,7 @@ static void tell_process(pid_t pid, const struct copier *c, usec_t until, struct
     _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
     usec_t now = clock_mono(), limit = now < until ? until - now : 0;
     _cleanup_(json_unrefp) json_t *threads =
-        limit ? ask_spy(pid, st.state == 'T' || st.state == 't',
-                        limit < SPY_LIMIT ? limit : SPY_LIMIT, why)
-              : NULL;
+        limit ? ask_spy(pid, limit < SPY_LIMIT ? limit : SPY_LIMIT, why) : NULL;
     jout_open(j, NULL, '{');
     jout_int(j, "pid", pid);
     jout_str(j, "rank", rank);
@@ -216,7 +253,7 @@ static void tell_process(pid_t pid, const struct copier *c, usec_t until, struct
     jout_str(j, "cmd", cmd);
     jout_str(j, "state", state);
     jout_real(j, "cpu_s", (double)st.cpu_ticks / (double)sysconf(_SC_CLK_TCK));
-    jout_int(j, "parent", st.parent);
+    jout_int(j, "parent", above(t, st.parent));
     jout_str(j, "by", threads ? "py-spy" : "proc");
     jout_str(j, "error", threads ? NULL : why);
     if (threads) {
@@ -240,8 +277,13 @@ size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf 
     usec_t until = clock_mono() + ALL_LIMIT;
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '[');
-    for (size_t i = 0; i < t->n && out->max - out->len > TEXT_MAX * 8; i++)
-        tell_process(t->pids[i], copier, until, &j);
+    for (size_t i = 0; i < t->n; i++) {
+        _cleanup_(buf_release) struct buf one = BUF_INIT(ONE_MAX);
+        struct jout inner = jout_begin(&one);
+        tell_process(t, t->pids[i], copier, until, &inner);
+        if (one.len && !one.failed && out->len + one.len + 2 < out->max) /* a comma, the end */
+            jout_raw(&j, NULL, buf_str(&one));
+    }
     jout_close(&j, ']');
     size_t n = t->n + t->left_out;
     free(t->mark);
@@ -249,39 +291,44 @@ size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf 
     return n;
 }
 
-static int answer(const char *attempt,
-                  const char *number,
-                  const char *node,
-                  const struct copier *copier,
-                  struct veil *veil)
+static bool has_answer(const char *attempt, long number, const char *node)
 {
-    _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_STACKS "/%s", attempt, number);
-    _cleanup_(freep) char *name = xasprintf("%s.json", node);
-    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
-    if (file_is_there(path))
-        return 0;
-    _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
-    (void)stacks_tell(attempt, copier, &out);
-    return !out.failed && tool_note(dir, name, veil, &out, NULL) == 0;
+    _cleanup_(freep) char *path =
+        xasprintf("%s/" ATTEMPT_STACKS "/%ld/%s.json", attempt, number, node);
+    return file_is_there(path);
 }
 
-size_t stacks_answer(const char *attempt,
-                     const char *node,
-                     const struct copier *copier,
-                     struct veil *veil)
+/* The newest question without an answer; 0: none. */
+static long find_question(const char *attempt, const char *node)
 {
     static const char end[] = ".ask";
-    size_t n = 0;
+    long newest = 0;
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_STACKS, attempt);
     DIR *dir = opendir(path);
     for (struct dirent *e; dir && (e = readdir(dir));) {
         size_t digits = strspn(e->d_name, "0123456789");
         if (!digits || digits > 9 || !str_eq(e->d_name + digits, end))
             continue;
-        e->d_name[digits] = 0;
-        n += (size_t)answer(attempt, e->d_name, node, copier, veil);
+        long n = strtol(e->d_name, NULL, 10);
+        if (n > newest && !has_answer(attempt, n, node))
+            newest = n;
     }
     if (dir)
         (void)closedir(dir); /* it was only read */
-    return n;
+    return newest;
+}
+
+bool stacks_answer(const char *attempt,
+                   const char *node,
+                   const struct copier *copier,
+                   struct veil *veil)
+{
+    long n = find_question(attempt, node);
+    if (!n)
+        return false;
+    _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_STACKS "/%ld", attempt, n);
+    _cleanup_(freep) char *name = xasprintf("%s.json", node);
+    _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
+    (void)stacks_tell(attempt, copier, &out);
+    return !out.failed && tool_note(dir, name, veil, &out, NULL) == 0;
 }

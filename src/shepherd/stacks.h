@@ -4,11 +4,13 @@
  * py-spy tells where it can be found and may look (beside the job's python, in PATH, in the shared
  * root's argus/bin); else what the kernel says of each thread. The answer is a JSON array:
  *   [{"pid": 7, "rank": "3" or null, "actor": "WorkerDict" or null, "worker": Ray's id or null,
- *     "cmd": "ray::WorkerDict.update", "state": "S", "cpu_s": 1.25, "parent": 5,
+ *     "cmd": "ray::WorkerDict.update", "state": "S", "cpu_s": 1.25,
+ *     "parent": the nearest process above that is in this array, else its parent,
  *     "by": "py-spy" or "proc", "error": why it was not py-spy, or null,
  *     "threads": [{"name": …, "id": …, "active": true, "frames": [{"function", "file", "line"}]}],
  *     "frames": those of the main thread, "text": all of it for people}]
- * Innermost frame first. Bounded in time and size; what does not fit is left out. */
+ * Innermost frame first. Bounded in time and size; what does not fit is left out. No process is
+ * halted for it, and one that is stopped stays so. core/stacks.h reads this. */
 #pragma once
 #include "base/buf.h"
 #include "shepherd/copier.h"
@@ -19,9 +21,9 @@ enum { STACKS_MAX = 16 << 20, STACKS_PROCESSES = 256 };
  * NULL) knows the workers. Returns how many processes there are. */
 size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf *out);
 
-/* Answers each question stacks/<n>.ask of the attempt that has no answer of this node yet:
- * stacks/<n>/<node>.json. Returns how many. */
-size_t stacks_answer(const char *attempt,
-                     const char *node,
-                     const struct copier *copier,
-                     struct veil *veil);
+/* Answers one question stacks/<n>.ask of the attempt that has no answer of this node yet, the
+ * newest, for who asked before waits no more: stacks/<n>/<node>.json. True: it did. */
+bool stacks_answer(const char *attempt,
+                   const char *node,
+                   const struct copier *copier,
+                   struct veil *veil);

@@ -228,11 +228,15 @@ def test_stacks(node, stopped):
     if stopped:
         os.kill(worker, signal.SIGSTOP)
     (n.dir / "stacks").mkdir()
-    (n.dir / "stacks" / "1.ask").write_text("{}")
-    file = n.dir / "stacks" / "1" / "w1.json"
-    [told] = json.loads(wait_for(lambda: file.exists() and file.read_text(), "the stacks"))
+    for ask in (1, 12):
+        (n.dir / "stacks" / f"{ask}.ask").write_text("{}")
+    wait_for(lambda: len(list((n.dir / "stacks").glob("*/w1.json"))) == 2, "both answers")
+    [told] = json.loads((n.dir / "stacks" / "12" / "w1.json").read_text())
     assert told["pid"] == worker and told["cmd"].startswith(sys.executable)
     assert told["state"] in ("T" if stopped else "SRD") and told["cpu_s"] >= 0
+    assert told["parent"] == n.raylet.pid and told["rank"] == "3"
+    state = pathlib.Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
+    assert state in ("T" if stopped else "SRD"), "to be looked at changes nothing"
     if told["by"] == "py-spy":
         assert "wait_for_nobody" in {f["function"] for f in told["frames"]} and "wait_for_nobody" in told["text"]
     else:
