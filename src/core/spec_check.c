@@ -267,6 +267,20 @@ static void check_tracking(const struct spec *s, const struct spec_check *c)
         spec_error(c, "tracking.uri", NULL, "'tracking.backend' is missing");
 }
 
+/* What of it is not acted on; the GPUs' use is told of where the key is read. */
+static void check_idle(const struct spec *s, const struct spec_check *c)
+{
+    if (!spec_is_given(c->root, "idle"))
+        return;
+    if (!s->idle_window)
+        spec_warning(c, "idle.window", NULL, "without it 'idle' changes nothing");
+    else if (s->workload == WORKLOAD_SERVE)
+        spec_warning(c, "idle.window", NULL, "a service is not watched: this changes nothing");
+    else if (workload_trains((enum workload)s->workload))
+        spec_warning(c, "idle.window", NULL,
+                     "a training is watched by its phases and steps, not by this");
+}
+
 /* ---- the reward ---- */
 
 static bool is_identifier(const char *s, bool dots)
@@ -361,6 +375,7 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
     check_saving(s, c);
     check_resume(s, c);
     check_classes(s, c);
+    check_idle(s, c);
     check_tracking(s, c);
     if (s->reward_fn_path)
         spec_read_reward(s, c);

@@ -200,6 +200,13 @@ static void warnings(void **state)
     (void)state;
     warned(PPO "save_freq: 5\n", "save_freq", "every 5 steps");
     warned(PPO "env: {HF_TOKEN: x}\n", "env", "looks like a secret");
+    warned(RAY "idle: {action: stop}\n", "idle.window", "without it");
+    warned("workload: serve\nentrypoint: [a]\nidle: {window: 1h}\n", "idle.window", "a service");
+    warned(PPO "idle: {window: 1h, action: stop}\n", "idle.window", "phases and steps");
+    struct result x;
+    accepted(RAY "idle: {window: 1h, action: stop}\n", &x);
+    assert_int_equal(x.ps.n, 0);
+    release(&x);
 }
 
 static void all_problems_at_once_with_places(void **state)
