@@ -60,6 +60,13 @@ static bool is_one_of(const char *word, const char *const *words, size_t n)
     return false;
 }
 
+/* From Python 3.11 on a function has its class before it: "Worker.main_loop". */
+static const char *last_name(const char *fn)
+{
+    const char *dot = strrchr(fn, '.');
+    return dot ? dot + 1 : fn;
+}
+
 /* Where ranks wait for each other. */
 static bool is_collective(const char *fn, const char *file)
 {
@@ -91,12 +98,12 @@ static bool is_collective(const char *fn, const char *file)
     bool is_home = false;
     for (size_t i = 0; i < array_len(homes); i++)
         is_home = is_home || strstr(file, homes[i]);
-    return is_home && is_one_of(fn, fns, array_len(fns));
+    return is_home && is_one_of(last_name(fn), fns, array_len(fns));
 }
 
 static bool is_idle(const char *fn, const char *file)
 {
-    return str_eq(fn, "main_loop") && strstr(file, "ray/_private/worker.py");
+    return str_eq(last_name(fn), "main_loop") && strstr(file, "ray/_private/worker.py");
 }
 
 static bool is_standard(const char *file)
@@ -390,6 +397,20 @@ static const struct process *find_dead(const struct stacks *first,
     return n == 1 && r->n > 1 ? stuck : NULL;
 }
 
+/* The only one at work where all others have done their part; who waits for them is none. */
+static const struct process *the_only_at_work(const struct ranks *r)
+{
+    const struct process *found = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->v[i]->is_idle)
+            continue;
+        if (found)
+            return NULL;
+        found = r->v[i];
+    }
+    return found && !found->is_collective ? found : NULL;
+}
+
 static const struct process *find_odd(const struct stacks *first,
                                       const struct stacks *s,
                                       const struct ranks *r)
@@ -401,6 +422,7 @@ static const struct process *find_odd(const struct stacks *first,
         if (r->v[i]->is_collective) /* who is in one waits, however few they are */
             most = r->v[i];
     odd = most->is_collective ? the_only(r, most, true) : NULL;
+    odd = odd ? odd : the_only_at_work(r);
     bool majority = 2 * group_size(r, most) > r->n;
     return odd ? odd : majority ? the_only(r, most, false) : NULL;
 }

@@ -5,8 +5,9 @@
  * Two samples, some seconds apart: what differs between them moves. Ranks are grouped by the place
  * of their Python stack: the collective that they are in, else the innermost frame that is not of
  * the standard library; lines do not count. Odd is a stopped process, then the smallest group that
- * is not in a collective while the others are, then the smallest group. Where several could be
- * meant nobody is named. Pure; answers are outside bytes and are read with ceilings. */
+ * is not in a collective while the others are, then the only one at work, then the smallest group.
+ * Where several could be meant nobody is named. Pure; answers are outside bytes and are read with
+ * ceilings. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

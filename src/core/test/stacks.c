@@ -132,6 +132,25 @@ static void an_idle_one_is_odd_among_those_at_work(void **state)
     assert_non_null(strstr(v.text, "waits for its next call; 2 of 3 ranks"));
 }
 
+/* As Python 3.11 and later name them. Of two that step together one has done its part. */
+static void the_only_one_at_work_is_odd(void **state)
+{
+    (void)state;
+    static const char idle[] = FRAME("Worker.main_loop", SITE "ray/_private/worker.py", 1057);
+    static const char busy[] = FRAME("Trainer.step", "/job/src/train.py", 13) "," FRAME(
+        "Worker.main_loop", SITE "ray/_private/worker.py", 1057);
+    static const char waits[] = FRAME("NCCLGroup.allreduce", SITE "ray/util/collective/nccl.py",
+                                      7) "," FRAME("Trainer.step", "/job/src/train.py", 13);
+    struct seen s[] = {{"w1", "0", .pid = 10, .frames = idle},
+                       {"w2", "1", .pid = 11, .frames = busy}};
+    struct stacks_verdict v = judge(s, s, 2);
+    assert_true(v.has_odd && !v.moved);
+    assert_string_equal(v.rank, "1");
+    assert_non_null(strstr(v.text, "rank 1 (WorkerDict, pid 11 on w2) stands in Trainer.step"));
+    s[1].frames = waits; /* for the other */
+    assert_string_equal(judge(s, s, 2).rank, "0");
+}
+
 static void what_moves_is_counted(void **state)
 {
     (void)state;
@@ -238,6 +257,7 @@ int main(void)
         cmocka_unit_test(who_waits_is_not_odd),
         cmocka_unit_test(a_stopped_one_is_named_without_its_stack),
         cmocka_unit_test(an_idle_one_is_odd_among_those_at_work),
+        cmocka_unit_test(the_only_one_at_work_is_odd),
         cmocka_unit_test(what_moves_is_counted),
         cmocka_unit_test(what_is_not_seen_is_no_move),
         cmocka_unit_test(nobody_is_named_without_a_reason),
