@@ -84,6 +84,11 @@ bool flood_is_dropping(const struct flood *f)
     return f->is_dropping;
 }
 
+uint64_t flood_dropped(const struct flood *f)
+{
+    return f->dropped;
+}
+
 /* From the beginning of a line, where there is one. */
 static void skip_torn_line(struct flood_end *e)
 {
@@ -99,7 +104,7 @@ static void skip_torn_line(struct flood_end *e)
     }
 }
 
-void flood_end(struct flood *f, struct flood_end *ret)
+void flood_end(const struct flood *f, struct flood_end *ret)
 {
     struct flood_end e = {0};
     uint64_t n = f->to < FLOOD_KEPT ? f->to : FLOOD_KEPT, from = f->to - n;
@@ -115,7 +120,11 @@ void flood_end(struct flood *f, struct flood_end *ret)
         (void)snprintf(e.line, sizeof(e.line),
                        "[argus] %" PRIu64 " bytes of output dropped here: %s\n", e.dropped,
                        f->why); /* fits */
+    *ret = e;
+}
+
+void flood_reset(struct flood *f)
+{
     f->is_dropping = false;
     f->dropped = f->to = 0;
-    *ret = e;
 }

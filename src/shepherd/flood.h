@@ -25,7 +25,8 @@ bool flood_pass(struct flood *f, size_t n, usec_t mono);
 /* These do not pass, for a reason that is copied. */
 void flood_drop(struct flood *f, const char *p, size_t n, const char *why);
 bool flood_is_dropping(const struct flood *f);
-/* The end of that: the line that stands for what is missing, how many bytes are, and what was
+uint64_t flood_dropped(const struct flood *f); /* so far, those that are kept too */
+/* How that would end: the line that stands for what is missing, how many bytes are, and what was
  * kept of the newest, in two pieces. All is valid until the next call. */
 struct flood_end {
     char line[FLOOD_LINE];
@@ -33,4 +34,6 @@ struct flood_end {
     const char *kept[2];
     size_t kept_n[2];
 };
-void flood_end(struct flood *f, struct flood_end *ret);
+void flood_end(const struct flood *f, struct flood_end *ret);
+/* It has ended so. */
+void flood_reset(struct flood *f);

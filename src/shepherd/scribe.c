@@ -236,6 +236,39 @@ static void sync_log(struct scribe *s)
     wake_loop(s);
 }
 
+/* ---- what waits ---- */
+
+static bool spool_takes(struct scribe *s, const char *p, size_t n)
+{
+    if (!n)
+        return true;
+    bool was_empty = !spool_bytes(s->spool);
+    if (!spool_add(s->spool, p, n))
+        return false;
+    s->is_line_broken = p[n - 1] != '\n';
+    if (was_empty) /* it has a second to show what it can */
+        s->fast_until = s->fast_until > clock_mono() ? s->fast_until : clock_mono() + USEC_SEC;
+    return true;
+}
+
+/* The line for what is missing, and what was kept of the newest: together or, false, not yet. */
+static bool end_dropping(struct scribe *s)
+{
+    struct flood_end e;
+    _cleanup_(buf_release) struct buf out = BUF_INIT(SPARE + 1);
+    flood_end(s->flood, &e);
+    if (e.dropped && s->is_line_broken)
+        (void)buf_addc(&out, '\n'); /* SPARE is enough, also below */
+    (void)buf_adds(&out, e.line);
+    for (size_t i = 0; i < array_len(e.kept); i++)
+        (void)buf_add(&out, e.kept[i], e.kept_n[i]);
+    if (!spool_takes(s, buf_str(&out), out.len))
+        return false; /* our own disk is full as well */
+    s->dropped += e.dropped;
+    flood_reset(s->flood);
+    return true;
+}
+
 /* ---- the thread: what is due ---- */
 
 static bool can_write(const struct scribe *s, usec_t now)
@@ -262,6 +295,13 @@ static void wait_for_work(struct scribe *s, usec_t now)
     s->is_idle = false;
 }
 
+/* The spool is empty: now there is room for what was kept, whatever our own disk is. */
+static void end_log(struct scribe *s)
+{
+    if (!flood_is_dropping(s->flood) || !end_dropping(s))
+        sync_log(s);
+}
+
 static void *work(void *arg)
 {
     struct scribe *s = arg;
@@ -275,7 +315,7 @@ static void *work(void *arg)
         else if (can_write(s, now))
             write_piece(s);
         else if (s->is_closed && !s->is_synced && !spool_bytes(s->spool))
-            sync_log(s);
+            end_log(s);
         else
             wait_for_work(s, now);
     }
@@ -308,10 +348,17 @@ static void init_lock(struct scribe *s)
     (void)pthread_mutex_init(&s->lock, NULL);
 }
 
+/* A place that hangs together with the root would be of no use. */
+static const char *spool_place(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    _cleanup_(closep) int fd = tmp && *tmp ? open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return fd >= 0 && sink_is_local(fd) ? tmp : "/tmp";
+}
+
 int scribe_start(const struct scribe_spec *spec, struct scribe **ret, struct err *err)
 {
     const struct launch *l = spec->launch;
-    const char *tmp = getenv("TMPDIR");
     struct scribe *s = xcalloc(1, sizeof(*s));
     s->dir = spec->dir;
     s->launch = l;
@@ -319,7 +366,7 @@ int scribe_start(const struct scribe_spec *spec, struct scribe **ret, struct err
     s->beat_path = xasprintf("%s/" ATTEMPT_BEAT, spec->dir);
     s->node = xstrdup(spec->node);
     s->ip = xstrdup(spec->ip);
-    s->spool_dir = tmp && *tmp ? tmp : "/tmp";
+    s->spool_dir = spool_place();
     s->spool = spool_new(SPOOL_MEMORY, l->logs.spool, s->spool_dir);
     s->flood = flood_new(l->logs.rate);
     s->beat = (struct beat){
@@ -342,34 +389,6 @@ int scribe_fd(const struct scribe *s)
 }
 
 /* ---- output ---- */
-
-static bool spool_takes(struct scribe *s, const char *p, size_t n)
-{
-    if (!n)
-        return true;
-    bool was_empty = !spool_bytes(s->spool);
-    if (!spool_add(s->spool, p, n))
-        return false;
-    s->is_line_broken = p[n - 1] != '\n';
-    if (was_empty) /* it has a second to show what it can */
-        s->fast_until = s->fast_until > clock_mono() ? s->fast_until : clock_mono() + USEC_SEC;
-    return true;
-}
-
-/* What was kept of the newest goes in, after the line for the rest. */
-static void end_dropping(struct scribe *s)
-{
-    struct flood_end e;
-    flood_end(s->flood, &e);
-    s->dropped += e.dropped;
-    bool ok = !e.dropped || ((!s->is_line_broken || spool_takes(s, "\n", 1)) &&
-                             spool_takes(s, e.line, strlen(e.line)));
-    for (size_t i = 0; i < array_len(e.kept); i++)
-        if (!ok || !spool_takes(s, e.kept[i], e.kept_n[i])) {
-            ok = false;
-            s->dropped += e.kept_n[i]; /* our own disk is full as well */
-        }
-}
 
 static void drop_for_spool(struct scribe *s, const char *p, size_t n)
 {
@@ -399,7 +418,7 @@ void scribe_add(struct scribe *s, const char *p, size_t n, usec_t mono)
     bool fits = spool_fits(s->spool, n + SPARE + (is_dropping ? SPARE : 0));
     bool passes = flood_pass(s->flood, n, mono);
     if (fits && passes && is_dropping)
-        end_dropping(s);
+        fits = end_dropping(s);
     if (!passes)
         drop_for_rate(s, p, n);
     else if (!fits || !spool_takes(s, p, n))
@@ -517,8 +536,6 @@ bool scribe_take_news(struct scribe *s, usec_t mono, char ret[static SCRIBE_NEWS
 void scribe_close(struct scribe *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (flood_is_dropping(s->flood))
-        end_dropping(s);
     s->is_closed = true;
     s->closed_at = clock_mono();
     kick(s);
@@ -556,7 +573,7 @@ void scribe_finish(struct scribe *s, struct scribe_end *ret)
     struct scribe_end e = {.is_stuck = !end_thread(s)};
     pthread_mutex_lock(&s->lock);
     if (!s->is_synced) {
-        uint64_t waited = spool_bytes(s->spool);
+        uint64_t waited = spool_bytes(s->spool) + flood_dropped(s->flood);
         s->dropped += waited;
         (void)snprintf(s->log_error, sizeof(s->log_error),
                        "the last %" PRIu64 " bytes of output could not be written: %s", waited,

@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 
+#define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
 enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
 
 /* Of the whole log, the bytes [begin, end). */
@@ -41,8 +42,7 @@ struct sink {
     uint64_t flushed, removed;
 };
 
-/* On these every reader is on this machine and sees a write at once. */
-static bool is_local(int fd)
+bool sink_is_local(int fd)
 {
     struct statfs fs;
     if (fstatfs(fd, &fs) < 0)
@@ -53,6 +53,8 @@ static bool is_local(int fd)
     case BTRFS_SUPER_MAGIC:
     case TMPFS_MAGIC:
     case OVERLAYFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case ZFS_MAGIC:
         return true;
     default:
         return false;
@@ -64,7 +66,7 @@ struct sink *sink_new(int fd, const char *path)
     struct sink *s = xcalloc(1, sizeof(*s));
     s->fd = fd;
     s->path = xstrdup(path);
-    s->is_remote = !is_local(fd);
+    s->is_remote = !sink_is_local(fd);
     return s;
 }
 
@@ -158,6 +160,20 @@ static void make_room(struct sink *s)
     tell_gap(s);
 }
 
+/* One that is there already is ours when it is empty: it was made by a try that failed late. */
+static int make_file(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    if (fd >= 0 || errno != EEXIST)
+        return fd >= 0 ? fd : -errno;
+    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size)
+        return fd;
+    closep(&fd);
+    return -EEXIST;
+}
+
 /* The next file; the one before is synced unless it is lost anyway. */
 static int next_segment(struct sink *s, bool do_sync)
 {
@@ -165,9 +181,9 @@ static int next_segment(struct sink *s, bool do_sync)
     if (do_sync && fsync(s->fd) < 0 && errno != EINVAL)
         return -errno;
     _cleanup_(freep) char *path = segment_path(s, begin);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    int fd = make_file(path);
     if (fd < 0)
-        return -errno;
+        return fd;
     closep(&s->fd);
     s->fd = fd;
     make_room(s);
@@ -236,7 +252,7 @@ int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done)
         size_t now = room_for(s, p + done, n - done);
         r = now ? put(s, p + done, now, &done) : next_segment(s, true);
     }
-    s->is_suspect = is_lost(r);
+    s->is_suspect = is_lost(r) || (s->is_suspect && r < 0);
     *ret_done = done;
     return r;
 }

@@ -6,6 +6,7 @@
  * theirs, the oldest but the first is removed, and a small file in front of what follows says so.
  * Every call may block for as long as the file system does. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ void sink_flush(struct sink *s);
 /* All of it is on disk when this returns 0. */
 must_check int sink_finish(struct sink *s, struct err *err);
 
+/* On such a file system every reader is on this machine and sees a write at once. */
+bool sink_is_local(int fd);
 const char *sink_path(const struct sink *s);
 uint64_t sink_bytes(const struct sink *s);   /* where the whole log ends */
 uint64_t sink_removed(const struct sink *s); /* of those, in files that were removed */

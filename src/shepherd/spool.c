@@ -19,7 +19,7 @@ enum { PIECE = 1 << 20 };
 struct ring {
     uint64_t from, to; /* bytes [from, to) are in it */
     uint64_t max;
-    uint64_t now_max; /* less while its disk is full; until all is empty again */
+    uint64_t now_max; /* 0 while its disk is full: what is read of a file stays on the disk */
 };
 
 struct spool {
@@ -113,7 +113,7 @@ static bool file_add(struct spool *s, const char *p, size_t n)
         return false;
     int r = file_write_at(s, p, n);
     if (r < 0) {
-        s->file.now_max = held(&s->file);
+        s->file.now_max = 0; /* until all of it is given back */
         (void)snprintf(s->trouble, sizeof(s->trouble), "%s", strerror(-r)); /* short */
         return false;
     }

@@ -6,8 +6,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/unit_dir.h"
@@ -87,6 +89,14 @@ static void read_all(int fd, uint64_t *n, char *last)
     }
 }
 
+static void read_text(int fd, struct buf *text)
+{
+    char some[65536];
+    ssize_t k;
+    while ((k = read(fd, some, sizeof(some))) > 0)
+        assert_int_equal(buf_add(text, some, (size_t)k), 0);
+}
+
 /* More than the spool holds, while the root hangs: the oldest and the newest come. */
 static void test_a_root_that_does_not_answer(void **state)
 {
@@ -122,6 +132,53 @@ static void test_a_root_that_does_not_answer(void **state)
     free(e.log_error);
     sink_free(sink);
     closep(&ends[0]);
+}
+
+/* The log ends while the spool is full: the line and the newest come once there is room. */
+static void test_the_spools_disk_is_full(void **state)
+{
+    const char *dir = *state;
+    enum { PIECES = 100, PIECE = 100000 };
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    struct rlimit lim, all;
+    int ends[2];
+    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+    lim = all;
+    lim.rlim_cur = 1 << 20;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    struct launch l = launch_of(0, 1 << 30);
+    struct sink *sink = sink_new(ends[1], "log");
+    struct scribe *s = start(dir, &l, sink);
+    _cleanup_(freep) char *piece = xmalloc(PIECE);
+    memset(piece, 'x', PIECE);
+    piece[PIECE - 1] = '\n';
+    for (int i = 0; i < PIECES; i++)
+        scribe_add(s, piece, PIECE, clock_mono());
+    scribe_add(s, "the end!\n", 9, clock_mono());
+    scribe_close(s);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(2 * PIECES * PIECE);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    while (!scribe_is_done(s, clock_mono()))
+        read_text(ends[0], &text);
+    read_text(ends[0], &text);
+    struct scribe_end e;
+    scribe_finish(s, &e);
+    const char *told = strstr(buf_str(&text), "\n[argus] ");
+    assert_non_null(told);
+    assert_int_equal(strtoull(told + 9, NULL, 10), e.dropped);
+    assert_non_null(strstr(told, "is full: File too large\n"));
+    assert_string_equal(text.data + text.len - 11, "x\nthe end!\n");
+    const char *after = strchr(told + 1, '\n') + 1;
+    assert_true(text.len - (size_t)(after - text.data) > 900000);
+    assert_int_equal(e.log_bytes, text.len);
+    assert_int_equal(e.log_bytes + e.dropped - (size_t)(after - told - 1), PIECES * PIECE + 9);
+    free(e.log_error);
+    sink_free(sink);
+    closep(&ends[0]);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
 }
 
 static void test_a_flood_has_one_line_for_the_rest(void **state)
@@ -162,6 +219,7 @@ int main(void)
         IN_DIR(test_all_of_it_is_there),
         IN_DIR(test_what_asks_for_the_end),
         IN_DIR(test_a_root_that_does_not_answer),
+        IN_DIR(test_the_spools_disk_is_full),
         IN_DIR(test_a_flood_has_one_line_for_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

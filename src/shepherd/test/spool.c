@@ -109,6 +109,8 @@ static void test_its_own_disk_is_full(void **state)
     assert_true(add(s, &in, 100) && add(s, &in, 900) && !add(s, &in, 200));
     assert_string_equal(spool_trouble(s), "File too large");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    take(s, &out, 600); /* of the file, too: its bytes are still on the disk */
+    assert_false(spool_fits(s, 1));
     take(s, &out, 100000);
     assert_int_equal(in, out);
     assert_true(add(s, &in, 50000)); /* empty again: the disk is tried anew */
