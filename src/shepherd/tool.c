@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tool.c - see tool.h.
  *
- * A program that has said enough, or has taken too long, is killed with its whole group: one that
- * hangs in a driver must not keep a scene from being told. */
+ * A program that has said enough, or has taken too long, is killed with its whole group. One that
+ * hangs in a driver must not keep a scene from being told: it is not waited for either. */
 #define _GNU_SOURCE
 #include "shepherd/tool.h"
 
@@ -18,7 +18,9 @@
 #include "base/child.h"
 #include "base/file.h"
 
-enum { PIECE = 16 << 10 };
+enum { PIECE = 16 << 10, LOOK_MS = 20 };
+#define LAST_LIMIT USEC_SEC       /* from the end of its output to its own */
+#define KILL_LIMIT (2 * USEC_SEC) /* then it hangs in the kernel, and is left */
 
 /* False: it is over, or as much as may be was said. */
 static bool read_some(int fd, struct buf *out, int wait_ms)
@@ -34,13 +36,16 @@ static bool read_some(int fd, struct buf *out, int wait_ms)
     return n > 0 && buf_add(out, piece, take) == 0 && take == (size_t)n;
 }
 
-static int reap(pid_t pid)
+/* False: it goes on. *status stays as it is where nobody can tell. */
+static bool has_ended(const struct child *c, usec_t limit, int *status)
 {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -EIO;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+    usec_t until = clock_mono() + limit;
+    pid_t pid;
+    while ((pid = waitpid(c->pid, status, WNOHANG)) == 0 && clock_mono() < until) {
+        struct pollfd p = {.fd = c->pidfd, .events = POLLIN}; /* -1: only the time counts */
+        (void)poll(&p, 1, LOOK_MS);
+    }
+    return pid != 0;
 }
 
 int tool_run(const char *const *argv,
@@ -68,14 +73,18 @@ int tool_run(const char *const *argv,
     bool goes_on = true;
     while (goes_on && (now = clock_mono()) < until)
         goes_on = read_some(ours, out, (int)((until - now) / USEC_MS) + 1);
-    if (goes_on || out->len == out->max)
+    int status = -1; /* no exit */
+    bool is_full = out->len == out->max;
+    bool is_late = goes_on || (!is_full && !has_ended(&child, LAST_LIMIT, &status));
+    if (is_late || is_full) {
         (void)kill(-child.pid, SIGKILL); /* it leads its own group; gone already is fine */
-    r = reap(child.pid);
+        (void)has_ended(&child, KILL_LIMIT, &status);
+    }
     closep(&child.pidfd);
-    if (goes_on)
+    if (is_late)
         return err_set(err, -ETIME, "'%s' did not end in time", argv[0]);
-    if (r < 0 && out->len < out->max)
-        return err_set(err, r, "'%s' failed", argv[0]);
+    if (!is_full && !(WIFEXITED(status) && WEXITSTATUS(status) == 0))
+        return err_set(err, -EIO, "'%s' failed", argv[0]);
     return 0;
 }
 

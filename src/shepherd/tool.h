@@ -10,8 +10,8 @@
 #include "shepherd/veil.h"
 
 /* Append what the program says on its standard output; with_errors: on both. Over when it ends, at
- * the ceiling of out, or when limit has passed, and then it is killed. 0: it ended well; -ENOENT:
- * there is no such program; -ETIME; else -EIO. */
+ * the ceiling of out, or when limit has passed, and then it is killed; one that even then stays is
+ * left. 0: it ended well; -ENOENT: there is no such program; -ETIME; else -EIO. */
 must_check int tool_run(const char *const *argv,
                         bool with_errors,
                         usec_t limit,
