@@ -133,6 +133,17 @@ def _argus_lease_name(node_id):
     return next((n["name"] for n in nodes if n.get("id") == node_id), None)
 
 
+def _argus_scout_place(path):
+    """Make the scout's directory. True: it is new; None: it is somebody else's, since /tmp is everybody's."""
+    import os
+
+    try:
+        os.mkdir(path, 0o700)
+        return True
+    except FileExistsError:
+        return False if os.lstat(path).st_uid == os.getuid() else None
+
+
 def _argus_scout():
     """In a worker of Ray: leave word for the scout of the attempt on this node, and start it where there is none. The
     shepherd does the same on the driver's node (shepherd/scout.h)."""
@@ -146,12 +157,12 @@ def _argus_scout():
         return
     host = os.uname()
     name = f"argus-{os.getuid()}-{env['ARGUS_JOB_ID']}-a{env['ARGUS_ATTEMPT']}-{host.nodename}-{raylet}"
-    place, is_first = "/tmp/" + name, True
-    try:
-        os.mkdir(place, 0o700)
-    except FileExistsError:
-        is_first = False
-    os.close(os.open(f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}", os.O_CREAT | os.O_WRONLY, 0o600))
+    place = "/tmp/" + name
+    is_first = _argus_scout_place(place)
+    if is_first is None:
+        return
+    mark = f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}"
+    os.close(os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     if not is_first:
         return
     argus = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -164,7 +175,7 @@ def _argus_scout():
     try:
         os.waitpid(os.posix_spawn(program, words, {"PATH": path}, file_actions=null), 0)
     except OSError:  # no such program here: there is no scout on this node
-        os.unlink(f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}")
+        os.unlink(mark)
         os.rmdir(place)
 
 

@@ -39,7 +39,8 @@ void scene_watch_process(struct scene_watch *w, pid_t pid);
  * directory. The facts: {"version": 1, "node", "host", "at", "took_ms", "oom_kills": n or null,
  * "shm_full": bool, "disk_full": bool, "xid": n or 0, "xid_line": text or null,
  * "file_systems": [{"path", "total_bytes", "free_bytes", "free_inodes"}], "memory": {…},
- * "processes": n that live, "logs": n}. */
+ * "processes": n that live, "logs": n}. A scout that may show nothing says "trouble" in the place
+ * of all after "at". */
 void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,

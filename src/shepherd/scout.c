@@ -29,6 +29,7 @@
 #include "base/str.h"
 #include "base/version.h"
 #include "fsroot/launch.h"
+#include "fsroot/mask.h"
 #include "shepherd/host.h"
 #include "shepherd/process.h"
 #include "shepherd/scene.h"
@@ -129,7 +130,8 @@ static int add_secrets(const char *path, struct strv *values, struct err *err)
     return 0;
 }
 
-/* What must not be shown. Who cannot know that shows nothing. */
+/* What must not be shown. Who cannot know that shows nothing: what stands in the place of an
+ * argument's stars is known on the driver's node alone. */
 static int read_secrets(struct scout *s, struct err *err)
 {
     _cleanup_(launch_release) struct launch l = {0};
@@ -139,6 +141,9 @@ static int read_secrets(struct scout *s, struct err *err)
     int r = file_read(path, &text, err);
     if (r == 0)
         r = launch_from_json(buf_str(&text), text.len, &l, err);
+    for (size_t i = 0; r == 0 && l.worker_secrets && i < l.argv.n; i++)
+        if (strstr(l.argv.v[i], MASK_STARS))
+            r = err_set(err, -EACCES, "the command line has secrets, which are not known here");
     if (r == 0 && l.worker_secrets)
         r = add_secrets(l.worker_secrets, &values, err);
     if (r == 0)
@@ -275,10 +280,32 @@ static void copy_all(struct scout *s)
         ;
 }
 
+/* Nothing may be shown: the shepherd has not to wait for more than the reason. */
+static void decline(struct scout *s)
+{
+    _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_SCENE "/%s", s->attempt, s->node);
+    _cleanup_(buf_release) struct buf out = BUF_INIT(16 << 10);
+    char host[HOST_NAME_MAX_BYTES];
+    struct jout j = jout_begin(&out);
+    host_name(host);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "version", 1);
+    jout_str(&j, "node", s->node);
+    jout_str(&j, "host", host);
+    jout_time(&j, "at", clock_wall());
+    jout_str(&j, "trouble", s->why_not);
+    jout_close(&j, '}');
+    (void)!tool_note(dir, SCENE_FACTS, NULL, &out, NULL); /* again at the next turn */
+}
+
 static void gather(struct scout *s)
 {
-    if (!s->can_copy || scene_is_gathered(s->attempt, s->node))
+    if (scene_is_gathered(s->attempt, s->node))
         return;
+    if (!s->can_copy) {
+        decline(s);
+        return;
+    }
     beat(s, clock_mono()); /* whoever waits sees that somebody is at work */
     read_marks(s);
     copy_all(s);
@@ -291,11 +318,10 @@ static void work(struct scout *s, usec_t now)
         beat(s, now);
         scene_watch_look(&s->watch, s->copier.from);
     }
-    if (!s->can_copy)
-        return;
-    while (copier_turn(&s->copier, false) && clock_mono() - now < USEC_SEC)
+    while (s->can_copy && copier_turn(&s->copier, false) && clock_mono() - now < USEC_SEC)
         ;
-    (void)stacks_answer(s->attempt, s->node, &s->copier, s->veil);
+    if (s->can_copy)
+        (void)stacks_answer(s->attempt, s->node, &s->copier, s->veil);
     if (s->has_ask)
         gather(s);
 }
@@ -366,6 +392,13 @@ int scout_main(int argc, char **argv)
 
 /* ---- from the shepherd ---- */
 
+/* /tmp is everybody's: what is there already may be somebody else's. */
+static bool is_ours(const char *place)
+{
+    struct stat st;
+    return lstat(place, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid();
+}
+
 bool scout_begin(const char *attempt, const char *job, int k, const char *node)
 {
     char number[16], self[4096];
@@ -378,7 +411,8 @@ bool scout_begin(const char *attempt, const char *job, int k, const char *node)
     self[n] = 0;
     _cleanup_(freep) char *place = scout_place(job, k, raylet);
     if (mkdir(place, 0700) < 0)
-        return errno == EEXIST; /* Ray's own process that started us was quicker */
+        return errno == EEXIST &&
+               is_ours(place); /* Ray's own process that started us was quicker */
     (void)snprintf(number, sizeof(number), "%d", (int)raylet); /* fits */
     const char *argv[] = {self, SCOUT_WORD, attempt, place, number, str_or(node, ""), NULL};
     struct child_spec spec = {.argv = argv, .in = -1, .out = -1, .err = -1};

@@ -245,15 +245,35 @@ def test_stacks(node, stopped):
     n.gone(scout)
 
 
-def test_nothing_is_copied_that_could_not_be_masked(node):
+def test_a_place_of_somebody_else_is_not_used(node, tmp_path):
     n = node("exit 0")
-    (n.root / "secrets").unlink()
+    place = f"/tmp/argus-{os.getuid()}-{n.job}-a1-{os.uname().nodename}-{n.raylet.pid}"
+    os.mkdir(place, 0o777)
+    os.chown(place, 12345, 12345)
+    try:
+        n.worker()
+        wait_for(lambda: list(n.logs.glob("worker-*")), "a worker that has begun")
+        assert n.shepherd() and wait_for((n.dir / "exit.json").exists, "the end")
+        assert os.listdir(place) == [] and not (n.dir / "scouts").exists()
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("hidden", ["in the file", "in the command"])
+def test_nothing_is_shown_that_could_not_be_masked(node, hidden):
+    n = node("exit 0" if hidden == "in the file" else "exit 0 # key=***")
+    if hidden == "in the file":
+        (n.root / "secrets").unlink()
     n.worker()
     scout = n.scout()
     (n.dir / "stacks").mkdir()
     wait_for(lambda: list(n.logs.glob("worker-*")), "a log")
     told = json.loads((n.dir / "scouts" / "w1.json").read_text())
     assert "not copied" in told["trouble"]
+    (n.dir / "scene").mkdir(exist_ok=True)
+    (n.dir / "scene" / "ask").write_text("{}")
+    assert n.facts()["trouble"] == told["trouble"]  # nobody waits for more
+    assert [f.name for f in (n.dir / "scene" / "w1").iterdir()] == ["scene.json"]
     (n.dir / "exit.json").write_text("{}")
     n.gone(scout)
     assert n.copies() == []
