@@ -223,7 +223,9 @@ static bool leave_last_words(struct attempt *a, const struct outcome *o)
     (void)pthread_mutex_init(&w->lock, NULL); /* cannot fail on Linux */
     pthread_t thread;
     if (pthread_create(&thread, NULL, write_last_words, w) != 0) {
-        (void)try_to_write(w); /* no memory for a thread: then without */
+        remove_secrets(a); /* no memory for a thread: then without */
+        for (int left = 3; !try_to_write(w) && --left;)
+            (void)poll(NULL, 0, 1000); /* a second */
         free(w);
         return true;
     }

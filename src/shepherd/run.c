@@ -312,7 +312,10 @@ static void loop(struct run *r)
         }
         do_what_is_due(r);
     }
-    while (r->output >= 0 && pump(r)) /* what is still in the pipe */
+    /* What is still in the pipe; one that could not be killed may write to it for ever. */
+    int held = fcntl(r->output, F_GETPIPE_SZ);
+    size_t most = held > CHUNK ? (size_t)held : CHUNK;
+    for (size_t got = 0, n; r->output >= 0 && got < most && (n = pump(r)); got += n)
         ;
     if (r->spec->veil) {
         const char *p;
