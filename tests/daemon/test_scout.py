@@ -227,6 +227,8 @@ def test_stacks(node, stopped):
     n.copied("secret")
     if stopped:
         os.kill(worker, signal.SIGSTOP)
+        stat = pathlib.Path(f"/proc/{worker}/stat")
+        wait_for(lambda: ") T " in stat.read_text(), "a worker that stands still")
     (n.dir / "stacks").mkdir()
     for ask in (1, 12):
         (n.dir / "stacks" / f"{ask}.ask").write_text("{}")
