@@ -81,6 +81,23 @@ int file_write_all(int fd, const void *p, size_t n)
     return 0;
 }
 
+int file_read_at(int fd, uint64_t at, void *to, size_t n, size_t *ret_n)
+{
+    int r = 0;
+    size_t have = 0;
+    while (r == 0 && have < n) {
+        ssize_t k = pread(fd, (char *)to + have, n - have, (off_t)(at + have));
+        if (k == 0)
+            break;
+        if (k > 0)
+            have += (size_t)k;
+        else if (errno != EINTR)
+            r = -errno;
+    }
+    *ret_n = have;
+    return r;
+}
+
 /* "a/b/name" to "a/b/.name.<tid>.tmp". */
 static char *temporary(const char *path)
 {

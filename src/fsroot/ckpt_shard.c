@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/crc.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "core/safetensors.h"
 #include "core/torchzip.h"
@@ -33,18 +34,11 @@ struct shard {
 
 static int read_at(int fd, void *to, size_t n, uint64_t at, struct err *err)
 {
-    size_t got = 0;
-    while (got < n) {
-        ssize_t r = pread(fd, (char *)to + got, n - got, (off_t)(at + got));
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0)
-            return err_set(err, -errno, "%s", strerror(errno));
-        if (r == 0)
-            return err_set(err, -EINVAL, "it is shorter than it was");
-        got += (size_t)r;
-    }
-    return 0;
+    size_t got;
+    int r = file_read_at(fd, at, to, n, &got);
+    if (r < 0)
+        return err_set(err, r, "%s", strerror(-r));
+    return got < n ? err_set(err, -EINVAL, "it is shorter than it was") : 0;
 }
 
 static int read_sum(struct shard *s, uint64_t at, uint64_t n, uint32_t *ret, struct err *err)

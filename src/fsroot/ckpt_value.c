@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "core/metric.h"
 #include "fsroot/beneath.h"
@@ -50,14 +51,9 @@ static size_t read_end(int fd, char **ret)
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
         return 0;
     off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
-    size_t want = (size_t)(st.st_size - from), got = 0;
+    size_t want = (size_t)(st.st_size - from), got;
     *ret = xmalloc(want);
-    while (got < want) {
-        ssize_t r = pread(fd, *ret + got, want - got, from + (off_t)got);
-        if (r <= 0)
-            break;
-        got += (size_t)r;
-    }
+    (void)file_read_at(fd, (uint64_t)from, *ret, want, &got); /* what can be read */
     return got;
 }
 

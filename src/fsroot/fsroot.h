@@ -205,19 +205,6 @@ struct fsroot_exit {
 void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsroot_beat *ret);
 void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsroot_exit *ret);
 
-/* Up to n bytes of a file of the attempt from offset, and its size now. *ret_n is 0 at or past the
- * end. name: in the attempt's directory. -ENOENT: there is none yet. The driver's log is read with
- * logread_at() (fsroot/logread.h): it may be many files. */
-must_check int fsroot_attempt_read(const char *root,
-                                   const char *job,
-                                   int attempt,
-                                   const char *name,
-                                   uint64_t offset,
-                                   void *buf,
-                                   size_t n,
-                                   size_t *ret_n,
-                                   uint64_t *ret_size,
-                                   struct err *err);
 /* A directory of the attempt (sub; NULL: its own), by no link below the job's: closedir() it. 0 or
  * a negative errno: -ENOENT it is not there, -ELOOP there is a link or a file in its place. */
 must_check int fsroot_attempt_opendir(const char *root,

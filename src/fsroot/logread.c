@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 
@@ -73,23 +74,6 @@ static char *segment_name(const struct segments *s, size_t i)
                        : xstrdup(s->name);
 }
 
-static int read_all(int fd, uint64_t at, char *to, size_t n, size_t *ret_n)
-{
-    size_t have = 0;
-    while (have < n) {
-        ssize_t k = pread(fd, to + have, n - have, (off_t)(at + have));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return -errno;
-        if (k == 0)
-            break;
-        have += (size_t)k;
-    }
-    *ret_n = have;
-    return 0;
-}
-
 /* From offset `at` of the stream. A segment that is longer than the next one's name says is read up
  * to there. -ENOENT: it has gone. */
 static int read_segment(const struct segments *s,
@@ -107,7 +91,7 @@ static int read_segment(const struct segments *s,
         openat(dirfd(s->open), name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
     if (r == 0)
-        r = read_all(fd, at - s->begin[i], buf, stop - at < n ? (size_t)(stop - at) : n, ret_n);
+        r = file_read_at(fd, at - s->begin[i], buf, stop - at < n ? (size_t)(stop - at) : n, ret_n);
     return r < 0 ? err_set(err, r, "cannot read '%s/%s': %s", s->dir, name, strerror(-r)) : 0;
 }
 

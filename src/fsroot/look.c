@@ -40,17 +40,11 @@ static int open_plain(const char *path, struct stat *ret)
     return r;
 }
 
+/* What cannot be read is missing. */
 static size_t read_at(int fd, void *buf, size_t n, uint64_t at)
 {
-    size_t got = 0;
-    while (got < n) {
-        ssize_t r = pread(fd, (char *)buf + got, n - got, (off_t)(at + got));
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r <= 0)
-            break;
-        got += (size_t)r;
-    }
+    size_t got;
+    (void)file_read_at(fd, at, buf, n, &got); /* fewer bytes tell it */
     return got;
 }
 

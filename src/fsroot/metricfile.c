@@ -86,23 +86,6 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 
 /* ---- bytes ---- */
 
-static int read_file(int fd, uint64_t offset, char *to, size_t n, size_t *ret_n)
-{
-    size_t have = 0;
-    while (have < n) {
-        ssize_t k = pread(fd, to + have, n - have, (off_t)(offset + have));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return -errno;
-        if (k == 0)
-            break;
-        have += (size_t)k;
-    }
-    *ret_n = have;
-    return 0;
-}
-
 static int write_at(int fd, uint64_t offset, const char *p, size_t n)
 {
     while (n) {
@@ -134,7 +117,7 @@ static int read_at(const struct origin *from,
         return logread_at(from->r->root, from->r->job, from->r->k, ATTEMPT_LOG, offset, to, n, ret,
                           NULL);
     *ret = (struct logread_part){.offset = offset};
-    return read_file(from->fd, offset, to, n, &ret->n);
+    return file_read_at(from->fd, offset, to, n, &ret->n);
 }
 
 /* -ENOENT; -EINVAL for what is no plain file. */

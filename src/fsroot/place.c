@@ -216,19 +216,8 @@ int place_read(const struct walk_place *p,
                size_t *ret_n,
                struct err *err)
 {
-    size_t got = 0;
-    while (got < n) {
-        ssize_t k = pread(fd, (char *)buf + got, n - got, (off_t)(offset + got));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return walk_trouble(p, errno, err);
-        if (k == 0)
-            break;
-        got += (size_t)k;
-    }
-    *ret_n = got;
-    return 0;
+    int r = file_read_at(fd, offset, buf, n, ret_n);
+    return r < 0 ? walk_trouble(p, -r, err) : 0;
 }
 
 /* ---- put ---- */

@@ -302,39 +302,3 @@ int fsroot_worker_logs(const char *root,
         list_logs_of(path, nodes.v[i], max, ret);
     return 0;
 }
-
-int fsroot_attempt_read(const char *root,
-                        const char *job,
-                        int attempt,
-                        const char *name,
-                        uint64_t offset,
-                        void *buf,
-                        size_t n,
-                        size_t *ret_n,
-                        uint64_t *ret_size,
-                        struct err *err)
-{
-    if (!fsroot_is_name(job))
-        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
-    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
-    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, -errno, "cannot open '%s': %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || offset > INT64_MAX)
-        return err_set(err, -EINVAL, "'%s' cannot be read at that offset", path);
-    size_t have = 0;
-    while (have < n) {
-        ssize_t k = pread(fd, (char *)buf + have, n - have, (off_t)(offset + have));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
-        if (k == 0)
-            break;
-        have += (size_t)k;
-    }
-    *ret_n = have;
-    *ret_size = (uint64_t)st.st_size;
-    return 0;
-}

@@ -124,14 +124,36 @@ static void test_private(void **state)
     assert_string_equal(buf_str(&text), "x");
 }
 
+static void parts_of_a_file(void **state)
+{
+    char part[8] = "zzzzzzz";
+    size_t n = 9;
+    put(*state, "f", "0123456789");
+    _cleanup_(freep) char *path = xasprintf("%s/f", (const char *)*state);
+    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(file_read_at(fd, 3, part, 4, &n), 0);
+    assert_int_equal(n, 4);
+    assert_memory_equal(part, "3456zzz", 7);
+    assert_int_equal(file_read_at(fd, 8, part, 8, &n), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(file_read_at(fd, 10, part, 8, &n), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(file_read_at(-1, 0, part, 8, &n), -EBADF);
+    assert_int_equal(n, 0);
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_root(test_write_replaces), with_root(test_failed_write_changes_nothing),
-        with_root(test_read),           with_root(test_link),
-        with_root(test_mkdirs),         with_root(test_input_may_be_a_pipe),
+        with_root(parts_of_a_file),
+        with_root(test_write_replaces),
+        with_root(test_failed_write_changes_nothing),
+        with_root(test_read),
+        with_root(test_link),
+        with_root(test_mkdirs),
+        with_root(test_input_may_be_a_pipe),
         with_root(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,33 +160,6 @@ static void test_texts_are_harmless(void **state)
     assert_string_equal(e.sentence, "a [31m b");
 }
 
-#define LOG "logs/driver.log"
-
-static void test_log(void **state)
-{
-    char part[8];
-    size_t n = 9;
-    uint64_t size = 0;
-    assert_int_equal(fsroot_attempt_read(*state, "j1", 1, LOG, 0, part, 4, &n, &size, NULL),
-                     -ENOENT);
-    assert_int_equal(n, 9); /* untouched */
-    put(*state, DIR_1 "logs/driver.log", "0123456789");
-    assert_int_equal(fsroot_attempt_read(*state, "j1", 1, LOG, 3, part, 4, &n, &size, NULL), 0);
-    assert_int_equal(n, 4);
-    assert_memory_equal(part, "3456", 4);
-    assert_int_equal(size, 10);
-    assert_int_equal(fsroot_attempt_read(*state, "j1", 1, LOG, 8, part, 8, &n, &size, NULL), 0);
-    assert_int_equal(n, 2);
-    assert_int_equal(fsroot_attempt_read(*state, "j1", 1, LOG, 10, part, 8, &n, &size, NULL), 0);
-    assert_int_equal(n, 0);
-    assert_int_equal(fsroot_attempt_read(*state, "j1", 1, LOG, 1000, part, 8, &n, &size, NULL), 0);
-    assert_int_equal(n, 0);
-    assert_int_equal(
-        fsroot_attempt_read(*state, "j1", 1, LOG, UINT64_MAX, part, 8, &n, &size, NULL), -EINVAL);
-    assert_int_equal(fsroot_attempt_read(*state, "..", 1, LOG, 0, part, 8, &n, &size, NULL),
-                     -EINVAL);
-}
-
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
@@ -199,7 +172,6 @@ int main(void)
         with_root(test_exit),
         with_root(test_exit_that_is_wrong),
         with_root(test_texts_are_harmless),
-        with_root(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
