@@ -9,6 +9,7 @@ import ftplib
 import os
 import re
 import shutil
+import ssl
 import stat
 import struct
 import subprocess
@@ -24,10 +25,10 @@ AHEAD = 32  # reads under way
 NAMES_MAX = 200000
 
 
-def where(order):
+def where(order, takes_all=False):
     at = urllib.parse.urlsplit(order["source"])
     path = urllib.parse.unquote(at.path)
-    if not at.hostname or not path.strip("/"):
+    if not at.hostname or not path.strip("/") and not (takes_all and path):
         raise Fail(f"'{order['source']}' is not {at.scheme}://host/path")
     return at, path
 
@@ -37,7 +38,7 @@ def where(order):
 
 class FtpSource:
     def __init__(self, order):
-        self.at, self.path = where(order)
+        self.at, self.path = where(order, takes_all=True)
         self.user = os.environ.get("ARGUS_SOURCE_USER") or self.at.username or "anonymous"
         self.password = os.environ.get("ARGUS_SOURCE_PASSWORD", "argus@")
         self.seen = 0
@@ -46,7 +47,10 @@ class FtpSource:
         return None
 
     def connect(self):
-        ftp = ftplib.FTP_TLS(timeout=TIMEOUT) if self.at.scheme == "ftps" else ftplib.FTP(timeout=TIMEOUT)
+        if self.at.scheme == "ftps":  # the library by itself looks at no certificate; SSL_CERT_FILE names a private CA
+            ftp = ftplib.FTP_TLS(timeout=TIMEOUT, context=ssl.create_default_context())
+        else:
+            ftp = ftplib.FTP(timeout=TIMEOUT)
         try:
             ftp.connect(self.at.hostname, self.at.port or 21)
             ftp.login(self.user, self.password)
@@ -58,6 +62,10 @@ class FtpSource:
             raise Fail(
                 f"'{self.at.hostname}' does not let us in ({e}): give user and password as secrets "
                 "ARGUS_SOURCE_USER and ARGUS_SOURCE_PASSWORD"
+            ) from None
+        except ssl.SSLCertVerificationError as e:
+            raise Fail(
+                f"'{self.at.hostname}': {e.verify_message}: the certificate is not one that this node trusts"
             ) from None
         except ftplib.all_errors as e:
             raise Again(f"'{self.at.hostname}' cannot be reached: {e}") from None
@@ -99,8 +107,9 @@ class FtpSource:
                 raise Fail(f"'{self.at.hostname}' lists more than {NAMES_MAX} names")
             out.append(line.rstrip("/").rpartition("/")[2])
 
-        ftp.cwd(directory)
+        ftp.cwd(directory or "/")
         ftp.retrlines("NLST", take)
+        ftp.voidcmd("TYPE I")  # the list set it to text, in which many servers tell no sizes
         return [n for n in out if n not in ("", ".", "..")]
 
     def walk(self, ftp, top, below, depth):

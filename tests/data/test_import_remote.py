@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The import tool against S3, FTP and SFTP: the signature by the published example of AWS, SFTP by OpenSSH's own
-server behind a stand-in for ssh, the others by small servers of ours."""
+"""The import tool against S3, FTP and SFTP that break off in the middle, and the signature by the published example of
+AWS. The servers here are ours, for such faults; those that others wrote are in test_import_servers.py."""
 
 import contextlib
 import datetime
@@ -139,7 +139,7 @@ class Ftp(socketserver.StreamRequestHandler):
         self.wfile.write(text.encode() + b"\r\n")
 
     def handle(self):
-        self.here, self.rest, self.door = "/", 0, None
+        self.here, self.rest, self.door, self.is_text = "/", 0, None, True
         self.say("220 ready")
         for line in self.rfile:
             verb, _, arg = line.decode().strip().partition(" ")
@@ -157,6 +157,7 @@ class Ftp(socketserver.StreamRequestHandler):
         self.say("230 in" if arg == "right" else "530 not so")
 
     def do_TYPE(self, arg):
+        self.is_text = arg != "I"
         self.say("200 fine")
 
     def do_PWD(self, arg):
@@ -169,7 +170,9 @@ class Ftp(socketserver.StreamRequestHandler):
         return self.say("250 there")
 
     def do_SIZE(self, arg):
-        self.say(f"213 {self.path(arg).stat().st_size}" if self.path(arg).is_file() else "550 no file")
+        if self.is_text:
+            return self.say("550 SIZE not allowed in ASCII mode.")
+        return self.say(f"213 {self.path(arg).stat().st_size}" if self.path(arg).is_file() else "550 no file")
 
     def do_REST(self, arg):
         self.rest = int(arg)
