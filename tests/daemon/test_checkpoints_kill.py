@@ -12,6 +12,7 @@ import sys
 import pytest
 from checkpoints import is_loadable
 from programs import find_tool
+from smalldisk import small_disk
 
 TOOL = find_tool("src/fsroot/ckpt_tool")
 pytestmark = pytest.mark.skipif(TOOL is None, reason="no ckpt_tool: build first")
@@ -102,20 +103,15 @@ def test_killed_a_hundred_times(bed, seed):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place]
-    if os.geteuid() != 0 or subprocess.run(argv, capture_output=True).returncode != 0:
-        pytest.skip("a small disk cannot be mounted here")
-    yield Bed(place)
-    subprocess.run(["umount", "-l", place], check=True)
+def small_bed(tmp_path):
+    with small_disk(tmp_path / "disk", "4m") as place:
+        yield Bed(place)
 
 
 @pytest.mark.parametrize("keep", [1, 9])
-def test_a_full_disk(small_disk, keep):
+def test_a_full_disk(small_bed, keep):
     """Of 14 shards of 100 kB that 4 MB hold no three: the save that fails costs nothing that was finished."""
-    bed, step = small_disk, 0
+    bed, step = small_bed, 0
     for size in (50000, 100000, 200000, 300000, 600000):
         with bed.keeper(keep) as keeper, bed.saver(step, size) as training:
             for line in training.stdout:

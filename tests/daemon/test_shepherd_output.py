@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from shepherding import Attempt, needs_shepherd, wait_for
+from smalldisk import small_disk
 
 pytestmark = needs_shepherd
 
@@ -101,36 +102,30 @@ def test_log_that_meets_a_limit(attempt):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "argus-test", place]
-    mounted = subprocess.run(mount, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small tmpfs: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+def small_place(tmp_path):
+    with small_disk(tmp_path / "small", "2m") as place:
+        yield place
 
 
-def test_full_disk(small_disk, tmp_path):
+def test_full_disk(small_place, tmp_path):
     """What does not fit waits in the spool, and nothing of it is lost."""
-    attempt = Attempt(small_disk)
+    attempt = Attempt(small_place)
     attempt.python(
         "import os, select\n"
         "os.write(1, b'z' * (2 << 20) + b'\\n')\n"
-        f"while not os.path.exists({str(small_disk / 'enough')!r}):\n"
+        f"while not os.path.exists({str(small_place / 'enough')!r}):\n"
         "    select.select([], [], [], 0.05)\n"
         "os.write(1, b'after\\n')"
     )
-    filler = small_disk / "filler"
+    filler = small_place / "filler"
     filler.write_bytes(bytes(512 << 10))
     with open(tmp_path / "ray", "wb") as ray:
         attempt.start(stdout=ray)
     told = f"cannot write '{attempt.log}': No space left on device; the command goes on, its output waits"
     wait_for(lambda: told in (tmp_path / "ray").read_text(), "the line about the full disk")
     waits = wait_for(lambda: attempt.beat().get("waiting_bytes", 0), "bytes that wait in a beat")
-    subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
-    (small_disk / "enough").touch()
+    subprocess.run(["mount", "-o", "remount,size=8m", small_place], check=True)
+    (small_place / "enough").touch()
     rc, _ = attempt.finish()
     end, log = attempt.exit(), attempt.log.read_bytes()
     assert rc == 0 and waits > 0
@@ -140,8 +135,8 @@ def test_full_disk(small_disk, tmp_path):
     assert "the shared root is there again after" in (tmp_path / "ray").read_text()
 
 
-def test_disk_that_stays_full_still_has_the_end(small_disk):
-    attempt = Attempt(small_disk)
+def test_disk_that_stays_full_still_has_the_end(small_place):
+    attempt = Attempt(small_place)
     rc, _ = attempt.python("import os; os.write(1, b'z' * (4 << 20))", logs={"patience_s": 0.2}).run()
     end = attempt.exit()
     assert rc == 0

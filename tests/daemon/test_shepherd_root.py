@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from shepherding import Attempt, needs_shepherd, wait_for
+from smalldisk import small_disk
 
 pytestmark = needs_shepherd
 
@@ -147,14 +148,8 @@ def test_a_stop_reaches_the_command_while_the_root_hangs_for_ever(root, hung, tm
 
 @pytest.fixture
 def small_place(tmp_path):
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "argus-test", place]
-    mounted = subprocess.run(mount, capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small tmpfs: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+    with small_disk(tmp_path / "small", "3m") as place:
+        yield place
 
 
 def test_a_spool_whose_disk_is_full_keeps_the_first_and_the_last(root, hung, tmp_path, small_place):

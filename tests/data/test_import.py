@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -12,6 +13,7 @@ import pytest
 from fakeray import wait_for
 from fileserver import FileServer
 from importing import Bed, hash_of, parquet_like, tree_of
+from smalldisk import small_disk
 
 ROWS = [{"question": f"{i} + {i}?", "answer": f"#### {2 * i}"} for i in range(40)]
 LINES = "".join(json.dumps(r) + "\n" for r in ROWS).encode()
@@ -41,6 +43,25 @@ def test_a_directory_is_copied_whole(bed):
     assert len(about["sample"]) == 1 and about["sample"][0] == ROWS[0]
     assert about["fit"]["sft"] == {"fit": False, "missing": ["messages"]}
     assert tree_of(bed.root / "raw") == files
+
+
+def test_a_disk_that_is_full_keeps_nothing_of_it(bed):
+    """Told before, where the sizes tell it; or in the middle, small files take a whole block each; or by the disk."""
+    large, small = bed.home / "large", bed.home / "small"
+    for place, count, data in ((large, 4, LINES * 1000), (small, 4000, LINES[:40])):
+        place.mkdir()
+        for n in range(count):
+            (place / f"{n}.jsonl").write_bytes(data)
+    allow = {"roots": [str(bed.home)]}
+    with small_disk(bed.home / "disk", "20m") as disk:
+        full = Bed(disk)
+        assert "no room on the shared root: it needs" in full.bad(large, **allow)
+        assert re.search(r"no room on the shared root: '\d+.jsonl' needs", full.bad(small, **allow))
+        for n in range(1, 4):
+            (large / f"{n}.jsonl").unlink()
+        full.good(large, **allow)
+    with small_disk(bed.home / "few", "20m,nr_inodes=200") as disk:
+        assert "no room is left on the shared root" in Bed(disk).bad(small, **allow)
 
 
 def test_a_file_is_used_where_it_is(bed):

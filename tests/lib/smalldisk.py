@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that is soon full."""
+
+import contextlib
+import subprocess
+
+import pytest
+
+
+@contextlib.contextmanager
+def small_disk(place, size):
+    """A memory file system of `size` ("2m") at the directory `place`, made here; skips where none can be mounted."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "argus-test", place]
+    mounted = subprocess.run(mount, capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a small tmpfs: {mounted.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
