@@ -7,6 +7,9 @@
 It runs in the job's own interpreter and environment and imports neither verl nor torch: hydra composes the final
 command line, pyarrow reads the data, and the reward is called on one row in a child with limits. Everything that is
 wrong is told at once, each with field, sentence and fix.
+
+The job's secrets come by a file that this program removes; they are in its environment from then on, and in nothing
+that it writes.
 """
 
 import sys
@@ -14,6 +17,7 @@ import sys
 if __name__ == "__main__" and sys.path and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]  # the directory of this file: nothing in it may shadow a module of the job
 
+import base64
 import contextlib
 import glob
 import importlib.metadata
@@ -27,6 +31,8 @@ import selectors
 import signal
 import subprocess
 import time
+import traceback
+import urllib.parse
 
 HYDRA_MAIN = r"@hydra\.main\(\s*config_path\s*=\s*[\"']([^\"']*)[\"']\s*,\s*config_name\s*=\s*[\"']([^\"']*)"
 MUST = {"actor_rollout_ref.rollout.name", "actor_rollout_ref.model.path", "model.path"}  # others may stay open
@@ -39,28 +45,95 @@ PACKAGES = (
 )
 
 
+# ---- secrets ----
+
+SECRET_MIN = 8  # bytes: a shorter one stands in any text
+hidden = []  # all forms of the values, the longest first
+
+
+def quoted(value):
+    """By JSON and by Python, whatever quotes Python chooses for what stands around it."""
+    plain = repr(value + "'\"")[1:-4]  # with both kinds of quotes beside it Python escapes the single ones
+    return {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1], plain}
+
+
+def forms_of(value):
+    """How a program may have written it down, also what was quoted before: a KeyError quotes its text."""
+    data = value.encode(errors="surrogateescape")
+    once = quoted(value)
+    yield value
+    yield from value.splitlines()
+    yield from once
+    for form in once:
+        yield from quoted(form)
+    yield from (urllib.parse.quote(data, safe=safe) for safe in ("/", ""))
+    yield urllib.parse.quote_plus(data)
+    for lead in range(3):  # base64 at any alignment, without the digits that the neighbours have a part in
+        code = base64.b64encode(bytes(lead) + data).decode().rstrip("=")
+        whole = (lead + len(data)) // 3 * 4
+        yield code[(0, 2, 3)[lead] : whole]
+
+
+def hide(values):
+    found = {form for value in values if len(value) >= SECRET_MIN for form in forms_of(value)}
+    hidden[:] = sorted((form for form in found if len(form) >= SECRET_MIN), key=len, reverse=True)
+
+
+def veiled(text):
+    for form in hidden:
+        text = text.replace(form, "***")
+    return text
+
+
+def all_veiled(value):
+    """The same for whatever json can say."""
+    if isinstance(value, dict):
+        return {veiled(str(k)): all_veiled(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [all_veiled(v) for v in value]
+    return veiled(value) if isinstance(value, str) else value
+
+
+def say_veiled(kind, error, tb):
+    sys.stderr.write(veiled("".join(traceback.format_exception(kind, error, tb))))
+
+
+def take_secrets(path):
+    """Into the environment; the values."""
+    with open(path, encoding="utf-8") as f:
+        values = json.load(f)
+    os.environ.update(values)
+    hide(values.values())
+    sys.excepthook = say_veiled
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    return list(values.values())
+
+
 class Trial:
     def __init__(self, ask):
         self.ask, self.findings, self.facts, self.began = ask, [], {}, time.monotonic()
+        self.secrets = []
 
     def find(self, kind, field, detail, hint=None):
         self.findings.append(
-            {"class": CLASSES[kind], "level": "error", "field": field, "detail": detail[:1000], "hint": hint}
+            {"class": CLASSES[kind], "level": "error", "field": field, "detail": veiled(detail)[:1000], "hint": hint}
         )
 
     def result(self):
         seconds = round(time.monotonic() - self.began, 3)
         version = {"version": 1, "hash": self.ask.get("hash")}
-        return {**version, "ok": not self.findings, "findings": self.findings, "seconds": seconds, **self.facts}
+        told = all_veiled({"findings": self.findings, **self.facts})
+        return {**version, "ok": not self.findings, "seconds": seconds, **told}
 
 
 def short(value, limit=SHOWN_MAX):
-    text = value if isinstance(value, str) else repr(value)
+    text = veiled(value if isinstance(value, str) else repr(value))  # before a part of one is cut off
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def one_line(text):
-    return " ".join(str(text).split())
+    return " ".join(veiled(str(text)).split())
 
 
 # ---- what is imported ----
@@ -371,7 +444,7 @@ def end(process, given_up):
 def run_reward(trial, args, kwargs):
     ask, why = trial.ask, "late"
     task = {**ask["reward"], "args": args, "kwargs": kwargs}
-    task |= {"seconds": ask["reward_seconds"], "bytes": ask["reward_bytes"]}
+    task |= {"seconds": ask["reward_seconds"], "bytes": ask["reward_bytes"], "secrets": trial.secrets}
     ours, theirs = os.pipe()
     process = subprocess.Popen(
         [sys.executable, os.path.abspath(__file__), "--reward", str(theirs)],
@@ -514,6 +587,7 @@ def reward_child(fd):
     import resource
 
     task = pickle.load(sys.stdin.buffer)
+    hide(task["secrets"])
     for what, limit in (
         (resource.RLIMIT_DATA, task["bytes"]),
         (resource.RLIMIT_CPU, int(task["seconds"]) + 5),
@@ -568,6 +642,12 @@ def main(directory):
         with contextlib.suppress(OSError):
             os.unlink(old)
     too_late(trial, directory)
+    try:
+        if trial.ask.get("secrets"):
+            trial.secrets = take_secrets(trial.ask["secrets"])
+    except PermissionError:
+        trial.find("config", "secrets", "the job's secrets cannot be read on this worker",
+                   "argusd and the workers' Ray need the same user")  # fmt: skip
     run(trial)
     signal.alarm(0)
     result = trial.result()

@@ -223,7 +223,7 @@ static void try_it(struct plan *p)
         reply(p);
         return;
     }
-    p->trial = drytrial_begin(p->a->drytrials, &p->launch, p->job->pool, on_tried, p);
+    p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, on_tried, p);
     if (p->trial) {
         http_req_on_close(p->req, on_gone_while_tried, p);
         return;

@@ -334,10 +334,21 @@ static void open_trials(struct argusd *d)
                                         .settings = d->settings,
                                         .cluster = d->api.cluster,
                                         .nodes = d->api.nodes,
+                                        .secrets = d->api.secrets,
                                         .ray = d->ray,
                                         .instance = d->instance};
     d->trials = trials_new(&trials_parts);
     d->api.drytrials = drytrials_new(&d->api);
+}
+
+static void open_sweep(struct argusd *d)
+{
+    struct secretsweep_parts parts = {.loop = &d->loop,
+                                      .shared_root = d->settings->shared_root,
+                                      .cluster = d->api.cluster,
+                                      .jobs = d->api.jobs,
+                                      .drytrials = d->api.drytrials};
+    d->sweep = secretsweep_new(&parts);
 }
 
 static void open_placement(struct argusd *d)
@@ -454,7 +465,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                           .saw_jobs = saw_jobs,
                                           .arg = d};
     open_placement(d);
-    d->sweep = secretsweep_new(&d->loop, d->settings->shared_root, d->api.cluster, d->api.jobs);
+    open_sweep(d);
     d->watcher = watcher_new(&watcher_parts);
     struct uploads_parts uploads_parts = {.loop = &d->loop,
                                           .settings = d->settings,

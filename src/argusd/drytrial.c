@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/secretcheck.h"
 #include "argusd/sender.h"
 #include "argusd/trials.h"
 #include "argusd/work.h"
 #include "base/str.h"
 #include "fsroot/dirtree.h"
+#include "fsroot/fsroot.h"
 
 enum { TURN_MS = 500 };
 static const usec_t ASK_EVERY = 3 * USEC_SEC;
@@ -24,7 +26,7 @@ struct drytrial {
     struct drytrial *next;
     struct drytrials *ds;
     struct trialplan plan;
-    char *id, *ray_id, *pool;
+    char *id, *pool;
     drytrial_f cb; /* NULL: forgotten */
     void *arg;
     bool busy; /* a worker or Ray has it */
@@ -50,7 +52,6 @@ static void drytrial_free(struct drytrial *d)
 {
     trialplan_release(&d->plan);
     free(d->id);
-    free(d->ray_id);
     free(d->pool);
     free(d);
 }
@@ -68,7 +69,10 @@ static void unlink_it(struct drytrial *d)
 static void run_remove(void *arg)
 {
     struct drytrial *d = arg;
-    d->result = dirtree_remove(d->plan.dir, &d->err); /* what stays goes with the old cache */
+    const char *root = d->plan.settings->shared_root;
+    d->result = fsroot_secrets_remove(root, d->plan.ray_id, &d->err); /* or the sweep does */
+    if (d->result == 0)
+        d->result = dirtree_remove(d->plan.dir, &d->err); /* what stays goes with the old cache */
 }
 
 static void done_remove(void *arg)
@@ -146,8 +150,11 @@ static void post(struct drytrial *d)
         end(d, NULL, *code ? text : "no worker of its pool is there");
         return;
     }
-    struct trials_submit what = {
-        .plan = &d->plan, .node = node, .ray_id = d->ray_id, .job = d->id, .instance = a->instance};
+    struct trials_submit what = {.plan = &d->plan,
+                                 .node = node,
+                                 .ray_id = d->plan.ray_id,
+                                 .job = d->id,
+                                 .instance = a->instance};
     (void)snprintf(d->state, sizeof(d->state), "Ray has it");
     d->busy = true;
     if (trials_post(a->ray, &what, on_posted, d, &err) < 0) {
@@ -168,7 +175,10 @@ static void on_asked(enum ray_found found,
     (void)err;
     bool gone = found == RAY_NOT_FOUND || ray_job_status_is_terminal(rj->status);
     if (gone && d->over_since && now - d->over_since > LAG) {
-        end(d, NULL, rj && rj->message ? rj->message : "it ended and wrote no result");
+        char why[400]; /* Ray tells what was printed */
+        trialplan_mask(&d->plan, rj && rj->message ? rj->message : "it ended and wrote no result",
+                       why, sizeof(why));
+        end(d, NULL, why);
         return;
     }
     if (gone && !d->over_since)
@@ -183,7 +193,7 @@ static void ask(struct drytrial *d)
 {
     d->asked = clock_mono();
     d->busy = true;
-    (void)ray_get_job(d->ds->a->ray, d->ray_id, on_asked, d);
+    (void)ray_get_job(d->ds->a->ray, d->plan.ray_id, on_asked, d);
 }
 
 /* ---- the files ---- */
@@ -191,7 +201,8 @@ static void ask(struct drytrial *d)
 static void run_make(void *arg)
 {
     struct drytrial *d = arg;
-    d->result = trialplan_make(&d->plan, &d->err);
+    if (d->result == 0)
+        d->result = trialplan_make(&d->plan, &d->err);
 }
 
 static void done_make(void *arg)
@@ -256,8 +267,8 @@ static void on_turn(uv_timer_t *timer)
 }
 
 struct drytrial *drytrial_begin(struct drytrials *ds,
-                                const struct launchplan *job,
-                                const char *pool,
+                                const struct job *job,
+                                const struct launchplan *plan,
                                 drytrial_f cb,
                                 void *arg)
 {
@@ -270,15 +281,17 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
     (void)str_hex(bytes, sizeof(bytes), hex);
     *d = (struct drytrial){.next = ds->all, .ds = ds, .cb = cb, .arg = arg, .began = clock_mono()};
     d->id = xasprintf(PREFIX "%s", hex);
-    d->ray_id = xasprintf("%s-trial", d->id);
-    d->pool = xstrdup(pool);
-    d->plan = (struct trialplan){.settings = job->settings,
+    d->pool = xstrdup(job->pool);
+    d->plan = (struct trialplan){.settings = plan->settings,
                                  .spec = xstrdup(job->spec),
                                  .id = xstrdup(d->id),
                                  .user = xstrdup(job->user),
-                                 .inputs = xstrdup(job->inputs),
-                                 .snapshots = xstrdup(job->snapshots)};
-    d->plan.dir = xasprintf("%s/argus/trials/%s", job->settings->shared_root, d->id);
+                                 .inputs = xstrdup(plan->inputs),
+                                 .snapshots = xstrdup(plan->snapshots)};
+    d->plan.ray_id = xasprintf("%s-trial", d->id);
+    d->plan.dir = xasprintf("%s/argus/trials/%s", plan->settings->shared_root, d->id);
+    secrets_derive(ds->a->secrets, "trial", d->plan.key);
+    d->result = secretcheck_open(ds->a->secrets, plan->settings, job, &d->plan.secrets, &d->err);
     ds->all = d;
     ds->n++;
     d->busy = true;
@@ -294,6 +307,14 @@ bool drytrials_is_stray(const struct drytrials *ds, const char *id)
         if (!strcmp(d->id, id))
             return false;
     return str_starts(id, PREFIX);
+}
+
+bool drytrials_know(const struct drytrials *ds, const char *ray_id)
+{
+    for (const struct drytrial *d = ds->all; d; d = d->next)
+        if (!strcmp(d->plan.ray_id, ray_id))
+            return true;
+    return false;
 }
 
 /* ---- the owner ---- */

@@ -22,14 +22,15 @@ void drytrials_free(struct drytrials *ds); /* once it has */
 /* result NULL: it has not run, why says so in one sentence. Borrowed for the call. */
 typedef void (*drytrial_f)(const struct trial_result *result, const char *why, void *arg);
 
-/* Of the job of this plan, in this pool: settings, spec, user, inputs and snapshots are read. cb
- * comes later, once, unless it is forgotten. NULL: DRYTRIALS_AT_ONCE run already, or argusd stops.
- */
+/* Of this job, in its pool, with the inputs and snapshots of its plan. cb comes later, once, unless
+ * it is forgotten. NULL: DRYTRIALS_AT_ONCE run already, or argusd stops. */
 struct drytrial *drytrial_begin(struct drytrials *ds,
-                                const struct launchplan *job,
-                                const char *pool,
+                                const struct job *job,
+                                const struct launchplan *plan,
                                 drytrial_f cb,
                                 void *arg);
 void drytrial_forget(struct drytrial *d);
 /* One of an argusd that is over: the id is of a dry run, and of none that is under way. */
 bool drytrials_is_stray(const struct drytrials *ds, const char *id);
+/* The id in Ray of one that is under way. */
+bool drytrials_know(const struct drytrials *ds, const char *ray_id);

@@ -528,9 +528,10 @@ int launchplan_for_trial(const struct launchplan *job,
         const char *path = launchplan_verl_path(&m.spec);
         _cleanup_(freep) char *verl = path ? fsroot_verl_version(path) : NULL;
         struct strv argv = {0};
-        mask_env(&mask, &m.cmd.env, NULL, &open, &secret);
+        mask_env(&mask, &m.cmd.env, &job->secrets, &open, &secret);
         mask_argv(&mask, &m.cmd.argv, &argv);
-        struct launchplan_trial t = {.spec = &m.spec, .verl = verl, .argv = &argv, .env = &open};
+        struct launchplan_trial t = {
+            .spec = &m.spec, .verl = verl, .argv = &argv, .env = &open, .secret = &secret};
         r = make(&t, arg, err);
         strv_release(&argv);
         pairs_wipe(&secret);

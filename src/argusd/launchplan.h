@@ -59,16 +59,17 @@ char *launchplan_env(const struct settings *settings,
                      const char *user,
                      const char *name);
 
-/* What a trial is made of: the job's command line under the id "trial", and its environment
- * without what is secret. All borrowed for the call. */
+/* What a trial is made of: the job's command line under the id "trial", and its environment.
+ * All borrowed for the call. */
 struct launchplan_trial {
     const struct spec *spec;
-    const char *verl; /* NULL: not known */
-    const struct strv *argv;
-    const struct pairs *env;
+    const char *verl;           /* NULL: not known */
+    const struct strv *argv;    /* without what is secret */
+    const struct pairs *env;    /* the same */
+    const struct pairs *secret; /* the rest of it */
 };
 typedef int (*launchplan_trial_f)(const struct launchplan_trial *t, void *arg, struct err *err);
-/* job: settings, spec, user, inputs and snapshots are read. */
+/* job: settings, spec, user, inputs, snapshots and secrets are read. */
 must_check int launchplan_for_trial(const struct launchplan *job,
                                     launchplan_trial_f make,
                                     void *arg,

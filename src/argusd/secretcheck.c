@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "argusd/launchplan.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "fsroot/mask.h"
@@ -58,5 +59,24 @@ int secretcheck(const struct secrets *s,
                     told, told);
     pairs_wipe(&values);
     buf_release(&resolved);
+    return r;
+}
+
+int secretcheck_open(struct secrets *s,
+                     const struct settings *settings,
+                     const struct job *job,
+                     struct pairs *ret,
+                     struct err *err)
+{
+    struct spec spec = {0};
+    struct problems ps = {0};
+    int r = 0;
+    if (!strstr(job->spec, "secrets"))
+        return 0;
+    if (launchplan_read_spec(settings, job->spec, strlen(job->spec), job->user, false, &spec,
+                             &ps) == 0)
+        r = secrets_take(s, job->user, job->project, &spec.secrets, clock_wall(), ret, err);
+    spec_release(&spec);
+    problems_release(&ps);
     return r;
 }

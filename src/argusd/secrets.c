@@ -389,6 +389,20 @@ void secrets_reveal(const struct secrets *s,
     }
 }
 
+void secrets_derive(const struct secrets *s, const char *purpose, unsigned char ret[static 32])
+{
+    struct hash_running h;
+    if (!s->has_key) {
+        random_bytes(ret, HASH_BYTES);
+        return;
+    }
+    hash_begin(&h);
+    hash_add(&h, s->key, sizeof(s->key));
+    hash_add(&h, purpose, strlen(purpose) + 1);
+    hash_end(&h, ret);
+    seal_forget(&h, sizeof(h));
+}
+
 /* ---- specs ---- */
 
 int secrets_seal_spec(struct secrets *s,

@@ -82,6 +82,10 @@ void secrets_reveal(const struct secrets *s,
                     const struct strv *names,
                     struct pairs *ret);
 
+/* 32 bytes that follow from our key and the purpose, and from which the key does not. While there
+ * is no key: random ones, which nobody has again. */
+void secrets_derive(const struct secrets *s, const char *purpose, unsigned char ret[static 32]);
+
 /* ---- specs at rest ---- */
 
 /* Of the job with this id. The text for the store, heap. */

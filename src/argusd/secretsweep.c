@@ -15,10 +15,8 @@
 enum { SOON_MS = 500, RETRY_MS = 3000, EVERY_MS = 60000 };
 
 struct secretsweep {
-    uv_loop_t *loop;
+    struct secretsweep_parts p;
     char *root;
-    const struct cluster *cluster;
-    const struct jobs *jobs;
     uv_timer_t timer;
     struct strv names; /* of the work under way */
     struct err err;
@@ -65,19 +63,26 @@ static void done_remove(void *arg)
     end(arg);
 }
 
-/* Of an attempt that runs or is about to, or of the trial of a job that is not over. */
+static bool is_of_trial(const struct job *j, const char *ray_id)
+{
+    if (job_act(j) != JOB_ACT_TRY || !str_starts(ray_id, j->id))
+        return false;
+    _cleanup_(freep) char *id = job_trial_id(j);
+    return str_eq(id, ray_id);
+}
+
+/* Of an attempt that runs or is about to, or of a trial. */
 static bool is_needed(const struct secretsweep *s, const char *ray_id)
 {
     const struct live *l;
-    for (size_t pos = 0; (l = jobs_next(s->jobs, &pos));) {
+    for (size_t pos = 0; (l = jobs_next(s->p.jobs, &pos));) {
         const struct attempt *a = job_attempt(l->job);
-        size_t n = strlen(l->job->id);
         if (l->job->state != JOB_QUEUED && a && str_eq(a->ray_id, ray_id))
             return true;
-        if (!strncmp(ray_id, l->job->id, n) && str_eq(ray_id + n, "-trial"))
+        if (is_of_trial(l->job, ray_id))
             return true;
     }
-    return false;
+    return drytrials_know(s->p.drytrials, ray_id);
 }
 
 static void run_list(void *arg)
@@ -96,7 +101,7 @@ static void done_list(void *arg)
     strv_release(&s->names);
     s->names = over;
     if (over.n)
-        work_start(s->loop, run_remove, done_remove, s);
+        work_start(s->p.loop, run_remove, done_remove, s);
     else
         end(s);
 }
@@ -104,14 +109,14 @@ static void done_list(void *arg)
 static void on_time(uv_timer_t *t)
 {
     struct secretsweep *s = t->data;
-    if (!cluster_root_is_ok(s->cluster)) {
+    if (!cluster_root_is_ok(s->p.cluster)) {
         next_in(s, RETRY_MS);
         return;
     }
     s->busy = true;
     s->result = 0;
     strv_release(&s->names);
-    work_start(s->loop, run_list, done_list, s);
+    work_start(s->p.loop, run_list, done_list, s);
 }
 
 static void next_in(struct secretsweep *s, uint64_t ms)
@@ -119,17 +124,12 @@ static void next_in(struct secretsweep *s, uint64_t ms)
     (void)uv_timer_start(&s->timer, on_time, ms, 0); /* fails only while closing */
 }
 
-struct secretsweep *secretsweep_new(uv_loop_t *loop,
-                                    const char *shared_root,
-                                    const struct cluster *cluster,
-                                    const struct jobs *jobs)
+struct secretsweep *secretsweep_new(const struct secretsweep_parts *parts)
 {
     struct secretsweep *s = xcalloc(1, sizeof(*s));
-    s->loop = loop;
-    s->root = xstrdup(shared_root);
-    s->cluster = cluster;
-    s->jobs = jobs;
-    (void)uv_timer_init(loop, &s->timer); /* cannot fail */
+    s->p = *parts;
+    s->root = xstrdup(parts->shared_root);
+    (void)uv_timer_init(s->p.loop, &s->timer); /* cannot fail */
     s->timer.data = s;
     return s;
 }

@@ -16,7 +16,7 @@
 
 #include "argusd/launchplan.h"
 #include "argusd/lease.h"
-#include "argusd/secrets.h"
+#include "argusd/secretcheck.h"
 #include "argusd/work.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -327,25 +327,6 @@ static void aim_driver(struct sending *g)
     g->plan.driver_amount = n->has_own_resource ? 1 : 0.001;
 }
 
-/* What the spec names, opened now and not before. */
-static int take_secrets(struct sending *g, struct err *err)
-{
-    const struct job *j = g->l->job;
-    struct sender *s = g->s;
-    struct spec spec = {0};
-    struct problems ps = {0};
-    int r = 0;
-    if (!strstr(j->spec, "secrets"))
-        return 0;
-    if (launchplan_read_spec(s->p.settings, j->spec, strlen(j->spec), j->user, false, &spec, &ps) ==
-        0) /* else the plan says so */
-        r = secrets_take(s->p.secrets, j->user, j->project, &spec.secrets, clock_wall(),
-                         &g->plan.secrets, err);
-    spec_release(&spec);
-    problems_release(&ps);
-    return r;
-}
-
 void sender_act(struct sender *s, struct live *l)
 {
     if (s->closed || l->sending || clock_mono() < l->send_after || !cluster_is_up(s->p.cluster) ||
@@ -370,7 +351,8 @@ void sender_act(struct sender *s, struct live *l)
     aim_driver(g);
     l->sending = true;
     jobs_busy(l);
-    if (take_secrets(g, &g->err) < 0) {
+    /* opened now and not before */
+    if (secretcheck_open(s->p.secrets, s->p.settings, j, &g->plan.secrets, &g->err) < 0) {
         fail(g, "refused", "config_error", g->err.text);
         sending_free(g);
         return;

@@ -27,7 +27,7 @@ enum {
     REWARD_SECONDS = 15,
     CACHE_DAYS = 1,
     CACHE_MAX = 20000,
-    FOREVER_MAX = 1000
+    MASKED_MIN = 8 /* as in the shepherd's veil */
 };
 static const int64_t REWARD_BYTES = (int64_t)8 << 30;
 
@@ -44,11 +44,13 @@ static char *cache_path(const struct trialplan *p)
 
 void trialplan_release(struct trialplan *p)
 {
-    char *texts[] = {p->spec,      p->id,  p->user,       p->inputs,
-                     p->snapshots, p->dir, p->entrypoint, p->py_executable};
+    char *texts[] = {p->spec, p->id,         p->user,          p->inputs, p->snapshots,
+                     p->dir,  p->entrypoint, p->py_executable, p->ray_id};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&p->env);
+    pairs_wipe(&p->secrets);
+    mask_release(&p->mask);
     trial_result_release(&p->result);
 }
 
@@ -121,6 +123,27 @@ static void add_looks(struct hash_running *h, const struct strv *paths)
         add_look(h, paths->v[i]);
 }
 
+/* So that a result is that of these values and of this user, and no value can be guessed from a
+ * hash that others see. */
+static void add_secrets(struct hash_running *h,
+                        const struct trialplan *p,
+                        const struct pairs *secret)
+{
+    unsigned char bytes[HASH_BYTES];
+    struct hash_running own;
+    if (!secret->n)
+        return;
+    hash_begin(&own);
+    hash_add(&own, p->key, sizeof(p->key));
+    hash_add(&own, p->user, strlen(p->user) + 1);
+    for (size_t i = 0; i < secret->n; i++) {
+        hash_add(&own, secret->v[i].key, strlen(secret->v[i].key) + 1);
+        hash_add(&own, secret->v[i].value, strlen(secret->v[i].value) + 1);
+    }
+    hash_end(&own, bytes);
+    hash_add(h, bytes, sizeof(bytes));
+}
+
 static void make_hash(struct trialplan *p, const char *question, const struct launchplan_trial *t)
 {
     unsigned char bytes[HASH_BYTES];
@@ -132,6 +155,7 @@ static void make_hash(struct trialplan *p, const char *question, const struct la
         hash_add(&h, p->env.v[i].key, strlen(p->env.v[i].key) + 1);
         hash_add(&h, p->env.v[i].value, strlen(p->env.v[i].value) + 1);
     }
+    add_secrets(&h, p, t->secret);
     add_looks(&h, &s->train_file);
     add_looks(&h, &s->val_file);
     add_content(&h, s->reward_file);
@@ -167,16 +191,61 @@ static void make_entrypoint(struct trialplan *p, const char *dir)
     p->entrypoint = buf_take(&out);
 }
 
-static int write_ask(struct trialplan *p, const char *question, const char *dir, struct err *err)
+/* The beginning of the ask that is no question: whose it is, and where its secrets are. */
+static char *ask_head(const struct trialplan *p, const struct pairs *secret)
 {
+    struct buf out = BUF_INIT(8192);
+    struct jout j = jout_begin(&out);
+    _cleanup_(freep) char *path = fsroot_secrets_path(p->settings->shared_root, p->ray_id);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "hash", p->hash);
+    if (secret->n)
+        jout_str(&j, "secrets", path);
+    return buf_take(&out); /* a path: it fits */
+}
+
+static int write_ask(struct trialplan *p,
+                     const char *question,
+                     const char *dir,
+                     const struct pairs *secret,
+                     struct err *err)
+{
+    const char *root = p->settings->shared_root;
     _cleanup_(freep) char *path = xasprintf("%s/ask.json", dir);
-    _cleanup_(freep) char *text = xasprintf("{\"hash\":\"%s\",%s", p->hash, question + 1);
-    int r = fsroot_check_mounted(p->settings->shared_root, err);
+    _cleanup_(freep) char *head = ask_head(p, secret);
+    _cleanup_(freep) char *text = xasprintf("%s,%s", head, question + 1);
+    int r = fsroot_check_mounted(root, err);
     if (r == 0)
         r = file_mkdirs(dir, 0777, err); /* the job's user may be another one */
     if (r == 0 && chmod(dir, 0777) < 0)
         r = err_set(err, -errno, "'%s' cannot be opened to its user: %s", dir, strerror(errno));
+    if (r == 0 && secret->n)
+        r = fsroot_secrets_write(root, p->ray_id, secret, err);
     return r < 0 ? r : file_write(path, text, strlen(text), 0644, 0, err);
+}
+
+/* Its program masks; this is for what a reward writes in its place. What was read is told masked,
+ * and lies there masked from now on. */
+static int mask_result(const struct trialplan *p,
+                       const char *path,
+                       struct buf *text,
+                       struct err *err)
+{
+    struct buf shown = BUF_INIT(2 * TRIAL_RESULT_MAX);
+    if (!p->mask.values.n)
+        return 0;
+    mask_json(&p->mask, buf_str(text), &shown);
+    bool same = shown.len == text->len && !memcmp(shown.data, text->data, text->len);
+    int r = same           ? 0
+            : shown.failed ? err_set(err, -EMSGSIZE, "the trial's result is too large")
+                           : file_write(path, shown.data, shown.len, 0644, 0, err);
+    if (!same && r == 0) {
+        buf_release(text);
+        *text = shown;
+        return 0;
+    }
+    buf_release(&shown);
+    return r;
 }
 
 static int read_result(struct trialplan *p, const char *path, struct err *err)
@@ -185,6 +254,8 @@ static int read_result(struct trialplan *p, const char *path, struct err *err)
     int r = file_read(path, &text, err);
     if (r == -ENOENT)
         return 0;
+    if (r == 0)
+        r = mask_result(p, path, &text, err);
     if (r == 0)
         r = trial_read(buf_str(&text), text.len, p->hash, &p->result, err);
     return r < 0 ? r : 1;
@@ -209,6 +280,14 @@ static bool passed_before(struct trialplan *p)
     return false;
 }
 
+/* A shorter one stands in any text. */
+static void learn(struct trialplan *p, const struct pairs *secret)
+{
+    for (size_t i = 0; i < secret->n; i++)
+        if (strlen(secret->v[i].value) >= MASKED_MIN)
+            mask_add(&p->mask, secret->v[i].value);
+}
+
 /* Called by launchplan with what only it can make. */
 static int make(const struct launchplan_trial *t, void *arg, struct err *err)
 {
@@ -217,6 +296,7 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
     struct jout j = jout_begin(&out);
     _cleanup_(freep) char *dir = trial_dir(p);
     keep_env(p, t->env);
+    learn(p, t->secret);
     p->py_executable = xstrdup(t->spec->py_executable);
     jout_open(&j, NULL, '{');
     put_question(&j, t);
@@ -227,7 +307,7 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
         make_entrypoint(p, dir);
         p->is_over = passed_before(p) || trialplan_look(p, err) > 0;
         if (!p->is_over)
-            r = write_ask(p, buf_str(&out), dir, err);
+            r = write_ask(p, buf_str(&out), dir, t->secret, err);
     }
     buf_release(&out);
     return r;
@@ -239,7 +319,8 @@ int trialplan_make(struct trialplan *p, struct err *err)
                              .spec = p->spec,
                              .user = p->user,
                              .inputs = p->inputs,
-                             .snapshots = p->snapshots};
+                             .snapshots = p->snapshots,
+                             .secrets = p->secrets}; /* lent */
     return launchplan_for_trial(&job, make, p, err);
 }
 
@@ -288,4 +369,11 @@ int trialplan_look(struct trialplan *p, struct err *err)
     if (r > 0 && p->result.ok)
         remember(p, path);
     return r;
+}
+
+void trialplan_mask(const struct trialplan *p, const char *text, char *ret, size_t size)
+{
+    _cleanup_(buf_release) struct buf shown = BUF_INIT(TRIAL_RESULT_MAX);
+    mask_text(&p->mask, text, &shown);
+    (void)snprintf(ret, size, "%s", shown.failed ? MASK_STARS : buf_str(&shown)); /* cut */
 }

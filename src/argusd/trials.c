@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "argusd/lease.h"
+#include "argusd/secretcheck.h"
 #include "argusd/sender.h"
 #include "argusd/trialplan.h"
 #include "argusd/work.h"
@@ -31,7 +32,6 @@ struct trial_run {
     struct trials *t;
     struct live *l; /* NULL: not wanted any more */
     struct trialplan plan;
-    char *ray_id;
     enum phase phase;
     bool busy; /* a worker or Ray has it */
     int result;
@@ -64,7 +64,6 @@ static void run_free(struct trial_run *r)
         }
     r->t->n--;
     trialplan_release(&r->plan);
-    free(r->ray_id);
     free(r);
 }
 
@@ -136,9 +135,10 @@ static void take_result(struct trial_run *r)
 
 static void lose(struct trial_run *r, const char *why)
 {
-    char text[400];
+    char text[400], shown[250]; /* Ray tells what was printed */
     bool last = r->l->job->trial_tries + 1 >= JOB_TRIAL_TRIES;
-    (void)snprintf(text, sizeof(text), "its trial was lost (%.250s): %s", why,
+    trialplan_mask(&r->plan, why, shown, sizeof(shown));
+    (void)snprintf(text, sizeof(text), "its trial was lost (%s): %s", shown,
                    last ? "it goes on without one" : "it is tried again"); /* fits */
     finish(r, JOB_EV_UNTRIED, "trial_lost", text);
 }
@@ -267,7 +267,7 @@ static void post(struct trial_run *r)
     }
     struct trials_submit what = {.plan = &r->plan,
                                  .node = node,
-                                 .ray_id = r->ray_id,
+                                 .ray_id = r->plan.ray_id,
                                  .job = r->l->job->id,
                                  .instance = t->p.instance};
     r->busy = true;
@@ -330,7 +330,7 @@ static void ask(struct trial_run *r)
 {
     r->asked = clock_mono();
     r->busy = true;
-    (void)ray_get_job(r->t->p.ray, r->ray_id, on_asked, r);
+    (void)ray_get_job(r->t->p.ray, r->plan.ray_id, on_asked, r);
 }
 
 /* ---- the files ---- */
@@ -383,18 +383,22 @@ static void begin(struct trials *t, struct live *l)
 {
     const struct job *j = l->job;
     struct trial_run *r = xcalloc(1, sizeof(*r));
-    *r = (struct trial_run){.next = t->runs, .t = t, .l = l, .ray_id = job_trial_id(j)};
+    *r = (struct trial_run){.next = t->runs, .t = t, .l = l};
     r->plan = (struct trialplan){.settings = t->p.settings,
                                  .spec = xstrdup(j->spec),
                                  .id = xstrdup(j->id),
                                  .user = xstrdup(j->user),
+                                 .ray_id = job_trial_id(j),
                                  .inputs = xstrdup(l->extra.inputs),
                                  .snapshots = xstrdup(l->extra.snapshots)};
     t->runs = r;
     t->n++;
     l->trial = r;
+    secrets_derive(t->p.secrets, "trial", r->plan.key);
     jobs_busy(l);
     say(r, "it begins");
+    if (secretcheck_open(t->p.secrets, t->p.settings, j, &r->plan.secrets, &r->err) < 0)
+        finish(r, JOB_EV_REJECTED, "config_error", r->err.text); /* a secret was removed */
 }
 
 static void step(struct trial_run *r)
@@ -425,7 +429,8 @@ void trials_act(struct trials *t, struct live *l)
     }
     if (!l->trial)
         begin(t, l);
-    step(l->trial);
+    if (l->trial)
+        step(l->trial);
 }
 
 static void on_stopped(enum ray_stop_outcome outcome, const struct err *err, void *arg)
@@ -441,6 +446,6 @@ void trials_drop(struct trials *t, struct live *l)
     if (!r)
         return;
     if (r->phase != PLAN && !t->closed)
-        (void)ray_stop_job(t->p.ray, r->ray_id, on_stopped, NULL);
+        (void)ray_stop_job(t->p.ray, r->plan.ray_id, on_stopped, NULL);
     let_go(r);
 }

@@ -11,6 +11,7 @@
 #include "argusd/cluster.h"
 #include "argusd/jobs.h"
 #include "argusd/nodes.h"
+#include "argusd/secrets.h"
 #include "argusd/settings.h"
 #include "ray/ray.h"
 
@@ -21,6 +22,7 @@ struct trials_parts { /* all borrowed */
     const struct settings *settings;
     struct cluster *cluster;
     struct nodes *nodes;
+    struct secrets *secrets;
     struct ray_client *ray;
     const char *instance;
 };

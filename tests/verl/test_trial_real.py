@@ -9,6 +9,8 @@ from raybed import BEDS, ENVS, env_path
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/verl-0.5.0/grpo.yaml"
 
+CANARY = "canary-of-the-judge-0123"
+
 pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.timeout(1200)]
 
 
@@ -29,13 +31,20 @@ def stage(request, tmp_path_factory):
 
 def test_a_reward_that_raises_fails_before_a_gpu_is_held(stage):
     reward = stage.root / "common/code/bad_reward.py"
-    reward.write_text("def compute_score(**k):\n    return k['no_such_key']\n")
-    stage.argus("submit", "--set", "submission_id=bad", "--set", f"reward_fn_path={reward}", str(EXAMPLE))
+    key = "import os\nprint(os.environ['JUDGE_KEY'])\n"
+    reward.write_text(key + "def compute_score(**k):\n    return k['no_such_key']\n")
+    assert stage.call("PUT", "/v1/secrets/JUDGE_KEY", {"value": CANARY}).status == 201
+    more = ["submission_id=bad", f"reward_fn_path={reward}", "secrets=[JUDGE_KEY]"]
+    stage.argus("submit", *(word for key in more for word in ("--set", key)), str(EXAMPLE))
     job = stage.wait_state("bad", "FAILED")
     assert job["attempt"] == 0 and job["reason"]["code"] == "user_code_error"
-    assert "raises KeyError: 'no_such_key' at bad_reward.py:2" in job["reason"]["text"]
+    assert "raises KeyError: 'no_such_key' at bad_reward.py:4" in job["reason"]["text"]
     assert job["trial"]["versions"]["verl"].startswith("0.5.0")
     assert not (stage.job_dir("bad") / "attempts").exists()
+    assert job["trial"]["reward"]["printed"].strip() == "***"
+    files = [f for top in (stage.home, stage.bed.dir) for f in pathlib.Path(top).rglob("*") if f.is_file()]
+    assert [f for f in files if "driver-bad-trial" in f.name], "Ray's own log of the trial is among them"
+    assert [f for f in files if not f.is_symlink() and CANARY.encode() in f.read_bytes()] == []
 
 
 def test_a_good_one_goes_on_and_shows_its_score(stage):
