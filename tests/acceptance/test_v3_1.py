@@ -82,12 +82,18 @@ def test_two_releases_train_at_the_same_time(stage, versions):
     assert (old["verl"], new["verl"]) == ("0.5.0", "0.9.1")
 
 
-@pytest.mark.parametrize(("job", "version"), [("v31-old", "0.5.0"), ("v31-new", "0.9.1")])
-def test_each_is_proven_to_have_imported_its_own(stage, versions, job, version):
-    proof = versions[job]["proof"]["imports"]
-    file = str(stage.root / f"common/code/verl/{version}/verl/__init__.py")
+@pytest.mark.parametrize(("job", "version"), [("v31-old", "0.5.0"), ("v31-new", "0.9.1"), ("v31-reward", "0.5.0")])
+def test_each_is_proven_to_have_imported_its_own(stage, versions, curves, job, version):
+    """By its path, from a snapshot, and from a zip that came with the submit."""
+    told = stage.job(job)
+    proof, code = told["proof"]["imports"], str(stage.root / f"common/code/verl/{version}")
+    if job != "v31-old":
+        (kept,) = [s for s in told["snapshots"] if s["key"] == "code"]
+        code = str(stage.root / f"argus/snapshots/{kept['hash']}/tree")
+        assert (proof["hash"], kept["path"], kept["verl"]) == (kept["hash"], code, version)
+    file = f"{code}/verl/__init__.py"
     assert (proof["ok"], proof["verl"], proof["file"], proof["ray"]) == (True, version, file, stage.bed.version)
-    gang = {n["name"] for n in versions[job]["nodes"]}
+    gang = {n["name"] for n in told["nodes"]}
     assert gang <= set(proof["nodes"])
     kinds = {(p["kind"], p["node"]) for p in proof["processes"] if p["file"] == file}
     assert {k for k, _ in kinds} >= {"driver", "worker"}
@@ -96,7 +102,7 @@ def test_each_is_proven_to_have_imported_its_own(stage, versions, job, version):
     assert len(records) == len(proof["processes"])
     for record in records:
         assert record["torch"] and record["python"] and record["sys_path"][0:1]
-        assert record["code"] == str(stage.root / f"common/code/verl/{version}")
+        assert record["code"] == code
 
 
 def test_reward_file_is_part_of_the_proof(stage, versions):
