@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "argusd/api.h"
+#include "argusd/checkpoints.h"
 #include "argusd/launchplan.h"
 #include "argusd/submit.h"
 #include "argusd/work.h"
@@ -26,6 +27,9 @@ struct retry {
     struct api *a;
     struct http_principal who; /* whose job it will be */
     char *root, *id, *spec;    /* of the old job */
+    char *kept;                /* its checkpoints, none of which goes meanwhile */
+    struct checkpoints_use use;
+    struct ckpt_list known;
     int64_t seq;
     json_t *patch; /* NULL: none */
     int64_t step;  /* of the checkpoint; 0: the newest, found by the look */
@@ -36,6 +40,9 @@ struct retry {
 
 static void retry_free(struct retry *r)
 {
+    checkpoints_unuse(&r->use);
+    ckpt_list_release(&r->known);
+    free(r->kept);
     free(r->root);
     free(r->id);
     free(r->spec);
@@ -205,10 +212,20 @@ static void submit(struct retry *r)
     buf_release(&changes);
 }
 
+static void keep_checkpoints(struct retry *r)
+{
+    const struct ckpt_list *known = checkpoints_of(r->a->checkpoints, r->id);
+    r->kept = xasprintf("%s/checkpoints", r->id);
+    r->use.text = r->kept;
+    checkpoints_use(r->a->checkpoints, &r->use); /* the submit asks for the one that it is */
+    if (known)
+        ckpt_list_copy(&r->known, known);
+}
+
 static void run_look(void *arg)
 {
     struct retry *r = arg;
-    r->result = fsroot_checkpoint_find(r->root, r->id, r->step, &r->step, &r->err);
+    r->result = fsroot_checkpoint_find(r->root, r->id, &r->known, r->step, &r->step, &r->err);
 }
 
 static void on_gone(struct http_req *req, void *arg)
@@ -270,6 +287,7 @@ static void retry_job(struct http_req *req,
         submit(r);
         return;
     }
+    keep_checkpoints(r);
     http_req_on_close(req, on_gone, r);
     work_start(a->loop, run_look, done_look, r);
     r = NULL;

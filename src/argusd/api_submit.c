@@ -35,11 +35,12 @@
 struct submit {
     struct http_req *req; /* NULL: the client has gone */
     struct api *a;
-    struct http_principal who; /* whose job it will be: he who asks, but for a retry */
-    char *text;                /* the spec, in place of the body; NULL = the body */
-    char *asked;               /* see idempotency.h */
-    struct submit_retry retry; /* owned texts */
-    struct snapshot *held;     /* came with it; NULL = none */
+    struct http_principal who;  /* whose job it will be: he who asks, but for a retry */
+    char *text;                 /* the spec, in place of the body; NULL = the body */
+    char *asked;                /* see idempotency.h */
+    struct submit_retry retry;  /* owned texts */
+    struct snapshot *held;      /* came with it; NULL = none */
+    struct checkpoints_use use; /* what it names stays until it is a job */
     struct spec spec;
     struct problems ps;
     char *verl;      /* version text found in its tree, NULL = none */
@@ -56,6 +57,7 @@ struct submit {
 
 static void submit_free(struct submit *s)
 {
+    checkpoints_unuse(&s->use);
     spec_release(&s->spec);
     problems_release(&s->ps);
     if (s->held)
@@ -496,6 +498,14 @@ static int resolve_names(struct submit *s)
     return registry_resolve(s->a->registry, &who, &s->spec, &s->inputs, &s->ps);
 }
 
+static int use_checkpoints(struct submit *s, struct err *err)
+{
+    s->use.text = spec_text(s);
+    s->use.inputs = s->inputs;
+    checkpoints_use(s->a->checkpoints, &s->use);
+    return checkpoints_check_use(&s->use, err);
+}
+
 /* What the body says, who may ask for it, and what it names; a refusal is answered here. */
 static void check_spec(struct submit *s)
 {
@@ -507,6 +517,10 @@ static void check_spec(struct submit *s)
         submit_free(s);
     } else if (!is_read || resolve_names(s) < 0) {
         api_answer_problems(s->req, &s->ps);
+        submit_free(s);
+    } else if (use_checkpoints(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "resume", "name another one, or resume from none",
+                     NULL, api_barrier(s->a));
         submit_free(s);
     } else {
         begin_preflight(s);

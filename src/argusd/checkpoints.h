@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints.h - the catalogue of checkpoints, and who of them stays.
+/* checkpoints.h - the catalogue of checkpoints, and which of them stay.
  *
  * fsroot/ckpt.c reads and removes in the worker pool, core/ckpt.c decides; here is when. A running
  * job that trains is looked at every few seconds, and once more at its end; what is new is an
@@ -48,6 +48,22 @@ must_check int checkpoints_check_quota(const struct checkpoints *cs,
                                        const char *project,
                                        const char *user,
                                        struct err *err);
+
+/* ---- who needs one ---- */
+
+/* A submit or a retry under way. All is borrowed and stays as it is until checkpoints_unuse(). */
+struct checkpoints_use {
+    const char *text;   /* a spec, or "<job>@<step>", or "<job>/checkpoints" for all of a job */
+    const char *inputs; /* as record_extra has it; may be NULL */
+    struct checkpoints *cs;
+    struct checkpoints_use *next;
+};
+/* From now on nothing that it names begins to be removed, as it is for what a job names that is not
+ * over. Say so before you look whether it is there. */
+void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u);
+/* ERR_CONFLICT: one that it names was being removed already. */
+must_check int checkpoints_check_use(const struct checkpoints_use *u, struct err *err);
+void checkpoints_unuse(struct checkpoints_use *u); /* one that was never used is fine */
 
 /* ---- asked by people ---- */
 

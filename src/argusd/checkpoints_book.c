@@ -96,3 +96,19 @@ void book_read(struct book *b, const char *text)
     }
     set_str(&b->stored, text);
 }
+
+void book_keep(struct book *b)
+{
+    struct store *store = b->cs->p.store;
+    _cleanup_(freep) char *body = book_text(b);
+    if (str_eq(body, b->stored))
+        return;
+    if (body) {
+        struct store_entry row = {
+            .kind = BOOK_KIND, .name = b->id, .body = body, .at = clock_wall()};
+        store_put_entry(store, &row);
+    } else {
+        store_remove_entry(store, BOOK_KIND, b->id);
+    }
+    set_str(&b->stored, body);
+}

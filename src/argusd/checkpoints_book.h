@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoints_book.h - what checkpoints.c keeps of one job, and its row in the store. */
+/* checkpoints_book.h - what the files of the catalogue share: what is kept of one job, its row in
+ * the store, its passes through the worker pool, what is told of them. */
 #pragma once
+#include "argusd/checkpoints.h"
 #include "base/clock.h"
+#include "base/map.h"
 #include "core/ckpt.h"
 
 #define BOOK_KIND "checkpoints"
 
-struct checkpoints;
-struct checkpoints_ask;
+struct checkpoints_ask {
+    struct checkpoints_ask *next;
+    struct book *b;
+    bool dry_run, began;
+    char *actor;
+    checkpoints_f done;
+    void *arg;
+};
+
+struct checkpoints {
+    struct checkpoints_parts p;
+    uv_timer_t timer;
+    struct map *by_id;
+    struct book *first;
+    struct checkpoints_use *uses;
+    int busy;
+    bool closing, reading;
+};
 
 struct book {
     struct book *next;
@@ -24,12 +43,52 @@ struct book {
     bool failing, room_told, quota_told;
     usec_t seen_at, looked_at, walked_at; /* monotonic */
     int64_t step;                         /* of the training when it was looked at */
+    int64_t going;                        /* step that is being removed now; 0: none */
+    uint64_t values_seen;                 /* see ckpt_find_values() */
     char *stored;                         /* the row's text; NULL: there is none */
     struct checkpoints_ask *asks;
 };
-void book_release(struct book *b); /* what it owns but the asks */
 
+/* ---- checkpoints_book.c: the row ---- */
+
+void book_release(struct book *b); /* what it owns but the asks */
 /* The row's text; NULL where there is nothing to keep. Of very many the newest are kept. */
 char *book_text(const struct book *b);
 /* Back; what cannot be read is not there. */
 void book_read(struct book *b, const char *text);
+/* What is known of it as its row, if that is another one than it is. */
+void book_keep(struct book *b);
+
+/* ---- checkpoints_use.c: who needs it ---- */
+
+/* Does another job that is not over, or a submit under way, name it? All specs are searched. */
+bool book_is_used(const struct book *b, int64_t step);
+
+/* ---- checkpoints_pass.c ---- */
+
+/* Looks, plans and removes; its asks of one kind are answered at its end. It is neither busy nor
+ * are too many others. */
+void book_start_pass(struct book *b);
+/* Those that are wanted, as many as may be busy. */
+void checkpoints_start_wanted(struct checkpoints *cs);
+
+/* ---- checkpoints_news.c ---- */
+
+void book_tell_one(const struct book *b, const struct ckpt *c);
+/* What was found and is not in the list yet. */
+void book_tell_found(const struct book *b, const struct ckpt_list *found);
+/* p->plan: those that went. */
+void book_tell_removed(const struct book *b,
+                       const char *actor,
+                       const char *steps,
+                       int64_t last,
+                       uint64_t bytes);
+/* What the next save takes, what is free for it, what is removed for it. */
+struct book_room {
+    uint64_t next;
+    uint64_t lacks; /* 0: there is room */
+    uint64_t goes;
+};
+void book_tell_room(struct book *b, const struct book_room *r, uint64_t free_bytes);
+/* Over the quota of its project or user? Said once. */
+bool book_is_over_quota(struct book *b);

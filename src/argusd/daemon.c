@@ -441,16 +441,17 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
     if (r < 0)
         return r;
     on_room(d); /* nothing starts before Ray and the root were seen */
+    open_checkpoints(d);
     struct sender_parts sender_parts = {.loop = &d->loop,
                                         .settings = d->settings,
                                         .cluster = d->api.cluster,
                                         .ray = d->ray,
                                         .secrets = d->api.secrets,
+                                        .checkpoints = d->api.checkpoints,
                                         .instance = d->instance};
     d->sender = sender_new(&sender_parts);
     open_trials(d);
     open_metrics(d);
-    open_checkpoints(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,
                                           .cluster = d->api.cluster,

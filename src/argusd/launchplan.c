@@ -41,6 +41,7 @@ void launchplan_release(struct launchplan *p)
     pairs_wipe(&p->secrets);
     pairs_release(&p->metadata);
     ray_amounts_release(&p->resources);
+    ckpt_list_release(&p->known);
 }
 
 /* ---- the spec ---- */
@@ -476,7 +477,8 @@ static int find_own_checkpoint(struct launchplan *p, const struct made *m, struc
     problems_release(&ps);
     if (!resumes)
         return 0;
-    return ckpt_settle(p->settings->shared_root, p->id, &p->resume_step, p->skipped, err);
+    return ckpt_settle(p->settings->shared_root, p->id, &p->known, &p->resume_step, p->skipped,
+                       err);
 }
 
 int launchplan_make(struct launchplan *p, struct err *err)

@@ -19,10 +19,11 @@ struct launchplan {
     struct demand demand;
     char *driver_resource; /* "argus_node_w1" or "node:10.0.0.3" */
     double driver_amount;
-    char *driver_node;    /* our name of the driver's node; NULL: not known */
-    char *lease;          /* ARGUS_LEASE, see lease.h */
-    struct pairs secrets; /* what the spec names in secrets:, opened */
-    char *status_text;    /* of debug/ray_status_pre.txt */
+    char *driver_node;      /* our name of the driver's node; NULL: not known */
+    char *lease;            /* ARGUS_LEASE, see lease.h */
+    struct ckpt_list known; /* of its checkpoints */
+    struct pairs secrets;   /* what the spec names in secrets:, opened */
+    char *status_text;      /* of debug/ray_status_pre.txt */
 
     /* Results of launchplan_make(). */
     char *ray_id, *entrypoint, *py_executable;

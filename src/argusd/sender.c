@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/checkpoints.h"
 #include "argusd/launchplan.h"
 #include "argusd/lease.h"
 #include "argusd/secretcheck.h"
@@ -348,6 +349,9 @@ void sender_act(struct sender *s, struct live *l)
                                   .driver_node = xstrdup(j->driver_node),
                                   .lease = lease_text(j, s->p.cluster, s->p.settings),
                                   .status_text = status_text(s->p.cluster)};
+    const struct ckpt_list *known = checkpoints_of(s->p.checkpoints, j->id);
+    if (known)
+        ckpt_list_copy(&g->plan.known, known);
     aim_driver(g);
     l->sending = true;
     jobs_busy(l);

@@ -74,6 +74,23 @@ struct ckpt *ckpt_list_add(struct ckpt_list *l, int64_t step)
     return &l->v[at];
 }
 
+void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from)
+{
+    to->tracker = from->tracker;
+    to->cut = from->cut;
+    for (size_t i = 0; i < from->n; i++)
+        *ckpt_list_add(to, from->v[i].step) = from->v[i];
+}
+
+void ckpt_list_remove(struct ckpt_list *l, int64_t step)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].step != step)
+            l->v[kept++] = l->v[i];
+    l->n = kept;
+}
+
 struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step)
 {
     for (size_t i = 0; i < l->n; i++)

@@ -45,6 +45,7 @@ struct ckpt {
     int attempt; /* that was running when it was seen first; 0 = not known */
     bool has_value;
     double value;           /* of keep_best's metric at its step */
+    int asked;              /* so often its value was looked for in vain */
     uint64_t mark;          /* of its files' names, sizes and times */
     bool held;              /* somebody uses it */
     bool strange;           /* its layout is not known here, or it may not be read: no word on it */
@@ -60,6 +61,8 @@ struct ckpt_list {
     bool cut;        /* there are more, which were not looked at */
 };
 void ckpt_list_release(struct ckpt_list *l);
+void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from); /* to: an empty one */
+void ckpt_list_remove(struct ckpt_list *l, int64_t step);                /* not there: fine */
 /* A new one at its place, zeroed but for its step; that step is not there yet. */
 struct ckpt *ckpt_list_add(struct ckpt_list *l, int64_t step);
 struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step); /* NULL: none */

@@ -31,12 +31,13 @@ static int refuse(const char *job, const struct ckpt_list *l, int64_t step, stru
 
 int fsroot_checkpoint_find(const char *root,
                            const char *job,
+                           const struct ckpt_list *known,
                            int64_t step,
                            int64_t *ret,
                            struct err *err)
 {
     struct ckpt_list l = {0};
-    int r = ckpt_look(root, job, NULL, 0, CKPT_LOOK_FRESH, &l, err);
+    int r = ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
     if (r < 0)
         return r;
     const struct ckpt *c = step ? ckpt_list_find(&l, step) : ckpt_list_newest(&l);

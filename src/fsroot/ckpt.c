@@ -269,8 +269,9 @@ static bool is_named(const struct ckpt_list *l, const struct ckpt *c)
 
 static bool is_same(const struct ckpt *old, const struct ckpt *c, unsigned flags)
 {
-    return old && !(flags & CKPT_LOOK_FRESH) && old->mark == c->mark && old->bytes == c->bytes &&
-           (old->state == CKPT_VERIFIED || old->state == CKPT_BROKEN);
+    if (!old || !old->mark || old->mark != c->mark || old->bytes != c->bytes)
+        return false;
+    return old->state == CKPT_BROKEN || (old->state == CKPT_VERIFIED && !(flags & CKPT_LOOK_FRESH));
 }
 
 static void keep_known(struct ckpt *c, const struct ckpt *old)
@@ -339,6 +340,7 @@ static int look_at_step(int dir,
     if (old) {
         found.has_value = old->has_value;
         found.value = old->value;
+        found.asked = old->asked;
     }
     if (is_trusted(old, flags)) {
         (void)close(fd); /* it was only opened */

@@ -11,8 +11,8 @@
 
 enum ckpt_look_flags {
     CKPT_LOOK_TRUST = 1 << 0, /* what was verified or broken is not walked again if it is there */
-    CKPT_LOOK_FRESH =
-        1 << 1, /* nothing that is known is believed: every shard's directory is read */
+    CKPT_LOOK_FRESH = 1 << 1, /* that one is good is not believed: every shard's directory is read.
+                                 That it is broken is: reading all may have told that */
 };
 
 /* All of them. Of a known one whose files are the same the verdict stays. attempt: that of new
@@ -34,10 +34,12 @@ must_check int ckpt_verify(const char *root,
                            struct err *err);
 
 /* Takes one away: renamed first, to a name that training never takes for a checkpoint, then
- * removed. What a crash leaves of that goes with the next call of this or ckpt_sweep(). That it
- * is not there is fine. -EBUSY: the tracker names it. */
+ * removed. That it is not there is fine. 1: it is no checkpoint any more, but something of it
+ * stays, err says why; it goes with a later call of this or ckpt_sweep(). -EBUSY: the tracker
+ * names it. */
 must_check int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err);
-must_check int ckpt_sweep(const char *root, const char *job, struct err *err);
+/* What crashes left of removals. with_torn: also what ckpt_settle() put aside. */
+must_check int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *err);
 
 /* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
  * (0: none). Newer ones, which are torn, are put aside under another name, so that nothing of them
@@ -48,13 +50,19 @@ must_check int ckpt_sweep(const char *root, const char *job, struct err *err);
 enum { CKPT_SKIPPED_MAX = 256 };
 must_check int ckpt_settle(const char *root,
                            const char *job,
+                           const struct ckpt_list *known, /* broken ones stay so; NULL: none */
                            int64_t *ret,
                            char *skipped,
                            struct err *err);
 
-/* The metric's value at this step, by the job's metrics: the mean over the names that fit the
- * pattern. False: none. */
-bool ckpt_value(const char *root, const char *job, const char *pattern, int64_t step, double *ret);
+/* The metric's value of each verified one that has none yet, by the job's metrics: the mean over
+ * the names that fit the pattern. The file is read once for all of them, and only when it is not
+ * what it was when *seen was set (0: never); one that was looked for often in vain has none. */
+void ckpt_find_values(const char *root,
+                      const char *job,
+                      const char *pattern,
+                      struct ckpt_list *l,
+                      uint64_t *seen);
 
 /* Free bytes where the job's checkpoints go. */
 must_check int ckpt_free_bytes(const char *root, const char *job, uint64_t *ret, struct err *err);

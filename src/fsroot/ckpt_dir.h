@@ -13,8 +13,8 @@
 must_check int ckpt_dir_open(const char *root, const char *job, struct err *err);
 /* Also CKPT_TRACKER_*. */
 must_check int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err);
-/* What is left of removals. */
-must_check int ckpt_dir_sweep(int dir, struct err *err);
-must_check int ckpt_dir_remove(int dir, int64_t step, struct err *err);
+/* What is left of removals; with_torn: and what was put aside. All that can be removed is; the
+ * first failure is told. */
+must_check int ckpt_dir_sweep(int dir, bool with_torn, struct err *err);
 /* As ckpt_look() and ckpt_remove() name it. */
 void ckpt_dir_name(int64_t step, char *ret, size_t n);

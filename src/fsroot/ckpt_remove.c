@@ -25,7 +25,7 @@
 
 enum { NAMES_MAX = 1000, TRIES = 100 };
 
-static int names_of_gone(int dir, struct strv *ret, struct err *err)
+static int names_of_gone(int dir, bool with_torn, struct strv *ret, struct err *err)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -35,28 +35,31 @@ static int names_of_gone(int dir, struct strv *ret, struct err *err)
         return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
     }
     for (struct dirent *e; ret->n < NAMES_MAX && (e = readdir(d));)
-        if (str_starts(e->d_name, CKPT_GONE_PREFIX) || str_starts(e->d_name, CKPT_TORN_PREFIX))
+        if (str_starts(e->d_name, CKPT_GONE_PREFIX) ||
+            (with_torn && str_starts(e->d_name, CKPT_TORN_PREFIX)))
             strv_add(ret, e->d_name);
     (void)closedir(d); /* it was only read */
     return 0;
 }
 
-int ckpt_dir_sweep(int dir, struct err *err)
+int ckpt_dir_sweep(int dir, bool with_torn, struct err *err)
 {
     struct strv names = {0};
-    int r = names_of_gone(dir, &names, err);
-    for (size_t i = 0; r == 0 && i < names.n; i++)
-        r = dirtree_remove_at(dir, names.v[i], err);
+    int r = names_of_gone(dir, with_torn, &names, err);
+    for (size_t i = 0; i < names.n; i++) {
+        int one = dirtree_remove_at(dir, names.v[i], r == 0 ? err : NULL);
+        r = r == 0 ? one : r;
+    }
     strv_release(&names);
     return r;
 }
 
-int ckpt_sweep(const char *root, const char *job, struct err *err)
+int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *err)
 {
     _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
     if (dir == -ENOENT)
         return 0;
-    return dir < 0 ? dir : ckpt_dir_sweep(dir, err);
+    return dir < 0 ? dir : ckpt_dir_sweep(dir, with_torn, err);
 }
 
 /* To a name that is not taken. -ENOENT: it is not there. */
@@ -90,12 +93,6 @@ static int put_away(int dir, int64_t step, const char *prefix, struct err *err)
     return 0;
 }
 
-int ckpt_dir_remove(int dir, int64_t step, struct err *err)
-{
-    int r = put_away(dir, step, CKPT_GONE_PREFIX, err);
-    return r < 0 ? r : ckpt_dir_sweep(dir, err);
-}
-
 int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err)
 {
     int64_t named = 0;
@@ -107,7 +104,10 @@ int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err
         return r;
     if (named == step)
         return err_set(err, -EBUSY, "the tracker names the checkpoint of step %" PRId64, step);
-    return ckpt_dir_remove(dir, step, err);
+    r = put_away(dir, step, CKPT_GONE_PREFIX, err);
+    if (r < 0)
+        return r;
+    return ckpt_dir_sweep(dir, true, err) < 0; /* what somebody reads on NFS stays a while */
 }
 
 /* ---- before it is gone on from ---- */
@@ -171,7 +171,12 @@ static void tell_skipped(const struct ckpt_list *l, int64_t step, char *skipped)
     }
 }
 
-int ckpt_settle(const char *root, const char *job, int64_t *ret, char *skipped, struct err *err)
+int ckpt_settle(const char *root,
+                const char *job,
+                const struct ckpt_list *known,
+                int64_t *ret,
+                char *skipped,
+                struct err *err)
 {
     struct ckpt_list l = {0};
     *skipped = 0;
@@ -180,7 +185,7 @@ int ckpt_settle(const char *root, const char *job, int64_t *ret, char *skipped, 
         *ret = 0;
         return 0;
     }
-    int r = dir < 0 ? dir : ckpt_look(root, job, NULL, 0, CKPT_LOOK_FRESH, &l, err);
+    int r = dir < 0 ? dir : ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
     if (r < 0)
         return r;
     const struct ckpt *newest = ckpt_list_newest(&l);

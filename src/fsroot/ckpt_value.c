@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ckpt_value.c - the metric of a checkpoint's step; see ckpt.h. Only lines that name the step are
+/* ckpt_value.c - the metric of checkpoints' steps; see ckpt.h. Only lines that name such a step are
  * read as records, and of a long file only its end. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,44 +12,85 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "core/metric.h"
 #include "fsroot/beneath.h"
 #include "fsroot/ckpt.h"
 #include "fsroot/fsroot.h"
 
-enum { TAIL_MAX = 64 << 20 };
+enum { TAIL_MAX = 64 << 20, ASKS_MAX = 10 /* a step's line comes soon after its checkpoint */ };
 
-struct mean {
-    double sum;
-    size_t n;
+struct search {
+    const char *pattern;
+    struct ckpt_list *l;
+    bool *found; /* of each: anew in this reading */
 };
 
-static void take_line(const char *line,
-                      size_t n,
-                      int64_t step,
-                      const char *pattern,
-                      struct mean *ret)
+static bool wants(const struct ckpt *c)
 {
-    struct metric_record m = {0};
-    struct mean found = {0};
-    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.step == step && !m.superseded)
-        for (size_t i = 0; i < m.n; i++)
-            if (str_glob(pattern, m.v[i].name) && isfinite(m.v[i].value)) {
-                found.sum += m.v[i].value;
-                found.n++;
-            }
-    metric_record_release(&m);
-    if (found.n)
-        *ret = found; /* the newest record of the step that has it */
+    return c->state == CKPT_VERIFIED && !c->has_value && c->asked < ASKS_MAX;
 }
 
-/* All of it, or its end. Bytes in *ret (yours), how many; 0: none. */
-static size_t read_end(int fd, char **ret)
+static void take_line(const struct search *x, const char *line, size_t n, size_t at)
 {
+    struct metric_record m = {0};
+    struct ckpt *c = &x->l->v[at];
+    double sum = 0;
+    size_t fit = 0;
+    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.step == c->step && !m.superseded)
+        for (size_t i = 0; i < m.n; i++)
+            if (str_glob(x->pattern, m.v[i].name) && isfinite(m.v[i].value)) {
+                sum += m.v[i].value;
+                fit++;
+            }
+    metric_record_release(&m);
+    if (fit) { /* the newest record of the step that has it */
+        x->found[at] = true;
+        c->value = sum / (double)fit;
+    }
+}
+
+/* The step that a line names: it is cheaper to look for than a record to read. 0: none. */
+static int64_t step_of_line(const char *line, size_t n)
+{
+    static const char word[] = "\"step\":";
+    const char *at = memmem(line, n, word, sizeof(word) - 1);
+    int64_t step = 0;
+    if (!at)
+        return 0;
+    for (at += sizeof(word) - 1; at < line + n && *at >= '0' && *at <= '9' && step < INT32_MAX;
+         at++)
+        step = step * 10 + (*at - '0');
+    return step;
+}
+
+static void search_text(const struct search *x, const char *text, size_t n)
+{
+    for (const char *p = text, *end = text + n; n && p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        size_t len = (size_t)((stop ? stop : end) - p);
+        int64_t step = len <= METRIC_LINE_MAX ? step_of_line(p, len) : 0;
+        const struct ckpt *c = step ? ckpt_list_find(x->l, step) : NULL;
+        if (c && wants(c))
+            take_line(x, p, len, (size_t)(c - x->l->v));
+        p += len + 1;
+    }
+}
+
+/* All of it, or its end. Bytes in *ret (yours), how many; 0: none, or as it was before. */
+static size_t read_end(int fd, uint64_t *seen, char **ret)
+{
+    static const unsigned char key[16] = "argus ckpt vals";
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
         return 0;
+    uint64_t marks[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec,
+                        (uint64_t)st.st_mtim.tv_nsec, (uint64_t)st.st_ino};
+    uint64_t mark = hash_keyed(key, marks, sizeof(marks));
+    if (mark == *seen)
+        return 0;
+    *seen = mark;
     off_t from = st.st_size > TAIL_MAX ? st.st_size - TAIL_MAX : 0;
     size_t want = (size_t)(st.st_size - from), got;
     *ret = xmalloc(want);
@@ -57,28 +98,36 @@ static size_t read_end(int fd, char **ret)
     return got;
 }
 
-bool ckpt_value(const char *root, const char *job, const char *pattern, int64_t step, double *ret)
+static void conclude(const struct search *x)
 {
-    char word[48];
-    struct mean found = {0};
+    for (size_t i = 0; i < x->l->n; i++) {
+        struct ckpt *c = &x->l->v[i];
+        c->asked += wants(c) && !x->found[i];
+        c->has_value = c->has_value || x->found[i];
+    }
+}
+
+void ckpt_find_values(const char *root,
+                      const char *job,
+                      const char *pattern,
+                      struct ckpt_list *l,
+                      uint64_t *seen)
+{
     _cleanup_(freep) char *text = NULL;
-    if (!fsroot_is_name(job))
-        return false;
+    size_t waiting = 0;
+    for (size_t i = 0; i < l->n; i++)
+        waiting += wants(&l->v[i]);
+    if (!waiting || !fsroot_is_name(job))
+        return;
     _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
     _cleanup_(closep) int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     _cleanup_(closep) int fd =
         top < 0 ? -1 : beneath_open(top, "metrics/metrics.jsonl", O_RDONLY, 0);
-    size_t n = fd < 0 ? 0 : read_end(fd, &text);
-    (void)snprintf(word, sizeof(word), "\"step\":%" PRId64 ",", step); /* fits */
-    for (const char *p = text, *end = text + n; n && p < end;) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        size_t len = (size_t)((stop ? stop : end) - p);
-        if (len <= METRIC_LINE_MAX && memmem(p, len, word, strlen(word)))
-            take_line(p, len, step, pattern, &found);
-        p += len + 1;
-    }
-    if (!found.n)
-        return false;
-    *ret = found.sum / (double)found.n;
-    return true;
+    size_t n = fd < 0 ? 0 : read_end(fd, seen, &text);
+    if (!n)
+        return;
+    struct search x = {.pattern = pattern, .l = l, .found = xcalloc(l->n, sizeof(*x.found))};
+    search_text(&x, text, n);
+    conclude(&x);
+    free(x.found);
 }

@@ -67,6 +67,12 @@ static int fail(struct dirtree_removal *x, const char *name, int r)
     return r;
 }
 
+/* By errno. What went meanwhile is removed. */
+static int fail_unless_gone(struct dirtree_removal *x, const char *name)
+{
+    return errno == ENOENT ? 0 : fail(x, name, -errno);
+}
+
 static int remove_at(struct dirtree_removal *x, int fd, const char *name, int depth)
 {
     int r = x->check ? x->check(fd, name, x->arg) : 0;
@@ -77,12 +83,12 @@ static int remove_at(struct dirtree_removal *x, int fd, const char *name, int de
         return 0;
     }
     if (errno != EISDIR && errno != EPERM)
-        return errno == ENOENT ? 0 : fail(x, name, -errno);
+        return fail_unless_gone(x, name);
     if (depth > DEPTH_MAX)
         return fail(x, name, -E2BIG);
     int dir = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
-        return fail(x, name, -errno);
+        return fail_unless_gone(x, name);
     if (x->unlock)
         (void)fchmod(dir, 0700); /* else removing says so */
     r = remove_inside(x, dir, depth);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -14,6 +15,29 @@ from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+# The first checkpoint is not taken away before a file called free is there.
+HOLDS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
+{
+    int (*real)(int, const char *, int, const char *, unsigned) = dlsym(RTLD_NEXT, "renameat2");
+    char path[4096];
+    if (strcmp(old, "global_step_10") == 0) {
+        snprintf(path, sizeof(path), "%s/held", getenv("HOLD"));
+        close(open(path, O_WRONLY | O_CREAT, 0600));
+        snprintf(path, sizeof(path), "%s/free", getenv("HOLD"));
+        while (access(path, F_OK) != 0) usleep(20000);
+    }
+    return real(from, old, to, new, flags);
+}
+"""
 RESTART = {"max": 5, "backoff": "1s", "on": ["user_code_error", "unknown"]}
 
 
@@ -146,11 +170,7 @@ def test_by_hand(argusd):
     assert [line.split()[:2] for line in out.stdout.splitlines()[1:]] == [
         ["10", "verified"], ["20", "verified"], ["30", "partial"]]  # fmt: skip
     assert cli(argusd, "ckpt", "verify", f"{t.id}:10").stdout.startswith("step 10 verified, ")
-    shard = t.kept / "global_step_20/actor/model_world_size_1_rank_0.pt"
-    at = shard.read_bytes().index(b"\x5a" * 100)
-    with shard.open("r+b") as f:
-        f.seek(at + 500)
-        f.write(b"x")
+    spoil(t, 20)
     bad = cli(argusd, "ckpt", "verify", f"{t.id}:20")
     assert bad.returncode == 5 and "step 20 broken" in bad.stdout and "are not what was written" in bad.stdout
     assert t.states() == {10: "verified", 20: "broken", 30: "partial"}
@@ -164,6 +184,60 @@ def test_by_hand(argusd):
     assert t.steps() == [10, 20] and list(t.states()) == [10, 20]  # the tracker names the broken one
     removed = [e for e in argusd.events(t.id) if e["kind"] == "checkpoint_removed"]
     assert [e["actor"] for e in removed] == ["alice"]
+
+
+def spoil(t, step):
+    """Within a tensor: only who reads all of it can tell."""
+    shard = t.kept / f"global_step_{step}/actor/model_world_size_1_rank_0.pt"
+    at = shard.read_bytes().index(b"\x5a" * 100)
+    with shard.open("r+b") as f:
+        f.seek(at + 500)
+        f.write(b"x")
+
+
+def test_a_restart_knows_what_was_found_broken(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 2}, restart=RESTART)
+    t.save(10, 20)
+    until(lambda: t.states() == {10: "verified", 20: "verified"}, "both are seen")
+    spoil(t, 20)
+    assert cli(argusd, "ckpt", "verify", f"{t.id}:20").returncode == 5
+    argusd.restart()
+    t.order("exit", 3)
+    assert t.begun(2)[1] == f"resume_path {t.kept}/global_step_10"
+    assert "step 20 is torn: " in t.told("resume")[0] and "are not what was written" in t.told("resume")[0]
+    assert t.steps() == [10] and t.tracker() == 10
+    argusd.stop_job(t.id)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_who_comes_while_others_are_removed(tmp_path):
+    """The first of two is being removed: who names the second now is in time, who names the first is told."""
+    (tmp_path / "holds.c").write_text(HOLDS)
+    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
+    subprocess.run(argv, check=True)
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        standin.make_world(argusd.root)
+        t = standin.Training(argusd, checkpoint={"keep_last": 1})
+        argusd.stop()
+        t.save(10, 20, 30)
+        argusd.env = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
+        argusd.env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        argusd.start()
+        until((tmp_path / "held").exists, "a removal has begun")
+
+        def names(step):
+            return argusd.post({**standin.SPEC, "resume": f"{t.id}@{step}", "pool": "nowhere"}, "?no_trial=1")
+
+        late, early = names(10), names(20)
+        assert (late.status, late.json()["code"]) == (409, "conflict") and "is being removed" in late.json()["detail"]
+        assert early.status == 201, early
+        (tmp_path / "free").touch()
+        until(lambda: list(t.states()) == [20, 30], "the first is gone")
+        plan = gc(argusd, t)
+        assert t.steps() == [20, 30] and [c["kept_by"] for c in plan["checkpoints"]] == ["in_use", "last_verified"]
+        argusd.stop_job(early.json()["id"])
+        assert gc(argusd, t)["removed"] == 1 and t.steps() == [30]
+        argusd.stop_job(t.id)
 
 
 @pytest.mark.nightly  # it waits for looks

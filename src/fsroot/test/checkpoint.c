@@ -9,7 +9,7 @@ static void check(const char *root, int64_t step, int result, int64_t expected)
 {
     int64_t found = -1;
     struct err err = {0};
-    assert_int_equal(fsroot_checkpoint_find(root, "j", step, &found, &err), result);
+    assert_int_equal(fsroot_checkpoint_find(root, "j", NULL, step, &found, &err), result);
     assert_int_equal(found, result < 0 ? -1 : expected);
     assert_true(result == 0 || *err.text);
 }
@@ -40,7 +40,7 @@ static void test_steps(void **state)
 static void test_names(void **state)
 {
     int64_t found;
-    assert_int_equal(fsroot_checkpoint_find(*state, "../j", 0, &found, NULL), -EINVAL);
+    assert_int_equal(fsroot_checkpoint_find(*state, "../j", NULL, 0, &found, NULL), -EINVAL);
 }
 
 int main(void)

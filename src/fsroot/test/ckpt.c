@@ -7,6 +7,7 @@
 #include <fcntl.h>
 
 #include "base/str.h"
+#include "fsroot/fsroot.h"
 #include "fsroot/test/ckpt_make.h"
 
 static struct ckpt_list look(const char *root, const struct ckpt_list *known, unsigned flags)
@@ -134,6 +135,9 @@ static void test_known_ones(void **state)
     assert_int_equal(again.v[0].state, CKPT_BROKEN);
     assert_int_equal(again.v[0].attempt, 1);
     struct ckpt_list fresh = look(root, &l, CKPT_LOOK_FRESH);
+    assert_int_equal(fresh.v[0].state, CKPT_BROKEN);
+    ckpt_list_release(&fresh);
+    fresh = look(root, NULL, CKPT_LOOK_FRESH);
     assert_int_equal(fresh.v[0].state, CKPT_VERIFIED);
     _cleanup_(freep) char *shard = in(root, "global_step_10/data.pt");
     cut(shard, 1);
@@ -198,7 +202,14 @@ static void test_removal(void **state)
     assert_int_equal(access(gone, F_OK), -1);
     assert_int_equal(ckpt_remove(root, "j", 10, &err), 0);
     assert_int_equal(ckpt_remove(root, "none", 10, &err), 0);
-    assert_int_equal(ckpt_sweep(root, "j", &err), 0);
+    _cleanup_(freep) char *torn = in(root, ".argus-torn-8.1/x");
+    assert_int_equal(file_mkdirs(gone, 0755, NULL), 0);
+    assert_int_equal(file_mkdirs(torn, 0755, NULL), 0);
+    assert_int_equal(ckpt_sweep(root, "j", false, &err), 0);
+    assert_int_equal(access(gone, F_OK), -1);
+    assert_int_equal(access(torn, F_OK), 0);
+    assert_int_equal(ckpt_sweep(root, "j", true, &err), 0);
+    assert_int_equal(access(torn, F_OK), -1);
     check_one(root, 20, CKPT_VERIFIED, "");
 }
 
@@ -207,7 +218,7 @@ static void check_settle(const char *root, int64_t want, const char *says, const
     char skipped[CKPT_SKIPPED_MAX];
     int64_t step = -1;
     struct err err = {0};
-    assert_int_equal(ckpt_settle(root, "j", &step, skipped, &err), 0);
+    assert_int_equal(ckpt_settle(root, "j", NULL, &step, skipped, &err), 0);
     assert_int_equal(step, want);
     assert_non_null(strstr(skipped, says));
     assert_int_equal(!*skipped, !*says);
@@ -257,20 +268,91 @@ static void test_settle_leaves_what_it_does_not_know(void **state)
     check_settle(root, 0, "", "10");
 }
 
+/* What was told of it after all its bytes were read is worth more than the look before a restart.
+ */
+static void test_settle_knows_what_is_broken(void **state)
+{
+    const char *root = *state;
+    char skipped[CKPT_SKIPPED_MAX];
+    struct err err = {0};
+    int64_t step = -1;
+    put_checkpoint(root, "j", 10, 1);
+    put_checkpoint(root, "j", 20, 1);
+    put_tracker(root, "j", "20");
+    struct ckpt_list known = look(root, NULL, 0);
+    known.v[1].state = CKPT_BROKEN;
+    (void)snprintf(known.v[1].why, sizeof(known.v[1].why), "its bytes are others"); /* fits */
+    assert_int_equal(fsroot_checkpoint_find(root, "j", &known, 0, &step, &err), 0);
+    assert_int_equal(step, 10);
+    assert_int_equal(ckpt_settle(root, "j", &known, &step, skipped, &err), 0);
+    assert_int_equal(step, 10);
+    assert_non_null(strstr(skipped, "of step 20 is torn: its bytes are others"));
+    put_checkpoint(root, "j", 20, 1); /* another one of that step: nothing is known of it */
+    put_tracker(root, "j", "20");
+    assert_int_equal(ckpt_settle(root, "j", &known, &step, skipped, &err), 0);
+    assert_int_equal(step, 20);
+    ckpt_list_release(&known);
+}
+
+/* -1 where it has none. */
+static double value_of(const struct ckpt_list *l, int64_t step)
+{
+    const struct ckpt *c = ckpt_list_find(l, step);
+    assert_non_null(c);
+    return c->has_value ? c->value : -1;
+}
+
+static struct ckpt_list three_verified(void)
+{
+    struct ckpt_list l = {0};
+    for (int64_t step = 10; step <= 30; step += 10)
+        ckpt_list_add(&l, step)->state = CKPT_VERIFIED;
+    return l;
+}
+
 static void test_values(void **state)
 {
     const char *root = *state;
-    double v = 0;
-    assert_false(ckpt_value(root, "j", "val-core/*", 10, &v));
+    uint64_t seen = 0;
+    struct ckpt_list l = three_verified(), other = three_verified();
+    l.v[2].state = CKPT_PARTIAL;
+    ckpt_find_values(root, "j", "val-core/*", &l, &seen);
+    assert_true(value_of(&l, 10) < 0);
     put(root, "jobs/j/metrics/metrics.jsonl",
         "{\"step\":1,\"data\":{\"val-core/a\":0.25}}\nbroken \"step\":10, line\n"
         "{\"step\":10,\"data\":{\"val-core/a\":0.5,\"val-core/b\":0.7,\"x\":9}}\n"
+        "{\"step\":30,\"data\":{\"val-core/a\":0.5}}\n"
         "{\"step\":10,\"data\":{\"x\":3}}\n");
-    assert_true(ckpt_value(root, "j", "val-core/*", 10, &v));
-    assert_true(v > 0.599 && v < 0.601);
-    assert_true(ckpt_value(root, "j", "x", 10, &v));
-    assert_true(v > 2.9 && v < 3.1);
-    assert_false(ckpt_value(root, "j", "val-core/*", 20, &v));
+    ckpt_find_values(root, "j", "val-core/*", &l, &seen);
+    assert_true(value_of(&l, 10) > 0.599 && value_of(&l, 10) < 0.601);
+    assert_true(value_of(&l, 20) < 0 && value_of(&l, 30) < 0);
+    seen = 0;
+    ckpt_find_values(root, "j", "x", &other, &seen);
+    assert_true(value_of(&other, 10) > 2.9 && value_of(&other, 10) < 3.1);
+    ckpt_list_release(&l);
+    ckpt_list_release(&other);
+}
+
+/* A pattern that fits nothing costs a reading for each change of the file, and some day none. */
+static void test_values_that_never_come(void **state)
+{
+    const char *root = *state;
+    uint64_t seen = 0;
+    struct ckpt_list l = three_verified();
+    struct buf text = BUF_INIT(1 << 16);
+    int changes = 0;
+    for (; l.v[0].asked == changes && changes < 100; changes++) {
+        (void)buf_addf(&text, "{\"step\":10,\"data\":{\"loss\":%d}}\n", changes);
+        put(root, "jobs/j/metrics/metrics.jsonl", buf_str(&text));
+        ckpt_find_values(root, "j", "val/*", &l, &seen);
+        uint64_t before = seen;
+        ckpt_find_values(root, "j", "val/*", &l, &seen); /* the same file: it is not read */
+        assert_int_equal(seen, before);
+    }
+    assert_in_range(l.v[0].asked, 2, 50);
+    assert_true(value_of(&l, 10) < 0);
+    buf_release(&text);
+    ckpt_list_release(&l);
 }
 
 int main(void)
@@ -286,7 +368,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settle, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_settle_leaves_what_it_does_not_know, root_setup,
                                         root_teardown),
+        cmocka_unit_test_setup_teardown(test_settle_knows_what_is_broken, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(test_values, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_values_that_never_come, root_setup, root_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

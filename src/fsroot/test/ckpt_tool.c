@@ -22,7 +22,7 @@ static int keep_once(const char *root, const char *job, int64_t n, struct ckpt_l
     ckpt_plan(&found, &policy, plan);
     for (size_t i = 0; i < found.n && r == 0; i++)
         if (plan[i] == CKPT_GOES)
-            r = ckpt_remove(root, job, found.v[i].step, NULL);
+            r = ckpt_remove(root, job, found.v[i].step, NULL) < 0 ? -1 : 0;
     free(plan);
     ckpt_list_release(known);
     *known = found;
@@ -34,7 +34,7 @@ static int settle(const char *root, const char *job)
     char skipped[CKPT_SKIPPED_MAX];
     int64_t step = 0;
     struct err err = {0};
-    int r = ckpt_settle(root, job, &step, skipped, &err);
+    int r = ckpt_settle(root, job, NULL, &step, skipped, &err);
     if (r < 0)
         (void)fprintf(stderr, "%s\n", err.text);
     else

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints_pass.c - one turn of a job's checkpoints through the worker pool; see
+ * checkpoints_book.h.
+ *
+ *   look (worker) ─▶ events, plan ─▶ still unused? ─▶ remove one (worker) ─┐ ─▶ row, answers
+ *                                        ▲───────────────────────────────────┘
+ *
+ * A book is with a worker while it is `busy`: its pass has copies of all that it needs. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/checkpoints_book.h"
+#include "argusd/work.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "fsroot/ckpt.h"
+
+enum { BUSY_MAX = 3 /* passes at once: a slow root must not take all workers */ };
+static const usec_t WALK_EVERY = 60 * USEC_SEC; /* what is verified is walked again, too */
+
+struct pass {
+    struct book *b;
+    char *root, *id, *metric;
+    int k;
+    unsigned flags;
+    bool sweeps; /* what a crash left of removals goes */
+    struct ckpt_list known, found;
+    uint64_t values_seen;
+    uint64_t free_bytes; /* UINT64_MAX: not known */
+    enum ckpt_keep *plan;
+    bool dry_run, asked; /* somebody wants to hear of it */
+    size_t at;           /* of found: what is removed now */
+    size_t removed;
+    uint64_t removed_bytes;
+    int64_t last;     /* step that was removed */
+    struct buf steps; /* that were, as text */
+    int result;
+    struct err err;
+};
+
+static void pass_free(struct pass *p)
+{
+    ckpt_list_release(&p->known);
+    ckpt_list_release(&p->found);
+    buf_release(&p->steps);
+    free(p->plan);
+    free(p->root);
+    free(p->id);
+    free(p->metric);
+    free(p);
+}
+
+/* ---- its end ---- */
+
+static void answer(struct pass *p)
+{
+    struct book *b = p->b;
+    struct checkpoints_answer a = {.err = &p->err,
+                                   .list = &p->found,
+                                   .plan = p->plan,
+                                   .removed = p->removed,
+                                   .removed_bytes = p->removed_bytes};
+    for (struct checkpoints_ask **at = &b->asks; *at;) {
+        struct checkpoints_ask *k = *at;
+        if (!k->began) {
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        k->done(&a, k->arg);
+        free(k->actor);
+        free(k);
+        at = &b->asks; /* the call may have changed it */
+    }
+    if (b->asks)
+        b->wanted = true;
+}
+
+static void end_pass(struct pass *p)
+{
+    struct checkpoints *cs = p->b->cs;
+    p->b->busy = false;
+    cs->busy--;
+    if (!cs->closing) {
+        book_keep(p->b);
+        answer(p);
+        checkpoints_start_wanted(cs);
+    }
+    pass_free(p);
+}
+
+/* ---- the plan ---- */
+
+static bool any_goes(const struct ckpt_list *l, const enum ckpt_keep *plan)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (plan[i] == CKPT_GOES)
+            return true;
+    return false;
+}
+
+static uint64_t largest_of(const struct ckpt_list *l)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].state == CKPT_VERIFIED && l->v[i].bytes > largest)
+            largest = l->v[i].bytes;
+    return largest;
+}
+
+/* Before the next save would not fit. */
+static struct book_room make_room(const struct book *b, const struct pass *p)
+{
+    struct book_room r = {.next = b->followed ? largest_of(&b->list) : 0};
+    uint64_t wants = r.next + r.next / 20;
+    r.lacks = wants > p->free_bytes ? wants - p->free_bytes : 0;
+    if (r.lacks)
+        r.goes = ckpt_plan_room(&b->list, r.lacks, p->plan);
+    return r;
+}
+
+static void plan(struct book *b, struct pass *p)
+{
+    struct ckpt_policy policy = b->policy;
+    policy.is_over = p->asked && !jobs_find_id(b->cs->p.jobs, b->id);
+    if (book_is_over_quota(b)) /* then a job keeps one */
+        policy.keep_last = 1;
+    p->plan = xcalloc(b->list.n ? b->list.n : 1, sizeof(*p->plan));
+    ckpt_plan(&b->list, &policy, p->plan);
+    struct book_room room = make_room(b, p);
+    if (any_goes(&b->list, p->plan)) {
+        for (size_t i = 0; i < b->list.n; i++) /* all specs are searched: only now */
+            b->list.v[i].held = book_is_used(b, b->list.v[i].step);
+        ckpt_plan(&b->list, &policy, p->plan);
+        room = make_room(b, p);
+    }
+    book_tell_room(b, &room, p->free_bytes);
+}
+
+/* ---- the removals ---- */
+
+static void run_removal(void *arg)
+{
+    struct pass *p = arg;
+    p->result = ckpt_remove(p->root, p->id, p->found.v[p->at].step, &p->err);
+}
+
+static const char *who_asked(const struct book *b)
+{
+    for (const struct checkpoints_ask *a = b->asks; a; a = a->next)
+        if (a->began)
+            return a->actor;
+    return "argusd";
+}
+
+static void end_removals(struct pass *p)
+{
+    struct book *b = p->b;
+    b->going = 0;
+    if (p->removed && !b->cs->closing)
+        book_tell_removed(b, who_asked(b), buf_str(&p->steps), p->last, p->removed_bytes);
+    end_pass(p);
+}
+
+/* The plan may be old: somebody may have named it since, or found what is newer to be broken. */
+static bool may_still_go(const struct pass *p, size_t i)
+{
+    const struct ckpt *c = &p->found.v[i], *newest = ckpt_list_newest(&p->b->list);
+    bool is_spare = newest && (newest->step > c->step || c->state != CKPT_VERIFIED);
+    return is_spare && !book_is_used(p->b, c->step);
+}
+
+static void done_removal(void *arg);
+
+static void remove_next(struct pass *p)
+{
+    for (; p->at < p->found.n && !p->b->cs->closing; p->at++) {
+        if (p->plan[p->at] != CKPT_GOES)
+            continue;
+        if (may_still_go(p, p->at)) {
+            p->b->going = p->found.v[p->at].step;
+            work_start(p->b->cs->p.loop, run_removal, done_removal, p);
+            return;
+        }
+        p->plan[p->at] = CKPT_KEEP_HELD;
+    }
+    end_removals(p);
+}
+
+static void done_removal(void *arg)
+{
+    struct pass *p = arg;
+    const struct ckpt *c = &p->found.v[p->at];
+    if (p->result != 0)
+        log_warn("checkpoints", "%s job=%s", p->err.text, p->id);
+    if (p->result >= 0) {
+        p->removed++;
+        p->removed_bytes += c->bytes;
+        p->last = c->step;
+        (void)buf_addf(&p->steps, "%s%" PRId64, p->steps.len ? ", " : "", c->step); /* more: cut */
+        ckpt_list_remove(&p->b->list, c->step);
+        p->result = 0;
+        p->err = (struct err){0};
+    }
+    if (p->result < 0) {
+        end_removals(p);
+        return;
+    }
+    p->at++;
+    remove_next(p);
+}
+
+/* ---- the look ---- */
+
+static void run_look(void *arg)
+{
+    struct pass *p = arg;
+    struct err err = {0};
+    p->free_bytes = UINT64_MAX;
+    p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
+    if (p->result < 0)
+        return;
+    if (p->metric)
+        ckpt_find_values(p->root, p->id, p->metric, &p->found, &p->values_seen);
+    /* What was put aside as torn may be all there is. */
+    bool with_torn = p->asked && ckpt_list_newest(&p->found);
+    if (p->sweeps && ckpt_sweep(p->root, p->id, with_torn, &err) < 0)
+        log_info("checkpoints", "%s job=%s", err.text, p->id);
+    if (p->found.n && ckpt_free_bytes(p->root, p->id, &p->free_bytes, NULL) < 0)
+        p->free_bytes = UINT64_MAX;
+}
+
+/* What was found broken since this look began stays so while its files are the same. */
+static void keep_verdicts(struct ckpt_list *found, const struct ckpt_list *known)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        struct ckpt *c = &found->v[i];
+        const struct ckpt *old = ckpt_list_find(known, c->step);
+        if (old && old->state == CKPT_BROKEN && old->mark && old->mark == c->mark &&
+            c->state == CKPT_VERIFIED) {
+            c->state = CKPT_BROKEN;
+            memcpy(c->why, old->why, sizeof(c->why));
+        }
+    }
+}
+
+static void done_look(void *arg)
+{
+    struct pass *p = arg;
+    struct book *b = p->b;
+    if (p->result < 0 && !b->failing)
+        log_warn("checkpoints", "%s job=%s", p->err.text, b->id);
+    b->failing = p->result < 0;
+    if (b->cs->closing || p->result < 0) {
+        end_pass(p);
+        return;
+    }
+    b->values_seen = p->values_seen;
+    keep_verdicts(&p->found, &b->list);
+    book_tell_found(b, &p->found);
+    ckpt_list_release(&b->list);
+    ckpt_list_copy(&b->list, &p->found);
+    plan(b, p);
+    if (p->dry_run)
+        end_pass(p);
+    else
+        remove_next(p);
+}
+
+/* Of asks those that want the same: the others are for the next pass. */
+static void take_asks(struct pass *p)
+{
+    struct checkpoints_ask *first = p->b->asks;
+    p->asked = first != NULL;
+    p->dry_run = first && first->dry_run;
+    for (struct checkpoints_ask *a = first; a; a = a->next)
+        a->began = a->dry_run == p->dry_run;
+}
+
+void book_start_pass(struct book *b)
+{
+    struct checkpoints *cs = b->cs;
+    struct pass *p = xcalloc(1, sizeof(*p));
+    usec_t now = clock_mono();
+    bool walks = !b->walked_at || now - b->walked_at > WALK_EVERY || !b->followed || b->asks;
+    *p = (struct pass){.b = b,
+                       .root = xstrdup(cs->p.settings->shared_root),
+                       .id = xstrdup(b->id),
+                       .metric = xstrdup(b->metric),
+                       .k = b->k,
+                       .flags = walks ? 0 : CKPT_LOOK_TRUST,
+                       .values_seen = b->values_seen,
+                       .steps = BUF_INIT(160)};
+    ckpt_list_copy(&p->known, &b->list);
+    take_asks(p);
+    p->sweeps = !p->dry_run && (p->asked || !b->looked_at);
+    b->looked_at = now;
+    if (walks)
+        b->walked_at = now;
+    b->wanted = false;
+    b->busy = true;
+    cs->busy++;
+    work_start(cs->p.loop, run_look, done_look, p);
+}
+
+void checkpoints_start_wanted(struct checkpoints *cs)
+{
+    if (cluster_root_hangs(cs->p.cluster))
+        return;
+    for (struct book *b = cs->first; b && cs->busy < BUSY_MAX; b = b->next)
+        if (b->wanted && !b->busy)
+            book_start_pass(b);
+}
