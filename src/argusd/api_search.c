@@ -36,6 +36,7 @@ struct search {
     usec_t since, until; /* until: mono */
     int64_t limit, hits, jobs;
     struct logsearch s;
+    struct logindex_ask *ask;
     struct logsearch_target *targets;
     char *page, *next_page; /* cursors of the store; NULL: the first, and none */
     char *from;             /* id of the job to go on with, of this page or a later one */
@@ -54,6 +55,7 @@ static void search_free(struct search *s)
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     loggrep_free(s->s.grep);
+    logindex_ask_free(s->ask);
     buf_release(&s->out);
     free(s);
 }
@@ -120,6 +122,7 @@ static void answer(struct search *s)
     jout_close(&s->j, ']');
     jout_int(&s->j, "jobs", s->jobs);
     jout_int(&s->j, "bytes", (int64_t)s->s.bytes);
+    jout_int(&s->j, "skipped_bytes", (int64_t)s->s.skipped);
     put_cursor(s);
     jout_close(&s->j, '}');
     http_reply_json(s->req, 200, &s->out, api_reader_barrier(s->a));
@@ -237,6 +240,18 @@ static char *copy_query(const struct http_req *req, const char *name)
     return text ? xstrdup(text) : NULL;
 }
 
+static int read_pattern(struct search *s, const char *pattern, struct err *err)
+{
+    struct grepneeds needs;
+    int r = loggrep_new(pattern, &s->s.grep, err);
+    if (r < 0)
+        return r;
+    grepneeds_read(pattern, &needs);
+    s->s.ask = s->ask = logindex_ask_new(&needs);
+    grepneeds_release(&needs);
+    return 0;
+}
+
 /* NULL: the refusal was sent. */
 static struct search *begin(struct http_req *req, struct api *a)
 {
@@ -259,7 +274,7 @@ static struct search *begin(struct http_req *req, struct api *a)
     if (r == 0)
         r = api_read_time(req, "since", clock_wall(), &s->since, &err);
     if (r == 0)
-        r = loggrep_new(str_or(grep, ""), &s->s.grep, &err);
+        r = read_pattern(s, str_or(grep, ""), &err);
     if (r == 0 && cursor)
         r = read_cursor(s, cursor, &err);
     if (r == 0 && cluster_root_hangs(a->cluster))

@@ -370,7 +370,7 @@ static const struct http_schema schemas[] = {
      "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
      "\"required\":[\"job\",\"attempt\",\"offset\",\"text\"],\"properties\":{\"job\":" TEXT
      ",\"attempt\":" INTEGER ",\"offset\":" INTEGER ",\"text\":" TEXT "}}},\"jobs\":" INTEGER
-     ",\"bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
+     ",\"bytes\":" INTEGER ",\"skipped_bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
     {"FindingList",
      "{\"type\":\"object\",\"required\":[\"findings\"],\"properties\":{\"findings\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"class\",\"attempt\",\"sentence\","

@@ -95,13 +95,18 @@ static int read_segment(const struct segments *s,
     return r < 0 ? err_set(err, r, "cannot read '%s/%s': %s", s->dir, name, strerror(-r)) : 0;
 }
 
+/* As it is now; 0: it has gone. */
+static uint64_t segment_bytes(const struct segments *s, size_t i)
+{
+    _cleanup_(freep) char *name = segment_name(s, i);
+    struct stat st;
+    return fstatat(dirfd(s->open), name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
+}
+
 /* Where the newest segment ends now. */
 static uint64_t stream_end(const struct segments *s)
 {
-    _cleanup_(freep) char *name = segment_name(s, s->n - 1);
-    struct stat st;
-    bool is_there = fstatat(dirfd(s->open), name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    return s->begin[s->n - 1] + (is_there ? (uint64_t)st.st_size : 0);
+    return s->begin[s->n - 1] + segment_bytes(s, s->n - 1);
 }
 
 static int read_part(const struct segments *s,
@@ -135,6 +140,24 @@ static int read_part(const struct segments *s,
     return 0;
 }
 
+/* name: of the first, in the attempt's directory; borrowed. */
+static int open_segments(const char *root,
+                         const char *job,
+                         int attempt,
+                         const char *name,
+                         struct segments *s,
+                         struct err *err)
+{
+    const char *slash = strrchr(name, '/');
+    s->name = slash ? slash + 1 : name;
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+    s->dir = fsroot_attempt_dir(root, job, attempt, sub);
+    int r = fsroot_attempt_opendir(root, job, attempt, sub, &s->open);
+    return r < 0 ? err_set(err, r, "cannot read '%s': %s", s->dir, strerror(-r)) : list(s, err);
+}
+
 int logread_at(const char *root,
                const char *job,
                int attempt,
@@ -145,17 +168,29 @@ int logread_at(const char *root,
                struct logread_part *ret,
                struct err *err)
 {
-    const char *slash = strrchr(name, '/');
-    _cleanup_(segments_release) struct segments s = {.name = slash ? slash + 1 : name};
-    if (!fsroot_is_name(job))
-        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(segments_release) struct segments s = {0};
     if (offset > INT64_MAX)
         return err_set(err, -EINVAL, "the log of '%s' has no such offset", job);
-    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
-    s.dir = fsroot_attempt_dir(root, job, attempt, sub);
-    int r = fsroot_attempt_opendir(root, job, attempt, sub, &s.open);
-    if (r < 0)
-        return err_set(err, r, "cannot read '%s': %s", s.dir, strerror(-r));
-    r = list(&s, err);
+    int r = open_segments(root, job, attempt, name, &s, err);
     return r < 0 || !s.begin ? r : read_part(&s, offset, buf, n, ret, err);
+}
+
+int logread_files(const char *root,
+                  const char *job,
+                  int attempt,
+                  const char *name,
+                  struct logread_file **ret,
+                  size_t *ret_n,
+                  struct err *err)
+{
+    _cleanup_(segments_release) struct segments s = {0};
+    int r = open_segments(root, job, attempt, name, &s, err);
+    if (r < 0 || !s.begin)
+        return r;
+    struct logread_file *v = xcalloc(s.n, sizeof(*v));
+    for (size_t i = 0; i < s.n; i++)
+        v[i] = (struct logread_file){.begin = s.begin[i], .bytes = segment_bytes(&s, i)};
+    *ret = v;
+    *ret_n = s.n;
+    return 0;
 }

@@ -40,3 +40,16 @@ must_check int logread_at(const char *root,
                           size_t n,
                           struct logread_part *ret,
                           struct err *err);
+
+/* One of the files that a log is kept in: the bytes [begin, begin + bytes) of the stream. */
+struct logread_file {
+    uint64_t begin, bytes;
+};
+/* Those that there are now, in their order: yours. -ENOENT: there is no log yet. */
+must_check int logread_files(const char *root,
+                             const char *job,
+                             int attempt,
+                             const char *name,
+                             struct logread_file **ret,
+                             size_t *ret_n,
+                             struct err *err);

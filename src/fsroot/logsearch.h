@@ -4,6 +4,7 @@
 #pragma once
 #include "base/err.h"
 #include "core/loggrep.h"
+#include "fsroot/logindex.h"
 
 struct logsearch_target {
     char *job;
@@ -21,6 +22,7 @@ struct logsearch_hit {
 struct logsearch {
     const char *root; /* borrowed, as all of these */
     struct loggrep *grep;
+    const struct logindex_ask *ask; /* of the same pattern; NULL: all is read */
     const struct logsearch_target *targets;
     size_t n_targets;
     uint64_t most_bytes;        /* read */
@@ -33,7 +35,8 @@ struct logsearch {
     size_t at;
     int k; /* 0: the target's first */
     uint64_t offset;
-    uint64_t bytes; /* read so far */
+    uint64_t bytes;   /* read so far */
+    uint64_t skipped; /* bytes of which an index said that they hold no hit */
 };
 
 /* Until all was searched or a ceiling was met. A log that cannot be read is passed over. A line of

@@ -34,6 +34,7 @@
 enum { SPARE = FLOOD_KEPT + FLOOD_LINE + 1 };
 
 enum { REASON_MAX = 240, ERROR_MAX = 300 };
+enum { LATE_BYTES = SPARE / 2 }; /* that wait: too many for the index to be written too */
 
 struct scribe {
     const char *dir, *spool_dir; /* borrowed */
@@ -165,6 +166,7 @@ static void write_piece(struct scribe *s)
         (void)snprintf(s->log_error, sizeof(s->log_error), "%" PRIu64 " bytes: %s", lost, why);
         return;
     }
+    sink_hurry(s->sink, spool_bytes(s->spool) > LATE_BYTES);
     begin_call(s);
     int r = sink_write(s->sink, p, (size_t)n, &done);
     end_call(s);

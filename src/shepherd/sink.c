@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "fsroot/logindexer.h"
 
 #define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
 enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
@@ -40,6 +41,8 @@ struct sink {
     size_t n, cap;
     uint64_t gap; /* where the small file that tells of removed ones begins; 0: none */
     uint64_t flushed, removed;
+    struct logindexer *index; /* NULL: none */
+    bool is_late;
 };
 
 bool sink_is_local(int fd)
@@ -76,6 +79,7 @@ int sink_open(const char *path, struct sink **ret, struct err *err)
     if (fd < 0)
         return err_set(err, -errno, "cannot create '%s': %s", path, strerror(errno));
     *ret = sink_new(fd, path);
+    (*ret)->index = logindexer_new(path);
     return 0;
 }
 
@@ -84,6 +88,7 @@ void sink_free(struct sink *s)
     if (!s)
         return;
     closep(&s->fd);
+    logindexer_free(s->index);
     free(s->path);
     free(s->v);
     free(s);
@@ -253,8 +258,15 @@ int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done)
         r = now ? put(s, p + done, now, &done) : next_segment(s, true);
     }
     s->is_suspect = is_lost(r) || (s->is_suspect && r < 0);
+    if (done && s->index)
+        logindexer_add(s->index, sink_bytes(s) - done, p, done, clock_wall(), s->is_late);
     *ret_done = done;
     return r;
+}
+
+void sink_hurry(struct sink *s, bool is_late)
+{
+    s->is_late = is_late;
 }
 
 void sink_flush(struct sink *s)
@@ -267,6 +279,8 @@ void sink_flush(struct sink *s)
 
 int sink_finish(struct sink *s, struct err *err)
 {
+    if (s->index)
+        logindexer_finish(s->index, clock_wall());
     /* EINVAL: what cannot be synced (a device) needs it not. */
     int r = fsync(s->fd) < 0 && errno != EINVAL ? -errno : 0;
     return r < 0 ? err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r)) : 0;

@@ -4,6 +4,7 @@
  * A log that outgrows its ceiling goes on in a second file, and so on: driver.log.<offset>, where
  * offset is the place in the whole log at which that file begins. When all of them together reach
  * theirs, the oldest but the first is removed, and a small file in front of what follows says so.
+ * Beside it an index is written for those who search in it (fsroot/logindexer.h).
  * Every call may block for as long as the file system does. */
 #pragma once
 #include <stdbool.h>
@@ -18,7 +19,7 @@ struct sink;
 /* Create the log, which is the one act that only one shepherd of an attempt can
  * do. -EEXIST: another one did. path is copied. */
 must_check int sink_open(const char *path, struct sink **ret, struct err *err);
-/* The same around a descriptor, which is taken. */
+/* The same around a descriptor, which is taken, and without an index. */
 struct sink *sink_new(int fd, const char *path);
 void sink_free(struct sink *s); /* closes; NULL is fine */
 
@@ -28,6 +29,8 @@ void sink_limit(struct sink *s, uint64_t segment, uint64_t total);
 /* All n bytes, or a negative errno after *ret_done of them: what is not done may be given again
  * later, and a file that is no longer what it was is then looked for anew. */
 must_check int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done);
+/* More comes than can be written: the index leaves out what comes now. */
+void sink_hurry(struct sink *s, bool is_late);
 /* Sends what was written to the file's server, so that others can read it. */
 void sink_flush(struct sink *s);
 /* All of it is on disk when this returns 0. */

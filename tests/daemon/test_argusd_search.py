@@ -22,7 +22,7 @@ def w(tmp_path_factory):
         says = "echo start {0}; seq 1 2000; echo needle in {0}; printf end-needle"
         argusd.ids = [argusd.submit(says.format(n)) for n in "abc"]
         argusd.ids.reverse()
-        argusd.other = argusd.submit("echo needle of bob", token="bob")
+        argusd.other = argusd.submit("seq 1 300000; echo needle of bob; seq 1 100000", token="bob")
         for job in (*argusd.ids, argusd.other):
             argusd.wait_over(job)
         yield argusd
@@ -74,6 +74,18 @@ def test_nobody_sees_what_is_not_his(w):
     first = search(w, "/v1/logs", "needle", token="admin", limit=1)  # his cursor, in other hands
     assert search(w, "/v1/logs", "needle", token="carol", cursor=first["next_cursor"])["hits"] == []
     assert search(w, f"/v1/jobs/{w.other}/logs", "needle", token="carol", status=404)["code"] == "not_found"
+
+
+def test_what_an_index_excludes_is_not_read(w):
+    log = w.log_file(w.other).read_bytes()
+    whole = search(w, f"/v1/jobs/{w.other}/logs", "ne[e]d[l]e", token="bob")
+    page = search(w, f"/v1/jobs/{w.other}/logs", "(?i)NEEDLE of", token="bob")
+    assert page["hits"] == whole["hits"] == [
+        {"job": w.other, "attempt": 1, "offset": log.index(b"needle"), "text": "needle of bob"}
+    ]
+    assert (whole["bytes"], whole["skipped_bytes"]) == (len(log), 0)
+    assert page["bytes"] + page["skipped_bytes"] == len(log) and page["bytes"] < len(log) / 2
+    assert page["hits"] == every(w, "/v1/logs", "needle", token="bob", limit=1)
 
 
 def test_what_is_refused(w):

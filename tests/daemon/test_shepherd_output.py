@@ -57,6 +57,8 @@ def test_ray_is_given_a_bounded_part_with_the_end(attempt):
     assert lines[0] == "line 0"
     assert lines[-2] == "line 399999"
     assert attempt.log.read_text() == "".join(f"line {i}\n" for i in range(400000))
+    index = attempt.log.with_name("driver.log.idx")
+    assert 0 < index.stat().st_size < attempt.log.stat().st_size / 40
 
 
 def test_ray_that_does_not_read_blocks_nobody(attempt):
