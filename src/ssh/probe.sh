@@ -39,9 +39,15 @@ echo "DISK_AT=$tmp"
 echo STEP=ports
 # pid of the process that has the socket with this inode
 holder() { ls -l /proc/[0-9]*/fd 2>/dev/null | sed -n -e '/^\/proc/h' -e "/socket:\[$1\]/{" -e 'x' -e 's/[^0-9]//gp' -e 'q' -e '}'; }
+# it was there when a raylet of ours had been started: raylet.sh wrote it down, with its start time
+is_in_record() {
+    began=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20)
+    [ -n "$owner" ] && [ -n "$began" ] && grep -qsx "PROC=$1 $began" "/tmp/argus-$(id -u)/$owner"/*/record
+}
 # it, or who started it, has our owner in its environment: Ray's processes lose theirs when they take a title
 is_of_ours() {
     up=$1
+    ! is_in_record "$up" || return 0
     while [ -n "$owner" ] && [ "${up:-0}" -gt 1 ]; do
         [ "$(env_of "$up" ARGUS_OWNER)" != "$owner" ] || return 0
         up=$(sed -n 's/^PPid:[^0-9]*//p' "/proc/$up/status" 2>/dev/null)

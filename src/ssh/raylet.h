@@ -67,6 +67,7 @@ struct raylet_end {
 struct raylet_facts {
     bool alive;    /* the raylet; of a head the GCS server too */
     bool starting; /* a start is under way */
+    bool has_gcs;  /* of a look: neither, and a GCS server of ours lives on all the same */
     bool is_head;
     int64_t pid, session;
     uint64_t start_time; /* clock ticks since boot_id's boot: a pid alone proves nothing */

@@ -402,6 +402,8 @@ look() { # temp_dir root root_mark
         [ ! -f "$dir/record" ] || touch "$dir/record" "$dir" # tmp cleaners go by age
     elif [ "$r_state" = starting ] && holder_lives "$(readlink "$dir/lock" 2>/dev/null)"; then
         echo STARTING=1
+    elif has_gcs; then
+        echo GCS=1
     fi
     marked=$(pids_with "ARGUS_MARK=$mark")
     files=

@@ -72,6 +72,8 @@ static void read_fact(const struct answer *a, struct raylet_facts *f)
         f->is_head = !strcmp(value, "1");
     } else if (answer_is(a, "STARTING")) {
         f->starting = true;
+    } else if (answer_is(a, "GCS")) {
+        f->has_gcs = true;
     }
 }
 

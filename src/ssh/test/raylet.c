@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/unit_dir.h"
+#include "ssh/probe.h"
 
 struct world {
     uv_loop_t loop;
@@ -278,6 +279,8 @@ static void test_head_and_its_dashboard(void **state)
     assert_int_equal(kill((pid_t)first, SIGKILL), 0);
     start(w);
     assert_int_equal(w->started.end.outcome, RAYLET_GCS_ALONE);
+    look(w);
+    assert_true(!w->look.facts.alive && w->look.facts.has_gcs);
     w->spec.spare = false; /* nothing runs by it any more */
     start(w);
     assert_true(w->started.end.outcome == RAYLET_OK && !w->started.adopted);
@@ -292,7 +295,7 @@ static void test_head_and_its_dashboard(void **state)
     if (!strstr(w->started.end.text, "its dashboard did not listen"))
         fail_msg("%s", w->started.end.text);
     look(w);
-    assert_true(!w->look.facts.alive && !w->look.facts.starting);
+    assert_true(!w->look.facts.alive && !w->look.facts.starting && !w->look.facts.has_gcs);
     stop(w);
     assert_int_equal(w->stopped.ended, 0);
     pairs_release(&ports);
@@ -392,6 +395,50 @@ static void test_recycled_pid_is_left_alone(void **state)
     stop(w); /* this process is in that session, has that pid, and goes on */
     assert_int_equal(w->stopped.end.outcome, RAYLET_OK);
     assert_int_equal(w->stopped.ended, 0);
+}
+
+static void on_probe(const struct probe_result *r, void *arg)
+{
+    bool *taken = arg;
+    *taken = false;
+    for (size_t i = 0; i < r->n_findings; i++)
+        *taken |= !strcmp(r->findings[i].code, "port_taken");
+}
+
+static bool is_port_taken(struct world *w, int port)
+{
+    bool taken = false;
+    struct probe_want want = {.owner = w->owner, .node = "n1", .ports = &port, .n_ports = 1};
+    (void)probe_start(&w->loop, &here, &want, USEC_MIN, on_probe, &taken);
+    assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
+    return taken;
+}
+
+/* Ray's agents outlive a raylet that was killed, without parent and environment, and hold their
+ * ports: the next start ends them, so they are in nobody's way. */
+static void test_port_of_who_was_written_down(void **state)
+{
+    struct world *w = *state;
+    char dir[200], stat[600] = "";
+    int port, fd = listen_somewhere(&port);
+    start(w);
+    stop(w);
+    assert_true(is_port_taken(w, port));
+    _cleanup_(freep) char *path = xasprintf("/proc/%d/stat", getpid());
+    FILE *f = fopen(path, "re");
+    assert_true(f && fgets(stat, sizeof(stat), f));
+    assert_int_equal(fclose(f), 0);
+    const char *word = strrchr(stat, ')') + 1;
+    for (int i = 0; i < 20; i++)
+        word = strchr(word, ' ') + 1;
+    _cleanup_(freep) char *record =
+        xasprintf("PROC=%d %.*s\n", getpid(), (int)strcspn(word, " "), word);
+    record_path(w, dir, sizeof(dir));
+    put(dir, "record", record);
+    assert_false(is_port_taken(w, port));
+    put(dir, "record", "PROC=1 1\n");
+    assert_true(is_port_taken(w, port));
+    assert_int_equal(close(fd), 0);
 }
 
 static void test_adopted_without_a_record(void **state)
@@ -509,6 +556,7 @@ int main(void)
         T(test_lock_of_the_dead_that_somebody_takes_over),
         T(test_lock_of_the_living),
         T(test_recycled_pid_is_left_alone),
+        T(test_port_of_who_was_written_down),
         T(test_adopted_without_a_record),
         T(test_of_another_boot),
         T(test_leftovers_of_a_dead_raylet),
