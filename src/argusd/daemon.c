@@ -261,6 +261,12 @@ static void on_settled(void *arg)
         watcher_look(d->watcher);
 }
 
+static usec_t head_gone(void *arg)
+{
+    const struct argusd *d = arg;
+    return nodes_head_gone(d->api.nodes);
+}
+
 static void saw_jobs(const struct ray_jobs *jobs, void *arg)
 {
     const struct argusd *d = arg;
@@ -463,6 +469,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                           .findings = d->api.findings,
                                           .instance = d->instance,
                                           .knows_id = knows_id,
+                                          .head_gone = head_gone,
                                           .saw_jobs = saw_jobs,
                                           .arg = d};
     open_placement(d);

@@ -293,6 +293,7 @@ void diagnosis_run(struct diagnosis *d)
     name_node(d);
     (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */
     d->body = make_body(d, skipped);
-    if (d->k > 0 && fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)
+    if (d->k > 0 && !d->no_file &&
+        fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)
         d->wrote = (struct err){0};
 }

@@ -33,6 +33,7 @@ struct diagnosis {
     struct pairs names;  /* address of a node, as Ray's logs have it, to its name */
     bool all_named;      /* these are all of the job's nodes */
     bool no_logs;        /* the facts say all */
+    bool no_file;        /* nothing is written: the root hangs */
     uint64_t head, tail; /* bytes of a log that are read at its ends; 0: as above */
     usec_t at;           /* wall: when it is made */
 

@@ -48,6 +48,18 @@ static const char *choose(const struct finding *found, const char *witnessed)
     return knows ? finding_class_to_string(found->class) : witnessed;
 }
 
+static bool is_lost(const struct ending *e)
+{
+    return !strcmp(e->cause, "lost");
+}
+
+/* A program may see for itself that Ray's head went away, and end; it may also fail of its own, and
+ * the head be lost later. */
+static bool is_of_head(const struct ending *e, const struct finding *found)
+{
+    return e->head_lost && (is_lost(e) || (found && found->class == FINDING_NODE_LOST));
+}
+
 static void tell(struct live *l, const struct ending *e, const struct finding *found)
 {
     bool knows_node = found && found->node && str_list_has(l->job->nodes, found->node);
@@ -55,7 +67,7 @@ static void tell(struct live *l, const struct ending *e, const struct finding *f
                           .code = e->code,
                           .signal = e->signal,
                           .finding = choose(found, e->class),
-                          .head_lost = e->head_lost,
+                          .head_lost = is_of_head(e, found),
                           .node = knows_node ? found->node : NULL,
                           .text = e->text};
     struct job_event ev = {.kind = JOB_EV_ENDED, .end = &end};
@@ -86,7 +98,7 @@ static void ask(struct findings *fs,
     f->stopped = j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped);
     f->preempted = j->stop_cause == STOP_PREEMPTED;
     f->timed_out = j->stop_cause == STOP_TIMEOUT;
-    f->head_lost = e->head_lost;
+    f->head_lost = e->head_lost && is_lost(e);
     if (j->stop_cause != STOP_NONE)
         f->stopped_reason = j->reason.text;
     end->given = j->stop_cause == STOP_FINDING ? str_or(j->finding, "platform") : NULL;
@@ -110,12 +122,17 @@ static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t n
         (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
 }
 
-void ending_by_exit(struct findings *fs, struct live *l, const struct fsroot_exit *x)
+void ending_by_exit(struct findings *fs,
+                    struct live *l,
+                    const struct fsroot_exit *x,
+                    bool head_lost)
 {
     const struct job *j = l->job;
     note_short_run(l, x, clock_wall());
-    struct ending e = {
-        .k = j->n_attempts, .code = x->has_code ? x->code : -1, .class = class_of(x)};
+    struct ending e = {.k = j->n_attempts,
+                       .code = x->has_code ? x->code : -1,
+                       .class = class_of(x),
+                       .head_lost = head_lost};
     (void)snprintf(e.cause, sizeof(e.cause), "%s", x->cause); /* of the same sizes */
     (void)snprintf(e.signal, sizeof(e.signal), "%s", x->signal);
     (void)snprintf(e.text, sizeof(e.text), "%s", x->sentence);
@@ -137,40 +154,49 @@ void ending_by_exit(struct findings *fs, struct live *l, const struct fsroot_exi
 
 /* ---- without ---- */
 
+/* How it was lost; all texts fit. */
+static void tell_lost(const struct live *l, bool never, bool killed, struct ending *e)
+{
+    const struct proof *p = &l->job->proof;
+    enum witness_ray ray = l->sight.ray;
+    const char *space = *p->node ? " " : "", *on = *p->node ? " on " : "";
+    size_t size = sizeof(e->text);
+    if (ray == WITNESS_RAY_BLIND || (never && ray == WITNESS_RAY_GONE))
+        (void)snprintf(e->text, size,
+                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
+                       "silent",
+                       space, p->node);
+    else if (never)
+        (void)snprintf(e->text, size,
+                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
+                       space, p->node);
+    else if (killed)
+        (void)snprintf(e->text, size,
+                       "Ray saw its shepherd%s%s end without a word: it was killed, and the node "
+                       "lives",
+                       on, p->node);
+    else if (e->head_lost)
+        (void)snprintf(e->text, size, "Ray's head went away, and its shepherd%s%s fell silent", on,
+                       p->node);
+    else
+        (void)snprintf(e->text, size, "its node%s%s fell silent and Ray says that it is over",
+                       space, p->node);
+}
+
 void ending_lost(struct findings *fs, struct live *l, bool head_lost)
 {
     const struct job *j = l->job;
-    const struct proof *p = &j->proof;
     bool never = l->sight.files == WITNESS_FILES_NONE;
     bool killed = !never && !head_lost && l->sight.saw_exit;
-    const char *space = *p->node ? " " : "";
     struct ending e = {.k = j->n_attempts,
                        .cause = "lost",
                        .code = -1,
                        .class = never || killed ? "platform" : "node_lost",
                        .head_lost = head_lost};
-    if (l->sight.ray == WITNESS_RAY_BLIND)
-        (void)snprintf(e.text, sizeof(e.text),
-                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
-                       "silent",
-                       space, p->node); /* all of these fit */
-    else if (never)
-        (void)snprintf(e.text, sizeof(e.text),
-                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
-                       space, p->node);
-    else if (killed)
-        (void)snprintf(e.text, sizeof(e.text),
-                       "Ray saw its shepherd%s%s end without a word: it was killed, and the node "
-                       "lives",
-                       *p->node ? " on " : "", p->node);
-    else
-        (void)snprintf(e.text, sizeof(e.text),
-                       "its node%s%s fell silent and Ray says that it is over", space, p->node);
+    tell_lost(l, never, killed, &e);
+    const char *node = *j->proof.node ? j->proof.node : str_or(j->driver_node, "its node");
     struct findings_end end = {.facts = {.not_started = never,
                                          .shepherd_killed = killed,
-                                         .lost_node = never || head_lost || killed ? NULL
-                                                      : *p->node
-                                                          ? p->node
-                                                          : str_or(j->driver_node, "its node")}};
+                                         .lost_node = never || head_lost || killed ? NULL : node}};
     ask(fs, l, &e, &end);
 }

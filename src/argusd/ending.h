@@ -8,7 +8,10 @@
 #include "argusd/jobs.h"
 #include "fsroot/fsroot.h"
 
-/* Its exit file is there. */
-void ending_by_exit(struct findings *fs, struct live *l, const struct fsroot_exit *x);
-/* It is gone without one. head_lost: Ray's head was lost since it began. */
+/* Its exit file is there. head_lost: Ray's head was lost since it began. */
+void ending_by_exit(struct findings *fs,
+                    struct live *l,
+                    const struct fsroot_exit *x,
+                    bool head_lost);
+/* It is gone without one. */
 void ending_lost(struct findings *fs, struct live *l, bool head_lost);

@@ -429,9 +429,16 @@ void findings_note(struct findings *fs, struct live *l, const struct finding *fo
     t->d.k = l->job->n_attempts;
     t->d.whole = text.failed ? NULL : xstrdup(buf_str(&text));
     t->d.given = xstrdup(finding_class_to_string(found->class));
+    t->d.no_file = cluster_root_hangs(fs->p.cluster);
     buf_release(&text);
     jobs_busy(l);
     append(t);
+    if (t->d.no_file) { /* nothing of it is for the worker pool */
+        t->d.at = clock_wall();
+        diagnosis_run(&t->d);
+        take_note(t);
+        return;
+    }
     begin_next(fs);
 }
 

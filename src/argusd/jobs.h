@@ -35,8 +35,9 @@ struct sight {
     bool looked;                 /* Ray and the files were both asked since the attempt began */
     struct timespec proof_mtime; /* of proof/ when it was last read, see files.h */
     bool proof_is_settled;
-    bool all_proven;   /* every node of the gang has a proof */
-    bool silence_told; /* one has none and it trains */
+    bool all_proven;     /* every node of the gang has a proof */
+    bool silence_told;   /* one has none and it trains */
+    const char *silence; /* rule of what was found while nobody saw it, see silence.h; a literal */
 };
 
 /* A job that is not over. */

@@ -54,6 +54,10 @@ void nodes_take(struct nodes *ns);
  * they come back once a look has found the job's processes gone. */
 void nodes_lease_ended(struct nodes *ns, const char *job, const char *slots, double cpus);
 
+/* When a look at the managed head's machine last found neither raylet nor GCS server of ours there
+ * (monotonic); 0: never, or the head is not ours. */
+usec_t nodes_head_gone(const struct nodes *ns);
+
 bool nodes_is_registered(const struct nodes *ns, const char *name);
 /* A row of Ray's list that is history: its machine was removed, or it had ended before we came. */
 bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k);

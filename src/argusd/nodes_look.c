@@ -187,6 +187,8 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
     if (nr->row->ssh_away)
         (void)nodes_change(nr, &back, "argusd");
     if (!r->facts.alive && !r->facts.starting) {
+        if (!r->facts.has_gcs)
+            nr->gone_at = clock_mono();
         lose(nr, "raylet_died",
              nr->row->is_head ? "Ray's head is not running on its machine any more"
                               : "its raylet is not running on the machine any more",
@@ -250,6 +252,12 @@ static void begin_look(struct noderun *nr)
     nr->look_began = clock_mono();
     nr->look = raylet_look(ns->p.loop, &t, &want, LOOK_LIMIT, on_looked, nr);
     free(live);
+}
+
+usec_t nodes_head_gone(const struct nodes *ns)
+{
+    const struct noderun *head = nodes_find(ns, "head");
+    return head && head->row->is_head ? head->gone_at : 0;
 }
 
 /* ---- the raylet's port ---- */

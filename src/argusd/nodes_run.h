@@ -57,6 +57,7 @@ struct noderun {
     struct raylet_call *look;
     usec_t look_after, look_began;
     int looks_failed;
+    usec_t gone_at;      /* when a look last found nothing of Ray there */
     struct reach *reach; /* a connection attempt to the raylet's port */
     usec_t reach_after;
     int reach_failed; /* in a row */

@@ -249,6 +249,8 @@ void record_attempt_row(const struct job *j,
     jout_int(&o, "accepted_at", (int64_t)a->accepted_at);
     if (a->end_text)
         jout_str(&o, "end_text", a->end_text);
+    if (a->session)
+        jout_str(&o, "session", a->session);
     jout_close(&o, '}');
     *ret = (struct store_attempt){.job_seq = j->seq,
                                   .k = a->k,
@@ -434,5 +436,6 @@ void record_add_attempt(struct job *j, const struct store_attempt *row)
         .started_at = row->started_at,
         .ended_at = row->ended_at,
         .end_text = xstrdup(json_get_str(v, "end_text", NULL)),
+        .session = xstrdup(json_get_str(v, "session", NULL)),
     };
 }

@@ -128,7 +128,8 @@ static void note_answer(const struct sending *g, const char *outcome, const char
 
 static void apply(struct sending *g, enum job_event_kind kind, const char *code, const char *text)
 {
-    struct job_event e = {.kind = kind, .code = code, .text = text};
+    struct job_event e = {
+        .kind = kind, .code = code, .text = text, .session = cluster_session(g->s->p.cluster)};
     (void)jobs_apply(g->l, &e, "argusd", clock_wall()); /* too late is harmless */
 }
 

@@ -16,6 +16,7 @@
 #include "argusd/idset.h"
 #include "argusd/imports.h"
 #include "argusd/metrics.h"
+#include "argusd/silence.h"
 #include "argusd/stopper.h"
 #include "argusd/trials.h"
 #include "base/hash.h"
@@ -75,6 +76,12 @@ static void apply(struct live *l, enum job_event_kind kind, const char *code, co
     (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
 }
 
+static void see_again(const struct watcher *w, struct live *l)
+{
+    if (l->job->flags & JOB_FLAG_UNKNOWN)
+        silence_end(w->p.findings, l);
+}
+
 /* ---- judging ---- */
 
 static struct witness testimony(const struct live *l, usec_t now)
@@ -101,10 +108,13 @@ static bool awaits_proof(const struct live *l, usec_t now)
     return !l->job->proof.checked_at && answers && now - s->files_since < PROOF_PATIENCE;
 }
 
-/* Its head was lost while it was there. */
+/* Its head was lost while it was there, under our eyes or before. */
 static bool lost_its_head(const struct watcher *w, const struct live *l)
 {
-    return w->forgot_at && l->accepted_at < w->forgot_at;
+    const char *then = job_attempt(l->job)->session, *now = cluster_session(w->p.cluster);
+    bool is_other = then && *now && strcmp(then, now) != 0;
+    return is_other || l->sight.ray == WITNESS_RAY_GONE ||
+           (w->forgot_at && l->accepted_at < w->forgot_at);
 }
 
 static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x)
@@ -116,10 +126,10 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
     switch (witness_judge(&heard)) {
     case WITNESS_EXITED:
         if (x && metrics_settle(w->p.metrics, l) && !awaits_proof(l, now))
-            ending_by_exit(w->p.findings, l, x);
+            ending_by_exit(w->p.findings, l, x, lost_its_head(w, l));
         break;
     case WITNESS_STARTED:
-        apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
+        see_again(w, l);
         apply(l, JOB_EV_STARTED, NULL, NULL);
         break;
     case WITNESS_LOST:
@@ -131,13 +141,11 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
               "Ray has forgotten it before it ran; it goes back to its place in the queue");
         break;
     case WITNESS_UNKNOWN:
-        apply(l, JOB_EV_BLIND, "unknown",
-              "nobody can see it now: Ray and the shared root do not both answer, or contradict "
-              "each other; nothing is done to it");
+        silence_begin(w->p.findings, l);
         break;
     case WITNESS_WAIT:
         if (heard.ray == WITNESS_RAY_PENDING && heard.files != WITNESS_FILES_BLIND)
-            apply(l, JOB_EV_SEEN, NULL, "it can be seen again");
+            see_again(w, l);
         break;
     }
 }
@@ -375,12 +383,19 @@ static void on_list(const struct ray_jobs *jobs, const struct err *err, void *ar
     clear_strays(w, jobs);
 }
 
-/* A missed list or two is no silence: what Ray said last holds until it lasts. */
-static void ray_is_silent(struct watcher *w)
+/* A missed list or two is no silence: what Ray said last holds until it lasts, or until its head
+ * is known to be gone. */
+static void hear_silence(struct watcher *w, usec_t now)
 {
     struct live *l;
+    usec_t gone = w->p.head_gone(w->p.arg);
+    bool is_gone = gone > w->heard_at;
+    if (!is_gone && now - w->heard_at <= RAY_SILENT)
+        return;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
-        if (is_watched(l))
+        if (is_watched(l) && is_gone && l->accepted_at < gone)
+            see_ray(l, WITNESS_RAY_GONE, gone);
+        else if (is_watched(l))
             see_ray(l, WITNESS_RAY_BLIND,
                     w->heard_at > l->accepted_at ? w->heard_at : l->accepted_at);
 }
@@ -511,8 +526,7 @@ static void on_tick(uv_timer_t *t)
         w->list_started = now;
         w->list_call = ray_list_jobs(w->p.ray, on_list, w);
     }
-    if (now - w->heard_at > RAY_SILENT)
-        ray_is_silent(w);
+    hear_silence(w, now);
     if (!w->files_busy && any)
         start_files(w, now);
     else if (w->files_busy && now - w->files_started > FILES_HANG)

@@ -31,6 +31,8 @@ struct watcher_parts { /* all borrowed */
     const char *instance;
     /* Was this job id ever ours? For records in Ray whose job is over. */
     bool (*knows_id)(const char *id, void *arg);
+    /* When Ray's head was found gone from its machine, see nodes_head_gone(). */
+    usec_t (*head_gone)(void *arg);
     void (*saw_jobs)(const struct ray_jobs *jobs, void *arg); /* each list */
     void *arg;
 };

@@ -100,6 +100,7 @@ void job_free(struct job *j)
     for (int i = 0; i < j->n_attempts; i++) {
         free(j->attempts[i].ray_id);
         free(j->attempts[i].end_text);
+        free(j->attempts[i].session);
     }
     free(j->attempts);
     char *texts[] = {j->id,   j->name,  j->user,  j->project, j->workload, j->cluster,    j->pool,
@@ -171,10 +172,10 @@ static void admit(struct job *j, const struct job_event *e, usec_t now)
 
 static void accept(struct job *j, const struct job_event *e, usec_t now)
 {
-    (void)e;
     struct attempt *a = job_attempt(j);
     if (a->phase != ATTEMPT_PLANNED)
         return;
+    set_str(&a->session, e->session && *e->session ? e->session : NULL);
     a->phase = ATTEMPT_ACCEPTED;
     a->accepted_at = now;
     if (j->state == JOB_STARTING)

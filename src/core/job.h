@@ -66,6 +66,7 @@ struct attempt {
     enum attempt_phase phase;
     usec_t planned_at, accepted_at, started_at, ended_at; /* wall; 0 = not yet */
     char *end_text; /* how it ended, one sentence; NULL until then */
+    char *session;  /* Ray's, when it took it; NULL: not known */
 };
 
 /* Why a job is being stopped; decides what it ends as. A preempted one goes back to the queue. */
@@ -188,6 +189,7 @@ struct job_event {
     const char *slots;         /* ADMITTED; NULL = not known */
     const char *driver_node;   /* ADMITTED */
     const char *by;            /* HELD: the user */
+    const char *session;       /* ACCEPTED: Ray's; NULL, "" = not known */
     bool no_fault;             /* REQUEUED: nothing was tried, it does not count */
     const char *code, *text;   /* reason; NULL = the kind's own */
     const struct job_end *end; /* ENDED */

@@ -47,6 +47,14 @@ static enum witness_verdict judge_gone(const struct witness *w)
     return WITNESS_LOST;
 }
 
+/* Ray's head is no more. Its raylets live on for a while, and so may the job. */
+static enum witness_verdict judge_headless(const struct witness *w)
+{
+    bool has_stopped = w->files == WITNESS_FILES_BEAT && !is_beating(w);
+    bool is_over = w->was_running && has_stopped && w->ray_for >= WITNESS_SETTLE;
+    return is_over || is_forlorn(w) ? WITNESS_LOST : WITNESS_UNKNOWN;
+}
+
 enum witness_verdict witness_judge(const struct witness *w)
 {
     if (w->files == WITNESS_FILES_EXIT)
@@ -63,6 +71,8 @@ enum witness_verdict witness_judge(const struct witness *w)
         return WITNESS_STARTED;
     case WITNESS_RAY_PENDING:
         return is_beating(w) ? WITNESS_STARTED : WITNESS_WAIT;
+    case WITNESS_RAY_GONE:
+        return judge_headless(w);
     case WITNESS_RAY_BLIND:
         break;
     }

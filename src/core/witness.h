@@ -6,7 +6,9 @@
  * there; otherwise, and whenever one of them cannot be heard for long, it is
  * UNKNOWN and nothing is done to it. One that was told to stop is held for over, too,
  * when for WITNESS_FORLORN Ray cannot be asked and its shepherd is silent on a root that
- * can be read: should it still be there, it reads the stop when it sees the root again. Pure. */
+ * can be read: should it still be there, it reads the stop when it sees the root again.
+ * A head that is gone (not merely silent) took its record of the job along: that is told at once,
+ * and a beat that has stopped is the second word. Pure. */
 #pragma once
 #include <stdbool.h>
 
@@ -18,6 +20,7 @@ enum witness_ray {
     WITNESS_RAY_RUNNING,
     WITNESS_RAY_OVER,   /* a terminal record */
     WITNESS_RAY_ABSENT, /* Ray says that there is no such job */
+    WITNESS_RAY_GONE,   /* its head was looked for on its machine, and is not there any more */
 };
 
 enum witness_files {

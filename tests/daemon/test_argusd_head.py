@@ -33,6 +33,8 @@ dashboard = subprocess.Popen([sys.executable, "-c", listens, options["--dashboar
 
 
 class HeadArgusd(Argusd):
+    nodes = "min_shm: 0, min_disk: 0"
+
     def __init__(self, home):
         self.dashboard_port = free_port()
         super().__init__(home, f"http://127.0.0.1:{self.dashboard_port}")
@@ -52,7 +54,7 @@ class HeadArgusd(Argusd):
         text = self.config.read_text().replace(
             f'ray: {{address: "{self.ray_url}"}}',
             f'ray: {{address: "{self.ray_url}", head: {{managed: true, host: 127.0.0.1, ray_bin: {self.bin}/ray}}}}\n'
-            f"ports: {{gcs: {free_port()}}}\nnodes: {{min_shm: 0, min_disk: 0}}",
+            f"ports: {{gcs: {free_port()}}}\nnodes: {{{self.nodes}}}",
         )
         self.config.write_text(text)
 
@@ -68,10 +70,13 @@ class HeadArgusd(Argusd):
     def starts(self):
         return (self.bin / "starts").read_text().count("start")
 
+    def pids_of(self, name):
+        """Of the processes that run this program of ours."""
+        mine = f"{self.bin}/{name}\0".encode()
+        return [p.parent.name for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if read(p).startswith(mine)]
+
     def pid_of(self, name):
-        """Of the only process that runs this program of ours."""
-        (pid,) = [p.parent.name for p in pathlib.Path("/proc").glob("[0-9]*/cmdline")
-                  if read(p).startswith(f"{self.bin}/{name}\0".encode())]  # fmt: skip
+        (pid,) = self.pids_of(name)
         return pid
 
 

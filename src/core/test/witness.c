@@ -67,6 +67,34 @@ static const struct {
       .files = WITNESS_FILES_BEAT,
       .beat_age = S(100)},
      WITNESS_UNKNOWN},
+    /* the head is gone: told soon, and the end of the beat is the second word */
+    {{.ray = WITNESS_RAY_GONE,
+      .ray_for = S(5),
+      .was_running = true,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(100)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_GONE,
+      .ray_for = S(11),
+      .was_running = true,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(29)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_GONE,
+      .ray_for = S(11),
+      .was_running = true,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(31)},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_GONE,
+      .ray_for = S(9000),
+      .was_running = true,
+      .files = WITNESS_FILES_BLIND,
+      .files_for = S(9000),
+      .beat_age = S(9000)},
+     WITNESS_UNKNOWN},
+    {{.ray = WITNESS_RAY_GONE, .ray_for = S(60), .files = WITNESS_FILES_NONE, .files_for = S(60)},
+     WITNESS_UNKNOWN},
     /* told to stop, and nothing is heard of it any more */
     {{.ray = WITNESS_RAY_BLIND,
       .ray_for = WITNESS_FORLORN,
@@ -108,7 +136,7 @@ static void test_never_lost_by_one_witness(void **state)
 {
     (void)state;
     static const usec_t ages[] = {0, S(9), S(11), S(29), S(31), S(44), S(46), S(100000)};
-    for (int ray = 0; ray <= WITNESS_RAY_ABSENT; ray++)
+    for (int ray = 0; ray <= WITNESS_RAY_GONE; ray++)
         for (int files = 0; files <= WITNESS_FILES_EXIT; files++)
             for (size_t i = 0; i < 512; i++)
                 for (int run = 0; run < 4; run++) {
@@ -120,11 +148,11 @@ static void test_never_lost_by_one_witness(void **state)
                                         .was_running = run & 1,
                                         .is_stopping = run & 2};
                     enum witness_verdict v = witness_judge(&w);
-                    bool over = ray == WITNESS_RAY_OVER || ray == WITNESS_RAY_ABSENT;
+                    bool gone = ray == WITNESS_RAY_GONE && files == WITNESS_FILES_BEAT;
+                    bool over = ray == WITNESS_RAY_OVER || ray == WITNESS_RAY_ABSENT || gone;
                     bool beating = files == WITNESS_FILES_BEAT && w.beat_age < WITNESS_BEAT_STALE;
                     if (v == WITNESS_LOST || v == WITNESS_NEVER) {
-                        assert_true(over || (w.is_stopping && ray == WITNESS_RAY_BLIND &&
-                                             w.ray_for > WITNESS_FORLORN));
+                        assert_true(over || (w.is_stopping && w.ray_for > WITNESS_FORLORN));
                         assert_false(beating);
                         assert_int_not_equal(files, WITNESS_FILES_BLIND);
                     }
