@@ -22,7 +22,7 @@ static const usec_t IDLE_EVERY = 12 * USEC_SEC; /* while its step does not chang
 static struct book *book_add(struct checkpoints *cs, const char *id)
 {
     struct book *b = xcalloc(1, sizeof(*b));
-    *b = (struct book){.next = cs->first, .cs = cs, .id = xstrdup(id)};
+    *b = (struct book){.next = cs->first, .cs = cs, .id = xstrdup(id), .has_pins = true};
     cs->first = b;
     map_set(cs->by_id, id, b);
     return b;

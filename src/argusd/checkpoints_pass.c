@@ -2,8 +2,9 @@
 /* checkpoints_pass.c - one turn of a job's checkpoints through the worker pool; see
  * checkpoints_book.h.
  *
- *   look (worker) ─▶ events, plan ─▶ still unused? ─▶ remove one (worker) ─┐ ─▶ row, answers
- *                                        ▲───────────────────────────────────┘
+ *   look (worker) ─▶ events, plan ─▶ pin (worker) ─▶ still unused? ─▶ remove one (worker) ─┐
+ *                                                      ▲───────────────────────────────────┤
+ *                                                                    row, answers ◀────────┘
  *
  * A book is with a worker while it is `busy`: its pass has copies of all that it needs. */
 #include <inttypes.h>
@@ -26,6 +27,8 @@ struct pass {
     unsigned flags;
     bool sweeps; /* what a crash left of removals goes */
     struct ckpt_list known, found;
+    int64_t *pins; /* steps that verl must not take away */
+    size_t n_pins;
     uint64_t values_seen;
     uint64_t free_bytes; /* UINT64_MAX: not known */
     enum ckpt_keep *plan;
@@ -45,6 +48,7 @@ static void pass_free(struct pass *p)
     ckpt_list_release(&p->found);
     buf_release(&p->steps);
     free(p->plan);
+    free(p->pins);
     free(p->root);
     free(p->id);
     free(p->metric);
@@ -211,6 +215,54 @@ static void done_removal(void *arg)
     remove_next(p);
 }
 
+/* ---- the pins ---- */
+
+/* verl counts what its attempt has saved, good or bad, and knows neither other jobs nor the best.
+ */
+static bool needs_pin(const struct pass *p, size_t i)
+{
+    bool is_newest = i + 1 == p->found.n;
+    return p->b->followed && p->found.v[i].attempt == p->k &&
+           (p->plan[i] == CKPT_KEEP_HELD || p->plan[i] == CKPT_KEEP_BEST ||
+            (p->plan[i] == CKPT_KEEP_ONLY && !is_newest));
+}
+
+static void run_pins(void *arg)
+{
+    struct pass *p = arg;
+    p->result = ckpt_pin(p->root, p->id, p->k, p->pins, p->n_pins, &p->err);
+}
+
+static void done_pins(void *arg)
+{
+    struct pass *p = arg;
+    struct book *b = p->b;
+    if (p->result < 0 && !b->pin_told)
+        log_warn("checkpoints", "%s job=%s", p->err.text, b->id);
+    b->pin_told = p->result < 0;
+    b->has_pins = p->n_pins || p->result < 0;
+    p->result = 0;
+    p->err = (struct err){0};
+    remove_next(p);
+}
+
+/* Who is held is asked anew: the plan asks only where something goes. */
+static void pin(struct pass *p)
+{
+    struct book *b = p->b;
+    p->pins = xcalloc(p->found.n + 1, sizeof(*p->pins));
+    for (size_t i = 0; b->followed && i < p->found.n; i++)
+        if (p->plan[i] == CKPT_KEEP_LAST && book_is_used(b, p->found.v[i].step))
+            p->plan[i] = CKPT_KEEP_HELD;
+    for (size_t i = 0; i < p->found.n; i++)
+        if (needs_pin(p, i))
+            p->pins[p->n_pins++] = p->found.v[i].step;
+    if (p->n_pins || b->has_pins)
+        work_start(b->cs->p.loop, run_pins, done_pins, p);
+    else
+        remove_next(p);
+}
+
 /* ---- the look ---- */
 
 static void run_look(void *arg)
@@ -218,7 +270,9 @@ static void run_look(void *arg)
     struct pass *p = arg;
     struct err err = {0};
     p->free_bytes = UINT64_MAX;
-    p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
+    p->result = ckpt_put_back(p->root, p->id, p->k, &p->err);
+    if (p->result == 0)
+        p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
     if (p->result < 0)
         return;
     if (p->metric)
@@ -265,7 +319,7 @@ static void done_look(void *arg)
     if (p->dry_run)
         end_pass(p);
     else
-        remove_next(p);
+        pin(p);
 }
 
 /* Of asks those that want the same: the others are for the next pass. */

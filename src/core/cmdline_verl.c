@@ -19,6 +19,7 @@ enum {
     SFT_BATCH = 256,
     GRPO_SAMPLES = 8,
     SAVE_FREQ_MIN = 10,
+    KEEP_MORE = 8, /* checkpoints */
 };
 
 /* ---- beginnings ---- */
@@ -128,13 +129,14 @@ static void add_saving(struct build *b, int64_t epochs, int64_t batch)
         build_plain(b, "trainer.test_freq", "%lld", (long long)s->test_freq);
 }
 
-/* Retention is argusd's: verl counts what it has not read, forgets all at a restart and knows no
- * best one. Its own limit only bounds what lies there while argusd is away: one more, since some
- * versions remove the oldest before they save; none where the best is to stay. */
+/* Retention is argusd's: verl counts what it has not read, forgets all at a restart, and knows
+ * neither a best one nor other jobs. Its own limit only bounds what lies there while argusd is
+ * away: so many more that argusd has long seen and pinned (fsroot/ckpt.h) what must stay when verl
+ * comes to it; none where the best is to stay. */
 static void add_keep(struct build *b)
 {
-    long long keep = (long long)b->s->keep_last + 1;
-    if (b->s->checkpoint_none || keep == 1 || b->s->keep_best_metric)
+    long long keep = (long long)b->s->keep_last + KEEP_MORE;
+    if (b->s->checkpoint_none || keep == KEEP_MORE || b->s->keep_best_metric)
         return;
     if (b->s->workload == WORKLOAD_SFT) {
         build_plain(b, "trainer.max_ckpt_to_keep", "%lld", keep);

@@ -41,12 +41,25 @@ must_check int ckpt_remove(const char *root, const char *job, int64_t step, stru
 /* What crashes left of removals. with_torn: also what ckpt_settle() put aside. */
 must_check int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *err);
 
+/* verl removes the oldest that it saved, by a limit of its own, and asks nobody. A pinned
+ * checkpoint has second names (hard links: no bytes) that verl does not know. These steps of the
+ * attempt that runs are pinned from now on, and no others of the job. Where the file system has no
+ * hard links it fails. */
+must_check int ckpt_pin(const char *root,
+                        const char *job,
+                        int attempt,
+                        const int64_t *steps,
+                        size_t n,
+                        struct err *err);
+/* What of this attempt's pinned ones was removed is there again. */
+must_check int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err);
+
 /* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
  * (0: none). Newer ones, which are torn, are put aside under another name, so that nothing of them
  * is mixed into what the attempt will write, and the tracker names it, or is put aside with the
- * last. Nothing is deleted. Where training has finished one that nobody here can judge (an unknown
- * layout, no right to read), all stays as it is and *ret is 0: verl decides. skipped
- * (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
+ * last. Nothing is deleted; pins have done their work and go. Where training has finished one that
+ * nobody here can judge (an unknown layout, no right to read), all stays as it is and *ret is 0:
+ * verl decides. skipped (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
 enum { CKPT_SKIPPED_MAX = 256 };
 must_check int ckpt_settle(const char *root,
                            const char *job,

@@ -16,5 +16,9 @@ must_check int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err);
 /* What is left of removals; with_torn: and what was put aside. All that can be removed is; the
  * first failure is told. */
 must_check int ckpt_dir_sweep(int dir, bool with_torn, struct err *err);
+/* As ckpt_put_back(); attempt 0: of all. */
+must_check int ckpt_dir_put_back(int dir, int attempt, struct err *err);
+/* That of a step, or all (0). */
+must_check int ckpt_dir_unpin(int dir, int64_t step, struct err *err);
 /* As ckpt_look() and ckpt_remove() name it. */
 void ckpt_dir_name(int64_t step, char *ret, size_t n);

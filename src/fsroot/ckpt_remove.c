@@ -104,7 +104,9 @@ int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err
         return r;
     if (named == step)
         return err_set(err, -EBUSY, "the tracker names the checkpoint of step %" PRId64, step);
-    r = put_away(dir, step, CKPT_GONE_PREFIX, err);
+    r = ckpt_dir_unpin(dir, step, err);
+    if (r == 0)
+        r = put_away(dir, step, CKPT_GONE_PREFIX, err);
     if (r < 0)
         return r;
     return ckpt_dir_sweep(dir, true, err) < 0; /* what somebody reads on NFS stays a while */
@@ -185,7 +187,11 @@ int ckpt_settle(const char *root,
         *ret = 0;
         return 0;
     }
-    int r = dir < 0 ? dir : ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
+    int r = dir < 0 ? dir : ckpt_dir_put_back(dir, 0, err);
+    if (r == 0)
+        r = ckpt_dir_unpin(dir, 0, err);
+    if (r == 0)
+        r = ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
     if (r < 0)
         return r;
     const struct ckpt *newest = ckpt_list_newest(&l);

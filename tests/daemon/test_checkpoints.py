@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import standin
+from checkpoints import is_loadable
 from fakeray import FakeRay
 from programs import PROGRAMS
 
@@ -155,6 +156,25 @@ def test_what_is_in_use_stays(argusd):
     argusd.stop_job(t.id)
 
 
+@pytest.mark.nightly  # it waits for looks
+def test_verl_does_not_take_what_another_job_needs(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 1})
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    other = argusd.post({**standin.SPEC, "resume": f"{t.id}@10", "pool": "nowhere"}, "?no_trial=1", token="user")
+    assert other.status == 201, other
+    t.save(20)
+    pin = t.kept / ".argus-pin-1-10/actor/model_world_size_1_rank_0.pt"
+    until(pin.is_file, "it is pinned")
+    t.order("forget", 10)
+    until(lambda: is_loadable(t.kept / "global_step_10"), "it is there again")
+    until(lambda: t.states() == {10: "verified", 20: "verified"}, "and in the catalogue")
+    argusd.stop_job(other.json()["id"])
+    gc(argusd, t)
+    until(lambda: t.steps() == [20] and not pin.exists(), "nobody needs it any more")
+    argusd.stop_job(t.id)
+
+
 def gc(argusd, t, **body):
     reply = argusd.call("POST", f"/v1/jobs/{t.id}/checkpoints:gc", body, token="user")
     assert reply.status == 200, reply
@@ -195,6 +215,7 @@ def spoil(t, step):
         f.write(b"x")
 
 
+@pytest.mark.nightly  # src/fsroot/test/ckpt.c has the same without argusd
 def test_a_restart_knows_what_was_found_broken(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 2}, restart=RESTART)
     t.save(10, 20)

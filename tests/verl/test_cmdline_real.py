@@ -75,7 +75,7 @@ EXPECT = {
         "trainer.nnodes": 2,
         "trainer.n_gpus_per_node": 4,
         "trainer.save_freq": 29,
-        "trainer.max_actor_ckpt_to_keep": 4,
+        "trainer.max_actor_ckpt_to_keep": 11,
         "trainer.default_local_dir": f"{SHARED}/jobs/ppo-1/checkpoints",
         "algorithm.kl_ctrl.kl_coef": 0.002,
         "actor_rollout_ref.rollout.name": "vllm",
@@ -99,7 +99,7 @@ EXPECT = {
         "actor_rollout_ref.rollout.multi_turn.tool_config_path": f"{SHARED}/users/alice/code/tools.yaml",
     },
     "sft": {
-        "trainer.max_ckpt_to_keep": 4,
+        "trainer.max_ckpt_to_keep": 11,
         "trainer.resume_mode": "disable",
         "data.max_length": 2048,
         "data.train_files": f"{SHARED}/common/datasets/sft/train.parquet",

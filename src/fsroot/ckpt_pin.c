@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt_pin.c - second names for checkpoints that training must not take away; see ckpt.h.
+ *
+ *   global_step_10/actor/… ─ hard links ─▶ .argus-pin-<attempt>-10/actor/…
+ *
+ * verl keeps a list of what it saved, removes its oldest by name and forgets it then. What it
+ * removed has its names again with the next look, from the pin. A pin is of one attempt: the next
+ * one has forgotten what this one saved, and may write those steps anew. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "base/strv.h"
+#include "fsroot/ckpt_dir.h"
+#include "fsroot/dirtree.h"
+
+#define PIN_PREFIX ".argus-pin-"
+/* Being made; who sweeps takes it. */
+#define FRESH_PREFIX CKPT_GONE_PREFIX "pin-"
+
+enum { DEPTH_MAX = 4, PINS_MAX = 1000, NAME_BYTES = 64 };
+
+static void pin_name(const char *prefix, int attempt, int64_t step, char ret[static NAME_BYTES])
+{
+    (void)snprintf(ret, NAME_BYTES, "%s%d-%" PRId64, prefix, attempt, step); /* fits */
+}
+
+struct pin {
+    int64_t attempt, step;
+};
+
+/* False: it is no pin's name. */
+static bool read_name(const char *name, struct pin *ret)
+{
+    char k[16];
+    if (!str_starts(name, PIN_PREFIX))
+        return false;
+    const char *at = name + strlen(PIN_PREFIX), *dash = strchr(at, '-');
+    if (!dash || (size_t)(dash - at) >= sizeof(k))
+        return false;
+    (void)snprintf(k, sizeof(k), "%.*s", (int)(dash - at), at); /* fits */
+    return str_to_int(k, 0, INT32_MAX, &ret->attempt, NULL) == 0 &&
+           str_to_int(dash + 1, 1, INT32_MAX, &ret->step, NULL) == 0;
+}
+
+static int list_pins(int dir, struct strv *ret, struct err *err)
+{
+    struct pin pin;
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        int error = errno;
+        closep(&fd);
+        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
+    }
+    for (struct dirent *e; ret->n < PINS_MAX && (e = readdir(d));)
+        if (read_name(e->d_name, &pin))
+            strv_add(ret, e->d_name);
+    (void)closedir(d); /* it was only read */
+    return 0;
+}
+
+/* ---- links ---- */
+
+static int link_below(int from, int to, const char *name, int depth);
+
+/* from is taken. Every file that is there and is not in `to` has a name there, too. */
+static int link_all(int from, int to, int depth)
+{
+    DIR *d = fdopendir(from);
+    int r = 0;
+    if (!d) {
+        r = -errno;
+        (void)close(from); /* it was only opened */
+        return r;
+    }
+    errno = 0;
+    for (struct dirent *e; r == 0 && (e = readdir(d)); errno = 0)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            r = link_below(dirfd(d), to, e->d_name, depth);
+    if (r == 0)
+        r = -errno;
+    (void)closedir(d); /* it was only read */
+    return r;
+}
+
+static int link_below(int from, int to, const char *name, int depth)
+{
+    struct stat st;
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (S_ISREG(st.st_mode))
+        return linkat(from, name, to, name, 0) == 0 || errno == EEXIST ? 0 : -errno;
+    if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+        return 0; /* no file of a checkpoint */
+    if (mkdirat(to, name, st.st_mode & 0777) < 0 && errno != EEXIST)
+        return -errno;
+    int source = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (source < 0)
+        return -errno;
+    _cleanup_(closep) int target =
+        openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (target < 0) {
+        int error = errno;
+        (void)close(source); /* it was only opened */
+        return -error;
+    }
+    return link_all(source, target, depth + 1);
+}
+
+/* ---- making ---- */
+
+static int pin_one(int dir, int attempt, int64_t step, struct err *err)
+{
+    char name[32], pin[NAME_BYTES], fresh[NAME_BYTES];
+    ckpt_dir_name(step, name, sizeof(name));
+    pin_name(PIN_PREFIX, attempt, step, pin);
+    pin_name(FRESH_PREFIX, attempt, step, fresh);
+    if (faccessat(dir, pin, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    int r = dirtree_remove_at(dir, fresh, err); /* of a crash */
+    if (r < 0)
+        return r;
+    if (mkdirat(dir, fresh, 0755) < 0)
+        return err_set(err, -errno, "'%s' cannot be made: %s", fresh, strerror(errno));
+    int from = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_(closep) int to = openat(dir, fresh, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0 || to < 0) {
+        r = -errno;
+        closep(&from);
+    } else {
+        r = link_all(from, to, 0);
+    }
+    if (r == 0 && renameat(dir, fresh, dir, pin) < 0)
+        r = -errno;
+    if (r == 0)
+        return 0;
+    (void)dirtree_remove_at(dir, fresh, NULL); /* else the sweep takes it */
+    return err_set(err, r, "the checkpoint of step %" PRId64 " cannot be pinned: %s", step,
+                   strerror(-r));
+}
+
+static bool is_among(const struct pin *pin, int attempt, const int64_t *steps, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pin->attempt == attempt && pin->step == steps[i])
+            return true;
+    return false;
+}
+
+/* No pin any more: first the name, so that half of one is never put back. */
+static int drop(int dir, const char *name, struct err *err)
+{
+    char gone[NAME_BYTES + sizeof(CKPT_GONE_PREFIX)];
+    (void)snprintf(gone, sizeof(gone), "%s%s", CKPT_GONE_PREFIX, name + 1); /* fits */
+    int r = dirtree_remove_at(dir, gone, err);
+    if (r == 0 && renameat(dir, name, dir, gone) < 0 && errno != ENOENT)
+        r = err_set(err, -errno, "'%s' cannot be renamed: %s", name, strerror(errno));
+    return r < 0 ? r : dirtree_remove_at(dir, gone, err);
+}
+
+int ckpt_pin(const char *root,
+             const char *job,
+             int attempt,
+             const int64_t *steps,
+             size_t n,
+             struct err *err)
+{
+    struct strv names = {0};
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT)
+        return 0;
+    int r = dir < 0 ? dir : list_pins(dir, &names, err);
+    for (size_t i = 0; r >= 0 && i < names.n; i++) {
+        struct pin pin;
+        if (read_name(names.v[i], &pin) && !is_among(&pin, attempt, steps, n))
+            r = drop(dir, names.v[i], err);
+    }
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = pin_one(dir, attempt, steps[i], err);
+    strv_release(&names);
+    return r;
+}
+
+int ckpt_dir_unpin(int dir, int64_t step, struct err *err)
+{
+    struct strv names = {0};
+    struct pin pin;
+    int r = list_pins(dir, &names, err);
+    for (size_t i = 0; r == 0 && i < names.n; i++)
+        if (read_name(names.v[i], &pin) && (!step || pin.step == step))
+            r = drop(dir, names.v[i], err);
+    strv_release(&names);
+    return r;
+}
+
+/* ---- and what they are for ---- */
+
+static int put_back_one(int dir, const char *pin, int64_t step)
+{
+    char name[32];
+    ckpt_dir_name(step, name, sizeof(name));
+    if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    int from = openat(dir, pin, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_(closep) int to = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0 || to < 0) {
+        int error = errno;
+        closep(&from);
+        return -error;
+    }
+    return link_all(from, to, 0);
+}
+
+int ckpt_dir_put_back(int dir, int attempt, struct err *err)
+{
+    struct strv names = {0};
+    int r = list_pins(dir, &names, err);
+    for (size_t i = 0; r == 0 && i < names.n; i++) {
+        struct pin pin;
+        if (!read_name(names.v[i], &pin) || (attempt && pin.attempt != attempt))
+            continue;
+        r = put_back_one(dir, names.v[i], pin.step);
+        if (r == -ENOENT)
+            r = 0; /* it is being dropped, or removed once more: the next look */
+        else if (r < 0)
+            (void)err_set(err, r, "the checkpoint of step %" PRId64 " cannot be put back: %s",
+                          pin.step, strerror(-r)); /* only fills err */
+    }
+    strv_release(&names);
+    return r;
+}
+
+int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err)
+{
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT)
+        return 0;
+    return dir < 0 ? dir : ckpt_dir_put_back(dir, attempt, err);
+}

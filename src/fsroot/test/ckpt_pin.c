@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of pins: what training takes away has its names again. */
+#define _GNU_SOURCE
+#include <errno.h>
+
+#include "base/str.h"
+#include "fsroot/ckpt.h"
+#include "fsroot/dirtree.h"
+#include "fsroot/test/ckpt_make.h"
+
+static char *in(const char *root, const char *rest)
+{
+    return xasprintf("%s/jobs/j/checkpoints/%s", root, rest);
+}
+
+static bool is_there(const char *root, const char *rest)
+{
+    _cleanup_(freep) char *path = in(root, rest);
+    return access(path, F_OK) == 0;
+}
+
+static struct ckpt look_at(const char *root, const struct ckpt_list *known, int64_t step)
+{
+    struct ckpt_list l = {0};
+    assert_int_equal(ckpt_look(root, "j", known, 1, 0, &l, NULL), 0);
+    const struct ckpt *c = ckpt_list_find(&l, step);
+    struct ckpt found = c ? *c : (struct ckpt){0};
+    ckpt_list_release(&l);
+    return found;
+}
+
+/* As verl does: the actor's part, and no more. */
+static void take_away(const char *root, const char *rest)
+{
+    _cleanup_(freep) char *path = in(root, rest);
+    assert_int_equal(dirtree_remove(path, NULL), 0);
+}
+
+static void pin(const char *root, int attempt, int64_t step)
+{
+    struct err err = {0};
+    assert_int_equal(ckpt_pin(root, "j", attempt, &step, step ? 1 : 0, &err), 0);
+}
+
+static void put_two(const char *root)
+{
+    put_checkpoint(root, "j", 10, 2);
+    put_checkpoint(root, "j", 20, 1);
+    put_tracker(root, "j", "20");
+}
+
+static void test_what_is_pinned_comes_back(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    put_two(root);
+    struct ckpt before = look_at(root, NULL, 10);
+    pin(root, 1, 10);
+    pin(root, 1, 10); /* once more is once */
+    take_away(root, "global_step_10/actor");
+    assert_int_equal(look_at(root, NULL, 10).state, CKPT_PARTIAL);
+    assert_int_equal(ckpt_put_back(root, "j", 2, &err), 0); /* of another attempt */
+    assert_int_equal(look_at(root, NULL, 10).state, CKPT_PARTIAL);
+    assert_int_equal(ckpt_put_back(root, "j", 1, &err), 0);
+    struct ckpt after = look_at(root, NULL, 10);
+    assert_int_equal(after.state, CKPT_VERIFIED);
+    assert_true(after.mark == before.mark && after.bytes == before.bytes);
+    take_away(root, "global_step_10");
+    assert_int_equal(ckpt_put_back(root, "j", 1, &err), 0);
+    assert_true(look_at(root, NULL, 10).mark == before.mark);
+}
+
+static void test_pins_go(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    put_two(root);
+    pin(root, 1, 10);
+    assert_true(is_there(root, ".argus-pin-1-10/actor"));
+    pin(root, 1, 20);
+    assert_false(is_there(root, ".argus-pin-1-10"));
+    assert_true(is_there(root, ".argus-pin-1-20"));
+    pin(root, 2, 20); /* the next attempt's */
+    assert_false(is_there(root, ".argus-pin-1-20"));
+    assert_true(is_there(root, ".argus-pin-2-20"));
+    pin(root, 2, 0);
+    assert_false(is_there(root, ".argus-pin-2-20"));
+    assert_int_equal(look_at(root, NULL, 20).state, CKPT_VERIFIED);
+    pin(root, 2, 10);
+    assert_int_equal(ckpt_remove(root, "j", 10, &err), 0); /* ours: it does not come back */
+    assert_int_equal(ckpt_put_back(root, "j", 2, &err), 0);
+    assert_false(is_there(root, "global_step_10"));
+    assert_false(is_there(root, ".argus-pin-2-10"));
+    assert_int_equal(ckpt_pin(root, "none", 1, NULL, 0, &err), 0);
+    assert_int_equal(ckpt_put_back(root, "none", 1, &err), 0);
+}
+
+static void test_what_cannot_be_pinned(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    int64_t step = 30;
+    put_two(root);
+    assert_int_equal(ckpt_pin(root, "j", 1, &step, 1, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "of step 30 cannot be pinned"));
+    assert_false(is_there(root, ".argus-pin-1-30"));
+    assert_false(is_there(root, ".argus-gone-pin-1-30"));
+}
+
+/* The last good one was taken away by verl, which counts torn ones: a restart has it. */
+static void test_settle_puts_back(void **state)
+{
+    const char *root = *state;
+    char skipped[CKPT_SKIPPED_MAX];
+    struct err err = {0};
+    int64_t step = -1;
+    put_two(root);
+    pin(root, 1, 10);
+    take_away(root, "global_step_10/actor");
+    take_away(root, "global_step_20/actor/optim_world_size_1_rank_0.pt");
+    put(root, "jobs/j/checkpoints/global_step_20/actor/model_world_size_1_rank_0.pt", "PK");
+    assert_int_equal(ckpt_settle(root, "j", NULL, &step, skipped, &err), 0);
+    assert_int_equal(step, 10);
+    assert_false(is_there(root, "global_step_20"));
+    assert_false(is_there(root, ".argus-pin-1-10"));
+    assert_int_equal(look_at(root, NULL, 10).state, CKPT_VERIFIED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_pinned_comes_back, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_pins_go, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_pinned, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_settle_puts_back, root_setup, root_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
