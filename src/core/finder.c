@@ -29,6 +29,7 @@ struct finder *finder_new(const struct finding_rules *rules)
     for (size_t i = 0; i < ASKED_COUNT; i++)
         if (finding_index_words(rules->index[i]) > words)
             words = finding_index_words(rules->index[i]);
+    f->n_found = words;
     f->found = xcalloc(words, sizeof(*f->found));
     f->n_may = (rules->n_branches + 63) / 64;
     f->codes = xcalloc(rules->n_branches, sizeof(*f->codes));
@@ -70,6 +71,7 @@ void finder_free(struct finder *f)
     free(f->sources);
     free(f->events);
     free(f->found);
+    free(f->hits.v);
     free(f->may);
     for (size_t i = 0; i < f->rules->n_branches; i++)
         pcre2_code_free(f->codes[i].code);
@@ -212,6 +214,14 @@ struct best {
     int weight[ROLE_COUNT];
 };
 
+static bool is_empty(const struct best *b)
+{
+    for (size_t i = 0; i < ROLE_COUNT; i++)
+        if (b->of[i])
+            return false;
+    return true;
+}
+
 /* Lower case into out; false: it has bytes that clean text has not. */
 static bool fold(const char *p, size_t n, char *out)
 {
@@ -224,11 +234,28 @@ static bool fold(const char *p, size_t n, char *out)
     return !n || least >= ' ';
 }
 
-/* The rules that may match the line that is looked at; false: none. */
+/* The rules that may match the line that is looked at; false: none. f->found has what it has. */
+static bool mark_found(struct finder *f, enum finding_asked asked)
+{
+    bool blind, any;
+    memset(f->may, 0, f->n_may * sizeof(*f->may));
+    any = finding_index_mark(f->rules->index[asked], f->folded, f->n_folded, f->found, f->may,
+                             &blind);
+    f->mute_key = blind ? f->mute_key : 0;
+    return any;
+}
+
+static void forget_found(struct finder *f)
+{
+    memset(f->found, 0, f->n_found * sizeof(*f->found));
+}
+
+/* The same, for which its texts are looked for first. */
 static bool mark(struct finder *f, enum finding_asked asked)
 {
-    memset(f->may, 0, f->n_may * sizeof(*f->may));
-    return finding_index_mark(f->rules->index[asked], f->folded, f->n_folded, f->found, f->may);
+    forget_found(f);
+    finding_index_all(f->rules->index[asked], f->folded, 0, f->n_folded, f->found);
+    return mark_found(f, asked);
 }
 
 /* The code of a branch, made when a line asks for it first: most are never asked for. */
@@ -240,7 +267,7 @@ static const pcre2_code *code_of(struct finder *f, const struct finding_rule *r,
     if (!*code) {
         const char *text = r->branches[branch - r->first_branch].text;
         *code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
-        assert(*code);                                      /* the whole pattern was compiled */
+        assert(*code);                                      /* finding_rules.c saw to that */
         (void)pcre2_jit_compile(*code, PCRE2_JIT_COMPLETE); /* else only slower */
     }
     return *code;
@@ -355,14 +382,31 @@ static void note_line(struct finder *f,
     }
 }
 
+/* Nothing was matched in the line that is looked at, whatever it follows. */
+static void keep_mute(struct finder *f)
+{
+    if (f->mute_key)
+        mute_add(&f->mute, f->mute_key);
+}
+
 /* Clean text into t; false: no rule may match. Most lines with a text of a rule have it in
  * vain, which is seen before they are cleaned, unless escapes may stand in their words. */
 static bool read_text(struct finder *f, const char *p, size_t n, struct finding_text *t)
 {
-    f->n_folded = n;
-    bool plain = fold(p, n, f->folded);
-    if (plain && !mark(f, ASKED_ANY))
+    size_t from = 0, to = n;
+    while (from < to && p[from] == ' ')
+        from++;
+    while (from < to && p[to - 1] == ' ')
+        to--;
+    f->n_folded = to - from;
+    bool plain = fold(p + from, to - from, f->folded);
+    f->mute_key = plain && n <= MUTE_LINE_MAX ? mute_key(p, n, f->found, f->n_found) : 0;
+    if (f->mute_key && mute_has(&f->mute, f->mute_key))
         return false;
+    if (plain && !mark_found(f, ASKED_ANY)) {
+        keep_mute(f);
+        return false;
+    }
     finding_text_read(p, n, f->body, t);
     if (plain)
         return true;
@@ -371,6 +415,7 @@ static bool read_text(struct finder *f, const char *p, size_t n, struct finding_
     return mark(f, ASKED_ANY);
 }
 
+/* A line of which f->found has the texts that it holds. */
 static void read_piece(struct finder *f, const char *p, size_t n, const struct place *where)
 {
     struct finding_text t;
@@ -386,6 +431,10 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
         return;
     }
     try_rules(f, &t, &b);
+    if (!t.boxed && t.indent < 2 && is_empty(&b)) {
+        keep_mute(f);
+        return;
+    }
     if ((b.of[ROLE_CAUSE] || b.of[ROLE_WRAPPER]) && mark(f, ASKED_EXCUSE))
         try_rules(f, &t, &b); /* else there is nothing to excuse */
     note_line(f, s, &b, &t, where);
@@ -394,7 +443,21 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
 /* The lines that begin in these bytes. */
 static uint64_t count_lines(const char *p, size_t n)
 {
+    enum { MOST = 255 * 16 }; /* so many sums fit in bytes */
+    typedef unsigned char sums __attribute__((vector_size(16)));
     uint64_t lines = 0;
+    while (n >= 16) {
+        size_t some = (n < MOST ? n : MOST) / 16 * 16;
+        sums sum = {0}, bytes;
+        for (size_t i = 0; i < some; i += 16) {
+            memcpy(&bytes, p + i, 16);
+            sum -= (sums)(bytes == '\n');
+        }
+        for (size_t i = 0; i < 16; i++)
+            lines += sum[i];
+        p += some;
+        n -= some;
+    }
     for (size_t i = 0; i < n; i++)
         lines += p[i] == '\n';
     return lines;
@@ -428,29 +491,43 @@ static void advance(struct finder *f, const char *p, size_t n)
     f->lines += lines;
 }
 
+/* The piece at p, and the end of line behind it. Its length with that. */
+static size_t take_piece(struct finder *f, const char *p, size_t len, size_t room)
+{
+    struct place where = {f->total, f->offset, f->line};
+    read_piece(f, p, len, &where);
+    len += len < room && (p[len] == '\n' || p[len] == '\r');
+    advance(f, p, len);
+    return len;
+}
+
 /* Whole pieces: the bytes end with the end of one. */
 static void read_block(struct finder *f, const char *p, size_t n)
 {
-    while (n) {
-        size_t at = finding_index_find(f->rules->index[ASKED_ANY], p, n);
-        if (at >= n)
-            break;
-        size_t from = piece_start(p, at);
-        size_t room = n - from < FINDING_LINE_MAX ? n - from : FINDING_LINE_MAX;
-        size_t len = piece_end(p + from, room);
-        advance(f, p, from);
-        struct place where = {f->total, f->offset, f->line};
-        read_piece(f, p + from, len, &where);
-        advance(f, p + from, len);
-        p += from + len;
-        n -= from + len;
-        if (n && (*p == '\n' || *p == '\r')) {
-            advance(f, p, 1);
-            p++;
-            n--;
+    const struct finding_index *ix = f->rules->index[ASKED_ANY];
+    const struct needle_hits *hits = &f->hits;
+    size_t done = 0, seen = 0; /* read, looked through */
+    while (seen < n) {
+        seen = finding_index_look(ix, p, seen, n, &f->hits);
+        for (size_t i = 0; i < hits->n;) {
+            if (hits->v[i].at < done) { /* of a line that was read */
+                i++;
+                continue;
+            }
+            size_t from = done + piece_start(p + done, hits->v[i].at - done);
+            size_t room = n - from < FINDING_LINE_MAX ? n - from : FINDING_LINE_MAX;
+            size_t len = piece_end(p + from, room);
+            forget_found(f);
+            for (; i < hits->n && hits->v[i].at < from + len; i++)
+                f->found[hits->v[i].needle / 64] |= (uint64_t)1 << (hits->v[i].needle % 64);
+            if (from + len > seen)
+                finding_index_all(ix, p + from, seen - from, len, f->found);
+            advance(f, p + done, from - done);
+            done = from + take_piece(f, p + from, len, n - from);
+            seen = done > seen ? done : seen;
         }
     }
-    advance(f, p, n);
+    advance(f, p + done, n - done);
 }
 
 static void end_carry(struct finder *f)

@@ -2,6 +2,7 @@
 /* finding_finder.h - what a finder holds, for finder.c that reads and finding_judge.c that
  * decides; nobody else includes it. */
 #pragma once
+#include "core/finding_mute.h"
 #include "core/finding_rule.h"
 #include "core/finding_text.h"
 
@@ -55,7 +56,10 @@ struct finder {
     char carry[FINDING_LINE_MAX];
     size_t n_carry;
     uint64_t *found, *may; /* bits of needles, of branches */
-    size_t n_may;
+    size_t n_found, n_may;
+    struct needle_hits hits; /* of a stretch of what is read */
+    struct mute mute;
+    uint64_t mute_key;         /* of the line that is looked at; 0: it has none */
     struct branch_code *codes; /* by branch */
     pcre2_match_data *match;
     pcre2_match_context *context;

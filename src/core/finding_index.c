@@ -80,16 +80,34 @@ size_t finding_index_words(const struct finding_index *ix)
     return needles_words(ix->needles);
 }
 
-size_t finding_index_find(const struct finding_index *ix, const char *text, size_t len)
+size_t finding_index_look(const struct finding_index *ix,
+                          const char *text,
+                          size_t from,
+                          size_t len,
+                          struct needle_hits *ret)
 {
-    return needles_find(ix->needles, text, len);
+    return needles_look(ix->needles, text, from, len, ret);
 }
 
-static bool mark_refs(const struct refs *of, const char *text, size_t len, uint64_t *may)
+void finding_index_all(const struct finding_index *ix,
+                       const char *text,
+                       size_t from,
+                       size_t len,
+                       uint64_t *found)
+{
+    needles_all(ix->needles, text, from, len, found);
+}
+
+static bool mark_refs(const struct refs *of,
+                      const char *text,
+                      size_t len,
+                      uint64_t *may,
+                      bool *blind)
 {
     bool any = false;
     for (size_t i = 0; i < of->n; i++) {
         unsigned k = of->v[i].number;
+        *blind = *blind && of->v[i].branch->blind;
         if (finding_has_bit(may, k) || !pattern_branch_fits(of->v[i].branch, text, len))
             continue;
         may[k / 64] |= (uint64_t)1 << (k % 64);
@@ -101,17 +119,17 @@ static bool mark_refs(const struct refs *of, const char *text, size_t len, uint6
 bool finding_index_mark(const struct finding_index *ix,
                         const char *text,
                         size_t len,
-                        uint64_t *found,
-                        uint64_t *may)
+                        const uint64_t *found,
+                        uint64_t *may,
+                        bool *ret_blind)
 {
     size_t words = needles_words(ix->needles);
     bool any = false;
-    memset(found, 0, words * sizeof(*found));
-    needles_all(ix->needles, text, len, found);
+    *ret_blind = true;
     for (size_t w = 0; w < words; w++)
         for (uint64_t bits = found[w]; bits; bits &= bits - 1) {
             const struct refs *of = &ix->of[64 * w + (size_t)__builtin_ctzll(bits)];
-            any = mark_refs(of, text, len, may) || any;
+            any = mark_refs(of, text, len, may, ret_blind) || any;
         }
     return any;
 }

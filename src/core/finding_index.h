@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/finding_needles.h"
+
 struct finding_index;
 struct finding_rule;
 
@@ -20,13 +22,23 @@ void finding_index_build(struct finding_index *ix);
 
 /* Room that a look needs, in words of 64 bits. */
 size_t finding_index_words(const struct finding_index *ix);
-/* The place of a text that some rule needs with none before it, give or take its length; len if
- * there is none. */
-size_t finding_index_find(const struct finding_index *ix, const char *text, size_t len);
-/* Set the bit of each branch that may match text, which is in lower case; false: none may. found
- * has finding_index_words() for this to use. */
+/* As needles_look(), of the texts that some rule needs. */
+size_t finding_index_look(const struct finding_index *ix,
+                          const char *text,
+                          size_t from,
+                          size_t len,
+                          struct needle_hits *ret);
+/* Set the bits of those in text, at from or behind it. */
+void finding_index_all(const struct finding_index *ix,
+                       const char *text,
+                       size_t from,
+                       size_t len,
+                       uint64_t *found);
+/* Set the bit of each branch that may match text, which is in lower case and has those of found;
+ * false: none may. *ret_blind: all that were asked see no difference between digits. */
 bool finding_index_mark(const struct finding_index *ix,
                         const char *text,
                         size_t len,
-                        uint64_t *found,
-                        uint64_t *may);
+                        const uint64_t *found,
+                        uint64_t *may,
+                        bool *ret_blind);

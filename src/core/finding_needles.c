@@ -3,8 +3,10 @@
  *
  * Of each needle one window of five bytes is taken, the rarest. It holds two pieces of four
  * bytes; whatever its place in the text, one of them begins at an even offset from where the
- * search began. So a look at every second position finds it, and no look depends on the
- * one before: the processor does several at once. */
+ * search began. So a look at every second position finds it. The looks are made for a stretch of
+ * text at once and what passes is kept without a branch, so no look depends on the one before:
+ * the processor does several at once. What passed is looked at again for its whole window, which
+ * leaves hardly anything but needles. */
 #include "core/finding_needles.h"
 
 #include <assert.h>
@@ -13,17 +15,23 @@
 
 #include "base/mem.h"
 
-enum { PIECE = 4, STRIDE = NEEDLE_MIN - PIECE + 1, HASH_BITS = 18, HEADS = 1 << 14 };
+enum {
+    PIECE = 4,
+    STRIDE = NEEDLE_MIN - PIECE + 1,
+    HASH_BITS = 18,
+    HEADS = 1 << 14,
+    STRETCH = 1024, /* bytes that are sifted at once */
+    AHEAD = 8,      /* looks of one round */
+};
 
 struct needle {
     char text[NEEDLE_MAX + 1]; /* lower case */
     size_t len;
 };
 
-/* A piece of a needle, and where in it. */
+/* The window of a needle, and where in it. */
 struct entry {
-    uint32_t piece;
-    unsigned needle;
+    uint64_t window;
     unsigned at;
     int next; /* in its chain; -1: the last */
 };
@@ -31,10 +39,9 @@ struct entry {
 struct needles {
     struct needle *v;
     size_t n, cap;
-    struct entry *entries;
-    size_t n_entries;
+    struct entry *entries; /* one per needle */
     int heads[HEADS];
-    unsigned char bits[1 << (HASH_BITS - 3)];
+    uint32_t pieces[1 << (HASH_BITS - 5)], windows[1 << (HASH_BITS - 5)];
 };
 
 static unsigned char lower(char c)
@@ -51,15 +58,29 @@ static inline uint32_t piece_at(const char *p)
     return piece | 0x20202020U;
 }
 
+static inline uint64_t window_at(const char *p)
+{
+    return piece_at(p) | (uint64_t)((unsigned char)p[PIECE] | 0x20) << 32;
+}
+
 static inline uint32_t hash_of(uint32_t piece)
 {
     return (piece * 0x9E3779B1U) >> (32 - HASH_BITS);
 }
 
-static inline bool may_be(const struct needles *n, uint32_t piece)
+static inline uint32_t window_hash(uint64_t window)
 {
-    uint32_t h = hash_of(piece);
-    return n->bits[h >> 3] >> (h & 7) & 1;
+    return (uint32_t)((window * 0x9E3779B97F4A7C15U) >> (64 - HASH_BITS));
+}
+
+static inline uint32_t has(const uint32_t *bits, uint32_t h)
+{
+    return bits[h >> 5] >> (h & 31) & 1;
+}
+
+static void set(uint32_t *bits, uint32_t h)
+{
+    bits[h >> 5] |= 1U << (h & 31);
 }
 
 struct needles *needles_new(void)
@@ -109,23 +130,6 @@ static unsigned commonness(char c)
     return at ? (unsigned)(at - order) + 1 : 1;
 }
 
-/* Where the rarest NEEDLE_MIN bytes of a text begin; *ret_sum: how common they are. */
-static size_t window_of(const char *text, size_t len, unsigned *ret_sum)
-{
-    size_t best = 0;
-    *ret_sum = ~0U;
-    for (size_t at = 0; at + NEEDLE_MIN <= len; at++) {
-        unsigned sum = 0;
-        for (size_t i = at; i < at + NEEDLE_MIN; i++)
-            sum += commonness((char)lower(text[i]));
-        if (sum < *ret_sum) {
-            *ret_sum = sum;
-            best = at;
-        }
-    }
-    return best;
-}
-
 /* What healthy trainings print all the time: a text that stands in it tells little. */
 static const char USUAL[] =
     "(workerdict pid=, ip=) (taskrunner pid=) (raylet) nccl info channel warning info "
@@ -136,36 +140,68 @@ static const char USUAL[] =
     "trust_remote_code torch transformers vllm sglang cuda cumem memory device process actor "
     "reward score length batch size config.py files requests server started cache preempted kv "
     "cache space world timed engine worker actor attention compile graph kernel version "
-    "deprecated should must supported warnings.warn future userwarning ";
+    "deprecated should must supported warnings.warn future userwarning (pid= training rollout "
+    "timing_s/ timing_per_token_ms/ update_actor update_weights old_log_prob compute_log_prob "
+    "compute_ref generate_sequences actor/ critic/ perf/ throughput total_num_tokens "
+    "global_seqlen/ "
+    "minmax_diff balanced_max mfu/ pg_loss ppo_kl clipfrac clip_ratio entropy grad_norm kl_loss "
+    "advantages/ returns/ values/ rewards/ score/ prompt_length/ num_turns/ abort ratio mean max "
+    "min std lr: iteration learning_rate config configuration compute compiling processing "
+    "preempted sequence mode recompute profiling takes initializing ";
+
+static bool is_usual(const char *text, size_t len)
+{
+    char low[NEEDLE_MAX + 1];
+    for (size_t i = 0; i < len; i++)
+        low[i] = (char)lower(text[i]);
+    low[len] = '\0';
+    return strstr(USUAL, low);
+}
+
+/* Where the rarest NEEDLE_MIN bytes of a text begin; *ret_sum: how common they are. */
+static size_t window_of(const char *text, size_t len, unsigned *ret_sum)
+{
+    enum { MOST = 1000 }; /* more than a window of the commonest bytes */
+    size_t best = 0;
+    *ret_sum = ~0U;
+    for (size_t at = 0; at + NEEDLE_MIN <= len; at++) {
+        unsigned sum = 0;
+        for (size_t i = at; i < at + NEEDLE_MIN; i++)
+            sum += commonness((char)lower(text[i]));
+        for (size_t k = 0; k < STRIDE; k++)
+            sum += is_usual(text + at + k, PIECE) ? MOST : 0;
+        if (sum < *ret_sum) {
+            *ret_sum = sum;
+            best = at;
+        }
+    }
+    return best;
+}
 
 unsigned needle_rarity(const char *text, size_t len)
 {
-    char low[NEEDLE_MAX + 1];
     unsigned bits = 0;
     len = len < NEEDLE_MAX ? len : NEEDLE_MAX;
-    for (size_t i = 0; i < len; i++) {
-        low[i] = (char)lower(text[i]);
-        bits += 60 - commonness(low[i]);
-    }
-    low[len] = '\0';
-    return strstr(USUAL, low) ? 1 : bits;
+    for (size_t i = 0; i < len; i++)
+        bits += 60 - commonness((char)lower(text[i]));
+    return is_usual(text, len) ? 1 : bits;
 }
 
 void needles_build(struct needles *n)
 {
     assert(!n->entries);
-    n->entries = xcalloc(n->n * STRIDE + 1, sizeof(*n->entries));
+    n->entries = xcalloc(n->n + 1, sizeof(*n->entries));
     for (size_t i = 0; i < n->n; i++) {
         unsigned sum;
-        size_t at = window_of(n->v[i].text, n->v[i].len, &sum);
-        for (size_t k = 0; k < STRIDE; k++) {
-            uint32_t piece = piece_at(n->v[i].text + at + k);
-            int *head = &n->heads[hash_of(piece) % HEADS];
-            n->entries[n->n_entries] = (struct entry){
-                .piece = piece, .needle = (unsigned)i, .at = (unsigned)(at + k), .next = *head};
-            *head = (int)n->n_entries++;
-            n->bits[hash_of(piece) >> 3] |= (unsigned char)(1U << (hash_of(piece) & 7));
-        }
+        const char *text = n->v[i].text;
+        size_t at = window_of(text, n->v[i].len, &sum);
+        uint64_t window = window_at(text + at);
+        int *head = &n->heads[window_hash(window) % HEADS];
+        n->entries[i] = (struct entry){window, (unsigned)at, *head};
+        *head = (int)i;
+        set(n->windows, window_hash(window));
+        for (size_t k = 0; k < STRIDE; k++)
+            set(n->pieces, hash_of(piece_at(text + at + k)));
     }
 }
 
@@ -180,70 +216,145 @@ static bool is_at(const struct needle *v, const char *p)
     return true;
 }
 
-/* A needle around the piece at text + at, that lies within [0, len) and is not in found, which may
- * be NULL; *pos is its chain position and goes on. NULL: no more. */
-static const struct entry *next_at(const struct needles *n,
-                                   const char *text,
-                                   size_t at,
-                                   size_t len,
-                                   const uint64_t *found,
-                                   int *pos)
+/* The places of [from, to), every second one, where a piece of a needle may begin, counted from
+ * from, into out, which has room for all; PIECE bytes may be read at each. How many. */
+static size_t sift_pieces(const struct needles *n,
+                          const char *text,
+                          size_t from,
+                          size_t to,
+                          uint16_t *out)
 {
-    uint32_t piece = piece_at(text + at);
-    while (*pos >= 0) {
-        const struct entry *e = &n->entries[*pos];
-        const struct needle *v = &n->v[e->needle];
-        *pos = e->next;
-        if (e->piece != piece || (found && found[e->needle / 64] >> (e->needle % 64) & 1))
-            continue;
-        if (at >= e->at && at - e->at + v->len <= len && is_at(v, text + at - e->at))
-            return e;
+    size_t found = 0, at = from;
+    for (; at + (AHEAD - 1) * STRIDE < to; at += AHEAD * STRIDE)
+        for (size_t k = 0; k < AHEAD; k++) {
+            out[found] = (uint16_t)(at - from + k * STRIDE);
+            found += has(n->pieces, hash_of(piece_at(text + at + k * STRIDE)));
+        }
+    for (; at < to; at += STRIDE) {
+        out[found] = (uint16_t)(at - from);
+        found += has(n->pieces, hash_of(piece_at(text + at)));
     }
-    return NULL;
+    return found;
 }
 
-static const struct entry *first_at(const struct needles *n,
-                                    const char *text,
-                                    size_t at,
-                                    size_t len)
+/* Of the windows that hold those pieces the ones that may be of a needle, counted from one before
+ * from, into out, which has room for two per piece. How many. */
+static size_t sift_windows(const struct needles *n,
+                           const char *text,
+                           size_t from,
+                           size_t len,
+                           const uint16_t *pieces,
+                           size_t n_pieces,
+                           uint16_t *out)
 {
-    if (!may_be(n, piece_at(text + at)))
-        return NULL;
-    int pos = n->heads[hash_of(piece_at(text + at)) % HEADS];
-    return next_at(n, text, at, len, NULL, &pos);
+    size_t found = 0;
+    for (size_t i = 0; i < n_pieces; i++) {
+        size_t at = from + pieces[i];
+        if (at) {
+            out[found] = pieces[i];
+            found += has(n->windows, window_hash(window_at(text + at - 1)));
+        }
+        if (at + NEEDLE_MIN <= len) {
+            out[found] = (uint16_t)(pieces[i] + 1);
+            found += has(n->windows, window_hash(window_at(text + at)));
+        }
+    }
+    return found;
+}
+
+/* Windows in which a needle's may begin, counted from one before a place in the text. */
+struct sifted {
+    size_t n, to; /* to: where to go on */
+    uint16_t v[2 * STRETCH / STRIDE];
+};
+
+static void sift(const struct needles *n,
+                 const char *text,
+                 size_t from,
+                 size_t len,
+                 struct sifted *ret)
+{
+    uint16_t pieces[STRETCH / STRIDE] = {0};
+    ret->to = len - from > STRETCH ? from + STRETCH : len;
+    size_t last = len < PIECE ? 0 : len - PIECE + 1, to = ret->to < last ? ret->to : last;
+    size_t n_pieces = from < to ? sift_pieces(n, text, from, to, pieces) : 0;
+    ret->n = sift_windows(n, text, from, len, pieces, n_pieces, ret->v);
+}
+
+/* A needle around the window at text + at, that lies within [0, len); *pos is its chain position
+ * and goes on. -1: no more. */
+static int next_at(const struct needles *n, const char *text, size_t at, size_t len, int *pos)
+{
+    while (*pos >= 0) {
+        int needle = *pos;
+        const struct entry *e = &n->entries[needle];
+        const struct needle *v = &n->v[needle];
+        *pos = e->next;
+        if (e->window == window_at(text + at) && at >= e->at && at - e->at + v->len <= len &&
+            is_at(v, text + at - e->at))
+            return needle;
+    }
+    return -1;
+}
+
+static int chain_of(const struct needles *n, const char *window)
+{
+    return n->heads[window_hash(window_at(window)) % HEADS];
+}
+
+static void add_hit(struct needle_hits *hits, size_t at, int needle)
+{
+    if (hits->n == hits->cap) {
+        hits->cap = hits->cap ? 2 * hits->cap : 64;
+        hits->v = xrealloc(hits->v, hits->cap, sizeof(*hits->v));
+    }
+    hits->v[hits->n++] = (struct needle_hit){at, (unsigned)needle};
+}
+
+size_t needles_look(const struct needles *n,
+                    const char *text,
+                    size_t from,
+                    size_t len,
+                    struct needle_hits *ret)
+{
+    struct sifted windows = {0};
+    ret->n = 0;
+    sift(n, text, from, len, &windows);
+    for (size_t i = 0; i < windows.n; i++) {
+        size_t at = from + windows.v[i] - 1;
+        int needle, pos = chain_of(n, text + at);
+        while ((needle = next_at(n, text, at, len, &pos)) >= 0)
+            add_hit(ret, at, needle);
+    }
+    return windows.to;
 }
 
 size_t needles_find(const struct needles *n, const char *text, size_t len)
 {
-    enum { ROUND = 8 };
-    size_t at = 0;
-    while (at + ROUND * STRIDE + PIECE <= len) {
-        bool any = false;
-        for (size_t k = 0; k < ROUND; k++)
-            any |= may_be(n, piece_at(text + at + k * STRIDE));
-        for (size_t k = 0; any && k < ROUND; k++) {
-            const struct entry *e = first_at(n, text, at + k * STRIDE, len);
-            if (e)
-                return at + k * STRIDE - e->at;
-        }
-        at += ROUND * STRIDE;
-    }
-    for (; at + PIECE <= len; at += STRIDE) {
-        const struct entry *e = first_at(n, text, at, len);
-        if (e)
-            return at - e->at;
-    }
-    return len;
+    struct needle_hits hits = {0};
+    size_t at = 0, found = len;
+    while (at < len && !hits.n)
+        at = needles_look(n, text, at, len, &hits);
+    if (hits.n)
+        found = hits.v[0].at - n->entries[hits.v[0].needle].at;
+    free(hits.v);
+    return found;
 }
 
-void needles_all(const struct needles *n, const char *text, size_t len, uint64_t *found)
+void needles_all(const struct needles *n,
+                 const char *text,
+                 size_t from,
+                 size_t len,
+                 uint64_t *found)
 {
-    for (size_t at = 0; at + PIECE <= len; at += STRIDE) {
-        if (!may_be(n, piece_at(text + at)))
-            continue;
-        int pos = n->heads[hash_of(piece_at(text + at)) % HEADS];
-        const struct entry *e;
-        while ((e = next_at(n, text, at, len, found, &pos)))
-            found[e->needle / 64] |= (uint64_t)1 << (e->needle % 64);
+    struct sifted windows = {0};
+    for (; from < len; from = windows.to) {
+        sift(n, text, from, len, &windows);
+        for (size_t i = 0; i < windows.n; i++) {
+            size_t at = from + windows.v[i] - 1;
+            int needle, pos = chain_of(n, text + at);
+            while ((needle = next_at(n, text, at, len, &pos)) >= 0)
+                found[needle / 64] |= (uint64_t)1 << (needle % 64);
+        }
     }
 }

@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,6 +335,22 @@ static void read_clauses(struct walk w, struct strv *clauses)
     add_clause(&b, clauses);
 }
 
+/* True if a pattern says nothing of a digit but that it is one. */
+static bool is_blind(const char *p)
+{
+    for (; *p; p++) {
+        if (p[0] == '{') {
+            p += strcspn(p, "}");
+            p -= !*p;
+        } else if (!strncmp(p, "0-9", 3)) {
+            p += 2;
+        } else if (*p >= '0' && *p <= '9') {
+            return false; /* that one, or what a number means to PCRE2 */
+        }
+    }
+    return true;
+}
+
 struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n)
 {
     struct walk w = walk_of(pattern);
@@ -353,9 +370,35 @@ struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n)
         b->lens = xcalloc(b->clauses.n + 1, 1);
         for (size_t i = 0; i < b->clauses.n; i++)
             b->lens[i] = (unsigned char)strlen(b->clauses.v[i]); /* NEEDLE_MAX at most */
+        b->blind = is_blind(b->text);
         w.p = one.end;
     }
     return v;
+}
+
+struct pattern_branch *pattern_whole(const char *pattern, size_t *ret_n)
+{
+    struct pattern_branch *v = xcalloc(1, sizeof(*v));
+    v->text = xstrdup(pattern);
+    v->lens = xcalloc(1, 1);
+    *ret_n = 1;
+    return v;
+}
+
+enum pattern_weave pattern_weave(const char *pattern)
+{
+    enum pattern_weave w = PATTERN_PLAIN, more;
+    for (const char *p = walk_of(pattern).p; *p; p++) {
+        more = PATTERN_PLAIN;
+        if (*p == '\\' && p[1])
+            more = *++p == 'Q'                 ? PATTERN_QUOTES
+                   : strchr("123456789gk", *p) ? PATTERN_REFERS
+                                               : PATTERN_PLAIN;
+        else if (p[0] == '(' && p[1] == '?' && p[2] && !strchr(":=!<>", p[2]))
+            more = strchr("imsxnJU^-", p[2]) ? PATTERN_OPTIONS : PATTERN_REFERS;
+        w = more > w ? more : w;
+    }
+    return w;
 }
 
 void pattern_branches_free(struct pattern_branch *v, size_t n)
@@ -369,6 +412,32 @@ void pattern_branches_free(struct pattern_branch *v, size_t n)
     free(v);
 }
 
+/* As memmem(), which is slow to begin: where the first and the last byte stand so far apart, the
+ * rest is compared. */
+static bool has_text(const char *p, size_t n, const char *text, size_t len)
+{
+    enum { WIDE = 16 };
+    typedef unsigned char bytes __attribute__((vector_size(WIDE)));
+    typedef uint64_t words __attribute__((vector_size(WIDE)));
+    const bytes first = (bytes){0} + (unsigned char)text[0],
+                last = (bytes){0} + (unsigned char)text[len - 1];
+    size_t i = 0, end = n < len ? 0 : n - len + 1; /* of the places where it may begin */
+    while (i < end) {
+        bytes head, tail;
+        words both = {1};
+        if (i + WIDE <= end) {
+            memcpy(&head, p + i, WIDE);
+            memcpy(&tail, p + i + len - 1, WIDE);
+            both = (words)((head == first) & (tail == last));
+        }
+        for (size_t k = i; (both[0] | both[1]) && k < i + WIDE && k < end; k++)
+            if (p[k] == text[0] && !memcmp(p + k, text, len))
+                return true;
+        i += WIDE;
+    }
+    return false;
+}
+
 bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_t n)
 {
     bool has = false;
@@ -376,7 +445,7 @@ bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_
         size_t len = b->lens[i];
         if (!len && !has)
             return false;
-        has = len && (has || memmem(text, n, b->clauses.v[i], len));
+        has = len && (has || has_text(text, n, b->clauses.v[i], len));
     }
     return true;
 }

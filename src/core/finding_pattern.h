@@ -18,10 +18,21 @@ struct pattern_branch {
     struct strv needles; /* one of these; none: not known */
     struct strv clauses; /* of each clause, which "" ends, one; in lower case */
     unsigned char *lens; /* of the clauses */
+    bool blind;          /* to it all digits are the same */
 };
 
 /* The alternatives of a valid pattern, *ret_n of them. */
 struct pattern_branch *pattern_branches(const char *pattern, size_t *ret_n);
+/* The whole of a pattern as its only alternative, of which nothing is known. */
+struct pattern_branch *pattern_whole(const char *pattern, size_t *ret_n);
+/* Whether what a part of a pattern means may depend on what stands before it. */
+enum pattern_weave {
+    PATTERN_PLAIN,
+    PATTERN_REFERS,  /* to groups */
+    PATTERN_OPTIONS, /* are set half way */
+    PATTERN_QUOTES,  /* \Q: what stands behind it is not understood here */
+};
+enum pattern_weave pattern_weave(const char *pattern);
 void pattern_branches_free(struct pattern_branch *v, size_t n);
 /* True if text, n bytes in lower case, has what a match of the branch has. */
 bool pattern_branch_fits(const struct pattern_branch *b, const char *text, size_t n);

@@ -147,8 +147,41 @@ static void compile_pattern(struct finding_rule *r, const struct node *n, struct
         char *text = xasprintf("no pattern: %s, at its byte %zu", (const char *)why, (size_t)at);
         rule_error(ps, n, r, "pattern", text);
         free(text);
-        return;
+    } else if (pattern_weave(r->pattern) == PATTERN_QUOTES) {
+        rule_error(ps, n, r, "pattern", "\\Q is not understood here: put a \\ before each byte");
     }
+}
+
+/* True if an alternative that refers to groups has them all. */
+static bool stands_alone(const struct finding_rule *r, const struct pattern_branch *b)
+{
+    int error;
+    PCRE2_SIZE at;
+    uint32_t groups = 0, of_all = 0;
+    if (pattern_weave(b->text) == PATTERN_PLAIN)
+        return true;
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)b->text, PCRE2_ZERO_TERMINATED, 0, &error, &at, NULL);
+    if (!code)
+        return false;
+    (void)pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &groups); /* of a code: cannot fail */
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &of_all);
+    pcre2_code_free(code);
+    return groups == of_all;
+}
+
+/* The alternatives, or the whole if they do not mean the same one by one. */
+static void set_branches(struct finding_rule *r)
+{
+    enum pattern_weave weave = pattern_weave(r->pattern);
+    bool apart = weave != PATTERN_OPTIONS;
+    r->branches = pattern_branches(r->pattern, &r->n_branches);
+    for (size_t i = 0; weave == PATTERN_REFERS && i < r->n_branches && apart; i++)
+        apart = stands_alone(r, &r->branches[i]);
+    if (apart)
+        return;
+    pattern_branches_free(r->branches, r->n_branches);
+    r->branches = pattern_whole(r->pattern, &r->n_branches);
 }
 
 /* What a line must have: as the rule says, or read off the pattern. */
@@ -158,7 +191,9 @@ static void set_needles(struct finding_rule *r,
                         struct problems *ps)
 {
     struct err err = {0};
-    r->branches = pattern_branches(r->pattern, &r->n_branches);
+    if (!r->code)
+        return;
+    set_branches(r);
     if (!find->n) {
         if (pattern_needles(r->pattern, &r->needles, &err) < 0)
             rule_error(ps, n, r, "pattern", err.text);

@@ -66,16 +66,17 @@ static size_t clean(const char *line, size_t n, char *out)
 {
     size_t len = 0;
     for (const char *p = line, *end = line + n; p < end;) {
+        const char *plain = p;
+        while (p < end && (unsigned char)*p >= ' ' && *p != 0x7f)
+            p++;
+        memcpy(out + len, plain, (size_t)(p - plain));
+        len += (size_t)(p - plain);
+        if (p == end)
+            break;
         size_t skip = escape_length(p, end);
-        if (skip) {
-            p += skip;
-            continue;
-        }
-        unsigned char c = (unsigned char)*p++;
-        if (c == '\t')
+        if (*p == '\t')
             out[len++] = ' ';
-        else if (c >= ' ' && c != 0x7f)
-            out[len++] = (char)c;
+        p += skip ? skip : 1;
     }
     while (len && out[len - 1] == ' ')
         len--;
@@ -152,7 +153,7 @@ static struct text_part value_of(const char *p, const char *end, const char *nam
 {
     size_t n = strlen(name);
     for (; p + n < end; p++)
-        if (!memcmp(p, name, n)) {
+        if (*p == *name && !memcmp(p, name, n)) {
             const char *q = p + n;
             while (q < end && *q != ',' && *q != ' ' && *q != ')')
                 q++;
@@ -508,11 +509,21 @@ static bool take_logger(struct cut *c)
     return true;
 }
 
+/* What may begin with the byte that stands there. */
 static bool take_any(struct cut *c)
 {
-    return take_box(c) || take_actor(c) || take_rank(c) || take_bracket(c) || take_time(c) ||
-           take_syslog(c) || take_level(c) || take_place(c) || take_label(c) || take_dash(c) ||
-           take_logger(c);
+    unsigned char b = (unsigned char)*c->p;
+    if (b == 0xe2)
+        return take_box(c);
+    if (b == '(')
+        return take_actor(c);
+    if (b == '[')
+        return take_rank(c) || take_bracket(c);
+    if (isalpha(b) && (take_syslog(c) || take_level(c)))
+        return true;
+    if (is_digit((char)b) && take_time(c))
+        return true;
+    return take_place(c) || take_label(c) || take_dash(c) || take_logger(c);
 }
 
 static size_t blanks(struct cut *c)

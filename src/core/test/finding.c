@@ -438,6 +438,63 @@ static void patches(void **state)
     free(text);
 }
 
+/* Alternatives that mean nothing, or another thing, by themselves. */
+static void woven_rules(void **state)
+{
+    static const struct {
+        const char *pattern, *line;
+    } rows[] = {
+        {"(hello) there|(world) and \\2", "world and world"},
+        {"(hello) there|so \\1", "hello there"},
+        {"^hello (?i)there|world", "WORLD"},
+        {"hello|(?i)world|there", "THERE"},
+        {"(?<x>hello)|(?&x) world", "hello world"},
+        {"(zebra|hello) \\1|world", "zebra zebra"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        char *text = xasprintf("family: x\nrules: [{id: a, class: gpu_oom, advice: b, find: "
+                               "[hello, world, there, zebra], pattern: '%s', samples: {match: "
+                               "['%s'], miss: [b]}}]",
+                               rows[i].pattern, rows[i].line);
+        struct finding_rules *r = finding_rules_new(), *usual = rules;
+        struct problems ps = {0};
+        struct err err = {0};
+        assert_int_equal(finding_rules_add(r, text, strlen(text), &ps), 0);
+        assert_int_equal(finding_rules_compile(r, &err), 0);
+        finding_rules_try(r, &ps);
+        assert_int_equal(ps.n, 0);
+        rules = r;
+        expect(rows[i].line, FINDING_GPU_OOM, rows[i].line);
+        rules = usual;
+        finding_rules_free(r);
+        free(text);
+    }
+}
+
+/* A line that said nothing stands for those that differ in digits a rule does not care for. */
+static void alike_lines(void **state)
+{
+    static const char *const rows[][2] = {
+        {"job 7 is preempted\njob 8 is preempted\n", "job 9 has state PREEMPTED"},
+        {"Error code: 200 - fine\nError code: 201 - fine\n", "Error code: 401 - no"},
+        {"the job 7 has state preempted\n", "the job 7 has state PREEMPTED"},
+        {"  x = torch.cuda.OutOfMemoryError\n", "torch.cuda.OutOfMemoryError: CUDA out of memory."},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        char *log = xasprintf("%s%s", rows[i][0], rows[i][1]);
+        struct finding alone, both;
+        judge(rows[i][1], NULL, &alone);
+        judge(log, NULL, &both);
+        assert_int_not_equal(alone.class, FINDING_NONE);
+        assert_int_equal(alone.class, both.class);
+        finding_release(&alone);
+        finding_release(&both);
+        free(log);
+    }
+}
+
 static void bad_rules(void **state)
 {
     static const char *const rows[] = {
@@ -459,6 +516,8 @@ static void bad_rules(void **state)
         "family: x\nrules: [{id: a, pattern: hello, class: gpu_oom, advice: b, samples: {match: "
         "[hello], miss: [b]}, "
         "patch: [{key: env.PYTHONPATH, set: a}]}]",
+        "family: x\nrules: [{id: a, pattern: '\\Qhello|\\Ex', role: benign, samples: {match: "
+        "[hello]}}]",
     };
     (void)state;
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -516,6 +575,8 @@ int main(void)
         cmocka_unit_test(one_line),
         cmocka_unit_test(patches),
         cmocka_unit_test(bad_rules),
+        cmocka_unit_test(woven_rules),
+        cmocka_unit_test(alike_lines),
         cmocka_unit_test(sources),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -22,7 +22,7 @@ static void every_place(void **state)
         assert_int_equal(needles_find(n, hay, sizeof(hay)), sizeof(hay));
         memcpy(hay + at, at % 2 ? "OUT of Memory" : "out of memory", 13);
         assert_int_equal(needles_find(n, hay, sizeof(hay)), at);
-        needles_all(n, hay, sizeof(hay), found);
+        needles_all(n, hay, 0, sizeof(hay), found);
         assert_int_equal(found[0], 2);
         assert_int_equal(needles_find(n, hay, at + 12), at + 12);
     }
