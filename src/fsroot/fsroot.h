@@ -216,7 +216,8 @@ must_check int fsroot_attempt_opendir(const char *root,
                                       const char *sub,
                                       DIR **ret);
 /* The nodes that have a directory in this place of the attempt (ATTEMPT_SCENE, ATTEMPT_WORKERS),
- * sorted. -ENOENT: there is no such place. */
+ * sorted, FSROOT_NODES_MAX at most. ret is empty. -ENOENT: there is no such place. */
+enum { FSROOT_NODES_MAX = 4096 };
 must_check int fsroot_nodes_of(const char *root,
                                const char *job,
                                int attempt,

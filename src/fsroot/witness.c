@@ -23,7 +23,7 @@
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 
-enum { WITNESS_MAX_BYTES = 64 << 10 };
+enum { WITNESS_MAX_BYTES = 64 << 10, ENTRIES_MAX = 100000 };
 
 /* Cut where it is too long, and made harmless for a terminal: it is for people. */
 static void copy_text(char *dst, size_t size, const char *src)
@@ -236,34 +236,49 @@ int fsroot_attempt_opendir(const char *root,
 }
 
 /* Not its later segments: they are read with it (logread.h). */
-static int is_log(const struct dirent *e)
+static bool is_log(const struct dirent *e)
 {
     const char *end = strrchr(e->d_name, '.');
     return (e->d_type == DT_REG || e->d_type == DT_UNKNOWN) && end &&
-           !strncmp(e->d_name, "worker-", 7) && (!strcmp(end, ".out") || !strcmp(end, ".err"));
+           str_starts(e->d_name, "worker-") && (str_eq(end, ".out") || str_eq(end, ".err"));
 }
 
-static int is_directory(const struct dirent *e)
+static bool is_directory(const struct dirent *e)
 {
     return (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && e->d_name[0] != '.';
 }
 
-static void free_names(struct dirent **names, int n)
+static int by_name(const void *a, const void *b)
 {
-    for (int i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names in a directory that a job can fill: so many are looked at, so many kept. */
+static int list_sorted(const char *path,
+                       bool (*is_one)(const struct dirent *e),
+                       size_t max,
+                       struct strv *ret)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    if (!d)
+        return -errno;
+    for (int seen = 0; seen < ENTRIES_MAX && ret->n < max && (e = readdir(d)); seen++)
+        if (is_one(e))
+            strv_add(ret, e->d_name);
+    (void)closedir(d); /* it was only read */
+    if (ret->n)
+        xsort(ret->v, ret->n, sizeof(*ret->v), by_name);
+    return 0;
 }
 
 static void list_logs_of(const char *dir, const char *node, size_t max, struct strv *ret)
 {
-    struct dirent **names;
+    _cleanup_(strv_release) struct strv names = {0};
     _cleanup_(freep) char *path = xasprintf("%s/%s", dir, node);
-    int n = scandir(path, &names, is_log, alphasort);
-    for (int i = 0; i < n && ret->n < max; i++)
-        strv_addf(ret, ATTEMPT_WORKERS "/%s/%s", node, names[i]->d_name);
-    if (n >= 0)
-        free_names(names, n);
+    (void)list_sorted(path, is_log, max - ret->n, &names); /* no directory: no logs */
+    for (size_t i = 0; i < names.n; i++)
+        strv_addf(ret, ATTEMPT_WORKERS "/%s/%s", node, names.v[i]);
 }
 
 int fsroot_nodes_of(const char *root,
@@ -276,14 +291,8 @@ int fsroot_nodes_of(const char *root,
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, place);
-    struct dirent **nodes;
-    int n = scandir(path, &nodes, is_directory, alphasort);
-    if (n < 0)
-        return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
-    for (int i = 0; i < n; i++)
-        strv_add(ret, nodes[i]->d_name);
-    free_names(nodes, n);
-    return 0;
+    int r = list_sorted(path, is_directory, FSROOT_NODES_MAX, ret);
+    return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
 int fsroot_worker_logs(const char *root,
@@ -298,7 +307,7 @@ int fsroot_worker_logs(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_WORKERS);
-    for (size_t i = 0; i < nodes.n; i++)
+    for (size_t i = 0; i < nodes.n && ret->n < max; i++)
         list_logs_of(path, nodes.v[i], max, ret);
     return 0;
 }

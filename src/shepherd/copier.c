@@ -250,8 +250,11 @@ static void keep_newest(struct copier *c, struct copier_file *f)
     for (size_t i = kept - 1; i < COPIER_KEPT; i++) {
         struct stat st;
         _cleanup_(freep) char *path = segment_path(c, f, f->left[i]);
-        if (f->left[i] && stat(path, &st) == 0 && unlink(path) == 0)
-            f->stored -= (uint64_t)st.st_size < f->stored ? (uint64_t)st.st_size : f->stored;
+        if (f->left[i] && stat(path, &st) == 0 && unlink(path) == 0) {
+            uint64_t n = (uint64_t)st.st_size < f->stored ? (uint64_t)st.st_size : f->stored;
+            f->stored -= n;
+            f->removed += n;
+        }
         f->left[i] = 0;
     }
 }
@@ -345,7 +348,41 @@ static void note_trouble(struct copier *c, const struct copier_file *f, int erro
                    strerror(-error)); /* cut: fine */
 }
 
-/* Whatever it had when this began, where writing failed: the same goes to the same place again. */
+static void remove_segment(const struct copier *c, const struct copier_file *f, uint64_t begin)
+{
+    _cleanup_(freep) char *path = segment_path(c, f, begin);
+    (void)unlink(path); /* it may never have been made */
+}
+
+static bool has_segment(const struct copier_file *f, uint64_t begin)
+{
+    for (size_t i = 0; i < COPIER_KEPT; i++)
+        if (f->left[i] == begin)
+            return true;
+    return false;
+}
+
+/* Back to what it was before a try that failed, so that the same goes to the same place again. But
+ * what was removed is gone, and segments that it began may get another place the next time. */
+static void take_back(struct copier *c, struct copier_file *f, const struct copier_file *before)
+{
+    uint64_t removed = f->removed - before->removed;
+    struct copier_file back = *before;
+    if (f->begin > before->begin)
+        remove_segment(c, f, f->begin);
+    for (size_t i = 0; i < COPIER_KEPT; i++) {
+        if (f->left[i] > before->begin)
+            remove_segment(c, f, f->left[i]);
+        if (!has_segment(f, back.left[i]))
+            back.left[i] = 0;
+    }
+    removed = removed < back.stored ? removed : back.stored;
+    back.stored -= removed;
+    back.removed = f->removed;
+    c->stored -= removed < c->stored ? removed : c->stored;
+    *f = back;
+}
+
 static bool copy_some(struct copier *c, struct copier_file *f, int fd, bool last, char *chunk)
 {
     const struct copier_file before = *f;
@@ -358,7 +395,7 @@ static bool copy_some(struct copier *c, struct copier_file *f, int fd, bool last
     ssize_t n = r < 0 ? r : copy_chunk(c, f, fd, last, chunk);
     if (n < 0) {
         note_trouble(c, f, (int)n);
-        *f = before;
+        take_back(c, f, &before);
         return false;
     }
     c->trouble[0] = 0;

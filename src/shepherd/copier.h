@@ -44,6 +44,7 @@ struct copier_file {
     uint64_t begin;             /* of the segment that is written to */
     uint64_t left[COPIER_KEPT]; /* segments behind it that are still there; 0: none */
     uint64_t stored;            /* bytes of it on the shared root */
+    uint64_t removed;           /* of those that were there, with their segments */
     bool is_begun;
     bool is_foreign; /* a supervisor of Ray: never copied */
 };

@@ -273,10 +273,11 @@ static void beat(struct scout *s, usec_t now)
     s->next_beat = now + BEAT;
 }
 
-static void copy_all(struct scout *s)
+/* last: nothing will follow, see copier_turn(). */
+static void copy_all(struct scout *s, bool last)
 {
     usec_t until = clock_mono() + LAST_LIMIT;
-    while (s->can_copy && copier_turn(&s->copier, true) && clock_mono() < until)
+    while (s->can_copy && copier_turn(&s->copier, last) && clock_mono() < until)
         ;
 }
 
@@ -308,7 +309,7 @@ static void gather(struct scout *s)
     }
     beat(s, clock_mono()); /* whoever waits sees that somebody is at work */
     read_marks(s);
-    copy_all(s);
+    copy_all(s, false);
     scene_gather(s->attempt, s->node, &s->copier, s->veil, &s->watch);
 }
 
@@ -360,7 +361,7 @@ static void leave(struct scout *s)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_SCOUTS, s->attempt);
     _cleanup_(freep) char *file = xasprintf("%s/%s.json", dir, s->node);
-    copy_all(s);
+    copy_all(s, true);
     (void)unlink(file); /* what is not there any more is fine, here and below */
     (void)rmdir(dir);
     DIR *place = opendir(s->place);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "fsroot/logindexer.h"
 
+#define SINK_ASIDE ".found" /* what had the name of a file of the log */
 #define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
 enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
 
@@ -35,6 +36,7 @@ struct sink {
     bool is_remote;      /* others see what was written only after a flush */
     bool is_line_broken; /* the last byte was no newline */
     bool is_suspect;     /* the descriptor may have lost its file */
+    bool has_lost;       /* what was written may not be on disk, and nobody will say so again */
     uint64_t segment_max, total_max;
     struct segment first; /* never removed */
     struct segment *v;    /* the later ones, the newest last */
@@ -165,26 +167,42 @@ static void make_room(struct sink *s)
     tell_gap(s);
 }
 
-/* One that is there already is ours when it is empty: it was made by a try that failed late. */
+/* One that is there already is ours when it is empty: it was made by a try that failed late. What
+ * holds something is not, and gives way: by this name it would be read as part of the log. */
 static int make_file(const char *path)
 {
     struct stat st;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(path, flags | O_CREAT | O_EXCL, 0644);
     if (fd >= 0 || errno != EEXIST)
         return fd >= 0 ? fd : -errno;
-    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fd = open(path, flags);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size)
         return fd;
     closep(&fd);
-    return -EEXIST;
+    _cleanup_(freep) char *aside = xasprintf("%s" SINK_ASIDE, path);
+    if (rename(path, aside) < 0)
+        return -EEXIST;
+    fd = open(path, flags | O_CREAT | O_EXCL, 0644);
+    return fd >= 0 ? fd : -errno;
+}
+
+/* An error of it is told once: a later call can say that all is well. */
+static int sync_file(struct sink *s)
+{
+    if (fsync(s->fd) == 0 || errno == EINVAL) /* EINVAL: a device needs it not */
+        return 0;
+    s->has_lost = true;
+    return -errno;
 }
 
 /* The next file; the one before is synced unless it is lost anyway. */
 static int next_segment(struct sink *s, bool do_sync)
 {
     uint64_t begin = current(s)->end;
-    if (do_sync && fsync(s->fd) < 0 && errno != EINVAL)
-        return -errno;
+    int r = do_sync ? sync_file(s) : 0;
+    if (r < 0)
+        return r;
     _cleanup_(freep) char *path = segment_path(s, begin);
     int fd = make_file(path);
     if (fd < 0)
@@ -196,22 +214,34 @@ static int next_segment(struct sink *s, bool do_sync)
     return 0;
 }
 
+/* True: it holds what was written to it, and no more: what a write that failed has left there is
+ * written again. */
+static bool is_whole(const struct segment *c, int fd)
+{
+    struct stat st;
+    uint64_t n = c->end - c->begin;
+    return fstat(fd, &st) == 0 && (uint64_t)st.st_size >= n &&
+           ((uint64_t)st.st_size == n || ftruncate(fd, (off_t)n) == 0);
+}
+
 /* By its name: the same file once more, or, where that is gone or has lost bytes, a new one. */
 static int find_again(struct sink *s)
 {
-    struct stat st;
     const struct segment *c = current(s);
     _cleanup_(freep) char *path = segment_path(s, c->begin);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno != ENOENT)
         return -errno;
-    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == c->end - c->begin) {
+    if (fd >= 0 && is_whole(c, fd)) {
         closep(&s->fd);
         s->fd = fd;
         return 0;
     }
     closep(&fd);
-    return c->end == c->begin ? -ESTALE : next_segment(s, false);
+    if (c->end == c->begin)
+        return -ESTALE;
+    s->has_lost = true;
+    return next_segment(s, false);
 }
 
 /* ---- writing ---- */
@@ -281,9 +311,11 @@ int sink_finish(struct sink *s, struct err *err)
 {
     if (s->index)
         logindexer_finish(s->index, clock_wall());
-    /* EINVAL: what cannot be synced (a device) needs it not. */
-    int r = fsync(s->fd) < 0 && errno != EINVAL ? -errno : 0;
-    return r < 0 ? err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r)) : 0;
+    int r = sync_file(s);
+    if (r < 0)
+        return err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r));
+    return s->has_lost ? err_set(err, -EIO, "parts of '%s' may be missing: its disk failed", s->path)
+                       : 0;
 }
 
 const char *sink_path(const struct sink *s)

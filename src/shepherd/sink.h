@@ -5,6 +5,7 @@
  * offset is the place in the whole log at which that file begins. When all of them together reach
  * theirs, the oldest but the first is removed, and a small file in front of what follows says so.
  * Beside it an index is written for those who search in it (fsroot/logindexer.h).
+ * What already has the name of a next file and is not ours is renamed to <name>.found.
  * Every call may block for as long as the file system does. */
 #pragma once
 #include <stdbool.h>
@@ -33,7 +34,7 @@ must_check int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_d
 void sink_hurry(struct sink *s, bool is_late);
 /* Sends what was written to the file's server, so that others can read it. */
 void sink_flush(struct sink *s);
-/* All of it is on disk when this returns 0. */
+/* All of it is on disk when this returns 0; -EIO: some that was written before may not be. */
 must_check int sink_finish(struct sink *s, struct err *err);
 
 /* On such a file system every reader is on this machine and sees a write at once. */

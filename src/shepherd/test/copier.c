@@ -4,13 +4,17 @@
 #define _GNU_SOURCE
 #include "shepherd/copier.h"
 
+#include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "base/unit.h"
 #include "base/unit_dir.h"
 
@@ -231,6 +235,56 @@ static void test_a_flood(void **state)
     copier_release(&c);
 }
 
+static size_t count_in(const char *dir)
+{
+    size_t n = 0;
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));)
+        n += str_starts(e->d_name, OUT);
+    assert_int_equal(closedir(d), 0);
+    return n;
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit lim;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
+    lim.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
+}
+
+/* A segment that could not be filled and then begins elsewhere leaves nothing behind. */
+static void test_a_flood_and_a_full_disk(void **state)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    struct copier c;
+    begin(&c, *state, NULL);
+    c.first = 1000;
+    c.next = 500;
+    copier_mark(&c, "02000000-17");
+    for (int i = 0; i < 400; i += 20) {
+        add_lines(&c, i, i + 20);
+        turn(&c, false);
+    }
+    uint64_t stored = c.stored;
+    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
+    for (int i = 400; i < 1100; i += 350) {
+        add_lines(&c, i, i + 350);
+        limit_files(200); /* the first line of a segment goes in, what follows does not */
+        assert_false(copier_turn(&c, false));
+        limit_files(RLIM_INFINITY);
+        assert_true(c.trouble[0]);
+        assert_true(c.stored < stored); /* older ones made room */
+    }
+    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
+    turn(&c, true);
+    assert_int_equal(c.v[0].read, 11000);
+    assert_int_equal(count_in(c.to), 1 + 1 + (c.v[0].left[0] != 0)); /* first, left, of now */
+    assert_true(c.stored == c.v[0].stored && c.stored <= 2000);
+    copier_release(&c);
+}
+
 static void test_a_full_node(void **state)
 {
     struct copier c;
@@ -276,6 +330,7 @@ int main(void)
         WITH_DIR(test_whose),         WITH_DIR(test_secrets),
         WITH_DIR(test_segments),      WITH_DIR(test_a_flood),
         WITH_DIR(test_a_full_node),   WITH_DIR(test_a_root_that_is_away),
+        WITH_DIR(test_a_flood_and_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

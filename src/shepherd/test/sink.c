@@ -176,21 +176,61 @@ static void test_a_log_whose_file_is_gone_goes_on_in_the_next(void **state)
     assert_false(is_there(path, ""));
 }
 
-/* Made by a try that failed late; one that holds something is somebody else's. */
+/* Bytes of a write that said it failed are there all the same. */
+static void test_what_a_failed_write_left_is_not_doubled(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = open_and_lose(path);
+    assert_int_equal(file_write(path, "one\ntw", 6, 0644, 0, NULL), 0);
+    must_write(s, "two\n");
+    assert_int_equal(sink_finish(s, NULL), 0);
+    sink_free(s);
+    must_hold(path, "", "one\ntwo\n");
+}
+
+static void test_bytes_that_were_lost_are_told_at_the_end(void **state)
+{
+    struct err err;
+    _cleanup_(freep) char *path = log_in(state);
+    struct sink *s = open_and_lose(path);
+    assert_int_equal(truncate(path, 2), 0);
+    must_write(s, "two\n");
+    assert_int_equal(sink_finish(s, &err), -EIO);
+    assert_non_null(strstr(err.text, "may be missing"));
+    sink_free(s);
+    must_hold(path, "", "on");
+    must_hold(path, ".4", "two\n");
+}
+
+/* Made by a try that failed late: ours. One that holds something is somebody else's. */
 static void test_the_next_file_is_there_already(void **state)
 {
-    size_t done;
     _cleanup_(freep) char *path = log_in(state);
-    _cleanup_(freep) char *next = xasprintf("%s.4", path);
+    _cleanup_(freep) char *empty = xasprintf("%s.4", path), *full = xasprintf("%s.8", path);
+    struct sink *s = NULL;
+    assert_int_equal(sink_open(path, &s, NULL), 0);
+    sink_limit(s, 4, 0);
+    assert_int_equal(file_write(empty, "", 0, 0644, 0, NULL), 0);
+    assert_int_equal(file_write(full, "other", 5, 0644, 0, NULL), 0);
+    must_write(s, "one\ntwo\nthr\n");
+    assert_int_equal(sink_finish(s, NULL), 0);
+    sink_free(s);
+    must_hold(path, ".4", "two\n");
+    must_hold(path, ".8", "thr\n");
+    must_hold(path, ".8.found", "other");
+}
+
+static void test_a_directory_in_the_place_of_the_next_file(void **state)
+{
+    _cleanup_(freep) char *path = log_in(state);
+    _cleanup_(freep) char *dir = xasprintf("%s.4/sub", path);
     struct sink *s = open_and_lose(path);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(file_write(next, "other", 5, 0644, 0, NULL), 0);
-    assert_int_equal(sink_write(s, "two\n", 4, &done), -EEXIST);
-    assert_int_equal(sink_write(s, "two\n", 4, &done), -EEXIST);
-    assert_int_equal(truncate(next, 0), 0);
+    assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
     must_write(s, "two\n");
     sink_free(s);
     must_hold(path, ".4", "two\n");
+    assert_true(is_there(path, ".4.found/sub"));
 }
 
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, root_setup, root_teardown)
@@ -205,7 +245,10 @@ int main(void)
         IN_DIR(test_the_oldest_but_the_first_go),
         IN_DIR(test_a_file_that_was_lost_is_found_again),
         IN_DIR(test_a_log_whose_file_is_gone_goes_on_in_the_next),
+        IN_DIR(test_what_a_failed_write_left_is_not_doubled),
+        IN_DIR(test_bytes_that_were_lost_are_told_at_the_end),
         IN_DIR(test_the_next_file_is_there_already),
+        IN_DIR(test_a_directory_in_the_place_of_the_next_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
