@@ -15,14 +15,15 @@
 #include "fsroot/launch.h"
 #include "fsroot/logread.h"
 
-enum { CHUNK = 1 << 20 };
+enum { CHUNK = 1 << 20, LINE_MAX_BYTES = 300 };
 static const double WEAK = 0.5;
 static const uint64_t DISK_FULL_BELOW = 1 << 20;
 
 void diagnosis_release(struct diagnosis *d)
 {
-    char *texts[] = {d->root,           d->job,  d->lost_node, d->odd_node, d->odd_rank,
-                     d->stopped_reason, d->node, d->given,     d->whole,    d->body};
+    char *texts[] = {d->root,           d->job,      d->lost_node, d->odd_node, d->odd_rank,
+                     d->stopped_reason, d->node,     d->given,     d->whole,    d->body,
+                     d->oom_line,       d->xid_line, d->nan_text};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&d->names);
@@ -157,24 +158,50 @@ static bool is_weak(const struct finding *f)
 
 /* ---- what the nodes found ---- */
 
+/* The first one stays. */
+static void take_line(const json_t *facts, const char *key, char **line)
+{
+    const char *text = json_get_str(facts, key, NULL);
+    if (text && *text && !*line)
+        *line = xstrndup(text, strnlen(text, LINE_MAX_BYTES));
+}
+
+static void take_memory(struct diagnosis *d, const json_t *o)
+{
+    int64_t kills = json_get_int(o, "oom_kills", 0),
+            in_log = json_get_int(o, "kernel_oom_kills", 0);
+    kills = in_log > kills ? in_log : kills;
+    if (kills > d->facts.oom_kills && kills < INT32_MAX)
+        d->facts.oom_kills = kills;
+    take_line(o, "oom_line", &d->oom_line);
+}
+
+static void take_xid(struct diagnosis *d, const json_t *o)
+{
+    int64_t xid = json_get_int(o, "xid", 0);
+    if (xid <= 0 || xid >= 10000 || d->facts.xid)
+        return;
+    d->facts.xid = (int)xid;
+    take_line(o, "xid_line", &d->xid_line);
+}
+
 static void take_facts_of(struct diagnosis *d, const char *node)
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
     _cleanup_(buf_release) struct buf text = BUF_INIT(DIAGNOSIS_FACTS_MAX);
     _cleanup_(freep) char *part = xasprintf(ATTEMPT_SCENE "/%s/" SCENE_FACTS, node);
     _cleanup_(freep) char *path = fsroot_attempt_dir(d->root, d->job, d->k, part);
-    struct finding_facts *f = &d->facts;
+    struct finding_facts *f = &d->facts, before = *f;
     if (file_read(path, &text, NULL) < 0 ||
         json_parse(buf_str(&text), text.len, DIAGNOSIS_FACTS_MAX, &o, NULL) < 0)
         return; /* this node has nothing to say */
-    int64_t kills = json_get_int(o, "oom_kills", 0), xid = json_get_int(o, "xid", 0);
     bool shm = json_get_bool(o, "shm_full", false), disk = json_get_bool(o, "disk_full", false);
-    f->oom_kills = kills > f->oom_kills && kills < INT32_MAX ? kills : f->oom_kills;
+    take_memory(d, o);
+    take_xid(d, o);
     f->shm_full = f->shm_full || shm;
     f->disk_full = f->disk_full || disk;
-    if (xid > 0 && xid < 10000 && !f->xid)
-        f->xid = (int)xid;
-    if ((kills > 0 || shm || disk || xid > 0) && !d->odd_node)
+    bool is_odd = shm || disk || f->oom_kills > before.oom_kills || f->xid != before.xid;
+    if (is_odd && !d->odd_node)
         d->odd_node = xstrdup(node);
 }
 
@@ -201,6 +228,9 @@ static uint64_t judge(struct diagnosis *d)
     d->facts.odd_node = d->odd_node;
     d->facts.odd_rank = d->odd_rank;
     d->facts.stopped_reason = d->stopped_reason;
+    d->facts.oom_line = d->oom_line;
+    d->facts.xid_line = d->xid_line;
+    d->facts.nan_text = d->nan_text;
     d->facts.nodes = d->all_named ? &d->names : NULL;
     if (!d->no_logs) {
         r.chunk = xmalloc(CHUNK);

@@ -26,7 +26,7 @@ struct diagnosis {
     int k;
     const struct finding_rules *rules; /* borrowed */
     struct finding_facts facts;
-    char *lost_node, *odd_node, *odd_rank, *stopped_reason;
+    char *lost_node, *odd_node, *odd_rank, *stopped_reason, *oom_line, *xid_line, *nan_text;
     char *node;          /* where the driver ran; NULL: not known */
     char *given;         /* the class is known, this word: nothing is read; NULL */
     char *whole;         /* all of it is known, as finding_to_json() writes it; NULL */

@@ -86,19 +86,33 @@ static void on_finding(struct live *l, const struct finding *found, void *arg)
     free(e);
 }
 
+/* What was no number at the end, into text. */
+static bool is_nan(const struct metrics *ms, const struct job *j, char *text, size_t size)
+{
+    struct metric_pace p;
+    if (!metrics_pace(ms, j->id, &p) || p.attempt != j->n_attempts || !*p.bad_key)
+        return false;
+    (void)snprintf(text, size, "'%s' since step %lld", p.bad_key, (long long)p.bad_step); /* cut */
+    return true;
+}
+
 static void ask(struct findings *fs,
+                const struct metrics *ms,
                 struct live *l,
                 const struct ending *e,
                 struct findings_end *end)
 {
     const struct job *j = l->job;
     struct finding_facts *f = &end->facts;
+    char nan[METRIC_NAME_MAX + 64];
     struct ending *kept = xmalloc(sizeof(*kept));
     *kept = *e;
     f->stopped = j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped);
     f->preempted = j->stop_cause == STOP_PREEMPTED;
     f->timed_out = j->stop_cause == STOP_TIMEOUT;
     f->head_lost = e->head_lost && is_lost(e);
+    f->metrics_nan = is_nan(ms, j, nan, sizeof(nan));
+    f->nan_text = f->metrics_nan ? nan : NULL;
     if (j->stop_cause != STOP_NONE)
         f->stopped_reason = j->reason.text;
     end->given = j->stop_cause == STOP_FINDING ? str_or(j->finding, "platform") : NULL;
@@ -123,6 +137,7 @@ static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t n
 }
 
 void ending_by_exit(struct findings *fs,
+                    const struct metrics *ms,
                     struct live *l,
                     const struct fsroot_exit *x,
                     bool head_lost)
@@ -144,12 +159,13 @@ void ending_by_exit(struct findings *fs,
                                          .exit_code = x->has_code ? x->code : 0,
                                          .signal = signal_number(x->signal),
                                          .oom_kills = x->oom_kills > 0 ? x->oom_kills : 0,
+                                         .oom_line = *x->oom_line ? x->oom_line : NULL,
                                          .odd_node = x->oom_kills > 0 ? j->proof.node : NULL,
                                          .stopped = str_starts(x->cause, "stopped"),
                                          .stopped_reason = *x->stop_reason ? x->stop_reason : NULL,
                                          .not_started = !strcmp(x->cause, "start_failed"),
                                          .import_mismatch = !strcmp(x->cause, "mismatch")}};
-    ask(fs, l, &e, &end);
+    ask(fs, ms, l, &e, &end);
 }
 
 /* ---- without ---- */
@@ -183,7 +199,7 @@ static void tell_lost(const struct live *l, bool never, bool killed, struct endi
                        space, p->node);
 }
 
-void ending_lost(struct findings *fs, struct live *l, bool head_lost)
+void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, bool head_lost)
 {
     const struct job *j = l->job;
     bool never = l->sight.files == WITNESS_FILES_NONE;
@@ -198,5 +214,5 @@ void ending_lost(struct findings *fs, struct live *l, bool head_lost)
     struct findings_end end = {.facts = {.not_started = never,
                                          .shepherd_killed = killed,
                                          .lost_node = never || head_lost || killed ? NULL : node}};
-    ask(fs, l, &e, &end);
+    ask(fs, ms, l, &e, &end);
 }

@@ -2,16 +2,18 @@
 /* ending.h - the end of an attempt as the witnesses saw it, and its finding: both become one event.
  *
  * An end that nobody need explain (exit 0) is told at once; any other is told with its finding
- * (findings.h), and l->ending is set until then. */
+ * (findings.h), and l->ending is set until then. The metrics are settled by then. */
 #pragma once
 #include "argusd/findings.h"
 #include "argusd/jobs.h"
+#include "argusd/metrics.h"
 #include "fsroot/fsroot.h"
 
 /* Its exit file is there. head_lost: Ray's head was lost since it began. */
 void ending_by_exit(struct findings *fs,
+                    const struct metrics *ms,
                     struct live *l,
                     const struct fsroot_exit *x,
                     bool head_lost);
 /* It is gone without one. */
-void ending_lost(struct findings *fs, struct live *l, bool head_lost);
+void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, bool head_lost);

@@ -99,6 +99,8 @@ static void append(struct task *t)
 /* X(member of finding_facts): what a late finding still needs when argusd starts anew. */
 #define FLAGS(X)                                                                                   \
     X(exit_known)                                                                                  \
+    X(shepherd_killed)                                                                             \
+    X(metrics_nan)                                                                                 \
     X(stopped) X(preempted) X(timed_out) X(hung) X(not_started) X(head_lost) X(import_mismatch)
 
 static void put_owed(const struct task *t)
@@ -123,6 +125,8 @@ static void put_owed(const struct task *t)
     jout_str(&j, "odd_node", t->d.odd_node);
     jout_str(&j, "odd_rank", t->d.odd_rank);
     jout_str(&j, "stopped_reason", t->d.stopped_reason);
+    jout_str(&j, "oom_line", t->d.oom_line);
+    jout_str(&j, "nan_text", t->d.nan_text);
     jout_str(&j, "node", t->d.node);
     jout_close(&j, '}');
     struct store_entry row = {
@@ -156,6 +160,8 @@ static void read_owed(const json_t *o, struct task *t)
     set_str(&t->d.odd_node, json_get_str(o, "odd_node", NULL));
     set_str(&t->d.odd_rank, json_get_str(o, "odd_rank", NULL));
     set_str(&t->d.stopped_reason, json_get_str(o, "stopped_reason", NULL));
+    set_str(&t->d.oom_line, json_get_str(o, "oom_line", NULL));
+    set_str(&t->d.nan_text, json_get_str(o, "nan_text", NULL));
     set_str(&t->d.node, json_get_str(o, "node", NULL));
 }
 
@@ -406,6 +412,8 @@ void findings_ask(struct findings *fs,
     t->d.odd_node = copy(end->facts.odd_node);
     t->d.odd_rank = copy(end->facts.odd_rank);
     t->d.stopped_reason = copy(end->facts.stopped_reason);
+    t->d.oom_line = copy(end->facts.oom_line);
+    t->d.nan_text = copy(end->facts.nan_text);
     t->d.node = copy(*j->proof.node ? j->proof.node : j->driver_node);
     t->d.given = copy(end->given);
     t->d.whole = copy(end->whole);

@@ -126,7 +126,7 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
     switch (witness_judge(&heard)) {
     case WITNESS_EXITED:
         if (x && metrics_settle(w->p.metrics, l) && !awaits_proof(l, now))
-            ending_by_exit(w->p.findings, l, x, lost_its_head(w, l));
+            ending_by_exit(w->p.findings, w->p.metrics, l, x, lost_its_head(w, l));
         break;
     case WITNESS_STARTED:
         see_again(w, l);
@@ -134,7 +134,7 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
         break;
     case WITNESS_LOST:
         if (metrics_settle(w->p.metrics, l))
-            ending_lost(w->p.findings, l, lost_its_head(w, l));
+            ending_lost(w->p.findings, w->p.metrics, l, lost_its_head(w, l));
         break;
     case WITNESS_NEVER:
         apply(l, JOB_EV_REQUEUED, "ray_forgot_it",

@@ -198,6 +198,14 @@ void jout_null(struct jout *j, const char *key)
     jout_raw(j, key, "null");
 }
 
+void jout_count(struct jout *j, const char *key, int64_t value)
+{
+    if (value >= 0)
+        jout_int(j, key, value);
+    else
+        jout_null(j, key);
+}
+
 void jout_time(struct jout *j, const char *key, uint64_t wall_usec)
 {
     char text[CLOCK_TEXT_MAX];

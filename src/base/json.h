@@ -45,6 +45,8 @@ void jout_int(struct jout *j, const char *key, int64_t value);
 void jout_real(struct jout *j, const char *key, double value); /* NaN and inf become null */
 void jout_bool(struct jout *j, const char *key, bool value);
 void jout_null(struct jout *j, const char *key);
+/* A number that is not known below 0: then null. */
+void jout_count(struct jout *j, const char *key, int64_t value);
 /* A wall time as RFC 3339 text, null for 0. */
 void jout_time(struct jout *j, const char *key, uint64_t wall_usec);
 /* text is JSON already. */

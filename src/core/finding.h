@@ -95,6 +95,9 @@ struct finding_facts {
     int64_t oom_kills;          /* of its cgroup or of the kernel, on its nodes */
     int xid;                    /* the first Xid of the driver during the attempt; 0: none */
     int64_t step, steps;        /* the last step seen, all there are; 0: not known */
+    const char *oom_line;       /* the kernel's, of the first of them */
+    const char *xid_line;       /* the driver's, of that Xid */
+    const char *nan_text;       /* which metric, since which step */
     const char *lost_node;      /* a node of the gang that is gone */
     const char *odd_node;       /* where the fact was seen, if on one node */
     const char *odd_rank;       /* the rank that hangs or died, if known */

@@ -7,6 +7,7 @@
  * often told late), and within a step the first line wins. Wrappers only say that something
  * failed. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,8 +334,31 @@ static void add_fact_quote(struct finding *ret, const char *text)
     free(q.text);
 }
 
+/* A fact in words, with what is known of it. */
+static char *text_of(const struct fact *fact, const struct finding_facts *facts)
+{
+    char number[16];
+    const char *more = NULL;
+    if (fact->class == FINDING_PREEMPTED_OR_STOPPED)
+        more = facts->stopped_reason;
+    else if (fact->class == FINDING_HOST_OOM)
+        more = facts->oom_line;
+    else if (fact->class == FINDING_NAN_LOSS)
+        more = facts->nan_text;
+    else if (fact->class == FINDING_GPU_HARDWARE && facts->xid_line)
+        more = facts->xid_line;
+    else if (fact->class == FINDING_GPU_HARDWARE || fact->holds == is_killed) {
+        (void)snprintf(number, sizeof(number), "%d",
+                       fact->holds == is_killed ? signal_of(facts) : facts->xid); /* fits */
+        more = number;
+    }
+    return more ? xasprintf("%s: %s", fact->text, more) : xstrdup(fact->text);
+}
+
 /* More lines of the same class, and facts of it. */
-static void add_support(const struct candidates *c, struct finding *ret)
+static void add_support(const struct candidates *c,
+                        const struct finding_facts *facts,
+                        struct finding *ret)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct candidate *it = &c->v[i];
@@ -342,8 +366,10 @@ static void add_support(const struct candidates *c, struct finding *ret)
             continue;
         if (it->event)
             add_quote(ret->evidence, &ret->n_evidence, FINDING_EVIDENCE_MAX, &it->event->quote);
-        else
-            add_fact_quote(ret, it->fact->text);
+        else {
+            _cleanup_(freep) char *text = text_of(it->fact, facts);
+            add_fact_quote(ret, text);
+        }
     }
 }
 
@@ -402,14 +428,8 @@ static void fill_fact(const struct fact *fact,
     ret->advice = xstrdup(fact->advice);
     ret->node = xstrdup(fact->class == FINDING_NODE_LOST ? facts->lost_node : facts->odd_node);
     ret->rank = xstrdup(facts->odd_rank);
-    char *text = fact->class == FINDING_PREEMPTED_OR_STOPPED && facts->stopped_reason
-                     ? xasprintf("%s: %s", fact->text, facts->stopped_reason)
-                 : fact->class == FINDING_GPU_HARDWARE ? xasprintf("%s: %d", fact->text, facts->xid)
-                 : is_killed(facts) && fact->class == FINDING_ACTOR_DIED
-                     ? xasprintf("%s: %d", fact->text, facts->signal)
-                     : xstrdup(fact->text);
+    _cleanup_(freep) char *text = text_of(fact, facts);
     add_fact_quote(ret, text);
-    free(text);
 }
 
 static void fill(const struct finder *f,
@@ -429,7 +449,7 @@ static void fill(const struct finder *f,
         fill_fact(best->fact, facts, ret);
     if (best->event && !ret->node && facts->odd_node)
         ret->node = xstrdup(facts->odd_node);
-    add_support(c, ret);
+    add_support(c, facts, ret);
     add_after(f, best->event ? best->event->at : 0, ret);
 }
 

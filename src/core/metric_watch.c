@@ -57,6 +57,8 @@ struct metric_watch {
 
     char bad_key[METRIC_NAME_MAX + 1]; /* "" = none */
     int64_t bad_step;
+    char ill_key[METRIC_NAME_MAX + 1]; /* the same of the newest attempt, until it is well again */
+    int64_t ill_step;
 
     double window[WINDOW], base, best;
     size_t n_rewards;
@@ -110,6 +112,26 @@ static void watch_numbers(struct metric_watch *w, const struct metric_record *r)
         if (!isfinite(r->v[i].value) && is_vital(r->v[i].name)) {
             (void)snprintf(w->bad_key, sizeof(w->bad_key), "%s", r->v[i].name); /* fits */
             w->bad_step = r->step;
+        }
+}
+
+static bool has_number(const struct metric_record *r, const char *name)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->v[i].name, name))
+            return isfinite(r->v[i].value);
+    return false;
+}
+
+/* The first of the newest attempt that is ill until now. */
+static void watch_illness(struct metric_watch *w, const struct metric_record *r)
+{
+    if (*w->ill_key && has_number(r, w->ill_key))
+        w->ill_key[0] = 0;
+    for (size_t i = 0; i < r->n && !*w->ill_key; i++)
+        if (!isfinite(r->v[i].value) && is_vital(r->v[i].name)) {
+            (void)snprintf(w->ill_key, sizeof(w->ill_key), "%s", r->v[i].name); /* fits */
+            w->ill_step = r->step;
         }
 }
 
@@ -208,7 +230,9 @@ void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
                                 .step = w->step,
                                 .total = w->total,
                                 .median_s = metric_watch_step_seconds(w),
-                                .longest_s = longest_seconds(w)};
+                                .longest_s = longest_seconds(w),
+                                .bad_step = w->ill_step};
+    memcpy(ret->bad_key, w->ill_key, sizeof(ret->bad_key));
 }
 
 static void measure(struct metric_watch *w, const struct metric_record *r)
@@ -251,8 +275,10 @@ void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
         w->n_superseded += metric_is_training(r);
         return;
     }
-    if (r->attempt != w->attempt)
+    if (r->attempt != w->attempt) {
         w->n_seen = 0; /* the time between two attempts is no step's */
+        w->ill_key[0] = 0;
+    }
     w->attempt = r->attempt;
     w->at = r->at;
     w->step = r->step > w->step ? r->step : w->step;
@@ -262,6 +288,7 @@ void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
     if (!metric_is_training(r))
         return;
     watch_numbers(w, r);
+    watch_illness(w, r);
     watch_reward(w, r);
     measure(w, r);
 }

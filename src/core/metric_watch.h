@@ -34,6 +34,9 @@ struct metric_pace {
     int64_t step, total;
     double median_s;  /* of its newest steps, in seconds; NaN: not known */
     double longest_s; /* of them, with what lay between two; NaN */
+    char
+        bad_key[METRIC_NAME_MAX + 1]; /* has been no number since bad_step and still is; "": none */
+    int64_t bad_step;
 };
 void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret);
 

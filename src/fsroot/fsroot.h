@@ -198,7 +198,8 @@ struct fsroot_exit {
     uint64_t max_rss_bytes;
     double user_s, sys_s;
     uint64_t log_bytes, dropped_bytes;
-    int64_t oom_kills; /* -1: not readable there */
+    int64_t oom_kills;  /* by its cgroup or by the kernel's log; -1: not readable there */
+    char oom_line[320]; /* of the kernel's log; "" */
     char node[256];
     int64_t pid;
     char stop_reason[256]; /* "" if nobody asked */

@@ -183,7 +183,9 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     e->sys_s = get_real(m, "sys_s");
     e->log_bytes = (uint64_t)get_int(m, "log_bytes", 0);
     e->dropped_bytes = (uint64_t)get_int(m, "dropped_bytes", 0);
-    e->oom_kills = get_int(m, "oom_kill", -1);
+    int64_t in_group = get_int(m, "oom_kill", -1), in_log = get_int(m, "kernel_oom_kill", -1);
+    e->oom_kills = in_group > in_log ? in_group : in_log;
+    get_text(m, "oom_line", true, e->oom_line, sizeof(e->oom_line));
     get_text(m, "node", false, e->node, sizeof(e->node));
     e->pid = get_int(m, "pid", -1);
     e->pid = e->pid < 0 ? 0 : e->pid;

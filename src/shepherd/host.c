@@ -55,12 +55,6 @@ int64_t host_find_count(const char *text, const char *name)
     return -1;
 }
 
-static int64_t read_count(const char *path, const char *name)
-{
-    _cleanup_(buf_release) struct buf text = BUF_INIT(PROC_MAX);
-    return file_read(path, &text, NULL) < 0 ? -1 : host_find_count(buf_str(&text), name);
-}
-
 /* The path after "<n>:<controllers>:" of the line that has this controller ("" for version 2). */
 static char *own_cgroup(const char *table, const char *controller)
 {
@@ -77,24 +71,91 @@ static char *own_cgroup(const char *table, const char *controller)
     return NULL;
 }
 
-/* Inside a container the path is the host's, while the mount begins at our own group. */
-static int64_t count_in(const char *mount, const char *group, const char *file)
+/* ---- memory ---- */
+
+/* Version 2 of the kernel's groups, and version 1 where memory is still there. */
+static const struct layout {
+    const char *controller, *mount, *kills, *max, *peak;
+} LAYOUTS[] = {
+    {"", "", "memory.events", "memory.max", "memory.peak"},
+    {"memory", "/memory", "memory.oom_control", "memory.limit_in_bytes",
+     "memory.max_usage_in_bytes"},
+};
+static const int64_t NO_LIMIT = (int64_t)1 << 60; /* version 1 says a number of pages near 2^63 */
+
+/* A file of a group; false: it cannot be read. */
+static bool read_group(const char *dir, const char *group, const char *file, struct buf *out)
 {
-    if (!group)
-        return -1;
-    _cleanup_(freep) char *full = xasprintf("%s%s/%s", mount, group, file);
-    _cleanup_(freep) char *bare = xasprintf("%s/%s", mount, file);
-    int64_t n = read_count(full, "oom_kill");
-    return n >= 0 ? n : read_count(bare, "oom_kill");
+    _cleanup_(freep) char *path = xasprintf("%s%s/%s", dir, group, file);
+    return file_read(path, out, NULL) == 0;
 }
 
-int64_t host_oom_kills(void)
+/* -1: there is none. */
+static int64_t read_number(const char *dir, const char *group, const char *file)
+{
+    _cleanup_(buf_release) struct buf text = BUF_INIT(PROC_MAX);
+    if (!read_group(dir, group, file, &text) || buf_str(&text)[0] < '0' || buf_str(&text)[0] > '9')
+        return -1;
+    int64_t n = strtoll(buf_str(&text), NULL, 10);
+    return n < NO_LIMIT ? n : -1;
+}
+
+static int64_t lowest_limit(const char *dir, const char *group, const char *file)
+{
+    _cleanup_(freep) char *at = xstrdup(group);
+    int64_t lowest = -1;
+    for (;;) {
+        int64_t n = read_number(dir, at, file);
+        if (n >= 0 && (lowest < 0 || n < lowest))
+            lowest = n;
+        char *slash = strrchr(at, '/');
+        if (!slash)
+            return lowest;
+        *slash = 0;
+    }
+}
+
+/* Inside a container the path is the host's, while the mount begins at our own group. */
+static bool read_layout(const struct layout *l,
+                        const char *table,
+                        const char *mount,
+                        struct host_memory *ret)
+{
+    _cleanup_(freep) char *own = own_cgroup(table, l->controller);
+    _cleanup_(freep) char *dir = xasprintf("%s%s", mount, l->mount);
+    _cleanup_(buf_release) struct buf events = BUF_INIT(PROC_MAX);
+    if (!own)
+        return false;
+    const char *group = str_eq(own, "/") ? "" : own;
+    if (!read_group(dir, group, l->kills, &events))
+        group = "";
+    if (!events.len && !read_group(dir, group, l->kills, &events))
+        return false;
+    ret->oom_kills = host_find_count(buf_str(&events), "oom_kill");
+    ret->max_bytes = lowest_limit(dir, group, l->max);
+    ret->peak_bytes = read_number(dir, group, l->peak);
+    return ret->oom_kills >= 0;
+}
+
+void host_memory_of(const char *table, const char *mount, struct host_memory *ret)
+{
+    *ret = (struct host_memory){-1, -1, -1};
+    for (size_t i = 0; i < array_len(LAYOUTS); i++)
+        if (read_layout(&LAYOUTS[i], table, mount, ret))
+            return;
+}
+
+void host_memory_read(struct host_memory *ret)
 {
     _cleanup_(buf_release) struct buf table = BUF_INIT(PROC_MAX);
-    if (file_read("/proc/self/cgroup", &table, NULL) < 0)
-        return -1;
-    _cleanup_(freep) char *v2 = own_cgroup(buf_str(&table), "");
-    _cleanup_(freep) char *v1 = own_cgroup(buf_str(&table), "memory");
-    int64_t n = count_in("/sys/fs/cgroup", v2, "memory.events");
-    return n >= 0 ? n : count_in("/sys/fs/cgroup/memory", v1, "memory.oom_control");
+    (void)!file_read("/proc/self/cgroup", &table, NULL); /* then there is no group */
+    host_memory_of(buf_str(&table), "/sys/fs/cgroup", ret);
+}
+
+char *host_memory_group(void)
+{
+    _cleanup_(buf_release) struct buf table = BUF_INIT(PROC_MAX);
+    (void)!file_read("/proc/self/cgroup", &table, NULL); /* as above */
+    char *v1 = own_cgroup(buf_str(&table), "memory");
+    return v1 ? v1 : own_cgroup(buf_str(&table), "");
 }

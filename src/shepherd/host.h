@@ -13,8 +13,17 @@ void host_name(char name[static HOST_NAME_MAX_BYTES]);
  * there is no way. Sends nothing. */
 void host_ip(const char *ray_address, char ip[static HOST_IP_MAX_BYTES]);
 
-/* How often the kernel has killed for memory in our cgroup; -1 when it cannot be read. */
-int64_t host_oom_kills(void);
+/* What our cgroup says of memory; -1: it cannot be read, or there is no limit. */
+struct host_memory {
+    int64_t oom_kills;  /* how often the kernel has killed in it */
+    int64_t max_bytes;  /* the lowest limit, of it or of one above it */
+    int64_t peak_bytes; /* the most that it has held */
+};
+void host_memory_read(struct host_memory *ret);
+/* The same by the text of a /proc/<pid>/cgroup and where the file systems of groups are mounted. */
+void host_memory_of(const char *table, const char *mount, struct host_memory *ret);
+/* The path of that cgroup as the kernel names it; NULL: not known. Yours. */
+char *host_memory_group(void);
 
 /* The number in a text of "name value" lines; -1 when the name is not there. */
 int64_t host_find_count(const char *text, const char *name);

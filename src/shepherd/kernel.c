@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c - see kernel.h. /dev/kmsg gives one record for each read: "level,number,time,flags;text"
- * and more lines that begin with a blank. */
+ * and more lines that begin with a blank. A kill for memory is two records that belong together:
+ *   oom-kill:constraint=CONSTRAINT_MEMCG,…,task_memcg=/a/b,task=python3,pid=17,uid=0
+ *   Memory cgroup out of memory: Killed process 17 (python3) total-vm:…
+ * The first is only there since Linux 5.0, and tells the cgroup. */
 #define _GNU_SOURCE
 #include "shepherd/kernel.h"
 
@@ -11,9 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
+#include "shepherd/host.h"
+#include "shepherd/kin.h"
 
-enum { RECORD_MAX = 8192, RECORDS_MAX = 200000, XID_LINE_MAX = 300 };
+enum { RECORD_MAX = 8192, BYTES_MAX = 64 << 20 };
+static const char OUTERMOST_PIDS[] = "pid:[4026531836]"; /* the kernel's own number of it */
 
 bool kernel_line_matters(const char *line, int *ret_xid)
 {
@@ -32,39 +39,122 @@ bool kernel_line_matters(const char *line, int *ret_xid)
     return false;
 }
 
-static void take_record(struct kernel_log *k, char *record, usec_t since)
+void kernel_concern_init(struct kernel_concern *c, const struct kin *kin)
 {
+    char space[64];
+    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+    space[n > 0 ? n : 0] = 0;
+    *c = (struct kernel_concern){.kin = str_eq(space, OUTERMOST_PIDS) ? kin : NULL,
+                                 .group = host_memory_group()};
+}
+
+void kernel_concern_release(struct kernel_concern *c)
+{
+    freep(&c->group);
+}
+
+/* What one reading knows. */
+struct reading {
+    struct kernel_log *log;
+    const struct kernel_concern *concern;
+    usec_t since;
+    long told_pid; /* of the newest "oom-kill:" line; 0: none */
+    bool is_told_ours;
+};
+
+static bool is_in_group(const char *group, const char *path)
+{
+    size_t n = group ? strlen(group) : 0;
+    return n > 1 && !strncmp(path, group, n) && strchr(",/ ", path[n]); /* the end too */
+}
+
+/* The number behind a word, or 0. */
+static long number_after(const char *line, const char *word)
+{
+    const char *s = strstr(line, word);
+    return s ? strtol(s + strlen(word), NULL, 10) : 0;
+}
+
+static void take_oom(struct reading *r, const char *line)
+{
+    const struct kernel_concern *c = r->concern;
+    const char *group = strstr(line, ",task_memcg=");
+    if (str_starts(line, "oom-kill:")) {
+        r->told_pid = number_after(line, ",pid=");
+        r->is_told_ours = group && is_in_group(c->group, group + strlen(",task_memcg="));
+        return;
+    }
+    long pid = number_after(line, "Killed process ");
+    bool is_ours = pid > 0 && ((c->kin && kin_has(c->kin, (pid_t)pid)) ||
+                               (pid == r->told_pid && r->is_told_ours));
+    if (!is_ours)
+        return;
+    r->log->oom_kills++;
+    if (!r->log->oom_line)
+        r->log->oom_line = xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
+}
+
+/* One line of a record, without its end. */
+static void take_line(struct reading *r, const char *record)
+{
+    struct kernel_log *k = r->log;
     int xid;
     const char *comma = strchr(record, ','), *second = comma ? strchr(comma + 1, ',') : NULL;
-    char *text = strchr(record, ';');
-    if (!second || !text || second > text || strtoull(second + 1, NULL, 10) < since)
+    const char *text = strchr(record, ';');
+    usec_t at = second ? strtoull(second + 1, NULL, 10) : 0;
+    if (*record == ' ' || !second || !text || second > text || at < r->since)
         return;
-    usec_t at = strtoull(second + 1, NULL, 10);
     text++;
-    text[strcspn(text, "\n")] = 0;
     if (!kernel_line_matters(text, &xid))
         return;
     if (xid && !k->xid) {
         k->xid = xid;
-        k->xid_line = xstrndup(text, strnlen(text, XID_LINE_MAX));
+        k->xid_line = xstrndup(text, strnlen(text, KERNEL_LINE_MAX));
     }
+    if (r->concern)
+        take_oom(r, text);
     (void)buf_addf(&k->text, "[%llu.%06llu] %s\n", (unsigned long long)(at / USEC_SEC),
                    (unsigned long long)(at % USEC_SEC), text); /* what is too much is left out */
 }
 
-void kernel_log_read(struct kernel_log *k, usec_t since)
+int kernel_log_open(bool all)
 {
-    char record[RECORD_MAX + 1];
+    int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && !all)
+        (void)lseek(fd, 0, SEEK_END); /* cannot fail for what was opened */
+    return fd;
+}
+
+/* The lines in text[n]; what is behind the last of them is moved to the front. Returns how much. */
+static size_t take_lines(struct reading *r, char *text, size_t n)
+{
+    char *line = text, *end;
+    while ((end = memchr(line, '\n', (size_t)(text + n - line)))) {
+        *end = 0;
+        take_line(r, line);
+        line = end + 1;
+    }
+    size_t left = (size_t)(text + n - line);
+    memmove(text, line, left);
+    return left < RECORD_MAX ? left : 0; /* no record is that long */
+}
+
+void kernel_log_read(struct kernel_log *k,
+                     int fd,
+                     usec_t since,
+                     const struct kernel_concern *concern)
+{
+    char text[2 * RECORD_MAX];
+    struct reading r = {.log = k, .concern = concern, .since = since};
     *k = (struct kernel_log){.text = BUF_INIT(KERNEL_TEXT_MAX)};
-    _cleanup_(closep) int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    for (int i = 0; fd >= 0 && i < RECORDS_MAX; i++) {
-        ssize_t n = read(fd, record, RECORD_MAX);
+    for (size_t left = 0, bytes = 0; fd >= 0 && bytes < BYTES_MAX;) {
+        ssize_t n = read(fd, text + left, RECORD_MAX);
         if (n < 0 && (errno == EPIPE || errno == EINTR)) /* written over meanwhile: the next one */
             continue;
         if (n <= 0)
             return;
-        record[n] = 0;
-        take_record(k, record, since);
+        bytes += (size_t)n;
+        left = take_lines(&r, text, left + (size_t)n);
     }
 }
 
@@ -72,4 +162,5 @@ void kernel_log_release(struct kernel_log *k)
 {
     buf_release(&k->text);
     free(k->xid_line);
+    free(k->oom_line);
 }

@@ -38,6 +38,7 @@ void outcome_release(struct outcome *o)
     free(o->job);
     free(o->log_error);
     free(o->node);
+    free(o->oom_line);
     free(o->stop_reason);
     free(o->mismatch);
     free(o->sentence);
@@ -89,6 +90,8 @@ void outcome_tell(struct outcome *o)
         (void)buf_addf(&s,
                        "; meanwhile the kernel killed %" PRId64 " times for memory in its cgroup",
                        o->oom_kills);
+    else if (o->kernel_kills > 0)
+        (void)buf_addf(&s, "; the kernel killed %d of its processes for memory", o->kernel_kills);
     if (o->strays)
         (void)buf_addf(&s, "; %zu processes it left behind were ended", o->strays);
     if (o->dropped_bytes)
@@ -123,10 +126,7 @@ static void to_json(const struct outcome *o, struct buf *out)
     jout_int(&j, "attempt", o->attempt);
     jout_str(&j, "cause", cause_to_string(o->cause));
     jout_str(&j, "class", o->cause == CAUSE_MISMATCH ? PROOF_CLASS : NULL);
-    if (o->code >= 0)
-        jout_int(&j, "code", o->code);
-    else
-        jout_null(&j, "code");
+    jout_count(&j, "code", o->code);
     jout_str(&j, "signal", o->signal ? signal_to_string(o->signal, sig) : NULL);
     jout_time(&j, "started_at", o->started);
     jout_time(&j, "ended_at", o->ended);
@@ -137,15 +137,13 @@ static void to_json(const struct outcome *o, struct buf *out)
     jout_int(&j, "dropped_bytes", (int64_t)o->dropped_bytes);
     jout_str(&j, "log_error", o->log_error);
     jout_real(&j, "root_away_s", (double)o->root_away / (double)USEC_SEC);
-    if (o->oom_kills >= 0)
-        jout_int(&j, "oom_kill", o->oom_kills);
-    else
-        jout_null(&j, "oom_kill");
+    jout_count(&j, "oom_kill", o->oom_kills);
+    jout_count(&j, "kernel_oom_kill", o->kernel_kills);
+    jout_str(&j, "oom_line", o->oom_line);
+    jout_count(&j, "memory_max_bytes", o->memory_max);
+    jout_count(&j, "memory_peak_bytes", o->memory_peak);
     jout_str(&j, "node", o->node);
-    if (o->pid)
-        jout_int(&j, "pid", o->pid);
-    else
-        jout_null(&j, "pid");
+    jout_count(&j, "pid", o->pid ? o->pid : -1);
     jout_int(&j, "strays", (int64_t)o->strays);
     jout_str(&j, "stop_reason", o->stop_reason);
     jout_str(&j, "sentence", o->sentence);

@@ -44,7 +44,10 @@ struct outcome {
     char *log_error;    /* NULL: none */
     usec_t root_away;   /* how long the shared root did not answer, while we asked */
     bool is_root_stuck; /* and it still does not */
-    int64_t oom_kills;  /* -1: not known */
+    int64_t oom_kills;  /* in its cgroup; -1: not known */
+    int kernel_kills;   /* for memory, of its processes, by the kernel's log; -1: not readable */
+    char *oom_line;     /* the first of them; NULL */
+    int64_t memory_max, memory_peak; /* of the cgroup; -1: no limit, not known */
     char *node;
     pid_t pid;         /* 0: nothing was started */
     size_t strays;     /* processes left behind by the command, ended by us */

@@ -21,6 +21,8 @@
 
 #include "base/child.h"
 #include "shepherd/host.h"
+#include "shepherd/kernel.h"
+#include "shepherd/kin.h"
 #include "shepherd/scene.h"
 #include "shepherd/scribe.h"
 #include "shepherd/tree.h"
@@ -28,6 +30,7 @@
 enum { CHUNK = 256 << 10 };
 
 #define TICK USEC_SEC
+#define KIN_LOOK (5 * USEC_SEC)
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
 #define SCENE_AGAIN (USEC_SEC / 20)
@@ -54,12 +57,18 @@ struct run {
     usec_t has_room_at; /* the command waits until then, for a root that is only slower; 0: no */
     struct scene_wait *scene; /* NULL: not asked for */
     bool is_scene_over;
+    struct kin *kin; /* whom the kernel may have killed */
+    usec_t next_look;
+    int kernel_log;            /* from the start on; -1: not readable */
+    struct host_memory memory; /* of the start */
 };
 
 static void run_release(struct run *r)
 {
     scene_wait_free(r->scene);
+    kin_free(r->kin);
     free(r->chunk);
+    closep(&r->kernel_log);
     closep(&r->signals);
     closep(&r->output);
     closep(&r->child.pidfd);
@@ -214,6 +223,10 @@ static void do_what_is_due(struct run *r)
         take_news(r, now);
         tail_tick(r->spec->tail, now);
     }
+    if (now >= r->next_look) {
+        r->next_look = now + KIN_LOOK;
+        kin_look(r->kin);
+    }
     if (!r->is_nobody_left)
         advance_phase(r, now);
 }
@@ -263,11 +276,13 @@ static void reap(struct run *r)
 {
     pid_t pid;
     int status;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        kin_add(r->kin, pid);
         if (pid == r->child.pid) {
             r->has_ended = true;
             outcome_set_status(r->o, status);
         }
+    }
     if (pid < 0 && errno == ECHILD)
         r->is_nobody_left = true;
 }
@@ -365,14 +380,36 @@ static double seconds(struct timeval tv)
     return (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
 }
 
-static void tell_end(struct run *r, int64_t oom_before)
+/* What the machine has to say about memory. */
+static void tell_memory(struct run *r)
+{
+    struct outcome *o = r->o;
+    struct host_memory now;
+    struct kernel_concern concern;
+    struct kernel_log log;
+    host_memory_read(&now);
+    bool is_known = r->memory.oom_kills >= 0 && now.oom_kills >= r->memory.oom_kills;
+    o->oom_kills = is_known ? now.oom_kills - r->memory.oom_kills : -1;
+    o->memory_max = now.max_bytes;
+    o->memory_peak = now.peak_bytes;
+    if (r->kernel_log < 0)
+        return;
+    kernel_concern_init(&concern, r->kin);
+    kernel_log_read(&log, r->kernel_log, 0, &concern);
+    o->kernel_kills = log.oom_kills;
+    o->oom_line = log.oom_line;
+    log.oom_line = NULL;
+    kernel_log_release(&log);
+    kernel_concern_release(&concern);
+}
+
+static void tell_end(struct run *r)
 {
     struct outcome *o = r->o;
     struct rusage use;
-    int64_t oom_after = host_oom_kills();
     o->ended = clock_wall();
     o->pid = r->child.pid;
-    o->oom_kills = oom_before >= 0 && oom_after >= oom_before ? oom_after - oom_before : -1;
+    tell_memory(r);
     if (getrusage(RUSAGE_CHILDREN, &use) == 0) {
         o->max_rss_bytes = (uint64_t)use.ru_maxrss * 1024;
         o->user_s = seconds(use.ru_utime);
@@ -417,6 +454,8 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         .output = -1,
         .child = {.pidfd = -1},
         .chunk = xmalloc(CHUNK),
+        .kin = kin_new(spec->dir),
+        .kernel_log = kernel_log_open(false),
     };
     int rc = tree_adopt(err);
     if (rc == 0)
@@ -433,13 +472,14 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
     rc = scribe_start(&writer, &r.scribe, err);
     if (rc < 0)
         return rc;
-    int64_t oom_before = host_oom_kills();
+    host_memory_read(&r.memory);
     o->started = clock_wall();
     rc = start(&r, err);
     if (rc == 0) {
+        kin_add(r.kin, r.child.pid);
         beat(&r, "running");
         loop(&r);
-        tell_end(&r, oom_before);
+        tell_end(&r);
     }
     finish_log(&r);
     return rc;

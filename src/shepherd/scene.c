@@ -22,6 +22,7 @@
 #include "fsroot/launch.h"
 #include "shepherd/host.h"
 #include "shepherd/kernel.h"
+#include "shepherd/kin.h"
 #include "shepherd/process.h"
 #include "shepherd/stacks.h"
 #include "shepherd/tool.h"
@@ -36,15 +37,21 @@ static const uint64_t FULL_BELOW = 1 << 20;
 
 /* ---- while it runs ---- */
 
-void scene_watch_init(struct scene_watch *w)
+void scene_watch_init(struct scene_watch *w, const char *attempt)
 {
-    *w = (struct scene_watch){.began = clock_mono(),
-                              .oom_kills = host_oom_kills(),
+    struct host_memory memory;
+    host_memory_read(&memory);
+    *w = (struct scene_watch){.kin = kin_new(attempt),
+                              .kernel_log = kernel_log_open(false),
+                              .began = clock_mono(),
+                              .oom_kills = memory.oom_kills,
                               .environment = BUF_INIT(ENVIRONMENT_MAX)};
 }
 
 void scene_watch_release(struct scene_watch *w)
 {
+    kin_free(w->kin);
+    closep(&w->kernel_log);
     buf_release(&w->environment);
 }
 
@@ -58,6 +65,7 @@ static bool is_full(const char *path)
 void scene_watch_look(struct scene_watch *w, const char *session)
 {
     usec_t now = clock_mono();
+    kin_look(w->kin);
     if (is_full(SHM))
         w->shm_full = now;
     if (*session && is_full(session))
@@ -80,6 +88,7 @@ static bool is_about_communication(const char *setting)
 void scene_watch_process(struct scene_watch *w, pid_t pid)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(ENVIRON_MAX);
+    kin_add(w->kin, pid);
     if (!process_read(pid, "environ", &text))
         return;
     (void)buf_addf(&w->environment, "[process %d]\n", (int)pid); /* what is too much is left out */
@@ -178,6 +187,14 @@ static void gather_system(const struct part *p)
     note(p, "system.txt", &out);
 }
 
+static void read_kernel_log(struct part *p)
+{
+    struct kernel_concern concern;
+    kernel_concern_init(&concern, p->watch->kin);
+    kernel_log_read(&p->kernel, p->watch->kernel_log, 0, &concern);
+    kernel_concern_release(&concern);
+}
+
 /* ---- Ray's own logs of the workers ---- */
 
 static void take_end(const struct part *p, const char *path, const char *name)
@@ -255,7 +272,8 @@ static void tell_facts(const struct part *p, usec_t began)
     char host[HOST_NAME_MAX_BYTES];
     const struct scene_watch *w = p->watch;
     usec_t now = clock_mono();
-    int64_t kills = host_oom_kills();
+    struct host_memory group;
+    host_memory_read(&group);
     _cleanup_(buf_release) struct buf out = BUF_INIT(SCENE_FACTS_MAX);
     struct jout j = jout_begin(&out);
     host_name(host);
@@ -265,10 +283,12 @@ static void tell_facts(const struct part *p, usec_t began)
     jout_str(&j, "host", host);
     jout_time(&j, "at", clock_wall());
     jout_int(&j, "took_ms", (int64_t)((now - began) / USEC_MS));
-    if (w->oom_kills >= 0 && kills >= w->oom_kills)
-        jout_int(&j, "oom_kills", kills - w->oom_kills);
-    else
-        jout_null(&j, "oom_kills");
+    bool is_known = w->oom_kills >= 0 && group.oom_kills >= w->oom_kills;
+    jout_count(&j, "oom_kills", is_known ? group.oom_kills - w->oom_kills : -1);
+    jout_count(&j, "kernel_oom_kills", w->kernel_log >= 0 ? p->kernel.oom_kills : -1);
+    jout_str(&j, "oom_line", p->kernel.oom_line);
+    jout_count(&j, "memory_max_bytes", group.max_bytes);
+    jout_count(&j, "memory_peak_bytes", group.peak_bytes);
     jout_bool(&j, "shm_full", was_full(w->shm_full, now));
     jout_bool(&j, "disk_full", was_full(w->disk_full, now));
     jout_int(&j, "xid", p->kernel.xid);
@@ -299,7 +319,7 @@ void scene_gather(const char *attempt,
                      .watch = w,
                      .dir = xasprintf("%s/" ATTEMPT_SCENE "/%s", attempt, node)};
     gather_stacks(&p);
-    kernel_log_read(&p.kernel, w->began > USEC_MIN ? w->began - USEC_MIN : 0);
+    read_kernel_log(&p);
     note(&p, "kernel.txt", &p.kernel.text);
     note(&p, "environment.txt", &w->environment);
     gather_system(&p);

@@ -21,6 +21,8 @@ enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
 
 /* What a scout has noticed while the attempt ran. */
 struct scene_watch {
+    struct kin *kin;        /* its processes on this node */
+    int kernel_log;         /* from the beginning on; -1: not readable */
     usec_t began;           /* mono; the attempt is not older by much */
     int64_t oom_kills;      /* of our cgroup at the beginning; -1: cannot be read */
     usec_t shm_full;        /* mono: when /dev/shm was last seen full; 0: never */
@@ -28,19 +30,21 @@ struct scene_watch {
     struct buf environment; /* of workers when they were first seen */
 };
 
-void scene_watch_init(struct scene_watch *w);
+/* attempt: its directory. */
+void scene_watch_init(struct scene_watch *w, const char *attempt);
 void scene_watch_release(struct scene_watch *w);
-/* Looks at the node's file systems; session: a path on that of Ray's session. */
+/* Looks at the node's file systems and at who lives; session: a path on that of Ray's session. */
 void scene_watch_look(struct scene_watch *w, const char *session);
 /* Takes down what of this process's environment is about communication. */
 void scene_watch_process(struct scene_watch *w, pid_t pid);
 
 /* Gathers this node's part; takes up to half a minute where tools are slow. attempt: its
- * directory. The facts: {"version": 1, "node", "host", "at", "took_ms", "oom_kills": n or null,
- * "shm_full": bool, "disk_full": bool, "xid": n or 0, "xid_line": text or null,
- * "file_systems": [{"path", "total_bytes", "free_bytes", "free_inodes"}], "memory": {…},
- * "processes": n that live, "logs": n}. A scout that may show nothing says "trouble" in the place
- * of all after "at". */
+ * directory. The facts: {"version": 1, "node", "host", "at", "took_ms", "oom_kills": n or null (in
+ * our cgroup), "kernel_oom_kills": n or null (of its processes or in its cgroup, by the kernel's
+ * log), "oom_line": text or null, "memory_max_bytes", "memory_peak_bytes": n or null, "shm_full":
+ * bool, "disk_full": bool, "xid": n or 0, "xid_line": text or null, "file_systems": [{"path",
+ * "total_bytes", "free_bytes", "free_inodes"}], "memory": {…}, "processes": n that live, "logs":
+ * n}. A scout that may show nothing says "trouble" in the place of all after "at". */
 void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,

@@ -31,6 +31,7 @@
 #include "fsroot/launch.h"
 #include "fsroot/mask.h"
 #include "shepherd/host.h"
+#include "shepherd/kin.h"
 #include "shepherd/process.h"
 #include "shepherd/scene.h"
 #include "shepherd/stacks.h"
@@ -186,7 +187,7 @@ static void scout_init(struct scout *s, char **argv)
     _cleanup_(freep) char *from = process_word(s->raylet, "--log_dir=");
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
     copier_init(&s->copier, from ? from : "", to, s->veil);
-    scene_watch_init(&s->watch);
+    scene_watch_init(&s->watch, s->attempt);
 }
 
 static void scout_release(struct scout *s)
@@ -210,6 +211,8 @@ static void read_marks(struct scout *s)
         size_t before = s->copier.marks.n;
         copier_mark(&s->copier, e->d_name);
         const char *dash = s->copier.marks.n > before ? strchr(e->d_name, '-') : NULL;
+        if (dash)
+            kin_add(s->watch.kin, (pid_t)strtol(dash + 1, NULL, 10));
         if (dash && s->watched < WATCHED_MAX) {
             s->watched++;
             scene_watch_process(&s->watch, (pid_t)strtol(dash + 1, NULL, 10));

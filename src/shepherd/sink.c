@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "fsroot/logindexer.h"
 
-#define SINK_ASIDE ".found" /* what had the name of a file of the log */
+#define SINK_ASIDE ".found"    /* what had the name of a file of the log */
 #define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
 enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
 
@@ -314,8 +314,9 @@ int sink_finish(struct sink *s, struct err *err)
     int r = sync_file(s);
     if (r < 0)
         return err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r));
-    return s->has_lost ? err_set(err, -EIO, "parts of '%s' may be missing: its disk failed", s->path)
-                       : 0;
+    return s->has_lost
+               ? err_set(err, -EIO, "parts of '%s' may be missing: its disk failed", s->path)
+               : 0;
 }
 
 const char *sink_path(const struct sink *s)

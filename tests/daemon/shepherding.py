@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One attempt's directory and the real argus-shepherd in it, for the tests of both."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -107,3 +108,34 @@ class Attempt:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
+
+
+def make_group():
+    rows = [row.split(":", 2) for row in pathlib.Path("/proc/self/cgroup").read_text().splitlines()]
+    own = {controller: path for _, controller, path in rows}
+    limits = {"memory": ("/memory", "memory.limit_in_bytes"), "": ("", "memory.max")}
+    for controller, (mount, limit) in limits.items():
+        group = pathlib.Path(f"/sys/fs/cgroup{mount}{own.get(controller, '/none')}/argus-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit).write_text("64000000")
+            return group
+        except OSError:
+            group.rmdir()
+    return None
+
+
+@contextlib.contextmanager
+def small_group():
+    """A cgroup below ours that may hold 64 MB, where the kernel's log tells of those who held more."""
+    group = os.access("/dev/kmsg", os.R_OK) and make_group()
+    if not group:
+        pytest.skip("needs a cgroup of its own and the kernel's log")
+    try:
+        yield group
+    finally:
+        wait_for(lambda: not (group / "cgroup.procs").read_text(), "an empty group")
+        group.rmdir()

@@ -41,16 +41,12 @@ static void hold(const char *path)
         while (access(held, F_OK) != 0) usleep(20000);
     }
 }
-#define HOOK(name, type) int name(const char *path, type ***names, int (*filter)(const type *),               \
-                                  int (*compare)(const type **, const type **))                               \
-{                                                                                                             \
-    int (*real)(const char *, type ***, int (*)(const type *), int (*)(const type **, const type **)) =       \
-        dlsym(RTLD_NEXT, #name);                                                                              \
-    hold(path);                                                                                               \
-    return real(path, names, filter, compare);                                                                \
+DIR *opendir(const char *path)
+{
+    DIR *(*real)(const char *) = dlsym(RTLD_NEXT, "opendir");
+    hold(path);
+    return real(path);
 }
-HOOK(scandir, struct dirent)
-HOOK(scandir64, struct dirent64)
 """
 
 
@@ -110,6 +106,18 @@ def test_success_has_none_whatever_its_words(w):
 def test_nothing_said_is_unknown(w):
     job = ended(w, "exit 7")
     assert (job["state"], job["finding"]["class"], job["exit"]["code"]) == ("FAILED", "unknown", 7)
+
+
+def test_metrics_that_are_no_number_until_the_end(w):
+    def run(*values):
+        """A training whose file, not its log, tells these norms of its steps."""
+        lines = [json.dumps({"step": k, "data": {"actor/grad_norm": v}}) for k, v in enumerate(values, 1)]
+        told = " ".join(f"'{line}'" for line in lines)
+        return ended(w, f"""printf '%s\\n' {told} >"$ARGUS_ATTEMPT_DIR/metrics.jsonl"; exit 7""")["finding"]
+
+    found = run(None, 0.5, None)
+    assert found["class"] == "nan_loss" and "'actor/grad_norm' since step 3" in found["evidence"][0]["text"]
+    assert run(None, 0.5)["class"] == "unknown"
 
 
 def test_a_stop_is_no_riddle(w):

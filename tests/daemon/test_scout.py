@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from shepherding import ROOT, SHEPHERD, Attempt, is_running, needs_shepherd, wait_for
+from shepherding import ROOT, SHEPHERD, Attempt, is_running, needs_shepherd, small_group, wait_for
 
 pytestmark = needs_shepherd
 
@@ -34,6 +34,8 @@ def wait_for_nobody():
         if os.path.exists(sys.argv[1] + "/more"):
             print("more", file=out)
             os.unlink(sys.argv[1] + "/more")
+        if os.path.exists(sys.argv[1] + "/grow"):
+            much = bytearray(300 << 20)
 wait_for_nobody()
 """
 CANARY = "canary-0123456789"
@@ -173,6 +175,23 @@ def test_a_failure_leaves_logs_and_a_scene(node, tmp_path):
     n.gone(scout)
     held = [f for f in n.dir.rglob("*") if f.is_file() and CANARY in f.read_text(errors="replace")]
     assert held == []
+
+
+def test_a_worker_that_was_killed_for_memory(node, tmp_path):
+    with small_group() as group:
+        n = node(gate(tmp_path) + "exit 3")
+        n.shepherd()
+        n.scout()
+        worker = n.worker()
+        n.copied("secret")
+        (group / "cgroup.procs").write_text(str(worker))
+        (n.logs / "grow").touch()
+        wait_for(lambda: not is_running(worker), "the end of the worker")
+    (tmp_path / "gate").write_text("\n")
+    facts = n.facts()
+    assert facts["kernel_oom_kills"] == 1 and f"Killed process {worker} " in facts["oom_line"]
+    assert f"Killed process {worker} " in (n.dir / "scene" / "w1" / "kernel.txt").read_text()
+    wait_for((n.dir / "exit.json").exists, "the end")
 
 
 def test_success_leaves_the_logs_alone(node, tmp_path):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from shepherding import SHEPHERD, Attempt, is_running, needs_shepherd, wait_for
+from shepherding import SHEPHERD, Attempt, is_running, needs_shepherd, small_group, wait_for
 
 pytestmark = needs_shepherd
 
@@ -459,3 +459,16 @@ def test_static():
     if text.returncode or b"__asan_init" in SHEPHERD.read_bytes():
         pytest.skip("a sanitized build is not static, or there is no readelf")
     assert "INTERP" not in text.stdout
+
+
+# ---- killed for memory ----
+
+
+def test_the_kernel_says_who_was_killed_for_memory(attempt):
+    with small_group() as group:
+        attempt.shell(f'echo $$ >"{group}/cgroup.procs"; exec "{sys.executable}" -c "x = bytearray(300 << 20)"')
+        rc, _ = attempt.run()
+    assert rc == 137
+    told = attempt.exit()
+    assert told["kernel_oom_kill"] == 1 and f"Killed process {told['pid']} " in told["oom_line"]
+    assert "memory" in told["sentence"] and told["memory_peak_bytes"] != 0

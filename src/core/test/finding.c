@@ -285,6 +285,31 @@ static void facts_decide(void **state)
     }
 }
 
+/* A fact is quoted with what is known of it, also where a line of the log decides. */
+static void facts_are_quoted(void **state)
+{
+    (void)state;
+    static const char line[] = "Memory cgroup out of memory: Killed process 17 (python3)";
+    static const struct {
+        struct finding_facts facts;
+        const char *text;
+    } rows[] = {
+        {{.exit_known = true, .signal = 9}, "the driver was killed by a signal: 9"},
+        {{.exit_known = true, .signal = 9, .oom_kills = 1, .oom_line = line}, line},
+        {{.xid = 79}, "Xid that means hardware: 79"},
+        {{.xid = 79, .xid_line = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus"},
+         "hardware: NVRM: Xid (PCI"},
+        {{.metrics_nan = true, .nan_text = "'actor/grad_norm' since step 7"}, "since step 7"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct finding f;
+        judge("", &rows[i].facts, &f);
+        assert_int_equal(f.n_evidence, 1);
+        assert_non_null(strstr(f.evidence[0].text, rows[i].text));
+        finding_release(&f);
+    }
+}
+
 #define ANOTHER_DIED "ray.exceptions.ActorDiedError: The actor died unexpectedly\n"
 #define ELSEWHERE                                                                                  \
     "(raylet, ip=10.0.0.9) node_manager.cc:3517: 1 Workers (tasks / actors) killed due to memory " \
@@ -568,6 +593,7 @@ int main(void)
         cmocka_unit_test(ranks_interleave),
         cmocka_unit_test(who_and_where),
         cmocka_unit_test(facts_decide),
+        cmocka_unit_test(facts_are_quoted),
         cmocka_unit_test(what_befell_other_nodes_is_not_ours),
         cmocka_unit_test(cuts_change_nothing),
         cmocka_unit_test(long_lines),

@@ -119,6 +119,26 @@ static void names_the_first_that_is_no_number(void **state)
     metric_watch_free(w);
 }
 
+/* What came back was no illness, and an older attempt's is none of this one. */
+static void tells_what_is_no_number_until_now(void **state)
+{
+    (void)state;
+    struct metric_pace p;
+    struct metric_watch *w = metric_watch_new();
+    feed(w, 1, 1, "step:1 - actor/grad_norm:inf - actor/pg_loss:1");
+    metric_watch_pace(w, &p);
+    assert_string_equal(p.bad_key, "actor/grad_norm");
+    feed(w, 1, 2, "step:2 - actor/grad_norm:1 - actor/pg_loss:nan");
+    feed(w, 1, 3, "step:3 - critic/score/mean:0.5");
+    metric_watch_pace(w, &p);
+    assert_string_equal(p.bad_key, "actor/pg_loss");
+    assert_int_equal(p.bad_step, 2);
+    feed(w, 2, 4, "step:3 - critic/score/mean:0.5");
+    metric_watch_pace(w, &p);
+    assert_string_equal(p.bad_key, "");
+    metric_watch_free(w);
+}
+
 static bool collapsed(const struct metric_watch *w)
 {
     json_t *o = page(w);
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(tells_how_it_goes),
         cmocka_unit_test(measures_what_is_not_told),
         cmocka_unit_test(names_the_first_that_is_no_number),
+        cmocka_unit_test(tells_what_is_no_number_until_now),
         cmocka_unit_test(sees_a_reward_fall_back),
         cmocka_unit_test(a_flat_or_rising_reward_is_fine),
         cmocka_unit_test(a_restart_voids_what_it_runs_again),

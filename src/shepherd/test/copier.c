@@ -326,10 +326,14 @@ static void test_a_root_that_is_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), WITH_DIR(test_it_grows),
-        WITH_DIR(test_whose),         WITH_DIR(test_secrets),
-        WITH_DIR(test_segments),      WITH_DIR(test_a_flood),
-        WITH_DIR(test_a_full_node),   WITH_DIR(test_a_root_that_is_away),
+        cmocka_unit_test(test_names),
+        WITH_DIR(test_it_grows),
+        WITH_DIR(test_whose),
+        WITH_DIR(test_secrets),
+        WITH_DIR(test_segments),
+        WITH_DIR(test_a_flood),
+        WITH_DIR(test_a_full_node),
+        WITH_DIR(test_a_root_that_is_away),
         WITH_DIR(test_a_flood_and_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which lines of the kernel's log are taken down. */
+/* Which lines of the kernel's log are taken down, and whose kills are counted. */
+#define _GNU_SOURCE
 #include "shepherd/kernel.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
 #include "base/unit.h"
+#include "shepherd/kin.h"
 
 static void test_lines(void **state)
 {
@@ -30,19 +38,129 @@ static void test_lines(void **state)
     }
 }
 
+/* As /dev/kmsg gives it, one record for each read. */
+#define GROUP "/kubepods/pod7/ab12"
+#define OOM_KILL(group, pid)                                                                       \
+    "6,900,5000000,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,"               \
+    "mems_allowed=0,oom_memcg=" GROUP ",task_memcg=" group ",task=python3,pid=" #pid ",uid=0\n"
+#define KILLED(pid)                                                                                \
+    "3,901,5000100,-;Memory cgroup out of memory: Killed process " #pid                            \
+    " (python3) total-vm:221368kB, anon-rss:58112kB, file-rss:6600kB, shmem-rss:0kB, UID:0 "       \
+    "pgtables:180kB oom_score_adj:0\n"
+static const char RECORDED[] =
+    "6,890,1000000,-;usb 1-1: new high-speed USB device\n SUBSYSTEM=usb\n DEVICE=c189:1\n"
+    "4,891,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.\n"
+    "4,892,2000001,c;NVRM: Xid (PCI:0000:3b:00): 45, pid=4711, Ch 00000010\n"
+    " SUBSYSTEM=Out of memory: Killed process 17 (python3)\n" /* of a record's own, no text */
+    OOM_KILL(GROUP, 16) KILLED(16)                            /* in our cgroup */
+    OOM_KILL(GROUP "/a", 15) KILLED(15)                       /* below it */
+    OOM_KILL("/kubepods/pod7/ab123", 14) KILLED(14)           /* nobody's of ours */
+    OOM_KILL("/other", 17) KILLED(17)                         /* by its pid */
+    "3,910,6000000,-;Out of memory: Killed process 18 (python3) total-vm:1kB\n" /* older kernels */
+    "broken\n;\n,,;Out of memory: Killed process 17\n1,2\n";
+
+static int recorded(const char *text)
+{
+    int fd = memfd_create("kmsg", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
+
+static void test_whose_kills_are_counted(void **state)
+{
+    (void)state;
+    char group[] = GROUP, top[] = "/";
+    struct kin *kin = kin_new("/a");
+    kin_add(kin, 17);
+    kin_add(kin, 18);
+    const struct {
+        struct kernel_concern concern;
+        int kills;
+        const char *first;
+    } rows[] = {
+        {{NULL, NULL}, 0, NULL},          {{NULL, group}, 2, "process 16 "},
+        {{kin, NULL}, 2, "process 17 "},  {{kin, top}, 2, "process 17 "},
+        {{kin, group}, 4, "process 16 "},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct kernel_log k;
+        _cleanup_(closep) int fd = recorded(RECORDED);
+        kernel_log_read(&k, fd, 1500000, &rows[i].concern);
+        assert_int_equal(k.oom_kills, rows[i].kills);
+        assert_true(!k.oom_line == !rows[i].first);
+        if (rows[i].first)
+            assert_non_null(strstr(k.oom_line, rows[i].first));
+        assert_int_equal(k.xid, 79);
+        assert_string_equal(
+            k.xid_line, "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.");
+        assert_null(strstr(buf_str(&k.text), "usb") || strstr(buf_str(&k.text), "SUBSYSTEM"));
+        assert_non_null(strstr(buf_str(&k.text), "[5.000100] Memory cgroup out of memory"));
+        kernel_log_release(&k);
+    }
+    kin_free(kin);
+}
+
+static void test_what_is_older_is_left_out(void **state)
+{
+    (void)state;
+    struct kernel_log k;
+    _cleanup_(closep) int fd = recorded(RECORDED);
+    kernel_log_read(&k, fd, 5500000, NULL);
+    assert_int_equal(k.xid, 0);
+    assert_null(strstr(buf_str(&k.text), "NVRM"));
+    assert_non_null(strstr(buf_str(&k.text), "process 18 "));
+    kernel_log_release(&k);
+}
+
+/* A file gives pieces that end anywhere, and what is no record at all is passed over. */
+static void test_much_and_strange(void **state)
+{
+    (void)state;
+    struct kernel_log k;
+    struct buf text = BUF_INIT(2 << 20);
+    for (int i = 0; i < 9000; i++)
+        assert_int_equal(buf_addf(&text, "6,1,%d,-;NVRM: line %d of many\n", i, i), 0);
+    for (int i = 0; i < 30000; i++)
+        assert_int_equal(buf_addc(&text, 'x'), 0);
+    assert_int_equal(buf_adds(&text, "\n4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 31, the last\n"), 0);
+    _cleanup_(closep) int fd = recorded(buf_str(&text));
+    kernel_log_read(&k, fd, 0, NULL);
+    assert_int_equal(k.xid, 31);
+    assert_non_null(strstr(buf_str(&k.text), "line 4321 of many\n"));
+    assert_true(k.text.len <= KERNEL_TEXT_MAX);
+    kernel_log_release(&k);
+    buf_release(&text);
+}
+
 static void test_reading_never_fails(void **state)
 {
     (void)state;
     struct kernel_log k;
-    kernel_log_read(&k, 0); /* whatever this machine lets us see */
-    assert_true(k.text.len <= KERNEL_TEXT_MAX);
+    struct kernel_concern concern;
+    struct kin *kin = kin_new("/a");
+    kernel_concern_init(&concern, kin);
+    for (int all = 0; all < 2; all++) {
+        _cleanup_(closep) int fd = kernel_log_open(all);
+        kernel_log_read(&k, fd, 0, &concern); /* whatever this machine lets us see */
+        assert_true(k.text.len <= KERNEL_TEXT_MAX && k.oom_kills >= 0);
+        kernel_log_release(&k);
+    }
+    kernel_log_read(&k, -1, 0, &concern);
+    assert_int_equal(k.text.len, 0);
     kernel_log_release(&k);
+    kernel_concern_release(&concern);
+    kin_free(kin);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_whose_kills_are_counted),
+        cmocka_unit_test(test_what_is_older_is_left_out),
+        cmocka_unit_test(test_much_and_strange),
         cmocka_unit_test(test_reading_never_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,9 @@ static struct outcome example(enum cause cause, int code, int sig)
                             .user_s = 1.5,
                             .log_bytes = 77,
                             .oom_kills = -1,
+                            .kernel_kills = -1,
+                            .memory_max = -1,
+                            .memory_peak = -1,
                             .node = xstrdup("n1"),
                             .pid = 12};
 }
@@ -61,6 +64,12 @@ static void test_sentences(void **state)
                 "the command was killed by SIGKILL; meanwhile the kernel killed 2 times for memory "
                 "in its cgroup; 3 processes it left behind were ended; 4 bytes of its output are "
                 "missing in the log",
+                137);
+    o = example(CAUSE_SIGNAL, -1, SIGKILL);
+    o.kernel_kills = 1;
+    assert_told(o,
+                "the command was killed by SIGKILL; the kernel killed 1 of its processes for "
+                "memory",
                 137);
     o = example(CAUSE_STOPPED_BEFORE_START, -1, 0);
     assert_told(o, "stopped before the command was started: no reason was given", 0);
@@ -118,6 +127,26 @@ static void test_fsroot_reads_it(void **state)
     }
 }
 
+static void test_a_kill_for_memory_is_read(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/argus-outcome-XXXXXX";
+    struct fsroot_exit e;
+    assert_non_null(mkdtemp(root));
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+    assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
+    _cleanup_(outcome_release) struct outcome o = example(CAUSE_SIGNAL, -1, SIGKILL);
+    o.kernel_kills = 2;
+    o.oom_line = xstrdup("Killed process 17 (python3)");
+    o.memory_max = 1 << 20;
+    outcome_tell(&o);
+    assert_int_equal(outcome_write(dir, -1, &o, NULL), 0);
+    fsroot_exit_read(root, "j1", 1, &e);
+    remove_all(root);
+    assert_int_equal(e.oom_kills, 2);
+    assert_string_equal(e.oom_line, o.oom_line);
+}
+
 static void test_reserve_that_was_taken_away(void **state)
 {
     (void)state;
@@ -143,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_fsroot_reads_it),
+        cmocka_unit_test(test_a_kill_for_memory_is_read),
         cmocka_unit_test(test_reserve_that_was_taken_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

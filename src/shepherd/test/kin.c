@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is of an attempt is known by what it was started with, and stays known. */
+#define _GNU_SOURCE
+#include "shepherd/kin.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit.h"
+
+/* A process with this one setting in its environment, that lives until it is killed. */
+static pid_t start(const char *setting)
+{
+    int p[2];
+    char c;
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)execle("/bin/sleep", "sleep", "1000", NULL, (const char *const[]){setting, NULL});
+        _exit(1);
+    }
+    (void)close(p[1]);
+    assert_int_equal(read(p[0], &c, 1), 0); /* closed by the exec */
+    (void)close(p[0]);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_who_is_ours(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/shared/jobs/j1/attempts/1");
+    pid_t ours = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/1");
+    pid_t another = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/12");
+    assert_false(kin_has(k, ours));
+    for (int i = 0; i < 3; i++) {
+        kin_look(k);
+        assert_true(kin_has(k, ours));
+        assert_false(kin_has(k, another) || kin_has(k, getpid()) || kin_has(k, 1));
+    }
+    end(ours);
+    end(another);
+    kin_look(k);
+    assert_true(kin_has(k, ours)); /* what the kernel said of it is read later */
+    kin_add(k, another);
+    assert_true(kin_has(k, another));
+    kin_free(k);
+}
+
+static void test_the_oldest_are_forgotten(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/a");
+    for (pid_t pid = 1; pid <= KIN_MAX + 5; pid++)
+        kin_add(k, pid);
+    assert_false(kin_has(k, 5));
+    assert_true(kin_has(k, 6) && kin_has(k, KIN_MAX + 5));
+    kin_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_is_ours),
+        cmocka_unit_test(test_the_oldest_are_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
