@@ -181,7 +181,7 @@ class Import:
         self.staging, self.goal = order["staging"], order["goal"]
         self.data, self.part = os.path.join(self.staging, "data"), os.path.join(self.staging, "part")
         self.report = order["report"]  # directory of progress.json and result.json
-        self.max_bytes = int(order.get("max_bytes") or 1 << 50)
+        self.max_bytes = int(order.get("max_bytes", 1 << 50))  # of all of it
         self.pause = float(order.get("pause", PAUSE))
         self.done_bytes = self.total = self.done_files = self.files = 0
         self.said = self.logged = 0.0
@@ -246,9 +246,12 @@ class Import:
             out = [i for i in items if any(fnmatch.fnmatchcase(i.path, w) for w in want)]
         return [i for i in out if i.path.rpartition("/")[2] not in (".gitattributes", ".gitignore")]
 
+    def check_quota(self, total):
+        if total > self.max_bytes:
+            may = f"it has more than the {amount(self.max_bytes)} that it may have"
+            raise Fail(self.order.get("over") or may)
+
     def check_room(self, need, what):
-        if need > self.max_bytes:
-            raise Fail(f"{what} has {amount(need)}, more than the {amount(self.max_bytes)} that it may have")
         free = free_bytes(self.staging)
         if need + SPARE > free:
             raise Fail(f"no room on the shared root: {what} needs {amount(need)} more and {amount(free)} are free")
@@ -370,9 +373,9 @@ class Import:
             data = body.read(CHUNK)
             if not data:
                 return
-            ceiling = self.max_bytes if expected is None else expected
-            if hashes.n + len(data) > ceiling:
-                raise Fail(f"'{item.path}' does not end where it should: more than {amount(ceiling)} came")
+            self.check_quota(self.done_bytes + hashes.n + len(data))
+            if expected is not None and hashes.n + len(data) > expected:
+                raise Fail(f"'{item.path}' does not end where it should: more than {amount(expected)} came")
             f.write(data)
             hashes.add(data)
             if expected is None and hashes.n % (64 * CHUNK) < CHUNK:
@@ -419,6 +422,7 @@ class Import:
         rows, before = [], self.finished_before()
         if before:
             say(f"going on: {len(before)} of {len(items)} files are here already")
+        self.check_quota(sum(i.size or 0 for i in items))
         self.check_room(sum(i.size or 0 for i in items if i.path not in before), "it")
         for n, item in enumerate(items):
             rows.append(before.get(item.path) or self.bring(n, item))

@@ -172,6 +172,7 @@ class Prepare(argus_import.Import):
         self.progress(now=True)
         (prepare_gsm8k if self.order["with"] == "gsm8k" else prepare_script)(self.order, self.data)
         rows = self.gather()
+        self.check_quota(sum(r["size"] for r in rows))
         about = self.look(rows, self.data)
         self.phase = "done"
         result = self.finish(rows, about)

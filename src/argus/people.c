@@ -354,6 +354,7 @@ void people_print_account(struct cli *cli, const json_t *account)
     limit(cli, account, "CPUs", "cpus", "cpus");
     limit(cli, account, "memory (GiB)", "memory", "memory");
     limit(cli, account, "checkpoints (GiB)", "checkpoints", NULL);
+    limit(cli, account, "storage (GiB)", "storage", "storage");
     limit(cli, account, "jobs running", "running", "running");
     limit(cli, account, "jobs waiting", "queued", "queued");
     limit(cli, account, "GPU-hours a month", "gpu_hours_per_month", "gpu_hours_this_month");

@@ -15,6 +15,7 @@
 #include "argusd/presets.h"
 #include "argusd/secrets.h"
 #include "argusd/settings.h"
+#include "argusd/storage.h"
 #include "argusd/tokens.h"
 #include "base/map.h"
 #include "http/http.h"
@@ -48,6 +49,7 @@ struct api {
     struct findings *findings;
     struct checkpoints *checkpoints;
     struct snapshots *snapshots;
+    struct storage storage; /* of these */
     struct idset *used;
     struct map *idempotency; /* "user\nkey" -> struct idempotent */
     struct preflights *preflights;

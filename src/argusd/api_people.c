@@ -150,6 +150,10 @@ void api_put_account(struct jout *j,
     jout_real(j, "memory", u.memory);
     jout_int(j, "running", u.running);
     jout_int(j, "queued", u.queued);
+    jout_real(j, "storage",
+              (double)storage_used(&a->storage, kind == SCHED_USER ? name : NULL,
+                                   kind == SCHED_USER ? NULL : name) /
+                  (double)(1ULL << 30));
     jout_real(j, "gpu_hours_this_month", u.gpu_seconds_month / 3600);
     jout_close(j, '}');
 }

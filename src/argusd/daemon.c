@@ -357,6 +357,24 @@ static void open_sweep(struct argusd *d)
     d->sweep = secretsweep_new(&parts);
 }
 
+static void open_content(struct argusd *d)
+{
+    struct registry_parts registry_parts = {.loop = &d->loop,
+                                            .settings = d->settings,
+                                            .store = d->api.store,
+                                            .events = d->api.events,
+                                            .storage = &d->api.storage,
+                                            .cluster = d->api.cluster};
+    d->api.registry = registry_new(&registry_parts);
+    struct snapshots_parts snapshots_parts = {.loop = &d->loop,
+                                              .settings = d->settings,
+                                              .store = d->api.store,
+                                              .storage = &d->api.storage,
+                                              .cluster = d->api.cluster};
+    d->api.snapshots = snapshots_new(&snapshots_parts);
+    d->api.storage = (struct storage){d->api.people, d->api.registry, d->api.snapshots};
+}
+
 static void open_placement(struct argusd *d)
 {
     struct placement_parts parts = {.loop = &d->loop,
@@ -481,17 +499,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                           .events = d->api.events,
                                           .cluster = d->api.cluster};
     d->api.uploads = uploads_new(&uploads_parts);
-    struct registry_parts registry_parts = {.loop = &d->loop,
-                                            .settings = d->settings,
-                                            .store = d->api.store,
-                                            .events = d->api.events,
-                                            .cluster = d->api.cluster};
-    d->api.registry = registry_new(&registry_parts);
-    struct snapshots_parts snapshots_parts = {.loop = &d->loop,
-                                              .settings = d->settings,
-                                              .store = d->api.store,
-                                              .cluster = d->api.cluster};
-    d->api.snapshots = snapshots_new(&snapshots_parts);
+    open_content(d);
     d->api.tails = tails_new(&d->api);
     d->api.curves = curves_kept_new();
     return 0;

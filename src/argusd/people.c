@@ -23,6 +23,7 @@ const struct people_quota people_no_quota = {.gpus_guaranteed = -1,
                                              .cpus = -1,
                                              .memory = -1,
                                              .checkpoints = -1,
+                                             .storage = -1,
                                              .gpu_hours_per_month = -1,
                                              .running = -1,
                                              .queued = -1};

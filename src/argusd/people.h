@@ -28,6 +28,7 @@ struct people_quota {
     double gpus_guaranteed, gpus_ceiling, cpus, gpu_hours_per_month;
     double memory;      /* GiB, of what jobs state */
     double checkpoints; /* GiB that they take on the shared root */
+    double storage;     /* GiB of what is charged to it, see storage.h */
     int64_t running, queued;
 };
 extern const struct people_quota people_no_quota;

@@ -79,6 +79,7 @@ static const struct conf_key quota_keys[] = {
     QUOTA_REAL(cpus, "CPUs at most"),
     QUOTA_REAL(memory, "GiB of memory at most, of what jobs state (memory_per_node)"),
     QUOTA_REAL(checkpoints, "GiB of checkpoints at most"),
+    QUOTA_REAL(storage, "GiB at most of snapshots, data sets and models"),
     QUOTA_INT(running, "jobs at most that hold GPUs or CPUs"),
     QUOTA_INT(queued, "jobs at most that wait"),
     QUOTA_REAL(gpu_hours_per_month, "GPU-hours at most in a calendar month (UTC)"),
@@ -343,6 +344,7 @@ void people_form_put_quota(struct jout *j, const char *key, const struct people_
     put_limit(j, "cpus", q->cpus);
     put_limit(j, "memory", q->memory);
     put_limit(j, "checkpoints", q->checkpoints);
+    put_limit(j, "storage", q->storage);
     put_limit(j, "running", (double)q->running);
     put_limit(j, "queued", (double)q->queued);
     put_limit(j, "gpu_hours_per_month", q->gpu_hours_per_month);

@@ -15,6 +15,7 @@
 #include "argusd/jobs.h"
 #include "argusd/people.h"
 #include "argusd/settings.h"
+#include "argusd/storage.h"
 #include "base/strv.h"
 #include "core/dataref.h"
 #include "store/store.h"
@@ -63,6 +64,7 @@ struct registry_parts { /* all borrowed */
     struct store *store;
     struct events *events;
     struct cluster *cluster;
+    const struct storage *storage;
 };
 struct registry *registry_new(const struct registry_parts *parts);
 void registry_free(struct registry *rg); /* NULL is fine; after close and a turn of the loop */

@@ -247,7 +247,7 @@ static void put_text(struct jout *j, const char *key, const char *value)
         jout_str(j, key, value);
 }
 
-static void write_order(const struct settings *s,
+static void write_order(const struct api *a,
                         const struct registry_entry *e,
                         const struct registry_form *f,
                         const struct strv *roots,
@@ -256,7 +256,7 @@ static void write_order(const struct settings *s,
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '{');
     jout_str(&j, "source", e->source);
-    registry_put_order(&j, s, e, roots);
+    registry_put_order(&j, a, e, roots);
     if (e->in_place)
         jout_str(&j, "how", "in_place");
     put_text(&j, "endpoint", f->endpoint);
@@ -346,10 +346,17 @@ int registry_submit(struct api *a,
 }
 
 void registry_put_order(struct jout *j,
-                        const struct settings *s,
+                        const struct api *a,
                         const struct registry_entry *e,
                         const struct strv *roots)
 {
+    const struct settings *s = a->settings;
+    _cleanup_(freep) char *over =
+        e->in_place ? NULL : storage_sentence(&a->storage, e->owner, e->project);
+    if (over) {
+        jout_int(j, "max_bytes", (int64_t)storage_left(&a->storage, e->owner, e->project));
+        jout_str(j, "over", over);
+    }
     _cleanup_(freep) char *staging = registry_staging(s, e), *report = registry_report(s, e->job);
     jout_str(j, "what", registry_kind_word(e->kind));
     jout_str(j, "goal", e->path);
@@ -371,6 +378,8 @@ int registry_import(struct api *a,
     struct buf order = BUF_INIT(ORDER_MAX);
     *ret_field = "source";
     int r = registry_read_path(a, p, f->source, &e->source, &roots, err);
+    if (r == 0)
+        r = e->in_place ? 0 : storage_check(&a->storage, e->owner, e->project, 0, err);
     if (r == 0) {
         if (e->in_place)
             e->path = xstrdup(e->source);
@@ -379,7 +388,7 @@ int registry_import(struct api *a,
         registry_entry_free(e);
     }
     if (r == 0) {
-        write_order(a->settings, e, f, &roots, &order);
+        write_order(a, e, f, &roots, &order);
         r = registry_submit(a, p, e, f, "import", buf_str(&order), ret_field, err);
         *ret = e; /* gone when r < 0, and then nobody looks */
     }

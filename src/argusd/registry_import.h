@@ -70,9 +70,9 @@ must_check int registry_read_path(const struct api *a,
                                   char **ret,
                                   struct strv *roots,
                                   struct err *err);
-/* Members that every order has. */
+/* Members that every order has: max_bytes, and what is said beyond, where there is a quota. */
 void registry_put_order(struct jout *j,
-                        const struct settings *s,
+                        const struct api *a,
                         const struct registry_entry *e,
                         const struct strv *roots);
 /* The job of e, which runs lib/argus_<verb>.py with this order; when it is refused, e is gone. */

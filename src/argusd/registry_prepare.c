@@ -79,7 +79,7 @@ int registry_preparation_read(const char *body,
     return ps->errors ? ERR_BAD_SPEC : 0;
 }
 
-static void write_order(const struct settings *s,
+static void write_order(const struct api *a,
                         const struct registry_entry *e,
                         const struct registry_preparation *x,
                         const struct registry_entry *raw,
@@ -89,7 +89,7 @@ static void write_order(const struct settings *s,
 {
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '{');
-    registry_put_order(&j, s, e, roots);
+    registry_put_order(&j, a, e, roots);
     jout_str(&j, "with", script ? "script" : x->with);
     jout_str(&j, "input", raw->path);
     jout_bool(&j, "single", json_get_bool(raw->about, "single", false));
@@ -143,10 +143,14 @@ int registry_prepare(struct api *a,
         e->source = xasprintf("%s with %s", registry_ref(raw, ref), str_or(script, x->with));
         e->lineage = json_pack("{s:[s], s:s?, s:s}", "data", registry_ref(raw, ref), "hash",
                                raw->hash, "with", str_or(script, x->with));
-        r = registry_add(a->registry, e, &e, err);
+        r = storage_check(&a->storage, e->owner, e->project, 0, err);
+        if (r == 0)
+            r = registry_add(a->registry, e, &e, err);
+        else
+            registry_entry_free(e);
     }
     if (r == 0 && e) {
-        write_order(a->settings, e, x, raw, script, &roots, &order);
+        write_order(a, e, x, raw, script, &roots, &order);
         r = registry_submit(a, p, e, &x->f, "prepare", buf_str(&order), ret_field, err);
         if (r == 0) {
             registry_note_use(a->registry, raw, e->job);

@@ -115,6 +115,20 @@ static void tell(struct registry *rg,
     log_info("registry", "%s: %s %s=%s", verb, text, registry_kind_word(e->kind), e->key);
 }
 
+/* As it is now: others may have come since its job began. Its bytes go as those of one that is
+ * removed. */
+static bool is_over_quota(const struct errand *x)
+{
+    struct registry_entry *e = x->e;
+    struct err err = {0};
+    uint64_t bytes = (uint64_t)x->found.bytes;
+    if (e->in_place || storage_check(x->rg->p.storage, e->owner, e->project, bytes, &err) == 0)
+        return false;
+    tell(x->rg, e, "import_failed", err.text);
+    registry_remove(x->rg, e);
+    return true;
+}
+
 static void take(struct errand *x)
 {
     struct registry_entry *e = x->e;
@@ -123,6 +137,8 @@ static void take(struct errand *x)
         registry_drop(x->rg, e);
         return;
     }
+    if (is_over_quota(x))
+        return;
     e->state = REGISTRY_ready;
     set_str(&e->hash, x->found.hash);
     if (*x->found.revision)

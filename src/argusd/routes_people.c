@@ -163,12 +163,12 @@ static const struct http_route rows[] = {
 #define LIMITS                                                                                     \
     "{\"type\":\"object\",\"properties\":{\"gpus_guaranteed\":" LIMIT ",\"gpus_ceiling\":" LIMIT   \
     ",\"cpus\":" LIMIT ",\"running\":" LIMIT ",\"queued\":" LIMIT ",\"checkpoints\":" LIMIT        \
-    ",\"gpu_hours_per_month\":" LIMIT "}}"
+    ",\"storage\":" LIMIT ",\"gpu_hours_per_month\":" LIMIT "}}"
 #define USAGE                                                                                      \
     "{\"type\":\"object\",\"required\":[\"gpus\",\"gpus_borrowed\",\"cpus\",\"running\","          \
     "\"queued\","                                                                                  \
     "\"gpu_hours_this_month\"],\"properties\":{\"gpus\":" NUMBER ",\"gpus_borrowed\":" NUMBER      \
-    ",\"cpus\":" NUMBER ",\"running\":" INTEGER ",\"queued\":" INTEGER                             \
+    ",\"cpus\":" NUMBER ",\"running\":" INTEGER ",\"queued\":" INTEGER ",\"storage\":" NUMBER      \
     ",\"gpu_hours_this_month\":" NUMBER "}}"
 
 static const struct http_schema schemas[] = {

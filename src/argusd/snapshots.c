@@ -41,6 +41,7 @@ struct task {
     uint64_t batch; /* not before this is on disk */
     /* For the worker: copies. */
     char *root, *user, *ref, *want, *path, *actor;
+    char *over;        /* what is said when it is larger than the quota leaves; NULL = no quota */
     bool keep_content; /* CLEAN: another name has it */
     bool passing;
     struct unpack_limits limits;
@@ -222,7 +223,7 @@ bool snapshots_restore(struct snapshots *sn, const struct store_entry *entry)
 
 static void task_free(struct task *t)
 {
-    char *texts[] = {t->root, t->user, t->ref, t->want, t->path, t->actor};
+    char *texts[] = {t->root, t->user, t->ref, t->want, t->path, t->actor, t->over};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     strv_release(&t->links);
@@ -422,6 +423,16 @@ static void check_name(struct task *t, const struct snapshot *s)
                       t->ref); /* only fills err */
 }
 
+/* As it is now: others may have come meanwhile. s: the name as it is; NULL = it is new. */
+static int check_quota(const struct task *t, const struct snapshot *s, struct err *err)
+{
+    const struct storage *st = t->sn->p.storage;
+    const char *payer = str_or(t->user, t->actor);
+    if ((s && !s->leaving) || storage_has_content(st, payer, t->made.hash))
+        return 0;
+    return storage_check(st, payer, NULL, t->made.bytes, err);
+}
+
 static void end_unmade(struct task *t)
 {
     if (*t->made.hash && !has_other_name(t->sn, NULL, t->made.hash))
@@ -442,6 +453,8 @@ static void end_make(struct task *t)
         s = at(sn, t->user, t->ref);
         check_name(t, s);
     }
+    if (!t->err.code && check_quota(t, s, &t->err) < 0 && !t->err.code)
+        t->err.code = ERR_REFUSED; /* never without a sentence, in truth */
     if (t->err.code) {
         end_unmade(t);
         return;
@@ -539,6 +552,19 @@ void snapshots_durable(struct snapshots *sn, uint64_t batch)
 
 /* ---- changing ---- */
 
+/* No more is unpacked than there may be. What he has already costs nothing. */
+static void limit_bytes(struct task *t)
+{
+    const struct storage *st = t->sn->p.storage;
+    const char *payer = str_or(t->user, t->actor);
+    uint64_t left = storage_left(st, payer, NULL);
+    if (left >= t->limits.bytes || (t->want && storage_has_content(st, payer, t->want)))
+        return;
+    t->over = storage_sentence(st, payer, NULL);
+    t->limits.bytes = left;
+    t->limits.over = t->over;
+}
+
 void snapshots_add(struct snapshots *sn,
                    const struct snapshots_wish *wish,
                    snapshots_row_f row,
@@ -559,6 +585,7 @@ void snapshots_add(struct snapshots *sn,
     t->row = row;
     t->done = made;
     t->arg = arg;
+    limit_bytes(t);
     pump(sn);
 }
 

@@ -3,12 +3,14 @@
  *
  * In memory, behind it entries of the store; the bytes are fsroot/snapshot.h's, on worker threads.
  * Content comes first, then the row, and when that is on disk the link of its name; removing goes
- * the other way. A start makes again what a kill cut off. */
+ * the other way. A start makes again what a kill cut off. The quota of bytes (storage.h) is looked
+ * at before they are written, which ends where it does, and again before the row is made. */
 #pragma once
 #include <uv.h>
 
 #include "argusd/cluster.h"
 #include "argusd/settings.h"
+#include "argusd/storage.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "store/store.h"
@@ -34,6 +36,7 @@ struct snapshots_parts { /* all borrowed */
     const struct settings *settings;
     struct store *store;
     struct cluster *cluster;
+    const struct storage *storage;
 };
 struct snapshots *snapshots_new(const struct snapshots_parts *parts);
 /* At start. False: this entry is somebody else's. */

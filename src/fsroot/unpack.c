@@ -150,6 +150,8 @@ static int check_bytes(const struct unpack *u, uint64_t more, struct err *err)
 {
     const struct unpack_limits *l = u->limits;
     uint64_t all = u->bytes + more;
+    if ((more > l->bytes || all > l->bytes) && l->over)
+        return err_set(err, ERR_REFUSED, "%s", l->over);
     if (more > l->bytes || all > l->bytes)
         return err_set(err, ERR_REFUSED,
                        "the archive unpacks to more than %llu MiB, which is the most",

@@ -18,9 +18,10 @@
 #include "core/manifest.h"
 
 struct unpack_limits {
-    uint64_t bytes; /* of all files */
-    size_t entries; /* at most MANIFEST_ENTRIES_MAX */
-    unsigned ratio; /* bytes per byte of the archive, once there are more than 64 MiB of them */
+    uint64_t bytes;   /* of all files */
+    size_t entries;   /* at most MANIFEST_ENTRIES_MAX */
+    unsigned ratio;   /* bytes per byte of the archive, once there are more than 64 MiB of them */
+    const char *over; /* the sentence when there are more bytes; NULL: that of a fixed ceiling */
 };
 extern const struct unpack_limits unpack_default_limits;
 

@@ -313,7 +313,7 @@ def test_quotas_are_kept_and_shown(argusd):
     ask(argusd, "POST", "/v1/projects", 201, {"name": "p", "members": ["alice"]})
     got = ask(argusd, "PUT", "/v1/projects/p/quota", 200, {"gpus_guaranteed": 4, "gpus_ceiling": 8, "queued": 3})
     assert got["quota"] == {"gpus_guaranteed": 4, "gpus_ceiling": 8, "cpus": None, "memory": None, "running": None,
-                            "queued": 3, "gpu_hours_per_month": None, "checkpoints": None}  # fmt: skip
+                            "queued": 3, "gpu_hours_per_month": None, "checkpoints": None, "storage": None}  # fmt: skip
     ask(argusd, "PUT", "/v1/users/alice/quota", 200, {"running": 2, "gpu_hours_per_month": 100.5})
     argusd.kill9()
     argusd.start()

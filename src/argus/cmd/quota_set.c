@@ -7,7 +7,8 @@
 
 struct quota_set_opts {
     const char *user, *project;
-    const char *gpus, *guaranteed, *cpus, *memory, *running, *queued, *hours, *checkpoints;
+    const char *gpus, *guaranteed, *cpus, *memory, *running, *queued, *hours, *checkpoints,
+        *storage;
 };
 
 #define ROW(member) .type = OPT_TEXT, .offset = offsetof(struct quota_set_opts, member)
@@ -26,6 +27,10 @@ static const struct opt OPTS[] = {
     {.name = "queued", ROW(queued), .arg = "N", .doc = "jobs that wait"},
     {.name = "gpu-hours", ROW(hours), .arg = "N", .doc = "GPU-hours in a calendar month (UTC)"},
     {.name = "checkpoints", ROW(checkpoints), .arg = "GIB", .doc = "GiB of checkpoints at most"},
+    {.name = "storage",
+     ROW(storage),
+     .arg = "GIB",
+     .doc = "GiB of snapshots, data sets and models at most"},
 };
 
 static int set_all(json_t *body, const struct quota_set_opts *o, struct err *err)
@@ -35,7 +40,7 @@ static int set_all(json_t *body, const struct quota_set_opts *o, struct err *err
     } all[] = {
         {"gpus_ceiling", o->gpus}, {"gpus_guaranteed", o->guaranteed}, {"cpus", o->cpus},
         {"memory", o->memory},     {"checkpoints", o->checkpoints},    {"running", o->running},
-        {"queued", o->queued},     {"gpu_hours_per_month", o->hours}};
+        {"queued", o->queued},     {"gpu_hours_per_month", o->hours},  {"storage", o->storage}};
     bool given = false;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < array_len(all); i++) {
