@@ -7,9 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +59,19 @@ static void stage_release(struct stage *st)
     freep(&st->manifest);
 }
 
+/* ext4 puts what lies in such a directory into parts of the disk that have room, each snapshot into
+ * another. In one part it goes, for every new file, through all inodes that were in use a minute
+ * ago: 20,000 files then take ten times as long. Other file systems have no such hint. */
+static void spread_apart(const char *store)
+{
+    int flags;
+    _cleanup_(closep) int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL))
+        return;
+    flags |= FS_TOPDIR_FL;
+    (void)ioctl(fd, FS_IOC_SETFLAGS, &flags); /* only a hint */
+}
+
 static int open_stage(const char *root, struct stage *st, struct err *err)
 {
     unsigned char bytes[8];
@@ -67,6 +82,7 @@ static int open_stage(const char *root, struct stage *st, struct err *err)
         r = file_mkdirs(store, 0755, err);
     if (r < 0)
         return r;
+    spread_apart(store);
     random_bytes(bytes, sizeof(bytes));
     st->dir = xasprintf("%s/" STAGE_PREFIX "%s", store, str_hex(bytes, sizeof(bytes), hex));
     st->tree = xasprintf("%s/tree", st->dir);
