@@ -244,7 +244,6 @@ static void begin(struct http_req *req, struct api *a, const struct form *f, str
     const char *me = http_req_principal(req)->user, *user = f->common ? NULL : me;
     struct adding *x = xcalloc(1, sizeof(*x));
     *x = (struct adding){.a = a, .req = req, .actor = xstrdup(me)};
-    bool send = f->upload && !(f->hash && has_content(a, req, f->hash));
     int r = check_root(a, err);
     if (r == 0 && f->upload)
         r = uploads_take(a->uploads, f->upload, me, &x->given, err);
@@ -259,7 +258,8 @@ static void begin(struct http_req *req, struct api *a, const struct form *f, str
                                   .ref = f->name,
                                   .actor = me,
                                   .want = f->hash,
-                                  .path = send ? x->given.path : NULL};
+                                  .path = x->given.path,
+                                  .is_known = f->hash && has_content(a, req, f->hash)};
     snapshots_add(a->snapshots, &wish, on_row, on_made, x);
 }
 

@@ -3,7 +3,8 @@
  *
  * What is done to the shared root stands in a line: any number of additions run side by side, and
  * what removes content runs alone, so that nobody adds a name to content that just goes. A step
- * waits for a batch of the store where it acts on what was decided. */
+ * waits for a batch of the store where it acts on what was decided. Who asked is answered before
+ * the content is on disk: until then each use of it looks at all of it. */
 #include "argusd/snapshots.h"
 
 #include <errno.h>
@@ -27,10 +28,11 @@
 enum { ROW_MAX = 64 << 10 };
 
 enum task_kind {
-    TASK_MAKE,  /* content; worker */
-    TASK_LINK,  /* its name, once the row is on disk */
-    TASK_CLEAN, /* remove a name, and content that has no other */
-    TASK_START, /* what an end left half done */
+    TASK_MAKE,   /* content; worker */
+    TASK_LINK,   /* its name, once the row is on disk */
+    TASK_SETTLE, /* content to disk: nobody waits for it */
+    TASK_CLEAN,  /* remove a name, and content that has no other */
+    TASK_START,  /* what an end left half done */
 };
 
 struct task {
@@ -44,6 +46,7 @@ struct task {
     char *over;        /* what is said when it is larger than the quota leaves; NULL = no quota */
     bool keep_content; /* CLEAN: another name has it */
     bool passing;
+    bool is_known; /* MAKE: the content was there already */
     struct unpack_limits limits;
     struct strv links; /* START: user, ref, hash; user "" = common */
     struct snapshot_made made;
@@ -302,16 +305,34 @@ static void run_start(struct task *t)
         const char *user = *t->links.v[i] ? t->links.v[i] : NULL;
         if (snapshot_link(t->root, user, t->links.v[i + 1], t->links.v[i + 2], &err) < 0)
             log_warn("snapshot", "%s snapshot=%s", err.text, t->links.v[i + 1]);
+        if (snapshot_settle(t->root, t->links.v[i + 2], true, &err) < 0)
+            log_warn("snapshot", "no job can use it until it is added again: %s snapshot=%s",
+                     err.text, t->links.v[i + 1]);
     }
+}
+
+/* Content that was damaged is made anew, if there is something to make it of. */
+static void run_look_or_make(struct task *t)
+{
+    if (t->is_known)
+        run_look(t);
+    bool damaged = t->err.code == ERR_REFUSED || t->err.code == -ENOENT;
+    if (damaged && !t->path)
+        (void)err_set(&t->err, ERR_NOT_FOUND, "content '%.12s' is not whole here: upload it",
+                      t->want); /* only fills err */
+    if ((t->is_known && !damaged) || !t->path)
+        return;
+    t->err = (struct err){0};
+    run_make(t);
 }
 
 static void run(void *arg)
 {
     struct task *t = arg;
-    if (t->kind == TASK_MAKE && t->path)
-        run_make(t);
-    else if (t->kind == TASK_MAKE)
-        run_look(t);
+    if (t->kind == TASK_MAKE)
+        run_look_or_make(t);
+    else if (t->kind == TASK_SETTLE)
+        (void)!snapshot_settle(t->root, t->want, false, &t->err); /* done() looks at err */
     else if (t->kind == TASK_LINK)
         t->result = snapshot_link(t->root, t->user, t->ref, t->want, &t->err);
     else if (t->kind == TASK_CLEAN)
@@ -474,6 +495,8 @@ static void end_make(struct task *t)
     link->batch = store_batch(sn->p.store);
     link->done = t->done;
     link->arg = t->arg;
+    struct task *settle = task_new(sn, TASK_SETTLE);
+    settle->want = xstrdup(t->made.hash);
     task_free(t);
 }
 
@@ -500,6 +523,14 @@ static void end_clean(struct task *t)
     task_free(t);
 }
 
+/* Content that is gone again is owed nothing; another failure costs a whole look at each use. */
+static void end_settle(struct task *t)
+{
+    if (t->err.code && t->err.code != -ENOENT)
+        log_warn("snapshot", "%s hash=%.12s", t->err.text, t->want);
+    task_free(t);
+}
+
 static void done(void *arg)
 {
     struct task *t = arg;
@@ -511,6 +542,8 @@ static void done(void *arg)
         end_make(t);
     else if (t->kind == TASK_LINK)
         end_link(t);
+    else if (t->kind == TASK_SETTLE)
+        end_settle(t);
     else if (t->kind == TASK_CLEAN)
         end_clean(t);
     else
@@ -582,6 +615,7 @@ void snapshots_add(struct snapshots *sn,
     t->want = xstrdup(wish->want);
     t->path = xstrdup(wish->path);
     t->passing = wish->passing;
+    t->is_known = wish->is_known;
     t->row = row;
     t->done = made;
     t->arg = arg;

@@ -63,12 +63,14 @@ struct snapshots_wish { /* copied */
     const char *user;   /* NULL: common */
     const char *ref, *actor;
     const char *want; /* the hash that it must have; NULL: any */
-    const char *path; /* the archive; NULL: the content of that hash is there already */
+    const char *path; /* the archive; NULL: there is none */
+    bool is_known;    /* the content of that hash is there already, unless it was damaged */
     bool passing;     /* ref is a name alone, its version becomes a part of the hash; held once for
                          you when it is made */
 };
-/* On the loop, once. s: it is on disk, named, and its row is too; NULL: err says why not, and
- * nothing is left. taken: the archive is of no use any more. */
+/* On the loop, once. s: it is there and named, and its row is on disk; NULL: err says why not, and
+ * nothing is left. taken: the archive is of no use any more. The content goes to disk behind that
+ * (fsroot/snapshot.h). */
 typedef void (*snapshots_made_f)(struct snapshot *s,
                                  bool existed,
                                  bool taken,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot.c - making, naming and removing; see snapshot.h. A snapshot is made beside its place
- * under a name that nobody guesses, and renamed when it is whole and on disk. */
+ * under a name that nobody guesses, and renamed when it is whole. */
 #define _GNU_SOURCE
 #include "fsroot/snapshot.h"
 
@@ -131,14 +131,6 @@ static int lock_dirs(const struct stage *st, const struct manifest *m, struct er
                : 0;
 }
 
-static int sync_stage(const struct stage *st, struct err *err)
-{
-    _cleanup_(closep) int fd = open(st->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || syncfs(fd) < 0)
-        return err_set(err, -errno, "the snapshot cannot be brought to disk: %s", strerror(errno));
-    return 0;
-}
-
 /* One that is whole stays; what is there by that name and is not our content goes. */
 static int publish(const char *root, struct stage *st, struct snapshot_made *made, struct err *err)
 {
@@ -151,8 +143,6 @@ static int publish(const char *root, struct stage *st, struct snapshot_made *mad
     r = dirtree_remove(to, err); /* damaged: this is how it is healed */
     if (r == 0 && chmod(st->dir, 0755) < 0)
         r = err_set(err, -errno, "'%s' cannot be opened for all: %s", st->dir, strerror(errno));
-    if (r == 0)
-        r = sync_stage(st, err);
     if (r < 0)
         return r;
     if (rename(st->dir, to) < 0) {
@@ -161,8 +151,7 @@ static int publish(const char *root, struct stage *st, struct snapshot_made *mad
                              : err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
     }
     freep(&st->dir);
-    r = file_sync_directory(store);
-    return r == -EINVAL ? 0 : r; /* a file system that cannot keeps it all the same */
+    return 0;
 }
 
 static int fill(const struct snapshot_source *s,
@@ -218,6 +207,36 @@ int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, st
     *ret = made;
     made.verl = NULL;
     return 0;
+}
+
+/* By its descriptor, so that what takes this one's place meanwhile is not called settled. */
+static int sync_and_mark(int dir)
+{
+    if (syncfs(dir) < 0)
+        return -errno;
+    _cleanup_(closep) int mark =
+        openat(dir, SNAPSHOT_SETTLED, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+    if (mark < 0 || fsync(mark) < 0)
+        return -errno;
+    return fsync(dir) < 0 && errno != EINVAL ? -errno
+                                             : 0; /* some file systems cannot, and need not */
+}
+
+int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/" STORE "/%s", root, hash);
+    _cleanup_(closep) int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir >= 0 && faccessat(dir, SNAPSHOT_SETTLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    int r = dir < 0 ? -errno : 0;
+    if (r == 0 && unsure) {
+        r = snapshot_verify(root, hash, err);
+        if (r < 0)
+            return r;
+    }
+    if (r == 0)
+        r = sync_and_mark(dir);
+    return r < 0 ? err_set(err, r, "the snapshot cannot be brought to disk: %s", strerror(-r)) : 0;
 }
 
 /* ---- names ---- */

@@ -3,12 +3,15 @@
  *
  *   <root>/argus/snapshots/<hash>/tree        the files, read-only, all of one mtime
  *   <root>/argus/snapshots/<hash>/manifest    what they are (core/manifest.h); its SHA-256 is
- * <hash> <root>/common/code/<name>/<version>       a link to such a tree, and
+ * <hash> <root>/argus/snapshots/<hash>/settled     an empty file: all of it is on disk
+ *   <root>/common/code/<name>/<version>       a link to such a tree, and
  *   <root>/users/<user>/code/<name>/<version> the same for what is one user's
  *   <root>/argus/snapshots/.new-<random>      one that is being made
  *
  * The same content is there once, whatever its names. Read-only bits stop accidents and not a
- * job that runs as root: so snapshot_verify() looks before a job starts. Blocking. */
+ * job that runs as root: so snapshot_verify() looks before a job starts. Nobody waits for the disk
+ * before he is answered; but what is not settled a power cut may damage, and so it is looked at as
+ * a whole. Blocking. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +20,8 @@
 #include "base/hash.h"
 #include "core/manifest.h"
 #include "fsroot/unpack.h"
+
+#define SNAPSHOT_SETTLED "settled"
 
 struct snapshot_made {
     char hash[HASH_HEX];
@@ -35,10 +40,16 @@ struct snapshot_source {
                             there is one; may be NULL */
     const struct unpack_limits *limits; /* NULL: unpack_default_limits */
 };
-/* Unpack, hash, put under its hash. Nothing is left behind on failure. */
+/* Unpack, hash, put under its hash; snapshot_settle() is owed. Nothing is left behind on failure.
+ */
 must_check int snapshot_make(const struct snapshot_source *s,
                              struct snapshot_made *ret,
                              struct err *err);
+
+/* Bring the content to disk and say so beside it; it may take as long as the disk has other things
+ * to write. unsure: nobody knows whether the machine went down since it was made, so all of it is
+ * looked at first (ERR_REFUSED: it was damaged, and stays unsettled). What is settled stays so. */
+must_check int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err);
 
 /* <root>/argus/snapshots/<hash>/tree */
 char *snapshot_tree(const char *root, const char *hash);
@@ -67,5 +78,6 @@ must_check int snapshot_read(const char *root,
                              struct manifest *ret,
                              struct err *err);
 /* Is the content still what its hash says? Sizes and times of a sample, and of the names at the
- * top all; where one is not as it was, everything. ERR_REFUSED names what changed. */
+ * top all; where one is not as it was, or it is not settled, everything. ERR_REFUSED names what
+ * changed. */
 must_check int snapshot_verify(const char *root, const char *hash, struct err *err);

@@ -3,6 +3,7 @@
 a kill in the middle; jobs that name one."""
 
 import io
+import os
 import tarfile
 
 import pytest
@@ -196,6 +197,40 @@ def test_kill_and_restart(tmp_path):
         until(lambda: not half.exists(), "the half one is swept")
         until(lambda: (argusd.root / "users/alice/code/keep/1/a").exists(), "the name is made again")
         assert argusd.get("/v1/snapshots/keep@1", token="user") == one
+
+
+def damage(path):
+    """The same size and time: what a sample does not see."""
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    path.write_text("x" * path.stat().st_size)
+    os.utime(path, (946684800, 946684800))
+
+
+def test_power_cut(tmp_path):
+    """What was not on disk yet is looked at as a whole after a start: it is settled then, or refused until it comes
+    again."""
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        argusd.wait_over(argusd.submit("true"))
+        good, bad = (added(argusd, f"{name}@1", tar(verl("0.9.1", name))) for name in ("good", "bad"))
+        marks = [store_of(argusd) / s["hash"] / "settled" for s in (good, bad)]
+        until(lambda: all(m.exists() for m in marks), "both are on disk")
+        argusd.kill9()
+        for m in marks:
+            m.unlink()
+        damage(store_of(argusd) / bad["hash"] / "tree/verl/__init__.py")
+        argusd.start()
+        until(marks[0].exists, "the good one is settled")
+        job = marker_job(argusd, code="bad@1")
+        argusd.wait_over(job)
+        assert "'verl/__init__.py' is not what it was" in argusd.job(job)["reason"]["text"]
+        # Asked by its hash it has to come again; then it is healed.
+        by_hash = {"name": "bad@1", "hash": bad["hash"]}
+        assert "upload it" in problem(argusd.call("POST", "/v1/snapshots", by_hash, token="user"), 404, "not_found")
+        healed = add(argusd, "bad@1", tar(verl("0.9.1", "bad")), hash=bad["hash"])
+        assert healed.status == 200 and healed.json()["hash"] == bad["hash"], healed
+        until(marks[1].exists, "it is settled")
+        assert "bad" in printed(argusd, marker_job(argusd, code="bad@1"))
 
 
 def marker_job(argusd, token="user", **keys):

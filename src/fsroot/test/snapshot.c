@@ -168,6 +168,40 @@ static void test_verify(void **state)
     snapshot_made_release(&again);
 }
 
+/* Of the same size and time, as a sample cannot tell it. */
+static void damage(const char *root, const char *hash)
+{
+    _cleanup_(freep) char *one = in_tree(root, hash, "a/one.py");
+    const struct timeval times[2] = {{.tv_sec = DIRTREE_MTIME}, {.tv_sec = DIRTREE_MTIME}};
+    unlock(root, hash);
+    assert_int_equal(file_write(one, "on3", 3, 0444, 0, NULL), 0);
+    assert_int_equal(utimes(one, times), 0);
+}
+
+static void test_settle(void **state)
+{
+    const char *root = *state;
+    struct snapshot_made made = {0};
+    struct err err;
+    add(root, "one", &made);
+    _cleanup_(freep) char *mark = in_tree(root, made.hash, "../" SNAPSHOT_SETTLED);
+    assert_false(file_is_there(mark));
+    damage(root, made.hash); /* as a power cut may leave it: looked at as a whole */
+    refuse(root, made.hash, "'a/one.py' is not what it was");
+    assert_int_equal(snapshot_settle(root, made.hash, true, &err), ERR_REFUSED);
+    assert_false(file_is_there(mark));
+    add(root, "one", &made);
+    assert_false(made.existed);
+    assert_int_equal(snapshot_settle(root, made.hash, true, &err), 0);
+    assert_true(file_is_there(mark));
+    assert_int_equal(snapshot_settle(root, made.hash, false, &err), 0); /* again */
+    damage(root, made.hash); /* settled: by sizes and times */
+    assert_int_equal(snapshot_verify(root, made.hash, NULL), 0);
+    assert_int_equal(snapshot_remove(root, made.hash, NULL), 0);
+    assert_int_equal(snapshot_settle(root, made.hash, false, &err), -ENOENT);
+    snapshot_made_release(&made);
+}
+
 static void test_sweep(void **state)
 {
     const char *root = *state;
@@ -234,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_settle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bundle, setup, teardown),
     };
