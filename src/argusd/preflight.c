@@ -3,9 +3,10 @@
  *
  * A look belongs to itself: its askers are answered by its worker or by the clock, whichever comes
  * first, and it goes once its worker is back. Who asks what somebody else has asked already joins
- * a look that has not begun, so that no answer is older than its question; and of one question one
- * look runs at a time. So a crowd costs two looks, a hung mount a few workers, and everybody who
- * asks meanwhile is told at what it hangs. */
+ * a look that has not begun, so that no answer is older than its question; of one question one
+ * look runs at a time; and what many questions name is read once, as long as it does not change. So
+ * a crowd costs two looks, a hung mount a few workers, and everybody who asks meanwhile is told at
+ * what it hangs. */
 #include "argusd/preflight.h"
 
 #include <stdio.h>
@@ -18,10 +19,12 @@
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/look.h"
+#include "fsroot/looked.h"
 
 static const usec_t KNOWN_FOR = USEC_MIN;
+static const usec_t FRESH = 2 * USEC_SEC; /* clocks of file systems tick in milliseconds */
 /* ANSWERS: in one turn of the loop, each of them judges and may submit. */
-enum { LOOKS_MAX = 6, CACHE_MAX = 1000, TICK_MS = 100, ANSWERS = 16 };
+enum { LOOKS_MAX = 6, CACHE_MAX = 1000, KNOWN_FILES = 20000, TICK_MS = 100, ANSWERS = 16 };
 
 /* One configuration's keys, shared with the workers that read them: never changed. */
 struct kept_keys {
@@ -70,6 +73,7 @@ struct preflights {
     struct look *looks; /* the oldest first */
     int n_busy;
     struct map *verls, *keys; /* tree -> kept_verl; "tree\nconfig" -> kept_keys */
+    struct looked *known;     /* all looks share it */
 };
 
 struct preflights *preflights_new(uv_loop_t *loop)
@@ -80,6 +84,7 @@ struct preflights *preflights_new(uv_loop_t *loop)
     p->loop = loop;
     p->verls = map_new(seed);
     p->keys = map_new(seed);
+    p->known = looked_new(KNOWN_FILES, FRESH);
     (void)uv_timer_init(loop, &p->timer); /* never fails, nor does the next */
     (void)uv_timer_init(loop, &p->answers);
     p->timer.data = p->answers.data = p;
@@ -142,6 +147,7 @@ void preflights_free(struct preflights *p)
         unref_keys(k);
     map_free(p->verls);
     map_free(p->keys);
+    looked_free(p->known);
     free(p);
 }
 
@@ -219,7 +225,7 @@ static void run(void *arg)
         l->verl = fsroot_verl_version(l->tree);
     if (l->tree && !l->keys)
         read_keys(l);
-    fsroot_look(l->root, &l->facts, &l->at);
+    fsroot_look(l->root, l->p->known, &l->facts, &l->at);
 }
 
 /* ---- on the loop ---- */

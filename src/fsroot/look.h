@@ -7,9 +7,15 @@
 #pragma once
 #include "core/preflight.h"
 
-/* Look at everything that preflight_plan() named. *at (may be NULL) always says what is being
- * looked at, for who waits: 0 the root, i + 1 file i, n_files + 1 the model. */
-void fsroot_look(const char *shared_root, struct preflight_facts *f, _Atomic(size_t) *at);
+struct looked;
+
+/* Look at everything that preflight_plan() named. known (fsroot/looked.h, may be NULL): what other
+ * looks have read and has not changed since is not read again. *at (may be NULL) always says what
+ * is being looked at, for who waits: 0 the root, i + 1 file i, n_files + 1 the model. */
+void fsroot_look(const char *shared_root,
+                 struct looked *known,
+                 struct preflight_facts *f,
+                 _Atomic(size_t) *at);
 
 /* The keys of configuration `name` of the verl in `tree` (a directory that holds the package,
  * or an interpreter of a venv). ret->whole is false when some part of it could not be read;

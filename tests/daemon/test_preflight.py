@@ -49,6 +49,16 @@ int stat64(const char *path, struct stat64 *st)
     wait_for(path);
     return fstatat64(AT_FDCWD, path, st, 0);
 }
+int lstat(const char *path, struct stat *st)
+{
+    wait_for(path);
+    return fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+int lstat64(const char *path, struct stat64 *st)
+{
+    wait_for(path);
+    return fstatat64(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
 """
 
 

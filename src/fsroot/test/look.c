@@ -8,13 +8,14 @@
 #include "base/str.h"
 
 #include "base/unit_dir.h"
+#include "fsroot/looked.h"
 
 static struct preflight_model model_at(const char *root, const char *name, bool hub)
 {
     struct preflight_facts f = {.model = xcalloc(1, sizeof(*f.model))};
     f.model->path = xasprintf("%s/%s", root, name);
     f.model->is_hub = hub;
-    fsroot_look(root, &f, NULL);
+    fsroot_look(root, NULL, &f, NULL);
     struct preflight_model m = *f.model;
     free(f.model);
     f.model = NULL;
@@ -27,6 +28,18 @@ static void release(struct preflight_model *m)
     struct preflight_facts f = {.model = xcalloc(1, sizeof(*m))};
     *f.model = *m;
     preflight_release(&f);
+}
+
+static struct preflight_model known_model(struct looked *known, const char *root)
+{
+    struct preflight_facts f = {.model = xcalloc(1, sizeof(*f.model))};
+    f.model->path = xasprintf("%s/m", root);
+    fsroot_look(root, known, &f, NULL);
+    struct preflight_model m = *f.model;
+    free(f.model);
+    f.model = NULL;
+    preflight_release(&f);
+    return m;
 }
 
 static void put_shard(const char *root, const char *name, size_t cut)
@@ -53,7 +66,7 @@ static void sees_files(void **state)
         f.files[i].path = xasprintf("%s/%s", root, names[i]);
         f.files[i].kind = i == 3 ? PREFLIGHT_TREE : PREFLIGHT_DATA;
     }
-    fsroot_look(root, &f, NULL);
+    fsroot_look(root, NULL, &f, NULL);
     assert_true(f.files[0].is_file && f.files[0].size == 12 && f.files[0].n_head == 12);
     assert_memory_equal(f.files[0].tail, "PAR1", 4);
     assert_int_equal(f.files[1].error, ENOENT);
@@ -62,6 +75,72 @@ static void sees_files(void **state)
     assert_true(!f.files[4].is_file && !f.files[4].is_dir && !f.files[4].error);
     assert_true(f.has_free && f.free_bytes > 0);
     preflight_release(&f);
+}
+
+/* What was read before is told again, unless it is another file by now. */
+static void sees_what_changed(void **state)
+{
+    const char *root = *state;
+    put(root, "m/config.json", "{}");
+    put(root, "m/tokenizer.json", "{}");
+    put(root, "m/model.safetensors.index.json",
+        "{\"weight_map\": {\"a\": \"1.safetensors\", \"b\": \"2.safetensors\", \"c\": "
+        "\"1.safetensors\"}}");
+    put_shard(root, "m/1.safetensors", 0);
+    put_shard(root, "m/2.safetensors", 0);
+    struct looked *known = looked_new(100, 0);
+    for (int i = 0; i < 3; i++) { /* read, and perhaps known */
+        struct preflight_model m = known_model(known, root);
+        assert_true(m.has_index && m.has_config && m.has_tokenizer && m.n_shards == 2);
+        assert_string_equal(m.shards[0].name, "1.safetensors");
+        assert_int_equal(m.shards[1].wants, m.shards[1].size);
+        release(&m);
+    }
+    put_shard(root, "m/2.safetensors", 4);
+    put(root, "m/config.json", "[");
+    struct preflight_model m = known_model(known, root);
+    assert_true(m.shards[1].wants > m.shards[1].size);
+    assert_non_null(m.config_broken);
+    release(&m);
+    looked_free(known);
+}
+
+static struct stat a_stat(int inode, time_t changed)
+{
+    struct stat st = {.st_ino = (ino_t)inode, .st_size = 7};
+    st.st_mtim.tv_sec = 1000;
+    st.st_ctim.tv_sec = changed;
+    return st;
+}
+
+static void remembers(void **state)
+{
+    (void)state;
+    struct looked *known = looked_new(4, USEC_SEC);
+    struct looked_facts f = {.n_head = 3, .wants = 9, .broken = xstrdup("it is")}, got;
+    struct stat st = a_stat(1, 1000), other = a_stat(2, 1000), later = a_stat(1, 1001);
+    struct stat now = a_stat(1, (time_t)(clock_wall() / USEC_SEC));
+    strv_add(&f.names, "a");
+    looked_add(known, LOOKED_SHARD, "/a", &st, &f);
+    assert_true(looked_find(known, LOOKED_SHARD, "/a", &st, &got));
+    assert_true(got.n_head == 3 && got.wants == 9 && strv_has(&got.names, "a"));
+    assert_string_equal(got.broken, "it is");
+    looked_facts_release(&got);
+    assert_false(looked_find(known, LOOKED_FILE, "/a", &st, &got));
+    assert_false(looked_find(known, LOOKED_SHARD, "/a", &other, &got));
+    assert_false(looked_find(known, LOOKED_SHARD, "/a", &later, &got));
+    looked_add(known, LOOKED_SHARD, "/b", &now, &f); /* changed a moment ago */
+    assert_false(looked_find(known, LOOKED_SHARD, "/b", &now, &got));
+    for (int i = 0; i < 9; i++) { /* what is asked for stays, the others go */
+        _cleanup_(freep) char *path = xasprintf("/%d", i);
+        looked_add(known, LOOKED_FILE, path, &st, &f);
+        assert_true(looked_find(known, LOOKED_SHARD, "/a", &st, &got));
+        looked_facts_release(&got);
+    }
+    assert_false(looked_find(known, LOOKED_FILE, "/0", &st, &got));
+    assert_false(looked_find(NULL, LOOKED_FILE, "/8", &st, &got));
+    looked_facts_release(&f);
+    looked_free(known);
 }
 
 static void sees_a_whole_model(void **state)
@@ -159,6 +238,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sees_files, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(sees_what_changed, root_setup, root_teardown),
+        cmocka_unit_test(remembers),
         cmocka_unit_test_setup_teardown(sees_a_whole_model, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(sees_what_a_model_lacks, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(sees_the_cache_of_the_hub, root_setup, root_teardown),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* looked.h - what looks have read of files, for the looks after them. For look.c, and for who owns
+ * one and lends it to all his looks, on whatever threads.
+ *
+ * A file is known again by its path, device, inode, size and times; what has changed a moment ago
+ * is not remembered, since a second change might not be seen. The oldest go when it is full.
+ * Nothing here asks the file system. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/strv.h"
+#include "core/preflight.h"
+
+/* What for: the same file may be read in more than one way. */
+enum looked_kind {
+    LOOKED_FILE = 'f',
+    LOOKED_SHARD = 's',
+    LOOKED_OBJECT = 'o',
+    LOOKED_INDEX = 'i',
+};
+
+struct looked_facts {
+    unsigned char head[PREFLIGHT_HEAD], tail[PREFLIGHT_TAIL];
+    size_t n_head;
+    uint64_t wants, elements; /* of a shard */
+    char *broken;             /* NULL: nothing is wrong */
+    struct strv names;        /* of an index: its shards, each once */
+};
+void looked_facts_release(struct looked_facts *f);
+
+struct looked;
+/* most: of files. fresh: what changed less long ago is not remembered. */
+struct looked *looked_new(size_t most, usec_t fresh);
+void looked_free(struct looked *lk); /* NULL is fine */
+
+/* st: as the file is now. ret is to be released when it is true. lk NULL: nothing is known. */
+bool looked_find(struct looked *lk,
+                 enum looked_kind kind,
+                 const char *path,
+                 const struct stat *st,
+                 struct looked_facts *ret);
+/* st: as the file was before it was read. Copied. lk NULL: nothing is kept. */
+void looked_add(struct looked *lk,
+                enum looked_kind kind,
+                const char *path,
+                const struct stat *st,
+                const struct looked_facts *f);
