@@ -35,6 +35,17 @@ def build(*targets):
     return out
 
 
+def use_test_environment():
+    """The harness of the tests wants their environment."""
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        argv = [os.path.join(ROOT, "tools/setup/env-path"), "test"]
+        env = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        python = os.path.join(env, "bin/python")
+        os.execv(python, [python, *sys.argv])  # by its whole path: the fake Ray is started with the same one
+
+
 def lines(command):
     """Runs a program that prints JSON lines; its answers, and whether it was content."""
     got = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)

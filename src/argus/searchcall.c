@@ -18,9 +18,16 @@ static void print_hit(struct cli *cli, const json_t *hit)
     struct buf safe = BUF_INIT(LINE_MAX_SHOWN);
     if (cli->term.is_tty)
         ansi_filter(&ansi, text, strlen(text), true, &safe);
-    (void)fprintf(cli->out, "%s/%" PRId64 ":%" PRId64 ": %s\n", json_get_str(hit, "job", "?"),
-                  json_get_int(hit, "attempt", 0), json_get_int(hit, "offset", 0),
-                  cli->term.is_tty ? buf_str(&safe) : text); /* ferror(out) tells at the end */
+    const char *file = json_get_str(hit, "file", NULL);
+    int64_t rank = json_get_int(hit, "rank", -1);
+    (void)fprintf(cli->out, "%s/%" PRId64, json_get_str(hit, "job", "?"),
+                  json_get_int(hit, "attempt", 0)); /* ferror(out) tells at the end */
+    if (file)
+        (void)fprintf(cli->out, "/%s", file); /* the same */
+    if (file && rank >= 0)
+        (void)fprintf(cli->out, "[%" PRId64 "]", rank); /* the same */
+    (void)fprintf(cli->out, ":%" PRId64 ": %s\n", json_get_int(hit, "offset", 0),
+                  cli->term.is_tty ? buf_str(&safe) : text); /* the same */
     buf_release(&safe);
 }
 
@@ -41,6 +48,7 @@ int searchcall_run(struct cli *cli, const struct searchcall *call, struct err *e
         _cleanup_(buf_release) struct buf path = BUF_INIT(16 << 10);
         (void)buf_addf(&path, "/v1/logs?limit=%" PRId64, left < PAGE ? left : PAGE); /* fits */
         add_filter(&path, "grep", call->grep);
+        add_filter(&path, "source", call->source);
         add_filter(&path, "user", call->user);
         add_filter(&path, "project", call->project);
         add_filter(&path, "since", call->since);

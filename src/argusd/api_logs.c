@@ -153,6 +153,12 @@ static int read_name(struct http_req *req, char **ret, struct err *err)
 {
     enum loglist_source s = LOGLIST_WORKER;
     const char *source = http_req_query(req, "source"), *file = http_req_query(req, "file");
+    if (http_req_query(req, "grep")) { /* the search reads source itself */
+        *ret = xstrdup(ATTEMPT_LOG);
+        return file ? err_set(err, ERR_BAD_REQUEST,
+                              "grep searches all logs of a source: without file")
+                    : 0;
+    }
     if (!source || str_eq(source, "driver")) {
         if (file)
             return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
@@ -166,8 +172,6 @@ static int read_name(struct http_req *req, char **ret, struct err *err)
         return err_set(err, ERR_BAD_REQUEST,
                        "source=%s wants file=NODE/NAME, one of GET /v1/jobs/{id}/logs/files",
                        source);
-    if (http_req_query(req, "grep"))
-        return err_set(err, ERR_BAD_REQUEST, "grep goes with the driver's log alone");
     *ret = loglist_path(s, file);
     return *ret ? 0
                 : err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,

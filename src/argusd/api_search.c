@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_search.c - lines that match a pattern: in one job's log, or in those of all jobs that one may
- * see, newest first.
+/* api_search.c - lines that match a pattern: in one job's logs, or in those of all jobs that one
+ * may see, newest first; of their drivers, their workers or both.
  *
  * A page ends with its hits, or when it has taken a second or two: the cursor says where to go on,
  * so the first hits come at once and nothing is read that nobody waits for. The list of jobs comes
  * from the store page by page, within the scope of him who asks; the reading is done by the worker
  * pool, of which searches get two threads. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ struct search {
     char *page, *next_page; /* cursors of the store; NULL: the first, and none */
     char *from;             /* id of the job to go on with, of this page or a later one */
     int from_k;
+    char *from_file; /* NULL: its driver's */
     uint64_t from_offset;
     struct buf out;
     struct jout j;
@@ -51,7 +53,8 @@ static void search_free(struct search *s)
     for (size_t i = 0; i < s->s.n_targets; i++)
         free(s->targets[i].job);
     free(s->targets);
-    char *texts[] = {s->root, s->user, s->project, s->workload, s->page, s->next_page, s->from};
+    char *texts[] = {s->root,      s->user, s->project,   s->workload, s->page,
+                     s->next_page, s->from, s->from_file, s->s.file};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     loggrep_free(s->s.grep);
@@ -80,12 +83,25 @@ static bool is_late(void *arg)
     return clock_mono() >= s->until;
 }
 
+static void put_place(struct jout *j, const struct loglist_file *f)
+{
+    _cleanup_(freep) char *file = f ? xasprintf("%s/%s", f->node, f->name) : NULL;
+    jout_str(j, "source", f ? loglist_source_to_string(f->source) : "driver");
+    jout_str(j, "file", file);
+    jout_str(j, "node", f ? f->node : NULL);
+    if (f && f->rank >= 0)
+        jout_int(j, "rank", f->rank);
+    else
+        jout_null(j, "rank");
+}
+
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
 {
     struct search *s = arg;
     jout_open(&s->j, NULL, '{');
     jout_str(&s->j, "job", hit->job);
     jout_int(&s->j, "attempt", hit->k);
+    put_place(&s->j, hit->file);
     jout_int(&s->j, "offset", (int64_t)hit->offset);
     jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
     jout_close(&s->j, '}');
@@ -102,7 +118,7 @@ static void run(void *arg)
 
 /* ---- the answer ---- */
 
-/* "<page of the store>~<job>~<attempt>~<offset>" */
+/* "<page of the store>~<job>~<attempt>~<offset>", and "~<file>" in a worker's log */
 static void put_cursor(struct search *s)
 {
     if (s->s.at == s->s.n_targets && !s->next_page) {
@@ -110,9 +126,10 @@ static void put_cursor(struct search *s)
         return;
     }
     bool whole = s->s.at == s->s.n_targets;
-    _cleanup_(freep) char *cursor = xasprintf(
-        "%s~%s~%d~%" PRIu64, str_or(whole ? s->next_page : s->page, ""),
-        whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k, whole ? 0 : s->s.offset);
+    _cleanup_(freep) char *cursor =
+        xasprintf("%s~%s~%d~%" PRIu64 "%s%s", str_or(whole ? s->next_page : s->page, ""),
+                  whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k, whole ? 0 : s->s.offset,
+                  whole || !s->s.file ? "" : "~", whole ? "" : str_or(s->s.file, ""));
     jout_str(&s->j, "next_cursor", cursor);
 }
 
@@ -166,6 +183,17 @@ static void clear_targets(struct search *s)
     s->s.at = 0;
     s->s.k = 0;
     s->s.offset = 0;
+    freep(&s->s.file);
+}
+
+/* Where the cursor says that it goes on, once its job is there. */
+static void go_on(struct search *s)
+{
+    s->s.k = s->from_k;
+    s->s.offset = s->from_offset;
+    s->s.file = s->from_file;
+    s->from_file = NULL;
+    freep(&s->from);
 }
 
 static void start(struct search *s)
@@ -189,11 +217,8 @@ static void on_listed(const struct store_result *r, void *arg)
     for (size_t i = 0; i < r->njobs; i++) {
         if (s->from && strcmp(r->jobs[i].id, s->from) != 0)
             continue;
-        if (s->from) {
-            s->s.k = s->from_k;
-            s->s.offset = s->from_offset;
-            freep(&s->from);
-        }
+        if (s->from)
+            go_on(s);
         add_target(s, r->jobs[i].id, (int)r->jobs[i].attempt, 1);
     }
     s->next_page = r->next ? xstrdup(r->next) : NULL;
@@ -218,20 +243,60 @@ static void next_page(struct search *s)
 
 /* ---- the request ---- */
 
-static int read_cursor(struct search *s, const char *text, struct err *err)
+/* The texts between the first of `most` parts, which are apart by '~', yours; how many. */
+static size_t split(const char *text, char **ret, size_t most)
 {
-    const char *job = strchr(text, '~'), *k = job ? strchr(job + 1, '~') : NULL,
-               *offset = k ? strchr(k + 1, '~') : NULL;
-    _cleanup_(freep) char *number = offset ? xstrndup(k + 1, (size_t)(offset - k - 1)) : NULL;
+    size_t n = 0;
+    for (const char *p = text; p && n < most; n++) {
+        const char *end = n + 1 < most ? strchr(p, '~') : NULL;
+        ret[n] = end ? xstrndup(p, (size_t)(end - p)) : xstrdup(p);
+        p = end ? end + 1 : NULL;
+    }
+    return n;
+}
+
+/* Takes what it needs of the parts. */
+static int read_parts(struct search *s, char **part, size_t n)
+{
     int64_t attempt = 0, at = 0;
-    if (!number || str_to_int(number, 0, 1 << 20, &attempt, NULL) < 0 ||
-        str_to_int(offset + 1, 0, INT64_MAX, &at, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no cursor of a search", text);
-    s->page = job > text ? xstrndup(text, (size_t)(job - text)) : NULL;
-    s->from = k > job + 1 ? xstrndup(job + 1, (size_t)(k - job - 1)) : NULL;
+    if (n < 4 || str_to_int(part[2], 0, 1 << 20, &attempt, NULL) < 0 ||
+        str_to_int(part[3], 0, INT64_MAX, &at, NULL) < 0)
+        return -EINVAL;
+    _cleanup_(freep) char *path = n > 4 ? loglist_path(LOGLIST_WORKER, part[4]) : NULL;
+    if (n > 4 && (!path || !(s->s.sources & LOGSEARCH_WORKERS)))
+        return -EINVAL;
+    s->page = *part[0] ? xstrdup(part[0]) : NULL;
+    s->from = *part[1] ? xstrdup(part[1]) : NULL;
+    s->from_file = n > 4 ? xstrdup(part[4]) : NULL;
     s->from_k = (int)attempt;
     s->from_offset = (uint64_t)at;
     return 0;
+}
+
+static int read_cursor(struct search *s, const char *text, struct err *err)
+{
+    char *part[5] = {0};
+    int r = read_parts(s, part, split(text, part, array_len(part)));
+    for (size_t i = 0; i < array_len(part); i++)
+        free(part[i]);
+    return r < 0 ? err_set(err, ERR_BAD_REQUEST, "'%.60s' is no cursor of a search", text) : 0;
+}
+
+static int read_source(struct search *s, const char *source, struct err *err)
+{
+    static const struct {
+        const char *name;
+        unsigned sources;
+    } all[] = {{"driver", LOGSEARCH_DRIVER},
+               {"worker", LOGSEARCH_WORKERS},
+               {"all", LOGSEARCH_DRIVER | LOGSEARCH_WORKERS}};
+    for (size_t i = 0; i < array_len(all); i++)
+        if (str_eq(str_or(source, "driver"), all[i].name)) {
+            s->s.sources = all[i].sources;
+            return 0;
+        }
+    return err_set(err, ERR_BAD_REQUEST, "source '%.40s' cannot be searched: driver, worker or all",
+                   source);
 }
 
 static char *copy_query(const struct http_req *req, const char *name)
@@ -275,6 +340,8 @@ static struct search *begin(struct http_req *req, struct api *a)
         r = api_read_time(req, "since", clock_wall(), &s->since, &err);
     if (r == 0)
         r = read_pattern(s, str_or(grep, ""), &err);
+    if (r == 0)
+        r = read_source(s, http_req_query(req, "source"), &err);
     if (r == 0 && cursor)
         r = read_cursor(s, cursor, &err);
     if (r == 0 && cluster_root_hangs(a->cluster))
@@ -309,9 +376,7 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
         return;
     http_req_on_close(req, on_gone, s);
     add_target(s, job->id, k, k ? k : 1);
-    if (s->from && !strcmp(s->from, job->id)) {
-        s->s.k = s->from_k;
-        s->s.offset = s->from_offset;
-    }
+    if (s->from && !strcmp(s->from, job->id))
+        go_on(s);
     start(s);
 }

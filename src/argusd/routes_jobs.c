@@ -50,7 +50,8 @@ static const struct http_param log_params[] = {
     {"grep", HTTP_PARAM_STRING,
      "a regular expression (PCRE2): the lines that match, as GET /v1/logs has them"},
     {"cursor", HTTP_PARAM_STRING, "with grep: next_cursor of the page before"},
-    {"source", HTTP_PARAM_STRING, "driver, worker or scene; driver if not given"},
+    {"source", HTTP_PARAM_STRING,
+     "driver, worker or scene, with grep driver, worker or all; driver if not given"},
     {"file", HTTP_PARAM_STRING,
      "with source worker or scene: which log, as GET /v1/jobs/{id}/logs/files names it"},
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
@@ -62,6 +63,8 @@ static const struct http_param logfile_params[] = {
     {0}};
 static const struct http_param search_params[] = {
     {"grep", HTTP_PARAM_STRING, "a regular expression (PCRE2) that a line must match"},
+    {"source", HTTP_PARAM_STRING,
+     "in the logs of drivers, of workers, or in all: driver, worker or all; driver if not given"},
     {"user", HTTP_PARAM_STRING, "only in this user's jobs"},
     {"project", HTTP_PARAM_STRING, "only in jobs of this project"},
     {"workload", HTTP_PARAM_STRING, "only in jobs of this workload"},
@@ -369,8 +372,10 @@ static const struct http_schema schemas[] = {
      "{\"type\":\"object\",\"required\":[\"hits\",\"jobs\",\"bytes\",\"next_cursor\"],"
      "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
      "\"required\":[\"job\",\"attempt\",\"offset\",\"text\"],\"properties\":{\"job\":" TEXT
-     ",\"attempt\":" INTEGER ",\"offset\":" INTEGER ",\"text\":" TEXT "}}},\"jobs\":" INTEGER
-     ",\"bytes\":" INTEGER ",\"skipped_bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
+     ",\"attempt\":" INTEGER ",\"source\":" TEXT ",\"file\":" TEXT_OR_NULL ",\"node\":" TEXT_OR_NULL
+     ",\"rank\":{\"type\":[\"integer\",\"null\"]},"
+     "\"offset\":" INTEGER ",\"text\":" TEXT "}}},\"jobs\":" INTEGER ",\"bytes\":" INTEGER
+     ",\"skipped_bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
     {"FindingList",
      "{\"type\":\"object\",\"required\":[\"findings\"],\"properties\":{\"findings\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"class\",\"attempt\",\"sentence\","

@@ -12,8 +12,20 @@
 
 enum { CHUNK = 512 << 10 };
 
-struct scan {
+/* One log after the other is open. */
+struct run {
     struct logsearch *s;
+    bool is_open, is_listed;
+    char *name;             /* of the log, in the attempt's directory */
+    struct logindex *index; /* of the log; NULL: it has none of use */
+    uint64_t until;         /* where what has to be read ends now */
+    struct loglist files;   /* of the attempt's workers, */
+    size_t at;              /* and which of them */
+    char *text;
+};
+
+struct scan {
+    struct run *run;
     uint64_t base; /* of the text */
     bool enough;
 };
@@ -21,32 +33,92 @@ struct scan {
 static bool on_line(size_t offset, const char *line, size_t n, void *arg)
 {
     struct scan *c = arg;
-    const struct logsearch *s = c->s;
-    struct logsearch_hit hit = {
-        .job = s->targets[s->at].job, .k = s->k, .offset = c->base + offset, .line = line, .n = n};
+    const struct logsearch *s = c->run->s;
+    struct logsearch_hit hit = {.job = s->targets[s->at].job,
+                                .k = s->k,
+                                .file = s->file ? &c->run->files.v[c->run->at] : NULL,
+                                .offset = c->base + offset,
+                                .line = line,
+                                .n = n};
     c->enough = !s->on_hit(&hit, s->arg);
     return !c->enough;
 }
 
-/* One log after the other is open. */
-struct run {
-    struct logsearch *s;
-    bool is_open;
-    struct logindex *index; /* of the log; NULL: it has none of use */
-    uint64_t until;         /* where what has to be read ends now */
-    char *text;
-};
+/* ---- the logs of an attempt ---- */
+
+static void list_files(struct run *r)
+{
+    const struct logsearch *s = r->s;
+    if (r->is_listed)
+        return;
+    /* Those that cannot be listed are passed over. */
+    (void)!loglist_read(s->root, s->targets[s->at].job, s->k, LOGLIST_WORKER, NULL, &r->files,
+                        NULL);
+    r->is_listed = true;
+}
+
+static void stand_in(struct run *r, size_t at)
+{
+    const struct loglist_file *f = &r->files.v[at];
+    free(r->s->file);
+    r->s->file = xasprintf("%s/%s", f->node, f->name);
+    r->at = at;
+}
+
+/* The first of the workers' logs, or the one after this; false: there is none. */
+static bool next_file(struct run *r)
+{
+    size_t at = r->s->file ? r->at + 1 : 0;
+    if (!(r->s->sources & LOGSEARCH_WORKERS))
+        return false;
+    list_files(r);
+    if (at >= r->files.n)
+        return false;
+    stand_in(r, at);
+    return true;
+}
+
+/* Where an earlier run stood; one that has gone since: all of them once more. */
+static bool find_file(struct run *r)
+{
+    list_files(r);
+    for (size_t i = 0; i < r->files.n; i++) {
+        const struct loglist_file *f = &r->files.v[i];
+        size_t n = strlen(f->node);
+        if (!strncmp(r->s->file, f->node, n) && r->s->file[n] == '/' &&
+            !strcmp(r->s->file + n + 1, f->name)) {
+            r->at = i;
+            return true;
+        }
+    }
+    r->s->offset = 0;
+    freep(&r->s->file);
+    return next_file(r);
+}
+
+/* False: the attempt has no more. */
+static bool open_log(struct run *r)
+{
+    struct logsearch *s = r->s;
+    if (r->is_open)
+        return true;
+    if (s->file ? !r->is_listed && !find_file(r)
+                : !(s->sources & LOGSEARCH_DRIVER) && !next_file(r))
+        return false;
+    r->name = s->file ? loglist_path(LOGLIST_WORKER, s->file) : xstrdup(ATTEMPT_LOG);
+    const char *job = s->targets[s->at].job;
+    r->index = s->ask && r->name ? logindex_open(s->root, job, s->k, r->name, s->ask) : NULL;
+    r->is_open = r->name != NULL;
+    r->until = 0;
+    return r->is_open;
+}
+
+/* ---- one log ---- */
 
 /* How many bytes may be read from where it stands; behind what the index excludes. */
 static size_t next_part(struct run *r)
 {
     struct logsearch *s = r->s;
-    if (!r->is_open) {
-        const char *job = s->targets[s->at].job;
-        r->index = s->ask ? logindex_open(s->root, job, s->k, ATTEMPT_LOG, s->ask) : NULL;
-        r->is_open = true;
-        r->until = 0;
-    }
     if (s->offset >= r->until) {
         uint64_t begin = s->offset;
         r->until = UINT64_MAX;
@@ -63,8 +135,10 @@ static int search_chunk(struct run *r)
 {
     struct logsearch *s = r->s;
     struct logread_part p;
+    if (!open_log(r))
+        return 1;
     size_t most = next_part(r);
-    if (logread_at(s->root, s->targets[s->at].job, s->k, ATTEMPT_LOG, s->offset, r->text, most, &p,
+    if (logread_at(s->root, s->targets[s->at].job, s->k, r->name, s->offset, r->text, most, &p,
                    NULL) < 0 ||
         !p.n)
         return 1;
@@ -74,7 +148,7 @@ static int search_chunk(struct run *r)
     }
     const char *last = memrchr(r->text, '\n', p.n);
     size_t used = p.n < CHUNK || !last ? p.n : (size_t)(last + 1 - r->text);
-    struct scan c = {.s = s, .base = p.offset};
+    struct scan c = {.run = r, .base = p.offset};
     s->offset = p.offset + loggrep_scan(s->grep, r->text, used, on_line, &c);
     s->bytes += used;
     return c.enough ? -1 : p.offset + p.n >= p.end && p.n < most;
@@ -84,6 +158,7 @@ static void close_log(struct run *r)
 {
     logindex_close(r->index);
     r->index = NULL;
+    freep(&r->name);
     r->is_open = false;
 }
 
@@ -92,6 +167,11 @@ static void next_log(struct run *r)
     struct logsearch *s = r->s;
     close_log(r);
     s->offset = 0;
+    if (s->k >= s->targets[s->at].last_k && next_file(r))
+        return;
+    freep(&s->file);
+    loglist_release(&r->files);
+    r->is_listed = false;
     if (--s->k >= s->targets[s->at].last_k)
         return;
     s->k = 0;
@@ -115,5 +195,6 @@ void logsearch_run(struct logsearch *s)
             next_log(&run);
     }
     close_log(&run);
+    loglist_release(&run.files);
     free(run.text);
 }

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logsearch.h - lines that match a pattern, in the driver's logs of many attempts, one after the
- * other, with ceilings on hits, bytes and time, and a place from where to go on. Blocking. */
+/* logsearch.h - lines that match a pattern, in the logs of many attempts, one after the other, with
+ * ceilings on hits, bytes and time, and a place from where to go on. Blocking. */
 #pragma once
 #include "base/err.h"
 #include "core/loggrep.h"
 #include "fsroot/logindex.h"
+#include "fsroot/loglist.h"
+
+enum logsearch_sources {
+    LOGSEARCH_DRIVER = 1 << 0,
+    LOGSEARCH_WORKERS = 1 << 1, /* those of an attempt after its driver's, as loglist_read() does */
+};
 
 struct logsearch_target {
     char *job;
@@ -14,7 +20,8 @@ struct logsearch_target {
 struct logsearch_hit {
     const char *job;
     int k;
-    uint64_t offset; /* of the line, in the log */
+    const struct loglist_file *file; /* a worker's; NULL: the driver's */
+    uint64_t offset;                 /* of the line, in the log */
     const char *line;
     size_t n; /* without its end */
 };
@@ -25,6 +32,7 @@ struct logsearch {
     const struct logindex_ask *ask; /* of the same pattern; NULL: all is read */
     const struct logsearch_target *targets;
     size_t n_targets;
+    unsigned sources;
     uint64_t most_bytes;        /* read */
     bool (*is_late)(void *arg); /* asked before each piece; NULL: never */
     /* False: these are enough. */
@@ -33,7 +41,8 @@ struct logsearch {
 
     /* Where it stands: set before, moved on. at == n_targets: all was searched. */
     size_t at;
-    int k; /* 0: the target's first */
+    int k;      /* 0: the target's first */
+    char *file; /* "<node>/<name>" of a worker's log, owned; NULL: the first of the sources */
     uint64_t offset;
     uint64_t bytes;   /* read so far */
     uint64_t skipped; /* bytes of which an index said that they hold no hit */

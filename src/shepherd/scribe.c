@@ -34,7 +34,10 @@
 enum { SPARE = FLOOD_KEPT + FLOOD_LINE + 1 };
 
 enum { REASON_MAX = 240, ERROR_MAX = 300 };
-enum { LATE_BYTES = SPARE / 2 }; /* that wait: too many for the index to be written too */
+
+/* So many bytes wait before the command has to: see scribe_has_room(). Then the index is dropped.
+ */
+enum { LATE_BYTES = (SPOOL_MEMORY - 2 * SPARE) / 2 };
 
 struct scribe {
     const char *dir, *spool_dir; /* borrowed */

@@ -123,6 +123,37 @@ def test_what_goes_together(w):
     assert w.call("GET", f"/v1/jobs/{w.done}/logs/files", token="bob").status == 404
 
 
+def found(w, path, token="user", **more):
+    """(file or source, rank, offset, text) of the hits of all pages."""
+    hits, cursor = [], {}
+    while cursor is not None:
+        page = w.call("GET", f"{path}?{urllib.parse.urlencode({**more, **cursor})}", token=token).json()
+        hits += [(h["file"] or h["source"], h["rank"], h["offset"], h["text"]) for h in page["hits"]]
+        cursor = {"cursor": page["next_cursor"]} if page["next_cursor"] else None
+    return hits
+
+
+@pytest.mark.parametrize("limit", [1, 100])
+def test_search(w, limit):
+    driver = [("driver", None, 0, "the driver")]
+    workers = [
+        (f"w1/{ZERO}", 0, 0, "zero begins"), (f"w1/{ZERO}", 0, 12, "zero goes on"), (f"w1/{ZERO}", 0, 100, "zero ends"),
+        (f"w1/{ONE}", 1, 0, "one says"),
+    ]  # fmt: skip
+    for path in (f"/v1/jobs/{w.done}/logs", "/v1/logs"):
+        assert found(w, path, grep="zero|says|driver", source="all", limit=limit) == driver + workers
+        assert found(w, path, grep="zero|says|driver", source="worker", limit=limit) == workers
+        assert found(w, path, grep="zero|says|driver", limit=limit) == driver
+    assert found(w, "/v1/logs", token="bob", grep="zero", source="all") == []
+    api = w.get("/v1/openapi.json")["components"]["schemas"]["LogHits"]
+    jsonschema.validate(w.get("/v1/logs?grep=zero&source=all"), api)
+
+
+def test_a_search_is_refused(w):
+    for query in ("source=scene", "source=worker&cursor=~a~1~0~../x/worker-a.out", f"cursor=~a~1~0~w1/{ONE}"):
+        assert w.call("GET", f"/v1/logs?grep=zero&{query}").status == 400, query
+
+
 def test_a_job_that_waits(w):
     job = w.submit("true", nnodes=9, n_gpus_per_node=4)
     page = w.get(f"/v1/jobs/{job}/logs/files")
@@ -158,6 +189,19 @@ def test_the_command_line(w):
     assert says(w, "--source", "driver") == says(w) == "the driver\n"
 
 
+def test_the_command_line_searches_all(w):
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
+    argv = [PROGRAMS["argus"], "logs", "--all", "--source", "all", "--grep", "driver|zero ends|more"]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    at = f"{w.done}/1"
+    assert done.stdout.splitlines() == [
+        f"{at}:0: the driver", f"{at}/w1/{ZERO}[0]:100: zero ends", f"{at}/w1/{ONE}[1]:9: far more"
+    ]  # fmt: skip
+    scene = [*argv[:4], "scene", *argv[5:]]
+    assert subprocess.run(scene, env=env, capture_output=True).returncode == 2
+
+
 def test_the_command_line_follows_one(w):
     assert says(w, "-f", "--source", "worker", "--rank", "1") == "one says\nfar more"
     assert says(w, "-f", "--source", "worker", "--rank", "1", "--tail", "1") == "far more"
@@ -177,6 +221,7 @@ def test_the_command_line_platform(w):
     (["--source", "worker", "--node", "w9"], 4, "no log of source worker on node w9"),
     (["--source", "worker", "--rank", "x"], 2, "'x' is no rank"),
     (["--source", "other"], 2, "--source"),
+    (["--source", "all"], 2, "goes with --all"),
     (["--rank", "0"], 2, "go with --source worker"),
     (["--source", "platform", "--grep", "x"], 2, "goes without"),
     (["--source", "platform", "-f", "--tail", "3"], 2, "without --follow"),

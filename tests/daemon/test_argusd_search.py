@@ -81,8 +81,9 @@ def test_what_an_index_excludes_is_not_read(w):
     whole = search(w, f"/v1/jobs/{w.other}/logs", "ne[e]d[l]e", token="bob")
     page = search(w, f"/v1/jobs/{w.other}/logs", "(?i)NEEDLE of", token="bob")
     assert page["hits"] == whole["hits"] == [
-        {"job": w.other, "attempt": 1, "offset": log.index(b"needle"), "text": "needle of bob"}
-    ]
+        {"job": w.other, "attempt": 1, "source": "driver", "file": None, "node": None, "rank": None,
+         "offset": log.index(b"needle"), "text": "needle of bob"}
+    ]  # fmt: skip
     assert (whole["bytes"], whole["skipped_bytes"]) == (len(log), 0)
     assert page["bytes"] + page["skipped_bytes"] == len(log) and page["bytes"] < len(log) / 2
     assert page["hits"] == every(w, "/v1/logs", "needle", token="bob", limit=1)

@@ -19,8 +19,8 @@ struct logs_opts {
     const char *node, *rank, *file, *grep, *user, *project, *since;
 };
 
-enum { DRIVER, WORKER, SCENE, PLATFORM };
-static const char *const SOURCES[] = {"driver", "worker", "scene", "platform", NULL};
+enum { DRIVER, WORKER, SCENE, PLATFORM, ALL };
+static const char *const SOURCES[] = {"driver", "worker", "scene", "platform", "all", NULL};
 
 static const struct opt OPTS[] = {
     {.letter = 'f',
@@ -42,7 +42,8 @@ static const struct opt OPTS[] = {
      .type = OPT_CHOICE,
      .offset = offsetof(struct logs_opts, source),
      .arg = "NAME",
-     .doc = "which logs: driver (the default), worker, scene or platform",
+     .doc = "which logs: driver (the default), worker, scene or platform; with --all driver, "
+            "worker or all",
      .choices = SOURCES},
     {.name = "node",
      .type = OPT_TEXT,
@@ -93,6 +94,8 @@ static const struct opt OPTS[] = {
 static int check_source(const struct logs_opts *o, struct err *err)
 {
     bool is_file = o->source == WORKER || o->source == SCENE;
+    if (o->source == ALL)
+        return err_set(err, ERR_USAGE, "--source all goes with --all");
     if ((o->node || o->rank || o->file) && !is_file)
         return err_set(err, ERR_USAGE,
                        "--node, --rank and --file go with --source worker or --source scene");
@@ -120,16 +123,18 @@ static int check_all(const struct logs_opts *o, const struct strv *args, struct 
 {
     if (args->n || !o->grep)
         return err_set(err, ERR_USAGE, "--all goes with --grep RE and without an ID");
-    if (o->follow || o->tail || o->attempt || o->source || o->node || o->rank || o->file)
+    if (o->follow || o->tail || o->attempt || o->node || o->rank || o->file)
         return err_set(err, ERR_USAGE,
-                       "--all goes without --follow, --tail, --attempt, --source, --node, --rank "
-                       "and --file");
+                       "--all goes without --follow, --tail, --attempt, --node, --rank and --file");
+    if (o->source == SCENE || o->source == PLATFORM)
+        return err_set(err, ERR_USAGE, "--all searches --source driver, worker or all");
     return 0;
 }
 
 static int search_all(struct cli *cli, const struct logs_opts *o, struct err *err)
 {
     struct searchcall call = {.grep = o->grep,
+                              .source = SOURCES[o->source],
                               .user = o->user,
                               .project = o->project,
                               .since = o->since,
@@ -218,8 +223,8 @@ const struct command cmd_logs = {
         "names it where more than one fits; scene prints the texts that were gathered at a "
         "failure, and platform what Argus did with the job. One that fits alone can be "
         "followed; the last second of a worker may come after the job's end: print it again.\n"
-        "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE; offsets count bytes "
-        "of the log.",
+        "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE, of workers' logs "
+        "ID/ATTEMPT/NODE/NAME[RANK]:OFFSET: LINE; offsets count bytes of the log.",
     .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines\n"
                "argus logs --source worker --rank 0 grpo-7\twhat rank 0 printed\n"
                "argus logs --all --grep 'CUDA out of memory' --since 7d\twho else had it",

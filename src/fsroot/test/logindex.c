@@ -56,6 +56,7 @@ static char *search(const char *root,
                           .ask = ask,
                           .targets = &target,
                           .n_targets = 1,
+                          .sources = LOGSEARCH_DRIVER,
                           .most_bytes = UINT64_MAX,
                           .on_hit = on_hit,
                           .arg = &f};

@@ -15,13 +15,19 @@ struct found {
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
 {
     struct found *f = arg;
-    (void)buf_addf(&f->out, "%s/%d:%d:%.*s|", hit->job, hit->k, (int)hit->offset, (int)hit->n,
-                   hit->line);
+    (void)buf_addf(&f->out, "%s/%d", hit->job, hit->k);
+    if (hit->file)
+        (void)buf_addf(&f->out, "/%s/%s", hit->file->node, hit->file->name);
+    (void)buf_addf(&f->out, ":%d:%.*s|", (int)hit->offset, (int)hit->n, hit->line);
     return !f->most || ++f->n % f->most;
 }
 
 /* most: hits of each run; 0: all in one. */
-static void search(const char *root, const char *pattern, size_t most, const char *want)
+static void search_in(const char *root,
+                      const char *pattern,
+                      unsigned sources,
+                      size_t most,
+                      const char *want)
 {
     static char a[] = "a", b[] = "b", c[] = "none";
     const struct logsearch_target targets[] = {{a, 2, 1}, {c, 1, 1}, {c, 0, 1}, {b, 1, 1}};
@@ -29,6 +35,7 @@ static void search(const char *root, const char *pattern, size_t most, const cha
     struct logsearch s = {.root = root,
                           .targets = targets,
                           .n_targets = 4,
+                          .sources = sources,
                           .most_bytes = UINT64_MAX,
                           .on_hit = on_hit,
                           .arg = &f};
@@ -39,6 +46,11 @@ static void search(const char *root, const char *pattern, size_t most, const cha
     assert_string_equal(buf_str(&f.out), want);
     buf_release(&f.out);
     loggrep_free(s.grep);
+}
+
+static void search(const char *root, const char *pattern, size_t most, const char *want)
+{
+    search_in(root, pattern, LOGSEARCH_DRIVER, most, want);
 }
 
 static void fill(const char *root)
@@ -58,6 +70,26 @@ static void test_all(void **state)
         search(*state, "error", most, want);
     search(*state, "^x$", 1, "a/2:8:x|");
     search(*state, "nowhere", 0, "");
+}
+
+static void test_workers(void **state)
+{
+    const char *const workers =
+        "a/2/n1/worker-a-1-5.out:2:error w|a/2/n2/worker-b-1-6.err:0:error x|";
+    const char *const rest = "b/1/n1/worker-c-1-7.out:0:error y|";
+    fill(*state);
+    put(*state, "jobs/a/attempts/2/logs/workers/n1/worker-a-1-5.out", "1\nerror w\nno\n");
+    put(*state, "jobs/a/attempts/2/logs/workers/n1/notes.txt", "error\n");
+    put(*state, "jobs/a/attempts/2/logs/workers/n2/worker-b-1-6.err", "error x");
+    put(*state, "jobs/b/attempts/1/logs/workers/n1/worker-c-1-7.out", "error y\n");
+    _cleanup_(freep) char *of_workers = xasprintf("%s%s", workers, rest);
+    _cleanup_(freep) char *of_all = xasprintf(
+        "a/2:0:error 1|a/2:10:error 2|a/2:100:error 3|%sa/1:0:old error|b/1:2:no end error|%s",
+        workers, rest);
+    for (size_t most = 0; most < 4; most++) {
+        search_in(*state, "error", LOGSEARCH_WORKERS, most, of_workers);
+        search_in(*state, "error", LOGSEARCH_DRIVER | LOGSEARCH_WORKERS, most, of_all);
+    }
 }
 
 /* Lines over the ends of chunks, a line longer than a chunk, and a ceiling on bytes. */
@@ -83,6 +115,7 @@ static void test_long_logs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {with_root(test_all), with_root(test_long_logs)};
+    const struct CMUnitTest tests[] = {with_root(test_all), with_root(test_workers),
+                                       with_root(test_long_logs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
