@@ -337,15 +337,66 @@ static void print_sample(struct cli *cli, const json_t *about)
     }
 }
 
-static void print_lineage(struct cli *cli, const json_t *e)
+/* "train_file gsm8k@1 sha256:…": what there is of it. */
+static void print_made_of(struct cli *cli, const char *title, const json_t *o)
+{
+    static const char *const keys[] = {"key", "name", "ref", "id", "path", "hash"};
+    struct buf out = BUF_INIT(4096);
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (json_get_str(o, keys[i], NULL))
+            (void)buf_addf(&out, "%s%s", out.len ? " " : "",
+                           json_get_str(o, keys[i], "")); /* cut */
+    line(cli, title, "%s", buf_str(&out));
+    buf_release(&out);
+}
+
+/* What argusd itself knows. */
+static void print_recorded(struct cli *cli, const json_t *l)
+{
+    struct buf out = BUF_INIT(1024);
+    const json_t *v;
+    size_t i;
+    if (json_get_str(l, "job", NULL)) {
+        (void)buf_addf(&out, "job %s", json_get_str(l, "job", "")); /* cut: fine, as below */
+        if (json_get_int(l, "attempt", 0))
+            (void)buf_addf(&out, ", attempt %" PRId64, json_get_int(l, "attempt", 0));
+        if (json_get_int(l, "step", 0))
+            (void)buf_addf(&out, ", step %" PRId64, json_get_int(l, "step", 0));
+        if (json_get_str(l, "merge", NULL))
+            (void)buf_addf(&out, ", merged by job %s", json_get_str(l, "merge", ""));
+        line(cli, "made by", "%s", buf_str(&out));
+    }
+    buf_release(&out);
+    json_array_foreach (json_get_array(l, "snapshot"), i, v)
+        print_made_of(cli, i ? "" : "of code", v);
+    json_array_foreach (json_get_array(l, "data"), i, v)
+        print_made_of(cli, i ? "" : "of data", v);
+    if (json_get_object(l, "model"))
+        print_made_of(cli, "of model", json_get_object(l, "model"));
+}
+
+/* What who imported it says, and of a prepared data set all. */
+static void print_said(struct cli *cli, const char *title, json_t *lineage)
 {
     const char *key;
     json_t *v;
-    json_object_foreach (json_object_get(e, "lineage"), key, v) {
+    json_object_foreach (lineage, key, v) {
         _cleanup_(freep) char *text =
             json_is_string(v) ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-        line(cli, "from", "%s %s", key, text ? text : json_string_value(v));
+        line(cli, title, "%s %s", key, text ? text : json_string_value(v));
     }
+}
+
+static void print_lineage(struct cli *cli, const json_t *e)
+{
+    json_t *lineage = json_object_get(e, "lineage");
+    bool recorded = !strcmp(json_get_str(e, "lineage_by", ""), "argusd");
+    if (!recorded || !json_get_str(lineage, "job", NULL)) {
+        print_said(cli, recorded ? "from" : "said to be", lineage);
+        return;
+    }
+    print_recorded(cli, lineage);
+    print_said(cli, "said to be", json_object_get(lineage, "said"));
 }
 
 int datacall_show(struct cli *cli, const char *kind, const char *name, int output, struct err *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "argusd/api_people.h"
+#include "argusd/lineage.h"
 #include "argusd/registry.h"
 #include "argusd/registry_prepare.h"
 #include "base/str.h"
@@ -52,6 +53,7 @@ static void put_entry(struct jout *j, const struct registry_entry *e, bool whole
         put_json(j, "parameters", e->about, "parameters");
     }
     put_json(j, "lineage", e->lineage, NULL);
+    jout_str(j, "lineage_by", !e->lineage ? NULL : e->is_recorded ? "argusd" : "importer");
     if (whole)
         put_json(j, "about", e->about, NULL);
     jout_close(j, '}');
@@ -202,25 +204,78 @@ void api_model_get(struct http_req *req, void *app)
 
 /* ---- import ---- */
 
-static void import(struct http_req *req, struct api *a, enum registry_kind kind)
+/* While the job that made its source is looked for. */
+struct import {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    enum registry_kind kind;
+    struct registry_form form;
+    char *job; /* that one */
+};
+
+static void import_free(struct import *x)
 {
-    struct problems ps = {0};
-    struct registry_form f = {0};
+    registry_form_release(&x->form);
+    free(x->job);
+    free(x);
+}
+
+static void begin_import(struct import *x)
+{
     struct registry_entry *e;
     struct err err = {0};
     const char *field = NULL;
+    const struct http_principal *p = http_req_principal(x->req);
+    if (registry_import(x->a, p, x->kind, &x->form, &e, &field, &err) < 0) {
+        http_problem(x->req, err.code, &err, field, NULL, NULL, api_barrier(x->a));
+    } else {
+        note(x->req, x->a, e, "import", "an import begins", NULL, entry_text(e));
+        answer_entry(x->req, x->a, e, 201);
+    }
+    import_free(x);
+}
+
+static void on_importer_gone(struct http_req *req, void *arg)
+{
+    struct import *x = arg;
+    (void)req;
+    x->req = NULL;
+}
+
+static void on_lineage(json_t *lineage, void *arg)
+{
+    struct import *x = arg;
+    if (!x->req) {
+        json_decref(lineage);
+        import_free(x);
+        return;
+    }
+    http_req_on_close(x->req, NULL, NULL);
+    if (lineage) {
+        registry_form_take_lineage(&x->form, x->job, lineage);
+        x->job = NULL;
+    }
+    begin_import(x);
+}
+
+static void import(struct http_req *req, struct api *a, enum registry_kind kind)
+{
+    struct problems ps = {0};
+    _cleanup_(freep) char *path = NULL;
     size_t n;
     const char *body = http_req_body(req, &n);
-    if (registry_form_read(body, n, &f, &ps) < 0) {
+    struct import *x = xcalloc(1, sizeof(*x));
+    *x = (struct import){.req = req, .a = a, .kind = kind};
+    if (registry_form_read(body, n, &x->form, &ps) < 0) {
         api_answer_problems(req, &ps);
-    } else if (registry_import(a, http_req_principal(req), kind, &f, &e, &field, &err) < 0) {
-        http_problem(req, err.code, &err, field, NULL, NULL, api_barrier(a));
+        import_free(x);
+    } else if ((x->job = registry_source_job(a, http_req_principal(req), x->form.source, &path))) {
+        http_req_on_close(req, on_importer_gone, x);
+        lineage_find(a, http_req_principal(req), path, on_lineage, x);
     } else {
-        note(req, a, e, "import", "an import begins", NULL, entry_text(e));
-        answer_entry(req, a, e, 201);
+        begin_import(x);
     }
     problems_release(&ps);
-    registry_form_release(&f);
 }
 
 void api_dataset_import(struct http_req *req, void *app)

@@ -46,6 +46,7 @@ struct registry_entry {
     char *source, *revision, *hash; /* NULL = not known */
     char *job;                      /* the one that brings or brought it */
     json_t *lineage;                /* object: what it was made of; NULL = nobody said */
+    bool is_recorded;               /* argusd itself says so; else who imported it */
     json_t *about;                  /* object: what the job found in it; NULL = nothing yet */
     int64_t bytes, files;
     usec_t created_at;

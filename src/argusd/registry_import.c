@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/lineage.h"
 #include "argusd/ownjob.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
@@ -63,8 +64,8 @@ static const struct conf_key keys[] = {
 
 void registry_form_release(struct registry_form *f)
 {
-    char *texts[] = {f->name,   f->source,   f->project, f->endpoint,
-                     f->sha256, f->filename, f->pool,    f->python};
+    char *texts[] = {f->name,     f->source, f->project, f->endpoint, f->sha256,
+                     f->filename, f->pool,   f->python,  f->from_job};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     strv_release(&f->include);
@@ -173,10 +174,12 @@ static const char *root_named(const char *name, void *arg)
     return !strcasecmp(name, "USER_ROOT") ? roots->v[1] : NULL;
 }
 
-/* The directories that a path of his may lie under: common/, his own, and jobs that he sees. */
+/* The directories that a path of his may lie under: common/, his own, and jobs that he sees.
+ * seen_job: one of which that is known; NULL: none. */
 static int find_roots(const struct api *a,
                       const struct http_principal *p,
                       const char *path,
+                      const char *seen_job,
                       struct strv *ret,
                       struct err *err)
 {
@@ -190,7 +193,7 @@ static int find_roots(const struct api *a,
         struct api_eyes eyes = {a, p};
         const char *id = path + strlen(jobs) + 1;
         _cleanup_(freep) char *name = xstrndup(id, strcspn(id, "/"));
-        if (id[strlen(name)] && api_sees_job(name, &eyes)) {
+        if (id[strlen(name)] && (str_eq(name, seen_job) || api_sees_job(name, &eyes))) {
             strv_addf(ret, "%s/%s", jobs, name);
             return 0;
         }
@@ -201,19 +204,14 @@ static int find_roots(const struct api *a,
                    path, ret->v[0], ret->v[1]);
 }
 
-int registry_read_path(const struct api *a,
-                       const struct http_principal *p,
-                       const char *source,
-                       char **ret,
-                       struct strv *roots,
-                       struct err *err)
+static int expand(const struct api *a,
+                  const struct http_principal *p,
+                  const char *source,
+                  char **ret,
+                  struct err *err)
 {
     struct buf out = BUF_INIT(8192);
     struct strv names = {0};
-    if (strstr(source, "://")) {
-        *ret = xstrdup(source);
-        return 0;
-    }
     strv_add(&names, a->settings->shared_root);
     strv_addf(&names, "%s/users/%s", a->settings->shared_root, p->user);
     int r = str_expand(&out, source, root_named, &names, err);
@@ -222,13 +220,59 @@ int registry_read_path(const struct api *a,
         r = err_set(err, ERR_BAD_SPEC,
                     "'%.200s': give the path without '..', '//' and '/' at its end", source);
     if (r == 0)
-        r = find_roots(a, p, buf_str(&out), roots, err);
-    if (r == 0)
         *ret = buf_take(&out);
     buf_release(&out);
-    if (r < 0)
+    return r;
+}
+
+int registry_read_path(const struct api *a,
+                       const struct http_principal *p,
+                       const char *source,
+                       const char *seen_job,
+                       char **ret,
+                       struct strv *roots,
+                       struct err *err)
+{
+    _cleanup_(freep) char *path = NULL;
+    if (strstr(source, "://")) {
+        *ret = xstrdup(source);
+        return 0;
+    }
+    int r = expand(a, p, source, &path, err);
+    if (r == 0)
+        r = find_roots(a, p, path, seen_job, roots, err);
+    if (r < 0) {
         err->code = ERR_BAD_SPEC;
-    return r < 0 ? ERR_BAD_SPEC : 0;
+        return ERR_BAD_SPEC;
+    }
+    *ret = path;
+    path = NULL;
+    return 0;
+}
+
+char *registry_source_job(const struct api *a,
+                          const struct http_principal *p,
+                          const char *source,
+                          char **ret_path)
+{
+    _cleanup_(freep) char *path = NULL;
+    struct err err = {0}; /* whoever reads the path says it */
+    if (strstr(source, "://") || expand(a, p, source, &path, &err) < 0)
+        return NULL;
+    char *job = lineage_job_of(a->settings, path);
+    if (job) {
+        *ret_path = path;
+        path = NULL;
+    }
+    return job;
+}
+
+void registry_form_take_lineage(struct registry_form *f, char *taken_job, json_t *taken)
+{
+    f->from_job = taken_job;
+    if (f->lineage)
+        (void)json_object_set_new(taken, "said", f->lineage); /* fails for lack of memory */
+    f->lineage = taken;
 }
 
 /* ---- the order and the job ---- */
@@ -322,6 +366,7 @@ struct registry_entry *registry_make(const struct api *a,
     e->in_place = f->in_place;
     e->job = xstrdup(id);
     e->lineage = json_incref(f->lineage);
+    e->is_recorded = f->from_job != NULL;
     e->created_at = clock_wall();
     return e;
 }
@@ -377,7 +422,7 @@ int registry_import(struct api *a,
     struct registry_entry *e = registry_make(a, p, kind, f);
     struct buf order = BUF_INIT(ORDER_MAX);
     *ret_field = "source";
-    int r = registry_read_path(a, p, f->source, &e->source, &roots, err);
+    int r = registry_read_path(a, p, f->source, f->from_job, &e->source, &roots, err);
     if (r == 0)
         r = e->in_place ? 0 : storage_check(&a->storage, e->owner, e->project, 0, err);
     if (r == 0) {

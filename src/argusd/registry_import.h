@@ -14,6 +14,9 @@ struct registry_form {
     bool is_common, in_place;
     struct strv include, secrets;
     json_t *lineage; /* object; NULL */
+
+    /* Of a source below the directory of a job, from lineage.h; not of the body: */
+    char *from_job; /* he may see it; NULL: none */
 };
 
 void registry_form_release(struct registry_form *f);
@@ -22,6 +25,16 @@ must_check int registry_form_read(const char *body,
                                   size_t n,
                                   struct registry_form *f,
                                   struct problems *ps);
+
+/* The job below whose directory the source lies, yours; NULL: none, or the source is no good.
+ * *ret_path (yours then): the whole path. */
+char *registry_source_job(const struct api *a,
+                          const struct http_principal *p,
+                          const char *source,
+                          char **ret_path);
+/* lineage (taken) is what argusd knows of that job's output; what the form says goes below "said".
+ */
+void registry_form_take_lineage(struct registry_form *f, char *taken_job, json_t *taken);
 
 /* The job is submitted and the entry is there, importing. *ret_field: what was wrong. */
 must_check int registry_import(struct api *a,
@@ -63,10 +76,11 @@ struct registry_entry *registry_make(const struct api *a,
                                      enum registry_kind kind,
                                      const struct registry_form *f);
 /* A path of his with ${…} replaced, and the directories that it may lie under; a URL as it is.
- * ERR_BAD_SPEC. */
+ * seen_job: one that he is known to see; NULL. ERR_BAD_SPEC. */
 must_check int registry_read_path(const struct api *a,
                                   const struct http_principal *p,
                                   const char *source,
+                                  const char *seen_job,
                                   char **ret,
                                   struct strv *roots,
                                   struct err *err);

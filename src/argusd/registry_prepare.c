@@ -136,13 +136,14 @@ int registry_prepare(struct api *a,
     int r = find_raw(a, p, x->f.source, &raw, err);
     if (r == 0 && raw && !str_eq(x->with, "gsm8k")) {
         *ret_field = "with";
-        r = registry_read_path(a, p, x->with, &script, &roots, err);
+        r = registry_read_path(a, p, x->with, NULL, &script, &roots, err);
     }
     if (r == 0 && raw) {
         e = registry_make(a, p, REGISTRY_DATASET, &x->f);
         e->source = xasprintf("%s with %s", registry_ref(raw, ref), str_or(script, x->with));
         e->lineage = json_pack("{s:[s], s:s?, s:s}", "data", registry_ref(raw, ref), "hash",
                                raw->hash, "with", str_or(script, x->with));
+        e->is_recorded = true;
         r = storage_check(&a->storage, e->owner, e->project, 0, err);
         if (r == 0)
             r = registry_add(a->registry, e, &e, err);

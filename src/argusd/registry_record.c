@@ -41,6 +41,7 @@ void registry_record_write(const struct registry_entry *e, struct buf *out)
     _cleanup_(freep) char *lineage = e->lineage ? json_dumps(e->lineage, JSON_COMPACT) : NULL;
     _cleanup_(freep) char *about = e->about ? json_dumps(e->about, JSON_COMPACT) : NULL;
     jout_raw(&j, "lineage", str_or(lineage, "null"));
+    jout_bool(&j, "recorded", e->is_recorded);
     jout_raw(&j, "about", str_or(about, "null"));
     jout_close(&j, '}');
 }
@@ -85,6 +86,7 @@ static void fill(const json_t *o, struct registry_entry *e)
         if (json_is_string(job) && e->used.n < REGISTRY_USED_MAX)
             strv_add(&e->used, json_string_value(job));
     e->lineage = json_incref(json_object_get(o, "lineage"));
+    e->is_recorded = json_get_bool(o, "recorded", false);
     e->about = json_incref(json_object_get(o, "about"));
     if (!json_is_object(e->lineage)) {
         json_decref(e->lineage);

@@ -89,7 +89,8 @@ static const struct http_route rows[] = {
     ",\"source\":" TEXT_OR_NULL ",\"revision\":" TEXT_OR_NULL ",\"hash\":" TEXT_OR_NULL            \
     ",\"job\":" TEXT_OR_NULL ",\"bytes\":" INTEGER ",\"files\":" INTEGER ",\"created_at\":" TEXT   \
     ",\"uses\":" INTEGER ",\"progress\":" OBJECT_OR_NULL ",\"note\":" TEXT_OR_NULL                 \
-    ",\"lineage\":" OBJECT_OR_NULL ",\"format\":" TEXT_OR_NULL ",\"about\":" OBJECT_OR_NULL
+    ",\"lineage\":" OBJECT_OR_NULL ",\"lineage_by\":" TEXT_OR_NULL ",\"format\":" TEXT_OR_NULL     \
+    ",\"about\":" OBJECT_OR_NULL
 
 static const struct http_schema schemas[] = {
     {"ImportForm",

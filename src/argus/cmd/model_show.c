@@ -22,8 +22,10 @@ const struct command cmd_model_show = {
     .least = 1,
     .most = 1,
     .summary = "show one model",
-    .text = "Where it is, how large, and what it was made of. NAME is name, name@version, or "
-            "owner:name; of several versions the newest that is ready.",
+    .text =
+        "Where it is, how large, and what it was made of. NAME is name, name@version, or "
+        "owner:name; of several versions the newest that is ready. 'made by' is what argusd itself "
+        "recorded of the job whose checkpoint it is, 'said to be' what who imported it said.",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
     .opts_size = sizeof(struct show_opts),

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lineage.c - see lineage.h. A job of workload merge stands between a checkpoint and a model: what
+ * counts is the job whose checkpoint it merged, so one further job is looked up. */
+#include "argusd/lineage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/checkpoints.h"
+#include "argusd/launchplan.h"
+#include "argusd/people_rules.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/ckpt.h"
+#include "core/spec.h"
+
+struct search {
+    struct api *a;
+    struct http_principal who;
+    char *path, *id;
+    char *merge; /* the id of the job that merged; NULL: none */
+    lineage_f done;
+    void *arg;
+};
+
+char *lineage_job_of(const struct settings *s, const char *path)
+{
+    _cleanup_(freep) char *jobs = xasprintf("%s/jobs/", s->shared_root);
+    if (!path || !str_starts(path, jobs))
+        return NULL;
+    const char *id = path + strlen(jobs);
+    size_t n = strcspn(id, "/");
+    return n && id[n] ? xstrndup(id, n) : NULL;
+}
+
+static void end(struct search *x, json_t *lineage)
+{
+    if (lineage && x->merge)
+        (void)json_object_set_new(lineage, "merge", json_string(x->merge)); /* lacks memory alone */
+    x->done(lineage, x->arg);
+    free(x->path);
+    free(x->id);
+    free(x->merge);
+    free(x);
+}
+
+/* ---- what is known ---- */
+
+/* The step in ".../checkpoints/global_step_30/actor"; 0: none. */
+static int64_t step_of(const char *path)
+{
+    const char *at = strstr(path, "/global_step_");
+    if (!at)
+        return 0;
+    _cleanup_(freep) char *name = xstrndup(at + 1, strcspn(at + 1, "/"));
+    return ckpt_step_of_name(name);
+}
+
+/* None of these fails but for lack of memory. */
+static void put_text(json_t *o, const char *key, const char *text)
+{
+    if (text && *text)
+        (void)json_object_set_new(o, key, json_string(text));
+}
+
+static void put_step(const struct search *x, json_t *o)
+{
+    const struct ckpt_list *known = checkpoints_of(x->a->checkpoints, x->id);
+    int64_t step = step_of(x->path);
+    const struct ckpt *c = NULL;
+    for (size_t i = 0; known && i < known->n; i++)
+        if (known->v[i].step == step)
+            c = &known->v[i];
+    if (c && c->attempt)
+        (void)json_object_set_new(o, "attempt", json_integer(c->attempt));
+    if (step)
+        (void)json_object_set_new(o, "step", json_integer(step));
+}
+
+static json_t *parse_array(const char *text)
+{
+    json_t *v = NULL;
+    if (!text || json_parse(text, strlen(text), RECORD_DETAIL_MAX, &v, NULL) < 0)
+        return json_array();
+    return v;
+}
+
+/* {"key": …, "ref": …, "hash": …} of {…} */
+static json_t *pick(const json_t *from, const char *key, const char *name)
+{
+    json_t *o = json_object();
+    put_text(o, "key", key);
+    put_text(o, name, json_get_str(from, name, NULL));
+    put_text(o, "hash", json_get_str(from, "hash", NULL));
+    return o;
+}
+
+static void put_snapshots(json_t *o, const struct record_extra *extra, const struct spec *spec)
+{
+    _cleanup_(json_unrefp) json_t *all = parse_array(extra->snapshots);
+    json_t *v, *out = json_array();
+    size_t i;
+    bool has_code = false;
+    json_array_foreach (all, i, v) {
+        const char *key = json_get_str(v, "key", "");
+        has_code |= str_starts(key, "code"); /* code, code_path */
+        (void)json_array_append_new(out, pick(v, key, "name"));
+    }
+    if (!has_code && spec->code_path)
+        (void)json_array_append_new(
+            out, json_pack("{s:s, s:s}", "key", "code_path", "path", spec->code_path));
+    (void)json_object_set_new(o, "snapshot", out);
+}
+
+static void put_paths(json_t *out, const char *key, const struct strv *files)
+{
+    for (size_t i = 0; i < files->n; i++)
+        if (!spec_is_input_name(files->v[i]))
+            (void)json_array_append_new(out,
+                                        json_pack("{s:s, s:s}", "key", key, "path", files->v[i]));
+}
+
+static void put_inputs(json_t *o, const struct record_extra *extra, const struct spec *spec)
+{
+    _cleanup_(json_unrefp) json_t *all = parse_array(extra->inputs);
+    json_t *v, *data = json_array();
+    size_t i;
+    json_array_foreach (all, i, v) {
+        const char *key = json_get_str(v, "key", "");
+        bool is_model = str_eq(json_get_str(v, "kind", ""), "model");
+        if (is_model && !strcmp(key, "model_id"))
+            (void)json_object_set_new(o, "model", pick(v, NULL, "ref"));
+        else if (!is_model)
+            (void)json_array_append_new(data, pick(v, key, "ref"));
+    }
+    put_paths(data, "train_file", &spec->train_file);
+    put_paths(data, "val_file", &spec->val_file);
+    (void)json_object_set_new(o, "data", data);
+    if (!json_object_get(o, "model") && spec->model_id)
+        (void)json_object_set_new(o, "model", json_pack("{s:s}", "id", spec->model_id));
+}
+
+static json_t *describe(const struct search *x,
+                        const struct job *job,
+                        const struct record_extra *extra,
+                        const struct spec *spec)
+{
+    json_t *o = json_pack("{s:s, s:s}", "job", job->id, "workload", job->workload);
+    put_step(x, o);
+    put_text(o, "verl", extra->verl);
+    put_snapshots(o, extra, spec);
+    put_inputs(o, extra, spec);
+    return o;
+}
+
+/* All that is said of a job that is gone, or that is not for him to see. */
+static json_t *name_only(const struct search *x)
+{
+    json_t *o = json_pack("{s:s}", "job", x->id);
+    if (step_of(x->path))
+        (void)json_object_set_new(o, "step", json_integer(step_of(x->path)));
+    return o;
+}
+
+/* ---- the jobs ---- */
+
+static void look_up(struct search *x);
+
+/* True: the one whose checkpoint it merged is looked for now. */
+static bool go_back(struct search *x, const struct job *job, const struct spec *spec)
+{
+    if (x->merge || strcmp(job->workload, workload_to_string(WORKLOAD_MERGE)) != 0)
+        return false;
+    char *before = lineage_job_of(x->a->settings, spec->model_id);
+    if (!before)
+        return false;
+    x->merge = x->id;
+    x->id = before;
+    set_str(&x->path, spec->model_id);
+    return true;
+}
+
+static void take(struct search *x, const struct job *job, const struct record_extra *extra)
+{
+    struct spec spec = {0};
+    struct problems ps = {0};
+    const struct settings *s = x->a->settings;
+    bool sees = people_check_job(x->a->people, &x->who, ACCESS_JOB_SEE, "see", job, NULL) == 0;
+    json_t *lineage = NULL;
+    bool further = false;
+    if (sees) {
+        (void)!launchplan_read_spec(s, job->spec, strlen(job->spec), job->user, false, &spec,
+                                    &ps); /* it was good once: else less is said */
+        further = go_back(x, job, &spec);
+        lineage = further ? NULL : describe(x, job, extra, &spec);
+    } else if (x->merge) {
+        lineage = name_only(x);
+    }
+    spec_release(&spec);
+    problems_release(&ps);
+    if (further)
+        look_up(x);
+    else
+        end(x, lineage);
+}
+
+static void on_found(const struct store_result *r, void *arg)
+{
+    struct search *x = arg;
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    bool is_it = !r->err.code && r->njobs == 1 && str_eq(r->jobs[0].id, x->id);
+    if (is_it && record_to_job(&r->jobs[0], &job, &extra, NULL) == 0 && job) {
+        secrets_open_spec(x->a->secrets, job->id, &job->spec);
+        take(x, job, &extra);
+    } else {
+        end(x, x->merge ? name_only(x) : NULL);
+    }
+    record_extra_release(&extra);
+    job_free(job);
+}
+
+static void look_up(struct search *x)
+{
+    struct live *l = jobs_find_any(x->a->jobs, x->id);
+    if (l) {
+        take(x, l->job, &l->extra);
+        return;
+    }
+    struct store_job_ref ref = {.ref = x->id};
+    struct store_then then = {.done = on_found, .arg = x};
+    if (!store_find_job(x->a->store, &ref, &then)) {
+        log_debug("registry", "the store is closing job=%s", x->id);
+        end(x, NULL);
+    }
+}
+
+void lineage_find(struct api *a,
+                  const struct http_principal *p,
+                  const char *path,
+                  lineage_f done,
+                  void *arg)
+{
+    struct search *x = xcalloc(1, sizeof(*x));
+    *x = (struct search){.a = a, .who = *p, .path = xstrdup(path), .done = done, .arg = arg};
+    x->id = lineage_job_of(a->settings, path);
+    if (x->id)
+        look_up(x);
+    else
+        end(x, NULL);
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that is imported from what a job has left knows what it was made of, whatever its importer says."""
+
+import json
+import os
+import subprocess
+
+import broken
+import pytest
+import standin
+from fakeray import FakeRay
+from programs import PROGRAMS
+from snapshots import added, tar
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+
+@pytest.fixture
+def a(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        standin.make_world(argusd.root)
+        broken.put(argusd.root / "common/code/standin/verl/model_merger.py", "")
+        broken.put(argusd.root / "common/rows.jsonl", json.dumps({"prompt": [], "data_source": "s"}) + "\n")
+        yield argusd
+
+
+def bring(a, kind, name, source, token="user", **more):
+    form = {"name": name, "source": str(source), **more}
+    return until(lambda: (r := a.call("POST", f"/v1/{kind}", form, token=token)).status != 503 and r, "it is answered")
+
+
+def ready(a, kind, ref):
+    def look():
+        reply = a.call("GET", f"/v1/{kind}/{ref}", token="user")
+        assert reply.status == 200, a.said()[-3000:]
+        return reply.json()["state"] == "ready" and reply.json()
+
+    return until(look, f"{ref} is ready")
+
+
+def make_model(path):
+    header = json.dumps({"w": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}}).encode()
+    broken.put(path / "model.safetensors", len(header).to_bytes(8, "little") + header + bytes(48))
+    broken.put(path / "config.json", json.dumps({"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}))
+    broken.put(path / "tokenizer.json", "{}")
+
+
+def test_from_a_checkpoint_and_through_a_merge(a):
+    assert bring(a, "datasets", "sums", a.root / "common/rows.jsonl", in_place=True).status == 201
+    make_model(a.root / "common/models/base")
+    assert bring(a, "models", "base", a.root / "common/models/base", in_place=True).status == 201
+    data, base = ready(a, "datasets", "sums"), ready(a, "models", "base")
+    mine = added(a, "mine@1", tar({"helper.py": "1"}))
+    t = standin.Training(a, train_file="sums", model_id="base", working_dir="mine@1")
+    t.save(10)
+    until(lambda: [c["step"] for c in t.listed() if c["state"] == "verified"] == [10], "its checkpoint is known")
+    t.order("exit", 0)
+    a.wait_over(t.id)
+    step = t.kept / "global_step_10/actor"
+    make_model(step / "huggingface")
+    expected = {
+        "job": t.id, "workload": "grpo", "attempt": 1, "step": 10, "verl": "0.5.0",
+        "snapshot": [
+            {"key": "working_dir", "name": "mine@1", "hash": mine["hash"]},
+            {"key": "code_path", "path": str(a.root / "common/code/standin")},
+        ],
+        "data": [
+            {"key": "train_file", "ref": "sums@1", "hash": data["hash"]},
+            {"key": "val_file", "path": str(a.root / "common/datasets/val.parquet")},
+        ],
+        "model": {"ref": "base@1", "hash": base["hash"]},
+    }  # fmt: skip
+    reply = bring(a, "models", "tuned", step / "huggingface", lineage={"job": "another", "eval": 0.7})
+    assert reply.status == 201, reply
+    one = ready(a, "models", "tuned")
+    assert one["lineage"] == {**expected, "said": {"job": "another", "eval": 0.7}} and one["lineage_by"] == "argusd"
+
+    # A merge stands between; it and the training are read from the store, and after a restart.
+    merge = {**standin.SPEC, "workload": "merge", "model_id": str(step), "submission_id": "merging"}
+    for key in ("train_file", "val_file", "n_gpus_per_node"):
+        del merge[key]
+    a.wait_over(a.submit(merge))
+    make_model(a.root / "jobs/merging/output/model")
+    a.restart()
+    assert bring(a, "models", "merged", "${SHARED_ROOT}/jobs/merging/output/model").status == 201
+    assert ready(a, "models", "merged")["lineage"] == {**expected, "merge": "merging"}
+    a.restart()
+    assert ready(a, "models", "merged")["lineage_by"] == "argusd"
+    env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"]}
+    argv = [PROGRAMS["argus"], "model", "show", "merged"]
+    shown = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert f"job {t.id}, attempt 1, step 10, merged by job merging" in shown
+    assert f"working_dir mine@1 {mine['hash']}" in shown and f"base@1 {base['hash']}" in shown
+
+    # Nobody learns from it of a job that he may not see, and of other sources only what was said is there.
+    hers = a.submit({**Argusd.spec("true"), "submission_id": "hers"}, token="admin")
+    a.wait_over(hers)
+    make_model(a.root / "jobs/hers/output")
+    assert bring(a, "models", "stolen", a.root / "jobs/hers/output").status == 422
+    assert bring(a, "models", "told", a.root / "common/models/base", lineage={"job": t.id}).status == 201
+    told = ready(a, "models", "told")
+    assert (told["lineage"], told["lineage_by"]) == ({"job": t.id}, "importer")
+    assert ready(a, "models", "base")["lineage_by"] is None
