@@ -17,7 +17,8 @@ struct ending {
     char cause[24], signal[24], text[512];
     int code;          /* -1: none */
     const char *class; /* by the witnesses; a literal */
-    bool head_lost;
+    bool head_lost;    /* Ray's head was, since it began */
+    bool by_head;      /* and that was its end */
 };
 
 static const char *class_of(const struct fsroot_exit *x)
@@ -48,16 +49,11 @@ static const char *choose(const struct finding *found, const char *witnessed)
     return knows ? finding_class_to_string(found->class) : witnessed;
 }
 
-static bool is_lost(const struct ending *e)
-{
-    return !strcmp(e->cause, "lost");
-}
-
 /* A program may see for itself that Ray's head went away, and end; it may also fail of its own, and
  * the head be lost later. */
 static bool is_of_head(const struct ending *e, const struct finding *found)
 {
-    return e->head_lost && (is_lost(e) || (found && found->class == FINDING_NODE_LOST));
+    return e->by_head || (e->head_lost && found && found->class == FINDING_NODE_LOST);
 }
 
 static void tell(struct live *l, const struct ending *e, const struct finding *found)
@@ -107,10 +103,11 @@ static void ask(struct findings *fs,
     char nan[METRIC_NAME_MAX + 64];
     struct ending *kept = xmalloc(sizeof(*kept));
     *kept = *e;
-    f->stopped = j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped);
+    f->stopped =
+        j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped && !e->by_head);
     f->preempted = j->stop_cause == STOP_PREEMPTED;
     f->timed_out = j->stop_cause == STOP_TIMEOUT;
-    f->head_lost = e->head_lost && is_lost(e);
+    f->head_lost = e->by_head;
     f->metrics_nan = is_nan(ms, j, nan, sizeof(nan));
     f->nan_text = f->metrics_nan ? nan : NULL;
     if (j->stop_cause != STOP_NONE)
@@ -136,6 +133,14 @@ static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t n
         (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
 }
 
+/* Nobody asked for it: Ray's old raylets, or whoever cleared them away for the new head, ended it.
+ */
+static bool was_swept(const struct job *j, const struct fsroot_exit *x)
+{
+    return j->stop_cause == STOP_NONE &&
+           (str_starts(x->cause, "stopped") || !strcmp(x->signal, "SIGTERM"));
+}
+
 void ending_by_exit(struct findings *fs,
                     const struct metrics *ms,
                     struct live *l,
@@ -147,10 +152,15 @@ void ending_by_exit(struct findings *fs,
     struct ending e = {.k = j->n_attempts,
                        .code = x->has_code ? x->code : -1,
                        .class = class_of(x),
-                       .head_lost = head_lost};
+                       .head_lost = head_lost,
+                       .by_head = head_lost && was_swept(j, x)};
     (void)snprintf(e.cause, sizeof(e.cause), "%s", x->cause); /* of the same sizes */
     (void)snprintf(e.signal, sizeof(e.signal), "%s", x->signal);
-    (void)snprintf(e.text, sizeof(e.text), "%s", x->sentence);
+    (void)snprintf(e.text, sizeof(e.text), "%s%.440s",
+                   e.by_head ? "Ray's head went away, and what it left was ended: " : "",
+                   x->sentence); /* cut: fine */
+    if (e.by_head)
+        e.class = "node_lost";
     if (e.code == 0 && !strcmp(e.cause, "exit") && j->stop_cause != STOP_FINDING) {
         tell(l, &e, NULL);
         return;
@@ -208,7 +218,8 @@ void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, 
                        .cause = "lost",
                        .code = -1,
                        .class = never || killed ? "platform" : "node_lost",
-                       .head_lost = head_lost};
+                       .head_lost = head_lost,
+                       .by_head = head_lost};
     tell_lost(l, never, killed, &e);
     const char *node = *j->proof.node ? j->proof.node : str_or(j->driver_node, "its node");
     struct findings_end end = {.facts = {.not_started = never,

@@ -600,6 +600,8 @@ void watcher_forget(struct watcher *w)
     struct live *l;
     w->forgot_at = clock_mono();
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));) {
+        if (l->sight.ray == WITNESS_RAY_GONE)
+            continue; /* the new head does not make it undone */
         l->sight.ray = WITNESS_RAY_BLIND;
         l->sight.ray_since = 0;
     }

@@ -142,3 +142,18 @@ def test_a_head_lost_while_argusd_is_away(tmp_path):
         assert (view["state"], view["attempt"], view["restarts"]) == ("SUCCEEDED", 2, 1)
         first = argusd.get(f"/v1/jobs/{job}/findings")["findings"][0]
         assert (first["class"], first["rule"], first["attempt"]) == ("node_lost", "fact-head-lost", 1)
+
+
+def test_what_is_swept_away_for_a_new_head_was_lost_with_the_old(tmp_path):
+    """The node's old raylet is stopped for the new session, and its jobs get SIGTERM: nobody wanted that of the job."""
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        job = argusd.submit(WORK, restart=INFRA)
+        argusd.wait_state(job, "RUNNING")
+        ray.lose_memory()
+        until(lambda: "ray_new_session" in {e["kind"] for e in argusd.events()}, "the new session is seen")
+        (start,) = ray.starts()[job]
+        os.kill(start["pid"], signal.SIGTERM)
+        view = argusd.wait_over(job)
+        assert (view["state"], view["attempt"], view["restarts"]) == ("SUCCEEDED", 2, 1)
+        first = argusd.get(f"/v1/jobs/{job}/findings")["findings"][0]
+        assert (first["class"], first["rule"], first["attempt"]) == ("node_lost", "fact-head-lost", 1)
