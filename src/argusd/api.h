@@ -29,6 +29,7 @@ struct snapshots;
 struct tails;
 struct registry;
 struct findings;
+struct metas;
 struct uploads;
 
 /* The app pointer of every handler. All borrowed; set once by main.c. */
@@ -47,6 +48,7 @@ struct api {
     struct uploads *uploads;
     struct registry *registry;
     struct findings *findings;
+    struct metas *metas;
     struct checkpoints *checkpoints;
     struct snapshots *snapshots;
     struct storage storage; /* of these */

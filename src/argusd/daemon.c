@@ -180,8 +180,7 @@ static void on_act(struct live *l, void *arg)
         people_usage_end(d->usage, l->job);
     else if (l->job->state != JOB_QUEUED)
         people_usage_begin(d->usage, l->job);
-    if (!cluster_root_hangs(d->api.cluster)) /* else each would take a worker for itself */
-        meta_write(&d->loop, d->settings, l);
+    metas_write(d->api.metas, l);
     registry_saw(d->api.registry, l);
     if (l->over || l->job->state == JOB_QUEUED)
         secretsweep_soon(d->sweep);
@@ -386,6 +385,17 @@ static void open_placement(struct argusd *d)
     d->placement = placement_new(&parts);
 }
 
+static void open_metas(struct argusd *d)
+{
+    struct metas_parts parts = {.loop = &d->loop,
+                                .settings = d->settings,
+                                .store = d->api.store,
+                                .cluster = d->api.cluster,
+                                .jobs = d->api.jobs,
+                                .secrets = d->api.secrets};
+    d->api.metas = metas_new(&parts);
+}
+
 static void open_metrics(struct argusd *d)
 {
     struct metrics_parts parts = {.loop = &d->loop,
@@ -475,6 +485,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                         .instance = d->instance};
     d->sender = sender_new(&sender_parts);
     open_trials(d);
+    open_metas(d);
     open_metrics(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,
@@ -551,6 +562,7 @@ static void begin_stop(struct argusd *d)
     findings_close(d->api.findings);
     watcher_free(d->watcher);
     hangs_close(d->hangs);
+    metas_close(d->api.metas);
     metrics_close(d->metrics);
     checkpoints_close(d->api.checkpoints);
     placement_free(d->placement);
@@ -621,6 +633,7 @@ static int start(struct argusd *d, struct err *err)
         people_usage_close(d->usage);
         watcher_free(d->watcher); /* what was not opened is NULL */
         hangs_close(d->hangs);
+        metas_close(d->api.metas);
         metrics_close(d->metrics);
         checkpoints_close(d->api.checkpoints);
         drytrials_close(d->api.drytrials);
@@ -633,6 +646,7 @@ static int start(struct argusd *d, struct err *err)
     nodes_start(d->api.nodes);
     cluster_start(d->api.cluster);
     watcher_start(d->watcher);
+    metas_start(d->api.metas);
     metrics_start(d->metrics);
     checkpoints_start(d->api.checkpoints);
     hangs_start(d->hangs);
@@ -662,6 +676,7 @@ static int close_rest(struct argusd *d)
     sender_free(d->sender);
     trials_free(d->trials);
     hangs_free(d->hangs);
+    metas_free(d->api.metas);
     metrics_free(d->metrics);
     checkpoints_free(d->api.checkpoints);
     drytrials_free(d->api.drytrials);

@@ -8,6 +8,7 @@
  * safe. */
 #include "argusd/foresight.h"
 #include "argusd/jobs_state.h"
+#include "argusd/meta.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -430,6 +431,7 @@ static void end_live(struct live *l)
 {
     struct jobs *js = l->jobs;
     l->over = true;
+    metas_owe(js->store, l->job);
     l->end_batch = store_batch(js->store);
     l->ended_next = js->ended;
     js->ended = l;

@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meta.c - meta.json, so that a job's directory explains itself; see meta.h. */
+/* meta.c - meta.json, so that a job's directory explains itself; see meta.h.
+ *
+ * While a job is live its writes go one after the other by its own flags. What is owed of jobs
+ * that are over and gone from memory is made from their rows, a few at a time. */
 #include "argusd/meta.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argusd/view.h"
 #include "argusd/work.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 
-enum { META_MAX = 4 << 20 };
+enum { META_MAX = 4 << 20, TICK_MS = 2000, AT_ONCE = 4 };
+static const usec_t AGAIN_MOST = 10 * USEC_MIN;
+static const char OWED[] = "meta_owed"; /* kind of the rows; the name is the job's id */
+
+struct owed {
+    struct owed *next;
+    struct metas *ms;
+    char *id;
+    bool busy;          /* asked for, or being written: it stays */
+    usec_t after, wait; /* mono: not tried before; what is waited after the next failure */
+};
+
+struct metas {
+    struct metas_parts p;
+    uv_timer_t timer;
+    struct owed *first;
+    size_t busy; /* of those owed */
+    bool closing;
+};
 
 struct writing {
-    uv_loop_t *loop;
-    const struct settings *settings;
-    struct live *l;
+    struct metas *ms;
+    struct live *l; /* NULL: owed, of a job that is not in memory */
     char *root, *job, *text, *post;
     int k;
     struct err err;
@@ -31,23 +54,13 @@ static void run(void *arg)
             fsroot_debug_write(w->root, w->job, w->k, "ray_job_list_post.txt", w->post, &w->err);
 }
 
-static void done(void *arg)
+static void writing_free(struct writing *w)
 {
-    struct writing *w = arg;
-    struct live *l = w->l;
-    if (w->result < 0)
-        log_debug("meta", "%s job=%s", w->err.text, w->job);
-    l->meta_busy = false;
-    if (l->meta_again) {
-        l->meta_again = false;
-        meta_write(w->loop, w->settings, l);
-    }
     free(w->root);
     free(w->job);
     free(w->text);
     free(w->post);
     free(w);
-    jobs_idle(l);
 }
 
 /* What is known of the attempts in Ray at the end, for debug/. */
@@ -64,30 +77,235 @@ static char *post_text(const struct job *j)
     return buf_take(&out);
 }
 
-void meta_write(uv_loop_t *loop, const struct settings *settings, struct live *l)
+/* Its directory is there from when Ray had it. */
+static bool has_place(const struct job *j)
 {
-    const struct attempt *a = job_attempt(l->job);
-    if (!a || (a->phase == ATTEMPT_PLANNED && a->k == 1))
-        return; /* its directory is not there yet; it is written once Ray has it */
+    const struct attempt *a = job_attempt(j);
+    return a && (a->phase != ATTEMPT_PLANNED || a->k > 1);
+}
+
+static struct writing *writing_new(struct metas *ms,
+                                   const struct job *j,
+                                   const struct record_extra *extra,
+                                   struct live *l)
+{
+    struct buf out = BUF_INIT(META_MAX);
+    struct jout o = jout_begin(&out);
+    view_job(&o, ms->p.settings, j, extra, l, NULL);
+    (void)buf_addc(&out, '\n');
+    struct writing *w = xcalloc(1, sizeof(*w));
+    *w = (struct writing){.ms = ms,
+                          .l = l,
+                          .k = j->n_attempts,
+                          .root = xstrdup(ms->p.settings->shared_root),
+                          .job = xstrdup(j->id),
+                          .text = buf_take(&out)};
+    if (job_state_is_terminal(j->state))
+        w->post = post_text(j);
+    return w;
+}
+
+/* ---- what is owed ---- */
+
+void metas_owe(struct store *store, const struct job *job)
+{
+    struct store_entry row = {.kind = OWED, .name = job->id, .body = "{}", .at = job->ended_at};
+    if (has_place(job))
+        store_put_entry(store, &row);
+}
+
+static void owed_add(struct metas *ms, const char *id, usec_t wait)
+{
+    struct owed *o = xcalloc(1, sizeof(*o));
+    *o = (struct owed){.next = ms->first,
+                       .ms = ms,
+                       .id = xstrdup(id),
+                       .after = clock_mono() + wait,
+                       .wait = USEC_SEC};
+    ms->first = o;
+}
+
+bool metas_restore(struct metas *ms, const struct store_entry *row)
+{
+    if (strcmp(row->kind, OWED) != 0)
+        return false;
+    owed_add(ms, row->name, 0);
+    return true;
+}
+
+static void owed_remove(struct metas *ms, const char *id)
+{
+    for (struct owed **p = &ms->first, *o; (o = *p); p = &o->next)
+        if (!strcmp(o->id, id)) {
+            *p = o->next;
+            free(o->id);
+            free(o);
+            return;
+        }
+}
+
+static void settle(struct metas *ms, const char *id)
+{
+    store_remove_entry(ms->p.store, OWED, id);
+    owed_remove(ms, id);
+}
+
+static struct owed *owed_find(struct metas *ms, const char *id)
+{
+    struct owed *o = ms->first;
+    while (o && strcmp(o->id, id) != 0)
+        o = o->next;
+    return o;
+}
+
+static void try_again(struct metas *ms, const char *id)
+{
+    struct owed *o = owed_find(ms, id);
+    if (!o)
+        return;
+    o->busy = false;
+    o->after = clock_mono() + o->wait;
+    o->wait = o->wait < AGAIN_MOST / 2 ? o->wait * 2 : AGAIN_MOST;
+}
+
+static void done_owed(void *arg)
+{
+    struct writing *w = arg;
+    struct metas *ms = w->ms;
+    ms->busy--;
+    if (w->result < 0)
+        log_debug("meta", "%s job=%s", w->err.text, w->job);
+    bool is_settled = w->result == 0 || w->result == -ENOENT; /* or its directory was taken away */
+    if (is_settled && !ms->closing)
+        settle(ms, w->job);
+    else if (!ms->closing)
+        try_again(ms, w->job);
+    writing_free(w);
+}
+
+static void take_row(struct owed *o, const struct store_result *r)
+{
+    struct metas *ms = o->ms;
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    bool is_ours = record_to_job(&r->jobs[0], &job, &extra, NULL) == 0;
+    for (size_t i = 0; is_ours && i < r->nattempts; i++)
+        record_add_attempt(job, &r->attempts[i]);
+    if (is_ours && has_place(job)) {
+        secrets_open_spec(ms->p.secrets, job->id, &job->spec);
+        ms->busy++;
+        work_start(ms->p.loop, run, done_owed, writing_new(ms, job, &extra, NULL));
+    } else {
+        settle(ms, o->id);
+    }
+    record_extra_release(&extra);
+    job_free(job);
+}
+
+static void on_row(const struct store_result *r, void *arg)
+{
+    struct owed *o = arg;
+    struct metas *ms = o->ms;
+    ms->busy--;
+    if (ms->closing)
+        return;
+    if (r->err.code == ERR_NOT_FOUND)
+        settle(ms, o->id);
+    else if (r->err.code)
+        try_again(ms, o->id);
+    else
+        take_row(o, r);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct metas *ms = container_of(t, struct metas, timer);
+    usec_t now = clock_mono();
+    if (cluster_root_hangs(ms->p.cluster) || store_is_failing(ms->p.store))
+        return;
+    for (struct owed *o = ms->first; o && ms->busy < AT_ONCE; o = o->next) {
+        if (o->busy || now < o->after || jobs_find_any(ms->p.jobs, o->id))
+            continue;
+        struct store_job_ref ref = {.ref = o->id};
+        struct store_then then = {.done = on_row, .arg = o};
+        o->busy = true;
+        ms->busy++;
+        (void)store_find_job(ms->p.store, &ref, &then); /* dropped with the store */
+    }
+}
+
+/* ---- of a job in memory ---- */
+
+static void done(void *arg)
+{
+    struct writing *w = arg;
+    struct metas *ms = w->ms;
+    struct live *l = w->l;
+    bool is_last = w->post; /* of the end */
+    if (w->result < 0)
+        log_debug("meta", "%s job=%s", w->err.text, w->job);
+    l->meta_busy = false;
+    if (l->meta_again && !ms->closing) {
+        l->meta_again = false;
+        metas_write(ms, l);
+    } else if (is_last && !ms->closing && w->result == 0) {
+        settle(ms, w->job);
+    } else if (is_last && !ms->closing && !owed_find(ms, w->job)) {
+        owed_add(ms, w->job, USEC_SEC);
+    }
+    writing_free(w);
+    jobs_idle(l);
+}
+
+void metas_write(struct metas *ms, struct live *l)
+{
+    if (!has_place(l->job))
+        return;                              /* it is written once Ray has it */
+    if (cluster_root_hangs(ms->p.cluster)) { /* else each would take a worker for itself */
+        if (l->over && !owed_find(ms, l->job->id))
+            owed_add(ms, l->job->id, USEC_SEC);
+        return;
+    }
     if (l->meta_busy) {
         l->meta_again = true;
         return;
     }
-    struct buf out = BUF_INIT(META_MAX);
-    struct jout j = jout_begin(&out);
-    view_job(&j, settings, l->job, &l->extra, l, NULL);
-    (void)buf_addc(&out, '\n');
-    struct writing *w = xcalloc(1, sizeof(*w));
-    *w = (struct writing){.loop = loop,
-                          .settings = settings,
-                          .l = l,
-                          .k = a->k,
-                          .root = xstrdup(settings->shared_root),
-                          .job = xstrdup(l->job->id),
-                          .text = buf_take(&out)};
-    if (job_state_is_terminal(l->job->state))
-        w->post = post_text(l->job);
     l->meta_busy = true;
     jobs_busy(l);
-    work_start(loop, run, done, w);
+    work_start(ms->p.loop, run, done, writing_new(ms, l->job, &l->extra, l));
+}
+
+/* ---- life ---- */
+
+struct metas *metas_new(const struct metas_parts *parts)
+{
+    struct metas *ms = xcalloc(1, sizeof(*ms));
+    ms->p = *parts;
+    (void)uv_timer_init(parts->loop, &ms->timer); /* never fails */
+    return ms;
+}
+
+void metas_start(struct metas *ms)
+{
+    (void)uv_timer_start(&ms->timer, on_tick, 0, TICK_MS); /* cannot fail */
+}
+
+void metas_close(struct metas *ms)
+{
+    if (!ms || ms->closing)
+        return;
+    ms->closing = true;
+    uv_close((uv_handle_t *)&ms->timer, NULL);
+}
+
+void metas_free(struct metas *ms)
+{
+    if (!ms)
+        return;
+    for (struct owed *o = ms->first, *next; o; o = next) {
+        next = o->next;
+        free(o->id);
+        free(o);
+    }
+    free(ms);
 }

@@ -1,11 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meta.h - keeps meta.json of each job's directory equal to the job, in the worker
- * pool, one write per job at a time, the newest last. */
+ * pool, one write per job at a time, the newest last.
+ *
+ * The last one, of the end, is owed by a row of the store from the end's own batch until it is
+ * written: also after a crash, and when the shared root was away. */
 #pragma once
 #include <uv.h>
 
+#include "argusd/cluster.h"
 #include "argusd/jobs.h"
+#include "argusd/secrets.h"
 #include "argusd/settings.h"
 
+struct metas;
+
+struct metas_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct cluster *cluster;
+    struct jobs *jobs;
+    struct secrets *secrets;
+};
+struct metas *metas_new(const struct metas_parts *parts);
+void metas_start(struct metas *ms);
+void metas_close(struct metas *ms); /* nothing is begun any more; NULL is fine */
+void metas_free(struct metas *ms);  /* after the loop has run dry; NULL is fine */
+
+/* A row of the store at start; false: it is somebody else's. */
+bool metas_restore(struct metas *ms, const struct store_entry *row);
+/* This job ends with the open batch: the row of what is owed goes with it. */
+void metas_owe(struct store *store, const struct job *job);
+
 /* The job changed: write it, or once more after the write that is under way. */
-void meta_write(uv_loop_t *loop, const struct settings *settings, struct live *l);
+void metas_write(struct metas *ms, struct live *l);

@@ -8,6 +8,7 @@
 
 #include "argusd/checkpoints.h"
 #include "argusd/findings.h"
+#include "argusd/meta.h"
 #include "argusd/people.h"
 #include "argusd/record.h"
 #include "argusd/registry.h"
@@ -195,7 +196,7 @@ void restore_services(struct restore *r)
             !registry_restore(r->api->registry, &entry) &&
             !findings_restore(r->api->findings, &entry) &&
             !checkpoints_restore(r->api->checkpoints, &entry) &&
-            !snapshots_restore(r->api->snapshots, &entry))
+            !snapshots_restore(r->api->snapshots, &entry) && !metas_restore(r->api->metas, &entry))
             nodes_restore(r->api->nodes, &entry);
     }
     for (size_t i = 0; i < r->n; i++)

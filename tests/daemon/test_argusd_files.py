@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What argusd leaves on disks, and what it does when these are away, read-only or full; its configuration."""
 
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 
@@ -63,7 +65,30 @@ def error_of(*argv, **more):
     return done.returncode, done.stderr
 
 
+def owed(argusd):
+    """Rows of files that are still to be written."""
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db:
+        return db.execute("SELECT name FROM entry WHERE kind = 'meta_owed'").fetchall()
+
+
 # ---- a job's directory ----
+
+
+def test_a_kill_before_the_last_meta_is_written(argusd):
+    """Between the commit of the end and that file: the row of what is owed is there at the start, the file is old."""
+    job = argusd.submit("echo hello")
+    argusd.wait_over(job)
+    wait_meta(argusd, job, "SUCCEEDED")
+    until(lambda: not owed(argusd), "nothing is owed")
+    argusd.kill9()
+    path = argusd.job_dir(job) / "meta.json"
+    whole = path.read_text()
+    path.write_text(whole.replace("SUCCEEDED", "RUNNING"))
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+        db.executemany("INSERT INTO entry VALUES('meta_owed', ?, '{}', 1)", [(job,), ("long-gone",)])
+    argusd.start()
+    assert wait_meta(argusd, job, "SUCCEEDED") == json.loads(whole)
+    until(lambda: not owed(argusd), "nothing is owed")
 
 
 def test_job_directory(argusd):
