@@ -38,6 +38,7 @@ struct watched {
     bool is_known;      /* see struct hang_look */
     bool stops_if_idle; /* the spec says so of a job without steps */
     usec_t hung_at;     /* mono; 0: not, or before our time */
+    bool is_taken_up;   /* before our time, and what was still to be done was done */
     struct stackask *ask;
 
     /* Its log, for the marks of its phases. */
@@ -113,6 +114,7 @@ static void begin(struct watched *w, const struct live *l)
         .start = {s->hang_environment, s->hang_model_load, s->hang_first_step}};
     w->is_known = w->stops_if_idle = false;
     w->hung_at = 0;
+    w->is_taken_up = false;
     w->phase = HANG_ENVIRONMENT;
     w->log_at = w->log_seen = 0;
     read_spec(w, l);
@@ -374,6 +376,17 @@ static bool is_further(const struct live *l, const struct hang_look *seen)
                                          : seen->bytes > l->extra.hung_bytes;
 }
 
+/* It was called hung before our time: what a kill left undone is done. */
+static void take_up(struct watched *w, struct live *l)
+{
+    _cleanup_(freep) char *text = xstrdup(l->job->reason.text);
+    bool is_found = l->extra.finding && l->extra.finding_attempt == w->k;
+    w->is_taken_up = true;
+    if (!is_found)
+        note_hang(w, l, NULL, 0, text);
+    act_on(w, l, text);
+}
+
 static void watch(struct hangs *hs, struct live *l, usec_t now)
 {
     struct watched *w = watched_of(hs, l);
@@ -385,6 +398,8 @@ static void watch(struct hangs *hs, struct live *l, usec_t now)
     bool is_hung = l->job->flags & JOB_FLAG_HUNG;
     if (is_hung && is_further(l, &seen))
         tell_end(w, l, now);
+    else if (is_hung && !w->hung_at && !w->is_taken_up && !seen.blind)
+        take_up(w, l);
     bool is_late = !is_hung && hang_is_late(&w->hang, &w->limits, now, &late);
     if (!is_late) {
         drop_ask(w);

@@ -20,6 +20,7 @@ enum {
 };
 static const usec_t SAVE_EVERY = 15 * USEC_SEC; /* the store's copy; the page is always fresh */
 static const usec_t PATIENCE = 5 * USEC_SEC;    /* for the last lines of a job */
+static const usec_t PACE_FRESH = 30 * USEC_SEC; /* older than that nobody knows how it goes now */
 
 struct reader {
     struct reader *next;
@@ -42,7 +43,7 @@ struct reader {
     int64_t step;
     struct metric_pace pace;
 
-    bool has_pace; /* known is what the last good pass said */
+    usec_t began, known_at; /* mono: of this pass, and of the last good one; 0: there was none */
     struct metric_pace known;
 };
 
@@ -170,7 +171,7 @@ static void done(void *arg)
     ms->busy--;
     r->busy = false;
     tell_failure(r);
-    r->has_pace = r->result == 0;
+    r->known_at = r->result == 0 ? r->began : 0;
     r->known = r->pace;
     if (l)
         take_page(r, l);
@@ -190,6 +191,7 @@ static void start(struct reader *r, const struct live *l)
 {
     r->wanted = false;
     r->busy = true;
+    r->began = clock_mono();
     r->ms->busy++;
     r->k = job_attempt(l->job)->k;
     r->ended = r->ending_k == r->k;
@@ -244,7 +246,7 @@ static void on_tick(uv_timer_t *t)
 bool metrics_pace(const struct metrics *ms, const char *id, struct metric_pace *ret)
 {
     const struct reader *r = map_find(ms->by_id, id);
-    if (!r || !r->has_pace)
+    if (!r || !r->known_at || clock_mono() - r->known_at > PACE_FRESH)
         return false;
     *ret = r->known;
     return true;

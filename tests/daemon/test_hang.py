@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import threading
 
 import pytest
@@ -139,6 +140,24 @@ def test_a_policy_that_restarts_does(argusd):
     t.let_go(2)
     view = argusd.wait_over(t.id)
     assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1)
+
+
+def test_a_kill_between_the_hang_and_what_follows(argusd):
+    """Its flag is on disk, nothing else: the finding is made and the policy carried out at the next start."""
+    t = trains(argusd, restart={"max": 1, "on": ["timeout_or_hang"], "backoff": "0s"})
+    argusd.kill9()
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+        db.execute("UPDATE job SET flags = 'HUNG', reason_text = 'no new step for 9m' WHERE id = ?", (t.id,))
+        where = "WHERE seq = (SELECT seq FROM job WHERE id = ?)"
+        db.execute(f"UPDATE job_detail SET detail = json_set(detail, '$.hung_step', 5) {where}", (t.id,))
+    argusd.start()
+    t.let_go(2)
+    view = argusd.wait_over(t.id)
+    assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1)
+    (stop,) = events(argusd, t.id, "stop")
+    assert "no new step for 9m" in stop["text"] and stop["reason"]["code"] == "timeout_or_hang"
+    first = argusd.get(f"/v1/jobs/{t.id}/findings")["findings"][0]
+    assert (first["class"], first["attempt"]) == ("timeout_or_hang", 1)
 
 
 @pytest.mark.nightly  # seconds of waiting
