@@ -114,7 +114,7 @@ def _argus_take_secrets():
         import json
 
         with open(path, encoding="utf-8") as f:
-            os.environ.update(json.load(f))
+            os.environ.update({name: value for name, value in json.load(f).items() if name})
         os.environ["ARGUS_SECRETS"] = ""
     except Exception as e:  # no words of the file itself
         why = getattr(e, "strerror", None) or type(e).__name__
@@ -133,15 +133,27 @@ def _argus_lease_name(node_id):
     return next((n["name"] for n in nodes if n.get("id") == node_id), None)
 
 
+def _argus_is_left(lock):
+    """Whoever held this lock has died."""
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    try:
+        with open(lock, "r+") as f:
+            flock(f, LOCK_EX | LOCK_NB)
+        return True
+    except (BlockingIOError, FileNotFoundError):  # it lives, or has just begun
+        return False
+
+
 def _argus_scout_place(path):
-    """Make the scout's directory. True: it is new; None: it is somebody else's, since /tmp is everybody's."""
+    """Make the scout's directory. True: it needs a scout; None: it is somebody else's, since /tmp is everybody's."""
     import os
 
     try:
         os.mkdir(path, 0o700)
         return True
     except FileExistsError:
-        return False if os.lstat(path).st_uid == os.getuid() else None
+        return _argus_is_left(path + "/lock") if os.lstat(path).st_uid == os.getuid() else None
 
 
 def _argus_scout():
@@ -158,12 +170,12 @@ def _argus_scout():
     host = os.uname()
     name = f"argus-{os.getuid()}-{env['ARGUS_JOB_ID']}-a{env['ARGUS_ATTEMPT']}-{host.nodename}-{raylet}"
     place = "/tmp/" + name
-    is_first = _argus_scout_place(place)
-    if is_first is None:
+    needs_scout = _argus_scout_place(place)
+    if needs_scout is None:
         return
     mark = f"{place}/{env.get('RAY_JOB_ID')}-{os.getpid()}"
     os.close(os.open(mark, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
-    if not is_first:
+    if not needs_scout:
         return
     argus = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     program = f"{argus}/bin/{host.machine}/argus-shepherd"

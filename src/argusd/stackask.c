@@ -30,11 +30,13 @@ struct stackask {
     usec_t since; /* mono: of this step */
     int n;        /* of the newest ask */
     struct stacks *samples[2];
+    struct pairs seen; /* the scouts, and when their files were written, at the first ask */
+    struct strv dead;  /* of these, who gave no sign of life since */
 
     /* Of the work under way. */
-    bool must_end;
+    bool must_end, is_late;
     bool complete;
-    size_t expected;
+    size_t expected; /* who has answered or may yet */
     int result;
     struct err err;
 };
@@ -44,6 +46,8 @@ static void on_closed(uv_handle_t *h)
     struct stackask *s = container_of(h, struct stackask, timer);
     stacks_free(s->samples[0]);
     stacks_free(s->samples[1]);
+    pairs_release(&s->seen);
+    strv_release(&s->dead);
     free(s->root);
     free(s->job);
     free(s->text);
@@ -72,39 +76,73 @@ static void finish(struct stackask *s)
 
 /* ---- in the worker ---- */
 
-/* name: "stacks/3/w1.json", of the node w1. */
-static void read_answer(struct stackask *s, const char *name, size_t *left)
+static void read_answer(struct stackask *s, const char *node, size_t *left)
 {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     size_t room = *left < FSROOT_STACKS_BYTES ? *left : FSROOT_STACKS_BYTES;
     _cleanup_(buf_release) struct buf text = BUF_INIT(room);
     _cleanup_(json_unrefp) json_t *o = NULL;
-    if (fsroot_stacks_read(s->root, s->job, s->k, name, &text, NULL) < 0 ||
+    if (fsroot_stacks_read(s->root, s->job, s->k, s->n, node, &text, NULL) < 0 ||
         json_parse(buf_str(&text), text.len, FSROOT_STACKS_BYTES, &o, NULL) < 0)
         return; /* as if it had not answered */
     *left -= text.len;
-    _cleanup_(freep) char *node = xstrndup(base, strlen(base) - strlen(".json"));
     (void)stacks_add(s->samples[s->round], node, o); /* how many is seen when they are judged */
+}
+
+/* Its file is still the one of the first ask. */
+static bool is_dead(const struct stackask *s, const char *node, const char *written)
+{
+    return (s->is_late || strv_has(&s->dead, node)) && str_eq(pairs_find(&s->seen, node), written);
+}
+
+/* How many may still answer. */
+static size_t count_waited(struct stackask *s,
+                           const struct strv *answers,
+                           const struct pairs *scouts)
+{
+    size_t waited = 0;
+    for (size_t i = 0; i < scouts->n; i++) {
+        const struct pair *it = &scouts->v[i];
+        if (strv_has(answers, it->key))
+            continue;
+        if (!is_dead(s, it->key, it->value))
+            waited++;
+        else if (!strv_has(&s->dead, it->key))
+            strv_add(&s->dead, it->key);
+    }
+    return waited;
 }
 
 static void gather(struct stackask *s)
 {
-    _cleanup_(strv_release) struct strv names = {0};
+    _cleanup_(strv_release) struct strv nodes = {0};
+    _cleanup_(pairs_release) struct pairs scouts = {0};
     size_t left = BYTES_MAX;
-    s->result = fsroot_stacks_answers(s->root, s->job, s->k, s->n, &names, &s->expected, &s->err);
-    s->complete = s->result == 0 && (names.n >= s->expected || s->must_end);
+    s->result = fsroot_stacks_answers(s->root, s->job, s->k, s->n, &nodes, &s->err);
+    if (s->result == 0)
+        s->result = fsroot_scouts_list(s->root, s->job, s->k, &scouts, &s->err);
+    size_t waited = count_waited(s, &nodes, &scouts);
+    s->expected = nodes.n + waited;
+    s->complete = s->result == 0 && (!waited || s->must_end);
     if (!s->complete)
         return;
     s->samples[s->round] = stacks_new();
-    for (size_t i = 0; i < names.n && left; i++)
-        read_answer(s, names.v[i], &left);
+    for (size_t i = 0; i < nodes.n && left; i++)
+        read_answer(s, nodes.v[i], &left);
+}
+
+static void ask(struct stackask *s)
+{
+    if (!s->round)
+        s->result = fsroot_scouts_list(s->root, s->job, s->k, &s->seen, &s->err);
+    if (s->result == 0)
+        s->result = fsroot_stacks_ask(s->root, s->job, s->k, s->text, &s->n, &s->err);
 }
 
 static void run(void *arg)
 {
     struct stackask *s = arg;
     if (s->step == STEP_ASK)
-        s->result = fsroot_stacks_ask(s->root, s->job, s->k, s->text, &s->n, &s->err);
+        ask(s);
     else
         gather(s);
 }
@@ -146,6 +184,7 @@ static void on_tick(uv_timer_t *t)
         return;
     if (s->step == STEP_PAUSE)
         enter(s, STEP_ASK);
+    s->is_late = s->step == STEP_WAIT && now - s->since >= STACKASK_DEAD;
     s->must_end = s->step == STEP_WAIT && now - s->since >= STACKASK_PATIENCE;
     s->busy = true;
     work_start(s->loop, run, done, s);

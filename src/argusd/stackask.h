@@ -2,7 +2,8 @@
 /* stackask.h - asks all nodes of an attempt twice where its processes stand, and compares.
  *
  * The asks are files on the shared root (fsroot.h), the nodes have STACKASK_PATIENCE each time.
- * One that does not answer is left out; where nobody can answer, that is known at once. */
+ * One that does not answer is left out, and one whose scout gives no sign of life is waited for no
+ * longer than STACKASK_DEAD; where nobody can answer, that is known at once. */
 #pragma once
 #include <uv.h>
 
@@ -10,6 +11,8 @@
 #include "core/stacks.h"
 
 #define STACKASK_PATIENCE (30 * USEC_SEC)
+#define STACKASK_DEAD                                                                              \
+    (15 * USEC_SEC) /* a scout writes its file again every 5 s, and when it is asked */
 #define STACKASK_PAUSE (5 * USEC_SEC) /* between the two */
 
 struct stackask;

@@ -131,8 +131,12 @@ static int write_secrets(const struct plan *p, bool *ret_any, struct err *err)
     if (!any)
         return 0;
     _cleanup_(buf_release) struct buf out = BUF_INIT(LAUNCH_MAX_BYTES);
+    _cleanup_(strv_release) struct strv hidden = {0};
+    launch_hidden_add(&p->argv, p->a->argv, &hidden);
     /* The workers' first: it is what the sweep finds, and with it the other one. */
-    r = p->a->ray_id ? fsroot_secrets_write(p->a->root, p->a->ray_id, &p->secret_env, err) : 0;
+    if (p->a->ray_id)
+        r = fsroot_secrets_write_hidden(p->a->root, p->a->ray_id, &p->secret_env,
+                                        p->argv_is_secret ? &hidden : NULL, err);
     if (r == 0)
         r = launch_secrets_to_json(&p->secret_env, p->argv_is_secret ? p->a->argv : NULL, &out,
                                    err);

@@ -124,6 +124,12 @@ must_check int fsroot_secrets_write(const char *root,
                                     const char *ray_id,
                                     const struct pairs *env,
                                     struct err *err);
+/* The same with what else is never to be shown (launch.h); hidden may be NULL. */
+must_check int fsroot_secrets_write_hidden(const char *root,
+                                           const char *ray_id,
+                                           const struct pairs *env,
+                                           const struct strv *hidden,
+                                           struct err *err);
 /* That there is none is fine. Takes the one of the shepherd (attempts/<k>/.secrets.json) as well.
  */
 must_check int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err);
@@ -256,18 +262,24 @@ must_check int fsroot_stacks_ask(const char *root,
                                  const char *text,
                                  int *ret_n,
                                  struct err *err);
-/* Adds the names of the answers there are ("stacks/3/w1.json"), and how many may come. */
+/* Adds the nodes that have answered ("w1"). */
 must_check int fsroot_stacks_answers(const char *root,
                                      const char *job,
                                      int attempt,
                                      int n,
                                      struct strv *ret,
-                                     size_t *ret_expected,
                                      struct err *err);
-/* One answer by its name. -EMSGSIZE past the ceiling of out. */
+/* Adds each node that can answer, with what changes every few seconds for as long as it can. */
+must_check int fsroot_scouts_list(const char *root,
+                                  const char *job,
+                                  int attempt,
+                                  struct pairs *ret,
+                                  struct err *err);
+/* The answer of a node. -EMSGSIZE past the ceiling of out. */
 must_check int fsroot_stacks_read(const char *root,
                                   const char *job,
                                   int attempt,
-                                  const char *name,
+                                  int n,
+                                  const char *node,
                                   struct buf *out,
                                   struct err *err);

@@ -4,6 +4,7 @@
  * Reading is strict, since what is misread here is run: a wrong type is an error
  * that names its key, and no default stands in for the command or the environment.
  * Linked into the static shepherd, so it uses base_core only. */
+#define _GNU_SOURCE
 #include "fsroot/launch.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "base/str.h"
 
 enum { LAUNCH_VERSION = 1 };
+#define STARS "***" /* as mask.h has them, which is not linked into the shepherd */
 
 void launch_release(struct launch *l)
 {
@@ -333,17 +335,38 @@ int launch_from_json(const char *text, size_t len, struct launch *ret, struct er
     return 0;
 }
 
-/* What stands in the place of the stars of an argument. */
-static void add_hidden(const char *shown, const char *real, struct strv *ret)
+/* The pieces of real that stand where shown has stars. False: shown is not made of it. */
+static bool add_pieces(const char *shown, const char *real, struct strv *ret)
 {
-    const char *stars = strstr(shown, "***");
-    size_t n = strlen(real), head = stars ? (size_t)(stars - shown) : 0;
-    size_t tail = stars ? strlen(stars + 3) : 0;
-    if (!stars || head + tail > n || strncmp(shown, real, head) != 0 ||
-        strcmp(stars + 3, real + n - tail) != 0)
-        return;
-    _cleanup_(freep) char *hidden = xstrndup(real + head, n - head - tail);
-    strv_add(ret, hidden);
+    const char *stars = strstr(shown, STARS);
+    size_t n = stars ? (size_t)(stars - shown) : 0;
+    if (strncmp(shown, real, n) != 0)
+        return false;
+    real += n;
+    while (stars) { /* what stands between these and the next, or to the end */
+        const char *text = stars + strlen(STARS), *at = NULL;
+        stars = strstr(text, STARS);
+        size_t left = strlen(real);
+        n = stars ? (size_t)(stars - text) : strlen(text);
+        if (stars)
+            at = memmem(real, left, text, n);
+        else if (left >= n && str_eq(real + left - n, text))
+            at = real + left - n;
+        if (!at)
+            return false;
+        _cleanup_(freep) char *hidden = xstrndup(real, (size_t)(at - real));
+        if (*hidden)
+            strv_add(ret, hidden);
+        real = at + n;
+    }
+    return true;
+}
+
+void launch_hidden_add(const struct strv *shown, const struct strv *real, struct strv *ret)
+{
+    for (size_t i = 0; i < shown->n && i < real->n; i++)
+        if (strstr(shown->v[i], STARS) && !add_pieces(shown->v[i], real->v[i], ret))
+            strv_add(ret, real->v[i]);
 }
 
 int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err)
@@ -363,8 +386,7 @@ int launch_secrets_add(struct launch *l, const char *text, size_t len, struct er
         pairs_set(&l->env, env.v[i].key, env.v[i].value);
         strv_add(&l->secret_values, env.v[i].value);
     }
-    for (size_t i = 0; i < argv.n && i < l->argv.n; i++)
-        add_hidden(l->argv.v[i], argv.v[i], &l->secret_values);
+    launch_hidden_add(&l->argv, &argv, &l->secret_values);
     if (argv.n)
         strv_copy(&l->argv, &argv);
     return 0;

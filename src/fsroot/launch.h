@@ -15,8 +15,10 @@
  * The secrets file (0600) is {"env": {…}, "argv": […] or null}: its env is set last,
  * and its argv, where there is one, is the real one (launch.json then shows it masked).
  * The shepherd deletes it once it has read it. The worker_secrets are what Ray's workers read
- * (SECRETS_ENV names the file to them, hook/sitecustomize.py); the shepherd deletes that file at
- * the end of the attempt.
+ * (SECRETS_ENV names the file to them, hook/sitecustomize.py): an object, name to value. Under the
+ * name "" it has an array of what else is never to be shown, for those who mask (shepherd/scout.h):
+ * it is there when the command line is shown masked. The shepherd deletes that file at the end of
+ * the attempt.
  *
  * A string that is not valid UTF-8 stands as {"hex": "ff00…"}, so that each byte
  * from 1 to 255 reaches the command as it was meant. */
@@ -85,6 +87,10 @@ must_check int launch_secrets_to_json(const struct pairs *env,
 /* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv, and to
  * secret_values what of it is secret. */
 must_check int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err);
+
+/* Adds what stands in the real arguments where these, as they are shown, have stars; where that
+ * cannot be told, the whole argument. */
+void launch_hidden_add(const struct strv *shown, const struct strv *real, struct strv *ret);
 
 /* The value of PYTHONPATH: prefix in front of own, which may be NULL or empty and
  * may start with the prefix already (Ray's env_vars say the same thing to workers). */

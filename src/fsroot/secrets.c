@@ -38,6 +38,15 @@ int fsroot_secrets_write(const char *root,
                          const struct pairs *env,
                          struct err *err)
 {
+    return fsroot_secrets_write_hidden(root, ray_id, env, NULL, err);
+}
+
+int fsroot_secrets_write_hidden(const char *root,
+                                const char *ray_id,
+                                const struct pairs *env,
+                                const struct strv *hidden,
+                                struct err *err)
+{
     int r = check_name(ray_id, err);
     if (r < 0)
         return r;
@@ -47,6 +56,12 @@ int fsroot_secrets_write(const char *root,
     jout_open(&j, NULL, '{');
     for (size_t i = 0; i < env->n; i++)
         jout_str(&j, env->v[i].key, env->v[i].value);
+    if (hidden)
+        jout_open(&j, "", '[');
+    for (size_t i = 0; hidden && i < hidden->n; i++)
+        launch_jout_bytes(&j, NULL, hidden->v[i]);
+    if (hidden)
+        jout_close(&j, ']');
     jout_close(&j, '}');
     r = out.failed ? err_set(err, -EMSGSIZE, "the secrets of '%s' are larger than %d bytes", ray_id,
                              LAUNCH_MAX_BYTES)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -16,6 +17,7 @@
 #include "fsroot/launch.h"
 
 enum { ENTRIES_MAX = 100000 };
+#define END ".json"
 
 /* Calls for each plain name in the directory; that there is none is fine. */
 static int each_name(const char *dir,
@@ -73,11 +75,14 @@ int fsroot_stacks_ask(const char *root,
     return r;
 }
 
-static void note_json(const char *name, void *arg)
+/* "w1.json": the node */
+static void note_node(const char *name, void *arg)
 {
-    struct strv *names = arg;
-    if (str_ends(name, ".json") && names->n < FSROOT_STACKS_NODES)
-        strv_add(names, name);
+    struct strv *nodes = arg;
+    if (!str_ends(name, END) || nodes->n == FSROOT_STACKS_NODES)
+        return;
+    _cleanup_(freep) char *node = xstrndup(name, strlen(name) - strlen(END));
+    strv_add(nodes, node);
 }
 
 int fsroot_stacks_answers(const char *root,
@@ -85,36 +90,49 @@ int fsroot_stacks_answers(const char *root,
                           int attempt,
                           int n,
                           struct strv *ret,
-                          size_t *ret_expected,
                           struct err *err)
 {
-    struct strv scouts = {0}, answers = {0};
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d", n);
     _cleanup_(freep) char *at = fsroot_attempt_dir(root, job, attempt, name);
-    _cleanup_(freep) char *them = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCOUTS);
-    int r = each_name(them, note_json, &scouts, err);
-    if (r == 0)
-        r = each_name(at, note_json, &answers, err);
-    for (size_t i = 0; i < answers.n && r == 0; i++)
-        strv_addf(ret, "%s/%s", name, answers.v[i]);
-    if (r == 0)
-        *ret_expected = scouts.n;
-    strv_release(&scouts);
-    strv_release(&answers);
+    return each_name(at, note_node, ret, err);
+}
+
+int fsroot_scouts_list(const char *root,
+                       const char *job,
+                       int attempt,
+                       struct pairs *ret,
+                       struct err *err)
+{
+    _cleanup_(strv_release) struct strv nodes = {0};
+    struct stat st;
+    if (!fsroot_is_name(job))
+        return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCOUTS);
+    int r = each_name(dir, note_node, &nodes, err);
+    for (size_t i = 0; i < nodes.n && r == 0; i++) {
+        _cleanup_(freep) char *path = xasprintf("%s/%s" END, dir, nodes.v[i]);
+        if (stat(path, &st) < 0) /* it has just gone */
+            continue;
+        _cleanup_(freep) char *at =
+            xasprintf("%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+        pairs_set(ret, nodes.v[i], at);
+    }
     return r;
 }
 
 int fsroot_stacks_read(const char *root,
                        const char *job,
                        int attempt,
-                       const char *name,
+                       int n,
+                       const char *node,
                        struct buf *out,
                        struct err *err)
 {
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
+    _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d/%s" END, n, node);
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
     return file_read(path, out, err);
 }

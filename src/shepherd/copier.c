@@ -64,6 +64,28 @@ void copier_mark(struct copier *c, const char *mark)
     c->seen = 0; /* list the directory again */
 }
 
+/* "worker-….out.<offset>" of a log that is here. */
+static bool is_own_segment(const struct copier *c, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    struct copier_file f;
+    if (!dot || !dot[1] || dot[1 + strspn(dot + 1, DIGITS)])
+        return false;
+    _cleanup_(freep) char *log = xstrndup(name, (size_t)(dot - name));
+    _cleanup_(freep) char *path = xasprintf("%s/%s", c->from, log);
+    return copier_parse(log, &f) && access(path, F_OK) == 0;
+}
+
+void copier_start_over(const struct copier *c)
+{
+    DIR *dir = opendir(c->to);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (is_own_segment(c, e->d_name))
+            (void)unlinkat(dirfd(dir), e->d_name, 0); /* one that stays is written over */
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+}
+
 /* ---- finding the files ---- */
 
 /* Hex digits up to a dash into text, and *s behind the dash. */

@@ -112,13 +112,14 @@ char *process_line(pid_t pid, size_t max)
     return buf_take(&text);
 }
 
-pid_t process_above(const char *name)
+pid_t process_above(pid_t pid, const char *name)
 {
     struct process_stat p;
-    pid_t pid = getppid();
-    for (int i = 0; i < ABOVE_MAX && pid > 0 && process_stat(pid, &p); i++, pid = p.parent)
-        if (!strcmp(p.name, name))
+    for (int i = 0; i < ABOVE_MAX && pid > 0 && process_stat(pid, &p); i++) {
+        pid = p.parent;
+        if (process_stat(pid, &p) && !strcmp(p.name, name))
             return pid;
+    }
     return 0;
 }
 

@@ -34,8 +34,8 @@ char *process_word(pid_t pid, const char *prefix);
 /* Its command line as one line of at most max bytes, "" when it has none. Yours. */
 char *process_line(pid_t pid, size_t max);
 
-/* The nearest process above us of this name; 0: there is none. */
-pid_t process_above(const char *name);
+/* The nearest process above this one of this name; 0: there is none. */
+pid_t process_above(pid_t pid, const char *name);
 
 /* Every process there is, in no order, for as long as f says true. */
 void process_each(bool (*f)(pid_t pid, void *arg), void *arg);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -38,6 +39,7 @@
 #include "shepherd/tool.h"
 
 enum { TICK_MS = 1000, MARKS_MAX = 100000, WATCHED_MAX = 16, NODE_MAX = 128 };
+enum { LIVES = 4, LIFE_PAUSE_MS = 1000, LOCK_TRIES = 50, LOCK_WAIT_MS = 20 };
 #define BEAT (5 * USEC_SEC)
 #define GONE (30 * USEC_SEC)        /* a directory that is away so long was removed */
 #define LAST_LIMIT (20 * USEC_SEC)  /* of the last copying */
@@ -112,10 +114,12 @@ static void extend_path(const char *attempt)
     (void)setenv("PATH", path, 1); /* fails only for lack of memory */
 }
 
-static int add_secrets(const char *path, struct strv *values, struct err *err)
+/* *ret_argv: it says what the stars of the command line hide. */
+static int add_secrets(const char *path, struct strv *values, bool *ret_argv, struct err *err)
 {
+    size_t i;
     const char *name;
-    json_t *value;
+    json_t *value, *item;
     _cleanup_(json_unrefp) json_t *o = NULL;
     _cleanup_(buf_release) struct buf text = BUF_INIT(LAUNCH_MAX_BYTES);
     int r = file_read(path, &text, err);
@@ -128,11 +132,25 @@ static int add_secrets(const char *path, struct strv *values, struct err *err)
     json_object_foreach (o, name, value)
         if (json_is_string(value))
             strv_add(values, json_string_value(value));
+    value = json_object_get(o, "");
+    json_array_foreach (value, i, item) {
+        if (!json_is_string(item))
+            return err_set(err, -EACCES, "the command line has secrets that are no text");
+        strv_add(values, json_string_value(item));
+    }
+    *ret_argv = json_is_array(value);
     return 0;
 }
 
-/* What must not be shown. Who cannot know that shows nothing: what stands in the place of an
- * argument's stars is known on the driver's node alone. */
+static bool has_stars(const struct strv *argv)
+{
+    for (size_t i = 0; i < argv->n; i++)
+        if (strstr(argv->v[i], MASK_STARS))
+            return true;
+    return false;
+}
+
+/* What must not be shown. Who cannot know that shows nothing. */
 static int read_secrets(struct scout *s, struct err *err)
 {
     _cleanup_(launch_release) struct launch l = {0};
@@ -142,11 +160,11 @@ static int read_secrets(struct scout *s, struct err *err)
     int r = file_read(path, &text, err);
     if (r == 0)
         r = launch_from_json(buf_str(&text), text.len, &l, err);
-    for (size_t i = 0; r == 0 && l.worker_secrets && i < l.argv.n; i++)
-        if (strstr(l.argv.v[i], MASK_STARS))
-            r = err_set(err, -EACCES, "the command line has secrets, which are not known here");
+    bool knows_argv = false;
     if (r == 0 && l.worker_secrets)
-        r = add_secrets(l.worker_secrets, &values, err);
+        r = add_secrets(l.worker_secrets, &values, &knows_argv, err);
+    if (r == 0 && l.worker_secrets && !knows_argv && has_stars(&l.argv))
+        r = err_set(err, -EACCES, "the command line has secrets, which are not known here");
     if (r == 0)
         s->veil = veil_new(&values);
     return r;
@@ -163,7 +181,8 @@ static char *safe_node(const char *name)
     return node;
 }
 
-static void scout_init(struct scout *s, char **argv)
+/* watch: of the attempt from its beginning on, whoever lived then; taken. */
+static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
 {
     struct err err;
     int64_t raylet = 0;
@@ -174,6 +193,7 @@ static void scout_init(struct scout *s, char **argv)
                         .place = xstrdup(argv[1]),
                         .node = safe_node(argv[3]),
                         .raylet = (pid_t)raylet,
+                        .watch = *watch,
                         .inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
     end_signals(&ends);
     s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -187,7 +207,7 @@ static void scout_init(struct scout *s, char **argv)
     _cleanup_(freep) char *from = process_word(s->raylet, "--log_dir=");
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
     copier_init(&s->copier, from ? from : "", to, s->veil);
-    scene_watch_init(&s->watch, s->attempt);
+    copier_start_over(&s->copier);
 }
 
 static void scout_release(struct scout *s)
@@ -316,6 +336,17 @@ static void gather(struct scout *s)
     scene_gather(s->attempt, s->node, &s->copier, s->veil, &s->watch);
 }
 
+/* Who asks sees at once that somebody is at it, which takes a while. Where nothing may be shown
+ * that could hold a secret, frames and states may. */
+static void answer(struct scout *s, usec_t now)
+{
+    long n = stacks_question(s->attempt, s->node);
+    if (!n)
+        return;
+    beat(s, now);
+    stacks_answer(s->attempt, s->node, n, s->can_copy ? &s->copier : NULL, s->veil);
+}
+
 static void work(struct scout *s, usec_t now)
 {
     if (now >= s->next_beat && !s->has_exit) {
@@ -324,8 +355,7 @@ static void work(struct scout *s, usec_t now)
     }
     while (s->can_copy && copier_turn(&s->copier, false) && clock_mono() - now < USEC_SEC)
         ;
-    if (s->can_copy)
-        (void)stacks_answer(s->attempt, s->node, &s->copier, s->veil);
+    answer(s, now);
     if (s->has_ask)
         gather(s);
 }
@@ -360,6 +390,17 @@ static void wait_for_change(struct scout *s)
     s->is_asked_to_end = s->signals >= 0 && read(s->signals, &si, sizeof(si)) > 0;
 }
 
+static void remove_place(const char *place)
+{
+    DIR *dir = opendir(place);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.')
+            (void)unlinkat(dirfd(dir), e->d_name, 0); /* what is not there any more is fine */
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+    (void)rmdir(place);
+}
+
 static void leave(struct scout *s)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_SCOUTS, s->attempt);
@@ -367,31 +408,87 @@ static void leave(struct scout *s)
     copy_all(s, true);
     (void)unlink(file); /* what is not there any more is fine, here and below */
     (void)rmdir(dir);
-    DIR *place = opendir(s->place);
-    for (struct dirent *e; place && (e = readdir(place));)
-        if (e->d_name[0] != '.')
-            (void)unlinkat(dirfd(place), e->d_name, 0);
-    if (place)
-        (void)closedir(place); /* it was only read */
-    (void)rmdir(s->place);
+    remove_place(s->place);
+}
+
+/* ---- its lives ---- */
+
+/* What only one scout of the place can hold, for as long as it or its keeper lives: the hook asks
+ * for it, so a try may be in vain. -1: there is another one. */
+static int take_place(const char *place)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/lock", place);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    for (int i = 0; fd >= 0 && i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return fd;
+        (void)poll(NULL, 0, LOCK_WAIT_MS);
+    }
+    closep(&fd);
+    return -1;
+}
+
+static void live(char **argv, struct scene_watch *watch)
+{
+    struct scout s;
+    scout_init(&s, argv, watch);
+    while (turn(&s))
+        wait_for_change(&s);
+    leave(&s);
+    scout_release(&s);
+}
+
+/* The scout is a child of its keeper, which does nothing but wait: one that was killed comes again,
+ * and what the kernel said since the beginning is known to it. */
+static int keep(char **argv)
+{
+    int status = 0;
+    struct scene_watch watch;
+    scene_watch_init(&watch, argv[0]);
+    for (int i = 0; i < LIVES; i++) {
+        pid_t pid = fork();
+        if (pid <= 0) { /* without a keeper, if need be */
+            live(argv, &watch);
+            return 0;
+        }
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (WIFEXITED(status))
+            break;
+        (void)poll(NULL, 0, LIFE_PAUSE_MS);
+    }
+    scene_watch_release(&watch);
+    return 0;
+}
+
+/* A job's own Ray, below its shepherd: its workers are told by the scout of the node. */
+static bool is_of_the_job(const char *attempt, const char *raylet)
+{
+    int64_t pid;
+    if (str_to_int(raylet, 1, INT32_MAX, &pid, NULL) < 0)
+        return false;
+    pid_t shepherd = process_above((pid_t)pid, "argus-shepherd");
+    _cleanup_(freep) char *rest = shepherd ? process_word(shepherd, attempt) : NULL;
+    return rest != NULL;
 }
 
 int scout_main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
+    if (is_of_the_job(argv[0], argv[2])) {
+        remove_place(argv[1]);
+        return 0;
+    }
     pid_t pid = fork();
     if (pid != 0)
         return pid < 0 ? 1 : 0;
     step_aside();
+    _cleanup_(closep) int lock = take_place(argv[1]);
+    if (lock < 0)
+        return 0;
     extend_path(argv[0]);
-    struct scout s;
-    scout_init(&s, argv);
-    while (turn(&s))
-        wait_for_change(&s);
-    leave(&s);
-    scout_release(&s);
-    return 0;
+    return keep(argv);
 }
 
 /* ---- from the shepherd ---- */
@@ -408,21 +505,20 @@ bool scout_begin(const char *attempt, const char *job, int k, const char *node)
     char number[16], self[4096];
     struct err err;
     struct child child = {.pidfd = -1};
-    pid_t raylet = process_above("raylet");
+    pid_t raylet = process_above(getpid(), "raylet");
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (!raylet || n <= 0)
         return false;
     self[n] = 0;
     _cleanup_(freep) char *place = scout_place(job, k, raylet);
-    if (mkdir(place, 0700) < 0)
-        return errno == EEXIST &&
-               is_ours(place); /* Ray's own process that started us was quicker */
+    if (mkdir(place, 0700) < 0 && (errno != EEXIST || !is_ours(place)))
+        return false;
     (void)snprintf(number, sizeof(number), "%d", (int)raylet); /* fits */
     const char *argv[] = {self, SCOUT_WORD, attempt, place, number, str_or(node, ""), NULL};
     struct child_spec spec = {.argv = argv, .in = -1, .out = -1, .err = -1};
     if (child_start(&spec, &child, &err) < 0) {
-        (void)rmdir(place);
-        return false; /* an attempt without a scene is better than none */
+        (void)rmdir(place); /* unless Ray's own process that started us was quicker */
+        return false;       /* an attempt without a scene is better than none */
     }
     closep(&child.pidfd);
     while (waitpid(child.pid, NULL, 0) < 0 && errno == EINTR)

@@ -12,9 +12,12 @@
  *     long: the same;
  *   - SIGTERM, or the attempt's directory is gone.
  *
+ * A process that only waits for it, its keeper, starts it again when it was killed, a few times;
+ * where both are gone, the next worker's hook does.
+ *
  * Its `place` is a directory on the node's own /tmp, one per attempt and raylet: making it is what
  * only one process can do, and in it the hook leaves an empty file "<Ray's job id>-<pid>" for each
- * of Ray's workers of the job. */
+ * of Ray's workers of the job. The scout and its keeper hold a lock on its file `lock`. */
 #pragma once
 #include <stdbool.h>
 
@@ -30,6 +33,6 @@ char *scout_place(const char *job, int attempt, int raylet);
  * once in the caller's process; the scout is another one. */
 int scout_main(int argc, char **argv);
 
-/* Start one for this attempt on this node unless it has one; nothing where no raylet is above
- * us. node: our name of it, or NULL. True: there is one now. */
+/* Start one for this attempt on this node, which ends at once if there is one; nothing where no
+ * raylet is above us. node: our name of it, or NULL. True: there is one now. */
 bool scout_begin(const char *attempt, const char *job, int k, const char *node);

@@ -250,7 +250,7 @@ static void tell_process(const struct telling *t,
     jout_str(j, "rank", rank);
     jout_str(j, "actor", w ? w->actor : NULL);
     jout_str(j, "worker", w ? w->worker : NULL);
-    jout_str(j, "cmd", cmd);
+    jout_str(j, "cmd", c ? cmd : NULL);
     jout_str(j, "state", state);
     jout_real(j, "cpu_s", (double)st.cpu_ticks / (double)sysconf(_SC_CLK_TCK));
     jout_int(j, "parent", above(t, st.parent));
@@ -298,8 +298,7 @@ static bool has_answer(const char *attempt, long number, const char *node)
     return file_is_there(path);
 }
 
-/* The newest question without an answer; 0: none. */
-static long find_question(const char *attempt, const char *node)
+long stacks_question(const char *attempt, const char *node)
 {
     static const char end[] = ".ask";
     long newest = 0;
@@ -318,17 +317,16 @@ static long find_question(const char *attempt, const char *node)
     return newest;
 }
 
-bool stacks_answer(const char *attempt,
+void stacks_answer(const char *attempt,
                    const char *node,
+                   long n,
                    const struct copier *copier,
                    struct veil *veil)
 {
-    long n = find_question(attempt, node);
-    if (!n)
-        return false;
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_STACKS "/%ld", attempt, n);
     _cleanup_(freep) char *name = xasprintf("%s.json", node);
     _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
     (void)stacks_tell(attempt, copier, &out);
-    return !out.failed && tool_note(dir, name, veil, &out, NULL) == 0;
+    if (!out.failed)
+        (void)!tool_note(dir, name, veil, &out, NULL); /* again at the next turn */
 }

@@ -17,13 +17,17 @@
 
 enum { STACKS_MAX = 16 << 20, STACKS_PROCESSES = 256 };
 
-/* attempt: its directory, which every process of the job has in its environment. copier (may be
- * NULL) knows the workers. Returns how many processes there are. */
+/* attempt: its directory, which every process of the job has in its environment. copier knows the
+ * workers; NULL: nothing may be shown that could hold a secret, and "cmd" is null. Returns how many
+ * processes there are. */
 size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf *out);
 
-/* Answers one question stacks/<n>.ask of the attempt that has no answer of this node yet, the
- * newest, for who asked before waits no more: stacks/<n>/<node>.json. True: it did. */
-bool stacks_answer(const char *attempt,
+/* The question stacks/<n>.ask of the attempt that has no answer of this node yet, the newest, for
+ * who asked before waits no more; 0: none. */
+long stacks_question(const char *attempt, const char *node);
+/* Answers it: stacks/<n>/<node>.json. What cannot be written is a question that stays. */
+void stacks_answer(const char *attempt,
                    const char *node,
+                   long n,
                    const struct copier *copier,
                    struct veil *veil);

@@ -289,6 +289,10 @@ def test_nothing_is_shown_that_could_not_be_masked(node, hidden):
     scout = n.scout()
     (n.dir / "stacks").mkdir()
     wait_for(lambda: list(n.logs.glob("worker-*")), "a log")
+    (n.dir / "stacks" / "1.ask").write_text("{}")
+    answer = n.dir / "stacks" / "1" / "w1.json"
+    [stack] = json.loads(wait_for(lambda: answer.exists() and answer.read_text(), "where the worker stands"))
+    assert stack["rank"] == "3" and stack["cmd"] is None and CANARY not in answer.read_text()
     told = json.loads((n.dir / "scouts" / "w1.json").read_text())
     assert "not copied" in told["trouble"]
     (n.dir / "scene").mkdir(exist_ok=True)
@@ -298,3 +302,75 @@ def test_nothing_is_shown_that_could_not_be_masked(node, hidden):
     (n.dir / "exit.json").write_text("{}")
     n.gone(scout)
     assert n.copies() == []
+
+
+def test_secrets_of_the_command_line_are_masked(node, tmp_path):
+    n = node(gate(tmp_path) + "exit 3 # key=***")
+    (n.root / "secrets").write_text(json.dumps({"": [CANARY]}))
+    n.shepherd()
+    scout = n.scout()
+    worker = n.worker()
+    assert n.copied("secret").read_text().endswith("secret ***\n")
+    (tmp_path / "gate").write_text("\n")
+    n.facts()
+    [stack] = json.loads((n.dir / "scene" / "w1" / "stacks.json").read_text())
+    assert stack["pid"] == worker and CANARY not in stack["cmd"] and stack["cmd"].startswith(sys.executable)
+    wait_for((n.dir / "exit.json").exists, "the end")
+    n.gone(scout)
+
+
+def test_one_that_was_killed_comes_again(node):
+    n = node("exit 0")
+    n.worker("a")
+    first = n.scout()
+    log = n.copied("secret")
+    stray, of_another = log.parent / f"{log.name}.4096", log.parent / f"worker-{'f' * 56}-02000000-1.out.77"
+    for file in (stray, of_another):
+        file.write_text("left by one that is gone\n")
+    os.kill(first, signal.SIGKILL)
+    second = wait_for(lambda: n.scout() != first and n.scout(), "another scout")
+    (n.logs / "more").touch()
+    assert n.copied("more").read_text() == ":job_id:02000000\n:actor_name:Actor\nsecret ***\nmore\n"
+    assert not stray.exists() and of_another.exists()
+    keeper = int(pathlib.Path(f"/proc/{second}/stat").read_text().rpartition(")")[2].split()[1])
+    assert pathlib.Path(f"/proc/{keeper}/comm").read_text() == "argus-scout\n"
+    os.kill(keeper, signal.SIGKILL)
+    os.kill(second, signal.SIGKILL)
+    wait_for(lambda: not is_running(second), "the end of both")
+    n.worker("b")  # its hook finds nobody
+    third = wait_for(lambda: n.scout() not in (first, second) and n.scout(), "a third scout")
+    wait_for(lambda: len([f for f in n.copies() if f.suffix == ".out"]) == 2, "both logs")
+    (n.dir / "exit.json").write_text("{}")
+    n.gone(third)
+
+
+# As a raylet that a job starts by itself: one worker, and the end of it.
+LOCAL = """
+import os, subprocess, sys
+open("/proc/self/comm", "w").write("raylet")
+worker = subprocess.Popen(sys.argv[1:], env={**os.environ, "RAY_RAYLET_PID": str(os.getpid())})
+open(os.environ["TOLD"], "w").write(f"{os.getpid()} {worker.pid}")
+worker.wait()
+"""
+
+
+def test_a_ray_of_the_job_s_own_gets_none(node, tmp_path):
+    n = node("exit 0")
+    script, told = tmp_path / "local.py", tmp_path / "told"
+    script.write_text(LOCAL)
+    (tmp_path / "own").mkdir()
+    env = {"ARGUS_DRIVER_NODE": n.name, **n.marks(), "TOLD": str(told), "RAY_JOB_ID": "02000000"}
+    env["PYTHONPATH"] = str(tmp_path / "argus" / "hook")
+    n.attempt.launch(
+        sys.executable, script, sys.executable, tmp_path / "default_worker.py", tmp_path / "own", "a", "x",
+        env=env, worker_secrets=str(tmp_path / "secrets"), job=n.job,
+    )  # fmt: skip
+    n.shepherd()
+    scout = n.scout()
+    wait_for(lambda: list((tmp_path / "own").glob("worker-*")), "its worker, and what the hook did")
+    raylet, worker = told.read_text().split()
+    assert not list(pathlib.Path("/tmp").glob(f"argus-{os.getuid()}-{n.job}-a1-*-{raylet}"))
+    os.kill(int(worker), signal.SIGKILL)
+    wait_for((n.dir / "exit.json").exists, "the end")
+    assert n.attempt.exit()["strays"] == 0
+    n.gone(scout)

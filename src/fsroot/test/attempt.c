@@ -106,6 +106,7 @@ static void test_secret_in_the_arguments(void **state)
     _cleanup_(launch_release) struct launch l = {0};
     example_init(&e, *state, 1);
     strv_add(&e.argv, "trainer.key=wandb-98765");
+    e.a.ray_id = "j1";
     assert_int_equal(fsroot_attempt_write(&e.a, NULL), 0);
     _cleanup_(freep) char *text = get(*state, "jobs/j1/attempts/1/launch.json");
     _cleanup_(freep) char *secrets = get(*state, "jobs/j1/attempts/1/.secrets.json");
@@ -113,6 +114,9 @@ static void test_secret_in_the_arguments(void **state)
     assert_string_equal(l.argv.v[3], "trainer.key=***");
     assert_int_equal(launch_secrets_add(&l, secrets, strlen(secrets), NULL), 0);
     assert_string_equal(l.argv.v[3], "trainer.key=wandb-98765");
+    assert_text(*state, "argus/secrets/j1",
+                "{\"MY_TOKEN\":\"tok-12345\",\"WANDB_API_KEY\":\"wandb-98765\","
+                "\"\":[\"wandb-98765\"]}");
 }
 
 /* Two files, of the shepherd and of Ray's workers, and what a crash can leave of them. */

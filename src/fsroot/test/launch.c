@@ -162,6 +162,39 @@ static void test_secrets(void **state)
     assert_string_equal(l.argv.v[0], "real");
 }
 
+static void test_what_stars_hide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shown, *real, *hidden; /* each with a blank behind it */
+    } rows[] = {
+        {"plain", "plain", ""},
+        {"***", "secret", "secret "},
+        {"a=***", "a=secret", "secret "},
+        {"a=***,b=***;c", "a=one,b=two;c", "one two "},
+        {"******", "both", "both "},
+        {"a=***", "a=***", "*** "}, /* what was there is as good */
+        {"a=***", "b=secret", "b=secret "},
+        {"a=***,b=***", "a=one", "a=one "}, /* it is not made of it: all of it */
+        {"***b", "ab", "a "},
+        {"***bb", "b", "b "},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct strv shown = {0}, real = {0}, hidden = {0};
+        struct buf got = BUF_INIT(1000);
+        strv_add(&shown, rows[i].shown);
+        strv_add(&real, rows[i].real);
+        launch_hidden_add(&shown, &real, &hidden);
+        for (size_t k = 0; k < hidden.n; k++)
+            assert_int_equal(buf_addf(&got, "%s ", hidden.v[k]), 0);
+        assert_string_equal(buf_str(&got), rows[i].hidden);
+        strv_release(&shown);
+        strv_release(&real);
+        strv_release(&hidden);
+        buf_release(&got);
+    }
+}
+
 static void test_pythonpath(void **state)
 {
     (void)state;
@@ -187,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_wrong_texts),
         cmocka_unit_test(test_secrets),
         cmocka_unit_test(test_pythonpath),
+        cmocka_unit_test(test_what_stars_hide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the nodes of an attempt for stacks. */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/unit_dir.h"
 #include "fsroot/fsroot.h"
@@ -33,22 +34,29 @@ static void test_answers(void **state)
     _cleanup_(freep) char *at = xasprintf("%s/jobs/j/attempts/1/stacks/3", root);
     _cleanup_(strv_release) struct strv names = {0};
     _cleanup_(buf_release) struct buf text = BUF_INIT(64);
-    size_t expected = 77;
-    assert_int_equal(fsroot_stacks_answers(root, "j", 1, 3, &names, &expected, NULL), 0);
-    assert_int_equal(expected, 0);
-    assert_int_equal(names.n, 0);
-    assert_int_equal(file_mkdirs(scouts, 0755, NULL), 0);
-    assert_int_equal(file_mkdirs(at, 0755, NULL), 0);
+    _cleanup_(pairs_release) struct pairs them = {0}, later = {0};
+    assert_int_equal(fsroot_stacks_answers(root, "j", 1, 3, &names, NULL), 0);
+    assert_int_equal(fsroot_scouts_list(root, "j", 1, &them, NULL), 0);
+    assert_int_equal(names.n + them.n, 0);
     put(scouts, "w1.json", "{}");
     put(scouts, "w2.json", "{}");
+    put(scouts, "other", "{}");
     put(at, "w1.json", "{\"pid\":1}");
     put(at, ".w2.json.tmp", "{");
-    assert_int_equal(fsroot_stacks_answers(root, "j", 1, 3, &names, &expected, NULL), 0);
-    assert_int_equal(expected, 2);
+    assert_int_equal(fsroot_stacks_answers(root, "j", 1, 3, &names, NULL), 0);
     assert_int_equal(names.n, 1);
-    assert_string_equal(names.v[0], "stacks/3/w1.json");
-    assert_int_equal(fsroot_stacks_read(root, "j", 1, names.v[0], &text, NULL), 0);
+    assert_string_equal(names.v[0], "w1");
+    assert_int_equal(fsroot_stacks_read(root, "j", 1, 3, "w1", &text, NULL), 0);
     assert_string_equal(buf_str(&text), "{\"pid\":1}");
+    assert_int_equal(fsroot_scouts_list(root, "j", 1, &them, NULL), 0);
+    assert_int_equal(them.n, 2);
+    _cleanup_(freep) char *w2 = xasprintf("%s/w2.json", scouts);
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(utimensat(AT_FDCWD, w2, long_ago, 0), 0); /* it was written again */
+    assert_int_equal(fsroot_scouts_list(root, "j", 1, &later, NULL), 0);
+    assert_string_equal(pairs_find(&them, "w1"), pairs_find(&later, "w1"));
+    assert_string_not_equal(pairs_find(&them, "w2"), pairs_find(&later, "w2"));
+    assert_int_equal(fsroot_scouts_list(root, "../j", 1, &later, NULL), -EINVAL);
 }
 
 int main(void)
