@@ -16,6 +16,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_BAD, "BAD", "故障")                                                                      \
     X(MSG_CHANGE, "CHANGE", "变化")                                                                \
     X(MSG_CHANGED, "CHANGED", "修改于")                                                            \
+    X(MSG_CHECKPOINTS, "CHECKPOINTS", "检查点")                                                    \
     X(MSG_CLUSTER, "CLUSTER", "集群")                                                              \
     X(MSG_DRAINING, "DRAINING", "排空")                                                            \
     X(MSG_ETA, "ETA", "预计")                                                                      \
@@ -158,7 +159,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
       "还没有模型：用 'argus model import SOURCE --name NAME' 导入")                               \
     X(MSG_NO_PRESETS, "there are no presets", "没有预设")                                          \
-    X(MSG_NO_CHECKPOINTS, "the job has no checkpoints", "该作业没有检查点")                        \
+    X(MSG_NO_CHECKPOINTS, "there are no checkpoints", "没有检查点")                                \
     X(MSG_NO_SNAPSHOTS,                                                                            \
       "no snapshots yet: 'argus snapshot add DIR --name NAME@VERSION' makes one",                  \
       "还没有快照：用 'argus snapshot add DIR --name NAME@VERSION' 创建")                          \

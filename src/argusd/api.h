@@ -131,9 +131,10 @@ void api_jobs_stop_many(struct http_req *req, void *app);
 void api_jobs_hold(struct http_req *req, void *app);
 void api_jobs_release(struct http_req *req, void *app);
 void api_jobs_priority(struct http_req *req, void *app);
-void api_jobs_retry(struct http_req *req, void *app);       /* api_retry.c */
-void api_jobs_findings(struct http_req *req, void *app);    /* api_findings.c */
-void api_jobs_checkpoints(struct http_req *req, void *app); /* api_checkpoints.c */
+void api_jobs_retry(struct http_req *req, void *app);    /* api_retry.c */
+void api_jobs_findings(struct http_req *req, void *app); /* api_findings.c */
+void api_checkpoints(struct http_req *req, void *app);   /* api_checkpoints.c */
+void api_jobs_checkpoints(struct http_req *req, void *app);
 void api_jobs_checkpoints_gc(struct http_req *req, void *app);
 void api_jobs_checkpoints_verify(struct http_req *req, void *app);
 void api_jobs_why(struct http_req *req, void *app);      /* api_why.c */

@@ -6,11 +6,12 @@
 
 #include "argusd/api.h"
 #include "argusd/checkpoints.h"
+#include "argusd/people_rules.h"
 #include "argusd/work.h"
 #include "base/str.h"
 #include "fsroot/ckpt.h"
 
-enum { ANSWER_MAX = 2 << 20 };
+enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
 
 /* ---- list ---- */
 
@@ -37,6 +38,85 @@ static void list(struct http_req *req,
 void api_jobs_checkpoints(struct http_req *req, void *app)
 {
     api_find_job(req, app, list);
+}
+
+/* ---- of all jobs ---- */
+
+struct sums {
+    struct checkpoints_sum *v;
+    size_t n;
+    uint64_t bytes;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+    const struct checkpoints_sum *x = a, *y = b;
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : strcmp(x->id, y->id);
+}
+
+static bool is_asked_for(struct http_req *req, const struct checkpoints_sum *s)
+{
+    const char *user = http_req_query(req, "user"), *project = http_req_query(req, "project");
+    return (!user || str_eq(s->user, user)) &&
+           (!project || !strcmp(*str_or(s->project, "") ? s->project : "default", project));
+}
+
+static bool may_see(struct api *a, struct http_req *req, const struct checkpoints_sum *s)
+{
+    struct job job = {
+        .id = xstrdup(s->id), .user = xstrdup(s->user), .project = xstrdup(s->project)};
+    bool may = people_check_job(a->people, http_req_principal(req), ACCESS_JOB_SEE, "see", &job,
+                                NULL) == 0;
+    free(job.id);
+    free(job.user);
+    free(job.project);
+    return may;
+}
+
+static void gather(struct api *a, struct http_req *req, struct sums *ret)
+{
+    const struct book *pos = NULL;
+    struct checkpoints_sum s;
+    while (checkpoints_next(a->checkpoints, &pos, &s)) {
+        if (!s.user || !is_asked_for(req, &s) || !may_see(a, req, &s))
+            continue;
+        if ((ret->n & (ret->n - 1)) == 0)
+            ret->v = xrealloc(ret->v, ret->n ? ret->n * 2 : 1, sizeof(*ret->v));
+        ret->v[ret->n++] = s;
+        ret->bytes += s.bytes;
+    }
+    xsort(ret->v, ret->n, sizeof(*ret->v), largest_first);
+}
+
+void api_checkpoints(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    struct sums all = {0};
+    gather(a, req, &all);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "bytes", (int64_t)(all.bytes & INT64_MAX));
+    jout_int(&j, "total", (int64_t)all.n);
+    jout_open(&j, "jobs", '[');
+    for (size_t i = 0; i < all.n && i < ROWS_MAX; i++) {
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "id", all.v[i].id);
+        jout_str(&j, "user", all.v[i].user);
+        jout_str(&j, "project", *str_or(all.v[i].project, "") ? all.v[i].project : "default");
+        jout_int(&j, "checkpoints", (int64_t)all.v[i].n);
+        jout_int(&j, "bytes", (int64_t)(all.v[i].bytes & INT64_MAX));
+        if (all.v[i].newest)
+            jout_int(&j, "newest", all.v[i].newest);
+        else
+            jout_null(&j, "newest");
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+    free(all.v);
 }
 
 /* ---- gc ---- */

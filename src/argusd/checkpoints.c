@@ -89,6 +89,26 @@ void checkpoints_put(const struct checkpoints *cs, const char *job, struct jout 
     jout_close(j, ']');
 }
 
+bool checkpoints_next(const struct checkpoints *cs,
+                      const struct book **pos,
+                      struct checkpoints_sum *ret)
+{
+    const struct book *b = *pos ? (*pos)->next : cs->first;
+    while (b && !b->list.n)
+        b = b->next;
+    if (!b)
+        return false;
+    const struct ckpt *newest = ckpt_list_newest(&b->list);
+    *pos = b;
+    *ret = (struct checkpoints_sum){.id = b->id,
+                                    .user = b->user,
+                                    .project = b->project,
+                                    .bytes = ckpt_list_bytes(&b->list),
+                                    .n = b->list.n,
+                                    .newest = newest ? newest->step : 0};
+    return true;
+}
+
 /* Of a project's jobs, or a user's. */
 static double gib_of(const struct checkpoints *cs, const char *project, const char *user)
 {

@@ -15,6 +15,7 @@
 #include "core/ckpt.h"
 #include "store/store.h"
 
+struct book;
 struct checkpoints;
 struct people;
 
@@ -42,6 +43,17 @@ void checkpoints_put(const struct checkpoints *cs,
                      const char *job,
                      struct jout *j,
                      const char *key);
+/* Those of one job, in sum. All borrowed. */
+struct checkpoints_sum {
+    const char *id, *user, *project;
+    uint64_t bytes;
+    size_t n;
+    int64_t newest; /* step that can be read; 0: none */
+};
+/* Of each job that has some: *pos is NULL at first. False: no more. */
+bool checkpoints_next(const struct checkpoints *cs,
+                      const struct book **pos,
+                      struct checkpoints_sum *ret);
 /* ERR_REFUSED with a sentence: the checkpoints of this project, or of this user, take more than its
  * quota. Either may be NULL. */
 must_check int checkpoints_check_quota(const struct checkpoints *cs,

@@ -221,10 +221,11 @@ static void done_removal(void *arg)
  */
 static bool needs_pin(const struct pass *p, size_t i)
 {
-    bool is_newest = i + 1 == p->found.n;
+    const struct ckpt *newest = &p->found.v[p->found.n - 1];
+    bool has_bad_behind = newest->step != p->found.v[i].step && newest->state == CKPT_BROKEN;
     return p->b->followed && p->found.v[i].attempt == p->k &&
            (p->plan[i] == CKPT_KEEP_HELD || p->plan[i] == CKPT_KEEP_BEST ||
-            (p->plan[i] == CKPT_KEEP_ONLY && !is_newest));
+            (p->plan[i] == CKPT_KEEP_ONLY && has_bad_behind));
 }
 
 static void run_pins(void *arg)

@@ -38,6 +38,10 @@ static const struct http_param list_params[] = {
     {"until", HTTP_PARAM_STRING, "submitted before"},
     {"q", HTTP_PARAM_STRING, "part of the id or the name"},
     {0}};
+static const struct http_param checkpoint_params[] = {
+    {"project", HTTP_PARAM_STRING, "only of jobs of this project"},
+    {"user", HTTP_PARAM_STRING, "only of this user's jobs"},
+    {0}};
 static const struct http_param wait_params[] = {
     {"wait", HTTP_PARAM_SPAN, "with If-None-Match: answer when it changes, at most 60s"},
     {0}};
@@ -215,6 +219,13 @@ static const struct http_route rows[] = {
      .handle = api_jobs_checkpoints,
      .summary = "the checkpoints of a job, the oldest first",
      .reply_schema = "CheckpointList"},
+    {.method = "GET",
+     .pattern = "/v1/checkpoints",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_checkpoints,
+     .summary = "which jobs have checkpoints, those that take most first; at most 1000",
+     .params = checkpoint_params,
+     .reply_schema = "CheckpointSums"},
     {.method = "POST",
      .pattern = "/v1/jobs/{id}/checkpoints:gc",
      .least = HTTP_ROLE_USER,
@@ -390,6 +401,13 @@ static const struct http_schema schemas[] = {
      "\"properties\":{\"id\":" TEXT ",\"bytes\":" INTEGER
      ",\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
      "\"required\":" CHECKPOINT_REQUIRED ",\"properties\":{" CHECKPOINT_PROPERTIES "}}}}}"},
+    {"CheckpointSums",
+     "{\"type\":\"object\",\"required\":[\"bytes\",\"total\",\"jobs\"],"
+     "\"properties\":{\"bytes\":" INTEGER ",\"total\":" INTEGER
+     ",\"jobs\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":["
+     "\"id\",\"user\",\"project\",\"checkpoints\",\"bytes\",\"newest\"],\"properties\":{"
+     "\"id\":" TEXT ",\"user\":" TEXT ",\"project\":" TEXT ",\"checkpoints\":" INTEGER
+     ",\"bytes\":" INTEGER ",\"newest\":{\"type\":[\"integer\",\"null\"]}}}}}}"},
     {"CheckpointCleaning", "{\"type\":\"object\",\"properties\":{\"dry_run\":" BOOLEAN "}}"},
     {"CheckpointsCleaned",
      "{\"type\":\"object\",\"required\":[\"id\",\"dry_run\",\"checkpoints\",\"removed\","

@@ -33,6 +33,7 @@ ROUTES = {
     "GET /v1/jobs/{id}": ("/v1/jobs/JOB", SEE_JOB, None),
     "GET /v1/jobs/{id}/why": ("/v1/jobs/JOB/why", SEE_JOB, None),
     "GET /v1/jobs/{id}/findings": ("/v1/jobs/JOB/findings", SEE_JOB, None),
+    "GET /v1/checkpoints": ("/v1/checkpoints", TOKEN, None),
     "GET /v1/jobs/{id}/checkpoints": ("/v1/jobs/JOB/checkpoints", SEE_JOB, None),
     "POST /v1/jobs/{id}/checkpoints:gc": ("/v1/jobs/JOB/checkpoints:gc", CHANGE_JOB, {"dry_run": True}),
     "POST /v1/jobs/{id}/checkpoints/{step}:verify": ("/v1/jobs/JOB/checkpoints/20:verify", CHANGE_JOB, None),

@@ -38,6 +38,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", "user", {}),
     ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", "viewer", None),
     ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", "viewer", None),
+    ("GET", "/v1/checkpoints"): ("/v1/checkpoints?project=default", "viewer", None),
     ("GET", "/v1/jobs/{id}/checkpoints"): ("/v1/jobs/JOB/checkpoints", "viewer", None),
     ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", "user", {"dry_run": True}),
     ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", "user", None),

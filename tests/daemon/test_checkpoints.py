@@ -215,6 +215,39 @@ def spoil(t, step):
         f.write(b"x")
 
 
+@pytest.mark.nightly  # it waits for looks
+def test_of_a_whole_project(argusd):
+    made = argusd.call("POST", "/v1/projects", {"name": "rlhf", "members": ["alice"]})
+    assert made.status == 201, made
+    ones = [standin.Training(argusd, project="rlhf", checkpoint={"keep_last": 3}) for _ in range(2)]
+    other = standin.Training(argusd)
+    for t, steps in zip((*ones, other), ((10, 20), (10,), (10,)), strict=True):
+        t.save(*steps)
+        wanted = dict.fromkeys(steps, "verified")
+        until(lambda t=t, wanted=wanted: t.states() == wanted, "all are seen")
+    for t in ones:
+        t.order("unnamed", 50)
+        until(lambda t=t: t.states().get(50) == "partial", "and one that is not finished")
+    rows = argusd.get("/v1/checkpoints?project=rlhf&user=alice")
+    assert [(r["id"], r["newest"]) for r in rows["jobs"]] == [(ones[0].id, 20), (ones[1].id, 10)]
+    assert rows["bytes"] == sum(r["bytes"] for r in rows["jobs"]) and rows["total"] == 2
+    assert other.id in [r["id"] for r in argusd.get("/v1/checkpoints?user=alice")["jobs"]]
+    assert argusd.get("/v1/checkpoints?project=none")["jobs"] == []
+    out = cli(argusd, "ckpt", "ls", "--project", "rlhf")
+    assert [line.split()[0] for line in out.stdout.splitlines()[1:]] == [t.id for t in ones]
+    both = cli(argusd, "ckpt", "ls", "--project", "rlhf", ones[0].id)
+    assert both.returncode == 2 and "not both" in both.stderr
+    for t in ones:
+        argusd.stop_job(t.id)
+        argusd.wait_over(t.id)
+        torn = t.kept / ".argus-torn-7.1"
+        torn.mkdir()
+    gone = cli(argusd, "ckpt", "gc", "-y", "--user", "alice", "--project", "rlhf")
+    assert gone.returncode == 0 and f"{ones[1].id}:" in gone.stderr, gone
+    assert not torn.exists() and [t.steps() for t in ones] == [[10, 20], [10]]
+    argusd.stop_job(other.id)
+
+
 @pytest.mark.nightly  # src/fsroot/test/ckpt.c has the same without argusd
 def test_a_restart_knows_what_was_found_broken(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 2}, restart=RESTART)
