@@ -64,6 +64,8 @@ void book_keep(struct book *b);
 
 /* Does another job that is not over, or a submit under way, name it? All specs are searched. */
 bool book_is_used(const struct book *b, int64_t step);
+/* Is its job named at all? One search for all of its checkpoints. */
+bool book_is_named(const struct book *b);
 
 /* ---- checkpoints_pass.c ---- */
 

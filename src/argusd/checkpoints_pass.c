@@ -247,12 +247,14 @@ static void done_pins(void *arg)
     remove_next(p);
 }
 
-/* Who is held is asked anew: the plan asks only where something goes. */
+/* What stays by keep_last is not reached by verl's limit, which is larger, but while argusd is
+ * away; all specs are searched for it: not at each look. */
 static void pin(struct pass *p)
 {
     struct book *b = p->b;
+    bool asks = b->followed && (b->has_pins || !(p->flags & CKPT_LOOK_TRUST)) && book_is_named(b);
     p->pins = xcalloc(p->found.n + 1, sizeof(*p->pins));
-    for (size_t i = 0; b->followed && i < p->found.n; i++)
+    for (size_t i = 0; asks && i < p->found.n; i++)
         if (p->plan[i] == CKPT_KEEP_LAST && book_is_used(b, p->found.v[i].step))
             p->plan[i] = CKPT_KEEP_HELD;
     for (size_t i = 0; i < p->found.n; i++)

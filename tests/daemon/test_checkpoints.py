@@ -158,20 +158,22 @@ def test_what_is_in_use_stays(argusd):
 
 @pytest.mark.nightly  # it waits for looks
 def test_verl_does_not_take_what_another_job_needs(argusd):
-    t = standin.Training(argusd, checkpoint={"keep_last": 1})
-    t.save(10)
-    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    t = standin.Training(argusd, checkpoint={"keep_last": 2})
+    t.save(10, 20)
+    until(lambda: t.states() == {10: "verified", 20: "verified"}, "they are verified")
     other = argusd.post({**standin.SPEC, "resume": f"{t.id}@10", "pool": "nowhere"}, "?no_trial=1", token="user")
     assert other.status == 201, other
-    t.save(20)
+    gc(argusd, t)  # a look at once
     pin = t.kept / ".argus-pin-1-10/actor/model_world_size_1_rank_0.pt"
-    until(pin.is_file, "it is pinned")
+    assert pin.is_file()
     t.order("forget", 10)
     until(lambda: is_loadable(t.kept / "global_step_10"), "it is there again")
     until(lambda: t.states() == {10: "verified", 20: "verified"}, "and in the catalogue")
+    t.save(30, 40)
+    until(lambda: list(t.states()) == t.steps() == [10, 30, 40] and pin.is_file(), "it stays beside the two")
     argusd.stop_job(other.json()["id"])
     gc(argusd, t)
-    until(lambda: t.steps() == [20] and not pin.exists(), "nobody needs it any more")
+    until(lambda: t.steps() == [30, 40] and not pin.exists(), "nobody needs it any more")
     argusd.stop_job(t.id)
 
 
