@@ -208,6 +208,8 @@ static enum job_state verdict(const struct job *j, const struct job_end *end)
     bool clean = end->code == 0 && !strcmp(end->cause, "exit");
     if (clean && j->stop_cause != STOP_FINDING)
         return JOB_SUCCEEDED;
+    bool by_code = j->stop_cause == STOP_NONE && !strcmp(end->cause, "exit") &&
+                   restart_is_due_by_code(&j->restart, end->code);
     switch (j->stop_cause) {
     case STOP_USER:
         return JOB_STOPPED;
@@ -216,7 +218,8 @@ static enum job_state verdict(const struct job *j, const struct job_end *end)
     case STOP_PREEMPTED:
         return JOB_QUEUED;
     default:
-        return restart_is_due(&j->restart, str_or(j->finding, end->finding), end->head_lost)
+        return by_code ||
+                       restart_is_due(&j->restart, str_or(j->finding, end->finding), end->head_lost)
                    ? JOB_QUEUED
                    : JOB_FAILED;
     }

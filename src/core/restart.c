@@ -3,6 +3,7 @@
  * ceiling: a job with a thousand restarts does not grow its row with each. See restart.h. */
 #include "core/restart.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,22 @@ bool restart_is_due(const struct restart *r, const char *finding, bool head_lost
     if (r->failures >= r->max)
         return false;
     return (finding && str_list_has(r->on, finding)) || (infra && str_list_has(r->on, "infra"));
+}
+
+int restart_code_of(const char *word)
+{
+    static const char PREFIX[] = "exit:";
+    int64_t code = 0;
+    if (!str_starts(word, PREFIX) || str_to_int(word + strlen(PREFIX), 1, 255, &code, NULL) < 0)
+        return 0;
+    return (int)code;
+}
+
+bool restart_is_due_by_code(const struct restart *r, int code)
+{
+    char word[16];
+    (void)snprintf(word, sizeof(word), "exit:%d", code); /* fits */
+    return code > 0 && r->failures < r->max && str_list_has(r->on, word);
 }
 
 bool restart_blames_node(const char *finding)

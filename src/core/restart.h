@@ -33,6 +33,10 @@ void restart_release(struct restart *r);
 /* After a failure of this class (NULL = not known) another attempt is due. `infra` stands for
  * the class platform, and for the loss of Ray's head whatever the class is. */
 bool restart_is_due(const struct restart *r, const char *finding, bool head_lost);
+/* The same by the exit code with which the command ended, whatever the class: `exit:75`. */
+bool restart_is_due_by_code(const struct restart *r, int code);
+/* The code of such a word, 1 to 255; 0: it is none. */
+int restart_code_of(const char *word);
 /* A failure of this class may be its node's own: the next attempt is better elsewhere. */
 bool restart_blames_node(const char *finding);
 /* Another attempt follows this failure, not on this node (NULL, "" = not known). */

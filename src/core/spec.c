@@ -117,7 +117,8 @@ const struct conf_key spec_keys[] = {
     {.name = "restart.max", .type = CONF_INT, .offset = AT(restart_max), .min = 0, .max = 1000,
      .doc = "restarts after failures at most; above 0 the job may also be preempted"},
     {.name = "restart.on", .type = CONF_STRV, .offset = AT(restart_on),
-     .doc = "classes of failure that are restarted; if absent those that are not the job's own"},
+     .doc = "classes of failure that are restarted, and exit codes as 'exit:75'; if absent those "
+            "classes that are not the job's own"},
     {.name = "restart.backoff", .type = CONF_SPAN, .offset = AT(restart_backoff), .dflt = "60s",
      .min = 0, .max = 86400, .doc = "pause before a restart"},
     {.name = "restart.avoid_failed_nodes", .type = CONF_BOOL,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/restart.h"
 #include "core/snapshot.h"
 #include "core/spec_table.h"
 
@@ -243,11 +244,16 @@ static void check_classes(const struct spec *s, const struct spec_check *c)
     };
     for (size_t i = 0; i < s->restart_on.n; i++) {
         const char *word = s->restart_on.v[i];
-        bool known = false;
+        bool known = restart_code_of(word) > 0;
         for (size_t j = 0; j < array_len(classes); j++)
             known |= !strcmp(word, classes[j]);
         if (known)
             continue;
+        if (str_starts(word, "exit:")) {
+            spec_error(c, "restart.on", NULL,
+                       "'%.60s' is no exit code: give 'exit:1' to 'exit:255'", word);
+            continue;
+        }
         const char *near = str_nearest(word, classes, array_len(classes));
         _cleanup_(freep) char *hint = near ? xasprintf("did you mean '%s'?", near) : NULL;
         spec_error(c, "restart.on", hint, "'%.60s' is no class of failure", word);

@@ -161,6 +161,15 @@ def test_its_class_decides_whether_it_starts_again(w):
     assert (other["state"], other["attempt"], other["finding"]["class"]) == ("FAILED", 1, "gpu_oom")
 
 
+def test_its_exit_code_decides_too(w):
+    asks = '[ "$ARGUS_ATTEMPT" != 1 ] || exit 75'
+    again = {"max": 1, "on": ["exit:75"], "backoff": "0s"}
+    view = ended(w, asks, restart=again)
+    assert (view["state"], view["attempt"], view["restarts"]) == ("SUCCEEDED", 2, 1)
+    other = ended(w, "exit 7", restart=again)
+    assert (other["state"], other["attempt"]) == ("FAILED", 1)
+
+
 def test_as_often_as_it_may(w):
     view = ended(w, FAILS, restart={"max": 2, "on": ["gpu_oom"], "backoff": "0s"})
     assert (view["state"], view["attempt"], view["restarts"]) == ("FAILED", 3, 2)

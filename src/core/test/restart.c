@@ -121,6 +121,22 @@ static void test_bad_nodes_are_bounded(void **state)
     restart_release(&r);
 }
 
+static void test_exit_codes(void **state)
+{
+    (void)state;
+    struct restart r = {.max = 2, .on = xstrdup("node_lost,exit:75,exit:7")};
+    assert_true(restart_is_due_by_code(&r, 75) && restart_is_due_by_code(&r, 7));
+    assert_false(restart_is_due_by_code(&r, 5) || restart_is_due_by_code(&r, 0));
+    assert_false(restart_is_due_by_code(&r, -1));
+    assert_false(restart_is_due(&r, "user_code_error", false));
+    r.failures = 2;
+    assert_false(restart_is_due_by_code(&r, 75));
+    restart_release(&r);
+    assert_int_equal(restart_code_of("exit:255"), 255);
+    assert_true(!restart_code_of("exit:0") && !restart_code_of("exit:256"));
+    assert_true(!restart_code_of("exit:") && !restart_code_of("exit:x") && !restart_code_of("75"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_infra),
         cmocka_unit_test(test_whose_fault),
         cmocka_unit_test(test_bad_nodes_are_bounded),
+        cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
