@@ -206,6 +206,30 @@ def test_a_job_without_steps_is_left_alone_unless_it_asks(argusd):
 
 # ---- real ranks ----
 
+IMPATIENT = """
+import datetime, multiprocessing, multiprocessing.connection, os, sys
+import torch, torch.distributed as dist
+
+def rank(n, world, store, out):
+    os.environ["RANK"] = str(n)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=n, world_size=world,
+                            timeout=datetime.timedelta(seconds=20))
+    dist.all_reduce(torch.ones(1))
+    open(f"{out}/rank-{n}", "w").write(str(os.getpid()))
+    while True:
+        dist.all_reduce(torch.ones(1 << 16))
+
+if __name__ == "__main__":
+    args = (3, sys.argv[1] + "/store", sys.argv[1])
+    ranks = [multiprocessing.get_context("spawn").Process(target=rank, args=(n, *args)) for n in range(3)]
+    for r in ranks:
+        r.start()
+    multiprocessing.connection.wait([r.sentinel for r in ranks])
+    for r in ranks:
+        r.kill()
+    sys.exit(1)
+"""
+
 GLOO = """
 import json, os, sys
 import torch, torch.distributed as dist, torch.multiprocessing as mp
@@ -255,3 +279,20 @@ def test_a_real_rank_that_is_stopped(argusd, tmp_path):
     argusd.wait_job(job, lambda j: not j["flags"], "goes on")
     argusd.stop_job(job)
     assert argusd.wait_over(job)["state"] == "STOPPED"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["verl-0.5.0", "verl-0.9.1"])
+def test_real_ranks_that_wait_for_a_stopped_one_in_vain(argusd, tmp_path, name):
+    """Torch's own time limit ends the others before anybody calls it a hang."""
+    env = env_path(name)
+    if env is None:
+        pytest.skip(f"the environment {name}, which has torch, is not here")
+    script = tmp_path / "ranks.py"
+    script.write_text(IMPATIENT)
+    job = argusd.submit(argusd.spec([str(env / "bin/python"), str(script), str(tmp_path)]))
+    until(lambda: all((tmp_path / f"rank-{n}").exists() for n in range(3)), "all ranks are at work")
+    os.kill(int((tmp_path / "rank-2").read_text()), signal.SIGSTOP)
+    view = argusd.wait_over(job)
+    assert (view["state"], view["finding"]["class"]) == ("FAILED", "nccl_timeout")
+    assert "Timed out waiting 20000ms for" in view["finding"]["evidence"][0]["text"]
