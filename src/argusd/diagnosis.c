@@ -21,9 +21,9 @@ static const uint64_t DISK_FULL_BELOW = 1 << 20;
 
 void diagnosis_release(struct diagnosis *d)
 {
-    char *texts[] = {d->root,           d->job,      d->lost_node, d->odd_node, d->odd_rank,
-                     d->stopped_reason, d->node,     d->given,     d->whole,    d->body,
-                     d->oom_line,       d->xid_line, d->nan_text};
+    char *texts[] = {d->root,           d->job,      d->lost_node, d->odd_node,  d->odd_rank,
+                     d->stopped_reason, d->node,     d->given,     d->whole,     d->body,
+                     d->oom_line,       d->xid_line, d->nan_text,  d->ray_nodes, d->ray_actors};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&d->names);
@@ -312,10 +312,20 @@ static void name_node(struct diagnosis *d)
         set_str(&d->found.node, name);
 }
 
+/* What cannot be written is a gap. */
+static void leave_views(const struct diagnosis *d)
+{
+    if (d->ray_nodes)
+        (void)!fsroot_scene_write(d->root, d->job, d->k, SCENE_RAY_NODES, d->ray_nodes, NULL);
+    if (d->ray_actors)
+        (void)!fsroot_scene_write(d->root, d->job, d->k, SCENE_RAY_ACTORS, d->ray_actors, NULL);
+}
+
 void diagnosis_run(struct diagnosis *d)
 {
     uint64_t skipped = 0;
     bool is_known = d->whole && take_whole(d);
+    leave_views(d);
     if (!is_known && d->given)
         take_given(d);
     else if (!is_known)

@@ -3,8 +3,8 @@
  *
  * Reads the driver's log, and where that does not know those of the workers, through the finder
  * (core/finding.h) together with what argusd knows and the scene (shepherd/scene.h) holds, and
- * leaves attempts/<k>/finding.json. Bounded: of a huge log the beginning and the end are read.
- * Blocking: for the worker pool. */
+ * leaves attempts/<k>/finding.json, and in scene/ what Ray said last. Bounded: of a huge log the
+ * beginning and the end are read. Blocking: for the worker pool. */
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
@@ -27,7 +27,9 @@ struct diagnosis {
     const struct finding_rules *rules; /* borrowed */
     struct finding_facts facts;
     char *lost_node, *odd_node, *odd_rank, *stopped_reason, *oom_line, *xid_line, *nan_text;
-    char *node;          /* where the driver ran; NULL: not known */
+    char *node;      /* where the driver ran; NULL: not known */
+    char *ray_nodes; /* what Ray said of nodes and of actors, for the scene: JSON; NULL */
+    char *ray_actors;
     char *given;         /* the class is known, this word: nothing is read; NULL */
     char *whole;         /* all of it is known, as finding_to_json() writes it; NULL */
     struct pairs names;  /* address of a node, as Ray's logs have it, to its name */

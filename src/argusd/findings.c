@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "argusd/diagnosis.h"
+#include "argusd/rayview.h"
 #include "argusd/work.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -418,6 +419,10 @@ void findings_ask(struct findings *fs,
     t->d.given = copy(end->given);
     t->d.whole = copy(end->whole);
     t->d.no_logs = end->no_logs;
+    if (!end->no_logs) { /* it failed: the scene gets Ray's view */
+        t->d.ray_nodes = rayview_nodes(fs->p.cluster, j);
+        t->d.ray_actors = rayview_actors(&l->extra);
+    }
     t->d.all_named = note_names(fs->p.cluster, j->nodes, &t->d.names);
     jobs_busy(l);
     append(t);

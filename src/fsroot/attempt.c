@@ -311,6 +311,22 @@ int fsroot_finding_write(const char *root,
     return file_write(path, text, strlen(text), 0644, 0, err);
 }
 
+int fsroot_scene_write(const char *root,
+                       const char *job,
+                       int attempt,
+                       const char *name,
+                       const char *text,
+                       struct err *err)
+{
+    int r = check_names(job, attempt, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE);
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
+    r = file_mkdirs(dir, 0755, err);
+    return r < 0 ? r : file_write(path, text, strlen(text), 0644, 0, err);
+}
+
 int fsroot_submit_out_add(const char *root, const char *job, const char *text, struct err *err)
 {
     int r = check_names(job, 1, err);

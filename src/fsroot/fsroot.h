@@ -239,6 +239,13 @@ must_check int fsroot_worker_logs(const char *root,
                                   size_t max,
                                   struct strv *ret,
                                   struct err *err);
+/* A file of the scene that belongs to no node: SCENE_RAY_NODES, SCENE_RAY_ACTORS. text is JSON. */
+must_check int fsroot_scene_write(const char *root,
+                                  const char *job,
+                                  int attempt,
+                                  const char *name,
+                                  const char *text,
+                                  struct err *err);
 /* attempts/<k>/finding.json. text is JSON. */
 must_check int fsroot_finding_write(const char *root,
                                     const char *job,

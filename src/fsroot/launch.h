@@ -35,13 +35,15 @@
 #define ATTEMPT_BEAT "beat"
 #define ATTEMPT_EXIT "exit.json"
 #define ATTEMPT_FINDING "finding.json"
-#define ATTEMPT_WORKERS "logs/workers" /* <node>/<Ray's name>: what its workers printed */
-#define ATTEMPT_SCOUTS "scouts"        /* <node>.json of each scout that is at work */
-#define ATTEMPT_SCENE "scene"          /* <node>/…: what was gathered at a failure, */
-#define ATTEMPT_SCENE_ASK "scene/ask"  /* once this asked for it */
-#define SCENE_FACTS "scene.json"       /* of a node, written last */
-#define ATTEMPT_STACKS "stacks"        /* <n>.ask, and <n>/<node>.json that answers it */
-#define ATTEMPT_STOP "stop"            /* asks for the end; the content is the reason */
+#define ATTEMPT_WORKERS "logs/workers"     /* <node>/<Ray's name>: what its workers printed */
+#define ATTEMPT_SCOUTS "scouts"            /* <node>.json of each scout that is at work */
+#define ATTEMPT_SCENE "scene"              /* <node>/…: what was gathered at a failure, */
+#define ATTEMPT_SCENE_ASK "scene/ask"      /* once this asked for it */
+#define SCENE_FACTS "scene.json"           /* of a node, written last */
+#define SCENE_RAY_NODES "ray_nodes.json"   /* in scene/, by argusd: what Ray says of the nodes, */
+#define SCENE_RAY_ACTORS "ray_actors.json" /* and what of the actors was last read back */
+#define ATTEMPT_STACKS "stacks"            /* <n>.ask, and <n>/<node>.json that answers it */
+#define ATTEMPT_STOP "stop"                /* asks for the end; the content is the reason */
 
 #define SECRETS_ENV "ARGUS_SECRETS"
 

@@ -78,6 +78,17 @@ static bool is_plain(const char *name, size_t n)
     return true;
 }
 
+/* What belongs to no node: Ray's view, by argusd. */
+static const char *const OF_ALL[] = {SCENE_RAY_NODES, SCENE_RAY_ACTORS};
+
+static bool is_of_all(enum loglist_source s, const char *name)
+{
+    for (size_t i = 0; i < array_len(OF_ALL); i++)
+        if (s == LOGLIST_SCENE && str_eq(name, OF_ALL[i]))
+            return true;
+    return false;
+}
+
 /* The first n bytes of name are what a file of the source is called. */
 static bool is_file_of(enum loglist_source s, const char *name, size_t n)
 {
@@ -95,6 +106,8 @@ char *loglist_path(enum loglist_source s, const char *file)
 {
     const char *slash = strchr(file, '/');
     const char *name = slash ? slash + 1 : "";
+    if (is_of_all(s, file))
+        return xasprintf("%s/%s", SOURCES[s].place, file);
     if (!slash || !is_plain(file, (size_t)(slash - file)))
         return NULL;
     if (s == LOGLIST_SCENE && str_starts(name, "logs/"))
@@ -289,6 +302,13 @@ static void find_nodes(struct listing *x, DIR *place, struct strv *ret)
         qsort(ret->v, ret->n, sizeof(*ret->v), by_text);
 }
 
+static void list_of_all(struct listing *x, DIR *place)
+{
+    x->node = "";
+    for (size_t i = 0; x->source == LOGLIST_SCENE && i < array_len(OF_ALL); i++)
+        look_at(x, place, "", OF_ALL[i]);
+}
+
 int loglist_read(const char *root,
                  const char *job,
                  int attempt,
@@ -310,6 +330,8 @@ int loglist_read(const char *root,
         find_nodes(&x, place, &nodes);
     else if (is_plain(node, strlen(node)))
         strv_add(&nodes, node);
+    if (!node)
+        list_of_all(&x, place);
     for (size_t i = 0; i < nodes.n; i++) {
         x.node = nodes.v[i];
         if (ret->n < LOGLIST_FILES_MAX)

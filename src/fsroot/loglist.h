@@ -14,7 +14,8 @@ enum { LOGLIST_FILES_MAX = 4096, LOGLIST_NODES_MAX = 1024 };
 
 enum loglist_source {
     LOGLIST_WORKER, /* logs/workers/<node>/worker-….{out,err} */
-    LOGLIST_SCENE,  /* scene/<node>/….{txt,json,log}, and the same in its logs/ */
+    LOGLIST_SCENE,  /* scene/<node>/….{txt,json,log}, and the same in its logs/; of no node
+                       scene/ray_nodes.json and scene/ray_actors.json */
     LOGLIST_SOURCES
 };
 const char *loglist_source_to_string(enum loglist_source s); /* "worker", "scene" */
@@ -23,7 +24,7 @@ must_check int loglist_source_from_string(const char *text, enum loglist_source 
 
 struct loglist_file {
     enum loglist_source source;
-    char *node;
+    char *node;        /* "" for what belongs to none */
     char *name;        /* below the node's directory */
     char *actor;       /* its class; NULL: not known */
     int64_t pid, rank; /* -1: not known */
@@ -48,6 +49,7 @@ must_check int loglist_read(const char *root,
                             struct loglist *ret,
                             struct err *err);
 
-/* The name for logread_at() of a file that a client calls "<node>/<name>"; NULL: no file of the
+/* The name for logread_at() of a file that a client calls "<node>/<name>", or "<name>" where it
+ * belongs to no node; NULL: no file of the
  * source can be called that. Yours. */
 char *loglist_path(enum loglist_source source, const char *file);

@@ -55,16 +55,29 @@ static bool is_segment(const struct segments *s, const char *file, uint64_t *ret
     return file[len] == '.' || !file[len];
 }
 
+/* In order; of too many the first one stays and the newest. */
+static void sort_and_drop(struct segments *s)
+{
+    if (s->n > 1)
+        qsort(s->begin, s->n, sizeof(*s->begin), by_begin);
+    size_t drop = s->n > LOGREAD_SEGMENTS_MAX ? s->n - LOGREAD_SEGMENTS_MAX : 0;
+    size_t keep = s->n && !s->begin[0];
+    s->n -= drop;
+    memmove(s->begin + keep, s->begin + keep + drop, (s->n - keep) * sizeof(*s->begin));
+}
+
 static int list(struct segments *s, struct err *err)
 {
-    s->begin = xcalloc(LOGREAD_SEGMENTS_MAX, sizeof(*s->begin));
-    for (const struct dirent *e; s->n < LOGREAD_SEGMENTS_MAX && (e = readdir(s->open));)
-        if (is_segment(s, e->d_name, &s->begin[s->n]))
-            s->n++;
-    if (!s->n)
-        return err_set(err, -ENOENT, "there is no log in '%s'", s->dir);
-    qsort(s->begin, s->n, sizeof(*s->begin), by_begin);
-    return 0;
+    enum { ROOM = 2 * LOGREAD_SEGMENTS_MAX };
+    s->begin = xcalloc(ROOM, sizeof(*s->begin));
+    for (const struct dirent *e; (e = readdir(s->open));) {
+        if (!is_segment(s, e->d_name, &s->begin[s->n]))
+            continue;
+        if (++s->n == ROOM)
+            sort_and_drop(s);
+    }
+    sort_and_drop(s);
+    return s->n ? 0 : err_set(err, -ENOENT, "there is no log in '%s'", s->dir);
 }
 
 /* Its name in s->dir. */

@@ -92,6 +92,20 @@ def test_the_first_error_is_named_with_its_place(w):
     assert w.job(job["id"])["finding"] == found and findings(w, job["id"]) == [found]
 
 
+def test_rays_view_is_part_of_the_scene(w):
+    job = ended(w, "exit 7")
+    listed = w.get(f"/v1/jobs/{job['id']}/logs/files?source=scene")["files"]
+    assert [(f["file"], f["node"]) for f in listed] == [("ray_nodes.json", ""), ("ray_actors.json", "")]
+    told = [w.call("GET", f"/v1/jobs/{job['id']}/logs?source=scene&file={f['file']}").json() for f in listed]
+    assert told[0]["ray_answers"] and job["driver"]["node"] in [n["name"] for n in told[0]["nodes"] if n["is_alive"]]
+    assert "placement" in told[1]
+    stopped = w.submit("exec tail -f /dev/null")
+    w.wait_state(stopped, "RUNNING")
+    w.stop_job(stopped)
+    w.wait_over(stopped)
+    assert w.get(f"/v1/jobs/{stopped}/logs/files?source=scene")["files"] == []
+
+
 def test_a_python_exception_is_the_users(w):
     job = ended(w, Argusd.python(RAISES))
     assert (job["state"], job["finding"]["class"]) == ("FAILED", "user_code_error")

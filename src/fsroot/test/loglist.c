@@ -68,12 +68,19 @@ static void test_workers(void **state)
 static void test_scene(void **state)
 {
     put(*state, SCENE "ask", "why");
+    put(*state, SCENE "ray_nodes.json", "{}");
+    put(*state, SCENE "ray_actors.json", "[1]");
+    put(*state, SCENE "other.json", "{}");
     put(*state, SCENE "w1/scene.json", "{}");
     put(*state, SCENE "w1/kernel.txt", "abc");
     put(*state, SCENE "w1/core", "x");
     put(*state, SCENE "w1/logs/python-core-worker-a_7.log", "12");
     put(*state, SCENE "w1/logs/logs/deep.log", "12");
+    assert_listed(*state, LOGLIST_SCENE, "w1",
+                  "w1/kernel.txt -1 - 3, w1/scene.json -1 - 2, "
+                  "w1/logs/python-core-worker-a_7.log -1 - 2");
     assert_listed(*state, LOGLIST_SCENE, NULL,
+                  "/ray_nodes.json -1 - 2, /ray_actors.json -1 - 3, "
                   "w1/kernel.txt -1 - 3, w1/scene.json -1 - 2, "
                   "w1/logs/python-core-worker-a_7.log -1 - 2");
 }
@@ -147,6 +154,9 @@ static void test_path(void **state)
         {LOGLIST_WORKER, "w1/worker-\n.out", NULL},
         {LOGLIST_WORKER, "w1/.out", NULL},
         {LOGLIST_SCENE, "w1/kernel.txt", "scene/w1/kernel.txt"},
+        {LOGLIST_SCENE, "ray_nodes.json", "scene/ray_nodes.json"},
+        {LOGLIST_SCENE, "other.json", NULL},
+        {LOGLIST_WORKER, "ray_nodes.json", NULL},
         {LOGLIST_SCENE, "w1/logs/a.log", "scene/w1/logs/a.log"},
         {LOGLIST_SCENE, "w1/logs/../scene.json", NULL},
         {LOGLIST_SCENE, "w1/logs/logs/a.log", NULL},

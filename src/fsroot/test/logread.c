@@ -3,6 +3,7 @@
 #include "fsroot/logread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/unit_dir.h"
 #include "fsroot/launch.h"
@@ -86,6 +87,23 @@ static void test_gap(void **state)
 }
 
 /* A new segment that is still empty; one that is longer than the next one's name allows. */
+/* The newest are what is asked for most; the first one is the beginning. */
+static void test_more_segments_than_are_read(void **state)
+{
+    put(*state, LOG, "first");
+    for (int i = 1; i <= 2 * LOGREAD_SEGMENTS_MAX + 10; i++) {
+        _cleanup_(freep) char *name = xasprintf("%s/" LOG ".%d", (char *)*state, 10 * i);
+        _cleanup_(closep) int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        assert_true(fd >= 0);
+    }
+    _cleanup_(freep) char *last = xasprintf(LOG ".%d", 10 * (2 * LOGREAD_SEGMENTS_MAX + 10));
+    put(*state, last, "last");
+    assert_string_equal(from(*state, 0, 8), "first");
+    assert_int_equal(part.files, LOGREAD_SEGMENTS_MAX);
+    assert_int_equal(part.end, 10 * (2 * LOGREAD_SEGMENTS_MAX + 10) + 4);
+    assert_string_equal(from(*state, part.end - 4, 8), "last");
+}
+
 static void test_edges(void **state)
 {
     put(*state, LOG, "01234xyz");
@@ -140,6 +158,7 @@ int main(void)
         with_root(test_segments_join),
         with_root(test_gap),
         with_root(test_edges),
+        with_root(test_more_segments_than_are_read),
         with_root(test_other_logs),
         with_root(test_link_is_not_followed),
         with_root(test_link_of_a_directory),
