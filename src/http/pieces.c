@@ -98,11 +98,14 @@ void http_body_next(struct http_req *req)
     }
 }
 
+/* Of a chunked body libmicrohttpd hands over the chunks that it has read already although the
+ * connection sleeps: a second sleep would put it into its list twice. */
 static enum MHD_Result sleep_until_next(struct http_req *req)
 {
     req->conn->phase = CONN_BUSY;
+    if (!req->suspended)
+        MHD_suspend_connection(req->conn->mhd);
     req->suspended = true;
-    MHD_suspend_connection(req->conn->mhd);
     return MHD_YES;
 }
 

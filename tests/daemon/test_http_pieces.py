@@ -135,6 +135,21 @@ def test_refused_halfway(server):
     assert server.until(lambda t: t["counting"] == 0)["cut"] == 0
 
 
+@pytest.mark.parametrize("pause", [0, 5])
+@pytest.mark.parametrize("size", [1000, 70001])
+def test_chunks_refused_halfway(server, size, pause):
+    """Many small ones are there at once; the connection sleeps once, and goes on."""
+    data = bytes(30 * PIECE)
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    body = b"".join(f"{len(p):x}\r\n".encode() + p + b"\r\n" for p in [*pieces, b""])
+    path = f"/pieces?refuse_at={2 * PIECE}&pause={pause}"
+    for _ in range(3):
+        with contextlib.closing(server.socket(head(path, "Transfer-Encoding: chunked"))) as s:
+            s.sendall(body)
+            assert b" 507 " in s.recv(65536)
+    assert server.until(lambda t: t["counting"] == 0)["cut"] == 0
+
+
 def test_more_than_the_head_said(server):
     """What follows the body is the next request: a bad one here."""
     with contextlib.closing(server.socket(head("/pieces", "Content-Length: 3") + b"abcdefgh\r\n\r\n")) as s:
@@ -151,9 +166,10 @@ def test_too_little(server):
 
 
 def test_a_peer_that_is_too_slow():
-    with serving("body=300") as server, contextlib.closing(
-        server.socket(head("/pieces", "Content-Length: 1000000") + b"a")
-    ) as s:
+    with (
+        serving("body=300") as server,
+        contextlib.closing(server.socket(head("/pieces", "Content-Length: 1000000") + b"a")) as s,
+    ):
         assert read_all(s) == b""
         assert server.until(lambda t: t["cut"] == 1)["pieced"] == 1
 
