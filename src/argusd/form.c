@@ -26,6 +26,7 @@ struct reading {
     struct multipart *m;
     enum part part;
     bool has_spec, is_last;
+    uint64_t code_bytes; /* that came of the archive */
     struct uploads_turn turn;
     bool working;
 
@@ -150,7 +151,7 @@ static int begin_spec(struct reading *x, struct err *err)
     return 0;
 }
 
-/* No more of it can come than the whole body has. */
+/* No more of it can come than the whole body has; where that is not said, it grows. */
 static int begin_code(struct reading *x, const char *file, struct err *err)
 {
     struct form *f = x->f;
@@ -158,12 +159,9 @@ static int begin_code(struct reading *x, const char *file, struct err *err)
     int64_t bytes = http_req_body_length(x->req);
     if (*f->upload)
         return err_set(err, ERR_BAD_REQUEST, "the form has two parts 'code'");
-    if (bytes < 0)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "a form with an archive says how long it is: send a Content-Length");
     struct upload_wish wish = {.user = http_req_principal(x->req)->user,
                                .name = "code",
-                               .bytes = (uint64_t)bytes,
+                               .bytes = bytes < 0 ? 0 : (uint64_t)bytes,
                                .passing = true};
     int r = uploads_add(f->us, &wish, &u, err);
     if (r < 0 || !u)
@@ -186,13 +184,20 @@ static int on_part(const char *name, const char *file, void *arg, struct err *er
                    "the form has a part '%.40s': send 'spec', and 'code' for an archive", name);
 }
 
+static int add_code(struct reading *x, const char *p, size_t n, struct err *err)
+{
+    x->code_bytes += n;
+    int r = uploads_grow(x->f->us, x->f->upload, x->code_bytes, err);
+    if (r == 0 && buf_add(&x->code, p, n) < 0)
+        r = err_set(err, ERR_INTERNAL, "a piece of the form is too large");
+    return r;
+}
+
 static int on_data(const char *p, size_t n, void *arg, struct err *err)
 {
     struct reading *x = arg;
     if (x->part == PART_CODE)
-        return buf_add(&x->code, p, n) < 0
-                   ? err_set(err, ERR_INTERNAL, "a piece of the form is too large")
-                   : 0;
+        return add_code(x, p, n, err);
     return buf_add(&x->f->spec, p, n) < 0
                ? err_set(err, ERR_TOO_LARGE,
                          "the part 'spec' is too large: at most %d bytes are "

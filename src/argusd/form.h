@@ -3,7 +3,7 @@
  *
  * The spec is in memory and no larger than any spec; the archive goes to the shared root piece by
  * piece as an upload that nobody else sees, with the ceilings of uploads, and is gone when the form
- * is, also after a kill. */
+ * is, also after a kill. A body that does not say how long it is (chunked) grows below them. */
 #pragma once
 #include "argusd/uploads.h"
 

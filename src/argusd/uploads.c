@@ -344,26 +344,60 @@ static int check_root(const struct uploads *us, uint64_t bytes, struct err *err)
     return 0;
 }
 
-static int check_room(const struct uploads *us, const struct upload_wish *w, struct err *err)
+/* bytes: of one upload, of which `has` are counted already. */
+static int check_bytes(const struct uploads *us,
+                       const char *user,
+                       uint64_t has,
+                       uint64_t bytes,
+                       struct err *err)
 {
     const struct settings *s = us->p.settings;
-    uint64_t own, all;
+    uint64_t own, all, more = bytes - has;
     size_t n_own;
-    sum_up(us, w->user, &own, &all, &n_own);
-    if (w->bytes > s->upload_bytes)
+    sum_up(us, user, &own, &all, &n_own);
+    if (bytes > s->upload_bytes)
         return err_set(err, ERR_TOO_LARGE, "an upload has at most %" PRIu64 " bytes here",
                        s->upload_bytes);
-    if (own + w->bytes > s->uploads_user_bytes)
+    if (own + more > s->uploads_user_bytes)
         return err_set(err, ERR_TOO_LARGE,
                        "your uploads would have %" PRIu64 " bytes of at most %" PRIu64
                        ": use or remove some first",
-                       own + w->bytes, s->uploads_user_bytes);
-    if (all + w->bytes > s->uploads_total_bytes || map_count(us->map) >= UPLOADS_MAX)
+                       own + more, s->uploads_user_bytes);
+    if (all + more > s->uploads_total_bytes)
+        return err_set(err, ERR_BUSY,
+                       "all uploads together have no room for it now: try again later");
+    return 0;
+}
+
+static int check_room(const struct uploads *us, const struct upload_wish *w, struct err *err)
+{
+    uint64_t own, all;
+    size_t n_own;
+    int r = check_bytes(us, w->user, 0, w->bytes, err);
+    if (r < 0)
+        return r;
+    sum_up(us, w->user, &own, &all, &n_own);
+    if (map_count(us->map) >= UPLOADS_MAX)
         return err_set(err, ERR_BUSY,
                        "all uploads together have no room for it now: try again later");
     if (n_own >= UPLOADS_OF_USER_MAX)
         return err_set(err, ERR_BUSY, "you have %zu uploads: use or remove some first", n_own);
     return 0;
+}
+
+int uploads_grow(struct uploads *us, const char *id, uint64_t bytes, struct err *err)
+{
+    struct upload *u = map_find(us->map, id);
+    if (!u)
+        return err_set(err, ERR_NOT_FOUND, "no upload '%.128s'", id);
+    if (bytes <= u->bytes)
+        return 0;
+    int r = check_bytes(us, u->user, u->bytes, bytes, err);
+    if (r == 0)
+        r = check_root(us, bytes - u->bytes, err);
+    if (r == 0)
+        u->bytes = bytes;
+    return r;
 }
 
 int uploads_add(struct uploads *us,

@@ -2,8 +2,10 @@
 """A submit that comes as a form, of the real argusd: the archive becomes the job's snapshot, or nothing is left of it;
 forms that are broken, cut, twice, too large or hostile; curl's own."""
 
+import contextlib
 import io
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -242,13 +244,63 @@ def test_one_that_is_cut_leaves_nothing(argusd):
         until(lambda: left(argusd) == before, "nothing is left")
     assert argusd.get("/v1/uploads", token="user")["uploads"] == []
     assert newest(argusd) == jobs
-    chunk = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
-    with half_sent(argusd, chunk, "Transfer-Encoding: chunked\r\n") as s:
-        said = b""
-        while b"send a Content-Length" not in said:
+    for n in (300, len(body) // 2):  # of one that does not say how long it is
+        with half_sent(argusd, chunked(body)[:n], "Transfer-Encoding: chunked\r\n"):
+            if n > 1000:
+                until(lambda: left(argusd) != before, "it is coming")
+        until(lambda: left(argusd) == before, "nothing is left")
+
+
+def chunked(body, size=70001):
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(f"{len(p):x}\r\n".encode() + p + b"\r\n" for p in [*pieces, b""])
+
+
+def answer(s):
+    """Its status, and the body as far as it came; what is sent too much may be cut off."""
+    said = b""
+    with contextlib.suppress(ConnectionError):
+        while b"}" not in said:
             got = s.recv(65536)
-            assert got, said
+            if not got:
+                break
             said += got
+    return int(said.split(b" ", 2)[1]), said.decode()
+
+
+def test_one_that_does_not_say_how_long_it_is(argusd):
+    """It grows on the disk, below the ceilings of all the others."""
+    before = left(argusd)
+    noise = os.urandom(3 << 20)  # in its own archive: not compressed
+    body = form(part("spec", RUN), part("code", tar({"part.txt": "chunked\n", "noise": noise.hex()})))
+    with half_sent(argusd, chunked(body), "Transfer-Encoding: chunked\r\n") as s:
+        status, said = answer(s)
+    assert status == 201, said
+    job = argusd.wait_over(json.loads(said[said.index("{") :])["id"])
+    log = argusd.call("GET", f"/v1/jobs/{job['id']}/logs", token="user").body.decode()
+    assert job["state"] == "SUCCEEDED" and "chunked" in log
+    until(lambda: not list((argusd.root / "argus/uploads").glob("*")), "the archive itself is removed")
+    before = left(argusd)
+    refused_chunks(argusd, 9 << 20, "an upload has at most 8388608 bytes")
+    held = form(part("spec", RUN), part("code", bytes(6 << 20)))
+    with half_sent(argusd, chunked(held[:-100])[:-5], "Transfer-Encoding: chunked\r\n"):
+        until(lambda: sent(argusd) >= 11 << 19, "another one has come so far")  # all but what fills no piece
+        refused_chunks(argusd, 7 << 20, "of at most 12582912")
+    until(lambda: left(argusd) == before, "nothing is left")
+
+
+def refused_chunks(argusd, n, says):
+    body = form(part("spec", RUN), part("code", bytes(n)))
+    with half_sent(argusd, b"", "Transfer-Encoding: chunked\r\n") as s:
+        with contextlib.suppress(ConnectionError):
+            s.sendall(chunked(body))
+        status, said = answer(s)
+    assert status == 413 and says in said, said
+
+
+def sent(argusd):
+    """Bytes of archives on the disk."""
+    return sum(f.stat().st_size for f in (argusd.root / "argus/uploads").glob("*/data"))
 
 
 def test_nothing_is_left_by_a_kill(tmp_path):
