@@ -45,6 +45,12 @@ static int bad_event(struct follow *f, const char *what)
     return err_set(&f->err, ERR_INTERNAL, "the log stream of '%s' is broken: %s", f->id, what);
 }
 
+/* Nothing was printed yet, and where to begin is the server's to find. */
+static bool begins_at_time(const struct follow *f)
+{
+    return f->opts->since && !f->offset && !f->event_id[0];
+}
+
 static int on_log(struct follow *f, const json_t *data)
 {
     const char *b64 = json_get_str(data, "b64", NULL);
@@ -63,7 +69,7 @@ static int on_log(struct follow *f, const json_t *data)
         f->offset = 0;
     }
     f->attempt = attempt;
-    if (at > f->offset)
+    if (at > f->offset && !begins_at_time(f))
         logread_tell_gap(f->cli, f->offset, at);
     size_t seen = at < f->offset ? (size_t)(f->offset - at) : 0;
     if (seen < n) {
@@ -143,14 +149,16 @@ static void tell_progress(struct follow *f)
 static void connect_log(struct follow *f)
 {
     char *path = cli_job_path(f->id, "/logs");
-    char *whole = xasprintf("%s?follow=1&offset=%" PRIu64 "%s", path, f->offset, f->opts->query);
-    struct request request = {.path = whole,
+    _cleanup_(buf_release) struct buf whole = BUF_INIT(16 << 10);
+    (void)buf_addf(&whole, "%s?follow=1&offset=%" PRIu64 "%s", path, f->offset, f->opts->query);
+    if (begins_at_time(f))
+        url_query(&whole, "since", f->opts->since); /* too long a path is refused by the server */
+    struct request request = {.path = buf_str(&whole),
                               .accept = "text/event-stream",
                               .last_event_id = f->event_id[0] ? f->event_id : NULL};
     sse_restart(&f->sse);
     f->log = transfer_start(f->cli->client, &request, on_bytes, f);
     free(path);
-    free(whole);
 }
 
 /* The stream ended: by its `end`, by a refusal, or it broke and is opened again. */

@@ -12,6 +12,7 @@
 struct follow_opts {
     uint64_t offset;       /* first byte wanted */
     const char *query;     /* "&attempt=2", "" = none: goes with every request */
+    const char *since;     /* with offset 0: begin with what was written since then; NULL: any */
     struct logout *logout; /* borrowed */
 };
 

@@ -131,7 +131,7 @@ static int print_one(struct cli *cli,
         return r;
     logout.head = head;
     if (!ask->follow || ask->tail)
-        r = logread_print(cli, id, buf_str(&query), ask->tail, &logout, &offset, err);
+        r = logread_print(cli, id, buf_str(&query), ask->tail, NULL, &logout, &offset, err);
     if (r >= 0 && ask->follow) {
         struct follow_opts o = {.offset = offset, .query = buf_str(&query), .logout = &logout};
         return follow_run(cli, id, &o, err);

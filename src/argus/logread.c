@@ -54,6 +54,7 @@ int logread_print(struct cli *cli,
                   const char *id,
                   const char *query,
                   int64_t tail,
+                  const char *since,
                   struct logout *logout,
                   uint64_t *ret_offset,
                   struct err *err)
@@ -63,23 +64,25 @@ int logread_print(struct cli *cli,
     int64_t size = -1, first_size = -1;
     uint64_t next = 0;
     do {
-        char *range = tail ? xasprintf("tail=%" PRId64, tail) : xasprintf("offset=%" PRIu64, next);
-        char *whole = xasprintf("%s?%s%s", path, range, query);
+        _cleanup_(buf_release) struct buf whole = BUF_INIT(16 << 10);
+        (void)buf_addf(&whole, "%s?%s=%" PRIu64 "%s", path, tail ? "tail" : "offset",
+                       tail ? (uint64_t)tail : next, query);
+        if (since)
+            url_query(&whole, "since", since); /* too long a path is refused by the server */
         uint64_t at = next;
         sink.n = 0;
-        int r = read_piece(cli, whole, &sink, &at, &size, err);
-        free(whole);
-        free(range);
+        int r = read_piece(cli, buf_str(&whole), &sink, &at, &size, err);
         if (r < 0)
             return r;
         if (first_size < 0)
             first_size = size;
         if (tail && at == next && size >= (int64_t)sink.n)
             at = (uint64_t)size - sink.n; /* an older server */
-        if (!tail && sink.n && at > next)
+        if (!tail && !since && sink.n && at > next)
             logread_tell_gap(cli, next, at);
         next = at + sink.n;
         tail = 0;
+        since = NULL;
     } while (sink.n && (int64_t)next < first_size);
     *ret_offset = next;
     return 0;

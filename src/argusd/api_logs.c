@@ -23,6 +23,7 @@ struct once {
     struct http_req *req; /* NULL: gone */
     struct api *a;
     int64_t tail;
+    uint64_t least; /* of the offsets that a tail may begin at */
     size_t limit;
     bool sized;
     bool must_be; /* it was named: that there is none is no empty log */
@@ -71,6 +72,7 @@ static void read_part(struct once *o,
                       const char *name,
                       int k,
                       uint64_t offset,
+                      usec_t since,
                       size_t want)
 {
     struct logpart_ask ask = {.root = o->a->settings->shared_root,
@@ -78,6 +80,7 @@ static void read_part(struct once *o,
                               .name = name,
                               .k = k,
                               .offset = offset,
+                              .since = since,
                               .want = want,
                               .done = on_part,
                               .arg = o};
@@ -109,13 +112,15 @@ static void on_part(struct logpart *p, void *arg)
     judge_missing(o, p);
     if (p->result == 0 && o->tail >= 0 && !o->sized) {
         /* The size is known now: read the end of the file. */
+        uint64_t from = p->end > o->limit ? p->end - o->limit : 0;
         o->sized = true;
-        read_part(o, p->job, p->name, p->k, p->end > o->limit ? p->end - o->limit : 0, o->limit);
+        o->least = p->since ? p->offset : 0;
+        read_part(o, p->job, p->name, p->k, from > o->least ? from : o->least, 0, o->limit);
         return;
     }
     if (p->result == 0 && o->tail >= 0 && p->n && p->at + p->n < p->end && p->n < p->want) {
         /* A gap: the last lines are those behind it. */
-        read_part(o, p->job, p->name, p->k, p->at + p->n, o->limit);
+        read_part(o, p->job, p->name, p->k, p->at + p->n, 0, o->limit);
         return;
     }
     http_req_on_close(o->req, NULL, NULL);
@@ -206,6 +211,77 @@ static int read_place(struct http_req *req,
     return r;
 }
 
+/* Of the driver's log alone; who goes on with a stream has his place already. */
+static int read_since(struct http_req *req,
+                      const struct tails_place *place,
+                      usec_t *ret,
+                      struct err *err)
+{
+    bool is_driver = str_eq(str_or(http_req_query(req, "source"), "driver"), "driver");
+    if (http_req_query(req, "since") && !is_driver)
+        return err_set(err, ERR_BAD_REQUEST, "since goes with the driver's log alone");
+    int r = api_read_time(req, "since", clock_wall(), ret, err);
+    if (r == 0 && (http_req_last_event_id(req) || !place->k))
+        *ret = 0;
+    return r;
+}
+
+/* ---- a stream that begins at a time ---- */
+
+struct later {
+    struct http_req *req; /* NULL: gone */
+    struct api *a;
+    char *user, *project;
+    bool named;
+};
+
+static void on_later_gone(struct http_req *req, void *arg)
+{
+    struct later *l = arg;
+    (void)req;
+    l->req = NULL;
+}
+
+/* Whatever came of it: its offset is one that nothing newer lies before. */
+static void on_begin_known(struct logpart *p, void *arg)
+{
+    struct later *l = arg;
+    struct job job = {.id = p->job, .user = l->user, .project = l->project};
+    struct tails_place place = {.k = p->k, .named = l->named, .name = p->name, .offset = p->offset};
+    if (l->req) {
+        http_req_on_close(l->req, NULL, NULL);
+        tails_follow(l->a->tails, l->req, &job, &place);
+    }
+    free(l->user);
+    free(l->project);
+    free(l);
+}
+
+static void follow_since(struct http_req *req,
+                         struct api *a,
+                         const struct job *job,
+                         const struct tails_place *place,
+                         usec_t since)
+{
+    struct later *l = xcalloc(1, sizeof(*l));
+    *l = (struct later){.req = req,
+                        .a = a,
+                        .user = xstrdup(job->user),
+                        .project = xstrdup(job->project),
+                        .named = place->named};
+    struct logpart_ask ask = {.root = a->settings->shared_root,
+                              .job = job->id,
+                              .name = place->name,
+                              .k = place->k,
+                              .offset = place->offset,
+                              .since = since,
+                              .want = 1,
+                              .done = on_begin_known,
+                              .arg = l};
+    http_req_on_close(req, on_later_gone, l);
+    logpart_read(a->loop, &ask);
+}
+
 static void job_logs(struct http_req *req,
                      struct api *a,
                      const struct job *job,
@@ -215,6 +291,7 @@ static void job_logs(struct http_req *req,
     struct tails_place place = {0};
     _cleanup_(freep) char *name = NULL;
     int64_t limit = PART_DEFAULT, tail = -1;
+    usec_t since = 0;
     struct err err = {0};
     (void)extra;
     (void)l;
@@ -222,15 +299,19 @@ static void job_logs(struct http_req *req,
     if (r == 0 && (http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &limit, &err) < 0 ||
                    http_req_query_int(req, "tail", 0, 1000000, -1, &tail, &err) < 0))
         err.code = r = ERR_BAD_REQUEST;
+    if (r == 0)
+        r = read_since(req, &place, &since, &err);
     if (r < 0 || !name) {
         api_fail(req, &err, 0);
     } else if (http_req_query(req, "grep")) {
         search_job(req, a, job, place.k);
-    } else if (http_req_query_bool(req, "follow", false)) {
+    } else if (http_req_query_bool(req, "follow", false) && !since) {
         tails_follow(a->tails, req, job, &place);
     } else if (cluster_root_hangs(a->cluster)) {
         (void)err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
         api_fail(req, &err, 0);
+    } else if (http_req_query_bool(req, "follow", false)) {
+        follow_since(req, a, job, &place, since);
     } else {
         struct once *o = xcalloc(1, sizeof(*o));
         *o = (struct once){.req = req,
@@ -239,7 +320,7 @@ static void job_logs(struct http_req *req,
                            .limit = (size_t)limit,
                            .must_be = http_req_query(req, "file") != NULL};
         http_req_on_close(req, on_once_gone, o);
-        read_part(o, job->id, name, place.k ? place.k : 1, place.offset,
+        read_part(o, job->id, name, place.k ? place.k : 1, place.offset, since,
                   tail >= 0 ? 1 : (size_t)limit);
     }
 }

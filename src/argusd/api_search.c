@@ -16,7 +16,9 @@
 #include "argusd/search.h"
 #include "argusd/work.h"
 #include "base/str.h"
+#include "fsroot/launch.h"
 #include "fsroot/logsearch.h"
+#include "fsroot/logtimes.h"
 
 enum {
     JOBS_PAGE = 100,
@@ -35,6 +37,7 @@ struct search {
     struct store_read *read;
     char *root, *user, *project, *workload;
     usec_t since, until; /* until: mono */
+    usec_t begins_at;    /* of one driver's log; 0: at its beginning, or where the cursor says */
     int64_t limit, hits, jobs;
     struct logsearch s;
     struct logindex_ask *ask;
@@ -112,6 +115,11 @@ static void run(void *arg)
 {
     struct search *s = arg;
     size_t before = s->s.at;
+    if (s->begins_at) {
+        const struct logsearch_target *t = &s->s.targets[0];
+        s->s.k = t->k;
+        s->s.offset = logtimes_find(s->root, t->job, t->k, ATTEMPT_LOG, s->begins_at);
+    }
     logsearch_run(&s->s);
     s->jobs += (int64_t)(s->s.at - before);
 }
@@ -378,5 +386,7 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
     add_target(s, job->id, k, k ? k : 1);
     if (s->from && !strcmp(s->from, job->id))
         go_on(s);
+    else if (k)
+        s->begins_at = s->since;
     start(s);
 }

@@ -8,10 +8,15 @@
 #include "argusd/work.h"
 #include "base/mem.h"
 #include "fsroot/logread.h"
+#include "fsroot/logtimes.h"
 
 static void run(void *arg)
 {
     struct logpart *p = arg;
+    if (p->since) {
+        uint64_t from = logtimes_find(p->root, p->job, p->k, p->name, p->since);
+        p->offset = from > p->offset ? from : p->offset;
+    }
     struct logread_part got = {.offset = p->offset};
     p->bytes = xmalloc(p->want + 1);
     p->result =
@@ -40,6 +45,7 @@ void logpart_read(uv_loop_t *loop, const struct logpart_ask *ask)
                           .name = xstrdup(ask->name),
                           .k = ask->k,
                           .offset = ask->offset,
+                          .since = ask->since,
                           .want = ask->want,
                           .done = ask->done,
                           .arg = ask->arg};

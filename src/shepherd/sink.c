@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 #include "fsroot/logindexer.h"
+#include "fsroot/logtimes.h"
 
 #define SINK_ASIDE ".found"    /* what had the name of a file of the log */
 #define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
@@ -43,7 +44,8 @@ struct sink {
     size_t n, cap;
     uint64_t gap; /* where the small file that tells of removed ones begins; 0: none */
     uint64_t flushed, removed;
-    struct logindexer *index; /* NULL: none */
+    struct logindexer *index; /* NULL: none; then there are no times either */
+    struct logtimes *times;
     bool is_late;
 };
 
@@ -82,6 +84,7 @@ int sink_open(const char *path, struct sink **ret, struct err *err)
         return err_set(err, -errno, "cannot create '%s': %s", path, strerror(errno));
     *ret = sink_new(fd, path);
     (*ret)->index = logindexer_new(path);
+    (*ret)->times = logtimes_new(path);
     return 0;
 }
 
@@ -91,6 +94,7 @@ void sink_free(struct sink *s)
         return;
     closep(&s->fd);
     logindexer_free(s->index);
+    logtimes_free(s->times);
     free(s->path);
     free(s->v);
     free(s);
@@ -288,8 +292,11 @@ int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done)
         r = now ? put(s, p + done, now, &done) : next_segment(s, true);
     }
     s->is_suspect = is_lost(r) || (s->is_suspect && r < 0);
-    if (done && s->index)
-        logindexer_add(s->index, sink_bytes(s) - done, p, done, clock_wall(), s->is_late);
+    if (done && s->index) {
+        usec_t wall = clock_wall();
+        logindexer_add(s->index, sink_bytes(s) - done, p, done, wall, s->is_late);
+        logtimes_add(s->times, p, done, wall);
+    }
     *ret_done = done;
     return r;
 }
@@ -301,6 +308,8 @@ void sink_hurry(struct sink *s, bool is_late)
 
 void sink_flush(struct sink *s)
 {
+    if (s->times)
+        logtimes_idle(s->times, clock_wall());
     if (!s->is_remote || s->flushed == sink_bytes(s))
         return;
     s->flushed = sink_bytes(s);
@@ -309,8 +318,10 @@ void sink_flush(struct sink *s)
 
 int sink_finish(struct sink *s, struct err *err)
 {
-    if (s->index)
+    if (s->index) {
         logindexer_finish(s->index, clock_wall());
+        logtimes_finish(s->times);
+    }
     int r = sync_file(s);
     if (r < 0)
         return err_set(err, r, "the end of '%s' may be missing: %s", s->path, strerror(-r));

@@ -4,7 +4,8 @@
  * A log that outgrows its ceiling goes on in a second file, and so on: driver.log.<offset>, where
  * offset is the place in the whole log at which that file begins. When all of them together reach
  * theirs, the oldest but the first is removed, and a small file in front of what follows says so.
- * Beside it an index is written for those who search in it (fsroot/logindexer.h).
+ * Beside it an index is written for those who search in it (fsroot/logindexer.h), and when what was
+ * written (fsroot/logtimes.h).
  * What already has the name of a next file and is not ours is renamed to <name>.found.
  * Every call may block for as long as the file system does. */
 #pragma once
@@ -20,7 +21,7 @@ struct sink;
 /* Create the log, which is the one act that only one shepherd of an attempt can
  * do. -EEXIST: another one did. path is copied. */
 must_check int sink_open(const char *path, struct sink **ret, struct err *err);
-/* The same around a descriptor, which is taken, and without an index. */
+/* The same around a descriptor, which is taken, with nothing beside it. */
 struct sink *sink_new(int fd, const char *path);
 void sink_free(struct sink *s); /* closes; NULL is fine */
 

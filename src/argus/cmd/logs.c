@@ -83,7 +83,8 @@ static const struct opt OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct logs_opts, since),
      .arg = "TIME",
-     .doc = "with --all: only in jobs submitted since then: a time, or a span such as 2h"},
+     .doc = "only what was written since then: a time, or a span such as 10m; with --all: only in "
+            "jobs submitted since then"},
     {.name = "limit",
      .type = OPT_NUMBER,
      .offset = offsetof(struct logs_opts, limit),
@@ -114,8 +115,10 @@ static int check_one(const struct logs_opts *o, const struct strv *args, struct 
 {
     if (!args->n)
         return err_set(err, ERR_USAGE, "'argus logs' needs ID, or --all with --grep RE");
-    if (o->user || o->project || o->since || o->limit)
-        return err_set(err, ERR_USAGE, "--user, --project, --since and --limit go with --all");
+    if (o->user || o->project || o->limit)
+        return err_set(err, ERR_USAGE, "--user, --project and --limit go with --all");
+    if (o->since && o->source)
+        return err_set(err, ERR_USAGE, "--since is of the driver's log alone");
     return check_source(o, err);
 }
 
@@ -198,12 +201,13 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
         return o->source == PLATFORM ? print_platform(cli, id, o, err)
                                      : print_files(cli, id, o, err);
     if (!o->follow || o->tail)
-        r = logread_print(cli, id, buf_str(&query), o->tail, &logout, &offset, err);
+        r = logread_print(cli, id, buf_str(&query), o->tail, o->since, &logout, &offset, err);
     if (r < 0 || !o->follow) {
         logout_end(&logout);
         return r;
     }
-    struct follow_opts f = {.offset = offset, .query = buf_str(&query), .logout = &logout};
+    struct follow_opts f = {
+        .offset = offset, .query = buf_str(&query), .since = o->since, .logout = &logout};
     return follow_run(cli, id, &f, err);
 }
 
@@ -219,6 +223,8 @@ const struct command cmd_logs = {
         "with the job's status. Ctrl-C detaches and never stops the job (exit status 0).\n"
         "Into a pipe the bytes are unchanged; on a terminal control sequences other than "
         "colours are made harmless.\n"
+        "--since goes by when bytes were written to the shared root, in steps of some seconds, "
+        "and not by times that lines say; what is not known is printed.\n"
         "--source worker prints what Ray's workers printed on every node, each below a line that "
         "names it where more than one fits; scene prints the texts that were gathered at a "
         "failure, and platform what Argus did with the job. One that fits alone can be "

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logtimes_find.c - the reader of logtimes.h. The file is outside bytes: a mark that is none, or
+ * that lies behind the log's end, says nothing. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "fsroot/fsroot.h"
+#include "fsroot/logread.h"
+#include "fsroot/logtimes.h"
+#include "fsroot/logtimes_file.h"
+
+static int open_marks(const char *root, const char *job, int attempt, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+    _cleanup_(freep) char *file = xasprintf("%s" LOGTIMES_SUFFIX, slash ? slash + 1 : name);
+    DIR *dir = NULL;
+    if (fsroot_attempt_opendir(root, job, attempt, sub, &dir) < 0 || !dir)
+        return -1;
+    int fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    (void)closedir(dir); /* it was only read */
+    return fd;
+}
+
+/* The mark says that what lies before it is old enough. */
+static bool is_old(int fd, uint64_t i, usec_t since, uint64_t *ret_offset)
+{
+    struct logtimes_mark m;
+    size_t n = 0;
+    if (file_read_at(fd, i * sizeof(m), &m, sizeof(m), &n) < 0 || n < sizeof(m) ||
+        m.magic != LOGTIMES_MAGIC || m.crc != logtimes_crc(&m) || m.by > since)
+        return false;
+    *ret_offset = m.offset;
+    return true;
+}
+
+uint64_t logtimes_find(const char *root,
+                       const char *job,
+                       int attempt,
+                       const char *name,
+                       usec_t since)
+{
+    struct stat st;
+    struct logread_part log;
+    char none;
+    uint64_t offset = 0, low = 0, high;
+    _cleanup_(closep) int fd = open_marks(root, job, attempt, name);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    for (high = (uint64_t)st.st_size / sizeof(struct logtimes_mark); low < high;) {
+        uint64_t middle = low + (high - low) / 2;
+        if (is_old(fd, middle, since, &offset))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (logread_at(root, job, attempt, name, 0, &none, 1, &log, NULL) < 0 || offset > log.end)
+        return 0;
+    return offset;
+}
