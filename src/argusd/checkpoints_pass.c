@@ -40,6 +40,8 @@ struct pass {
     struct buf steps; /* that were, as text */
     int result;
     struct err err;
+    bool has_trouble; /* that keeps nobody from going on */
+    struct err trouble;
 };
 
 static void pass_free(struct pass *p)
@@ -271,19 +273,18 @@ static void pin(struct pass *p)
 static void run_look(void *arg)
 {
     struct pass *p = arg;
-    struct err err = {0};
     p->free_bytes = UINT64_MAX;
-    p->result = ckpt_put_back(p->root, p->id, p->k, &p->err);
-    if (p->result == 0)
-        p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
+    int r = ckpt_put_back(p->root, p->id, p->k, &p->trouble); /* a full disk: room is made */
+    p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
     if (p->result < 0)
         return;
     if (p->metric)
         ckpt_find_values(p->root, p->id, p->metric, &p->found, &p->values_seen);
     /* What was put aside as torn may be all there is. */
     bool with_torn = p->asked && ckpt_list_newest(&p->found);
-    if (p->sweeps && ckpt_sweep(p->root, p->id, with_torn, &err) < 0)
-        log_info("checkpoints", "%s job=%s", err.text, p->id);
+    if (p->sweeps && r == 0)
+        r = ckpt_sweep(p->root, p->id, with_torn, &p->trouble);
+    p->has_trouble = r < 0;
     if (p->found.n && ckpt_free_bytes(p->root, p->id, &p->free_bytes, NULL) < 0)
         p->free_bytes = UINT64_MAX;
 }
@@ -309,6 +310,9 @@ static void done_look(void *arg)
     if (p->result < 0 && !b->failing)
         log_warn("checkpoints", "%s job=%s", p->err.text, b->id);
     b->failing = p->result < 0;
+    if (p->has_trouble && !b->trouble_told)
+        log_warn("checkpoints", "%s job=%s", p->trouble.text, b->id);
+    b->trouble_told = p->has_trouble;
     if (b->cs->closing || p->result < 0) {
         end_pass(p);
         return;

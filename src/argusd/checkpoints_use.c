@@ -28,15 +28,20 @@ bool book_is_used(const struct book *b, int64_t step)
     return false;
 }
 
+static bool names(const char *text, const char *job)
+{
+    return text && strstr(text, job);
+}
+
 bool book_is_named(const struct book *b)
 {
     const struct live *l;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
-        if (strstr(u->text, b->id) || (u->inputs && strstr(u->inputs, b->id)))
+        if (names(u->text, b->id) || names(u->inputs, b->id))
             return true;
     for (size_t pos = 0; (l = jobs_next(b->cs->p.jobs, &pos));)
         if (strcmp(l->job->id, b->id) != 0 &&
-            (strstr(l->job->spec, b->id) || (l->extra.inputs && strstr(l->extra.inputs, b->id))))
+            (names(l->job->spec, b->id) || names(l->extra.inputs, b->id)))
             return true;
     return false;
 }

@@ -16,6 +16,11 @@ must_check int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err);
 /* What is left of removals; with_torn: and what was put aside. All that can be removed is; the
  * first failure is told. */
 must_check int ckpt_dir_sweep(int dir, bool with_torn, struct err *err);
+/* To a name that is not taken, <prefix><label>.<n>. -ENOENT: it is not there. */
+must_check int ckpt_dir_rename_away(int dir,
+                                    const char *name,
+                                    const char *prefix,
+                                    const char *label);
 /* As ckpt_put_back(); attempt 0: of all. */
 must_check int ckpt_dir_put_back(int dir, int attempt, struct err *err);
 /* That of a step, or all (0). */

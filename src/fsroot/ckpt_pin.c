@@ -156,15 +156,13 @@ static bool is_among(const struct pin *pin, int attempt, const int64_t *steps, s
     return false;
 }
 
-/* No pin any more: first the name, so that half of one is never put back. */
+/* No pin any more; a sweep frees what is left of it. */
 static int drop(int dir, const char *name, struct err *err)
 {
-    char gone[NAME_BYTES + sizeof(CKPT_GONE_PREFIX)];
-    (void)snprintf(gone, sizeof(gone), "%s%s", CKPT_GONE_PREFIX, name + 1); /* fits */
-    int r = dirtree_remove_at(dir, gone, err);
-    if (r == 0 && renameat(dir, name, dir, gone) < 0 && errno != ENOENT)
-        r = err_set(err, -errno, "'%s' cannot be renamed: %s", name, strerror(errno));
-    return r < 0 ? r : dirtree_remove_at(dir, gone, err);
+    int r = ckpt_dir_rename_away(dir, name, CKPT_GONE_PREFIX, name + 1);
+    return r == 0 || r == -ENOENT
+               ? 0
+               : err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
 }
 
 int ckpt_pin(const char *root,
@@ -186,6 +184,8 @@ int ckpt_pin(const char *root,
     }
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = pin_one(dir, attempt, steps[i], err);
+    if (r >= 0 && names.n)
+        r = ckpt_dir_sweep(dir, false, err);
     strv_release(&names);
     return r;
 }

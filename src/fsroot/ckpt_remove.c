@@ -62,8 +62,7 @@ int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *er
     return dir < 0 ? dir : ckpt_dir_sweep(dir, with_torn, err);
 }
 
-/* To a name that is not taken. -ENOENT: it is not there. */
-static int rename_away(int dir, const char *name, const char *prefix, const char *label)
+int ckpt_dir_rename_away(int dir, const char *name, const char *prefix, const char *label)
 {
     for (int k = 1; k <= TRIES; k++) {
         char gone[64];
@@ -86,7 +85,7 @@ static int put_away(int dir, int64_t step, const char *prefix, struct err *err)
     char name[32], label[24];
     ckpt_dir_name(step, name, sizeof(name));
     (void)snprintf(label, sizeof(label), "%" PRId64, step); /* fits */
-    int r = rename_away(dir, name, prefix, label);
+    int r = ckpt_dir_rename_away(dir, name, prefix, label);
     if (r < 0 && r != -ENOENT)
         return err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
     (void)fsync(dir); /* else a power cut brings it back whole, which harms nobody */
@@ -137,7 +136,7 @@ static int settle_tracker(int dir, int64_t named, int64_t step, struct err *err)
         return 0;
     if (step)
         return write_tracker(dir, step, err);
-    int r = rename_away(dir, CKPT_TRACKER, CKPT_TORN_PREFIX, "tracker");
+    int r = ckpt_dir_rename_away(dir, CKPT_TRACKER, CKPT_TORN_PREFIX, "tracker");
     return r == 0 || r == -ENOENT
                ? 0
                : err_set(err, r, "the tracker cannot be removed: %s", strerror(-r));
@@ -187,11 +186,10 @@ int ckpt_settle(const char *root,
         *ret = 0;
         return 0;
     }
-    int r = dir < 0 ? dir : ckpt_dir_put_back(dir, 0, err);
-    if (r == 0)
-        r = ckpt_dir_unpin(dir, 0, err);
-    if (r == 0)
-        r = ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
+    bool has_pins =
+        dir >= 0 && (ckpt_dir_put_back(dir, 0, NULL) < 0 || ckpt_dir_unpin(dir, 0, NULL) < 0);
+    (void)has_pins; /* the next attempt's passes drop them, and put none of these back */
+    int r = dir < 0 ? dir : ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
     if (r < 0)
         return r;
     const struct ckpt *newest = ckpt_list_newest(&l);
