@@ -5,11 +5,9 @@
 #include "shepherd/copier.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/str.h"
 #include "base/unit.h"
 #include "base/unit_dir.h"
+#include "shepherd/test/full.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef01234567"
 #define OUT "worker-" ID "-02000000-17.out"
@@ -246,18 +245,9 @@ static size_t count_in(const char *dir)
     return n;
 }
 
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit lim;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
-    lim.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
-}
-
 /* A segment that could not be filled and then begins elsewhere leaves nothing behind. */
 static void test_a_flood_and_a_full_disk(void **state)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     struct copier c;
     begin(&c, *state, NULL);
     c.first = 1000;
@@ -268,7 +258,6 @@ static void test_a_flood_and_a_full_disk(void **state)
         turn(&c, false);
     }
     uint64_t stored = c.stored;
-    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
     for (int i = 400; i < 1100; i += 350) {
         add_lines(&c, i, i + 350);
         limit_files(200); /* the first line of a segment goes in, what follows does not */
@@ -277,7 +266,6 @@ static void test_a_flood_and_a_full_disk(void **state)
         assert_true(c.trouble[0]);
         assert_true(c.stored < stored); /* older ones made room */
     }
-    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
     turn(&c, true);
     assert_int_equal(c.v[0].read, 11000);
     assert_int_equal(count_in(c.to), 1 + 1 + (c.v[0].left[0] != 0)); /* first, left, of now */

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/unit.h"
+#include "base/unit_dir.h"
 #include "fsroot/fsroot.h"
 
 static struct outcome example(enum cause cause, int code, int sig)
@@ -78,43 +77,25 @@ static void test_sentences(void **state)
     assert_told(o, "as it is", SHEPHERD_START_FAILED);
 }
 
-static void remove_all(const char *root)
-{
-    static const char *const names[] = {"/jobs/j1/attempts/1/exit.json",
-                                        "/jobs/j1/attempts/1/.exit.json.new",
-                                        "/jobs/j1/attempts/1",
-                                        "/jobs/j1/attempts",
-                                        "/jobs/j1",
-                                        "/jobs",
-                                        ""};
-    for (size_t i = 0; i < array_len(names); i++) {
-        _cleanup_(freep) char *path = xasprintf("%s%s", root, names[i]);
-        (void)remove(path);
-    }
-}
-
 /* Each cause, with the reserve and without, through the reader that argusd uses. */
 static void test_fsroot_reads_it(void **state)
 {
-    (void)state;
     const enum cause causes[] = {
 #define X(e, w) e,
         CAUSE_TABLE(X)
 #undef X
     };
     for (size_t i = 0; i < 2 * array_len(causes); i++) {
-        char root[] = "/tmp/argus-outcome-XXXXXX";
         struct fsroot_exit e;
-        assert_non_null(mkdtemp(root));
-        _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+        int k = (int)i + 1;
+        _cleanup_(freep) char *dir = fsroot_attempt_dir(*state, "j1", k, NULL);
         assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
         _cleanup_(outcome_release) struct outcome o = example(causes[i / 2], 3, 0);
         _cleanup_(closep) int reserve = i % 2 ? outcome_reserve(dir) : -1;
         assert_true((reserve >= 0) == i % 2);
         outcome_tell(&o);
         assert_int_equal(outcome_write(dir, reserve, &o, NULL), 0);
-        fsroot_exit_read(root, "j1", 1, &e);
-        remove_all(root);
+        fsroot_exit_read(*state, "j1", k, &e);
         assert_int_equal(e.seen, FSROOT_PRESENT);
         assert_string_equal(e.cause, cause_to_string(causes[i / 2]));
         assert_int_equal(e.code, 3);
@@ -129,11 +110,8 @@ static void test_fsroot_reads_it(void **state)
 
 static void test_a_kill_for_memory_is_read(void **state)
 {
-    (void)state;
-    char root[] = "/tmp/argus-outcome-XXXXXX";
     struct fsroot_exit e;
-    assert_non_null(mkdtemp(root));
-    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(*state, "j1", 1, NULL);
     assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
     _cleanup_(outcome_release) struct outcome o = example(CAUSE_SIGNAL, -1, SIGKILL);
     o.kernel_kills = 2;
@@ -141,19 +119,15 @@ static void test_a_kill_for_memory_is_read(void **state)
     o.memory_max = 1 << 20;
     outcome_tell(&o);
     assert_int_equal(outcome_write(dir, -1, &o, NULL), 0);
-    fsroot_exit_read(root, "j1", 1, &e);
-    remove_all(root);
+    fsroot_exit_read(*state, "j1", 1, &e);
     assert_int_equal(e.oom_kills, 2);
     assert_string_equal(e.oom_line, o.oom_line);
 }
 
 static void test_reserve_that_was_taken_away(void **state)
 {
-    (void)state;
-    char root[] = "/tmp/argus-outcome-XXXXXX";
     struct fsroot_exit e;
-    assert_non_null(mkdtemp(root));
-    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, "j1", 1, NULL);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(*state, "j1", 1, NULL);
     _cleanup_(freep) char *file = xasprintf("%s/.exit.json.new", dir);
     assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
     _cleanup_(outcome_release) struct outcome o = example(CAUSE_EXIT, 0, 0);
@@ -161,19 +135,20 @@ static void test_reserve_that_was_taken_away(void **state)
     assert_int_equal(unlink(file), 0);
     outcome_tell(&o);
     assert_int_equal(outcome_write(dir, reserve, &o, NULL), 0);
-    fsroot_exit_read(root, "j1", 1, &e);
-    remove_all(root);
+    fsroot_exit_read(*state, "j1", 1, &e);
     assert_int_equal(e.seen, FSROOT_PRESENT);
     assert_int_equal(outcome_write("/no/such", -1, &o, NULL), -ENOENT);
 }
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_fsroot_reads_it),
-        cmocka_unit_test(test_a_kill_for_memory_is_read),
-        cmocka_unit_test(test_reserve_that_was_taken_away),
+        IN_DIR(test_fsroot_reads_it),
+        IN_DIR(test_a_kill_for_memory_is_read),
+        IN_DIR(test_reserve_that_was_taken_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

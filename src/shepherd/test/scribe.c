@@ -6,13 +6,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/unit_dir.h"
+#include "shepherd/test/full.h"
 
 static char JOB[] = "j";
 
@@ -139,14 +138,8 @@ static void test_the_spools_disk_is_full(void **state)
 {
     const char *dir = *state;
     enum { PIECES = 100, PIECE = 100000 };
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    struct rlimit lim, all;
     int ends[2];
-    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
-    lim = all;
-    lim.rlim_cur = 1 << 20;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
+    limit_files(1 << 20);
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     struct launch l = launch_of(0, 1 << 30);
     struct sink *sink = sink_new(ends[1], "log");
@@ -177,8 +170,7 @@ static void test_the_spools_disk_is_full(void **state)
     free(e.log_error);
     sink_free(sink);
     closep(&ends[0]);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
-    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
+    limit_files(RLIM_INFINITY);
 }
 
 static void test_a_flood_has_one_line_for_the_rest(void **state)

@@ -5,15 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/unit.h"
 #include "base/unit_dir.h"
+#include "shepherd/test/full.h"
 
 static char *log_in(void **state)
 {
@@ -67,32 +66,20 @@ static void test_device_that_is_full(void **state)
     sink_free(s);
 }
 
-/* A limit on the file's size stands for a disk that is full and then is not. */
-static void limit(rlim_t bytes)
-{
-    struct rlimit lim;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
-    lim.rlim_cur = bytes;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
-}
-
 static void test_the_rest_can_be_given_again(void **state)
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
     _cleanup_(freep) char *path = log_in(state);
     struct sink *s = NULL;
     size_t done;
-    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
     assert_int_equal(sink_open(path, &s, NULL), 0);
-    limit(5);
+    limit_files(5);
     assert_int_equal(sink_write(s, "0123456789", 10, &done), -EFBIG);
     assert_int_equal(done, 5);
-    limit(RLIM_INFINITY);
+    limit_files(RLIM_INFINITY);
     must_write(s, "56789");
     assert_int_equal(sink_bytes(s), 10);
     sink_free(s);
     must_hold(path, "", "0123456789");
-    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
 }
 
 static void test_files_end_with_a_line(void **state)

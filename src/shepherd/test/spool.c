@@ -3,12 +3,11 @@
 #define _GNU_SOURCE
 #include "shepherd/spool.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/unit.h"
+#include "shepherd/test/full.h"
 
 /* Bytes by their place in the stream, so that a swap or a hole shows. */
 static char byte_at(uint64_t place)
@@ -97,18 +96,12 @@ static void test_no_directory(void **state)
 static void test_its_own_disk_is_full(void **state)
 {
     (void)state;
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
-    struct rlimit lim, all;
     uint64_t in = 0, out = 0;
     struct spool *s = spool_new(100, 100000, "/tmp");
-    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
-    lim = all;
-    lim.rlim_cur = 1000;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &lim), 0);
+    limit_files(1000);
     assert_true(add(s, &in, 100) && add(s, &in, 900) && !add(s, &in, 200));
     assert_string_equal(spool_trouble(s), "File too large");
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+    limit_files(RLIM_INFINITY);
     take(s, &out, 600); /* of the file, too: its bytes are still on the disk */
     assert_false(spool_fits(s, 1));
     take(s, &out, 100000);
@@ -116,7 +109,6 @@ static void test_its_own_disk_is_full(void **state)
     assert_true(add(s, &in, 50000)); /* empty again: the disk is tried anew */
     take(s, &out, 100000);
     assert_int_equal(in, out);
-    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
     spool_free(s);
 }
 
