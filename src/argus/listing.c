@@ -8,30 +8,38 @@ struct shown {
     const struct listing_opts *o;
 };
 
+void listing_print(struct cli *cli,
+                   const struct listing *l,
+                   const json_t *answer,
+                   int output,
+                   bool utc)
+{
+    if (output >= OUTPUT_JSON) {
+        cli_emit(cli, answer, output);
+        return;
+    }
+    _cleanup_(table_freep) struct table *t = table_new(l->columns, l->n_columns);
+    struct when w = cli_when(cli, utc);
+    size_t i;
+    json_t *item;
+    json_array_foreach (json_get_array(answer, l->key), i, item)
+        l->add_row(t, item, &w);
+    int dropped = table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out);
+    if (table_rows(t) && dropped)
+        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
+    else if (!table_rows(t) && l->none != LISTING_SILENT)
+        cli_say(cli, l->none, "", "", "");
+}
+
 static int page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct shown *s = opts;
     _cleanup_(json_unrefp) json_t *answer = NULL;
     (void)args;
     int r = client_get(cli->client, s->l->path, &answer, err);
-    if (r < 0)
-        return r;
-    if (s->o->output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, s->o->output);
-        return 0;
-    }
-    _cleanup_(table_freep) struct table *t = table_new(s->l->columns, s->l->n_columns);
-    struct when w = cli_when(cli, s->o->utc);
-    size_t i;
-    json_t *item;
-    json_array_foreach (json_get_array(answer, s->l->key), i, item)
-        s->l->add_row(t, item, &w);
-    int dropped = table_print(t, &cli->term, s->o->output == OUTPUT_WIDE, cli->out);
-    if (!table_rows(t))
-        cli_say(cli, s->l->none, "", "", "");
-    else if (dropped)
-        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
-    return 0;
+    if (r >= 0)
+        listing_print(cli, s->l, answer, s->o->output, s->o->utc);
+    return r < 0 ? r : 0;
 }
 
 int listing_run(struct cli *cli,

@@ -20,6 +20,14 @@ struct listing {
     void (*add_row)(struct table *t, const json_t *item, const struct when *w); /* or none */
     enum msg_id none;                                                           /* no row */
 };
+#define LISTING_SILENT MSG_COUNT /* none: nothing is said */
+
+/* An answer as the format says. */
+void listing_print(struct cli *cli,
+                   const struct listing *l,
+                   const json_t *answer,
+                   int output,
+                   bool utc);
 
 /* The whole command, from cli_open() on. */
 must_check int listing_run(struct cli *cli,

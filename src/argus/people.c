@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "argus/jobview.h"
-#include "argus/table.h"
+#include "argus/listing.h"
 #include "base/str.h"
 
 enum { PATH_MAX_BYTES = 4096, BODY_MAX_BYTES = 256 << 10 };
@@ -129,185 +129,185 @@ static void add_use(struct table *t, const json_t *row, const char *used, const 
     table_addf(t, STYLE_PLAIN, "%s/%s", use, most);
 }
 
-static void print(struct cli *cli, struct table *t, int output, size_t rows)
-{
-    int dropped = table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out);
-    if (rows && dropped)
-        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
-    table_free(t);
-}
-
 /* ---- tables ---- */
+
+static const struct column USERS_COLUMNS[] = {
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 12},
+    {.title = MSG_ROLE},
+    {.title = MSG_STATE},
+    {.title = MSG_PROJECTS, .flags = COLUMN_FLEX, .least = 8},
+    {.title = MSG_TOKENS, .flags = COLUMN_RIGHT},
+    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 2},
+    {.title = MSG_LAST_USE, .rank = 1},
+    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 3},
+};
+
+static void add_user(struct table *t, const json_t *u, const struct when *w)
+{
+    char text[WHEN_TEXT_MAX];
+    const json_t *usage = json_get_object(u, "usage");
+    bool off = json_get_bool(u, "disabled", false);
+    table_add(t, STYLE_PLAIN, jobview_str(u, "name"));
+    table_add(t, STYLE_PLAIN, jobview_str(u, "role"));
+    table_add(t, off ? STYLE_YELLOW : STYLE_PLAIN, off ? "disabled" : "active");
+    add_joined(t, u, "projects");
+    table_addf(t, STYLE_PLAIN, "%d", (int)json_get_int(u, "tokens", 0));
+    table_addf(t, STYLE_PLAIN, "%d",
+               (int)(json_get_int(usage, "running", 0) + json_get_int(usage, "queued", 0)));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(u, "last_use_at"), text));
+    table_add(t, STYLE_PLAIN, json_get_str(u, "note", ""));
+}
 
 void people_print_users(struct cli *cli, const json_t *answer, int output, bool utc)
 {
-    static const struct column columns[] = {
-        {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 12},
-        {.title = MSG_ROLE},
-        {.title = MSG_STATE},
-        {.title = MSG_PROJECTS, .flags = COLUMN_FLEX, .least = 8},
-        {.title = MSG_TOKENS, .flags = COLUMN_RIGHT},
-        {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 2},
-        {.title = MSG_LAST_USE, .rank = 1},
-        {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 3},
-    };
-    struct when w = cli_when(cli, utc);
+    static const struct listing l = {.key = "users",
+                                     .columns = USERS_COLUMNS,
+                                     .n_columns = array_len(USERS_COLUMNS),
+                                     .add_row = add_user,
+                                     .none = LISTING_SILENT};
+    listing_print(cli, &l, answer, output, utc);
+}
+
+static const struct column TOKENS_COLUMNS[] = {
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6},
+    {.title = MSG_ROLE},
+    {.title = MSG_STATE},
+    {.title = MSG_EXPIRES},
+    {.title = MSG_LAST_USE, .rank = 1},
+    {.title = MSG_MADE, .rank = 2},
+};
+
+static void add_token(struct table *t, const json_t *k, const struct when *w)
+{
     char text[WHEN_TEXT_MAX];
-    size_t i;
-    json_t *u;
-    if (output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, output);
-        return;
-    }
-    struct table *t = table_new(columns, array_len(columns));
-    json_array_foreach (json_get_array(answer, "users"), i, u) {
-        const json_t *usage = json_get_object(u, "usage");
-        bool off = json_get_bool(u, "disabled", false);
-        table_add(t, STYLE_PLAIN, jobview_str(u, "name"));
-        table_add(t, STYLE_PLAIN, jobview_str(u, "role"));
-        table_add(t, off ? STYLE_YELLOW : STYLE_PLAIN, off ? "disabled" : "active");
-        add_joined(t, u, "projects");
-        table_addf(t, STYLE_PLAIN, "%d", (int)json_get_int(u, "tokens", 0));
-        table_addf(t, STYLE_PLAIN, "%d",
-                   (int)(json_get_int(usage, "running", 0) + json_get_int(usage, "queued", 0)));
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(u, "last_use_at"), text));
-        table_add(t, STYLE_PLAIN, json_get_str(u, "note", ""));
-    }
-    print(cli, t, output, i);
+    const char *state = jobview_str(k, "state");
+    table_add(t, STYLE_PLAIN, jobview_str(k, "id"));
+    table_add(t, STYLE_PLAIN, json_get_str(k, "name", ""));
+    table_add(t, STYLE_PLAIN, jobview_str(k, "user"));
+    table_add(t, STYLE_PLAIN, jobview_str(k, "role"));
+    table_add(t, str_eq(state, "works") ? STYLE_PLAIN : STYLE_YELLOW, state);
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(k, "expires_at"), text));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(k, "last_use_at"), text));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(k, "created_at"), text));
 }
 
 void people_print_tokens(struct cli *cli, const json_t *answer, int output, bool utc)
 {
-    static const struct column columns[] = {
-        {.title = MSG_ID},
-        {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6},
-        {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6},
-        {.title = MSG_ROLE},
-        {.title = MSG_STATE},
-        {.title = MSG_EXPIRES},
-        {.title = MSG_LAST_USE, .rank = 1},
-        {.title = MSG_MADE, .rank = 2},
-    };
-    struct when w = cli_when(cli, utc);
+    static const struct listing l = {.key = "tokens",
+                                     .columns = TOKENS_COLUMNS,
+                                     .n_columns = array_len(TOKENS_COLUMNS),
+                                     .add_row = add_token,
+                                     .none = LISTING_SILENT};
+    listing_print(cli, &l, answer, output, utc);
+}
+
+static const struct column SECRETS_COLUMNS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6},
+    {.title = MSG_MADE, .rank = 1},
+    {.title = MSG_LAST_USE},
+};
+
+static void add_secret(struct table *t, const json_t *k, const struct when *w)
+{
     char text[WHEN_TEXT_MAX];
-    size_t i;
-    json_t *k;
-    if (output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, output);
-        return;
-    }
-    struct table *t = table_new(columns, array_len(columns));
-    json_array_foreach (json_get_array(answer, "tokens"), i, k) {
-        const char *state = jobview_str(k, "state");
-        table_add(t, STYLE_PLAIN, jobview_str(k, "id"));
-        table_add(t, STYLE_PLAIN, json_get_str(k, "name", ""));
-        table_add(t, STYLE_PLAIN, jobview_str(k, "user"));
-        table_add(t, STYLE_PLAIN, jobview_str(k, "role"));
-        table_add(t, str_eq(state, "works") ? STYLE_PLAIN : STYLE_YELLOW, state);
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(k, "expires_at"), text));
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(k, "last_use_at"), text));
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(k, "created_at"), text));
-    }
-    print(cli, t, output, i);
+    table_add(t, STYLE_PLAIN, jobview_str(k, "name"));
+    table_add(t, STYLE_PLAIN, json_get_str(k, "user", ""));
+    table_add(t, STYLE_PLAIN, json_get_str(k, "project", ""));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(k, "created_at"), text));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(k, "last_use_at"), text));
 }
 
 void people_print_secrets(struct cli *cli, const json_t *answer, int output, bool utc)
 {
-    static const struct column columns[] = {
-        {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12},
-        {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6},
-        {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6},
-        {.title = MSG_MADE, .rank = 1},
-        {.title = MSG_LAST_USE},
-    };
-    struct when w = cli_when(cli, utc);
-    char text[WHEN_TEXT_MAX];
-    size_t i;
-    json_t *k;
-    if (output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, output);
-        return;
-    }
-    struct table *t = table_new(columns, array_len(columns));
-    json_array_foreach (json_get_array(answer, "secrets"), i, k) {
-        table_add(t, STYLE_PLAIN, jobview_str(k, "name"));
-        table_add(t, STYLE_PLAIN, json_get_str(k, "user", ""));
-        table_add(t, STYLE_PLAIN, json_get_str(k, "project", ""));
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(k, "created_at"), text));
-        table_add(t, STYLE_PLAIN, when_point(&w, when_get(k, "last_use_at"), text));
-    }
-    print(cli, t, output, i);
+    static const struct listing l = {.key = "secrets",
+                                     .columns = SECRETS_COLUMNS,
+                                     .n_columns = array_len(SECRETS_COLUMNS),
+                                     .add_row = add_secret,
+                                     .none = LISTING_SILENT};
+    listing_print(cli, &l, answer, output, utc);
+}
+
+static const struct column PROJECTS_COLUMNS[] = {
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 12},
+    {.title = MSG_MEMBERS, .flags = COLUMN_FLEX, .least = 10},
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6},
+    {.title = MSG_SHARE, .flags = COLUMN_RIGHT},
+    {.title = MSG_PRIO, .flags = COLUMN_RIGHT},
+    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT},
+    {.title = MSG_JOBS, .flags = COLUMN_RIGHT},
+    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 1},
+};
+
+static void add_project(struct table *t, const json_t *p, const struct when *w)
+{
+    (void)w;
+    const json_t *usage = json_get_object(p, "usage");
+    bool is_default = str_eq(json_get_str(p, "name", ""), "default");
+    table_add(t, STYLE_PLAIN, jobview_str(p, "name"));
+    if (is_default)
+        table_add(t, STYLE_DIM, "(everybody)");
+    else
+        add_joined(t, p, "members");
+    table_add(t, STYLE_PLAIN, json_get_str(p, "pool", ""));
+    table_addf(t, STYLE_PLAIN, "%g", json_get_real(p, "share", 1));
+    table_addf(t, STYLE_PLAIN, "%d", (int)json_get_int(p, "priority_ceiling", 100));
+    add_use(t, p, "gpus", "gpus_ceiling");
+    table_addf(t, STYLE_PLAIN, "%d",
+               (int)(json_get_int(usage, "running", 0) + json_get_int(usage, "queued", 0)));
+    table_add(t, STYLE_PLAIN, json_get_str(p, "note", ""));
 }
 
 void people_print_projects(struct cli *cli, const json_t *answer, int output)
 {
-    static const struct column columns[] = {
-        {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 12},
-        {.title = MSG_MEMBERS, .flags = COLUMN_FLEX, .least = 10},
-        {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6},
-        {.title = MSG_SHARE, .flags = COLUMN_RIGHT},
-        {.title = MSG_PRIO, .flags = COLUMN_RIGHT},
-        {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT},
-        {.title = MSG_JOBS, .flags = COLUMN_RIGHT},
-        {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 1},
-    };
-    size_t i;
-    json_t *p;
-    if (output >= OUTPUT_JSON) {
-        cli_emit(cli, answer, output);
-        return;
-    }
-    struct table *t = table_new(columns, array_len(columns));
-    json_array_foreach (json_get_array(answer, "projects"), i, p) {
-        const json_t *usage = json_get_object(p, "usage");
-        bool is_default = str_eq(json_get_str(p, "name", ""), "default");
-        table_add(t, STYLE_PLAIN, jobview_str(p, "name"));
-        if (is_default)
-            table_add(t, STYLE_DIM, "(everybody)");
-        else
-            add_joined(t, p, "members");
-        table_add(t, STYLE_PLAIN, json_get_str(p, "pool", ""));
-        table_addf(t, STYLE_PLAIN, "%g", json_get_real(p, "share", 1));
-        table_addf(t, STYLE_PLAIN, "%d", (int)json_get_int(p, "priority_ceiling", 100));
-        add_use(t, p, "gpus", "gpus_ceiling");
-        table_addf(t, STYLE_PLAIN, "%d",
-                   (int)(json_get_int(usage, "running", 0) + json_get_int(usage, "queued", 0)));
-        table_add(t, STYLE_PLAIN, json_get_str(p, "note", ""));
-    }
-    print(cli, t, output, i);
+    static const struct listing l = {.key = "projects",
+                                     .columns = PROJECTS_COLUMNS,
+                                     .n_columns = array_len(PROJECTS_COLUMNS),
+                                     .add_row = add_project,
+                                     .none = LISTING_SILENT};
+    listing_print(cli, &l, answer, output, false);
 }
 
-void people_print_quotas(struct cli *cli, const json_t *rows, int output)
+static const struct column QUOTAS_COLUMNS[] = {
+    {.title = MSG_OF, .flags = COLUMN_FLEX, .least = 14},
+    {.title = MSG_GUARANTEED, .flags = COLUMN_RIGHT},
+    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT},
+    {.title = MSG_BORROWED, .flags = COLUMN_RIGHT},
+    {.title = MSG_CPUS, .flags = COLUMN_RIGHT, .rank = 2},
+    {.title = MSG_RUNNING, .flags = COLUMN_RIGHT},
+    {.title = MSG_QUEUED, .flags = COLUMN_RIGHT},
+    {.title = MSG_GPU_HOURS, .flags = COLUMN_RIGHT, .rank = 1},
+};
+
+static void add_quota(struct table *t, const json_t *q, const struct when *w)
 {
-    static const struct column columns[] = {
-        {.title = MSG_OF, .flags = COLUMN_FLEX, .least = 14},
-        {.title = MSG_GUARANTEED, .flags = COLUMN_RIGHT},
-        {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT},
-        {.title = MSG_BORROWED, .flags = COLUMN_RIGHT},
-        {.title = MSG_CPUS, .flags = COLUMN_RIGHT, .rank = 2},
-        {.title = MSG_RUNNING, .flags = COLUMN_RIGHT},
-        {.title = MSG_QUEUED, .flags = COLUMN_RIGHT},
-        {.title = MSG_GPU_HOURS, .flags = COLUMN_RIGHT, .rank = 1},
-    };
-    size_t i;
-    json_t *q;
-    struct table *t = table_new(columns, array_len(columns));
-    json_array_foreach (rows, i, q) {
-        const json_t *quota = json_get_object(q, "quota"), *usage = json_get_object(q, "usage");
-        double v = json_get_real(quota, "gpus_guaranteed", -1);
-        table_addf(t, STYLE_PLAIN, "%s %s", jobview_str(q, "kind"), jobview_str(q, "name"));
-        if (v >= 0)
-            table_addf(t, STYLE_PLAIN, "%g", v);
-        else
-            table_add(t, STYLE_PLAIN, NULL);
-        add_use(t, q, "gpus", "gpus_ceiling");
-        table_addf(t, STYLE_PLAIN, "%g", json_get_real(usage, "gpus_borrowed", 0));
-        add_use(t, q, "cpus", "cpus");
-        add_use(t, q, "running", "running");
-        add_use(t, q, "queued", "queued");
-        add_use(t, q, "gpu_hours_this_month", "gpu_hours_per_month");
-    }
-    print(cli, t, output, i);
+    (void)w;
+    const json_t *quota = json_get_object(q, "quota"), *usage = json_get_object(q, "usage");
+    double v = json_get_real(quota, "gpus_guaranteed", -1);
+    table_addf(t, STYLE_PLAIN, "%s %s", jobview_str(q, "kind"), jobview_str(q, "name"));
+    if (v >= 0)
+        table_addf(t, STYLE_PLAIN, "%g", v);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+    add_use(t, q, "gpus", "gpus_ceiling");
+    table_addf(t, STYLE_PLAIN, "%g", json_get_real(usage, "gpus_borrowed", 0));
+    add_use(t, q, "cpus", "cpus");
+    add_use(t, q, "running", "running");
+    add_use(t, q, "queued", "queued");
+    add_use(t, q, "gpu_hours_this_month", "gpu_hours_per_month");
+}
+
+void people_print_quotas(struct cli *cli, const json_t *answer, int output)
+{
+    static const struct listing l = {.key = "quotas",
+                                     .columns = QUOTAS_COLUMNS,
+                                     .n_columns = array_len(QUOTAS_COLUMNS),
+                                     .add_row = add_quota,
+                                     .none = LISTING_SILENT};
+    listing_print(cli, &l, answer, output, false);
 }
 
 static void line(struct cli *cli, const char *title, const char *text)

@@ -34,6 +34,6 @@ void people_print_users(struct cli *cli, const json_t *answer, int output, bool 
 void people_print_tokens(struct cli *cli, const json_t *answer, int output, bool utc);
 void people_print_secrets(struct cli *cli, const json_t *answer, int output, bool utc);
 void people_print_projects(struct cli *cli, const json_t *answer, int output);
-void people_print_quotas(struct cli *cli, const json_t *rows, int output);
+void people_print_quotas(struct cli *cli, const json_t *answer, int output);
 /* One project or user: its members and limits, line by line. */
 void people_print_account(struct cli *cli, const json_t *account);

@@ -18,10 +18,8 @@ static int page(struct cli *cli, void *opts, const struct strv *args, struct err
     _cleanup_(json_unrefp) json_t *answer = NULL;
     (void)args;
     int r = client_get(cli->client, "/v1/quotas", &answer, err);
-    if (r >= 0 && o->output >= OUTPUT_JSON)
-        cli_emit(cli, answer, o->output);
-    else if (r >= 0)
-        people_print_quotas(cli, json_get_array(answer, "quotas"), o->output);
+    if (r >= 0)
+        people_print_quotas(cli, answer, o->output);
     return r;
 }
 
