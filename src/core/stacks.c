@@ -45,11 +45,6 @@ void stacks_free(struct stacks *s)
     free(s);
 }
 
-size_t stacks_count(const struct stacks *s)
-{
-    return s->n;
-}
-
 /* ---- frames ---- */
 
 static bool is_one_of(const char *word, const char *const *words, size_t n)

@@ -29,7 +29,6 @@ void stacks_free(struct stacks *s); /* NULL is fine */
 /* The answer of one node: an array as shepherd/stacks.h says it. How many processes were taken;
  * what has another form is left out. */
 size_t stacks_add(struct stacks *s, const char *node, const json_t *answer);
-size_t stacks_count(const struct stacks *s);
 
 struct stacks_verdict {
     size_t processes; /* that answered in both samples */

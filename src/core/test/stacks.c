@@ -245,7 +245,6 @@ static void strange_answers_are_left_out(void **state)
     assert_int_equal(json_parse(odd, strlen(odd), 4096, &o, NULL), 0);
     assert_int_equal(stacks_add(s, "a\033b", o), 1);
     json_decref(o);
-    assert_int_equal(stacks_count(s), 1);
     stacks_free(s);
     stacks_free(NULL);
 }
