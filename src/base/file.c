@@ -81,6 +81,20 @@ int file_write_all(int fd, const void *p, size_t n)
     return 0;
 }
 
+int file_write_at(int fd, uint64_t at, const void *p, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t k = pwrite(fd, (const char *)p + done, n - done, (off_t)(at + done));
+        if (k > 0)
+            done += (size_t)k;
+        else if (k == 0)
+            return -ENOSPC; /* it would go on for ever */
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
 int file_read_at(int fd, uint64_t at, void *to, size_t n, size_t *ret_n)
 {
     int r = 0;

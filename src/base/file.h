@@ -37,6 +37,8 @@ must_check int file_write(const char *path,
 must_check int file_write_private(const char *path, const void *p, size_t n, struct err *err);
 /* All n bytes to fd, or a negative errno. */
 must_check int file_write_all(int fd, const void *p, size_t n);
+/* The same from this offset on. */
+must_check int file_write_at(int fd, uint64_t at, const void *p, size_t n);
 /* n bytes of fd from this offset, fewer only at its end or with a failure. 0 or a negative errno;
  * *ret_n is how many were read in both cases, which is enough for who takes what can be read. */
 int file_read_at(int fd, uint64_t at, void *to, size_t n, size_t *ret_n);

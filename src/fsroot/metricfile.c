@@ -86,21 +86,6 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 
 /* ---- bytes ---- */
 
-static int write_at(int fd, uint64_t offset, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t k = pwrite(fd, p, n, (off_t)offset);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return -errno;
-        p += k;
-        n -= (size_t)k;
-        offset += (uint64_t)k;
-    }
-    return 0;
-}
-
 /* Where the lines come from: a file, or the log of an attempt, which may be many. */
 struct origin {
     int fd; /* -1: the log */
@@ -232,7 +217,7 @@ static int flush(struct metric_reader *r, struct err *err)
     if (size > r->merged_bytes && ftruncate(fd, (off_t)r->merged_bytes) < 0)
         x = -errno; /* a torn line */
     if (x == 0 && r->merged_bytes + r->out.len <= MERGED_MAX)
-        x = write_at(fd, r->merged_bytes, buf_str(&r->out), r->out.len);
+        x = file_write_at(fd, r->merged_bytes, buf_str(&r->out), r->out.len);
     if (close(fd) < 0 && x == 0)
         x = -errno; /* NFS tells of a full disk here */
     if (x < 0)
@@ -325,7 +310,7 @@ struct rewriting {
 static void write_out(struct rewriting *w)
 {
     if (w->result == 0)
-        w->result = write_at(w->fd, w->bytes, buf_str(&w->out), w->out.len);
+        w->result = file_write_at(w->fd, w->bytes, buf_str(&w->out), w->out.len);
     w->bytes += w->out.len;
     buf_reset(&w->out);
 }

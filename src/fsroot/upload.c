@@ -215,24 +215,9 @@ void upload_file_hash(const struct upload_file *f, char ret[static HASH_HEX])
     (void)hash_so_far_hex(&f->hash, ret); /* returns ret */
 }
 
-static int write_at(int fd, const char *p, size_t n, uint64_t at)
-{
-    while (n) {
-        ssize_t k = pwrite(fd, p, n, (off_t)at);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return -errno;
-        p += k;
-        n -= (size_t)k;
-        at += (uint64_t)k;
-    }
-    return 0;
-}
-
 int upload_file_add(struct upload_file *f, const void *p, size_t n, struct err *err)
 {
-    int r = write_at(f->fd, p, n, f->offset);
+    int r = file_write_at(f->fd, f->offset, p, n);
     if (r < 0) {
         (void)cut(f, f->offset,
                   NULL); /* else the next open hashes what is there, and is right too */

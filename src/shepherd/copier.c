@@ -249,14 +249,9 @@ static int put(struct copier *c, struct copier_file *f, const char *p, size_t n)
         fd = open(path, flags, 0644);
     if (fd < 0)
         return -errno;
-    for (size_t done = 0; done < n;) {
-        ssize_t k = pwrite(fd, p + done, n - done, (off_t)(f->at - f->begin + done));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return k < 0 ? -errno : -ENOSPC;
-        done += (size_t)k;
-    }
+    int r = file_write_at(fd, f->at - f->begin, p, n);
+    if (r < 0)
+        return r;
     int end = dup(fd); /* what a remote root refuses late it says at the close */
     if (end >= 0 && close(end) < 0)
         return -errno;

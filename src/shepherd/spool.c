@@ -92,7 +92,7 @@ static int file_open(struct spool *s)
     return unlink(name) < 0 ? -errno : 0;
 }
 
-static int file_write_at(struct spool *s, const char *p, size_t n)
+static int file_put(struct spool *s, const char *p, size_t n)
 {
     int r = file_open(s);
     for (size_t done = 0; done < n && r == 0;) {
@@ -111,7 +111,7 @@ static bool file_add(struct spool *s, const char *p, size_t n)
 {
     if (n > room(&s->file))
         return false;
-    int r = file_write_at(s, p, n);
+    int r = file_put(s, p, n);
     if (r < 0) {
         s->file.now_max = 0; /* until all of it is given back */
         (void)snprintf(s->trouble, sizeof(s->trouble), "%s", strerror(-r)); /* short */

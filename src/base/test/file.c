@@ -130,7 +130,7 @@ static void parts_of_a_file(void **state)
     size_t n = 9;
     put(*state, "f", "0123456789");
     _cleanup_(freep) char *path = xasprintf("%s/f", (const char *)*state);
-    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    _cleanup_(closep) int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(file_read_at(fd, 3, part, 4, &n), 0);
     assert_int_equal(n, 4);
     assert_memory_equal(part, "3456zzz", 7);
@@ -140,6 +140,9 @@ static void parts_of_a_file(void **state)
     assert_int_equal(n, 0);
     assert_int_equal(file_read_at(-1, 0, part, 8, &n), -EBADF);
     assert_int_equal(n, 0);
+    assert_int_equal(file_write_at(fd, 8, "abcd", 4), 0);
+    assert_text(*state, "f", "01234567abcd");
+    assert_int_equal(file_write_at(-1, 0, "a", 1), -EBADF);
 }
 
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
