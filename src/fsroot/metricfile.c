@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metricfile.c - see metricfile.h.
- *
- * A source's offset always stands at the start of a line. Files of a job are outside bytes: no
- * link is followed, lines and files have ceilings. */
+/* metricfile.c - what attempts said, merged into one file; see metricfile.h. Reading is
+ * metricread.c, tables of the merged file are metriccurves.c. */
 #define _GNU_SOURCE
 #include "fsroot/metricfile.h"
 
@@ -19,41 +17,26 @@
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/logread.h"
-
-#define MERGED "metrics/metrics.jsonl"
+#include "fsroot/metricread.h"
 
 enum {
-    CHUNK = METRIC_LINE_MAX,
     PASS_BYTES = 16 << 20,  /* of one pass */
     OUT_MAX = 32 << 20,     /* not written yet: more than the records of any chunk */
     OUT_FULL = 1 << 20,     /* then a rewritten part is written */
     TOTAL_WITHIN = 64 << 20 /* of the log: who has not said by then how many steps there are … */
 };
 static const uint64_t MERGED_MAX = 1ULL << 30;
-static const uint64_t LOAD_MAX = 256ULL << 20;
-
-struct source {
-    uint64_t offset, size; /* size: when it was last read to its end */
-    bool skipping;         /* inside of a line that is too long */
-};
 
 struct metric_reader {
     char *root, *job;
     struct metric_watch *watch;
     bool loaded;
     int k; /* the attempt that is read */
-    struct source file, log;
+    struct metricread_source file, log;
     bool has_file;
     uint64_t merged_bytes;
     struct buf out; /* belongs at merged_bytes */
     char *chunk;
-};
-
-/* What a line is for. */
-struct sink {
-    void (*record)(struct metric_record *rec, uint64_t end, void *arg);
-    void (*total)(int64_t steps, bool sure, void *arg);
-    void *arg;
 };
 
 struct metric_reader *metric_reader_new(const char *root, const char *job)
@@ -84,122 +67,6 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
     return r->watch;
 }
 
-/* ---- bytes ---- */
-
-/* Where the lines come from: a file, or the log of an attempt, which may be many. */
-struct origin {
-    int fd; /* -1: the log */
-    const struct metric_reader *r;
-};
-
-static int read_at(const struct origin *from,
-                   uint64_t offset,
-                   char *to,
-                   size_t n,
-                   struct logread_part *ret)
-{
-    if (from->fd < 0)
-        return logread_at(from->r->root, from->r->job, from->r->k, ATTEMPT_LOG, offset, to, n, ret,
-                          NULL);
-    *ret = (struct logread_part){.offset = offset};
-    return file_read_at(from->fd, offset, to, n, &ret->n);
-}
-
-/* -ENOENT; -EINVAL for what is no plain file. */
-static int open_plain(const char *path, int flags, uint64_t *ret_size)
-{
-    struct stat st;
-    *ret_size = 0;
-    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return -errno;
-    int x = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-    if (x < 0) {
-        (void)close(fd); /* nothing was written */
-        return x;
-    }
-    *ret_size = (uint64_t)st.st_size;
-    return fd;
-}
-
-static char *merged_path(const char *root, const char *job)
-{
-    return xasprintf("%s/jobs/%s/" MERGED, root, job);
-}
-
-/* ---- lines ---- */
-
-static void take_line(const char *line, size_t n, uint64_t end, const struct sink *s)
-{
-    struct metric_record rec = {0};
-    switch (metric_read_line(line, n, &rec)) {
-    case METRIC_RECORD:
-        s->record(&rec, end, s->arg);
-        break;
-    case METRIC_TOTAL:
-        s->total(rec.step, true, s->arg);
-        break;
-    case METRIC_TOTAL_MAYBE:
-        s->total(rec.step, false, s->arg);
-        break;
-    case METRIC_NOTHING:
-        break;
-    }
-    metric_record_release(&rec);
-}
-
-/* Whole lines; text ends with a line's end, or at the end of its file. base: its offset. */
-static void take_lines(const char *text, size_t n, uint64_t base, const struct sink *s)
-{
-    const char *end = text + n, *p = text;
-    while (p < end && (p = metric_find(p, (size_t)(end - p)))) {
-        const char *before = memrchr(text, '\n', (size_t)(p - text));
-        const char *from = before ? before + 1 : text;
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        const char *next = stop ? stop + 1 : end;
-        take_line(from, (size_t)((stop ? stop : end) - from), base + (uint64_t)(next - text), s);
-        p = next;
-    }
-}
-
-/* One chunk of a source, from its offset on. final: a line without an end is one; so is one before
- * a gap. *ret_used: 0 at the end of what can be used now. */
-static int take_chunk(const struct origin *from,
-                      struct source *src,
-                      char *chunk,
-                      bool final,
-                      const struct sink *s,
-                      size_t *ret_used)
-{
-    struct logread_part part = {0};
-    size_t begin = 0;
-    int x = read_at(from, src->offset, chunk, CHUNK, &part);
-    *ret_used = 0;
-    if (x < 0 || !part.n)
-        return x;
-    size_t n = part.n;
-    uint64_t base = part.offset;
-    src->skipping = src->skipping && base == src->offset;
-    if (src->skipping) {
-        const char *nl = memchr(chunk, '\n', n);
-        src->skipping = !nl;
-        begin = nl ? (size_t)(nl + 1 - chunk) : n;
-    }
-    const char *last = memrchr(chunk + begin, '\n', n - begin);
-    size_t used = last ? (size_t)(last + 1 - chunk) : begin;
-    if ((final && n < CHUNK) || logread_is_torn(&part, CHUNK))
-        used = n;
-    if (!used && n == CHUNK) {
-        src->skipping = true;
-        used = n;
-    } else {
-        take_lines(chunk + begin, used - begin, base + begin, s);
-    }
-    src->offset = base + used;
-    *ret_used = used;
-    return 0;
-}
-
 /* ---- the merged file ---- */
 
 static int flush(struct metric_reader *r, struct err *err)
@@ -207,10 +74,10 @@ static int flush(struct metric_reader *r, struct err *err)
     uint64_t size;
     if (!r->out.len)
         return 0;
-    _cleanup_(freep) char *path = merged_path(r->root, r->job);
-    int fd = open_plain(path, O_WRONLY | O_CREAT, &size);
+    _cleanup_(freep) char *path = metricread_merged_path(r->root, r->job);
+    int fd = metricread_open(path, O_WRONLY | O_CREAT, &size);
     if (fd == -ELOOP && unlink(path) == 0) /* an older argusd made a link to an attempt's file */
-        fd = open_plain(path, O_WRONLY | O_CREAT, &size);
+        fd = metricread_open(path, O_WRONLY | O_CREAT, &size);
     if (fd < 0)
         return err_set(err, fd, "cannot open '%s': %s", path, strerror(-fd));
     int x = 0;
@@ -228,43 +95,6 @@ static int flush(struct metric_reader *r, struct err *err)
     return 0;
 }
 
-static void ignore_total(int64_t steps, bool sure, void *arg)
-{
-    (void)steps;
-    (void)sure;
-    (void)arg;
-}
-
-/* Each line of the merged file from *bytes on, which then is where its last whole line ends. None
- * is fine. */
-static int walk_merged(const char *root,
-                       const char *job,
-                       uint64_t most,
-                       void (*record)(struct metric_record *rec, uint64_t end, void *arg),
-                       void *arg,
-                       uint64_t *bytes,
-                       struct err *err)
-{
-    _cleanup_(freep) char *path = merged_path(root, job);
-    _cleanup_(freep) char *chunk = NULL;
-    uint64_t size;
-    int x = open_plain(path, O_RDONLY, &size);
-    if (x == -ENOENT || x == -ELOOP)
-        return 0;
-    if (x < 0)
-        return err_set(err, x, "cannot open '%s': %s", path, strerror(-x));
-    _cleanup_(closep) int fd = x;
-    struct sink s = {.record = record, .total = ignore_total, .arg = arg};
-    struct source src = {.offset = *bytes};
-    struct origin from = {.fd = fd};
-    size_t used = 1;
-    chunk = xmalloc(CHUNK);
-    for (x = 0; x == 0 && used && src.offset < most;)
-        x = take_chunk(&from, &src, chunk, false, &s, &used);
-    *bytes = src.offset;
-    return x < 0 ? err_set(err, x, "cannot read '%s': %s", path, strerror(-x)) : 0;
-}
-
 /* ---- loading, once ---- */
 
 static void load_record(struct metric_record *rec, uint64_t end, void *arg)
@@ -274,22 +104,22 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
     if (rec->attempt < r->k)
         return; /* not ours: a file that somebody wrote */
     if (rec->attempt > r->k) {
-        r->file = r->log = (struct source){0};
+        r->file = r->log = (struct metricread_source){0};
         r->k = rec->attempt;
     }
     metric_watch_add(r->watch, rec);
-    struct source *src = rec->from_log ? &r->log : &r->file;
+    struct metricread_source *src = rec->from_log ? &r->log : &r->file;
     src->offset = rec->offset;
 }
 
 static int load(struct metric_reader *r, struct err *err)
 {
     r->merged_bytes = 0;
-    int x = walk_merged(r->root, r->job, MERGED_MAX, load_record, r, &r->merged_bytes, err);
+    int x = metricread_merged(r->root, r->job, MERGED_MAX, load_record, r, &r->merged_bytes, err);
     if (x < 0) { /* from the beginning, another time */
         metric_watch_free(r->watch);
         r->watch = metric_watch_new();
-        r->file = r->log = (struct source){0};
+        r->file = r->log = (struct metricread_source){0};
         r->k = 1;
         return x;
     }
@@ -329,17 +159,17 @@ static void rewrite_record(struct metric_record *rec, uint64_t end, void *arg)
 /* The merged file anew, by another name and rename, with the void lines marked. */
 static int rewrite(struct metric_reader *r, const struct metric_record *begin, struct err *err)
 {
-    _cleanup_(freep) char *path = merged_path(r->root, r->job);
+    _cleanup_(freep) char *path = metricread_merged_path(r->root, r->job);
     _cleanup_(freep) char *new = xasprintf("%s/jobs/%s/metrics/.merged", r->root, r->job);
     uint64_t size, read = 0;
     if (unlink(new) < 0 && errno != ENOENT)
         return err_set(err, -errno, "cannot remove '%s': %s", new, strerror(errno));
-    int fd = open_plain(new, O_WRONLY | O_CREAT | O_EXCL, &size);
+    int fd = metricread_open(new, O_WRONLY | O_CREAT | O_EXCL, &size);
     if (fd < 0)
         return err_set(err, fd, "cannot write '%s': %s", new, strerror(-fd));
     struct rewriting w = {
         .begin = begin, .watch = metric_watch_new(), .out = BUF_INIT(OUT_MAX), .fd = fd};
-    int x = walk_merged(r->root, r->job, MERGED_MAX, rewrite_record, &w, &read, err);
+    int x = metricread_merged(r->root, r->job, MERGED_MAX, rewrite_record, &w, &read, err);
     write_out(&w);
     if (close(fd) < 0 && w.result == 0)
         w.result = -errno;
@@ -435,7 +265,7 @@ static int open_source(const struct metric_reader *r,
 {
     struct logread_part none;
     if (path) {
-        int x = open_plain(path, O_RDONLY, ret_size);
+        int x = metricread_open(path, O_RDONLY, ret_size);
         *ret_fd = x;
         return x < 0 ? x : 0;
     }
@@ -447,7 +277,7 @@ static int open_source(const struct metric_reader *r,
 /* One chunk of this source; file: its name, NULL is the log. *ret_used: 0 = there is no more now.
  */
 static int read_source(struct metric_reader *r,
-                       struct source *src,
+                       struct metricread_source *src,
                        const char *file,
                        bool final,
                        struct taking *t,
@@ -463,13 +293,13 @@ static int read_source(struct metric_reader *r,
     if (x < 0)
         return err_set(t->err, x, "cannot open '%s': %s", path ? path : ATTEMPT_LOG, strerror(-x));
     if (size < src->offset)
-        *src = (struct source){0}; /* begun anew */
+        *src = (struct metricread_source){0}; /* begun anew */
     if (size == src->size && !final)
         return 0;
-    struct source before = *src;
-    struct sink s = {.record = new_record, .total = new_total, .arg = t};
-    struct origin from = {.fd = fd, .r = r};
-    x = take_chunk(&from, src, r->chunk, final, &s, ret_used);
+    struct metricread_source before = *src;
+    struct metricread_sink s = {.record = new_record, .total = new_total, .arg = t};
+    struct metricread_origin from = {.fd = fd, .root = r->root, .job = r->job, .attempt = r->k};
+    x = metricread_chunk(&from, src, r->chunk, final, &s, ret_used);
     if (x < 0)
         return err_set(t->err, x, "cannot read '%s': %s", path ? path : ATTEMPT_LOG, strerror(-x));
     if (t->result < 0) {
@@ -503,7 +333,7 @@ static int read_attempt(struct metric_reader *r, bool final, struct taking *t, s
 static void next_attempt(struct metric_reader *r)
 {
     r->k++;
-    r->file = r->log = (struct source){0};
+    r->file = r->log = (struct metricread_source){0};
     r->has_file = false;
 }
 
@@ -539,121 +369,10 @@ int metric_reader_pass(struct metric_reader *r,
     int x = r->loaded ? 0 : load(r, err);
     if (x == 0)
         x = flush(r, err);
-    r->chunk = xmalloc(CHUNK);
+    r->chunk = xmalloc(METRICREAD_CHUNK);
     if (x == 0)
         x = read_on(r, attempt, ended, &t);
     freep(&r->chunk); /* a quiet job costs no memory */
     *ret = pass;
     return x;
-}
-
-/* ---- for readers ---- */
-
-struct metric_curves {
-    char *root, *job;
-    size_t points;
-    struct metric_table *table;
-    struct metric_void voids[METRIC_VOIDS_MAX];
-    size_t n_voids;
-    uint64_t bytes; /* of the file, read so far */
-    ino_t file;     /* which one that was */
-    int attempt;    /* the newest, */
-    int64_t step;   /* and the highest that counts */
-    bool fresh;     /* all of the file is read in this walk */
-    bool stale;     /* lines that were read before are void now */
-};
-
-struct metric_curves *metric_curves_new(const char *root, const char *job, size_t points)
-{
-    struct metric_curves *c = xcalloc(1, sizeof(*c));
-    *c = (struct metric_curves){.root = xstrdup(root),
-                                .job = xstrdup(job),
-                                .points = points,
-                                .table = metric_table_new(points)};
-    return c;
-}
-
-void metric_curves_free(struct metric_curves *c)
-{
-    if (!c)
-        return;
-    metric_table_free(c->table);
-    free(c->root);
-    free(c->job);
-    free(c);
-}
-
-static void note_void(struct metric_curves *c, const struct metric_record *rec)
-{
-    struct metric_void *v = c->n_voids ? &c->voids[c->n_voids - 1] : NULL;
-    if (!metric_is_training(rec))
-        return;
-    if (v && v->attempt == rec->attempt)
-        v->last = rec->step;
-    else if (c->n_voids < METRIC_VOIDS_MAX)
-        c->voids[c->n_voids++] = (struct metric_void){rec->attempt, rec->step, rec->step};
-}
-
-static void curves_record(struct metric_record *rec, uint64_t end, void *arg)
-{
-    struct metric_curves *c = arg;
-    (void)end;
-    if (rec->superseded) {
-        note_void(c, rec);
-        return;
-    }
-    /* What such a record makes void was marked in a new file, before it was written. */
-    if (!c->fresh && rec->attempt > c->attempt && rec->step <= c->step)
-        c->stale = true;
-    c->attempt = rec->attempt;
-    c->step = rec->step > c->step ? rec->step : c->step;
-    metric_table_add(c->table, rec);
-}
-
-static void begin_anew(struct metric_curves *c, ino_t file)
-{
-    metric_table_free(c->table);
-    c->table = metric_table_new(c->points);
-    c->n_voids = 0;
-    c->bytes = 0;
-    c->file = file;
-    c->attempt = 0;
-    c->step = -1;
-    c->stale = false;
-}
-
-int metric_curves_update(struct metric_curves *c, struct err *err)
-{
-    struct stat st = {0};
-    if (!fsroot_is_name(c->job))
-        return err_set(err, -EINVAL, "'%.60s' is no job's directory", c->job);
-    _cleanup_(freep) char *path = merged_path(c->root, c->job);
-    if (lstat(path, &st) < 0 || st.st_ino != c->file || (uint64_t)st.st_size < c->bytes)
-        begin_anew(c, st.st_ino);
-    c->fresh = !c->bytes;
-    int x = walk_merged(c->root, c->job, LOAD_MAX, curves_record, c, &c->bytes, err);
-    if (x == 0 && c->stale) {
-        begin_anew(c, st.st_ino);
-        c->fresh = true;
-        x = walk_merged(c->root, c->job, LOAD_MAX, curves_record, c, &c->bytes, err);
-    }
-    if (x < 0)
-        begin_anew(c, 0);
-    return x;
-}
-
-const struct metric_table *metric_curves_table(const struct metric_curves *c)
-{
-    return c->table;
-}
-
-const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n)
-{
-    *ret_n = c->n_voids;
-    return c->voids;
-}
-
-bool metric_curves_is_cut(const struct metric_curves *c)
-{
-    return c->bytes >= LOAD_MAX;
 }
