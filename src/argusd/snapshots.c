@@ -3,8 +3,8 @@
  *
  * What is done to the shared root stands in a line: any number of additions run side by side, and
  * what removes content runs alone, so that nobody adds a name to content that just goes. A step
- * waits for a batch of the store where it acts on what was decided. Who asked is answered before
- * the content is on disk: until then each use of it looks at all of it. */
+ * waits for a batch of the store where it acts on what was decided. Content is on
+ * disk before it has a row. */
 #include "argusd/snapshots.h"
 
 #include <errno.h>
@@ -28,11 +28,10 @@
 enum { ROW_MAX = 64 << 10 };
 
 enum task_kind {
-    TASK_MAKE,   /* content; worker */
-    TASK_LINK,   /* its name, once the row is on disk */
-    TASK_SETTLE, /* content to disk: nobody waits for it */
-    TASK_CLEAN,  /* remove a name, and content that has no other */
-    TASK_START,  /* what an end left half done */
+    TASK_MAKE,  /* content; worker */
+    TASK_LINK,  /* its name, once the row is on disk */
+    TASK_CLEAN, /* remove a name, and content that has no other */
+    TASK_START, /* what an end left half done */
 };
 
 struct task {
@@ -326,13 +325,19 @@ static void run_look_or_make(struct task *t)
     run_make(t);
 }
 
+/* What is acknowledged, a job that names it above all, is on disk. */
+static void run_content(struct task *t)
+{
+    run_look_or_make(t);
+    if (!t->err.code)
+        (void)!snapshot_settle(t->root, t->made.hash, false, &t->err); /* end_make() looks at err */
+}
+
 static void run(void *arg)
 {
     struct task *t = arg;
     if (t->kind == TASK_MAKE)
-        run_look_or_make(t);
-    else if (t->kind == TASK_SETTLE)
-        (void)!snapshot_settle(t->root, t->want, false, &t->err); /* done() looks at err */
+        run_content(t);
     else if (t->kind == TASK_LINK)
         t->result = snapshot_link(t->root, t->user, t->ref, t->want, &t->err);
     else if (t->kind == TASK_CLEAN)
@@ -495,8 +500,6 @@ static void end_make(struct task *t)
     link->batch = store_batch(sn->p.store);
     link->done = t->done;
     link->arg = t->arg;
-    struct task *settle = task_new(sn, TASK_SETTLE);
-    settle->want = xstrdup(t->made.hash);
     task_free(t);
 }
 
@@ -523,14 +526,6 @@ static void end_clean(struct task *t)
     task_free(t);
 }
 
-/* Content that is gone again is owed nothing; another failure costs a whole look at each use. */
-static void end_settle(struct task *t)
-{
-    if (t->err.code && t->err.code != -ENOENT)
-        log_warn("snapshot", "%s hash=%.12s", t->err.text, t->want);
-    task_free(t);
-}
-
 static void done(void *arg)
 {
     struct task *t = arg;
@@ -542,8 +537,6 @@ static void done(void *arg)
         end_make(t);
     else if (t->kind == TASK_LINK)
         end_link(t);
-    else if (t->kind == TASK_SETTLE)
-        end_settle(t);
     else if (t->kind == TASK_CLEAN)
         end_clean(t);
     else

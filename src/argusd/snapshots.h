@@ -68,9 +68,8 @@ struct snapshots_wish { /* copied */
     bool passing;     /* ref is a name alone, its version becomes a part of the hash; held once for
                          you when it is made */
 };
-/* On the loop, once. s: it is there and named, and its row is on disk; NULL: err says why not, and
- * nothing is left. taken: the archive is of no use any more. The content goes to disk behind that
- * (fsroot/snapshot.h). */
+/* On the loop, once. s: it is on disk, named, and its row is too; NULL: err says why not, and
+ * nothing is left. taken: the archive is of no use any more. */
 typedef void (*snapshots_made_f)(struct snapshot *s,
                                  bool existed,
                                  bool taken,

@@ -9,9 +9,8 @@
  *   <root>/argus/snapshots/.new-<random>      one that is being made
  *
  * The same content is there once, whatever its names. Read-only bits stop accidents and not a
- * job that runs as root: so snapshot_verify() looks before a job starts. Nobody waits for the disk
- * before he is answered; but what is not settled a power cut may damage, and so it is looked at as
- * a whole. Blocking. */
+ * job that runs as root: so snapshot_verify() looks before a job starts. What is not settled a
+ * power cut may have damaged: it is looked at as a whole. Blocking. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
