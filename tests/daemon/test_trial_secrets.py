@@ -143,3 +143,16 @@ def test_a_result_with_a_secret_is_masked_and_kept_apart(w):
     assert runs_after() == 4
     until(lambda: not list(place.iterdir()), "no file is left")
     assert w.places() == [] and "canary" not in w.said()
+
+
+def test_a_secret_that_was_removed_meanwhile(w):
+    """The job ends before it holds anything, and says how to store it."""
+    job = w.argusd.submit(w.spec("late", w.common / "fake/python"))
+    until(lambda: w.runs() == 1, "the trial runs")
+    assert w.argusd.call("DELETE", "/v1/secrets/MY_KEY", token="user").status == 200
+    w.argusd.kill9()
+    w.argusd.start()  # and has to open it once more
+    view = w.argusd.wait_over(job)
+    assert (view["state"], view["attempt"], view["reason"]["code"]) == ("FAILED", 0, "config_error")
+    assert "argus secret set MY_KEY" in view["reason"]["text"]
+    until(lambda: not list((w.argusd.root / "argus/secrets").iterdir()), "its file is gone")
