@@ -314,6 +314,18 @@ static void note_frame(struct finder *f,
     s->has_frame = true;
 }
 
+/* An assertion that says nothing: what was asserted does. */
+static void quote_assertion(struct finding_event *e, struct stream *s, const struct finding_text *t)
+{
+    static const char bare[] = "AssertionError";
+    struct finding_quote quote = e->quote;
+    const char *asserted = s->frame.quote.text ? strstr(s->frame.quote.text, "assert ") : NULL;
+    if (!asserted || t->body.n > sizeof(bare) || memcmp(t->body.s, bare, sizeof(bare) - 1) != 0)
+        return;
+    e->quote = s->frame.quote;
+    s->frame.quote = quote;
+}
+
 static void note_cause(struct finder *f,
                        struct stream *s,
                        const struct best *b,
@@ -335,6 +347,7 @@ static void note_cause(struct finder *f,
         e->class = s->frame.class;
         e->frame = s->frame.rule;
         e->weight = s->frame.weight > e->weight ? s->frame.weight : e->weight;
+        quote_assertion(e, s, t);
     }
     s->open = false;
 }

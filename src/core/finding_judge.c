@@ -17,7 +17,7 @@
 
 enum {
     STEP = 20,
-    HINT = 20,         /* a weight below it needs another sign of failure */
+    HINT = 15,         /* a weight below it needs another sign of failure */
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
     LAST_SIGNAL = 31,
     STALL_TAIL = 2000, /* bytes that may follow the last line of a wait */
@@ -288,7 +288,8 @@ static const struct candidate *best_of(const struct candidates *c, const struct 
     return best;
 }
 
-/* Of a line that only opens a traceback, the line of its class that follows next. */
+/* Of a line that only opens a traceback, or stands in one, the line of its class that follows next.
+ */
 static const struct candidate *told_after(const struct candidates *c, const struct candidate *head)
 {
     const struct candidate *next = NULL;
@@ -440,7 +441,7 @@ static void fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
-    if (best->event && best->event->rule->head)
+    if (best->event && (best->event->rule->head || best->event->rule->role == ROLE_FRAME))
         best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);
     if (best->event)

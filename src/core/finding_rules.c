@@ -378,6 +378,8 @@ static void index_rules(struct finding_rules *rules)
         for (unsigned k = r->first_branch; k < rules->n_branches; k++)
             rules->rule_of[k] = (unsigned)i;
         finding_index_add(rules->index[asked_about(r->role)], r);
+        if (r->role == ROLE_FRAME && r->pattern[0] == '^') /* of the code, not of its place */
+            finding_index_add(rules->index[ASKED_ANY], r);
     }
     for (size_t i = 0; i < ASKED_COUNT; i++)
         finding_index_build(rules->index[i]);

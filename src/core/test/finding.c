@@ -160,6 +160,32 @@ static void frames_give_the_class(void **state)
            FINDING_USER_CODE_ERROR, "KeyError");
 }
 
+/* What was asserted says more than that it did not hold; a notebook names an exception first. */
+static void what_says_more(void **state)
+{
+    (void)state;
+    expect("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+           "    assert args.batch_size % n == 0\nAssertionError\n",
+           FINDING_CONFIG_ERROR, "assert args.batch_size % n == 0");
+    expect("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+           "    assert x\nAssertionError: no x\n",
+           FINDING_USER_CODE_ERROR, "AssertionError: no x");
+    expect("ArrowInvalid                Traceback (most recent call last)\n9 frames\n"
+           "ArrowInvalid: Parquet magic bytes not found in footer.\n",
+           FINDING_DATA_ERROR, "ArrowInvalid: Parquet");
+    expect("ray.exceptions.RayTaskError(TimeoutError): ray::f() (pid=7)\n", FINDING_TIMEOUT_OR_HANG,
+           "RayTaskError(TimeoutError)");
+}
+
+/* A vague word counts where nothing else does. */
+static void vague_words(void **state)
+{
+    (void)state;
+    expect("the request timed out\nKeyError: 'x'\n", FINDING_USER_CODE_ERROR, "KeyError");
+    expect("the request timed out\n", FINDING_TIMEOUT_OR_HANG, "timed out");
+    expect("INFO the request timed out\n", FINDING_NONE, NULL);
+}
+
 static void code_is_no_message(void **state)
 {
     (void)state;
@@ -585,6 +611,8 @@ int main(void)
         cmocka_unit_test(a_wrapper_that_names_the_cause_is_better_than_nothing),
         cmocka_unit_test(steps_excuse_what_came_before),
         cmocka_unit_test(frames_give_the_class),
+        cmocka_unit_test(what_says_more),
+        cmocka_unit_test(vague_words),
         cmocka_unit_test(code_is_no_message),
         cmocka_unit_test(ignored_tracebacks),
         cmocka_unit_test(numbers_heal),
