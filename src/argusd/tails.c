@@ -23,7 +23,7 @@ enum {
     TICK_MS = 250,
     CHECK_TICKS = 4,       /* ticks between two looks at a follower's rights */
     TURN_BYTES = 1 << 20,  /* of events, sent in one turn: some ms */
-    EVENT_COST = 4 << 10,  /* and the least that one counts */
+    EVENT_COST = 32 << 10, /* and the least that one counts: requests come between few sends */
     CATCH_UP_READS = 3,    /* at once, of all tails: the pool has other work as well */
     KEPT_BYTES = 64 << 20, /* of all tails; above it each keeps one chunk */
 };
