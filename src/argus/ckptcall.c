@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ckptcall.c - see ckptcall.h. */
+/* ckptcall.c - jobs of a scope that have checkpoints, and a clean-up of one after the other; see
+ * ckptcall.h. */
 #include "argus/ckptcall.h"
 
 #include "argus/client.h"

@@ -84,7 +84,7 @@ struct preflights *preflights_new(uv_loop_t *loop)
     p->loop = loop;
     p->verls = map_new(seed);
     p->keys = map_new(seed);
-    p->known = looked_new(KNOWN_FILES, FRESH);
+    p->known = looked_new(KNOWN_FILES, FRESH, clock_wall);
     (void)uv_timer_init(loop, &p->timer); /* never fails, nor does the next */
     (void)uv_timer_init(loop, &p->answers);
     p->timer.data = p->answers.data = p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rayview.c - see rayview.h. */
+/* rayview.c - the two texts of a scene, from the cluster and from a job's last read-back; see
+ * rayview.h. */
 #include "argusd/rayview.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storage.c - see storage.h. */
+/* storage.c - sums over rows of snapshots and registry, and the sentence of a refusal; see
+ * storage.h. */
 #include "argusd/storage.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* finding_mute.c - see finding_mute.h. */
+/* finding_mute.c - a table of hashes of lines without their digits, those that matched nothing;
+ * see finding_mute.h. */
 #include "core/finding_mute.h"
 
 #include <assert.h>

@@ -23,6 +23,7 @@ struct looked {
     struct map *young, *old;
     size_t most;
     usec_t fresh;
+    usec_t (*wall)(void);
     unsigned char seed[16];
 };
 
@@ -56,7 +57,7 @@ static void drop(struct map *m)
     map_free(m);
 }
 
-struct looked *looked_new(size_t most, usec_t fresh)
+struct looked *looked_new(size_t most, usec_t fresh, usec_t (*wall)(void))
 {
     struct looked *lk = xcalloc(1, sizeof(*lk));
     random_bytes(lk->seed, sizeof(lk->seed));
@@ -65,6 +66,7 @@ struct looked *looked_new(size_t most, usec_t fresh)
     lk->old = map_new(lk->seed);
     lk->most = most;
     lk->fresh = fresh;
+    lk->wall = wall;
     return lk;
 }
 
@@ -134,7 +136,7 @@ static size_t text_bytes(const struct looked_facts *f)
 static bool is_fresh(const struct looked *lk, const struct stat *st)
 {
     usec_t changed = (usec_t)st->st_ctim.tv_sec * USEC_SEC + (usec_t)st->st_ctim.tv_nsec / 1000;
-    return changed + lk->fresh >= clock_wall();
+    return changed + lk->fresh >= lk->wall();
 }
 
 void looked_add(struct looked *lk,

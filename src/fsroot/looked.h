@@ -32,8 +32,9 @@ struct looked_facts {
 void looked_facts_release(struct looked_facts *f);
 
 struct looked;
-/* most: of files. fresh: what changed less long ago is not remembered. */
-struct looked *looked_new(size_t most, usec_t fresh);
+/* most: of files. fresh: what changed less long ago is not remembered. wall: the time, from any
+ * thread. */
+struct looked *looked_new(size_t most, usec_t fresh, usec_t (*wall)(void));
 void looked_free(struct looked *lk); /* NULL is fine */
 
 /* st: as the file is now. ret is to be released when it is true. lk NULL: nothing is known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metricread.c - see metricread.h. */
+/* metricread.c - lines from a file or an attempt's log, from an offset on, cut and judged; see
+ * metricread.h. */
 #define _GNU_SOURCE
 #include "fsroot/metricread.h"
 

@@ -88,7 +88,7 @@ static void sees_what_changed(void **state)
         "\"1.safetensors\"}}");
     put_shard(root, "m/1.safetensors", 0);
     put_shard(root, "m/2.safetensors", 0);
-    struct looked *known = looked_new(100, 0);
+    struct looked *known = looked_new(100, 0, clock_wall);
     for (int i = 0; i < 3; i++) { /* read, and perhaps known */
         struct preflight_model m = known_model(known, root);
         assert_true(m.has_index && m.has_config && m.has_tokenizer && m.n_shards == 2);
@@ -116,7 +116,7 @@ static struct stat a_stat(int inode, time_t changed)
 static void remembers(void **state)
 {
     (void)state;
-    struct looked *known = looked_new(4, USEC_SEC);
+    struct looked *known = looked_new(4, USEC_SEC, clock_wall);
     struct looked_facts f = {.n_head = 3, .wants = 9, .broken = xstrdup("it is")}, got;
     struct stat st = a_stat(1, 1000), other = a_stat(2, 1000), later = a_stat(1, 1001);
     struct stat now = a_stat(1, (time_t)(clock_wall() / USEC_SEC));
