@@ -6,16 +6,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/str.h"
 #include "core/preflight.h"
 
 /* A limit that leaves room for a slow day, and one so long that it says nothing. */
 enum { ROOM_PERCENT = 150, LOOSE = 4, SAVE_USUAL = 10 };
 
-printf_like(4, 5) static void put(struct jout *j,
-                                  const char *key,
-                                  const char *value,
-                                  const char *fmt,
-                                  ...)
+void advise_put_one(struct jout *j, const char *key, const char *value, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -46,12 +43,14 @@ static void advise_timeout(const struct advise_in *in, struct jout *j)
     (void)span_to_string(in->p90, p90);
     (void)span_to_string(limit, has);
     if (limit)
-        put(j, "timeout", value,
+        advise_put_one(
+            j, "timeout", value,
             "nine of ten runs like this ended within %s, far below its timeout of %s: a shorter "
             "one lets it start in gaps of the queue",
             p90, has);
     else
-        put(j, "timeout", value,
+        advise_put_one(
+            j, "timeout", value,
             "nine of ten runs like this ended within %s: with a timeout it can start in gaps of "
             "the queue",
             p90);
@@ -63,20 +62,27 @@ static void advise_size(const struct advise_in *in, struct jout *j)
     if (in->fits_pool || in->largest < 1 || in->largest >= in->demand->nnodes)
         return;
     (void)snprintf(value, sizeof(value), "%d", in->largest);
-    put(j, "nnodes", value,
+    advise_put_one(
+        j, "nnodes", value,
         "its pool has room for %d nodes of this shape and not for %d: as it is it waits for "
         "machines to join",
         in->largest, in->demand->nnodes);
 }
 
+/* What was measured goes before what is usual. */
 static void advise_save(const struct advise_in *in, struct jout *j)
 {
     char value[24], one[32];
     int64_t freq = in->spec->save_freq;
+    bool by_override = spec_override_find(in->spec, "trainer.save_freq");
+    if (in->past &&
+        past_advise_save(in->past, in->line, str_or(in->spec->project, ""), by_override, j))
+        return;
     if (freq < 1 || freq >= SAVE_USUAL || in->spec->checkpoint_none || !in->checkpoint_bytes)
         return;
     (void)snprintf(value, sizeof(value), "%d", SAVE_USUAL);
-    put(j, "save_freq", value,
+    advise_put_one(
+        j, "save_freq", value,
         "each checkpoint writes about %s while the GPUs wait, and there is one every %" PRId64
         " step%s",
         preflight_size_text(in->checkpoint_bytes, one), freq, freq == 1 ? "" : "s");
@@ -98,10 +104,10 @@ static void advise_keep(const struct advise_in *in, struct jout *j)
     if (wants <= in->free_bytes || fit < 2)
         return;
     (void)snprintf(value, sizeof(value), "%" PRIu64, fit - 1);
-    put(j, "checkpoint.keep_last", value,
-        "all of its %" PRIu64 " checkpoints of about %s need %s, and %s are free", n,
-        preflight_size_text(in->checkpoint_bytes, one), preflight_size_text(wants, all),
-        preflight_size_text(in->free_bytes, has));
+    advise_put_one(j, "checkpoint.keep_last", value,
+                   "all of its %" PRIu64 " checkpoints of about %s need %s, and %s are free", n,
+                   preflight_size_text(in->checkpoint_bytes, one), preflight_size_text(wants, all),
+                   preflight_size_text(in->free_bytes, has));
 }
 
 void advise_put(const struct advise_in *in, struct jout *j)
@@ -110,6 +116,8 @@ void advise_put(const struct advise_in *in, struct jout *j)
     advise_size(in, j);
     advise_save(in, j);
     advise_keep(in, j);
+    if (in->past)
+        past_advise_sizes(in->past, in->line, j);
 }
 
 void advise_put_hint(const struct sched_hint *h, struct jout *j)
@@ -117,20 +125,20 @@ void advise_put_hint(const struct sched_hint *h, struct jout *j)
     char value[CLOCK_TEXT_MAX];
     switch (h->kind) {
     case SCHED_HINT_POOL:
-        put(j, "pool", h->pool, "it would start now in this pool; as it is it waits");
+        advise_put_one(j, "pool", h->pool, "it would start now in this pool; as it is it waits");
         break;
     case SCHED_HINT_SHAPE:
         (void)snprintf(value, sizeof(value), "%d", h->nnodes);
-        put(j, "nnodes", value,
-            "it would start now on %d node%s with %g GPUs each; as it is it waits", h->nnodes,
-            h->nnodes == 1 ? "" : "s", h->n_gpus_per_node);
+        advise_put_one(j, "nnodes", value,
+                       "it would start now on %d node%s with %g GPUs each; as it is it waits",
+                       h->nnodes, h->nnodes == 1 ? "" : "s", h->n_gpus_per_node);
         (void)snprintf(value, sizeof(value), "%g", h->n_gpus_per_node);
-        put(j, "n_gpus_per_node", value, "together with nnodes: %d", h->nnodes);
+        advise_put_one(j, "n_gpus_per_node", value, "together with nnodes: %d", h->nnodes);
         break;
     case SCHED_HINT_TIMEOUT:
         (void)span_to_string(h->limit, value);
-        put(j, "timeout", value,
-            "with a timeout of at most %s it delays nobody and would start now", value);
+        advise_put_one(j, "timeout", value,
+                       "with a timeout of at most %s it delays nobody and would start now", value);
         break;
     default:
         break; /* nothing that he who submits can set */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advise.h - what would serve a job better than its spec says, each with the key to set.
  *
- * Only what is known is said: how long runs like it took (learn.h), what its pool can hold, what a
- * checkpoint takes. Nothing here is wrong with the spec; that is preflight's. Pure. */
+ * Only what is known is said: how long runs like it took (learn.h), what fitted into their GPUs
+ * (past.h), what its pool can hold, what a checkpoint takes. Nothing here is wrong with the spec;
+ * that is preflight's. Pure. */
 #pragma once
 #include "core/demand.h"
+#include "core/past.h"
 #include "core/sched.h"
 #include "core/spec.h"
 
@@ -16,9 +18,14 @@ struct advise_in {
     usec_t p50, p90;           /* of runs like it; 0 = nothing is known */
     uint64_t checkpoint_bytes; /* of one; 0 = not known */
     uint64_t free_bytes;       /* where they go; 0 = not known */
+    const struct past *past;   /* runs like it, and its own command line: both or none */
+    const struct past_line *line;
 };
 
-/* Objects {"key","value","text"} into the array that is open: `--set key=value` takes each. */
+/* One object {"key","value","text"} into the array that is open: `--set key=value` takes it. */
+void advise_put_one(struct jout *j, const char *key, const char *value, const char *fmt, ...)
+    printf_like(4, 5);
+/* All that is known. */
 void advise_put(const struct advise_in *in, struct jout *j);
 /* The same of what the scheduler found that starts it now (sched.h). */
 void advise_put_hint(const struct sched_hint *h, struct jout *j);

@@ -88,6 +88,43 @@ static void no_more_checkpoints_than_fit(void **state)
     advises(&in, "");
 }
 
+/* What was measured goes before what is usual, and is silent where it agrees. */
+static void what_runs_like_it_had(void **state)
+{
+    struct spec s = {.nnodes = 1, .save_freq = 5};
+    struct demand d = {.nnodes = 1};
+    char project[] = "", alike[] = "a", work[] = "w", id[] = "old",
+         key[] = "x.micro_batch_size_per_gpu";
+    struct past_line line = {.alike = alike, .work = work, .save_freq = 5, .n = 1};
+    line.sizes[0] = (struct past_size){.key = key, .value = 8};
+    struct past_run runs[] = {{.id = id, .project = project, .line = line, .end = PAST_DIED},
+                              {.id = id, .project = project, .line = line, .end = PAST_WORKED}};
+    runs[0].told =
+        (struct goodput_attempt){.steps = 1000, .good_s = 60000, .saves = 10, .save_s = 400};
+    runs[0].held_s = 70000;
+    runs[0].failures = 1;
+    runs[1].line.sizes[0].value = 4;
+    struct past past = {.v = runs, .n = 2};
+    struct advise_in in = {.spec = &s,
+                           .demand = &d,
+                           .fits_pool = true,
+                           .checkpoint_bytes = 90000000000,
+                           .past = &past,
+                           .line = &line};
+    (void)state;
+    advises(&in, "{\"key\":\"overrides.x.micro_batch_size_per_gpu\",\"value\":\"4\"");
+    advises(&in, "{\"key\":\"save_freq\",\"value\":\"39\",\"text\":\"in 1 run like it");
+    char save[] = "trainer.save_freq=5", *overrides[] = {save};
+    s.overrides = (struct strv){.v = overrides, .n = 1};
+    advises(&in, "{\"key\":\"overrides.trainer.save_freq\"");
+    s.overrides = (struct strv){0};
+    past.n = 1;
+    line.save_freq = 39; /* as good as 39 */
+    advises(&in, "");
+    past.n = 0;
+    advises(&in, "{\"key\":\"save_freq\",\"value\":\"10\"");
+}
+
 static void hints(const struct sched_hint *h, const char *expected)
 {
     struct buf out = BUF_INIT(4096);
@@ -129,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_size_that_its_pool_has),
         cmocka_unit_test(checkpoints_not_too_often),
         cmocka_unit_test(no_more_checkpoints_than_fit),
+        cmocka_unit_test(what_runs_like_it_had),
         cmocka_unit_test(what_starts_it_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
