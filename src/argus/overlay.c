@@ -8,6 +8,7 @@
 
 #include "argus/yaml.h"
 #include "base/doc.h"
+#include "base/str.h"
 
 /* YAML text as JSON values; NULL when it is none. */
 static json_t *read_value(const char *text, size_t len)
@@ -25,12 +26,46 @@ static json_t *read_value(const char *text, size_t len)
     return v;
 }
 
+static const char OVERRIDES[] = "overrides.";
+
+/* In the place of one of the same key, which keeps its mark, else as the last. The value is
+ * Hydra's: it goes as it is. */
+static int set_override(json_t *root, const char *set, struct err *err)
+{
+    const char *text = set + strlen(OVERRIDES);
+    size_t n = strcspn(text, "=") + 1, i;
+    json_t *list = json_object_get(root, "overrides"), *one;
+    if (n == 1)
+        return err_set(err, ERR_USAGE, "'%.100s' names no key", set);
+    if (!list || json_is_null(list)) {
+        (void)json_object_set_new(root, "overrides", json_array()); /* root is an object */
+        list = json_object_get(root, "overrides");
+    }
+    if (!json_is_array(list))
+        return err_set(err, ERR_USAGE, "'--set %.100s': the overrides of the spec are no list",
+                       set);
+    json_array_foreach (list, i, one) {
+        const char *has = json_is_string(one) ? json_string_value(one) : "";
+        size_t marks = strspn(has, "+");
+        if (strncmp(has + marks, text, n) != 0)
+            continue;
+        _cleanup_(freep) char *changed = xasprintf("%.*s%s", (int)marks, has, text);
+        (void)json_array_set_new(list, i, json_string(changed)); /* i is in it */
+        return 0;
+    }
+    return json_array_append_new(list, json_string(text)) < 0
+               ? err_set(err, ERR_USAGE, "'%.100s' is no text", set)
+               : 0;
+}
+
 static int set_one(json_t *root, const char *set, struct err *err)
 {
     const char *eq = strchr(set, '=');
     if (!eq || eq == set)
         return err_set(err, ERR_USAGE, "'%.100s' is not of the form key=value: --set nnodes=2",
                        set);
+    if (str_starts(set, OVERRIDES))
+        return set_override(root, set, err);
     json_t *value = eq[1] ? read_value(eq + 1, strlen(eq + 1)) : json_string("");
     if (!value)
         return err_set(err, ERR_USAGE, "the value of '--set %.100s' is no YAML: put it in quotes",

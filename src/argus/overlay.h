@@ -9,8 +9,8 @@
 #include "base/strv.h"
 
 /* Append the spec with each "a.b=value" put in, as YAML; value is YAML itself (12, [a, b],
- * "12"). ERR_BAD_SPEC: text is no mapping (send it as it is: the server says where).
- * ERR_USAGE: a set is not of that form. */
+ * "12"); "overrides.K=V" puts the one Hydra override K=V into the list. ERR_BAD_SPEC: text is no
+ * mapping (send it as it is: the server says where). ERR_USAGE: a set is not of that form. */
 must_check int overlay_apply(const char *text,
                              size_t len,
                              const struct strv *sets,

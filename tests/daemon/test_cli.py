@@ -288,6 +288,19 @@ def test_set_changes_what_is_sent_and_keeps_places_of_the_file(cli, stub, tmp_pa
     lines = cli.run("submit", str(spec), "--set", "nnodes=x").stderr.splitlines()
     assert lines[0].startswith(f"{spec}:4:1: error: 'nnodes'") and lines[1].startswith(f"{spec}:3:1: warning")
     assert cli.run("submit", str(spec), "--set", "nnodes").returncode == 2
+    assert cli.run("submit", str(spec), "--set", "overrides.=1").returncode == 2
+
+
+def test_set_puts_one_override_into_the_list(cli, stub, tmp_path):
+    spec = tmp_path / "job.yaml"
+    spec.write_text("nnodes: 1\n")
+    cli.ok("submit", str(spec), "--set", "overrides.a.b=1e-6")
+    assert yaml.safe_load(stub.requests[-1][3])["overrides"] == ["a.b=1e-6"]
+    spec.write_text("overrides: [a.b=1, +c.d=2, a.bc=3]\n")
+    cli.ok("submit", str(spec), "--set", "overrides.c.d=[x, 1]", "--set", "overrides.a.b=4", "--set", "overrides.e=5")
+    assert yaml.safe_load(stub.requests[-1][3])["overrides"] == ["a.b=4", "+c.d=[x, 1]", "a.bc=3", "e=5"]
+    spec.write_text("overrides: {a: 1}\n")
+    assert cli.run("submit", str(spec), "--set", "overrides.a=1").returncode == 2
 
 
 def test_dry_run_prints_a_command_line_that_a_shell_reads_back(cli, stub):

@@ -37,8 +37,8 @@ static const struct opt OPTS[] = {
     {.name = "set",
      ROW(OPT_LIST, wish.set),
      .arg = "KEY=VALUE",
-     .doc = "put a value into the spec before it is sent, or fill a hole; a.b=1 reaches below a; "
-            "may be given again"},
+     .doc = "put a value into the spec before it is sent, or fill a hole; a.b=1 reaches below a, "
+            "overrides.KEY=1 is one Hydra override; may be given again"},
     OPT_OUTPUT(struct submit_opts),
 };
 
