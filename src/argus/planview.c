@@ -111,21 +111,54 @@ static void talk_trial(struct cli *cli, const json_t *trial)
     }
 }
 
+static const char OVERRIDES[] = "overrides.";
+
+/* One key of the spec. */
+static void print_key(struct cli *cli, const json_t *one, const char *key, const char *value)
+{
+    const char *dot = strchr(key, '.');
+    if (dot) /* checkpoint.keep_last */
+        (void)fprintf(cli->out, "# %s\n%.*s: {%s: %s}\n", jobview_str(one, "text"),
+                      (int)(dot - key), key, dot + 1, value);
+    else
+        (void)fprintf(cli->out, "# %s\n%s: %s\n", jobview_str(one, "text"), key, value);
+}
+
+/* They are one list: after the keys. */
+static void print_overrides(struct cli *cli, const json_t *advice)
+{
+    const char *before = "";
+    size_t i;
+    const json_t *one;
+    bool begun = false;
+    json_array_foreach (advice, i, one) {
+        const char *key = json_get_str(one, "key", ""), *text = jobview_str(one, "text");
+        if (!str_starts(key, OVERRIDES))
+            continue;
+        if (!begun)
+            (void)fputs("overrides:\n", cli->out);
+        begun = true;
+        if (!str_eq(text, before)) /* several sizes of one job */
+            (void)fprintf(cli->out, "  # %s\n", text);
+        before = text;
+        (void)fprintf(cli->out, "  - %s=%s\n", key + strlen(OVERRIDES),
+                      json_get_str(one, "value", ""));
+    }
+}
+
 void planview_advice(struct cli *cli, const char *file, const json_t *answer)
 {
     struct buf sets = BUF_INIT(TALK_MAX);
+    const json_t *advice = json_get_array(answer, "advice");
     size_t i;
     const json_t *one;
-    json_array_foreach (json_get_array(answer, "advice"), i, one) {
+    json_array_foreach (advice, i, one) {
         const char *key = json_get_str(one, "key", ""), *value = json_get_str(one, "value", "");
-        const char *dot = strchr(key, '.');
-        if (dot) /* checkpoint.keep_last */
-            (void)fprintf(cli->out, "# %s\n%.*s: {%s: %s}\n", jobview_str(one, "text"),
-                          (int)(dot - key), key, dot + 1, value);
-        else
-            (void)fprintf(cli->out, "# %s\n%s: %s\n", jobview_str(one, "text"), key, value);
+        if (!str_starts(key, OVERRIDES))
+            print_key(cli, one, key, value);
         (void)buf_addf(&sets, " --set %s=%s", key, value); /* a few: they fit */
     }
+    print_overrides(cli, advice);
     if (sets.len)
         cli_talk(cli, "to take it: argus submit %s%s", file, buf_str(&sets));
     else

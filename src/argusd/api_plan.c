@@ -12,7 +12,9 @@
 #include "argusd/api_plan.h"
 #include "argusd/conceal.h"
 #include "argusd/drytrial.h"
+#include "argusd/fitcheck.h"
 #include "argusd/launchplan.h"
+#include "argusd/pastruns.h"
 #include "argusd/snapshots.h"
 #include "argusd/view.h"
 #include "argusd/work.h"
@@ -37,7 +39,10 @@ struct plan {
     struct err err;
     bool starts;
     char *slots, *driver_node;
-    char *advice;           /* see fitcheck.h; NULL: not asked for */
+    struct spec spec;
+    bool suggest; /* with advice */
+    uint64_t checkpoint_bytes, free_bytes;
+    struct pastruns *runs;  /* under way */
     struct drytrial *trial; /* under way */
     struct snapshot *held;  /* came with it; NULL = none */
     struct sched_why why;
@@ -53,7 +58,7 @@ static void plan_free(struct plan *p)
     forecast_error_free(p->error);
     job_free(p->job);
     free(p->slots);
-    free(p->advice);
+    spec_release(&p->spec);
     free(p->driver_node);
     if (p->held)
         snapshots_let_go(p->a->snapshots, p->held);
@@ -160,23 +165,26 @@ static void put_placement(struct plan *p)
 }
 
 /* Its key has a value already, of another kind of knowledge. */
-static bool is_said(const struct plan *p, const struct sched_hint *h)
+static bool is_said(const char *advice, const struct sched_hint *h)
 {
     const char *key = h->kind == SCHED_HINT_TIMEOUT ? "\"key\":\"timeout\""
                       : h->kind == SCHED_HINT_SHAPE ? "\"key\":\"nnodes\""
                                                     : NULL;
-    return key && strstr(p->advice, key);
+    return key && strstr(advice, key);
 }
 
-static void put_advice(struct plan *p)
+static void put_advice(struct plan *p, const struct past *past, const struct past_line *line)
 {
     struct jout *j = &p->j;
-    if (!p->advice)
-        return;
+    struct advise_in in = {.spec = &p->spec,
+                           .checkpoint_bytes = p->checkpoint_bytes,
+                           .free_bytes = p->free_bytes,
+                           .past = past,
+                           .line = line};
     jout_open(j, "advice", '[');
-    if (*p->advice)
-        jout_raw(j, NULL, p->advice);
-    if (!p->starts && !*p->block.code && !is_said(p, &p->why.hint))
+    size_t begin = p->out.len;
+    fitcheck_advise(p->a, p->job, &in, j);
+    if (!p->starts && !*p->block.code && !is_said(buf_str(&p->out) + begin, &p->why.hint))
         advise_put_hint(&p->why.hint, j);
     jout_close(j, ']');
 }
@@ -232,6 +240,38 @@ static void try_it(struct plan *p)
     reply(p);
 }
 
+/* ---- the runs before ---- */
+
+static void on_past(struct past *past, void *arg)
+{
+    struct plan *p = arg;
+    http_req_on_close(p->req, NULL, NULL);
+    put_advice(p, past, pastruns_line(p->runs));
+    p->runs = NULL;
+    try_it(p);
+}
+
+static void on_gone_while_read(struct http_req *req, void *arg)
+{
+    struct plan *p = arg;
+    (void)req;
+    pastruns_forget(p->runs);
+    plan_free(p);
+}
+
+/* Of verl's programs alone it is known what their overrides mean. */
+static void look_back(struct plan *p)
+{
+    if (!workload_is_verl((enum workload)p->spec.workload)) {
+        put_advice(p, NULL, NULL);
+        try_it(p);
+        return;
+    }
+    http_req_on_close(p->req, on_gone_while_read, p);
+    p->runs = pastruns_find(p->a, http_req_principal(p->req), p->job, p->launch.argv,
+                            p->launch.verl, on_past, p);
+}
+
 static void done(void *arg)
 {
     struct plan *p = arg;
@@ -250,8 +290,10 @@ static void done(void *arg)
     put_placement(p);
     view_eta(j, jobs_to_wall(p->a->jobs, p->p50), jobs_to_wall(p->a->jobs, p->p90));
     put_quota(p);
-    put_advice(p);
-    try_it(p);
+    if (p->suggest)
+        look_back(p);
+    else
+        try_it(p);
 }
 
 static void on_gone(struct http_req *req, void *arg)
@@ -263,14 +305,14 @@ static void on_gone(struct http_req *req, void *arg)
 
 /* ---- the beginning ---- */
 
-static void begin_answer(struct plan *p, const struct spec *spec, const struct problems *ps)
+static void begin_answer(struct plan *p, const struct problems *ps)
 {
     struct jout *j = &p->j;
     const struct demand *d = &p->job->demand;
     const struct sched *sched = jobs_sched(p->a->jobs);
     jout_open(j, NULL, '{');
     jout_bool(j, "dry_run", true);
-    view_put_spec(j, "resolved_spec", spec);
+    view_put_spec(j, "resolved_spec", &p->spec);
     jout_open(j, "demand", '{');
     jout_int(j, "nnodes", d->nnodes);
     jout_real(j, "gpus", demand_gpus(d));
@@ -304,25 +346,19 @@ static void enqueue(struct plan *p)
     sched_enqueue(p->ahead, &asked);
 }
 
-void api_plan(struct http_req *req,
-              struct api *a,
-              struct job *taken,
-              const struct spec *spec,
-              const char *verl,
-              const char *inputs,
-              const char *snapshots,
-              const char *changes,
-              const char *advice,
-              struct snapshot *held,
-              const struct problems *ps)
+void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
 {
     struct plan *p = xcalloc(1, sizeof(*p));
+    struct job *job = in->taken;
     *p = (struct plan){.req = req,
                        .a = a,
                        .out = BUF_INIT(ANSWER_MAX),
-                       .job = taken,
-                       .held = held,
-                       .advice = xstrdup(advice),
+                       .job = job,
+                       .spec = in->spec,
+                       .suggest = in->suggest,
+                       .checkpoint_bytes = in->checkpoint_bytes,
+                       .free_bytes = in->free_bytes,
+                       .held = in->held,
                        .copy = sched_copy(jobs_sched(a->jobs)),
                        .ahead = sched_copy(jobs_sched(a->jobs)),
                        .error = jobs_forecast_error(a->jobs),
@@ -330,18 +366,18 @@ void api_plan(struct http_req *req,
                        .now = jobs_now(a->jobs)};
     p->j = jout_begin(&p->out);
     p->launch = (struct launchplan){.settings = a->settings,
-                                    .spec = xstrdup(taken->spec),
-                                    .inputs = xstrdup(inputs),
-                                    .snapshots = xstrdup(snapshots),
-                                    .id = xstrdup(taken->id),
-                                    .user = xstrdup(taken->user),
+                                    .spec = xstrdup(job->spec),
+                                    .inputs = xstrdup(in->inputs),
+                                    .snapshots = xstrdup(in->snapshots),
+                                    .id = xstrdup(job->id),
+                                    .user = xstrdup(job->user),
                                     .k = 1,
-                                    .demand = taken->demand};
+                                    .demand = job->demand};
     enqueue(p);
-    begin_answer(p, spec, ps);
-    jout_str(&p->j, "verl", verl);
-    if (changes)
-        jout_raw(&p->j, "changes", changes);
+    begin_answer(p, in->ps);
+    jout_str(&p->j, "verl", in->verl);
+    if (in->changes)
+        jout_raw(&p->j, "changes", in->changes);
     http_req_on_close(req, on_gone, p);
     work_start(a->loop, run, done, p);
 }

@@ -2,20 +2,21 @@
 /* api_plan.h - the answer to a submit with ?dry_run. */
 #pragma once
 #include "argusd/api.h"
+#include "core/spec.h"
 
 struct snapshot;
-struct spec;
 
-/* Answers req, later. The job is taken and never added; spec and ps are borrowed for the call.
- * changes: of a retry (submit.h), else NULL. held: let go of when it was answered; NULL = none. */
-void api_plan(struct http_req *req,
-              struct api *a,
-              struct job *taken,
-              const struct spec *spec,
-              const char *verl,
-              const char *inputs,
-              const char *snapshots,
-              const char *changes,
-              const char *advice,
-              struct snapshot *held,
-              const struct problems *ps);
+struct api_plan_in {
+    struct job *taken; /* never added */
+    struct spec spec;  /* taken */
+    /* Copied, or looked at during the call. */
+    const char *verl, *inputs, *snapshots;
+    const char *changes; /* of a retry (submit.h), else NULL */
+    const struct problems *ps;
+    struct snapshot *held; /* let go of when it was answered; NULL = none */
+    bool suggest;          /* with advice, see core/advise.h */
+    uint64_t checkpoint_bytes, free_bytes;
+};
+
+/* Answers req, later. */
+void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in);

@@ -362,13 +362,20 @@ static void take(struct submit *s, const struct demand *d, char *taken_pool, use
 
 static void plan(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
-    struct job *job = make_job(s, d, taken_pool, now);
-    _cleanup_(freep) char *advice =
-        s->suggest ? fitcheck_advice(s->a, &s->spec, job, s->checkpoint_bytes, s->free_bytes)
-                   : NULL;
-    api_plan(s->req, s->a, job, &s->spec, s->verl, s->inputs, s->snapshots, s->retry.changes,
-             advice, s->held, &s->ps);
+    struct api_plan_in in = {.taken = make_job(s, d, taken_pool, now),
+                             .spec = s->spec,
+                             .verl = s->verl,
+                             .inputs = s->inputs,
+                             .snapshots = s->snapshots,
+                             .changes = s->retry.changes,
+                             .ps = &s->ps,
+                             .held = s->held,
+                             .suggest = s->suggest,
+                             .checkpoint_bytes = s->checkpoint_bytes,
+                             .free_bytes = s->free_bytes};
+    s->spec = (struct spec){0};
     s->held = NULL;
+    api_plan(s->req, s->a, &in);
 }
 
 static void finish(struct submit *s)

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "core/advise.h"
-
 /* The largest size that would be taken, in nodes of the shape that was asked. */
 static void tell_largest(const struct sched *sched,
                          const char *pool,
@@ -74,24 +72,16 @@ int fitcheck(const struct api *a,
     return 0;
 }
 
-char *fitcheck_advice(const struct api *a,
-                      const struct spec *spec,
-                      const struct job *job,
-                      uint64_t checkpoint_bytes,
-                      uint64_t free_bytes)
+void fitcheck_advise(const struct api *a,
+                     const struct job *job,
+                     const struct advise_in *in,
+                     struct jout *j)
 {
     const struct sched *sched = jobs_sched(a->jobs);
-    struct buf out = BUF_INIT(64 << 10);
-    struct jout j = jout_begin(&out);
-    struct advise_in in = {.spec = spec,
-                           .demand = &job->demand,
-                           .fits_pool = sched_fits_empty(sched, job->pool, &job->demand),
-                           .largest = sched_largest_gang(sched, job->pool, &job->demand),
-                           .checkpoint_bytes = checkpoint_bytes,
-                           .free_bytes = free_bytes};
-    jobs_expect(a->jobs, job, &in.p50, &in.p90);
-    jout_open(&j, NULL, '[');
-    advise_put(&in, &j);
-    buf_consume(&out, 1); /* the bracket */
-    return buf_take(&out);
+    struct advise_in all = *in;
+    all.demand = &job->demand;
+    all.fits_pool = sched_fits_empty(sched, job->pool, &job->demand);
+    all.largest = sched_largest_gang(sched, job->pool, &job->demand);
+    jobs_expect(a->jobs, job, &all.p50, &all.p90);
+    advise_put(&all, j);
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 #include "argusd/api.h"
+#include "core/advise.h"
 #include "core/spec.h"
 
 /* A gang larger than the pool waits, with a warning in ps; ERR_POOL_TOO_SMALL where it is required
@@ -14,10 +15,9 @@ must_check int fitcheck(const struct api *a,
                         struct problems *ps,
                         struct err *err);
 
-/* Advice as JSON objects with commas between them, yours, "" = none. checkpoint_bytes: of one;
- * free_bytes: where they go; 0 = not known. */
-char *fitcheck_advice(const struct api *a,
-                      const struct spec *spec,
-                      const struct job *job,
-                      uint64_t checkpoint_bytes,
-                      uint64_t free_bytes);
+/* Advice into the array that is open. in has what is known but of the pool and of the time that
+ * runs like it took. */
+void fitcheck_advise(const struct api *a,
+                     const struct job *job,
+                     const struct advise_in *in,
+                     struct jout *j);
