@@ -15,6 +15,7 @@
 enum { TICK_MS = 2000 };
 static const double GIB = 1024.0 * 1024 * 1024;
 static const usec_t LOOK_EVERY = 4 * USEC_SEC;
+static const usec_t OWED_EVERY = 60 * USEC_SEC; /* of a job that is over */
 static const usec_t IDLE_EVERY = 12 * USEC_SEC; /* while its step does not change */
 
 /* ---- books ---- */
@@ -232,11 +233,14 @@ static void on_tick(uv_timer_t *t)
     for (size_t pos = 0; (l = jobs_next(cs->p.jobs, &pos));)
         if (is_followed(l))
             follow(cs, l, now);
-    for (struct book *b = cs->first; b; b = b->next)
+    for (struct book *b = cs->first; b; b = b->next) {
         if (b->followed && b->seen_at != now) {
             b->followed = false; /* it has ended: one look more */
             b->wanted = true;
+        } else if (!b->followed && b->owes_look && now - b->looked_at > OWED_EVERY) {
+            b->wanted = true;
         }
+    }
     drop_empty(cs);
     checkpoints_start_wanted(cs);
 }

@@ -41,7 +41,8 @@ struct book {
     bool busy, wanted;
     bool followed; /* an attempt runs, or did when argusd ended: a last look is owed */
     bool failing, room_told, quota_told, pin_told, trouble_told;
-    bool has_pins;                        /* or may have, from before a restart */
+    bool owes_look; /* the last one failed, or could not put back what is pinned */
+    bool has_pins;  /* or may have, from before a restart */
     usec_t seen_at, looked_at, walked_at; /* monotonic */
     int64_t step;                         /* of the training when it was looked at */
     int64_t going;                        /* step that is being removed now; 0: none */

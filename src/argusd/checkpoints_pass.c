@@ -27,8 +27,9 @@ struct pass {
     unsigned flags;
     bool sweeps; /* what a crash left of removals goes */
     struct ckpt_list known, found;
-    int64_t *pins; /* steps that verl must not take away */
-    size_t n_pins;
+    int64_t *pins; /* steps that verl must not take away, and those that need no pin */
+    size_t n_pins, n_spare;
+    bool is_back; /* what was pinned has its names again, as far as is known */
     uint64_t values_seen;
     uint64_t free_bytes; /* UINT64_MAX: not known */
     enum ckpt_keep *plan;
@@ -230,10 +231,20 @@ static bool needs_pin(const struct pass *p, size_t i)
             (p->plan[i] == CKPT_KEEP_ONLY && has_bad_behind));
 }
 
+/* Its pin may be the last names of it, unless this look saw all of them. */
+static bool is_spare(const struct pass *p, size_t i)
+{
+    const struct ckpt *c = &p->found.v[i];
+    bool is_whole = c->state == CKPT_VERIFIED || c->state == CKPT_BROKEN;
+    return p->is_back && !(p->flags & CKPT_LOOK_TRUST) && is_whole && !c->by_pin &&
+           !needs_pin(p, i);
+}
+
 static void run_pins(void *arg)
 {
     struct pass *p = arg;
-    p->result = ckpt_pin(p->root, p->id, p->k, p->pins, p->n_pins, &p->err);
+    const struct ckpt_pins pins = {p->pins, p->n_pins, p->pins + p->n_pins, p->n_spare};
+    p->result = ckpt_pin(p->root, p->id, p->k, &pins, &p->err);
 }
 
 static void done_pins(void *arg)
@@ -243,7 +254,7 @@ static void done_pins(void *arg)
     if (p->result < 0 && !b->pin_told)
         log_warn("checkpoints", "%s job=%s", p->err.text, b->id);
     b->pin_told = p->result < 0;
-    b->has_pins = p->n_pins || p->result < 0;
+    b->has_pins = p->n_pins || p->result != 0;
     p->result = 0;
     p->err = (struct err){0};
     remove_next(p);
@@ -262,6 +273,9 @@ static void pin(struct pass *p)
     for (size_t i = 0; i < p->found.n; i++)
         if (needs_pin(p, i))
             p->pins[p->n_pins++] = p->found.v[i].step;
+    for (size_t i = 0; i < p->found.n; i++)
+        if (is_spare(p, i))
+            p->pins[p->n_pins + p->n_spare++] = p->found.v[i].step;
     if (p->n_pins || b->has_pins)
         work_start(b->cs->p.loop, run_pins, done_pins, p);
     else
@@ -276,8 +290,11 @@ static void run_look(void *arg)
     p->free_bytes = UINT64_MAX;
     int r = ckpt_put_back(p->root, p->id, p->k, &p->trouble); /* a full disk: room is made */
     p->result = ckpt_look(p->root, p->id, &p->known, p->k, p->flags, &p->found, &p->err);
+    if (p->result >= 0)
+        p->result = ckpt_add_pinned(p->root, p->id, p->k, &p->known, &p->found, &p->err);
     if (p->result < 0)
         return;
+    p->is_back = r == 0;
     if (p->metric)
         ckpt_find_values(p->root, p->id, p->metric, &p->found, &p->values_seen);
     /* What was put aside as torn may be all there is. */
@@ -313,6 +330,7 @@ static void done_look(void *arg)
     if (p->has_trouble && !b->trouble_told)
         log_warn("checkpoints", "%s job=%s", p->trouble.text, b->id);
     b->trouble_told = p->has_trouble;
+    b->owes_look = p->result < 0 || !p->is_back;
     if (b->cs->closing || p->result < 0) {
         end_pass(p);
         return;

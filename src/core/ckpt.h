@@ -48,6 +48,7 @@ struct ckpt {
     int asked;              /* so often its value was looked for in vain */
     uint64_t mark;          /* of its files' names, sizes and times */
     bool held;              /* somebody uses it */
+    bool by_pin;            /* its own names are not all there; a pin has its files */
     bool strange;           /* its layout is not known here, or it may not be read: no word on it */
     char why[CKPT_WHY_MAX]; /* it is partial or broken; "" else */
 };

@@ -237,10 +237,14 @@ static int read_shards(const struct walk *w,
         const struct shard_path *s = &w->shards[i];
         struct err why = {0};
         _cleanup_(closep) int fd = beneath_open(step_dir, s->path, O_RDONLY, 0);
+        if (fd == -ENOENT) { /* it is being removed, which says nothing of its bytes */
+            judge(w->c, CKPT_PARTIAL, s->path, "it went while it was read");
+            return 0;
+        }
         int r = fd;
         if (fd >= 0)
             r = ckpt_shard_check(fd, s->path, s->bytes, deep, stop, &why);
-        else if (fd == -ENOENT || fd == -EXDEV || fd == -ELOOP)
+        else if (fd == -EXDEV || fd == -ELOOP)
             r = err_set(&why, -EINVAL, "%s", strerror(-fd));
         if (r == -ECANCELED)
             return err_set(err, r, "the reading was given up");

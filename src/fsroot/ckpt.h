@@ -42,22 +42,39 @@ must_check int ckpt_remove(const char *root, const char *job, int64_t step, stru
 must_check int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *err);
 
 /* verl removes the oldest that it saved, by a limit of its own, and asks nobody. A pinned
- * checkpoint has second names (hard links: no bytes) that verl does not know. These steps of the
- * attempt that runs are pinned from now on, and no others of the job. Where the file system has no
- * hard links it fails. */
+ * checkpoint has second names (hard links: no bytes) that verl does not know, and may have no
+ * others: a pin goes only when its step was seen whole and is not needed. */
+struct ckpt_pins {
+    const int64_t *needed; /* steps that are pinned from now on */
+    size_t n_needed;
+    const int64_t *spare; /* seen whole by their own names; needs no pin */
+    size_t n_spare;
+};
+/* Of the attempt that runs. A pin of an older attempt goes as well once its step is there by its
+ * own name, if need be put back here; those of a newer one are not touched. 1: pins that are not
+ * needed stay. Where the file system has no hard links it fails. */
 must_check int ckpt_pin(const char *root,
                         const char *job,
                         int attempt,
-                        const int64_t *steps,
-                        size_t n,
+                        const struct ckpt_pins *pins,
                         struct err *err);
-/* What of this attempt's pinned ones was removed is there again. */
+/* What of this attempt's pinned ones was removed is there again. All are tried, the first failure
+ * is told; what training removes meanwhile is for the next call. */
 must_check int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err);
+/* After a look: what of the pinned ones training took away since, or could not be put back, stays
+ * in the list as it was known, by_pin; one that was not known is left out of it. */
+must_check int ckpt_add_pinned(const char *root,
+                               const char *job,
+                               int attempt,
+                               const struct ckpt_list *known,
+                               struct ckpt_list *l,
+                               struct err *err);
 
 /* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
  * (0: none). Newer ones, which are torn, are put aside under another name, so that nothing of them
  * is mixed into what the attempt will write, and the tracker names it, or is put aside with the
- * last. Nothing is deleted; pins have done their work and go. Where training has finished one that
+ * last. Nothing is deleted. All pins are put back and go then; where one cannot be, this fails and
+ * it stays. Where training has finished one that
  * nobody here can judge (an unknown layout, no right to read), all stays as it is and *ret is 0:
  * verl decides. skipped (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
 enum { CKPT_SKIPPED_MAX = 256 };

@@ -21,9 +21,10 @@ must_check int ckpt_dir_rename_away(int dir,
                                     const char *name,
                                     const char *prefix,
                                     const char *label);
-/* As ckpt_put_back(); attempt 0: of all. */
-must_check int ckpt_dir_put_back(int dir, int attempt, struct err *err);
-/* That of a step, or all (0). */
+/* Each pin is put back, of whatever attempt, and goes then. One that cannot be stays; all are
+ * tried, the first failure is told. Nobody writes there. */
+must_check int ckpt_dir_settle_pins(int dir, struct err *err);
+/* The pins of a step go, put back or not. */
 must_check int ckpt_dir_unpin(int dir, int64_t step, struct err *err);
 /* As ckpt_look() and ckpt_remove() name it. */
 void ckpt_dir_name(int64_t step, char *ret, size_t n);

@@ -61,11 +61,14 @@ static int list_pins(int dir, struct strv *ret, struct err *err)
         closep(&fd);
         return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
     }
-    for (struct dirent *e; ret->n < PINS_MAX && (e = readdir(d));)
+    errno = 0;
+    for (struct dirent *e; ret->n < PINS_MAX && (e = readdir(d)); errno = 0)
         if (read_name(e->d_name, &pin))
             strv_add(ret, e->d_name);
+    int error = errno;
     (void)closedir(d); /* it was only read */
-    return 0;
+    return error ? err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error))
+                 : 0;
 }
 
 /* ---- links ---- */
@@ -148,10 +151,10 @@ static int pin_one(int dir, int attempt, int64_t step, struct err *err)
                    strerror(-r));
 }
 
-static bool is_among(const struct pin *pin, int attempt, const int64_t *steps, size_t n)
+static bool is_among(int64_t step, const int64_t *steps, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (pin->attempt == attempt && pin->step == steps[i])
+        if (step == steps[i])
             return true;
     return false;
 }
@@ -165,29 +168,129 @@ static int drop(int dir, const char *name, struct err *err)
                : err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
 }
 
-int ckpt_pin(const char *root,
-             const char *job,
-             int attempt,
-             const int64_t *steps,
-             size_t n,
-             struct err *err)
+/* ---- what they are for ---- */
+
+/* -ENOENT: the pin is gone, or somebody removes what is put back. */
+static int put_back_one(int dir, const char *pin, int64_t step)
+{
+    char name[32];
+    ckpt_dir_name(step, name, sizeof(name));
+    int from = openat(dir, pin, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0)
+        return -errno;
+    int made = mkdirat(dir, name, 0755) < 0 && errno != EEXIST ? -errno : 0;
+    _cleanup_(closep) int to =
+        made < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (to < 0) {
+        int r = made < 0 ? made : -errno;
+        (void)close(from); /* it was only opened */
+        return r;
+    }
+    return link_all(from, to, 0);
+}
+
+/* Tells the first failure of many. */
+static int tell_not_back(int before, int r, int64_t step, struct err *err)
+{
+    if (before < 0)
+        return before;
+    return err_set(err, r, "the checkpoint of step %" PRId64 " cannot be put back: %s", step,
+                   strerror(-r));
+}
+
+int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err)
 {
     struct strv names = {0};
     _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
     if (dir == -ENOENT)
         return 0;
     int r = dir < 0 ? dir : list_pins(dir, &names, err);
-    for (size_t i = 0; r >= 0 && i < names.n; i++) {
+    for (size_t i = 0; i < names.n; i++) {
         struct pin pin;
-        if (read_name(names.v[i], &pin) && !is_among(&pin, attempt, steps, n))
-            r = drop(dir, names.v[i], err);
+        if (!read_name(names.v[i], &pin) || pin.attempt != attempt)
+            continue;
+        int one = put_back_one(dir, names.v[i], pin.step);
+        if (one < 0 && one != -ENOENT)
+            r = tell_not_back(r, one, pin.step, err);
     }
-    for (size_t i = 0; r >= 0 && i < n; i++)
-        r = pin_one(dir, attempt, steps[i], err);
+    strv_release(&names);
+    return r;
+}
+
+int ckpt_dir_settle_pins(int dir, struct err *err)
+{
+    struct strv names = {0};
+    int r = list_pins(dir, &names, err);
+    for (size_t i = 0; i < names.n; i++) {
+        struct pin pin;
+        if (!read_name(names.v[i], &pin))
+            continue;
+        int one = put_back_one(dir, names.v[i], pin.step);
+        if (one < 0 && faccessat(dir, names.v[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+            continue; /* a look that was under way dropped it */
+        if (one < 0)
+            r = tell_not_back(r, one, pin.step, err);
+        else
+            one = drop(dir, names.v[i], r == 0 ? err : NULL);
+        r = r == 0 ? one : r;
+    }
+    strv_release(&names);
+    return r;
+}
+
+/* Whose own names hold what it holds. */
+static bool is_spare(int dir, const char *name, const struct pin *pin, const struct ckpt_pins *p)
+{
+    char own[32];
+    if (is_among(pin->step, p->spare, p->n_spare) ||
+        is_among(pin->step, p->needed, p->n_needed)) /* it has a pin of the attempt that runs */
+        return true;
+    ckpt_dir_name(pin->step, own, sizeof(own));
+    /* What is there may be another's, half written: it is not mixed with that. */
+    return faccessat(dir, own, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT &&
+           put_back_one(dir, name, pin->step) == 0;
+}
+
+/* 1: it stays and is not needed. */
+static int drop_spare(int dir,
+                      const char *name,
+                      int attempt,
+                      const struct ckpt_pins *p,
+                      struct err *err)
+{
+    struct pin pin;
+    if (!read_name(name, &pin) || pin.attempt > attempt)
+        return 0;
+    bool is_own = pin.attempt == attempt;
+    if (is_own && is_among(pin.step, p->needed, p->n_needed))
+        return 0;
+    if (is_own ? is_among(pin.step, p->spare, p->n_spare) : is_spare(dir, name, &pin, p))
+        return drop(dir, name, err);
+    return 1;
+}
+
+int ckpt_pin(const char *root,
+             const char *job,
+             int attempt,
+             const struct ckpt_pins *pins,
+             struct err *err)
+{
+    struct strv names = {0};
+    bool any_stays = false;
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (dir == -ENOENT)
+        return 0;
+    int r = dir < 0 ? dir : list_pins(dir, &names, err);
+    for (size_t i = 0; r >= 0 && i < pins->n_needed; i++)
+        r = pin_one(dir, attempt, pins->needed[i], err);
+    for (size_t i = 0; r >= 0 && i < names.n; i++) {
+        r = drop_spare(dir, names.v[i], attempt, pins, err);
+        any_stays = any_stays || r > 0;
+    }
     if (r >= 0 && names.n)
         r = ckpt_dir_sweep(dir, false, err);
     strv_release(&names);
-    return r;
+    return r < 0 ? r : any_stays;
 }
 
 int ckpt_dir_unpin(int dir, int64_t step, struct err *err)
@@ -196,53 +299,48 @@ int ckpt_dir_unpin(int dir, int64_t step, struct err *err)
     struct pin pin;
     int r = list_pins(dir, &names, err);
     for (size_t i = 0; r == 0 && i < names.n; i++)
-        if (read_name(names.v[i], &pin) && (!step || pin.step == step))
+        if (read_name(names.v[i], &pin) && pin.step == step)
             r = drop(dir, names.v[i], err);
     strv_release(&names);
     return r;
 }
 
-/* ---- and what they are for ---- */
+/* ---- what a look did not see ---- */
 
-static int put_back_one(int dir, const char *pin, int64_t step)
+static void add_pinned(int64_t step, const struct ckpt_list *known, struct ckpt_list *l)
 {
-    char name[32];
-    ckpt_dir_name(step, name, sizeof(name));
-    if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
-        return -errno;
-    int from = openat(dir, pin, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    _cleanup_(closep) int to = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (from < 0 || to < 0) {
-        int error = errno;
-        closep(&from);
-        return -error;
+    const struct ckpt *old = known ? ckpt_list_find(known, step) : NULL;
+    struct ckpt *c = ckpt_list_find(l, step);
+    if (c && c->state != CKPT_PARTIAL)
+        return;
+    if (!old || old->state != CKPT_VERIFIED) {
+        ckpt_list_remove(l, step); /* what is not in the list is not removed */
+        return;
     }
-    return link_all(from, to, 0);
+    if (!c)
+        c = ckpt_list_add(l, step);
+    *c = *old;
+    c->by_pin = true;
 }
 
-int ckpt_dir_put_back(int dir, int attempt, struct err *err)
+int ckpt_add_pinned(const char *root,
+                    const char *job,
+                    int attempt,
+                    const struct ckpt_list *known,
+                    struct ckpt_list *l,
+                    struct err *err)
 {
     struct strv names = {0};
-    int r = list_pins(dir, &names, err);
-    for (size_t i = 0; r == 0 && i < names.n; i++) {
-        struct pin pin;
-        if (!read_name(names.v[i], &pin) || (attempt && pin.attempt != attempt))
-            continue;
-        r = put_back_one(dir, names.v[i], pin.step);
-        if (r == -ENOENT)
-            r = 0; /* it is being dropped, or removed once more: the next look */
-        else if (r < 0)
-            (void)err_set(err, r, "the checkpoint of step %" PRId64 " cannot be put back: %s",
-                          pin.step, strerror(-r)); /* only fills err */
-    }
-    strv_release(&names);
-    return r;
-}
-
-int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err)
-{
+    struct pin pin;
+    for (size_t i = 0; i < l->n; i++)
+        l->v[i].by_pin = false;
     _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
     if (dir == -ENOENT)
         return 0;
-    return dir < 0 ? dir : ckpt_dir_put_back(dir, attempt, err);
+    int r = dir < 0 ? dir : list_pins(dir, &names, err);
+    for (size_t i = 0; r == 0 && i < names.n; i++)
+        if (read_name(names.v[i], &pin) && pin.attempt == attempt)
+            add_pinned(pin.step, known, l);
+    strv_release(&names);
+    return r;
 }

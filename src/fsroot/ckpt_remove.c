@@ -77,7 +77,7 @@ int ckpt_dir_rename_away(int dir, const char *name, const char *prefix, const ch
         if (errno != EEXIST)
             return -errno;
     }
-    return -EEXIST;
+    return -EBUSY;
 }
 
 static int put_away(int dir, int64_t step, const char *prefix, struct err *err)
@@ -186,10 +186,9 @@ int ckpt_settle(const char *root,
         *ret = 0;
         return 0;
     }
-    bool has_pins =
-        dir >= 0 && (ckpt_dir_put_back(dir, 0, NULL) < 0 || ckpt_dir_unpin(dir, 0, NULL) < 0);
-    (void)has_pins; /* the next attempt's passes drop them, and put none of these back */
-    int r = dir < 0 ? dir : ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
+    int r = dir < 0 ? dir : ckpt_dir_settle_pins(dir, err);
+    if (r == 0)
+        r = ckpt_look(root, job, known, 0, CKPT_LOOK_FRESH, &l, err);
     if (r < 0)
         return r;
     const struct ckpt *newest = ckpt_list_newest(&l);
