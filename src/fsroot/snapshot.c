@@ -214,8 +214,8 @@ static int sync_and_mark(int dir)
 {
     if (syncfs(dir) < 0)
         return -errno;
-    _cleanup_(closep) int mark =
-        openat(dir, SNAPSHOT_SETTLED, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+    _cleanup_(closep) int mark = /* another call may have made it, which nobody may write to */
+        openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
     if (mark < 0 || fsync(mark) < 0)
         return -errno;
     return fsync(dir) < 0 && errno != EINVAL ? -errno
