@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,27 +132,67 @@ static int lock_dirs(const struct stage *st, const struct manifest *m, struct er
                : 0;
 }
 
+/* A disk that does not answer, or too many open files, says nothing of the content. */
+static bool is_damage(int r)
+{
+    return r == ERR_REFUSED || r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ELOOP;
+}
+
+/* In one step where the file system can: who reads there meanwhile has the one or the other. The
+ * damaged one goes with the stage. */
+static int swap(const struct stage *st, const char *to, struct err *err)
+{
+    if (renameat2(AT_FDCWD, st->dir, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOENT) /* NFS knows no flags */
+        return err_set(err, -errno, "'%s' cannot be replaced: %s", to, strerror(errno));
+    _cleanup_(freep) char *gone = xasprintf("%s-gone", st->dir); /* a stage's name: it is swept */
+    if (rename(to, gone) < 0 && errno != ENOENT)
+        return err_set(err, -errno, "'%s' cannot be replaced: %s", to, strerror(errno));
+    if (rename(st->dir, to) < 0) {
+        int error = errno;
+        (void)rename(gone, to); /* as it was */
+        return err_set(err, -error, "'%s' cannot be made: %s", to, strerror(error));
+    }
+    (void)dirtree_remove(gone, NULL); /* else the next start sweeps it */
+    return 0;
+}
+
+/* Something has the name: its twin, which was faster, or what is damaged. Of two that would heal it
+ * the second finds it whole. */
+static int replace(const char *root,
+                   const struct stage *st,
+                   const char *to,
+                   struct snapshot_made *made,
+                   struct err *err)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    (void)pthread_mutex_lock(&one_at_a_time); /* never fails */
+    int r = snapshot_verify(root, made->hash, err);
+    made->existed = r == 0;
+    if (is_damage(r))
+        r = swap(st, to, err);
+    (void)pthread_mutex_unlock(&one_at_a_time); /* never fails */
+    return r;
+}
+
 /* One that is whole stays; what is there by that name and is not our content goes. */
 static int publish(const char *root, struct stage *st, struct snapshot_made *made, struct err *err)
 {
-    _cleanup_(freep) char *store = xasprintf("%s/" STORE, root);
-    _cleanup_(freep) char *to = xasprintf("%s/%s", store, made->hash);
-    int r = snapshot_verify(root, made->hash, NULL);
+    _cleanup_(freep) char *to = xasprintf("%s/" STORE "/%s", root, made->hash);
+    int r = snapshot_verify(root, made->hash, err);
     made->existed = r == 0;
-    if (r == 0)
-        return 0;
-    r = dirtree_remove(to, err); /* damaged: this is how it is healed */
-    if (r == 0 && chmod(st->dir, 0755) < 0)
-        r = err_set(err, -errno, "'%s' cannot be opened for all: %s", st->dir, strerror(errno));
-    if (r < 0)
+    if (r == 0 || !is_damage(r))
         return r;
-    if (rename(st->dir, to) < 0) {
-        made->existed = errno == EEXIST || errno == ENOTEMPTY; /* its twin was faster */
-        return made->existed ? 0
-                             : err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
+    if (chmod(st->dir, 0755) < 0)
+        return err_set(err, -errno, "'%s' cannot be opened for all: %s", st->dir, strerror(errno));
+    if (rename(st->dir, to) == 0) {
+        freep(&st->dir);
+        return 0;
     }
-    freep(&st->dir);
-    return 0;
+    if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
+        return err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
+    return replace(root, st, to, made, err);
 }
 
 static int fill(const struct snapshot_source *s,

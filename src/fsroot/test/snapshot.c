@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots: names, the look before a start, removal, git bundles. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -178,6 +180,59 @@ static void damage(const char *root, const char *hash)
     assert_int_equal(utimes(one, times), 0);
 }
 
+struct adding {
+    struct snapshot_source source;
+    struct snapshot_made made;
+    int result;
+};
+
+static void *add_beside(void *arg)
+{
+    struct adding *a = arg;
+    a->result = snapshot_make(&a->source, &a->made, NULL);
+    return NULL;
+}
+
+static size_t count_names(const char *root)
+{
+    _cleanup_(freep) char *store = xasprintf("%s/argus/snapshots", root);
+    DIR *dir = opendir(store);
+    size_t n = 0;
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    assert_int_equal(closedir(dir), 0);
+    return n;
+}
+
+/* Only one of them puts it there: the other may have been acknowledged, and used, by then. */
+static void test_two_heal(void **state)
+{
+    const char *root = *state;
+    struct snapshot_made made = {0};
+    struct adding two[2];
+    pthread_t threads[2];
+    add(root, "one", &made);
+    _cleanup_(freep) char *tree = snapshot_tree(root, made.hash);
+    unlock(root, made.hash);
+    put(tree, "torch.py", "a shadow");
+    for (int i = 0; i < 2; i++)
+        two[i] = (struct adding){.source = {.root = root, .archive = make_tar(root, "one")}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_beside, &two[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(two[i].result, 0);
+        assert_string_equal(two[i].made.hash, made.hash);
+        snapshot_made_release(&two[i].made);
+        (void)close(two[i].source.archive);
+    }
+    assert_true(two[0].made.existed != two[1].made.existed);
+    assert_int_equal(snapshot_verify(root, made.hash, NULL), 0);
+    assert_int_equal(count_names(root), 1); /* nothing of the damaged one is left */
+    snapshot_made_release(&made);
+}
+
 static void test_settle(void **state)
 {
     const char *root = *state;
@@ -268,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_two_heal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bundle, setup, teardown),
