@@ -18,6 +18,7 @@
 struct book;
 struct checkpoints;
 struct people;
+struct storage;
 
 struct checkpoints_parts { /* all borrowed */
     uv_loop_t *loop;
@@ -26,7 +27,8 @@ struct checkpoints_parts { /* all borrowed */
     struct events *events;
     const struct cluster *cluster;
     struct jobs *jobs;
-    const struct people *people; /* quotas of projects */
+    const struct people *people;   /* quotas of projects */
+    const struct storage *storage; /* whose registry holds what is used where it lies */
 };
 
 struct checkpoints *checkpoints_new(const struct checkpoints_parts *parts);

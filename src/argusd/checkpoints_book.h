@@ -63,7 +63,8 @@ void book_keep(struct book *b);
 
 /* ---- checkpoints_use.c: who needs it ---- */
 
-/* Does another job that is not over, or a submit under way, name it? All specs are searched. */
+/* Does another job that is not over, a submit under way, or a model of the registry that lies there
+ * name it? All specs are searched. */
 bool book_is_used(const struct book *b, int64_t step);
 /* Is its job named at all? One search for all of its checkpoints. */
 bool book_is_named(const struct book *b);

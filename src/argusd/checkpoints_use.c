@@ -9,15 +9,34 @@
 #include <string.h>
 
 #include "argusd/checkpoints_book.h"
+#include "argusd/registry.h"
+#include "argusd/storage.h"
 
 static bool means(const char *text, const char *job, int64_t step)
 {
     return text && ckpt_is_meant(text, job, step);
 }
 
+/* The next data set or model of the registry that stays where it was; NULL: no more. */
+static const struct registry_entry *next_in_place(const struct book *b, int *kind, size_t *pos)
+{
+    const struct registry *rg = b->cs->p.storage->registry;
+    for (; rg && *kind < REGISTRY_KINDS; (*kind)++, *pos = 0)
+        for (const struct registry_entry *e;
+             (e = registry_next(rg, (enum registry_kind) * kind, pos));)
+            if (e->in_place && e->state != REGISTRY_removing)
+                return e;
+    return NULL;
+}
+
 bool book_is_used(const struct book *b, int64_t step)
 {
     const struct live *l;
+    const struct registry_entry *e;
+    int kind = 0;
+    for (size_t pos = 0; (e = next_in_place(b, &kind, &pos));)
+        if (means(e->path, b->id, step))
+            return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
         if (means(u->text, b->id, step) || means(u->inputs, b->id, step))
             return true;
@@ -36,6 +55,11 @@ static bool names(const char *text, const char *job)
 bool book_is_named(const struct book *b)
 {
     const struct live *l;
+    const struct registry_entry *e;
+    int kind = 0;
+    for (size_t pos = 0; (e = next_in_place(b, &kind, &pos));)
+        if (names(e->path, b->id))
+            return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
         if (names(u->text, b->id) || names(u->inputs, b->id))
             return true;

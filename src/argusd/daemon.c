@@ -422,7 +422,8 @@ static void open_checkpoints(struct argusd *d)
                                       .events = d->api.events,
                                       .cluster = d->api.cluster,
                                       .jobs = d->api.jobs,
-                                      .people = d->api.people};
+                                      .people = d->api.people,
+                                      .storage = &d->api.storage};
     d->api.checkpoints = checkpoints_new(&parts);
 }
 

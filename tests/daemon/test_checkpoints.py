@@ -157,6 +157,28 @@ def test_what_is_in_use_stays(argusd):
 
 
 @pytest.mark.nightly  # it waits for looks
+def test_what_is_registered_where_it_lies_stays(argusd):
+    t = standin.Training(argusd, checkpoint={"keep_last": 1})
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    rows = t.kept / "global_step_10/actor/huggingface/rows.jsonl"
+    rows.parent.mkdir(parents=True, exist_ok=True)
+    rows.write_text('{"prompt": "a"}\n')
+    entry = {"name": "kept", "source": str(rows), "in_place": True}
+    reply = argusd.call("POST", "/v1/datasets", entry, token="user")
+    assert reply.status == 201, reply
+    until(lambda: argusd.get("/v1/datasets/kept", token="user")["state"] == "ready", "no job names it any more")
+    t.save(20, 30)
+    until(lambda: t.steps() == [10, 30] and list(t.states()) == [10, 30], "what the registry names stays")
+    plan = gc(argusd, t, dry_run=True)
+    assert [(c["step"], c["kept_by"]) for c in plan["checkpoints"]] == [(10, "in_use"), (30, "last_verified")]
+    assert argusd.call("DELETE", "/v1/datasets/kept@1", token="user").status < 300
+    until(lambda: t.steps() == [30] or gc(argusd, t)["removed"] >= 0, "nobody needs it any more")
+    until(lambda: t.steps() == [30], "it goes")
+    argusd.stop_job(t.id)
+
+
+@pytest.mark.nightly  # it waits for looks
 def test_verl_does_not_take_what_another_job_needs(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 2})
     t.save(10, 20)
