@@ -49,6 +49,9 @@ int ckptcall_find(struct cli *cli,
     int r = client_get(cli->client, path, &answer, err);
     json_array_foreach (json_get_array(answer, "jobs"), i, job)
         strv_add(ret, jobview_str(job, "id"));
+    long long total = (long long)json_get_int(answer, "total", 0);
+    if (r >= 0 && (unsigned long long)total > ret->n)
+        cli_talk(cli, "only the %zu with the largest checkpoints, of %lld jobs", ret->n, total);
     return r;
 }
 
@@ -93,6 +96,12 @@ int ckptcall_gc(struct cli *cli,
     for (size_t i = 0; r >= 0 && i < jobs->n; i++) {
         _cleanup_(json_unrefp) json_t *answer = NULL;
         r = call(cli, jobs->v[i], dry_run, &answer, err);
+        if (r == ERR_FORBIDDEN && jobs->n > 1) { /* others see it, too */
+            if (dry_run)
+                cli_talk(cli, "%s is left out: %s", jobs->v[i], err->text);
+            r = 0;
+            continue;
+        }
         if (r >= 0 && dry_run && jobs->n > 1)
             cli_talk(cli, "%s:", jobs->v[i]);
         if (r >= 0 && dry_run)

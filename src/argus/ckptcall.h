@@ -35,7 +35,8 @@ struct ckptcall_gone {
     int64_t bytes;
     json_t *answers; /* the server's, of each job */
 };
-/* Of one job after the other. A dry run says the plan, and counts what would go. */
+/* Of one job after the other. A dry run says the plan, and counts what would go. Of several one
+ * that may only be seen is left out, which the dry run says. */
 must_check int ckptcall_gc(struct cli *cli,
                            const struct strv *jobs,
                            bool dry_run,
