@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/checkpoints.h"
 #include "argusd/lineage.h"
 #include "argusd/ownjob.h"
 #include "base/str.h"
@@ -383,7 +384,12 @@ int registry_submit(struct api *a,
     struct live *l;
     struct buf spec = BUF_INIT(SPEC_MAX);
     write_spec(a->settings, e, f, verb, order, &spec);
-    int r = ownjob_submit(a, p, e->job, buf_str(&spec), &l, ret_field, err);
+    struct checkpoints_use use = {.text = buf_str(&spec)}; /* what it reads may be one */
+    checkpoints_use(a->checkpoints, &use);
+    int r = checkpoints_check_use(&use, err);
+    if (r == 0)
+        r = ownjob_submit(a, p, e->job, buf_str(&spec), &l, ret_field, err);
+    checkpoints_unuse(&use); /* from now on the job says so */
     if (r < 0)
         registry_drop(a->registry, e);
     buf_release(&spec);

@@ -309,6 +309,11 @@ def test_who_comes_while_others_are_removed(tmp_path):
         late, early = names(10), names(20)
         assert (late.status, late.json()["code"]) == (409, "conflict") and "is being removed" in late.json()["detail"]
         assert early.status == 201, early
+        source = str(t.kept / "global_step_10/actor/huggingface")
+        entry = {"name": "late", "source": source, "in_place": True, "common": True}
+        model = argusd.call("POST", "/v1/models", entry)
+        assert model.status == 409 and "is being removed" in model.json()["detail"], model
+        assert argusd.get("/v1/models")["models"] == []
         (tmp_path / "free").touch()
         until(lambda: list(t.states()) == [20, 30], "the first is gone")
         plan = gc(argusd, t)
