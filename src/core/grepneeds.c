@@ -44,27 +44,28 @@ static bool end_alternative(struct reading *r)
     return true;
 }
 
+/* Behind the byte, escape or named class at p, within a class; NULL: not understood. */
+static const char *skip_member(const char *p)
+{
+    if (*p == '\\') /* some change which bracket ends the class */
+        return p[1] && !strchr("QEc", p[1]) ? p + 2 : NULL;
+    if (*p == '[' && (p[1] == '.' || p[1] == '='))
+        return NULL;
+    if (*p != '[' || p[1] != ':')
+        return p + 1;
+    p += 2 + (p[2] == '^');
+    p += strspn(p, "abcdefghijklmnopqrstuvwxyz");
+    return p[0] == ':' && p[1] == ']' ? p + 2 : NULL;
+}
+
 /* Behind the class at p; NULL: not understood. */
 static const char *skip_class(const char *p)
 {
     p += p[1] == '^' ? 2 : 1;
     p += *p == ']';
-    while (*p && *p != ']') {
-        if (*p == '\\' && !p[1])
-            return NULL;
-        if (*p == '[' && (p[1] == '.' || p[1] == '='))
-            return NULL;
-        if (*p == '[' && p[1] == ':') {
-            p += 2 + (p[2] == '^');
-            p += strspn(p, "abcdefghijklmnopqrstuvwxyz");
-            if (p[0] != ':' || p[1] != ']')
-                return NULL;
-            p += 2;
-        } else {
-            p += *p == '\\' ? 2 : 1;
-        }
-    }
-    return *p ? p + 1 : NULL;
+    while (p && *p && *p != ']')
+        p = skip_member(p);
+    return p && *p ? p + 1 : NULL;
 }
 
 /* What stands behind an opening bracket says only that, or that case does not count. */

@@ -54,6 +54,24 @@ static void test_what_says_nothing(void **state)
         needs(none[i], "");
 }
 
+/* \E, \Q and \c change which bracket ends a class: each of these lines matches. */
+static void test_odd_classes(void **state)
+{
+    static const char *const all[][2] = {{"[\\E]abc]xyz", "cxyz"},
+                                         {"[^\\E]abc]xyz", "dxyz"},
+                                         {"[\\Qa]foo[\\E]bar", "fbar"},
+                                         {"[\\c]]zoo", "\x1dzoo"},
+                                         {"([\\E])])wxyz|uvw", ")wxyz"}};
+    (void)state;
+    for (size_t i = 0; i < array_len(all); i++) {
+        struct loggrep *g = NULL;
+        assert_int_equal(loggrep_new(all[i][0], &g, NULL), 0);
+        assert_true(loggrep_matches(g, all[i][1], strlen(all[i][1])));
+        needs(all[i][0], "");
+        loggrep_free(g);
+    }
+}
+
 static bool holds(const char *line, const char *text)
 {
     size_t n = strlen(text);
@@ -103,7 +121,7 @@ static void test_a_match_has_what_is_needed(void **state)
         "{0,1}", "|",    "(",      ")",    "(?:", "[ab]",    "[^c]", ".",   "\\b",   "\\w",
         "\\.",   "(?i)", "^",      "$",    "(?=", "\\1",     "\\Q",  "\\E", "{",     "}",
         "[]a]",  "]",    "[",      "(?x)", " ",   "#",       "\\",   "x41", "\\x61", "??",
-        "+?",    "(?i:", "(?<!a)", "{,2}", "(?|", "(?(1)a)", "\\K",  "(?>"};
+        "+?",    "(?i:", "(?<!a)", "{,2}", "(?|", "(?(1)a)", "\\K",  "(?>", "[\\E"};
     static const char *const of_line[] = {"a", "b", "c", "abc", "bca", "C",
                                           "A", " ", ".", "{",   "#"};
     size_t n_matches = 0;
@@ -133,8 +151,8 @@ static void test_a_match_has_what_is_needed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_is_read),
-                                       cmocka_unit_test(test_what_says_nothing),
-                                       cmocka_unit_test(test_a_match_has_what_is_needed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_read), cmocka_unit_test(test_what_says_nothing),
+        cmocka_unit_test(test_odd_classes), cmocka_unit_test(test_a_match_has_what_is_needed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
