@@ -2,7 +2,8 @@
 /* logindex.c - see logindex.h.
  *
  * Only a record that excludes its part of the log moves the reader on; all else is read because
- * nothing says that it need not be. Where it stands in the index never goes back. */
+ * nothing says that it need not be. Where it stands in the index never goes back, and no call reads
+ * more of it than some MiB: log and index are the job's, and as long as it likes. */
 #define _GNU_SOURCE
 #include "fsroot/logindex.h"
 
@@ -19,7 +20,19 @@
 #include "fsroot/logread.h"
 #include "fsroot/trigrams.h"
 
-enum { AHEAD = 64 }; /* records of groups that the system is asked for before they are needed */
+enum {
+    AHEAD = 64,             /* records of groups that the system is asked for in advance */
+    LOOKS_MAX = 1024,       /* records that one call looks at */
+    SILENT_MAX = 4096,      /* records in a row that say nothing: no more is looked at */
+    NEEDED_BYTES = 8 << 20, /* of the log, before the index is asked what is behind them */
+};
+
+enum verdict {
+    SILENT,   /* nobody wrote it, or only half of it */
+    CHANGED,  /* the bytes of the log that it tells of are not there as they were */
+    NEEDED,   /* there may be a line that matches, */
+    EXCLUDED, /* or there is none */
+};
 
 struct wanted {
     uint32_t *v;
@@ -38,6 +51,7 @@ struct logindex {
     struct logread_file *files; /* of the log, as they were when it was opened */
     size_t n_files;
     uint64_t i, n;                 /* blocks: the next, all that there may be records of */
+    uint64_t silent;               /* records in a row that said nothing */
     uint64_t group_of, blocks_of;  /* groups that these are of: */
     struct logindex_record *group; /* its record */
     uint8_t *blocks;               /* records of its blocks; NULL: none were needed yet */
@@ -128,13 +142,14 @@ static bool read_first(const char *root,
     return true;
 }
 
-/* So many records of blocks there may be in a file of this size. */
-static uint64_t blocks_in(uint64_t size)
+/* So many records of blocks there may be in a file of this size, and of a log that ends there. */
+static uint64_t blocks_in(uint64_t size, uint64_t end)
 {
     uint64_t groups = size / LOGINDEX_GROUP_BYTES, rest = size % LOGINDEX_GROUP_BYTES;
-    return groups * LOGINDEX_GROUP + (rest > LOGINDEX_GROUP_RECORD
-                                          ? (rest - LOGINDEX_GROUP_RECORD) / LOGINDEX_BLOCK_RECORD
-                                          : 0);
+    uint64_t n =
+        groups * LOGINDEX_GROUP +
+        (rest > LOGINDEX_GROUP_RECORD ? (rest - LOGINDEX_GROUP_RECORD) / LOGINDEX_BLOCK_RECORD : 0);
+    return n < end / LOGINDEX_BLOCK + 1 ? n : end / LOGINDEX_BLOCK + 1;
 }
 
 struct logindex *logindex_open(const char *root,
@@ -163,7 +178,7 @@ struct logindex *logindex_open(const char *root,
                            .first = first,
                            .files = files,
                            .n_files = n,
-                           .n = blocks_in((uint64_t)st.st_size),
+                           .n = blocks_in((uint64_t)st.st_size, end_of(files, n)),
                            .group_of = UINT64_MAX,
                            .blocks_of = UINT64_MAX,
                            .group = xcalloc(1, LOGINDEX_GROUP_RECORD)};
@@ -198,13 +213,15 @@ static bool is_in_one_file(const struct logindex *x, uint64_t begin, uint64_t en
     return false;
 }
 
-/* The part of the log that it tells of holds no line that matches. */
-static bool excludes(const struct logindex *x, const struct logindex_record *r, size_t n)
+static enum verdict judge(const struct logindex *x, const struct logindex_record *r, size_t n)
 {
     uint64_t kind = n == LOGINDEX_GROUP_RECORD ? LOGINDEX_IS_GROUP : 0;
-    return r->magic == LOGINDEX_MAGIC && r->flags == kind && r->first == x->first &&
-           r->begin < r->end && r->crc == logindex_crc(r, n) && !may_have(x->ask, r, n) &&
-           is_in_one_file(x, r->begin, r->end);
+    if (r->magic != LOGINDEX_MAGIC || r->flags != kind || r->first != x->first ||
+        r->begin >= r->end || r->crc != logindex_crc(r, n))
+        return SILENT;
+    if (!is_in_one_file(x, r->begin, r->end))
+        return CHANGED;
+    return may_have(x->ask, r, n) ? NEEDED : EXCLUDED;
 }
 
 static void ask_ahead(struct logindex *x, uint64_t group)
@@ -248,33 +265,46 @@ static const struct logindex_record *block_record(struct logindex *x, uint64_t b
     return r;
 }
 
-/* What the next records exclude, of the whole group or of a block; NULL: nothing. */
-static const struct logindex_record *excluded(struct logindex *x, uint64_t *ret_blocks)
+/* The next record, of a whole group where that says all that there is to say from `at` on. */
+static const struct logindex_record *next_record(struct logindex *x,
+                                                 uint64_t at,
+                                                 enum verdict *ret,
+                                                 uint64_t *ret_blocks)
 {
     *ret_blocks = LOGINDEX_GROUP;
     if (x->i % LOGINDEX_GROUP == 0) {
         const struct logindex_record *g = group_record(x, x->i / LOGINDEX_GROUP);
-        if (excludes(x, g, LOGINDEX_GROUP_RECORD))
+        *ret = judge(x, g, LOGINDEX_GROUP_RECORD);
+        if (*ret == EXCLUDED || (*ret != SILENT && g->end <= at))
             return g;
     }
     *ret_blocks = 1;
     const struct logindex_record *b = block_record(x, x->i);
-    return excludes(x, b, LOGINDEX_BLOCK_RECORD) ? b : NULL;
+    *ret = judge(x, b, LOGINDEX_BLOCK_RECORD);
+    x->silent = *ret == SILENT ? x->silent + 1 : 0;
+    return b;
 }
 
 void logindex_next(struct logindex *x, uint64_t offset, uint64_t *ret_begin, uint64_t *ret_end)
 {
     uint64_t at = offset, blocks = 0;
+    int looks = 0;
     *ret_end = UINT64_MAX;
-    for (; x->i < x->n; x->i += blocks) {
-        const struct logindex_record *r = excluded(x, &blocks);
-        if (!r || r->end <= at)
-            continue;
-        if (r->begin > at) { /* nothing tells of the bytes before it */
-            *ret_end = r->begin;
+    for (; x->i < x->n && x->silent < SILENT_MAX; x->i += blocks) {
+        enum verdict v = SILENT;
+        if (looks++ == LOOKS_MAX) {
+            *ret_end = at;
             break;
         }
-        at = r->end;
+        const struct logindex_record *r = next_record(x, at, &v, &blocks);
+        if (v == SILENT || v == CHANGED || r->end <= at)
+            continue;
+        if (r->begin > at && (v == EXCLUDED || r->begin - at > NEEDED_BYTES)) {
+            *ret_end = r->begin; /* nothing excludes the bytes before it */
+            break;
+        }
+        if (v == EXCLUDED)
+            at = r->end;
     }
     *ret_begin = at;
 }

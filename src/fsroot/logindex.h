@@ -29,7 +29,7 @@ struct logindex *logindex_open(const char *root,
                                const struct logindex_ask *ask);
 void logindex_close(struct logindex *x); /* NULL is fine */
 
-/* From `offset` on, which is not before an earlier one and begins a line: the next bytes
- * [*ret_begin, *ret_end) to read; those before them hold no line that matches. *ret_end is the end
- * of a line, or UINT64_MAX. */
+/* From `offset` on, which is not before an earlier one: the next bytes [*ret_begin, *ret_end) to
+ * read; those before them hold no line that matches. *ret_end is the end of a line, or UINT64_MAX.
+ * No bytes: it has looked long enough; read some from there, as far as you like, and ask again. */
 void logindex_next(struct logindex *x, uint64_t offset, uint64_t *ret_begin, uint64_t *ret_end);

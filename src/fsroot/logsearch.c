@@ -127,7 +127,8 @@ static size_t next_part(struct run *r)
         s->skipped += begin - s->offset;
         s->offset = begin;
     }
-    return r->until - s->offset < CHUNK ? (size_t)(r->until - s->offset) : CHUNK;
+    uint64_t n = r->until - s->offset; /* 0: the index is asked again behind the next piece */
+    return n && n < CHUNK ? (size_t)n : CHUNK;
 }
 
 /* 1: the log is at its end; 0: it goes on; -1: that was enough. */

@@ -235,13 +235,65 @@ static void test_rotated(void **state)
     buf_release(&log);
 }
 
+/* Asks until it says that all the rest is to be read; calls that took. told: end of each. */
+static int ask_all(const char *root, const char *pattern, uint64_t *told, int most)
+{
+    struct grepneeds needs;
+    grepneeds_read(pattern, &needs);
+    struct logindex_ask *ask = logindex_ask_new(&needs);
+    struct logindex *x = logindex_open(root, "j", 1, ATTEMPT_LOG, ask);
+    assert_non_null(x);
+    uint64_t begin = 0;
+    int n = 0;
+    do {
+        assert_true(n < most);
+        logindex_next(x, n ? told[n - 1] : 0, &begin, &told[n]);
+    } while (told[n++] != UINT64_MAX);
+    logindex_close(x);
+    logindex_ask_free(ask);
+    grepneeds_release(&needs);
+    return n;
+}
+
+/* Both are the job's, and may be of any size. */
+static void test_no_call_is_long(void **state)
+{
+    uint64_t told[9];
+    struct buf log = BUF_INIT(4 << 20);
+    make_log(&log, 1 << 20, 7000);
+    write_log(*state, &log, 0);
+    shorten(*state, "driver.log.idx", 1LL << 40);
+    assert_int_equal(ask_all(*state, "nowhere", told, 9), 1);
+    shorten(*state, "driver.log", 1LL << 40);
+    assert_in_range(ask_all(*state, "nowhere", told, 9), 3, 9);
+    assert_true(told[0] > LOGINDEX_BLOCK && told[0] <= log.len);
+    buf_release(&log);
+}
+
+/* The first lines do not wait until all of the index was read. */
+static void test_what_is_needed_comes_soon(void **state)
+{
+    uint64_t told[4];
+    struct buf log = BUF_INIT(24 << 20);
+    make_log(&log, 20 << 20, 7000);
+    write_log(*state, &log, 0);
+    assert_int_equal(ask_all(*state, "step", told, 4), 3);
+    for (int i = 0; i < 2; i++) {
+        assert_in_range(told[i] - (i ? told[0] : 0), 8 << 20, 9 << 20);
+        assert_int_equal(buf_str(&log)[told[i] - 1], '\n');
+    }
+    (void)same(*state, "needle|step:70[0-9]*0 ");
+    buf_release(&log);
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_root(test_reads_little),   with_root(test_some_blocks_are_left_out),
-        with_root(test_long_lines),     with_root(test_what_became_of_them),
-        with_root(test_of_another_log), with_root(test_rotated)};
+        with_root(test_reads_little),    with_root(test_some_blocks_are_left_out),
+        with_root(test_long_lines),      with_root(test_what_became_of_them),
+        with_root(test_of_another_log),  with_root(test_rotated),
+        with_root(test_no_call_is_long), with_root(test_what_is_needed_comes_soon)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
