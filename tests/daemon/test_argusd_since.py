@@ -98,6 +98,7 @@ def test_without_marks_all_is_new(w):
 def test_what_is_refused(w):
     assert read(w, since="yesterday") == 400
     assert read(w, since="10m", source="worker", file="w1/worker-a.out") == 400
+    assert read(w, since="10m", source="worker", grep="x", attempt=1) == 400
     env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
     argv = [PROGRAMS["argus"], "logs", "--source", "worker", "--since", "10m", w.timed]
     assert subprocess.run(argv, env=env, capture_output=True).returncode == 2
