@@ -207,7 +207,8 @@ static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
     _cleanup_(freep) char *from = process_word(s->raylet, "--log_dir=");
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
     copier_init(&s->copier, from ? from : "", to, s->veil);
-    copier_start_over(&s->copier);
+    if (s->can_copy) /* else what an earlier life left is all that is known */
+        copier_start_over(&s->copier);
 }
 
 static void scout_release(struct scout *s)

@@ -285,10 +285,15 @@ def test_nothing_is_shown_that_could_not_be_masked(node, hidden):
     n = node("exit 0" if hidden == "in the file" else "exit 0 # key=***")
     if hidden == "in the file":
         (n.root / "secrets").unlink()
+    log = f"worker-{'e' * 56}-02000000-1.out"
+    (n.logs / log).touch()
+    left = n.dir / "logs" / "workers" / n.name / f"{log}.4096"
+    left.parent.mkdir(parents=True)
+    left.write_text("by one that could show it\n")
     n.worker()
     scout = n.scout()
     (n.dir / "stacks").mkdir()
-    wait_for(lambda: list(n.logs.glob("worker-*")), "a log")
+    wait_for(lambda: len(list(n.logs.glob("worker-*"))) == 2, "its log")
     (n.dir / "stacks" / "1.ask").write_text("{}")
     answer = n.dir / "stacks" / "1" / "w1.json"
     [stack] = json.loads(wait_for(lambda: answer.exists() and answer.read_text(), "where the worker stands"))
@@ -301,7 +306,7 @@ def test_nothing_is_shown_that_could_not_be_masked(node, hidden):
     assert [f.name for f in (n.dir / "scene" / "w1").iterdir()] == ["scene.json"]
     (n.dir / "exit.json").write_text("{}")
     n.gone(scout)
-    assert n.copies() == []
+    assert n.copies() == [left]
 
 
 def test_secrets_of_the_command_line_are_masked(node, tmp_path):
