@@ -39,7 +39,7 @@ bool kernel_line_matters(const char *line, int *ret_xid)
     return false;
 }
 
-void kernel_concern_init(struct kernel_concern *c, const struct kin *kin)
+void kernel_concern_init(struct kernel_concern *c, struct kin *kin)
 {
     char space[64];
     ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
@@ -58,8 +58,6 @@ struct reading {
     struct kernel_log *log;
     const struct kernel_concern *concern;
     usec_t since;
-    long told_pid; /* of the newest "oom-kill:" line; 0: none */
-    bool is_told_ours;
 };
 
 static bool is_in_group(const char *group, const char *path)
@@ -75,23 +73,25 @@ static long number_after(const char *line, const char *word)
     return s ? strtol(s + strlen(word), NULL, 10) : 0;
 }
 
+/* A node's jobs can be in one cgroup, so it tells of a pid that nobody knows only. */
 static void take_oom(struct reading *r, const char *line)
 {
+    struct kernel_log *k = r->log;
     const struct kernel_concern *c = r->concern;
     const char *group = strstr(line, ",task_memcg=");
     if (str_starts(line, "oom-kill:")) {
-        r->told_pid = number_after(line, ",pid=");
-        r->is_told_ours = group && is_in_group(c->group, group + strlen(",task_memcg="));
+        k->told_pid = number_after(line, ",pid=");
+        k->is_told_ours = group && is_in_group(c->group, group + strlen(",task_memcg="));
         return;
     }
     long pid = number_after(line, "Killed process ");
-    bool is_ours = pid > 0 && ((c->kin && kin_has(c->kin, (pid_t)pid)) ||
-                               (pid == r->told_pid && r->is_told_ours));
-    if (!is_ours)
+    enum kin_is is = c->kin ? kin_ask(c->kin, (pid_t)pid) : KIN_UNKNOWN;
+    bool is_in_ours = pid > 0 && pid == k->told_pid && k->is_told_ours;
+    if (is == KIN_STRANGER || (is == KIN_UNKNOWN && !is_in_ours))
         return;
-    r->log->oom_kills++;
-    if (!r->log->oom_line)
-        r->log->oom_line = xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
+    k->oom_kills++;
+    if (!k->oom_line)
+        k->oom_line = xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
 }
 
 /* One line of a record, without its end. */
@@ -146,7 +146,6 @@ void kernel_log_read(struct kernel_log *k,
 {
     char text[2 * RECORD_MAX];
     struct reading r = {.log = k, .concern = concern, .since = since};
-    *k = (struct kernel_log){.text = BUF_INIT(KERNEL_TEXT_MAX)};
     for (size_t left = 0, bytes = 0; fd >= 0 && bytes < BYTES_MAX;) {
         ssize_t n = read(fd, text + left, RECORD_MAX);
         if (n < 0 && (errno == EPIPE || errno == EINTR)) /* written over meanwhile: the next one */

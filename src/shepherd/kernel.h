@@ -13,28 +13,32 @@ struct kin;
 enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300 };
 
 struct kernel_log {
-    struct buf text; /* the lines; those beyond the ceiling are left out */
-    int xid;         /* the first; 0: none */
-    char *xid_line;  /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
-    int oom_kills;   /* of processes of the attempt, or of its cgroup */
-    char *oom_line;  /* the first of them; NULL */
+    struct buf text;   /* the lines; those beyond the ceiling are left out */
+    int xid;           /* the first; 0: none */
+    char *xid_line;    /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
+    int oom_kills;     /* of processes of the attempt, or in its cgroup and of nobody else */
+    char *oom_line;    /* the first of them; NULL */
+    long told_pid;     /* of the newest "oom-kill:" line; 0: none */
+    bool is_told_ours; /* it was in our cgroup */
 };
+#define KERNEL_LOG_INIT ((struct kernel_log){.text = BUF_INIT(KERNEL_TEXT_MAX)})
 
 /* Whom an OOM kill concerns. In a pid namespace of our own the kernel's numbers are not ours: then
  * only the cgroup tells. */
 struct kernel_concern {
-    const struct kin *kin; /* borrowed; NULL: nobody is known by pid */
-    char *group; /* path of our cgroup of memory, as the kernel names it; NULL: not known */
+    struct kin *kin; /* borrowed; NULL: nobody is known by pid */
+    char *group;     /* path of our cgroup of memory, as the kernel names it; NULL: not known */
 };
-void kernel_concern_init(struct kernel_concern *c, const struct kin *kin);
+void kernel_concern_init(struct kernel_concern *c, struct kin *kin);
 void kernel_concern_release(struct kernel_concern *c);
 
 /* /dev/kmsg from here on: what is written to it from now on can be read. -1: it may not be read.
  * With `all` what it holds already, too. */
 int kernel_log_open(bool all);
 
-/* What is in fd by now and younger than `since` (mono; 0: all). fd: kernel_log_open()'s, or a file
- * that holds what it would give; -1: nothing is read. */
+/* Adds what is new in fd and younger than `since` (mono; 0: all). fd: kernel_log_open()'s, or a
+ * file that holds what it would give; -1: nothing is read. Asked now and then, it knows whose a pid
+ * was at that time. */
 void kernel_log_read(struct kernel_log *k,
                      int fd,
                      usec_t since,

@@ -1,89 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kin.c - see kin.h. A pid is met once: its environment is read then, and what it is stays known,
- * so that a look costs a listing of /proc. One that was nobody of ours is forgotten when it lives
- * no more, since its number comes again. */
+/* kin.c - see kin.h. A process is asked for its environment when it is met, and once more, since
+ * it can have been met between its fork and its exec; then a look costs it its `stat` only, by
+ * which a pid that came again is known. Reading an environment takes the other's lock of memory,
+ * which one that hangs on a file system can hold; reading `stat` does not. So the lock here is
+ * never held while a process is asked. */
+#define _GNU_SOURCE
 #include "shepherd/kin.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "shepherd/process.h"
 
-/* Who is not of the attempt, sorted. What does not fit is asked again each time. */
-struct others {
-    pid_t v[KIN_MAX];
-    size_t n;
+enum { WAYS = 8, SETS = KIN_MAX / WAYS, ASKED_ENOUGH = 2 };
+#define PAUSE (5 * USEC_SEC)
+
+struct member {
+    pid_t pid; /* 0: nobody */
+    enum kin_is is;
+    int asked;
+    uint64_t start_ticks; /* 0: it was gone when it was added */
+    uint64_t seen;        /* number of its turn */
 };
 
 struct kin {
     char *mark;
-    pid_t ours[KIN_MAX];
-    size_t n, next;             /* where the next one goes, when it is full too */
-    struct others *known, *now; /* of the look before, and of this one */
+    atomic_int owners; /* the thread and whoever made it: the last one frees */
+    pthread_cond_t end;
+    pthread_mutex_t lock; /* of all below */
+    bool is_over;
+    uint64_t turn;
+    struct member v[KIN_MAX]; /* SETS of WAYS, by pid */
 };
 
 struct kin *kin_new(const char *attempt)
 {
     struct kin *k = xcalloc(1, sizeof(*k));
     k->mark = xasprintf("ARGUS_ATTEMPT_DIR=%s", attempt);
-    k->known = xcalloc(1, sizeof(*k->known));
-    k->now = xcalloc(1, sizeof(*k->now));
+    atomic_init(&k->owners, 1);
+    (void)pthread_cond_init(&k->end, NULL); /* these cannot fail on Linux */
+    (void)pthread_mutex_init(&k->lock, NULL);
     return k;
+}
+
+static void let_go(struct kin *k)
+{
+    if (atomic_fetch_sub(&k->owners, 1) != 1)
+        return;
+    (void)pthread_cond_destroy(&k->end); /* nobody is left */
+    (void)pthread_mutex_destroy(&k->lock);
+    free(k->mark);
+    free(k);
 }
 
 void kin_free(struct kin *k)
 {
     if (!k)
         return;
-    free(k->mark);
-    free(k->known);
-    free(k->now);
-    free(k);
+    pthread_mutex_lock(&k->lock);
+    k->is_over = true;
+    (void)pthread_cond_signal(&k->end); /* cannot fail */
+    pthread_mutex_unlock(&k->lock);
+    let_go(k);
 }
 
-bool kin_has(const struct kin *k, pid_t pid)
+/* ---- who is known; under the lock ---- */
+
+/* Its own place, or that of whoever was not seen for longest of those that can be there. */
+static struct member *place_of(struct kin *k, pid_t pid)
 {
-    for (size_t i = 0; i < k->n; i++)
-        if (k->ours[i] == pid)
-            return true;
-    return false;
+    struct member *set = &k->v[(size_t)pid % SETS * WAYS], *oldest = set;
+    for (size_t i = 0; i < WAYS; i++) {
+        if (set[i].pid == pid)
+            return &set[i];
+        if (set[i].seen < oldest->seen)
+            oldest = &set[i];
+    }
+    return oldest;
+}
+
+static bool is_same(const struct member *m, pid_t pid, uint64_t start_ticks)
+{
+    return m->pid == pid && m->start_ticks == start_ticks;
+}
+
+/* ---- asking ---- */
+
+static struct member find(struct kin *k, pid_t pid)
+{
+    pthread_mutex_lock(&k->lock);
+    struct member *m = place_of(k, pid), found = m->pid == pid ? *m : (struct member){0};
+    pthread_mutex_unlock(&k->lock);
+    return found;
+}
+
+enum kin_is kin_ask(struct kin *k, pid_t pid)
+{
+    return pid > 0 ? find(k, pid).is : KIN_UNKNOWN;
+}
+
+static void note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is)
+{
+    pthread_mutex_lock(&k->lock);
+    struct member *m = place_of(k, pid);
+    bool same = is_same(m, pid, start_ticks);
+    *m = (struct member){.pid = pid,
+                         .is = same && m->is == KIN_OURS ? KIN_OURS : is, /* added meanwhile */
+                         .asked = same ? m->asked + 1 : 1,
+                         .start_ticks = start_ticks,
+                         .seen = ++k->turn};
+    pthread_mutex_unlock(&k->lock);
 }
 
 void kin_add(struct kin *k, pid_t pid)
 {
-    if (kin_has(k, pid))
-        return;
-    k->ours[k->next] = pid;
-    k->next = (k->next + 1) % KIN_MAX;
-    k->n += k->n < KIN_MAX;
+    struct process_stat st;
+    if (pid > 0)
+        note(k, pid, process_stat(pid, &st) ? st.start_ticks : 0, KIN_OURS);
 }
 
-static int by_pid(const void *a, const void *b)
+static bool is_known(struct kin *k, pid_t pid, uint64_t start_ticks)
 {
-    const pid_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    pthread_mutex_lock(&k->lock);
+    struct member *m = place_of(k, pid);
+    bool known = is_same(m, pid, start_ticks) && (m->is == KIN_OURS || m->asked >= ASKED_ENOUGH);
+    if (known)
+        m->seen = ++k->turn;
+    pthread_mutex_unlock(&k->lock);
+    return known;
+}
+
+static bool is_ours(struct kin *k, pid_t pid)
+{
+    struct process_stat st;
+    const struct member m = find(k, pid);
+    return m.is == KIN_OURS && process_stat(pid, &st) && st.start_ticks == m.start_ticks;
 }
 
 static bool meet(pid_t pid, void *arg)
 {
     struct kin *k = arg;
-    struct others *o = k->known;
-    if (kin_has(k, pid))
+    struct process_stat st;
+    if (!process_stat(pid, &st) || st.state == 'Z' || st.state == 'X' ||
+        is_known(k, pid, st.start_ticks))
         return true;
-    bool is_known = o->n && bsearch(&pid, o->v, o->n, sizeof(*o->v), by_pid);
-    if (!is_known && process_has_env(pid, k->mark))
-        kin_add(k, pid);
-    else if (k->now->n < KIN_MAX)
-        k->now->v[k->now->n++] = pid;
+    int r = process_has_env(pid, k->mark);
+    enum kin_is is = r > 0 || (st.parent > 0 && is_ours(k, st.parent)) ? KIN_OURS
+                     : r == 0                                          ? KIN_STRANGER
+                                                                       : KIN_UNKNOWN;
+    note(k, pid, st.start_ticks, is);
     return true;
 }
 
 void kin_look(struct kin *k)
 {
-    struct others *old = k->known;
-    k->now->n = 0;
     process_each(meet, k);
-    xsort(k->now->v, k->now->n, sizeof(*k->now->v), by_pid);
-    k->known = k->now;
-    k->now = old;
+}
+
+static void *watch(void *arg)
+{
+    struct kin *k = arg;
+    pthread_mutex_lock(&k->lock);
+    while (!k->is_over) {
+        pthread_mutex_unlock(&k->lock);
+        kin_look(k);
+        usec_t next = clock_mono() + PAUSE;
+        const struct timespec at = {.tv_sec = (time_t)(next / USEC_SEC),
+                                    .tv_nsec = (long)(next % USEC_SEC * 1000)};
+        pthread_mutex_lock(&k->lock);
+        if (!k->is_over) /* woken for nothing it only looks sooner */
+            (void)pthread_cond_clockwait(&k->end, &k->lock, CLOCK_MONOTONIC, &at);
+    }
+    pthread_mutex_unlock(&k->lock);
+    let_go(k);
+    return NULL;
+}
+
+void kin_watch(struct kin *k)
+{
+    pthread_t thread;
+    (void)atomic_fetch_add(&k->owners, 1);
+    if (pthread_create(&thread, NULL, watch, k) != 0)
+        let_go(k);
+    else
+        (void)pthread_detach(thread); /* cannot fail for a thread of ours */
 }

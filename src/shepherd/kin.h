@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kin.h - the pids of an attempt on this node, of those that live and of those that have been seen:
+/* kin.h - whose the pids of this node are, of those that live and of those that have been seen:
  * what the kernel's log says of a process is often said when it has gone. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { KIN_MAX = 16384 }; /* the oldest are forgotten */
+enum { KIN_MAX = 16384 }; /* those that were not seen for longest are forgotten */
+
+enum kin_is {
+    KIN_UNKNOWN,
+    KIN_OURS,    /* of the attempt */
+    KIN_STRANGER /* of nobody, or of another job */
+};
 
 struct kin;
 
-/* attempt: its directory, which every process of the job has in its environment. */
+/* attempt: its directory, which the processes of the job have in their environment. */
 struct kin *kin_new(const char *attempt);
 void kin_free(struct kin *k); /* NULL is fine */
+/* One of ours, or one that has just been; its children are ours too. */
 void kin_add(struct kin *k, pid_t pid);
-/* Notes each process of the attempt that lives now. Asks only those it has not met before. */
+/* Meets each process that lives now. Can hang for as long as another process does: see kin.c. */
 void kin_look(struct kin *k);
-bool kin_has(const struct kin *k, pid_t pid);
+/* The same every few seconds, in a thread of its own that kin_free() does not wait for. Where none
+ * can be made only those that are added are known. */
+void kin_watch(struct kin *k);
+/* Who had this pid last. */
+enum kin_is kin_ask(struct kin *k, pid_t pid);

@@ -84,11 +84,12 @@ char *process_env(pid_t pid, const char *name)
     return found ? xstrdup(found + strlen(prefix)) : NULL;
 }
 
-bool process_has_env(pid_t pid, const char *setting)
+int process_has_env(pid_t pid, const char *setting)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
-    return process_read(pid, "environ", &text) &&
-           find_word(&text, setting, strlen(setting) + 1) != NULL;
+    if (!process_read(pid, "environ", &text) || !text.len)
+        return -1;
+    return find_word(&text, setting, strlen(setting) + 1) != NULL;
 }
 
 char *process_word(pid_t pid, const char *prefix)

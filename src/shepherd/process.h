@@ -27,8 +27,8 @@ bool process_read(pid_t pid, const char *file, struct buf *out);
 /* A variable of the environment that it was started with; NULL: none, or not ours to read. Yours.
  */
 char *process_env(pid_t pid, const char *name);
-/* Whether that environment has this "NAME=value". */
-bool process_has_env(pid_t pid, const char *setting);
+/* Whether that environment has this "NAME=value"; -1: nobody says, as of one that is ending. */
+int process_has_env(pid_t pid, const char *setting);
 /* The first word of its command line that begins with this prefix, without it. Yours. */
 char *process_word(pid_t pid, const char *prefix);
 /* Its command line as one line of at most max bytes, "" when it has none. Yours. */

@@ -2,7 +2,8 @@
 /* run.c - the shepherd's loop: output, children, signals, stop file, beat; see run.h.
  *
  * One poll over signals, output and what the scribe finds; all else is due at a time. Nothing
- * here touches the shared root: that is the scribe's, and may hang.
+ * here touches the shared root, or asks a process that could: that is the scribe's and kin's, and
+ * may hang.
  * Whether processes are left is asked of wait(), not of /proc: orphans come to us,
  * so "no child" means "nobody". */
 #define _GNU_SOURCE
@@ -30,7 +31,7 @@
 enum { CHUNK = 256 << 10 };
 
 #define TICK USEC_SEC
-#define KIN_LOOK (5 * USEC_SEC)
+#define KERNEL_LOOK (5 * USEC_SEC)
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
 #define SCENE_AGAIN (USEC_SEC / 20)
@@ -59,7 +60,8 @@ struct run {
     bool is_scene_over;
     struct kin *kin; /* whom the kernel may have killed */
     usec_t next_look;
-    int kernel_log;            /* from the start on; -1: not readable */
+    int kernel_fd;             /* of its log, from the start on; -1: not readable */
+    struct kernel_log kernel;  /* what it said so far */
     struct host_memory memory; /* of the start */
 };
 
@@ -68,7 +70,8 @@ static void run_release(struct run *r)
     scene_wait_free(r->scene);
     kin_free(r->kin);
     free(r->chunk);
-    closep(&r->kernel_log);
+    closep(&r->kernel_fd);
+    kernel_log_release(&r->kernel);
     closep(&r->signals);
     closep(&r->output);
     closep(&r->child.pidfd);
@@ -215,6 +218,15 @@ static void advance_phase(struct run *r, usec_t now)
     }
 }
 
+/* Soon after it was said, since pids come again. */
+static void read_kernel_log(struct run *r)
+{
+    struct kernel_concern concern;
+    kernel_concern_init(&concern, r->kin);
+    kernel_log_read(&r->kernel, r->kernel_fd, 0, &concern);
+    kernel_concern_release(&concern);
+}
+
 static void do_what_is_due(struct run *r)
 {
     usec_t now = clock_mono();
@@ -224,8 +236,8 @@ static void do_what_is_due(struct run *r)
         tail_tick(r->spec->tail, now);
     }
     if (now >= r->next_look) {
-        r->next_look = now + KIN_LOOK;
-        kin_look(r->kin);
+        r->next_look = now + KERNEL_LOOK;
+        read_kernel_log(r);
     }
     if (!r->is_nobody_left)
         advance_phase(r, now);
@@ -385,22 +397,17 @@ static void tell_memory(struct run *r)
 {
     struct outcome *o = r->o;
     struct host_memory now;
-    struct kernel_concern concern;
-    struct kernel_log log;
     host_memory_read(&now);
     bool is_known = r->memory.oom_kills >= 0 && now.oom_kills >= r->memory.oom_kills;
     o->oom_kills = is_known ? now.oom_kills - r->memory.oom_kills : -1;
     o->memory_max = now.max_bytes;
     o->memory_peak = now.peak_bytes;
-    if (r->kernel_log < 0)
+    if (r->kernel_fd < 0)
         return;
-    kernel_concern_init(&concern, r->kin);
-    kernel_log_read(&log, r->kernel_log, 0, &concern);
-    o->kernel_kills = log.oom_kills;
-    o->oom_line = log.oom_line;
-    log.oom_line = NULL;
-    kernel_log_release(&log);
-    kernel_concern_release(&concern);
+    read_kernel_log(r);
+    o->kernel_kills = r->kernel.oom_kills;
+    o->oom_line = r->kernel.oom_line;
+    r->kernel.oom_line = NULL;
 }
 
 static void tell_end(struct run *r)
@@ -455,7 +462,8 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         .child = {.pidfd = -1},
         .chunk = xmalloc(CHUNK),
         .kin = kin_new(spec->dir),
-        .kernel_log = kernel_log_open(false),
+        .kernel_fd = kernel_log_open(false),
+        .kernel = KERNEL_LOG_INIT,
     };
     int rc = tree_adopt(err);
     if (rc == 0)
@@ -476,7 +484,8 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
     o->started = clock_wall();
     rc = start(&r, err);
     if (rc == 0) {
-        kin_add(r.kin, r.child.pid);
+        kin_add(r.kin, getpid()); /* all that is below us */
+        kin_watch(r.kin);
         beat(&r, "running");
         loop(&r);
         tell_end(&r);

@@ -42,7 +42,8 @@ void scene_watch_init(struct scene_watch *w, const char *attempt)
     struct host_memory memory;
     host_memory_read(&memory);
     *w = (struct scene_watch){.kin = kin_new(attempt),
-                              .kernel_log = kernel_log_open(false),
+                              .kernel_fd = kernel_log_open(false),
+                              .kernel = KERNEL_LOG_INIT,
                               .began = clock_mono(),
                               .oom_kills = memory.oom_kills,
                               .environment = BUF_INIT(ENVIRONMENT_MAX)};
@@ -51,7 +52,8 @@ void scene_watch_init(struct scene_watch *w, const char *attempt)
 void scene_watch_release(struct scene_watch *w)
 {
     kin_free(w->kin);
-    closep(&w->kernel_log);
+    closep(&w->kernel_fd);
+    kernel_log_release(&w->kernel);
     buf_release(&w->environment);
 }
 
@@ -62,10 +64,18 @@ static bool is_full(const char *path)
            ((uint64_t)st.f_bavail * st.f_frsize < FULL_BELOW || (st.f_files && !st.f_favail));
 }
 
+static void read_kernel_log(struct scene_watch *w)
+{
+    struct kernel_concern concern;
+    kernel_concern_init(&concern, w->kin);
+    kernel_log_read(&w->kernel, w->kernel_fd, 0, &concern);
+    kernel_concern_release(&concern);
+}
+
 void scene_watch_look(struct scene_watch *w, const char *session)
 {
     usec_t now = clock_mono();
-    kin_look(w->kin);
+    read_kernel_log(w);
     if (is_full(SHM))
         w->shm_full = now;
     if (*session && is_full(session))
@@ -106,10 +116,9 @@ struct part {
     const char *attempt, *node;
     const struct copier *copier;
     struct veil *veil;
-    const struct scene_watch *watch;
+    struct scene_watch *watch;
     char *dir;
     size_t processes, logs;
-    struct kernel_log kernel;
 };
 
 static void note(const struct part *p, const char *name, const struct buf *text)
@@ -185,14 +194,6 @@ static void gather_system(const struct part *p)
         add_file(&out, events, 4096);
     }
     note(p, "system.txt", &out);
-}
-
-static void read_kernel_log(struct part *p)
-{
-    struct kernel_concern concern;
-    kernel_concern_init(&concern, p->watch->kin);
-    kernel_log_read(&p->kernel, p->watch->kernel_log, 0, &concern);
-    kernel_concern_release(&concern);
 }
 
 /* ---- Ray's own logs of the workers ---- */
@@ -285,14 +286,14 @@ static void tell_facts(const struct part *p, usec_t began)
     jout_int(&j, "took_ms", (int64_t)((now - began) / USEC_MS));
     bool is_known = w->oom_kills >= 0 && group.oom_kills >= w->oom_kills;
     jout_count(&j, "oom_kills", is_known ? group.oom_kills - w->oom_kills : -1);
-    jout_count(&j, "kernel_oom_kills", w->kernel_log >= 0 ? p->kernel.oom_kills : -1);
-    jout_str(&j, "oom_line", p->kernel.oom_line);
+    jout_count(&j, "kernel_oom_kills", w->kernel_fd >= 0 ? w->kernel.oom_kills : -1);
+    jout_str(&j, "oom_line", w->kernel.oom_line);
     jout_count(&j, "memory_max_bytes", group.max_bytes);
     jout_count(&j, "memory_peak_bytes", group.peak_bytes);
     jout_bool(&j, "shm_full", was_full(w->shm_full, now));
     jout_bool(&j, "disk_full", was_full(w->disk_full, now));
-    jout_int(&j, "xid", p->kernel.xid);
-    jout_str(&j, "xid_line", p->kernel.xid_line);
+    jout_int(&j, "xid", w->kernel.xid);
+    jout_str(&j, "xid_line", w->kernel.xid_line);
     jout_open(&j, "file_systems", '[');
     tell_file_system(&j, SHM);
     tell_file_system(&j, p->copier ? p->copier->from : NULL);
@@ -309,7 +310,7 @@ void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,
                   struct veil *veil,
-                  const struct scene_watch *w)
+                  struct scene_watch *w)
 {
     usec_t began = clock_mono();
     struct part p = {.attempt = attempt,
@@ -319,15 +320,14 @@ void scene_gather(const char *attempt,
                      .watch = w,
                      .dir = xasprintf("%s/" ATTEMPT_SCENE "/%s", attempt, node)};
     gather_stacks(&p);
-    read_kernel_log(&p);
-    note(&p, "kernel.txt", &p.kernel.text);
+    read_kernel_log(w);
+    note(&p, "kernel.txt", &w->kernel.text);
     note(&p, "environment.txt", &w->environment);
     gather_system(&p);
     gather_gpus(&p);
     gather_infiniband(&p);
     gather_logs(&p);
     tell_facts(&p, began);
-    kernel_log_release(&p.kernel);
     free(p.dir);
 }
 

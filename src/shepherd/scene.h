@@ -15,19 +15,21 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "shepherd/copier.h"
+#include "shepherd/kernel.h"
 
 #define SCENE_PATIENCE (60 * USEC_SEC)
 enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
 
 /* What a scout has noticed while the attempt ran. */
 struct scene_watch {
-    struct kin *kin;        /* its processes on this node */
-    int kernel_log;         /* from the beginning on; -1: not readable */
-    usec_t began;           /* mono; the attempt is not older by much */
-    int64_t oom_kills;      /* of our cgroup at the beginning; -1: cannot be read */
-    usec_t shm_full;        /* mono: when /dev/shm was last seen full; 0: never */
-    usec_t disk_full;       /* the same of the disk that Ray's session lies on */
-    struct buf environment; /* of workers when they were first seen */
+    struct kin *kin;          /* its processes on this node */
+    int kernel_fd;            /* of its log, from the beginning on; -1: not readable */
+    struct kernel_log kernel; /* what it said so far */
+    usec_t began;             /* mono; the attempt is not older by much */
+    int64_t oom_kills;        /* of our cgroup at the beginning; -1: cannot be read */
+    usec_t shm_full;          /* mono: when /dev/shm was last seen full; 0: never */
+    usec_t disk_full;         /* the same of the disk that Ray's session lies on */
+    struct buf environment;   /* of workers when they were first seen */
 };
 
 /* attempt: its directory. */
@@ -49,7 +51,7 @@ void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,
                   struct veil *veil,
-                  const struct scene_watch *w);
+                  struct scene_watch *w);
 bool scene_is_gathered(const char *attempt, const char *node);
 
 /* ---- for the shepherd ---- */

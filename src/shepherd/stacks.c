@@ -67,7 +67,7 @@ static bool is_idle(pid_t pid)
 static bool note_process(pid_t pid, void *arg)
 {
     struct telling *t = arg;
-    if (!is_python(pid) || !process_has_env(pid, t->mark) || is_idle(pid))
+    if (!is_python(pid) || process_has_env(pid, t->mark) <= 0 || is_idle(pid))
         return true;
     if (t->n == STACKS_PROCESSES)
         t->left_out++;

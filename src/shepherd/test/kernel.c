@@ -85,7 +85,7 @@ static void test_whose_kills_are_counted(void **state)
         {{kin, group}, 4, "process 16 "},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
-        struct kernel_log k;
+        struct kernel_log k = KERNEL_LOG_INIT;
         _cleanup_(closep) int fd = recorded(RECORDED);
         kernel_log_read(&k, fd, 1500000, &rows[i].concern);
         assert_int_equal(k.oom_kills, rows[i].kills);
@@ -102,10 +102,32 @@ static void test_whose_kills_are_counted(void **state)
     kin_free(kin);
 }
 
+/* Another job's in the same cgroup, once it is known for one, and a pair that comes in two. */
+static void test_a_stranger_in_our_group(void **state)
+{
+    (void)state;
+    char group[] = GROUP, first[512], second[512];
+    (void)snprintf(first, sizeof(first), OOM_KILL(GROUP, % d), (int)getpid()); /* these fit */
+    (void)snprintf(second, sizeof(second), KILLED(% d), (int)getpid());
+    struct kin *kin = kin_new("/a");
+    const struct kernel_concern concern = {kin, group};
+    struct kernel_log k = KERNEL_LOG_INIT;
+    for (int met = 0; met < 2; met++) {
+        _cleanup_(closep) int one = recorded(first), two = recorded(second);
+        kernel_log_read(&k, one, 0, &concern);
+        kernel_log_read(&k, two, 0, &concern);
+        assert_int_equal(k.oom_kills, 1);
+        kin_look(kin);
+        assert_int_equal(kin_ask(kin, getpid()), KIN_STRANGER);
+    }
+    kernel_log_release(&k);
+    kin_free(kin);
+}
+
 static void test_what_is_older_is_left_out(void **state)
 {
     (void)state;
-    struct kernel_log k;
+    struct kernel_log k = KERNEL_LOG_INIT;
     _cleanup_(closep) int fd = recorded(RECORDED);
     kernel_log_read(&k, fd, 5500000, NULL);
     assert_int_equal(k.xid, 0);
@@ -118,7 +140,7 @@ static void test_what_is_older_is_left_out(void **state)
 static void test_much_and_strange(void **state)
 {
     (void)state;
-    struct kernel_log k;
+    struct kernel_log k = KERNEL_LOG_INIT;
     struct buf text = BUF_INIT(2 << 20);
     for (int i = 0; i < 9000; i++)
         assert_int_equal(buf_addf(&text, "6,1,%d,-;NVRM: line %d of many\n", i, i), 0);
@@ -137,19 +159,20 @@ static void test_much_and_strange(void **state)
 static void test_reading_never_fails(void **state)
 {
     (void)state;
-    struct kernel_log k;
+    struct kernel_log none = KERNEL_LOG_INIT;
     struct kernel_concern concern;
     struct kin *kin = kin_new("/a");
     kernel_concern_init(&concern, kin);
     for (int all = 0; all < 2; all++) {
+        struct kernel_log k = KERNEL_LOG_INIT;
         _cleanup_(closep) int fd = kernel_log_open(all);
         kernel_log_read(&k, fd, 0, &concern); /* whatever this machine lets us see */
         assert_true(k.text.len <= KERNEL_TEXT_MAX && k.oom_kills >= 0);
         kernel_log_release(&k);
     }
-    kernel_log_read(&k, -1, 0, &concern);
-    assert_int_equal(k.text.len, 0);
-    kernel_log_release(&k);
+    kernel_log_read(&none, -1, 0, &concern);
+    assert_int_equal(none.text.len, 0);
+    kernel_log_release(&none);
     kernel_concern_release(&concern);
     kin_free(kin);
 }
@@ -159,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_whose_kills_are_counted),
+        cmocka_unit_test(test_a_stranger_in_our_group),
         cmocka_unit_test(test_what_is_older_is_left_out),
         cmocka_unit_test(test_much_and_strange),
         cmocka_unit_test(test_reading_never_fails),

@@ -4,6 +4,7 @@
 #include "shepherd/kin.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,18 +41,47 @@ static void test_who_is_ours(void **state)
     struct kin *k = kin_new("/shared/jobs/j1/attempts/1");
     pid_t ours = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/1");
     pid_t another = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/12");
-    assert_false(kin_has(k, ours));
+    assert_int_equal(kin_ask(k, ours), KIN_UNKNOWN);
     for (int i = 0; i < 3; i++) {
         kin_look(k);
-        assert_true(kin_has(k, ours));
-        assert_false(kin_has(k, another) || kin_has(k, getpid()) || kin_has(k, 1));
+        assert_int_equal(kin_ask(k, ours), KIN_OURS);
+        assert_int_equal(kin_ask(k, another), KIN_STRANGER);
+        assert_int_equal(kin_ask(k, getpid()), KIN_STRANGER);
+        assert_int_not_equal(kin_ask(k, 1), KIN_OURS);
     }
     end(ours);
     end(another);
     kin_look(k);
-    assert_true(kin_has(k, ours)); /* what the kernel said of it is read later */
+    assert_int_equal(kin_ask(k, ours), KIN_OURS); /* what the kernel said of it is read later */
+    assert_int_equal(kin_ask(k, another), KIN_STRANGER);
     kin_add(k, another);
-    assert_true(kin_has(k, another));
+    assert_int_equal(kin_ask(k, another), KIN_OURS);
+    kin_free(k);
+}
+
+static void test_a_pid_comes_again(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/a");
+    for (pid_t pid = getpid(), i = 1; i < 2000; i++) /* the next one's, whoever else forks */
+        kin_add(k, pid + i);
+    pid_t another = start("ARGUS_ATTEMPT_DIR=/b");
+    kin_look(k);
+    assert_int_equal(kin_ask(k, another), KIN_STRANGER);
+    end(another);
+    kin_free(k);
+}
+
+static void test_children_of_ours(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/a");
+    pid_t child = start("NOTHING=1");
+    kin_add(k, getpid());
+    kin_watch(k);
+    while (kin_ask(k, child) != KIN_OURS)
+        (void)sched_yield();
+    end(child);
     kin_free(k);
 }
 
@@ -61,8 +91,9 @@ static void test_the_oldest_are_forgotten(void **state)
     struct kin *k = kin_new("/a");
     for (pid_t pid = 1; pid <= KIN_MAX + 5; pid++)
         kin_add(k, pid);
-    assert_false(kin_has(k, 5));
-    assert_true(kin_has(k, 6) && kin_has(k, KIN_MAX + 5));
+    assert_int_equal(kin_ask(k, 5), KIN_UNKNOWN);
+    assert_int_equal(kin_ask(k, 6), KIN_OURS);
+    assert_int_equal(kin_ask(k, KIN_MAX + 5), KIN_OURS);
     kin_free(k);
 }
 
@@ -70,6 +101,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_ours),
+        cmocka_unit_test(test_a_pid_comes_again),
+        cmocka_unit_test(test_children_of_ours),
         cmocka_unit_test(test_the_oldest_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
