@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "shepherd/host.h"
@@ -57,7 +58,6 @@ void kernel_concern_release(struct kernel_concern *c)
 struct reading {
     struct kernel_log *log;
     const struct kernel_concern *concern;
-    usec_t since;
 };
 
 static bool is_in_group(const char *group, const char *path)
@@ -102,7 +102,8 @@ static void take_line(struct reading *r, const char *record)
     const char *comma = strchr(record, ','), *second = comma ? strchr(comma + 1, ',') : NULL;
     const char *text = strchr(record, ';');
     usec_t at = second ? strtoull(second + 1, NULL, 10) : 0;
-    if (*record == ' ' || !second || !text || second > text || at < r->since)
+    if (*record == ' ' || !second || !text || second > text ||
+        strtoull(comma + 1, NULL, 10) < k->first)
         return;
     text++;
     if (!kernel_line_matters(text, &xid))
@@ -117,12 +118,38 @@ static void take_line(struct reading *r, const char *record)
                    (unsigned long long)(at % USEC_SEC), text); /* what is too much is left out */
 }
 
-int kernel_log_open(bool all)
+/* One more than that of the last record there is. */
+static uint64_t next_number(int fd)
+{
+    char text[RECORD_MAX];
+    uint64_t next = 0;
+    for (size_t bytes = 0; bytes < BYTES_MAX;) {
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        if (n < 0 && (errno == EPIPE || errno == EINTR)) /* written over meanwhile: the next one */
+            continue;
+        if (n <= 0)
+            break;
+        text[n] = 0;
+        bytes += (size_t)n;
+        const char *comma = strchr(text, ',');
+        next = comma ? strtoull(comma + 1, NULL, 10) + 1 : next;
+    }
+    return next;
+}
+
+int kernel_log_open(uint64_t *ret_first)
 {
     int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && !all)
+    if (ret_first)
+        *ret_first = fd >= 0 ? next_number(fd) : 0;
+    else if (fd >= 0)
         (void)lseek(fd, 0, SEEK_END); /* cannot fail for what was opened */
     return fd;
+}
+
+void kernel_log_again(int fd)
+{
+    (void)lseek(fd, 0, SEEK_SET); /* as above; -1 has nothing to read */
 }
 
 /* The lines in text[n]; what is behind the last of them is moved to the front. Returns how much. */
@@ -139,13 +166,10 @@ static size_t take_lines(struct reading *r, char *text, size_t n)
     return left < RECORD_MAX ? left : 0; /* no record is that long */
 }
 
-void kernel_log_read(struct kernel_log *k,
-                     int fd,
-                     usec_t since,
-                     const struct kernel_concern *concern)
+void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *concern)
 {
     char text[2 * RECORD_MAX];
-    struct reading r = {.log = k, .concern = concern, .since = since};
+    struct reading r = {.log = k, .concern = concern};
     for (size_t left = 0, bytes = 0; fd >= 0 && bytes < BYTES_MAX;) {
         ssize_t n = read(fd, text + left, RECORD_MAX);
         if (n < 0 && (errno == EPIPE || errno == EINTR)) /* written over meanwhile: the next one */

@@ -4,15 +4,16 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 
 struct kin;
 
 enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300 };
 
 struct kernel_log {
+    uint64_t first;    /* number of the first record that is taken; 0: all */
     struct buf text;   /* the lines; those beyond the ceiling are left out */
     int xid;           /* the first; 0: none */
     char *xid_line;    /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
@@ -33,16 +34,14 @@ void kernel_concern_init(struct kernel_concern *c, struct kin *kin);
 void kernel_concern_release(struct kernel_concern *c);
 
 /* /dev/kmsg from here on: what is written to it from now on can be read. -1: it may not be read.
- * With `all` what it holds already, too. */
-int kernel_log_open(bool all);
+ * ret_first, unless NULL: the number of the next record, for somebody who begins again. */
+int kernel_log_open(uint64_t *ret_first);
+/* What it holds can be read once more, by whoever has the descriptor: its place is shared. */
+void kernel_log_again(int fd);
 
-/* Adds what is new in fd and younger than `since` (mono; 0: all). fd: kernel_log_open()'s, or a
- * file that holds what it would give; -1: nothing is read. Asked now and then, it knows whose a pid
- * was at that time. */
-void kernel_log_read(struct kernel_log *k,
-                     int fd,
-                     usec_t since,
-                     const struct kernel_concern *concern);
+/* Adds what is new in fd: kernel_log_open()'s, or a file that holds what it would give; -1: nothing
+ * is read. Asked now and then, it knows whose a pid was at that time. */
+void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *concern);
 void kernel_log_release(struct kernel_log *k);
 
 /* Whether such a line matters, without its time and level. *ret_xid: of an Xid, else 0. */

@@ -223,7 +223,7 @@ static void read_kernel_log(struct run *r)
 {
     struct kernel_concern concern;
     kernel_concern_init(&concern, r->kin);
-    kernel_log_read(&r->kernel, r->kernel_fd, 0, &concern);
+    kernel_log_read(&r->kernel, r->kernel_fd, &concern);
     kernel_concern_release(&concern);
 }
 
@@ -462,7 +462,7 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         .child = {.pidfd = -1},
         .chunk = xmalloc(CHUNK),
         .kin = kin_new(spec->dir),
-        .kernel_fd = kernel_log_open(false),
+        .kernel_fd = kernel_log_open(NULL),
         .kernel = KERNEL_LOG_INIT,
     };
     int rc = tree_adopt(err);

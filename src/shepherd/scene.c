@@ -42,11 +42,16 @@ void scene_watch_init(struct scene_watch *w, const char *attempt)
     struct host_memory memory;
     host_memory_read(&memory);
     *w = (struct scene_watch){.kin = kin_new(attempt),
-                              .kernel_fd = kernel_log_open(false),
                               .kernel = KERNEL_LOG_INIT,
-                              .began = clock_mono(),
                               .oom_kills = memory.oom_kills,
                               .environment = BUF_INIT(ENVIRONMENT_MAX)};
+    w->kernel_fd = kernel_log_open(&w->kernel.first);
+}
+
+void scene_watch_begin(struct scene_watch *w)
+{
+    kernel_log_again(w->kernel_fd);
+    kin_watch(w->kin);
 }
 
 void scene_watch_release(struct scene_watch *w)
@@ -68,7 +73,7 @@ static void read_kernel_log(struct scene_watch *w)
 {
     struct kernel_concern concern;
     kernel_concern_init(&concern, w->kin);
-    kernel_log_read(&w->kernel, w->kernel_fd, 0, &concern);
+    kernel_log_read(&w->kernel, w->kernel_fd, &concern);
     kernel_concern_release(&concern);
 }
 

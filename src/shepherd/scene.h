@@ -25,7 +25,6 @@ struct scene_watch {
     struct kin *kin;          /* its processes on this node */
     int kernel_fd;            /* of its log, from the beginning on; -1: not readable */
     struct kernel_log kernel; /* what it said so far */
-    usec_t began;             /* mono; the attempt is not older by much */
     int64_t oom_kills;        /* of our cgroup at the beginning; -1: cannot be read */
     usec_t shm_full;          /* mono: when /dev/shm was last seen full; 0: never */
     usec_t disk_full;         /* the same of the disk that Ray's session lies on */
@@ -35,7 +34,11 @@ struct scene_watch {
 /* attempt: its directory. */
 void scene_watch_init(struct scene_watch *w, const char *attempt);
 void scene_watch_release(struct scene_watch *w);
-/* Looks at the node's file systems and at who lives; session: a path on that of Ray's session. */
+/* In the process that looks: who dies leaves all that the kernel said to the one that comes next.
+ */
+void scene_watch_begin(struct scene_watch *w);
+/* Looks at the node's file systems and the kernel's log; session: a path on that of Ray's session.
+ */
 void scene_watch_look(struct scene_watch *w, const char *session);
 /* Takes down what of this process's environment is about communication. */
 void scene_watch_process(struct scene_watch *w, pid_t pid);

@@ -195,7 +195,7 @@ static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
                         .raylet = (pid_t)raylet,
                         .watch = *watch,
                         .inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
-    kin_watch(s->watch.kin);
+    scene_watch_begin(&s->watch);
     end_signals(&ends);
     s->signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
     s->raylet_ticks = process_stat(s->raylet, &st) ? st.start_ticks : 0;
