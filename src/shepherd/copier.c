@@ -276,18 +276,10 @@ static void keep_newest(struct copier *c, struct copier_file *f)
     }
 }
 
-static int begin_segment(struct copier *c, struct copier_file *f, uint64_t dropped)
+/* dropped: 0 when that is not known. */
+static int tell_gap(struct copier *c, struct copier_file *f, uint64_t dropped)
 {
     char line[160];
-    for (size_t i = COPIER_KEPT - 1; i > 0; i--)
-        f->left[i] = f->left[i - 1];
-    f->left[0] = f->begin;
-    keep_newest(c, f);
-    f->at += dropped;
-    bool is_second = !f->begin && !dropped;
-    f->begin = f->at;
-    if (is_second) /* nothing is ever dropped in front of it while it is there */
-        return 0;
     int n = dropped ? snprintf(line, sizeof(line),
                                "[argus] %" PRIu64 " bytes of output dropped here: it came faster "
                                "than it could be copied\n",
@@ -295,19 +287,36 @@ static int begin_segment(struct copier *c, struct copier_file *f, uint64_t dropp
                     : snprintf(line, sizeof(line),
                                "[argus] this log is long: its beginning and its newest parts are "
                                "kept, the bytes of output dropped here are those between\n");
+    f->is_cut = false;
     return put(c, f, line, (size_t)n);
+}
+
+static int begin_segment(struct copier *c, struct copier_file *f, uint64_t dropped)
+{
+    for (size_t i = COPIER_KEPT - 1; i > 0; i--)
+        f->left[i] = f->left[i - 1];
+    f->left[0] = f->begin;
+    keep_newest(c, f);
+    f->at += dropped;
+    bool is_second = !f->begin && !dropped;
+    f->begin = f->at;
+    /* Nothing is ever dropped in front of the second while it is there. */
+    return is_second ? 0 : tell_gap(c, f, dropped);
 }
 
 /* n bytes that may be shown. */
 static int add(struct copier *c, struct copier_file *f, const char *p, size_t n)
 {
+    int r = n && f->is_cut ? tell_gap(c, f, 0) : 0;
+    if (r < 0)
+        return r;
     while (n) {
         uint64_t used = f->at - f->begin, max = ceiling(c, f);
         size_t room = used < max ? (size_t)(max - used) : 0, take = n < room ? n : room;
         const char *end = take < n && take ? memrchr(p, '\n', take) : NULL;
         if (end) /* the next segment begins with a line */
             take = (size_t)(end + 1 - p);
-        int r = take ? put(c, f, p, take) : 0;
+        r = take ? put(c, f, p, take) : 0;
         p += take;
         n -= take;
         if (r == 0 && n)
@@ -392,6 +401,10 @@ static void take_back(struct copier *c, struct copier_file *f, const struct copi
             remove_segment(c, f, f->left[i]);
         if (!has_segment(f, back.left[i]))
             back.left[i] = 0;
+    }
+    if (back.begin && f->begin != back.begin && !has_segment(f, back.begin)) {
+        back.begin = back.at; /* to go on in the old one would leave a hole in front */
+        back.is_cut = true;
     }
     removed = removed < back.stored ? removed : back.stored;
     back.stored -= removed;

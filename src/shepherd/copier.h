@@ -45,6 +45,7 @@ struct copier_file {
     uint64_t left[COPIER_KEPT]; /* segments behind it that are still there; 0: none */
     uint64_t stored;            /* bytes of it on the shared root */
     uint64_t removed;           /* of those that were there, with their segments */
+    bool is_cut; /* what is behind `begin` is gone, and its segment has yet to say so */
     bool is_begun;
     bool is_foreign; /* a supervisor of Ray: never copied */
 };

@@ -273,6 +273,42 @@ static void test_a_flood_and_a_full_disk(void **state)
     copier_release(&c);
 }
 
+/* There is room for one segment, which went for another that could not be filled. */
+static void test_a_full_node_and_a_full_disk(void **state)
+{
+    struct copier c;
+    struct stat st;
+    begin(&c, *state, NULL);
+    c.room = 0;
+    c.first = 1000;
+    c.next = 500;
+    copier_mark(&c, "02000000-17");
+    for (int i = 0; i < 120; i += 20) {
+        add_lines(&c, i, i + 20);
+        turn(&c, false);
+    }
+    const struct copier_file *f = &c.v[0];
+    assert_true(f->begin && f->at > f->begin);
+    c.next = f->at - f->begin; /* it is full */
+    add_lines(&c, 120, 140);
+    limit_files(150);
+    assert_false(copier_turn(&c, false));
+    limit_files(RLIM_INFINITY);
+    assert_true(c.trouble[0]);
+    c.next = 500;
+    turn(&c, true);
+    assert_int_equal(f->read, 1400);
+    _cleanup_(freep) char *name = xasprintf(OUT ".%llu", (unsigned long long)f->begin);
+    _cleanup_(freep) char *path = path_of(c.to, name), *text = text_of(c.to, name);
+    assert_non_null(text);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(strlen(text), st.st_size); /* no hole */
+    assert_memory_equal(text, "[argus] ", 8);
+    assert_non_null(strstr(text, "line 0139\n"));
+    assert_int_equal(count_in(c.to), 2);
+    copier_release(&c);
+}
+
 static void test_a_full_node(void **state)
 {
     struct copier c;
@@ -323,6 +359,7 @@ int main(void)
         WITH_DIR(test_a_full_node),
         WITH_DIR(test_a_root_that_is_away),
         WITH_DIR(test_a_flood_and_a_full_disk),
+        WITH_DIR(test_a_full_node_and_a_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
