@@ -133,27 +133,26 @@ def _argus_lease_name(node_id):
     return next((n["name"] for n in nodes if n.get("id") == node_id), None)
 
 
-def _argus_is_left(lock):
-    """Whoever held this lock has died."""
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
-    try:
-        with open(lock, "r+") as f:
-            flock(f, LOCK_EX | LOCK_NB)
-        return True
-    except (BlockingIOError, FileNotFoundError):  # it lives, or has just begun
-        return False
-
-
 def _argus_scout_place(path):
     """Make the scout's directory. True: it needs a scout; None: it is somebody else's, since /tmp is everybody's."""
     import os
+    import time
+    from fcntl import LOCK_EX, LOCK_NB, flock
 
     try:
         os.mkdir(path, 0o700)
         return True
     except FileExistsError:
-        return _argus_is_left(path + "/lock") if os.lstat(path).st_uid == os.getuid() else None
+        if os.lstat(path).st_uid != os.getuid():
+            return None
+    try:
+        with open(path + "/lock", "r+") as f:
+            flock(f, LOCK_EX | LOCK_NB)
+        return True  # whoever held it has died
+    except FileNotFoundError:  # before it held it, or it has just begun
+        return time.time() - os.stat(path).st_mtime > 10
+    except OSError:  # it lives
+        return False
 
 
 def _argus_scout():

@@ -108,6 +108,9 @@ class Node:
         file = self.dir / "scene" / self.name / "scene.json"
         return json.loads(wait_for(lambda: file.exists() and file.read_text(), "the facts of the scene"))
 
+    def place(self):
+        return f"/tmp/argus-{os.getuid()}-{self.job}-a1-{os.uname().nodename}-{self.raylet.pid}"
+
     def places(self):
         return list(pathlib.Path("/tmp").glob(f"argus-{os.getuid()}-{self.job}-a1-*-{self.raylet.pid}"))
 
@@ -211,6 +214,9 @@ def test_the_hook_starts_it_and_the_raylet_ends_it(node):
     """As on a node without the driver: workers come and go, and the raylet dies while all else goes on."""
     n = node("exit 0")
     (n.dir / "beat").write_text("{}")
+    place = n.place()
+    os.mkdir(place, 0o700)
+    os.utime(place, (0, 0))  # whoever made it died before it held it
     first = n.worker("a")
     scout = n.scout()
     assert len(n.places()) == 1
@@ -268,7 +274,7 @@ def test_stacks(node, stopped):
 
 def test_a_place_of_somebody_else_is_not_used(node, tmp_path):
     n = node("exit 0")
-    place = f"/tmp/argus-{os.getuid()}-{n.job}-a1-{os.uname().nodename}-{n.raylet.pid}"
+    place = n.place()
     os.mkdir(place, 0o777)
     os.chown(place, 12345, 12345)
     try:
