@@ -29,10 +29,11 @@ struct sight {
     enum witness_files files;
     usec_t files_since;
     uint64_t beat_seq;
-    uint64_t log_bytes;          /* of its output, by the last beat */
-    usec_t beat_at;              /* when the beat last changed under our eyes */
-    int k;                       /* of which attempt all this is */
-    bool looked;                 /* Ray and the files were both asked since the attempt began */
+    uint64_t log_bytes; /* of its output, by the last beat */
+    usec_t beat_at;     /* when the beat last changed under our eyes, or could be read again */
+    usec_t was_blind;   /* how long the root was away since; 0: not, or the beat has changed */
+    int k;              /* of which attempt all this is */
+    bool looked;        /* Ray and the files were both asked since the attempt began */
     struct timespec proof_mtime; /* of proof/ when it was last read, see files.h */
     bool proof_is_settled;
     bool all_proven;     /* every node of the gang has a proof */

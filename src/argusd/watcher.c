@@ -93,6 +93,7 @@ static struct witness testimony(const struct live *l, usec_t now)
                             .files = s->files,
                             .files_for = s->files_since ? now - s->files_since : 0,
                             .beat_age = s->beat_at ? now - s->beat_at : 0,
+                            .was_blind = s->was_blind,
                             .was_running = a->phase == ATTEMPT_RUNNING,
                             .was_accepted = a->accepted_at != 0,
                             .is_stopping = l->job->state == JOB_STOPPING && l->stop_written};
@@ -402,21 +403,32 @@ static void hear_silence(struct watcher *w, usec_t now)
 
 /* ---- the round over the files ---- */
 
-static void look_at_files(struct watcher *w, struct live *l, struct files_look *k, usec_t now)
+/* What it was before the root was away says nothing of now: its silence begins anew. */
+static void see_beat(struct live *l, const struct fsroot_beat *beat, usec_t now)
 {
     struct sight *s = &l->sight;
+    bool was_blind = s->files == WITNESS_FILES_BLIND && s->files_since;
+    bool is_new = !s->beat_at || s->beat_seq != beat->seq;
+    if (was_blind)
+        s->was_blind += now - s->files_since;
+    else if (is_new)
+        s->was_blind = 0;
+    if (was_blind || is_new)
+        s->beat_at = now;
+    s->beat_seq = beat->seq;
+    s->log_bytes = is_new ? beat->log_bytes : s->log_bytes;
+    see_files(l, WITNESS_FILES_BEAT, now);
+}
+
+static void look_at_files(struct watcher *w, struct live *l, struct files_look *k, usec_t now)
+{
     imports_take(l, k);
     if (k->exit.seen == FSROOT_PRESENT) {
         see_files(l, WITNESS_FILES_EXIT, now);
     } else if (k->exit.seen == FSROOT_UNREADABLE || k->beat.seen == FSROOT_UNREADABLE) {
         see_files(l, WITNESS_FILES_BLIND, now);
     } else if (k->beat.seen == FSROOT_PRESENT) {
-        if (!s->beat_at || s->beat_seq != k->beat.seq) {
-            s->beat_seq = k->beat.seq;
-            s->beat_at = now;
-            s->log_bytes = k->beat.log_bytes;
-        }
-        see_files(l, WITNESS_FILES_BEAT, now);
+        see_beat(l, &k->beat, now);
     } else {
         see_files(l, WITNESS_FILES_NONE, now);
     }

@@ -2,17 +2,27 @@
 /* witness.c - the judgement table of witness.h, from the surest word to the weakest. */
 #include "core/witness.h"
 
+static usec_t longer(usec_t a, usec_t b)
+{
+    return a > b ? a : b;
+}
+
+/* There is a beat, and it has stopped. */
+static bool has_stopped(const struct witness *w)
+{
+    usec_t away = w->was_blind < WITNESS_ROOT_RETRY ? w->was_blind : WITNESS_ROOT_RETRY;
+    return w->files == WITNESS_FILES_BEAT && w->beat_age >= longer(WITNESS_BEAT_STALE, away);
+}
+
 /* The shepherd is silent: it never wrote, or its beat has stopped. */
 static bool is_silent(const struct witness *w)
 {
-    if (w->files == WITNESS_FILES_NONE)
-        return w->files_for >= WITNESS_SETTLE;
-    return w->files == WITNESS_FILES_BEAT && w->beat_age >= WITNESS_BEAT_STALE;
+    return has_stopped(w) || (w->files == WITNESS_FILES_NONE && w->files_for >= WITNESS_SETTLE);
 }
 
 static bool is_beating(const struct witness *w)
 {
-    return w->files == WITNESS_FILES_BEAT && w->beat_age < WITNESS_BEAT_STALE;
+    return w->files == WITNESS_FILES_BEAT && !has_stopped(w);
 }
 
 static bool is_forlorn(const struct witness *w)
@@ -26,11 +36,6 @@ static bool is_forlorn(const struct witness *w)
 static enum witness_verdict unknown_after(usec_t span)
 {
     return span >= WITNESS_PATIENCE ? WITNESS_UNKNOWN : WITNESS_WAIT;
-}
-
-static usec_t longer(usec_t a, usec_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Ray says that it is over, or that it has no such job. */
@@ -50,8 +55,7 @@ static enum witness_verdict judge_gone(const struct witness *w)
 /* Ray's head is no more. Its raylets live on for a while, and so may the job. */
 static enum witness_verdict judge_headless(const struct witness *w)
 {
-    bool has_stopped = w->files == WITNESS_FILES_BEAT && !is_beating(w);
-    bool is_over = w->was_running && has_stopped && w->ray_for >= WITNESS_SETTLE;
+    bool is_over = w->was_running && has_stopped(w) && w->ray_for >= WITNESS_SETTLE;
     return is_over || is_forlorn(w) ? WITNESS_LOST : WITNESS_UNKNOWN;
 }
 
@@ -64,7 +68,7 @@ enum witness_verdict witness_judge(const struct witness *w)
     case WITNESS_RAY_ABSENT:
         return judge_gone(w);
     case WITNESS_RAY_RUNNING:
-        if (w->was_running && w->files == WITNESS_FILES_BEAT && !is_beating(w))
+        if (w->was_running && has_stopped(w))
             return unknown_after(w->beat_age); /* the beat has stopped under a running job */
         if (w->was_running && w->files == WITNESS_FILES_BLIND)
             return unknown_after(w->files_for);

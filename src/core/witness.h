@@ -7,6 +7,9 @@
  * UNKNOWN and nothing is done to it. One that was told to stop is held for over, too,
  * when for WITNESS_FORLORN Ray cannot be asked and its shepherd is silent on a root that
  * can be read: should it still be there, it reads the stop when it sees the root again.
+ * A beat proves nothing while the root is away, nor at once when it is back: the shepherd's machine
+ * may find the root again later than ours, by as much as the root was away. Its silence is counted
+ * from when we can read again, and has to last as long as the blindness did.
  * A head that is gone (not merely silent) took its record of the job along: that is told at once,
  * and a beat that has stopped is the second word. Pure. */
 #pragma once
@@ -35,7 +38,8 @@ struct witness {
     usec_t ray_for; /* how long Ray has been saying that */
     enum witness_files files;
     usec_t files_for;  /* how long the files have been like that */
-    usec_t beat_age;   /* since we last saw the beat change */
+    usec_t beat_age;   /* since we last saw the beat change, or could read it again */
+    usec_t was_blind;  /* how long the root was away before; 0 once the beat changed again */
     bool was_running;  /* a witness saw it run before */
     bool was_accepted; /* Ray had it once */
     bool is_stopping;  /* it was told to, by Ray and by its file */
@@ -52,6 +56,8 @@ enum witness_verdict {
 
 /* A beat is written every 5 s; six missed ones are silence. */
 #define WITNESS_BEAT_STALE (30 * USEC_SEC)
+/* A machine tries a root that was away for long at least once in so long. */
+#define WITNESS_ROOT_RETRY (5 * USEC_MIN)
 /* File attributes may be cached by NFS for about this long. */
 #define WITNESS_SETTLE (10 * USEC_SEC)
 /* Blindness and contradictions longer than this are told. */
