@@ -2,7 +2,8 @@
 /* meta.c - meta.json, so that a job's directory explains itself; see meta.h.
  *
  * While a job is live its writes go one after the other by its own flags. What is owed of jobs
- * that are over and gone from memory is made from their rows, a few at a time. */
+ * that are over and gone from memory is made from their rows, a few at a time. A directory that is
+ * not there may be a root that is not mounted: it is given up only after many tries. */
 #include "argusd/meta.h"
 
 #include <errno.h>
@@ -175,8 +176,9 @@ static void done_owed(void *arg)
     ms->busy--;
     if (w->result < 0)
         log_debug("meta", "%s job=%s", w->err.text, w->job);
-    bool is_settled = w->result == 0 || w->result == -ENOENT; /* or its directory was taken away */
-    if (is_settled && !ms->closing)
+    const struct owed *o = owed_find(ms, w->job);
+    bool is_gone = w->result == -ENOENT && o && o->wait >= AGAIN_MOST; /* its directory, for long */
+    if ((w->result == 0 || is_gone) && !ms->closing)
         settle(ms, w->job);
     else if (!ms->closing)
         try_again(ms, w->job);
@@ -221,7 +223,7 @@ static void on_tick(uv_timer_t *t)
 {
     struct metas *ms = container_of(t, struct metas, timer);
     usec_t now = clock_mono();
-    if (cluster_root_hangs(ms->p.cluster) || store_is_failing(ms->p.store))
+    if (!cluster_root_is_ok(ms->p.cluster) || store_is_failing(ms->p.store))
         return;
     for (struct owed *o = ms->first; o && ms->busy < AT_ONCE; o = o->next) {
         if (o->busy || now < o->after || jobs_find_any(ms->p.jobs, o->id))

@@ -91,6 +91,27 @@ def test_a_kill_before_the_last_meta_is_written(argusd):
     until(lambda: not owed(argusd), "nothing is owed")
 
 
+def test_the_last_meta_waits_for_its_directory(argusd):
+    """One that is not there may be on a root that is not mounted: what is owed stays owed."""
+    job = argusd.submit("echo hello")
+    argusd.wait_over(job)
+    wait_meta(argusd, job, "SUCCEEDED")
+    until(lambda: not owed(argusd), "nothing is owed")
+    argusd.kill9()
+    top = argusd.job_dir(job)
+    away = top.rename(argusd.home / "away")
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+        db.executemany("INSERT INTO entry VALUES('meta_owed', ?, '{}', 1)", [(job,), ("long-gone",)])
+    argusd.start()
+    until(lambda: ("long-gone",) not in owed(argusd), "what is owed was looked at")
+    argusd.wait_over(argusd.submit("echo another"))
+    assert (job,) in owed(argusd)
+    (away / "meta.json").unlink()
+    away.rename(top)
+    wait_meta(argusd, job, "SUCCEEDED")
+    until(lambda: not owed(argusd), "nothing is owed")
+
+
 def test_job_directory(argusd):
     text = "# my run\nworkload: ray\nentrypoint: 'echo hello; echo there >&2'\n"
     text += "env: {PLAIN: a b, MY_TOKEN: hidden-one}\n"
