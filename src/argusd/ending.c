@@ -43,9 +43,11 @@ static int signal_number(const char *name)
 
 /* ---- telling ---- */
 
+/* What is done next follows from it: nothing is started again, nor a node blamed, for a guess. */
 static const char *choose(const struct finding *found, const char *witnessed)
 {
-    bool knows = found && found->class != FINDING_UNKNOWN && found->class != FINDING_NONE;
+    bool knows = found && found->class != FINDING_UNKNOWN && found->class != FINDING_NONE &&
+                 !found->is_vague;
     return knows ? finding_class_to_string(found->class) : witnessed;
 }
 
@@ -53,12 +55,14 @@ static const char *choose(const struct finding *found, const char *witnessed)
  * the head be lost later. */
 static bool is_of_head(const struct ending *e, const struct finding *found)
 {
-    return e->by_head || (e->head_lost && found && found->class == FINDING_NODE_LOST);
+    bool says_so = found && found->class == FINDING_NODE_LOST && !found->is_vague;
+    return e->by_head || (e->head_lost && says_so);
 }
 
 static void tell(struct live *l, const struct ending *e, const struct finding *found)
 {
-    bool knows_node = found && found->node && str_list_has(l->job->nodes, found->node);
+    bool knows_node =
+        found && !found->is_vague && found->node && str_list_has(l->job->nodes, found->node);
     struct job_end end = {.cause = e->cause,
                           .code = e->code,
                           .signal = e->signal,

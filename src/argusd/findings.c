@@ -235,7 +235,7 @@ static void complete(const struct task *t, struct job *job, struct record_extra 
     struct store_job row;
     struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
     keep(extra, t);
-    if (job->state == JOB_FAILED)
+    if (job->state == JOB_FAILED && !t->d.found.is_vague)
         set_str(&job->finding, finding_class_to_string(t->d.found.class));
     record_detail(job, extra, &detail);
     record_job_row(job, detail.failed ? NULL : buf_str(&detail), &row);
@@ -272,7 +272,7 @@ static void take_late(struct task *t)
     }
     if (l->job->n_attempts == t->d.k) {
         keep(&l->extra, t);
-        if (l->job->state == JOB_FAILED)
+        if (l->job->state == JOB_FAILED && !t->d.found.is_vague)
             set_str(&l->job->finding, finding_class_to_string(t->d.found.class));
     }
     jobs_amend(l);

@@ -144,6 +144,7 @@ struct finding {
     char *rule;        /* id of the rule; "fact-..." when a fact decides; NULL: none and unknown */
     char *advice;      /* what a person can do; NULL for none */
     double confidence; /* 0 to 1 */
+    bool is_vague;     /* a guess from a word or two: to be told, not to act by; not in its JSON */
     /* Of the primary line, as far as its prefixes tell; else NULL. */
     char *rank, *node, *actor, *pid, *time;
     bool fatal; /* nothing went on after the primary line */

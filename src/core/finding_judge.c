@@ -16,7 +16,7 @@
 #include "core/finding_finder.h"
 
 enum {
-    STEP = 20,
+    STEP = 20,         /* and what weighs less is vague */
     HINT = 15,         /* a weight below it needs another sign of failure */
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
     LAST_SIGNAL = 31,
@@ -441,6 +441,7 @@ static void fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
+    ret->is_vague = best->weight < STEP;
     if (best->event && (best->event->rule->head || best->event->rule->role == ROLE_FRAME))
         best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);
@@ -514,7 +515,8 @@ void finder_end(struct finder *f, const struct finding_facts *facts, struct find
     drop_outranked(f, &c);
     const struct candidate *best = best_of(&c, NULL);
     bool failed = has_failed(f, facts);
-    if (best && (best->weight >= HINT || failed))
+    int enough = f->success ? STEP : HINT; /* what is vague is nothing where all went well */
+    if (best && (best->weight >= enough || failed))
         fill(f, &c, best, facts, ret);
     else
         fill_unknown(f, failed, ret);

@@ -175,6 +175,13 @@ def test_its_class_decides_whether_it_starts_again(w):
     assert (other["state"], other["attempt"], other["finding"]["class"]) == ("FAILED", 1, "gpu_oom")
 
 
+def test_a_guess_starts_nothing_again(w):
+    """Words that may mean a node are told as such; the witnesses know of no reason to run it again."""
+    view = ended(w, "echo node gpu-7 is down; exit 1", restart={"max": 1, "on": ["node_lost"], "backoff": "0s"})
+    assert (view["state"], view["attempt"]) == ("FAILED", 1)
+    assert [(f["class"], f["rule"]) for f in findings(w, view["id"])] == [("node_lost", "vague-node")]
+
+
 def test_its_exit_code_decides_too(w):
     asks = '[ "$ARGUS_ATTEMPT" != 1 ] || exit 75'
     again = {"max": 1, "on": ["exit:75"], "backoff": "0s"}

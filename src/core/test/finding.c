@@ -184,6 +184,8 @@ static void vague_words(void **state)
     expect("the request timed out\nKeyError: 'x'\n", FINDING_USER_CODE_ERROR, "KeyError");
     expect("the request timed out\n", FINDING_TIMEOUT_OR_HANG, "timed out");
     expect("INFO the request timed out\n", FINDING_NONE, NULL);
+    expect("Job 'a' succeeded\nthe request timed out\n", FINDING_NONE, NULL);
+    expect("Job 'a' succeeded\nKeyError: 'x'\n", FINDING_USER_CODE_ERROR, "KeyError");
 }
 
 static void code_is_no_message(void **state)
