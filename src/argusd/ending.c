@@ -118,7 +118,7 @@ static void ask(struct findings *fs,
         f->stopped_reason = j->reason.text;
     end->given = j->stop_cause == STOP_FINDING ? str_or(j->finding, "platform") : NULL;
     f->hung = j->flags & JOB_FLAG_HUNG;
-    if (f->hung && str_eq(end->given, "timeout_or_hang") && l->extra.finding_attempt == e->k)
+    if (f->hung && str_eq(end->given, "timeout_or_hang") && findings_shows(l, FINDINGS_HANG))
         end->whole = l->extra.finding; /* who hung it was found while it ran */
     end->no_logs = f->stopped || f->preempted;
     l->ending = true;

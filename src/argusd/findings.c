@@ -372,6 +372,13 @@ static void begin_next(struct findings *fs)
     }
 }
 
+bool findings_shows(const struct live *l, const char *rule)
+{
+    _cleanup_(freep) char *text = xasprintf("\"rule\":\"%s\"", rule);
+    return l->extra.finding && l->extra.finding_attempt == l->job->n_attempts &&
+           strstr(l->extra.finding, text);
+}
+
 static char *copy(const char *s)
 {
     return s && *s ? xstrdup(s) : NULL;

@@ -16,6 +16,7 @@
 #include "core/finding.h"
 #include "store/store.h"
 
+#define FINDINGS_HANG "hang-watch" /* rule of what is found while a job hangs */
 #define FINDINGS_PATIENCE (10 * USEC_SEC)
 enum { FINDINGS_AT_ONCE = 2 };
 
@@ -59,6 +60,9 @@ void findings_ask(struct findings *fs,
 /* The finding of an attempt that runs, and is not asked why it ended: of a hang, or `none` when
  * it went on. Stored, told and shown as the others; the one of its end takes its place. */
 void findings_note(struct findings *fs, struct live *l, const struct finding *found);
+
+/* What is shown of the newest attempt of the job is of this rule. */
+bool findings_shows(const struct live *l, const char *rule);
 
 /* Once a second: who waited too long goes on, and what could not be begun is begun. */
 void findings_tick(struct findings *fs, usec_t mono);

@@ -26,7 +26,7 @@ enum {
 };
 static const usec_t READ_EVERY = 3 * USEC_SEC;
 static const usec_t BEAT_STALE = 20 * USEC_SEC;
-static const char CLASS[] = "timeout_or_hang";
+static const char CLASS[] = "timeout_or_hang", RULE[] = FINDINGS_HANG;
 
 struct watched {
     struct watched *next;
@@ -219,7 +219,7 @@ static void note_hang(struct watched *w,
 {
     char where[2 * STACKS_NAME_MAX + STACKS_PLACE_MAX];
     struct finding f = {.class = FINDING_TIMEOUT_OR_HANG,
-                        .rule = xstrdup("hang-watch"),
+                        .rule = xstrdup(RULE),
                         .confidence = v && v->is_stopped ? 0.95
                                       : v && v->has_odd  ? 0.85
                                                          : 0.6,
@@ -291,7 +291,7 @@ static void tell_end(struct watched *w, struct live *l, usec_t now)
     w->hung_at = 0;
     if (!jobs_apply(l, &e, "argusd", clock_wall()))
         return;
-    struct finding f = {.class = FINDING_NONE, .rule = xstrdup("hang-watch"), .confidence = 1};
+    struct finding f = {.class = FINDING_NONE, .rule = xstrdup(RULE), .confidence = 1};
     f.evidence[f.n_evidence++] = quote(NULL, text);
     findings_note(w->hs->p.findings, l, &f);
     finding_release(&f);
@@ -380,9 +380,8 @@ static bool is_further(const struct live *l, const struct hang_look *seen)
 static void take_up(struct watched *w, struct live *l)
 {
     _cleanup_(freep) char *text = xstrdup(l->job->reason.text);
-    bool is_found = l->extra.finding && l->extra.finding_attempt == w->k;
     w->is_taken_up = true;
-    if (!is_found)
+    if (!findings_shows(l, RULE)) /* of a silence before it, perhaps */
         note_hang(w, l, NULL, 0, text);
     act_on(w, l, text);
 }

@@ -2,20 +2,9 @@
 /* silence.c - see silence.h. What was found is known again after a restart by its rule. */
 #include "argusd/silence.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/str.h"
 
 static const char HEAD[] = "fact-head-lost", BLIND[] = "silence";
-
-static bool has_open(const struct live *l, const char *rule)
-{
-    char text[64];
-    (void)snprintf(text, sizeof(text), "\"rule\":\"%s\"", rule); /* these are short */
-    return l->extra.finding && l->extra.finding_attempt == l->job->n_attempts &&
-           strstr(l->extra.finding, text);
-}
 
 /* A hang has a finding already, which its end will need. */
 static bool can_be_found(const struct live *l)
@@ -50,7 +39,7 @@ void silence_begin(struct findings *fs, struct live *l)
     if (str_eq(known, rule) || str_eq(known, HEAD) || !can_be_found(l))
         return;
     l->sight.silence = rule;
-    if (has_open(l, rule) || has_open(l, HEAD))
+    if (findings_shows(l, rule) || findings_shows(l, HEAD))
         return; /* before our time */
     struct finding f = {.class = is_gone ? FINDING_NODE_LOST : FINDING_UNKNOWN,
                         .rule = xstrdup(rule),
@@ -66,7 +55,7 @@ void silence_end(struct findings *fs, struct live *l)
 {
     static const char TEXT[] = "it can be seen again";
     struct job_event e = {.kind = JOB_EV_SEEN, .text = TEXT};
-    bool is_open = l->sight.silence || has_open(l, HEAD) || has_open(l, BLIND);
+    bool is_open = l->sight.silence || findings_shows(l, HEAD) || findings_shows(l, BLIND);
     if (!jobs_apply(l, &e, "argusd", clock_wall()))
         return;
     l->sight.silence = NULL;
