@@ -434,7 +434,8 @@ static int open_findings(struct argusd *d, struct err *err)
                                    .store = d->api.store,
                                    .events = d->api.events,
                                    .cluster = d->api.cluster,
-                                   .jobs = d->api.jobs};
+                                   .jobs = d->api.jobs,
+                                   .metas = d->api.metas};
     return findings_new(&parts, &d->api.findings, err);
 }
 
@@ -472,6 +473,7 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                       .arg = d};
     d->api.cluster =
         cluster_new(&d->loop, d->settings, d->ray, d->instance, d->api.events, &cluster_ops);
+    open_metas(d);
     int r = open_fallible(d, err);
     if (r < 0)
         return r;
@@ -486,7 +488,6 @@ static int open_services(struct argusd *d, const struct store_last *last, struct
                                         .instance = d->instance};
     d->sender = sender_new(&sender_parts);
     open_trials(d);
-    open_metas(d);
     open_metrics(d);
     struct watcher_parts watcher_parts = {.loop = &d->loop,
                                           .settings = d->settings,

@@ -30,6 +30,7 @@ struct task {
     void *arg;
     usec_t until; /* mono: so long somebody waits */
     bool running;
+    bool is_lost; /* made; the row of its job could not be read, and is asked for again */
     bool is_note; /* of an attempt that runs: done is NULL */
 };
 
@@ -243,39 +244,71 @@ static void complete(const struct task *t, struct job *job, struct record_extra 
     buf_release(&detail);
 }
 
-static void on_row(const struct store_result *r, void *arg)
+/* What is owed goes in the batch that brings it, and not before. */
+static void settle(const struct task *t)
 {
-    struct task *t = arg;
+    put_row(t);
+    tell(t);
+    drop_owed(t);
+}
+
+static void take_job(const struct task *t, const struct store_result *r)
+{
     struct record_extra extra = {0};
     struct job *job = NULL;
-    if (!r->err.code && !t->fs->closed && record_to_job(&r->jobs[0], &job, &extra, NULL) == 0) {
+    settle(t);
+    if (record_to_job(&r->jobs[0], &job, &extra, NULL) == 0) {
         for (size_t i = 0; i < r->nattempts; i++)
             record_add_attempt(job, &r->attempts[i]);
-        if (job->n_attempts == t->d.k && job_state_is_terminal(job->state))
+        if (job->n_attempts == t->d.k && job_state_is_terminal(job->state)) {
             complete(t, job, &extra);
+            metas_amend(t->fs->p.metas, job);
+        }
     }
     record_extra_release(&extra);
     job_free(job);
+}
+
+static void on_row(const struct store_result *r, void *arg)
+{
+    struct task *t = arg;
+    if (!t->fs->closed && r->err.code && r->err.code != ERR_NOT_FOUND) {
+        t->is_lost = true;
+        return;
+    }
+    if (!t->fs->closed && r->err.code)
+        drop_owed(t); /* nobody is left to be told of it */
+    else if (!t->fs->closed)
+        take_job(t, r);
     remove_task(t);
+}
+
+static void find_job(struct task *t)
+{
+    struct store_job_ref ref = {.ref = t->d.job};
+    struct store_then then = {.done = on_row, .arg = t};
+    t->is_lost = false;
+    (void)store_find_job(t->fs->p.store, &ref, &then); /* t stays in the line until then */
 }
 
 /* Nobody waited any longer: the past stays as it is, and what is shown of it is completed. */
 static void take_late(struct task *t)
 {
     struct live *l = jobs_find_any(t->fs->p.jobs, t->d.job);
-    struct store_job_ref ref = {.ref = t->d.job};
-    struct store_then then = {.done = on_row, .arg = t};
-    drop_owed(t);
-    if (!l) {                                              /* it is over and in memory no more */
-        (void)store_find_job(t->fs->p.store, &ref, &then); /* t stays in the line until then */
+    if (!l) { /* it is over and in memory no more */
+        find_job(t);
         return;
     }
+    settle(t);
     if (l->job->n_attempts == t->d.k) {
         keep(&l->extra, t);
         if (l->job->state == JOB_FAILED && !t->d.found.is_vague)
             set_str(&l->job->finding, finding_class_to_string(t->d.found.class));
     }
     jobs_amend(l);
+    if (l->over)
+        metas_owe(t->fs->p.store, l->job);
+    metas_write(t->fs->p.metas, l);
     remove_task(t);
 }
 
@@ -330,9 +363,9 @@ static void done(void *arg)
         begin_next(fs);
         return;
     }
-    put_row(t);
-    tell(t);
     if (t->l) {
+        put_row(t);
+        tell(t);
         keep(&t->l->extra, t);
         answer(t, &t->d.found);
         remove_task(t);
@@ -470,6 +503,8 @@ void findings_tick(struct findings *fs, usec_t mono)
         if (t->l && !t->is_note && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
             answer(t, NULL);
+        } else if (t->is_lost && !store_is_failing(fs->p.store)) {
+            find_job(t);
         }
     begin_next(fs);
 }

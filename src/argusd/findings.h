@@ -12,6 +12,7 @@
 #include "argusd/cluster.h"
 #include "argusd/events.h"
 #include "argusd/jobs.h"
+#include "argusd/meta.h"
 #include "argusd/settings.h"
 #include "core/finding.h"
 #include "store/store.h"
@@ -29,6 +30,7 @@ struct findings_parts { /* all borrowed */
     struct events *events;
     struct cluster *cluster;
     struct jobs *jobs;
+    struct metas *metas;
 };
 /* The rules that argusd was built with do not compile: our own bug, -EINVAL. */
 must_check int findings_new(const struct findings_parts *parts,

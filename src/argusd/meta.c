@@ -26,6 +26,8 @@ struct owed {
     struct metas *ms;
     char *id;
     bool busy;          /* asked for, or being written: it stays */
+    bool again;         /* its row changed since it was asked for */
+    uint64_t batch;     /* of the store: its row is read once that is on disk */
     usec_t after, wait; /* mono: not tried before; what is waited after the next failure */
 };
 
@@ -121,6 +123,7 @@ static void owed_add(struct metas *ms, const char *id, usec_t wait)
     *o = (struct owed){.next = ms->first,
                        .ms = ms,
                        .id = xstrdup(id),
+                       .batch = store_batch(ms->p.store),
                        .after = clock_mono() + wait,
                        .wait = USEC_SEC};
     ms->first = o;
@@ -164,7 +167,7 @@ static void try_again(struct metas *ms, const char *id)
     struct owed *o = owed_find(ms, id);
     if (!o)
         return;
-    o->busy = false;
+    o->busy = o->again = false;
     o->after = clock_mono() + o->wait;
     o->wait = o->wait < AGAIN_MOST / 2 ? o->wait * 2 : AGAIN_MOST;
 }
@@ -178,7 +181,8 @@ static void done_owed(void *arg)
         log_debug("meta", "%s job=%s", w->err.text, w->job);
     const struct owed *o = owed_find(ms, w->job);
     bool is_gone = w->result == -ENOENT && o && o->wait >= AGAIN_MOST; /* its directory, for long */
-    if ((w->result == 0 || is_gone) && !ms->closing)
+    bool is_settled = (w->result == 0 || is_gone) && !(o && o->again);
+    if (is_settled && !ms->closing)
         settle(ms, w->job);
     else if (!ms->closing)
         try_again(ms, w->job);
@@ -226,7 +230,8 @@ static void on_tick(uv_timer_t *t)
     if (!cluster_root_is_ok(ms->p.cluster) || store_is_failing(ms->p.store))
         return;
     for (struct owed *o = ms->first; o && ms->busy < AT_ONCE; o = o->next) {
-        if (o->busy || now < o->after || jobs_find_any(ms->p.jobs, o->id))
+        if (o->busy || now < o->after || store_durable(ms->p.store) < o->batch ||
+            jobs_find_any(ms->p.jobs, o->id))
             continue;
         struct store_job_ref ref = {.ref = o->id};
         struct store_then then = {.done = on_row, .arg = o};
@@ -234,6 +239,20 @@ static void on_tick(uv_timer_t *t)
         ms->busy++;
         (void)store_find_job(ms->p.store, &ref, &then); /* dropped with the store */
     }
+}
+
+void metas_amend(struct metas *ms, const struct job *job)
+{
+    metas_owe(ms->p.store, job);
+    if (!has_place(job))
+        return;
+    if (!owed_find(ms, job->id))
+        owed_add(ms, job->id, 0);
+    struct owed *o = owed_find(ms, job->id);
+    if (!o)
+        return;
+    o->batch = store_batch(ms->p.store);
+    o->again = o->busy;
 }
 
 /* ---- of a job in memory ---- */

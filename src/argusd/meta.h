@@ -32,5 +32,9 @@ bool metas_restore(struct metas *ms, const struct store_entry *row);
 /* This job ends with the open batch: the row of what is owed goes with it. */
 void metas_owe(struct store *store, const struct job *job);
 
+/* What is told of a job that is over was completed: its last file is owed again. Within the turn of
+ * the loop that completes its row. */
+void metas_amend(struct metas *ms, const struct job *job);
+
 /* The job changed: write it, or once more after the write that is under way. */
 void metas_write(struct metas *ms, struct live *l);

@@ -266,6 +266,8 @@ def test_a_kill_loses_no_finding(tmp_path):
             until(lambda: findings(argusd, job), "the finding is made")
             view = argusd.wait_job(job, lambda j: j["finding"]["class"] == "gpu_oom", "has its finding")
             assert view["state"] == "FAILED" and argusd.kinds(job).count("finding") == 1
+            meta = argusd.job_dir(job) / "meta.json"
+            until(lambda: "gpu_oom" in meta.read_text(), "meta.json tells of it too")
             argusd.restart()
             assert len(findings(argusd, job)) == 1 and argusd.kinds(job).count("finding") == 1
 
