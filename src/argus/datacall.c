@@ -371,6 +371,8 @@ static void print_recorded(struct cli *cli, const json_t *l)
         print_made_of(cli, i ? "" : "of code", v);
     json_array_foreach (json_get_array(l, "data"), i, v)
         print_made_of(cli, i ? "" : "of data", v);
+    if (json_get_int(l, "more_data", 0))
+        line(cli, "", "and %" PRId64 " more", json_get_int(l, "more_data", 0));
     if (json_get_object(l, "model"))
         print_made_of(cli, "of model", json_get_object(l, "model"));
 }

@@ -21,7 +21,29 @@ static void put_json(struct jout *j, const char *key, const json_t *o, const cha
     jout_raw(j, key, str_or(text, "null"));
 }
 
-static void put_entry(struct jout *j, const struct registry_entry *e, bool whole)
+/* What argusd wrote down of a job is for those who may see the job, and for the owner, who could;
+ * eyes: NULL = nobody's. Others learn which step it is, and what the importer said himself. */
+static void put_lineage(struct jout *j, const struct registry_entry *e, struct api_eyes *eyes)
+{
+    static const char *const keys[] = {"job", "step", "said"};
+    const char *job = json_get_str(e->lineage, "job", "");
+    bool is_open = !e->lineage || !e->is_recorded ||
+                   (eyes && (str_eq(eyes->p->user, e->owner) || api_sees_job(job, eyes)));
+    if (is_open) {
+        put_json(j, "lineage", e->lineage, NULL);
+        return;
+    }
+    jout_open(j, "lineage", '{');
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (json_object_get(e->lineage, keys[i]))
+            put_json(j, keys[i], e->lineage, keys[i]);
+    jout_close(j, '}');
+}
+
+static void put_entry(struct jout *j,
+                      const struct registry_entry *e,
+                      struct api_eyes *eyes,
+                      bool whole)
 {
     char ref[REGISTRY_REF_MAX];
     jout_open(j, NULL, '{');
@@ -52,7 +74,7 @@ static void put_entry(struct jout *j, const struct registry_entry *e, bool whole
         put_json(j, "architecture", e->about, "architecture");
         put_json(j, "parameters", e->about, "parameters");
     }
-    put_json(j, "lineage", e->lineage, NULL);
+    put_lineage(j, e, eyes);
     jout_str(j, "lineage_by", !e->lineage ? NULL : e->is_recorded ? "argusd" : "importer");
     if (whole)
         put_json(j, "about", e->about, NULL);
@@ -72,9 +94,10 @@ static void answer_entry(struct http_req *req,
                          const struct registry_entry *e,
                          int status)
 {
+    struct api_eyes eyes = {a, http_req_principal(req)};
     struct buf out = BUF_INIT(ENTRY_MAX);
     struct jout j = jout_begin(&out);
-    put_entry(&j, e, true);
+    put_entry(&j, e, &eyes, true);
     http_reply_json(req, status, &out, api_barrier(a));
     buf_release(&out);
 }
@@ -83,7 +106,7 @@ static char *entry_text(const struct registry_entry *e)
 {
     struct buf out = BUF_INIT(ENTRY_MAX);
     struct jout j = jout_begin(&out);
-    put_entry(&j, e, false);
+    put_entry(&j, e, NULL, false); /* for the trail, which others read */
     return buf_take(&out);
 }
 
@@ -130,6 +153,7 @@ static void list(struct http_req *req, struct api *a, enum registry_kind kind, c
     struct buf out = BUF_INIT(LIST_MAX);
     struct jout j = jout_begin(&out);
     struct access_who who;
+    struct api_eyes eyes = {a, http_req_principal(req)};
     struct registry_entry *e, **v = xcalloc(registry_count(a->registry, kind) + 1, sizeof(void *));
     size_t n = 0;
     people_who(a->people, http_req_principal(req), &who);
@@ -140,7 +164,7 @@ static void list(struct http_req *req, struct api *a, enum registry_kind kind, c
     jout_open(&j, NULL, '{');
     jout_open(&j, key, '[');
     for (size_t i = 0; i < n; i++)
-        put_entry(&j, v[i], false);
+        put_entry(&j, v[i], &eyes, false);
     jout_close(&j, ']');
     jout_close(&j, '}');
     free(v);

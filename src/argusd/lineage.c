@@ -14,6 +14,8 @@
 #include "core/ckpt.h"
 #include "core/spec.h"
 
+enum { DATA_MAX = 16 << 10 }; /* bytes of names of its data; JSON may need six times as many */
+
 struct search {
     struct api *a;
     struct http_principal who;
@@ -112,18 +114,37 @@ static void put_snapshots(json_t *o, const struct record_extra *extra, const str
     (void)json_object_set_new(o, "snapshot", out);
 }
 
-static void put_paths(json_t *out, const char *key, const struct strv *files)
+/* The data of a job, as many of it as fit. */
+struct data {
+    json_t *v;
+    size_t left; /* bytes */
+    size_t more; /* that did not fit */
+};
+
+static void put_data(struct data *d, const char *name, json_t *taken)
+{
+    size_t size = strlen(name) + 128; /* with its key and hash */
+    if (size > d->left || d->more) {
+        d->more++;
+        json_decref(taken);
+        return;
+    }
+    d->left -= size;
+    (void)json_array_append_new(d->v, taken);
+}
+
+static void put_paths(struct data *d, const char *key, const struct strv *files)
 {
     for (size_t i = 0; i < files->n; i++)
         if (!spec_is_input_name(files->v[i]))
-            (void)json_array_append_new(out,
-                                        json_pack("{s:s, s:s}", "key", key, "path", files->v[i]));
+            put_data(d, files->v[i], json_pack("{s:s, s:s}", "key", key, "path", files->v[i]));
 }
 
 static void put_inputs(json_t *o, const struct record_extra *extra, const struct spec *spec)
 {
     _cleanup_(json_unrefp) json_t *all = parse_array(extra->inputs);
-    json_t *v, *data = json_array();
+    struct data data = {.v = json_array(), .left = DATA_MAX};
+    json_t *v;
     size_t i;
     json_array_foreach (all, i, v) {
         const char *key = json_get_str(v, "key", "");
@@ -131,11 +152,13 @@ static void put_inputs(json_t *o, const struct record_extra *extra, const struct
         if (is_model && !strcmp(key, "model_id"))
             (void)json_object_set_new(o, "model", pick(v, NULL, "ref"));
         else if (!is_model)
-            (void)json_array_append_new(data, pick(v, key, "ref"));
+            put_data(&data, json_get_str(v, "ref", ""), pick(v, key, "ref"));
     }
-    put_paths(data, "train_file", &spec->train_file);
-    put_paths(data, "val_file", &spec->val_file);
-    (void)json_object_set_new(o, "data", data);
+    put_paths(&data, "train_file", &spec->train_file);
+    put_paths(&data, "val_file", &spec->val_file);
+    (void)json_object_set_new(o, "data", data.v);
+    if (data.more)
+        (void)json_object_set_new(o, "more_data", json_integer((json_int_t)data.more));
     if (!json_object_get(o, "model") && spec->model_id)
         (void)json_object_set_new(o, "model", json_pack("{s:s}", "id", spec->model_id));
 }

@@ -203,14 +203,29 @@ bool registry_restore(struct registry *rg, const struct store_entry *row)
     return false;
 }
 
-void registry_save(struct registry *rg, struct registry_entry *e)
+static bool put_row(struct registry *rg, const struct registry_entry *e)
 {
     struct buf out = BUF_INIT(REGISTRY_BODY_MAX * 2);
     registry_record_write(e, &out);
     struct store_entry row = {
         .kind = kind_words[e->kind], .name = e->key, .body = buf_str(&out), .at = clock_wall()};
-    store_put_entry(rg->p.store, &row);
+    bool fits = !out.failed;
+    if (fits)
+        store_put_entry(rg->p.store, &row);
     buf_release(&out);
+    return fits;
+}
+
+void registry_save(struct registry *rg, struct registry_entry *e)
+{
+    if (put_row(rg, e))
+        return;
+    log_warn("registry", "what the %s '%s' was made of is too much to keep", kind_names[e->kind],
+             e->key);
+    json_decref(e->lineage);
+    e->lineage = NULL;
+    if (!put_row(rg, e)) /* all else has ceilings */
+        log_err("registry", "the %s '%s' cannot be kept", kind_names[e->kind], e->key);
 }
 
 int registry_add(struct registry *rg,

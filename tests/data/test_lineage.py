@@ -53,7 +53,11 @@ def test_from_a_checkpoint_and_through_a_merge(a):
     assert bring(a, "models", "base", a.root / "common/models/base", in_place=True).status == 201
     data, base = ready(a, "datasets", "sums"), ready(a, "models", "base")
     mine = added(a, "mine@1", tar({"helper.py": "1"}))
-    t = standin.Training(a, train_file="sums", model_id="base", working_dir="mine@1")
+    shards = [a.root / "common/datasets" / f"{'long' * 20}-{n}.parquet" for n in range(200)]
+    for path in shards:
+        broken.put(path, "")
+    files = ["sums", *map(str, shards)]
+    t = standin.Training(a, train_file=files, model_id="base", working_dir="mine@1")
     t.save(10)
     until(lambda: [c["step"] for c in t.listed() if c["state"] == "verified"] == [10], "its checkpoint is known")
     t.order("exit", 0)
@@ -68,14 +72,22 @@ def test_from_a_checkpoint_and_through_a_merge(a):
         ],
         "data": [
             {"key": "train_file", "ref": "sums@1", "hash": data["hash"]},
-            {"key": "val_file", "path": str(a.root / "common/datasets/val.parquet")},
         ],
         "model": {"ref": "base@1", "hash": base["hash"]},
     }  # fmt: skip
     reply = bring(a, "models", "tuned", step / "huggingface", lineage={"job": "another", "eval": 0.7})
     assert reply.status == 201, reply
     one = ready(a, "models", "tuned")
+    n = len(one["lineage"]["data"]) - 1  # as many as fit
+    assert 0 < n < len(shards)
+    expected["data"] += [{"key": "train_file", "path": str(path)} for path in shards[:n]]
+    expected["more_data"] = len(shards) - n + 1
     assert one["lineage"] == {**expected, "said": {"job": "another", "eval": 0.7}} and one["lineage_by"] == "argusd"
+
+    # Whoever cannot see the job learns from an entry for all which one it was.
+    assert bring(a, "models", "all", step / "huggingface", token="admin", common=True).status == 201
+    assert ready(a, "models", "all")["lineage"] == {"job": t.id, "step": 10}
+    assert a.call("GET", "/v1/models/all", token="admin").json()["lineage"] == expected
 
     # A merge stands between; it and the training are read from the store, and after a restart.
     merge = {**standin.SPEC, "workload": "merge", "model_id": str(step), "submission_id": "merging"}
