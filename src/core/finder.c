@@ -133,6 +133,7 @@ static void fill_event(struct finder *f,
         .weight = weight,
         .at = where->at,
         .progress = f->progress,
+        .is_step = f->progress && f->progress_at == where->at,
         .quote = {.source = f->n_sources ? xstrdup(f->sources[f->n_sources - 1]) : NULL,
                   .offset = where->offset,
                   .line = where->line,
@@ -370,8 +371,10 @@ static void note_line(struct finder *f,
     int excuse = b->weight[ROLE_BENIGN] > b->weight[ROLE_CLEANUP] ? b->weight[ROLE_BENIGN]
                                                                   : b->weight[ROLE_CLEANUP];
     const struct finding_rule *wrapper = b->of[ROLE_WRAPPER], *cause = b->of[ROLE_CAUSE];
-    if (b->of[ROLE_PROGRESS])
+    if (b->of[ROLE_PROGRESS]) {
         f->progress++;
+        f->progress_at = where->at;
+    }
     if (b->of[ROLE_SUCCESS]) {
         f->success = true;
         f->success_at = where->at;

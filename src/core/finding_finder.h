@@ -14,7 +14,8 @@ struct finding_event {
     enum finding_class class;
     int weight;
     uint64_t at;       /* bytes of all sources before it */
-    uint64_t progress; /* steps before it */
+    uint64_t progress; /* steps up to it */
+    bool is_step;      /* it is a step itself */
     struct finding_quote quote;
     char *rank, *node, *actor, *pid, *time;
 };
@@ -50,7 +51,7 @@ struct finder {
 
     uint64_t offset, line; /* of the next byte in its source */
     uint64_t total, lines; /* bytes and lines of all sources */
-    uint64_t progress, success_at;
+    uint64_t progress, progress_at, success_at;
     bool success, failed; /* something said so */
 
     char carry[FINDING_LINE_MAX];

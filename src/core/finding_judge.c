@@ -181,10 +181,12 @@ static bool is_stalled(const struct finder *f, const struct rule_events *of)
     return of->n > 1 && f->total - last_of(of)->at <= STALL_TAIL;
 }
 
-/* No line of the rule came in the last steps: what it told went away again. */
+/* No line of the rule came in the last steps: what it told went away again. One step that went
+ * wrong is made good by the next one. */
 static bool is_healed(const struct finder *f, const struct rule_events *of)
 {
-    return of->n && f->progress >= last_of(of)->progress + GOES_ON_STEPS;
+    uint64_t steps = of->n == 1 && of->first[0].is_step ? 1 : GOES_ON_STEPS;
+    return of->n && f->progress >= last_of(of)->progress + steps;
 }
 
 static void add_event(struct candidates *c, const struct finding_event *e)
@@ -288,6 +290,15 @@ static const struct candidate *best_of(const struct candidates *c, const struct 
     return best;
 }
 
+/* It opens a traceback, or stands in one. */
+static bool only_opens(const struct finding_event *e)
+{
+    static const char tail[] = "raceback (most recent call last):";
+    size_t n = e->quote.text ? strlen(e->quote.text) : 0, k = sizeof(tail) - 1;
+    return e->rule->head || e->rule->role == ROLE_FRAME ||
+           (n >= k && str_eq(e->quote.text + n - k, tail));
+}
+
 /* Of a line that only opens a traceback, or stands in one, the line of its class that follows next.
  */
 static const struct candidate *told_after(const struct candidates *c, const struct candidate *head)
@@ -296,7 +307,7 @@ static const struct candidate *told_after(const struct candidates *c, const stru
     for (size_t i = 0; i < c->n; i++) {
         const struct candidate *it = &c->v[i];
         const struct finding_rule *r = it->event ? it->event->rule : NULL;
-        if (r && r->role == ROLE_CAUSE && !r->head && it->class == head->class &&
+        if (r && r->role == ROLE_CAUSE && !only_opens(it->event) && it->class == head->class &&
             it->weight >= HINT && it->at > head->at && (!next || it->at < next->at))
             next = it;
     }
@@ -442,7 +453,7 @@ static void fill(const struct finder *f,
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
     ret->is_vague = best->weight < STEP;
-    if (best->event && (best->event->rule->head || best->event->rule->role == ROLE_FRAME))
+    if (best->event && only_opens(best->event))
         best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);
     if (best->event)

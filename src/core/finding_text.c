@@ -553,6 +553,18 @@ static void cut_end(struct cut *c)
         c->end--;
 }
 
+/* Take off what is only guessed: of a worker that died Ray lists all that it may have died of. */
+static void cut_guess(struct cut *c)
+{
+    static const char *const heads[] = {"common causes include", "potential root causes",
+                                        "ossible causes include", "ossible reasons include"};
+    for (size_t i = 0; i < array_len(heads); i++) {
+        const char *at = memmem(c->p, (size_t)(c->end - c->p), heads[i], strlen(heads[i]));
+        if (at)
+            c->end = at;
+    }
+}
+
 void finding_text_read(const char *line, size_t n, char *out, struct finding_text *ret)
 {
     enum { MOST_PREFIXES = 12 };
@@ -564,5 +576,6 @@ void finding_text_read(const char *line, size_t n, char *out, struct finding_tex
     for (int i = 0; i < MOST_PREFIXES && c.p < c.end && take_any(&c); i++)
         ret->indent = blanks(&c);
     cut_end(&c);
+    cut_guess(&c);
     ret->body = (struct text_part){c.p, (size_t)(c.end - c.p)};
 }
