@@ -213,6 +213,35 @@ static void numbers_heal(void **state)
     expect("{'loss': 1.2, 'grad_norm': 2.0}\n{'loss': nan, 'grad_norm': 2.0}\n"
            "{'loss': nan, 'grad_norm': 2.0}\n{'loss': nan, 'grad_norm': 2.0}\n",
            FINDING_NAN_LOSS, "nan");
+    /* one step that went wrong is made good by the next, more of them are not */
+    expect("{'loss': 1.2, 'grad_norm': nan}\n{'loss': 1.1, 'grad_norm': 2.0}\n", FINDING_NONE,
+           NULL);
+    expect("{'loss': 1.2, 'grad_norm': nan}\n{'loss': 1.1, 'grad_norm': nan}\n"
+           "{'loss': 1.0, 'grad_norm': 2.0}\n",
+           FINDING_NAN_LOSS, "nan");
+    expect("WARN: grad_norm is not finite: nan\n{'loss': 1.1, 'grad_norm': 2.0}\n",
+           FINDING_NAN_LOSS, "not finite");
+}
+
+static void a_scale_that_vanishes(void **state)
+{
+    (void)state;
+    expect("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 16384.0\n"
+           "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 8192.0\n",
+           FINDING_NONE, NULL);
+    expect("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 1.9e-61\n"
+           "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 9.5e-62\n",
+           FINDING_NAN_LOSS, "1.9e-61");
+}
+
+static void guesses_do_not_count(void **state)
+{
+    (void)state;
+    expect("ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this "
+           "task.\nThe actor is dead because its worker process has died. Worker exit type: "
+           "SYSTEM_ERROR Worker exit detail: End of file. Some common causes include: (1) the "
+           "process was killed by the OOM killer, (3) the worker crashed due to SIGSEGV.\n",
+           FINDING_ACTOR_DIED, "ActorDiedError");
 }
 
 static void a_wait_counts_at_the_end(void **state)
@@ -239,6 +268,11 @@ static void a_head_gives_way(void **state)
     expect("[2025-01-01 00:00:00 TP0] Scheduler hit an exception: Traceback (most recent call "
            "last):\n  File \"/x/sglang/srt/scheduler.py\", line 9, in run\n",
            FINDING_INFERENCE_ENGINE_FAILED, "hit an exception");
+    expect("(raylet) worker_pool.cc:9: Fails to create or get runtime env Traceback (most recent "
+           "call last):\n"
+           "(raylet)   File \"/x/ray/_private/runtime_env/agent/a.py\", line 9, in _create\n"
+           "(raylet) ValueError: no directory for this URI\n",
+           FINDING_RUNTIME_ENV_FAILED, "no directory for this URI");
 }
 
 static void ranks_interleave(void **state)
@@ -618,6 +652,8 @@ int main(void)
         cmocka_unit_test(code_is_no_message),
         cmocka_unit_test(ignored_tracebacks),
         cmocka_unit_test(numbers_heal),
+        cmocka_unit_test(a_scale_that_vanishes),
+        cmocka_unit_test(guesses_do_not_count),
         cmocka_unit_test(a_wait_counts_at_the_end),
         cmocka_unit_test(a_head_gives_way),
         cmocka_unit_test(ranks_interleave),

@@ -16,6 +16,7 @@ static const struct {
     {"(raylet) hello", "hello", "", "", "raylet", LEVEL_NONE},
     {"(autoscaler +1m2s) Error: x", "Error: x", "", "", "autoscaler", LEVEL_NONE},
     {"(pid=12) hello [repeated 3x across cluster]", "hello", "", "", "", LEVEL_NONE},
+    {"it died. Possible reasons include: (1) x", "it died. P", "", "", "", LEVEL_NONE},
     {"[rank3]: hello", "hello", "3", "", "", LEVEL_NONE},
     {"[rank3]:[E429 13:55:49.38 ProcessGroupNCCL.cpp:1743] hello", "hello", "3", "", "",
      LEVEL_ERROR},
