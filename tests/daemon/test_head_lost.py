@@ -4,6 +4,7 @@ job whose shepherd beats. The managed head is on argusd's own machine, by a prog
 
 import os
 import signal
+import time
 
 import pytest
 from fakeray import FakeRay
@@ -113,6 +114,36 @@ def test_a_head_that_is_gone_and_a_beat_that_stops_are_an_end(head):
     view = head.wait_over(job)
     assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1)
     assert {code for code, _ in findings(head, job)} == {"node_lost"}
+
+
+@pytest.mark.nightly  # until a beat that did not go on would count as stopped
+def test_a_beat_from_before_the_root_was_away_is_no_word(head):
+    """Its machine exports the root: both are away, and back before the job's node finds the root again."""
+    go = head.home / "go"
+    job = head.submit(WORK, restart=INFRA)
+    other = head.submit(f"while [ ! -e {go} ]; do timeout 0.1 tail -f /dev/null; done")
+    head.wait_state(job, "RUNNING")
+    head.wait_state(other, "RUNNING")
+    (start,) = head.ray.starts()[job]
+    jobs = head.root / "jobs"
+    os.kill(start["pid"], signal.SIGSTOP)
+    away = jobs.rename(head.root / "away")
+    begun = time.monotonic()
+    head.lose_head("raylet", "gcs_server")
+    head.wait_job(job, lambda j: j["flags"] == ["UNKNOWN"] and j["finding"], "is found headless")
+    until(lambda: time.monotonic() > begun + 35, "the old beat is older than a silence")
+    away.rename(jobs)
+    go.touch()
+    assert head.wait_over(other)["state"] == "SUCCEEDED"  # the files of both were looked at
+    assert (head.job(job)["state"], head.job(job)["attempt"]) == ("RUNNING", 1)
+    os.kill(start["pid"], signal.SIGCONT)
+    head.end_dashboard()
+    head.ray.listen(True)
+    head.wait_job(job, lambda j: not j["flags"] and not j["finding"], "is seen again")
+    assert "ended" not in head.kinds(job)
+    head.wait_in()
+    head.stop_job(job)
+    assert head.wait_over(job)["state"] == "STOPPED"
 
 
 @pytest.mark.nightly  # the same
