@@ -12,6 +12,7 @@ Each tells at its gate that it is there, waits to be let on, and notes the time.
 
 import dataclasses
 import datetime
+import hashlib
 import json
 import time
 
@@ -23,6 +24,13 @@ GATE = """
 while [ ! -e "$0/$1.go" ]; do sleep 0.05; done
 date +%s.%N >"$0/$1.fault"
 """
+
+# After the gate, until somebody ends it. The copy is the truth: it has at most one line more.
+COPIES = """
+n=0
+while :; do n=$((n + 1)); echo "line $n of $1" >>"$0/$1.copy"; echo "line $n of $1"; sleep 0.05; done
+"""
+BEGUN = 10  # lines
 
 # Beside each program in Python.
 MODULE = '''
@@ -175,6 +183,7 @@ class Fault:
     on: tuple = ("gpu_hardware",)  # classes that start it again
     restarts: bool = False
     kill: str = ""  # who gets SIGKILL: command, rank, shepherd, raylet, head
+    copies: bool = False  # what it prints it writes to a file first
     keys: dict = dataclasses.field(default_factory=dict)
 
 
@@ -223,7 +232,7 @@ class Failing:
     def __init__(self, stage, host_of):
         self.stage, self.host_of = stage, host_of
         self.host_at = {stage.bed.ips[h]: h for h in host_of.values()}
-        self.faults, self.aims = {}, {}
+        self.faults, self.aims, self.begun = {}, {}, {}
         self.place = stage.root / "programs"
         self.place.mkdir(exist_ok=True)
         for name, text in {"gate.py": MODULE, **PROGRAMS}.items():
@@ -268,6 +277,10 @@ class Failing:
         host, pids = self.aims[job]
         self.file(job, "go").touch()
         until(self.file(job, "fault").exists, f"{job} is let on")
+        if self.faults[job].copies:
+            log = self.stage.job_dir(job) / "attempts/1/logs/driver.log"
+            until(lambda: log.read_bytes().count(b"\n") >= BEGUN, f"{job} prints")
+            self.begun[job] = log.stat().st_size
         if pids:
             self.file(job, "fault").write_text(str(time.time()))
             self.stage.bed.on(host, "kill", "-9", *map(str, pids))
@@ -304,6 +317,8 @@ class Failing:
         assert view["state"] == ("SUCCEEDED" if again else "FAILED"), view["reason"]
         assert (view["attempt"], view["restarts"]) == (1 + again, again), first
         self.check_log(job)
+        if fault.copies:
+            self.check_copy(job)
         self.check_gone(job)
 
     def check_log(self, job):
@@ -316,6 +331,18 @@ class Failing:
         reply = self.stage.call("GET", f"/v1/jobs/{job}/logs?attempt=1&offset={begin}&limit={LOOKED_AT}")
         assert reply.status == 200, reply
         assert (len(reply.body), int(reply.headers["Argus-Log-Size"])) == (size - begin, size), job
+
+    def check_copy(self, job):
+        """As people get it, the log is what the program wrote, byte by byte, and all that was in it when its machine
+        or the head went. Where a shepherd lived to say how it ended, nothing but the line under way is missing."""
+        reply = self.stage.call("GET", f"/v1/jobs/{job}/logs?attempt=1&limit={LOOKED_AT}")
+        assert reply.status == 200, reply
+        log, copy = reply.body, self.file(job, "copy").read_bytes()
+        digest = hashlib.sha256(copy[: len(log)]).hexdigest()
+        assert (hashlib.sha256(log).hexdigest(), log.count(b"\n") >= BEGUN) == (digest, True), job
+        assert len(log) >= self.begun[job], job
+        if (self.stage.job_dir(job) / "attempts/1/exit.json").exists():
+            assert copy[len(log) :].count(b"\n") <= 1, job
 
     def processes(self, job):
         """Of a job, on all machines."""

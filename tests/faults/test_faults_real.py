@@ -13,7 +13,7 @@ import statistics
 
 import pytest
 from barestage import BareStage
-from failing import FAULTS, Failing, Fault, table
+from failing import COPIES, FAULTS, Failing, Fault, table
 from memcage import cages, possible
 from raybed import BEDS
 from stage import open_stage
@@ -104,11 +104,11 @@ def test_found_and_dealt_with(failing, ended, delays, fault):
 
 # ---- Ray fails under a job ----
 
-ON = "while :; do sleep 0.1; done"
+AGAIN = {"restarts": True, "copies": True}
 LOST = table(
-    Fault("shepherd_killed", ON, ("platform",), on=("infra",), restarts=True, kill="shepherd"),
-    Fault("raylet_killed", ON, ("node_lost",), on=("node_lost",), restarts=True, kill="raylet"),
-    Fault("head_killed", ON, ("node_lost",), on=("infra",), restarts=True, kill="head"),
+    Fault("shepherd_killed", COPIES, ("platform",), on=("infra",), kill="shepherd", **AGAIN),
+    Fault("raylet_killed", COPIES, ("node_lost",), on=("node_lost",), kill="raylet", **AGAIN),
+    Fault("head_killed", COPIES, ("node_lost",), on=("infra",), kill="head", **AGAIN),
 )
 
 
