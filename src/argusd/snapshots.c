@@ -64,6 +64,7 @@ struct snapshots {
     struct task *tasks; /* in order */
     size_t running;
     bool alone; /* what runs must have nobody beside it */
+    pthread_mutex_t healing;
 };
 
 /* ---- the table ---- */
@@ -266,7 +267,8 @@ static void run_make(struct task *t)
                                 .archive = fd,
                                 .want = t->want,
                                 .version = at_sign ? at_sign + 1 : NULL,
-                                .limits = &t->limits};
+                                .limits = &t->limits,
+                                .healing = &t->sn->healing};
     if (snapshot_make(&s, &t->made, &t->err) < 0 && !t->err.code)
         t->err.code = ERR_INTERNAL; /* never without a sentence, in truth */
 }
@@ -641,6 +643,7 @@ struct snapshots *snapshots_new(const struct snapshots_parts *parts)
 {
     struct snapshots *sn = xcalloc(1, sizeof(*sn));
     sn->p = *parts;
+    (void)pthread_mutex_init(&sn->healing, NULL); /* never fails with the usual attributes */
     return sn;
 }
 
@@ -673,5 +676,6 @@ void snapshots_free(struct snapshots *sn)
     for (size_t i = 0; i < sn->n; i++)
         snapshot_free(sn->v[i]);
     free(sn->v);
+    (void)pthread_mutex_destroy(&sn->healing); /* nobody is left */
     free(sn);
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,27 +159,31 @@ static int swap(const struct stage *st, const char *to, struct err *err)
 
 /* Something has the name: its twin, which was faster, or what is damaged. Of two that would heal it
  * the second finds it whole. */
-static int replace(const char *root,
+static int replace(const struct snapshot_source *s,
                    const struct stage *st,
                    const char *to,
                    struct snapshot_made *made,
                    struct err *err)
 {
-    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    (void)pthread_mutex_lock(&one_at_a_time); /* never fails */
-    int r = snapshot_verify(root, made->hash, err);
+    if (s->healing)
+        (void)pthread_mutex_lock(s->healing); /* never fails */
+    int r = snapshot_verify(s->root, made->hash, err);
     made->existed = r == 0;
     if (is_damage(r))
         r = swap(st, to, err);
-    (void)pthread_mutex_unlock(&one_at_a_time); /* never fails */
+    if (s->healing)
+        (void)pthread_mutex_unlock(s->healing); /* never fails */
     return r;
 }
 
 /* One that is whole stays; what is there by that name and is not our content goes. */
-static int publish(const char *root, struct stage *st, struct snapshot_made *made, struct err *err)
+static int publish(const struct snapshot_source *s,
+                   struct stage *st,
+                   struct snapshot_made *made,
+                   struct err *err)
 {
-    _cleanup_(freep) char *to = xasprintf("%s/" STORE "/%s", root, made->hash);
-    int r = snapshot_verify(root, made->hash, err);
+    _cleanup_(freep) char *to = xasprintf("%s/" STORE "/%s", s->root, made->hash);
+    int r = snapshot_verify(s->root, made->hash, err);
     made->existed = r == 0;
     if (r == 0 || !is_damage(r))
         return r;
@@ -192,7 +195,7 @@ static int publish(const char *root, struct stage *st, struct snapshot_made *mad
     }
     if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
         return err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
-    return replace(root, st, to, made, err);
+    return replace(s, st, to, made, err);
 }
 
 static int fill(const struct snapshot_source *s,
@@ -230,7 +233,7 @@ static int finish(const struct snapshot_source *s,
     if (r < 0)
         return r;
     made->verl = fsroot_verl_version(st->tree);
-    return publish(s->root, st, made, err);
+    return publish(s, st, made, err);
 }
 
 int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, struct err *err)

@@ -12,6 +12,7 @@
  * job that runs as root: so snapshot_verify() looks before a job starts. What is not settled a
  * power cut may have damaged: it is looked at as a whole. Blocking. */
 #pragma once
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +39,8 @@ struct snapshot_source {
     const char *version; /* of a git bundle: the commit, branch or tag of this name is taken if
                             there is one; may be NULL */
     const struct unpack_limits *limits; /* NULL: unpack_default_limits */
+    pthread_mutex_t *healing; /* of all who make on this root: one at a time takes the place of what
+                                 is damaged; NULL: nobody else makes */
 };
 /* Unpack, hash, put under its hash; snapshot_settle() is owed. Nothing is left behind on failure.
  */
