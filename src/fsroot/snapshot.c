@@ -137,6 +137,16 @@ static bool is_damage(int r)
     return r == ERR_REFUSED || r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ELOOP;
 }
 
+/* Is this content there, and whole? What is no damage is told; that it lacks or is damaged is not: it
+ * is about to be made. */
+static int find_whole(const char *root, struct snapshot_made *made, struct err *err)
+{
+    struct err why = {0};
+    int r = snapshot_verify(root, made->hash, &why);
+    made->existed = r == 0;
+    return r < 0 && !is_damage(r) ? err_set(err, r, "%s", why.text) : r;
+}
+
 /* In one step where the file system can: who reads there meanwhile has the one or the other. The
  * damaged one goes with the stage. */
 static int swap(const struct stage *st, const char *to, struct err *err)
@@ -167,8 +177,7 @@ static int replace(const struct snapshot_source *s,
 {
     if (s->healing)
         (void)pthread_mutex_lock(s->healing); /* never fails */
-    int r = snapshot_verify(s->root, made->hash, err);
-    made->existed = r == 0;
+    int r = find_whole(s->root, made, err);
     if (is_damage(r))
         r = swap(st, to, err);
     if (s->healing)
@@ -183,8 +192,7 @@ static int publish(const struct snapshot_source *s,
                    struct err *err)
 {
     _cleanup_(freep) char *to = xasprintf("%s/" STORE "/%s", s->root, made->hash);
-    int r = snapshot_verify(s->root, made->hash, err);
-    made->existed = r == 0;
+    int r = find_whole(s->root, made, err);
     if (r == 0 || !is_damage(r))
         return r;
     if (chmod(st->dir, 0755) < 0)

@@ -63,7 +63,7 @@ static void add(const char *root, const char *text, struct snapshot_made *made)
 {
     struct err err = {0};
     struct snapshot_source s = {.root = root, .archive = make_tar(root, text)};
-    if (snapshot_make(&s, made, &err) < 0)
+    if (snapshot_make(&s, made, &err) < 0 || err.code)
         fail_msg("%s", err.text);
     (void)close(s.archive);
 }
