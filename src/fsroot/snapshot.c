@@ -137,8 +137,8 @@ static bool is_damage(int r)
     return r == ERR_REFUSED || r == -ENOENT || r == -ENOTDIR || r == -EISDIR || r == -ELOOP;
 }
 
-/* Is this content there, and whole? What is no damage is told; that it lacks or is damaged is not: it
- * is about to be made. */
+/* Is this content there, and whole? What is no damage is told; that it lacks or is damaged is not:
+ * it is about to be made. */
 static int find_whole(const char *root, struct snapshot_made *made, struct err *err)
 {
     struct err why = {0};
