@@ -9,6 +9,7 @@ import broken
 import pytest
 import standin
 from fakeray import FakeRay
+from importing import parquet_like
 from programs import PROGRAMS
 from snapshots import added, tar
 
@@ -55,7 +56,7 @@ def test_from_a_checkpoint_and_through_a_merge(a):
     mine = added(a, "mine@1", tar({"helper.py": "1"}))
     shards = [a.root / "common/datasets" / f"{'long' * 20}-{n}.parquet" for n in range(200)]
     for path in shards:
-        broken.put(path, "")
+        broken.put(path, parquet_like())
     files = ["sums", *map(str, shards)]
     t = standin.Training(a, train_file=files, model_id="base", working_dir="mine@1")
     t.save(10)
