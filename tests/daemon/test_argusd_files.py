@@ -193,6 +193,7 @@ def test_programs_on_the_shared_root(argusd):
     for folder in ("common/datasets", "common/models", "common/code", "users", "hf", "jobs"):
         assert (root / folder).is_dir()
     argusd.stop()
+    shepherd.unlink()  # a scout may still run it
     shepherd.write_bytes(b"old")
     argusd.start()
     until(lambda: shepherd.read_bytes() == PROGRAMS["argus-shepherd"].read_bytes(), "it is replaced")
