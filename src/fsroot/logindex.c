@@ -109,19 +109,6 @@ static bool may_have(const struct logindex_ask *a, const struct logindex_record 
 
 /* ---- opening ---- */
 
-static int open_file(const char *root, const char *job, int attempt, const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
-    _cleanup_(freep) char *file = xasprintf("%s" LOGINDEX_SUFFIX, slash ? slash + 1 : name);
-    DIR *dir = NULL;
-    if (fsroot_attempt_opendir(root, job, attempt, sub, &dir) < 0 || !dir)
-        return -1;
-    int fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    (void)closedir(dir); /* it was only read */
-    return fd;
-}
-
 static uint64_t end_of(const struct logread_file *f, size_t n)
 {
     return n ? f[n - 1].begin + f[n - 1].bytes : 0;
@@ -165,7 +152,7 @@ struct logindex *logindex_open(const char *root,
     int fd = -1;
     if (logread_files(root, job, attempt, name, &files, &n, NULL) == 0 &&
         end_of(files, n) >= LOGINDEX_LEAST)
-        fd = open_file(root, job, attempt, name);
+        fd = logread_open_beside(root, job, attempt, name, LOGINDEX_SUFFIX);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         !read_first(root, job, attempt, name, &first)) {
         free(files);

@@ -188,6 +188,23 @@ int logread_at(const char *root,
     return r < 0 || !s.begin ? r : read_part(&s, offset, buf, n, ret, err);
 }
 
+int logread_open_beside(const char *root,
+                        const char *job,
+                        int attempt,
+                        const char *name,
+                        const char *suffix)
+{
+    const char *slash = strrchr(name, '/');
+    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
+    _cleanup_(freep) char *file = xasprintf("%s%s", slash ? slash + 1 : name, suffix);
+    DIR *dir = NULL;
+    if (fsroot_attempt_opendir(root, job, attempt, sub, &dir) < 0 || !dir)
+        return -1;
+    int fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    (void)closedir(dir); /* it was only read */
+    return fd;
+}
+
 int logread_files(const char *root,
                   const char *job,
                   int attempt,

@@ -41,6 +41,14 @@ must_check int logread_at(const char *root,
                           struct logread_part *ret,
                           struct err *err);
 
+/* The file beside the log that has its name and this suffix, to read: yours, or -1. It may be
+ * anything that the job put there. */
+must_check int logread_open_beside(const char *root,
+                                   const char *job,
+                                   int attempt,
+                                   const char *name,
+                                   const char *suffix);
+
 /* One of the files that a log is kept in: the bytes [begin, begin + bytes) of the stream. */
 struct logread_file {
     uint64_t begin, bytes;

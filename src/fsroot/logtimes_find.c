@@ -2,8 +2,6 @@
 /* logtimes_find.c - the reader of logtimes.h. The file is outside bytes: a mark that is none, or
  * that lies behind the log's end, says nothing. */
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +13,6 @@
 #include "fsroot/logread.h"
 #include "fsroot/logtimes.h"
 #include "fsroot/logtimes_file.h"
-
-static int open_marks(const char *root, const char *job, int attempt, const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
-    _cleanup_(freep) char *file = xasprintf("%s" LOGTIMES_SUFFIX, slash ? slash + 1 : name);
-    DIR *dir = NULL;
-    if (fsroot_attempt_opendir(root, job, attempt, sub, &dir) < 0 || !dir)
-        return -1;
-    int fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    (void)closedir(dir); /* it was only read */
-    return fd;
-}
 
 /* The mark says that what lies before it is old enough. */
 static bool is_old(int fd, uint64_t i, usec_t since, uint64_t *ret_offset)
@@ -51,7 +36,7 @@ uint64_t logtimes_find(const char *root,
     struct logread_part log;
     char none;
     uint64_t offset = 0, low = 0, high;
-    _cleanup_(closep) int fd = open_marks(root, job, attempt, name);
+    _cleanup_(closep) int fd = logread_open_beside(root, job, attempt, name, LOGTIMES_SUFFIX);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
     for (high = (uint64_t)st.st_size / sizeof(struct logtimes_mark); low < high;) {

@@ -61,6 +61,14 @@ class Bed:
         return result["error"]
 
 
+def put_files(top, files):
+    for name, data in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return top
+
+
 def tree_of(root):
     root = pathlib.Path(root)
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}

@@ -12,7 +12,7 @@ import threading
 import pytest
 from fakeray import wait_for
 from fileserver import FileServer
-from importing import Bed, hash_of, parquet_like, tree_of
+from importing import Bed, hash_of, parquet_like, put_files, tree_of
 from smalldisk import small_disk
 
 ROWS = [{"question": f"{i} + {i}?", "answer": f"#### {2 * i}"} for i in range(40)]
@@ -29,10 +29,7 @@ def bed(tmp_path):
 
 def test_a_directory_is_copied_whole(bed):
     files = {"train.jsonl": LINES, "sub/test.jsonl": LINES[: LINES.index(b"\n") + 1], "README.md": b"# read me\n"}
-    for name, data in files.items():
-        path = bed.root / "raw" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    put_files(bed.root / "raw", files)
     result = bed.good(bed.root / "raw")
     assert tree_of(bed.goal) == files
     assert result["hash"] == hash_of(files) and result["files"] == 3 and result["path"] == str(bed.goal)

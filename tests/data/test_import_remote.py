@@ -15,7 +15,7 @@ import threading
 import urllib.parse
 
 import pytest
-from importing import LIB, Bed, hash_of, tree_of
+from importing import LIB, Bed, hash_of, put_files, tree_of
 
 SERVER = pathlib.Path("/usr/lib/openssh/sftp-server")
 FILES = {"train.jsonl": b'{"a": 1}\n' * 50, "sub/big.bin": bytes(range(256)) * 2000, "sub/empty": b""}
@@ -29,11 +29,7 @@ def bed(tmp_path):
 @pytest.fixture
 def there(tmp_path):
     """The files, on a disk."""
-    for name, data in FILES.items():
-        path = tmp_path / "there" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return tmp_path / "there"
+    return put_files(tmp_path / "there", FILES)
 
 
 @contextlib.contextmanager

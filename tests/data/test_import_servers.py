@@ -16,7 +16,7 @@ import threading
 import time
 
 import pytest
-from importing import Bed, hash_of, tree_of
+from importing import Bed, hash_of, put_files, tree_of
 
 FILES = {
     "train.jsonl": b'{"a": 1}\n' * 50,
@@ -36,11 +36,7 @@ def bed(tmp_path):
 @pytest.fixture
 def there(tmp_path):
     """The files, on a disk."""
-    for name, data in FILES.items():
-        path = tmp_path / "there" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return tmp_path / "there"
+    return put_files(tmp_path / "there", FILES)
 
 
 # ---- S3 ----
