@@ -58,6 +58,19 @@ void ckpt_dir_name(int64_t step, char *ret, size_t n)
     (void)snprintf(ret, n, "global_step_%" PRId64, step); /* 32 bytes are enough */
 }
 
+int ckpt_dir_list(int dir, DIR **ret, struct err *err)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        int error = errno;
+        closep(&fd);
+        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
+    }
+    *ret = d;
+    return 0;
+}
+
 int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err)
 {
     char text[TRACKER_MAX + 1];
@@ -91,14 +104,11 @@ struct steps {
 /* Steps that have a name there, the newest first. dir is only borrowed. */
 static int list_steps(int dir, struct steps *ret, struct err *err)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct steps s = {0};
-    if (!d) {
-        int error = errno;
-        closep(&fd);
-        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
-    }
+    DIR *d = NULL;
+    int r = ckpt_dir_list(dir, &d, err);
+    if (r < 0 || !d)
+        return r;
     errno = 0;
     for (struct dirent *e; s.n < DIRS_MAX && (e = readdir(d)); errno = 0) {
         int64_t step = ckpt_step_of_name(e->d_name);

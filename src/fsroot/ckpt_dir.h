@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ckpt_dir.h - what the files of ckpt.h share: the directory of a job's checkpoints, opened. */
 #pragma once
+#include <dirent.h>
+
 #include "fsroot/ckpt.h"
 
 #define CKPT_TRACKER "latest_checkpointed_iteration.txt"
@@ -11,6 +13,8 @@
 
 /* A descriptor, or -ENOENT (without a sentence), or what the system said. */
 must_check int ckpt_dir_open(const char *root, const char *job, struct err *err);
+/* Its names, from the first: closedir() it. dir is only borrowed. */
+must_check int ckpt_dir_list(int dir, DIR **ret, struct err *err);
 /* Also CKPT_TRACKER_*. */
 must_check int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err);
 /* What is left of removals; with_torn: and what was put aside. All that can be removed is; the

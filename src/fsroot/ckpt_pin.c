@@ -54,13 +54,10 @@ static bool read_name(const char *name, struct pin *ret)
 static int list_pins(int dir, struct strv *ret, struct err *err)
 {
     struct pin pin;
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        int error = errno;
-        closep(&fd);
-        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
-    }
+    DIR *d = NULL;
+    int r = ckpt_dir_list(dir, &d, err);
+    if (r < 0 || !d)
+        return r;
     errno = 0;
     for (struct dirent *e; ret->n < PINS_MAX && (e = readdir(d)); errno = 0)
         if (read_name(e->d_name, &pin))

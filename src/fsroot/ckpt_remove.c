@@ -27,13 +27,10 @@ enum { NAMES_MAX = 1000, TRIES = 100 };
 
 static int names_of_gone(int dir, bool with_torn, struct strv *ret, struct err *err)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        int error = errno;
-        closep(&fd);
-        return err_set(err, -error, "its checkpoints cannot be listed: %s", strerror(error));
-    }
+    DIR *d = NULL;
+    int r = ckpt_dir_list(dir, &d, err);
+    if (r < 0 || !d)
+        return r;
     for (struct dirent *e; ret->n < NAMES_MAX && (e = readdir(d));)
         if (str_starts(e->d_name, CKPT_GONE_PREFIX) ||
             (with_torn && str_starts(e->d_name, CKPT_TORN_PREFIX)))
