@@ -4,6 +4,7 @@ job whose shepherd beats. The managed head is on argusd's own machine, by a prog
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -30,9 +31,13 @@ class Head(HeadArgusd):
 
     def __enter__(self):
         super().__enter__()
-        self.end_dashboard()
-        until(self.takes_port, "the fake Ray has the dashboard's port")
-        return self.wait_in()
+        try:
+            self.end_dashboard()
+            until(self.takes_port, "the fake Ray has the dashboard's port")
+            return self.wait_in()
+        except BaseException:
+            self.__exit__(*sys.exc_info())  # what is left of a head would be one to the next argusd here
+            raise
 
     def __exit__(self, *broken):
         self.call("POST", "/v1/clusters/default:down", {"stop_jobs": True})
@@ -131,7 +136,7 @@ def test_a_beat_from_before_the_root_was_away_is_no_word(head):
     """Its machine exports the root: both are away, and back before the job's node finds the root again."""
     go = head.home / "go"
     job = head.submit(WORK, restart=INFRA)
-    other = head.submit(f"while [ ! -e {go} ]; do timeout 0.1 tail -f /dev/null; done")
+    other = head.submit(f"while [ ! -e {go} ]; do timeout 0.1 tail -f /dev/null; done; exit 0")
     head.wait_state(job, "RUNNING")
     head.wait_state(other, "RUNNING")
     (start,) = head.ray.starts()[job]
