@@ -9,8 +9,7 @@ import subprocess
 import sys
 
 import pytest
-
-HOOK = pathlib.Path(__file__).resolve().parents[2] / "hook"
+from hookfile import place_hook
 
 
 def interpreters():
@@ -39,7 +38,7 @@ def hook(tmp_path):
     """As fsroot_install() places it."""
     installed = tmp_path / "hook"
     installed.mkdir()
-    shutil.copy(HOOK / "sitecustomize.py", installed)
+    place_hook(installed)
     (installed / "__pycache__").touch(0o444)
     return installed
 

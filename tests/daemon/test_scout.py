@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 import pytest
-from shepherding import ROOT, SHEPHERD, Attempt, is_running, needs_shepherd, small_group, wait_for
+from hookfile import place_hook
+from shepherding import SHEPHERD, Attempt, is_running, needs_shepherd, small_group, wait_for
 
 pytestmark = needs_shepherd
 
@@ -55,7 +56,7 @@ class Node:
         (binary / "argus-shepherd").symlink_to(SHEPHERD)
         hook = tmp_path / "argus" / "hook"
         hook.mkdir()
-        shutil.copy(ROOT / "hook" / "sitecustomize.py", hook)
+        place_hook(hook)
         secrets = tmp_path / "secrets"
         secrets.write_text(json.dumps({"MY_TOKEN": CANARY}))
         self.job = f"j{os.getpid()}"  # the scout's place is in /tmp, which all tests share

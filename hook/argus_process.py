@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which process this is: what it was started with, and on which node of the lease."""
+
+
+def _argus_argv():
+    """What this process was started with, before anybody changed it."""
+    import sys
+
+    argv = getattr(sys, "orig_argv", None)
+    if argv is None:  # before Python 3.10
+        with open("/proc/self/cmdline", "rb") as f:
+            argv = [a.decode("utf-8", "replace") for a in f.read(100000).split(b"\0")]
+    return argv
+
+
+def _argus_lease_name(node_id):
+    """Our name of a node of the lease, by Ray's id of it; None where nobody says it."""
+    import json
+    import os
+
+    nodes = json.loads(os.environ.get("ARGUS_LEASE") or "{}").get("nodes") or []
+    return next((n["name"] for n in nodes if n.get("id") == node_id), None)
