@@ -23,17 +23,22 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "shepherd/process.h"
+#include "shepherd/peek.h"
 
 enum { CHUNK = 256 << 10, HEAD = 4 << 10, LINE_SEARCH = 64 << 10, NAMES_MAX = 1 << 20 };
 static const char NAMES[] = "ranks.json";
 static const char DIGITS[] = "0123456789";
 
-void copier_init(struct copier *c, const char *from, const char *to, struct veil *veil)
+void copier_init(struct copier *c,
+                 const char *from,
+                 const char *to,
+                 struct veil *veil,
+                 struct peek *peek)
 {
     *c = (struct copier){.from = xstrdup(from),
                          .to = xstrdup(to),
                          .veil = veil,
+                         .peek = peek,
                          .first = COPIER_FIRST,
                          .next = COPIER_NEXT,
                          .room = COPIER_ROOM,
@@ -131,6 +136,16 @@ static bool is_ours(const struct copier *c, const struct copier_file *f)
     return strv_has(&c->marks, mark);
 }
 
+/* One that hangs is asked again at the next turn. */
+static void find_rank(struct copier *c, struct copier_file *f)
+{
+    if (f->has_said_rank || !c->peek)
+        return;
+    f->has_said_rank = peek_env(c->peek, f->pid, "RANK", &f->rank) != -ETIME;
+    if (f->rank)
+        c->is_named = false;
+}
+
 static void add_file(struct copier *c, const struct copier_file *f, const char *name)
 {
     if (c->n == COPIER_FILES_MAX) {
@@ -144,7 +159,6 @@ static void add_file(struct copier *c, const struct copier_file *f, const char *
     struct copier_file *add = &c->v[c->n++];
     *add = *f;
     add->name = xstrdup(name);
-    add->rank = process_env(f->pid, "RANK");
     c->is_named = false;
 }
 
@@ -481,6 +495,8 @@ bool copier_turn(struct copier *c, bool last)
 {
     uint64_t left = COPIER_TURN_MAX;
     find_files(c);
+    for (size_t i = 0; i < c->n; i++)
+        find_rank(c, &c->v[i]);
     if (!c->n)
         return false;
     char *chunk = xmalloc(CHUNK);

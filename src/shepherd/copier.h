@@ -36,8 +36,9 @@ struct copier_file {
     char worker[64]; /* Ray's id of the worker */
     char job[16];
     pid_t pid;
-    char *actor; /* its class, once the log says so; NULL */
-    char *rank;  /* NULL: not known */
+    char *actor;        /* its class, once the log says so; NULL */
+    char *rank;         /* NULL: not known */
+    bool has_said_rank; /* what its process has said, or it has none */
 
     uint64_t read;              /* bytes of the source that are done */
     uint64_t at;                /* bytes of the copy, as if nothing had been dropped */
@@ -53,6 +54,7 @@ struct copier_file {
 struct copier {
     char *from, *to;   /* directories; `to` is made when first needed */
     struct veil *veil; /* borrowed; NULL: nothing is secret */
+    struct peek *peek; /* the same; NULL: nobody is asked for its rank */
     struct strv marks; /* "<job id>-<pid>" of the hook's processes */
     struct strv jobs;  /* Ray's ids of the job, in hex, once they are certain */
     struct copier_file *v;
@@ -65,7 +67,11 @@ struct copier {
     char trouble[256];          /* why the last write failed; "" */
 };
 
-void copier_init(struct copier *c, const char *from, const char *to, struct veil *veil);
+void copier_init(struct copier *c,
+                 const char *from,
+                 const char *to,
+                 struct veil *veil,
+                 struct peek *peek);
 void copier_release(struct copier *c);
 /* "<job id in hex>-<pid>": a process of Ray's that is ours. Another text, or one that is known
  * already, changes nothing. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kin.c - see kin.h. A process is asked for its environment when it is met, and once more, since
  * it can have been met between its fork and its exec; then a look costs it its `stat` only, by
- * which a pid that came again is known. Reading an environment takes the other's lock of memory,
- * which one that hangs on a file system can hold; reading `stat` does not. So the lock here is
- * never held while a process is asked. */
+ * which a pid that came again is known. Reading an environment can hang (peek.h), reading `stat`
+ * cannot: one that hangs is met anew at each look until it has said. The lock here is never held
+ * while a process is asked. */
 #define _GNU_SOURCE
 #include "shepherd/kin.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "shepherd/peek.h"
 #include "shepherd/process.h"
 
 enum { WAYS = 8, SETS = KIN_MAX / WAYS, ASKED_ENOUGH = 2 };
@@ -30,6 +32,7 @@ struct member {
 
 struct kin {
     char *mark;
+    struct peek *peek;
     atomic_int owners; /* the thread and whoever made it: the last one frees */
     pthread_cond_t end;
     pthread_mutex_t lock; /* of all below */
@@ -42,6 +45,7 @@ struct kin *kin_new(const char *attempt)
 {
     struct kin *k = xcalloc(1, sizeof(*k));
     k->mark = xasprintf("ARGUS_ATTEMPT_DIR=%s", attempt);
+    k->peek = peek_new(NULL, PEEK_LIMIT);
     atomic_init(&k->owners, 1);
     (void)pthread_cond_init(&k->end, NULL); /* these cannot fail on Linux */
     (void)pthread_mutex_init(&k->lock, NULL);
@@ -54,6 +58,7 @@ static void let_go(struct kin *k)
         return;
     (void)pthread_cond_destroy(&k->end); /* nobody is left */
     (void)pthread_mutex_destroy(&k->lock);
+    peek_free(k->peek);
     free(k->mark);
     free(k);
 }
@@ -104,14 +109,15 @@ enum kin_is kin_ask(struct kin *k, pid_t pid)
     return pid > 0 ? find(k, pid).is : KIN_UNKNOWN;
 }
 
-static void note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is)
+static void note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is, bool has_said)
 {
     pthread_mutex_lock(&k->lock);
     struct member *m = place_of(k, pid);
     bool same = is_same(m, pid, start_ticks);
+    bool keeps = m->is == KIN_OURS || !has_said; /* the first: it was added meanwhile */
     *m = (struct member){.pid = pid,
-                         .is = same && m->is == KIN_OURS ? KIN_OURS : is, /* added meanwhile */
-                         .asked = same ? m->asked + 1 : 1,
+                         .is = same && is != KIN_OURS && keeps ? m->is : is,
+                         .asked = (same ? m->asked : 0) + (has_said ? 1 : 0),
                          .start_ticks = start_ticks,
                          .seen = ++k->turn};
     pthread_mutex_unlock(&k->lock);
@@ -121,7 +127,7 @@ void kin_add(struct kin *k, pid_t pid)
 {
     struct process_stat st;
     if (pid > 0)
-        note(k, pid, process_stat(pid, &st) ? st.start_ticks : 0, KIN_OURS);
+        note(k, pid, process_stat(pid, &st) ? st.start_ticks : 0, KIN_OURS, true);
 }
 
 static bool is_known(struct kin *k, pid_t pid, uint64_t start_ticks)
@@ -149,11 +155,11 @@ static bool meet(pid_t pid, void *arg)
     if (!process_stat(pid, &st) || st.state == 'Z' || st.state == 'X' ||
         is_known(k, pid, st.start_ticks))
         return true;
-    int r = process_has_env(pid, k->mark);
+    int r = peek_has_env(k->peek, pid, k->mark);
     enum kin_is is = r > 0 || (st.parent > 0 && is_ours(k, st.parent)) ? KIN_OURS
                      : r == 0                                          ? KIN_STRANGER
                                                                        : KIN_UNKNOWN;
-    note(k, pid, st.start_ticks, is);
+    note(k, pid, st.start_ticks, is, r != -ETIME);
     return true;
 }
 

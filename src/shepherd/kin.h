@@ -20,7 +20,7 @@ struct kin *kin_new(const char *attempt);
 void kin_free(struct kin *k); /* NULL is fine */
 /* One of ours, or one that has just been; its children are ours too. */
 void kin_add(struct kin *k, pid_t pid);
-/* Meets each process that lives now. Can hang for as long as another process does: see kin.c. */
+/* Meets each process that lives now. Takes seconds where some hang: see peek.h. */
 void kin_look(struct kin *k);
 /* The same every few seconds, in a thread of its own that kin_free() does not wait for. Where none
  * can be made only those that are added are known. */

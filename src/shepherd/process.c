@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - see process.h.
- *
- * Ray's workers write their title over their command line and leave the environment alone, so a
- * process of a job is known by what it was started with. */
+/* process.c - see process.h. */
 #define _GNU_SOURCE
 #include "shepherd/process.h"
 
@@ -14,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TEXT_MAX = 2 << 20, ABOVE_MAX = 64 }; /* a kernel's own ceiling of an environment */
+enum { ABOVE_MAX = 64 };
 
 bool process_read(pid_t pid, const char *file, struct buf *out)
 {
@@ -62,55 +59,6 @@ bool process_stat(pid_t pid, struct process_stat *ret)
     }
     *ret = p;
     return true;
-}
-
-/* Words of a text in which each ends with a zero byte: the first that f takes. */
-static const char *find_word(const struct buf *text, const char *prefix, size_t n)
-{
-    const char *end = buf_str(text) + text->len;
-    for (const char *s = buf_str(text); s < end; s += strlen(s) + 1)
-        if (!strncmp(s, prefix, n))
-            return s;
-    return NULL;
-}
-
-char *process_env(pid_t pid, const char *name)
-{
-    _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
-    _cleanup_(freep) char *prefix = xasprintf("%s=", name);
-    if (!process_read(pid, "environ", &text))
-        return NULL;
-    const char *found = find_word(&text, prefix, strlen(prefix));
-    return found ? xstrdup(found + strlen(prefix)) : NULL;
-}
-
-int process_has_env(pid_t pid, const char *setting)
-{
-    _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
-    if (!process_read(pid, "environ", &text) || !text.len)
-        return -1;
-    return find_word(&text, setting, strlen(setting) + 1) != NULL;
-}
-
-char *process_word(pid_t pid, const char *prefix)
-{
-    _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
-    if (!process_read(pid, "cmdline", &text))
-        return NULL;
-    const char *found = find_word(&text, prefix, strlen(prefix));
-    return found ? xstrdup(found + strlen(prefix)) : NULL;
-}
-
-char *process_line(pid_t pid, size_t max)
-{
-    _cleanup_(buf_release) struct buf text = BUF_INIT(max);
-    (void)process_read(pid, "cmdline", &text); /* then it is empty */
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.data[i] < ' ')
-            text.data[i] = ' ';
-    while (text.len && text.data[text.len - 1] == ' ')
-        text.data[--text.len] = 0;
-    return buf_take(&text);
 }
 
 pid_t process_above(pid_t pid, const char *name)

@@ -21,18 +21,8 @@ struct process_stat {
 bool process_stat(pid_t pid, struct process_stat *ret);
 
 /* Append /proc/<pid>/<file>; a file that is longer than the buf's ceiling is cut there. False: it
- * cannot be read. */
+ * cannot be read. What lies in the memory of the process can hang: peek.h asks for it. */
 bool process_read(pid_t pid, const char *file, struct buf *out);
-
-/* A variable of the environment that it was started with; NULL: none, or not ours to read. Yours.
- */
-char *process_env(pid_t pid, const char *name);
-/* Whether that environment has this "NAME=value"; -1: nobody says, as of one that is ending. */
-int process_has_env(pid_t pid, const char *setting);
-/* The first word of its command line that begins with this prefix, without it. Yours. */
-char *process_word(pid_t pid, const char *prefix);
-/* Its command line as one line of at most max bytes, "" when it has none. Yours. */
-char *process_line(pid_t pid, size_t max);
 
 /* The nearest process above this one of this name; 0: there is none. */
 pid_t process_above(pid_t pid, const char *name);

@@ -23,7 +23,7 @@
 #include "shepherd/host.h"
 #include "shepherd/kernel.h"
 #include "shepherd/kin.h"
-#include "shepherd/process.h"
+#include "shepherd/peek.h"
 #include "shepherd/stacks.h"
 #include "shepherd/tool.h"
 
@@ -42,6 +42,7 @@ void scene_watch_init(struct scene_watch *w, const char *attempt)
     struct host_memory memory;
     host_memory_read(&memory);
     *w = (struct scene_watch){.kin = kin_new(attempt),
+                              .peek = peek_new(NULL, PEEK_LIMIT),
                               .kernel = KERNEL_LOG_INIT,
                               .oom_kills = memory.oom_kills,
                               .environment = BUF_INIT(ENVIRONMENT_MAX)};
@@ -57,6 +58,7 @@ void scene_watch_begin(struct scene_watch *w)
 void scene_watch_release(struct scene_watch *w)
 {
     kin_free(w->kin);
+    peek_free(w->peek);
     closep(&w->kernel_fd);
     kernel_log_release(&w->kernel);
     buf_release(&w->environment);
@@ -104,9 +106,11 @@ void scene_watch_process(struct scene_watch *w, pid_t pid)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(ENVIRON_MAX);
     kin_add(w->kin, pid);
-    if (!process_read(pid, "environ", &text))
+    int r = peek_file(w->peek, pid, "environ", &text);
+    if (r == -ENOENT)
         return;
-    (void)buf_addf(&w->environment, "[process %d]\n", (int)pid); /* what is too much is left out */
+    (void)buf_addf(&w->environment, "[process %d]%s\n", (int)pid, /* what is too much is left out */
+                   r < 0 ? " hangs: its environment cannot be read" : "");
     for (size_t i = 0; i < text.len; i += strlen(text.data + i) + 1) {
         const char *setting = text.data + i;
         _cleanup_(freep) char *name = xstrndup(setting, strcspn(setting, "="));
@@ -143,7 +147,7 @@ static void add_file(struct buf *out, const char *path, size_t max)
 static void gather_stacks(struct part *p)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
-    p->processes = stacks_tell(p->attempt, p->copier, &out);
+    p->processes = stacks_tell(p->attempt, p->copier, p->watch->peek, &out);
     if (p->processes && !out.failed)
         note(p, "stacks.json", &out);
 }

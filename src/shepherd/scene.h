@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "shepherd/copier.h"
 #include "shepherd/kernel.h"
+#include "shepherd/peek.h"
 
 #define SCENE_PATIENCE (60 * USEC_SEC)
 enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
@@ -23,6 +24,7 @@ enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
 /* What a scout has noticed while the attempt ran. */
 struct scene_watch {
     struct kin *kin;          /* its processes on this node */
+    struct peek *peek;        /* by which they are asked */
     int kernel_fd;            /* of its log, from the beginning on; -1: not readable */
     struct kernel_log kernel; /* what it said so far */
     int64_t oom_kills;        /* of our cgroup at the beginning; -1: cannot be read */

@@ -2,7 +2,8 @@
 /* scout.c - see scout.h.
  *
  * One loop that looks each second; a change in the attempt's directory that was made on this
- * machine wakes it at once. All files it reads from the job are small or read in pieces. */
+ * machine wakes it at once. All files it reads from the job are small or read in pieces. What a
+ * process has in its memory is asked for by peek.h alone, since that can hang. */
 #define _GNU_SOURCE
 #include "shepherd/scout.h"
 
@@ -33,6 +34,7 @@
 #include "fsroot/mask.h"
 #include "shepherd/host.h"
 #include "shepherd/kin.h"
+#include "shepherd/peek.h"
 #include "shepherd/process.h"
 #include "shepherd/scene.h"
 #include "shepherd/stacks.h"
@@ -205,9 +207,9 @@ static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
     if (!s->can_copy)
         (void)snprintf(s->why_not, sizeof(s->why_not), "workers' logs are not copied: %.200s",
                        err.text); /* cut: fine */
-    _cleanup_(freep) char *from = process_word(s->raylet, "--log_dir=");
+    _cleanup_(freep) char *from = peek_word(s->watch.peek, s->raylet, "--log_dir=");
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
-    copier_init(&s->copier, from ? from : "", to, s->veil);
+    copier_init(&s->copier, from ? from : "", to, s->veil, s->watch.peek);
     if (s->can_copy) /* else what an earlier life left is all that is known */
         copier_start_over(&s->copier);
 }
@@ -346,7 +348,7 @@ static void answer(struct scout *s, usec_t now)
     if (!n)
         return;
     beat(s, now);
-    stacks_answer(s->attempt, s->node, n, s->can_copy ? &s->copier : NULL, s->veil);
+    stacks_answer(s->attempt, s->node, n, s->can_copy ? &s->copier : NULL, s->watch.peek, s->veil);
 }
 
 static void work(struct scout *s, usec_t now)
@@ -470,7 +472,8 @@ static bool is_of_the_job(const char *attempt, const char *raylet)
     if (str_to_int(raylet, 1, INT32_MAX, &pid, NULL) < 0)
         return false;
     pid_t shepherd = process_above((pid_t)pid, "argus-shepherd");
-    _cleanup_(freep) char *rest = shepherd ? process_word(shepherd, attempt) : NULL;
+    _cleanup_(peek_freep) struct peek *peek = peek_new(NULL, PEEK_LIMIT);
+    _cleanup_(freep) char *rest = shepherd ? peek_word(peek, shepherd, attempt) : NULL;
     return rest != NULL;
 }
 

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "fsroot/launch.h"
+#include "shepherd/peek.h"
 #include "shepherd/process.h"
 #include "shepherd/tool.h"
 
@@ -39,6 +40,8 @@ enum {
 
 struct telling {
     char *mark; /* of a process of the attempt: a variable of its environment */
+    struct peek *peek;
+    const struct copier *copier; /* NULL: see stacks_tell() */
     pid_t pids[STACKS_PROCESSES];
     size_t n, left_out;
 };
@@ -58,16 +61,30 @@ static bool is_python(pid_t pid)
 }
 
 /* Ray's own helpers do nothing that anybody waits for. */
-static bool is_idle(pid_t pid)
+static bool is_idle(struct peek *peek, pid_t pid)
 {
-    _cleanup_(freep) char *line = process_line(pid, CMD_MAX);
+    _cleanup_(freep) char *line = peek_line(peek, pid, CMD_MAX);
     return str_starts(line, "ray::IDLE") || str_starts(line, "ray::JobSupervisor");
+}
+
+static const struct copier_file *worker_of(const struct copier *c, pid_t pid)
+{
+    for (size_t i = 0; c && i < c->n; i++)
+        if (c->v[i].pid == pid)
+            return &c->v[i];
+    return NULL;
+}
+
+static bool is_ours(const struct telling *t, pid_t pid)
+{
+    int r = peek_has_env(t->peek, pid, t->mark);
+    return r > 0 || (r == -ETIME && worker_of(t->copier, pid));
 }
 
 static bool note_process(pid_t pid, void *arg)
 {
     struct telling *t = arg;
-    if (!is_python(pid) || process_has_env(pid, t->mark) <= 0 || is_idle(pid))
+    if (!is_python(pid) || !is_ours(t, pid) || is_idle(t->peek, pid))
         return true;
     if (t->n == STACKS_PROCESSES)
         t->left_out++;
@@ -200,14 +217,6 @@ static void ask_kernel(pid_t pid, struct buf *text)
 
 /* ---- the answer ---- */
 
-static const struct copier_file *worker_of(const struct copier *c, pid_t pid)
-{
-    for (size_t i = 0; c && i < c->n; i++)
-        if (c->v[i].pid == pid)
-            return &c->v[i];
-    return NULL;
-}
-
 static bool is_told(const struct telling *t, pid_t pid)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -227,22 +236,20 @@ static pid_t above(const struct telling *t, pid_t parent)
 }
 
 /* One process into j. */
-static void tell_process(const struct telling *t,
-                         pid_t pid,
-                         const struct copier *c,
-                         usec_t until,
-                         struct jout *j)
+static void tell_process(const struct telling *t, pid_t pid, usec_t until, struct jout *j)
 {
     struct process_stat st;
     char why[WHY_MAX] = "no time was left for py-spy";
     if (!process_stat(pid, &st))
         return;
-    const struct copier_file *w = worker_of(c, pid);
+    const struct copier_file *w = worker_of(t->copier, pid);
     const char state[] = {st.state, 0};
-    _cleanup_(freep) char *cmd = process_line(pid, CMD_MAX);
-    _cleanup_(freep) char *rank = process_env(pid, "RANK");
+    _cleanup_(freep) char *cmd = peek_line(t->peek, pid, CMD_MAX), *rank = NULL;
+    bool hangs = peek_env(t->peek, pid, "RANK", &rank) == -ETIME; /* and so would py-spy */
+    if (hangs)
+        (void)snprintf(why, sizeof(why), "its memory cannot be read, which hangs"); /* fits */
     _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
-    usec_t now = clock_mono(), limit = now < until ? until - now : 0;
+    usec_t now = clock_mono(), limit = now < until && !hangs ? until - now : 0;
     _cleanup_(json_unrefp) json_t *threads =
         limit ? ask_spy(pid, limit < SPY_LIMIT ? limit : SPY_LIMIT, why) : NULL;
     jout_open(j, NULL, '{');
@@ -250,7 +257,7 @@ static void tell_process(const struct telling *t,
     jout_str(j, "rank", rank);
     jout_str(j, "actor", w ? w->actor : NULL);
     jout_str(j, "worker", w ? w->worker : NULL);
-    jout_str(j, "cmd", c ? cmd : NULL);
+    jout_str(j, "cmd", t->copier && !hangs ? cmd : NULL);
     jout_str(j, "state", state);
     jout_real(j, "cpu_s", (double)st.cpu_ticks / (double)sysconf(_SC_CLK_TCK));
     jout_int(j, "parent", above(t, st.parent));
@@ -269,9 +276,14 @@ static void tell_process(const struct telling *t,
     jout_close(j, '}');
 }
 
-size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf *out)
+size_t stacks_tell(const char *attempt,
+                   const struct copier *copier,
+                   struct peek *peek,
+                   struct buf *out)
 {
     struct telling *t = xcalloc(1, sizeof(*t));
+    t->peek = peek;
+    t->copier = copier;
     t->mark = xasprintf("ARGUS_ATTEMPT_DIR=%s", attempt);
     process_each(note_process, t);
     usec_t until = clock_mono() + ALL_LIMIT;
@@ -280,7 +292,7 @@ size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf 
     for (size_t i = 0; i < t->n; i++) {
         _cleanup_(buf_release) struct buf one = BUF_INIT(ONE_MAX);
         struct jout inner = jout_begin(&one);
-        tell_process(t, t->pids[i], copier, until, &inner);
+        tell_process(t, t->pids[i], until, &inner);
         if (one.len && !one.failed && out->len + one.len + 2 < out->max) /* a comma, the end */
             jout_raw(&j, NULL, buf_str(&one));
     }
@@ -321,12 +333,13 @@ void stacks_answer(const char *attempt,
                    const char *node,
                    long n,
                    const struct copier *copier,
+                   struct peek *peek,
                    struct veil *veil)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_STACKS "/%ld", attempt, n);
     _cleanup_(freep) char *name = xasprintf("%s.json", node);
     _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
-    (void)stacks_tell(attempt, copier, &out);
+    (void)stacks_tell(attempt, copier, peek, &out);
     if (!out.failed)
         (void)!tool_note(dir, name, veil, &out, NULL); /* again at the next turn */
 }

@@ -14,13 +14,18 @@
 #pragma once
 #include "base/buf.h"
 #include "shepherd/copier.h"
+#include "shepherd/peek.h"
 
 enum { STACKS_MAX = 16 << 20, STACKS_PROCESSES = 256 };
 
 /* attempt: its directory, which every process of the job has in its environment. copier knows the
- * workers; NULL: nothing may be shown that could hold a secret, and "cmd" is null. Returns how many
- * processes there are. */
-size_t stacks_tell(const char *attempt, const struct copier *copier, struct buf *out);
+ * workers; NULL: nothing may be shown that could hold a secret, and "cmd" is null. One that hangs
+ * so that nobody knows whose it is (peek.h) is told if copier knows it. Returns how many processes
+ * there are. */
+size_t stacks_tell(const char *attempt,
+                   const struct copier *copier,
+                   struct peek *peek,
+                   struct buf *out);
 
 /* The question stacks/<n>.ask of the attempt that has no answer of this node yet, the newest, for
  * who asked before waits no more; 0: none. */
@@ -30,4 +35,5 @@ void stacks_answer(const char *attempt,
                    const char *node,
                    long n,
                    const struct copier *copier,
+                   struct peek *peek,
                    struct veil *veil);

@@ -84,7 +84,7 @@ class Node:
     def shepherd(self):
         return self.start([SHEPHERD, self.dir], dict(os.environ))
 
-    def worker(self, letter="a", job="02000000", node=None):
+    def worker(self, letter="a", job="02000000", prefix=()):
         env = {
             **os.environ, **self.marks(), "RAY_RAYLET_PID": str(self.raylet.pid), "RAY_JOB_ID": job,
             "PYTHONPATH": str(self.root / "argus" / "hook"), "RANK": "3",
@@ -92,7 +92,7 @@ class Node:
                                        "nodes": [{"name": self.name, "id": "aa"}]}),
         }  # fmt: skip
         argv = [sys.executable, self.root / "default_worker.py", self.logs, letter, CANARY, "--node-id=aa"]
-        return self.start(argv, env)
+        return self.start([*prefix, *argv], env)
 
     def scout(self):
         file = self.dir / "scouts" / f"{self.name}.json"
@@ -270,6 +270,46 @@ def test_stacks(node, stopped):
     else:
         assert told["error"] and "Thread" in told["text"]
     os.kill(scout, signal.SIGTERM)
+    n.gone(scout)
+
+
+# Started so, a process has an environment that nobody can read in time, as that of one that hangs in the kernel.
+HANGS = 'mount --bind "$0" /proc/$$/environ && exec "$@"'
+
+
+@pytest.fixture
+def unreadable(tmp_path):
+    """A pipe that nobody writes to, while the test runs."""
+    pipe = tmp_path / "unreadable"
+    os.mkfifo(pipe)
+    yield pipe
+    mounted = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+    for place in (m for m in mounted if m.startswith("/proc/") and m.endswith("/environ")):
+        subprocess.run(["umount", "-l", place], check=False)
+    os.close(os.open(pipe, os.O_RDWR))  # whoever still waits reads its end
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root: nothing can be mounted")
+def test_a_process_that_cannot_be_read_stops_nothing(node, unreadable):
+    n = node("exit 0")
+    n.worker("a")
+    scout = n.scout()
+    n.copied("secret")
+    hung = n.worker("b", prefix=["/bin/sh", "-c", HANGS, unreadable])
+    assert n.copied(f"secret {'*' * 3}") and wait_for(lambda: len(n.copies()) == 2, "both logs")
+    (n.dir / "stacks").mkdir()
+    (n.dir / "stacks" / "1.ask").write_text("{}")
+    answer = n.dir / "stacks" / "1" / f"{n.name}.json"
+    told = {p["pid"]: p for p in json.loads(wait_for(lambda: answer.exists() and answer.read_text(), "an answer"))}
+    assert set(told) == set(n.pids) and "hangs" in told[hung]["error"] and told[hung]["rank"] is None
+    (n.logs / "more").touch()
+    n.copied("more")
+    assert n.scout() == scout
+    (n.dir / "scene").mkdir(exist_ok=True)
+    (n.dir / "scene" / "ask").write_text("{}")
+    assert n.facts()["processes"] == 2
+    assert f"[process {hung}] hangs" in (n.dir / "scene" / n.name / "environment.txt").read_text()
+    (n.dir / "exit.json").write_text("{}")
     n.gone(scout)
 
 

@@ -58,7 +58,7 @@ static void begin(struct copier *c, const char *dir, struct veil *veil)
 {
     _cleanup_(freep) char *from = path_of(dir, "from"), *to = path_of(dir, "to/w1");
     assert_int_equal(mkdir(from, 0755), 0);
-    copier_init(c, from, to, veil);
+    copier_init(c, from, to, veil, NULL);
 }
 
 static void turn(struct copier *c, bool last)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peek.h - what another process has in its own memory: its environment and its command line.
+ *
+ * The kernel takes the other's lock of memory to read it, which one that hangs on a file system or
+ * in a driver can hold for hours. So a thread reads, and who asks waits for a limit at most, for
+ * half as long with each other process that hangs: never twice that limit for all of them together,
+ * since one that hangs is not asked again before its thread is back. Any thread may ask. */
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+#define PEEK_LIMIT (2 * USEC_SEC)
+enum { PEEK_HUNG_MAX = 8 }; /* that many hang: nobody is asked */
+
+struct peek;
+
+/* The file of a process; as process_read(), which NULL stands for. */
+typedef bool peek_read_f(pid_t pid, const char *file, struct buf *out);
+
+struct peek *peek_new(peek_read_f *read, usec_t limit);
+/* Threads that hang are left behind. NULL is fine. */
+void peek_free(struct peek *p);
+void peek_freep(struct peek **p);
+
+/* Append /proc/<pid>/<file>. -ENOENT: it cannot be read, as of one that is ending; -ETIME: it
+ * hangs, and may be asked again later. */
+must_check int peek_file(struct peek *p, pid_t pid, const char *file, struct buf *out);
+
+/* Below, the same codes. A variable of the environment that it was started with into *ret, yours;
+ * -ENOENT too where it has none. */
+must_check int peek_env(struct peek *p, pid_t pid, const char *name, char **ret);
+/* 1 or 0: whether that environment has this "NAME=value". -ENOENT also where there is none yet. */
+must_check int peek_has_env(struct peek *p, pid_t pid, const char *setting);
+/* The first word of its command line that begins with this prefix, without it. NULL: none. Yours.
+ */
+char *peek_word(struct peek *p, pid_t pid, const char *prefix);
+/* Its command line as one line of at most max bytes, "" when it has none. Yours. */
+char *peek_line(struct peek *p, pid_t pid, size_t max);
