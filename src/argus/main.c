@@ -24,6 +24,9 @@ static int run(struct cli *cli,
         manual_overview(cli->out);
         return 0;
     }
+    if (argc == 3 && (str_eq(argv[2], "--help") || str_eq(argv[2], "-h")) &&
+        !command_find(argv[1]) && manual_noun(argv[1], cli->out))
+        return 0;
     if (str_eq(argv[1], "--list-commands")) {
         manual_list(cli->out);
         return 0;

@@ -114,15 +114,40 @@ void manual_help(const struct command *c, FILE *out)
     each_part(c->example, '\n', out, help_example);
 }
 
+/* The commands that begin with `prefix`, one below the other; how many. */
+static size_t list_commands(const char *prefix, FILE *out)
+{
+    size_t n, shown = 0;
+    int width = 0;
+    const struct command *const *table = command_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (str_starts(table[i]->name, prefix) && (int)strlen(table[i]->name) > width)
+            width = (int)strlen(table[i]->name);
+    for (size_t i = 0; i < n; i++) {
+        if (!str_starts(table[i]->name, prefix))
+            continue;
+        (void)fprintf(out, "  %-*s  %s\n", width, table[i]->name, table[i]->summary);
+        shown++;
+    }
+    return shown;
+}
+
 void manual_overview(FILE *out)
 {
-    size_t n;
-    const struct command *const *table = command_table(&n);
     (void)fputs("argus: run training jobs on Ray clusters\n\nusage: argus COMMAND [options]\n\n",
                 out);
-    for (size_t i = 0; i < n; i++)
-        (void)fprintf(out, "  %-11s %s\n", table[i]->name, table[i]->summary);
+    (void)list_commands("", out);
     (void)fputs("\n'argus COMMAND --help' says more; 'argus login URL' comes first\n", out);
+}
+
+bool manual_noun(const char *noun, FILE *out)
+{
+    char *prefix = xasprintf("%s ", noun);
+    bool found = list_commands(prefix, out) > 0;
+    if (found)
+        (void)fprintf(out, "\n'argus %s COMMAND --help' says more\n", noun);
+    free(prefix);
+    return found;
 }
 
 void manual_list(FILE *out)

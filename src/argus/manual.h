@@ -2,12 +2,16 @@
 /* manual.h - the table of commands as text for people: --help, man pages, and
  * completion for three shells. */
 #pragma once
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "argus/command.h"
 
 /* `argus help`: every command with its summary. */
 void manual_overview(FILE *out);
+/* `argus NOUN --help`: the commands that begin with this word. False, and nothing is printed, when
+ * none does. */
+bool manual_noun(const char *noun, FILE *out);
 /* `argus CMD --help`. */
 void manual_help(const struct command *c, FILE *out);
 /* A man page in roff; c NULL is argus(1) itself. */

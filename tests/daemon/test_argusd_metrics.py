@@ -2,6 +2,7 @@
 """Metrics of jobs: what an attempt writes comes to the API, to the page, to the merged file and to `argus top`, while
 it runs, over a restart of argusd and over one of the job."""
 
+import csv
 import json
 import os
 import subprocess
@@ -202,6 +203,8 @@ def test_pages_for_people(argusd):
     one = cli(argusd, "top", t.id)
     assert "actor/pg_loss 0.5" in one and "timing_s/step 2" in one
     assert json.loads(cli(argusd, "top", "-o", "json"))["jobs"][0]["metrics"]["step"] == 30
+    table = list(csv.reader(cli(argusd, "top", "--csv", "--keys", "critic/score/*", t.id).splitlines()))
+    assert table[0] == ["step", "critic/score/mean"] and table[-1] == ["30", "0.3"]
     bad = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?points=0")
     assert (bad.status, bad.json()["code"]) == (400, "bad_request")
     assert argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=xml").status == 400

@@ -112,7 +112,7 @@ def columns_of(line):
         (["submitt"], "unknown command 'submitt': did you mean 'submit'?", "help"),
         (["node"], "'argus node' needs one of ls, add, check", "help"),
         (["token", "rm", "x"], "'argus token' has no 'rm': it has add, ls, revoke", "help"),
-        (["user", "--help"], "'argus user' needs one of add, ls, set, rm", "help"),
+        (["top", "--csv"], "--csv is of one job: give its ID", "top --help"),
         (["logs", "--folow", "x"], "unknown option '--folow': did you mean '--follow'?", "logs --help"),
         (["logs"], "'argus logs' needs ID", "logs --help"),
         (["whoami", "x"], "'argus whoami' does not take 'x'", "whoami --help"),
@@ -132,6 +132,11 @@ def test_usage_error_is_one_line_and_where_to_read_more(cli, args, sentence, try
     first, second = p.stderr.splitlines()
     assert (p.returncode, p.stdout, second) == (2, "", f"try 'argus {try_}'")
     assert first.startswith(f"argus: {sentence}")
+
+
+def test_help_of_a_noun_lists_its_commands(cli):
+    rows = [x.split() for x in cli.ok("ckpt", "--help").splitlines() if x.startswith("  ckpt ")]
+    assert [row[1] for row in rows] == ["ls", "verify", "gc"] and all(len(row) > 3 for row in rows)
 
 
 def test_help_man_page_and_completion_know_every_option(cli):

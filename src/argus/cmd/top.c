@@ -10,8 +10,9 @@ enum { TOP_DEFAULT = 20 };
 
 struct top_opts {
     int output;
-    bool utc, watch, all;
+    bool utc, watch, all, csv;
     int64_t limit;
+    const char *keys;
 };
 
 static const struct opt OPTS[] = {
@@ -25,6 +26,15 @@ static const struct opt OPTS[] = {
      .offset = offsetof(struct top_opts, limit),
      .arg = "N",
      .doc = "at most N jobs (20)"},
+    {.name = "csv",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct top_opts, csv),
+     .doc = "with ID: the curves, a row for each step; of more than 512 steps a row for several"},
+    {.name = "keys",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct top_opts, keys),
+     .arg = "NAMES",
+     .doc = "with --csv: only these metrics, comma-separated; * and ? stand for any"},
     OPT_OUTPUT(struct top_opts),
     OPT_UTC(struct top_opts),
     OPT_WATCH(struct top_opts),
@@ -53,6 +63,28 @@ static int get_jobs(struct cli *cli,
     }
     *ret = jobs;
     jobs = NULL;
+    return 0;
+}
+
+static int print_csv(struct cli *cli, const struct top_opts *o, const char *id, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    _cleanup_(buf_release) struct buf path = BUF_INIT(1 << 13);
+    _cleanup_(response_release) struct response answer = {0};
+    int r = cli_get_job(cli, id, &job, err);
+    if (r < 0)
+        return r;
+    (void)buf_addf(&path, "/v1/jobs/%s/metrics", jobview_str(job, "id"));
+    url_query(&path, "format", "csv");
+    url_query(&path, "keys", o->keys);
+    const struct request request = {.path = buf_str(&path), .accept = "text/csv", .tries = 3};
+    r = client_call(cli->client, &request, &answer, err);
+    if (r < 0)
+        return r;
+    r = response_error(&answer, err);
+    if (r < 0)
+        return r;
+    (void)fwrite(buf_str(&answer.body), 1, answer.body.len, cli->out);
     return 0;
 }
 
@@ -97,8 +129,15 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
 {
     const struct top_opts *o = opts;
     bool again = o->watch || (cli->term.is_tty && o->output < OUTPUT_JSON);
+    if (o->csv && !args->n)
+        return err_set(err, ERR_USAGE, "--csv is of one job: give its ID");
+    if (o->keys && !o->csv)
+        return err_set(err, ERR_USAGE, "--keys goes with --csv");
     int r = cli_open(cli, err);
-    return r < 0 ? r : cli_page(cli, again, page, opts, args, err);
+    if (r < 0)
+        return r;
+    return o->csv ? print_csv(cli, o, args->v[0], err)
+                  : cli_page(cli, again, page, opts, args, err);
 }
 
 const struct command cmd_top = {
@@ -107,10 +146,12 @@ const struct command cmd_top = {
     .most = 1,
     .summary = "show how the trainings go that run now",
     .text = "Step, progress, expected end, time of a step, tokens per second, reward (or loss) and "
-            "its curve of each job that runs; with ID all newest metrics of that job. On a "
+            "its curve of each job that runs; with ID all newest metrics of that job, with --csv "
+            "the curves for a spreadsheet. On a "
             "terminal it is printed again every 2 s until Ctrl-C. A job with a metric that is not "
             "a number, or whose reward fell back, is red.",
-    .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs",
+    .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs\n"
+               "argus top --csv --keys 'critic/score/*' grpo-7 > score.csv\ta curve as a table",
     .opts = OPTS,
     .n_opts = array_len(OPTS),
     .opts_size = sizeof(struct top_opts),
