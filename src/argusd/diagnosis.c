@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "argusd/diagnosis.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/loglist.h"
 #include "fsroot/logread.h"
 
 enum { CHUNK = 1 << 20, LINE_MAX_BYTES = 300 };
@@ -321,6 +323,41 @@ static void leave_views(const struct diagnosis *d)
         (void)!fsroot_scene_write(d->root, d->job, d->k, SCENE_RAY_ACTORS, d->ray_actors, NULL);
 }
 
+/* The log of a process; NULL: of none, or one of several nodes. node NULL: not known. */
+static const struct loglist_file *process_of(const struct loglist *l, const char *node, int64_t pid)
+{
+    const struct loglist_file *of = NULL;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct loglist_file *f = &l->v[i];
+        if (f->pid != pid || (node && !str_eq(node, f->node)))
+            continue;
+        if (of && !str_eq(of->node, f->node))
+            return NULL;
+        of = f;
+    }
+    return of;
+}
+
+/* A pid that the log told is an actor and a rank by what the scout of its node wrote down. */
+static void name_process(struct diagnosis *d)
+{
+    struct finding *f = &d->found;
+    struct loglist l = {0};
+    int64_t pid;
+    if (!f->pid || (f->rank && f->actor) || str_to_int(f->pid, 1, INT32_MAX, &pid, NULL) < 0)
+        return;
+    if (loglist_read(d->root, d->job, d->k, LOGLIST_WORKER, NULL, &l, NULL) < 0)
+        return; /* no worker's log was copied */
+    const struct loglist_file *of = process_of(&l, f->node, pid);
+    if (of && !f->actor)
+        f->actor = xstrdup(of->actor);
+    if (of && !f->rank && of->rank >= 0)
+        f->rank = xasprintf("%" PRId64, of->rank);
+    if (of && !f->node)
+        f->node = xstrdup(of->node);
+    loglist_release(&l);
+}
+
 void diagnosis_run(struct diagnosis *d)
 {
     uint64_t skipped = 0;
@@ -331,6 +368,7 @@ void diagnosis_run(struct diagnosis *d)
     else if (!is_known)
         skipped = judge(d);
     name_node(d);
+    name_process(d);
     (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */
     d->body = make_body(d, skipped);
     if (d->k > 0 && !d->no_file &&

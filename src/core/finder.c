@@ -126,6 +126,8 @@ static void fill_event(struct finder *f,
                        const struct finding_text *t,
                        const struct place *where)
 {
+    struct finding_text about = *t;
+    finding_text_subject(&about);
     finding_event_release(e);
     *e = (struct finding_event){
         .rule = rule,
@@ -138,10 +140,10 @@ static void fill_event(struct finder *f,
                   .offset = where->offset,
                   .line = where->line,
                   .text = copy_text(t->whole.s, t->whole.n, FINDING_QUOTE_MAX)},
-        .rank = copy_part(t->rank),
-        .node = copy_part(t->node),
-        .actor = copy_part(t->actor),
-        .pid = copy_part(t->pid),
+        .rank = copy_part(about.rank),
+        .node = copy_part(about.node),
+        .actor = copy_part(about.actor),
+        .pid = copy_part(about.pid),
         .time = copy_part(t->time),
     };
 }

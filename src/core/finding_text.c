@@ -579,3 +579,23 @@ void finding_text_read(const char *line, size_t n, char *out, struct finding_tex
     cut_guess(&c);
     ret->body = (struct text_part){c.p, (size_t)(c.end - c.p)};
 }
+
+/* The word behind `key`, to the next blank. */
+static struct text_part word_behind(struct text_part in, const char *key)
+{
+    const char *at = in.n ? memmem(in.s, in.n, key, strlen(key)) : NULL, *end = in.s + in.n;
+    struct text_part part = {.s = at ? at + strlen(key) : NULL};
+    while (part.s && part.s + part.n < end && part.s[part.n] != ' ')
+        part.n++;
+    return part;
+}
+
+void finding_text_subject(struct finding_text *t)
+{
+    struct text_part pid = t->pid.n ? (struct text_part){0} : word_behind(t->body, "Worker PID: ");
+    if (!pid.n || digits(pid.s, pid.s + pid.n) != pid.n)
+        return;
+    t->pid = pid;
+    t->actor = (struct text_part){0};
+    set_part(&t->node, word_behind(t->body, "Worker IP address: "));
+}

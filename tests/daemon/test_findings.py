@@ -106,6 +106,17 @@ def test_rays_view_is_part_of_the_scene(w):
     assert w.get(f"/v1/jobs/{stopped}/logs/files?source=scene")["files"] == []
 
 
+def test_a_dead_worker_is_named_by_what_its_scout_wrote(w):
+    names = json.dumps({"worker-a1-02000000-1340.out": {"pid": 1340, "actor": "WorkerDict", "rank": 3}})
+    job = ended(w, f"""d="$ARGUS_ATTEMPT_DIR/logs/workers/w7"; mkdir -p "$d"; : > "$d/worker-a1-02000000-1340.out"
+echo '{names}' > "$d/ranks.json"
+echo '(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 1340 Exit'
+exit 1""")
+    found = job["finding"]
+    assert (found["class"], found["pid"], found["rank"]) == ("actor_died", "1340", "3")
+    assert (found["actor"], found["node"]) == ("WorkerDict", "w7")
+
+
 def test_a_python_exception_is_the_users(w):
     job = ended(w, Argusd.python(RAISES))
     assert (job["state"], job["finding"]["class"]) == ("FAILED", "user_code_error")

@@ -87,11 +87,36 @@ static void streams(void **state)
     assert_true(one.stream == again.stream);
 }
 
+static void subject(void **state)
+{
+    static const char raylet[] = "(raylet, ip=10.0.0.2) A worker died. Worker IP address: 10.0.0.3 "
+                                 "Worker port: 9 Worker PID: 1340 Worker exit type: SYSTEM_ERROR";
+    static const char other[] = "(Actor pid=7) what it says of Worker PID: 1340 is its own";
+    static const char bad[] = "(raylet) Worker PID: none";
+    char out[200];
+    struct finding_text t;
+    (void)state;
+    finding_text_read(raylet, strlen(raylet), out, &t);
+    finding_text_subject(&t);
+    assert_part(t.pid, "1340", raylet);
+    assert_part(t.node, "10.0.0.3", raylet);
+    assert_part(t.actor, "", raylet);
+    finding_text_read(other, strlen(other), out, &t);
+    finding_text_subject(&t);
+    assert_part(t.pid, "7", other);
+    assert_part(t.actor, "Actor", other);
+    finding_text_read(bad, strlen(bad), out, &t);
+    finding_text_subject(&t);
+    assert_part(t.pid, "", bad);
+    assert_part(t.actor, "raylet", bad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines),
         cmocka_unit_test(streams),
+        cmocka_unit_test(subject),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
