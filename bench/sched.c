@@ -3,9 +3,10 @@
  *
  * Cold: the first pass over an empty cluster with JOBS queued, until nobody more can start.
  * Incremental: on the full cluster, one job ends and the pass starts who can; one job is queued and
- * the pass finds that it cannot start. The peer is a plain scan, written as one would in an
- * afternoon: every waiting job, in order, against every node. It knows neither promises nor quotas,
- * so that its work is less; its decisions are not compared. */
+ * the pass finds that it cannot start; the same where a quota bars all that wait. The peer is a
+ * plain scan, written as one would in an afternoon: every waiting job, in order, against every
+ * node. It knows neither promises nor quotas, so that its work is less; its decisions are not
+ * compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,25 @@ static void comes(struct sched *s, struct job *more, size_t n, struct samples *t
     }
 }
 
+/* Nothing of any project may run, so that none in the queue is worth a look. */
+static void bar_all(struct sched *s)
+{
+    for (int i = 0; i < PROJECTS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        const struct sched_quota q = {
+            .gpus_ceiling = -1,
+            .cpus = -1,
+            .gpu_hours_per_month = -1,
+            .memory = -1,
+            .queued = -1,
+            .share = 1,
+            .priority_ceiling = -1,
+        };
+        sched_set_quota(s, SCHED_PROJECT, name, &q);
+    }
+}
+
 /* ---- the peer ---- */
 
 struct plain {
@@ -202,8 +222,8 @@ int main(int argc, char **argv)
         bench_die("sched", "usage: bench-sched JOBS NODES POLICY");
     size_t n = strtoul(argv[1], NULL, 10), nodes = strtoul(argv[2], NULL, 10);
     enum sched_policy policy = sched_policy_from_string(argv[3]);
-    struct job *jobs = calloc(n, sizeof(*jobs)), *more = calloc(CHANGES, sizeof(*more));
-    struct samples t[4] = {{0}};
+    struct job *jobs = calloc(n, sizeof(*jobs)), *more = calloc(2 * CHANGES, sizeof(*more));
+    struct samples t[5] = {{0}};
     if (!n || !nodes || policy == SCHED_POLICY_END || !jobs || !more)
         bench_die("sched", "JOBS and NODES are numbers, POLICY is fifo, easy or fair");
     struct sched *s =
@@ -226,13 +246,17 @@ int main(int argc, char **argv)
     begin = bench_now();
     comes(s, more, n, &t[3]);
     bench_print("one comes", 1, t[3].n, bench_now() - begin, &t[3]);
+    bar_all(s);
+    begin = bench_now();
+    comes(s, more + CHANGES, n + CHANGES, &t[4]);
+    bench_print("one comes, all barred", 1, t[4].n, bench_now() - begin, &t[4]);
     struct samples copy = {0};
     begin = bench_now();
     sched_free(sched_copy(s));
     samples_add(&copy, bench_now() - begin);
     bench_print("copy", 1, 1, bench_now() - begin, &copy);
     plain(jobs, n, nodes);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < array_len(t); i++)
         samples_release(&t[i]);
     samples_release(&copy);
     sched_free(s);

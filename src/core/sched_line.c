@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "base/str.h"
 #include "core/sched_hosts.h"
 
 /* ---- the three trees ---- */
@@ -63,6 +64,37 @@ uint32_t line_within(const struct sched *s, uint32_t line, usec_t lasts)
             i = t->right;
     }
     return 0;
+}
+
+static uint64_t own_none(const struct sched *s, uint32_t job)
+{
+    (void)s;
+    (void)job;
+    return 0;
+}
+
+static bool stands_before(const struct sched *s, uint32_t i, struct tree_rank before, void *arg)
+{
+    (void)before;
+    return line_in_order(s, i, *(const uint32_t *)arg);
+}
+
+uint32_t line_after(const struct sched *s, uint32_t line, uint32_t job)
+{
+    struct tree_rank r;
+    return tree_split(s, &of_line, line_at(s, line)->root, own_none, stands_before, &job, &r);
+}
+
+uint32_t line_next(const struct sched *s, uint32_t job)
+{
+    return tree_next(s, &of_line, job);
+}
+
+uint32_t lane_before(const struct sched *s, uint32_t lane, uint32_t job)
+{
+    struct tree_rank r;
+    (void)tree_split(s, &line_of_lane, lane_at(s, lane)->root, own_none, stands_before, &job, &r);
+    return r.n;
 }
 
 uint32_t lane_first(const struct sched *s, uint32_t lane)
@@ -195,15 +227,26 @@ static uint32_t line_take(struct sched *s, uint32_t group, const struct waiting 
     if (*first)
         line_at(s, *first)->prev = i;
     *first = i;
+    first = &lane_at(s, w->lane)->first_line;
+    line_at(s, i)->lane_next = *first;
+    if (*first)
+        line_at(s, *first)->lane_prev = i;
+    *first = i;
     index_add(&s->line_of, hash, i);
     return i;
 }
 
-static void line_drop_empty(struct sched *s, uint32_t i)
+static void line_drop_empty(struct sched *s, uint32_t i, uint32_t lane)
 {
     const struct line *l = line_at(s, i);
     if (l->root)
         return;
+    if (l->lane_prev)
+        line_at(s, l->lane_prev)->lane_next = l->lane_next;
+    else
+        lane_at(s, lane)->first_line = l->lane_next;
+    if (l->lane_next)
+        line_at(s, l->lane_next)->lane_prev = l->lane_prev;
     if (l->prev)
         line_at(s, l->prev)->next = l->next;
     else
@@ -233,7 +276,7 @@ void line_leave(struct sched *s, uint32_t job)
     tree_remove(s, &of_line, &line_at(s, w->line)->root, job);
     tree_remove(s, &line_of_lane, &lane_at(s, w->lane)->root, job);
     tree_remove(s, &line_of_group, &group_at(s, w->group)->root, job);
-    line_drop_empty(s, w->line);
+    line_drop_empty(s, w->line, w->lane);
     lane_drop_empty(s, w->lane);
     group_drop_empty(s, w->group);
     w->line = w->lane = w->group = 0;
@@ -254,19 +297,35 @@ static const char *check_tree(const struct sched *s,
     return root ? tree_check(s, k, root) : "no group, lane or line is empty";
 }
 
+/* Adds its lines to *n. */
+static const char *check_lane(const struct sched *s, uint32_t lane, size_t *n)
+{
+    const struct lane *a = lane_at(s, lane);
+    for (uint32_t i = a->first_line, prev = 0; i; prev = i, i = line_at(s, i)->lane_next, ++*n) {
+        const struct line *l = line_at(s, i);
+        if (l->lane_prev != prev || l->group != a->group || shape_at(s, l->shape)->pool != a->pool)
+            return "a lane has the lines of its group and pool";
+    }
+    return NULL;
+}
+
 static const char *check_trees(const struct sched *s, struct in_trees *n)
 {
     const char *broken = NULL;
+    size_t lines = 0;
     for (uint32_t i = 1; i < s->groups.n && !broken; i++)
         if (row_is_used(&s->groups, i))
             broken = check_tree(s, &line_of_group, group_at(s, i)->root, &n->groups);
     for (uint32_t i = 1; i < s->lanes.n && !broken; i++)
         if (row_is_used(&s->lanes, i))
-            broken = check_tree(s, &line_of_lane, lane_at(s, i)->root, &n->lanes);
+            broken = str_or(check_tree(s, &line_of_lane, lane_at(s, i)->root, &n->lanes),
+                            check_lane(s, i, &lines));
     for (uint32_t i = 1; i < s->lines.n && !broken; i++)
-        if (row_is_used(&s->lines, i))
+        if (row_is_used(&s->lines, i)) {
             broken = check_tree(s, &of_line, line_at(s, i)->root, &n->lines);
-    return broken;
+            lines--;
+        }
+    return broken || !lines ? broken : "each line is in one lane";
 }
 
 static const char *check_job(const struct sched *s, const struct waiting *w)

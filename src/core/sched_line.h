@@ -14,7 +14,12 @@ void line_leave(struct sched *s, uint32_t job);
 
 /* The first of a line in order among those that last no longer. */
 uint32_t line_within(const struct sched *s, uint32_t line, usec_t lasts);
+/* The first of a line behind a job of another line; and behind one of its own. 0 at the end. */
+uint32_t line_after(const struct sched *s, uint32_t line, uint32_t job);
+uint32_t line_next(const struct sched *s, uint32_t job);
 /* The jobs of a lane in order; 0 at the end. */
 uint32_t lane_first(const struct sched *s, uint32_t lane);
 uint32_t lane_next(const struct sched *s, uint32_t job);
+/* How many of the lane are before this job of its group. */
+uint32_t lane_before(const struct sched *s, uint32_t lane, uint32_t job);
 const char *line_check(const struct sched *s);

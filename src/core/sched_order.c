@@ -98,19 +98,6 @@ static bool ranks_before(const struct sched *s, uint32_t i, struct tree_rank bef
     return candidate_before(&c, &b->of);
 }
 
-static uint64_t own_none(const struct sched *s, uint32_t job)
-{
-    (void)s;
-    (void)job;
-    return 0;
-}
-
-static bool stands_before(const struct sched *s, uint32_t i, struct tree_rank before, void *arg)
-{
-    (void)before;
-    return line_in_order(s, i, *(const uint32_t *)arg);
-}
-
 /* How many of the group are before the member `end` (0: all) and compete for the pool. */
 static size_t count_competitors(const struct sched *s,
                                 const struct group *g,
@@ -120,12 +107,8 @@ static size_t count_competitors(const struct sched *s,
     size_t n = 0;
     for (uint32_t i = g->first_lane; i; i = lane_at(s, i)->next) {
         const struct lane *l = lane_at(s, i);
-        struct tree_rank r;
-        if (!pools_meet(s, l->pool, pool))
-            continue;
-        if (end)
-            (void)tree_split(s, &line_of_lane, l->root, own_none, stands_before, &end, &r);
-        n += end ? r.n : waiting_at(s, l->root)->in_lane.n;
+        if (pools_meet(s, l->pool, pool))
+            n += end ? lane_before(s, i, end) : waiting_at(s, l->root)->in_lane.n;
     }
     return n;
 }

@@ -2,8 +2,8 @@
 /* sched_pass.c - the pass; see sched.h and sched_pass.h.
  *
  * In order: lanes are taken by the rank of their first job. One that may not start (a quota, larger
- * than its pool) steps aside. The first that does not fit gets a promise; whose pool meets a
- * promise's waits behind it.
+ * than its pool) steps aside with all of its line, so that thousands of them cost what one does.
+ * The first that does not fit gets a promise; whose pool meets a promise's waits behind it.
  * Then the gaps: those behind, in order, where they delay no promise. Who could start, but waited
  * in line, may yield (sched_policy.h): those behind it, in order, that end before it is due may
  * pass, and then the walk begins anew without yielding.
@@ -43,12 +43,26 @@ static bool is_barred(const struct sched *s, const struct waiting *w)
     return quota_blocks(s, w->f.project, w->f.user, shape, s->now, &account);
 }
 
-/* The lane of this job, to be looked at when it is this job's turn. */
-static void push_lane(struct sched *s, uint32_t job)
+/* Its lane (line 0), or its line alone, to be looked at when it is this job's turn. */
+static void push_place(struct sched *s, uint32_t line, uint32_t job)
 {
     if (job)
-        candidate_push(&s->walk.heap, &(struct candidate){.row = waiting_at(s, job)->lane,
-                                                          .rank = order_rank(s, job)});
+        candidate_push(&s->walk.heap, &(struct candidate){.row = line, .rank = order_rank(s, job)});
+}
+
+static bool steps_aside(const struct sched *s, uint32_t job)
+{
+    const struct waiting *w = waiting_at(s, job);
+    return is_barred(s, w) || !shape_fits(s, shape_at(s, w->shape));
+}
+
+/* All of a line step aside together: the others of its lane go on behind this job of it. */
+static void open_lane(struct sched *s, uint32_t job)
+{
+    const struct waiting *w = waiting_at(s, job);
+    for (uint32_t l = lane_at(s, w->lane)->first_line; l; l = line_at(s, l)->lane_next)
+        if (l != w->line)
+            push_place(s, l, line_after(s, l, job));
 }
 
 /* asked: the same once more, where nobody yields. */
@@ -65,7 +79,7 @@ static void walk_begin(struct sched *s, bool asked)
     w->count += w->phase == WALK_ORDER && !asked;
     for (uint32_t i = 1; i < s->lanes.n && w->phase == WALK_ORDER; i++)
         if (row_is_used(&s->lanes, i))
-            push_lane(s, lane_first(s, i));
+            push_place(s, 0, lane_first(s, i));
 }
 
 /* ---- starting ---- */
@@ -123,15 +137,16 @@ static bool try_start(struct sched *s, uint32_t job, usec_t ends, struct sched_d
 
 /* ---- in order ---- */
 
-/* The first job in order; 0: another lane is better by now (it was pushed back). */
-static uint32_t pop_job(struct sched *s)
+/* The first job in order; false: another lane is better by now (it was pushed back). */
+static bool pop_job(struct sched *s, struct candidate *ret)
 {
-    struct candidate c = candidate_pop(&s->walk.heap), now = c;
-    now.rank = order_rank(s, c.rank.job);
-    if (!candidate_before(&c, &now))
-        return c.rank.job;
+    *ret = candidate_pop(&s->walk.heap);
+    struct candidate now = *ret;
+    now.rank = order_rank(s, ret->rank.job);
+    if (!candidate_before(ret, &now))
+        return true;
     candidate_push(&s->walk.heap, &now);
-    return 0;
+    return false;
 }
 
 /* True: it lets others go first for now. Who was never made to wait does not. */
@@ -150,28 +165,32 @@ static usec_t ends_of(const struct sched *s, const struct waiting *w, bool behin
     return behind || s->walk.n_yields ? s->now + w->lasts : 0;
 }
 
-/* True: one was started. Whoever steps aside or yields leaves its place to the next of its lane;
- * all that stand behind a promise wait together. */
+/* True: one was started. Whoever yields leaves its place to the next of its lane, and who steps
+ * aside to the next lines of it; all that stand behind a promise wait together. */
 static bool walk_order(struct sched *s, struct sched_decision *ret)
 {
-    uint32_t job = pop_job(s);
-    if (!job)
+    struct candidate c;
+    if (!pop_job(s, &c))
         return false;
+    uint32_t job = c.rank.job, line = c.row;
     const struct waiting *w = waiting_at(s, job);
-    struct shape *shape = shape_at(s, w->shape);
-    uint32_t next = lane_next(s, job), pool = shape->pool;
+    uint32_t next = line ? line_next(s, job) : lane_next(s, job);
+    uint32_t pool = shape_at(s, w->shape)->pool;
     bool claim = w->level == LEVEL_CLAIM && s->walk.n_promises < MAX_PROMISES;
     bool behind = pool_has_waiting(s, pool);
-    if (is_barred(s, w) || !shape_fits(s, shape) || (ret && !behind && yield_start(s, job))) {
-        push_lane(s, next);
+    if (steps_aside(s, job)) {
+        if (!line)
+            open_lane(s, job);
+    } else if (ret && !behind && yield_start(s, job)) {
+        push_place(s, line, next);
     } else if (behind && !claim) {
         pool_wait(s, pool);
     } else if (ret && policy_may_pass(s, w) && try_start(s, job, ends_of(s, w, behind), ret)) {
-        push_lane(s, next);
+        push_place(s, line, next);
         return true;
     } else {
         promise_make(s, job);
-        push_lane(s, claim ? next : 0);
+        push_place(s, line, claim ? next : 0);
     }
     return false;
 }

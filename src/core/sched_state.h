@@ -146,13 +146,15 @@ struct group {
 
 struct lane {
     uint32_t row, group, pool, root, next;
+    uint32_t first_line;
 };
 
 struct line {
     uint32_t row, group, shape;
     uint32_t user, project; /* 0: they have no quota, so that it does not matter whose a job is */
     uint32_t root;
-    uint32_t prev, next; /* of the shape */
+    uint32_t prev, next;           /* of the shape */
+    uint32_t lane_prev, lane_next; /* of the lane */
 };
 
 struct account {
@@ -194,7 +196,8 @@ struct rank {
     uint32_t job;
 };
 
-/* On the heap: a lane in order, a line that fills gaps, or a group of sched_queue_at(). */
+/* On the heap: a lane in order (row 0) or one line of it, a line that fills gaps, or a group of
+ * sched_queue_at(). */
 struct candidate {
     uint32_t row;
     struct rank rank;

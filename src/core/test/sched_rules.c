@@ -292,6 +292,44 @@ static void test_ceilings(void **state)
     world_free(w);
 }
 
+/* Of one lane: those too large and those of a user at his quota go aside, each with all that are
+ * alike; the rest starts in order. */
+static void test_barred_ones_step_aside(void **state)
+{
+    (void)state;
+    struct sched_limits limits = {.policy = SCHED_POLICY_FAIR};
+    struct world *w = world_new(1, &limits);
+    struct sched_quota none = free_quota;
+    struct world_job *large[5], *barred[5], *free[5];
+    none.running = 0;
+    sched_set_quota(w->s, SCHED_USER, "none", &none);
+    world_add_nodes(w, 1, "", 8, 64);
+    for (int i = 0; i < 5; i++) {
+        large[i] = submit_of(w, "p", 1, 16);
+        barred[i] = world_job(w, 1, 2, USEC_HOUR, USEC_HOUR);
+        (void)snprintf(barred[i]->project, sizeof(barred[i]->project), "p");
+        (void)snprintf(barred[i]->user, sizeof(barred[i]->user), "none");
+        world_submit(w, barred[i]);
+        free[i] = submit_of(w, "p", 1, i % 2 ? 2 : 3);
+    }
+    world_pass(w);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(large[i]->state, WORLD_WAITS);
+        assert_int_equal(barred[i]->state, WORLD_WAITS);
+        assert_int_equal(free[i]->state, i < 3 ? WORLD_RUNS : WORLD_WAITS); /* 3 + 2 + 3 GPUs */
+    }
+    world_end(w, free[1], false);
+    world_pass(w);
+    assert_int_equal(free[3]->state, WORLD_RUNS);
+    assert_int_equal(free[4]->state, WORLD_WAITS);
+    sched_set_quota(w->s, SCHED_USER, "none", NULL);
+    world_end(w, free[3], false);
+    world_pass(w);
+    assert_int_equal(barred[0]->state, WORLD_RUNS);
+    assert_int_equal(barred[1]->state, WORLD_WAITS);
+    world_free(w);
+}
+
 /* No host counts memory: the same shape with more of it waits only for its own quota. */
 static void test_memory_is_counted(void **state)
 {
@@ -611,6 +649,7 @@ int main(void)
         cmocka_unit_test(test_nobody_starves),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_ceilings),
+        cmocka_unit_test(test_barred_ones_step_aside),
         cmocka_unit_test(test_memory_is_counted),
         cmocka_unit_test(test_month),
         cmocka_unit_test(test_reclaim),
