@@ -32,7 +32,7 @@ struct findings;
 struct metas;
 struct uploads;
 
-/* The app pointer of every handler. All borrowed; set once by main.c. */
+/* The app pointer of every handler. All borrowed; set once by services.c. */
 struct api {
     uv_loop_t *loop;
     const struct settings *settings;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "argusd/daemon.h"
 #include "argusd/events.h"
 #include "argusd/people.h"
+#include "argusd/settings.h"
 #include "argusd/tokens.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -134,7 +134,7 @@ static int with_store(const struct init_args *a, const struct settings *settings
     struct state s = {0};
     struct store *store = NULL;
     char token[TOKEN_TEXT_MAX] = "";
-    _cleanup_(freep) char *path = daemon_store_path(settings);
+    _cleanup_(freep) char *path = settings_store_path(settings);
     if (uv_loop_init(&loop) < 0)
         return err_set(err, ERR_INTERNAL, "no event loop");
     struct store_options opt = {.path = path, .loop = &loop};

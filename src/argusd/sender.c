@@ -52,7 +52,8 @@ struct sender *sender_new(const struct sender_parts *parts)
 
 void sender_close(struct sender *s)
 {
-    s->closed = true;
+    if (s)
+        s->closed = true;
 }
 
 void sender_free(struct sender *s)

@@ -26,7 +26,7 @@ struct sender_parts { /* all borrowed */
 
 struct sender *sender_new(const struct sender_parts *parts);
 /* argusd ends: what is under way goes no further than the answer that it waits for. */
-void sender_close(struct sender *s);
+void sender_close(struct sender *s); /* NULL is fine */
 void sender_free(struct sender *s);
 /* l owes JOB_ACT_SEND. Does nothing while it is under way or before l->send_after. */
 void sender_act(struct sender *s, struct live *l);

@@ -368,3 +368,8 @@ void settings_release(struct settings *s)
     free(s->text);
     *s = (struct settings){0};
 }
+
+char *settings_store_path(const struct settings *s)
+{
+    return xasprintf("%s/argus.db", s->state_dir);
+}

@@ -64,3 +64,5 @@ const struct conf_key *settings_keys(size_t *ret_n);
  * -ENOENT and the like with a sentence in ps as well. *ret is to be released in any case. */
 must_check int settings_load(const char *path, struct settings *ret, struct problems *ps);
 void settings_release(struct settings *s);
+
+char *settings_store_path(const struct settings *s); /* the store, below state_dir; yours */
