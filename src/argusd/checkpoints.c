@@ -174,9 +174,7 @@ void checkpoints_end_reading(struct checkpoints *cs, const char *job, const stru
 
 static bool is_followed(const struct live *l)
 {
-    const struct attempt *a = job_attempt(l->job);
-    return a && l->job->state != JOB_QUEUED && workload_word_trains(l->job->workload) &&
-           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
+    return job_is_in_ray(l->job) && workload_word_trains(l->job->workload);
 }
 
 static bool is_unfinished(const struct ckpt_list *l)

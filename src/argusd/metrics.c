@@ -211,13 +211,6 @@ static void start_wanted(struct metrics *ms)
 
 /* ---- when ---- */
 
-static bool is_followed(const struct live *l)
-{
-    const struct attempt *a = job_attempt(l->job);
-    return a && l->job->state != JOB_QUEUED &&
-           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
-}
-
 static void forget(struct metrics *ms)
 {
     for (struct reader **p = &ms->first; *p;) {
@@ -237,7 +230,7 @@ static void on_tick(uv_timer_t *t)
     struct metrics *ms = container_of(t, struct metrics, timer);
     const struct live *l;
     for (size_t pos = 0; (l = jobs_next(ms->p.jobs, &pos));)
-        if (is_followed(l))
+        if (job_is_in_ray(l->job))
             reader_of(ms, l->job->id)->wanted = true;
     start_wanted(ms);
     forget(ms);

@@ -147,9 +147,7 @@ static void forget_seen(struct placement *p)
 
 static const struct attempt *placed_attempt(const struct live *l)
 {
-    const struct attempt *a = job_attempt(l->job);
-    bool in_ray = a && (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
-    return in_ray && l->job->nodes && l->job->state != JOB_QUEUED ? a : NULL;
+    return job_is_in_ray(l->job) && l->job->nodes ? job_attempt(l->job) : NULL;
 }
 
 /* ---- judging one job ---- */

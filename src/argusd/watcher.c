@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/deadlines.h"
+#include "argusd/driverplace.h"
 #include "argusd/ending.h"
 #include "argusd/files.h"
 #include "argusd/idset.h"
@@ -27,7 +29,6 @@
 enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
 static const usec_t FILES_HANG = 10 * USEC_SEC;     /* a round longer than this: blind */
-static const usec_t ORPHAN_AFTER = 60 * USEC_SEC;   /* PENDING without a supervisor */
 static const usec_t PROOF_PATIENCE = 3 * USEC_SEC;  /* after the exit file was seen */
 static const usec_t RAY_SILENT = 10 * USEC_SEC;     /* no list for so long: blind */
 static const usec_t LIST_LAG =
@@ -36,6 +37,7 @@ static const usec_t LIST_LAG =
 struct watcher {
     struct watcher_parts p;
     struct stopper *stopper;
+    struct deadlines deadlines;
     uv_timer_t timer;
     struct ray_call *list_call;
     usec_t list_at, list_started, heard_at; /* monotonic; heard_at: of the last good list */
@@ -61,13 +63,6 @@ static void see_files(struct live *l, enum witness_files files, usec_t now)
         return;
     l->sight.files = files;
     l->sight.files_since = now;
-}
-
-static bool is_watched(const struct live *l)
-{
-    const struct attempt *a = job_attempt(l->job);
-    return a && !job_state_is_terminal(l->job->state) && l->job->state != JOB_QUEUED &&
-           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
 }
 
 static void apply(struct live *l, enum job_event_kind kind, const char *code, const char *text)
@@ -151,148 +146,6 @@ static void judge(struct watcher *w, struct live *l, const struct fsroot_exit *x
     }
 }
 
-/* ---- deadlines ---- */
-
-static void on_supervisor(enum ray_found found,
-                          const struct ray_actor *actor,
-                          const struct err *err,
-                          void *arg)
-{
-    struct live *l = arg;
-    (void)actor;
-    (void)err;
-    l->supervisor_asked = false;
-    if (found == RAY_NOT_FOUND && is_watched(l) && l->sight.ray == WITNESS_RAY_PENDING)
-        apply(l, JOB_EV_REQUEUED, "orphan",
-              "Ray accepted it but nothing there will ever start it; it is sent again");
-    jobs_idle(l);
-}
-
-/* What was accepted has to start, and what was leased to be accepted, unless nobody can tell. */
-static void check_start(struct watcher *w, struct live *l, usec_t now)
-{
-    const struct attempt *a = job_attempt(l->job);
-    bool sent = a->phase != ATTEMPT_PLANNED;
-    if (l->job->state != JOB_STARTING || (sent && l->sight.ray != WITNESS_RAY_PENDING))
-        return;
-    if (jobs_in_state(l) > w->p.settings->start_deadline) {
-        char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
-        (void)span_to_string(w->p.settings->start_deadline, span);
-        if (sent)
-            (void)snprintf(text, sizeof(text), "Ray did not start it within %s; it is sent again",
-                           span); /* fits */
-        else
-            (void)snprintf(text, sizeof(text), "Ray did not take it within %s: %.240s", span,
-                           l->job->reason.text);
-        if (sent || (!l->sending && !l->maybe_sent && cluster_is_up(w->p.cluster)))
-            apply(l, JOB_EV_REQUEUED, "start_deadline", text);
-        else if (l->maybe_sent)
-            apply(l, JOB_EV_BLIND, "unknown", "Ray does not say whether it has taken it");
-    } else if (sent && now - l->sight.ray_since > ORPHAN_AFTER && !l->supervisor_asked) {
-        l->supervisor_asked = true;
-        jobs_busy(l);
-        (void)ray_find_supervisor(w->p.ray, a->ray_id, on_supervisor, l);
-    }
-}
-
-/* Nothing was sent, and nothing can be: others may have its place until that changes. */
-static void check_sendable(const struct watcher *w, struct live *l)
-{
-    const char *code, *text;
-    const struct attempt *a = job_attempt(l->job);
-    cluster_why_not(w->p.cluster, &code, &text);
-    struct job_event e = {.kind = JOB_EV_REQUEUED, .code = code, .text = text, .no_fault = true};
-    if (*code && l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && !l->sending &&
-        !l->maybe_sent && !l->act_queued)
-        (void)jobs_apply(l, &e, "argusd", clock_wall());
-}
-
-static void tell_overdue(struct live *l)
-{
-    const struct sight *s = &l->sight;
-    char span[CLOCK_TEXT_MAX], text[240];
-    const char *why = s->ray == WITNESS_RAY_BLIND       ? "Ray does not answer"
-                      : s->files == WITNESS_FILES_BLIND ? "the shared root cannot be read"
-                      : s->files == WITNESS_FILES_BEAT  ? "its shepherd still beats"
-                                                        : "Ray has not ended it";
-    (void)snprintf(text, sizeof(text), "it was to stop within %s and has not ended: %s",
-                   span_to_string(job_limit(l->job, 0), span), why); /* fits */
-    l->overdue_told = true;
-    jobs_note(l, "stop_overdue", "stop_overdue", text, clock_wall());
-}
-
-static void check_deadline(struct live *l, usec_t wall)
-{
-    const struct job *j = l->job;
-    usec_t limit = j->state == JOB_STARTING ? 0 : job_limit(j, 0);
-    if (!limit || l->overdue_told || jobs_in_state(l) < limit)
-        return;
-    if (j->state == JOB_STOPPING) {
-        tell_overdue(l);
-        return;
-    }
-    char span[CLOCK_TEXT_MAX], text[200];
-    if (j->flags & JOB_FLAG_HOLDING) {
-        (void)snprintf(text, sizeof(text), "its slots were kept for %s after it had failed",
-                       span_to_string(limit, span)); /* fits */
-        apply(l, JOB_EV_RELEASED, "hold_on_failure", text);
-        return;
-    }
-    bool queued = j->state == JOB_QUEUED;
-    (void)snprintf(text, sizeof(text),
-                   queued ? "it waited longer than its queue_timeout of %s"
-                          : "it ran longer than its timeout of %s",
-                   span_to_string(limit, span)); /* fits */
-    struct job_event e = {.kind = JOB_EV_STOP,
-                          .cause = STOP_TIMEOUT,
-                          .code = queued ? "queue_timeout" : "timeout",
-                          .text = text};
-    (void)jobs_apply(l, &e, "argusd", wall);
-}
-
-/* ---- v1's proof ---- */
-
-/* From the node of the driver, and from driver_info once ray.init() was called. A node that Ray's
- * list lacks now proves nothing. */
-static bool read_proof(const struct watcher *w, const struct ray_job *rj, struct proof *ret)
-{
-    const struct cluster_node *n = cluster_find_id(w->p.cluster, rj->driver_node_id);
-    const char *head = cluster_head_ip(w->p.cluster);
-    if (!n || !*head)
-        return false;
-    const char *ip = str_or(rj->driver_ip, n->ip);
-    bool at_head = n->is_head;
-    if (!strcmp(ip, head) && strcmp(n->ip, head) != 0 && !cluster_is_worker_ip(w->p.cluster, head))
-        at_head = true;
-    *ret = (struct proof){.on_worker = !at_head, .pid = rj->driver_pid, .checked_at = clock_wall()};
-    (void)snprintf(ret->driver_ip, sizeof(ret->driver_ip), "%s", ip); /* addresses fit */
-    (void)snprintf(ret->head_ip, sizeof(ret->head_ip), "%s", head);
-    (void)snprintf(ret->node, sizeof(ret->node), "%s", n->name);
-    (void)snprintf(ret->node_id, sizeof(ret->node_id), "%s", n->node_id);
-    return true;
-}
-
-static void check_proof(struct watcher *w, struct live *l, const struct ray_job *rj)
-{
-    struct proof *old = &l->job->proof, p;
-    if ((old->checked_at && (old->pid || !rj->driver_ip)) || !read_proof(w, rj, &p))
-        return;
-    bool first = !old->checked_at;
-    *old = p;
-    char text[400];
-    (void)snprintf(text, sizeof(text), "the driver runs on %s '%s' (%s), the head is %s%s",
-                   p.on_worker ? "worker" : "the head", p.node, p.driver_ip, p.head_ip,
-                   p.on_worker ? "" : ": the head does no computing"); /* fits */
-    jobs_save(l);
-    if (first || p.pid)
-        jobs_note(l, "driver_placed", p.on_worker ? "" : "driver_on_head", text, clock_wall());
-    if (p.on_worker)
-        return;
-    struct job_event e = {
-        .kind = JOB_EV_STOP, .cause = STOP_FINDING, .code = "platform", .text = text};
-    (void)jobs_apply(l, &e, "argusd", clock_wall());
-}
-
 /* ---- the round over Ray's list ---- */
 
 static const struct ray_job *find_record(const struct ray_jobs *jobs, const char *ray_id)
@@ -324,7 +177,7 @@ static void look_at(struct watcher *w, struct live *l, const struct ray_jobs *jo
     l->sight.saw_exit = rj && rj->has_exit_code;
     bool has_place = rj && !ray_job_is_ghost(rj) && rj->driver_node_id;
     if (has_place && rj->status != RAY_JOB_PENDING)
-        check_proof(w, l, rj);
+        driverplace_check(w->p.cluster, l, rj);
 }
 
 /* Records that bear our mark and belong to no live attempt. */
@@ -374,7 +227,7 @@ static void on_list(const struct ray_jobs *jobs, const struct err *err, void *ar
     }
     w->heard_at = now;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
-        if (is_watched(l)) {
+        if (job_is_in_ray(l->job)) {
             jobs_busy(l);
             look_at(w, l, jobs, now);
             jobs_idle(l);
@@ -394,9 +247,9 @@ static void hear_silence(struct watcher *w, usec_t now)
     if (!is_gone && now - w->heard_at <= RAY_SILENT)
         return;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
-        if (is_watched(l) && is_gone && l->accepted_at < gone)
+        if (job_is_in_ray(l->job) && is_gone && l->accepted_at < gone)
             see_ray(l, WITNESS_RAY_GONE, gone);
-        else if (is_watched(l))
+        else if (job_is_in_ray(l->job))
             see_ray(l, WITNESS_RAY_BLIND,
                     w->heard_at > l->accepted_at ? w->heard_at : l->accepted_at);
 }
@@ -452,7 +305,7 @@ static void on_files(struct files_look *looks, size_t n, void *arg)
     w->files_busy = false;
     for (size_t i = 0; i < n && !w->closing; i++) {
         struct live *l = jobs_find_id(w->p.jobs, looks[i].id);
-        if (l && is_watched(l) && job_attempt(l->job)->k == looks[i].k)
+        if (l && job_is_in_ray(l->job) && job_attempt(l->job)->k == looks[i].k)
             look_at_files(w, l, &looks[i], now);
     }
     if (w->look_again && !w->closing)
@@ -466,7 +319,7 @@ static void start_files(struct watcher *w, usec_t now)
     struct files_look *v = NULL;
     struct live *l;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));) {
-        if (!is_watched(l))
+        if (!job_is_in_ray(l->job))
             continue;
         if (n == cap) {
             cap = cap ? cap * 2 : 16;
@@ -492,7 +345,7 @@ static void files_hang(struct watcher *w, usec_t now)
 {
     struct live *l;
     for (size_t pos = 0; (l = jobs_next(w->p.jobs, &pos));)
-        if (is_watched(l)) {
+        if (job_is_in_ray(l->job)) {
             jobs_busy(l);
             see_files(l, WITNESS_FILES_BLIND, now);
             judge(w, l, NULL);
@@ -513,11 +366,7 @@ static void tick_job(struct watcher *w, struct live *l, usec_t now, usec_t wall)
 {
     jobs_busy(l);
     jobs_tick(l);
-    check_deadline(l, wall);
-    if (!l->over && l->job->state == JOB_STARTING)
-        check_start(w, l, now);
-    if (!l->over && l->job->state == JOB_STARTING)
-        check_sendable(w, l);
+    deadlines_check(&w->deadlines, l, now, wall);
     if (!l->over && job_act(l->job) == JOB_ACT_SEND && !l->act_queued)
         sender_act(w->p.sender, l);
     if (!l->over && job_act(l->job) == JOB_ACT_STOP && !l->act_queued)
@@ -558,6 +407,7 @@ struct watcher *watcher_new(const struct watcher_parts *parts)
     w->handles = 1;
     struct stopper_parts sp = {.loop = parts->loop, .settings = parts->settings, .ray = parts->ray};
     w->stopper = stopper_new(&sp);
+    w->deadlines = (struct deadlines){parts->settings, parts->cluster, parts->ray};
     (void)uv_timer_init(parts->loop, &w->timer); /* never fails */
     return w;
 }

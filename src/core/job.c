@@ -122,6 +122,13 @@ struct attempt *job_attempt(const struct job *j)
     return j->n_attempts ? &j->attempts[j->n_attempts - 1] : NULL;
 }
 
+bool job_is_in_ray(const struct job *j)
+{
+    const struct attempt *a = job_attempt(j);
+    return a && !job_state_is_terminal(j->state) && j->state != JOB_QUEUED &&
+           (a->phase == ATTEMPT_ACCEPTED || a->phase == ATTEMPT_RUNNING);
+}
+
 char *job_ray_id(const char *job_id, int k)
 {
     return k <= 1 ? xstrdup(job_id) : xasprintf("%s-a%d", job_id, k);

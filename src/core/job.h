@@ -143,6 +143,8 @@ void job_freep(struct job **j);
 
 /* The newest attempt, NULL before the first. Borrowed. */
 struct attempt *job_attempt(const struct job *j);
+/* Ray has accepted the newest attempt, which has not ended. */
+bool job_is_in_ray(const struct job *j);
 /* Ray's id of attempt k: the job id for 1, "<id>-a<k>" after. */
 char *job_ray_id(const char *job_id, int k);
 /* Ray's id of its trial: "<id>-trial", after n lost ones "<id>-a<n>-trial". */
