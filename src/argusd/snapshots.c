@@ -15,17 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "argusd/snapshots_table.h"
 #include "argusd/work.h"
 #include "base/log.h"
-#include "base/place.h"
 #include "base/str.h"
 #include "core/snapshot.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/snapshot.h"
-
-#define KIND "snapshot"
-
-enum { ROW_MAX = 64 << 10 };
 
 enum task_kind {
     TASK_MAKE,  /* content; worker */
@@ -59,48 +55,18 @@ struct task {
 
 struct snapshots {
     struct snapshots_parts p;
-    struct snapshot **v; /* by ref, then user */
-    size_t n;
+    struct snapshots_table table;
     struct task *tasks; /* in order */
     size_t running;
     bool alone; /* what runs must have nobody beside it */
     pthread_mutex_t healing;
 };
 
-/* ---- the table ---- */
-
-static int compare(const struct snapshot *s, const char *user, const char *ref)
-{
-    int c = strcmp(s->ref, ref);
-    return c ? c : strcmp(str_or(s->user, ""), str_or(user, ""));
-}
-
-struct key {
-    const char *user, *ref;
-};
-
-static int to_snapshot(const void *key, const void *element)
-{
-    const struct key *k = key;
-    const struct snapshot *const *s = element;
-    return -compare(*s, k->user, k->ref);
-}
-
-static size_t find_place(const struct snapshots *sn, const char *user, const char *ref)
-{
-    struct key k = {user, ref};
-    return place_of(&k, sn->v, sn->n, sizeof(struct snapshot *), to_snapshot);
-}
-
-static struct snapshot *at(const struct snapshots *sn, const char *user, const char *ref)
-{
-    size_t i = find_place(sn, user, ref);
-    return i < sn->n && compare(sn->v[i], user, ref) == 0 ? sn->v[i] : NULL;
-}
+/* ---- finding ---- */
 
 struct snapshot *snapshots_find(const struct snapshots *sn, const char *user, const char *ref)
 {
-    struct snapshot *s = at(sn, user, ref);
+    struct snapshot *s = snapshots_table_at(&sn->table, user, ref);
     return s && !s->leaving ? s : NULL;
 }
 
@@ -118,20 +84,20 @@ static bool is_at_or_below(const char *path, const char *dir)
 
 struct snapshot *snapshots_find_path(const struct snapshots *sn, const char *path)
 {
-    for (size_t i = 0; i < sn->n; i++) {
-        _cleanup_(freep) char *tree = snapshots_tree(sn, sn->v[i]);
-        if (!sn->v[i]->leaving &&
-            (is_at_or_below(path, sn->v[i]->path) || is_at_or_below(path, tree)))
-            return sn->v[i];
+    for (size_t i = 0; i < sn->table.n; i++) {
+        _cleanup_(freep) char *tree = snapshots_tree(sn, sn->table.v[i]);
+        if (!sn->table.v[i]->leaving &&
+            (is_at_or_below(path, sn->table.v[i]->path) || is_at_or_below(path, tree)))
+            return sn->table.v[i];
     }
     return NULL;
 }
 
 struct snapshot *snapshots_next(const struct snapshots *sn, size_t *pos)
 {
-    while (*pos < sn->n && sn->v[*pos]->leaving)
+    while (*pos < sn->table.n && sn->table.v[*pos]->leaving)
         (*pos)++;
-    return *pos < sn->n ? sn->v[(*pos)++] : NULL;
+    return *pos < sn->table.n ? sn->table.v[(*pos)++] : NULL;
 }
 
 char *snapshots_tree(const struct snapshots *sn, const struct snapshot *s)
@@ -139,87 +105,9 @@ char *snapshots_tree(const struct snapshots *sn, const struct snapshot *s)
     return snapshot_tree(sn->p.settings->shared_root, s->hash);
 }
 
-static void snapshot_free(struct snapshot *s)
-{
-    free(s->user);
-    free(s->ref);
-    free(s->path);
-    free(s->verl);
-    free(s->actor);
-    free(s);
-}
-
-static void insert(struct snapshots *sn, struct snapshot *s)
-{
-    size_t i = find_place(sn, s->user, s->ref);
-    sn->v = xrealloc(sn->v, sn->n + 1, sizeof(struct snapshot *));
-    memmove(sn->v + i + 1, sn->v + i, (sn->n - i) * sizeof(struct snapshot *));
-    sn->v[i] = s;
-    sn->n++;
-}
-
-/* ---- rows ---- */
-
-static char *row_name(const struct snapshot *s)
-{
-    return xasprintf("%s/%s", str_or(s->user, ""), s->ref);
-}
-
-static void save(struct snapshots *sn, const struct snapshot *s)
-{
-    struct buf out = BUF_INIT(ROW_MAX);
-    struct jout j = jout_begin(&out);
-    _cleanup_(freep) char *name = row_name(s);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "hash", s->hash);
-    jout_int(&j, "bytes", (int64_t)s->bytes);
-    jout_int(&j, "files", (int64_t)s->files);
-    jout_str(&j, "verl", s->verl);
-    jout_str(&j, "actor", s->actor);
-    jout_bool(&j, "leaving", s->leaving || s->passing); /* after a kill nobody holds it */
-    jout_close(&j, '}');
-    struct store_entry row = {
-        .kind = KIND, .name = name, .body = buf_str(&out), .at = s->created_at};
-    store_put_entry(sn->p.store, &row);
-    buf_release(&out);
-}
-
-static void drop(struct snapshots *sn, struct snapshot *s)
-{
-    _cleanup_(freep) char *name = row_name(s);
-    size_t i = find_place(sn, s->user, s->ref);
-    store_remove_entry(sn->p.store, KIND, name);
-    memmove(sn->v + i, sn->v + i + 1, (sn->n - i - 1) * sizeof(struct snapshot *));
-    sn->n--;
-    snapshot_free(s);
-}
-
 bool snapshots_restore(struct snapshots *sn, const struct store_entry *entry)
 {
-    _cleanup_(json_unrefp) json_t *v = NULL;
-    const char *slash = strchr(entry->name, '/');
-    if (strcmp(entry->kind, KIND) != 0)
-        return false;
-    const char *hash = NULL;
-    if (slash && json_parse(entry->body, strlen(entry->body), ROW_MAX, &v, NULL) == 0)
-        hash = json_get_str(v, "hash", NULL);
-    if (!hash || strlen(hash) != HASH_HEX - 1) {
-        log_err("store", "the row of a snapshot cannot be read: ignoring name=%s", entry->name);
-        return true;
-    }
-    struct snapshot *s = xcalloc(1, sizeof(*s));
-    s->user = slash > entry->name ? xstrndup(entry->name, (size_t)(slash - entry->name)) : NULL;
-    s->ref = xstrdup(slash + 1);
-    s->path = snapshot_path(sn->p.settings->shared_root, s->user, s->ref);
-    memcpy(s->hash, hash, HASH_HEX);
-    s->bytes = (uint64_t)json_get_int(v, "bytes", 0);
-    s->files = (uint64_t)json_get_int(v, "files", 0);
-    s->verl = xstrdup(json_get_str(v, "verl", NULL));
-    s->actor = xstrdup(json_get_str(v, "actor", ""));
-    s->leaving = json_get_bool(v, "leaving", false);
-    s->created_at = entry->at;
-    insert(sn, s);
-    return true;
+    return snapshots_table_restore(&sn->table, entry);
 }
 
 /* ---- the line ---- */
@@ -357,14 +245,6 @@ static bool is_alone(const struct task *t)
 
 /* ---- ends ---- */
 
-static bool has_other_name(const struct snapshots *sn, const struct snapshot *s, const char *hash)
-{
-    for (size_t i = 0; i < sn->n; i++)
-        if (sn->v[i] != s && !strcmp(sn->v[i]->hash, hash))
-            return true;
-    return false;
-}
-
 /* ref NULL: only the content. */
 static void clean_later(struct snapshots *sn, const char *user, const char *ref, const char *hash)
 {
@@ -394,8 +274,7 @@ static struct snapshot *add_row(struct task *t)
     s->actor = xstrdup(t->actor);
     s->created_at = clock_wall();
     s->passing = t->passing;
-    insert(t->sn, s);
-    save(t->sn, s);
+    snapshots_table_add(&t->sn->table, s);
     if (t->row)
         t->row(s, t->arg);
     return s;
@@ -422,7 +301,7 @@ static void use_again(struct task *t, struct snapshot *s)
         forget_cleaning(t->sn, s);
     s->leaving = false;
     s->passing = t->passing;
-    save(t->sn, s);
+    snapshots_table_save(&t->sn->table, s);
     if (t->row)
         t->row(s, t->arg);
 }
@@ -439,7 +318,7 @@ static void name_by_hash(struct task *t)
 static void check_name(struct task *t, const struct snapshot *s)
 {
     int64_t most = t->sn->p.settings->snapshots_most;
-    if (!s && (int64_t)t->sn->n >= most)
+    if (!s && (int64_t)t->sn->table.n >= most)
         (void)err_set(&t->err, ERR_REFUSED,
                       "there are %" PRId64
                       " snapshots, the most that there may be here: remove some",
@@ -463,7 +342,7 @@ static int check_quota(const struct task *t, const struct snapshot *s, struct er
 
 static void end_unmade(struct task *t)
 {
-    if (*t->made.hash && !has_other_name(t->sn, NULL, t->made.hash))
+    if (*t->made.hash && !snapshots_table_has_content(&t->sn->table, NULL, t->made.hash))
         clean_later(t->sn, NULL, NULL, t->made.hash);
     bool transient = t->err.code != ERR_REFUSED && t->err.code != ERR_CONFLICT;
     tell(t, NULL, !transient);
@@ -478,7 +357,7 @@ static void end_make(struct task *t)
     if (!t->err.code) {
         if (t->passing)
             name_by_hash(t);
-        s = at(sn, t->user, t->ref);
+        s = snapshots_table_at(&sn->table, t->user, t->ref);
         check_name(t, s);
     }
     if (!t->err.code && check_quota(t, s, &t->err) < 0 && !t->err.code)
@@ -507,7 +386,7 @@ static void end_make(struct task *t)
 
 static void end_link(struct task *t)
 {
-    struct snapshot *s = at(t->sn, t->user, t->ref);
+    struct snapshot *s = snapshots_table_at(&t->sn->table, t->user, t->ref);
     if (t->err.code && s && t->passing)
         snapshots_let_go(t->sn, s);
     else if (t->err.code && s && !t->was_there) /* what nobody can use is not kept */
@@ -520,11 +399,11 @@ static void end_link(struct task *t)
 
 static void end_clean(struct task *t)
 {
-    struct snapshot *s = t->ref ? at(t->sn, t->user, t->ref) : NULL;
+    struct snapshot *s = t->ref ? snapshots_table_at(&t->sn->table, t->user, t->ref) : NULL;
     if (t->err.code)
         log_warn("snapshot", "%s snapshot=%s", t->err.text, str_or(t->ref, t->want));
     if (s && s->leaving && !t->err.code)
-        drop(t->sn, s); /* else the next start tries again */
+        snapshots_table_remove(&t->sn->table, s); /* else the next start tries again */
     task_free(t);
 }
 
@@ -553,7 +432,8 @@ static void start(struct task *t)
     sn->running++;
     sn->alone = is_alone(t);
     if (t->kind == TASK_CLEAN) /* as it is now: names came and went while it stood in the line */
-        t->keep_content = has_other_name(sn, t->ref ? at(sn, t->user, t->ref) : NULL, t->want);
+        t->keep_content = snapshots_table_has_content(
+            &sn->table, t->ref ? snapshots_table_at(&sn->table, t->user, t->ref) : NULL, t->want);
     work_start(sn->p.loop, run, done, t);
 }
 
@@ -621,7 +501,7 @@ void snapshots_add(struct snapshots *sn,
 void snapshots_keep(struct snapshots *sn, struct snapshot *s)
 {
     s->passing = false;
-    save(sn, s);
+    snapshots_table_save(&sn->table, s);
 }
 
 void snapshots_let_go(struct snapshots *sn, struct snapshot *s)
@@ -633,7 +513,7 @@ void snapshots_let_go(struct snapshots *sn, struct snapshot *s)
 void snapshots_remove(struct snapshots *sn, struct snapshot *s)
 {
     s->leaving = true;
-    save(sn, s);
+    snapshots_table_save(&sn->table, s);
     clean_later(sn, s->user, s->ref, s->hash);
 }
 
@@ -643,6 +523,8 @@ struct snapshots *snapshots_new(const struct snapshots_parts *parts)
 {
     struct snapshots *sn = xcalloc(1, sizeof(*sn));
     sn->p = *parts;
+    sn->table = (struct snapshots_table){.store = parts->store,
+                                         .shared_root = parts->settings->shared_root};
     (void)pthread_mutex_init(&sn->healing, NULL); /* never fails with the usual attributes */
     return sn;
 }
@@ -650,8 +532,8 @@ struct snapshots *snapshots_new(const struct snapshots_parts *parts)
 void snapshots_start(struct snapshots *sn)
 {
     struct task *t = task_new(sn, TASK_START);
-    for (size_t i = 0; i < sn->n; i++) {
-        const struct snapshot *s = sn->v[i];
+    for (size_t i = 0; i < sn->table.n; i++) {
+        const struct snapshot *s = sn->table.v[i];
         if (s->leaving) {
             clean_later(sn, s->user, s->ref, s->hash);
             continue;
@@ -673,9 +555,7 @@ void snapshots_free(struct snapshots *sn)
         tell(t, NULL, false);
         task_free(t);
     }
-    for (size_t i = 0; i < sn->n; i++)
-        snapshot_free(sn->v[i]);
-    free(sn->v);
+    snapshots_table_release(&sn->table);
     (void)pthread_mutex_destroy(&sn->healing); /* nobody is left */
     free(sn);
 }
