@@ -91,7 +91,7 @@ static void check_deadline(struct live *l, usec_t wall)
         return;
     }
     char span[CLOCK_TEXT_MAX], text[200];
-    if (j->flags & JOB_FLAG_HOLDING) {
+    if (job_is_holding(j)) {
         (void)snprintf(text, sizeof(text), "its slots were kept for %s after it had failed",
                        span_to_string(limit, span)); /* fits */
         apply(l, JOB_EV_RELEASED, "hold_on_failure", text);

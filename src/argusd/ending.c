@@ -72,7 +72,7 @@ static void tell(struct live *l, const struct ending *e, const struct finding *f
                           .text = e->text};
     struct job_event ev = {.kind = JOB_EV_ENDED, .end = &end};
     (void)jobs_apply(l, &ev, "argusd", clock_wall()); /* too late is harmless */
-    if (!l->over && (l->job->flags & JOB_FLAG_HOLDING))
+    if (!l->over && job_is_holding(l->job))
         jobs_note(l, "holding", "hold_on_failure", l->job->reason.text, clock_wall());
 }
 

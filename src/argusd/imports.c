@@ -70,7 +70,7 @@ static json_t *own_imports(const struct live *l)
 bool imports_are_missing(const struct live *l)
 {
     if (l->sight.silence_told || l->sight.all_proven || l->job->state != JOB_RUNNING ||
-        (l->job->flags & JOB_FLAG_HOLDING))
+        job_is_holding(l->job))
         return false;
     _cleanup_(json_unrefp) json_t *o = own_imports(l);
     if (!l->extra.verl && !json_get_str(o, "file", NULL))

@@ -12,6 +12,7 @@
 #include "argusd/record.h"
 #include "base/clock.h"
 #include "core/forecast.h"
+#include "core/job_event.h"
 #include "core/sched.h"
 #include "core/spec.h"
 #include "core/witness.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - a job and its attempts: states, and the one function that changes them.
+/* job.h - a job and its attempts: its states, and what each of them owes and allows.
  *
- * State changes in job_apply() only, a pure function of (job, event) that reads
- * one table; what then has to be done in the world is job_act(), which looks at
- * the state alone. So a restart is: load, and act. Pure: no I/O, no clock, no log.
+ * What has to be done in the world is job_act(), which looks at the state alone; the state changes
+ * by events only, see job_event.h. So a restart is: load, and act. Pure: no I/O, no clock, no log.
  *
  * Every state has a deadline, job_limit(), measured by a stopwatch that neither jumps of
  * the wall clock nor restarts of argusd change, and a next state:
@@ -12,8 +11,9 @@
  *   STARTING  start_deadline, anew once Ray has accepted it -> QUEUED, next attempt;
  *             after JOB_GIVE_UPS_MAX in a row               -> FAILED (infra)
  *   RUNNING   timeout, of this attempt                      -> STOPPING -> TIMEOUT
- *             once it has failed: hold_on_failure, then, or when it is released or stopped ->
- * FAILED STOPPING  stop_grace + JOB_STOP_OVERDUE: told; ends by two witnesses, or after
+ *             once it has failed: hold_on_failure, or until
+ *             it is released or stopped                     -> FAILED
+ *   STOPPING  stop_grace + JOB_STOP_OVERDUE: told; ends by two witnesses, or after
  *             WITNESS_FORLORN of silence of both            -> what the stop was for
  * A preempted job, and one whose failure its spec wants restarted, goes back to QUEUED. */
 #pragma once
@@ -145,65 +145,14 @@ void job_freep(struct job **j);
 struct attempt *job_attempt(const struct job *j);
 /* Ray has accepted the newest attempt, which has not ended. */
 bool job_is_in_ray(const struct job *j);
+/* It has failed, and its slots are kept for a look. */
+bool job_is_holding(const struct job *j);
 /* Ray's id of attempt k: the job id for 1, "<id>-a<k>" after. */
 char *job_ray_id(const char *job_id, int k);
 /* Ray's id of its trial: "<id>-trial", after n lost ones "<id>-a<n>-trial". */
 char *job_trial_id(const struct job *j);
 /* True for an id that attempts and trials need for themselves: "…-a2", "…-trial". */
 bool job_id_is_reserved(const char *id);
-
-/* How an attempt ended, as the witnesses say. */
-struct job_end {
-    const char *cause;   /* "exit" "signal" "stopped" "start_failed" "lost" … */
-    int code;            /* exit code, -1 if none */
-    const char *signal;  /* "" if none */
-    const char *finding; /* class, NULL = none */
-    const char *node;    /* at fault, of its own; NULL: the driver's, if any */
-    bool head_lost;      /* Ray's head went away under it */
-    const char *text;    /* one sentence */
-};
-
-#define JOB_EVENT_TABLE(X)                                                                         \
-    X(ADMITTED) /* a gang was leased: nodes, driver_node */                                        \
-    X(ACCEPTED) /* Ray has the attempt */                                                          \
-    X(STARTED)  /* a witness saw it run */                                                         \
-    X(ENDED)    /* end: two witnesses agree, or the exit file says so */                           \
-    X(STOP)     /* cause: somebody or something wants it stopped; text */                          \
-    X(REQUEUED) /* the attempt never ran and is given up; no_fault, text */                        \
-    X(BLIND)    /* nobody can see it; text */                                                      \
-    X(SEEN)     /* somebody can again */                                                           \
-    X(HELD)     /* by: it waits until it is released */                                            \
-    X(RELEASED) /* it waits for its turn again; or its slots are kept no more */                   \
-    X(TRIED)    /* its trial is over and found nothing; text */                                    \
-    X(REJECTED) /* its trial found something: code, text */                                        \
-    X(UNTRIED)  /* its trial was lost; text */                                                     \
-    X(HUNG)     /* it gets nowhere; text */                                                        \
-    X(WENT_ON)  /* it does again; text */
-#define X(word) JOB_EV_##word,
-enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
-#undef X
-const char *job_event_to_string(enum job_event_kind e); /* "admitted" */
-
-struct job_event {
-    enum job_event_kind kind;
-    enum stop_cause cause;     /* STOP */
-    const char *nodes;         /* ADMITTED */
-    const char *slots;         /* ADMITTED; NULL = not known */
-    const char *driver_node;   /* ADMITTED */
-    const char *by;            /* HELD: the user */
-    const char *session;       /* ACCEPTED: Ray's; NULL, "" = not known */
-    bool no_fault;             /* REQUEUED: nothing was tried, it does not count */
-    const char *code, *text;   /* reason; NULL = the kind's own */
-    const struct job_end *end; /* ENDED */
-};
-
-/* Change the job by the event. Returns true if anything changed (then store it);
- * an event that means nothing in this state changes nothing. */
-bool job_apply(struct job *j, const struct job_event *e, const struct moment *now);
-
-/* Why it changed, one sentence, after job_apply() said that it did: the event's own text, else what
- * an event of this kind means. Never "". Borrowed from one of them. */
-const char *job_event_cause(const struct job *j, const struct job_event *e);
 
 /* What the world owes this job now, from its state alone. */
 enum job_act {

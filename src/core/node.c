@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node.c - the state machine of a machine; see node.h.
  *
- * As in job.c one table says which (step, event) pairs mean anything; all others came too late
- * or twice and change nothing. The step is the finer of the two: each belongs to few states.
+ * As in job_event.c one table says which (step, event) pairs mean anything; all others came too
+ * late or twice and change nothing. The step is the finer of the two: each belongs to few states.
  *
  *      PROBE ─▶ START ─▶ JOIN ─▶ IN ─▶ LEAVE ─▶ OUT        FENCE comes before PROBE when
  *        ▲────────┴───────┘      │       │       │         Ray's session is another one

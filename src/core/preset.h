@@ -3,8 +3,9 @@
  *
  *   description: GRPO of a 7B model on one node
  *   holes:
- *     model_id: {type: model, required: true, description: the model to train, example:
- * Qwen/Qwen2.5-7B} lr: {type: number, default: 1e-6, description: learning rate of the actor} spec:
+ *     model_id: {type: model, required: true, description: the model to train}
+ *     lr: {type: number, default: 1e-6, description: learning rate of the actor}
+ *   spec:
  *     workload: grpo
  *     model_id: ${hole:model_id}
  *     overrides: ["actor_rollout_ref.actor.optim.lr=${hole:lr}"]

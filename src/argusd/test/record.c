@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job survives the way into the store's rows and back in every member that decides something. */
 #include "argusd/record.h"
+#include "core/job_event.h"
 
 #include <errno.h>
 #include <stdlib.h>

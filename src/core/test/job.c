@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job, and random events that can never break its invariants. */
-#include "core/job.h"
+#include "core/job_event.h"
 
 #include <string.h>
 
