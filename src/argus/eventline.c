@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argus/jobview.h"
 #include "argus/sse.h"
@@ -44,9 +45,19 @@ static char *text_of(const json_t *event)
     return *text ? xstrdup(text) : jobview_reason(event);
 }
 
-void eventline_table(struct cli *cli, const json_t *events, const struct when *w, bool wide)
+void eventline_table(struct cli *cli,
+                     const json_t *events,
+                     const struct when *w,
+                     bool one_job,
+                     bool wide)
 {
-    _cleanup_(table_freep) struct table *t = table_new(COLUMNS, array_len(COLUMNS));
+    struct column columns[array_len(COLUMNS)];
+    memcpy(columns, COLUMNS, sizeof(columns));
+    if (one_job) { /* its id was asked for: the room is for the text */
+        columns[2].flags |= COLUMN_WIDE;
+        columns[6].least = 36;
+    }
+    _cleanup_(table_freep) struct table *t = table_new(columns, array_len(columns));
     char at[WHEN_TEXT_MAX];
     size_t i;
     json_t *e;

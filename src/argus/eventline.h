@@ -3,8 +3,12 @@
 #pragma once
 #include "argus/cli.h"
 
-/* Table of an array of events. */
-void eventline_table(struct cli *cli, const json_t *events, const struct when *w, bool wide);
+/* Table of an array of events. one_job: all of a job whose id was given. */
+void eventline_table(struct cli *cli,
+                     const json_t *events,
+                     const struct when *w,
+                     bool one_job,
+                     bool wide);
 
 enum { EVENTLINE_MOST = 1000 };
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "argus/text.h"
@@ -186,18 +187,57 @@ int findingview_rules(const char *dir, struct finding_rules **ret, struct err *e
     return 0;
 }
 
-static int read_all(struct finder *f, int fd, const char *file, struct err *err)
+/* What is no text by its first bytes would be told healthy. */
+static int judge_form(const char *block, size_t n, const char *file, struct err *err)
+{
+    static const struct {
+        size_t at, n;
+        const char *bytes, *reader; /* NULL: nobody makes a text of it */
+    } forms[] = {{0, 2, "\x1f\x8b", "zcat"},       {0, 4, "\x28\xb5\x2f\xfd", "zstdcat"},
+                 {0, 6, "\xfd\x37zXZ\0", "xzcat"}, {4, 6, "1AY&SY", "bzcat"},
+                 {0, 4, "PK\3\4", "unzip -p"},     {0, 4, "\x7f\x45LF", NULL}};
+    bool is_input = str_eq(file, "-");
+    for (size_t i = 0; i < array_len(forms); i++) {
+        if (n < forms[i].at + forms[i].n ||
+            memcmp(block + forms[i].at, forms[i].bytes, forms[i].n) != 0)
+            continue;
+        if (!forms[i].reader)
+            return err_set(err, ERR_MEDIA, "'%.200s' is a program and no log", file);
+        return err_set(err, ERR_MEDIA, "'%.200s' is compressed: %s %.200s | argus diagnose --log -",
+                       file, forms[i].reader, is_input ? "FILE" : file);
+    }
+    return 0;
+}
+
+/* An empty one says nothing, unless how the run ended is known. */
+static int read_all(struct finder *f, int fd, const char *file, bool may_be_empty, struct err *err)
 {
     _cleanup_(freep) char *block = xmalloc(BLOCK);
+    bool any = false;
     ssize_t n;
     while ((n = read(fd, block, BLOCK)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return err_set(err, -errno, "cannot read '%.200s': %s", file, strerror(errno));
+        int r = any ? 0 : judge_form(block, (size_t)n, file, err);
+        if (r < 0)
+            return r;
+        any = true;
         finder_feed(f, block, (size_t)n);
     }
-    return 0;
+    if (any || may_be_empty)
+        return 0;
+    return err_set(err, ERR_MEDIA, "'%.200s' is empty: how did the run end? --exit-code N says it",
+                   file);
+}
+
+static int refuse_directory(const char *file, struct err *err)
+{
+    _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", file);
+    bool is_job = access(log, F_OK) == 0;
+    return err_set(err, ERR_MEDIA, "'%.200s' is a directory: %s%.200s", file,
+                   is_job ? "a job's log is " : "name a file of it", is_job ? log : "");
 }
 
 int findingview_diagnose(const struct finding_rules *rules,
@@ -206,13 +246,16 @@ int findingview_diagnose(const struct finding_rules *rules,
                          struct finding *ret,
                          struct err *err)
 {
+    struct stat st;
     bool is_input = str_eq(file, "-");
     _cleanup_(closep) int fd = is_input ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "cannot open '%.200s': %s", file, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        return refuse_directory(file, err);
     _cleanup_(finder_freep) struct finder *f = finder_new(rules);
     finder_source(f, is_input ? "standard input" : file);
-    int r = read_all(f, fd, file, err);
+    int r = read_all(f, fd, file, facts->exit_known, err);
     if (r == 0)
         finder_end(f, facts, ret);
     return r;

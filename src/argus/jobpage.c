@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argus/curve.h"
 #include "argus/jobview.h"
@@ -161,11 +162,22 @@ static void print_attempts(const struct page *p)
     json_array_foreach (attempts, i, a) {
         usec_t start = when_get(a, "started_at");
         when_lasted(p->w, start, when_get(a, "ended_at"), lasted);
+        const char *end = json_get_str(a, "end", "");
         line_owned(p, i ? MSG_NONE : MSG_L_ATTEMPTS, STYLE_PLAIN,
-                   xasprintf("%" PRId64 "  %s  %s  Ray job %s",
+                   xasprintf("%" PRId64 "  %s  %s  Ray job %s%s%s",
                              json_get_int(a, "k", (int64_t)i + 1), jobview_str(a, "state"), lasted,
-                             jobview_str(a, "ray_id")));
+                             jobview_str(a, "ray_id"), *end ? ": " : "", end));
     }
+    const json_t *restart = json_get_object(p->job, "restart");
+    int64_t most = json_get_int(restart, "max", 0);
+    char used[32], of[32], text[256];
+    if (most <= 0)
+        return;
+    (void)snprintf(used, sizeof(used), "%" PRId64, json_get_int(restart, "failures", 0));
+    (void)snprintf(of, sizeof(of), "%" PRId64, most); /* these fit */
+    const char *numbers[] = {used, of};
+    line(p, MSG_L_RESTARTS, STYLE_PLAIN,
+         msg_fill(p->cli->term.lang, MSG_RESTARTS_OF, numbers, text, sizeof(text)));
 }
 
 static void print_end(const struct page *p)
@@ -182,10 +194,13 @@ static void print_end(const struct page *p)
                    xasprintf("%s%s%s", jobview_str(end, "cause"), *signal ? ", " : "", signal));
     if (!finding)
         return;
-    const char *node = json_get_str(finding, "node", "");
+    const char *class = jobview_str(finding, "class"), *node = json_get_str(finding, "node", "");
+    const char *says = json_get_str(finding, "sentence", "");
+    if (str_starts(says, class)) /* it is told already */
+        says += strlen(class) + strspn(says + strlen(class), ": ");
     line_owned(p, MSG_L_FINDING, STYLE_RED,
-               xasprintf("%s%s%s: %s", jobview_str(finding, "class"), *node ? " on " : "", node,
-                         jobview_str(finding, "sentence")));
+               xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
+                         *says ? says : json_get_str(finding, "meaning", "-")));
     line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
 }
 
@@ -211,6 +226,20 @@ static void span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT
     (void)span_to_string(s > 0 && s < 1e10 ? (usec_t)(s * (double)USEC_SEC) : 0, out);
 }
 
+/* As above; under 10 s with two digits, since a save may take milliseconds. */
+static void short_span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT_MAX])
+{
+    double s = json_get_real(o, key, 0);
+    if (!(s < 10))
+        span_of(o, key, out);
+    else if (s < 0.001)
+        (void)snprintf(out, CLOCK_TEXT_MAX, "<1ms"); /* these fit */
+    else if (s < 1)
+        (void)snprintf(out, CLOCK_TEXT_MAX, "%.0fms", s * 1000);
+    else
+        (void)snprintf(out, CLOCK_TEXT_MAX, "%.1fs", s);
+}
+
 /* What restarts cost it, and how often it should save. */
 static void print_goodput(const struct page *p)
 {
@@ -225,14 +254,16 @@ static void print_goodput(const struct page *p)
     (void)snprintf(lost, sizeof(lost), "%" PRId64, json_get_int(g, "steps_lost", 0));
     (void)snprintf(steps, sizeof(steps), "%" PRId64, freq);
     span_of(g, "held_s", held);
-    span_of(g, "save_s", save);
+    short_span_of(g, "save_s", save);
     span_of(g, "mtbf_s", apart);
     const char *of_time[] = {percent, held, lost}, *of_saves[] = {steps, save, apart};
     enum lang lang = p->cli->term.lang;
     line(p, MSG_L_GOODPUT, STYLE_PLAIN, msg_fill(lang, MSG_GOODPUT, of_time, text, sizeof(text)));
+    bool is_rate = json_get_int(g, "failures", 2) > 1;
     if (freq > 0)
         line(p, MSG_NONE, STYLE_PLAIN,
-             msg_fill(lang, MSG_SAVE_EVERY, of_saves, text, sizeof(text)));
+             msg_fill(lang, is_rate ? MSG_SAVE_EVERY : MSG_SAVE_GUESS, of_saves, text,
+                      sizeof(text)));
 }
 
 void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w)
@@ -243,6 +274,8 @@ void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when
     line_owned(&p, MSG_L_STATE, jobview_style(jobview_str(job, "state")), jobview_state(job));
     print_training(&p);
     void *it = latest ? json_object_iter((json_t *)(uintptr_t)latest) : NULL;
+    if (!it)
+        cli_say(cli, MSG_NO_METRICS, "", "", "");
     for (int i = 0; it; it = json_object_iter_next((json_t *)(uintptr_t)latest, it), i++) {
         const json_t *v = json_object_iter_value(it);
         const char *key = json_object_iter_key(it);

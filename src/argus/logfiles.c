@@ -3,6 +3,7 @@
 #include "argus/logfiles.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "argus/text.h"
 #include "base/str.h"
 
-enum { QUERY_MAX = 8 << 10, HEAD_MAX = 4 << 10 };
+enum { QUERY_MAX = 8 << 10, HEAD_MAX = 4 << 10, LOOK_BACK = 8 };
 
 /* ---- which ---- */
 
@@ -42,6 +43,56 @@ static bool fits(const json_t *f, const char *pattern, int64_t rank)
            str_glob(pattern, json_get_str(f, "file", ""));
 }
 
+static void keep_fitting(const json_t *list, const char *pattern, int64_t rank, json_t *ret)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach (json_get_array(list, "files"), i, f)
+        if (fits(f, pattern, rank))
+            (void)json_array_append(ret, f); /* fails only for lack of memory */
+}
+
+/* The newest attempt before this one that has what is asked for; 0: none of the last few. */
+static int64_t earlier(struct cli *cli,
+                       const char *id,
+                       const struct logfiles_ask *ask,
+                       int64_t rank,
+                       int64_t attempt)
+{
+    struct logfiles_ask other = *ask;
+    for (int64_t k = attempt - 1; k > 0 && k + LOOK_BACK >= attempt; k--) {
+        _cleanup_(json_unrefp) json_t *list = NULL, *found = json_array();
+        struct err err = {0};
+        other.attempt = k;
+        if (get_list(cli, id, &other, &list, &err) < 0)
+            return 0;
+        keep_fitting(list, ask->file, rank, found);
+        if (json_array_size(found))
+            return k;
+    }
+    return 0;
+}
+
+static int fail_none(struct cli *cli,
+                     const char *id,
+                     const struct logfiles_ask *ask,
+                     int64_t rank,
+                     int64_t attempt,
+                     bool has_others,
+                     struct err *err)
+{
+    char other[80] = "";
+    int64_t k = ask->attempt ? 0 : earlier(cli, id, ask, rank, attempt);
+    if (k)
+        (void)snprintf(other, sizeof(other), ": attempt %" PRId64 " has, add --attempt %" PRId64, k,
+                       k); /* these fit */
+    else if (!has_others && str_eq(ask->source, "scene"))
+        (void)snprintf(other, sizeof(other), ": a scene is gathered when an attempt fails");
+    return err_set(err, ERR_NOT_FOUND, "attempt %" PRId64 " of '%s' has %s of source %s%s%s%s",
+                   attempt, id, has_others ? "no such log" : "no log", ask->source,
+                   ask->node ? " on node " : "", str_or(ask->node, ""), other);
+}
+
 /* Those that fit, as a new array. */
 static int choose(struct cli *cli,
                   const char *id,
@@ -52,28 +103,23 @@ static int choose(struct cli *cli,
 {
     _cleanup_(json_unrefp) json_t *list = NULL;
     int64_t rank = -1;
-    size_t i;
-    json_t *f;
     if (ask->rank && str_to_int(ask->rank, 0, INT32_MAX, &rank, NULL) < 0)
         return err_set(err, ERR_USAGE, "'%s' is no rank: a number from 0", ask->rank);
     int r = get_list(cli, id, ask, &list, err);
     if (r < 0)
         return r;
     *ret = json_array();
-    json_array_foreach (json_get_array(list, "files"), i, f)
-        if (fits(f, ask->file, rank))
-            (void)json_array_append(*ret, f); /* fails only for lack of memory */
+    size_t n = json_array_size(json_get_array(list, "files"));
+    keep_fitting(list, ask->file, rank, *ret);
     *ret_attempt = json_get_int(list, "attempt", 1);
     if (json_get_bool(list, "cut", false))
         cli_talk(cli,
                  "argus: warning: there are more logs than the %zu that were listed: name a "
                  "node with --node",
-                 i);
+                 n);
     if (json_array_size(*ret))
         return 0;
-    return err_set(err, ERR_NOT_FOUND, "attempt %" PRId64 " of '%s' has %s of source %s%s%s",
-                   *ret_attempt, id, i ? "no such log" : "no log", ask->source,
-                   ask->node ? " on node " : "", str_or(ask->node, ""));
+    return fail_none(cli, id, ask, rank, *ret_attempt, n > 0, err);
 }
 
 /* ---- one of them ---- */

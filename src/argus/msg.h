@@ -122,6 +122,9 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_L_POSITION, "position", "队列位次")                                                      \
     X(MSG_L_PROOF, "proof", "证明")                                                                \
     X(MSG_L_QUEUED, "queued", "入队")                                                              \
+    X(MSG_L_RESTARTS, "restarts", "重启")                                                          \
+    X(MSG_RESTARTS_OF, "%s of the %s that restart.max allows",                                     \
+      "已重启 %s 次，restart.max 允许 %s 次")                                                      \
     X(MSG_L_REASON, "reason", "原因")                                                              \
     X(MSG_L_STARTED, "started", "开始")                                                            \
     X(MSG_L_STATE, "state", "状态")                                                                \
@@ -140,8 +143,17 @@ enum lang { LANG_EN, LANG_ZH };
       "奖励回落：最高 %s，现为 %s（第 %s 步）")                                                    \
     X(MSG_GOODPUT, "%s of %s were steps that count; %s steps were run again",                      \
       "%s 的时间（共 %s）为有效步；%s 步被重跑")                                                   \
-    X(MSG_SAVE_EVERY, "save every %s steps (save_freq): a save takes %s, a failure came every %s", \
-      "建议每 %s 步保存一次（save_freq）：保存耗时 %s，平均 %s 发生一次故障")                      \
+    X(MSG_SAVE_EVERY, "save_freq %s would lose least: a save takes %s, a failure came every %s",   \
+      "save_freq 取 %s 损失最少：保存耗时 %s，平均 %s 发生一次故障")                               \
+    X(MSG_SAVE_GUESS,                                                                              \
+      "save_freq %s may lose least: a save takes %s; one failure in %s is no rate yet",            \
+      "save_freq 取 %s 或许损失最少：保存耗时 %s；%s 内仅一次故障，尚不足以估计频率")              \
+    X(MSG_NO_METRICS,                                                                              \
+      "it has told no metrics: they are verl's own, or lines of JSON that it prints, such as "     \
+      "{\"step\": 1, \"loss\": 0.5}",                                                              \
+      "没有指标：来自 verl，或作业打印的 JSON 行，例如 {\"step\": 1, \"loss\": 0.5}")              \
+    X(MSG_NO_SUCH_METRICS, "it has told no such metrics: 'argus top %s' names them",               \
+      "没有这样的指标：用 'argus top %s' 查看名称")                                                \
     X(MSG_NOTHING_RUNS, "none of your jobs runs now: 'argus ls' shows the others",                 \
       "没有正在运行的作业：用 'argus ls' 查看其他作业")                                            \
     X(MSG_AGO, "%s ago", "%s前")                                                                   \

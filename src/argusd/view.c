@@ -219,6 +219,7 @@ static void put_goodput(struct jout *j, const struct job *job, const char *metri
     jout_real(j, "lost_s", g.lost_s);
     jout_real(j, "save_s", g.save_s);
     jout_real(j, "mtbf_s", g.mtbf_s);
+    jout_int(j, "failures", failures);
     if (g.save_freq)
         jout_int(j, "save_freq", g.save_freq);
     else

@@ -219,6 +219,7 @@ def test_the_command_line_platform(w):
 @pytest.mark.parametrize("argv, status, sentence", [
     (["--source", "worker", "--rank", "7"], 4, "no such log of source worker"),
     (["--source", "worker", "--node", "w9"], 4, "no log of source worker on node w9"),
+    (["--source", "scene", "--node", "w9"], 4, "a scene is gathered when an attempt fails"),
     (["--source", "worker", "--rank", "x"], 2, "'x' is no rank"),
     (["--source", "other"], 2, "--source"),
     (["--source", "all"], 2, "goes with --all"),

@@ -548,15 +548,32 @@ def test_status_shows_proof_paths_and_finding(cli, stub):
         driver={"node": "w1", "ip": "10.0.0.3", "pid": 42},
         proof={"driver_on_worker": True, "driver_node_ip": "10.0.0.3", "head_ip": "10.0.0.1"},
         paths={"dir": "/mnt/shared/jobs/j1", "driver_log": "/mnt/shared/jobs/j1/logs/driver.log"},
-        finding={"class": "gpu_oom", "sentence": "a rank ran out of memory", "node": "w1", "advice": "halve the batch"},
+        finding={"class": "gpu_oom", "sentence": "gpu_oom: it was full", "node": "w1", "advice": "halve the batch"},
         exit={"cause": "exit", "code": 1, "signal": None},
+        attempts=[{"k": 1, "state": "ENDED", "ray_id": "j1", "end": "exit code 1"}],
+        restart={"max": 2, "failures": 1},
     )
     out = cli.ok("status", "j1", "--utc")
     assert "driver on worker w1 (10.0.0.3), not on the head (10.0.0.1)" in out
-    assert "2026-11-21T10:00:00Z, ran 5m" in out and "gpu_oom on w1: a rank ran out of memory" in out
+    assert "2026-11-21T10:00:00Z, ran 5m" in out and "gpu_oom on w1: it was full\n" in out
+    assert "Ray job j1: exit code 1\n" in out and "restarts    1 of the 2 that restart.max allows\n" in out
     assert "/mnt/shared/jobs/j1/logs/driver.log" in out and "exit, code 1" in out
+    stub.change("j1", finding={"class": "unknown", "sentence": "unknown", "meaning": "nothing says why"})
+    assert "unknown: nothing says why\n" in cli.ok("status", "j1")
     stub.change("j1", proof={"driver_on_worker": False, "head_ip": "10.0.0.1"})
     assert "ON THE HEAD (10.0.0.1)" in cli.ok("status", "j1")
+
+
+@pytest.mark.parametrize("failures,save_s,said", [
+    (1, 0.0275, "save_freq 3 may lose least: a save takes 28ms; one failure in 15m is no rate yet"),
+    (3, 0.0002, "save_freq 3 would lose least: a save takes <1ms, a failure came every 15m"),
+    (3, 2.25, "a save takes 2.2s,"),
+    (3, 61, "a save takes 1m1s,"),
+])  # fmt: skip
+def test_status_advises_how_often_to_save(cli, stub, failures, save_s, said):
+    goodput = {"ratio": 0.5, "held_s": 900, "steps_lost": 2, "save_s": save_s, "mtbf_s": 900, "save_freq": 3}
+    stub.add("j1", goodput={**goodput, "failures": failures})
+    assert said in cli.ok("status", "j1")
 
 
 def test_status_shows_what_was_imported(cli, stub):
@@ -651,6 +668,7 @@ def test_events_are_listed_and_followed_to_the_end_of_the_job(cli, stub):
     stub.event(job="j1", kind="submitted", to="QUEUED", text="submitted by alice")
     stub.event(job="j2", kind="submitted", to="QUEUED")
     assert "submitted by alice" in cli.ok("events", "j1") and "j2" not in cli.ok("events", "j1")
+    assert "JOB" not in cli.ok("events", "j1").splitlines()[0] and "JOB" in cli.ok("events").splitlines()[0]
     assert [e["seq"] for e in cli.json("events")["events"]] == [1, 2]
     assert [e["seq"] for e in cli.json("events", "--limit", "1")["events"]] == [2]
     assert [e["seq"] for e in cli.json("events", "--since", "1")["events"]] == [2]

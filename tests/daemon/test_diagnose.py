@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """argus diagnose --log: any log, without a server."""
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import subprocess
 
@@ -68,6 +71,48 @@ def test_wrong_use():
     code, _, err = argus("--log", "/nowhere/at/all")
     assert code != 0
     assert "/nowhere/at/all" in err
+
+
+PACKED = [
+    ("gz", gzip.compress(b"MemoryError\n"), "zcat"),
+    ("xz", lzma.compress(b"MemoryError\n"), "xzcat"),
+    ("bz2", bz2.compress(b"MemoryError\n"), "bzcat"),
+    ("elf", b"\x7fELF\2\1\1", "is a program and no log"),
+]
+
+
+@pytest.mark.parametrize("end,content,said", PACKED)
+def test_what_is_no_text_is_not_called_healthy(tmp_path, end, content, said):
+    path = tmp_path / f"driver.log.{end}"
+    path.write_bytes(content)
+    code, out, err = argus("--log", str(path))
+    assert (code, out) == (2, "") and said in err and str(path) in err
+    with open(path, "rb") as f:
+        got = subprocess.run([programs.PROGRAMS["argus"], "diagnose", "--log", "-"], stdin=f, capture_output=True)
+    assert got.returncode == 2 and said.encode() in got.stderr
+
+
+def test_an_empty_log_says_nothing():
+    code, out, err = argus("--log", "-", stdin="")
+    assert (code, out) == (2, "") and "is empty" in err and "--exit-code" in err
+    assert json.loads(argus("--log", "-", "--exit-code", "3", "-o", "json", stdin="")[1])["class"] == "unknown"
+    assert json.loads(argus("--log", "-", "--exit-code", "0", "-o", "json", stdin="")[1])["class"] == "none"
+
+
+def test_wrong_places(tmp_path):
+    (tmp_path / "logs").mkdir()
+    assert "is a directory: name a file of it" in argus("--log", str(tmp_path))[2]
+    log = tmp_path / "logs/driver.log"
+    log.write_text("MemoryError\n")
+    assert f"a job's log is {log}" in argus("--log", str(tmp_path))[2]
+    assert f"is a file: argus diagnose --log {log}" in argus(str(log))[2]
+    for wrong, said in (
+        (["x", "--log", str(log)], "either a job or a log"),
+        (["--log", str(log), "--attempt", "2"], "--attempt is of a job"),
+        (["--log", str(log), "--exit-code", "300"], "a number from 0 to 255"),
+    ):
+        code, out, err = argus(*wrong)
+        assert (code, out) == (2, "") and said in err
 
 
 def test_rules_of_a_directory(tmp_path):

@@ -3,6 +3,7 @@
 #include "argus/cmd/cmd.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "argus/findingcall.h"
 #include "argus/findingview.h"
@@ -12,8 +13,8 @@
 enum { REPLY_MAX = 1 << 20, PAGE_MAX = 1 << 20 };
 
 struct opts {
-    const char *log, *rules;
-    int64_t exit_code, attempt;
+    const char *log, *rules, *exit_code;
+    int64_t attempt;
     bool list_rules;
     int output;
 };
@@ -25,7 +26,7 @@ static const struct opt OPTS[] = {
      "of attempt K of the job; else of the newest that has a finding", NULL},
     {0, "rules", OPT_TEXT, offsetof(struct opts, rules), "DIR",
      "rules of this directory instead of those built in", NULL},
-    {0, "exit-code", OPT_NUMBER, offsetof(struct opts, exit_code), "N",
+    {0, "exit-code", OPT_TEXT, offsetof(struct opts, exit_code), "N",
      "the status that the run ended with, 128 + N for signal N", NULL},
     {0, "list-rules", OPT_FLAG, offsetof(struct opts, list_rules), NULL,
      "print every class with its rules and what to do, as Markdown", NULL},
@@ -76,11 +77,16 @@ static int of_job(struct cli *cli, const struct opts *o, const char *job, struct
     _cleanup_(json_unrefp) json_t *found = NULL;
     _cleanup_(freep) char *id = NULL;
     struct finding f;
-    if (o->log || o->rules || o->list_rules || o->exit_code)
+    if (o->log)
+        return err_set(err, ERR_USAGE, "'%.60s' beside --log: either a job or a log", job);
+    if (o->rules || o->list_rules || o->exit_code)
         return err_set(err, ERR_USAGE, "a job's finding takes only --attempt and -o");
     int r = cli_open(cli, err);
     if (r >= 0)
         r = findingcall_get(cli, job, o->attempt, &found, &id, err);
+    if (r < 0 && access(job, F_OK) == 0)
+        return err_set(err, ERR_NOT_FOUND, "'%.200s' is a file: argus diagnose --log %.200s", job,
+                       job);
     if (r < 0)
         return r;
     if (o->output >= OUTPUT_JSON) {
@@ -98,6 +104,19 @@ static int of_job(struct cli *cli, const struct opts *o, const char *job, struct
     return r;
 }
 
+static int read_exit_code(const char *text, struct finding_facts *f, struct err *err)
+{
+    int64_t n = 0;
+    if (!text)
+        return 0;
+    if (str_to_int(text, 0, 255, &n, NULL) < 0)
+        return err_set(err, ERR_USAGE, "'%.60s' is no exit status: a number from 0 to 255", text);
+    f->exit_known = true;
+    f->exit_code = (int)n;
+    f->signal = n > 128 && n < 192 ? (int)n - 128 : 0;
+    return 0;
+}
+
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct opts *o = opts;
@@ -108,12 +127,11 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
         return of_job(cli, o, args->v[0], err);
     if (!o->log && !o->list_rules)
         return err_set(err, ERR_USAGE, "'argus diagnose' needs the ID of a job, or --log FILE");
-    if (o->exit_code) {
-        facts.exit_known = true;
-        facts.exit_code = (int)o->exit_code;
-        facts.signal = o->exit_code > 128 && o->exit_code < 192 ? (int)o->exit_code - 128 : 0;
-    }
-    int r = findingview_rules(o->rules, &rules, err);
+    if (o->attempt)
+        return err_set(err, ERR_USAGE, "--attempt is of a job, and not of a log");
+    int r = read_exit_code(o->exit_code, &facts, err);
+    if (r == 0)
+        r = findingview_rules(o->rules, &rules, err);
     if (r == 0 && o->list_rules)
         return list_rules(cli, rules, err);
     if (r == 0)

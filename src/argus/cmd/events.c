@@ -122,7 +122,11 @@ static int after(struct cli *cli,
     return 0;
 }
 
-static int list(struct cli *cli, const char *path, const struct events_opts *o, struct err *err)
+static int list(struct cli *cli,
+                const char *path,
+                bool one_job,
+                const struct events_opts *o,
+                struct err *err)
 {
     _cleanup_(json_unrefp) json_t *all = json_array();
     size_t limit = o->limit ? (size_t)o->limit : 200;
@@ -137,7 +141,7 @@ static int list(struct cli *cli, const char *path, const struct events_opts *o, 
         return 0;
     }
     struct when w = cli_when(cli, o->utc);
-    eventline_table(cli, all, &w, o->output == OUTPUT_WIDE);
+    eventline_table(cli, all, &w, one_job, o->output == OUTPUT_WIDE);
     return 0;
 }
 
@@ -178,7 +182,7 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     bool whole_story = !o->kind && !o->actor && !o->object; /* its end is in it */
     if (o->follow)
         return eventline_follow(cli, whole, o->since, args->n > 0 && whole_story, o->output, err);
-    return list(cli, whole, o, err);
+    return list(cli, whole, args->n > 0, o, err);
 }
 
 const struct command cmd_events = {

@@ -5,6 +5,7 @@
 #include "argus/jobpage.h"
 #include "argus/jobtable.h"
 #include "argus/jobview.h"
+#include "base/str.h"
 
 enum { TOP_DEFAULT = 20 };
 
@@ -85,6 +86,9 @@ static int print_csv(struct cli *cli, const struct top_opts *o, const char *id, 
     if (r < 0)
         return r;
     (void)fwrite(buf_str(&answer.body), 1, answer.body.len, cli->out);
+    if (str_starts(buf_str(&answer.body), "step\r\n"))
+        cli_say(cli, o->keys ? MSG_NO_SUCH_METRICS : MSG_NO_METRICS, jobview_str(job, "id"), "",
+                "");
     return 0;
 }
 
@@ -131,6 +135,9 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     bool again = o->watch || (cli->term.is_tty && o->output < OUTPUT_JSON);
     if (o->csv && !args->n)
         return err_set(err, ERR_USAGE, "--csv is of one job: give its ID");
+    if (o->csv && o->output)
+        return err_set(err, ERR_USAGE,
+                       "--csv goes without -o: 'argus top -o json ID' has the newest values");
     if (o->keys && !o->csv)
         return err_set(err, ERR_USAGE, "--keys goes with --csv");
     int r = cli_open(cli, err);
