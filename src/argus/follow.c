@@ -240,9 +240,13 @@ int follow_run(struct cli *cli, const char *id, const struct follow_opts *opts, 
                        .id = id,
                        .opts = opts,
                        .offset = opts->offset,
+                       .attempt = opts->attempt,
                        .logout = opts->logout,
                        .quiet_since = clock_mono()};
     char *path = cli_job_path(id, "");
+    if (opts->attempt)
+        (void)snprintf(f.event_id, sizeof(f.event_id), "%" PRId64 ":%" PRIu64, opts->attempt,
+                       opts->offset); /* fits */
     sse_init(&f.sse, on_event, &f);
     int r = cli_catch_interrupt(cli, err);
     f.watch = watch_new(cli->client, path);

@@ -10,7 +10,8 @@
 #include "argus/logout.h"
 
 struct follow_opts {
-    uint64_t offset;       /* first byte wanted */
+    uint64_t offset;       /* first byte wanted, */
+    int64_t attempt;       /* in the log of this one; 0: of the newest, or of the one in query */
     const char *query;     /* "&attempt=2", "" = none: goes with every request */
     const char *since;     /* with offset 0: begin with what was written since then; NULL: any */
     struct logout *logout; /* borrowed */

@@ -10,6 +10,7 @@
 #include "argus/follow.h"
 #include "argus/logout.h"
 #include "argus/logread.h"
+#include "argus/searchcall.h"
 #include "argus/text.h"
 #include "base/str.h"
 
@@ -167,7 +168,7 @@ static int print_one(struct cli *cli,
                      bool *any,
                      struct err *err)
 {
-    uint64_t offset = 0;
+    struct searchlog_end end = {0};
     _cleanup_(buf_release) struct buf query = BUF_INIT(QUERY_MAX);
     _cleanup_(logout_release) struct logout logout = {0};
     int r = make_query(&query, ask, f, attempt, err);
@@ -176,10 +177,15 @@ static int print_one(struct cli *cli,
     if (r < 0)
         return r;
     logout.head = head;
-    if (!ask->follow || ask->tail)
-        r = logread_print(cli, id, buf_str(&query), ask->tail, NULL, &logout, &offset, err);
+    if (ask->grep && !ask->tail) {
+        struct searchlog search = {
+            .job = id, .query = buf_str(&query), .grep = ask->grep, .leave_rest = ask->follow};
+        r = searchcall_log(cli, &search, &logout, &end, err);
+    } else if (!ask->follow || ask->tail) {
+        r = logread_print(cli, id, buf_str(&query), ask->tail, NULL, &logout, &end.offset, err);
+    }
     if (r >= 0 && ask->follow) {
-        struct follow_opts o = {.offset = offset, .query = buf_str(&query), .logout = &logout};
+        struct follow_opts o = {.offset = end.offset, .query = buf_str(&query), .logout = &logout};
         return follow_run(cli, id, &o, err);
     }
     logout_end(&logout);

@@ -48,12 +48,16 @@ static void print(struct logout *l, const char *p, size_t n)
     buf_release(&safe);
 }
 
+void logout_line(struct logout *l, const char *p, size_t n)
+{
+    print(l, p, n);
+    print(l, "\n", 1);
+}
+
 static void judge(struct logout *l)
 {
-    if (l->line.len && loggrep_matches(l->grep, buf_str(&l->line), l->line.len)) {
-        print(l, buf_str(&l->line), l->line.len);
-        print(l, "\n", 1);
-    }
+    if (l->line.len && loggrep_matches(l->grep, buf_str(&l->line), l->line.len))
+        logout_line(l, buf_str(&l->line), l->line.len);
     buf_reset(&l->line);
 }
 

@@ -30,5 +30,7 @@ must_check int logout_init(struct logout *l,
 void logout_release(struct logout *l);
 
 void logout_add(struct logout *l, const char *p, size_t n);
+/* A line without its end, that the server has chosen. */
+void logout_line(struct logout *l, const char *p, size_t n);
 /* The log ends here: what was held back goes out. */
 void logout_end(struct logout *l);

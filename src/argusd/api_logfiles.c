@@ -49,7 +49,7 @@ static void put_number(struct jout *j, const char *key, int64_t n)
 
 static void put_file(struct jout *j, const struct loglist_file *f)
 {
-    _cleanup_(freep) char *file = xasprintf("%s%s%s", f->node, *f->node ? "/" : "", f->name);
+    _cleanup_(freep) char *file = loglist_name(f);
     jout_open(j, NULL, '{');
     jout_str(j, "source", loglist_source_to_string(f->source));
     jout_str(j, "file", file);

@@ -158,11 +158,9 @@ static int read_name(struct http_req *req, char **ret, struct err *err)
 {
     enum loglist_source s = LOGLIST_WORKER;
     const char *source = http_req_query(req, "source"), *file = http_req_query(req, "file");
-    if (http_req_query(req, "grep")) { /* the search reads source itself */
+    if (http_req_query(req, "grep")) { /* the search reads source and file itself */
         *ret = xstrdup(ATTEMPT_LOG);
-        return file ? err_set(err, ERR_BAD_REQUEST,
-                              "grep searches all logs of a source: without file")
-                    : 0;
+        return 0;
     }
     if (!source || str_eq(source, "driver")) {
         if (file)

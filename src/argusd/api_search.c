@@ -8,6 +8,7 @@
  * pool, of which searches get two threads. */
 #include <errno.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,8 @@ struct search {
     char *root, *user, *project, *workload;
     usec_t since, until; /* until: mono */
     usec_t begins_at;    /* of one driver's log; 0: at its beginning, or where the cursor says */
+    bool as_bytes;       /* lines go out as they are */
+    bool one_log;        /* of one job: it is said how far its whole lines were searched */
     int64_t limit, hits, jobs;
     struct logsearch s;
     struct logindex_ask *ask;
@@ -46,6 +49,7 @@ struct search {
     char *from;             /* id of the job to go on with, of this page or a later one */
     int from_k;
     char *from_file; /* NULL: its driver's */
+    char *only_file; /* NULL: all */
     uint64_t from_offset;
     struct buf out;
     struct jout j;
@@ -56,8 +60,8 @@ static void search_free(struct search *s)
     for (size_t i = 0; i < s->s.n_targets; i++)
         free(s->targets[i].job);
     free(s->targets);
-    char *texts[] = {s->root,      s->user, s->project,   s->workload, s->page,
-                     s->next_page, s->from, s->from_file, s->s.file};
+    char *texts[] = {s->root,      s->user, s->project,   s->workload,  s->page,
+                     s->next_page, s->from, s->from_file, s->only_file, s->s.file};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     loggrep_free(s->s.grep);
@@ -88,7 +92,7 @@ static bool is_late(void *arg)
 
 static void put_place(struct jout *j, const struct loglist_file *f)
 {
-    _cleanup_(freep) char *file = f ? xasprintf("%s/%s", f->node, f->name) : NULL;
+    _cleanup_(freep) char *file = f ? loglist_name(f) : NULL;
     jout_str(j, "source", f ? loglist_source_to_string(f->source) : "driver");
     jout_str(j, "file", file);
     jout_str(j, "node", f ? f->node : NULL);
@@ -96,6 +100,19 @@ static void put_place(struct jout *j, const struct loglist_file *f)
         jout_int(j, "rank", f->rank);
     else
         jout_null(j, "rank");
+}
+
+static void put_line(struct search *s, const struct logsearch_hit *hit)
+{
+    if (!s->as_bytes) {
+        jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
+        return;
+    }
+    size_t len = sodium_base64_ENCODED_LEN(hit->n, sodium_base64_VARIANT_ORIGINAL);
+    _cleanup_(freep) char *b64 = xmalloc(len);
+    (void)sodium_bin2base64(b64, len, (const unsigned char *)hit->line, hit->n,
+                            sodium_base64_VARIANT_ORIGINAL); /* it fits by len */
+    jout_str(&s->j, "b64", b64);
 }
 
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
@@ -106,7 +123,7 @@ static bool on_hit(const struct logsearch_hit *hit, void *arg)
     jout_int(&s->j, "attempt", hit->k);
     put_place(&s->j, hit->file);
     jout_int(&s->j, "offset", (int64_t)hit->offset);
-    jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
+    put_line(s, hit);
     jout_close(&s->j, '}');
     return ++s->hits < s->limit && s->out.len < OUT_MAX / 2;
 }
@@ -145,6 +162,10 @@ static void answer(struct search *s)
 {
     http_req_on_close(s->req, NULL, NULL);
     jout_close(&s->j, ']');
+    if (s->one_log) {
+        jout_int(&s->j, "attempt", s->targets[0].k);
+        jout_int(&s->j, "offset", (int64_t)s->s.whole);
+    }
     jout_int(&s->j, "jobs", s->jobs);
     jout_int(&s->j, "bytes", (int64_t)s->s.bytes);
     jout_int(&s->j, "skipped_bytes", (int64_t)s->s.skipped);
@@ -270,8 +291,9 @@ static int read_parts(struct search *s, char **part, size_t n)
     if (n < 4 || str_to_int(part[2], 0, 1 << 20, &attempt, NULL) < 0 ||
         str_to_int(part[3], 0, INT64_MAX, &at, NULL) < 0)
         return -EINVAL;
-    _cleanup_(freep) char *path = n > 4 ? loglist_path(LOGLIST_WORKER, part[4]) : NULL;
-    if (n > 4 && (!path || !(s->s.sources & LOGSEARCH_WORKERS)))
+    _cleanup_(freep) char *path =
+        n > 4 ? loglist_path(logsearch_listed(s->s.sources), part[4]) : NULL;
+    if (n > 4 && (!path || !(s->s.sources & (LOGSEARCH_WORKERS | LOGSEARCH_SCENE))))
         return -EINVAL;
     s->page = *part[0] ? xstrdup(part[0]) : NULL;
     s->from = *part[1] ? xstrdup(part[1]) : NULL;
@@ -297,14 +319,15 @@ static int read_source(struct search *s, const char *source, struct err *err)
         unsigned sources;
     } all[] = {{"driver", LOGSEARCH_DRIVER},
                {"worker", LOGSEARCH_WORKERS},
+               {"scene", LOGSEARCH_SCENE},
                {"all", LOGSEARCH_DRIVER | LOGSEARCH_WORKERS}};
     for (size_t i = 0; i < array_len(all); i++)
         if (str_eq(str_or(source, "driver"), all[i].name)) {
             s->s.sources = all[i].sources;
             return 0;
         }
-    return err_set(err, ERR_BAD_REQUEST, "source '%.40s' cannot be searched: driver, worker or all",
-                   source);
+    return err_set(err, ERR_BAD_REQUEST,
+                   "source '%.40s' cannot be searched: driver, worker, scene or all", source);
 }
 
 static char *copy_query(const struct http_req *req, const char *name)
@@ -322,6 +345,23 @@ static int read_pattern(struct search *s, const char *pattern, struct err *err)
     grepneeds_read(pattern, &needs);
     s->s.ask = s->ask = logindex_ask_new(&needs);
     grepneeds_release(&needs);
+    return 0;
+}
+
+/* Of one job: which of the logs beside the driver's. */
+static int read_file(struct search *s, struct err *err)
+{
+    const char *file = http_req_query(s->req, "file");
+    bool beside = s->s.sources == LOGSEARCH_WORKERS || s->s.sources == LOGSEARCH_SCENE;
+    if (!file)
+        return 0;
+    if (!beside)
+        return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+    _cleanup_(freep) char *path = loglist_path(logsearch_listed(s->s.sources), file);
+    if (!path)
+        return err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
+                       loglist_source_to_string(logsearch_listed(s->s.sources)));
+    s->s.only = s->only_file = xstrdup(file);
     return 0;
 }
 
@@ -350,6 +390,8 @@ static struct search *begin(struct http_req *req, struct api *a)
         r = read_pattern(s, str_or(grep, ""), &err);
     if (r == 0)
         r = read_source(s, http_req_query(req, "source"), &err);
+    if (r == 0)
+        r = read_file(s, &err);
     if (r == 0 && cursor)
         r = read_cursor(s, cursor, &err);
     if (r == 0 && cluster_root_hangs(a->cluster))
@@ -362,6 +404,7 @@ static struct search *begin(struct http_req *req, struct api *a)
         return NULL;
     }
     a->searches++;
+    s->as_bytes = http_req_query_bool(req, "bytes", false);
     s->j = jout_begin(&s->out);
     jout_open(&s->j, NULL, '{');
     jout_open(&s->j, "hits", '[');
@@ -384,6 +427,7 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
         return;
     http_req_on_close(req, on_gone, s);
     add_target(s, job->id, k, k ? k : 1);
+    s->one_log = s->only_file || s->s.sources == LOGSEARCH_DRIVER;
     if (s->from && !strcmp(s->from, job->id))
         go_on(s);
     else if (k)

@@ -56,9 +56,10 @@ static const struct http_param log_params[] = {
     {"tail", HTTP_PARAM_INTEGER, "the last so many lines of the last limit bytes"},
     {"grep", HTTP_PARAM_STRING,
      "a regular expression (PCRE2): the lines that match, as GET /v1/logs has them"},
+    {"bytes", HTTP_PARAM_BOOLEAN, "with grep: b64 in place of text, the whole line as it is"},
     {"cursor", HTTP_PARAM_STRING, "with grep: next_cursor of the page before"},
     {"source", HTTP_PARAM_STRING,
-     "driver, worker or scene, with grep driver, worker or all; driver if not given"},
+     "driver, worker or scene, with grep also all; driver if not given"},
     {"file", HTTP_PARAM_STRING,
      "with source worker or scene: which log, as GET /v1/jobs/{id}/logs/files names it"},
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
@@ -71,7 +72,9 @@ static const struct http_param logfile_params[] = {
 static const struct http_param search_params[] = {
     {"grep", HTTP_PARAM_STRING, "a regular expression (PCRE2) that a line must match"},
     {"source", HTTP_PARAM_STRING,
-     "in the logs of drivers, of workers, or in all: driver, worker or all; driver if not given"},
+     "in the logs of drivers, of workers, of scenes, or of drivers and workers: driver, worker, "
+     "scene "
+     "or all; driver if not given"},
     {"user", HTTP_PARAM_STRING, "only in this user's jobs"},
     {"project", HTTP_PARAM_STRING, "only in jobs of this project"},
     {"workload", HTTP_PARAM_STRING, "only in jobs of this workload"},
@@ -382,14 +385,14 @@ static const struct http_schema schemas[] = {
      "\"source\":{\"enum\":[\"worker\",\"scene\"]},\"file\":" TEXT ",\"node\":" TEXT
      ",\"name\":" TEXT ",\"rank\":{\"type\":[\"integer\",\"null\"]},\"actor\":" TEXT_OR_NULL
      ",\"pid\":{\"type\":[\"integer\",\"null\"]},\"bytes\":" INTEGER "}}}}}"},
-    {"LogHits",
-     "{\"type\":\"object\",\"required\":[\"hits\",\"jobs\",\"bytes\",\"next_cursor\"],"
-     "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-     "\"required\":[\"job\",\"attempt\",\"offset\",\"text\"],\"properties\":{\"job\":" TEXT
-     ",\"attempt\":" INTEGER ",\"source\":" TEXT ",\"file\":" TEXT_OR_NULL ",\"node\":" TEXT_OR_NULL
-     ",\"rank\":{\"type\":[\"integer\",\"null\"]},"
-     "\"offset\":" INTEGER ",\"text\":" TEXT "}}},\"jobs\":" INTEGER ",\"bytes\":" INTEGER
-     ",\"skipped_bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
+    {"LogHits", "{\"type\":\"object\",\"required\":[\"hits\",\"jobs\",\"bytes\",\"next_cursor\"],"
+                "\"properties\":{\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+                "\"required\":[\"job\",\"attempt\",\"offset\"],\"properties\":{\"job\":" TEXT
+                ",\"attempt\":" INTEGER ",\"source\":" TEXT ",\"file\":" TEXT_OR_NULL
+                ",\"node\":" TEXT_OR_NULL ",\"rank\":{\"type\":[\"integer\",\"null\"]},"
+                "\"offset\":" INTEGER ",\"text\":" TEXT ",\"b64\":" TEXT "}}},\"attempt\":" INTEGER
+                ",\"offset\":" INTEGER ",\"jobs\":" INTEGER ",\"bytes\":" INTEGER
+                ",\"skipped_bytes\":" INTEGER ",\"next_cursor\":" TEXT_OR_NULL "}}"},
     {"FindingList",
      "{\"type\":\"object\",\"required\":[\"findings\"],\"properties\":{\"findings\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"object\",\"required\":[\"class\",\"attempt\",\"sentence\","

@@ -102,6 +102,11 @@ static bool is_file_of(enum loglist_source s, const char *name, size_t n)
     return false;
 }
 
+char *loglist_name(const struct loglist_file *f)
+{
+    return xasprintf("%s%s%s", f->node, *f->node ? "/" : "", f->name);
+}
+
 char *loglist_path(enum loglist_source s, const char *file)
 {
     const char *slash = strchr(file, '/');

@@ -12,6 +12,11 @@
 
 enum { CHUNK = 512 << 10 };
 
+enum loglist_source logsearch_listed(unsigned sources)
+{
+    return sources & LOGSEARCH_SCENE ? LOGLIST_SCENE : LOGLIST_WORKER;
+}
+
 /* One log after the other is open. */
 struct run {
     struct logsearch *s;
@@ -52,45 +57,42 @@ static void list_files(struct run *r)
     if (r->is_listed)
         return;
     /* Those that cannot be listed are passed over. */
-    (void)!loglist_read(s->root, s->targets[s->at].job, s->k, LOGLIST_WORKER, NULL, &r->files,
-                        NULL);
+    (void)!loglist_read(s->root, s->targets[s->at].job, s->k, logsearch_listed(s->sources), NULL,
+                        &r->files, NULL);
     r->is_listed = true;
 }
 
-static void stand_in(struct run *r, size_t at)
+/* From the at-th on, the one that is called so (NULL: any); false: there is none. */
+static bool stand_in(struct run *r, size_t at, const char *called)
 {
-    const struct loglist_file *f = &r->files.v[at];
-    free(r->s->file);
-    r->s->file = xasprintf("%s/%s", f->node, f->name);
-    r->at = at;
+    for (; at < r->files.n; at++) {
+        char *name = loglist_name(&r->files.v[at]);
+        if (!called || !strcmp(name, called)) {
+            free(r->s->file);
+            r->s->file = name;
+            r->at = at;
+            return true;
+        }
+        free(name);
+    }
+    return false;
 }
 
-/* The first of the workers' logs, or the one after this; false: there is none. */
+/* The first of the logs beside the driver's, or the one after this; false: there is none. */
 static bool next_file(struct run *r)
 {
-    size_t at = r->s->file ? r->at + 1 : 0;
-    if (!(r->s->sources & LOGSEARCH_WORKERS))
+    if (!(r->s->sources & (LOGSEARCH_WORKERS | LOGSEARCH_SCENE)))
         return false;
     list_files(r);
-    if (at >= r->files.n)
-        return false;
-    stand_in(r, at);
-    return true;
+    return stand_in(r, r->s->file ? r->at + 1 : 0, r->s->only);
 }
 
 /* Where an earlier run stood; one that has gone since: all of them once more. */
 static bool find_file(struct run *r)
 {
     list_files(r);
-    for (size_t i = 0; i < r->files.n; i++) {
-        const struct loglist_file *f = &r->files.v[i];
-        size_t n = strlen(f->node);
-        if (!strncmp(r->s->file, f->node, n) && r->s->file[n] == '/' &&
-            !strcmp(r->s->file + n + 1, f->name)) {
-            r->at = i;
-            return true;
-        }
-    }
+    if (stand_in(r, 0, r->s->file))
+        return true;
     r->s->offset = 0;
     freep(&r->s->file);
     return next_file(r);
@@ -105,11 +107,12 @@ static bool open_log(struct run *r)
     if (s->file ? !r->is_listed && !find_file(r)
                 : !(s->sources & LOGSEARCH_DRIVER) && !next_file(r))
         return false;
-    r->name = s->file ? loglist_path(LOGLIST_WORKER, s->file) : xstrdup(ATTEMPT_LOG);
+    r->name = s->file ? loglist_path(logsearch_listed(s->sources), s->file) : xstrdup(ATTEMPT_LOG);
     const char *job = s->targets[s->at].job;
     r->index = s->ask && r->name ? logindex_open(s->root, job, s->k, r->name, s->ask) : NULL;
     r->is_open = r->name != NULL;
     r->until = 0;
+    s->whole = s->offset;
     return r->is_open;
 }
 
@@ -124,6 +127,7 @@ static size_t next_part(struct run *r)
         r->until = UINT64_MAX;
         if (r->index)
             logindex_next(r->index, s->offset, &begin, &r->until);
+        s->whole = begin > s->offset ? begin : s->whole;
         s->skipped += begin - s->offset;
         s->offset = begin;
     }
@@ -148,11 +152,14 @@ static int search_chunk(struct run *r)
         return 0;
     }
     const char *last = memrchr(r->text, '\n', p.n);
-    size_t used = p.n < CHUNK || !last ? p.n : (size_t)(last + 1 - r->text);
+    bool at_end = p.offset + p.n >= p.end && p.n < most;
+    size_t lines = last ? (size_t)(last + 1 - r->text) : 0;
+    size_t used = at_end || !last ? p.n : lines;
+    s->whole = last ? p.offset + lines : s->whole;
     struct scan c = {.run = r, .base = p.offset};
     s->offset = p.offset + loggrep_scan(s->grep, r->text, used, on_line, &c);
     s->bytes += used;
-    return c.enough ? -1 : p.offset + p.n >= p.end && p.n < most;
+    return c.enough ? -1 : at_end;
 }
 
 static void close_log(struct run *r)

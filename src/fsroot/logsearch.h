@@ -10,6 +10,7 @@
 enum logsearch_sources {
     LOGSEARCH_DRIVER = 1 << 0,
     LOGSEARCH_WORKERS = 1 << 1, /* those of an attempt after its driver's, as loglist_read() does */
+    LOGSEARCH_SCENE = 1 << 2,   /* in place of the workers' */
 };
 
 struct logsearch_target {
@@ -20,7 +21,7 @@ struct logsearch_target {
 struct logsearch_hit {
     const char *job;
     int k;
-    const struct loglist_file *file; /* a worker's; NULL: the driver's */
+    const struct loglist_file *file; /* a worker's or the scene's; NULL: the driver's */
     uint64_t offset;                 /* of the line, in the log */
     const char *line;
     size_t n; /* without its end */
@@ -33,6 +34,7 @@ struct logsearch {
     const struct logsearch_target *targets;
     size_t n_targets;
     unsigned sources;
+    const char *only;           /* of the workers' or the scene's this one; NULL: all */
     uint64_t most_bytes;        /* read */
     bool (*is_late)(void *arg); /* asked before each piece; NULL: never */
     /* False: these are enough. */
@@ -42,11 +44,15 @@ struct logsearch {
     /* Where it stands: set before, moved on. at == n_targets: all was searched. */
     size_t at;
     int k;      /* 0: the target's first */
-    char *file; /* "<node>/<name>" of a worker's log, owned; NULL: the first of the sources */
+    char *file; /* its loglist_name(), owned; NULL: the first of the sources */
     uint64_t offset;
+    uint64_t whole;   /* behind the last whole line that was searched: what is there may grow */
     uint64_t bytes;   /* read so far */
     uint64_t skipped; /* bytes of which an index said that they hold no hit */
 };
+
+/* Which logs beside the driver's. */
+enum loglist_source logsearch_listed(unsigned sources);
 
 /* Until all was searched or a ceiling was met. A log that cannot be read is passed over. A line of
  * more than half a MiB is judged piece by piece. */

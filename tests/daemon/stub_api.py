@@ -173,8 +173,20 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(200, self.stub.jobs[job_id], ETag=f'"{self.stub.version}"')
 
+    def search_log(self, job_id):
+        log, hits = self.stub.logs[job_id], []
+        for m in re.finditer(rb"[^\n]+", log):
+            if re.search(self.query["grep"].encode(), m.group()):
+                b64 = base64.b64encode(m.group()).decode()
+                hits.append({"job": job_id, "attempt": 1, "offset": m.start(), "b64": b64})
+        whole = log.rfind(b"\n") + 1
+        self.answer(200, {"hits": hits, "attempt": 1, "offset": whole, "next_cursor": None})
+
     def read_log(self, job_id):
         log = self.stub.logs[job_id]
+        if "grep" in self.query:
+            self.search_log(job_id)
+            return
         offset = int(self.query.get("offset", 0))
         if "tail" in self.query:
             lines = log.splitlines(keepends=True)
@@ -183,7 +195,8 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, piece, "application/octet-stream", Argus_Log_Size=str(len(log)))
 
     def follow_log(self, job_id):
-        offset = int(self.headers.get("Last-Event-ID") or self.query.get("offset", 0))
+        last = self.headers.get("Last-Event-ID") or self.query.get("offset", "0")
+        offset = int(last.rpartition(":")[2])
         self.begin_stream()
         sent = 0
 

@@ -117,7 +117,8 @@ def test_no_way_out(w, source, file, status):
 
 
 def test_what_goes_together(w):
-    assert read(w, "worker", f"w1/{ONE}", grep="x").status == 400
+    for source, file in (("driver", f"w1/{ONE}"), ("all", f"w1/{ONE}"), ("worker", "driver.log"), ("scene", "../x.txt")):
+        assert read(w, source, file, grep="x").status == 400
     assert read(w, "worker", f"w1/{ONE}", attempt=2).status == 404
     assert read(w, "worker", f"w1/{ONE}", token="bob").status == 404
     assert w.call("GET", f"/v1/jobs/{w.done}/logs/files", token="bob").status == 404
@@ -144,13 +145,16 @@ def test_search(w, limit):
         assert found(w, path, grep="zero|says|driver", source="all", limit=limit) == driver + workers
         assert found(w, path, grep="zero|says|driver", source="worker", limit=limit) == workers
         assert found(w, path, grep="zero|says|driver", limit=limit) == driver
+        assert found(w, path, grep="oom", source="scene", limit=limit) == [("w1/kernel.txt", None, 0, "oom-kill")]
+    one = found(w, f"/v1/jobs/{w.done}/logs", grep=".", source="worker", file=f"w1/{ONE}", limit=limit)
+    assert one == [(f"w1/{ONE}", 1, 0, "one says"), (f"w1/{ONE}", 1, 9, "far more")]
     assert found(w, "/v1/logs", token="bob", grep="zero", source="all") == []
     api = w.get("/v1/openapi.json")["components"]["schemas"]["LogHits"]
     jsonschema.validate(w.get("/v1/logs?grep=zero&source=all"), api)
 
 
 def test_a_search_is_refused(w):
-    for query in ("source=scene", "source=worker&cursor=~a~1~0~../x/worker-a.out", f"cursor=~a~1~0~w1/{ONE}"):
+    for query in ("source=platform", "source=scene&cursor=~a~1~0~w1/worker-a.out", "source=worker&cursor=~a~1~0~../x/worker-a.out", f"cursor=~a~1~0~w1/{ONE}"):
         assert w.call("GET", f"/v1/logs?grep=zero&{query}").status == 400, query
 
 
@@ -184,6 +188,9 @@ def test_the_command_line(w):
     assert says(w, "--source", "worker", "--rank", "0", "--tail", "1") == "zero ends\n"
     assert says(w, "--source", "worker", "--file", "*.err") == ""
     assert says(w, "--source", "worker", "--grep", "says") == f"==> w1 rank 1 {ONE} (Trainer) <==\none says\n"
+    assert says(w, "--source", "worker", "--node", "w1", "--rank", "0", "--grep", "on$|ends") == (
+        "zero goes on\nzero ends\n")
+    assert says(w, "--source", "scene", "--grep", "oom|core", "--file", "*.txt") == "oom-kill\n"
     assert says(w, "--source", "scene", "--file", "w1/*.txt") == "oom-kill\n"
     assert "<==\ncore\n" in says(w, "--source", "scene")
     assert says(w, "--source", "driver") == says(w) == "the driver\n"
@@ -205,6 +212,7 @@ def test_the_command_line_searches_all(w):
 def test_the_command_line_follows_one(w):
     assert says(w, "-f", "--source", "worker", "--rank", "1") == "one says\nfar more"
     assert says(w, "-f", "--source", "worker", "--rank", "1", "--tail", "1") == "far more"
+    assert says(w, "-f", "--source", "worker", "--rank", "1", "--grep", "far|says") == "one says\nfar more\n"
     many = argus(w, "-f", "--source", "worker")
     assert many.returncode == 2 and "--follow wants one log and 3 fit: choose by --node" in many.stderr
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search in logs: of one job, and of all that one may see; pages join, others' jobs are not there."""
 
+import os
+import re
 import subprocess
 import urllib.parse
 
 import pytest
 from fakeray import FakeRay
 
-from argusd import PROGRAMS, Argusd, needs_argusd
+from argusd import PROGRAMS, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -115,3 +117,61 @@ def test_the_command_line(w):
     assert bad.returncode == 2 and "no regular expression" in bad.stderr
     one = run("--grep", "needle in [abc]", w.ids[1])
     assert (one.returncode, one.stdout) == (0, "needle in b\n")
+
+
+BYTES = r"""
+import os, sys
+for i in range(5000):
+    os.write(1, b"needle %d \xff\x00 \t%s\n" % (i, b"x" * (i % 7)) if i % 2 else b"hay %d\n" % i)
+os.write(1, b"needle " + b"y" * 300000 + b"\n")
+os.write(1, b"\xfe needle with no end")
+"""
+
+
+def test_the_command_line_prints_lines_as_they_are(w):
+    job = w.submit(w.python(BYTES))
+    w.wait_over(job)
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
+    want = b"".join(line + b"\n" for line in w.log_file(job).read_bytes().splitlines() if b"needle" in line)
+    for more in ([], ["-f"], ["--attempt", "1", "-f"], ["--since", "1h"], ["--tail", "100000"]):
+        argv = [PROGRAMS["argus"], "logs", job, "--grep", "n[e]{2}dle", *more]
+        found = subprocess.run(argv, env=env, capture_output=True)
+        same = found.stdout == want  # without the difference, which pytest would work on for hours
+        assert same and found.returncode == 0, (more, len(found.stdout), len(want), found.stderr)
+    assert search(w, f"/v1/jobs/{job}/logs", "needle", bytes=1, limit=1)["hits"][0]["b64"]
+
+
+HALVES = """
+import os, sys, time
+os.write(1, b"needle 1\\nhay\\nneed")
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+os.write(1, b"le 2\\nhay\\nneedle 3\\n")
+"""
+
+
+def test_the_command_line_finds_what_is_there_and_what_comes(w):
+    go = w.home / "go on"
+    job = w.submit(w.python(HALVES, go))
+    w.wait_state(job, "RUNNING")
+    until(lambda: w.log_file(job).exists() and w.log_file(job).read_bytes().endswith(b"need"), "the first half")
+    page = search(w, f"/v1/jobs/{job}/logs", "need")
+    assert (len(page["hits"]), page["attempt"], page["offset"]) == (2, 1, len(b"needle 1\nhay\n"))
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
+    argv = [PROGRAMS["argus"], "logs", "-f", job, "--grep", "need"]
+    with open(w.home / "found", "w+b") as out, subprocess.Popen(argv, env=env, stdout=out) as follower:
+        until(lambda: os.fstat(out.fileno()).st_size, "what is there was found")
+        go.touch()
+        assert follower.wait() == 0
+        out.seek(0)
+        assert out.read() == b"needle 1\nneedle 2\nneedle 3\n"
+
+
+@pytest.mark.parametrize("more", [[], ["-f"], ["--source", "worker"], ["--all"]])
+def test_a_bad_pattern_is_one_sentence(w, more):
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
+    ids = [] if "--all" in more else [w.ids[0]]
+    done = subprocess.run([PROGRAMS["argus"], "logs", "--grep", "a(b", *more, *ids], env=env, capture_output=True, text=True)
+    if "--source" not in more:  # it has none, which is said first
+        assert re.search(r"'a\(b' is no regular expression: .*, at its byte 3\n", done.stderr), done.stderr
+    assert done.stdout == "" and done.returncode in (2, 4)

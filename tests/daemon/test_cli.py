@@ -416,6 +416,7 @@ def test_grep_prints_matching_lines_only(cli, stub):
     stub.log(job, b"step:1 x\nnoise\nstep:2 y\nstep:3")
     assert cli.ok("logs", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
     assert cli.ok("logs", "-f", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
+    assert len(stub.seen("GET", "grep=")) == 2 # the server found them
 
 
 def test_terminal_gets_colours_and_no_other_control(cli, stub):

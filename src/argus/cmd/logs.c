@@ -64,7 +64,7 @@ static const struct opt OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct logs_opts, grep),
      .arg = "RE",
-     .doc = "only lines that match this regular expression (PCRE2)"},
+     .doc = "only lines that match this regular expression (PCRE2); the server finds them"},
     {.name = "all",
      .type = OPT_FLAG,
      .offset = offsetof(struct logs_opts, all),
@@ -177,6 +177,32 @@ static int print_files(struct cli *cli, const char *id, const struct logs_opts *
     return logfiles_run(cli, id, &ask, err);
 }
 
+/* The driver's log so far, unless who follows gets that as well; where he goes on. */
+static int print_driver(struct cli *cli,
+                        const char *id,
+                        const struct logs_opts *o,
+                        struct logout *logout,
+                        struct follow_opts *ret,
+                        struct err *err)
+{
+    struct searchlog_end end = {0};
+    int r = 0;
+    if (o->grep && !o->tail) {
+        struct searchlog search = {.job = id,
+                                   .query = ret->query,
+                                   .grep = o->grep,
+                                   .since = o->since,
+                                   .leave_rest = o->follow};
+        r = searchcall_log(cli, &search, logout, &end, err);
+        ret->since = NULL;
+    } else if (!o->follow || o->tail) {
+        r = logread_print(cli, id, ret->query, o->tail, o->since, logout, &end.offset, err);
+    }
+    ret->offset = end.offset;
+    ret->attempt = end.attempt;
+    return r;
+}
+
 static int run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct logs_opts *o = opts;
@@ -186,7 +212,6 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     _cleanup_(buf_release) struct buf query = BUF_INIT(4096);
     _cleanup_(json_unrefp) json_t *job = NULL;
     _cleanup_(logout_release) struct logout logout = {0};
-    uint64_t offset = 0;
     if (o->attempt)
         (void)buf_addf(&query, "&attempt=%" PRId64, o->attempt);
     int r = cli_open(cli, err);
@@ -200,15 +225,12 @@ static int run(struct cli *cli, void *opts, const struct strv *args, struct err 
     if (o->source)
         return o->source == PLATFORM ? print_platform(cli, id, o, err)
                                      : print_files(cli, id, o, err);
-    if (!o->follow || o->tail)
-        r = logread_print(cli, id, buf_str(&query), o->tail, o->since, &logout, &offset, err);
-    if (r < 0 || !o->follow) {
-        logout_end(&logout);
-        return r;
-    }
-    struct follow_opts f = {
-        .offset = offset, .query = buf_str(&query), .since = o->since, .logout = &logout};
-    return follow_run(cli, id, &f, err);
+    struct follow_opts f = {.query = buf_str(&query), .since = o->since, .logout = &logout};
+    r = print_driver(cli, id, o, &logout, &f, err);
+    if (r >= 0 && o->follow)
+        return follow_run(cli, id, &f, err);
+    logout_end(&logout);
+    return r;
 }
 
 const struct command cmd_logs = {
@@ -229,7 +251,10 @@ const struct command cmd_logs = {
         "names it where more than one fits; scene prints the texts that were gathered at a "
         "failure, and platform what Argus did with the job. One that fits alone can be "
         "followed; the last second of a worker may come after the job's end: print it again.\n"
-        "--all searches on the server and prints ID/ATTEMPT:OFFSET: LINE, of workers' logs "
+        "--grep without --all prints the lines as they are; with --follow first those that are "
+        "there, "
+        "then new ones as they come; with --tail those among the last N lines.\n"
+        "--all prints ID/ATTEMPT:OFFSET: LINE, of workers' logs "
         "ID/ATTEMPT/NODE/NAME[RANK]:OFFSET: LINE; offsets count bytes of the log.",
     .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines\n"
                "argus logs --source worker --rank 0 grpo-7\twhat rank 0 printed\n"

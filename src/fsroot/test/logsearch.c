@@ -92,6 +92,57 @@ static void test_workers(void **state)
     }
 }
 
+static bool on_any(const struct logsearch_hit *hit, void *arg)
+{
+    struct found *f = arg;
+    (void)buf_addf(&f->out, "%d|", (int)hit->offset);
+    return true;
+}
+
+/* Of one log alone; and where its last whole line ends. */
+static void search_one(const char *root,
+                       unsigned sources,
+                       const char *only,
+                       uint64_t whole,
+                       const char *want)
+{
+    static char a[] = "a";
+    const struct logsearch_target target = {a, 2, 2};
+    struct found f = {.out = BUF_INIT(1 << 16)};
+    struct logsearch s = {.root = root,
+                          .targets = &target,
+                          .n_targets = 1,
+                          .sources = sources,
+                          .only = only,
+                          .most_bytes = UINT64_MAX,
+                          .on_hit = on_any,
+                          .arg = &f};
+    assert_int_equal(loggrep_new("error", &s.grep, NULL), 0);
+    logsearch_run(&s);
+    assert_int_equal(s.at, 1);
+    assert_string_equal(buf_str(&f.out), want);
+    assert_int_equal(s.whole, whole);
+    buf_release(&f.out);
+    loggrep_free(s.grep);
+}
+
+static void test_one_log(void **state)
+{
+    const char *root = *state;
+    put(root, "jobs/a/attempts/2/logs/driver.log", "error 1\nx\nerror 2");
+    put(root, "jobs/a/attempts/2/logs/workers/n1/worker-a-1-5.out", "error\nno\n");
+    put(root, "jobs/a/attempts/2/logs/workers/n1/worker-b-1-6.out", "an error");
+    put(root, "jobs/a/attempts/2/scene/n1/kernel.txt", "1\nerror s\n");
+    put(root, "jobs/a/attempts/2/scene/ray_nodes.json", "error of all\n");
+    search_one(root, LOGSEARCH_DRIVER, NULL, 10, "0|10|");
+    search_one(root, LOGSEARCH_WORKERS, "n1/worker-a-1-5.out", 9, "0|");
+    search_one(root, LOGSEARCH_WORKERS, "n1/worker-b-1-6.out", 0, "0|");
+    search_one(root, LOGSEARCH_WORKERS, "n1/worker-c-1-7.out", 0, "");
+    search_one(root, LOGSEARCH_SCENE, "n1/kernel.txt", 10, "2|");
+    search_one(root, LOGSEARCH_SCENE, "ray_nodes.json", 13, "0|");
+    search_one(root, LOGSEARCH_SCENE, NULL, 10, "0|2|");
+}
+
 /* Lines over the ends of chunks, a line longer than a chunk, and a ceiling on bytes. */
 static void test_long_logs(void **state)
 {
@@ -116,6 +167,6 @@ static void test_long_logs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {with_root(test_all), with_root(test_workers),
-                                       with_root(test_long_logs)};
+                                       with_root(test_one_log), with_root(test_long_logs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
