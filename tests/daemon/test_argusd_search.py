@@ -171,7 +171,8 @@ def test_the_command_line_finds_what_is_there_and_what_comes(w):
 def test_a_bad_pattern_is_one_sentence(w, more):
     env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
     ids = [] if "--all" in more else [w.ids[0]]
-    done = subprocess.run([PROGRAMS["argus"], "logs", "--grep", "a(b", *more, *ids], env=env, capture_output=True, text=True)
+    argv = [PROGRAMS["argus"], "logs", "--grep", "a(b", *more, *ids]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True)
     if "--source" not in more:  # it has none, which is said first
         assert re.search(r"'a\(b' is no regular expression: .*, at its byte 3\n", done.stderr), done.stderr
     assert done.stdout == "" and done.returncode in (2, 4)
