@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -232,4 +233,15 @@ bool file_is_there(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0;
+}
+
+void file_each_name(const char *path, file_name_f f, void *arg)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            !f(dirfd(dir), e->d_name, arg))
+            break;
+    if (dir)
+        (void)closedir(dir); /* it was only read */
 }

@@ -51,5 +51,10 @@ must_check int file_link(const char *target, const char *path, struct err *err);
 /* The directory and those above it; one that is there is left as it is. */
 must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
 
+/* f with each name in the directory but "." and "..", in no order, for as long as it says true.
+ * dir: the directory itself. One that is not there or cannot be read has none. */
+typedef bool (*file_name_f)(int dir, const char *name, void *arg);
+void file_each_name(const char *path, file_name_f f, void *arg);
+
 /* True when something (a broken link too) has this name; false also when nobody can tell. */
 bool file_is_there(const char *path);

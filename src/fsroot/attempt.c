@@ -269,13 +269,25 @@ int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
 
 /* ---- what argusd adds later ---- */
 
-int fsroot_meta_write(const char *root, const char *job, const char *text, struct err *err)
+/* dir: of this job and attempt, whose names are checked before anything is written. */
+static int add_file(const char *job,
+                    int attempt,
+                    const char *dir,
+                    const char *name,
+                    const char *text,
+                    struct err *err)
 {
-    int r = check_names(job, 1, err);
+    int r = check_names(job, attempt, err);
     if (r < 0)
         return r;
-    _cleanup_(freep) char *path = xasprintf("%s/jobs/%s/meta.json", root, job);
+    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
     return file_write(path, text, strlen(text), 0644, 0, err);
+}
+
+int fsroot_meta_write(const char *root, const char *job, const char *text, struct err *err)
+{
+    _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
+    return add_file(job, 1, dir, "meta.json", text, err);
 }
 
 int fsroot_debug_write(const char *root,
@@ -285,16 +297,12 @@ int fsroot_debug_write(const char *root,
                        const char *text,
                        struct err *err)
 {
-    int r = check_names(job, attempt, err);
-    if (r == 0 && !fsroot_is_name(name))
-        r = err_set(err, -EINVAL, "'%.60s' cannot be the name of a debug file", name);
-    if (r < 0)
-        return r;
+    if (!fsroot_is_name(name))
+        return err_set(err, -EINVAL, "'%.60s' cannot be the name of a debug file", name);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, "debug");
-    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
     _cleanup_(freep) char *link = xasprintf("%s/jobs/%s/debug/%s", root, job, name);
     _cleanup_(freep) char *to = xasprintf("../attempts/%d/debug/%s", attempt, name);
-    r = file_write(path, text, strlen(text), 0644, 0, err);
+    int r = add_file(job, attempt, dir, name, text, err);
     return r < 0 ? r : file_link(to, link, err);
 }
 
@@ -304,11 +312,8 @@ int fsroot_finding_write(const char *root,
                          const char *text,
                          struct err *err)
 {
-    int r = check_names(job, attempt, err);
-    if (r < 0)
-        return r;
-    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_FINDING);
-    return file_write(path, text, strlen(text), 0644, 0, err);
+    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
+    return add_file(job, attempt, dir, ATTEMPT_FINDING, text, err);
 }
 
 int fsroot_scene_write(const char *root,
@@ -322,9 +327,8 @@ int fsroot_scene_write(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE);
-    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
     r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : file_write(path, text, strlen(text), 0644, 0, err);
+    return r < 0 ? r : add_file(job, attempt, dir, name, text, err);
 }
 
 int fsroot_submit_out_add(const char *root, const char *job, const char *text, struct err *err)

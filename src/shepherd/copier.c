@@ -81,14 +81,17 @@ static bool is_own_segment(const struct copier *c, const char *name)
     return copier_parse(log, &f) && access(path, F_OK) == 0;
 }
 
-void copier_start_over(const struct copier *c)
+static bool remove_own(int dir, const char *name, void *arg)
 {
-    DIR *dir = opendir(c->to);
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (is_own_segment(c, e->d_name))
-            (void)unlinkat(dirfd(dir), e->d_name, 0); /* one that stays is written over */
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    const struct copier *c = arg;
+    if (is_own_segment(c, name))
+        (void)unlinkat(dir, name, 0); /* one that stays is written over */
+    return true;
+}
+
+void copier_start_over(struct copier *c)
+{
+    file_each_name(c->to, remove_own, c);
 }
 
 /* ---- finding the files ---- */

@@ -79,7 +79,7 @@ void copier_mark(struct copier *c, const char *mark);
 
 /* Removes the later segments of those logs that an earlier copier of this node left: all of them
  * is copied again from the beginning. */
-void copier_start_over(const struct copier *c);
+void copier_start_over(struct copier *c);
 
 /* Copies what is new, COPIER_TURN_MAX bytes at most. True: there is more. last: nothing will
  * follow, so what the veil keeps back is decided too. */

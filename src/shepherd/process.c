@@ -3,13 +3,14 @@
 #define _GNU_SOURCE
 #include "shepherd/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 enum { ABOVE_MAX = 64 };
 
@@ -72,14 +73,21 @@ pid_t process_above(pid_t pid, const char *name)
     return 0;
 }
 
+struct visit {
+    bool (*f)(pid_t pid, void *arg);
+    void *arg;
+};
+
+static bool visit_pid(int dir, const char *name, void *arg)
+{
+    const struct visit *v = arg;
+    (void)dir;
+    long pid = strtol(name, NULL, 10);
+    return pid <= 0 || v->f((pid_t)pid, v->arg);
+}
+
 void process_each(bool (*f)(pid_t pid, void *arg), void *arg)
 {
-    DIR *dir = opendir("/proc");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        long pid = strtol(e->d_name, NULL, 10);
-        if (pid > 0 && !f((pid_t)pid, arg))
-            break;
-    }
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    struct visit v = {.f = f, .arg = arg};
+    file_each_name("/proc", visit_pid, &v);
 }

@@ -5,7 +5,6 @@
  * with its node perhaps, and is not waited for. Only changes of that time are looked at, since
  * clocks of machines differ. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -66,25 +65,28 @@ static void changed_of(const char *attempt, const char *node, char text[static C
                        st.st_mtim.tv_nsec); /* fits */
 }
 
-static void find_scouts(struct scene_wait *w, const char *attempt)
+static bool see_scout(int dir, const char *name, void *arg)
 {
+    struct scene_wait *w = arg;
     char changed[CHANGED_MAX];
-    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SCOUTS, attempt);
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        _cleanup_(freep) char *node = node_of(e->d_name);
-        if (!node || w->seen.n == SCOUTS_MAX)
-            continue;
-        changed_of(attempt, node, changed);
+    (void)dir;
+    _cleanup_(freep) char *node = node_of(name);
+    if (node) {
+        changed_of(w->attempt, node, changed);
         pairs_set(&w->seen, node, changed);
     }
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    return w->seen.n < SCOUTS_MAX;
+}
+
+static void find_scouts(struct scene_wait *w)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SCOUTS, w->attempt);
+    file_each_name(path, see_scout, w);
 }
 
 static bool ask(struct scene_wait *w)
 {
-    find_scouts(w, w->attempt);
+    find_scouts(w);
     if (!w->seen.n)
         return false;
     _cleanup_(buf_release) struct buf text = BUF_INIT(4096);

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "shepherd/stacks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,24 +194,32 @@ static void add_proc_file(pid_t pid, long task, const char *file, struct buf *te
         (void)buf_addc(text, '\n');
 }
 
+struct threads {
+    pid_t pid;
+    int n;
+    struct buf *text;
+};
+
+static bool add_thread(int dir, const char *name, void *arg)
+{
+    static const char *const files[] = {"comm", "stat", "wchan", "syscall", "stack"};
+    struct threads *t = arg;
+    (void)dir;
+    long task = strtol(name, NULL, 10);
+    if (task <= 0)
+        return true;
+    (void)buf_addf(t->text, "Thread %ld\n", task);
+    for (size_t i = 0; i < array_len(files); i++)
+        add_proc_file(t->pid, task, files[i], t->text);
+    return ++t->n < THREADS_MAX;
+}
+
 static void ask_kernel(pid_t pid, struct buf *text)
 {
     char path[64];
+    struct threads t = {.pid = pid, .text = text};
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); /* fits */
-    DIR *dir = opendir(path);
-    int n = 0;
-    for (struct dirent *e; dir && n < THREADS_MAX && (e = readdir(dir));) {
-        long task = strtol(e->d_name, NULL, 10);
-        if (task <= 0)
-            continue;
-        n++;
-        (void)buf_addf(text, "Thread %ld\n", task);
-        static const char *const files[] = {"comm", "stat", "wchan", "syscall", "stack"};
-        for (size_t i = 0; i < array_len(files); i++)
-            add_proc_file(pid, task, files[i], text);
-    }
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    file_each_name(path, add_thread, &t);
 }
 
 /* ---- the answer ---- */
@@ -310,23 +317,30 @@ static bool has_answer(const char *attempt, long number, const char *node)
     return file_is_there(path);
 }
 
+struct question {
+    const char *attempt, *node;
+    long newest;
+};
+
+static bool see_question(int dir, const char *name, void *arg)
+{
+    struct question *q = arg;
+    (void)dir;
+    size_t digits = strspn(name, "0123456789");
+    if (!digits || digits > 9 || !str_eq(name + digits, ".ask"))
+        return true;
+    long n = strtol(name, NULL, 10);
+    if (n > q->newest && !has_answer(q->attempt, n, q->node))
+        q->newest = n;
+    return true;
+}
+
 long stacks_question(const char *attempt, const char *node)
 {
-    static const char end[] = ".ask";
-    long newest = 0;
+    struct question q = {.attempt = attempt, .node = node};
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_STACKS, attempt);
-    DIR *dir = opendir(path);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        size_t digits = strspn(e->d_name, "0123456789");
-        if (!digits || digits > 9 || !str_eq(e->d_name + digits, end))
-            continue;
-        long n = strtol(e->d_name, NULL, 10);
-        if (n > newest && !has_answer(attempt, n, node))
-            newest = n;
-    }
-    if (dir)
-        (void)closedir(dir); /* it was only read */
-    return newest;
+    file_each_name(path, see_question, &q);
+    return q.newest;
 }
 
 void stacks_answer(const char *attempt,

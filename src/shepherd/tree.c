@@ -7,9 +7,7 @@
 #define _GNU_SOURCE
 #include "shepherd/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +17,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* What /proc/<pid>/stat says that matters here. */
+#include "shepherd/process.h"
+
 struct process {
     pid_t pid, parent;
     uint64_t start_ticks;
@@ -44,33 +43,15 @@ int tree_adopt(struct err *err)
     return 0;
 }
 
-/* The n-th field after the name, which is in brackets and may hold anything. */
 static bool read_process(pid_t pid, struct process *ret)
 {
-    char path[64], text[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); /* fits */
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct process_stat s;
+    if (!process_stat(pid, &s))
         return false;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *s = strrchr(text, ')');
-    if (!s || s[1] != ' ')
-        return false;
-    struct process p = {.pid = pid, .is_zombie = s[2] == 'Z' || s[2] == 'X'};
-    s += 2;
-    for (int field = 3; field <= 22; field++) { /* numbered as in proc(5) */
-        if (field == 4)
-            p.parent = (pid_t)strtol(s, NULL, 10);
-        if (field == 22)
-            p.start_ticks = strtoull(s, NULL, 10);
-        s = field < 22 ? strchr(s, ' ') : s;
-        if (!s)
-            return false;
-        s++;
-    }
-    *ret = p;
+    *ret = (struct process){.pid = pid,
+                            .parent = s.parent,
+                            .start_ticks = s.start_ticks,
+                            .is_zombie = s.state == 'Z' || s.state == 'X'};
     return true;
 }
 
@@ -95,17 +76,17 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+static bool add_process(pid_t pid, void *arg)
+{
+    struct process p;
+    if (read_process(pid, &p))
+        table_add(arg, &p);
+    return true;
+}
+
 static void read_all(struct table *t)
 {
-    DIR *dir = opendir("/proc");
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        struct process p;
-        long pid = strtol(e->d_name, NULL, 10);
-        if (pid > 0 && read_process((pid_t)pid, &p))
-            table_add(t, &p);
-    }
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    process_each(add_process, t);
     if (t->n)
         xsort(t->v, t->n, sizeof(*t->v), by_pid);
 }

@@ -1,22 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files: replaced or left, never half; nothing is left lying about. */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 
 #include "base/unit_dir.h"
 
+static bool count(int dir, const char *name, void *arg)
+{
+    int *n = arg;
+    assert_int_equal(faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW), 0);
+    ++*n;
+    return true;
+}
+
 static int entries(const char *root)
 {
-    int n = -2; /* . and .. */
-    DIR *dir = opendir(root);
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
+    int n = 0;
+    file_each_name(root, count, &n);
     return n;
+}
+
+static bool stop_at_once(int dir, const char *name, void *arg)
+{
+    (void)dir;
+    (void)name;
+    ++*(int *)arg;
+    return false;
+}
+
+static void test_names(void **state)
+{
+    const char *root = *state;
+    int n = 0;
+    for (const char *s = "abc"; *s; s++) {
+        _cleanup_(freep) char *path = xasprintf("%s/.%c", root, *s);
+        assert_int_equal(file_write(path, "", 0, 0644, 0, NULL), 0);
+    }
+    assert_int_equal(entries(root), 3);
+    file_each_name(root, stop_at_once, &n);
+    assert_int_equal(n, 1);
+    file_each_name("/nonexistent", stop_at_once, &n);
+    assert_int_equal(n, 1);
 }
 
 static void test_write_replaces(void **state)
@@ -150,13 +176,10 @@ static void parts_of_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_root(parts_of_a_file),
-        with_root(test_write_replaces),
-        with_root(test_failed_write_changes_nothing),
-        with_root(test_read),
-        with_root(test_link),
-        with_root(test_mkdirs),
-        with_root(test_input_may_be_a_pipe),
+        with_root(parts_of_a_file),     with_root(test_names),
+        with_root(test_write_replaces), with_root(test_failed_write_changes_nothing),
+        with_root(test_read),           with_root(test_link),
+        with_root(test_mkdirs),         with_root(test_input_may_be_a_pipe),
         with_root(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
