@@ -3,6 +3,7 @@
  * found by then; a page is printed before the next is asked for. */
 #include "argus/searchcall.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -10,7 +11,13 @@
 
 #include "argus/ansi.h"
 
-enum { PAGE = 100, PAGE_OF_ONE = 1000, LINE_MAX_SHOWN = 64 << 10 };
+enum {
+    PAGE = 100,
+    PAGE_OF_ONE = 1000,
+    LINE_MAX_SHOWN = 64 << 10,
+    BUSY_MS = 500,
+    BUSY_TRIES = 120,
+};
 
 static void print_hit(struct cli *cli, const json_t *hit)
 {
@@ -40,12 +47,25 @@ static void add_filter(struct buf *path, const char *name, const char *value)
     url_escape(path, value);
 }
 
+/* The server takes few searches at once, and each page of one ends within seconds. */
+static int wait_for_page(struct cli *cli, const char *path, json_t **ret, struct err *err)
+{
+    struct request request = {.path = path, .tries = 10};
+    for (int k = 0;; k++) {
+        struct err e = {0};
+        int r = client_json(cli->client, &request, ret, &e);
+        if (r != ERR_BUSY || k == BUSY_TRIES)
+            return r < 0 ? err_set(err, r, "%s", e.text) : r;
+        if (client_pause(cli->client, BUSY_MS) < 0)
+            return err_set(err, -EINTR, "interrupted");
+    }
+}
+
 /* *cursor: of the page before, NULL = the first; then of the next one, NULL = it was the last. */
 static int get_page(struct cli *cli, struct buf *path, char **cursor, json_t **ret, struct err *err)
 {
     add_filter(path, "cursor", *cursor);
-    struct request request = {.path = buf_str(path), .tries = 10};
-    int r = client_json(cli->client, &request, ret, err);
+    int r = wait_for_page(cli, buf_str(path), ret, err);
     if (r < 0)
         return r;
     const char *next = json_get_str(*ret, "next_cursor", NULL);

@@ -176,3 +176,12 @@ def test_a_bad_pattern_is_one_sentence(w, more):
     if "--source" not in more:  # it has none, which is said first
         assert re.search(r"'a\(b' is no regular expression: .*, at its byte 3\n", done.stderr), done.stderr
     assert done.stdout == "" and done.returncode in (2, 4)
+
+
+def test_who_comes_while_others_search_waits(w):
+    env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["bob"], "HOME": str(w.home)}
+    argv = [PROGRAMS["argus"], "logs", w.other, "--grep", "^[0-9]*7$"]
+    many = [subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(6)]
+    for p in many:
+        out, err = p.communicate()
+        assert p.returncode == 0 and out.count(b"\n") == 40000, err
