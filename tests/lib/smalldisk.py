@@ -9,8 +9,8 @@ import pytest
 
 @contextlib.contextmanager
 def small_disk(place, size):
-    """A memory file system of `size` ("2m") at the directory `place`, made here; skips where none can be mounted."""
-    place.mkdir()
+    """A memory file system of `size` ("2m") at `place`, made if need be; skips where none can be mounted."""
+    place.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "argus-test", place]
     mounted = subprocess.run(mount, capture_output=True, text=True)
     if mounted.returncode:
