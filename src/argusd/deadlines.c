@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deadlines.c - see deadlines.h. */
+/* deadlines.c - what is late by its job's spans; see deadlines.h. */
 #include "argusd/deadlines.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* driverplace.c - see driverplace.h. */
+/* driverplace.c - where the driver really is; see driverplace.h. */
 #include "argusd/driverplace.h"
 
 #include <stdio.h>

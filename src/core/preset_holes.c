@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* preset_holes.c - see preset_holes.h. */
+/* preset_holes.c - what a preset leaves open; see preset_holes.h. */
 #include "core/preset_holes.h"
 
 #include <string.h>

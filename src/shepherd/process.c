@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - see process.h. */
+/* process.c - what /proc says of a process; see process.h. */
 #define _GNU_SOURCE
 #include "shepherd/process.h"
 

@@ -156,7 +156,7 @@ def start_all(bed):
     else:  # they share a session directory, in which two that start together take each other's names
         for h in workers:
             wait(bed, h, launch(bed, h))
-    end, why = time.monotonic() + 60, problem(bed)
+    end, why = time.monotonic() + 240, problem(bed)
     while why:
         if time.monotonic() > end:
             bedlib.fail(f"the cluster does not get ready: {why}")
