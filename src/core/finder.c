@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "core/finding_finder.h"
+#include "core/finding_piece.h"
 
 enum {
     MATCH_LIMIT = 200000, /* steps of one search: a pattern that goes wild matches nothing */
@@ -148,6 +149,41 @@ static void fill_event(struct finder *f,
     };
 }
 
+/* A message that goes on in the next line. */
+static bool ends_open(const struct finding_text *t)
+{
+    static const char traceback[] = "call last):";
+    size_t n = t->body.n, k = sizeof(traceback) - 1;
+    return n && t->body.s[n - 1] == ':' && (n < k || memcmp(t->body.s + n - k, traceback, k) != 0);
+}
+
+/* The line behind that of f->goes_on is quoted with it if the same process wrote it. */
+static void go_on(struct finder *f, const char *p, size_t n)
+{
+    struct finding_event *e = f->goes_on;
+    size_t has = strlen(e->quote.text);
+    struct finding_text t;
+    f->goes_on = NULL;
+    finding_text_read(p, n, f->body, &t);
+    if (!t.body.n || t.stream != f->goes_on_key || has + 1 >= FINDING_QUOTE_MAX ||
+        stream_is_code(finder_stream(f, t.stream), &t, 0))
+        return;
+    _cleanup_(freep) char *head = e->quote.text;
+    _cleanup_(freep) char *more = copy_text(t.body.s, t.body.n, FINDING_QUOTE_MAX - has - 1);
+    e->quote.text = xasprintf("%s %s", head, more);
+}
+
+/* The same for the line that begins at p or, where that is empty, after it. */
+static void look_on(struct finder *f, const char *p, size_t n)
+{
+    while (f->goes_on && n && (*p == '\n' || *p == '\r')) {
+        p++;
+        n--;
+    }
+    if (f->goes_on && n)
+        go_on(f, p, piece_end(p, n < FINDING_LINE_MAX ? n : FINDING_LINE_MAX));
+}
+
 /* The event of a rule that matched now; borrowed. */
 static struct finding_event *note(struct finder *f,
                                   const struct finding_rule *rule,
@@ -159,56 +195,9 @@ static struct finding_event *note(struct finder *f,
     struct finding_event *e = of->n < EVENTS_FIRST ? &of->first[of->n] : &of->last;
     of->n++;
     fill_event(f, e, rule, weight, t, where);
+    f->goes_on = ends_open(t) ? e : NULL;
+    f->goes_on_key = t->stream;
     return e;
-}
-
-static struct stream *stream_of(struct finder *f, uint64_t key)
-{
-    struct stream *oldest = &f->streams[0];
-    for (size_t i = 0; i < f->n_streams; i++) {
-        if (f->streams[i].key == key)
-            return &f->streams[i];
-        if (f->streams[i].used < oldest->used)
-            oldest = &f->streams[i];
-    }
-    struct stream *s = f->n_streams < STREAMS_MAX ? &f->streams[f->n_streams++] : oldest;
-    finding_event_release(&s->frame);
-    *s = (struct stream){.key = key};
-    return s;
-}
-
-static void stream_reset(struct stream *s)
-{
-    finding_event_release(&s->frame);
-    s->has_frame = false;
-    s->open = false;
-    s->ignored = false;
-}
-
-static bool part_starts(struct text_part p, const char *word)
-{
-    size_t n = strlen(word);
-    return p.n >= n && !memcmp(p.s, word, n);
-}
-
-/* A line of source code inside a traceback: its words are not what happened. */
-static bool is_code(const struct finding_text *t, const struct stream *s)
-{
-    static const char *const starts[] = {"raise ", "return ", "assert ", "self.", "except "};
-    if (t->boxed)
-        return t->body.n && ((t->body.s[0] >= '0' && t->body.s[0] <= '9') ||
-                             memmem(t->body.s, t->body.n, ".py:", 4));
-    if (part_starts(t->body, "File \"") || part_starts(t->body, "File \xe2\x80\x9c") ||
-        (part_starts(t->body, "raise ") && memchr(t->body.s, '(', t->body.n)))
-        return true;
-    if (t->indent < 2)
-        return false;
-    if (s->open)
-        return true;
-    for (size_t i = 0; i < array_len(starts); i++)
-        if (part_starts(t->body, starts[i]))
-            return true;
-    return false;
 }
 
 /* The best rule of a line for each role. */
@@ -311,6 +300,7 @@ static void note_frame(struct finder *f,
     if (!s->open && !s->ignored)
         stream_reset(s);
     s->open = true;
+    stream_place(s, t, where->line);
     if (!r || s->ignored || (s->has_frame && r->weight < s->frame.weight))
         return;
     fill_event(f, &s->frame, r, r->weight, t, where);
@@ -355,11 +345,12 @@ static void note_cause(struct finder *f,
     s->open = false;
 }
 
-static void begin_traceback(struct finder *f, struct stream *s)
+static void begin_traceback(struct finder *f, struct stream *s, const struct finding_text *t)
 {
     bool ignored = s->ignored && !s->open;
     stream_reset(s);
     s->open = true;
+    s->indent = t->indent;
     s->ignored = ignored;
     f->failed = f->failed || !ignored;
 }
@@ -387,7 +378,7 @@ static void note_line(struct finder *f,
         return;
     }
     if (b->of[ROLE_TRACEBACK])
-        begin_traceback(f, s);
+        begin_traceback(f, s, t);
     bool empty = wrapper && cause && cause->context == ANY && /* its name says nothing */
                  b->weight[ROLE_WRAPPER] >= b->weight[ROLE_CAUSE];
     if (cause && !empty && b->weight[ROLE_CAUSE] > excuse)
@@ -439,10 +430,10 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
     struct finding_text t;
     if (!read_text(f, p, n, &t))
         return;
-    struct stream *s = stream_of(f, t.stream);
+    struct stream *s = finder_stream(f, t.stream);
     s->used = where->at;
     struct best b = {0};
-    if (is_code(&t, s)) {
+    if (stream_is_code(s, &t, where->line)) {
         if (mark(f, ASKED_CODE))
             try_rules(f, &t, &b);
         note_frame(f, s, b.of[ROLE_FRAME], &t, where);
@@ -458,51 +449,9 @@ static void read_piece(struct finder *f, const char *p, size_t n, const struct p
     note_line(f, s, &b, &t, where);
 }
 
-/* The lines that begin in these bytes. */
-static uint64_t count_lines(const char *p, size_t n)
-{
-    enum { MOST = 255 * 16 }; /* so many sums fit in bytes */
-    typedef unsigned char sums __attribute__((vector_size(16)));
-    uint64_t lines = 0;
-    while (n >= 16) {
-        size_t some = (n < MOST ? n : MOST) / 16 * 16;
-        sums sum = {0}, bytes;
-        for (size_t i = 0; i < some; i += 16) {
-            memcpy(&bytes, p + i, 16);
-            sum -= (sums)(bytes == '\n');
-        }
-        for (size_t i = 0; i < 16; i++)
-            lines += sum[i];
-        p += some;
-        n -= some;
-    }
-    for (size_t i = 0; i < n; i++)
-        lines += p[i] == '\n';
-    return lines;
-}
-
-/* The first end of a piece in n bytes, n if there is none. */
-static size_t piece_end(const char *p, size_t n)
-{
-    const char *nl = memchr(p, '\n', n);
-    size_t end = nl ? (size_t)(nl - p) : n;
-    const char *cr = memchr(p, '\r', end);
-    return cr ? (size_t)(cr - p) : end;
-}
-
-/* Where the piece that holds p[at] begins. */
-static size_t piece_start(const char *p, size_t at)
-{
-    const char *nl = memrchr(p, '\n', at);
-    size_t from = nl ? (size_t)(nl - p) + 1 : 0;
-    const char *cr = memrchr(p + from, '\r', at - from);
-    from = cr ? (size_t)(cr - p) + 1 : from;
-    return at - (at - from) % FINDING_LINE_MAX;
-}
-
 static void advance(struct finder *f, const char *p, size_t n)
 {
-    uint64_t lines = count_lines(p, n);
+    uint64_t lines = piece_lines(p, n);
     f->offset += n;
     f->total += n;
     f->line += lines;
@@ -525,6 +474,7 @@ static void read_block(struct finder *f, const char *p, size_t n)
     const struct finding_index *ix = f->rules->index[ASKED_ANY];
     const struct needle_hits *hits = &f->hits;
     size_t done = 0, seen = 0; /* read, looked through */
+    look_on(f, p, n);
     while (seen < n) {
         seen = finding_index_look(ix, p, seen, n, &f->hits);
         for (size_t i = 0; i < hits->n;) {
@@ -542,6 +492,7 @@ static void read_block(struct finder *f, const char *p, size_t n)
                 finding_index_all(ix, p + from, seen - from, len, f->found);
             advance(f, p + done, from - done);
             done = from + take_piece(f, p + from, len, n - from);
+            look_on(f, p + done, n - done);
             seen = done > seen ? done : seen;
         }
     }
@@ -572,20 +523,11 @@ static size_t carry(struct finder *f, const char *p, size_t n)
     return take;
 }
 
-/* How many of n bytes end with the last end of a piece. */
-static size_t whole_pieces(const char *p, size_t n)
-{
-    const char *nl = memrchr(p, '\n', n);
-    size_t from = nl ? (size_t)(nl - p) + 1 : 0;
-    const char *cr = memrchr(p + from, '\r', n - from);
-    return cr ? (size_t)(cr - p) + 1 : from;
-}
-
 void finder_feed(struct finder *f, const void *bytes, size_t n)
 {
     const char *p = bytes;
     while (n) {
-        size_t whole = f->n_carry ? 0 : whole_pieces(p, n), took = whole;
+        size_t whole = f->n_carry ? 0 : piece_whole(p, n), took = whole;
         if (whole)
             read_block(f, p, whole);
         else
@@ -598,6 +540,7 @@ void finder_feed(struct finder *f, const void *bytes, size_t n)
 void finder_seek(struct finder *f, uint64_t offset, uint64_t line)
 {
     end_carry(f);
+    f->goes_on = NULL;
     f->offset = offset;
     f->line = line;
 }

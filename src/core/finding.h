@@ -33,7 +33,7 @@ struct spec;
     X(FINDING_HOST_OOM, "host_oom", "the memory of a node, or of the job's share of it, was full") \
     X(FINDING_SHM_EXHAUSTED, "shm_exhausted", "/dev/shm or Ray's object store was full")           \
     X(FINDING_DISK_FULL, "disk_full", "a file system or its quota was full")                       \
-    X(FINDING_NCCL_TIMEOUT, "nccl_timeout", "ranks waited for a collective that never came")       \
+    X(FINDING_NCCL_TIMEOUT, "nccl_timeout", "ranks waited for an NCCL collective that never came") \
     X(FINDING_NCCL_NETWORK, "nccl_network", "the network between the ranks failed")                \
     X(FINDING_GPU_HARDWARE, "gpu_hardware", "a GPU or its links are at fault")                     \
     X(FINDING_CUDA_ERROR, "cuda_error", "a kernel or a CUDA library failed")                       \

@@ -33,6 +33,8 @@ struct stream {
     bool open;     /* frames were seen and no exception yet */
     bool ignored;  /* this traceback means nothing */
     bool has_frame;
+    size_t indent;              /* of its head, and so of its exception */
+    uint64_t flat;              /* the line of a place that code follows without indent; 0: none */
     struct finding_event frame; /* the one that says most about what was being done */
 };
 
@@ -60,8 +62,10 @@ struct finder {
     size_t n_found, n_may;
     struct needle_hits hits; /* of a stretch of what is read */
     struct mute mute;
-    uint64_t mute_key;         /* of the line that is looked at; 0: it has none */
-    struct branch_code *codes; /* by branch */
+    struct finding_event *goes_on; /* its line ends in a colon: the next one belongs to it */
+    uint64_t goes_on_key;          /* its stream */
+    uint64_t mute_key;             /* of the line that is looked at; 0: it has none */
+    struct branch_code *codes;     /* by branch */
     pcre2_match_data *match;
     pcre2_match_context *context;
     char *body;   /* of the line that is looked at */
@@ -70,3 +74,11 @@ struct finder {
 };
 
 void finding_event_release(struct finding_event *e);
+
+/* That of a process, made when it says its first word; the longest silent one gives way. */
+struct stream *finder_stream(struct finder *f, uint64_t key);
+void stream_reset(struct stream *s);
+/* A line of source code inside a traceback, or a place: its words are not what happened. */
+bool stream_is_code(const struct stream *s, const struct finding_text *t, uint64_t line);
+/* Note where a place in a traceback stands, which says how the lines after it are indented. */
+void stream_place(struct stream *s, const struct finding_text *t, uint64_t line);

@@ -478,6 +478,10 @@ static bool take_place(struct cut *c)
 /* " - " and "| " between the parts of a prefix. */
 static bool take_dash(struct cut *c)
 {
+    if (starts(c, "> ") || starts(c, "| ")) { /* of who quotes another program's lines */
+        c->p++;
+        return true;
+    }
     if (!c->place || c->end - c->p < 2 || !(*c->p == '-' || *c->p == '|') ||
         !(c->p[1] == ' ' || c->p[1] == '-'))
         return false;
@@ -553,6 +557,15 @@ static void cut_end(struct cut *c)
         c->end--;
 }
 
+/* "x.py:7: UserWarning: " says the level of what follows. */
+static bool warns(const struct cut *c)
+{
+    static const char word[] = "Warning: ";
+    const char *at = memmem(c->p, (size_t)(c->end - c->p), word, sizeof(word) - 1);
+    return at && ((at - c->p >= 4 && !memcmp(at - 4, "User", 4)) ||
+                  (at - c->p >= 7 && !memcmp(at - 7, "Runtime", 7)));
+}
+
 /* Take off what is only guessed: of a worker that died Ray lists all that it may have died of. */
 static void cut_guess(struct cut *c)
 {
@@ -577,6 +590,8 @@ void finding_text_read(const char *line, size_t n, char *out, struct finding_tex
         ret->indent = blanks(&c);
     cut_end(&c);
     cut_guess(&c);
+    if (!ret->level && warns(&c))
+        ret->level = LEVEL_WARNING;
     ret->body = (struct text_part){c.p, (size_t)(c.end - c.p)};
 }
 

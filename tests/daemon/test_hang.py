@@ -294,5 +294,5 @@ def test_real_ranks_that_wait_for_a_stopped_one_in_vain(argusd, tmp_path, name):
     until(lambda: all((tmp_path / f"rank-{n}").exists() for n in range(3)), "all ranks are at work")
     os.kill(int((tmp_path / "rank-2").read_text()), signal.SIGSTOP)
     view = argusd.wait_over(job)
-    assert (view["state"], view["finding"]["class"]) == ("FAILED", "nccl_timeout")
+    assert (view["state"], view["finding"]["class"]) == ("FAILED", "timeout_or_hang")
     assert "Timed out waiting 20000ms for" in view["finding"]["evidence"][0]["text"]

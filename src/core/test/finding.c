@@ -196,6 +196,26 @@ static void code_is_no_message(void **state)
            FINDING_USER_CODE_ERROR, "ValueError");
 }
 
+/* Pasted or passed on by a logger a traceback has other indents, or none. */
+static void tracebacks_of_any_indent(void **state)
+{
+    (void)state;
+    expect("ERROR:      File \"/x/t.py\", line 3, in main\nERROR:        mkdir(name, mode)\n"
+           "ERROR:    PermissionError: [Errno 13] Permission denied: '/app/a'\n",
+           FINDING_PERMISSION_OR_PATH, "PermissionError");
+    expect("Traceback (most recent call last):\nFile \"/x/t.py\", line 3, in main\n"
+           "log(\"CUDA out of memory\")\nValueError: other\n",
+           FINDING_USER_CODE_ERROR, "ValueError");
+    expect("ain/data/dataset.py\", line 3, in rows\n    return row[key]\nKeyError: 'problem'\n",
+           FINDING_DATA_ERROR, "KeyError");
+    expect("  Traceback (most recent call last):\n   File \"t.py\", line 3, in main\n    f()\n"
+           "    MemoryError\n",
+           FINDING_HOST_OOM, "MemoryError");
+    expect("     >   File \"t.py\", line 3, in main\n     >     f()\n"
+           "     > OSError: [Errno 28] No space left on device\n",
+           FINDING_DISK_FULL, "Errno 28");
+}
+
 static void ignored_tracebacks(void **state)
 {
     (void)state;
@@ -273,6 +293,22 @@ static void a_head_gives_way(void **state)
            "(raylet)   File \"/x/ray/_private/runtime_env/agent/a.py\", line 9, in _create\n"
            "(raylet) ValueError: no directory for this URI\n",
            FINDING_RUNTIME_ENV_FAILED, "no directory for this URI");
+}
+
+static void a_message_goes_on(void **state)
+{
+    static const char head[] = "RuntimeError: Error(s) in loading state_dict for Net:\n";
+    struct finding f;
+    (void)state;
+    char *log = xasprintf("%s\n\tsize mismatch for a.weight\n", head);
+    expect(log, FINDING_MODEL_LOAD_ERROR, "for Net: size mismatch for a.weight");
+    free(log);
+    log = xasprintf("[rank1]: %s[rank0]: all well\n", head);
+    judge(log, NULL, &f);
+    assert_string_equal(f.evidence[0].text,
+                        "[rank1]: RuntimeError: Error(s) in loading state_dict for Net:");
+    finding_release(&f);
+    free(log);
 }
 
 static void ranks_interleave(void **state)
@@ -650,12 +686,14 @@ int main(void)
         cmocka_unit_test(what_says_more),
         cmocka_unit_test(vague_words),
         cmocka_unit_test(code_is_no_message),
+        cmocka_unit_test(tracebacks_of_any_indent),
         cmocka_unit_test(ignored_tracebacks),
         cmocka_unit_test(numbers_heal),
         cmocka_unit_test(a_scale_that_vanishes),
         cmocka_unit_test(guesses_do_not_count),
         cmocka_unit_test(a_wait_counts_at_the_end),
         cmocka_unit_test(a_head_gives_way),
+        cmocka_unit_test(a_message_goes_on),
         cmocka_unit_test(ranks_interleave),
         cmocka_unit_test(who_and_where),
         cmocka_unit_test(facts_decide),
