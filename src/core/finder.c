@@ -398,6 +398,15 @@ static void keep_mute(struct finder *f)
         mute_add(&f->mute, f->mute_key);
 }
 
+/* "x.py:7: UserWarning: " says the level of what follows. */
+static bool warns(struct text_part p)
+{
+    static const char word[] = "Warning: ";
+    const char *at = memmem(p.s, p.n, word, sizeof(word) - 1);
+    return at && ((at - p.s >= 4 && !memcmp(at - 4, "User", 4)) ||
+                  (at - p.s >= 7 && !memcmp(at - 7, "Runtime", 7)));
+}
+
 /* Clean text into t; false: no rule may match. Most lines with a text of a rule have it in
  * vain, which is seen before they are cleaned, unless escapes may stand in their words. */
 static bool read_text(struct finder *f, const char *p, size_t n, struct finding_text *t)
@@ -417,6 +426,8 @@ static bool read_text(struct finder *f, const char *p, size_t n, struct finding_
         return false;
     }
     finding_text_read(p, n, f->body, t);
+    if (!t->level && warns(t->body))
+        t->level = LEVEL_WARNING;
     if (plain)
         return true;
     f->n_folded = t->whole.n;

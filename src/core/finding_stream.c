@@ -72,24 +72,35 @@ static bool is_exception(struct text_part p, bool sure)
     return n && ended && said && last < n && isupper((unsigned char)p.s[last]);
 }
 
+static bool starts_with_any(struct text_part p, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (part_starts(p, words[i]))
+            return true;
+    return false;
+}
+
+/* Nothing else begins like this. */
+static bool is_surely_code(struct text_part p)
+{
+    static const char *const starts[] = {"f\"", "f'"};
+    return is_place(p) || starts_with_any(p, starts, array_len(starts)) ||
+           (part_starts(p, "raise ") && memchr(p.s, '(', p.n));
+}
+
 bool stream_is_code(const struct stream *s, const struct finding_text *t, uint64_t line)
 {
     static const char *const starts[] = {"raise ", "return ", "assert ", "self.", "except "};
     if (t->boxed)
         return t->body.n && (isdigit((unsigned char)t->body.s[0]) || part_has(t->body, ".py:"));
-    if (is_place(t->body) || part_starts(t->body, "f\"") || part_starts(t->body, "f'") ||
-        (part_starts(t->body, "raise ") && memchr(t->body.s, '(', t->body.n)))
+    if (is_surely_code(t->body))
         return true;
     if (s->open && s->flat && s->flat + 1 == line && !is_exception(t->body, false))
         return true;
     if (t->indent < 2 || is_exception(t->body, true))
         return false;
-    if (s->open)
-        return t->indent >= s->indent + 2;
-    for (size_t i = 0; i < array_len(starts); i++)
-        if (part_starts(t->body, starts[i]))
-            return true;
-    return false;
+    return s->open ? t->indent >= s->indent + 2
+                   : starts_with_any(t->body, starts, array_len(starts));
 }
 
 void stream_place(struct stream *s, const struct finding_text *t, uint64_t line)

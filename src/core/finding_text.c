@@ -557,20 +557,12 @@ static void cut_end(struct cut *c)
         c->end--;
 }
 
-/* "x.py:7: UserWarning: " says the level of what follows. */
-static bool warns(const struct cut *c)
-{
-    static const char word[] = "Warning: ";
-    const char *at = memmem(c->p, (size_t)(c->end - c->p), word, sizeof(word) - 1);
-    return at && ((at - c->p >= 4 && !memcmp(at - 4, "User", 4)) ||
-                  (at - c->p >= 7 && !memcmp(at - 7, "Runtime", 7)));
-}
-
 /* Take off what is only guessed: of a worker that died Ray lists all that it may have died of. */
 static void cut_guess(struct cut *c)
 {
     static const char *const heads[] = {"common causes include", "potential root causes",
-                                        "ossible causes include", "ossible reasons include"};
+                                        "ossible causes include", "ossible reasons include",
+                                        "otential causes include"};
     for (size_t i = 0; i < array_len(heads); i++) {
         const char *at = memmem(c->p, (size_t)(c->end - c->p), heads[i], strlen(heads[i]));
         if (at)
@@ -590,8 +582,6 @@ void finding_text_read(const char *line, size_t n, char *out, struct finding_tex
         ret->indent = blanks(&c);
     cut_end(&c);
     cut_guess(&c);
-    if (!ret->level && warns(&c))
-        ret->level = LEVEL_WARNING;
     ret->body = (struct text_part){c.p, (size_t)(c.end - c.p)};
 }
 
