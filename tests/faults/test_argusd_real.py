@@ -3,7 +3,7 @@
 at once (nothing is killed, all is reconciled), and killed in each phase of a preemption (it goes on where it was)."""
 
 import pytest
-from failing import FAULTS, Failing
+from failing import FAULTS, HOST_OF, Failing
 
 from argusd import until
 
@@ -19,7 +19,6 @@ while :; do sleep 0.1; done
 """
 
 
-HOST_OF = {"node-1": "h2", "node-2": "h3"}
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +161,7 @@ DAILY = ("actor_raises", "driver_killed", "exit_137", "rank_killed")
 
 @pytest.fixture(scope="module")
 def failing(bare, preempted):
-    failing = Failing(bare, HOST_OF)
+    failing = Failing(bare)
     for name in DAILY:
         uses_ray = FAULTS[name].what.endswith(".py")
         failing.submit(FAULTS[name], name, n_gpus_per_node=1 if uses_ray else 0)

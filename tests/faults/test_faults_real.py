@@ -13,8 +13,7 @@ import statistics
 
 import pytest
 from barestage import BareStage
-from failing import COPIES, FAULTS, Failing, Fault, table
-from memcage import cages, possible
+from failing import FAULTS, HOARDS, LOST, Failing, caged
 from raybed import BEDS
 from stage import open_stage
 
@@ -22,34 +21,23 @@ from argusd import until
 
 pytestmark = [pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
-HOST_OF = {"node-1": "h2", "node-2": "h3"}
-MEMORY = 4 << 30  # of each host
-# On node-1 Ray's own monitor sees to the memory, on node-2 the kernel does.
-ENV = {"node-1": {"RAY_memory_usage_threshold": "0.9"}, "node-2": {"RAY_memory_monitor_refresh_ms": "0"}}
 ROUNDS = ("seen", "unseen")
-HOARDS = ("host_oom_by_kernel", "host_oom_by_ray")
-# Those that take the memory of a host take it from whatever else runs there.
-WAVES = (sorted(set(FAULTS) - set(HOARDS)), HOARDS if possible() else ())
-SMALL = 'mkdir -p "$0" && mount -t tmpfs -o size=1m none "$0"'
+WAVES = (sorted(set(FAULTS) - {"host_oom_by_kernel", "host_oom_by_ray"}), HOARDS)
 
 
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory):
     evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     bed = BEDS.bare("2.60.0")
-    around = cages(bed, dict.fromkeys(HOST_OF.values(), MEMORY) if possible() else {})
-    with around, open_stage(BareStage, bed, request, tmp_path_factory, evidence, None) as stage:
-        for name, host in HOST_OF.items():
-            stage.bed.on(host, "sh", "-c", SMALL, str(stage.root / "small"))
-            stage.add_node(name, host, gpu_count=5, labels=[name], env=ENV[name])
-        for name in HOST_OF:
-            stage.wait_node(name, "online")
+    with caged(bed), open_stage(BareStage, bed, request, tmp_path_factory, evidence, None) as stage:
         yield stage
 
 
 @pytest.fixture(scope="module")
 def failing(stage):
-    return Failing(stage, HOST_OF)
+    made = Failing(stage)
+    made.join()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -104,22 +92,13 @@ def test_found_and_dealt_with(failing, ended, delays, fault):
 
 # ---- Ray fails under a job ----
 
-AGAIN = {"restarts": True, "copies": True}
-LOST = table(
-    Fault("shepherd_killed", COPIES, ("platform",), on=("infra",), kill="shepherd", **AGAIN),
-    Fault("raylet_killed", COPIES, ("node_lost",), on=("node_lost",), kill="raylet", **AGAIN),
-    Fault("head_killed", COPIES, ("node_lost",), on=("infra",), kill="head", **AGAIN),
-)
-
-
 @pytest.fixture(scope="module", params=[(fault, when) for fault in LOST for when in ROUNDS], ids="-".join)
 def lost(request, stage, failing):
     """A job whose machine lost what it stands on; the machines are whole again."""
     fault, when = request.param
     job = failing.submit(LOST[fault], f"{when}-{fault.replace('_', '-')}")
     let_happen(stage, failing, [job], when == "seen")
-    for name in ("head", *HOST_OF):
-        stage.wait_node(name, "online")
+    failing.wait_online()
     return fault, when, job
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that fail in a known way, at a known moment, on hosts with real Ray.
+"""Jobs that fail in a known way, at a known moment, on hosts with real Ray: for the tests and for bench/faults.
 
-    failing = Failing(stage, {"node-1": "h2", "node-2": "h3"})
-    failing.submit(FAULTS["exit_1"])        it runs up to its gate
+    with caged(bed), BareStage(bed, ...) as stage:
+        failing = Failing(stage)
+        failing.join()                      the machines
+    failing.submit(FAULTS["exit_1"])        a job that runs up to its gate
     failing.wait_ready("exit-1")
     failing.fire("exit-1")                  and fails now
     failing.delay("exit-1")                 seconds from there to the event of its finding
@@ -16,11 +18,19 @@ import hashlib
 import json
 import time
 
+from memcage import cages, possible
+
 from argusd import until
+
+HOST_OF = {"node-1": "h2", "node-2": "h3"}
+MEMORY = 4 << 30  # of each host
+# On node-1 Ray's own monitor sees to the memory, on node-2 the kernel does.
+ENV = {"node-1": {"RAY_memory_usage_threshold": "0.9"}, "node-2": {"RAY_memory_monitor_refresh_ms": "0"}}
+SMALL = 'mkdir -p "$0" && mount -t tmpfs -o size=1m none "$0"'
 
 GATE = """
 [ "$ARGUS_ATTEMPT" = 1 ] || { echo "the second time all is well"; exit 0; }
-: >"$0/$1.there"
+echo $$ >"$0/$1.there"
 while [ ! -e "$0/$1.go" ]; do sleep 0.05; done
 date +%s.%N >"$0/$1.fault"
 """
@@ -182,7 +192,8 @@ class Fault:
     exit: tuple = ()  # cause, and code or signal
     on: tuple = ("gpu_hardware",)  # classes that start it again
     restarts: bool = False
-    kill: str = ""  # who gets SIGKILL: command, rank, shepherd, raylet, head
+    kill: str = ""  # who gets the signal: command, rank, shepherd, raylet, head
+    signal: str = "KILL"
     copies: bool = False  # what it prints it writes to a file first
     keys: dict = dataclasses.field(default_factory=dict)
 
@@ -214,6 +225,25 @@ FAULTS = table(
 )
 
 
+# Those that take the memory of a host take it from whatever else runs there.
+HOARDS = ("host_oom_by_kernel", "host_oom_by_ray") if possible() else ()
+
+# What Ray itself loses under a job, and what goes on without it.
+AGAIN = {"restarts": True, "copies": True}
+LOST = table(
+    Fault("shepherd_killed", COPIES, ("platform",), on=("infra",), kill="shepherd", **AGAIN),
+    Fault("raylet_killed", COPIES, ("node_lost",), on=("node_lost",), kill="raylet", **AGAIN),
+    Fault("head_killed", COPIES, ("node_lost",), on=("infra",), kill="head", **AGAIN),
+)
+# Nobody can see it, and nothing is done to it.
+SILENT = table(Fault("shepherd_stopped", COPIES, ("unknown",), kill="shepherd", signal="STOP", copies=True))
+
+
+def caged(bed):
+    """Around hosts on which nothing runs yet."""
+    return cages(bed, dict.fromkeys(HOST_OF.values(), MEMORY) if possible() else {})
+
+
 def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
@@ -229,21 +259,34 @@ OF_RAY = {
 
 
 class Failing:
-    def __init__(self, stage, host_of):
-        self.stage, self.host_of = stage, host_of
-        self.host_at = {stage.bed.ips[h]: h for h in host_of.values()}
+    def __init__(self, stage):
+        self.stage, self.host_of = stage, HOST_OF
+        self.host_at = {stage.bed.ips[h]: h for h in HOST_OF.values()}
         self.faults, self.aims, self.begun = {}, {}, {}
         self.place = stage.root / "programs"
         self.place.mkdir(exist_ok=True)
         for name, text in {"gate.py": MODULE, **PROGRAMS}.items():
             (self.place / name).write_text(text)
 
+    def join(self):
+        """The machines of the stage."""
+        for name, host in HOST_OF.items():
+            self.stage.bed.on(host, "sh", "-c", SMALL, str(self.stage.root / "small"))
+            self.stage.add_node(name, host, gpu_count=5, labels=[name], env=ENV[name])
+        self.wait_online()
+
+    def wait_online(self):
+        for name in ("head", *HOST_OF):
+            self.stage.wait_node(name, "online")
+
+    def argv(self, fault, job):
+        if fault.what.endswith(".py"):
+            return [str(self.stage.bed.python), str(self.place / fault.what), str(self.stage.root), job]
+        return ["/bin/sh", "-c", GATE + fault.what, str(self.stage.root), job]
+
     def submit(self, fault, job=None, **keys):
         job = job or fault.name.replace("_", "-")
-        if fault.what.endswith(".py"):
-            argv = [str(self.stage.bed.python), str(self.place / fault.what), str(self.stage.root), job]
-        else:
-            argv = ["/bin/sh", "-c", GATE + fault.what, str(self.stage.root), job]
+        argv = self.argv(fault, job)
         restart = {"max": 1, "on": list(fault.on), "backoff": "0s"}
         more = {"n_gpus_per_node": 1, "restart": restart, **fault.keys, **keys}
         self.stage.submit(self.stage.spec(argv, submission_id=job, **more), token="admin")
@@ -283,7 +326,7 @@ class Failing:
             self.begun[job] = log.stat().st_size
         if pids:
             self.file(job, "fault").write_text(str(time.time()))
-            self.stage.bed.on(host, "kill", "-9", *map(str, pids))
+            self.stage.bed.on(host, "kill", f"-{self.faults[job].signal}", *map(str, pids))
 
     def is_over(self, job):
         """By its files, or by its processes; argusd is not asked."""
