@@ -168,13 +168,18 @@ static void take_line(const json_t *facts, const char *key, char **line)
         *line = xstrndup(text, strnlen(text, LINE_MAX_BYTES));
 }
 
+/* What is certain on one node outdoes what is not on another. */
 static void take_memory(struct diagnosis *d, const json_t *o)
 {
-    int64_t kills = json_get_int(o, "oom_kills", 0),
-            in_log = json_get_int(o, "kernel_oom_kills", 0);
-    kills = in_log > kills ? in_log : kills;
-    if (kills > d->facts.oom_kills && kills < INT32_MAX)
-        d->facts.oom_kills = kills;
+    struct finding_facts *f = &d->facts;
+    int64_t kills = json_get_int(o, "own_oom_kills", 0);
+    bool is_unsure = json_get_bool(o, "oom_unsure", false);
+    bool is_better = !f->oom_kills || (f->oom_unsure && !is_unsure);
+    bool is_more = f->oom_unsure == is_unsure && kills > f->oom_kills;
+    if (kills <= 0 || kills >= INT32_MAX || (!is_better && !is_more))
+        return;
+    f->oom_kills = kills;
+    f->oom_unsure = is_unsure;
     take_line(o, "oom_line", &d->oom_line);
 }
 
@@ -202,7 +207,8 @@ static void take_facts_of(struct diagnosis *d, const char *node)
     take_xid(d, o);
     f->shm_full = f->shm_full || shm;
     f->disk_full = f->disk_full || disk;
-    bool is_odd = shm || disk || f->oom_kills > before.oom_kills || f->xid != before.xid;
+    bool is_odd =
+        shm || disk || (f->oom_kills > before.oom_kills && !f->oom_unsure) || f->xid != before.xid;
     if (is_odd && !d->odd_node)
         d->odd_node = xstrdup(node);
 }

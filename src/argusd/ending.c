@@ -27,7 +27,7 @@ static const char *class_of(const struct fsroot_exit *x)
         return "platform";
     if (!strcmp(x->cause, "mismatch") && !strcmp(x->class, PROOF_CLASS))
         return PROOF_CLASS;
-    if (x->oom_kills > 0 && !strcmp(x->signal, "SIGKILL"))
+    if (x->oom_kills > 0 && !x->oom_unsure && !strcmp(x->signal, "SIGKILL"))
         return "host_oom";
     return "unknown";
 }
@@ -173,6 +173,7 @@ void ending_by_exit(struct findings *fs,
                                          .exit_code = x->has_code ? x->code : 0,
                                          .signal = signal_number(x->signal),
                                          .oom_kills = x->oom_kills > 0 ? x->oom_kills : 0,
+                                         .oom_unsure = x->oom_unsure,
                                          .oom_line = *x->oom_line ? x->oom_line : NULL,
                                          .odd_node = x->oom_kills > 0 ? j->proof.node : NULL,
                                          .stopped = str_starts(x->cause, "stopped"),

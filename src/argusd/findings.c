@@ -121,6 +121,7 @@ static void put_owed(const struct task *t)
     jout_int(&j, "exit_code", f->exit_code);
     jout_int(&j, "signal", f->signal);
     jout_int(&j, "oom_kills", f->oom_kills);
+    jout_bool(&j, "oom_unsure", f->oom_unsure);
     jout_bool(&j, "no_logs", t->d.no_logs);
     jout_str(&j, "given", t->d.given);
     jout_str(&j, "lost_node", t->d.lost_node);
@@ -156,6 +157,7 @@ static void read_owed(const json_t *o, struct task *t)
     f->exit_code = (int)json_get_int(o, "exit_code", 0);
     f->signal = (int)json_get_int(o, "signal", 0);
     f->oom_kills = json_get_int(o, "oom_kills", 0);
+    f->oom_unsure = json_get_bool(o, "oom_unsure", false);
     t->d.no_logs = json_get_bool(o, "no_logs", false);
     set_str(&t->d.given, json_get_str(o, "given", NULL));
     set_str(&t->d.lost_node, json_get_str(o, "lost_node", NULL));

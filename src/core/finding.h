@@ -92,7 +92,8 @@ struct finding_facts {
     bool disk_full;             /* of what it writes to */
     bool shm_full;              /* /dev/shm */
     bool metrics_nan;           /* NaN or infinite in the metrics, until the end */
-    int64_t oom_kills;          /* of its cgroup or of the kernel, on its nodes */
+    int64_t oom_kills;          /* by the kernel, of its processes, on its nodes */
+    bool oom_unsure;            /* they may have been another job's */
     int xid;                    /* the first Xid of the driver during the attempt; 0: none */
     int64_t step, steps;        /* the last step seen, all there are; 0: not known */
     const char *oom_line;       /* the kernel's, of the first of them */

@@ -98,7 +98,8 @@ HOLDS(is_mismatch, import_mismatch)
 HOLDS(is_disk_full, disk_full)
 HOLDS(is_shm_full, shm_full)
 HOLDS(is_nan, metrics_nan)
-HOLDS(is_oom_killed, oom_kills > 0)
+HOLDS(is_oom_killed, oom_kills > 0 && !f->oom_unsure)
+HOLDS(is_oom_suspected, oom_kills > 0 && f->oom_unsure)
 HOLDS(is_node_lost, lost_node != NULL)
 
 static const struct fact FACTS[] = {
@@ -143,6 +144,12 @@ static const struct fact FACTS[] = {
     {"fact-signalled", FINDING_PREEMPTED_OR_STOPPED, 35, 0, is_ended,
      "the driver was ended by a signal that asks to stop",
      "somebody or something outside Argus ended it: look at the node and at Ray"},
+    {"fact-oom-suspected", FINDING_HOST_OOM, 32, 0, is_oom_suspected,
+     "the kernel's OOM killer ended a process in the job's cgroup, which other jobs share, so it "
+     "is "
+     "not certain that it was this job's",
+     "look at the node's kernel log for the process; give jobs that share a node a cgroup each, or "
+     "more memory"},
     {"fact-killed", FINDING_ACTOR_DIED, 30, 0, is_killed, "the driver was killed by a signal",
      "look at the node's kernel log; signal 9 is most often memory, 11 a crash in native code"},
 };
@@ -452,7 +459,7 @@ static void fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
-    ret->is_vague = best->weight < STEP;
+    ret->is_vague = best->weight < STEP || (best->fact && best->fact->holds == is_oom_suspected);
     if (best->event && only_opens(best->event))
         best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);

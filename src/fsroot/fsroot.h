@@ -204,7 +204,8 @@ struct fsroot_exit {
     uint64_t max_rss_bytes;
     double user_s, sys_s;
     uint64_t log_bytes, dropped_bytes;
-    int64_t oom_kills;  /* by its cgroup or by the kernel's log; -1: not readable there */
+    int64_t oom_kills;  /* of its processes, by cgroup and kernel's log; -1: not readable there */
+    bool oom_unsure;    /* they may have been another job's, which shares the cgroup */
     char oom_line[320]; /* of the kernel's log; "" */
     char node[256];
     int64_t pid;

@@ -93,6 +93,14 @@ static int64_t get_int(struct members *m, const char *key, int64_t dflt)
     return json_integer_value(v);
 }
 
+static bool get_bool(struct members *m, const char *key)
+{
+    const json_t *v = member(m, key, true);
+    if (v && !json_is_boolean(v))
+        m->wrong = m->wrong ? m->wrong : key;
+    return json_is_true(v);
+}
+
 static double get_real(struct members *m, const char *key)
 {
     const json_t *v = member(m, key, false);
@@ -183,8 +191,8 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     e->sys_s = get_real(m, "sys_s");
     e->log_bytes = (uint64_t)get_int(m, "log_bytes", 0);
     e->dropped_bytes = (uint64_t)get_int(m, "dropped_bytes", 0);
-    int64_t in_group = get_int(m, "oom_kill", -1), in_log = get_int(m, "kernel_oom_kill", -1);
-    e->oom_kills = in_group > in_log ? in_group : in_log;
+    e->oom_kills = get_int(m, "own_oom_kill", -1);
+    e->oom_unsure = get_bool(m, "oom_unsure");
     get_text(m, "oom_line", true, e->oom_line, sizeof(e->oom_line));
     get_text(m, "node", false, e->node, sizeof(e->node));
     e->pid = get_int(m, "pid", -1);

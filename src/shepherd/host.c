@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -152,10 +153,19 @@ void host_memory_read(struct host_memory *ret)
     host_memory_of(buf_str(&table), "/sys/fs/cgroup", ret);
 }
 
-char *host_memory_group(void)
+char *host_memory_group(pid_t pid)
 {
+    char path[64] = "/proc/self/cgroup";
     _cleanup_(buf_release) struct buf table = BUF_INIT(PROC_MAX);
-    (void)!file_read("/proc/self/cgroup", &table, NULL); /* as above */
+    if (pid > 0)
+        (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid); /* fits */
+    (void)!file_read(path, &table, NULL);                                /* as above */
     char *v1 = own_cgroup(buf_str(&table), "memory");
     return v1 ? v1 : own_cgroup(buf_str(&table), "");
+}
+
+bool host_is_in_group(const char *group, const char *path)
+{
+    size_t n = group ? strlen(group) : 0;
+    return n > 1 && path && !strncmp(path, group, n) && strchr(",/ ", path[n]); /* the end too */
 }

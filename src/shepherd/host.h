@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.h - what the shepherd can say about the machine it runs on. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { HOST_NAME_MAX_BYTES = 256, HOST_IP_MAX_BYTES = 64 };
 
@@ -22,8 +24,11 @@ struct host_memory {
 void host_memory_read(struct host_memory *ret);
 /* The same by the text of a /proc/<pid>/cgroup and where the file systems of groups are mounted. */
 void host_memory_of(const char *table, const char *mount, struct host_memory *ret);
-/* The path of that cgroup as the kernel names it; NULL: not known. Yours. */
-char *host_memory_group(void);
+/* The path of the cgroup of memory of a process (0: ours) as the kernel names it; NULL: not known.
+ * Yours. */
+char *host_memory_group(pid_t pid);
+/* Whether this path, which may go on with what stands in no path, is that group's or below it. */
+bool host_is_in_group(const char *group, const char *path);
 
 /* The number in a text of "name value" lines; -1 when the name is not there. */
 int64_t host_find_count(const char *text, const char *name);

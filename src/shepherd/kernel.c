@@ -20,7 +20,7 @@
 #include "shepherd/host.h"
 #include "shepherd/kin.h"
 
-enum { RECORD_MAX = 8192, BYTES_MAX = 64 << 20 };
+enum { RECORD_MAX = 8192, BYTES_MAX = 64 << 20, ASK_AGAIN = 12 };
 static const char OUTERMOST_PIDS[] = "pid:[4026531836]"; /* the kernel's own number of it */
 
 bool kernel_line_matters(const char *line, int *ret_xid)
@@ -46,7 +46,7 @@ void kernel_concern_init(struct kernel_concern *c, struct kin *kin)
     ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
     space[n > 0 ? n : 0] = 0;
     *c = (struct kernel_concern){.kin = str_eq(space, OUTERMOST_PIDS) ? kin : NULL,
-                                 .group = host_memory_group()};
+                                 .group = host_memory_group(0)};
 }
 
 void kernel_concern_release(struct kernel_concern *c)
@@ -60,17 +60,59 @@ struct reading {
     const struct kernel_concern *concern;
 };
 
-static bool is_in_group(const char *group, const char *path)
-{
-    size_t n = group ? strlen(group) : 0;
-    return n > 1 && !strncmp(path, group, n) && strchr(",/ ", path[n]); /* the end too */
-}
-
 /* The number behind a word, or 0. */
 static long number_after(const char *line, const char *word)
 {
     const char *s = strstr(line, word);
     return s ? strtol(s + strlen(word), NULL, 10) : 0;
+}
+
+static char *cut_line(const char *line)
+{
+    return xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
+}
+
+static void is_ours(struct kernel_log *k, const char *line)
+{
+    k->oom_kills++;
+    if (!k->oom_line)
+        k->oom_line = cut_line(line);
+}
+
+static void suspect(struct kernel_log *k, long pid, const char *line)
+{
+    if (k->n_suspects < KERNEL_SUSPECTS)
+        k->suspects[k->n_suspects] = (struct kernel_suspect){.pid = pid, .line = cut_line(line)};
+    k->n_suspects++;
+}
+
+static int suspects_left(const struct kernel_log *k)
+{
+    return k->n_suspects < KERNEL_SUSPECTS ? k->n_suspects : KERNEL_SUSPECTS;
+}
+
+static void acquit(struct kernel_log *k, int i)
+{
+    int last = suspects_left(k) - 1;
+    free(k->suspects[i].line);
+    memmove(&k->suspects[i], &k->suspects[i + 1], (size_t)(last - i) * sizeof(k->suspects[0]));
+    k->suspects[last] = (struct kernel_suspect){0};
+    k->n_suspects--; /* beyond the ceiling one that has no place goes on to be counted */
+}
+
+/* Whose a process was is often known only after its end: its shepherd reaps it, or it was met while
+ * it died. Later the pid may be somebody else's. */
+static void ask_again(struct kernel_log *k, struct kin *kin)
+{
+    for (int i = 0; i < suspects_left(k); i++) {
+        struct kernel_suspect *s = &k->suspects[i];
+        enum kin_is is = kin && s->asked++ < ASK_AGAIN ? kin_ask(kin, (pid_t)s->pid) : KIN_UNKNOWN;
+        if (is == KIN_UNKNOWN)
+            continue;
+        if (is == KIN_OURS)
+            is_ours(k, s->line);
+        acquit(k, i--);
+    }
 }
 
 /* A node's jobs can be in one cgroup, so it tells of a pid that nobody knows only. */
@@ -81,17 +123,40 @@ static void take_oom(struct reading *r, const char *line)
     const char *group = strstr(line, ",task_memcg=");
     if (str_starts(line, "oom-kill:")) {
         k->told_pid = number_after(line, ",pid=");
-        k->is_told_ours = group && is_in_group(c->group, group + strlen(",task_memcg="));
+        k->is_told_ours = group && host_is_in_group(c->group, group + strlen(",task_memcg="));
         return;
     }
     long pid = number_after(line, "Killed process ");
-    enum kin_is is = c->kin ? kin_ask(c->kin, (pid_t)pid) : KIN_UNKNOWN;
-    bool is_in_ours = pid > 0 && pid == k->told_pid && k->is_told_ours;
-    if (is == KIN_STRANGER || (is == KIN_UNKNOWN && !is_in_ours))
+    if (pid <= 0)
         return;
-    k->oom_kills++;
-    if (!k->oom_line)
-        k->oom_line = xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
+    enum kin_is is = c->kin ? kin_ask(c->kin, (pid_t)pid) : KIN_UNKNOWN;
+    bool is_in_ours = pid == k->told_pid && k->is_told_ours;
+    k->oom_in_group += is_in_ours;
+    if (is == KIN_OURS)
+        is_ours(k, line);
+    else if (is == KIN_UNKNOWN && is_in_ours)
+        suspect(k, pid, line);
+}
+
+struct kernel_oom kernel_oom(const struct kernel_log *k,
+                             bool can_read,
+                             int64_t in_group,
+                             bool has_neighbours)
+{
+    int64_t others = can_read ? k->n_suspects : 0, untold = in_group - k->oom_in_group;
+    if (in_group >= 0 && (!can_read || untold > 0)) /* the log has lost them, or is not to be had */
+        others += can_read ? untold : in_group;
+    bool is_known = can_read || in_group >= 0;
+    int ours = can_read ? k->oom_kills : 0;
+    const char *line = k->oom_line ? k->oom_line : k->suspects[0].line;
+    if (ours > 0 && has_neighbours)
+        others = 0; /* enough is certain */
+    int64_t all = ours + others;
+    return (struct kernel_oom){.kills = !is_known         ? -1
+                                        : all < INT32_MAX ? (int)all
+                                                          : INT32_MAX,
+                               .is_unsure = others > 0 && has_neighbours,
+                               .line = all > 0 && can_read ? line : NULL};
 }
 
 /* One line of a record, without its end. */
@@ -170,6 +235,7 @@ void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *
 {
     char text[2 * RECORD_MAX];
     struct reading r = {.log = k, .concern = concern};
+    ask_again(k, concern ? concern->kin : NULL);
     for (size_t left = 0, bytes = 0; fd >= 0 && bytes < BYTES_MAX;) {
         ssize_t n = read(fd, text + left, RECORD_MAX);
         if (n < 0 && (errno == EPIPE || errno == EINTR)) /* written over meanwhile: the next one */
@@ -186,4 +252,6 @@ void kernel_log_release(struct kernel_log *k)
     buf_release(&k->text);
     free(k->xid_line);
     free(k->oom_line);
+    for (int i = 0; i < suspects_left(k); i++)
+        free(k->suspects[i].line);
 }

@@ -10,17 +10,27 @@
 
 struct kin;
 
-enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300 };
+enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300, KERNEL_SUSPECTS = 16 };
+
+/* Killed for memory in our cgroup, of whom nobody knows whose it was. */
+struct kernel_suspect {
+    long pid;
+    int asked; /* how often */
+    char *line;
+};
 
 struct kernel_log {
-    uint64_t first;    /* number of the first record that is taken; 0: all */
-    struct buf text;   /* the lines; those beyond the ceiling are left out */
-    int xid;           /* the first; 0: none */
-    char *xid_line;    /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
-    int oom_kills;     /* of processes of the attempt, or in its cgroup and of nobody else */
-    char *oom_line;    /* the first of them; NULL */
-    long told_pid;     /* of the newest "oom-kill:" line; 0: none */
-    bool is_told_ours; /* it was in our cgroup */
+    uint64_t first;   /* number of the first record that is taken; 0: all */
+    struct buf text;  /* the lines; those beyond the ceiling are left out */
+    int xid;          /* the first; 0: none */
+    char *xid_line;   /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
+    int oom_kills;    /* of processes of the attempt */
+    char *oom_line;   /* the first of them; NULL */
+    int oom_in_group; /* in our cgroup, whose process ever */
+    struct kernel_suspect suspects[KERNEL_SUSPECTS]; /* the first of them */
+    int n_suspects;                                  /* all of them */
+    long told_pid;                                   /* of the newest "oom-kill:" line; 0: none */
+    bool is_told_ours;                               /* it was in our cgroup */
 };
 #define KERNEL_LOG_INIT ((struct kernel_log){.text = BUF_INIT(KERNEL_TEXT_MAX)})
 
@@ -38,6 +48,19 @@ void kernel_concern_release(struct kernel_concern *c);
 int kernel_log_open(uint64_t *ret_first);
 /* What it holds can be read once more, by whoever has the descriptor: its place is shared. */
 void kernel_log_again(int fd);
+
+/* What can be said of kills for memory. */
+struct kernel_oom {
+    int kills;        /* of the attempt's processes; -1: nothing can be known */
+    bool is_unsure;   /* they may all have been another job's, which has the same cgroup */
+    const char *line; /* the kernel's, of the first; NULL. Of the log. */
+};
+/* in_group: how often the kernel killed in our cgroup meanwhile, by its own count; -1: not known.
+ * can_read: its log can be read. has_neighbours: see kin.h. */
+struct kernel_oom kernel_oom(const struct kernel_log *k,
+                             bool can_read,
+                             int64_t in_group,
+                             bool has_neighbours);
 
 /* Adds what is new in fd: kernel_log_open()'s, or a file that holds what it would give; -1: nothing
  * is read. Asked now and then, it knows whose a pid was at that time. */

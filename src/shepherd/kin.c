@@ -16,6 +16,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "shepherd/host.h"
 #include "shepherd/peek.h"
 #include "shepherd/process.h"
 
@@ -31,12 +33,13 @@ struct member {
 };
 
 struct kin {
-    char *mark;
+    char *attempt;
+    char *group; /* of memory; NULL: not known */
     struct peek *peek;
     atomic_int owners; /* the thread and whoever made it: the last one frees */
     pthread_cond_t end;
     pthread_mutex_t lock; /* of all below */
-    bool is_over;
+    bool is_over, has_neighbours;
     uint64_t turn;
     struct member v[KIN_MAX]; /* SETS of WAYS, by pid */
 };
@@ -44,7 +47,8 @@ struct kin {
 struct kin *kin_new(const char *attempt)
 {
     struct kin *k = xcalloc(1, sizeof(*k));
-    k->mark = xasprintf("ARGUS_ATTEMPT_DIR=%s", attempt);
+    k->attempt = xstrdup(attempt);
+    k->group = host_memory_group(0);
     k->peek = peek_new(NULL, PEEK_LIMIT);
     atomic_init(&k->owners, 1);
     (void)pthread_cond_init(&k->end, NULL); /* these cannot fail on Linux */
@@ -59,7 +63,8 @@ static void let_go(struct kin *k)
     (void)pthread_cond_destroy(&k->end); /* nobody is left */
     (void)pthread_mutex_destroy(&k->lock);
     peek_free(k->peek);
-    free(k->mark);
+    free(k->attempt);
+    free(k->group);
     free(k);
 }
 
@@ -109,6 +114,14 @@ enum kin_is kin_ask(struct kin *k, pid_t pid)
     return pid > 0 ? find(k, pid).is : KIN_UNKNOWN;
 }
 
+bool kin_has_neighbours(struct kin *k)
+{
+    pthread_mutex_lock(&k->lock);
+    bool has = k->has_neighbours;
+    pthread_mutex_unlock(&k->lock);
+    return has;
+}
+
 static void note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is, bool has_said)
 {
     pthread_mutex_lock(&k->lock);
@@ -148,6 +161,25 @@ static bool is_ours(struct kin *k, pid_t pid)
     return m.is == KIN_OURS && process_stat(pid, &st) && st.start_ticks == m.start_ticks;
 }
 
+/* A shepherd or scout says whose it is in its command line. */
+static bool serves_another(struct kin *k, pid_t pid, const char *name)
+{
+    if (!str_eq(name, "argus-shepherd") && !str_eq(name, "argus-scout"))
+        return false;
+    _cleanup_(freep) char *rest = peek_word(k->peek, pid, k->attempt);
+    return !str_eq(rest, "");
+}
+
+static void note_neighbour(struct kin *k, pid_t pid)
+{
+    _cleanup_(freep) char *group = host_memory_group(pid);
+    if (!group || (!str_eq(group, k->group) && !host_is_in_group(k->group, group)))
+        return;
+    pthread_mutex_lock(&k->lock);
+    k->has_neighbours = true;
+    pthread_mutex_unlock(&k->lock);
+}
+
 static bool meet(pid_t pid, void *arg)
 {
     struct kin *k = arg;
@@ -155,10 +187,14 @@ static bool meet(pid_t pid, void *arg)
     if (!process_stat(pid, &st) || st.state == 'Z' || st.state == 'X' ||
         is_known(k, pid, st.start_ticks))
         return true;
-    int r = peek_has_env(k->peek, pid, k->mark);
-    enum kin_is is = r > 0 || (st.parent > 0 && is_ours(k, st.parent)) ? KIN_OURS
-                     : r == 0                                          ? KIN_STRANGER
-                                                                       : KIN_UNKNOWN;
+    _cleanup_(freep) char *attempt = NULL;
+    int r = peek_env(k->peek, pid, "ARGUS_ATTEMPT_DIR", &attempt);
+    bool is_of_it = str_eq(attempt, k->attempt);
+    enum kin_is is = is_of_it || (st.parent > 0 && is_ours(k, st.parent)) ? KIN_OURS
+                     : r == 0 || r == -ENODATA                            ? KIN_STRANGER
+                                                                          : KIN_UNKNOWN;
+    if (is != KIN_OURS && (attempt || serves_another(k, pid, st.name)))
+        note_neighbour(k, pid);
     note(k, pid, st.start_ticks, is, r != -ETIME);
     return true;
 }

@@ -25,5 +25,8 @@ void kin_look(struct kin *k);
 /* The same every few seconds, in a thread of its own that kin_free() does not wait for. Where none
  * can be made only those that are added are known. */
 void kin_watch(struct kin *k);
+/* Processes of another attempt have been met in our cgroup of memory: what is said of the group may
+ * be about them. */
+bool kin_has_neighbours(struct kin *k);
 /* Who had this pid last. */
 enum kin_is kin_ask(struct kin *k, pid_t pid);

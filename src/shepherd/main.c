@@ -261,7 +261,7 @@ int main(int argc, char **argv)
     run_block_signals();
     _cleanup_(attempt_release) struct attempt a = {.reserve = -1};
     _cleanup_(outcome_release) struct outcome o = {
-        .code = -1, .oom_kills = -1, .kernel_kills = -1, .memory_max = -1, .memory_peak = -1};
+        .code = -1, .oom_kills = -1, .own_kills = -1, .memory_max = -1, .memory_peak = -1};
     struct err err = {0};
     int status = attempt_begin(&a, argv[1], &err);
     if (status)

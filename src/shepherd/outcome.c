@@ -86,12 +86,13 @@ void outcome_tell(struct outcome *o)
         (void)buf_addf(&s, "%s; ", o->mismatch);
     if (o->cause != CAUSE_STOPPED_BEFORE_START)
         add_end(o, &s);
-    if (o->oom_kills > 0)
+    if (o->own_kills > 0 && o->is_unsure)
         (void)buf_addf(&s,
-                       "; meanwhile the kernel killed %" PRId64 " times for memory in its cgroup",
-                       o->oom_kills);
-    else if (o->kernel_kills > 0)
-        (void)buf_addf(&s, "; the kernel killed %d of its processes for memory", o->kernel_kills);
+                       "; meanwhile the kernel killed %d times for memory in its cgroup, which "
+                       "other jobs share: it is not certain whose processes they were",
+                       o->own_kills);
+    else if (o->own_kills > 0)
+        (void)buf_addf(&s, "; the kernel killed %d of its processes for memory", o->own_kills);
     if (o->strays)
         (void)buf_addf(&s, "; %zu processes it left behind were ended", o->strays);
     if (o->dropped_bytes)
@@ -138,7 +139,8 @@ static void to_json(const struct outcome *o, struct buf *out)
     jout_str(&j, "log_error", o->log_error);
     jout_real(&j, "root_away_s", (double)o->root_away / (double)USEC_SEC);
     jout_count(&j, "oom_kill", o->oom_kills);
-    jout_count(&j, "kernel_oom_kill", o->kernel_kills);
+    jout_count(&j, "own_oom_kill", o->own_kills);
+    jout_bool(&j, "oom_unsure", o->is_unsure);
     jout_str(&j, "oom_line", o->oom_line);
     jout_count(&j, "memory_max_bytes", o->memory_max);
     jout_count(&j, "memory_peak_bytes", o->memory_peak);

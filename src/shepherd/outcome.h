@@ -45,8 +45,9 @@ struct outcome {
     usec_t root_away;   /* how long the shared root did not answer, while we asked */
     bool is_root_stuck; /* and it still does not */
     int64_t oom_kills;  /* in its cgroup; -1: not known */
-    int kernel_kills;   /* for memory, of its processes, by the kernel's log; -1: not readable */
-    char *oom_line;     /* the first of them; NULL */
+    int own_kills;      /* for memory, of its processes, by all that is known; -1: nothing is */
+    bool is_unsure;     /* they may have been another job's, which shares the cgroup */
+    char *oom_line;     /* the kernel's, of the first of them; NULL */
     int64_t memory_max, memory_peak; /* of the cgroup; -1: no limit, not known */
     char *node;
     pid_t pid;         /* 0: nothing was started */

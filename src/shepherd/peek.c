@@ -185,7 +185,7 @@ static int take_word(struct peek *p, pid_t pid, const char *file, const char *pr
     const char *found = r == 0 ? find_word(&text, prefix, strlen(prefix)) : NULL;
     if (found)
         *ret = xstrdup(found + strlen(prefix));
-    return found ? 0 : r < 0 ? r : -ENOENT;
+    return found ? 0 : r < 0 ? r : text.len ? -ENODATA : -ENOENT;
 }
 
 int peek_env(struct peek *p, pid_t pid, const char *name, char **ret)

@@ -29,10 +29,10 @@ void peek_freep(struct peek **p);
  * hangs, and may be asked again later. */
 must_check int peek_file(struct peek *p, pid_t pid, const char *file, struct buf *out);
 
-/* Below, the same codes. A variable of the environment that it was started with into *ret, yours;
- * -ENOENT too where it has none. */
+/* Below, the same codes, -ENOENT also where there is none yet. A variable of the environment that
+ * it was started with into *ret, yours; -ENODATA: it has none of this name. */
 must_check int peek_env(struct peek *p, pid_t pid, const char *name, char **ret);
-/* 1 or 0: whether that environment has this "NAME=value". -ENOENT also where there is none yet. */
+/* 1 or 0: whether that environment has this "NAME=value". */
 must_check int peek_has_env(struct peek *p, pid_t pid, const char *setting);
 /* The first word of its command line that begins with this prefix, without it. NULL: none. Yours.
  */

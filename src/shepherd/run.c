@@ -402,12 +402,16 @@ static void tell_memory(struct run *r)
     o->oom_kills = is_known ? now.oom_kills - r->memory.oom_kills : -1;
     o->memory_max = now.max_bytes;
     o->memory_peak = now.peak_bytes;
-    if (r->kernel_fd < 0)
-        return;
-    read_kernel_log(r);
-    o->kernel_kills = r->kernel.oom_kills;
-    o->oom_line = r->kernel.oom_line;
-    r->kernel.oom_line = NULL;
+    bool can_read = r->kernel_fd >= 0;
+    if (can_read)
+        read_kernel_log(r);
+    if (r->kernel.n_suspects || o->oom_kills > 0)
+        kin_look(r->kin); /* who else is here; a second or two at most, see peek.h */
+    struct kernel_oom oom =
+        kernel_oom(&r->kernel, can_read, o->oom_kills, kin_has_neighbours(r->kin));
+    o->own_kills = oom.kills;
+    o->is_unsure = oom.is_unsure;
+    o->oom_line = xstrdup(oom.line);
 }
 
 static void tell_end(struct run *r)

@@ -294,9 +294,15 @@ static void tell_facts(const struct part *p, usec_t began)
     jout_time(&j, "at", clock_wall());
     jout_int(&j, "took_ms", (int64_t)((now - began) / USEC_MS));
     bool is_known = w->oom_kills >= 0 && group.oom_kills >= w->oom_kills;
-    jout_count(&j, "oom_kills", is_known ? group.oom_kills - w->oom_kills : -1);
-    jout_count(&j, "kernel_oom_kills", w->kernel_fd >= 0 ? w->kernel.oom_kills : -1);
-    jout_str(&j, "oom_line", w->kernel.oom_line);
+    int64_t in_group = is_known ? group.oom_kills - w->oom_kills : -1;
+    if (w->kernel.n_suspects || in_group > 0)
+        kin_look(w->kin);
+    struct kernel_oom oom =
+        kernel_oom(&w->kernel, w->kernel_fd >= 0, in_group, kin_has_neighbours(w->kin));
+    jout_count(&j, "oom_kills", in_group);
+    jout_count(&j, "own_oom_kills", oom.kills);
+    jout_bool(&j, "oom_unsure", oom.is_unsure);
+    jout_str(&j, "oom_line", oom.line);
     jout_count(&j, "memory_max_bytes", group.max_bytes);
     jout_count(&j, "memory_peak_bytes", group.peak_bytes);
     jout_bool(&j, "shm_full", was_full(w->shm_full, now));

@@ -47,11 +47,12 @@ void scene_watch_process(struct scene_watch *w, pid_t pid);
 
 /* Gathers this node's part; takes up to half a minute where tools are slow. attempt: its
  * directory. The facts: {"version": 1, "node", "host", "at", "took_ms", "oom_kills": n or null (in
- * our cgroup), "kernel_oom_kills": n or null (of its processes or in its cgroup, by the kernel's
- * log), "oom_line": text or null, "memory_max_bytes", "memory_peak_bytes": n or null, "shm_full":
- * bool, "disk_full": bool, "xid": n or 0, "xid_line": text or null, "file_systems": [{"path",
- * "total_bytes", "free_bytes", "free_inodes"}], "memory": {…}, "processes": n that live, "logs":
- * n}. A scout that may show nothing says "trouble" in the place of all after "at". */
+ * our cgroup), "own_oom_kills": n or null (of its processes, by all that is known), "oom_unsure":
+ * bool (they may have been another job's), "oom_line": text or null, "memory_max_bytes",
+ * "memory_peak_bytes": n or null, "shm_full": bool, "disk_full": bool, "xid": n or 0, "xid_line":
+ * text or null, "file_systems": [{"path", "total_bytes", "free_bytes", "free_inodes"}], "memory":
+ * {…}, "processes": n that live, "logs": n}. A scout that may show nothing says "trouble" in the
+ * place of all after "at". */
 void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,

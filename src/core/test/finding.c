@@ -355,6 +355,9 @@ static void facts_decide(void **state)
         {{.exit_known = true, .exit_code = 143}, "", FINDING_PREEMPTED_OR_STOPPED},
         {{.exit_known = true, .exit_code = 255}, "", FINDING_UNKNOWN},
         {{.exit_known = true, .signal = 9, .oom_kills = 1}, "", FINDING_HOST_OOM},
+        {{.exit_known = true, .signal = 9, .oom_kills = 1, .oom_unsure = true},
+         "",
+         FINDING_HOST_OOM},
         {{.stopped = true}, OOM, FINDING_PREEMPTED_OR_STOPPED},
         {{.preempted = true}, "", FINDING_PREEMPTED_OR_STOPPED},
         {{.lost_node = "n7"}, WATCHDOG, FINDING_NODE_LOST},
@@ -409,6 +412,24 @@ static void facts_are_quoted(void **state)
 }
 
 #define ANOTHER_DIED "ray.exceptions.ActorDiedError: The actor died unexpectedly\n"
+
+static void a_kill_that_may_be_another_job_s_is_a_guess(void **state)
+{
+    (void)state;
+    struct finding_facts facts = {.exit_known = true, .signal = 9, .oom_kills = 1};
+    for (int unsure = 0; unsure < 2; unsure++) {
+        struct finding f;
+        facts.oom_unsure = unsure;
+        judge("", &facts, &f);
+        assert_int_equal(f.is_vague, unsure);
+        assert_true((f.confidence < 0.5) == unsure);
+        assert_true(!strstr(f.evidence[0].text, "not certain") == !unsure);
+        finding_release(&f);
+        judge(ANOTHER_DIED, &facts, &f);
+        assert_int_equal(f.class, unsure ? FINDING_ACTOR_DIED : FINDING_HOST_OOM);
+        finding_release(&f);
+    }
+}
 #define ELSEWHERE                                                                                  \
     "(raylet, ip=10.0.0.9) node_manager.cc:3517: 1 Workers (tasks / actors) killed due to memory " \
     "pressure (OOM), 0 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.9)\n"
@@ -698,6 +719,7 @@ int main(void)
         cmocka_unit_test(who_and_where),
         cmocka_unit_test(facts_decide),
         cmocka_unit_test(facts_are_quoted),
+        cmocka_unit_test(a_kill_that_may_be_another_job_s_is_a_guess),
         cmocka_unit_test(what_befell_other_nodes_is_not_ours),
         cmocka_unit_test(cuts_change_nothing),
         cmocka_unit_test(long_lines),

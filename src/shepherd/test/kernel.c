@@ -77,22 +77,25 @@ static void test_whose_kills_are_counted(void **state)
     kin_add(kin, 18);
     const struct {
         struct kernel_concern concern;
-        int kills;
+        int kills, suspects;
         const char *first;
     } rows[] = {
-        {{NULL, NULL}, 0, NULL},          {{NULL, group}, 2, "process 16 "},
-        {{kin, NULL}, 2, "process 17 "},  {{kin, top}, 2, "process 17 "},
-        {{kin, group}, 4, "process 16 "},
+        {{NULL, NULL}, 0, 0, NULL},          {{NULL, group}, 0, 2, "process 16 "},
+        {{kin, NULL}, 2, 0, "process 17 "},  {{kin, top}, 2, 0, "process 17 "},
+        {{kin, group}, 2, 2, "process 17 "},
     };
     for (size_t i = 0; i < array_len(rows); i++) {
         struct kernel_log k = KERNEL_LOG_INIT;
         _cleanup_(closep) int fd = recorded(RECORDED);
         k.first = 891;
         kernel_log_read(&k, fd, &rows[i].concern);
+        struct kernel_oom oom = kernel_oom(&k, true, -1, false);
         assert_int_equal(k.oom_kills, rows[i].kills);
-        assert_true(!k.oom_line == !rows[i].first);
-        if (k.oom_line && rows[i].first)
-            assert_non_null(strstr(k.oom_line, rows[i].first));
+        assert_int_equal(oom.kills, rows[i].kills + rows[i].suspects);
+        assert_false(oom.is_unsure);
+        assert_true(!oom.line == !rows[i].first);
+        if (oom.line && rows[i].first)
+            assert_non_null(strstr(oom.line, rows[i].first));
         assert_int_equal(k.xid, 79);
         assert_string_equal(
             k.xid_line, "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.");
@@ -103,8 +106,15 @@ static void test_whose_kills_are_counted(void **state)
     kin_free(kin);
 }
 
-/* Another job's in the same cgroup, once it is known for one, and a pair that comes in two. */
-static void test_a_stranger_in_our_group(void **state)
+#define SOMEBODY 40404 /* is never met */
+
+static void read_text(struct kernel_log *k, const char *text, const struct kernel_concern *concern)
+{
+    _cleanup_(closep) int fd = recorded(text);
+    kernel_log_read(k, fd, concern);
+}
+
+static void test_a_suspect_is_asked_after_again(void **state)
 {
     (void)state;
     char group[] = GROUP, first[512], second[512];
@@ -113,16 +123,82 @@ static void test_a_stranger_in_our_group(void **state)
     struct kin *kin = kin_new("/a");
     const struct kernel_concern concern = {kin, group};
     struct kernel_log k = KERNEL_LOG_INIT;
-    for (int met = 0; met < 2; met++) {
-        _cleanup_(closep) int one = recorded(first), two = recorded(second);
-        kernel_log_read(&k, one, &concern);
-        kernel_log_read(&k, two, &concern);
-        assert_int_equal(k.oom_kills, 1);
-        kin_look(kin);
-        assert_int_equal(kin_ask(kin, getpid()), KIN_STRANGER);
-    }
+    read_text(&k, first, &concern); /* a pair that comes in two */
+    read_text(&k, second, &concern);
+    read_text(&k, OOM_KILL(GROUP, 40404) KILLED(40404), &concern);
+    assert_int_equal(k.oom_kills, 0);
+    assert_int_equal(k.n_suspects, 2);
+    kin_look(kin); /* we are of nobody */
+    read_text(&k, first, &concern);
+    read_text(&k, second, &concern);
+    assert_int_equal(k.oom_kills, 0);
+    assert_int_equal(k.n_suspects, 1);
+    kin_add(kin, SOMEBODY); /* it is reaped by its shepherd */
+    read_text(&k, "", &concern);
+    assert_int_equal(k.n_suspects, 0);
+    assert_int_equal(k.oom_kills, 1);
+    assert_non_null(strstr(k.oom_line, "process 40404 "));
+    assert_int_equal(k.oom_in_group, 3);
     kernel_log_release(&k);
     kin_free(kin);
+}
+
+static void test_a_pid_comes_to_mean_another(void **state)
+{
+    (void)state;
+    char group[] = GROUP;
+    struct kin *kin = kin_new("/a");
+    const struct kernel_concern concern = {kin, group};
+    struct kernel_log k = KERNEL_LOG_INIT;
+    for (int i = 0; i < 2 * KERNEL_SUSPECTS; i++)
+        read_text(&k, OOM_KILL(GROUP, 40404) KILLED(40404), &concern);
+    assert_int_equal(k.n_suspects, 2 * KERNEL_SUSPECTS);
+    for (int i = 0; i < 100; i++)
+        read_text(&k, "", &concern);
+    kin_add(kin, SOMEBODY);
+    read_text(&k, "", &concern);
+    assert_int_equal(k.oom_kills, 0); /* too late to be believed */
+    kernel_log_release(&k);
+    kin_free(kin);
+}
+
+static void test_what_is_certain(void **state)
+{
+    (void)state;
+    static const struct {
+        int ours, suspects, in_log;
+        bool can_read;
+        int64_t in_group;
+        bool has_neighbours;
+        int kills;
+        bool is_unsure;
+    } rows[] = {
+        {0, 0, 0, false, -1, true, -1, false}, /* nothing is known */
+        {0, 0, 0, true, -1, true, 0, false},
+        {2, 0, 2, true, 2, true, 2, false},  /* by pid */
+        {2, 1, 3, true, 3, true, 2, false},  /* what is certain is enough */
+        {2, 1, 3, true, 3, false, 3, false}, /* who else could it be */
+        {0, 1, 1, true, 1, true, 1, true},
+        {0, 1, 1, true, -1, true, 1, true},
+        {0, 0, 2, true, 2, true, 0, false}, /* all of another job's, and known */
+        {0, 0, 2, true, 3, true, 1, true},  /* the log has lost one */
+        {0, 0, 2, true, 3, false, 1, false},
+        {0, 0, 0, false, 2, true, 2, true}, /* the cgroup alone */
+        {0, 0, 0, false, 2, false, 2, false},
+        {1, 0, 0, true, 0, false, 1, false}, /* in another group */
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct kernel_log k = KERNEL_LOG_INIT;
+        k.oom_kills = rows[i].ours;
+        k.n_suspects = rows[i].suspects;
+        k.oom_in_group = rows[i].in_log;
+        struct kernel_oom oom =
+            kernel_oom(&k, rows[i].can_read, rows[i].in_group, rows[i].has_neighbours);
+        if (oom.kills != rows[i].kills || oom.is_unsure != rows[i].is_unsure)
+            print_error("row %zu: %d %d\n", i, oom.kills, oom.is_unsure);
+        assert_int_equal(oom.kills, rows[i].kills);
+        assert_int_equal(oom.is_unsure, rows[i].is_unsure);
+    }
 }
 
 static void test_what_is_older_is_left_out(void **state)
@@ -187,7 +263,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_whose_kills_are_counted),
-        cmocka_unit_test(test_a_stranger_in_our_group),
+        cmocka_unit_test(test_a_suspect_is_asked_after_again),
+        cmocka_unit_test(test_a_pid_comes_to_mean_another),
+        cmocka_unit_test(test_what_is_certain),
         cmocka_unit_test(test_what_is_older_is_left_out),
         cmocka_unit_test(test_much_and_strange),
         cmocka_unit_test(test_reading_never_fails),

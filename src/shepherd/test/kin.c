@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,45 @@ static void test_who_is_ours(void **state)
     kin_free(k);
 }
 
+static void test_neighbours(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/shared/jobs/j1/attempts/1");
+    pid_t ours = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/1");
+    pid_t another = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j2/attempts/1");
+    while (!kin_has_neighbours(k))
+        kin_look(k);
+    end(another);
+    end(ours);
+    kin_look(k);
+    assert_true(kin_has_neighbours(k)); /* it has been there */
+    kin_free(k);
+}
+
+/* A shepherd that has yet to start its command. */
+static void test_a_shepherd_of_another_attempt(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/no/such/attempt");
+    int p[2];
+    char c;
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_NAME, "argus-shepherd");
+        (void)close(p[1]);
+        (void)!read(p[0], &c, 1); /* until the test is over */
+        _exit(0);
+    }
+    while (!kin_has_neighbours(k))
+        kin_look(k);
+    (void)close(p[0]);
+    (void)close(p[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    kin_free(k);
+}
+
 static void test_a_pid_comes_again(void **state)
 {
     (void)state;
@@ -101,6 +141,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_ours),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_a_shepherd_of_another_attempt),
         cmocka_unit_test(test_a_pid_comes_again),
         cmocka_unit_test(test_children_of_ours),
         cmocka_unit_test(test_the_oldest_are_forgotten),

@@ -27,7 +27,7 @@ static struct outcome example(enum cause cause, int code, int sig)
                             .user_s = 1.5,
                             .log_bytes = 77,
                             .oom_kills = -1,
-                            .kernel_kills = -1,
+                            .own_kills = -1,
                             .memory_max = -1,
                             .memory_peak = -1,
                             .node = xstrdup("n1"),
@@ -56,16 +56,19 @@ static void test_sentences(void **state)
     o.mismatch = xstrdup("verl is another");
     assert_told(o, "verl is another; the command ended with exit code 0", 92);
     o = example(CAUSE_SIGNAL, -1, SIGKILL);
-    o.oom_kills = 2;
+    o.oom_kills = 3;
+    o.own_kills = 2;
+    o.is_unsure = true;
     o.strays = 3;
     o.dropped_bytes = 4;
     assert_told(o,
                 "the command was killed by SIGKILL; meanwhile the kernel killed 2 times for memory "
-                "in its cgroup; 3 processes it left behind were ended; 4 bytes of its output are "
-                "missing in the log",
+                "in its cgroup, which other jobs share: it is not certain whose processes they "
+                "were; 3 processes it left behind were ended; 4 bytes of its output are missing in "
+                "the log",
                 137);
     o = example(CAUSE_SIGNAL, -1, SIGKILL);
-    o.kernel_kills = 1;
+    o.own_kills = 1;
     assert_told(o,
                 "the command was killed by SIGKILL; the kernel killed 1 of its processes for "
                 "memory",
@@ -114,13 +117,15 @@ static void test_a_kill_for_memory_is_read(void **state)
     _cleanup_(freep) char *dir = fsroot_attempt_dir(*state, "j1", 1, NULL);
     assert_int_equal(file_mkdirs(dir, 0755, NULL), 0);
     _cleanup_(outcome_release) struct outcome o = example(CAUSE_SIGNAL, -1, SIGKILL);
-    o.kernel_kills = 2;
+    o.own_kills = 2;
+    o.is_unsure = true;
     o.oom_line = xstrdup("Killed process 17 (python3)");
     o.memory_max = 1 << 20;
     outcome_tell(&o);
     assert_int_equal(outcome_write(dir, -1, &o, NULL), 0);
     fsroot_exit_read(*state, "j1", 1, &e);
     assert_int_equal(e.oom_kills, 2);
+    assert_true(e.oom_unsure);
     assert_string_equal(e.oom_line, o.oom_line);
 }
 
