@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 #include "core/finding_rule.h"
@@ -37,6 +38,7 @@ static const struct hydra_row {
 };
 
 static const char OVERRIDES[] = "overrides.", ENV[] = "env.";
+static const char ACTOR_TOKENS[] = "actor_rollout_ref.actor.ppo_max_token_len_per_gpu";
 
 static const struct hydra_row *hydra_find(const char *key)
 {
@@ -227,13 +229,40 @@ static char *new_value(const struct finding_change *c,
     return kind == NUMBER_WHOLE ? xasprintf("%.0f", v) : xasprintf("%.4g", v);
 }
 
+/* The sizes by tokens of an actor count where it has none by rows; 0: they do not. Else how many
+ * one sequence takes. */
+static double least_tokens(const struct spec *s)
+{
+    static const char *const lengths[] = {"data.max_prompt_length", "data.max_response_length"};
+    static const char *const rows[] = {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu",
+                                       "actor_rollout_ref.actor.ppo_micro_batch_size"};
+    const char *dynamic = spec_override_find(s, "actor_rollout_ref.actor.use_dynamic_bsz");
+    double sum = 0;
+    if (dynamic ? strcasecmp(dynamic, "true") != 0
+                : spec_override_find(s, rows[0]) || spec_override_find(s, rows[1]))
+        return 0;
+    for (size_t i = 0; i < array_len(lengths); i++) {
+        double n = 0;
+        const char *text = spec_override_find(s, lengths[i]);
+        sum += text && str_to_real(text, &n, NULL) == 0 && n > 0 ? n : 512; /* verl's default */
+    }
+    return sum;
+}
+
 static bool change_override(const struct finding_change *c, const struct spec *s, struct strv *list)
 {
     const struct hydra_row *h = hydra_find(c->key);
+    struct finding_change within = *c;
     if (!h || !(h->workloads & OF((unsigned)s->workload)))
         return false;
+    if (str_eq(h->key, ACTOR_TOKENS)) {
+        within.min = least_tokens(s);
+        if (within.min <= 0)
+            return false;
+    }
     bool is_count = strstr(h->key, "micro_batch") != NULL;
-    _cleanup_(freep) char *value = new_value(c, h->kind, is_count, spec_override_find(s, h->key));
+    _cleanup_(freep) char *value =
+        new_value(&within, h->kind, is_count, spec_override_find(s, h->key));
     if (!value)
         return false;
     size_t n = strlen(h->key);
@@ -283,26 +312,80 @@ static int put_env(const struct finding *f, const struct spec *s, struct jout *j
     return n;
 }
 
-static int put_row(const struct finding_change *c, const struct spec *s, struct jout *j)
+/* What a change makes of its row, NULL if it does not apply. Yours to free. */
+static char *row_value(const struct finding_change *c,
+                       const struct conf_key *k,
+                       const struct spec *s)
 {
-    const struct conf_key *k = row_find(c->key);
     char old[40] = "";
-    if (!k || strchr(c->key, '.'))
-        return 0;
     if (row_kind(k) != NUMBER_NONE && row_number(k, s) > 0)
         (void)snprintf(old, sizeof(old), "%.17g", row_number(k, s));
-    _cleanup_(freep) char *value = new_value(c, row_kind(k), false, old);
-    if (!value)
-        return 0;
+    else if (k->type == CONF_BOOL)
+        (void)snprintf(old, sizeof(old), "%s",
+                       *(const bool *)(const void *)((const char *)s + k->offset) ? "true"
+                                                                                  : "false");
+    return new_value(c, row_kind(k), false, old);
+}
+
+static void put_value(const struct finding_change *c,
+                      const struct conf_key *k,
+                      const char *name,
+                      const char *value,
+                      struct jout *j)
+{
     if (k->type == CONF_INT || k->type == CONF_REAL || k->type == CONF_BOOL) {
-        jout_raw(j, c->key, value);
+        jout_raw(j, name, value);
     } else {
         char *text =
             k->type == CONF_SPAN && c->op != FINDING_SET ? xasprintf("%ss", value) : xstrdup(value);
-        jout_str(j, c->key, text);
+        jout_str(j, name, text);
         free(text);
     }
-    return 1;
+}
+
+/* The rows of one map, "checkpoint.keep_last", or with an empty name those of none. */
+static int put_rows(const struct finding *f,
+                    const struct spec *s,
+                    const char *map,
+                    size_t n_map,
+                    struct jout *j)
+{
+    int n = 0;
+    for (size_t i = 0; i < f->n_patch; i++) {
+        const struct finding_change *c = &f->patch[i];
+        const struct conf_key *k = row_find(c->key);
+        const char *dot = strchr(c->key, '.');
+        if (!k || (dot ? (size_t)(dot - c->key) : 0) != n_map || strncmp(c->key, map, n_map) != 0)
+            continue;
+        _cleanup_(freep) char *value = row_value(c, k, s);
+        if (!value)
+            continue;
+        if (!n++ && n_map) {
+            _cleanup_(freep) char *name = xstrndup(map, n_map);
+            jout_open(j, name, '{');
+        }
+        put_value(c, k, dot ? dot + 1 : c->key, value, j);
+    }
+    if (n && n_map)
+        jout_close(j, '}');
+    return n;
+}
+
+/* Each map once: where its first change stands. */
+static int put_maps(const struct finding *f, const struct spec *s, struct jout *j)
+{
+    int n = 0;
+    for (size_t i = 0; i < f->n_patch; i++) {
+        const char *key = f->patch[i].key, *dot = strchr(key, '.');
+        size_t len = dot ? (size_t)(dot - key) : 0;
+        bool is_first = dot && row_find(key);
+        for (size_t before = 0; before < i && is_first; before++)
+            is_first =
+                !row_find(f->patch[before].key) || strncmp(f->patch[before].key, key, len + 1) != 0;
+        if (is_first)
+            n += put_rows(f, s, key, len, j);
+    }
+    return n;
 }
 
 int finding_patch_to_json(const struct finding *f,
@@ -312,8 +395,8 @@ int finding_patch_to_json(const struct finding *f,
 {
     int n = 0;
     jout_open(j, key, '{');
-    for (size_t i = 0; i < f->n_patch; i++)
-        n += put_row(&f->patch[i], s, j);
+    n += put_rows(f, s, "", 0, j);
+    n += put_maps(f, s, j);
     n += put_overrides(f, s, j);
     n += put_env(f, s, j);
     jout_close(j, '}');

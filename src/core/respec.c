@@ -24,7 +24,7 @@ struct work {
 static void tell(struct work *w, const char *key, const char *old, const char *new)
 {
     const char *dot = strrchr(key, '.');
-    bool hidden = str_is_secret_name(dot ? dot + 1 : key);
+    bool hidden = str_is_secret_name(dot ? dot + 1 : key) && !strstr(key, "token_len");
     jout_open(&w->changes, NULL, '{');
     jout_str(&w->changes, "key", key);
     jout_str(&w->changes, "old", old && hidden ? "***" : old);

@@ -560,6 +560,9 @@ static char *patch(const char *log, const char *yaml, int *ret_n)
 
 #define GRPO "workload: grpo\nn_gpus_per_node: 1\nmodel_id: /m\ntrain_file: /a\nval_file: /b\n"
 
+#define NODE_DEAD                                                                                  \
+    "ray.exceptions.ActorDiedError: The actor died because its node has died. Node Id: ab12\n"
+
 static void patches(void **state)
 {
     int n;
@@ -571,6 +574,25 @@ static void patches(void **state)
     assert_non_null(
         strstr(text, "\"+actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1\",\"a.b=1\""));
     assert_non_null(strstr(text, "gpu_memory_utilization=0.4"));
+    free(text);
+    text = patch(OOM, GRPO "overrides: [data.max_prompt_length=9000]\n", &n);
+    assert_int_equal(n, 2);
+    assert_non_null(strstr(text, "\"actor_rollout_ref.actor.ppo_max_token_len_per_gpu=9512\""));
+    free(text);
+    text = patch("OSError: [Errno 28] No space left on device\n", GRPO, &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(text, "{\"checkpoint\":{\"keep_last\":1}}");
+    free(text);
+    text = patch("OSError: [Errno 28] No space left on device\n",
+                 GRPO "checkpoint: {keep_last: 1}\n", &n);
+    assert_int_equal(n, 0);
+    free(text);
+    text = patch(NODE_DEAD, GRPO, &n);
+    assert_int_equal(n, 0); /* it is so by itself */
+    free(text);
+    text = patch(NODE_DEAD, GRPO "restart: {avoid_failed_nodes: false, max: 2}\n", &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(text, "{\"restart\":{\"avoid_failed_nodes\":true}}");
     free(text);
     text = patch(OOM, "workload: ray\nn_gpus_per_node: 1\nentrypoint: [a]\n", &n);
     assert_int_equal(n, 0);
