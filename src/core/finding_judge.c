@@ -459,7 +459,7 @@ static void fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
-    ret->is_vague = best->weight < STEP || (best->fact && best->fact->holds == is_oom_suspected);
+    ret->is_vague = best->weight < STEP || (!best->event && best->fact->holds == is_oom_suspected);
     if (best->event && only_opens(best->event))
         best = told_after(c, best);
     ret->fatal = !best->event || !is_excused(f, best->event);
