@@ -168,11 +168,19 @@ static void take_line(const json_t *facts, const char *key, char **line)
         *line = xstrndup(text, strnlen(text, LINE_MAX_BYTES));
 }
 
+/* Scouts of before say no own_oom_kills: the group's and the kernel's, whichever are more. */
+static int64_t kills_of(const json_t *o)
+{
+    int64_t group = json_get_int(o, "oom_kills", 0), log = json_get_int(o, "kernel_oom_kills", 0);
+    bool says_own = json_object_get(o, "own_oom_kills") != NULL;
+    return says_own ? json_get_int(o, "own_oom_kills", 0) : group > log ? group : log;
+}
+
 /* What is certain on one node outdoes what is not on another. */
 static void take_memory(struct diagnosis *d, const json_t *o)
 {
     struct finding_facts *f = &d->facts;
-    int64_t kills = json_get_int(o, "own_oom_kills", 0);
+    int64_t kills = kills_of(o);
     bool is_unsure = json_get_bool(o, "oom_unsure", false);
     bool is_better = !f->oom_kills || (f->oom_unsure && !is_unsure);
     bool is_more = f->oom_unsure == is_unsure && kills > f->oom_kills;

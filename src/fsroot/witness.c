@@ -172,6 +172,16 @@ static bool is_cause(const char *text)
     return false;
 }
 
+/* Of the attempt's processes. Shepherds of before say none of their own: then the group's and the
+ * kernel's, whichever are more. */
+static int64_t get_kills(struct members *m)
+{
+    int64_t group = get_int(m, "oom_kill", -1), log = get_int(m, "kernel_oom_kill", -1);
+    return json_object_get(m->o, "own_oom_kill") ? get_int(m, "own_oom_kill", -1)
+           : group > log                         ? group
+                                                 : log;
+}
+
 static void read_exit(struct members *m, struct fsroot_exit *e)
 {
     get_text(m, "cause", false, e->cause, sizeof(e->cause));
@@ -191,7 +201,7 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     e->sys_s = get_real(m, "sys_s");
     e->log_bytes = (uint64_t)get_int(m, "log_bytes", 0);
     e->dropped_bytes = (uint64_t)get_int(m, "dropped_bytes", 0);
-    e->oom_kills = get_int(m, "own_oom_kill", -1);
+    e->oom_kills = get_kills(m);
     e->oom_unsure = get_bool(m, "oom_unsure");
     get_text(m, "oom_line", true, e->oom_line, sizeof(e->oom_line));
     get_text(m, "node", false, e->node, sizeof(e->node));

@@ -124,6 +124,20 @@ static void test_exit(void **state)
     assert_string_equal(e.class, "import_error");
 }
 
+static void test_kills_for_memory(void **state)
+{
+    struct fsroot_exit e =
+        end(*state, EXIT_HEAD "\"kernel_oom_kill\":2,\"cause\":\"exit\",\"code\":1}");
+    assert_int_equal(e.oom_kills, 2); /* a shepherd of before */
+    e = end(*state,
+            EXIT_HEAD "\"own_oom_kill\":1,\"oom_unsure\":true,\"cause\":\"exit\",\"code\":1}");
+    assert_int_equal(e.oom_kills, 1);
+    assert_true(e.oom_unsure);
+    e = end(*state,
+            EXIT_HEAD "\"own_oom_kill\":null,\"kernel_oom_kill\":3,\"cause\":\"exit\",\"code\":1}");
+    assert_int_equal(e.oom_kills, -1);
+}
+
 static void test_exit_that_is_wrong(void **state)
 {
     static const char *const bad[] = {
@@ -170,6 +184,7 @@ int main(void)
         with_root(test_beat_that_is_wrong),
         with_root(test_huge_and_odd_files),
         with_root(test_exit),
+        with_root(test_kills_for_memory),
         with_root(test_exit_that_is_wrong),
         with_root(test_texts_are_harmless),
     };
