@@ -253,6 +253,19 @@ static json_t *parse(const char *text)
     return o;
 }
 
+/* A plain line may say how many steps there are; that is no metric. */
+static void take_total(json_t *o, struct metric_record *r)
+{
+    static const char *const totals[] = {"total_steps", "max_steps"};
+    for (size_t i = 0; i < array_len(totals); i++) {
+        int64_t total = 0;
+        if (!get_step(o, totals[i], &total) || total <= 0)
+            continue;
+        r->total = r->total ? r->total : total;
+        (void)json_object_del(o, totals[i]); /* it is there */
+    }
+}
+
 static bool read_json(char *text, struct metric_record *r)
 {
     static const char *const steps[] = {"step", "global_step"};
@@ -272,6 +285,7 @@ static bool read_json(char *text, struct metric_record *r)
         add_members(r, data, "", 0);
     } else {
         (void)json_object_del(o, steps[i]); /* it is there */
+        take_total(o, r);
         add_members(r, o, "", 0);
     }
     return r->n > 0;

@@ -3,8 +3,9 @@
  *
  * Understood are verl's file logger ({"step":1,"data":{…}}), verl's line on the console
  * ("… step:1 - key:value - …", behind colours, actor names and progress bars), plain JSON lines
- * with a step and numbers, and our own merged file (metric_record_to_json()). Everything else is
- * no record. All bytes are allowed; what is too long is cut or left out and counted. */
+ * with a step and numbers ({"step":1,"total_steps":30,"loss":0.5}), and our own merged file
+ * (metric_record_to_json()). Everything else is no record. All bytes are allowed; what is too long
+ * is cut or left out and counted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,12 +31,13 @@ struct metric_record {
     size_t n;
     size_t left_out; /* values past the ceilings */
 
+    int64_t total; /* steps of the whole training, 0 = not told */
+
     /* Of our merged file; else 0. */
     int attempt;
     uint64_t offset; /* of the byte after its line in the source */
     bool from_log;   /* the source is driver.log */
     usec_t at;       /* when it was read first */
-    int64_t total;   /* steps of the whole training, 0 = not told */
     bool superseded; /* a later attempt has run this step again */
 };
 

@@ -233,6 +233,7 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
     rec->from_log = t->from_log;
     rec->at = t->now;
     rec->superseded = false;
+    metric_watch_set_total(r->watch, rec->total, true);
     rec->total = metric_watch_total(r->watch);
     if (metric_watch_goes_back(r->watch, rec)) {
         t->result = flush(r, t->err);

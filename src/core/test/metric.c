@@ -111,6 +111,21 @@ static void reads_plain_json(void **state)
     metric_record_release(&r);
 }
 
+static void reads_the_total_of_plain_json(void **state)
+{
+    (void)state;
+    struct metric_record r;
+    assert_int_equal(read_text("{\"step\": 5, \"total_steps\": 90, \"loss\": 1}", &r),
+                     METRIC_RECORD);
+    assert_int_equal(r.total, 90);
+    assert_int_equal(r.n, 1);
+    metric_record_release(&r);
+    assert_int_equal(read_text("{\"step\": 5, \"max_steps\": -1, \"loss\": 1}", &r), METRIC_RECORD);
+    assert_int_equal(r.total, 0);
+    metric_record_release(&r);
+    assert_int_equal(read_text("{\"step\": 5, \"total_steps\": 90}", &r), METRIC_NOTHING);
+}
+
 static void reads_the_total(void **state)
 {
     (void)state;
@@ -230,6 +245,7 @@ int main(void)
         cmocka_unit_test(reads_what_is_no_number),
         cmocka_unit_test(reads_verls_file),
         cmocka_unit_test(reads_plain_json),
+        cmocka_unit_test(reads_the_total_of_plain_json),
         cmocka_unit_test(reads_the_total),
         cmocka_unit_test(passes_over_the_rest),
         cmocka_unit_test(ceilings_hold),

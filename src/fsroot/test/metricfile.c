@@ -74,6 +74,17 @@ static void follows_the_log(void **state)
     metric_reader_free(r);
 }
 
+static void a_plain_line_tells_the_total(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    append(root, LOG1,
+           "{\"step\": 1, \"total_steps\": 12, \"loss\": 2}\n{\"step\": 2, \"loss\": 1}\n");
+    assert_int_equal(pass(r, 1, true), 2);
+    assert_int_equal(metric_watch_total(metric_reader_watch(r)), 12);
+    metric_reader_free(r);
+}
+
 static void the_file_goes_before_the_log(void **state)
 {
     const char *root = *state;
@@ -279,6 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(follows_the_log, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(a_plain_line_tells_the_total, setup, root_teardown),
         cmocka_unit_test_setup_teardown(the_file_goes_before_the_log, setup, root_teardown),
         cmocka_unit_test_setup_teardown(goes_on_after_a_restart, setup, root_teardown),
         cmocka_unit_test_setup_teardown(marks_what_is_run_again, setup, root_teardown),
