@@ -142,16 +142,16 @@ def test_the_command_line_prints_lines_as_they_are(w):
 
 
 HALVES = """
-import os, sys, time
+import os, sys
 os.write(1, b"needle 1\\nhay\\nneed")
-while not os.path.exists(sys.argv[1]):
-    time.sleep(0.05)
+open(sys.argv[1]).read()
 os.write(1, b"le 2\\nhay\\nneedle 3\\n")
 """
 
 
 def test_the_command_line_finds_what_is_there_and_what_comes(w):
     go = w.home / "go on"
+    os.mkfifo(go)
     job = w.submit(w.python(HALVES, go))
     w.wait_state(job, "RUNNING")
     until(lambda: w.log_file(job).exists() and w.log_file(job).read_bytes().endswith(b"need"), "the first half")
@@ -161,7 +161,7 @@ def test_the_command_line_finds_what_is_there_and_what_comes(w):
     argv = [PROGRAMS["argus"], "logs", "-f", job, "--grep", "need"]
     with open(w.home / "found", "w+b") as out, subprocess.Popen(argv, env=env, stdout=out) as follower:
         until(lambda: os.fstat(out.fileno()).st_size, "what is there was found")
-        go.touch()
+        go.write_text("")
         assert follower.wait() == 0
         out.seek(0)
         assert out.read() == b"needle 1\nneedle 2\nneedle 3\n"

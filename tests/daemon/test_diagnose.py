@@ -74,14 +74,14 @@ def test_wrong_use():
 
 
 PACKED = [
-    ("gz", gzip.compress(b"MemoryError\n"), "zcat"),
+    ("gz", gzip.compress(b"MemoryError\n", mtime=0), "zcat"),
     ("xz", lzma.compress(b"MemoryError\n"), "xzcat"),
     ("bz2", bz2.compress(b"MemoryError\n"), "bzcat"),
     ("elf", b"\x7fELF\2\1\1", "is a program and no log"),
 ]
 
 
-@pytest.mark.parametrize("end,content,said", PACKED)
+@pytest.mark.parametrize("end,content,said", PACKED, ids=[p[0] for p in PACKED])
 def test_what_is_no_text_is_not_called_healthy(tmp_path, end, content, said):
     path = tmp_path / f"driver.log.{end}"
     path.write_bytes(content)
