@@ -9,16 +9,7 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What needs a bed of hosts, and on which of them it takes its turn.
 BEDS = {"acceptance": "training", "verl": "training", "faults": "hosts", "ray": "hosts", "ssh": "machines"}
-BARE = {"test_sop.py", "test_v2_1.py"}  # acceptance on hosts where nothing runs yet, as tests/ssh wants them
-BEDLESS = {"test_cmdline_real.py", "test_fake_ray.py", "test_ray_client.py", "test_trial.py"}
-LONG = {
-    f"tests/daemon/test_{name}.py"
-    for name in "argusd_files argusd_kill argusd_logs argusd_queue argusd_ray argusd_stop argusd_timeouts".split()
-    + "trial_life checkpoints shepherd_root".split()
-} | {"tests/ray/test_ray_client.py", "tests/verl/test_cmdline_real.py", "tests/verl/test_trial.py"}
-FEW = 3  # tests of a file that takes seconds
 LIB = str(HERE / "lib")
 if LIB not in sys.path:
     sys.path.insert(0, LIB)
@@ -53,9 +44,7 @@ def pytest_sessionstart(session):
 def group_of(nodeid):
     """For runs with several workers: a file stays whole, and what shares a bed of hosts is one worker's, in turn."""
     path = pathlib.PurePath(nodeid.partition("::")[0])
-    if path.name in BEDLESS:
-        return str(path)
-    return "machines" if path.name in BARE else BEDS.get(path.parent.name, str(path))
+    return BEDS.get(path.parent.name, str(path))
 
 
 def is_nightly(item):
@@ -73,12 +62,9 @@ def pytest_collection_modifyitems(config, items):
     sizes = collections.Counter(group_of(item.nodeid) for item in items)
 
     def turn(item):
-        """What takes longest begins first. Each worker holds one more group in hand, which waits for what it is at:
-        let those be small ones, and the long ones come after them. Training: acceptance begins on the bed that verl's
-        own tests leave."""
+        """What takes longest begins first. Each worker holds one more group in hand: let that be a small one."""
         group = group_of(item.nodeid)
-        kind = 0 if group in BEDS.values() else 2 if group in LONG else 1 if sizes[group] <= FEW else 3
-        return kind, sizes[group], group, group == "training" and item.path.parent.name == "acceptance"
+        return group not in BEDS.values(), sizes[group], group
 
     items.sort(key=turn)
 

@@ -23,8 +23,8 @@ ASAN = "build-asan"
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
 FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
 STEPS = ("gates", "unit", "whole")
-# Real Ray on three of them: see tests/conftest.py. The others mostly wait, for a fifth of their time they compute.
-WORKERS = ["-n4", "--dist=loadscope", "--no-loadscope-reorder"]
+# Real Ray on up to three of them: see tests/conftest.py. Most tests mostly wait.
+WORKERS = ["-n3", "--dist=loadscope", "--no-loadscope-reorder"]
 HANGS = ["--timeout=300"]  # seconds: a test that hangs is told, it does not eat the run
 
 
