@@ -74,6 +74,19 @@ static void plan_model(const struct spec *s,
                                          .only_there = s->workload == WORKLOAD_MERGE};
 }
 
+/* The step that it goes on from, where it names one. */
+static void plan_resume(const struct spec *s,
+                        const struct preflight_where *where,
+                        struct preflight_facts *f)
+{
+    if (s->resume_mode != SPEC_RESUME_JOB || s->resume_step <= 0 || !where->shared_root)
+        return;
+    _cleanup_(freep) char *path =
+        xasprintf("%s/jobs/%s/checkpoints/global_step_%lld", where->shared_root, s->resume_job,
+                  (long long)s->resume_step);
+    add_file(f, "resume", PREFLIGHT_CHECKPOINT, path);
+}
+
 void preflight_plan(const struct spec *s,
                     const struct preflight_where *where,
                     struct preflight_facts *ret)
@@ -90,6 +103,7 @@ void preflight_plan(const struct spec *s,
     }
     add_file(ret, "reward_fn_path", PREFLIGHT_REWARD, s->reward_file);
     plan_model(s, where, ret);
+    plan_resume(s, where, ret);
 }
 
 bool preflight_has_work(const struct preflight_facts *f)
@@ -184,11 +198,10 @@ static const char *how_to_fetch(const char *what)
 
 static const char *kind_word(enum preflight_kind k)
 {
-    static const char *const words[] = {[PREFLIGHT_DATA] = "data file",
-                                        [PREFLIGHT_REWARD] = "Python file",
-                                        [PREFLIGHT_DIR] = "directory",
-                                        [PREFLIGHT_PROGRAM] = "program",
-                                        [PREFLIGHT_TREE] = "configuration file"};
+    static const char *const words[] = {
+        [PREFLIGHT_DATA] = "data file",          [PREFLIGHT_REWARD] = "Python file",
+        [PREFLIGHT_DIR] = "directory",           [PREFLIGHT_PROGRAM] = "program",
+        [PREFLIGHT_TREE] = "configuration file", [PREFLIGHT_CHECKPOINT] = "checkpoint"};
     return words[k];
 }
 
@@ -209,7 +222,10 @@ printf_like(4, 5) static void say(struct problems *ps,
 static void say_error(const struct preflight_file *f, struct problems *ps)
 {
     const char *word = kind_word(f->kind);
-    if (f->error == ENOENT || f->error == ENOTDIR)
+    if (f->kind == PREFLIGHT_CHECKPOINT && (f->error == ENOENT || f->error == ENOTDIR))
+        say(ps, f->field, "'argus ckpt ls' of that job shows what it has",
+            "there is no %s '%.300s'", word, f->path);
+    else if (f->error == ENOENT || f->error == ENOTDIR)
         say(ps, f->field, "look at the spelling, or copy it there first", "there is no %s '%.300s'",
             word, f->path);
     else if (f->error == EACCES || f->error == EPERM)
@@ -329,6 +345,11 @@ static bool leads_away(const struct preflight_file *f,
            preflight_judge_real(f->field, f->path, f->real, real_root, where, ps);
 }
 
+static bool is_dir_wanted(enum preflight_kind kind)
+{
+    return kind == PREFLIGHT_DIR || kind == PREFLIGHT_CHECKPOINT;
+}
+
 void preflight_judge_files(const struct preflight_where *where,
                            const struct preflight_facts *facts,
                            struct problems *ps)
@@ -339,10 +360,10 @@ void preflight_judge_files(const struct preflight_where *where,
             continue;
         if (f->error)
             say_error(f, ps);
-        else if (f->kind == PREFLIGHT_DIR && !f->is_dir)
+        else if (is_dir_wanted(f->kind) && !f->is_dir)
             say(ps, f->field, "give the directory that holds it", "'%.300s' is no directory",
                 f->path);
-        else if (f->kind != PREFLIGHT_DIR)
+        else if (!is_dir_wanted(f->kind))
             judge_plain(f, ps);
     }
 }

@@ -14,11 +14,12 @@
 #include "core/verl.h"
 
 enum preflight_kind {
-    PREFLIGHT_DATA,    /* parquet or JSON rows */
-    PREFLIGHT_REWARD,  /* a Python file */
-    PREFLIGHT_DIR,     /* a directory */
-    PREFLIGHT_PROGRAM, /* something that can be executed */
-    PREFLIGHT_TREE,    /* YAML or JSON */
+    PREFLIGHT_DATA,       /* parquet or JSON rows */
+    PREFLIGHT_REWARD,     /* a Python file */
+    PREFLIGHT_DIR,        /* a directory */
+    PREFLIGHT_PROGRAM,    /* something that can be executed */
+    PREFLIGHT_TREE,       /* YAML or JSON */
+    PREFLIGHT_CHECKPOINT, /* the directory of a step of another job */
 };
 
 enum { PREFLIGHT_HEAD = 64, PREFLIGHT_TAIL = 4, PREFLIGHT_FILES_MAX = 1000 };

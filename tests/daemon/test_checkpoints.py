@@ -136,6 +136,9 @@ def test_the_best_stays(argusd):
         until(lambda step=step: t.states().get(step) == "verified", f"step {step} is verified")
     until(lambda: t.steps() == [20, 40] and list(t.states()) == [20, 40], "the best and the last are kept")
     assert [c["value"] for c in t.listed()] == [0.9, 0.4]
+    refused = argusd.post({**standin.SPEC, "resume": f"{t.id}@999"}, "?no_trial=1", token="user")
+    (problem,) = refused.json()["problems"]
+    assert (refused.status, problem["field"]) == (422, "resume") and "there is no checkpoint" in problem["detail"]
     argusd.stop_job(t.id)
 
 

@@ -93,6 +93,9 @@ static void judges_files(void **state)
     one_file((struct preflight_file){.error = ESTALE}, 1, "shared root");
     one_file((struct preflight_file){.kind = PREFLIGHT_DIR, .is_file = true}, 1, "no directory");
     one_file((struct preflight_file){.kind = PREFLIGHT_DIR, .is_dir = true}, 0, NULL);
+    one_file((struct preflight_file){.kind = PREFLIGHT_CHECKPOINT, .is_dir = true}, 0, NULL);
+    one_file((struct preflight_file){.kind = PREFLIGHT_CHECKPOINT, .error = ENOENT}, 1,
+             "there is no checkpoint");
     one_file((struct preflight_file){.kind = PREFLIGHT_PROGRAM, .is_file = true, .size = 9}, 1,
              "cannot be executed");
     one_file((struct preflight_file){.kind = PREFLIGHT_REWARD, DATA("def f():", "x")}, 0, NULL);
@@ -329,6 +332,12 @@ static void plans_what_to_look_at(void **state)
     assert_int_equal(f.n_files, 5);
     assert_string_equal(f.model->path, "/s/hf/hub/models--o--m");
     assert_true(f.model->is_hub && preflight_has_work(&f));
+    preflight_release(&f);
+    spec_release(&s);
+    read_spec(GRPO "resume: j1@40\n", &s);
+    preflight_plan(&s, &where, &f);
+    assert_string_equal(f.files[f.n_files - 1].field, "resume");
+    assert_non_null(strstr(f.files[f.n_files - 1].path, "/jobs/j1/checkpoints/global_step_40"));
     preflight_release(&f);
     spec_release(&s);
     read_spec("workload: train\nentrypoint: [a]\nmodel_id: o/m\ntrain_file: /s/t.parquet\n", &s);
