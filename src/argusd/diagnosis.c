@@ -337,22 +337,39 @@ static void leave_views(const struct diagnosis *d)
         (void)!fsroot_scene_write(d->root, d->job, d->k, SCENE_RAY_ACTORS, d->ray_actors, NULL);
 }
 
-/* The log of a process; NULL: of none, or one of several nodes. node NULL: not known. */
+/* The log of a process; NULL: of none. node NULL: it is not known, and asked is who copied logs, as
+ * long as that is one node only. */
 static const struct loglist_file *process_of(const struct loglist *l, const char *node, int64_t pid)
 {
     const struct loglist_file *of = NULL;
     for (size_t i = 0; i < l->n; i++) {
         const struct loglist_file *f = &l->v[i];
-        if (f->pid != pid || (node && !str_eq(node, f->node)))
-            continue;
-        if (of && !str_eq(of->node, f->node))
-            return NULL;
-        of = f;
+        if (!node && !str_eq(l->v[0].node, f->node))
+            return NULL; /* pids of different nodes can be the same */
+        if (f->pid == pid && (!node || str_eq(node, f->node)))
+            of = f;
     }
     return of;
 }
 
-/* A pid that the log told is an actor and a rank by what the scout of its node wrote down. */
+/* The node of logs/workers/<node>/…; NULL: it is another file. Yours. */
+static char *node_of_source(const char *source)
+{
+    static const char dir[] = ATTEMPT_WORKERS "/";
+    const char *node = source && str_starts(source, dir) ? source + strlen(dir) : NULL;
+    return node ? xstrndup(node, strcspn(node, "/")) : NULL;
+}
+
+static bool may_be_of_job(const struct diagnosis *d, const char *node)
+{
+    bool is_named = !d->all_named;
+    for (size_t i = 0; i < d->names.n && !is_named; i++)
+        is_named = str_eq(d->names.v[i].value, node);
+    return is_named;
+}
+
+/* A pid that the log told is an actor and a rank by what the scout of its node wrote down. One
+ * without an address is of the node where it was printed: Ray leaves it out there. */
 static void name_process(struct diagnosis *d)
 {
     struct finding *f = &d->found;
@@ -360,15 +377,18 @@ static void name_process(struct diagnosis *d)
     int64_t pid;
     if (!f->pid || (f->rank && f->actor) || str_to_int(f->pid, 1, INT32_MAX, &pid, NULL) < 0)
         return;
-    if (loglist_read(d->root, d->job, d->k, LOGLIST_WORKER, NULL, &l, NULL) < 0)
+    _cleanup_(freep) char *printed = node_of_source(f->evidence[0].source);
+    const char *node = f->node ? f->node : printed ? printed : d->node;
+    if ((node && !may_be_of_job(d, node)) ||
+        loglist_read(d->root, d->job, d->k, LOGLIST_WORKER, node, &l, NULL) < 0)
         return; /* no worker's log was copied */
-    const struct loglist_file *of = process_of(&l, f->node, pid);
+    const struct loglist_file *of = process_of(&l, node, pid);
     if (of && !f->actor)
         f->actor = xstrdup(of->actor);
     if (of && !f->rank && of->rank >= 0)
         f->rank = xasprintf("%" PRId64, of->rank);
-    if (of && !f->node)
-        f->node = xstrdup(of->node);
+    if (of && node && !f->node)
+        f->node = xstrdup(node);
     loglist_release(&l);
 }
 

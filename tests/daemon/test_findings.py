@@ -107,14 +107,18 @@ def test_rays_view_is_part_of_the_scene(w):
 
 
 def test_a_dead_worker_is_named_by_what_its_scout_wrote(w):
-    names = json.dumps({"worker-a1-02000000-1340.out": {"pid": 1340, "actor": "WorkerDict", "rank": 3}})
-    job = ended(w, f"""d="$ARGUS_ATTEMPT_DIR/logs/workers/w7"; mkdir -p "$d"; : > "$d/worker-a1-02000000-1340.out"
-echo '{names}' > "$d/ranks.json"
+    def ranks(rank):
+        return json.dumps({"worker-a1-02000000-1340.out": {"pid": 1340, "actor": "WorkerDict", "rank": rank}})
+
+    job = ended(w, f"""cd "$ARGUS_ATTEMPT_DIR/logs"
+for d in h2 h3 w7; do mkdir -p workers/$d; : > workers/$d/worker-a1-02000000-1340.out; done
+echo '{ranks(3)}' | tee workers/h2/ranks.json > workers/h3/ranks.json
+echo '{ranks(5)}' > workers/w7/ranks.json
 echo '(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 1340 Exit'
 exit 1""")
     found = job["finding"]
     assert (found["class"], found["pid"], found["rank"]) == ("actor_died", "1340", "3")
-    assert (found["actor"], found["node"]) == ("WorkerDict", "w7")
+    assert (found["actor"], found["node"]) == ("WorkerDict", job["driver"]["node"])
 
 
 def test_a_python_exception_is_the_users(w):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/unit_dir.h"
 #include "core/finding_rules.h"
 
@@ -73,6 +74,51 @@ static void test_a_node_has_its_name(void **state)
     assert_non_null(strstr(d.body, "\"node\":\"w7\""));
     assert_non_null(strstr(d.sentence, "on w7"));
     diagnosis_release(&d);
+}
+
+#define DIED                                                                                       \
+    "(raylet) A worker died or was killed while executing a task by an unexpected system error. "  \
+    "Worker PID: 1340 Exit\n"
+#define WORKER "/worker-a1-02000000-1340.out"
+#define RANKS "{\"worker-a1-02000000-1340.out\":{\"pid\":1340,\"actor\":\"WorkerDict\",\"rank\":3}}"
+
+static void put_worker(const char *root, const char *node)
+{
+    _cleanup_(freep) char *log = xasprintf(DIR "logs/workers/%s" WORKER, node);
+    _cleanup_(freep) char *ranks = xasprintf(DIR "logs/workers/%s/ranks.json", node);
+    put(root, DIR "logs/driver.log", DIED);
+    put(root, log, "");
+    put(root, ranks, RANKS);
+}
+
+static void assert_process(struct diagnosis *d, const char *rank, const char *node)
+{
+    diagnosis_run(d);
+    assert_int_equal(d->found.class, FINDING_ACTOR_DIED);
+    assert_string_equal(str_or(d->found.rank, ""), rank);
+    assert_string_equal(str_or(d->found.node, ""), node);
+    diagnosis_release(d);
+}
+
+/* Ray leaves the address out for the driver's own node; pids of two nodes can be the same. */
+static void test_a_process_without_an_address(void **state)
+{
+    struct diagnosis d = ask(*state);
+    put_worker(*state, "w2");
+    assert_process(&d, "", ""); /* the driver's node has copied nothing */
+    d = ask(*state);
+    freep(&d.node);
+    assert_process(&d, "3", ""); /* by the only node that has */
+    put_worker(*state, "w1");
+    d = ask(*state);
+    freep(&d.node);
+    assert_process(&d, "", "");
+    d = ask(*state);
+    assert_process(&d, "3", "w1");
+    d = ask(*state);
+    pairs_set(&d.names, "10.0.0.7", "w7");
+    d.all_named = true;
+    assert_process(&d, "", ""); /* w1 is none of the job's */
 }
 
 static void test_no_log(void **state)
@@ -167,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_node_has_its_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_process_without_an_address, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_middle_is_skipped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_log_of_many_files, setup, teardown),
