@@ -118,10 +118,16 @@ static void *read_it(void *arg)
     return NULL;
 }
 
+usec_t peek_patience(usec_t limit, size_t hung)
+{
+    usec_t patience = limit >> hung, least = limit < PEEK_FLOOR ? limit : PEEK_FLOOR;
+    return patience > least ? patience : least;
+}
+
 /* Held. False: the question is its thread's alone. */
 static bool wait_for(struct peek *p, struct question *q)
 {
-    usec_t until = clock_mono() + (p->limit >> p->n);
+    usec_t until = clock_mono() + peek_patience(p->limit, p->n);
     const struct timespec at = {.tv_sec = (time_t)(until / USEC_SEC),
                                 .tv_nsec = (long)(until % USEC_SEC * 1000)};
     int r = 0;

@@ -3,8 +3,9 @@
  *
  * The kernel takes the other's lock of memory to read it, which one that hangs on a file system or
  * in a driver can hold for hours. So a thread reads, and who asks waits for a limit at most, for
- * half as long with each other process that hangs: never twice that limit for all of them together,
- * since one that hangs is not asked again before its thread is back. Any thread may ask. */
+ * half as long with each other process that hangs, but never so short that a busy machine is taken
+ * for one that hangs: less than five seconds for all of them together, since one that hangs is not
+ * asked again before its thread is back. Any thread may ask. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 
 #define PEEK_LIMIT (2 * USEC_SEC)
+#define PEEK_FLOOR (250 * USEC_MS)
 enum { PEEK_HUNG_MAX = 8 }; /* that many hang: nobody is asked */
 
 struct peek;
@@ -24,6 +26,9 @@ struct peek *peek_new(peek_read_f *read, usec_t limit);
 /* Threads that hang are left behind. NULL is fine. */
 void peek_free(struct peek *p);
 void peek_freep(struct peek **p);
+
+/* For how long one is waited for while so many others hang. */
+usec_t peek_patience(usec_t limit, size_t hung);
 
 /* Append /proc/<pid>/<file>. -ENOENT: it cannot be read, as of one that is ending; -ETIME: it
  * hangs, and may be asked again later. */

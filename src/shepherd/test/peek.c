@@ -13,6 +13,7 @@
 #include "base/unit.h"
 
 #define SHORT (100 * USEC_MS)
+#define FOREVER (3600 * USEC_SEC) /* of what does not hang, however busy the machine is */
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER; /* of memory, of all that hang */
 
@@ -57,10 +58,25 @@ static void test_others_are_asked_meanwhile(void **state)
     pthread_mutex_unlock(&the_lock);
 }
 
+static void test_patience(void **state)
+{
+    (void)state;
+    usec_t all = 0;
+    assert_int_equal(peek_patience(PEEK_LIMIT, 0), PEEK_LIMIT);
+    assert_int_equal(peek_patience(PEEK_LIMIT, 1), PEEK_LIMIT / 2);
+    assert_int_equal(peek_patience(SHORT, 0), SHORT);
+    assert_int_equal(peek_patience(SHORT, PEEK_HUNG_MAX), SHORT);
+    for (size_t hung = 0; hung < PEEK_HUNG_MAX; hung++) {
+        assert_true(peek_patience(PEEK_LIMIT, hung) >= PEEK_FLOOR);
+        all += peek_patience(PEEK_LIMIT, hung);
+    }
+    assert_true(all < 5 * USEC_SEC);
+}
+
 static void test_what_it_says(void **state)
 {
     (void)state;
-    struct peek *p = peek_new(read_some, PEEK_LIMIT);
+    struct peek *p = peek_new(read_some, FOREVER);
     struct buf out = BUF_INIT(9);
     char *value = NULL;
     assert_int_equal(peek_has_env(p, 2, "RANK=3"), 1);
@@ -81,7 +97,7 @@ static void test_what_it_says(void **state)
 static void test_of_the_kernel(void **state)
 {
     (void)state;
-    struct peek *p = peek_new(NULL, PEEK_LIMIT);
+    struct peek *p = peek_new(NULL, FOREVER);
     char *value = NULL, *line = peek_line(p, getpid(), 200);
     assert_non_null(strstr(line, "test_shepherd_peek"));
     assert_int_equal(peek_env(p, getpid(), "PATH", &value), 0);
@@ -96,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_hangs_holds_nobody),
         cmocka_unit_test(test_others_are_asked_meanwhile),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_what_it_says),
         cmocka_unit_test(test_of_the_kernel),
     };
