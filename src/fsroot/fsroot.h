@@ -39,7 +39,8 @@ must_check int fsroot_user_prepare(const char *root, const char *user, struct er
 /* Place argus/bin/<arch>/argus-shepherd (arch: `uname -m` of the ELF header, so
  * one root serves several) and argus/hook/sitecustomize.py, each atomically and
  * only when its bytes differ. An empty plain file argus/hook/__pycache__ keeps
- * Python from writing there. Returns how many were replaced (0 to 2). */
+ * Python from writing there. Returns how many were replaced (0 to 2). ERR_USAGE: what lies in
+ * hook_dir is one of the sources of the hook only. */
 must_check int fsroot_install(const char *root,
                               const char *shepherd_binary,
                               const char *hook_dir,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "fsroot/fsroot.h"
 
 enum { BINARY_MAX = 64 << 20, HOOK_MAX = 1 << 20 };
@@ -89,6 +90,22 @@ static int block_cache(const char *dir, struct err *err)
     return file_is_there(path) ? 0 : file_write(path, "", 0, 0444, 0, err);
 }
 
+/* The sources of the hook lie in several files, of which the build makes one; the main one alone
+ * would say in each Python process of each job that it cannot be imported, and do nothing. */
+static int refuse_part(const char *path, const char *text, struct err *err)
+{
+    static const char PART[] = "from argus_";
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (str_starts(line, PART))
+            return err_set(err, ERR_USAGE,
+                           "'%s' is one of the sources of the hook and no whole one: leave 'hook:' "
+                           "out, or name the directory share/argus/hook of an installed Argus",
+                           path);
+    }
+    return 0;
+}
+
 static int place_hook(const char *root, const char *hook_dir, struct err *err)
 {
     _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
@@ -96,6 +113,8 @@ static int place_hook(const char *root, const char *hook_dir, struct err *err)
     _cleanup_(freep) char *dir = fsroot_hook_dir(root);
     _cleanup_(freep) char *path = xasprintf("%s/sitecustomize.py", dir);
     int r = file_read(from, &bytes, err);
+    if (r == 0)
+        r = refuse_part(from, buf_str(&bytes), err);
     if (r == 0)
         r = file_mkdirs(dir, 0755, err);
     if (r == 0)

@@ -148,6 +148,10 @@ static void test_install(void **state)
     assert_int_equal(fsroot_install(root, "/bin/true", hook, &err), 1);
     assert_text(root, "argus/hook/sitecustomize.py", "pass # new\n");
     assert_int_equal(fsroot_install(root, "/no/such", hook, &err), -ENOENT);
+    put(root, "src/sitecustomize.py", "import sys\n\nfrom argus_say import _argus_quiet\n");
+    assert_int_equal(fsroot_install(root, "/bin/true", hook, &err), ERR_USAGE);
+    assert_non_null(strstr(err.text, "/src/sitecustomize.py' is one of the sources of the hook"));
+    assert_text(root, "argus/hook/sitecustomize.py", "pass # new\n");
 }
 
 static void test_sweep(void **state)
