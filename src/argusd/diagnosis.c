@@ -368,6 +368,16 @@ static bool may_be_of_job(const struct diagnosis *d, const char *node)
     return is_named;
 }
 
+static void take_process(struct finding *f, const struct loglist_file *of, const char *node)
+{
+    if (!f->actor)
+        f->actor = xstrdup(of->actor);
+    if (!f->rank && of->rank >= 0)
+        f->rank = xasprintf("%" PRId64, of->rank);
+    if (node && !f->node)
+        f->node = xstrdup(node);
+}
+
 /* A pid that the log told is an actor and a rank by what the scout of its node wrote down. One
  * without an address is of the node where it was printed: Ray leaves it out there. */
 static void name_process(struct diagnosis *d)
@@ -383,12 +393,8 @@ static void name_process(struct diagnosis *d)
         loglist_read(d->root, d->job, d->k, LOGLIST_WORKER, node, &l, NULL) < 0)
         return; /* no worker's log was copied */
     const struct loglist_file *of = process_of(&l, node, pid);
-    if (of && !f->actor)
-        f->actor = xstrdup(of->actor);
-    if (of && !f->rank && of->rank >= 0)
-        f->rank = xasprintf("%" PRId64, of->rank);
-    if (of && node && !f->node)
-        f->node = xstrdup(node);
+    if (of)
+        take_process(f, of, node);
     loglist_release(&l);
 }
 
