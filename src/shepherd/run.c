@@ -63,6 +63,7 @@ struct run {
     int kernel_fd;             /* of its log, from the start on; -1: not readable */
     struct kernel_log kernel;  /* what it said so far */
     struct host_memory memory; /* of the start */
+    usec_t no_kill_until;      /* mono: when the kernel had last killed nobody in our cgroup */
 };
 
 static void run_release(struct run *r)
@@ -218,13 +219,19 @@ static void advance_phase(struct run *r, usec_t now)
     }
 }
 
-/* Soon after it was said, since pids come again. */
+/* Soon after it was said, since pids come again. Neighbours that were gone before the first kill
+ * have nothing to do with it. */
 static void read_kernel_log(struct run *r)
 {
     struct kernel_concern concern;
+    struct host_memory memory;
+    usec_t now = clock_mono();
+    host_memory_read(&memory);
     kernel_concern_init(&concern, r->kin);
     kernel_log_read(&r->kernel, r->kernel_fd, &concern);
     kernel_concern_release(&concern);
+    if (memory.oom_kills == r->memory.oom_kills && !r->kernel.n_suspects)
+        r->no_kill_until = now;
 }
 
 static void do_what_is_due(struct run *r)
@@ -407,8 +414,8 @@ static void tell_memory(struct run *r)
         read_kernel_log(r);
     if (r->kernel.n_suspects || o->oom_kills > 0)
         kin_look(r->kin); /* who else is here; a second or two at most, see peek.h */
-    struct kernel_oom oom =
-        kernel_oom(&r->kernel, can_read, o->oom_kills, kin_has_neighbours(r->kin));
+    struct kernel_oom oom = kernel_oom(&r->kernel, can_read, o->oom_kills,
+                                       kin_has_neighbours(r->kin, r->no_kill_until));
     o->own_kills = oom.kills;
     o->is_unsure = oom.is_unsure;
     o->oom_line = xstrdup(oom.line);

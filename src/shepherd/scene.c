@@ -71,12 +71,18 @@ static bool is_full(const char *path)
            ((uint64_t)st.f_bavail * st.f_frsize < FULL_BELOW || (st.f_files && !st.f_favail));
 }
 
+/* As the shepherd does (run.c). */
 static void read_kernel_log(struct scene_watch *w)
 {
     struct kernel_concern concern;
+    struct host_memory memory;
+    usec_t now = clock_mono();
+    host_memory_read(&memory);
     kernel_concern_init(&concern, w->kin);
     kernel_log_read(&w->kernel, w->kernel_fd, &concern);
     kernel_concern_release(&concern);
+    if (memory.oom_kills == w->oom_kills && !w->kernel.n_suspects)
+        w->no_kill_until = now;
 }
 
 void scene_watch_look(struct scene_watch *w, const char *session)
@@ -297,8 +303,8 @@ static void tell_facts(const struct part *p, usec_t began)
     int64_t in_group = is_known ? group.oom_kills - w->oom_kills : -1;
     if (w->kernel.n_suspects || in_group > 0)
         kin_look(w->kin);
-    struct kernel_oom oom =
-        kernel_oom(&w->kernel, w->kernel_fd >= 0, in_group, kin_has_neighbours(w->kin));
+    struct kernel_oom oom = kernel_oom(&w->kernel, w->kernel_fd >= 0, in_group,
+                                       kin_has_neighbours(w->kin, w->no_kill_until));
     jout_count(&j, "oom_kills", in_group);
     jout_count(&j, "own_oom_kills", oom.kills);
     jout_bool(&j, "oom_unsure", oom.is_unsure);

@@ -28,6 +28,7 @@ struct scene_watch {
     int kernel_fd;            /* of its log, from the beginning on; -1: not readable */
     struct kernel_log kernel; /* what it said so far */
     int64_t oom_kills;        /* of our cgroup at the beginning; -1: cannot be read */
+    usec_t no_kill_until;     /* mono: when the kernel had last killed nobody there */
     usec_t shm_full;          /* mono: when /dev/shm was last seen full; 0: never */
     usec_t disk_full;         /* the same of the disk that Ray's session lies on */
     struct buf environment;   /* of workers when they were first seen */

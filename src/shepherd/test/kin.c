@@ -13,6 +13,9 @@
 #include "base/mem.h"
 #include "base/unit.h"
 #include "shepherd/host.h"
+#include "shepherd/process.h"
+
+#define FOREVER (3600 * USEC_SEC)
 
 /* A process with this one setting in its environment, that lives until it is killed. */
 static pid_t start(const char *setting)
@@ -81,19 +84,52 @@ static void test_who_is_ours(void **state)
     kin_free(k);
 }
 
+/* Other jobs may run on the machine that runs the tests: all but these are not to be read. */
+static pid_t readable[2];
+
+static bool read_these(pid_t pid, const char *file, struct buf *out)
+{
+    for (size_t i = 0; i < array_len(readable); i++)
+        if (pid == readable[i])
+            return process_read(pid, file, out);
+    return false;
+}
+
 static void test_neighbours(void **state)
 {
     (void)state;
     need_group();
-    struct kin *k = kin_new("/shared/jobs/j1/attempts/1");
-    pid_t ours = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/1");
+    struct kin *k = kin_new_by("/shared/jobs/j1/attempts/2", read_these);
+    pid_t ours = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/2");
     pid_t another = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j2/attempts/1");
-    while (!kin_has_neighbours(k))
+    readable[0] = ours;
+    kin_look(k);
+    assert_false(kin_has_neighbours(k, 0)); /* it does not tell whose it is */
+    readable[1] = another;
+    while (!kin_has_neighbours(k, 0))
         kin_look(k);
+    assert_true(kin_has_neighbours(k, clock_mono())); /* it is there */
+    kin_look(k);
+    assert_true(kin_has_neighbours(k, clock_mono()));
+    usec_t before = clock_mono();
     end(another);
     end(ours);
     kin_look(k);
-    assert_true(kin_has_neighbours(k)); /* it has been there */
+    assert_true(kin_has_neighbours(k, before)); /* what was killed then may have been its */
+    assert_false(kin_has_neighbours(k, clock_mono() + 1));
+    kin_free(k);
+}
+
+static void test_an_earlier_attempt_is_no_neighbour(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new_by("/shared/jobs/j1/attempts/12", read_these);
+    pid_t earlier = start("ARGUS_ATTEMPT_DIR=/shared/jobs/j1/attempts/1");
+    readable[0] = readable[1] = earlier;
+    look_until_known(k, earlier);
+    assert_int_equal(kin_ask(k, earlier), KIN_STRANGER);
+    assert_false(kin_has_neighbours(k, 0));
+    end(earlier);
     kin_free(k);
 }
 
@@ -114,7 +150,7 @@ static void test_a_shepherd_of_another_attempt(void **state)
         (void)!read(p[0], &c, 1); /* until the test is over */
         _exit(0);
     }
-    while (!kin_has_neighbours(k))
+    while (!kin_has_neighbours(k, 0))
         kin_look(k);
     (void)close(p[0]);
     (void)close(p[1]);
@@ -148,6 +184,26 @@ static void test_children_of_ours(void **state)
     kin_free(k);
 }
 
+static void test_a_look_that_is_waited_for(void **state)
+{
+    (void)state;
+    struct kin *k = kin_new("/a");
+    pid_t child = start("NOTHING=1");
+    kin_add(k, getpid());
+    kin_look_within(k, FOREVER);
+    assert_int_equal(kin_ask(k, child), KIN_UNKNOWN); /* nobody looks */
+    kin_watch(k);
+    kin_look_within(k, 0); /* it may have looked */
+    kin_look_within(k, FOREVER);
+    assert_int_equal(kin_ask(k, child), KIN_OURS);
+    pid_t later = start("NOTHING=1");
+    kin_look_within(k, FOREVER);
+    assert_int_equal(kin_ask(k, later), KIN_OURS);
+    end(later);
+    end(child);
+    kin_free(k);
+}
+
 static void test_the_oldest_are_forgotten(void **state)
 {
     (void)state;
@@ -165,9 +221,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_is_ours),
         cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_an_earlier_attempt_is_no_neighbour),
         cmocka_unit_test(test_a_shepherd_of_another_attempt),
         cmocka_unit_test(test_a_pid_comes_again),
         cmocka_unit_test(test_children_of_ours),
+        cmocka_unit_test(test_a_look_that_is_waited_for),
         cmocka_unit_test(test_the_oldest_are_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
