@@ -32,6 +32,7 @@ enum { CHUNK = 256 << 10 };
 
 #define TICK USEC_SEC
 #define KERNEL_LOOK (5 * USEC_SEC)
+#define KIN_PATIENCE (500 * USEC_MS) /* the end of the attempt is not told later for it */
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
 #define SCENE_AGAIN (USEC_SEC / 20)
@@ -413,7 +414,7 @@ static void tell_memory(struct run *r)
     if (can_read)
         read_kernel_log(r);
     if (r->kernel.n_suspects || o->oom_kills > 0)
-        kin_look(r->kin); /* who else is here; a second or two at most, see peek.h */
+        kin_look_within(r->kin, KIN_PATIENCE); /* who else is here */
     struct kernel_oom oom = kernel_oom(&r->kernel, can_read, o->oom_kills,
                                        kin_has_neighbours(r->kin, r->no_kill_until));
     o->own_kills = oom.kills;
