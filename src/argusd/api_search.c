@@ -426,9 +426,11 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
     if (!s)
         return;
     http_req_on_close(req, on_gone, s);
+    bool goes_on = s->from && s->from_k && !strcmp(s->from, job->id);
+    k = goes_on ? s->from_k : k; /* that of the page before, though there may be a newer one */
     add_target(s, job->id, k, k ? k : 1);
     s->one_log = s->only_file || s->s.sources == LOGSEARCH_DRIVER;
-    if (s->from && !strcmp(s->from, job->id))
+    if (goes_on)
         go_on(s);
     else if (k)
         s->begins_at = s->since;

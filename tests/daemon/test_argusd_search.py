@@ -167,6 +167,37 @@ def test_the_command_line_finds_what_is_there_and_what_comes(w):
         assert out.read() == b"needle 1\nneedle 2\nneedle 3\n"
 
 
+# Its first attempt fails once the gate is open.
+TWICE = """
+import os, sys, time
+for i in range(3):
+    os.write(1, b"needle %s of attempt %s\\n" % (str(i).encode(), os.environ["ARGUS_ATTEMPT"].encode()))
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+os._exit(1 if os.environ["ARGUS_ATTEMPT"] == "1" else 0)
+"""
+
+
+def test_the_pages_of_a_search_stay_in_their_attempt(w):
+    go = w.home / "go twice"
+    restart = {"max": 1, "backoff": "1s", "on": ["unknown", "user_code_error"]}
+    job = w.submit(w.python(TWICE, go), restart=restart)
+    w.wait_state(job, "RUNNING")
+    until(lambda: w.log_file(job).exists() and w.log_file(job).read_bytes().count(b"\n") == 3, "three lines")
+    path = f"/v1/jobs/{job}/logs"
+    first = search(w, path, "needle", limit=1)
+    go.touch()
+    w.wait_over(job)
+    rest, end = [], first
+    while end["next_cursor"]:
+        end = search(w, path, "needle", limit=1, cursor=end["next_cursor"])
+        rest += end["hits"]
+        assert end["attempt"] == 1
+    assert [h["text"] for h in rest] == ["needle 1 of attempt 1", "needle 2 of attempt 1"]
+    assert end["offset"] == w.log_file(job).stat().st_size
+    assert [h["attempt"] for h in every(w, path, "needle", limit=2)] == [2, 2, 2]  # who begins now
+
+
 @pytest.mark.parametrize("more", [[], ["-f"], ["--source", "worker"], ["--all"]])
 def test_a_bad_pattern_is_one_sentence(w, more):
     env = {"ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "HOME": str(w.home)}
