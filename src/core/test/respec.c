@@ -77,6 +77,24 @@ static void test_overrides(void **state)
           "{\"key\":\"overrides.e\",\"old\":null,\"new\":\"2\"}]");
 }
 
+/* Of a key that only looks like a secret's the value is told; of one that only looks like a size's
+ * it is not. */
+static void test_sizes_in_tokens(void **state)
+{
+    (void)state;
+    check("overrides: [a.ppo_max_token_len_per_gpu=8]\n", NULL,
+          "{\"overrides\":[\"a.ppo_max_token_len_per_gpu=4\",\"+token_len.HF_TOKEN=x\","
+          "\"+HF_token_len=y\"]}",
+          "{\"overrides\":[\"a.ppo_max_token_len_per_gpu=4\",\"+token_len.HF_TOKEN=x\","
+          "\"+HF_token_len=y\"]}",
+          "[{\"key\":\"overrides.a.ppo_max_token_len_per_gpu\",\"old\":\"8\",\"new\":\"4\"},"
+          "{\"key\":\"overrides.token_len.HF_TOKEN\",\"old\":null,\"new\":\"***\"},"
+          "{\"key\":\"overrides.HF_token_len\",\"old\":null,\"new\":\"***\"}]");
+    check("name: x\n", NULL, "{\"env\":{\"max_token_len_per_gpu\":\"z\"}}",
+          "{\"name\":\"x\",\"env\":{\"max_token_len_per_gpu\":\"z\"}}",
+          "[{\"key\":\"env.max_token_len_per_gpu\",\"old\":null,\"new\":\"***\"}]");
+}
+
 static void test_members(void **state)
 {
     (void)state;
@@ -129,7 +147,8 @@ int main(void)
         cmocka_unit_test(test_nothing_changes), cmocka_unit_test(test_the_id_goes),
         cmocka_unit_test(test_the_id_stays),    cmocka_unit_test(test_resume),
         cmocka_unit_test(test_overrides),       cmocka_unit_test(test_members),
-        cmocka_unit_test(test_environment),     cmocka_unit_test(test_no_mapping),
+        cmocka_unit_test(test_sizes_in_tokens), cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_no_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
