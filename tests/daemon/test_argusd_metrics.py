@@ -205,6 +205,9 @@ def test_pages_for_people(argusd):
     assert json.loads(cli(argusd, "top", "-o", "json"))["jobs"][0]["metrics"]["step"] == 30
     table = list(csv.reader(cli(argusd, "top", "--csv", "--keys", "critic/score/*", t.id).splitlines()))
     assert table[0] == ["step", "critic/score/mean"] and table[-1] == ["30", "0.3"]
+    with pytest.raises(subprocess.CalledProcessError) as refused:  # and not a part of them
+        cli(argusd, "top", "--csv", "--keys", "x" * 9000 + ",critic/score/*", t.id)
+    assert "--keys is too long" in refused.value.stderr
     bad = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?points=0")
     assert (bad.status, bad.json()["code"]) == (400, "bad_request")
     assert argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=xml").status == 400

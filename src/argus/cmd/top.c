@@ -78,6 +78,8 @@ static int print_csv(struct cli *cli, const struct top_opts *o, const char *id, 
     (void)buf_addf(&path, "/v1/jobs/%s/metrics", jobview_str(job, "id"));
     url_query(&path, "format", "csv");
     url_query(&path, "keys", o->keys);
+    if (path.failed)
+        return err_set(err, ERR_USAGE, "--keys is too long: * and ? stand for any characters");
     const struct request request = {.path = buf_str(&path), .accept = "text/csv", .tries = 3};
     r = client_call(cli->client, &request, &answer, err);
     if (r < 0)
