@@ -17,6 +17,7 @@
 #include "argusd/settings.h"
 #include "argusd/storage.h"
 #include "argusd/tokens.h"
+#include "argusd/turns.h"
 #include "base/map.h"
 #include "http/http.h"
 #include "ray/ray.h"
@@ -57,7 +58,7 @@ struct api {
     struct preflights *preflights;
     struct drytrials *drytrials;
     struct tails *tails;
-    unsigned searches; /* in logs, that go on */
+    struct turns searches; /* in logs */
     struct curves_kept *curves;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */

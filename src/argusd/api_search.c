@@ -5,7 +5,8 @@
  * A page ends with its hits, or when it has taken a second or two: the cursor says where to go on,
  * so the first hits come at once and nothing is read that nobody waits for. The list of jobs comes
  * from the store page by page, within the scope of him who asks; the reading is done by the worker
- * pool, of which searches get two threads. */
+ * pool, of which searches get two threads. The next pages wait for their turn (turns.h), each for
+ * itself: between two pages of a long search others have theirs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -35,9 +36,11 @@ static const uint64_t PAGE_BYTES = 4ULL << 30;
 struct search {
     struct http_req *req; /* NULL: gone, freed when the worker is back */
     struct api *a;
+    struct turn turn;
     struct store_read *read;
+    char *who; /* asks */
     char *root, *user, *project, *workload;
-    usec_t since, until; /* until: mono */
+    usec_t since, until; /* until: mono, from its turn on */
     usec_t begins_at;    /* of one driver's log; 0: at its beginning, or where the cursor says */
     bool as_bytes;       /* lines go out as they are */
     bool one_log;        /* of one job: it is said how far its whole lines were searched */
@@ -60,7 +63,7 @@ static void search_free(struct search *s)
     for (size_t i = 0; i < s->s.n_targets; i++)
         free(s->targets[i].job);
     free(s->targets);
-    char *texts[] = {s->root,      s->user, s->project,   s->workload,  s->page,
+    char *texts[] = {s->who,       s->root, s->user,      s->project,   s->workload, s->page,
                      s->next_page, s->from, s->from_file, s->only_file, s->s.file};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
@@ -70,16 +73,26 @@ static void search_free(struct search *s)
     free(s);
 }
 
+static void next_turn(struct api *a);
+
+static void end(struct search *s)
+{
+    struct api *a = s->a;
+    turns_leave(&a->searches, &s->turn);
+    search_free(s);
+    next_turn(a);
+}
+
 static void on_gone(struct http_req *req, void *arg)
 {
     struct search *s = arg;
     (void)req;
     s->req = NULL;
-    if (!s->read)
+    if (s->turn.goes_on && !s->read)
         return; /* the worker has it */
-    store_read_cancel(s->read);
-    s->a->searches--;
-    search_free(s);
+    if (s->read)
+        store_read_cancel(s->read);
+    end(s);
 }
 
 /* ---- in the worker ---- */
@@ -172,8 +185,7 @@ static void answer(struct search *s)
     put_cursor(s);
     jout_close(&s->j, '}');
     http_reply_json(s->req, 200, &s->out, api_reader_barrier(s->a));
-    s->a->searches--;
-    search_free(s);
+    end(s);
 }
 
 static void next_page(struct search *s);
@@ -182,8 +194,7 @@ static void on_searched(void *arg)
 {
     struct search *s = arg;
     if (!s->req) {
-        s->a->searches--;
-        search_free(s);
+        end(s);
     } else if (s->s.at < s->s.n_targets || !s->next_page || is_late(s)) {
         answer(s);
     } else {
@@ -238,8 +249,7 @@ static void on_listed(const struct store_result *r, void *arg)
     if (r->err.code) {
         http_req_on_close(s->req, NULL, NULL);
         api_fail(s->req, &r->err, 0);
-        s->a->searches--;
-        search_free(s);
+        end(s);
         return;
     }
     clear_targets(s);
@@ -268,6 +278,20 @@ static void next_page(struct search *s)
     q.scope = view.scope;
     s->read = store_list_jobs(s->a->store, &q, &then);
     people_view_release(&view);
+}
+
+/* Of one job there is no list: its only target was put when it was asked for. */
+static void next_turn(struct api *a)
+{
+    struct turn *turn;
+    while ((turn = turns_next(&a->searches, SEARCHES)) != NULL) {
+        struct search *s = container_of(turn, struct search, turn);
+        s->until = clock_mono() + PAGE_TIME;
+        if (s->s.n_targets)
+            start(s);
+        else
+            next_page(s);
+    }
 }
 
 /* ---- the request ---- */
@@ -375,7 +399,7 @@ static struct search *begin(struct http_req *req, struct api *a)
                          .a = a,
                          .root = xstrdup(a->settings->shared_root),
                          .user = copy_query(req, "user"),
-                         .until = clock_mono() + PAGE_TIME,
+                         .who = xstrdup(http_req_principal(req)->user),
                          .project = copy_query(req, "project"),
                          .workload = copy_query(req, "workload"),
                          .out = BUF_INIT(OUT_MAX)};
@@ -396,28 +420,30 @@ static struct search *begin(struct http_req *req, struct api *a)
         r = read_cursor(s, cursor, &err);
     if (r == 0 && cluster_root_hangs(a->cluster))
         r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
-    if (r == 0 && a->searches >= SEARCHES)
-        r = err_set(&err, ERR_BUSY, "%d searches are going on already, try again", SEARCHES);
+    s->turn.user = s->who;
+    if (r == 0 && !turns_join(&a->searches, &s->turn))
+        r = err_set(&err, ERR_BUSY, "too many searches wait already: %d, or %d of yours, try again",
+                    TURNS_WAITING_MAX, TURNS_WAITING_OF_ONE_MAX);
     if (r < 0) {
         api_fail(req, &err, 0);
         search_free(s);
         return NULL;
     }
-    a->searches++;
     s->as_bytes = http_req_query_bool(req, "bytes", false);
     s->j = jout_begin(&s->out);
     jout_open(&s->j, NULL, '{');
     jout_open(&s->j, "hits", '[');
+    http_req_on_close(req, on_gone, s);
     return s;
 }
 
 void api_logs_search(struct http_req *req, void *app)
 {
-    struct search *s = begin(req, app);
+    struct api *a = app;
+    struct search *s = begin(req, a);
     if (!s)
         return;
-    http_req_on_close(req, on_gone, s);
-    next_page(s);
+    next_turn(a);
 }
 
 void search_job(struct http_req *req, struct api *a, const struct job *job, int k)
@@ -425,7 +451,6 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
     struct search *s = begin(req, a);
     if (!s)
         return;
-    http_req_on_close(req, on_gone, s);
     bool goes_on = s->from && s->from_k && !strcmp(s->from, job->id);
     k = goes_on ? s->from_k : k; /* that of the page before, though there may be a newer one */
     add_target(s, job->id, k, k ? k : 1);
@@ -434,5 +459,5 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
         go_on(s);
     else if (k)
         s->begins_at = s->since;
-    start(s);
+    next_turn(a);
 }
