@@ -73,6 +73,11 @@ static int set_value(const struct opt *o, const char *value, void *out, struct e
     case OPT_NUMBER:
         r = str_to_int(value, 0, INT64_MAX, p, err);
         break;
+    case OPT_COUNT:
+        r = str_to_int(value, 0, INT64_MAX, p, err);
+        if (r == 0 && !*(int64_t *)p)
+            r = err_set(err, ERR_USAGE, "it counts from 1");
+        break;
     case OPT_SPAN:
         r = span_from_string(value, p, err);
         break;

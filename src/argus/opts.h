@@ -15,6 +15,7 @@ enum opt_type {
     OPT_FLAG,   /* bool */
     OPT_TEXT,   /* const char *, the last one counts */
     OPT_NUMBER, /* int64_t >= 0 */
+    OPT_COUNT,  /* int64_t >= 1: things are counted from 1 */
     OPT_SPAN,   /* usec_t: 90s 30m 12h 2d */
     OPT_LIST,   /* struct strv, may be given again and again */
     OPT_CHOICE, /* int: index into choices */

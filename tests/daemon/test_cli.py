@@ -124,6 +124,8 @@ def columns_of(line):
          "stop --help"),
         (["priority", "x", "101"], "'101' is no priority: 0 to 100, high first", "priority --help"),
         (["stop", "--filter", "colour=red"], "'colour=red' is no filter", "stop --help"),
+        (["logs", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "logs --help"),
+        (["diagnose", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "diagnose --help"),
         (["logs", "--grep", "(", "x"], "'(' is no regular expression", "logs --help"),
     ],
 )

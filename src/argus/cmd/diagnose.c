@@ -22,7 +22,7 @@ struct opts {
 static const struct opt OPTS[] = {
     {0, "log", OPT_TEXT, offsetof(struct opts, log), "FILE",
      "any log; - is standard input; no server is asked", NULL},
-    {0, "attempt", OPT_NUMBER, offsetof(struct opts, attempt), "K",
+    {0, "attempt", OPT_COUNT, offsetof(struct opts, attempt), "K",
      "of attempt K of the job; else of the newest that has a finding", NULL},
     {0, "rules", OPT_TEXT, offsetof(struct opts, rules), "DIR",
      "rules of this directory instead of those built in", NULL},
