@@ -343,6 +343,11 @@ int api_read_time(const struct http_req *req,
     usec_t span;
     if (!text)
         return 0;
+    if (*text && !text[strspn(text, "0123456789")])
+        return err_set(
+            err, ERR_BAD_REQUEST,
+            "query parameter '%s': '%.20s' has no unit: %.20ss, %.20sm, %.20sh or %.20sd", name,
+            text, text, text, text, text);
     if (span_from_string(text, &span, NULL) == 0) {
         *ret = now > span ? now - span : 1;
         return 0;

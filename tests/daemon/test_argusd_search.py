@@ -98,6 +98,8 @@ def test_what_is_refused(w):
                  {"pattern": "x", "limit": 0}, {"pattern": "x", "since": "yesterday"}):  # fmt: skip
         problem = search(w, "/v1/logs", status=400, **more)
         assert problem["code"] == "bad_request", problem
+    for path in ("/v1/logs", f"/v1/jobs/{w.ids[0]}/logs"):
+        assert "'10' has no unit: 10s, 10m, 10h or 10d" in search(w, path, "x", status=400, since="10")["detail"]
     assert "'a(b' is no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
 
 
