@@ -88,13 +88,30 @@ static void gather(struct api *a, struct http_req *req, struct sums *ret)
     xsort(ret->v, ret->n, sizeof(*ret->v), largest_first);
 }
 
+/* Of one who was removed there may be some left. */
+static int check_names(const struct api *a, const struct http_req *req, struct err *err)
+{
+    const char *user = http_req_query(req, "user"), *project = http_req_query(req, "project");
+    if (project && !people_find_project(a->people, project))
+        return err_set(err, ERR_NOT_FOUND, "there is no project '%.80s'", project);
+    if (user && !people_find(a->people, user))
+        return err_set(err, ERR_NOT_FOUND, "there is no user '%.80s'", user);
+    return 0;
+}
+
 void api_checkpoints(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
     struct sums all = {0};
+    struct err err = {0};
     gather(a, req, &all);
+    if (!all.n && check_names(a, req, &err) < 0) {
+        api_fail(req, &err, 0);
+        free(all.v);
+        return;
+    }
     jout_open(&j, NULL, '{');
     jout_int(&j, "bytes", (int64_t)(all.bytes & INT64_MAX));
     jout_int(&j, "total", (int64_t)all.n);

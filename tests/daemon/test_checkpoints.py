@@ -242,6 +242,15 @@ def spoil(t, step):
         f.write(b"x")
 
 
+def test_of_nobody(argusd):
+    for what in ("project", "user"):
+        none = argusd.call("GET", f"/v1/checkpoints?{what}=none")
+        assert (none.status, none.json()["detail"]) == (404, f"there is no {what} 'none'")
+        out = cli(argusd, "ckpt", "ls", f"--{what}", "none")
+        assert out.returncode == 4 and f"there is no {what} 'none'" in out.stderr
+    assert argusd.get("/v1/checkpoints?project=default&user=victor")["jobs"] == []
+
+
 @pytest.mark.nightly  # it waits for looks
 def test_of_a_whole_project(argusd):
     made = argusd.call("POST", "/v1/projects", {"name": "rlhf", "members": ["alice"]})
@@ -259,7 +268,6 @@ def test_of_a_whole_project(argusd):
     assert [(r["id"], r["newest"]) for r in rows["jobs"]] == [(ones[0].id, 20), (ones[1].id, 10)]
     assert rows["bytes"] == sum(r["bytes"] for r in rows["jobs"]) and rows["total"] == 2
     assert other.id in [r["id"] for r in argusd.get("/v1/checkpoints?user=alice")["jobs"]]
-    assert argusd.get("/v1/checkpoints?project=none")["jobs"] == []
     out = cli(argusd, "ckpt", "ls", "--project", "rlhf")
     assert [line.split()[0] for line in out.stdout.splitlines()[1:]] == [t.id for t in ones]
     both = cli(argusd, "ckpt", "ls", "--project", "rlhf", ones[0].id)
