@@ -272,6 +272,8 @@ static void try_branch(struct finder *f,
 {
     const struct finding_rule *r = &f->rules->v[f->rules->rule_of[branch]];
     int weight = r->weight;
+    if (r->severe && t->level < LEVEL_ERROR)
+        return;
     if (r->role == ROLE_CAUSE && !r->quiet && t->level && t->level < LEVEL_ERROR)
         weight = QUIET_WEIGHT;
     if (weight <= b->weight[r->role])

@@ -275,10 +275,16 @@ static void drop_outranked(const struct finder *f, struct candidates *c)
                 c->v[k].out = true;
 }
 
+/* What needs another sign comes after what is vague. */
+static int step_of(int weight)
+{
+    return weight < HINT ? -1 : weight / STEP;
+}
+
 /* The heavier by steps, then the earlier. */
 static bool comes_before(const struct candidate *a, const struct candidate *b)
 {
-    int step_a = a->weight / STEP, step_b = b->weight / STEP;
+    int step_a = step_of(a->weight), step_b = step_of(b->weight);
     return step_a != step_b ? step_a > step_b
            : a->at != b->at ? a->at < b->at
                             : a->weight > b->weight;
@@ -473,6 +479,13 @@ static void fill(const struct finder *f,
     add_after(f, best->event ? best->event->at : 0, ret);
 }
 
+/* It says that something failed. The level of a line alone does where nothing else went on. */
+static bool passes_on(const struct finder *f, const struct finding_event *e)
+{
+    bool well = f->success || f->progress >= GOES_ON_STEPS;
+    return !is_excused(f, e) && !(e->rule->severe && well);
+}
+
 /* The first line that only passes an error on; NULL: there is none. */
 static const struct finding_event *first_wrapper(const struct finder *f)
 {
@@ -480,7 +493,7 @@ static const struct finding_event *first_wrapper(const struct finder *f)
     for (size_t i = 0; i < f->rules->n; i++) {
         const struct rule_events *of = &f->events[i];
         for (size_t k = 0; k < kept(of); k++)
-            if (f->rules->v[i].role == ROLE_WRAPPER && !is_excused(f, &of->first[k]) &&
+            if (f->rules->v[i].role == ROLE_WRAPPER && passes_on(f, &of->first[k]) &&
                 (!first || of->first[k].at < first->at))
                 first = &of->first[k];
     }

@@ -38,7 +38,7 @@ struct finding_rule {
     enum finding_class class;
     enum finding_role role;
     int weight;
-    bool lasting, quiet, heals, head, stalls;
+    bool lasting, quiet, heals, head, stalls, severe;
     uint64_t context; /* a bit per class that frames may make of it */
     char *pattern, *advice;
     pcre2_code *code;

@@ -35,7 +35,7 @@ struct raw {
     char *id, *pattern, *advice;
     int class, role;
     int64_t weight;
-    bool lasting, quiet, heals, head, stalls;
+    bool lasting, quiet, heals, head, stalls, severe;
     struct strv find, context, outranks, match, miss;
     const struct node *patch;
 };
@@ -54,6 +54,7 @@ static const struct conf_key KEYS[] = {
     {.name = "heals", .type = CONF_BOOL, .offset = AT(heals)},
     {.name = "head", .type = CONF_BOOL, .offset = AT(head)},
     {.name = "stalls", .type = CONF_BOOL, .offset = AT(stalls)},
+    {.name = "severe", .type = CONF_BOOL, .offset = AT(severe)},
     {.name = "context", .type = CONF_STRV, .offset = AT(context)},
     {.name = "advice", .type = CONF_STR, .offset = AT(advice)},
     {.name = "patch", .type = CONF_NODE, .offset = AT(patch)},
@@ -268,6 +269,7 @@ static void take_raw(struct finding_rule *r, struct raw *raw, const char *family
         .heals = raw->heals,
         .head = raw->head,
         .stalls = raw->stalls,
+        .severe = raw->severe,
         .outranks = raw->outranks,
         .match = raw->match,
         .miss = raw->miss,

@@ -15,6 +15,7 @@
  *     heals: true            lasting, unless steps follow the last of its lines
  *     head: true             only opens a traceback: the next line of its class says more
  *     stalls: true           counts where it came again and again up to the end of the log
+ *     severe: true           counts only in a line of level ERROR or worse, and where no steps are
  *     quiet: true            counts in a line of level INFO or WARNING, too
  *     context: [data_error]  the frames of a traceback may name one of these instead
  *     advice: text

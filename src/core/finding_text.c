@@ -31,16 +31,15 @@ static size_t digits(const char *p, const char *end)
     return n;
 }
 
-static bool starts(const struct cut *c, const char *word)
-{
-    size_t n = strlen(word);
-    return (size_t)(c->end - c->p) >= n && !memcmp(c->p, word, n);
-}
-
 static bool starts_at(const struct cut *c, size_t at, const char *word)
 {
     size_t n = strlen(word);
     return (size_t)(c->end - c->p) >= at + n && !memcmp(c->p + at, word, n);
+}
+
+static bool starts(const struct cut *c, const char *word)
+{
+    return starts_at(c, 0, word);
 }
 
 /* The length of an escape sequence at p, 0 if there is none. */
@@ -114,15 +113,13 @@ static enum text_level letter_level(char c)
 
 static void set_level(struct finding_text *t, enum text_level level)
 {
-    if (level)
-        t->level = level;
+    t->level = level ? level : t->level;
 }
 
 /* Before the name of a process a low level is of who passed its line on. */
 static void forget_level(struct finding_text *t)
 {
-    if (t->level < LEVEL_ERROR)
-        t->level = LEVEL_NONE;
+    t->level = t->level < LEVEL_ERROR ? LEVEL_NONE : t->level;
 }
 
 static void mix(struct finding_text *t, const char *p, size_t n)
@@ -532,12 +529,10 @@ static bool take_any(struct cut *c)
 
 static size_t blanks(struct cut *c)
 {
-    size_t n = 0;
-    while (c->p < c->end && *c->p == ' ') {
+    const char *from = c->p;
+    while (c->p < c->end && *c->p == ' ')
         c->p++;
-        n++;
-    }
-    return n;
+    return (size_t)(c->p - from);
 }
 
 /* Take off the end: " [repeated 2x across cluster]" and the right side of a box. */
@@ -545,11 +540,10 @@ static void cut_end(struct cut *c)
 {
     static const char tail[] = "x across cluster]";
     const char *p = c->end;
-    if (p - c->p > 30 && !memcmp(p - (sizeof(tail) - 1), tail, sizeof(tail) - 1)) {
+    if (p - c->p > 30 && !memcmp(p - (sizeof(tail) - 1), tail, sizeof(tail) - 1))
         while (p > c->p && *p != '[')
             p--;
-        c->end = p;
-    }
+    c->end = p;
     while (c->t->boxed && c->end - c->p >= 3 && (unsigned char)c->end[-3] == 0xe2 &&
            ((unsigned char)c->end[-2] == 0x94 || (unsigned char)c->end[-2] == 0x95))
         c->end -= 3;

@@ -278,6 +278,30 @@ static void a_wait_counts_at_the_end(void **state)
     free(log);
 }
 
+static void the_level_of_a_line_is_a_sign(void **state)
+{
+    static const char told[] = "2025-01-01 12:00:00 ERROR x.py:7 -- the thing went wrong\n";
+    static const char step[] = "step:1 - actor/pg_loss:0.1\nstep:2 - actor/pg_loss:0.1\n";
+    char log[256];
+    (void)state;
+    expect(told, FINDING_UNKNOWN, "the thing went wrong");
+    expect("2025-01-01 12:00:00 INFO x.py:7 -- the error went away\n", FINDING_NONE, NULL);
+    (void)snprintf(log, sizeof(log), "%s%s", step, told);
+    expect(log, FINDING_NONE, NULL); /* steps were made: a level alone is not enough */
+    (void)snprintf(log, sizeof(log), "%sJob 'raysubmit_ab' succeeded\n", told);
+    expect(log, FINDING_NONE, NULL);
+    expect("ERROR:Failed to decode tool call: 'name'\n", FINDING_NONE, NULL);
+}
+
+static void what_is_vague_comes_before_what_needs_a_sign(void **state)
+{
+    (void)state;
+    expect("[W socket.cpp:6] [c10d] The client socket has failed to connect to [::1]:4 (errno: 111 "
+           "- Connection refused).\n"
+           "[E socket.cpp:7] [c10d] The client socket has failed to connect to n7:4.\n",
+           FINDING_NCCL_NETWORK, "n7:4");
+}
+
 static void a_head_gives_way(void **state)
 {
     (void)state;
@@ -735,6 +759,8 @@ int main(void)
         cmocka_unit_test(a_scale_that_vanishes),
         cmocka_unit_test(guesses_do_not_count),
         cmocka_unit_test(a_wait_counts_at_the_end),
+        cmocka_unit_test(the_level_of_a_line_is_a_sign),
+        cmocka_unit_test(what_is_vague_comes_before_what_needs_a_sign),
         cmocka_unit_test(a_head_gives_way),
         cmocka_unit_test(a_message_goes_on),
         cmocka_unit_test(ranks_interleave),
