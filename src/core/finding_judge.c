@@ -471,7 +471,7 @@ static void fill(const struct finder *f,
     ret->fatal = !best->event || !is_excused(f, best->event);
     if (best->event)
         fill_event(best->event, ret);
-    else
+    else if (best->fact)
         fill_fact(best->fact, facts, ret);
     if (best->event && !ret->node && facts->odd_node)
         ret->node = xstrdup(facts->odd_node);
