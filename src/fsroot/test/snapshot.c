@@ -212,12 +212,14 @@ static void test_two_heal(void **state)
     struct snapshot_made made = {0};
     struct adding two[2];
     pthread_t threads[2];
+    pthread_mutex_t healing = PTHREAD_MUTEX_INITIALIZER;
     add(root, "one", &made);
     _cleanup_(freep) char *tree = snapshot_tree(root, made.hash);
     unlock(root, made.hash);
     put(tree, "torch.py", "a shadow");
     for (int i = 0; i < 2; i++)
-        two[i] = (struct adding){.source = {.root = root, .archive = make_tar(root, "one")}};
+        two[i] = (struct adding){
+            .source = {.root = root, .archive = make_tar(root, "one"), .healing = &healing}};
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, add_beside, &two[i]), 0);
     for (int i = 0; i < 2; i++) {
