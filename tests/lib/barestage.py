@@ -24,7 +24,9 @@ class BareStage(Stage):
             with open(os.open(self.token_file, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
                 f.write(self.ray_token + "\n")
         try:
-            return super().__enter__()
+            super().__enter__()
+            self.wait_node("head", "online")  # Ray answers before its head is whole
+            return self
         except BaseException:
             self.__exit__(*sys.exc_info())  # a start that fails leaves no argusd behind
             raise
