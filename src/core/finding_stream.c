@@ -47,11 +47,24 @@ static bool part_has(struct text_part p, const char *word)
     return memmem(p.s, p.n, word, strlen(word));
 }
 
-/* Where its beginning was cut off, too. */
+/* A place whose beginning was cut off: it is all that the line has, so it is no message that tells
+ * one. */
+static bool is_cut_place(struct text_part p)
+{
+    static const char mark[] = ".py\", line ", in[] = ", in ";
+    const char *at = memmem(p.s, p.n, mark, sizeof(mark) - 1), *end = p.s + p.n;
+    if (!at || memchr(p.s, ' ', (size_t)(at - p.s)))
+        return false;
+    for (at += sizeof(mark) - 1; at < end && isdigit((unsigned char)*at);)
+        at++;
+    if ((size_t)(end - at) >= sizeof(in) - 1 && !memcmp(at, in, sizeof(in) - 1))
+        at += sizeof(in) - 1;
+    return !memchr(at, ' ', (size_t)(end - at));
+}
+
 static bool is_place(struct text_part p)
 {
-    return part_starts(p, "File \"") || part_starts(p, "File \xe2\x80\x9c") ||
-           part_has(p, ".py\", line ");
+    return part_starts(p, "File \"") || part_starts(p, "File \xe2\x80\x9c") || is_cut_place(p);
 }
 
 /* "KeyError: 'x'", "a.b.Closed", "a.TaskError(KeyError): x": a name that begins large, alone or
@@ -81,10 +94,10 @@ static bool starts_with_any(struct text_part p, const char *const *words, size_t
 }
 
 /* Nothing else begins like this. */
-static bool is_surely_code(struct text_part p)
+static bool is_surely_code(const struct stream *s, struct text_part p)
 {
     static const char *const starts[] = {"f\"", "f'"};
-    return is_place(p) || starts_with_any(p, starts, array_len(starts)) ||
+    return is_place(p) || (s->open && starts_with_any(p, starts, array_len(starts))) ||
            (part_starts(p, "raise ") && memchr(p.s, '(', p.n));
 }
 
@@ -93,7 +106,7 @@ bool stream_is_code(const struct stream *s, const struct finding_text *t, uint64
     static const char *const starts[] = {"raise ", "return ", "assert ", "self.", "except "};
     if (t->boxed)
         return t->body.n && (isdigit((unsigned char)t->body.s[0]) || part_has(t->body, ".py:"));
-    if (is_surely_code(t->body))
+    if (is_surely_code(s, t->body))
         return true;
     if (s->open && s->flat && s->flat + 1 == line && !is_exception(t->body, false))
         return true;

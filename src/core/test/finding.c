@@ -69,6 +69,30 @@ static void expect(const char *log, enum finding_class class, const char *line)
     "[rank1]:[E1 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught collective operation timeout: "  \
     "WorkNCCL(SeqNum=9) ran for 600011 milliseconds before timing out.\n"
 
+/* What a neighbour said, or a line that names a place, takes nothing from what happened. */
+static void the_programs_own_fault_stays(void **state)
+{
+    static const char raised[] = "Traceback (most recent call last):\n"
+                                 "  File \"t.py\", line 3, in <module>\n    f()\nValueError: bad\n";
+    static const char *const before[] = {
+        "ERROR server.py:97 -- Handle POST /api/run_code failed: bad request\n",
+        "Unable to connect to the server: dial tcp\n",
+        "squeue: error: fetch_config: DNS SRV lookup failed\n",
+        "n1:12:34 [0] NCCL INFO misc/socket.cc:752 -> 6\n",
+        "{'loss': 0.6, 'logits/chosen': nan}\n{'loss': 0.5, 'logits/chosen': nan}\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(before); i++) {
+        _cleanup_(freep) char *log = xasprintf("%s%s", before[i], raised);
+        expect(log, FINDING_USER_CODE_ERROR, "ValueError: bad");
+    }
+    expect("torch.OutOfMemoryError: CUDA out of memory (at \"/x/t.py\", line 3)\n", FINDING_GPU_OOM,
+           "out of memory");
+    expect("Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+           "    o = cfg[\"optimizer\"]\nKeyError: 'optimizer'\n",
+           FINDING_USER_CODE_ERROR, "KeyError");
+}
+
 static void classes_have_words(void **state)
 {
     (void)state;
@@ -741,6 +765,7 @@ static void sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_programs_own_fault_stays),
         cmocka_unit_test(classes_have_words),
         cmocka_unit_test(samples_hold),
         cmocka_unit_test(nothing_is_none),
