@@ -167,8 +167,7 @@ static void add_resume(struct build *b)
     if (step <= 0)
         build_fail(b, "job '%s' has no checkpoint to resume from: give 'resume: %s@<step>'",
                    s->resume_job, s->resume_job);
-    _cleanup_(freep) char *path = xasprintf("%s/jobs/%s/checkpoints/global_step_%lld",
-                                            b->in->shared_root, s->resume_job, (long long)step);
+    _cleanup_(freep) char *path = spec_resume_path(s, b->in->shared_root, step);
     build_text(b, "trainer.resume_from_path", path);
 }
 

@@ -81,9 +81,7 @@ static void plan_resume(const struct spec *s,
 {
     if (s->resume_mode != SPEC_RESUME_JOB || s->resume_step <= 0 || !where->shared_root)
         return;
-    _cleanup_(freep) char *path =
-        xasprintf("%s/jobs/%s/checkpoints/global_step_%lld", where->shared_root, s->resume_job,
-                  (long long)s->resume_step);
+    _cleanup_(freep) char *path = spec_resume_path(s, where->shared_root, s->resume_step);
     add_file(f, "resume", PREFLIGHT_CHECKPOINT, path);
 }
 

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,12 @@ void spec_release(struct spec *s)
     freep(&s->reward_module);
     freep(&s->reward_function);
     *s = (struct spec){0};
+}
+
+char *spec_resume_path(const struct spec *s, const char *shared_root, int64_t step)
+{
+    return xasprintf("%s/jobs/%s/checkpoints/global_step_%" PRId64, shared_root, s->resume_job,
+                     step);
 }
 
 void spec_describe(struct buf *out)

@@ -114,6 +114,8 @@ must_check int spec_read(const struct node *root,
                          struct spec *ret,
                          struct problems *ps);
 void spec_release(struct spec *s);
+/* Where the checkpoint of this step of resume_job lies. Yours. */
+char *spec_resume_path(const struct spec *s, const char *shared_root, int64_t step);
 
 struct spec_roots {
     const char *shared_root; /* absolute, without a final slash */
