@@ -19,5 +19,5 @@ void samples_release(struct samples *s);
  * stdout; sorts the samples. */
 void bench_print(const char *what, unsigned clients, size_t n, uint64_t took_ns, struct samples *s);
 
-/* One line on stderr, then exit 1. */
+/* Prints one line on stderr and exits with status 1. */
 _Noreturn void bench_die(const char *what, const char *why);

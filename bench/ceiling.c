@@ -4,14 +4,19 @@
  * libmicrohttpd takes a POST, one table gets one row of ROW_BYTES, and the answer
  * leaves when the commit that holds the row is on disk. Two threads: one serves, one
  * commits what has come since the last commit. No token, no checks, no JSON. A GET
- * answers at once: the ceiling of HTTP alone. Prints "ready" when it listens. */
+ * answers at once: the ceiling of HTTP alone. Prints "ready" when it listens.
+ *
+ * Connections are resumed by the thread that serves: libmicrohttpd 0.9.75 loses one now and
+ * then that another thread resumes, and its client would wait for ever. */
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -31,7 +36,8 @@ static struct {
     char *row;
     pthread_mutex_t lock;
     pthread_cond_t some;
-    struct post *waiting;
+    struct post *waiting, *done; /* not written yet; written, and not resumed yet */
+    int written;                 /* eventfd: there is something in done */
 } ceiling = {.lock = PTHREAD_MUTEX_INITIALIZER, .some = PTHREAD_COND_INITIALIZER};
 
 static void step(sqlite3_stmt *st)
@@ -41,10 +47,26 @@ static void step(sqlite3_stmt *st)
     (void)sqlite3_reset(st);
 }
 
+/* On disk: the serving thread answers them. */
+static void hand_over(struct post *all)
+{
+    struct post **end = &all;
+    uint64_t one = 1;
+
+    while (*end)
+        end = &(*end)->next;
+    pthread_mutex_lock(&ceiling.lock);
+    *end = ceiling.done;
+    ceiling.done = all;
+    pthread_mutex_unlock(&ceiling.lock);
+    if (write(ceiling.written, &one, sizeof one) != sizeof one)
+        bench_die("ceiling", "cannot wake its server");
+}
+
 static void *commit_for_ever(void *unused)
 {
     for (;;) {
-        struct post *all, *next;
+        struct post *all;
 
         pthread_mutex_lock(&ceiling.lock);
         while (!ceiling.waiting)
@@ -58,13 +80,44 @@ static void *commit_for_ever(void *unused)
             p->row = sqlite3_last_insert_rowid(ceiling.db);
         }
         step(ceiling.commit);
-        for (struct post *p = all; p; p = next) {
-            next = p->next;
-            p->written = true;
-            MHD_resume_connection(p->connection);
-        }
+        hand_over(all);
     }
     return unused;
+}
+
+static void resume_all(void)
+{
+    struct post *all, *next;
+
+    pthread_mutex_lock(&ceiling.lock);
+    all = ceiling.done;
+    ceiling.done = NULL;
+    pthread_mutex_unlock(&ceiling.lock);
+    for (struct post *p = all; p; p = next) {
+        next = p->next;
+        p->written = true;
+        MHD_resume_connection(p->connection);
+    }
+}
+
+static _Noreturn void serve_for_ever(struct MHD_Daemon *d)
+{
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(d, MHD_DAEMON_INFO_EPOLL_FD);
+    struct pollfd fds[] = {{.fd = info->epoll_fd, .events = POLLIN},
+                           {.fd = ceiling.written, .events = POLLIN}};
+
+    for (;;) {
+        uint64_t n;
+        MHD_UNSIGNED_LONG_LONG ms;
+        int wait = MHD_get_timeout(d, &ms) == MHD_YES ? (int)ms : -1;
+
+        if (poll(fds, 2, wait) < 0)
+            bench_die("ceiling", "cannot wait");
+        if ((fds[1].revents & POLLIN) && read(ceiling.written, &n, sizeof n) > 0)
+            resume_all();
+        if (MHD_run(d) != MHD_YES)
+            bench_die("ceiling", "cannot serve");
+    }
 }
 
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *text)
@@ -155,19 +208,20 @@ static void open_database(const char *path, int row_bytes)
 
 int main(int argc, char **argv)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
+    struct MHD_Daemon *d;
     pthread_t committer;
 
     if (argc != 4)
         bench_die("bench-ceiling", "usage: bench-ceiling PORT DB ROW_BYTES");
     open_database(argv[2], atoi(argv[3]));
-    if (pthread_create(&committer, NULL, commit_for_ever, NULL) != 0 ||
-        !MHD_start_daemon(flags, (uint16_t)atoi(argv[1]), NULL, NULL, on_request, NULL,
-                          MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
-                          on_completed, NULL, MHD_OPTION_END))
+    ceiling.written = eventfd(0, EFD_CLOEXEC);
+    d = MHD_start_daemon(flags, (uint16_t)atoi(argv[1]), NULL, NULL, on_request, NULL,
+                         MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
+                         on_completed, NULL, MHD_OPTION_END);
+    if (ceiling.written < 0 || !d || pthread_create(&committer, NULL, commit_for_ever, NULL) != 0)
         bench_die("bench-ceiling", "cannot start");
     (void)puts("ready");
     (void)fflush(stdout);
-    for (;;)
-        (void)pause();
+    serve_for_ever(d);
 }

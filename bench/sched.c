@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "core/sched.h"
+#include "core/sched/sched.h"
 
 enum { GPUS = 8, USERS = 50, PROJECTS = 10, POOLS = 3, CHANGES = 2000, COLD = 9 };
 
@@ -108,7 +108,7 @@ static size_t cold(const struct sched *s, struct samples *t)
     return n;
 }
 
-/* One runs no more; the pass after it. */
+/* A running job ends; then the pass that follows. */
 static void ends(struct sched *s, struct job *jobs, size_t n, struct samples *t)
 {
     usec_t now = 2 * USEC_DAY;

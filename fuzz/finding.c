@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/finding.h"
-#include "core/finding_rules.h"
+#include "core/finding/finding.h"
+#include "core/finding/finding_rules.h"
 #include "fuzz.h"
 
 enum { JSON_MAX = 1 << 20 };

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/gitignore.h"
+#include "core/check/gitignore.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grepneeds.c - "<pattern>\n<line>": a line that matches has what the pattern is said to need. */
 #define _GNU_SOURCE
-#include "core/grepneeds.h"
+#include "core/metric/grepneeds.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/loggrep.h"
+#include "core/metric/loggrep.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -24,7 +24,7 @@ static void check_probe(const char *text, size_t size)
                               .node = "n"};
     static struct probe_result r;
     probe_read(text, size, &want, USEC_SEC, &r);
-    assert(r.n_findings > 0 && r.n_findings <= PROBE_FINDINGS_MAX && r.gpus >= 0);
+    assert(r.n_findings > 0 && r.n_findings <= PROBE_FINDINGS_MAX && r.facts.gpus >= 0);
     for (size_t i = 0; i < r.n_findings; i++) {
         bool is_known = false;
         for (int code = 0; code < PROBE_END; code++)

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/manifest.h"
-#include "core/snapshot.h"
+#include "core/check/manifest.h"
+#include "core/spec/snapshot.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

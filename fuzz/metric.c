@@ -3,8 +3,8 @@
  * the same once it was written. */
 #include <assert.h>
 
-#include "core/metric_table.h"
-#include "core/metric_watch.h"
+#include "core/metric/metric_table.h"
+#include "core/metric/metric_watch.h"
 #include "fuzz.h"
 
 static void check(const struct metric_record *r)

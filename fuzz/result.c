@@ -3,7 +3,7 @@
  * fits a row of the registry. */
 #include <assert.h>
 
-#include "argusd/registry.h"
+#include "argusd/content/registry.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

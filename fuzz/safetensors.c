@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning of a model's shard: bytes that somebody downloaded. */
+/* The beginning of a model's shard that a user downloaded. */
 #include <assert.h>
 
-#include "core/safetensors.h"
+#include "core/check/safetensors.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 /* settings.c - any bytes as argus.yaml: either whole settings or problems, all of it releasable. */
 #include <assert.h>
 
-#include "argusd/settings.h"
+#include "argusd/ground/settings.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (doc_parse((const char *)data, size, true, &d, &ps) < 0)
         return 0;
     size_t n;
-    const struct conf_key *keys = settings_keys(&n);
+    const struct field *keys = settings_keys(&n);
     struct settings s = {0};
     conf_read(keys, n, doc_root(d), &s, &ps);
     conf_release(keys, n, &s);

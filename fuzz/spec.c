@@ -2,7 +2,7 @@
 /* spec.c - any bytes as a JobSpec: read, expanded and printed; a refusal names a problem. */
 #include <assert.h>
 
-#include "core/spec.h"
+#include "core/spec/spec.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "argus/sse.h"
+#include "argus/net/sse.h"
 #include "fuzz.h"
 
 static int note(const struct sse_event *e, void *arg)

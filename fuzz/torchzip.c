@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/torchzip.h"
+#include "core/check/torchzip.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

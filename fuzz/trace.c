@@ -2,7 +2,7 @@
 /* trace.c - any bytes as a trace: rows in order, each inside its pool, or one sentence. */
 #include <assert.h>
 
-#include "core/trace.h"
+#include "core/past/trace.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

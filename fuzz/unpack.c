@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/unpack.h"
 #include "fuzz.h"

@@ -28,7 +28,7 @@ class _ArgusClaims:
         return {node: sum(k not in taken for k in keys) for node, keys in self.keys.items()}
 
     def take(self, places):
-        """places: GPUs by node. The keys, or None when somebody was quicker."""
+        """places: GPUs by node. The keys, or None when another process was quicker."""
         import math
         import time
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lease: what the job may have of Ray, and how a demand is bound to it. It changes nothing of Ray itself."""
+"""The lease: the job's share of Ray, and how a demand is bound to it. Ray itself is not changed."""
 
 from argus_claims import _argus_deal, _ArgusClaims
 from argus_say import _argus_say
@@ -13,7 +13,7 @@ def _argus_meets(expression, value):
 
 
 class _ArgusLease:
-    """What the job has of Ray's GPUs, and how a demand is bound to it.
+    """The job's share of Ray's GPUs, and how a demand is bound to it.
 
     Exact, on nodes that Argus started: each node has resources argus_share_0 … of amount 1, and the lease has one of
     them for itself. A demand of g GPUs asks for g/k of it beside its GPUs, k being the GPUs leased on each node, and a
@@ -24,7 +24,7 @@ class _ArgusLease:
     of the implicit resources that each Ray node has (amount 1 of any name), which Ray cannot take into groups.
 
     Demands without GPUs stay free, but for the head: what asks for no CPU could land there, so it asks for a grain of
-    the resource that all workers have. What names its node itself (hard affinity) is left alone."""
+    the resource that all workers have. A demand that names its node itself (hard affinity) is left alone."""
 
     GRAIN = 0.0001
     NOWHERE = "argus_beyond_lease"  # no node has this resource
@@ -62,7 +62,7 @@ class _ArgusLease:
     # -- labels --
 
     def _select(self, selector, nodes):
-        """The selector that also holds to the nodes. What it says of the same label counts too."""
+        """The selector, restricted to the nodes. Its own condition on the same label stays in force."""
         values = [n["name"] if self.label == "argus.node" else n["id"] for n in nodes]
         theirs = dict(selector or {})
         if self.label in theirs:

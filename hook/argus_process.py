@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process this is: what it was started with, and on which node of the lease."""
+"""Which process this is: its initial environment, and its node of the lease."""
 
 
 def _argus_argv():
-    """What this process was started with, before anybody changed it."""
+    """The environment that this process was started with, before any code changed it."""
     import sys
 
     argv = getattr(sys, "orig_argv", None)
@@ -14,7 +14,7 @@ def _argus_argv():
 
 
 def _argus_lease_name(node_id):
-    """Our name of a node of the lease, by Ray's id of it; None where nobody says it."""
+    """Our name of a node of the lease, by Ray's id of it; None where it is not known."""
     import json
     import os
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof of what was imported."""
+"""The proof of imports."""
 
 from argus_process import _argus_argv, _argus_lease_name
 from argus_say import _argus_quiet
 
 
 class _ArgusProof:
-    """What this process imported, against what the job's spec said.
+    """The modules that this process imported, compared with the job's spec.
 
     A record is a file of proof/: KIND-NODE-N.json, and mismatch-KIND-NODE-N.json of a process that has not what the
     job asked for. N counts up to a limit, so that a node with hundreds of processes has a few files; each process
@@ -24,7 +24,7 @@ class _ArgusProof:
         self.pid, self.argv = os.getpid(), _argus_argv()
         self.own, self.told, self.verl = None, set(), None
 
-    # -- who we are --
+    # -- this process --
 
     def _kind(self):
         import os
@@ -37,7 +37,7 @@ class _ArgusProof:
         return "worker" if "default_worker.py" in words else "child"
 
     def _node(self):
-        """Our name of this machine where somebody says it, else its own."""
+        """The name of this machine in the lease where it is known, else its host name."""
         import os
 
         name = os.environ.get("ARGUS_DRIVER_NODE")
@@ -60,10 +60,10 @@ class _ArgusProof:
                 return os.path.abspath(a)
         return os.path.abspath(sys.argv[0]) if getattr(sys, "argv", [""])[0] else ""
 
-    # -- what there is --
+    # -- installed code --
 
     def _version_of(self, name):
-        """Of the module where it was imported, else of what is installed."""
+        """The version of the module if it was imported, else of the installed package."""
         import sys
 
         module = sys.modules.get(name)

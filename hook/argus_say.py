@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hook says, and how it stays out of a job's way when something of it fails."""
+"""The hook's messages, and how it stays out of a job's way when a part of the hook fails."""
 
 
 def _argus_say(text, said=set()):  # noqa: B006  (what this process has said already)

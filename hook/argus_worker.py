@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker of Ray does first: it takes the job's secrets, and sees to it that its node has a scout."""
+"""The first steps of a worker of Ray: it takes the job's secrets, and makes sure that its node has a scout."""
 
 from argus_process import _argus_argv, _argus_lease_name
 from argus_say import _argus_say
@@ -25,7 +25,7 @@ def _argus_take_secrets():
 
 
 def _argus_scout_place(path):
-    """Make the scout's directory. True: it needs a scout; None: it is somebody else's, since /tmp is everybody's."""
+    """Make the scout's directory. True: it needs a scout; None: another user made it, since /tmp is open to all."""
     import os
     import time
     from fcntl import LOCK_EX, LOCK_NB, flock

@@ -3,16 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "argus/cli.h"
-#include "argus/command.h"
-#include "argus/manual.h"
+#include "argus/cli/cli.h"
+#include "argus/cli/command.h"
+#include "argus/cli/manual.h"
 #include "base/str.h"
 
-static int run(struct cli *cli,
-               int argc,
-               char **argv,
-               const struct command **ret_command,
-               struct err *err)
+static int run_words(struct cli *cli,
+                     int argc,
+                     char **argv,
+                     const struct command **ret_command,
+                     struct err *err)
 {
     char client[] = "--client";
     int used = 0;
@@ -40,7 +40,7 @@ static int run(struct cli *cli,
 }
 
 /* One line about the failure and, for wrong usage, where to read more. */
-static int complain(const struct cli *cli, const struct command *c, const struct err *err)
+static int argus_tell_failure(const struct cli *cli, const struct command *c, const struct err *err)
 {
     cli_talk(cli, "argus: %s", err->text);
     if (err->code == ERR_USAGE)
@@ -53,9 +53,9 @@ int main(int argc, char **argv)
     struct cli cli = {.out = stdout, .term = term_read()};
     const struct command *command = NULL;
     struct err err = {0};
-    int status = run(&cli, argc, argv, &command, &err);
+    int status = run_words(&cli, argc, argv, &command, &err);
     if (status < 0)
-        status = err.code ? complain(&cli, command, &err) : err_exit_status(ERR_USAGE);
+        status = err.code ? argus_tell_failure(&cli, command, &err) : err_exit_status(ERR_USAGE);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         (void)fprintf(stderr, "argus: cannot write to stdout\n");
         status = status ? status : err_exit_status(ERR_INTERNAL);

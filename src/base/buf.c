@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void buf_init(struct buf *b, size_t max)
 {
     *b = BUF_INIT(max);
@@ -27,7 +29,7 @@ void buf_reset(struct buf *b)
         b->data[0] = 0;
 }
 
-static int grow(struct buf *b, size_t n)
+static int buf_grow(struct buf *b, size_t n)
 {
     if (b->failed || n > b->max || b->len > b->max - n) {
         b->failed = true;
@@ -46,7 +48,7 @@ static int grow(struct buf *b, size_t n)
 
 int buf_add(struct buf *b, const void *p, size_t n)
 {
-    int r = grow(b, n);
+    int r = buf_grow(b, n);
     if (r < 0)
         return r;
     if (n)
@@ -73,10 +75,10 @@ int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
     /* Most of what is written fits what is there: print at once, measure on the way. */
     size_t room = b->data && !b->failed ? b->cap - b->len : 0;
     int n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
-    int r = n < 0 ? -EMSGSIZE : grow(b, (size_t)n);
+    int r = n < 0 ? -EMSGSIZE : buf_grow(b, (size_t)n);
     if (r == 0) {
         if ((size_t)n >= room)
-            (void)vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again); /* measured above */
+            text_vprintf_to(b->data + b->len, (size_t)n + 1, fmt, again); /* measured above */
         b->len += (size_t)n;
     } else if (room) {
         b->data[b->len] = 0; /* as it was */

@@ -40,7 +40,7 @@ struct plan {
     int report;
 };
 
-static void plan_release(struct plan *p)
+static void child_plan_release(struct plan *p)
 {
     strv_release(&p->candidates);
     strv_release(&p->envp);
@@ -73,10 +73,10 @@ static void plan_env(struct plan *p)
 
 /* ---- in the child: async-signal-safe calls only ---- */
 
-_Noreturn static void fail(int report, enum stage stage, int error)
+_Noreturn static void child_fail(int report, enum stage stage, int error)
 {
     struct report r = {.stage = stage, .error = error};
-    (void)!write(report, &r, sizeof(r)); /* if the parent is gone nobody needs it */
+    (void)!write(report, &r, sizeof(r)); /* if the parent is gone, the report is not needed */
     _exit(127);
 }
 
@@ -90,7 +90,7 @@ static int raised(const struct plan *p, int fd, int null_flags)
         copy = up;
     }
     if (copy < 0)
-        fail(p->report, STAGE_FILES, errno);
+        child_fail(p->report, STAGE_FILES, errno);
     return copy;
 }
 
@@ -100,7 +100,7 @@ static void place_files(const struct plan *p)
                    raised(p, p->spec->err, O_WRONLY)};
     for (int i = 0; i < 3; i++)
         if (dup2(from[i], i) < 0)
-            fail(p->report, STAGE_FILES, errno);
+            child_fail(p->report, STAGE_FILES, errno);
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
         return;
     struct rlimit lim; /* kernels before 5.11 */
@@ -126,15 +126,15 @@ _Noreturn static void become(const struct plan *p)
     const struct child_spec *spec = p->spec;
     if (spec->flags & CHILD_DIE_WITH_PARENT) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-            fail(p->report, STAGE_SESSION, errno);
+            child_fail(p->report, STAGE_SESSION, errno);
         if (getppid() != p->parent) /* it died before the line above */
             _exit(127);
     }
     if ((spec->flags & CHILD_NEW_SESSION) && setsid() < 0)
-        fail(p->report, STAGE_SESSION, errno);
+        child_fail(p->report, STAGE_SESSION, errno);
     place_files(p);
     if (spec->cwd && chdir(spec->cwd) < 0)
-        fail(p->report, STAGE_CWD, errno);
+        child_fail(p->report, STAGE_CWD, errno);
     reset_signals();
     char *empty[] = {NULL};
     char *const *envp = spec->env ? (p->envp.v ? p->envp.v : empty) : environ;
@@ -144,9 +144,9 @@ _Noreturn static void become(const struct plan *p)
         if (errno == EACCES)
             error = EACCES; /* found but not executable: say that unless another works */
         else if (errno != ENOENT && errno != ENOTDIR)
-            fail(p->report, STAGE_EXEC, errno);
+            child_fail(p->report, STAGE_EXEC, errno);
     }
-    fail(p->report, STAGE_EXEC, error);
+    child_fail(p->report, STAGE_EXEC, error);
 }
 
 /* ---- in the parent ---- */
@@ -181,11 +181,11 @@ static int read_report(int fd, const struct child_spec *spec, struct err *err)
     return err_set(err, -r.error, "cannot execute '%s': %s", spec->argv[0], why);
 }
 
-static int finish(pid_t pid,
-                  int report,
-                  const struct child_spec *spec,
-                  struct child *ret,
-                  struct err *err)
+static int child_finish(pid_t pid,
+                        int report,
+                        const struct child_spec *spec,
+                        struct child *ret,
+                        struct err *err)
 {
     int r = read_report(report, spec, err);
     if (r < 0) {
@@ -202,7 +202,7 @@ int child_start(const struct child_spec *spec, struct child *ret, struct err *er
 {
     if (!spec->argv || !spec->argv[0] || !spec->argv[0][0])
         return err_set(err, -EINVAL, "there is no program to start");
-    _cleanup_(plan_release) struct plan p = {.spec = spec, .parent = getpid()};
+    _cleanup_(child_plan_release) struct plan p = {.spec = spec, .parent = getpid()};
     plan_candidates(&p);
     plan_env(&p);
     int pipes[2];
@@ -227,5 +227,5 @@ int child_start(const struct child_spec *spec, struct child *ret, struct err *er
     if (pid < 0)
         return err_set(err, -error, "cannot start '%s': fork: %s", spec->argv[0], strerror(error));
     closep(&report_end); /* or reading would never end */
-    return finish(pid, report, spec, ret, err);
+    return child_finish(pid, report, spec, ret, err);
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
+
 static usec_t read_clock(clockid_t id)
 {
     struct timespec ts;
@@ -57,8 +59,7 @@ const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX])
     if (!gmtime_r(&sec, &tm) || tm.tm_year > 8099)
         return text;
     size_t n = strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    (void)snprintf(text + n, CLOCK_TEXT_MAX - n, ".%03uZ",
-                   (unsigned)(wall % USEC_SEC / USEC_MS)); /* fits: 19 + 5 */
+    text_printf_to(text + n, CLOCK_TEXT_MAX - n, ".%03uZ", (unsigned)(wall % USEC_SEC / USEC_MS));
     return text;
 }
 
@@ -129,8 +130,8 @@ const char *span_to_string(usec_t span, char text[static CLOCK_TEXT_MAX])
         int n = snprintf(text, CLOCK_TEXT_MAX, "%" PRIu64 "%c", left / unit, units[i]);
         left %= unit;
         if (units[i + 1] && left / unit_of(units[i + 1]))
-            (void)snprintf(text + n, CLOCK_TEXT_MAX - (size_t)n, "%" PRIu64 "%c",
-                           left / unit_of(units[i + 1]), units[i + 1]); /* fits: 20 + 1 + 2 + 1 */
+            text_printf_to(text + n, CLOCK_TEXT_MAX - (size_t)n, "%" PRIu64 "%c",
+                           left / unit_of(units[i + 1]), units[i + 1]);
         break;
     }
     return text;

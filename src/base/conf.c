@@ -9,30 +9,30 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 
 enum { PATH_MAX_BYTES = 256 };
 
-static void *at(const struct conf_key *k, void *out)
+static void *at(const struct field *k, void *out)
 {
     return (char *)out + k->offset;
 }
 
 /* ---- one value ---- */
 
-static int check_bounds(const struct conf_key *k, double v, const char *text, struct err *err)
+static int check_bounds(const struct field *k, double v, const char *text, struct err *err)
 {
     if ((k->min == 0 && k->max == 0) || (v >= k->min && v <= k->max))
         return 0;
     return err_set(err, ERR_BAD_SPEC, "'%.60s' is outside %.15g to %.15g%s", text, k->min, k->max,
-                   k->type == CONF_SPAN ? " seconds" : "");
+                   k->type == FIELD_SPAN ? " seconds" : "");
 }
 
-static int read_number(const struct conf_key *k, const char *text, void *p, struct err *err)
+static int read_number(const struct field *k, const char *text, void *p, struct err *err)
 {
     int64_t i = 0;
     double d = 0;
@@ -40,15 +40,15 @@ static int read_number(const struct conf_key *k, const char *text, void *p, stru
     uint64_t bytes = 0;
     int r;
     switch (k->type) {
-    case CONF_INT:
+    case FIELD_INT:
         r = str_to_int(text, INT64_MIN, INT64_MAX, &i, err);
         d = (double)i;
         break;
-    case CONF_SPAN:
+    case FIELD_SPAN:
         r = span_from_string(text, &span, err);
         d = (double)span / (double)USEC_SEC;
         break;
-    case CONF_SIZE:
+    case FIELD_SIZE:
         r = size_from_string(text, &bytes, err);
         d = (double)bytes;
         break;
@@ -57,11 +57,11 @@ static int read_number(const struct conf_key *k, const char *text, void *p, stru
     }
     if (r < 0 || (r = check_bounds(k, d, text, err)) < 0)
         return r;
-    if (k->type == CONF_INT)
+    if (k->type == FIELD_INT)
         *(int64_t *)p = i;
-    else if (k->type == CONF_SPAN)
+    else if (k->type == FIELD_SPAN)
         *(usec_t *)p = span;
-    else if (k->type == CONF_SIZE)
+    else if (k->type == FIELD_SIZE)
         *(uint64_t *)p = bytes;
     else
         *(double *)p = d;
@@ -81,7 +81,7 @@ static int read_bool(const char *text, bool *p, struct err *err)
     return err_set(err, ERR_BAD_SPEC, "'%.60s' is neither true nor false", text);
 }
 
-static int read_enum(const struct conf_key *k, const char *text, int *p, struct err *err)
+static int read_enum(const struct field *k, const char *text, int *p, struct err *err)
 {
     char all[256] = "";
     for (int i = 0; k->names[i]; i++) {
@@ -90,28 +90,27 @@ static int read_enum(const struct conf_key *k, const char *text, int *p, struct 
             return 0;
         }
         size_t n = strlen(all);
-        (void)snprintf(all + n, sizeof(all) - n, "%s%s", n ? ", " : "",
-                       k->names[i]); /* cut: fine */
+        text_printf_to(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", k->names[i]);
     }
     return err_set(err, ERR_BAD_SPEC, "'%.60s' is not one of %s", text, all);
 }
 
-static int read_text(const struct conf_key *k, const char *text, void *p, struct err *err)
+static int conf_read_text(const struct field *k, const char *text, void *p, struct err *err)
 {
     switch (k->type) {
-    case CONF_STR:
+    case FIELD_STR:
         set_str(p, text);
         return 0;
-    case CONF_BOOL:
+    case FIELD_BOOL:
         return read_bool(text, p, err);
-    case CONF_ENUM:
+    case FIELD_ENUM:
         return read_enum(k, text, p, err);
-    case CONF_STRV:
+    case FIELD_STRV:
         strv_release(p);
         strv_add(p, text);
         return 0;
-    case CONF_PAIRS:
-    case CONF_NODE:
+    case FIELD_PAIRS:
+    case FIELD_NODE:
         return err_set(err, ERR_BAD_SPEC, "a mapping is expected");
     default:
         return read_number(k, text, p, err);
@@ -120,10 +119,10 @@ static int read_text(const struct conf_key *k, const char *text, void *p, struct
 
 /* ---- one node ---- */
 
-static void complain(struct problems *ps,
-                     const char *path,
-                     const struct node *n,
-                     const struct err *err)
+static void conf_complain(struct problems *ps,
+                          const char *path,
+                          const struct node *n,
+                          const struct err *err)
 {
     problems_add(ps, PROBLEM_ERROR, path, n->line, n->column, NULL, "%s", err->text);
 }
@@ -157,29 +156,26 @@ static void read_pairs(const char *path, const struct node *n, struct pairs *p, 
     }
 }
 
-static void read_node(const struct conf_key *k,
-                      const struct node *n,
-                      void *out,
-                      struct problems *ps)
+static void read_node(const struct field *k, const struct node *n, void *out, struct problems *ps)
 {
     struct err err = {0};
-    if (k->type == CONF_NODE) {
+    if (k->type == FIELD_NODE) {
         *(const struct node **)at(k, out) = n;
     } else if (node_is_null(n)) {
-        if (k->flags & CONF_REQUIRED)
+        if (k->flags & FIELD_REQUIRED)
             problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, NULL,
                          "a value is missing");
-    } else if (k->type == CONF_STRV && n->kind == NODE_SEQ) {
+    } else if (k->type == FIELD_STRV && n->kind == NODE_SEQ) {
         read_strv(k->name, n, at(k, out), ps);
-    } else if (k->type == CONF_PAIRS && n->kind == NODE_MAP) {
+    } else if (k->type == FIELD_PAIRS && n->kind == NODE_MAP) {
         read_pairs(k->name, n, at(k, out), ps);
     } else if (n->kind != NODE_SCALAR) {
         problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, NULL,
                      "%s stands where a single value is expected", kind_word(n));
-    } else if (read_text(k, n->text, at(k, out), &err) < 0) {
-        complain(ps, k->name, n, &err);
+    } else if (conf_read_text(k, n->text, at(k, out), &err) < 0) {
+        conf_complain(ps, k->name, n, &err);
     }
-    if (k->flags & CONF_ACCEPTED)
+    if (k->flags & FIELD_ACCEPTED)
         problems_add(ps, PROBLEM_WARNING, k->name, n->key_line, n->key_column, NULL,
                      "accepted, but this version does not act on it");
 }
@@ -210,7 +206,7 @@ static const struct node *find_path(const struct node *root, const char *path)
 
 enum known { KNOWN_NOT, KNOWN_ROW, KNOWN_PARENT };
 
-static enum known know(const struct conf_key *keys, size_t n, const char *path)
+static enum known know(const struct field *keys, size_t n, const char *path)
 {
     size_t len = strlen(path);
     for (size_t i = 0; i < n; i++) {
@@ -224,7 +220,7 @@ static enum known know(const struct conf_key *keys, size_t n, const char *path)
     return KNOWN_NOT;
 }
 
-static void report_unknown(const struct conf_key *keys,
+static void report_unknown(const struct field *keys,
                            size_t n,
                            const char *prefix,
                            const struct node *c,
@@ -244,7 +240,7 @@ static void report_unknown(const struct conf_key *keys,
     free(names);
 }
 
-static void find_unknown(const struct conf_key *keys,
+static void find_unknown(const struct field *keys,
                          size_t n,
                          const char *prefix,
                          const struct node *map,
@@ -272,14 +268,14 @@ static void find_unknown(const struct conf_key *keys,
     }
 }
 
-static void set_default(const struct conf_key *k, void *out)
+static void set_default(const struct field *k, void *out)
 {
-    int r = k->dflt ? read_text(k, k->dflt, at(k, out), NULL) : 0;
+    int r = k->dflt ? conf_read_text(k, k->dflt, at(k, out), NULL) : 0;
     assert(r == 0); /* a default that its own row refuses is our bug */
     (void)r;
 }
 
-void conf_read(const struct conf_key *keys,
+void conf_read(const struct field *keys,
                size_t n,
                const struct node *root,
                void *out,
@@ -296,7 +292,7 @@ void conf_read(const struct conf_key *keys,
         const struct node *v = root ? find_path(root, keys[i].name) : NULL;
         if (v)
             read_node(&keys[i], v, out, ps);
-        else if (keys[i].flags & CONF_REQUIRED)
+        else if (keys[i].flags & FIELD_REQUIRED)
             problems_add(ps, PROBLEM_ERROR, keys[i].name, 0, 0, keys[i].doc, "'%s' is missing",
                          keys[i].name);
     }
@@ -304,40 +300,24 @@ void conf_read(const struct conf_key *keys,
         find_unknown(keys, n, "", root, ps);
 }
 
-void conf_release(const struct conf_key *keys, size_t n, void *out)
+void conf_release(const struct field *keys, size_t n, void *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        void *p = at(&keys[i], out);
-        if (keys[i].type == CONF_STR)
-            freep(p);
-        else if (keys[i].type == CONF_STRV)
-            strv_release(p);
-        else if (keys[i].type == CONF_PAIRS)
-            pairs_release(p);
-    }
+    const struct field_table t = {.rows = keys, .n = n};
+    field_release(&t, out);
 }
 
-static const char *type_word(const struct conf_key *k)
+void conf_read_table(const struct field_table *t,
+                     unsigned which,
+                     bool is_change,
+                     const struct node *root,
+                     void *out,
+                     struct problems *ps)
 {
-    static const char *const words[] = {
-        [CONF_STR] = "text",      [CONF_INT] = "whole number",
-        [CONF_REAL] = "number",   [CONF_BOOL] = "true|false",
-        [CONF_SPAN] = "duration", [CONF_SIZE] = "size",
-        [CONF_ENUM] = "one of",   [CONF_STRV] = "list",
-        [CONF_PAIRS] = "mapping", [CONF_NODE] = "mapping or text",
-    };
-    return words[k->type];
-}
-
-void conf_describe(const struct conf_key *keys, size_t n, struct buf *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct conf_key *k = &keys[i];
-        (void)buf_addf(out, "%-28s %s", k->name, type_word(k)); /* overflow: out->failed */
-        for (size_t j = 0; k->type == CONF_ENUM && k->names[j]; j++)
-            (void)buf_addf(out, "%s%s", j ? "|" : " ", k->names[j]);
-        if (k->dflt)
-            (void)buf_addf(out, ", default %s", k->dflt);
-        (void)buf_addf(out, "\n    %s\n", k->doc);
+    size_t n;
+    _cleanup_(freep) struct field *rows = field_flatten(t, which, &n);
+    for (size_t i = 0; is_change && i < n; i++) {
+        rows[i].dflt = NULL;
+        rows[i].flags &= ~(unsigned)FIELD_REQUIRED;
     }
+    conf_read(rows, n, root, out, ps);
 }

@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <libfyaml.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/doclines.h"
 #include "base/quoted.h"
 #include "base/str.h"
+#include "base/text.h"
 
 struct chunk {
     struct chunk *next;
@@ -128,10 +128,10 @@ static const char *json_scalar_text(struct doc *d, const json_t *v)
     case JSON_STRING:
         return doc_keep_text(d, json_string_value(v), json_string_length(v));
     case JSON_INTEGER:
-        (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+        text_printf(number, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
         return doc_keep_text(d, number, strlen(number)); /* 20 digits fit */
     case JSON_REAL:
-        (void)snprintf(number, sizeof(number), "%.17g", json_real_value(v)); /* 24 fit */
+        text_printf(number, "%.17g", json_real_value(v));
         return doc_keep_text(d, number, strlen(number));
     case JSON_TRUE:
         return "true";
@@ -175,16 +175,19 @@ struct reader {
     int depth;
 };
 
-static int complain(struct reader *rd, const struct fy_mark *m, const char *hint, const char *text)
+static int doc_complain(struct reader *rd,
+                        const struct fy_mark *m,
+                        const char *hint,
+                        const char *text)
 {
     problems_add(rd->ps, PROBLEM_ERROR, "", m ? m->line + 1 : 0, m ? m->column + 1 : 0, hint, "%s",
                  text);
     return -EINVAL;
 }
 
-static int read_value(struct reader *rd, struct fy_event *e, struct node **ret);
+static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **ret);
 
-static void place(struct node *n, struct fy_token *t)
+static void doc_place(struct node *n, struct fy_token *t)
 {
     const struct fy_mark *m = fy_token_start_mark(t);
     if (m) {
@@ -231,18 +234,18 @@ static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
         *ret = doc_new_node(rd->d, NODE_SCALAR);
         (*ret)->plain = true;
         (*ret)->text = doc_keep_text(rd->d, plain, n_plain);
-        place(*ret, t);
+        doc_place(*ret, t);
         return 0;
     }
     _cleanup_(buf_release) struct buf text = BUF_INIT(4 * DOC_MAX_BYTES);
     if (t && scalar_text(rd, t, &text) < 0)
-        return complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
+        return doc_complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
     if (memchr(buf_str(&text), 0, text.len))
-        return complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
+        return doc_complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
     struct node *n = doc_new_node(rd->d, NODE_SCALAR);
     n->plain = !t || fy_token_scalar_style(t) == FYSS_PLAIN;
     n->text = doc_keep_text(rd->d, buf_str(&text), text.len);
-    place(n, t);
+    doc_place(n, t);
     if (t && n->column > 1 && quote_of(t))
         n->column--; /* libfyaml's mark stands behind the quote */
     *ret = n;
@@ -260,7 +263,7 @@ static int read_seq(struct reader *rd, struct node *n)
             fy_parser_event_free(rd->parser, e);
             return 0;
         }
-        int r = read_value(rd, e, tail);
+        int r = doc_read_value(rd, e, tail);
         fy_parser_event_free(rd->parser, e);
         if (r < 0)
             return r;
@@ -269,15 +272,15 @@ static int read_seq(struct reader *rd, struct node *n)
     }
 }
 
-static int read_key(struct reader *rd,
-                    const struct node *map,
-                    struct fy_event *e,
-                    struct node **ret)
+static int doc_read_key(struct reader *rd,
+                        const struct node *map,
+                        struct fy_event *e,
+                        struct node **ret)
 {
     struct fy_token *t = fy_event_get_token(e);
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
     if (e->type != FYET_SCALAR)
-        return complain(rd, m, "write 'key: value'", "a key is not a text");
+        return doc_complain(rd, m, "write 'key: value'", "a key is not a text");
     int r = read_scalar(rd, e, ret);
     if (r == 0 && node_find(map, (*ret)->text)) {
         problems_add(rd->ps, PROBLEM_ERROR, (*ret)->text, (*ret)->line, (*ret)->column,
@@ -296,7 +299,7 @@ static int read_map(struct reader *rd, struct node *n)
             return -EINVAL;
         bool end = e->type == FYET_MAPPING_END;
         struct node *key = NULL;
-        int r = end ? 0 : read_key(rd, n, e, &key);
+        int r = end ? 0 : doc_read_key(rd, n, e, &key);
         fy_parser_event_free(rd->parser, e);
         if (end || r < 0)
             return r;
@@ -304,7 +307,7 @@ static int read_map(struct reader *rd, struct node *n)
         if (!e)
             return -EINVAL;
         struct node *value = NULL;
-        r = read_value(rd, e, &value);
+        r = doc_read_value(rd, e, &value);
         fy_parser_event_free(rd->parser, e);
         if (r < 0)
             return r;
@@ -317,23 +320,23 @@ static int read_map(struct reader *rd, struct node *n)
     }
 }
 
-static int read_value(struct reader *rd, struct fy_event *e, struct node **ret)
+static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **ret)
 {
     struct fy_token *t = fy_event_get_token(e);
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
     if (rd->d->nodes >= DOC_MAX_NODES)
-        return complain(rd, m, NULL, "the text has too many values (20000 are read)");
+        return doc_complain(rd, m, NULL, "the text has too many values (20000 are read)");
     if (e->type == FYET_SCALAR)
         return read_scalar(rd, e, ret);
     if (e->type == FYET_ALIAS)
-        return complain(rd, m, "write the value out", "YAML aliases are not accepted");
+        return doc_complain(rd, m, "write the value out", "YAML aliases are not accepted");
     if (e->type != FYET_MAPPING_START && e->type != FYET_SEQUENCE_START)
-        return complain(rd, m, NULL, "a value is missing");
+        return doc_complain(rd, m, NULL, "a value is missing");
     if (rd->depth == DOC_MAX_DEPTH)
-        return complain(rd, m, NULL, "the text is nested too deeply (32 levels are read)");
+        return doc_complain(rd, m, NULL, "the text is nested too deeply (32 levels are read)");
     bool map = e->type == FYET_MAPPING_START;
     struct node *n = doc_new_node(rd->d, map ? NODE_MAP : NODE_SEQ);
-    place(n, t);
+    doc_place(n, t);
     *ret = n;
     rd->depth++;
     int r = map ? read_map(rd, n) : read_seq(rd, n);
@@ -342,7 +345,7 @@ static int read_value(struct reader *rd, struct fy_event *e, struct node **ret)
 }
 
 /* One document: its value goes to d->root; more than one is an error. */
-static int read_stream(struct reader *rd)
+static int doc_read_stream(struct reader *rd)
 {
     int docs = 0, r = 0;
     struct fy_event *e;
@@ -354,10 +357,10 @@ static int read_stream(struct reader *rd)
             break;
         case FYET_DOCUMENT_START:
             if (docs++)
-                r = complain(rd, NULL, "keep one", "the text holds several YAML documents");
+                r = doc_complain(rd, NULL, "keep one", "the text holds several YAML documents");
             break;
         default:
-            r = read_value(rd, e, &rd->d->root);
+            r = doc_read_value(rd, e, &rd->d->root);
         }
         fy_parser_event_free(rd->parser, e);
     }
@@ -386,7 +389,7 @@ static int parse_yaml(const char *text, size_t len, struct doc *d, struct proble
     struct fy_parse_cfg cfg = {.search_path = "", .flags = FYPCF_DEFAULT_PARSE, .diag = diag};
     struct reader rd = {.d = d, .ps = ps, .text = text, .parser = fy_parser_create(&cfg)};
     size_t before = ps->errors;
-    int r = fy_parser_set_string(rd.parser, text, len) == 0 ? read_stream(&rd) : -EINVAL;
+    int r = fy_parser_set_string(rd.parser, text, len) == 0 ? doc_read_stream(&rd) : -EINVAL;
     if (r < 0 && ps->errors == before)
         report_syntax(&rd, diag);
     fy_parser_destroy(rd.parser);
@@ -405,7 +408,7 @@ static bool is_explicit_key(const char *text, size_t len, size_t at)
     return at == 0 || strchr("\r\n?:-[{,", text[at - 1]);
 }
 
-static int check_keys(const char *text, size_t len, struct problems *ps)
+static int doc_check_keys(const char *text, size_t len, struct problems *ps)
 {
     int line = 1;
     for (size_t i = 0, from = 0; i < len; i++) {
@@ -423,7 +426,7 @@ static int check_keys(const char *text, size_t len, struct problems *ps)
 }
 
 /* libfyaml 0.7.12 never ends on a directive with a broken sequence, so that none may reach it. */
-static int check_bytes(const char *text, size_t len, struct problems *ps)
+static int doc_check_bytes(const char *text, size_t len, struct problems *ps)
 {
     int line = 1, column = 1;
     for (size_t i = 0, n; i < len; i += n) {
@@ -446,7 +449,7 @@ int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, 
                      "the text has %zu bytes, at most %d are read", len, (int)DOC_MAX_BYTES);
         return -EINVAL;
     }
-    if (check_bytes(text, len, ps) < 0)
+    if (doc_check_bytes(text, len, ps) < 0)
         return -EINVAL;
     _cleanup_(doc_freep) struct doc *d = xcalloc(1, sizeof(*d));
     bool fast = doclines_read(text, len, d, &d->root) ||
@@ -454,7 +457,7 @@ int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, 
     if (!fast) {
         d->nodes = 0;
         d->root = NULL;
-        if (check_keys(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
+        if (doc_check_keys(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
             return -EINVAL;
     }
     if (!d->root) {

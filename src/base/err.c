@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct row {
     int code;
     const char *word;
@@ -51,7 +53,7 @@ static int from_errno(int code)
     }
 }
 
-static const struct row *find(int code)
+static const struct row *err_find(int code)
 {
     if (code <= ERR_FIRST || code >= ERR_END)
         code = from_errno(code);
@@ -93,7 +95,7 @@ int err_prefix(struct err *err, const char *fmt, ...)
     char head[sizeof(err->text)], old[sizeof(err->text)];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(head, sizeof(head), fmt, ap); /* a cut head is still a head */
+    text_vprintf(head, fmt, ap); /* a cut head is still a head */
     va_end(ap);
     memcpy(old, err->text, sizeof(old));
     return err_set(err, err->code, "%s: %s", head, old);
@@ -101,22 +103,22 @@ int err_prefix(struct err *err, const char *fmt, ...)
 
 const char *err_word(int code)
 {
-    return find(code)->word;
+    return err_find(code)->word;
 }
 
 int err_http_status(int code)
 {
-    return find(code)->http;
+    return err_find(code)->http;
 }
 
 int err_exit_status(int code)
 {
-    return find(code)->exit;
+    return err_find(code)->exit;
 }
 
 const char *err_sentence(int code)
 {
-    return find(code)->sentence;
+    return err_find(code)->sentence;
 }
 
 int err_from_word(const char *word)

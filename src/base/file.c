@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(struct err *err, int error, const char *what, const char *path)
+static int file_fail(struct err *err, int error, const char *what, const char *path)
 {
     return err_set(err, -error, "cannot %s '%s': %s", what, path, strerror(error));
 }
@@ -28,7 +28,7 @@ static int open_again(const char *path, int flags)
     return fd < 0 && errno == ESTALE ? open(path, flags | O_CLOEXEC) : fd;
 }
 
-static int read_all(int fd, struct buf *out, const char *path, struct err *err)
+static int file_read_all(int fd, struct buf *out, const char *path, struct err *err)
 {
     char part[16384];
     for (;;) {
@@ -36,7 +36,7 @@ static int read_all(int fd, struct buf *out, const char *path, struct err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail(err, errno, "read", path);
+            return file_fail(err, errno, "read", path);
         if (n == 0)
             return 0;
         if (buf_add(out, part, (size_t)n) < 0)
@@ -50,21 +50,21 @@ int file_read(const char *path, struct buf *out, struct err *err)
     /* O_NONBLOCK: a FIFO put in a file's place must not hold us. */
     _cleanup_(closep) int fd = open_again(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
+        return file_fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return fail(err, errno, "look at", path);
+        return file_fail(err, errno, "look at", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "'%s' is no regular file", path);
-    return read_all(fd, out, path, err);
+    return file_read_all(fd, out, path, err);
 }
 
 int file_read_input(const char *path, struct buf *out, struct err *err)
 {
     if (strcmp(path, "-") == 0)
-        return read_all(STDIN_FILENO, out, path, err);
+        return file_read_all(STDIN_FILENO, out, path, err);
     _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? fail(err, errno, "read", path) : read_all(fd, out, path, err);
+    return fd < 0 ? file_fail(err, errno, "read", path) : file_read_all(fd, out, path, err);
 }
 
 int file_write_all(int fd, const void *p, size_t n)
@@ -138,7 +138,7 @@ static int sync_directory_of(const char *path)
     return file_sync_directory(dir);
 }
 
-static int fill(const char *tmp, const void *p, size_t n, mode_t mode, unsigned flags)
+static int file_fill(const char *tmp, const void *p, size_t n, mode_t mode, unsigned flags)
 {
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
@@ -161,15 +161,15 @@ int file_write(const char *path,
                struct err *err)
 {
     _cleanup_(freep) char *tmp = temporary(path);
-    int r = fill(tmp, p, n, mode, flags);
+    int r = file_fill(tmp, p, n, mode, flags);
     if (r == 0 && rename(tmp, path) < 0)
         r = -errno;
     if (r < 0) {
         (void)unlink(tmp); /* may not exist */
-        return fail(err, -r, "write", path);
+        return file_fail(err, -r, "write", path);
     }
     r = flags & FILE_SYNC ? sync_directory_of(path) : 0;
-    return r < 0 ? fail(err, -r, "sync the directory of", path) : 0;
+    return r < 0 ? file_fail(err, -r, "sync the directory of", path) : 0;
 }
 
 int file_link(const char *target, const char *path, struct err *err)
@@ -181,17 +181,17 @@ int file_link(const char *target, const char *path, struct err *err)
     _cleanup_(freep) char *tmp = temporary(path);
     (void)unlink(tmp); /* a crash may have left it */
     if (symlink(target, tmp) < 0)
-        return fail(err, errno, "make the link", path);
+        return file_fail(err, errno, "make the link", path);
     if (rename(tmp, path) < 0) {
         int error = errno;
         (void)unlink(tmp);
-        return fail(err, error, "make the link", path);
+        return file_fail(err, error, "make the link", path);
     }
     return 0;
 }
 
 /* 0 also when it is there and a directory. */
-static int make_one(const char *path, mode_t mode)
+static int file_make_one(const char *path, mode_t mode)
 {
     if (mkdir(path, mode) == 0)
         return chmod(path, mode) < 0 ? -errno : 0; /* the umask must not decide */
@@ -205,19 +205,19 @@ static int make_one(const char *path, mode_t mode)
 
 int file_mkdirs(const char *path, mode_t mode, struct err *err)
 {
-    int r = make_one(path, mode);
+    int r = file_make_one(path, mode);
     if (r != -ENOENT)
-        return r < 0 ? fail(err, -r, "make the directory", path) : 0;
+        return r < 0 ? file_fail(err, -r, "make the directory", path) : 0;
     _cleanup_(freep) char *part = xstrdup(path);
     for (char *s = part + 1; (s = strchr(s, '/')); s++) {
         *s = 0;
-        r = make_one(part, mode);
+        r = file_make_one(part, mode);
         if (r < 0)
-            return fail(err, -r, "make the directory", part);
+            return file_fail(err, -r, "make the directory", part);
         *s = '/';
     }
-    r = make_one(path, mode);
-    return r < 0 ? fail(err, -r, "make the directory", path) : 0;
+    r = file_make_one(path, mode);
+    return r < 0 ? file_fail(err, -r, "make the directory", path) : 0;
 }
 
 int file_write_private(const char *path, const void *p, size_t n, struct err *err)

@@ -22,8 +22,8 @@ enum file_write_flags {
  * what the system said; the sentence has the path. */
 must_check int file_read(const char *path, struct buf *out, struct err *err);
 
-/* The same for what a person names on a command line: "-" is standard input, and a pipe is read
- * to its end. It may block for as long as the other side likes. */
+/* file_read() for a name from a command line: "-" is standard input, and a pipe is read to its
+ * end. It blocks for as long as the writer of the pipe likes. */
 must_check int file_read_input(const char *path, struct buf *out, struct err *err);
 
 /* Replace path by these bytes, atomically. The mode is exact (no umask). */
@@ -33,14 +33,16 @@ must_check int file_write(const char *path,
                           mode_t mode,
                           unsigned flags,
                           struct err *err);
-/* The same for what nobody else may read (0600, synced); missing directories are made 0700. */
+/* file_write() for a file that only its owner may read (0600, synced); missing directories are
+ * made 0700. */
 must_check int file_write_private(const char *path, const void *p, size_t n, struct err *err);
 /* All n bytes to fd, or a negative errno. */
 must_check int file_write_all(int fd, const void *p, size_t n);
-/* The same from this offset on. */
+/* file_write_all() at this offset. */
 must_check int file_write_at(int fd, uint64_t at, const void *p, size_t n);
-/* n bytes of fd from this offset, fewer only at its end or with a failure. 0 or a negative errno;
- * *ret_n is how many were read in both cases, which is enough for who takes what can be read. */
+/* Reads n bytes of fd from this offset, fewer only at its end or on failure. 0 or a negative
+ * errno; *ret_n is how many bytes were read in both cases, for callers that take whatever can be
+ * read. */
 int file_read_at(int fd, uint64_t at, void *to, size_t n, size_t *ret_n);
 /* Make what was done to names in this directory survive a power cut. 0 or a negative errno. */
 must_check int file_sync_directory(const char *dir);
@@ -48,7 +50,7 @@ must_check int file_sync_directory(const char *dir);
 /* Replace path by a symbolic link with this text, atomically. */
 must_check int file_link(const char *target, const char *path, struct err *err);
 
-/* The directory and those above it; one that is there is left as it is. */
+/* Makes the directory and those above it; an existing directory is left unchanged. */
 must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
 
 /* f with each name in the directory but "." and "..", in no order, for as long as it says true.
@@ -56,5 +58,6 @@ must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
 typedef bool (*file_name_f)(int dir, const char *name, void *arg);
 void file_each_name(const char *path, file_name_f f, void *arg);
 
-/* True when something (a broken link too) has this name; false also when nobody can tell. */
+/* True when a file, directory or (even broken) link has this name; false also when that cannot
+ * be found out. */
 bool file_is_there(const char *path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filehash.c - see filehash.h. Whoever can write there may put a pipe or a device in the place of a
- * file: opening must neither wait nor do anything to it. */
+/* filehash.c - opens a file and hashes its content; see filehash.h. A user who can write there
+ * may put a pipe or a device in the file's place: opening must neither wait nor have an effect
+ * on it. */
 #define _GNU_SOURCE
 #include "base/filehash.h"
 

@@ -2,13 +2,14 @@
 /* hash.c - thin names for libsodium's hash, comparison and randomness; see hash.h. */
 #include "base/hash.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 
 #include "base/hash_blocks.h"
 #include "base/str.h"
 
-_Static_assert(HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256 has 32 bytes");
+static_assert(HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256 has 32 bytes");
 
 void hash_init(void)
 {
@@ -31,8 +32,8 @@ const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX])
     return str_hex(digest, sizeof(digest), ret);
 }
 
-_Static_assert(sizeof(struct hash_running) >= sizeof(crypto_hash_sha256_state), "it fits");
-_Static_assert(_Alignof(struct hash_running) >= _Alignof(crypto_hash_sha256_state), "it fits");
+static_assert(sizeof(struct hash_running) >= sizeof(crypto_hash_sha256_state), "it fits");
+static_assert(_Alignof(struct hash_running) >= _Alignof(crypto_hash_sha256_state), "it fits");
 
 void hash_begin(struct hash_running *h)
 {
@@ -76,7 +77,7 @@ const char *hash_so_far_hex(const struct hash_running *h, char ret[static HASH_H
 uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n)
 {
     uint64_t h;
-    _Static_assert(sizeof(h) == crypto_shorthash_BYTES, "SipHash has 8 bytes");
+    static_assert(sizeof(h) == crypto_shorthash_BYTES, "SipHash has 8 bytes");
     (void)crypto_shorthash((unsigned char *)&h, p, n, seed); /* always 0 */
     return h;
 }

@@ -12,15 +12,15 @@ enum { HASH_BYTES = 32, HASH_HEX = 65 };
 void hash_init(void);
 void hash_sha256(const void *p, size_t n, unsigned char ret[static HASH_BYTES]);
 const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX]);
-/* The same for bytes that come in pieces: begin, add any number of times, end. The state may be
- * copied, kept in a file, and gone on with on a machine of the same kind. */
+/* hash_hex() for bytes that come in pieces: begin, add any number of times, end. The state may
+ * be copied, kept in a file, and continued on a machine of the same kind. */
 struct hash_running {
     uint64_t opaque[13];
 };
 void hash_begin(struct hash_running *h);
 void hash_add(struct hash_running *h, const void *p, size_t n);
 void hash_end(struct hash_running *h, unsigned char ret[static HASH_BYTES]);
-/* Of all so far; h goes on. */
+/* The hash of all bytes so far; h can be continued. */
 const char *hash_so_far_hex(const struct hash_running *h, char ret[static HASH_HEX]);
 /* For tables: keys that a peer chooses cannot be made to collide on purpose (SipHash). */
 uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n);

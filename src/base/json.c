@@ -84,7 +84,7 @@ struct jout jout_begin(struct buf *out)
     return (struct jout){.out = out};
 }
 
-static void add_escape(struct buf *out, unsigned char c)
+static void json_add_escape(struct buf *out, unsigned char c)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     const char *p = c ? strchr(plain, c) : NULL;
@@ -94,7 +94,7 @@ static void add_escape(struct buf *out, unsigned char c)
         (void)buf_addf(out, "\\u%04x", c);
 }
 
-static void add_quoted(struct buf *out, const char *value, size_t n)
+static void json_add_quoted(struct buf *out, const char *value, size_t n)
 {
     const unsigned char *s = (const unsigned char *)value;
     (void)buf_addc(out, '"'); /* overflow is seen in out->failed, here and below */
@@ -110,7 +110,7 @@ static void add_quoted(struct buf *out, const char *value, size_t n)
         if (run > 1) {
             (void)buf_add(out, s + i, run);
         } else if (run == 1) {
-            add_escape(out, s[i]);
+            json_add_escape(out, s[i]);
         } else {
             (void)buf_adds(out, "\xef\xbf\xbd");
             run = 1;
@@ -125,7 +125,7 @@ static void begin_value(struct jout *j, const char *key)
         (void)buf_addc(j->out, ','); /* overflow: out->failed */
     j->comma = true;
     if (key) {
-        add_quoted(j->out, key, strlen(key));
+        json_add_quoted(j->out, key, strlen(key));
         (void)buf_addc(j->out, ':');
     }
 }
@@ -147,7 +147,7 @@ void jout_strn(struct jout *j, const char *key, const char *value, size_t n)
 {
     begin_value(j, key);
     if (value)
-        add_quoted(j->out, value, n);
+        json_add_quoted(j->out, value, n);
     else
         (void)buf_adds(j->out, "null"); /* overflow: out->failed */
 }

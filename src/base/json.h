@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The text as JSON, at most max bytes of it. ERR_TOO_LARGE, or ERR_BAD_REQUEST
- * with line:column. *ret is a new reference (json_decref). */
+/* Parses a text of at most max bytes. ERR_TOO_LARGE, or ERR_BAD_REQUEST with line:column. *ret
+ * is a new reference (json_decref). */
 must_check int json_parse(const char *text, size_t len, size_t max, json_t **ret, struct err *err);
 
 /* Borrowed; dflt when absent or not a string. */

@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 static char debug_words[256];
 
 void log_init(void)
 {
     const char *s = getenv("ARGUS_DEBUG");
-    (void)snprintf(debug_words, sizeof(debug_words), "%s", s ? s : ""); /* cut: fewer components */
+    text_copy(debug_words, s ? s : ""); /* cut: fewer components */
 }
 
 bool log_is_debug(const char *component)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.h - four levels, one `key=value` line each, to stderr.
  *
- * base and core never log; whoever decides logs, once. Debug is switched by
+ * base and core never log; the deciding function logs, once. Debug is switched by
  * component: ARGUS_DEBUG=all,-http. Line: "<time> <level> <component>: <sentence>
  * job=… node=…"; control characters are masked. */
 #pragma once

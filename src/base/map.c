@@ -45,13 +45,13 @@ size_t map_count(const struct map *m)
     return m->n;
 }
 
-static uint64_t hash_of(const struct map *m, const char *key)
+static uint64_t map_hash_of(const struct map *m, const char *key)
 {
     return hash_keyed(m->seed, key, strlen(key));
 }
 
 /* The slot of key, or the empty one where it would go. */
-static size_t place_of(const struct map *m, const char *key, uint64_t hash)
+static size_t map_place_of(const struct map *m, const char *key, uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
     while (m->slots[i].key && (m->slots[i].hash != hash || strcmp(m->slots[i].key, key) != 0))
@@ -59,7 +59,7 @@ static size_t place_of(const struct map *m, const char *key, uint64_t hash)
     return i;
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
     struct slot *old = m->slots;
     size_t cap = m->cap;
@@ -67,27 +67,27 @@ static void grow(struct map *m)
     m->slots = xcalloc(m->cap, sizeof(*m->slots));
     for (size_t i = 0; i < cap; i++)
         if (old[i].key)
-            m->slots[place_of(m, old[i].key, old[i].hash)] = old[i];
+            m->slots[map_place_of(m, old[i].key, old[i].hash)] = old[i];
     free(old);
 }
 
 void *map_find(const struct map *m, const char *key)
 {
-    return m->slots[place_of(m, key, hash_of(m, key))].value;
+    return m->slots[map_place_of(m, key, map_hash_of(m, key))].value;
 }
 
 void *map_set(struct map *m, const char *key, void *value)
 {
-    uint64_t hash = hash_of(m, key);
-    size_t i = place_of(m, key, hash);
+    uint64_t hash = map_hash_of(m, key);
+    size_t i = map_place_of(m, key, hash);
     if (m->slots[i].key) {
         void *old = m->slots[i].value;
         m->slots[i].value = value;
         return old;
     }
     if ((m->n + 1) * 4 > m->cap * 3) {
-        grow(m);
-        i = place_of(m, key, hash);
+        map_grow(m);
+        i = map_place_of(m, key, hash);
     }
     m->slots[i] = (struct slot){.key = xstrdup(key), .value = value, .hash = hash};
     m->n++;
@@ -96,7 +96,7 @@ void *map_set(struct map *m, const char *key, void *value)
 
 void *map_remove(struct map *m, const char *key)
 {
-    size_t i = place_of(m, key, hash_of(m, key));
+    size_t i = map_place_of(m, key, map_hash_of(m, key));
     if (!m->slots[i].key)
         return NULL;
     void *value = m->slots[i].value;

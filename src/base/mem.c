@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mem.c - see mem.h. Owns nothing; aborts with one line when memory is gone. */
+/* mem.c - allocations that cannot fail; see mem.h. Owns nothing; aborts with one line when
+ * memory is gone. */
 #define _GNU_SOURCE
 #include "base/mem.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *check(void *p)
+static void *mem_check(void *p)
 {
     if (!p) {
         static const char msg[] = "fatal: out of memory\n";
@@ -22,30 +23,30 @@ static void *check(void *p)
 
 void *xmalloc(size_t n)
 {
-    return check(malloc(n ? n : 1));
+    return mem_check(malloc(n ? n : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-    return check(calloc(n ? n : 1, size ? size : 1));
+    return mem_check(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        check(NULL);
+        mem_check(NULL);
     size_t bytes = n * size;
-    return check(realloc(p, bytes ? bytes : 1));
+    return mem_check(realloc(p, bytes ? bytes : 1));
 }
 
 char *xstrdup(const char *s)
 {
-    return s ? check(strdup(s)) : NULL;
+    return s ? mem_check(strdup(s)) : NULL;
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-    return s ? check(strndup(s, n)) : NULL;
+    return s ? mem_check(strndup(s, n)) : NULL;
 }
 
 char *xasprintf(const char *fmt, ...)
@@ -55,7 +56,7 @@ char *xasprintf(const char *fmt, ...)
     va_start(ap, fmt);
     int n = vasprintf(&s, fmt, ap);
     va_end(ap);
-    return check(n < 0 ? NULL : s);
+    return mem_check(n < 0 ? NULL : s);
 }
 
 void freep(void *p)

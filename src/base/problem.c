@@ -47,10 +47,24 @@ void problems_add(struct problems *ps,
                                       .column = column};
 }
 
-static const char *level_word(enum problem_level level)
-{
-    return level == PROBLEM_ERROR ? "error" : "warning";
-}
+static const char *const level_words[] =
+    {[PROBLEM_ERROR] = "error", [PROBLEM_WARNING] = "warning", NULL};
+
+#define ROW(key, ftype, member, ...)                                                               \
+    {                                                                                              \
+        .name = key, .type = ftype, .offset = offsetof(struct problem, member), __VA_ARGS__        \
+    }
+static const struct field problem_rows[] = {
+    ROW("level", FIELD_ENUM, level, .names = level_words),
+    ROW("field", FIELD_STR, field, .flags = FIELD_ALWAYS, .doc = "dotted; empty: all of it"),
+    ROW("line", FIELD_INT32, line, .doc = "0: not known"),
+    ROW("column", FIELD_INT32, column),
+    ROW("detail", FIELD_STR, text, .flags = FIELD_ALWAYS),
+    ROW("hint", FIELD_STR, hint, .doc = "what would mend it"),
+};
+#undef ROW
+const struct field_table problem_table = {"SpecProblem", problem_rows, array_len(problem_rows),
+                                          sizeof(struct problem), 0};
 
 void problems_to_text(const struct problems *ps, const char *file, struct buf *out)
 {
@@ -59,7 +73,7 @@ void problems_to_text(const struct problems *ps, const char *file, struct buf *o
         (void)buf_adds(out, file); /* overflow: out->failed, here and below */
         if (p->line > 0)
             (void)buf_addf(out, ":%d:%d", p->line, p->column);
-        (void)buf_addf(out, ": %s: ", level_word(p->level));
+        (void)buf_addf(out, ": %s: ", level_words[p->level]);
         if (*p->field)
             (void)buf_addf(out, "'%s': ", p->field);
         (void)buf_adds(out, p->text);
@@ -74,16 +88,7 @@ void problems_to_text(const struct problems *ps, const char *file, struct buf *o
 void problems_to_json(const struct problems *ps, struct jout *j, const char *key)
 {
     jout_open(j, key, '[');
-    for (size_t i = 0; i < ps->n; i++) {
-        const struct problem *p = &ps->v[i];
-        jout_open(j, NULL, '{');
-        jout_str(j, "level", level_word(p->level));
-        jout_str(j, "field", p->field);
-        jout_int(j, "line", p->line);
-        jout_int(j, "column", p->column);
-        jout_str(j, "detail", p->text);
-        jout_str(j, "hint", p->hint);
-        jout_close(j, '}');
-    }
+    for (size_t i = 0; i < ps->n; i++)
+        field_to_json(&problem_table, &ps->v[i], FIELD_ALL, FIELD_PAGE, j, NULL);
     jout_close(j, ']');
 }

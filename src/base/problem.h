@@ -7,12 +7,13 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/field.h"
 #include "base/json.h"
 
 enum problem_level { PROBLEM_ERROR, PROBLEM_WARNING };
 
 struct problem {
-    enum problem_level level;
+    int level;   /* enum problem_level */
     char *field; /* "restart.max"; "" for the whole input */
     char *text;  /* one sentence */
     char *hint;  /* the fix, or NULL */
@@ -41,7 +42,9 @@ void problems_add(struct problems *ps,
                   const char *fmt,
                   ...) printf_like(7, 8);
 
-/* One line each: "file:line:column: error: 'field': sentence (hint)". */
+/* Appends one line per problem: "file:line:column: error: 'field': sentence (hint)". */
 void problems_to_text(const struct problems *ps, const char *file, struct buf *out);
-/* An array of {"level","field","line","column","detail","hint"} under key. */
+/* The members of one, as people and programs see it. */
+extern const struct field_table problem_table;
+/* Writes the problems as an array under key. */
 void problems_to_json(const struct problems *ps, struct jout *j, const char *key);

@@ -74,7 +74,7 @@ static void keep_blanks(struct quoted *q)
 
 /* At a line break: one alone becomes a blank (nothing when it was escaped), of several all but
  * the first stay. */
-static void fold(struct quoted *q, bool escaped)
+static void quoted_fold(struct quoted *q, bool escaped)
 {
     size_t breaks = 0;
     q->blanks = 0;
@@ -100,7 +100,7 @@ static void add_character(struct buf *out, uint32_t c)
     (void)buf_add(out, text, len); /* overflow: out->failed */
 }
 
-static int hex_digit(char c)
+static int quoted_hex_digit(char c)
 {
     const char digits[] = "0123456789abcdefABCDEF", *p = c ? strchr(digits, c) : NULL;
     if (!p)
@@ -108,11 +108,11 @@ static int hex_digit(char c)
     return (int)(p - digits) - (p - digits >= 16 ? 6 : 0);
 }
 
-static int read_hex(struct quoted *q, int digits, uint32_t *ret)
+static int quoted_read_hex(struct quoted *q, int digits, uint32_t *ret)
 {
     uint32_t v = 0;
     for (int i = 0; i < digits; i++) {
-        int d = q->at < q->n ? hex_digit(q->s[q->at++]) : -EINVAL;
+        int d = q->at < q->n ? quoted_hex_digit(q->s[q->at++]) : -EINVAL;
         if (d < 0)
             return -EINVAL;
         v = v << 4 | (uint32_t)d;
@@ -126,13 +126,13 @@ static int read_hex(struct quoted *q, int digits, uint32_t *ret)
 static int add_numbered(struct quoted *q, int digits)
 {
     uint32_t c, low;
-    if (read_hex(q, digits, &c) < 0)
+    if (quoted_read_hex(q, digits, &c) < 0)
         return -EINVAL;
     if (c >= 0xd800 && c < 0xdc00) {
         if (q->n - q->at < 6 || q->s[q->at] != '\\' || q->s[q->at + 1] != 'u')
             return -EINVAL;
         q->at += 2;
-        if (read_hex(q, 4, &low) < 0 || low < 0xdc00 || low > 0xdfff)
+        if (quoted_read_hex(q, 4, &low) < 0 || low < 0xdc00 || low > 0xdfff)
             return -EINVAL;
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     } else if ((c >= 0xdc00 && c < 0xe000) || c > 0x10ffff) {
@@ -143,10 +143,10 @@ static int add_numbered(struct quoted *q, int digits)
 }
 
 /* Behind a backslash. */
-static int add_escape(struct quoted *q)
+static int quoted_add_escape(struct quoted *q)
 {
     if (break_length(q)) {
-        fold(q, true);
+        quoted_fold(q, true);
         return 0;
     }
     if (q->at == q->n)
@@ -172,13 +172,13 @@ static int decode_one(struct quoted *q, char quote)
         return 0;
     }
     if (break_length(q)) {
-        fold(q, false);
+        quoted_fold(q, false);
         return 0;
     }
     keep_blanks(q);
     q->at++;
     if (quote == '"' && c == '\\')
-        return add_escape(q);
+        return quoted_add_escape(q);
     if (c == quote && (q->at == q->n || q->s[q->at++] != quote || quote == '"'))
         return -EINVAL;
     (void)buf_addc(q->out, c); /* overflow: seen at the end */

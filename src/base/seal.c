@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal.c - see seal.h. Inside the box stand the place, a zero byte and the bytes. */
+/* seal.c - encrypted boxes for secrets; see seal.h. Inside the box stand the place, a zero byte
+ * and the bytes. */
 #include "base/seal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 static const char MARK[] = "argus-sealed:1:";
 enum { VARIANT = sodium_base64_VARIANT_URLSAFE_NO_PADDING, NONCE = crypto_secretbox_NONCEBYTES };
-_Static_assert(SEAL_KEY_BYTES == crypto_secretbox_KEYBYTES, "a key of secretbox");
+static_assert(SEAL_KEY_BYTES == crypto_secretbox_KEYBYTES, "a key of secretbox");
 
 bool seal_is_sealed(const char *text)
 {

@@ -173,8 +173,8 @@ bool str_list_has_all(const char *list, const char *some)
 
 int str_shell_quote(struct buf *out, const char *s)
 {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-+=./,:@%";
+    static const char safe[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
     if (*s && !s[strspn(s, safe)])
         return buf_adds(out, s);
     int r = buf_addc(out, '\'');
@@ -183,7 +183,7 @@ int str_shell_quote(struct buf *out, const char *s)
     return r < 0 ? r : buf_addc(out, '\'');
 }
 
-static size_t name_length(const char *s)
+static size_t str_name_length(const char *s)
 {
     size_t n = 0;
     while (isalnum((unsigned char)s[n]) || s[n] == '_')
@@ -196,7 +196,7 @@ int str_expand(struct buf *out, const char *text, str_look_up_f look_up, void *a
     int r = 0;
     while (*text && r == 0) {
         size_t plain = strcspn(text, "$");
-        size_t n = !plain && text[1] == '{' ? name_length(text + 2) : 0;
+        size_t n = !plain && text[1] == '{' ? str_name_length(text + 2) : 0;
         if (plain) {
             r = buf_add(out, text, plain);
             text += plain;

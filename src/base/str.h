@@ -22,8 +22,8 @@ must_check int str_to_real(const char *s, double *ret, struct err *err);
 /* "512MiB 40GB 100": bytes. */
 must_check int size_from_string(const char *s, uint64_t *ret_bytes, struct err *err);
 
-/* The entry of names (n of them) nearest to s by edit distance, or NULL when
- * none is near enough to be what was meant. Borrowed from names. */
+/* The entry of names (n entries) nearest to s by edit distance, or NULL when none is near enough
+ * to be a plausible correction. Borrowed from names. */
 const char *str_nearest(const char *s, const char *const *names, size_t n);
 
 /* Shell-style pattern: * ? and nothing else; anchored. */

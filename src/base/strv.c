@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void take(struct strv *sv, char *s)
+static void strv_take(struct strv *sv, char *s)
 {
     if (sv->n + 2 > sv->cap) {
         sv->cap = sv->cap ? sv->cap * 2 : 8;
@@ -29,7 +29,7 @@ void strv_release(struct strv *sv)
 
 void strv_add(struct strv *sv, const char *s)
 {
-    take(sv, xstrdup(s));
+    strv_take(sv, xstrdup(s));
 }
 
 void strv_addf(struct strv *sv, const char *fmt, ...)
@@ -40,7 +40,7 @@ void strv_addf(struct strv *sv, const char *fmt, ...)
     if (vasprintf(&s, fmt, ap) < 0)
         abort(); /* memory: as xmalloc */
     va_end(ap);
-    take(sv, s);
+    strv_take(sv, s);
 }
 
 void strv_copy(struct strv *dst, const struct strv *src)

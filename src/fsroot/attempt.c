@@ -33,7 +33,7 @@ struct plan {
     bool argv_is_secret;
 };
 
-static void plan_release(struct plan *p)
+static void attempt_plan_release(struct plan *p)
 {
     freep(&p->job_dir);
     freep(&p->dir);
@@ -43,7 +43,7 @@ static void plan_release(struct plan *p)
     strv_release(&p->argv);
 }
 
-static int check_names(const char *job, int attempt, struct err *err)
+static int attempt_check_names(const char *job, int attempt, struct err *err)
 {
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' cannot be the name of a job's directory", job);
@@ -124,7 +124,7 @@ static int write_secrets(const struct plan *p, bool *ret_any, struct err *err)
 {
     bool any = p->secret_env.n || p->argv_is_secret;
     *ret_any = any;
-    /* Of an earlier try, maybe with another spec, maybe torn. */
+    /* A file of secrets from an earlier try may hold another spec's values or be torn. */
     int r = p->a->ray_id ? fsroot_secrets_remove(p->a->root, p->a->ray_id, err) : 0;
     if (r < 0)
         return r;
@@ -207,14 +207,17 @@ static int make_directories(const struct plan *p, struct err *err)
     return r;
 }
 
-static int link_newest(const struct plan *p, const char *name, const char *target, struct err *err)
+static int attempt_link_newest(const struct plan *p,
+                               const char *name,
+                               const char *target,
+                               struct err *err)
 {
     _cleanup_(freep) char *path = xasprintf("%s/%s", p->job_dir, name);
     _cleanup_(freep) char *to = xasprintf("../attempts/%d/%s", p->a->attempt, target);
     return file_link(to, path, err);
 }
 
-static int make_links(const struct plan *p, struct err *err)
+static int attempt_make_links(const struct plan *p, struct err *err)
 {
     static const struct {
         const char *name, *target;
@@ -228,7 +231,7 @@ static int make_links(const struct plan *p, struct err *err)
     };
     int r = 0;
     for (size_t i = 0; i < array_len(links) && r == 0; i++)
-        r = link_newest(p, links[i].name, links[i].target, err);
+        r = attempt_link_newest(p, links[i].name, links[i].target, err);
     return r;
 }
 
@@ -246,12 +249,12 @@ static int check_not_started(const struct plan *p, struct err *err)
 
 int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
 {
-    int r = check_names(a->job, a->attempt, err);
+    int r = attempt_check_names(a->job, a->attempt, err);
     if (r == 0 && (!a->argv || !a->argv->n))
         r = err_set(err, -EINVAL, "job '%s' has no command", a->job);
     if (r < 0)
         return r;
-    _cleanup_(plan_release) struct plan p = {
+    _cleanup_(attempt_plan_release) struct plan p = {
         .a = a,
         .job_dir = fsroot_job_dir(a->root, a->job),
         .dir = fsroot_attempt_dir(a->root, a->job, a->attempt, NULL),
@@ -264,20 +267,20 @@ int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
     r = make_directories(&p, err);
     if (r == 0)
         r = write_files(&p, err);
-    return r < 0 ? r : make_links(&p, err);
+    return r < 0 ? r : attempt_make_links(&p, err);
 }
 
 /* ---- what argusd adds later ---- */
 
 /* dir: of this job and attempt, whose names are checked before anything is written. */
-static int add_file(const char *job,
-                    int attempt,
-                    const char *dir,
-                    const char *name,
-                    const char *text,
-                    struct err *err)
+static int attempt_add_file(const char *job,
+                            int attempt,
+                            const char *dir,
+                            const char *name,
+                            const char *text,
+                            struct err *err)
 {
-    int r = check_names(job, attempt, err);
+    int r = attempt_check_names(job, attempt, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
@@ -287,7 +290,7 @@ static int add_file(const char *job,
 int fsroot_meta_write(const char *root, const char *job, const char *text, struct err *err)
 {
     _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
-    return add_file(job, 1, dir, "meta.json", text, err);
+    return attempt_add_file(job, 1, dir, "meta.json", text, err);
 }
 
 int fsroot_debug_write(const char *root,
@@ -302,7 +305,7 @@ int fsroot_debug_write(const char *root,
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, "debug");
     _cleanup_(freep) char *link = xasprintf("%s/jobs/%s/debug/%s", root, job, name);
     _cleanup_(freep) char *to = xasprintf("../attempts/%d/debug/%s", attempt, name);
-    int r = add_file(job, attempt, dir, name, text, err);
+    int r = attempt_add_file(job, attempt, dir, name, text, err);
     return r < 0 ? r : file_link(to, link, err);
 }
 
@@ -313,7 +316,7 @@ int fsroot_finding_write(const char *root,
                          struct err *err)
 {
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
-    return add_file(job, attempt, dir, ATTEMPT_FINDING, text, err);
+    return attempt_add_file(job, attempt, dir, ATTEMPT_FINDING, text, err);
 }
 
 int fsroot_scene_write(const char *root,
@@ -323,17 +326,17 @@ int fsroot_scene_write(const char *root,
                        const char *text,
                        struct err *err)
 {
-    int r = check_names(job, attempt, err);
+    int r = attempt_check_names(job, attempt, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE);
     r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : add_file(job, attempt, dir, name, text, err);
+    return r < 0 ? r : attempt_add_file(job, attempt, dir, name, text, err);
 }
 
 int fsroot_submit_out_add(const char *root, const char *job, const char *text, struct err *err)
 {
-    int r = check_names(job, 1, err);
+    int r = attempt_check_names(job, 1, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = xasprintf("%s/jobs/%s/logs/submit.out", root, job);
@@ -349,7 +352,7 @@ int fsroot_stop_write(const char *root,
                       const char *reason,
                       struct err *err)
 {
-    int r = check_names(job, attempt, err);
+    int r = attempt_check_names(job, attempt, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STOP);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beneath.c - see beneath.h.
+/* beneath.c - opens a path without leaving a directory; see beneath.h.
  *
  * The kernel does it in one call (openat2, RESOLVE_BENEATH). Where it cannot, or a sandbox forbids
  * it, we walk: each part is opened below the descriptor of the one before and never followed by the
@@ -130,8 +130,8 @@ static int stand_on(struct walking *w, int fd, const struct next *n)
     return 0;
 }
 
-/* One name further. 1: *ret_fd is the end of the way. */
-static int step(struct walking *w, int flags, int *ret_fd)
+/* Follows one name of the path. 1: *ret_fd is the end of the path. */
+static int beneath_step(struct walking *w, int flags, int *ret_fd)
 {
     struct next n;
     int r = cut_next(w, &n);
@@ -158,7 +158,7 @@ static int open_by_steps(int dir, const char *path, int flags, bool follow)
     struct walking w = {.held = {dir}, .left = xstrdup(path), .follow = follow};
     int fd = -1, r = 0;
     while (r == 0)
-        r = step(&w, flags, &fd);
+        r = beneath_step(&w, flags, &fd);
     while (w.depth)
         back(&w);
     free(w.left);

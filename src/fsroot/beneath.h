@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* beneath.h - open a path below a directory so that nothing on the way leads out of it: no "..", no
- * link, no directory that is swapped meanwhile. Blocking. */
+/* beneath.h - opens a path below a directory without ever leaving that directory: not by "..",
+ * not by a link, not by a directory that is swapped meanwhile. Blocking. */
 #pragma once
 #include "base/mem.h"
 

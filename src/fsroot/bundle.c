@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bundle.c - see bundle.h. The bundle's objects are outside bytes: git checks each of them
- * (fsckObjects), sees no configuration but ours, runs no hook, and has a deadline. What it writes
- * has a ceiling too: a few objects can unfold into any number of files. */
+/* bundle.c - unpacks a git bundle; see bundle.h. The bundle's objects are outside bytes: git
+ * checks each of them (fsckObjects), sees no configuration but ours, runs no hook, and has a
+ * deadline. What it writes has a ceiling too: a few objects can unfold into any number of files. */
 #define _GNU_SOURCE
 #include "fsroot/bundle.h"
 
@@ -50,7 +50,7 @@ struct sink {
     uint64_t left;
 };
 
-static int take(struct sink *s, const char *p, size_t n)
+static int bundle_take(struct sink *s, const char *p, size_t n)
 {
     if (n > s->left)
         return -EFBIG;
@@ -59,7 +59,7 @@ static int take(struct sink *s, const char *p, size_t n)
 }
 
 /* Until the other end closes. -ETIME: the deadline. */
-static int drain(const struct git *g, int from, struct sink *to)
+static int bundle_drain(const struct git *g, int from, struct sink *to)
 {
     _cleanup_(freep) char *bytes = xmalloc(COPY_BYTES);
     for (;;) {
@@ -71,13 +71,13 @@ static int drain(const struct git *g, int from, struct sink *to)
             return 0;
         if (n < 0 && errno != EINTR)
             return -errno;
-        int r = n > 0 ? take(to, bytes, (size_t)n) : 0;
+        int r = n > 0 ? bundle_take(to, bytes, (size_t)n) : 0;
         if (r < 0)
             return r;
     }
 }
 
-static int wait_for(const struct child *c, bool kill_it)
+static int bundle_wait_for(const struct child *c, bool kill_it)
 {
     int status = 0;
     if (kill_it)
@@ -90,7 +90,7 @@ static int wait_for(const struct child *c, bool kill_it)
 }
 
 /* ERR_REFUSED with what git wrote to this file. */
-static int tell_failure(int said, struct err *err)
+static int bundle_tell_failure(int said, struct err *err)
 {
     char why[200] = "it failed";
     ssize_t n = pread(said, why, sizeof(why) - 1, 0);
@@ -113,12 +113,12 @@ static int tell_drain(int r, struct err *err)
     return err_set(err, r, "git did not unpack the bundle: %s", strerror(-r));
 }
 
-static int start(const struct git *g,
-                 const char *const *argv,
-                 int out,
-                 int said,
-                 struct child *ret,
-                 struct err *err)
+static int bundle_start(const struct git *g,
+                        const char *const *argv,
+                        int out,
+                        int said,
+                        struct child *ret,
+                        struct err *err)
 {
     struct child_spec spec = {.argv = argv,
                               .env = &g->env,
@@ -135,7 +135,10 @@ static int start(const struct git *g,
 }
 
 /* Runs git; ERR_REFUSED with what it says when it fails. stdout goes to the sink. */
-static int run(const struct git *g, const char *const *argv, struct sink *out, struct err *err)
+static int bundle_run(const struct git *g,
+                      const char *const *argv,
+                      struct sink *out,
+                      struct err *err)
 {
     int ends[2];
     struct child c;
@@ -144,15 +147,15 @@ static int run(const struct git *g, const char *const *argv, struct sink *out, s
     if (said < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return err_set(err, -errno, "git cannot be started: %s", strerror(errno));
     _cleanup_(closep) int from = ends[0];
-    int r = start(g, argv, ends[1], said, &c, err);
+    int r = bundle_start(g, argv, ends[1], said, &c, err);
     (void)close(ends[1]); /* the child has it */
     if (r < 0)
         return r;
-    r = drain(g, from, out);
-    int status = wait_for(&c, r < 0);
+    r = bundle_drain(g, from, out);
+    int status = bundle_wait_for(&c, r < 0);
     if (r < 0)
         return tell_drain(r, err);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : tell_failure(said, err);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : bundle_tell_failure(said, err);
 }
 
 /* ---- which commit ---- */
@@ -197,11 +200,11 @@ static int refuse_several(const char *refs, struct err *err)
     return r;
 }
 
-static int choose(const struct git *g,
-                  const char *refs,
-                  const char *version,
-                  char **ret,
-                  struct err *err)
+static int bundle_choose(const struct git *g,
+                         const char *refs,
+                         const char *version,
+                         char **ret,
+                         struct err *err)
 {
     char *commit = version ? find_ref(refs, version) : NULL;
     if (!commit && version && is_abbreviation(version)) {
@@ -210,7 +213,7 @@ static int choose(const struct git *g,
         const char *const argv[] = {
             "git", "-C", "repo", "rev-parse", "--verify", "--end-of-options", what, NULL};
         struct sink out = {.fd = -1, .text = &text, .left = 200};
-        if (run(g, argv, &out, NULL) == 0) {
+        if (bundle_run(g, argv, &out, NULL) == 0) {
             commit = xstrdup(buf_str(&text));
             commit[strcspn(commit, "\n")] = 0;
         }
@@ -281,19 +284,19 @@ static int to_tar(struct git *g,
     struct sink file = {.fd = tar,
                         .left = limits->bytes + (uint64_t)HEADERS_BYTES * limits->entries};
     _cleanup_(freep) char *commit = NULL;
-    int r = run(g, init, &text, err);
+    int r = bundle_run(g, init, &text, err);
     if (r == 0)
         r = set_attributes(g, err);
     buf_reset(&refs);
     if (r == 0)
-        r = run(g, unbundle, &text, err);
+        r = bundle_run(g, unbundle, &text, err);
     if (r == 0)
-        r = choose(g, buf_str(&refs), version, &commit, err);
+        r = bundle_choose(g, buf_str(&refs), version, &commit, err);
     buf_release(&refs);
     const char *const archive[] = {
         "git",     "-C",           "repo", "-c", "core.attributesFile=/dev/null",
         "archive", "--format=tar", commit, NULL};
-    return r < 0 ? r : run(g, archive, &file, err);
+    return r < 0 ? r : bundle_run(g, archive, &file, err);
 }
 
 int bundle_to_tar(int bundle,

@@ -9,10 +9,10 @@
 /* The file begins as a bundle does. */
 bool bundle_is(int fd);
 
-/* Everything of it happens below dir, which is the caller's to remove. The commit: the one that
- * `version` names (a branch, a tag, a commit or its beginning), else HEAD, else the only one there
- * is. *ret_fd is open for reading. ERR_REFUSED: no git here, a bundle that is not whole, several
- * branches and no HEAD. */
+/* All files are made below dir, which the caller removes. The commit: the one that `version`
+ * names (a branch, a tag, a commit or its beginning), else HEAD, else the only branch. *ret_fd
+ * is open for reading. ERR_REFUSED: no git here, an incomplete bundle, several branches and no
+ * HEAD. */
 must_check int bundle_to_tar(int bundle,
                              const char *dir,
                              const char *version,

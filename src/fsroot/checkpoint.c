@@ -7,7 +7,10 @@
 #include "fsroot/ckpt.h"
 #include "fsroot/fsroot.h"
 
-static int refuse(const char *job, const struct ckpt_list *l, int64_t step, struct err *err)
+static int checkpoint_refuse(const char *job,
+                             const struct ckpt_list *l,
+                             int64_t step,
+                             struct err *err)
 {
     const struct ckpt *newest = ckpt_list_newest(l), *c = step ? ckpt_list_find(l, step) : NULL;
     if (c)
@@ -44,7 +47,7 @@ int fsroot_checkpoint_find(const char *root,
     if (c && c->state == CKPT_VERIFIED)
         *ret = c->step;
     else
-        r = refuse(job, &l, step, err);
+        r = checkpoint_refuse(job, &l, step, err);
     ckpt_list_release(&l);
     return r;
 }

@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/beneath.h"
 #include "fsroot/ckpt_dir.h"
 #include "fsroot/ckpt_shard.h"
@@ -55,7 +56,7 @@ int ckpt_dir_open(const char *root, const char *job, struct err *err)
 
 void ckpt_dir_name(int64_t step, char *ret, size_t n)
 {
-    (void)snprintf(ret, n, "global_step_%" PRId64, step); /* 32 bytes are enough */
+    text_printf_to(ret, n, "global_step_%" PRId64, step);
 }
 
 int ckpt_dir_list(int dir, DIR **ret, struct err *err)
@@ -228,13 +229,13 @@ static int walk_dir(struct walk *w, int fd, size_t len, int depth)
 
 /* ---- the verdict ---- */
 
-static void judge(struct ckpt *c, enum ckpt_state state, const char *path, const char *why)
+static void ckpt_judge(struct ckpt *c, enum ckpt_state state, const char *path, const char *why)
 {
     c->state = state;
     if (path)
-        (void)snprintf(c->why, sizeof(c->why), "'%.90s': %.90s", path, why); /* cut: fine */
+        text_printf(c->why, "'%.90s': %.90s", path, why);
     else
-        (void)snprintf(c->why, sizeof(c->why), "%.190s", why); /* short */
+        text_printf(c->why, "%.190s", why);
 }
 
 static int read_shards(const struct walk *w,
@@ -248,7 +249,7 @@ static int read_shards(const struct walk *w,
         struct err why = {0};
         _cleanup_(closep) int fd = beneath_open(step_dir, s->path, O_RDONLY, 0);
         if (fd == -ENOENT) { /* it is being removed, which says nothing of its bytes */
-            judge(w->c, CKPT_PARTIAL, s->path, "it went while it was read");
+            ckpt_judge(w->c, CKPT_PARTIAL, s->path, "it went while it was read");
             return 0;
         }
         int r = fd;
@@ -259,11 +260,11 @@ static int read_shards(const struct walk *w,
         if (r == -ECANCELED)
             return err_set(err, r, "the reading was given up");
         if (r == -EINVAL) {
-            judge(w->c, CKPT_BROKEN, s->path, why.text);
+            ckpt_judge(w->c, CKPT_BROKEN, s->path, why.text);
             return 0;
         }
         if (r == -EACCES) { /* which says nothing of its bytes */
-            judge(w->c, CKPT_COMPLETE, s->path, strerror(-r));
+            ckpt_judge(w->c, CKPT_COMPLETE, s->path, strerror(-r));
             w->c->strange = true;
             return 0;
         }
@@ -271,17 +272,18 @@ static int read_shards(const struct walk *w,
             return err_set(err, r, "'%s' of step %" PRId64 " cannot be read: %s", s->path,
                            w->c->step, strerror(-r));
     }
-    judge(w->c, CKPT_VERIFIED, NULL, "");
+    ckpt_judge(w->c, CKPT_VERIFIED, NULL, "");
     return 0;
 }
 
-/* Does verl take it for finished? One that nobody has named is torn, or being written. */
+/* True if verl takes the checkpoint for finished. A checkpoint that no tracker names is torn or
+ * still being written. */
 static bool is_named(const struct ckpt_list *l, const struct ckpt *c)
 {
     return l->tracker == CKPT_TRACKER_TORN || l->tracker >= c->step;
 }
 
-static bool is_same(const struct ckpt *old, const struct ckpt *c, unsigned flags)
+static bool ckpt_is_same(const struct ckpt *old, const struct ckpt *c, unsigned flags)
 {
     if (!old || !old->mark || old->mark != c->mark || old->bytes != c->bytes)
         return false;
@@ -317,10 +319,10 @@ static int look_into(const struct ckpt_list *l,
                              w->c->step, strerror(-r));
     w->c->strange = !ckpt_listing_is_known(w->listing);
     if (!ckpt_listing_is_whole(w->listing, why))
-        judge(w->c, CKPT_PARTIAL, NULL, why);
+        ckpt_judge(w->c, CKPT_PARTIAL, NULL, why);
     else if (!is_named(l, w->c))
-        judge(w->c, CKPT_PARTIAL, NULL, "verl has not named it as finished");
-    else if (is_same(old, w->c, flags))
+        ckpt_judge(w->c, CKPT_PARTIAL, NULL, "verl has not named it as finished");
+    else if (ckpt_is_same(old, w->c, flags))
         keep_known(w->c, old);
     else
         r = read_shards(w, fd, false, NULL, err);
@@ -421,7 +423,7 @@ int ckpt_verify(const char *root,
                 ? err_set(err, ERR_NOT_FOUND, "there is no checkpoint of step %" PRId64, c->step)
                 : walk_dir(&w, copy, 0, 0);
     if (r == 0 && !ckpt_listing_is_whole(w.listing, why))
-        judge(&found, CKPT_PARTIAL, NULL, why);
+        ckpt_judge(&found, CKPT_PARTIAL, NULL, why);
     else if (r == 0)
         r = read_shards(&w, step, true, stop, err);
     else if (copy >= 0)

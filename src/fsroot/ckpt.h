@@ -7,7 +7,7 @@
  * checkpoint. Blocking. */
 #pragma once
 #include "base/err.h"
-#include "core/ckpt.h"
+#include "core/metric/ckpt.h"
 
 enum ckpt_look_flags {
     CKPT_LOOK_TRUST = 1 << 0, /* what was verified or broken is not walked again if it is there */
@@ -15,8 +15,8 @@ enum ckpt_look_flags {
                                  That it is broken is: reading all may have told that */
 };
 
-/* All of them. Of a known one whose files are the same the verdict stays. attempt: that of new
- * ones. No directory, no checkpoints. */
+/* Lists all checkpoints. A known checkpoint whose files are unchanged keeps its verdict.
+ * attempt: the attempt of new checkpoints. No directory, no checkpoints. */
 must_check int ckpt_look(const char *root,
                          const char *job,
                          const struct ckpt_list *known, /* NULL: none */
@@ -25,44 +25,46 @@ must_check int ckpt_look(const char *root,
                          struct ckpt_list *ret,
                          struct err *err);
 
-/* Reads every byte of every shard of one. c: what ckpt_look() said of it; its state and why
- * become what was found. Long. stop is looked at now and then: not 0 ends it with -ECANCELED. */
+/* Reads every byte of every shard of one checkpoint. c: as ckpt_look() filled it; its state and
+ * why become the result. Takes long. stop is looked at now and then: not 0 ends the call with
+ * -ECANCELED. */
 must_check int ckpt_verify(const char *root,
                            const char *job,
                            struct ckpt *c,
                            const volatile int *stop,
                            struct err *err);
 
-/* Takes one away: renamed first, to a name that training never takes for a checkpoint, then
- * removed. That it is not there is fine. 1: it is no checkpoint any more, but something of it
- * stays, err says why; it goes with a later call of this or ckpt_sweep(). -EBUSY: the tracker
- * names it. */
+/* Removes a checkpoint: renames it first, to a name that training never takes for a checkpoint,
+ * then deletes it. A missing checkpoint is no failure. 1: it is no checkpoint any more, but some
+ * of its files remain, err says why; a later call of this or of ckpt_sweep() deletes them.
+ * -EBUSY: the tracker names it. */
 must_check int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err);
-/* What crashes left of removals. with_torn: also what ckpt_settle() put aside. */
+/* Deletes remains of removals that a crash interrupted. with_torn: also those that ckpt_settle()
+ * renamed. */
 must_check int ckpt_sweep(const char *root, const char *job, bool with_torn, struct err *err);
 
-/* verl removes the oldest that it saved, by a limit of its own, and asks nobody. A pinned
- * checkpoint has second names (hard links: no bytes) that verl does not know, and may have no
- * others: a pin goes only when its step was seen whole and is not needed. */
+/* verl removes the oldest checkpoint that it saved, by a limit of its own and without asking. A
+ * pinned checkpoint has second names (hard links, no bytes) that verl does not know, and these
+ * may be its only names: a pin is removed only when its step was seen whole and is not needed. */
 struct ckpt_pins {
     const int64_t *needed; /* steps that are pinned from now on */
     size_t n_needed;
     const int64_t *spare; /* seen whole by their own names; needs no pin */
     size_t n_spare;
 };
-/* Of the attempt that runs. A pin of an older attempt goes as well once its step is there by its
- * own name, if need be put back here; those of a newer one are not touched. 1: pins that are not
- * needed stay. Where the file system has no hard links it fails. */
+/* Pins a checkpoint of the running attempt. The pin of an older attempt is removed once its step
+ * exists under its own name, which is restored here if necessary; pins of a newer attempt are
+ * not touched. 1: pins that are not needed remain. Fails on a file system without hard links. */
 must_check int ckpt_pin(const char *root,
                         const char *job,
                         int attempt,
                         const struct ckpt_pins *pins,
                         struct err *err);
-/* What of this attempt's pinned ones was removed is there again. All are tried, the first failure
- * is told; what training removes meanwhile is for the next call. */
+/* Restores removed files of this attempt's pinned checkpoints. All are tried, the first failure
+ * is told; files that training removes meanwhile are left to the next call. */
 must_check int ckpt_put_back(const char *root, const char *job, int attempt, struct err *err);
-/* After a look: what of the pinned ones training took away since, or could not be put back, stays
- * in the list as it was known, by_pin; one that was not known is left out of it. */
+/* After a look: a pinned checkpoint that training removed since, or that could not be restored,
+ * stays in the list as it was known, with by_pin; one that was not known is left out. */
 must_check int ckpt_add_pinned(const char *root,
                                const char *job,
                                int attempt,
@@ -70,13 +72,14 @@ must_check int ckpt_add_pinned(const char *root,
                                struct ckpt_list *l,
                                struct err *err);
 
-/* Before an attempt goes on, when nobody writes there: the newest that can be read whole, in *ret
- * (0: none). Newer ones, which are torn, are put aside under another name, so that nothing of them
- * is mixed into what the attempt will write, and the tracker names it, or is put aside with the
- * last. Nothing is deleted. All pins are put back and go then; where one cannot be, this fails and
- * it stays. Where training has finished one that
- * nobody here can judge (an unknown layout, no right to read), all stays as it is and *ret is 0:
- * verl decides. skipped (CKPT_SKIPPED_MAX) says what was torn, "" nothing. */
+/* Called before an attempt goes on, while no process writes there: *ret is the newest checkpoint
+ * that can be read whole (0: none). Newer, torn checkpoints are renamed so that none of their
+ * files mixes with what the attempt will write; the tracker then names *ret, or is renamed with
+ * the last checkpoint. No file is deleted. All pins are restored to their own names and removed;
+ * a pin that cannot be restored stays, and the call fails. If training finished a checkpoint
+ * that cannot be judged here (an unknown layout, no right to read), everything stays as it is
+ * and *ret is 0: verl decides. skipped (CKPT_SKIPPED_MAX) names the torn checkpoints, "" if
+ * there are none. */
 enum { CKPT_SKIPPED_MAX = 256 };
 must_check int ckpt_settle(const char *root,
                            const char *job,
@@ -85,9 +88,10 @@ must_check int ckpt_settle(const char *root,
                            char *skipped,
                            struct err *err);
 
-/* The metric's value of each verified one that has none yet, by the job's metrics: the mean over
- * the names that fit the pattern. The file is read once for all of them, and only when it is not
- * what it was when *seen was set (0: never); one that was looked for often in vain has none. */
+/* Fills in the metric's value of each verified checkpoint that has none yet, from the job's
+ * metrics: the mean over the names that fit the pattern. The file is read once for all
+ * checkpoints, and only if it changed since *seen was set (0: never); a checkpoint whose value
+ * was not found in several reads has none. */
 void ckpt_find_values(const char *root,
                       const char *job,
                       const char *pattern,

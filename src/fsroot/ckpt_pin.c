@@ -19,18 +19,19 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "fsroot/ckpt_dir.h"
 #include "fsroot/dirtree.h"
 
 #define PIN_PREFIX ".argus-pin-"
-/* Being made; who sweeps takes it. */
+/* A pin that is being made; a sweep removes it. */
 #define FRESH_PREFIX CKPT_GONE_PREFIX "pin-"
 
 enum { DEPTH_MAX = 4, PINS_MAX = 1000, NAME_BYTES = 64 };
 
 static void pin_name(const char *prefix, int attempt, int64_t step, char ret[static NAME_BYTES])
 {
-    (void)snprintf(ret, NAME_BYTES, "%s%d-%" PRId64, prefix, attempt, step); /* fits */
+    text_printf_to(ret, NAME_BYTES, "%s%d-%" PRId64, prefix, attempt, step);
 }
 
 struct pin {
@@ -38,7 +39,7 @@ struct pin {
 };
 
 /* False: it is no pin's name. */
-static bool read_name(const char *name, struct pin *ret)
+static bool ckpt_pin_read_name(const char *name, struct pin *ret)
 {
     char k[16];
     if (!str_starts(name, PIN_PREFIX))
@@ -46,7 +47,7 @@ static bool read_name(const char *name, struct pin *ret)
     const char *at = name + strlen(PIN_PREFIX), *dash = strchr(at, '-');
     if (!dash || (size_t)(dash - at) >= sizeof(k))
         return false;
-    (void)snprintf(k, sizeof(k), "%.*s", (int)(dash - at), at); /* fits */
+    text_printf(k, "%.*s", (int)(dash - at), at);
     return str_to_int(k, 0, INT32_MAX, &ret->attempt, NULL) == 0 &&
            str_to_int(dash + 1, 1, INT32_MAX, &ret->step, NULL) == 0;
 }
@@ -60,7 +61,7 @@ static int list_pins(int dir, struct strv *ret, struct err *err)
         return r;
     errno = 0;
     for (struct dirent *e; ret->n < PINS_MAX && (e = readdir(d)); errno = 0)
-        if (read_name(e->d_name, &pin))
+        if (ckpt_pin_read_name(e->d_name, &pin))
             strv_add(ret, e->d_name);
     int error = errno;
     (void)closedir(d); /* it was only read */
@@ -157,7 +158,7 @@ static bool is_among(int64_t step, const int64_t *steps, size_t n)
 }
 
 /* No pin any more; a sweep frees what is left of it. */
-static int drop(int dir, const char *name, struct err *err)
+static int ckpt_pin_drop(int dir, const char *name, struct err *err)
 {
     int r = ckpt_dir_rename_away(dir, name, CKPT_GONE_PREFIX, name + 1);
     return r == 0 || r == -ENOENT
@@ -167,7 +168,7 @@ static int drop(int dir, const char *name, struct err *err)
 
 /* ---- what they are for ---- */
 
-/* -ENOENT: the pin is gone, or somebody removes what is put back. */
+/* -ENOENT: the pin is gone, or the restored files are being removed by another process. */
 static int put_back_one(int dir, const char *pin, int64_t step)
 {
     char name[32];
@@ -204,7 +205,7 @@ int ckpt_put_back(const char *root, const char *job, int attempt, struct err *er
     int r = dir < 0 ? dir : list_pins(dir, &names, err);
     for (size_t i = 0; i < names.n; i++) {
         struct pin pin;
-        if (!read_name(names.v[i], &pin) || pin.attempt != attempt)
+        if (!ckpt_pin_read_name(names.v[i], &pin) || pin.attempt != attempt)
             continue;
         int one = put_back_one(dir, names.v[i], pin.step);
         if (one < 0 && one != -ENOENT)
@@ -220,7 +221,7 @@ int ckpt_dir_settle_pins(int dir, struct err *err)
     int r = list_pins(dir, &names, err);
     for (size_t i = 0; i < names.n; i++) {
         struct pin pin;
-        if (!read_name(names.v[i], &pin))
+        if (!ckpt_pin_read_name(names.v[i], &pin))
             continue;
         int one = put_back_one(dir, names.v[i], pin.step);
         if (one < 0 && faccessat(dir, names.v[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
@@ -228,7 +229,7 @@ int ckpt_dir_settle_pins(int dir, struct err *err)
         if (one < 0)
             r = tell_not_back(r, one, pin.step, err);
         else
-            one = drop(dir, names.v[i], r == 0 ? err : NULL);
+            one = ckpt_pin_drop(dir, names.v[i], r == 0 ? err : NULL);
         r = r == 0 ? one : r;
     }
     strv_release(&names);
@@ -236,7 +237,10 @@ int ckpt_dir_settle_pins(int dir, struct err *err)
 }
 
 /* Whose own names hold what it holds. */
-static bool is_spare(int dir, const char *name, const struct pin *pin, const struct ckpt_pins *p)
+static bool ckpt_pin_is_spare(int dir,
+                              const char *name,
+                              const struct pin *pin,
+                              const struct ckpt_pins *p)
 {
     char own[32];
     if (is_among(pin->step, p->spare, p->n_spare) ||
@@ -256,13 +260,13 @@ static int drop_spare(int dir,
                       struct err *err)
 {
     struct pin pin;
-    if (!read_name(name, &pin) || pin.attempt > attempt)
+    if (!ckpt_pin_read_name(name, &pin) || pin.attempt > attempt)
         return 0;
     bool is_own = pin.attempt == attempt;
     if (is_own && is_among(pin.step, p->needed, p->n_needed))
         return 0;
-    if (is_own ? is_among(pin.step, p->spare, p->n_spare) : is_spare(dir, name, &pin, p))
-        return drop(dir, name, err);
+    if (is_own ? is_among(pin.step, p->spare, p->n_spare) : ckpt_pin_is_spare(dir, name, &pin, p))
+        return ckpt_pin_drop(dir, name, err);
     return 1;
 }
 
@@ -296,8 +300,8 @@ int ckpt_dir_unpin(int dir, int64_t step, struct err *err)
     struct pin pin;
     int r = list_pins(dir, &names, err);
     for (size_t i = 0; r == 0 && i < names.n; i++)
-        if (read_name(names.v[i], &pin) && pin.step == step)
-            r = drop(dir, names.v[i], err);
+        if (ckpt_pin_read_name(names.v[i], &pin) && pin.step == step)
+            r = ckpt_pin_drop(dir, names.v[i], err);
     strv_release(&names);
     return r;
 }
@@ -336,7 +340,7 @@ int ckpt_add_pinned(const char *root,
         return 0;
     int r = dir < 0 ? dir : list_pins(dir, &names, err);
     for (size_t i = 0; r == 0 && i < names.n; i++)
-        if (read_name(names.v[i], &pin) && pin.attempt == attempt)
+        if (ckpt_pin_read_name(names.v[i], &pin) && pin.attempt == attempt)
             add_pinned(pin.step, known, l);
     strv_release(&names);
     return r;

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "fsroot/ckpt_dir.h"
 #include "fsroot/dirtree.h"
 
@@ -63,7 +64,7 @@ int ckpt_dir_rename_away(int dir, const char *name, const char *prefix, const ch
 {
     for (int k = 1; k <= TRIES; k++) {
         char gone[64];
-        (void)snprintf(gone, sizeof(gone), "%s%s.%d", prefix, label, k); /* fits */
+        text_printf(gone, "%s%s.%d", prefix, label, k);
         if (renameat2(dir, name, dir, gone, RENAME_NOREPLACE) == 0)
             return 0;
         if (errno == EINVAL || errno == ENOSYS) { /* NFS knows no flags */
@@ -77,15 +78,16 @@ int ckpt_dir_rename_away(int dir, const char *name, const char *prefix, const ch
     return -EBUSY;
 }
 
-static int put_away(int dir, int64_t step, const char *prefix, struct err *err)
+static int ckpt_remove_put_away(int dir, int64_t step, const char *prefix, struct err *err)
 {
     char name[32], label[24];
     ckpt_dir_name(step, name, sizeof(name));
-    (void)snprintf(label, sizeof(label), "%" PRId64, step); /* fits */
+    text_printf(label, "%" PRId64, step);
     int r = ckpt_dir_rename_away(dir, name, prefix, label);
     if (r < 0 && r != -ENOENT)
         return err_set(err, r, "'%s' cannot be renamed: %s", name, strerror(-r));
-    (void)fsync(dir); /* else a power cut brings it back whole, which harms nobody */
+    (void)fsync(
+        dir); /* otherwise a power cut may bring the whole checkpoint back, which is harmless */
     return 0;
 }
 
@@ -102,17 +104,18 @@ int ckpt_remove(const char *root, const char *job, int64_t step, struct err *err
         return err_set(err, -EBUSY, "the tracker names the checkpoint of step %" PRId64, step);
     r = ckpt_dir_unpin(dir, step, err);
     if (r == 0)
-        r = put_away(dir, step, CKPT_GONE_PREFIX, err);
+        r = ckpt_remove_put_away(dir, step, CKPT_GONE_PREFIX, err);
     if (r < 0)
         return r;
-    return ckpt_dir_sweep(dir, true, err) < 0; /* what somebody reads on NFS stays a while */
+    return ckpt_dir_sweep(dir, true, err) <
+           0; /* a file that is open on an NFS client stays for a while */
 }
 
 /* ---- before it is gone on from ---- */
 
 static int write_tracker(int dir, int64_t step, struct err *err)
 {
-    static const char fresh[] = ".argus-tracker"; /* not swept by who removes meanwhile */
+    static const char fresh[] = ".argus-tracker"; /* not swept by a removal that runs meanwhile */
     char text[24];
     int n = snprintf(text, sizeof(text), "%" PRId64, step); /* fits */
     if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
@@ -139,17 +142,17 @@ static int settle_tracker(int dir, int64_t named, int64_t step, struct err *err)
                : err_set(err, r, "the tracker cannot be removed: %s", strerror(-r));
 }
 
-/* The tracker first: a kill after it leaves torn ones that nobody names. */
-static int settle(int dir, const struct ckpt_list *l, int64_t step, struct err *err)
+/* The tracker goes first: a kill after it leaves torn checkpoints that no tracker names. */
+static int ckpt_remove_settle(int dir, const struct ckpt_list *l, int64_t step, struct err *err)
 {
     int r = settle_tracker(dir, l->tracker, step, err);
     for (size_t i = 0; r == 0 && i < l->n; i++)
         if (l->v[i].step > step)
-            r = put_away(dir, l->v[i].step, CKPT_TORN_PREFIX, err);
+            r = ckpt_remove_put_away(dir, l->v[i].step, CKPT_TORN_PREFIX, err);
     return r;
 }
 
-/* Training finished a newer one than this step, and nobody here can tell what it is worth. */
+/* True if training finished a checkpoint newer than this step that cannot be judged here. */
 static bool is_strange(const struct ckpt_list *l, int64_t step)
 {
     for (size_t i = 0; i < l->n; i++)
@@ -163,9 +166,8 @@ static void tell_skipped(const struct ckpt_list *l, int64_t step, char *skipped)
     for (size_t i = l->n; i > 0 && !*skipped; i--) {
         const struct ckpt *c = &l->v[i - 1];
         if (c->step > step)
-            (void)snprintf(skipped, CKPT_SKIPPED_MAX,
-                           "the checkpoint of step %" PRId64 " is torn: %s", c->step,
-                           c->why); /* cut: fine */
+            text_printf_to(skipped, CKPT_SKIPPED_MAX,
+                           "the checkpoint of step %" PRId64 " is torn: %s", c->step, c->why);
     }
 }
 
@@ -194,7 +196,7 @@ int ckpt_settle(const char *root,
         step = 0;
     } else {
         tell_skipped(&l, step, skipped);
-        r = settle(dir, &l, step, err);
+        r = ckpt_remove_settle(dir, &l, step, err);
     }
     ckpt_list_release(&l);
     if (r == 0)

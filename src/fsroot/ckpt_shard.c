@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ckpt_shard.c - see ckpt_shard.h. A hole in a file reads as zeros, which its CRC tells. */
+/* ckpt_shard.c - checks one file of a checkpoint; see ckpt_shard.h. A hole in a file reads as
+ * zeros, which its CRC tells. */
 #include "fsroot/ckpt_shard.h"
 
 #include <errno.h>
@@ -11,8 +12,8 @@
 #include "base/crc.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "core/safetensors.h"
-#include "core/torchzip.h"
+#include "core/check/safetensors.h"
+#include "core/check/torchzip.h"
 
 enum {
     SMALL = 64 << 10,    /* a member of at most so many bytes is read at each look, */
@@ -32,7 +33,7 @@ struct shard {
     int locals;
 };
 
-static int read_at(int fd, void *to, size_t n, uint64_t at, struct err *err)
+static int ckpt_shard_read_at(int fd, void *to, size_t n, uint64_t at, struct err *err)
 {
     size_t got;
     int r = file_read_at(fd, at, to, n, &got);
@@ -46,7 +47,7 @@ static int read_sum(struct shard *s, uint64_t at, uint64_t n, uint32_t *ret, str
     uint32_t crc = 0;
     while (n) {
         size_t part = n < CHUNK ? (size_t)n : CHUNK;
-        int r = read_at(s->fd, s->chunk, part, at, err);
+        int r = ckpt_shard_read_at(s->fd, s->chunk, part, at, err);
         if (r < 0)
             return r;
         if (s->stop && *s->stop)
@@ -79,7 +80,7 @@ static int check_member(struct shard *s,
     uint32_t crc = 0;
     if (!s->deep && ++s->locals > LOCALS_MAX)
         return 0;
-    int r = read_at(s->fd, local, sizeof(local), m->at, err);
+    int r = ckpt_shard_read_at(s->fd, local, sizeof(local), m->at, err);
     if (r == 0)
         r = torchzip_data_at(local, m, end, &at, err);
     if (r < 0 || !wants_bytes(s, m))
@@ -97,10 +98,10 @@ static bool ends_with(const struct torchzip_member *m, const char *end)
     return m->name_len >= n && !memcmp(m->name + m->name_len - n, end, n);
 }
 
-static int check_members(struct shard *s,
-                         const struct torchzip_end *end,
-                         const unsigned char *dir,
-                         struct err *err)
+static int ckpt_shard_check_members(struct shard *s,
+                                    const struct torchzip_end *end,
+                                    const unsigned char *dir,
+                                    struct err *err)
 {
     struct torchzip_member m;
     size_t pos = 0;
@@ -125,14 +126,14 @@ static int check_zip(struct shard *s, struct err *err)
     struct torchzip_end end = {0};
     _cleanup_(freep) unsigned char *tail = xmalloc(TORCHZIP_TAIL_MAX);
     _cleanup_(freep) unsigned char *dir = NULL;
-    int r = read_at(s->fd, tail, n, s->bytes - n, err);
+    int r = ckpt_shard_read_at(s->fd, tail, n, s->bytes - n, err);
     if (r == 0)
         r = torchzip_find_end(tail, n, s->bytes, &end, err);
     if (r < 0)
         return r;
     dir = xmalloc((size_t)end.dir_bytes);
-    r = read_at(s->fd, dir, (size_t)end.dir_bytes, end.dir_at, err);
-    return r < 0 ? r : check_members(s, &end, dir, err);
+    r = ckpt_shard_read_at(s->fd, dir, (size_t)end.dir_bytes, end.dir_at, err);
+    return r < 0 ? r : ckpt_shard_check_members(s, &end, dir, err);
 }
 
 static int check_safetensors(struct shard *s, struct err *err)
@@ -143,7 +144,7 @@ static int check_safetensors(struct shard *s, struct err *err)
     uint32_t crc;
     if (s->bytes < sizeof(first))
         return err_set(err, -EINVAL, "it is cut off");
-    int r = read_at(s->fd, first, sizeof(first), 0, err);
+    int r = ckpt_shard_read_at(s->fd, first, sizeof(first), 0, err);
     if (r == 0)
         r = safetensors_header_length(first, &n, err);
     if (r < 0 || n > HEADER_MAX)
@@ -151,7 +152,7 @@ static int check_safetensors(struct shard *s, struct err *err)
     if (n > s->bytes - sizeof(first))
         return err_set(err, -EINVAL, "it is cut off");
     _cleanup_(freep) char *header = xmalloc((size_t)n + 1);
-    r = read_at(s->fd, header, (size_t)n, sizeof(first), err);
+    r = ckpt_shard_read_at(s->fd, header, (size_t)n, sizeof(first), err);
     if (r == 0)
         r = safetensors_read(header, (size_t)n, &found, err);
     if (r == 0 && found.bytes != s->bytes)

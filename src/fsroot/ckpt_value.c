@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "core/metric.h"
+#include "core/metric/metric.h"
 #include "fsroot/beneath.h"
 #include "fsroot/ckpt.h"
 #include "fsroot/fsroot.h"
@@ -32,7 +32,7 @@ static bool wants(const struct ckpt *c)
     return c->state == CKPT_VERIFIED && !c->has_value && c->asked < ASKS_MAX;
 }
 
-static void take_line(const struct search *x, const char *line, size_t n, size_t at)
+static void ckpt_value_take_line(const struct search *x, const char *line, size_t n, size_t at)
 {
     struct metric_record m = {0};
     struct ckpt *c = &x->l->v[at];
@@ -73,13 +73,13 @@ static void search_text(const struct search *x, const char *text, size_t n)
         int64_t step = len <= METRIC_LINE_MAX ? step_of_line(p, len) : 0;
         const struct ckpt *c = step ? ckpt_list_find(x->l, step) : NULL;
         if (c && wants(c))
-            take_line(x, p, len, (size_t)(c - x->l->v));
+            ckpt_value_take_line(x, p, len, (size_t)(c - x->l->v));
         p += len + 1;
     }
 }
 
 /* All of it, or its end. Bytes in *ret (yours), how many; 0: none, or as it was before. */
-static size_t read_end(int fd, uint64_t *seen, char **ret)
+static size_t ckpt_value_read_end(int fd, uint64_t *seen, char **ret)
 {
     static const unsigned char key[16] = "argus ckpt vals";
     struct stat st;
@@ -123,7 +123,7 @@ void ckpt_find_values(const char *root,
     _cleanup_(closep) int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     _cleanup_(closep) int fd =
         top < 0 ? -1 : beneath_open(top, "metrics/metrics.jsonl", O_RDONLY, 0);
-    size_t n = fd < 0 ? 0 : read_end(fd, seen, &text);
+    size_t n = fd < 0 ? 0 : ckpt_value_read_end(fd, seen, &text);
     if (!n)
         return;
     struct search x = {.pattern = pattern, .l = l, .found = xcalloc(l->n, sizeof(*x.found))};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dirtree.c - see dirtree.h. Whoever can write to the shared root may change a tree while it is
- * walked: each step opens by name below a directory that is held open, and follows no link. */
+/* dirtree.c - walks and removals of directory trees; see dirtree.h. Every user who can write to
+ * the shared root may change a tree while it is walked: each step opens by name below a
+ * directory that is held open, and follows no link. */
 #define _GNU_SOURCE
 #include "fsroot/dirtree.h"
 
@@ -14,14 +15,13 @@
 
 #include "base/str.h"
 
-/* PASSES: some file systems skip names while others go; what a server keeps for somebody who reads
- * it
- * (.nfs…) never goes. */
+/* PASSES: some file systems skip names while others are removed; the names that an NFS server
+ * keeps for open files (.nfs…) cannot be removed. */
 enum { DEPTH_MAX = 200, PASSES = 4 };
 
 static int remove_at(struct dirtree_removal *x, int fd, const char *name, int depth);
 
-static bool is_dots(const char *name)
+static bool dirtree_is_dots(const char *name)
 {
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
@@ -32,7 +32,7 @@ static int remove_once(struct dirtree_removal *x, DIR *d, int depth, size_t *ret
     int r = 0;
     errno = 0;
     for (struct dirent *e; r == 0 && (e = readdir(d)); errno = 0) {
-        if (is_dots(e->d_name))
+        if (dirtree_is_dots(e->d_name))
             continue;
         r = remove_at(x, dirfd(d), e->d_name, depth + 1);
         ++*ret_n;
@@ -60,7 +60,7 @@ static int remove_inside(struct dirtree_removal *x, int dir, int depth)
     return r;
 }
 
-static int fail(struct dirtree_removal *x, const char *name, int r)
+static int dirtree_fail(struct dirtree_removal *x, const char *name, int r)
 {
     if (!x->at)
         x->at = xstrdup(name);
@@ -70,14 +70,14 @@ static int fail(struct dirtree_removal *x, const char *name, int r)
 /* By errno. What went meanwhile is removed. */
 static int fail_unless_gone(struct dirtree_removal *x, const char *name)
 {
-    return errno == ENOENT ? 0 : fail(x, name, -errno);
+    return errno == ENOENT ? 0 : dirtree_fail(x, name, -errno);
 }
 
 static int remove_at(struct dirtree_removal *x, int fd, const char *name, int depth)
 {
     int r = x->check ? x->check(fd, name, x->arg) : 0;
     if (r < 0)
-        return fail(x, name, r);
+        return dirtree_fail(x, name, r);
     if (unlinkat(fd, name, 0) == 0) {
         x->removed++;
         return 0;
@@ -85,7 +85,7 @@ static int remove_at(struct dirtree_removal *x, int fd, const char *name, int de
     if (errno != EISDIR && errno != EPERM)
         return fail_unless_gone(x, name);
     if (depth > DEPTH_MAX)
-        return fail(x, name, -E2BIG);
+        return dirtree_fail(x, name, -E2BIG);
     int dir = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return fail_unless_gone(x, name);
@@ -96,7 +96,7 @@ static int remove_at(struct dirtree_removal *x, int fd, const char *name, int de
         r = errno == ENOENT ? 0 : -errno;
     else if (r == 0)
         x->removed++;
-    return r < 0 ? fail(x, name, r) : 0;
+    return r < 0 ? dirtree_fail(x, name, r) : 0;
 }
 
 int dirtree_remove_with(int fd, const char *name, struct dirtree_removal *x)

@@ -16,7 +16,7 @@ int dirtree_remove(const char *path, struct err *err);
 /* A name below fd. */
 int dirtree_remove_at(int fd, const char *name, struct err *err);
 
-/* ---- for who removes what is not his own ---- */
+/* ---- removing a tree that belongs to another user ---- */
 
 struct dirtree_removal {
     bool unlock; /* read-only directories are opened for it */

@@ -28,7 +28,7 @@ struct fsroot_status {
 /* There, a directory, and a probe file can be written, synced and removed. */
 must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
 
-/* Of a root that was prepared: -ENOENT with a sentence when the marker is gone with the mount. */
+/* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount. */
 must_check int fsroot_check_mounted(const char *root, struct err *err);
 
 /* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. */
@@ -87,10 +87,9 @@ char *fsroot_verl_version(const char *path);
 
 /* ---- a job's directory ---- */
 
-/* What the directory of an attempt is made of. Values under secret names (see
- * str_is_secret_name) are masked in every file that people read, and so is each
- * occurrence of such a value in any of the texts; the real ones are only in a
- * 0600 file that the shepherd deletes once it has read it. */
+/* The content of an attempt's directory. Values under secret names (see str_is_secret_name) are
+ * masked in every file that people read, and so is each occurrence of such a value in any of the
+ * texts; the real values are only in a 0600 file that the shepherd deletes once it has read it. */
 struct launch_logs;
 
 struct fsroot_attempt {
@@ -100,7 +99,7 @@ struct fsroot_attempt {
     const struct strv *argv;
     const char *cwd;               /* NULL: where Ray starts it */
     const struct pairs *env;       /* set over Ray's, exact bytes; may be NULL */
-    const struct pairs *secrets;   /* more of it, all of it secret; may be NULL */
+    const struct pairs *secrets;   /* further environment, all of it secret; may be NULL */
     const char *ray_id;            /* names the file of Ray's workers; NULL: there are none */
     const char *pythonpath_prefix; /* NULL: none */
     usec_t stop_grace;
@@ -125,14 +124,15 @@ must_check int fsroot_secrets_write(const char *root,
                                     const char *ray_id,
                                     const struct pairs *env,
                                     struct err *err);
-/* The same with what else is never to be shown (launch.h); hidden may be NULL. */
+/* fsroot_secrets_write() with further texts that must never be shown (launch.h); hidden may be
+ * NULL. */
 must_check int fsroot_secrets_write_hidden(const char *root,
                                            const char *ray_id,
                                            const struct pairs *env,
                                            const struct strv *hidden,
                                            struct err *err);
-/* That there is none is fine. Takes the one of the shepherd (attempts/<k>/.secrets.json) as well.
- */
+/* A missing file is no failure. Removes the shepherd's own file (attempts/<k>/.secrets.json) as
+ * well. */
 must_check int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err);
 /* Adds the Ray id of each file there is; that there is no directory is fine. */
 must_check int fsroot_secrets_list(const char *root, struct strv *ret, struct err *err);
@@ -210,7 +210,7 @@ struct fsroot_exit {
     char oom_line[320]; /* of the kernel's log; "" */
     char node[256];
     int64_t pid;
-    char stop_reason[256]; /* "" if nobody asked */
+    char stop_reason[256]; /* "" if no stop was requested */
     char sentence[512];
 };
 
@@ -257,8 +257,8 @@ must_check int fsroot_finding_write(const char *root,
 
 /* ---- where its processes stand ---- */
 
-/* stacks/<n>.ask asks every node of the attempt, <node>.json in stacks/<n>/ is what one of them
- * answered; scouts/ has a file of each node that can. */
+/* stacks/<n>.ask is a question to every node of the attempt, <node>.json in stacks/<n>/ is that
+ * node's answer; scouts/ has a file of each node that can answer. */
 enum {
     FSROOT_STACKS_MOST = 10000, /* asks of one attempt */
     FSROOT_STACKS_NODES = 1024,

@@ -43,11 +43,11 @@ static const char *arch_of(const struct buf *binary)
 }
 
 /* 1 when the file was replaced, 0 when it is the same already. */
-static int place(const char *path,
-                 const struct buf *want,
-                 mode_t mode,
-                 bool keep_previous,
-                 struct err *err)
+static int install_place(const char *path,
+                         const struct buf *want,
+                         mode_t mode,
+                         bool keep_previous,
+                         struct err *err)
 {
     _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
     struct stat st;
@@ -79,7 +79,7 @@ static int place_shepherd(const char *root, const char *binary, struct err *err)
     _cleanup_(freep) char *dir = xasprintf("%s/argus/bin/%s", root, arch);
     _cleanup_(freep) char *path = xasprintf("%s/argus-shepherd", dir);
     r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : place(path, &bytes, 0755, true, err);
+    return r < 0 ? r : install_place(path, &bytes, 0755, true, err);
 }
 
 /* Every Python of every job would write its cache here, over the network and each version its
@@ -106,7 +106,7 @@ static int refuse_part(const char *path, const char *text, struct err *err)
     return 0;
 }
 
-static int place_hook(const char *root, const char *hook_dir, struct err *err)
+static int install_place_hook(const char *root, const char *hook_dir, struct err *err)
 {
     _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
     _cleanup_(freep) char *from = xasprintf("%s/sitecustomize.py", hook_dir);
@@ -119,7 +119,7 @@ static int place_hook(const char *root, const char *hook_dir, struct err *err)
         r = file_mkdirs(dir, 0755, err);
     if (r == 0)
         r = block_cache(dir, err);
-    return r < 0 ? r : place(path, &bytes, 0644, false, err);
+    return r < 0 ? r : install_place(path, &bytes, 0644, false, err);
 }
 
 char *fsroot_lib_dir(const char *root)
@@ -138,7 +138,7 @@ int fsroot_install_lib(const char *root, const struct fsroot_file *files, size_t
         _cleanup_(freep) char *path = xasprintf("%s/%s", dir, files[i].name);
         if (buf_add(&bytes, files[i].data, files[i].size) < 0)
             return err_set(err, -EMSGSIZE, "'%s' is too large to be placed", files[i].name);
-        r = place(path, &bytes, 0644, false, err);
+        r = install_place(path, &bytes, 0644, false, err);
         placed += r > 0;
     }
     return r < 0 ? r : placed;
@@ -152,6 +152,6 @@ int fsroot_install(const char *root,
     int shepherd = place_shepherd(root, shepherd_binary, err);
     if (shepherd < 0)
         return shepherd;
-    int hook = place_hook(root, hook_dir, err);
+    int hook = install_place_hook(root, hook_dir, err);
     return hook < 0 ? hook : shepherd + hook;
 }

@@ -75,7 +75,7 @@ static void add_argv(struct jout *j, const struct strv *argv)
     jout_close(j, ']');
 }
 
-static int add_env(struct jout *j, const struct pairs *env, struct err *err)
+static int launch_add_env(struct jout *j, const struct pairs *env, struct err *err)
 {
     jout_open(j, "env", '{');
     for (size_t i = 0; env && i < env->n; i++) {
@@ -100,7 +100,7 @@ static void add_logs(struct jout *j, const struct launch_logs *logs)
     jout_close(j, '}');
 }
 
-static int done(const struct buf *out, const char *what, struct err *err)
+static int launch_done(const struct buf *out, const char *what, struct err *err)
 {
     if (!out->failed)
         return 0;
@@ -116,7 +116,7 @@ int launch_to_json(const struct launch *l, struct buf *out, struct err *err)
     jout_int(&j, "attempt", l->attempt);
     add_argv(&j, &l->argv);
     launch_jout_bytes(&j, "cwd", l->cwd);
-    int r = add_env(&j, &l->env, err);
+    int r = launch_add_env(&j, &l->env, err);
     if (r < 0)
         return r;
     launch_jout_bytes(&j, "pythonpath_prefix", l->pythonpath_prefix);
@@ -127,7 +127,7 @@ int launch_to_json(const struct launch *l, struct buf *out, struct err *err)
     jout_str(&j, "worker_secrets", l->worker_secrets);
     jout_close(&j, '}');
     (void)buf_addc(out, '\n'); /* overflow: out->failed */
-    return done(out, "launch.json", err);
+    return launch_done(out, "launch.json", err);
 }
 
 int launch_secrets_to_json(const struct pairs *env,
@@ -137,17 +137,17 @@ int launch_secrets_to_json(const struct pairs *env,
 {
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '{');
-    int r = add_env(&j, env, err);
+    int r = launch_add_env(&j, env, err);
     if (r < 0)
         return r;
     add_argv(&j, argv);
     jout_close(&j, '}');
-    return done(out, "the secrets file", err);
+    return launch_done(out, "the secrets file", err);
 }
 
 /* ---- reading ---- */
 
-static int hex_digit(char c)
+static int launch_hex_digit(char c)
 {
     static const char digits[] = "0123456789abcdef";
     const char *p = c ? strchr(digits, c) : NULL;
@@ -160,7 +160,7 @@ static char *from_hex(const char *hex)
     size_t n = strlen(hex);
     _cleanup_(freep) char *out = xcalloc(n / 2 + 1, 1);
     for (size_t i = 0; i < n; i += 2) {
-        int hi = hex_digit(hex[i]), lo = hi < 0 ? -1 : hex_digit(hex[i + 1]);
+        int hi = launch_hex_digit(hex[i]), lo = hi < 0 ? -1 : launch_hex_digit(hex[i + 1]);
         if (lo < 0 || !(hi | lo))
             return NULL;
         out[i / 2] = (char)(hi << 4 | lo);
@@ -225,7 +225,7 @@ static int read_optional(const json_t *o, const char *key, char **ret, struct er
     return *ret ? 0 : wrong(err, key, "a string or null");
 }
 
-static int read_seconds(const json_t *o, const char *key, usec_t *ret, struct err *err)
+static int launch_read_seconds(const json_t *o, const char *key, usec_t *ret, struct err *err)
 {
     const json_t *v = json_object_get(o, key);
     double s = json_number_value(v);
@@ -290,10 +290,10 @@ static int read_logs(const json_t *o, struct launch_logs *ret, struct err *err)
         r = read_bytes(o, "spool", &ret->spool, err);
     return r < 0 || !json_object_get(o, "patience_s")
                ? r
-               : read_seconds(o, "patience_s", &ret->patience, err);
+               : launch_read_seconds(o, "patience_s", &ret->patience, err);
 }
 
-static int read_members(const json_t *o, struct launch *l, struct err *err)
+static int launch_read_members(const json_t *o, struct launch *l, struct err *err)
 {
     int r = read_identity(o, l, err);
     if (r == 0)
@@ -305,15 +305,15 @@ static int read_members(const json_t *o, struct launch *l, struct err *err)
     if (r == 0)
         r = read_optional(o, "pythonpath_prefix", &l->pythonpath_prefix, err);
     if (r == 0)
-        r = read_seconds(o, "stop_grace_s", &l->stop_grace, err);
+        r = launch_read_seconds(o, "stop_grace_s", &l->stop_grace, err);
     if (r == 0)
-        r = read_seconds(o, "beat_s", &l->beat, err);
+        r = launch_read_seconds(o, "beat_s", &l->beat, err);
     if (r == 0)
         r = read_logs(json_object_get(o, "logs"), &l->logs, err);
     return r < 0 ? r : read_secret_names(o, l, err);
 }
 
-static int parse(const char *text, size_t len, json_t **ret, struct err *err)
+static int launch_parse(const char *text, size_t len, json_t **ret, struct err *err)
 {
     int r = json_parse(text, len, LAUNCH_MAX_BYTES, ret, err);
     if (r == 0 && !json_is_object(*ret))
@@ -325,9 +325,9 @@ int launch_from_json(const char *text, size_t len, struct launch *ret, struct er
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
     _cleanup_(launch_release) struct launch l = {0};
-    int r = parse(text, len, &o, err);
+    int r = launch_parse(text, len, &o, err);
     if (r == 0)
-        r = read_members(o, &l, err);
+        r = launch_read_members(o, &l, err);
     if (r < 0)
         return r;
     *ret = l;
@@ -374,7 +374,7 @@ int launch_secrets_add(struct launch *l, const char *text, size_t len, struct er
     _cleanup_(json_unrefp) json_t *o = NULL;
     _cleanup_(pairs_release) struct pairs env = {0};
     _cleanup_(strv_release) struct strv argv = {0};
-    int r = parse(text, len, &o, err);
+    int r = launch_parse(text, len, &o, err);
     const json_t *real = json_object_get(o, "argv");
     if (r == 0)
         r = read_env(json_object_get(o, "env"), &env, err);

@@ -86,8 +86,8 @@ must_check int launch_secrets_to_json(const struct pairs *env,
                                       const struct strv *argv,
                                       struct buf *out,
                                       struct err *err);
-/* Adds to l what the text holds: env over l->env, argv (if any) in place of l->argv, and to
- * secret_values what of it is secret. */
+/* Adds the content of the text to l: env over l->env, argv (if any) in place of l->argv, and its
+ * secret values to secret_values. */
 must_check int launch_secrets_add(struct launch *l, const char *text, size_t len, struct err *err);
 
 /* Adds what stands in the real arguments where these, as they are shown, have stars; where that
@@ -98,7 +98,7 @@ void launch_hidden_add(const struct strv *shown, const struct strv *real, struct
  * may start with the prefix already (Ray's env_vars say the same thing to workers). */
 char *launch_pythonpath(const char *prefix, const char *own);
 
-/* One string of any bytes as a JSON member of an object or element of an array
- * (key NULL): a string where it is valid UTF-8, else {"hex": …}. */
+/* Writes a string of any bytes as a member of an object or (key NULL) an element of an array: a
+ * JSON string where it is valid UTF-8, else {"hex": …}. */
 struct jout;
 void launch_jout_bytes(struct jout *j, const char *key, const char *value);

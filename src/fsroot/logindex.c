@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logindex.c - see logindex.h.
+/* logindex.c - skips the parts of a log that cannot match; see logindex.h.
  *
  * Only a record that excludes its part of the log moves the reader on; all else is read because
  * nothing says that it need not be. Where it stands in the index never goes back, and no call reads
@@ -28,7 +28,7 @@ enum {
 };
 
 enum verdict {
-    SILENT,   /* nobody wrote it, or only half of it */
+    SILENT,   /* the record was never written, or only half of it */
     CHANGED,  /* the bytes of the log that it tells of are not there as they were */
     NEEDED,   /* there may be a line that matches, */
     EXCLUDED, /* or there is none */
@@ -109,7 +109,7 @@ static bool may_have(const struct logindex_ask *a, const struct logindex_record 
 
 /* ---- opening ---- */
 
-static uint64_t end_of(const struct logread_file *f, size_t n)
+static uint64_t logindex_end_of(const struct logread_file *f, size_t n)
 {
     return n ? f[n - 1].begin + f[n - 1].bytes : 0;
 }
@@ -151,7 +151,7 @@ struct logindex *logindex_open(const char *root,
     uint32_t first = 0;
     int fd = -1;
     if (logread_files(root, job, attempt, name, &files, &n, NULL) == 0 &&
-        end_of(files, n) >= LOGINDEX_LEAST)
+        logindex_end_of(files, n) >= LOGINDEX_LEAST)
         fd = logread_open_beside(root, job, attempt, name, LOGINDEX_SUFFIX);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
         !read_first(root, job, attempt, name, &first)) {
@@ -165,7 +165,7 @@ struct logindex *logindex_open(const char *root,
                            .first = first,
                            .files = files,
                            .n_files = n,
-                           .n = blocks_in((uint64_t)st.st_size, end_of(files, n)),
+                           .n = blocks_in((uint64_t)st.st_size, logindex_end_of(files, n)),
                            .group_of = UINT64_MAX,
                            .blocks_of = UINT64_MAX,
                            .group = xcalloc(1, LOGINDEX_GROUP_RECORD)};
@@ -200,7 +200,9 @@ static bool is_in_one_file(const struct logindex *x, uint64_t begin, uint64_t en
     return false;
 }
 
-static enum verdict judge(const struct logindex *x, const struct logindex_record *r, size_t n)
+static enum verdict logindex_judge(const struct logindex *x,
+                                   const struct logindex_record *r,
+                                   size_t n)
 {
     uint64_t kind = n == LOGINDEX_GROUP_RECORD ? LOGINDEX_IS_GROUP : 0;
     if (r->magic != LOGINDEX_MAGIC || r->flags != kind || r->first != x->first ||
@@ -261,13 +263,13 @@ static const struct logindex_record *next_record(struct logindex *x,
     *ret_blocks = LOGINDEX_GROUP;
     if (x->i % LOGINDEX_GROUP == 0) {
         const struct logindex_record *g = group_record(x, x->i / LOGINDEX_GROUP);
-        *ret = judge(x, g, LOGINDEX_GROUP_RECORD);
+        *ret = logindex_judge(x, g, LOGINDEX_GROUP_RECORD);
         if (*ret == EXCLUDED || (*ret != SILENT && g->end <= at))
             return g;
     }
     *ret_blocks = 1;
     const struct logindex_record *b = block_record(x, x->i);
-    *ret = judge(x, b, LOGINDEX_BLOCK_RECORD);
+    *ret = logindex_judge(x, b, LOGINDEX_BLOCK_RECORD);
     x->silent = *ret == SILENT ? x->silent + 1 : 0;
     return b;
 }

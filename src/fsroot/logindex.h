@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "core/grepneeds.h"
+#include "core/metric/grepneeds.h"
 
-/* What is looked for, as numbers. */
+/* The texts that are searched for, as numbers. */
 struct logindex_ask;
 /* NULL: an index cannot help. */
 struct logindex_ask *logindex_ask_new(const struct grepneeds *needs);

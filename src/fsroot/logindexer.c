@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logindexer.c - see logindexer.h.
+/* logindexer.c - writes the index of a log; see logindexer.h.
  *
- * A group's record is written only when all its blocks have one. The file is ours alone: one that
- * is there already belongs to nobody whom we know, and there is no index then. */
+ * A group's record is written only when all its blocks have one. The file must be ours alone: if
+ * a file of that name exists already, its writer is unknown and there is no index. */
 #define _GNU_SOURCE
 #include "fsroot/logindexer.h"
 
@@ -56,7 +56,7 @@ void logindexer_free(struct logindexer *x)
 
 /* ---- the file ---- */
 
-static bool is_open(struct logindexer *x)
+static bool logindexer_is_open(struct logindexer *x)
 {
     if (x->fd < 0 && !x->is_off) {
         int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (x->is_made ? 0 : O_EXCL);
@@ -70,7 +70,7 @@ static bool is_open(struct logindexer *x)
 /* False: there is no such record, or a torn one. */
 static bool write_record(struct logindexer *x, uint64_t place, const void *p, size_t n)
 {
-    if (!is_open(x))
+    if (!logindexer_is_open(x))
         return false;
     ssize_t k;
     do
@@ -81,12 +81,12 @@ static bool write_record(struct logindexer *x, uint64_t place, const void *p, si
     return k == (ssize_t)n;
 }
 
-static bool put(struct logindexer *x,
-                const struct part *part,
-                uint64_t place,
-                size_t size,
-                uint64_t flags,
-                usec_t wall)
+static bool logindexer_put(struct logindexer *x,
+                           const struct part *part,
+                           uint64_t place,
+                           size_t size,
+                           uint64_t flags,
+                           usec_t wall)
 {
     struct logindex_record *r = (struct logindex_record *)(void *)x->place;
     memset(r, 0, size);
@@ -113,8 +113,8 @@ static void clear(struct part *p, uint64_t begin)
 static void end_group(struct logindexer *x, usec_t wall)
 {
     uint64_t group = (x->n_blocks - 1) / LOGINDEX_GROUP;
-    bool done = x->is_group_whole && put(x, &x->group, logindex_group_place(group),
-                                         LOGINDEX_GROUP_RECORD, LOGINDEX_IS_GROUP, wall);
+    bool done = x->is_group_whole && logindexer_put(x, &x->group, logindex_group_place(group),
+                                                    LOGINDEX_GROUP_RECORD, LOGINDEX_IS_GROUP, wall);
     (void)done; /* without it, the blocks of the group are looked at one by one */
     clear(&x->group, x->at);
     x->is_group_whole = true;
@@ -123,8 +123,8 @@ static void end_group(struct logindexer *x, usec_t wall)
 static void end_block(struct logindexer *x, bool is_line_broken, usec_t wall)
 {
     x->block.flags = is_line_broken || x->is_line_broken ? LOGINDEX_IS_TORN : 0;
-    bool done = !x->is_skipped && put(x, &x->block, logindex_block_place(x->n_blocks),
-                                      LOGINDEX_BLOCK_RECORD, 0, wall);
+    bool done = !x->is_skipped && logindexer_put(x, &x->block, logindex_block_place(x->n_blocks),
+                                                 LOGINDEX_BLOCK_RECORD, 0, wall);
     if (done)
         trigrams_join(&x->group.has, &x->block.has);
     x->group.flags |= x->block.flags;
@@ -138,7 +138,7 @@ static void end_block(struct logindexer *x, bool is_line_broken, usec_t wall)
 }
 
 /* How many of these belong to the block, which ends with a line where there is one in time. */
-static size_t take(const struct logindexer *x, const char *p, size_t n)
+static size_t logindexer_take(const struct logindexer *x, const char *p, size_t n)
 {
     uint64_t used = x->at - x->block.begin;
     if (used < LOGINDEX_BLOCK - 1)
@@ -167,7 +167,7 @@ void logindexer_add(struct logindexer *x,
     while (n && !x->is_off) {
         if (x->at == x->block.begin)
             x->is_skipped = is_late;
-        size_t k = take(x, p, n);
+        size_t k = logindexer_take(x, p, n);
         if (!x->is_skipped)
             trigrams_add(&x->block.has, p, k);
         add_first(x, p, k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loglist.c - see loglist.h. A log's later segments (logread.h) are files of their own here first,
- * and one with it once a directory was read. */
+/* loglist.c - the log files of an attempt; see loglist.h. A log's later segments (logread.h) are
+ * files of their own here first, and one with it once a directory was read. */
 #define _GNU_SOURCE
 #include "fsroot/loglist.h"
 
@@ -67,8 +67,8 @@ void loglist_release(struct loglist *l)
 
 /* ---- names ---- */
 
-/* Of printable ASCII, so that it reads the same in JSON, in an address and on a terminal. */
-static bool is_plain(const char *name, size_t n)
+/* True for printable ASCII, which reads the same in JSON, in an address and on a terminal. */
+static bool loglist_is_plain(const char *name, size_t n)
 {
     if (!n || n > NAME_BYTES_MAX || name[0] == '.')
         return false;
@@ -92,7 +92,7 @@ static bool is_of_all(enum loglist_source s, const char *name)
 /* The first n bytes of name are what a file of the source is called. */
 static bool is_file_of(enum loglist_source s, const char *name, size_t n)
 {
-    if (!is_plain(name, n) || (s == LOGLIST_WORKER && !str_starts(name, "worker-")))
+    if (!loglist_is_plain(name, n) || (s == LOGLIST_WORKER && !str_starts(name, "worker-")))
         return false;
     for (size_t i = 0; SOURCES[s].ends[i]; i++) {
         size_t len = strlen(SOURCES[s].ends[i]);
@@ -113,7 +113,7 @@ char *loglist_path(enum loglist_source s, const char *file)
     const char *name = slash ? slash + 1 : "";
     if (is_of_all(s, file))
         return xasprintf("%s/%s", SOURCES[s].place, file);
-    if (!slash || !is_plain(file, (size_t)(slash - file)))
+    if (!slash || !loglist_is_plain(file, (size_t)(slash - file)))
         return NULL;
     if (s == LOGLIST_SCENE && str_starts(name, "logs/"))
         name += strlen("logs/");
@@ -122,7 +122,10 @@ char *loglist_path(enum loglist_source s, const char *file)
 
 /* "a.out" and, of a later segment, "a.out.<offset>": where the log's name ends and the segment
  * begins. False: neither. */
-static bool read_name(enum loglist_source s, const char *name, size_t *ret_n, uint64_t *ret_begin)
+static bool loglist_read_name(enum loglist_source s,
+                              const char *name,
+                              size_t *ret_n,
+                              uint64_t *ret_begin)
 {
     const char *dot = strrchr(name, '.');
     int64_t begin = 0;
@@ -144,7 +147,11 @@ struct listing {
     size_t names; /* looked at */
 };
 
-static void add(struct listing *x, const char *sub, const char *name, size_t n, uint64_t end)
+static void loglist_add(struct listing *x,
+                        const char *sub,
+                        const char *name,
+                        size_t n,
+                        uint64_t end)
 {
     struct loglist *l = x->l;
     if (l->n == l->cap) {
@@ -159,17 +166,17 @@ static void add(struct listing *x, const char *sub, const char *name, size_t n, 
                                          .bytes = end};
 }
 
-static void look_at(struct listing *x, DIR *d, const char *sub, const char *name)
+static void loglist_look_at(struct listing *x, DIR *d, const char *sub, const char *name)
 {
     struct stat st;
     size_t n;
     uint64_t begin;
-    if (read_name(x->source, name, &n, &begin) &&
+    if (loglist_read_name(x->source, name, &n, &begin) &&
         fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-        add(x, sub, name, n, begin + (uint64_t)st.st_size);
+        loglist_add(x, sub, name, n, begin + (uint64_t)st.st_size);
 }
 
-static int by_name(const void *a, const void *b)
+static int loglist_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct loglist_file *)a)->name, ((const struct loglist_file *)b)->name);
 }
@@ -182,11 +189,11 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* The segments of one log become one file. */
-static void join(struct loglist *l, size_t first)
+static void loglist_join(struct loglist *l, size_t first)
 {
     size_t n = first;
     if (l->n - first > 1)
-        qsort(l->v + first, l->n - first, sizeof(*l->v), by_name);
+        qsort(l->v + first, l->n - first, sizeof(*l->v), loglist_by_name);
     for (size_t i = first; i < l->n; i++) {
         if (n > first && str_eq(l->v[n - 1].name, l->v[i].name)) {
             if (l->v[i].bytes > l->v[n - 1].bytes)
@@ -221,10 +228,10 @@ static void list_dir(struct listing *x, int dir, const char *sub)
             l->is_cut = true;
             break;
         }
-        look_at(x, d, sub, e->d_name);
+        loglist_look_at(x, d, sub, e->d_name);
     }
     (void)closedir(d); /* it was only read */
-    join(l, first);
+    loglist_join(l, first);
 }
 
 /* ---- what is known of workers ---- */
@@ -300,7 +307,7 @@ static void find_nodes(struct listing *x, DIR *place, struct strv *ret)
             break;
         }
         if ((e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) &&
-            is_plain(e->d_name, strlen(e->d_name)))
+            loglist_is_plain(e->d_name, strlen(e->d_name)))
             strv_add(ret, e->d_name);
     }
     if (ret->n > 1)
@@ -311,7 +318,7 @@ static void list_of_all(struct listing *x, DIR *place)
 {
     x->node = "";
     for (size_t i = 0; x->source == LOGLIST_SCENE && i < array_len(OF_ALL); i++)
-        look_at(x, place, "", OF_ALL[i]);
+        loglist_look_at(x, place, "", OF_ALL[i]);
 }
 
 int loglist_read(const char *root,
@@ -333,7 +340,7 @@ int loglist_read(const char *root,
                        strerror(-r));
     if (!node)
         find_nodes(&x, place, &nodes);
-    else if (is_plain(node, strlen(node)))
+    else if (loglist_is_plain(node, strlen(node)))
         strv_add(&nodes, node);
     if (!node)
         list_of_all(&x, place);

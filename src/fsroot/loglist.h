@@ -49,7 +49,8 @@ must_check int loglist_read(const char *root,
                             struct loglist *ret,
                             struct err *err);
 
-/* What a client calls it: "<node>/<name>", or "<name>" where it belongs to no node. Yours. */
+/* The name that clients use: "<node>/<name>", or "<name>" for a log of no node. The caller frees
+ * it. */
 char *loglist_name(const struct loglist_file *f);
 /* The name for logread_at() of a file that a client calls so; NULL: no file of the source can be
  * called that. Yours. */

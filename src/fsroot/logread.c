@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logread.c - see logread.h.
+/* logread.c - reads a log across its segments; see logread.h.
  *
  * The directory is listed for each call: segments come and go while one reads. A segment that goes
  * between the listing and its opening is a gap. Files of a job are outside bytes: no link below its
@@ -66,7 +66,7 @@ static void sort_and_drop(struct segments *s)
     memmove(s->begin + keep, s->begin + keep + drop, (s->n - keep) * sizeof(*s->begin));
 }
 
-static int list(struct segments *s, struct err *err)
+static int logread_list(struct segments *s, struct err *err)
 {
     enum { ROOM = 2 * LOGREAD_SEGMENTS_MAX };
     s->begin = xcalloc(ROOM, sizeof(*s->begin));
@@ -80,7 +80,7 @@ static int list(struct segments *s, struct err *err)
     return s->n ? 0 : err_set(err, -ENOENT, "there is no log in '%s'", s->dir);
 }
 
-/* Its name in s->dir. */
+/* The file name of segment i in s->dir. */
 static char *segment_name(const struct segments *s, size_t i)
 {
     return s->begin[i] ? xasprintf("%s.%llu", s->name, (unsigned long long)s->begin[i])
@@ -108,7 +108,7 @@ static int read_segment(const struct segments *s,
     return r < 0 ? err_set(err, r, "cannot read '%s/%s': %s", s->dir, name, strerror(-r)) : 0;
 }
 
-/* As it is now; 0: it has gone. */
+/* The present size of segment i; 0: it has gone. */
 static uint64_t segment_bytes(const struct segments *s, size_t i)
 {
     _cleanup_(freep) char *name = segment_name(s, i);
@@ -122,12 +122,12 @@ static uint64_t stream_end(const struct segments *s)
     return s->begin[s->n - 1] + segment_bytes(s, s->n - 1);
 }
 
-static int read_part(const struct segments *s,
-                     uint64_t offset,
-                     char *buf,
-                     size_t n,
-                     struct logread_part *ret,
-                     struct err *err)
+static int logread_read_part(const struct segments *s,
+                             uint64_t offset,
+                             char *buf,
+                             size_t n,
+                             struct logread_part *ret,
+                             struct err *err)
 {
     struct logread_part p = {.offset = offset, .end = stream_end(s), .files = s->n};
     size_t i = 0;
@@ -168,7 +168,8 @@ static int open_segments(const char *root,
     _cleanup_(freep) char *sub = slash ? xstrndup(name, (size_t)(slash - name)) : NULL;
     s->dir = fsroot_attempt_dir(root, job, attempt, sub);
     int r = fsroot_attempt_opendir(root, job, attempt, sub, &s->open);
-    return r < 0 ? err_set(err, r, "cannot read '%s': %s", s->dir, strerror(-r)) : list(s, err);
+    return r < 0 ? err_set(err, r, "cannot read '%s': %s", s->dir, strerror(-r))
+                 : logread_list(s, err);
 }
 
 int logread_at(const char *root,
@@ -185,7 +186,7 @@ int logread_at(const char *root,
     if (offset > INT64_MAX)
         return err_set(err, -EINVAL, "the log of '%s' has no such offset", job);
     int r = open_segments(root, job, attempt, name, &s, err);
-    return r < 0 || !s.begin ? r : read_part(&s, offset, buf, n, ret, err);
+    return r < 0 || !s.begin ? r : logread_read_part(&s, offset, buf, n, ret, err);
 }
 
 int logread_open_beside(const char *root,

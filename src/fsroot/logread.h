@@ -49,11 +49,12 @@ must_check int logread_open_beside(const char *root,
                                    const char *name,
                                    const char *suffix);
 
-/* One of the files that a log is kept in: the bytes [begin, begin + bytes) of the stream. */
+/* One of the files that a log is kept in: the bytes [begin, begin + bytes) of the whole log. */
 struct logread_file {
     uint64_t begin, bytes;
 };
-/* Those that there are now, in their order: yours. -ENOENT: there is no log yet. */
+/* The files that a log consists of now, in order; the caller frees them. -ENOENT: there is no
+ * log yet. */
 must_check int logread_files(const char *root,
                              const char *job,
                              int attempt,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logsearch.c - see logsearch.h. Offsets always stand at the beginning of a line, so that one goes
- * on from them as if there had been no pause. */
+/* logsearch.c - one search through many logs; see logsearch.h. Offsets always stand at the
+ * beginning of a line, so that one goes on from them as if there had been no pause. */
 #define _GNU_SOURCE
 #include "fsroot/logsearch.h"
 
@@ -17,7 +17,7 @@ enum loglist_source logsearch_listed(unsigned sources)
     return sources & LOGSEARCH_SCENE ? LOGLIST_SCENE : LOGLIST_WORKER;
 }
 
-/* One log after the other is open. */
+/* One search: the logs are opened one after the other. */
 struct run {
     struct logsearch *s;
     bool is_open, is_listed;
@@ -56,14 +56,14 @@ static void list_files(struct run *r)
     const struct logsearch *s = r->s;
     if (r->is_listed)
         return;
-    /* Those that cannot be listed are passed over. */
+    /* Logs that cannot be listed are skipped. */
     (void)!loglist_read(s->root, s->targets[s->at].job, s->k, logsearch_listed(s->sources), NULL,
                         &r->files, NULL);
     r->is_listed = true;
 }
 
 /* From the at-th on, the one that is called so (NULL: any); false: there is none. */
-static bool stand_in(struct run *r, size_t at, const char *called)
+static bool logsearch_stand_in(struct run *r, size_t at, const char *called)
 {
     for (; at < r->files.n; at++) {
         char *name = loglist_name(&r->files.v[at]);
@@ -84,14 +84,14 @@ static bool next_file(struct run *r)
     if (!(r->s->sources & (LOGSEARCH_WORKERS | LOGSEARCH_SCENE)))
         return false;
     list_files(r);
-    return stand_in(r, r->s->file ? r->at + 1 : 0, r->s->only);
+    return logsearch_stand_in(r, r->s->file ? r->at + 1 : 0, r->s->only);
 }
 
 /* Where an earlier run stood; one that has gone since: all of them once more. */
 static bool find_file(struct run *r)
 {
     list_files(r);
-    if (stand_in(r, 0, r->s->file))
+    if (logsearch_stand_in(r, 0, r->s->file))
         return true;
     r->s->offset = 0;
     freep(&r->s->file);
@@ -99,7 +99,7 @@ static bool find_file(struct run *r)
 }
 
 /* False: the attempt has no more. */
-static bool open_log(struct run *r)
+static bool logsearch_open_log(struct run *r)
 {
     struct logsearch *s = r->s;
     if (r->is_open)
@@ -140,7 +140,7 @@ static int search_chunk(struct run *r)
 {
     struct logsearch *s = r->s;
     struct logread_part p;
-    if (!open_log(r))
+    if (!logsearch_open_log(r))
         return 1;
     size_t most = next_part(r);
     if (logread_at(s->root, s->targets[s->at].job, s->k, r->name, s->offset, r->text, most, &p,
@@ -186,7 +186,7 @@ static void next_log(struct run *r)
     s->at++;
 }
 
-static bool is_late(const struct logsearch *s)
+static bool logsearch_is_late(const struct logsearch *s)
 {
     return s->is_late && s->is_late(s->arg);
 }
@@ -195,7 +195,7 @@ void logsearch_run(struct logsearch *s)
 {
     struct run run = {.s = s, .text = xmalloc(CHUNK)};
     int r = 0;
-    while (s->at < s->n_targets && r >= 0 && s->bytes < s->most_bytes && !is_late(s)) {
+    while (s->at < s->n_targets && r >= 0 && s->bytes < s->most_bytes && !logsearch_is_late(s)) {
         if (!s->k)
             s->k = s->targets[s->at].k;
         r = s->k < s->targets[s->at].last_k ? 1 : search_chunk(&run);

@@ -3,7 +3,7 @@
  * ceilings on hits, bytes and time, and a place from where to go on. Blocking. */
 #pragma once
 #include "base/err.h"
-#include "core/loggrep.h"
+#include "core/metric/loggrep.h"
 #include "fsroot/logindex.h"
 #include "fsroot/loglist.h"
 

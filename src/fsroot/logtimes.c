@@ -43,8 +43,8 @@ void logtimes_free(struct logtimes *t)
     free(t);
 }
 
-/* One that is there already is not ours. */
-static bool is_open(struct logtimes *t)
+/* An existing file is not ours. */
+static bool logtimes_is_open(struct logtimes *t)
 {
     if (t->fd < 0 && !t->is_off) {
         int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (t->is_made ? 0 : O_EXCL);
@@ -56,13 +56,13 @@ static bool is_open(struct logtimes *t)
 }
 
 /* A mark that cannot be written is made again later, at the same place. */
-static void mark(struct logtimes *t, usec_t wall)
+static void logtimes_mark(struct logtimes *t, usec_t wall)
 {
     struct logtimes_mark m = {
         .by = t->written > t->by ? t->written : t->by, .offset = t->line, .magic = LOGTIMES_MAGIC};
     m.crc = logtimes_crc(&m);
     t->marked_at = wall;
-    if (!is_open(t))
+    if (!logtimes_is_open(t))
         return;
     if (pwrite(t->fd, &m, sizeof(m), (off_t)(t->n_marks * sizeof(m))) != (ssize_t)sizeof(m)) {
         closep(&t->fd);
@@ -77,7 +77,7 @@ void logtimes_add(struct logtimes *t, const char *p, size_t n, usec_t wall)
 {
     bool is_due = wall < t->marked_at || wall - t->marked_at >= EVERY;
     if (t->line > t->marked && is_due)
-        mark(t, wall);
+        logtimes_mark(t, wall);
     const char *line = memrchr(p, '\n', n);
     if (line)
         t->line = t->end + (uint64_t)(line + 1 - p);
@@ -89,11 +89,11 @@ void logtimes_idle(struct logtimes *t, usec_t wall)
 {
     bool is_due = wall < t->written || wall - t->written >= EVERY;
     if (t->line > t->marked && is_due)
-        mark(t, wall);
+        logtimes_mark(t, wall);
 }
 
 void logtimes_finish(struct logtimes *t)
 {
     if (t->line > t->marked)
-        mark(t, t->written);
+        logtimes_mark(t, t->written);
 }

@@ -23,8 +23,8 @@ void logtimes_idle(struct logtimes *t, usec_t wall);
 /* Nothing more will be. */
 void logtimes_finish(struct logtimes *t);
 
-/* Of a log's name in the attempt's directory, such as ATTEMPT_LOG: an offset before which nothing
- * was written after `since`, as late as is known; 0: nothing is known. */
+/* For a log's name in the attempt's directory, such as ATTEMPT_LOG: the last known offset before
+ * which no byte was written after `since`; 0: not known. */
 uint64_t logtimes_find(const char *root,
                        const char *job,
                        int attempt,

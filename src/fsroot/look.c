@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "core/safetensors.h"
+#include "core/check/safetensors.h"
 #include "fsroot/looked.h"
 
 enum {
@@ -42,7 +42,7 @@ static int open_plain(const char *path, struct stat *ret)
 }
 
 /* What cannot be read is missing. */
-static size_t read_at(int fd, void *buf, size_t n, uint64_t at)
+static size_t look_read_at(int fd, void *buf, size_t n, uint64_t at)
 {
     size_t got;
     (void)file_read_at(fd, at, buf, n, &got); /* fewer bytes tell it */
@@ -80,7 +80,7 @@ struct looking {
     char *dir, *real_dir; /* where the last file's directory leads */
 };
 
-/* As realpath(), without asking again for the directory of the file before. st: by lstat(). */
+/* Like realpath(), without asking again for the directory of the previous file. st: by lstat(). */
 static char *where_it_leads(struct looking *k, const char *path, const struct stat *st)
 {
     const char *slash = strrchr(path, '/');
@@ -106,11 +106,11 @@ static int read_ends(struct preflight_file *f, struct looked *known, const struc
         int fd = open_plain(f->path, &st);
         if (fd < 0)
             return -fd;
-        read.n_head = read_at(fd, read.head, sizeof(read.head), 0);
+        read.n_head = look_read_at(fd, read.head, sizeof(read.head), 0);
         if (f->size >= sizeof(read.tail))
-            (void)read_at(fd, read.tail, sizeof(read.tail),
-                          f->size - sizeof(read.tail)); /* else zeros */
-        (void)close(fd);                                /* it was only read */
+            (void)look_read_at(fd, read.tail, sizeof(read.tail),
+                               f->size - sizeof(read.tail)); /* else zeros */
+        (void)close(fd);                                     /* it was only read */
         if (read.n_head || !st.st_size)
             looked_add(known, LOOKED_FILE, f->path, &st, &read);
     }
@@ -164,7 +164,7 @@ static bool look_into_safetensors(int fd, struct preflight_shard *d)
     struct safetensors st;
     struct err err = {0};
     uint64_t n;
-    if (read_at(fd, first, sizeof(first), 0) < sizeof(first)) {
+    if (look_read_at(fd, first, sizeof(first), 0) < sizeof(first)) {
         d->broken = xstrdup("it has fewer than 8 bytes");
         return d->size < sizeof(first);
     }
@@ -177,7 +177,7 @@ static bool look_into_safetensors(int fd, struct preflight_shard *d)
         return true;
     bool was_read = true;
     char *header = xcalloc(1, (size_t)n + 1);
-    if (read_at(fd, header, (size_t)n, sizeof(first)) < n) {
+    if (look_read_at(fd, header, (size_t)n, sizeof(first)) < n) {
         d->broken = xstrdup("its header cannot be read");
         was_read = false;
     } else if (safetensors_read(header, (size_t)n, &st, &err) < 0) {
@@ -205,7 +205,7 @@ static bool find_shard(struct looked *known, const char *path, struct preflight_
     return true;
 }
 
-static void read_shard(struct looked *known, const char *path, struct preflight_shard *d)
+static void look_read_shard(struct looked *known, const char *path, struct preflight_shard *d)
 {
     struct stat st = {0};
     bool was_read = true;
@@ -218,7 +218,7 @@ static void read_shard(struct looked *known, const char *path, struct preflight_
     if (!S_ISREG(st.st_mode)) {
         d->broken = xstrdup("it is no plain file");
     } else {
-        d->n_head = read_at(fd, d->head, sizeof(d->head), 0);
+        d->n_head = look_read_at(fd, d->head, sizeof(d->head), 0);
         was_read = d->n_head || !d->size;
         if (d->is_safetensors && d->size && !preflight_name_head(d->head, d->n_head))
             was_read &= look_into_safetensors(fd, d);
@@ -236,7 +236,7 @@ static void look_at_shard(struct looked *known, const char *dir, struct prefligh
     _cleanup_(freep) char *path = in(dir, d->name);
     d->is_safetensors = str_ends(d->name, ".safetensors");
     if (!find_shard(known, path, d))
-        read_shard(known, path, d);
+        look_read_shard(known, path, d);
 }
 
 /* There is none of this name. */
@@ -248,7 +248,7 @@ static void append_shard(struct preflight_model *m, const char *name)
     m->shards[m->n_shards++] = (struct preflight_shard){.name = xstrdup(name)};
 }
 
-static void add_shard(struct preflight_model *m, const char *name)
+static void look_add_shard(struct preflight_model *m, const char *name)
 {
     for (size_t i = m->n_shards; i-- > 0;) /* most often it is the last one again */
         if (!strcmp(m->shards[i].name, name))
@@ -258,7 +258,7 @@ static void add_shard(struct preflight_model *m, const char *name)
 
 /* The JSON object in dir/name; NULL: *ret_why says what is wrong with it, or is NULL as well
  * when there is no such file. */
-static json_t *read_object(const char *dir, const char *name, size_t max, char **ret_why)
+static json_t *look_read_object(const char *dir, const char *name, size_t max, char **ret_why)
 {
     _cleanup_(freep) char *path = in(dir, name);
     _cleanup_(buf_release) struct buf text = BUF_INIT(max);
@@ -315,7 +315,7 @@ static bool read_index(struct preflight_model *m, struct looked *known, const ch
     _cleanup_(freep) char *path = in(m->path, name);
     bool is_there = stat(path, &st) == 0;
     bool is_known = is_there && find_index(m, known, path, &st);
-    json_t *root = is_known ? NULL : read_object(m->path, name, INDEX_MAX, &m->index_broken);
+    json_t *root = is_known ? NULL : look_read_object(m->path, name, INDEX_MAX, &m->index_broken);
     if (!root && !m->index_broken && !is_known)
         return false;
     m->has_index = true;
@@ -326,7 +326,7 @@ static bool read_index(struct preflight_model *m, struct looked *known, const ch
     json_object_foreach (map, tensor, v) {
         const char *file = json_string_value(v);
         if (file && *file && *file != '.' && !strchr(file, '/'))
-            add_shard(m, file);
+            look_add_shard(m, file);
     }
     if (is_there && root && !m->index_broken)
         keep_index(m, known, path, &st);
@@ -343,7 +343,7 @@ static void look_at_config(struct preflight_model *m, struct looked *known)
     m->has_config = is_there && looked_find(known, LOOKED_OBJECT, path, &st, &f);
     if (m->has_config)
         return; /* it is an object: what is broken is not kept */
-    json_t *config = read_object(m->path, "config.json", CONFIG_MAX, &m->config_broken);
+    json_t *config = look_read_object(m->path, "config.json", CONFIG_MAX, &m->config_broken);
     m->has_config = config || m->config_broken;
     f = (struct looked_facts){0};
     if (is_there && config)
@@ -375,7 +375,7 @@ static void look_at_names(struct preflight_model *m, bool want_weights)
         for (size_t i = 0; i < array_len(tokenizers); i++)
             m->has_tokenizer |= !strcmp(e->d_name, tokenizers[i]);
         if (want_weights && is_weights(e->d_name))
-            add_shard(m, e->d_name);
+            look_add_shard(m, e->d_name);
     }
     (void)closedir(dir); /* it was only read */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* looked.c - see looked.h. Two maps: when the young one is full it becomes the old one, and what
- * nobody has found in the old one until then goes with it. */
+/* looked.c - a cache of what looks have read of files; see looked.h. Two maps: when the young
+ * one is full it becomes the old one, and entries of the former old one that were not used since
+ * then are dropped. */
 #include "fsroot/looked.h"
 
 #include <pthread.h>
@@ -41,7 +42,7 @@ static void facts_copy(struct looked_facts *to, const struct looked_facts *from)
     strv_copy(&to->names, &from->names);
 }
 
-static void item_free(struct item *it)
+static void looked_item_free(struct item *it)
 {
     if (!it)
         return;
@@ -49,11 +50,11 @@ static void item_free(struct item *it)
     free(it);
 }
 
-static void drop(struct map *m)
+static void looked_drop(struct map *m)
 {
     struct item *it;
     for (size_t pos = 0; (it = map_next(m, &pos, NULL));)
-        item_free(it);
+        looked_item_free(it);
     map_free(m);
 }
 
@@ -74,9 +75,9 @@ void looked_free(struct looked *lk)
 {
     if (!lk)
         return;
-    drop(lk->young);
-    drop(lk->old);
-    (void)pthread_mutex_destroy(&lk->lock); /* nobody holds it */
+    looked_drop(lk->young);
+    looked_drop(lk->old);
+    (void)pthread_mutex_destroy(&lk->lock); /* no thread holds it */
     free(lk);
 }
 
@@ -85,21 +86,21 @@ static bool is_same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool looked_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            is_same_time(a->st_mtim, b->st_mtim) && is_same_time(a->st_ctim, b->st_ctim);
 }
 
 /* Behind the lock: what there was by this name goes. */
-static void put(struct looked *lk, const char *key, struct item *it)
+static void looked_put(struct looked *lk, const char *key, struct item *it)
 {
     if (map_count(lk->young) >= lk->most / 2) {
-        drop(lk->old);
+        looked_drop(lk->old);
         lk->old = lk->young;
         lk->young = map_new(lk->seed);
     }
-    item_free(map_set(lk->young, key, it));
+    looked_item_free(map_set(lk->young, key, it));
 }
 
 bool looked_find(struct looked *lk,
@@ -116,9 +117,9 @@ bool looked_find(struct looked *lk,
     if (!it) {
         it = map_remove(lk->old, key);
         if (it)
-            put(lk, key, it);
+            looked_put(lk, key, it);
     }
-    bool found = it && is_same(&it->st, st);
+    bool found = it && looked_is_same(&it->st, st);
     if (found)
         facts_copy(ret, &it->facts);
     (void)pthread_mutex_unlock(&lk->lock);
@@ -152,6 +153,6 @@ void looked_add(struct looked *lk,
     it->st = *st;
     facts_copy(&it->facts, f);
     (void)pthread_mutex_lock(&lk->lock);
-    put(lk, key, it);
+    looked_put(lk, key, it);
     (void)pthread_mutex_unlock(&lk->lock);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* looked.h - what looks have read of files, for the looks after them. For look.c, and for who owns
- * one and lends it to all his looks, on whatever threads.
+/* looked.h - what earlier looks have read of files, kept for later looks. Used by look.c and by
+ * the owner of such a cache, which lends it to all its looks, on any thread.
  *
- * A file is known again by its path, device, inode, size and times; what has changed a moment ago
- * is not remembered, since a second change might not be seen. The oldest go when it is full.
- * Nothing here asks the file system. */
+ * A file is recognized by its path, device, inode, size and times; a file that changed a moment
+ * ago is not remembered, since a second change might go unseen. The oldest entries go when the
+ * cache is full. No function here asks the file system. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/strv.h"
-#include "core/preflight.h"
+#include "core/check/preflight.h"
 
-/* What for: the same file may be read in more than one way. */
+/* The kind of reading: a file may be read in more than one way. */
 enum looked_kind {
     LOOKED_FILE = 'f',
     LOOKED_SHARD = 's',

@@ -169,7 +169,7 @@ static const char *take_assignment(const char *line, const char *s, struct buf *
     return end;
 }
 
-/* The same for "://user:password@"; s stands at the colon. */
+/* Masks the password of "://user:password@"; s stands at the colon. */
 static const char *take_url(const char *s, struct buf *out)
 {
     if (!str_starts(s, "://"))

@@ -20,10 +20,11 @@
 #include "fsroot/metricread.h"
 
 enum {
-    PASS_BYTES = 16 << 20,  /* of one pass */
-    OUT_MAX = 32 << 20,     /* not written yet: more than the records of any chunk */
-    OUT_FULL = 1 << 20,     /* then a rewritten part is written */
-    TOTAL_WITHIN = 64 << 20 /* of the log: who has not said by then how many steps there are … */
+    PASS_BYTES = 16 << 20, /* of one pass */
+    OUT_MAX = 32 << 20,    /* not written yet: more than the records of any chunk */
+    OUT_FULL = 1 << 20,    /* then a rewritten part is written */
+    TOTAL_WITHIN =
+        64 << 20 /* bytes of the log within which the number of steps must have been told */
 };
 static const uint64_t MERGED_MAX = 1ULL << 30;
 
@@ -69,7 +70,7 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 
 /* ---- the merged file ---- */
 
-static int flush(struct metric_reader *r, struct err *err)
+static int metricfile_flush(struct metric_reader *r, struct err *err)
 {
     uint64_t size;
     if (!r->out.len)
@@ -102,7 +103,7 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
     struct metric_reader *r = arg;
     (void)end;
     if (rec->attempt < r->k)
-        return; /* not ours: a file that somebody wrote */
+        return; /* not ours: a user's own file */
     if (rec->attempt > r->k) {
         r->file = r->log = (struct metricread_source){0};
         r->k = rec->attempt;
@@ -112,7 +113,7 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
     src->offset = rec->offset;
 }
 
-static int load(struct metric_reader *r, struct err *err)
+static int metricfile_load(struct metric_reader *r, struct err *err)
 {
     r->merged_bytes = 0;
     int x = metricread_merged(r->root, r->job, MERGED_MAX, load_record, r, &r->merged_bytes, err);
@@ -209,9 +210,9 @@ static bool is_there(const struct metric_reader *r)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* verl makes its file before it prints a step: who sees a step in the log, and then no file, has a
- * verl without one. */
-static bool is_wanted(struct taking *t)
+/* verl makes its file before it prints a step: a step in the log without a file means a verl
+ * that writes none. */
+static bool metricfile_is_wanted(struct taking *t)
 {
     if (t->want_records && t->from_log && !t->asked) {
         t->asked = true;
@@ -226,7 +227,7 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
 {
     struct taking *t = arg;
     struct metric_reader *r = t->r;
-    if (!is_wanted(t))
+    if (!metricfile_is_wanted(t))
         return;
     rec->attempt = r->k;
     rec->offset = end;
@@ -236,7 +237,7 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
     metric_watch_set_total(r->watch, rec->total, true);
     rec->total = metric_watch_total(r->watch);
     if (metric_watch_goes_back(r->watch, rec)) {
-        t->result = flush(r, t->err);
+        t->result = metricfile_flush(r, t->err);
         if (t->result == 0)
             t->result = rewrite(r, rec, t->err);
         if (t->result < 0)
@@ -275,14 +276,14 @@ static int open_source(const struct metric_reader *r,
     return x;
 }
 
-/* One chunk of this source; file: its name, NULL is the log. *ret_used: 0 = there is no more now.
- */
-static int read_source(struct metric_reader *r,
-                       struct metricread_source *src,
-                       const char *file,
-                       bool final,
-                       struct taking *t,
-                       size_t *ret_used)
+/* Reads one chunk of this source; file: its name, NULL is the log. *ret_used: 0 = there is no
+ * more now. */
+static int metricfile_read_source(struct metric_reader *r,
+                                  struct metricread_source *src,
+                                  const char *file,
+                                  bool final,
+                                  struct taking *t,
+                                  size_t *ret_used)
 {
     _cleanup_(freep) char *path = file ? fsroot_attempt_dir(r->root, r->job, r->k, file) : NULL;
     _cleanup_(closep) int fd = -1;
@@ -322,11 +323,11 @@ static int read_attempt(struct metric_reader *r, bool final, struct taking *t, s
     t->asked = false;
     t->want_records = !r->has_file;
     if (!r->has_file || !total_is_known(r))
-        x = read_source(r, &r->log, NULL, final, t, &of_log);
+        x = metricfile_read_source(r, &r->log, NULL, final, t, &of_log);
     t->from_log = false;
     t->want_records = true;
     if (x == 0 && r->has_file)
-        x = read_source(r, &r->file, "metrics.jsonl", final, t, &of_file);
+        x = metricfile_read_source(r, &r->file, "metrics.jsonl", final, t, &of_file);
     *ret_used = of_log + of_file;
     return x;
 }
@@ -345,7 +346,7 @@ static int read_on(struct metric_reader *r, int attempt, bool ended, struct taki
     while (r->k <= attempt) {
         int x = read_attempt(r, r->k < attempt || ended, t, &used);
         if (x == 0)
-            x = flush(r, t->err);
+            x = metricfile_flush(r, t->err);
         budget -= used < budget ? used : budget;
         t->pass->more = x == 0 && !budget;
         if (x < 0 || t->pass->more || (!used && r->k == attempt))
@@ -367,9 +368,9 @@ int metric_reader_pass(struct metric_reader *r,
     struct taking t = {.r = r, .pass = &pass, .now = now, .err = err};
     if (!fsroot_is_name(r->job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", r->job);
-    int x = r->loaded ? 0 : load(r, err);
+    int x = r->loaded ? 0 : metricfile_load(r, err);
     if (x == 0)
-        x = flush(r, err);
+        x = metricfile_flush(r, err);
     r->chunk = xmalloc(METRICREAD_CHUNK);
     if (x == 0)
         x = read_on(r, attempt, ended, &t);

@@ -10,8 +10,8 @@
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
-#include "core/metric_table.h"
-#include "core/metric_watch.h"
+#include "core/metric/metric_table.h"
+#include "core/metric/metric_watch.h"
 
 struct metric_reader;
 
@@ -48,11 +48,11 @@ struct metric_curves;
 
 struct metric_curves *metric_curves_new(const char *root, const char *job, size_t points);
 void metric_curves_free(struct metric_curves *c); /* NULL is fine */
-/* Read what is new in the file, or all of it when it was written anew. None is no error. */
+/* Reads new records of the file, or all of it when it was replaced. A missing file is no error. */
 must_check int metric_curves_update(struct metric_curves *c, struct err *err);
 /* Borrowed until the next update. */
 const struct metric_table *metric_curves_table(const struct metric_curves *c);
 /* The first ones, at most METRIC_VOIDS_MAX; borrowed. */
 const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n);
-/* The file is larger than what is read of it. */
+/* True if the file is larger than the part that is read. */
 bool metric_curves_is_cut(const struct metric_curves *c);

@@ -19,11 +19,11 @@
 
 /* ---- bytes ---- */
 
-static int read_at(const struct metricread_origin *from,
-                   uint64_t offset,
-                   char *to,
-                   size_t n,
-                   struct logread_part *ret)
+static int metricread_read_at(const struct metricread_origin *from,
+                              uint64_t offset,
+                              char *to,
+                              size_t n,
+                              struct logread_part *ret)
 {
     if (from->fd < 0)
         return logread_at(from->root, from->job, from->attempt, ATTEMPT_LOG, offset, to, n, ret,
@@ -55,7 +55,10 @@ char *metricread_merged_path(const char *root, const char *job)
 
 /* ---- lines ---- */
 
-static void take_line(const char *line, size_t n, uint64_t end, const struct metricread_sink *s)
+static void metricread_take_line(const char *line,
+                                 size_t n,
+                                 uint64_t end,
+                                 const struct metricread_sink *s)
 {
     struct metric_record rec = {0};
     switch (metric_read_line(line, n, &rec)) {
@@ -75,7 +78,10 @@ static void take_line(const char *line, size_t n, uint64_t end, const struct met
 }
 
 /* Whole lines; text ends with a line's end, or at the end of its file. base: its offset. */
-static void take_lines(const char *text, size_t n, uint64_t base, const struct metricread_sink *s)
+static void metricread_take_lines(const char *text,
+                                  size_t n,
+                                  uint64_t base,
+                                  const struct metricread_sink *s)
 {
     const char *end = text + n, *p = text;
     while (p < end && (p = metric_find(p, (size_t)(end - p)))) {
@@ -83,7 +89,8 @@ static void take_lines(const char *text, size_t n, uint64_t base, const struct m
         const char *from = before ? before + 1 : text;
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         const char *next = stop ? stop + 1 : end;
-        take_line(from, (size_t)((stop ? stop : end) - from), base + (uint64_t)(next - text), s);
+        metricread_take_line(from, (size_t)((stop ? stop : end) - from),
+                             base + (uint64_t)(next - text), s);
         p = next;
     }
 }
@@ -97,7 +104,7 @@ int metricread_chunk(const struct metricread_origin *from,
 {
     struct logread_part part = {0};
     size_t begin = 0;
-    int x = read_at(from, src->offset, chunk, METRICREAD_CHUNK, &part);
+    int x = metricread_read_at(from, src->offset, chunk, METRICREAD_CHUNK, &part);
     *ret_used = 0;
     if (x < 0 || !part.n)
         return x;
@@ -117,7 +124,7 @@ int metricread_chunk(const struct metricread_origin *from,
         src->skipping = true;
         used = n;
     } else {
-        take_lines(chunk + begin, used - begin, base + begin, s);
+        metricread_take_lines(chunk + begin, used - begin, base + begin, s);
     }
     src->offset = base + used;
     *ret_used = used;

@@ -5,7 +5,7 @@
  * A source's offset always stands at the start of a line. Files of a job are outside bytes: no
  * link is followed, lines and files have ceilings. */
 #pragma once
-#include "core/metric.h"
+#include "core/metric/metric.h"
 #include "fsroot/metricfile.h"
 
 enum { METRICREAD_CHUNK = METRIC_LINE_MAX };
@@ -22,15 +22,16 @@ struct metricread_source {
     bool skipping;         /* inside of a line that is too long */
 };
 
-/* What a line is for. */
+/* The receivers of a line. */
 struct metricread_sink {
     void (*record)(struct metric_record *rec, uint64_t end, void *arg);
     void (*total)(int64_t steps, bool sure, void *arg);
     void *arg;
 };
 
-/* One chunk of a source, from its offset on. final: a line without an end is one; so is one before
- * a gap. *ret_used: 0 at the end of what can be used now. A negative errno. */
+/* Reads one chunk of a source from its offset on. final: a last line without a newline counts as
+ * a line, and so does a line before a gap. *ret_used: 0 when no more can be used now. Returns a
+ * negative errno on failure. */
 must_check int metricread_chunk(const struct metricread_origin *from,
                                 struct metricread_source *src,
                                 char *chunk, /* METRICREAD_CHUNK bytes */

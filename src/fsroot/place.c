@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - see place.h. Everything goes by descriptors that walk.c opened: no path is resolved a
- * second time. */
+/* place.c - a user's operations on files; see place.h. Everything goes by descriptors that
+ * walk.c opened: no path is resolved a second time. */
 #define _GNU_SOURCE
 #include "fsroot/place.h"
 
@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "fsroot/dirtree.h"
 
 enum { LINK_TEXT_MAX = 4096, COPY_BYTES = 1 << 20 };
@@ -38,7 +39,7 @@ void place_entry_release(struct place_entry *e)
 
 /* ---- look ---- */
 
-static void fill(struct place_entry *e, const struct stat *st)
+static void place_fill(struct place_entry *e, const struct stat *st)
 {
     e->kind = S_ISREG(st->st_mode)   ? PLACE_FILE
               : S_ISDIR(st->st_mode) ? PLACE_DIRECTORY
@@ -47,9 +48,9 @@ static void fill(struct place_entry *e, const struct stat *st)
     e->bytes = e->kind == PLACE_FILE ? (uint64_t)st->st_size : 0;
     e->changed_at = (usec_t)st->st_mtim.tv_sec * USEC_SEC + (usec_t)st->st_mtim.tv_nsec / 1000;
     if (e->kind == PLACE_FILE)
-        (void)snprintf(e->etag, sizeof(e->etag), "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64,
-                       (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-                       (uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ino); /* it fits */
+        text_printf(e->etag, "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64, (uint64_t)st->st_size,
+                    (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+                    (uint64_t)st->st_ino);
 }
 
 static char *target_of(int dir, const char *name)
@@ -75,7 +76,7 @@ static int look_at_link(const char *root,
         return walk_trouble(p, errno, err);
     if (!S_ISLNK(st.st_mode))
         return walk_trouble(p, ENOENT, err);
-    fill(ret, &st);
+    place_fill(ret, &st);
     ret->target = target_of(dir, name);
     return 0;
 }
@@ -96,7 +97,7 @@ int place_look(const char *root,
         return err_set(err, r, "%s", why.text);
     if (fstat(fd, &st) < 0)
         return walk_trouble(p, errno, err);
-    fill(ret, &st);
+    place_fill(ret, &st);
     return 0;
 }
 
@@ -110,12 +111,12 @@ void place_list_release(struct place_list *l)
     *l = (struct place_list){0};
 }
 
-static int by_name(const void *a, const void *b)
+static int place_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_dots(const char *name)
+static bool place_is_dots(const char *name)
 {
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
@@ -135,7 +136,7 @@ static int read_names(const struct walk_place *p,
     }
     errno = 0;
     for (struct dirent *e; names->n <= PLACE_ENTRIES_MAX && (e = readdir(d)); errno = 0)
-        if (!is_dots(e->d_name) && strcmp(e->d_name, after) > 0)
+        if (!place_is_dots(e->d_name) && strcmp(e->d_name, after) > 0)
             strv_add(names, e->d_name);
     int error = errno;
     (void)closedir(d); /* as above */
@@ -164,14 +165,14 @@ int place_list(const char *root,
     r = read_names(p, fd, after, &names, err);
     if (r < 0)
         return r;
-    xsort(names.v, names.n, sizeof(char *), by_name);
+    xsort(names.v, names.n, sizeof(char *), place_by_name);
     *ret = (struct place_list){.v = xcalloc(limit + 1, sizeof(struct place_entry))};
     size_t i = 0;
     for (struct stat st; i < names.n && ret->n < limit; i++) {
         if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue; /* it went meanwhile */
         struct place_entry *e = &ret->v[ret->n++];
-        fill(e, &st);
+        place_fill(e, &st);
         e->name = xstrdup(names.v[i]);
         e->is_odd = walk_check_name(e->name, strlen(e->name), NULL) < 0;
         e->target = e->kind == PLACE_LINK ? target_of(dir, e->name) : NULL;
@@ -202,7 +203,7 @@ int place_open_file(const char *root,
     if (p->zone == WALK_JOB && !(st.st_mode & S_IROTH))
         return walk_trouble(p, EACCES, err);
     *ret = (struct place_entry){0};
-    fill(ret, &st);
+    place_fill(ret, &st);
     *ret_fd = fd;
     fd = -1;
     return 0;
@@ -260,7 +261,7 @@ static int rename_any(int from_dir, const char *from, int dir, const char *name,
     return renameat(from_dir, from, dir, name) < 0 ? -errno : 0;
 }
 
-static int copy(int from, int to)
+static int place_copy(int from, int to)
 {
     _cleanup_(freep) char *block = xmalloc(COPY_BYTES);
     for (;;) {
@@ -287,7 +288,7 @@ static int put_by_copy(const char *from, int dir, const char *name, unsigned fla
         openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (out < 0)
         return -errno;
-    int r = copy(in, out);
+    int r = place_copy(in, out);
     if (r == 0 && fchmod(out, 0644) < 0)
         r = -errno;
     if (r == 0)
@@ -335,7 +336,7 @@ struct removing {
     bool refused;
 };
 
-static int check_name(int dir, const char *name, void *arg)
+static int place_check_name(int dir, const char *name, void *arg)
 {
     struct removing *x = arg;
     x->refused = is_snapshot(dir, name);
@@ -367,7 +368,7 @@ int place_remove(const char *root,
         return err_set(err, ERR_CONFLICT, "'%.300s' is a directory with something in it", p->path);
     }
     struct removing x = {.p = p, .err = err};
-    struct dirtree_removal all = {.check = check_name, .arg = &x};
+    struct dirtree_removal all = {.check = place_check_name, .arg = &x};
     r = dirtree_remove_with(dir, name, &all);
     *ret_removed = all.removed;
     free(all.at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h - what a user does with files in a place (walk.h): look, list, put, remove.
+/* place.h - a user's operations on files in a place (walk.h): look, list, put, remove.
  *
- * Blocking calls; who may what was decided before. Codes are those of walk.h and ERR_CONFLICT. */
+ * The calls block; access was decided before. Error codes are those of walk.h and ERR_CONFLICT. */
 #pragma once
 #include "base/clock.h"
 #include "fsroot/walk.h"
@@ -22,8 +22,8 @@ struct place_entry {
 };
 void place_entry_release(struct place_entry *e);
 
-/* What is there; links are followed while they stay below the root, and one that leads nowhere is
- * itself what is there. */
+/* Looks at the file or directory; links are followed while they stay below the root, and a
+ * dangling link is itself the result. */
 must_check int place_look(const char *root,
                           const struct walk_place *p,
                           struct place_entry *ret,
@@ -63,8 +63,8 @@ enum place_put_flags {
     PLACE_REPLACE = 1 << 0, /* a file that is there goes; else ERR_CONFLICT */
     PLACE_PARENTS = 1 << 1, /* make the directories above it */
 };
-/* The file `from` (an upload's) moves into the place in one step, readable by all: nobody sees half
- * of it. On failure it is where it was. */
+/* Moves the file `from` (an upload) into the place in one step, readable by all, so that no
+ * reader sees half of it. On failure it stays where it was. */
 must_check int place_put(const char *root,
                          const struct walk_place *p,
                          const char *from,

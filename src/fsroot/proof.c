@@ -34,7 +34,7 @@ void proof_record_release(struct proof_record *r)
 /* ---- one record ---- */
 
 /* NULL for what is no text. The copy ends before a character that TEXT_MAX would cut. */
-static char *take_text(const json_t *o, const char *key)
+static char *proof_take_text(const json_t *o, const char *key)
 {
     const char *s = json_get_str(o, key, NULL);
     size_t n = s ? strnlen(s, TEXT_MAX) : 0;
@@ -48,27 +48,27 @@ static char *take_text(const json_t *o, const char *key)
     return out;
 }
 
-static void read_members(const json_t *o, struct proof_record *r)
+static void proof_read_members(const json_t *o, struct proof_record *r)
 {
     const json_t *verl = json_get_object(o, "verl");
-    r->kind = take_text(o, "kind");
-    r->node = take_text(o, "node");
-    r->python = take_text(o, "python");
-    r->torch = take_text(o, "torch");
-    r->ray = take_text(o, "ray");
-    r->snapshot = take_text(o, "snapshot");
-    r->hash = take_text(o, "hash");
+    r->kind = proof_take_text(o, "kind");
+    r->node = proof_take_text(o, "node");
+    r->python = proof_take_text(o, "python");
+    r->torch = proof_take_text(o, "torch");
+    r->ray = proof_take_text(o, "ray");
+    r->snapshot = proof_take_text(o, "snapshot");
+    r->hash = proof_take_text(o, "hash");
     r->pid = json_get_int(o, "pid", 0);
-    r->verl = take_text(verl, "version");
-    r->file = take_text(verl, "file");
-    r->reward = take_text(json_get_object(o, "reward"), "file");
+    r->verl = proof_take_text(verl, "version");
+    r->file = proof_take_text(verl, "file");
+    r->reward = proof_take_text(json_get_object(o, "reward"), "file");
 }
 
 static void read_mismatch(const json_t *o, struct proof_record *r)
 {
-    r->what = take_text(o, "what");
-    r->expected = take_text(o, "expected");
-    r->found = take_text(o, "found");
+    r->what = proof_take_text(o, "what");
+    r->expected = proof_take_text(o, "expected");
+    r->found = proof_take_text(o, "found");
 }
 
 int proof_record_from_json(const char *text, size_t len, struct proof_record *ret, struct err *err)
@@ -78,7 +78,7 @@ int proof_record_from_json(const char *text, size_t len, struct proof_record *re
     int r = json_parse(text, len, PROOF_MAX_BYTES, &o, err);
     if (r < 0)
         return r;
-    read_members(o, &rec);
+    proof_read_members(o, &rec);
     const json_t *bad = json_get_object(o, "mismatch");
     if (bad)
         read_mismatch(bad, &rec);
@@ -107,7 +107,7 @@ char *proof_sentence(const struct proof_record *r)
 
 /* ---- all of them ---- */
 
-static int by_name(const void *a, const void *b)
+static int proof_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -123,7 +123,7 @@ static void list_records(const char *proof_dir, const char *prefix, struct strv 
             strv_add(ret, e->d_name);
     (void)closedir(dir); /* it was only read */
     if (ret->n)
-        qsort(ret->v, ret->n, sizeof(*ret->v), by_name);
+        qsort(ret->v, ret->n, sizeof(*ret->v), proof_by_name);
 }
 
 static int read_record(const char *proof_dir, const char *name, struct proof_record *ret)
@@ -163,7 +163,7 @@ static void summary_release(struct summary *s)
     free(s->mismatch);
 }
 
-static void take_first(char **dst, char **src)
+static void proof_take_first(char **dst, char **src)
 {
     if (*dst || !*src)
         return;
@@ -183,7 +183,7 @@ static void put_process(struct jout *j, const struct proof_record *r)
     jout_close(j, '}');
 }
 
-static void note_node(struct strv *nodes, const char *node)
+static void proof_note_node(struct strv *nodes, const char *node)
 {
     for (size_t i = 0; i < nodes->n; i++)
         if (str_eq(nodes->v[i], node))
@@ -192,21 +192,21 @@ static void note_node(struct strv *nodes, const char *node)
 }
 
 /* A process with a verl speaks before one without. */
-static void merge(struct summary *s, struct proof_record *r)
+static void proof_merge(struct summary *s, struct proof_record *r)
 {
     struct proof_record *a = &s->all;
-    note_node(&s->nodes, r->node);
+    proof_note_node(&s->nodes, r->node);
     if (r->what && !s->mismatch)
         s->mismatch = proof_sentence(r);
     if (!a->file) {
-        take_first(&a->verl, &r->verl);
-        take_first(&a->file, &r->file);
+        proof_take_first(&a->verl, &r->verl);
+        proof_take_first(&a->file, &r->file);
     }
     char **pairs[][2] = {{&a->python, &r->python}, {&a->torch, &r->torch},
                          {&a->ray, &r->ray},       {&a->snapshot, &r->snapshot},
                          {&a->hash, &r->hash},     {&a->reward, &r->reward}};
     for (size_t i = 0; i < array_len(pairs); i++)
-        take_first(pairs[i][0], pairs[i][1]);
+        proof_take_first(pairs[i][0], pairs[i][1]);
 }
 
 static void put_rest(struct jout *j, const struct summary *s, int attempt)
@@ -246,7 +246,7 @@ size_t proof_summary(const char *dir, int attempt, struct buf *out)
         }
         if (s.n <= PROOF_SHOWN_MAX)
             put_process(&j, &rec);
-        merge(&s, &rec);
+        proof_merge(&s, &rec);
     }
     if (!s.n)
         return 0;

@@ -22,7 +22,7 @@ enum {
     PROOF_SHOWN_MAX = 64,      /* processes that proof_summary() names */
 };
 
-/* Of one process; NULL: it did not say. */
+/* The values that one process reported; NULL: not reported. */
 struct proof_record {
     char *kind, *node, *python, *torch, *ray, *snapshot, *hash;
     int64_t pid;

@@ -65,10 +65,9 @@ static int check_directory(const char *root, struct err *err)
     if (stat(root, &st) < 0 && (errno != ESTALE || stat(root, &st) < 0)) {
         int error = errno;
         if (error == ENOENT)
-            return err_set(err, -error,
-                           "the shared root '%s' does not exist: mount it, or correct "
-                           "'shared_root'",
-                           root);
+            return err_set(
+                err, -error,
+                "the shared root '%s' does not exist: mount it, or correct 'shared_root'", root);
         return err_set(err, -error, "the shared root '%s' cannot be reached (%s): mount it again",
                        root, strerror(error));
     }
@@ -200,7 +199,7 @@ int fsroot_resolve_under(const char *root, const char *path, char **ret, struct 
 }
 
 /* The trimmed text of a version file, NULL when it is none. */
-static char *read_version(const char *path)
+static char *root_read_version(const char *path)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(VERSION_MAX);
     if (file_read(path, &text, NULL) < 0)
@@ -225,7 +224,7 @@ static char *installed_version(const char *venv)
             continue;
         _cleanup_(freep) char *path =
             xasprintf("%s/%s/site-packages/verl/version/version", lib, e->d_name);
-        found = read_version(path);
+        found = root_read_version(path);
     }
     if (dir)
         (void)closedir(dir); /* it was only read */
@@ -235,7 +234,7 @@ static char *installed_version(const char *venv)
 char *fsroot_verl_version(const char *path)
 {
     _cleanup_(freep) char *tree = xasprintf("%s/verl/version/version", path);
-    char *version = read_version(tree);
+    char *version = root_read_version(tree);
     /* Not realpath: a venv's interpreter is a link to one that knows nothing of it. */
     const char *bin = strrchr(path, '/');
     if (version || !bin || bin - path < 4 || strncmp(bin - 4, "/bin", 4) != 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* secrets.c - what Ray's workers of an attempt read at their start; see fsroot.h.
+/* secrets.c - the secrets that Ray's workers of an attempt read at their start; see fsroot.h.
  *
- * Outside of the job's directory, so that whoever copies or shows that has none of it. A crash in
- * the middle of file_write() leaves ".<name>.<number>.tmp": such a one is found and removed with
- * the file that it was to be. */
+ * They lie outside of the job's directory, so that a copy or a listing of that directory
+ * contains none. A crash in the middle of file_write() leaves ".<name>.<number>.tmp", which is
+ * found and removed with the file itself. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ char *fsroot_secrets_path(const char *root, const char *ray_id)
     return xasprintf("%s/" PLACE "/%s", root, ray_id);
 }
 
-static int check_name(const char *ray_id, struct err *err)
+static int secrets_check_name(const char *ray_id, struct err *err)
 {
     return fsroot_is_name(ray_id)
                ? 0
@@ -47,7 +47,7 @@ int fsroot_secrets_write_hidden(const char *root,
                                 const struct strv *hidden,
                                 struct err *err)
 {
-    int r = check_name(ray_id, err);
+    int r = secrets_check_name(ray_id, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_secrets_path(root, ray_id);
@@ -85,7 +85,7 @@ static char *meant_name(const char *entry)
                : NULL;
 }
 
-static int remove_file(const char *path, struct err *err)
+static int secrets_remove_file(const char *path, struct err *err)
 {
     if (unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR)
         return 0;
@@ -102,11 +102,11 @@ static int remove_all(const char *dir, const char *name, struct err *err)
         _cleanup_(freep) char *meant = meant_name(e->d_name);
         _cleanup_(freep) char *tmp = xasprintf("%s/%s", dir, e->d_name);
         if (str_eq(meant, name))
-            r = remove_file(tmp, err);
+            r = secrets_remove_file(tmp, err);
     }
     if (d)
         (void)closedir(d); /* it was only read */
-    return r < 0 ? r : remove_file(path, err);
+    return r < 0 ? r : secrets_remove_file(path, err);
 }
 
 /* "<job>" or "<job>-a<k>", as job_ray_id() makes it. */
@@ -122,7 +122,7 @@ static char *attempt_dir(const char *root, const char *ray_id)
 
 int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err)
 {
-    int r = check_name(ray_id, err);
+    int r = secrets_check_name(ray_id, err);
     if (r < 0)
         return r;
     _cleanup_(freep) char *dir = attempt_dir(root, ray_id);

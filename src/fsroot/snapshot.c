@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot.c - making, naming and removing; see snapshot.h. A snapshot is made beside its place
- * under a name that nobody guesses, and renamed when it is whole. */
+/* snapshot.c - making, naming and removing of snapshots; see snapshot.h. A snapshot is made
+ * beside its place under a random name and renamed when it is whole. */
 #define _GNU_SOURCE
 #include "fsroot/snapshot.h"
 
@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 #include "fsroot/bundle.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
@@ -147,8 +147,8 @@ static int find_whole(const char *root, struct snapshot_made *made, struct err *
     return r < 0 && !is_damage(r) ? err_set(err, r, "%s", why.text) : r;
 }
 
-/* In one step where the file system can: who reads there meanwhile has the one or the other. The
- * damaged one goes with the stage. */
+/* Swaps in one step where the file system can, so that a reader sees either the old or the new
+ * tree. The damaged tree is removed with the stage. */
 static int swap(const struct stage *st, const char *to, struct err *err)
 {
     if (renameat2(AT_FDCWD, st->dir, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
@@ -169,11 +169,11 @@ static int swap(const struct stage *st, const char *to, struct err *err)
 
 /* Something has the name: its twin, which was faster, or what is damaged. Of two that would heal it
  * the second finds it whole. */
-static int replace(const struct snapshot_source *s,
-                   const struct stage *st,
-                   const char *to,
-                   struct snapshot_made *made,
-                   struct err *err)
+static int snapshot_replace(const struct snapshot_source *s,
+                            const struct stage *st,
+                            const char *to,
+                            struct snapshot_made *made,
+                            struct err *err)
 {
     if (s->healing)
         (void)pthread_mutex_lock(s->healing); /* never fails */
@@ -185,7 +185,7 @@ static int replace(const struct snapshot_source *s,
     return r;
 }
 
-/* One that is whole stays; what is there by that name and is not our content goes. */
+/* A whole snapshot under that name stays; any other content there is removed. */
 static int publish(const struct snapshot_source *s,
                    struct stage *st,
                    struct snapshot_made *made,
@@ -203,13 +203,13 @@ static int publish(const struct snapshot_source *s,
     }
     if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
         return err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
-    return replace(s, st, to, made, err);
+    return snapshot_replace(s, st, to, made, err);
 }
 
-static int fill(const struct snapshot_source *s,
-                const struct stage *st,
-                struct manifest *m,
-                struct err *err)
+static int snapshot_fill(const struct snapshot_source *s,
+                         const struct stage *st,
+                         struct manifest *m,
+                         struct err *err)
 {
     const struct unpack_limits *limits = s->limits ? s->limits : &unpack_default_limits;
     _cleanup_(closep) int from_git = -1;
@@ -221,11 +221,11 @@ static int fill(const struct snapshot_source *s,
     return r;
 }
 
-static int finish(const struct snapshot_source *s,
-                  struct stage *st,
-                  const struct manifest *m,
-                  struct snapshot_made *made,
-                  struct err *err)
+static int snapshot_finish(const struct snapshot_source *s,
+                           struct stage *st,
+                           const struct manifest *m,
+                           struct snapshot_made *made,
+                           struct err *err)
 {
     (void)manifest_hash(m, made->hash);
     made->bytes = m->bytes;
@@ -251,9 +251,9 @@ int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, st
     _cleanup_(snapshot_made_release) struct snapshot_made made = {0};
     int r = open_stage(s->root, &st, err);
     if (r == 0)
-        r = fill(s, &st, &m, err);
+        r = snapshot_fill(s, &st, &m, err);
     if (r == 0)
-        r = finish(s, &st, &m, &made, err);
+        r = snapshot_finish(s, &st, &m, &made, err);
     if (r < 0)
         return r;
     *ret = made;
@@ -266,7 +266,7 @@ static int sync_and_mark(int dir)
 {
     if (syncfs(dir) < 0)
         return -errno;
-    _cleanup_(closep) int mark = /* another call may have made it, which nobody may write to */
+    _cleanup_(closep) int mark = /* another call may have made the mark, and it is read-only */
         openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
     if (mark < 0 || fsync(mark) < 0)
         return -errno;
@@ -299,7 +299,7 @@ static bool is_hash(const char *s)
 }
 
 /* "../../../argus/snapshots/<hash>/tree" at whatever depth. */
-static bool is_ours(const char *path)
+static bool snapshot_is_ours(const char *path)
 {
     char to[256];
     ssize_t n = readlink(path, to, sizeof(to) - 1);
@@ -328,7 +328,7 @@ int snapshot_link(const char *root,
     _cleanup_(freep) char *to =
         xasprintf("%s" STORE "/%s/tree", user ? "../../../../" : "../../../", hash);
     int r = fsroot_check_mounted(root, err);
-    if (r == 0 && lstat(path, &st) == 0 && !is_ours(path))
+    if (r == 0 && lstat(path, &st) == 0 && !snapshot_is_ours(path))
         r = err_set(err, -EEXIST, "'%s' is there already and is no snapshot: choose another name",
                     path);
     if (r < 0 || links_to(path, to))
@@ -340,7 +340,7 @@ int snapshot_link(const char *root,
 int snapshot_unlink(const char *root, const char *user, const char *ref, struct err *err)
 {
     _cleanup_(freep) char *path = snapshot_path(root, user, ref);
-    if (is_ours(path) && unlink(path) < 0 && errno != ENOENT)
+    if (snapshot_is_ours(path) && unlink(path) < 0 && errno != ENOENT)
         return err_set(err, -errno, "'%s' cannot be removed: %s", path, strerror(errno));
     *strrchr(path, '/') = 0;
     (void)rmdir(path); /* other versions may be there */

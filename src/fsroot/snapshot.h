@@ -2,7 +2,7 @@
 /* snapshot.h - snapshots on the shared root.
  *
  *   <root>/argus/snapshots/<hash>/tree        the files, read-only, all of one mtime
- *   <root>/argus/snapshots/<hash>/manifest    what they are (core/manifest.h); its SHA-256 is
+ *   <root>/argus/snapshots/<hash>/manifest    what they are (core/check/manifest.h); its SHA-256 is
  * <hash> <root>/argus/snapshots/<hash>/settled     an empty file: all of it is on disk
  *   <root>/common/code/<name>/<version>       a link to such a tree, and
  *   <root>/users/<user>/code/<name>/<version> the same for what is one user's
@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
-#include "core/manifest.h"
+#include "core/check/manifest.h"
 #include "fsroot/unpack.h"
 
 #define SNAPSHOT_SETTLED "settled"
@@ -31,7 +31,7 @@ struct snapshot_made {
 };
 void snapshot_made_release(struct snapshot_made *m);
 
-/* What is asked for. Texts are borrowed. */
+/* The requested snapshot. Texts are borrowed. */
 struct snapshot_source {
     const char *root;
     int archive;         /* descriptor of a plain file, from its beginning */
@@ -39,8 +39,8 @@ struct snapshot_source {
     const char *version; /* of a git bundle: the commit, branch or tag of this name is taken if
                             there is one; may be NULL */
     const struct unpack_limits *limits; /* NULL: unpack_default_limits */
-    pthread_mutex_t *healing; /* of all who make on this root: one at a time takes the place of what
-                                 is damaged; NULL: nobody else makes */
+    pthread_mutex_t *healing; /* shared by all makers on this root: they replace damaged snapshots
+                                 one at a time; NULL: there is no other maker */
 };
 /* Unpack, hash, put under its hash; snapshot_settle() is owed. Nothing is left behind on failure.
  */
@@ -48,9 +48,10 @@ must_check int snapshot_make(const struct snapshot_source *s,
                              struct snapshot_made *ret,
                              struct err *err);
 
-/* Bring the content to disk and say so beside it; it may take as long as the disk has other things
- * to write. unsure: nobody knows whether the machine went down since it was made, so all of it is
- * looked at first (ERR_REFUSED: it was damaged, and stays unsettled). What is settled stays so. */
+/* Syncs the content to disk and then marks it as settled; this takes as long as the disk is busy
+ * with other data. unsure: the machine may have gone down since the snapshot was made, so all of
+ * it is checked first (ERR_REFUSED: it was damaged, and stays unsettled). A settled snapshot
+ * stays settled. */
 must_check int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err);
 
 /* <root>/argus/snapshots/<hash>/tree */

@@ -14,7 +14,7 @@
 
 #include "base/filehash.h"
 #include "base/str.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/snapshot.h"
 
@@ -26,7 +26,7 @@ struct verify {
     struct err *err;
 };
 
-static int differs(const struct verify *v, const char *path, const char *how)
+static int snapshot_verify_differs(const struct verify *v, const char *path, const char *how)
 {
     char shown[SNAPSHOT_SHOWN];
     return err_set(v->err, ERR_REFUSED, "'%s' %s", snapshot_show(path, shown), how);
@@ -56,23 +56,25 @@ static int check_content(const struct verify *v, const struct manifest_entry *e)
     unsigned char hash[HASH_BYTES];
     uint64_t size;
     if (e->kind == MANIFEST_LINK)
-        return link_is_same(v, e) ? 0 : differs(v, e->path, "is not the link that it was");
+        return link_is_same(v, e)
+                   ? 0
+                   : snapshot_verify_differs(v, e->path, "is not the link that it was");
     int r = filehash_at(v->tree, e->path, hash, &size, v->err);
     if (r == -ENOENT || r == -ENOTDIR)
-        return differs(v, e->path, "is gone");
+        return snapshot_verify_differs(v, e->path, "is gone");
     if (r == -EINVAL || r == -ELOOP)
-        return differs(v, e->path, "is no plain file any more");
+        return snapshot_verify_differs(v, e->path, "is no plain file any more");
     if (r < 0)
         return r;
     return size == e->size && !memcmp(hash, e->hash, sizeof(hash))
                ? 0
-               : differs(v, e->path, "is not what it was");
+               : snapshot_verify_differs(v, e->path, "is not what it was");
 }
 
 /* ---- what was added ---- */
 
 /* A path of the manifest, or a directory above one. */
-static bool is_known(const struct manifest *m, const char *path)
+static bool snapshot_verify_is_known(const struct manifest *m, const char *path)
 {
     size_t lo = manifest_place(m, path), n = strlen(path);
     /* "a", "a-b", "a/c": what begins with the path and a slash need not be the next. */
@@ -84,15 +86,21 @@ static bool is_known(const struct manifest *m, const char *path)
 
 static int check_dir(const struct verify *v, const char *path, bool deep, int depth);
 
-static int check_name(const struct verify *v, const char *dir, const char *name, bool deep, int d)
+static int snapshot_verify_check_name(const struct verify *v,
+                                      const char *dir,
+                                      const char *name,
+                                      bool deep,
+                                      int d)
 {
     if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "__pycache__"))
         return 0;
-    if (str_starts(name, ".nfs")) /* a client's own, while somebody reads what was removed */
+    if (str_starts(
+            name,
+            ".nfs")) /* a name that an NFS client gives to a removed file that is still open */
         return 0;
     _cleanup_(freep) char *path = xasprintf("%s%s%s", dir, *dir ? "/" : "", name);
-    if (!is_known(v->m, path))
-        return differs(v, path, "was added");
+    if (!snapshot_verify_is_known(v->m, path))
+        return snapshot_verify_differs(v, path, "was added");
     return deep ? check_dir(v, path, true, d + 1) : 0;
 }
 
@@ -105,12 +113,12 @@ static int check_dir(const struct verify *v, const char *path, bool deep, int de
         return err_set(v->err, -errno, "'%s' cannot be read: %s", path, strerror(errno));
     if (depth > DEPTH_MAX) {
         (void)close(fd); /* nothing was written */
-        return differs(v, path, "was added");
+        return snapshot_verify_differs(v, path, "was added");
     }
     DIR *dir = fdopendir(fd);
     int r = 0;
     for (struct dirent *e; dir && r == 0 && (e = readdir(dir));)
-        r = check_name(v, path, e->d_name, deep, depth);
+        r = snapshot_verify_check_name(v, path, e->d_name, deep, depth);
     if (dir)
         (void)closedir(dir); /* it was only read */
     return r;

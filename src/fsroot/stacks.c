@@ -76,7 +76,7 @@ int fsroot_stacks_ask(const char *root,
 }
 
 /* "w1.json": the node */
-static void note_node(const char *name, void *arg)
+static void stacks_note_node(const char *name, void *arg)
 {
     struct strv *nodes = arg;
     if (!str_ends(name, END) || nodes->n == FSROOT_STACKS_NODES)
@@ -96,7 +96,7 @@ int fsroot_stacks_answers(const char *root,
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d", n);
     _cleanup_(freep) char *at = fsroot_attempt_dir(root, job, attempt, name);
-    return each_name(at, note_node, ret, err);
+    return each_name(at, stacks_note_node, ret, err);
 }
 
 int fsroot_scouts_list(const char *root,
@@ -110,7 +110,7 @@ int fsroot_scouts_list(const char *root,
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCOUTS);
-    int r = each_name(dir, note_node, &nodes, err);
+    int r = each_name(dir, stacks_note_node, &nodes, err);
     for (size_t i = 0; i < nodes.n && r == 0; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s" END, dir, nodes.v[i]);
         if (stat(path, &st) < 0) /* it has just gone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trigrams.c - see trigrams.h.
+/* trigrams.c - which triples of bytes a block of a log contains; see trigrams.h.
  *
  * A byte is one of 64 kinds: letters without case, digits, what is frequent in logs, and the rest
  * by their low bits, among the others. So a set is exact up to that, fits into the processor's
@@ -49,7 +49,7 @@ static inline uint64_t shift_in(uint64_t last, char c)
     return (last << KIND_BITS) | kinds[(unsigned char)c];
 }
 
-static inline void set(struct trigrams *t, uint64_t last)
+static inline void trigrams_set(struct trigrams *t, uint64_t last)
 {
     t->bits[(last & NUMBER_MASK) >> 6] |= (uint64_t)1 << (last & 63);
 }
@@ -64,16 +64,16 @@ void trigrams_add(struct trigrams *t, const char *p, size_t n)
         two = shift_in(shift_in(0, p[half - 2]), p[half - 1]);
         for (; i < half; i++) {
             one = shift_in(one, p[i]);
-            set(t, one);
+            trigrams_set(t, one);
             two = shift_in(two, p[half + i]);
-            set(t, two);
+            trigrams_set(t, two);
         }
         one = two;
         i = 2 * half;
     }
     for (; i < n; i++) {
         one = shift_in(one, p[i]);
-        set(t, one);
+        trigrams_set(t, one);
     }
     t->last = (uint32_t)(one & NUMBER_MASK);
 }
@@ -94,7 +94,7 @@ void trigrams_of(const char *text, size_t n, uint32_t *ret)
     }
 }
 
-static uint32_t place(uint32_t trigram, uint32_t by, size_t n)
+static uint32_t trigrams_place(uint32_t trigram, uint32_t by, size_t n)
 {
     return (uint32_t)(((uint64_t)(trigram * by) * (n * 8)) >> 32);
 }
@@ -107,7 +107,7 @@ void trigrams_to_filter(const struct trigrams *t, uint8_t *filter, size_t n)
         for (uint64_t bits = t->bits[i]; bits; bits &= bits - 1) {
             uint32_t trigram = i * 64 + (uint32_t)__builtin_ctzll(bits);
             for (size_t k = 0; k < sizeof(BY) / sizeof(*BY); k++) {
-                uint32_t at = place(trigram, BY[k], n);
+                uint32_t at = trigrams_place(trigram, BY[k], n);
                 filter[at >> 3] |= (uint8_t)(1U << (at & 7));
             }
         }
@@ -116,7 +116,7 @@ void trigrams_to_filter(const struct trigrams *t, uint8_t *filter, size_t n)
 bool trigrams_filter_has(const uint8_t *filter, size_t n, uint32_t trigram)
 {
     for (size_t k = 0; k < sizeof(BY) / sizeof(*BY); k++) {
-        uint32_t at = place(trigram, BY[k], n);
+        uint32_t at = trigrams_place(trigram, BY[k], n);
         if (!(filter[at >> 3] & (1U << (at & 7))))
             return false;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack.c - see unpack.h. Reading is libarchive's, writing our own: by names below the directory,
- * files first and links last, so that no name ever leads through a link. */
+/* unpack.c - an archive becomes a tree of files; see unpack.h. Reading is libarchive's, writing
+ * our own: by names below the directory, files first and links last, so that no name ever leads
+ * through a link. */
 #define _GNU_SOURCE
 #include "fsroot/unpack.h"
 
@@ -16,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 #include "fsroot/unpack_names.h"
 #include "fsroot/unpack_write.h"
 
@@ -146,7 +147,7 @@ static int check_type(const struct unpack *u, struct archive_entry *e, struct er
     return 0;
 }
 
-static int check_bytes(const struct unpack *u, uint64_t more, struct err *err)
+static int unpack_check_bytes(const struct unpack *u, uint64_t more, struct err *err)
 {
     const struct unpack_limits *l = u->limits;
     uint64_t all = u->bytes + more;
@@ -163,13 +164,13 @@ static int check_bytes(const struct unpack *u, uint64_t more, struct err *err)
     return 0;
 }
 
-static enum unpack_kind kind_of(struct archive_entry *e)
+static enum unpack_kind unpack_kind_of(struct archive_entry *e)
 {
     mode_t type = archive_entry_filetype(e);
     return type == S_IFDIR ? UNPACK_DIRECTORY : type == S_IFLNK ? UNPACK_LINK : UNPACK_FILE;
 }
 
-static int look_at(struct unpack *u, struct archive_entry *e, struct err *err)
+static int unpack_look_at(struct unpack *u, struct archive_entry *e, struct err *err)
 {
     if (++u->entries > u->limits->entries)
         return err_set(err, ERR_REFUSED, "the archive has more than %zu entries, which is the most",
@@ -179,13 +180,13 @@ static int look_at(struct unpack *u, struct archive_entry *e, struct err *err)
     int r = snapshot_check_path(u->last, err);
     if (r == 0)
         r = check_type(u, e, err);
-    if (r == 0 && kind_of(e) == UNPACK_FILE && archive_entry_size_is_set(e)) {
+    if (r == 0 && unpack_kind_of(e) == UNPACK_FILE && archive_entry_size_is_set(e)) {
         int64_t size = archive_entry_size(e);
         r = size < 0 ? refuse_entry(u, err, "has a size below zero")
-                     : check_bytes(u, (uint64_t)size, err);
+                     : unpack_check_bytes(u, (uint64_t)size, err);
         u->bytes += r == 0 ? (uint64_t)size : 0;
     }
-    return r < 0 ? r : unpack_names_add(u->names, u->last, kind_of(e), err);
+    return r < 0 ? r : unpack_names_add(u->names, u->last, unpack_kind_of(e), err);
 }
 
 /* A tar ends with a block of zeros: one that was cut between two files has none. */
@@ -203,12 +204,12 @@ static int check_end(const struct unpack *u, struct err *err)
     return refuse_broken(u, err);
 }
 
-static int look(struct unpack *u, struct err *err)
+static int unpack_look_all(struct unpack *u, struct err *err)
 {
     struct archive_entry *e;
     int r = open_archive(u, err);
     while (r == 0 && (r = next_entry(u, &e, err)) > 0)
-        r = look_at(u, e, err);
+        r = unpack_look_at(u, e, err);
     if (r == 0)
         r = check_end(u, err);
     close_archive(u);
@@ -227,7 +228,7 @@ struct sink {
     struct hash_running hash;
 };
 
-static int put(struct sink *to, const struct manifest_entry *me, const void *p, size_t n)
+static int unpack_put(struct sink *to, const struct manifest_entry *me, const void *p, size_t n)
 {
     if (to->fd < 0) {
         memcpy(to->memory + me->size, p, n);
@@ -249,10 +250,10 @@ static int copy_data(struct unpack *u, struct sink *to, struct manifest_entry *m
         if (n > to->room - me->size)
             return refuse_entry(u, err, "has not the size that the archive says");
         u->bytes += n;
-        int x = check_bytes(u, 0, err);
+        int x = unpack_check_bytes(u, 0, err);
         if (x < 0)
             return x;
-        x = put(to, me, block, n);
+        x = unpack_put(to, me, block, n);
         if (x < 0)
             return err_set(err, x, "'%s' cannot be written: %s", me->path, strerror(-x));
         me->size += n;
@@ -264,7 +265,7 @@ static int copy_data(struct unpack *u, struct sink *to, struct manifest_entry *m
                : 0;
 }
 
-/* Of a size that is not known, or too large for the writers. */
+/* For a file whose size is not known, or too large for the writers. */
 static int write_here(struct unpack *u, struct manifest_entry *me, uint64_t room, struct err *err)
 {
     struct sink to = {.fd = -1, .room = room};
@@ -298,7 +299,7 @@ static int write_by_others(struct unpack *u,
     return r;
 }
 
-static int write_file(struct unpack *u, struct archive_entry *e, char *path, struct err *err)
+static int unpack_write_file(struct unpack *u, struct archive_entry *e, char *path, struct err *err)
 {
     bool program = archive_entry_mode(e) & 0111;
     struct manifest_entry me = {.kind = program ? MANIFEST_PROGRAM : MANIFEST_FILE, .path = path};
@@ -326,14 +327,14 @@ static int note_link(struct unpack *u, struct archive_entry *e, char *path, stru
 
 static int write_entry(struct unpack *u, struct archive_entry *e, struct err *err)
 {
-    enum unpack_kind kind = kind_of(e);
+    enum unpack_kind kind = unpack_kind_of(e);
     if (is_left_out(u) || kind == UNPACK_DIRECTORY || strlen(u->last) <= u->strip)
         return 0;
     int r = unpack_names_check(u->names, u->last, kind, err); /* the same as at the look */
     if (r < 0)
         return r;
     char *path = u->last + u->strip;
-    return kind == UNPACK_LINK ? note_link(u, e, path, err) : write_file(u, e, path, err);
+    return kind == UNPACK_LINK ? note_link(u, e, path, err) : unpack_write_file(u, e, path, err);
 }
 
 static int make_link(const struct unpack *u, const struct manifest_entry *e, struct err *err)
@@ -344,7 +345,7 @@ static int make_link(const struct unpack *u, const struct manifest_entry *e, str
     return r;
 }
 
-static int make_links(const struct unpack *u, struct err *err)
+static int unpack_make_links(const struct unpack *u, struct err *err)
 {
     int r = 0;
     for (size_t i = 0; i < u->manifest->n && r == 0; i++)
@@ -370,7 +371,7 @@ static int write_all(struct unpack *u, struct err *err)
         r = unpack_writers_end(u->writers, err);
     unpack_writers_free(u->writers);
     if (r == 0)
-        r = make_links(u, err);
+        r = unpack_make_links(u, err);
     if (r == 0)
         manifest_sort(u->manifest);
     return r;
@@ -378,9 +379,9 @@ static int write_all(struct unpack *u, struct err *err)
 
 /* ---- all ---- */
 
-static int unpack(struct unpack *u, bool strip, struct err *err)
+static int unpack_all(struct unpack *u, bool strip, struct err *err)
 {
-    int r = look(u, err);
+    int r = unpack_look_all(u, err);
     if (r == 0 && strip)
         u->strip = unpack_names_common(u->names);
     return r < 0 ? r : write_all(u, err);
@@ -409,7 +410,7 @@ int unpack_archive(int archive,
                        .size = (uint64_t)st.st_size,
                        .tree = dir,
                        .manifest = ret};
-    int r = unpack(&u, strip, err);
+    int r = unpack_all(&u, strip, err);
     unpack_names_free(u.names);
     free(u.last);
     if (utf8) {

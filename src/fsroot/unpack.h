@@ -15,20 +15,20 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "core/manifest.h"
+#include "core/check/manifest.h"
 
 struct unpack_limits {
     uint64_t bytes;   /* of all files */
     size_t entries;   /* at most MANIFEST_ENTRIES_MAX */
-    unsigned ratio;   /* bytes per byte of the archive, once there are more than 64 MiB of them */
+    unsigned ratio;   /* unpacked bytes per byte of the archive, checked beyond 64 MiB */
     const char *over; /* the sentence when there are more bytes; NULL: that of a fixed ceiling */
 };
 extern const struct unpack_limits unpack_default_limits;
 
-/* Into the empty directory `tree`, which nobody else writes to; files are 0444 or 0555 and all
- * their times DIRTREE_MTIME; directories are left writable. archive: a seekable descriptor, read
- * from its beginning, borrowed. ret (sorted) is to be released in both cases. ERR_REFUSED, or what
- * the system said; then `tree` holds a part, which is the caller's to remove. */
+/* Unpacks into the empty directory `tree`, which no other process may write to; files are 0444
+ * or 0555 and all their times DIRTREE_MTIME; directories are left writable. archive: a seekable
+ * descriptor, read from its beginning, borrowed. ret (sorted) is to be released in both cases.
+ * ERR_REFUSED, or the system's error; then `tree` holds a part, which is the caller's to remove. */
 must_check int unpack_archive(int archive,
                               const char *tree,
                               bool strip,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack_names.c - see unpack_names.h: one table from what a path is compared by to what it is. */
+/* unpack_names.c - the names of an archive, and which of them clash: one table from a path's
+ * comparison form to its kind; see unpack_names.h. */
 #define _GNU_SOURCE
 #include "fsroot/unpack_names.h"
 
@@ -12,7 +13,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 #include "fsroot/beneath.h"
 
 struct name {
@@ -49,15 +50,15 @@ void unpack_names_free(struct unpack_names *un)
     free(un);
 }
 
-static struct name *find(struct unpack_names *un, const char *path)
+static struct name *unpack_names_find(struct unpack_names *un, const char *path)
 {
     buf_reset(&un->key);
     snapshot_fold(&un->key, path);
     return map_find(un->map, buf_str(&un->key));
 }
 
-/* Behind find() of the same path. */
-static void put(struct unpack_names *un, const char *path, enum unpack_kind kind)
+/* Behind unpack_names_find() of the same path. */
+static void unpack_names_put(struct unpack_names *un, const char *path, enum unpack_kind kind)
 {
     struct name *n = xcalloc(1, sizeof(*n));
     *n = (struct name){.path = xstrdup(path), .kind = kind};
@@ -81,14 +82,14 @@ static int add_parents(struct unpack_names *un, const char *path, struct err *er
     _cleanup_(freep) char *part = xstrdup(path);
     for (char *s = strchr(part, '/'); s; s = strchr(s + 1, '/')) {
         *s = 0;
-        const struct name *n = find(un, part);
+        const struct name *n = unpack_names_find(un, part);
         if (n && strcmp(n->path, part) != 0)
             return refuse_twins(n, part, err);
         if (n && n->kind != UNPACK_DIRECTORY)
             return err_set(err, ERR_REFUSED, "'%s' in the archive is a %s and a directory",
                            snapshot_show(part, shown), n->kind == UNPACK_LINK ? "link" : "file");
         if (!n)
-            put(un, part, UNPACK_DIRECTORY);
+            unpack_names_put(un, part, UNPACK_DIRECTORY);
         *s = '/';
     }
     return 0;
@@ -102,11 +103,11 @@ int unpack_names_add(struct unpack_names *un,
     int r = add_parents(un, path, err);
     if (r < 0)
         return r;
-    const struct name *n = find(un, path);
+    const struct name *n = unpack_names_find(un, path);
     if (n && !(kind == UNPACK_DIRECTORY && n->kind == kind && !strcmp(n->path, path)))
         return refuse_twins(n, path, err);
     if (!n)
-        put(un, path, kind);
+        unpack_names_put(un, path, kind);
     return 0;
 }
 
@@ -116,7 +117,7 @@ int unpack_names_check(struct unpack_names *un,
                        struct err *err)
 {
     char shown[SNAPSHOT_SHOWN];
-    struct name *n = find(un, path);
+    struct name *n = unpack_names_find(un, path);
     if (!n || strcmp(n->path, path) != 0 || n->kind != kind || n->is_written)
         return err_set(err, ERR_REFUSED, "the archive changed while it was read, at '%s'",
                        snapshot_show(path, shown));

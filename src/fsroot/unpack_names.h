@@ -18,7 +18,7 @@ must_check int unpack_names_add(struct unpack_names *un,
                                 const char *path,
                                 enum unpack_kind kind,
                                 struct err *err);
-/* It was added as this kind, and is taken once. */
+/* Succeeds if the name was added as this kind and is used for the first time. */
 must_check int unpack_names_check(struct unpack_names *un,
                                   const char *path,
                                   enum unpack_kind kind,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unpack_write.c - see unpack_write.h. A batch belongs to one thread at a time: to the reader while
- * it is filled and when it is done, in between to the writer that took it from the line. */
+/* unpack_write.c - the threads that write an archive's files; see unpack_write.h. A batch
+ * belongs to one thread at a time: to the reader while it is filled and when it is done, in
+ * between to the writer that took it from the line. */
 #define _GNU_SOURCE
 #include "fsroot/unpack_write.h"
 
@@ -22,7 +23,7 @@ enum { THREADS = 4, BATCHES = 12, BATCH_FILES = 128, BATCH_BYTES = UNPACK_WRITE_
 
 /* ---- one file ---- */
 
-static int fail(const char *path, int error, struct err *err)
+static int unpack_write_fail(const char *path, int error, struct err *err)
 {
     return err_set(err, -error, "'%s' cannot be written: %s", path, strerror(error));
 }
@@ -51,7 +52,7 @@ int unpack_create(int tree, const char *path, bool program, int *ret, struct err
         fd = openat(tree, path, flags, mode);
     }
     if (fd < 0)
-        return fail(path, errno, err);
+        return unpack_write_fail(path, errno, err);
     *ret = fd;
     return 0;
 }
@@ -62,7 +63,7 @@ int unpack_close(int fd, const char *path, struct err *err)
     int error = futimens(fd, times) < 0 ? errno : 0;
     if (close(fd) < 0 && !error) /* a full NFS server says it here */
         error = errno;
-    return error ? fail(path, error, err) : 0;
+    return error ? unpack_write_fail(path, error, err) : 0;
 }
 
 /* ---- batches ---- */
@@ -112,7 +113,7 @@ static int write_item(int tree, const struct batch *b, struct item *it, struct e
     r = file_write_all(fd, b->bytes + it->at, it->size);
     if (r < 0) {
         (void)close(fd); /* it failed already */
-        return fail(it->path, -r, err);
+        return unpack_write_fail(it->path, -r, err);
     }
     return unpack_close(fd, it->path, err);
 }
@@ -136,7 +137,7 @@ static struct batch *take_from_line(struct unpack_writers *w)
     return b;
 }
 
-static void *run(void *arg)
+static void *unpack_write_run(void *arg)
 {
     struct unpack_writers *w = arg;
     (void)pthread_mutex_lock(&w->lock); /* ours never fail */
@@ -169,7 +170,8 @@ static void start_threads(struct unpack_writers *w)
     sigset_t all, old;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old); /* valid arguments, here and below */
-    while (w->n_threads < THREADS && pthread_create(&w->threads[w->n_threads], NULL, run, w) == 0)
+    while (w->n_threads < THREADS &&
+           pthread_create(&w->threads[w->n_threads], NULL, unpack_write_run, w) == 0)
         w->n_threads++;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -202,7 +204,7 @@ void unpack_writers_free(struct unpack_writers *w)
     (void)pthread_mutex_lock(&w->lock);
     w->ends = true;
     if (!w->err.code)
-        w->err.code = -ECANCELED; /* what nobody waits for is not written */
+        w->err.code = -ECANCELED; /* the caller waits no longer: the files are not written */
     (void)pthread_cond_broadcast(&w->work);
     (void)pthread_mutex_unlock(&w->lock);
     for (size_t i = 0; i < w->n_threads; i++)
@@ -210,7 +212,7 @@ void unpack_writers_free(struct unpack_writers *w)
     free_list(w->line);
     free_list(w->idle);
     free(w->open);
-    (void)pthread_mutex_destroy(&w->lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&w->lock); /* no thread holds it */
     (void)pthread_cond_destroy(&w->work);
     (void)pthread_cond_destroy(&w->done);
     free(w);
@@ -219,19 +221,19 @@ void unpack_writers_free(struct unpack_writers *w)
 /* ---- the reader ---- */
 
 /* What a writer found out of a batch goes to the manifest; then it is empty. */
-static void settle(struct unpack_writers *w, struct batch *b)
+static void unpack_write_settle(struct unpack_writers *w, struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++)
         memcpy(w->m->v[b->v[i].index].hash, b->v[i].hash, HASH_BYTES);
     b->n = b->used = 0;
 }
 
-static int hand_over(struct unpack_writers *w, struct err *err)
+static int unpack_write_hand_over(struct unpack_writers *w, struct err *err)
 {
     struct batch *b = w->open;
     if (!w->n_threads) { /* then it stays open */
         int r = write_batch(w->tree, b, err);
-        settle(w, b);
+        unpack_write_settle(w, b);
         return r;
     }
     w->open = NULL;
@@ -256,7 +258,7 @@ static int next_batch(struct unpack_writers *w, struct err *err)
         w->idle = b->next;
     (void)pthread_mutex_unlock(&w->lock);
     if (b) {
-        settle(w, b);
+        unpack_write_settle(w, b);
     } else {
         b = xmalloc(sizeof(*b));
         b->n = b->used = 0;
@@ -270,7 +272,7 @@ int unpack_writers_room(struct unpack_writers *w, size_t size, char **ret, struc
 {
     int r = 0;
     if (w->open && (w->open->n == BATCH_FILES || size > BATCH_BYTES - w->open->used))
-        r = hand_over(w, err);
+        r = unpack_write_hand_over(w, err);
     if (r == 0 && !w->open)
         r = next_batch(w, err);
     if (r < 0)
@@ -293,7 +295,7 @@ void unpack_writers_add(struct unpack_writers *w, size_t index)
 
 int unpack_writers_end(struct unpack_writers *w, struct err *err)
 {
-    int r = w->open && w->open->n ? hand_over(w, err) : 0;
+    int r = w->open && w->open->n ? unpack_write_hand_over(w, err) : 0;
     if (r < 0)
         return r;
     (void)pthread_mutex_lock(&w->lock);
@@ -301,7 +303,7 @@ int unpack_writers_end(struct unpack_writers *w, struct err *err)
         (void)pthread_cond_wait(&w->done, &w->lock);
     struct err why = w->err;
     (void)pthread_mutex_unlock(&w->lock);
-    for (struct batch *b = w->idle; b; b = b->next) /* nobody else has them now */
-        settle(w, b);
+    for (struct batch *b = w->idle; b; b = b->next) /* all threads have ended */
+        unpack_write_settle(w, b);
     return why.code ? err_set(err, why.code, "%s", why.text) : 0;
 }

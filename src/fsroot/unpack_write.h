@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "core/manifest.h"
+#include "core/check/manifest.h"
 
 enum { UNPACK_WRITE_SMALL = 1 << 20 }; /* the largest file that is taken */
 
 struct unpack_writers;
-/* tree: a directory that nobody else writes to. Both are borrowed to the end; nobody else changes
- * the manifest's order meanwhile, adding is fine. */
+/* tree: a directory that no other process writes to. Both are borrowed to the end; the
+ * manifest's order must not change meanwhile, entries may be added. */
 struct unpack_writers *unpack_writers_new(int tree, struct manifest *m);
 /* Waits for what is under way. NULL is fine. */
 void unpack_writers_free(struct unpack_writers *w);
@@ -31,7 +31,7 @@ void unpack_writers_add(struct unpack_writers *w, size_t index);
 /* Wait until all are written, with their hashes in the manifest. */
 must_check int unpack_writers_end(struct unpack_writers *w, struct err *err);
 
-/* ---- one file, also for who writes by himself ---- */
+/* ---- one file, also for callers that write it themselves ---- */
 
 /* A new file below tree, and the directories above it. */
 must_check int unpack_create(int tree, const char *path, bool program, int *ret, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* upload.c - see upload.h.
+/* upload.c - the file of an upload and its resumable state; see upload.h.
  *
  * `state` is written after the data is synced, so it never says more than is there. A file that is
  * longer than its state was written by an argusd that died: the rest is hashed again from the
@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/fsroot.h"
 
 #define UPLOADS "argus/uploads"
@@ -29,7 +30,7 @@ enum {
     IDS_MAX = 100000
 };
 
-/* As it lies on the disk; only machines of one kind share it. */
+/* The state as it lies on the disk; only machines of one kind share it. */
 struct saved {
     char magic[8];
     uint64_t synced;
@@ -78,7 +79,7 @@ char *upload_path(const char *root, const char *id)
 
 /* ---- open ---- */
 
-static int make_dir(const char *root, const char *dir, struct err *err)
+static int upload_make_dir(const char *root, const char *dir, struct err *err)
 {
     struct err why;
     if (fsroot_check_mounted(root, &why) < 0)
@@ -89,7 +90,7 @@ static int make_dir(const char *root, const char *dir, struct err *err)
     return 0;
 }
 
-static int save(struct upload_file *f, struct err *err)
+static int upload_save(struct upload_file *f, struct err *err)
 {
     struct saved s;
     memset(&s, 0, sizeof(s)); /* no stray bytes between the members */
@@ -102,7 +103,7 @@ static int save(struct upload_file *f, struct err *err)
     return r < 0 ? upload_trouble(f->root, r, "keep the state of an upload", err) : 0;
 }
 
-static bool load(const struct upload_file *f, struct saved *ret)
+static bool upload_load(const struct upload_file *f, struct saved *ret)
 {
     _cleanup_(freep) char *path = xasprintf("%s/state", f->dir);
     _cleanup_(buf_release) struct buf text = BUF_INIT(sizeof(*ret));
@@ -112,7 +113,7 @@ static bool load(const struct upload_file *f, struct saved *ret)
     return !memcmp(ret->magic, magic, sizeof(magic));
 }
 
-static int cut(struct upload_file *f, uint64_t to, struct err *err)
+static int upload_cut(struct upload_file *f, uint64_t to, struct err *err)
 {
     if (ftruncate(f->fd, (off_t)to) < 0)
         return upload_trouble(f->root, errno, "cut an upload", err);
@@ -137,22 +138,22 @@ static int hash_rest(struct upload_file *f, uint64_t size, struct err *err)
     return 0;
 }
 
-static int go_on(struct upload_file *f, struct err *err)
+static int upload_go_on(struct upload_file *f, struct err *err)
 {
     struct stat st;
     struct saved s;
     if (fstat(f->fd, &st) < 0)
         return upload_trouble(f->root, errno, "look at an upload", err);
     uint64_t size = (uint64_t)st.st_size;
-    if (!load(f, &s) || s.synced > size) {
-        int r = cut(f, 0, err);
-        return r < 0 ? r : save(f, err);
+    if (!upload_load(f, &s) || s.synced > size) {
+        int r = upload_cut(f, 0, err);
+        return r < 0 ? r : upload_save(f, err);
     }
     f->offset = f->synced = s.synced;
     f->hash = s.hash;
     bool same_start = *f->boot_id && !memcmp(s.boot_id, f->boot_id, sizeof(s.boot_id));
     if (!same_start)
-        return size > s.synced ? cut(f, s.synced, err) : 0;
+        return size > s.synced ? upload_cut(f, s.synced, err) : 0;
     return hash_rest(f, size, err);
 }
 
@@ -168,9 +169,9 @@ int upload_file_open(const char *root,
     f->fd = -1;
     f->root = xstrdup(root);
     f->dir = dir_of(root, id);
-    (void)snprintf(f->boot_id, sizeof(f->boot_id), "%s", boot_id); /* it fits */
+    text_copy(f->boot_id, boot_id);
     hash_begin(&f->hash);
-    int r = is_new ? make_dir(root, f->dir, err) : 0;
+    int r = is_new ? upload_make_dir(root, f->dir, err) : 0;
     if (r == 0) {
         _cleanup_(freep) char *path = upload_path(root, id);
         f->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (is_new ? O_CREAT : 0), 0600);
@@ -178,7 +179,7 @@ int upload_file_open(const char *root,
             r = upload_trouble(root, errno, "open an upload", err);
     }
     if (r == 0)
-        r = go_on(f, err);
+        r = upload_go_on(f, err);
     f->pushed = f->offset;
     if (r < 0) {
         upload_file_close(f);
@@ -219,8 +220,8 @@ int upload_file_add(struct upload_file *f, const void *p, size_t n, struct err *
 {
     int r = file_write_at(f->fd, f->offset, p, n);
     if (r < 0) {
-        (void)cut(f, f->offset,
-                  NULL); /* else the next open hashes what is there, and is right too */
+        (void)upload_cut(f, f->offset,
+                         NULL); /* else the next open hashes what is there, and is right too */
         return upload_trouble(f->root, r, "write an upload", err);
     }
     hash_add(&f->hash, p, n);
@@ -239,7 +240,7 @@ int upload_file_sync(struct upload_file *f, struct err *err)
     if (fsync(f->fd) < 0)
         return upload_trouble(f->root, errno, "sync an upload", err);
     f->synced = f->offset;
-    return save(f, err);
+    return upload_save(f, err);
 }
 
 /* ---- all of them ---- */

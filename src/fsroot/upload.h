@@ -31,10 +31,10 @@ void upload_file_close(struct upload_file *f);
 
 uint64_t upload_file_offset(const struct upload_file *f); /* bytes written */
 uint64_t upload_file_synced(const struct upload_file *f); /* of these, safe */
-/* Of what was written so far. */
+/* The hash of the bytes that were written so far. */
 void upload_file_hash(const struct upload_file *f, char ret[static HASH_HEX]);
 
-/* All n bytes, or none of them. */
+/* Adds all n bytes, or none. */
 must_check int upload_file_add(struct upload_file *f, const void *p, size_t n, struct err *err);
 must_check int upload_file_sync(struct upload_file *f, struct err *err);
 
@@ -45,5 +45,5 @@ must_check int upload_remove(const char *root, const char *id, struct err *err);
 /* The ids that have a directory. */
 must_check int upload_list(const char *root, struct strv *ret, struct err *err);
 
-/* What the system said about the shared root, as one of the codes above with its sentence. */
+/* Turns a system error on the shared root into one of the codes above with its sentence. */
 int upload_trouble(const char *root, int error, const char *what, struct err *err);

@@ -5,12 +5,12 @@
  * they are. The others are put together as Hydra does it, as far as plain YAML goes: a
  * defaults list, groups, packages. What needs more makes the answer incomplete. */
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/look.h"
 
@@ -57,20 +57,23 @@ static void add_key(struct composing *c, const char *key, bool leaf)
         strv_add(&k->leaves, key);
 }
 
-static char *below(const char *package, const char *key)
+static char *verlkeys_below(const char *package, const char *key)
 {
     return *package ? xasprintf("%s.%s", package, key) : xstrdup(key);
 }
 
-static void add_tree(struct composing *c, const struct node *n, const char *package, int depth)
+static void verlkeys_add_tree(struct composing *c,
+                              const struct node *n,
+                              const char *package,
+                              int depth)
 {
     for (const struct node *v = n->first; v; v = v->next) {
         if (depth == 0 && !strcmp(v->key, "defaults"))
             continue;
-        _cleanup_(freep) char *key = below(package, v->key);
+        _cleanup_(freep) char *key = verlkeys_below(package, v->key);
         add_key(c, key, v->kind != NODE_MAP || !v->n);
         if (v->kind == NODE_MAP)
-            add_tree(c, v, key, depth + 1);
+            verlkeys_add_tree(c, v, key, depth + 1);
     }
 }
 
@@ -81,17 +84,17 @@ static void add_package(struct composing *c, const char *package)
     for (const char *p = package; *p;) {
         const char *dot = strchr(p, '.');
         size_t n = dot ? (size_t)(dot - package) : strlen(package);
-        (void)snprintf(part, sizeof(part), "%.*s", (int)n, package); /* cut: not asked for */
+        text_printf(part, "%.*s", (int)n, package); /* cut: not asked for */
         add_key(c, part, false);
         p = dot ? dot + 1 : "";
     }
 }
 
-static bool compose(struct composing *c,
-                    const char *group,
-                    const char *name,
-                    const char *package,
-                    int depth);
+static bool verlkeys_compose(struct composing *c,
+                             const char *group,
+                             const char *name,
+                             const char *package,
+                             int depth);
 
 /* "actor" and "../engine" to "engine"; "" and "actor" to "actor"; "/optim" to "optim". */
 static char *join_group(const char *group, const char *given)
@@ -130,8 +133,8 @@ static bool compose_entry(struct composing *c,
     bool global = at && str_starts(words, "_global_");
     _cleanup_(freep) char *where = here     ? xstrdup(package)
                                    : global ? xstrdup("")
-                                            : below(package, words);
-    return compose(c, to, option, where, depth + 1);
+                                            : verlkeys_below(package, words);
+    return verlkeys_compose(c, to, option, where, depth + 1);
 }
 
 static bool compose_defaults(struct composing *c,
@@ -145,16 +148,16 @@ static bool compose_defaults(struct composing *c,
         if (d->kind == NODE_MAP && d->first)
             whole &= compose_entry(c, group, package, d->first, depth);
         else if (d->kind == NODE_SCALAR && strcmp(d->text, "_self_") != 0)
-            whole &= compose(c, group, d->text, package, depth + 1);
+            whole &= verlkeys_compose(c, group, d->text, package, depth + 1);
     }
     return whole;
 }
 
-static bool compose(struct composing *c,
-                    const char *group,
-                    const char *name,
-                    const char *package,
-                    int depth)
+static bool verlkeys_compose(struct composing *c,
+                             const char *group,
+                             const char *name,
+                             const char *package,
+                             int depth)
 {
     enum { FILES_MAX = 200 };
     _cleanup_(freep) char *path = xasprintf("%s/%s%s%s%s", c->dir, group, *group ? "/" : "", name,
@@ -171,7 +174,7 @@ static bool compose(struct composing *c,
     const char *to = strstr(buf_str(&text), "# @package _global_") ? "" : package;
     bool whole = compose_defaults(c, group, to, node_find(root, "defaults"), depth);
     add_package(c, to);
-    add_tree(c, root, to, 0);
+    verlkeys_add_tree(c, root, to, 0);
     return whole;
 }
 
@@ -206,7 +209,7 @@ bool fsroot_verl_keys(const char *tree, const char *name, struct preflight_keys 
     struct composing c = {.dir = dir, .out = ret};
     _cleanup_(freep) char *generated = xasprintf("_generated_%s", name);
     _cleanup_(freep) char *made = xasprintf("%s/%s.yaml", dir, generated);
-    ret->whole = compose(&c, "", file_is_there(made) ? generated : name, "", 0);
+    ret->whole = verlkeys_compose(&c, "", file_is_there(made) ? generated : name, "", 0);
     if (!ret->keys.n) {
         preflight_keys_release(ret);
         *ret = (struct preflight_keys){0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.c - see walk.h. beneath.c does the opening. */
+/* walk.c - whose path it is, and opening it below that user's root; see walk.h. beneath.c does
+ * the opening. */
 #define _GNU_SOURCE
 #include "fsroot/walk.h"
 
@@ -44,7 +45,7 @@ int walk_check_name(const char *name, size_t n, struct err *err)
 }
 
 /* Only names with one slash between. */
-static int clean(const char *path, char **ret, struct err *err)
+static int walk_clean(const char *path, char **ret, struct err *err)
 {
     _cleanup_(freep) char *out = xmalloc(strlen(path) + 1);
     size_t len = 0, depth = 0;
@@ -99,7 +100,7 @@ static bool take_common(struct walk_place *p)
 }
 
 /* What is left of path without the shared root in front; NULL: it is elsewhere. */
-static const char *below(const char *root, const char *path)
+static const char *walk_below(const char *root, const char *path)
 {
     static const char variable[] = "${SHARED_ROOT}";
     size_t n = strlen(root);
@@ -115,8 +116,8 @@ static const char *below(const char *root, const char *path)
 int walk_parse(const char *root, const char *path, struct walk_place *ret, struct err *err)
 {
     struct walk_place p = {0};
-    const char *rest = below(root, path);
-    int r = clean(rest ? rest : str_or(path, ""), &p.path, err);
+    const char *rest = walk_below(root, path);
+    int r = walk_clean(rest ? rest : str_or(path, ""), &p.path, err);
     if (r < 0 || !p.path)
         return r;
     if (!rest || !(take_common(&p) || take_zone(&p, "users/", WALK_USER) ||
@@ -217,7 +218,7 @@ int walk_open(const char *root,
 
 /* The directory beneath dir; the one above is opened as any other: what is made is made where it
  * really is. */
-static int make_one(int dir, const char *path, unsigned flags)
+static int walk_make_one(int dir, const char *path, unsigned flags)
 {
     const char *slash = strrchr(path, '/');
     _cleanup_(freep) char *above = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
@@ -232,7 +233,7 @@ static int make_dirs(int dir, const char *path, unsigned flags)
     for (size_t n = 0; path[n]; n += path[n] == '/') {
         n += strcspn(path + n, "/");
         _cleanup_(freep) char *part = xstrndup(path, n);
-        int r = make_one(dir, part, flags);
+        int r = walk_make_one(dir, part, flags);
         if (r < 0)
             return r;
     }

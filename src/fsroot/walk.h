@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.h - from a path that a user wrote to an open file below a root that he may use.
+/* walk.h - from a path that a user wrote to an open file below a root that the user may use.
  *
- * Everybody who opens a user's path comes through here. walk_parse() says whose it is, without
- * looking at the disk: core/access.c decides. walk_open() then resolves it beneath that root, link
- * by link, so that no "..", no link and no directory that is swapped meanwhile leads out; links
- * that stay below the root are followed. Blocking calls; `root` as in fsroot.h. */
+ * All code that opens a user's path comes through here. walk_parse() tells without looking at
+ * the disk whose path it is: core/job/access.c decides. walk_open() then resolves it beneath
+ * that root, link by link, so that no "..", no link and no directory that is swapped meanwhile
+ * leads out; links that stay below the root are followed. Blocking calls; `root` as in fsroot.h. */
 #pragma once
 #include <fcntl.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct walk_place {
 void walk_place_release(struct walk_place *p);
 
 /* path: below the shared root, or absolute and then in it; "${SHARED_ROOT}/" may be in front.
- * ERR_BAD_REQUEST: a name that nobody may use; ERR_FORBIDDEN: none of the zones. Pure. */
+ * ERR_BAD_REQUEST: a name that is never allowed; ERR_FORBIDDEN: outside of all zones. Pure. */
 must_check int walk_parse(const char *root,
                           const char *path,
                           struct walk_place *ret,
@@ -61,5 +61,5 @@ must_check int walk_open_parent(const char *root,
                                 int *ret_fd,
                                 const char **ret_name,
                                 struct err *err);
-/* What a failed call on something in this place means, as one of the codes above. */
+/* Turns a failed call on a file of this place into one of the codes above. */
 int walk_trouble(const struct walk_place *p, int error, struct err *err);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +18,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/beneath.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
@@ -26,7 +26,7 @@
 enum { WITNESS_MAX_BYTES = 64 << 10, ENTRIES_MAX = 100000 };
 
 /* Cut where it is too long, and made harmless for a terminal: it is for people. */
-static void copy_text(char *dst, size_t size, const char *src)
+static void witness_copy_text(char *dst, size_t size, const char *src)
 {
     size_t n = strnlen(src, size - 1);
     for (size_t i = 0; i < n; i++)
@@ -35,12 +35,12 @@ static void copy_text(char *dst, size_t size, const char *src)
 }
 
 /* Reads one of the files as an object. ABSENT and UNREADABLE are final. */
-static enum fsroot_seen read_object(const char *root,
-                                    const char *job,
-                                    int attempt,
-                                    const char *name,
-                                    json_t **ret,
-                                    char why[static 256])
+static enum fsroot_seen witness_read_object(const char *root,
+                                            const char *job,
+                                            int attempt,
+                                            const char *name,
+                                            json_t **ret,
+                                            char why[static 256])
 {
     struct err err = {0};
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
@@ -60,7 +60,7 @@ static enum fsroot_seen read_object(const char *root,
         if (r < 0)
             (void)err_prefix(&err, "'%s'", path); /* r stays */
     }
-    copy_text(why, 256, err.text);
+    witness_copy_text(why, 256, err.text);
     return r < 0 ? FSROOT_UNREADABLE : FSROOT_PRESENT;
 }
 
@@ -71,7 +71,7 @@ struct members {
     const char *wrong; /* its key; NULL: all good */
 };
 
-static const json_t *member(struct members *m, const char *key, bool may_be_null)
+static const json_t *witness_member(struct members *m, const char *key, bool may_be_null)
 {
     const json_t *v = json_object_get(m->o, key);
     if (v && !json_is_null(v))
@@ -83,7 +83,7 @@ static const json_t *member(struct members *m, const char *key, bool may_be_null
 
 static int64_t get_int(struct members *m, const char *key, int64_t dflt)
 {
-    const json_t *v = member(m, key, dflt < 0);
+    const json_t *v = witness_member(m, key, dflt < 0);
     if (!v)
         return dflt;
     if (!json_is_integer(v) || json_integer_value(v) < 0) {
@@ -95,7 +95,7 @@ static int64_t get_int(struct members *m, const char *key, int64_t dflt)
 
 static bool get_bool(struct members *m, const char *key)
 {
-    const json_t *v = member(m, key, true);
+    const json_t *v = witness_member(m, key, true);
     if (v && !json_is_boolean(v))
         m->wrong = m->wrong ? m->wrong : key;
     return json_is_true(v);
@@ -103,26 +103,30 @@ static bool get_bool(struct members *m, const char *key)
 
 static double get_real(struct members *m, const char *key)
 {
-    const json_t *v = member(m, key, false);
+    const json_t *v = witness_member(m, key, false);
     double d = json_number_value(v);
     if (v && (!json_is_number(v) || !isfinite(d) || d < 0))
         m->wrong = m->wrong ? m->wrong : key;
     return m->wrong ? 0 : d;
 }
 
-static void get_text(struct members *m, const char *key, bool may_be_null, char *dst, size_t size)
+static void witness_get_text(struct members *m,
+                             const char *key,
+                             bool may_be_null,
+                             char *dst,
+                             size_t size)
 {
-    const json_t *v = member(m, key, may_be_null);
+    const json_t *v = witness_member(m, key, may_be_null);
     if (v && !json_is_string(v))
         m->wrong = m->wrong ? m->wrong : key;
-    copy_text(dst, size, str_or(json_string_value(v), ""));
+    witness_copy_text(dst, size, str_or(json_string_value(v), ""));
 }
 
 static usec_t get_time(struct members *m, const char *key, bool may_be_null)
 {
     char text[64];
     usec_t t = 0;
-    get_text(m, key, may_be_null, text, sizeof(text));
+    witness_get_text(m, key, may_be_null, text, sizeof(text));
     if (text[0] && clock_from_string(text, &t, NULL) < 0)
         m->wrong = m->wrong ? m->wrong : key;
     return t;
@@ -131,8 +135,8 @@ static usec_t get_time(struct members *m, const char *key, bool may_be_null)
 static bool is_good(const struct members *m, const char *name, char why[static 256])
 {
     if (m->wrong)
-        (void)snprintf(why, 256, "'%s' of the shepherd: '%s' is missing or of a wrong type", name,
-                       m->wrong); /* both are short */
+        text_printf_to(why, 256, "'%s' of the shepherd: '%s' is missing or of a wrong type", name,
+                       m->wrong);
     return !m->wrong;
 }
 
@@ -140,7 +144,7 @@ void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsr
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
     struct fsroot_beat b = {0};
-    b.seen = read_object(root, job, attempt, ATTEMPT_BEAT, &o, b.why);
+    b.seen = witness_read_object(root, job, attempt, ATTEMPT_BEAT, &o, b.why);
     struct members m = {.o = o};
     if (b.seen == FSROOT_PRESENT) {
         b.seq = (uint64_t)get_int(&m, "seq", 0);
@@ -150,12 +154,12 @@ void fsroot_beat_read(const char *root, const char *job, int attempt, struct fsr
         b.shepherd_pid = get_int(&m, "shepherd_pid", 0);
         b.log_bytes = (uint64_t)get_int(&m, "log_bytes", 0);
         b.dropped_bytes = (uint64_t)get_int(&m, "dropped_bytes", 0);
-        get_text(&m, "node", false, b.node, sizeof(b.node));
-        get_text(&m, "ip", true, b.ip, sizeof(b.ip));
-        get_text(&m, "state", false, b.state, sizeof(b.state));
+        witness_get_text(&m, "node", false, b.node, sizeof(b.node));
+        witness_get_text(&m, "ip", true, b.ip, sizeof(b.ip));
+        witness_get_text(&m, "state", false, b.state, sizeof(b.state));
         if (!is_good(&m, "beat", b.why)) {
             struct fsroot_beat bad = {.seen = FSROOT_UNREADABLE};
-            copy_text(bad.why, sizeof(bad.why), b.why);
+            witness_copy_text(bad.why, sizeof(bad.why), b.why);
             b = bad;
         }
     }
@@ -172,8 +176,8 @@ static bool is_cause(const char *text)
     return false;
 }
 
-/* Of the attempt's processes. Shepherds of before say none of their own: then the group's and the
- * kernel's, whichever are more. */
+/* The OOM kills of the attempt's processes. Shepherds of older versions do not tell their own
+ * count: then the larger of the group's and the kernel's counts. */
 static int64_t get_kills(struct members *m)
 {
     int64_t group = get_int(m, "oom_kill", -1), log = get_int(m, "kernel_oom_kill", -1);
@@ -184,16 +188,16 @@ static int64_t get_kills(struct members *m)
 
 static void read_exit(struct members *m, struct fsroot_exit *e)
 {
-    get_text(m, "cause", false, e->cause, sizeof(e->cause));
+    witness_get_text(m, "cause", false, e->cause, sizeof(e->cause));
     if (!is_cause(e->cause) && !m->wrong)
         m->wrong = "cause";
-    get_text(m, "class", true, e->class, sizeof(e->class));
+    witness_get_text(m, "class", true, e->class, sizeof(e->class));
     int64_t code = get_int(m, "code", -1);
     if (code > 255 && !m->wrong)
         m->wrong = "code";
     e->has_code = code >= 0;
     e->code = code >= 0 && !m->wrong ? (int)code : 0;
-    get_text(m, "signal", true, e->signal, sizeof(e->signal));
+    witness_get_text(m, "signal", true, e->signal, sizeof(e->signal));
     e->started = get_time(m, "started_at", true);
     e->ended = get_time(m, "ended_at", false);
     e->max_rss_bytes = (uint64_t)get_int(m, "max_rss_bytes", 0);
@@ -203,25 +207,25 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     e->dropped_bytes = (uint64_t)get_int(m, "dropped_bytes", 0);
     e->oom_kills = get_kills(m);
     e->oom_unsure = get_bool(m, "oom_unsure");
-    get_text(m, "oom_line", true, e->oom_line, sizeof(e->oom_line));
-    get_text(m, "node", false, e->node, sizeof(e->node));
+    witness_get_text(m, "oom_line", true, e->oom_line, sizeof(e->oom_line));
+    witness_get_text(m, "node", false, e->node, sizeof(e->node));
     e->pid = get_int(m, "pid", -1);
     e->pid = e->pid < 0 ? 0 : e->pid;
-    get_text(m, "stop_reason", true, e->stop_reason, sizeof(e->stop_reason));
-    get_text(m, "sentence", false, e->sentence, sizeof(e->sentence));
+    witness_get_text(m, "stop_reason", true, e->stop_reason, sizeof(e->stop_reason));
+    witness_get_text(m, "sentence", false, e->sentence, sizeof(e->sentence));
 }
 
 void fsroot_exit_read(const char *root, const char *job, int attempt, struct fsroot_exit *ret)
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
     struct fsroot_exit e = {0};
-    e.seen = read_object(root, job, attempt, ATTEMPT_EXIT, &o, e.why);
+    e.seen = witness_read_object(root, job, attempt, ATTEMPT_EXIT, &o, e.why);
     struct members m = {.o = o};
     if (e.seen == FSROOT_PRESENT) {
         read_exit(&m, &e);
         if (!is_good(&m, "exit.json", e.why)) {
             struct fsroot_exit bad = {.seen = FSROOT_UNREADABLE};
-            copy_text(bad.why, sizeof(bad.why), e.why);
+            witness_copy_text(bad.why, sizeof(bad.why), e.why);
             e = bad;
         }
     }
@@ -268,7 +272,7 @@ static bool is_directory(const struct dirent *e)
     return (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) && e->d_name[0] != '.';
 }
 
-static int by_name(const void *a, const void *b)
+static int witness_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -288,7 +292,7 @@ static int list_sorted(const char *path,
             strv_add(ret, e->d_name);
     (void)closedir(d); /* it was only read */
     if (ret->n)
-        xsort(ret->v, ret->n, sizeof(*ret->v), by_name);
+        xsort(ret->v, ret->n, sizeof(*ret->v), witness_by_name);
     return 0;
 }
 

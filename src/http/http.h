@@ -66,6 +66,7 @@ struct http_route {
     unsigned flags;       /* enum http_route_flags */
     size_t max_body;      /* bytes; 0: a body is refused */
     http_handler_f handle;
+    const void *arg;                 /* of the handler, see http_req_arg() */
     const char *summary;             /* one line for the docs */
     const struct http_param *params; /* ends with a NULL name; NULL = none */
     const char *request_type;        /* media types of the body, NULL = application/json */
@@ -77,13 +78,16 @@ struct http_route {
     const char *reply_type; /* NULL = application/json */
     const char *reply_schema;
     int reply_status; /* of success, for the docs; 0 = 200 */
+    /* What else it may answer with 200: to a dry run, or because it was done before. */
+    const char *other_schema;
+    const char *stream_schema; /* of one message, where it may answer with an event stream */
 };
 
 /* ---- the server ---- */
 
 enum { HTTP_USER_MAX = 64, HTTP_TOKEN_ID_MAX = 64 };
 
-/* Who asks. Filled by the authenticate callback. */
+/* The user who sent the request. Filled by the authenticate callback. */
 struct http_principal {
     char user[HTTP_USER_MAX];
     char token_id[HTTP_TOKEN_ID_MAX];
@@ -131,7 +135,8 @@ void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *a
 unsigned http_server_port(const struct http_server *s);
 /* Everything up to `durable` is on disk: let the replies that waited for it go. */
 void http_server_release(struct http_server *s, uint64_t durable);
-/* What is held cannot be acknowledged now: answer each with err (503) instead of making it wait. */
+/* Held replies cannot be acknowledged now: answers each with err (503) instead of making it
+ * wait. */
 void http_server_refuse_held(struct http_server *s, const struct err *err);
 /* Prometheus text: requests by route and status, latency, connections, streams. */
 void http_metrics(const struct http_server *s, struct buf *out, const char *prefix);
@@ -139,7 +144,6 @@ void http_metrics(const struct http_server *s, struct buf *out, const char *pref
 /* ---- reading a request; everything is borrowed until the reply ---- */
 
 const char *http_req_method(const struct http_req *req);
-const char *http_req_path(const struct http_req *req); /* as sent, without the query */
 /* Decoded; "" only when the pattern has no such name. Never holds NUL or control bytes. */
 const char *http_req_param(const struct http_req *req, const char *name);
 /* Decoded; NULL if absent. Given twice: the first. */
@@ -163,8 +167,8 @@ const char *http_req_content_type(const struct http_req *req);
 /* True if Accept allows this media type ("text/event-stream"); absent allows all. */
 bool http_req_accepts(const struct http_req *req, const char *media_type);
 const struct http_principal *http_req_principal(const struct http_req *req);
-/* "192.0.2.1" or "2001:db8::1". */
-const char *http_req_remote(const struct http_req *req);
+/* `arg` of the route's row: what makes one handler serve many rows. */
+const void *http_req_arg(const struct http_req *req);
 /* For the handler's own state; NULL at first. */
 void http_req_set_data(struct http_req *req, void *data);
 void *http_req_data(const struct http_req *req);
@@ -179,9 +183,9 @@ enum http_body_how {
     HTTP_BODY_WHOLE, /* the last one, it may be empty: reply now or later */
     HTTP_BODY_CUT,   /* the last of a body that ended early: req is gone after the call */
 };
-/* piece is borrowed for the call, but its memory may be taken (buf_take(), or the struct moved out
- * and *piece made empty). CUT comes at any time, also while a piece is with its owner, and then
- * there is nobody to reply to. Who replies before the last piece gets no further one. */
+/* piece is borrowed for the call, but its memory may be taken (buf_take(), or the struct moved
+ * out and *piece made empty). CUT can come at any time, also while the owner still works on a
+ * piece, and then no reply is possible. After a reply no further piece comes. */
 typedef void (*http_piece_f)(struct http_req *req,
                              struct buf *piece,
                              enum http_body_how how,
@@ -191,9 +195,9 @@ typedef void (*http_piece_f)(struct http_req *req,
 must_check bool http_body_read(struct http_req *req, http_piece_f cb, void *arg);
 /* The piece was used up; on the loop, then or later. */
 void http_body_next(struct http_req *req);
-/* As if the peer had gone: what was read comes as CUT, later. */
+/* Treats the request as if its client had disconnected: what was read comes as CUT, later. */
 void http_req_cut(struct http_req *req);
-/* As the head says it; -1: not said (chunked). */
+/* The Content-Length of the request; -1: not given (chunked). */
 int64_t http_req_body_length(const struct http_req *req);
 
 /* ---- replying ---- */
@@ -248,8 +252,9 @@ void http_req_park(struct http_req *req, usec_t span, http_timeout_f cb, void *a
 struct http_stream *http_stream_begin(struct http_req *req,
                                       const char *content_type,
                                       uint64_t barrier);
-/* The same of `bytes` bytes with a Content-Length and this status: no more may be written, and less
- * only before http_stream_cut(). Of a HEAD no byte is asked for: it is closed soon. */
+/* http_stream_begin() with this status and a Content-Length of `bytes`: more bytes must not be
+ * written, and fewer only before http_stream_cut(). For a HEAD request no byte is asked for and
+ * the stream is closed soon. */
 struct http_stream *http_stream_begin_sized(struct http_req *req,
                                             int status,
                                             const char *content_type,
@@ -258,7 +263,7 @@ struct http_stream *http_stream_begin_sized(struct http_req *req,
 /* Bytes queued after this write. At the ceiling nothing is taken and -EMSGSIZE comes back:
  * stop, and go on at on_drain. One write is taken whole or not at all. */
 must_check int64_t http_stream_write(struct http_stream *st, const void *p, size_t n);
-/* One event of text/event-stream. id and event may be NULL; data may have many lines. */
+/* Queues one event of text/event-stream. id and event may be NULL; data may have many lines. */
 must_check int64_t http_stream_sse(struct http_stream *st,
                                    const char *id,
                                    const char *event,
@@ -274,10 +279,9 @@ void http_stream_on_drain(struct http_stream *st, http_stream_f cb, void *arg);
 /* Called once when the client went or the server closes; st is freed after it. Not called
  * after http_stream_end(). */
 void http_stream_on_close(struct http_stream *st, http_stream_f cb, void *arg);
-/* What is queued still leaves; st is no longer the caller's. */
+/* Queued bytes are still sent; st is no longer the caller's. */
 void http_stream_end(struct http_stream *st);
 /* Something failed: the client sees a broken connection and not a whole answer. st is gone. */
 void http_stream_cut(struct http_stream *st);
-struct http_req *http_stream_req(const struct http_stream *st);
 /* Last-Event-ID header (or ?last_event_id=), NULL if absent. */
 const char *http_req_last_event_id(const struct http_req *req);

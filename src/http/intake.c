@@ -7,11 +7,11 @@
  * too large to throw away) is refused there; other refusals wait until a small body has
  * been read, so that the connection stays in step and the client sees the answer.
  * A route that takes its body in pieces has its handler called after the head; see pieces.c. */
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "http/state.h"
 
 enum { DROP_MAX = 1 << 20 }; /* of a refused body; a client that sends more is cut off */
@@ -39,17 +39,17 @@ static bool is_field_text(const char *s, size_t n)
     return true;
 }
 
-static bool is_name(const char *key, size_t n, const char *name)
+static bool intake_is_name(const char *key, size_t n, const char *name)
 {
     return !strncasecmp(key, name, n) && !name[n];
 }
 
-static enum MHD_Result on_header(void *cls,
-                                 enum MHD_ValueKind kind,
-                                 const char *key,
-                                 size_t n,
-                                 const char *value,
-                                 size_t value_n)
+static enum MHD_Result intake_on_header(void *cls,
+                                        enum MHD_ValueKind kind,
+                                        const char *key,
+                                        size_t n,
+                                        const char *value,
+                                        size_t value_n)
 {
     struct head *h = cls;
     (void)kind;
@@ -60,32 +60,32 @@ static enum MHD_Result on_header(void *cls,
         return MHD_YES;
     switch (n) {
     case 4:
-        h->n_host += is_name(key, n, "host");
+        h->n_host += intake_is_name(key, n, "host");
         break;
     case 6:
-        if (is_name(key, n, "expect"))
+        if (intake_is_name(key, n, "expect"))
             h->expect = value;
         break;
     case 12:
-        if (is_name(key, n, "content-type"))
+        if (intake_is_name(key, n, "content-type"))
             h->content_type = value;
         break;
     case 13:
-        if (is_name(key, n, "authorization")) {
+        if (intake_is_name(key, n, "authorization")) {
             h->authorization = value;
             h->n_authorization++;
-        } else if (is_name(key, n, "if-none-match")) {
+        } else if (intake_is_name(key, n, "if-none-match")) {
             h->none_match = value;
         }
         break;
     case 14:
-        if (is_name(key, n, "content-length")) {
+        if (intake_is_name(key, n, "content-length")) {
             h->length = value;
             h->n_length++;
         }
         break;
     case 17:
-        if (is_name(key, n, "transfer-encoding")) {
+        if (intake_is_name(key, n, "transfer-encoding")) {
             h->encoding = value;
             h->n_encoding++;
         }
@@ -238,7 +238,7 @@ static void refuse_uri(struct http_req *req)
     req_problem(req, &p);
 }
 
-static void refuse(struct http_req *req)
+static void intake_refuse(struct http_req *req)
 {
     struct err err = {0};
     switch (req->refused) {
@@ -284,13 +284,14 @@ static bool wants_pieces(const struct http_req *req)
 
 static enum MHD_Result begin_pieces(struct http_req *req);
 
-static enum MHD_Result take_head(struct http_req *req, const char *method)
+static enum MHD_Result intake_take_head(struct http_req *req, const char *method)
 {
     struct conn *c = req->conn;
     req->method = method;
     req->started = c->server->opt.mono();
     memset(&req->head, 0, sizeof(req->head));
-    (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, on_header, &req->head); /* a count */
+    (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, intake_on_header,
+                                      &req->head); /* a count */
     copy_content_type(req);
     if (!req->refused)
         req->refused = judge_head(req);
@@ -308,7 +309,7 @@ static enum MHD_Result take_head(struct http_req *req, const char *method)
     req->state = REQ_HANDLING;
     req->in_handler = true;
     http_reply_header(req, "Connection", "close");
-    refuse(req);
+    intake_refuse(req);
     req->in_handler = false;
     return req_send(req);
 }
@@ -365,7 +366,7 @@ static void refuse_unknown_query(struct http_req *req, const char *name)
     struct err err;
     char hint[96];
     err_set(&err, ERR_BAD_REQUEST, "unknown query parameter '%.64s'", name);
-    (void)snprintf(hint, sizeof(hint), "did you mean '%.64s'", str_or(near, "")); /* may be cut */
+    text_printf(hint, "did you mean '%.64s'", str_or(near, ""));
     http_problem(req, ERR_BAD_REQUEST, &err, name, near ? hint : NULL, NULL, 0);
 }
 
@@ -436,7 +437,7 @@ static enum MHD_Result handle(struct http_req *req)
     req->state = REQ_HANDLING;
     req->in_handler = true;
     if (req->refused)
-        refuse(req);
+        intake_refuse(req);
     else if (!refuse_query(req) && (!req->body.len || !refuse_media(req)))
         req->route->handle(req, c->server->opt.app);
     req->in_handler = false;
@@ -521,7 +522,7 @@ enum MHD_Result intake_step(void *cls,
         return *n ? pieces_take(req, data, n) : pieces_end(req);
     switch (req->state) {
     case REQ_HEAD:
-        return take_head(req, method);
+        return intake_take_head(req, method);
     case REQ_BODY:
         return *n ? take_body(req, data, n) : handle(req);
     case REQ_HANDLING:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listen.c - see listen.h. Names are not resolved: where a server listens must not depend
- * on who answers DNS at start. */
+/* listen.c - opens listening sockets; see listen.h. Host names are not resolved: the address of
+ * a server must not depend on the DNS answers at its start. */
 #include "http/listen.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ union address {
     struct sockaddr_in6 v6;
 };
 
-static int parse(const char *text, union address *ret, struct err *err)
+static int listen_parse(const char *text, union address *ret, struct err *err)
 {
     char host[64];
     int64_t port = 0;
@@ -63,7 +63,7 @@ static int bind_and_listen(int fd, union address *a)
 int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err)
 {
     union address a = {0};
-    int r = parse(address, &a, err);
+    int r = listen_parse(address, &a, err);
     if (r < 0)
         return r;
     int fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -75,15 +75,4 @@ int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err
     *ret_port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
     *ret_fd = fd;
     return 0;
-}
-
-const char *listen_peer(const struct sockaddr *addr, char *text, unsigned size)
-{
-    const union address *a = (const void *)addr;
-    text[0] = 0;
-    if (addr && addr->sa_family == AF_INET6)
-        (void)inet_ntop(AF_INET6, &a->v6.sin6_addr, text, size); /* "" then */
-    else if (addr && addr->sa_family == AF_INET)
-        (void)inet_ntop(AF_INET, &a->v4.sin_addr, text, size);
-    return text;
 }

@@ -6,7 +6,3 @@
 /* "127.0.0.1:8080" or "[::1]:8080"; port 0 = any. The descriptor is the caller's to close;
  * *ret_port is the one that it got. ERR_USAGE, or -errno of the failed call. */
 must_check int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err);
-
-/* The numeric host of a peer; "" when it cannot be told. Returns text. */
-struct sockaddr;
-const char *listen_peer(const struct sockaddr *addr, char *text, unsigned size);

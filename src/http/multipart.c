@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multipart.c - see multipart.h.
+/* multipart.c - the parts of a multipart/form-data body, piece by piece; see multipart.h.
  *
  *   delimiter -> "\r\n" -> head -> data -> delimiter ... -> "--" -> "\r\n" or nothing
  *
@@ -95,7 +95,7 @@ void multipart_free(struct multipart *m)
 /* ---- the head of a part ---- */
 
 /* A quoted text at *p, into ret; *p goes behind it. */
-static bool take_quoted(const char **p, char *ret, size_t size)
+static bool multipart_take_quoted(const char **p, char *ret, size_t size)
 {
     size_t n = 0;
     const char *s = *p + 1;
@@ -111,10 +111,10 @@ static bool take_quoted(const char **p, char *ret, size_t size)
     return *s == '"';
 }
 
-static bool take_value(const char **p, char *ret, size_t size)
+static bool multipart_take_value(const char **p, char *ret, size_t size)
 {
     if (**p == '"')
-        return take_quoted(p, ret, size);
+        return multipart_take_quoted(p, ret, size);
     size_t n = strcspn(*p, "; \t\"");
     if (!n || n >= size)
         return false;
@@ -130,7 +130,7 @@ struct disposition {
 };
 
 /* Once, and if it fits. */
-static bool keep(const char *value, char *to, size_t size, bool *has)
+static bool multipart_keep(const char *value, char *to, size_t size, bool *has)
 {
     if (*has || strlen(value) >= size)
         return false;
@@ -148,13 +148,13 @@ static bool read_disposition(const char *s, struct disposition *d)
         const char *key = s;
         size_t n = strcspn(s, "=; \t\"");
         s += n;
-        if (!n || *s++ != '=' || !take_value(&s, value, sizeof(value)))
+        if (!n || *s++ != '=' || !multipart_take_value(&s, value, sizeof(value)))
             return false;
         if (n == 4 && !strncasecmp(key, "name", n) &&
-            !keep(value, d->name, sizeof(d->name), &d->has_name))
+            !multipart_keep(value, d->name, sizeof(d->name), &d->has_name))
             return false;
         if (n == 8 && !strncasecmp(key, "filename", n) &&
-            !keep(value, d->file, sizeof(d->file), &d->has_file))
+            !multipart_keep(value, d->file, sizeof(d->file), &d->has_file))
             return false;
         s += strspn(s, " \t");
         if (*s && *s++ != ';')
@@ -171,7 +171,7 @@ static bool is_plain_line(const char *s)
     return true;
 }
 
-static const char *value_of(const char *line, const char *name)
+static const char *multipart_value_of(const char *line, const char *name)
 {
     size_t n = strlen(name);
     return !strncasecmp(line, name, n) && line[n] == ':'
@@ -179,14 +179,14 @@ static const char *value_of(const char *line, const char *name)
                : NULL;
 }
 
-static int read_line(const char *line, struct disposition *d, struct err *err)
+static int multipart_read_line(const char *line, struct disposition *d, struct err *err)
 {
-    const char *v = value_of(line, "Content-Transfer-Encoding");
+    const char *v = multipart_value_of(line, "Content-Transfer-Encoding");
     if (v && strcasecmp(v, "binary") != 0 && strcasecmp(v, "8bit") != 0 &&
         strcasecmp(v, "7bit") != 0)
         return err_set(err, ERR_BAD_REQUEST, "a part of the form is encoded as '%.40s': send bytes",
                        v);
-    if ((v = value_of(line, "Content-Disposition"))) {
+    if ((v = multipart_value_of(line, "Content-Disposition"))) {
         size_t n = strlen("form-data");
         if (d->is_there || strncasecmp(v, "form-data", n) != 0 || v[n] != ';' ||
             !read_disposition(v + n + 1, d))
@@ -210,7 +210,7 @@ static int end_head(struct multipart *m, struct err *err)
                                                "a part of the form has a head that cannot be read");
     for (char *end; r == 0 && (end = strstr(s, "\r\n")) && end != s; s = end + 2) {
         *end = 0;
-        r = read_line(s, &d, err);
+        r = multipart_read_line(s, &d, err);
     }
     if (r == 0 && !d.is_there)
         r = err_set(err, ERR_BAD_REQUEST, "a part of the form has no name");

@@ -16,7 +16,7 @@ enum {
     MULTIPART_FILE_MAX = 255,
 };
 
-/* What is done with what comes; a negative code ends the reading with it. */
+/* The receivers of parts; a negative code ends the reading with that code. */
 struct multipart_to {
     /* A part begins. file: the name it had as a file, NULL if none. Borrowed. */
     int (*part)(const char *name, const char *file, void *arg, struct err *err);

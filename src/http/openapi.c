@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openapi.c - see openapi.h. Rows of one pattern become one path item; they need not stand
- * side by side in the table, so each pattern is written at its first row. */
+/* openapi.c - the description of the API, made from the table of routes; see openapi.h. Rows of
+ * one pattern become one path item; they need not stand side by side in the table, so each
+ * pattern is written at its first row. */
 #include "http/openapi.h"
 
+#include <assert.h>
 #include <ctype.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/problem.h"
 #include "base/str.h"
+#include "base/text.h"
 
-enum { NAME_MAX_BYTES = 128 };
+enum { NAME_MAX_BYTES = 128, SCHEMA_MAX = 1 << 20 };
 
 static const char problem_schema[] =
     "{\"type\":\"object\",\"required\":[\"type\",\"title\",\"status\",\"detail\",\"code\"],"
@@ -18,11 +22,7 @@ static const char problem_schema[] =
     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},\"code\":{\"type\":"
     "\"string\"},"
     "\"field\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
-    "\"problems\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"level\":{\"type\":\"string\"},\"field\":{\"type\":\"string\"},\"line\":{\"type\":"
-    "\"integer\"},"
-    "\"column\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
-    "\"hint\":{\"type\":[\"string\",\"null\"]}}}}}}";
+    "\"problems\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/SpecProblem\"}}}}";
 
 /* "POST /v1/jobs/{id}:stop" → "post_v1_jobs_id_stop": unique as the table's rows are. */
 static void add_operation_id(const struct http_route *route, struct jout *j)
@@ -48,7 +48,7 @@ static void add_operation_id(const struct http_route *route, struct jout *j)
 static void add_ref(struct jout *j, const char *key, const char *kind, const char *name)
 {
     char ref[NAME_MAX_BYTES];
-    (void)snprintf(ref, sizeof(ref), "#/components/%s/%s", kind, name); /* names are ours, short */
+    text_printf(ref, "#/components/%s/%s", kind, name);
     jout_open(j, key, '{');
     jout_str(j, "$ref", ref);
     jout_close(j, '}');
@@ -89,13 +89,13 @@ static void add_query_params(const struct http_param *params, struct jout *j)
     }
 }
 
-/* One entry per media type of a list such as "application/json, application/yaml". */
+/* Adds one entry per media type of a list such as "application/json, application/yaml". */
 static void add_types(struct jout *j, const char *types, const char *schema)
 {
     for (const char *p = types; *p; p += strspn(p, ", ")) {
         char type[NAME_MAX_BYTES];
         size_t n = strcspn(p, ", ");
-        (void)snprintf(type, sizeof(type), "%.*s", (int)n, p); /* media types are short */
+        text_printf(type, "%.*s", (int)n, p);
         p += n;
         jout_open(j, type, '{');
         if (schema)
@@ -104,23 +104,39 @@ static void add_types(struct jout *j, const char *types, const char *schema)
     }
 }
 
-static void add_content(struct jout *j, const char *types, const char *schema)
+static void openapi_add_content(struct jout *j,
+                                const char *types,
+                                const char *schema,
+                                const char *stream_schema)
 {
     jout_open(j, "content", '{');
     add_types(j, types, schema);
+    if (stream_schema)
+        add_types(j, "text/event-stream", stream_schema);
+    jout_close(j, '}');
+}
+
+static void add_reply(const struct http_route *route,
+                      int status,
+                      const char *schema,
+                      struct jout *j)
+{
+    char code[16];
+    text_printf(code, "%d", status);
+    jout_open(j, code, '{');
+    jout_str(j, "description", str_or(route->summary, "success"));
+    if (status != 204)
+        openapi_add_content(j, str_or(route->reply_type, "application/json"), schema,
+                            route->stream_schema);
     jout_close(j, '}');
 }
 
 static void add_replies(const struct http_route *route, struct jout *j)
 {
-    char status[16];
-    (void)snprintf(status, sizeof(status), "%d", route->reply_status ? route->reply_status : 200);
     jout_open(j, "responses", '{');
-    jout_open(j, status, '{');
-    jout_str(j, "description", str_or(route->summary, "success"));
-    if (route->reply_status != 204)
-        add_content(j, str_or(route->reply_type, "application/json"), route->reply_schema);
-    jout_close(j, '}');
+    add_reply(route, route->reply_status ? route->reply_status : 200, route->reply_schema, j);
+    if (route->other_schema)
+        add_reply(route, 200, route->other_schema, j);
     add_ref(j, "default", "responses", "Problem");
     jout_close(j, '}');
 }
@@ -187,6 +203,48 @@ static void add_paths(const struct http_route *routes, size_t n, struct jout *j)
     jout_close(j, '}');
 }
 
+/* An object whose members are named has no others, at any depth. */
+static void schema_close(json_t *schema)
+{
+    static const char *const choices[] = {"anyOf", "oneOf"};
+    json_t *members = json_object_get(schema, "properties"), *v;
+    const char *key;
+    size_t i;
+    if (members && !json_object_get(schema, "additionalProperties"))
+        (void)json_object_set_new(schema, "additionalProperties", json_false()); /* is an object */
+    json_object_foreach (members, key, v)
+        schema_close(v);
+    for (size_t k = 0; k < array_len(choices); k++)
+        json_array_foreach (json_object_get(schema, choices[k]), i, v)
+            schema_close(v);
+    if (json_object_get(schema, "items"))
+        schema_close(json_object_get(schema, "items"));
+    if (json_object_get(schema, "additionalProperties"))
+        schema_close(json_object_get(schema, "additionalProperties"));
+}
+
+static void add_schema_text(const char *name, const char *text, struct jout *j)
+{
+    json_t *schema = NULL;
+    int r = json_parse(text, strlen(text), SCHEMA_MAX, &schema, NULL);
+    assert(r == 0); /* our own literal */
+    schema_close(schema);
+    char *closed = json_dumps(schema, JSON_COMPACT);
+    jout_raw(j, name, closed);
+    free(closed);
+    json_decref(schema);
+}
+
+static void add_schema(const struct http_schema *s, struct jout *j)
+{
+    if (s->json)
+        add_schema_text(s->name, s->json, j);
+    else if (s->is_form)
+        field_form_schema(s->table, s->which, j, s->name);
+    else
+        field_page_schema(s->table, s->which, j, s->name);
+}
+
 static void add_components(const struct http_schema *schemas, size_t n, struct jout *j)
 {
     jout_open(j, "components", '{');
@@ -199,13 +257,14 @@ static void add_components(const struct http_schema *schemas, size_t n, struct j
     jout_open(j, "responses", '{');
     jout_open(j, "Problem", '{');
     jout_str(j, "description", "an error, as RFC 9457 has it");
-    add_content(j, "application/problem+json", "Problem");
+    openapi_add_content(j, "application/problem+json", "Problem", NULL);
     jout_close(j, '}');
     jout_close(j, '}');
     jout_open(j, "schemas", '{');
-    jout_raw(j, "Problem", problem_schema);
+    add_schema_text("Problem", problem_schema, j);
+    field_page_schema(&problem_table, FIELD_ALL, j, problem_table.name);
     for (size_t i = 0; i < n; i++)
-        jout_raw(j, schemas[i].name, schemas[i].json);
+        add_schema(&schemas[i], j);
     jout_close(j, '}');
     jout_close(j, '}');
 }

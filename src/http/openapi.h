@@ -4,13 +4,19 @@
  * Nothing is described twice: paths, parameters, roles, sizes and schemas come from the
  * rows that the server itself runs on. */
 #pragma once
+#include "base/field.h"
 #include "http/http.h"
 
-/* A schema under components/schemas. The text is a JSON object; others are named in it as
- * {"$ref":"#/components/schemas/NAME"}. "Problem" comes by itself. */
+/* A schema under components/schemas: JSON text, or the rows `which` of a field table, as a page or
+ * as a form. In the text others are named as {"$ref":"#/components/schemas/NAME"}, and an object
+ * whose members it names is closed: it has no others unless the text says so by
+ * additionalProperties. "Problem" and "SpecProblem" come by themselves. */
 struct http_schema {
     const char *name;
     const char *json;
+    const struct field_table *table;
+    unsigned which;
+    bool is_form;
 };
 
 /* Append the document. Hidden routes are left out. */

@@ -64,7 +64,7 @@ void http_req_cut(struct http_req *req)
     (void)shutdown(req->conn->fd, SHUT_RDWR); /* it may be gone already */
 }
 
-static void hand_over(struct http_req *req, enum http_body_how how)
+static void pieces_hand_over(struct http_req *req, enum http_body_how how)
 {
     struct pieces *p = req->pieces;
     struct buf piece = p->fill;
@@ -75,7 +75,7 @@ static void hand_over(struct http_req *req, enum http_body_how how)
     buf_release(&piece);
 }
 
-static bool is_full(const struct pieces *p)
+static bool pieces_is_full(const struct pieces *p)
 {
     return p->fill.len >= HTTP_PIECE_BYTES;
 }
@@ -88,18 +88,18 @@ void http_body_next(struct http_req *req)
     if (p->ended || req->aborted || req->was_replied)
         return;
     if (!req->receiving)
-        hand_over(req, HTTP_BODY_WHOLE);
-    else if (is_full(p))
-        hand_over(req, HTTP_BODY_MORE);
-    if (req->receiving && req->suspended && !is_full(p)) {
+        pieces_hand_over(req, HTTP_BODY_WHOLE);
+    else if (pieces_is_full(p))
+        pieces_hand_over(req, HTTP_BODY_MORE);
+    if (req->receiving && req->suspended && !pieces_is_full(p)) {
         c->phase = CONN_BODY;
         c->since = c->server->opt.mono();
         req_wake(req);
     }
 }
 
-/* Of a chunked body libmicrohttpd hands over the chunks that it has read already although the
- * connection sleeps: a second sleep would put it into its list twice. */
+/* libmicrohttpd hands over the chunks of a chunked body that it has read already although the
+ * connection sleeps: a second sleep would put the connection into its list twice. */
 static enum MHD_Result sleep_until_next(struct http_req *req)
 {
     req->conn->phase = CONN_BUSY;
@@ -145,12 +145,12 @@ enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n)
         return MHD_NO; /* it slept when it was full: this cannot be */
     note_progress(req, *n);
     *n = 0;
-    if (is_full(p) && !p->lent) {
+    if (pieces_is_full(p) && !p->lent) {
         req->in_handler = true;
-        hand_over(req, HTTP_BODY_MORE);
+        pieces_hand_over(req, HTTP_BODY_MORE);
         req->in_handler = false;
     }
-    return is_full(p) && req->state == REQ_BODY ? sleep_until_next(req) : MHD_YES;
+    return pieces_is_full(p) && req->state == REQ_BODY ? sleep_until_next(req) : MHD_YES;
 }
 
 enum MHD_Result pieces_end(struct http_req *req)
@@ -163,7 +163,7 @@ enum MHD_Result pieces_end(struct http_req *req)
     req->state = REQ_HANDLING;
     req->in_handler = true;
     if (!p->lent)
-        hand_over(req, HTTP_BODY_WHOLE);
+        pieces_hand_over(req, HTTP_BODY_WHOLE);
     req->in_handler = false;
     return req_send(req);
 }
@@ -174,7 +174,7 @@ void pieces_free(struct http_req *req)
     if (!p)
         return;
     if (!p->ended && !req->was_replied)
-        hand_over(req, HTTP_BODY_CUT);
+        pieces_hand_over(req, HTTP_BODY_CUT);
     buf_release(&p->fill);
     free(p);
     req->pieces = NULL;

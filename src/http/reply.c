@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "http/state.h"
 
 enum { PROBLEM_MAX = 256 << 10 };
@@ -42,7 +43,7 @@ void req_wake(struct http_req *req)
     server_turn_soon(req->conn->server); /* nothing else tells it before its next tick */
 }
 
-static void hold(struct http_server *s, struct http_req *req)
+static void reply_hold(struct http_server *s, struct http_req *req)
 {
     struct link *at = s->held.prev;
     while (at != &s->held && container_of(at, struct http_req, held)->barrier > req->barrier)
@@ -63,7 +64,7 @@ void req_leave(struct http_req *req,
     req->was_replied = true;
     link_remove(&req->parked);
     if (barrier > s->durable)
-        hold(s, req);
+        reply_hold(s, req);
     else if (!req->in_handler)
         req_wake(req);
 }
@@ -123,7 +124,7 @@ void http_reply_header(struct http_req *req, const char *name, const char *value
     pairs_set(&req->headers, name, value);
 }
 
-static void add(struct MHD_Response *response, const char *name, const char *value)
+static void reply_add(struct MHD_Response *response, const char *name, const char *value)
 {
     /* Refused only for a value that is not one header: then there is none. */
     (void)MHD_add_response_header(response, name, value);
@@ -132,15 +133,15 @@ static void add(struct MHD_Response *response, const char *name, const char *val
 void req_headers(struct http_req *req, struct MHD_Response *response, const char *content_type)
 {
     if (content_type)
-        add(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
-    add(response, "X-Content-Type-Options", "nosniff");
+        reply_add(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    reply_add(response, "X-Content-Type-Options", "nosniff");
     if (!req->route || !(req->route->flags & HTTP_ROUTE_CACHEABLE))
-        add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+        reply_add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     for (size_t i = 0; i < req->headers.n; i++)
-        add(response, req->headers.v[i].key, req->headers.v[i].value);
+        reply_add(response, req->headers.v[i].key, req->headers.v[i].value);
     if ((req->conn->server->closing || req->early) &&
         !pairs_find(&req->headers, MHD_HTTP_HEADER_CONNECTION))
-        add(response, MHD_HTTP_HEADER_CONNECTION, "close");
+        reply_add(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
 /* ---- replies ---- */
@@ -181,7 +182,7 @@ static void problem_to_json(const struct problem_reply *p, struct buf *out)
     struct jout j = jout_begin(out);
     const char *word = err_word(p->code);
     char type[96];
-    (void)snprintf(type, sizeof(type), "urn:argus:problem:%s", word); /* words are short */
+    text_printf(type, "urn:argus:problem:%s", word);
     jout_open(&j, NULL, '{');
     jout_str(&j, "type", type);
     jout_str(&j, "title", err_sentence(p->code));

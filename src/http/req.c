@@ -36,11 +36,6 @@ const char *http_req_method(const struct http_req *req)
     return req->method;
 }
 
-const char *http_req_path(const struct http_req *req)
-{
-    return req->path;
-}
-
 const char *http_req_param(const struct http_req *req, const char *name)
 {
     for (size_t i = 0; i < req->n_params; i++)
@@ -117,9 +112,9 @@ const struct http_principal *http_req_principal(const struct http_req *req)
     return &req->principal;
 }
 
-const char *http_req_remote(const struct http_req *req)
+const void *http_req_arg(const struct http_req *req)
 {
-    return req->conn->remote;
+    return req->route->arg;
 }
 
 void http_req_set_data(struct http_req *req, void *data)

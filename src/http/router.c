@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* router.c - see router.h. Rows are sorted once by number of segments, then literals before
- * names; a request looks at the rows of its own length only. Rows of one pattern lie side by
- * side, so that the first pattern that matches decides which methods there are. */
+/* router.c - finds the row of a method and path; see router.h. Rows are sorted once by number of
+ * segments, then literals before names; a request looks at the rows of its own length only. Rows
+ * of one pattern lie side by side, so that the first pattern that matches decides which methods
+ * there are. */
 #include "http/router.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 
 struct segment {
     const char *text; /* literal, or the name in "{name}" */
@@ -257,6 +258,6 @@ const char *router_allow(const struct router *r,
         buf_adds(&out, r->rows[i].route->method);
         buf_adds(&out, !strcmp(r->rows[i].route->method, "GET") ? ", HEAD, " : ", ");
     }
-    (void)snprintf(text, ROUTER_ALLOW_MAX, "%sOPTIONS", buf_str(&out)); /* the ceiling above fits */
+    text_printf_to(text, ROUTER_ALLOW_MAX, "%sOPTIONS", buf_str(&out));
     return text;
 }

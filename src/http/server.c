@@ -24,7 +24,7 @@ enum { PEM_MAX = 1 << 20, CLOSING_TICK_MS = 20, GONE_USEC = 500000 };
 
 /* ---- connections ---- */
 
-static void on_gone(uv_poll_t *handle, int status, int events)
+static void server_on_gone(uv_poll_t *handle, int status, int events)
 {
     enum { AT_ONCE = 64 }; /* more come with the next turn: the set is level-triggered for us */
     struct http_server *s = handle->data;
@@ -45,7 +45,7 @@ static void on_gone(uv_poll_t *handle, int status, int events)
     }
 }
 
-static void on_tick(uv_timer_t *timer);
+static void server_on_tick(uv_timer_t *timer);
 static void on_again(uv_timer_t *timer);
 
 static uint64_t tick_ms(const struct http_server *s)
@@ -57,22 +57,20 @@ static uint64_t tick_ms(const struct http_server *s)
     return ms < 10 ? 10 : ms > 1000 ? 1000 : ms;
 }
 
-static void conn_open(struct http_server *s, struct MHD_Connection *mhd, void **context)
+static void server_conn_open(struct http_server *s, struct MHD_Connection *mhd, void **context)
 {
     struct conn *c = xcalloc(1, sizeof(*c));
     c->server = s;
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->since = s->opt.mono();
-    const union MHD_ConnectionInfo *peer =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    listen_peer(peer ? peer->client_addr : NULL, c->remote, sizeof(c->remote));
     struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
     /* Without it the client's going is seen at the next write: slower, not wrong. */
     (void)epoll_ctl(s->watch_fd, EPOLL_CTL_ADD, c->fd, &ev);
     link_add_after(s->conns.prev, &c->link);
     if (!s->n_conns++ && !s->closing)
-        (void)uv_timer_start(&s->tick, on_tick, tick_ms(s), tick_ms(s)); /* cannot fail here */
+        (void)uv_timer_start(&s->tick, server_on_tick, tick_ms(s),
+                             tick_ms(s)); /* cannot fail here */
     *context = c;
 }
 
@@ -83,7 +81,7 @@ static void on_connection(void *cls,
 {
     struct http_server *s = cls;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        conn_open(s, mhd, context);
+        server_conn_open(s, mhd, context);
         return;
     }
     struct conn *c = *context;
@@ -100,11 +98,11 @@ static void on_connection(void *cls,
 
 /* ---- turning ---- */
 
-static void turn(struct http_server *s);
+static void server_turn(struct http_server *s);
 
 static void on_again(uv_timer_t *timer)
 {
-    turn(timer->data);
+    server_turn(timer->data);
 }
 
 void server_turn_soon(struct http_server *s)
@@ -116,15 +114,15 @@ void server_turn_soon(struct http_server *s)
 static void on_ready(uv_poll_t *handle, int status, int events)
 {
     (void)status, (void)events;
-    turn(handle->data);
+    server_turn(handle->data);
 }
 
-static void turn(struct http_server *s)
+static void server_turn(struct http_server *s)
 {
     unsigned long long ms;
     if (MHD_run(s->daemon) == MHD_NO)
         log_warn("http", "libmicrohttpd cannot turn, trying again");
-    /* Its other timeouts are served by our tick. */
+    /* libmicrohttpd's longer timeouts are served by our tick. */
     if (MHD_get_timeout(s->daemon, &ms) == MHD_YES && ms == 0)
         (void)uv_timer_start(&s->again, on_again, 0, 0); /* cannot fail here */
 }
@@ -137,8 +135,8 @@ static void cut_slow(struct http_server *s, usec_t now)
         struct conn *c = container_of(l, struct conn, link);
         if (c->phase == CONN_BUSY)
             continue;
-        /* Who closed its side may have sent a request before; libmicrohttpd reads it now. It
-         * can miss an end that comes with the last bytes, so it is told again. */
+        /* A client that closed its side may have sent a request before; libmicrohttpd reads it
+         * now. It can miss an end that comes with the last bytes, so it is told again. */
         usec_t limit = c->gone ? GONE_USEC : limits[c->phase];
         if (now - c->since > limit)
             (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
@@ -154,17 +152,17 @@ static void beat_streams(struct http_server *s, usec_t now)
     }
 }
 
-static void finish_close(struct http_server *s);
+static void server_finish_close(struct http_server *s);
 
-static void on_tick(uv_timer_t *timer)
+static void server_on_tick(uv_timer_t *timer)
 {
     struct http_server *s = timer->data;
     usec_t now = s->opt.mono();
     cut_slow(s, now);
     beat_streams(s, now);
-    turn(s);
+    server_turn(s);
     if (s->closing && (!s->n_reqs || now >= s->close_by))
-        finish_close(s);
+        server_finish_close(s);
 }
 
 /* ---- opening ---- */
@@ -208,7 +206,7 @@ static int read_pem(const char *path, char **ret, struct err *err)
     return 0;
 }
 
-printf_like(2, 0) static void on_log(void *arg, const char *fmt, va_list ap)
+printf_like(2, 0) static void server_on_log(void *arg, const char *fmt, va_list ap)
 {
     (void)arg;
     if (!log_is_debug("http"))
@@ -236,7 +234,7 @@ static int start_daemon(struct http_server *s,
     size_t pool = 2 * (l->head_bytes + l->uri_bytes) + 8192;
     s->daemon = MHD_start_daemon(
         flags | (cert ? MHD_USE_TLS : 0U), 0, NULL, NULL, intake_step, s,
-        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+        MHD_OPTION_EXTERNAL_LOGGER, server_on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         l->connections_per_ip, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(l->idle_usec / USEC_SEC + 1),
@@ -264,7 +262,7 @@ static int start_watching(struct http_server *s, struct err *err)
         r = uv_poll_start(&s->poll, UV_READABLE, on_ready);
     }
     if (r == 0)
-        r = uv_poll_start(&s->watch, UV_READABLE, on_gone);
+        r = uv_poll_start(&s->watch, UV_READABLE, server_on_gone);
     if (r < 0)
         return err_set(err, r, "cannot watch the server's sockets: %s", uv_strerror(r));
     uv_timer_t *timers[] = {&s->again, &s->tick, &s->park};
@@ -323,7 +321,7 @@ static void on_handle_closed(uv_handle_t *handle)
         done(arg);
 }
 
-static void close_handles(struct http_server *s)
+static void server_close_handles(struct http_server *s)
 {
     uv_handle_t *all[] = {(uv_handle_t *)&s->poll, (uv_handle_t *)&s->watch,
                           (uv_handle_t *)&s->again, (uv_handle_t *)&s->tick,
@@ -353,7 +351,7 @@ int http_server_open(const struct http_options *opt, struct http_server **ret, s
     if (r < 0) {
         if (s->daemon)
             MHD_stop_daemon(s->daemon);
-        close_handles(s);
+        server_close_handles(s);
         return r;
     }
     *ret = s;
@@ -363,7 +361,7 @@ int http_server_open(const struct http_options *opt, struct http_server **ret, s
 /* ---- closing ---- */
 
 /* Every suspended connection must be awake before libmicrohttpd stops. */
-static void finish_close(struct http_server *s)
+static void server_finish_close(struct http_server *s)
 {
     struct link *next;
     for (struct link *l = s->conns.next; l != &s->conns; l = next) {
@@ -374,7 +372,7 @@ static void finish_close(struct http_server *s)
     }
     uv_timer_stop(&s->tick);
     MHD_stop_daemon(s->daemon);
-    close_handles(s);
+    server_close_handles(s);
 }
 
 void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *arg), void *arg)
@@ -394,7 +392,7 @@ void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *a
             req_wake(st->req);
     }
     park_fire_all(s);
-    (void)uv_timer_start(&s->tick, on_tick, CLOSING_TICK_MS,
+    (void)uv_timer_start(&s->tick, server_on_tick, CLOSING_TICK_MS,
                          CLOSING_TICK_MS); /* cannot fail here */
 }
 

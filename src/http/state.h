@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.h - the structs that the files of the server share; nobody else includes it.
+/* state.h - the structs that the files of the server share; no other file includes it.
  *
  * Who owns what: the server owns its connections (from libmicrohttpd's notification to its
  * other one), a connection owns at most one request, a request owns at most one stream.
@@ -14,7 +14,7 @@
 #include "http/stats.h"
 #include "http/uri.h"
 
-enum { QUERY_MAX = 32, REMOTE_MAX = 46, TYPE_MAX = 64 };
+enum { QUERY_MAX = 32, TYPE_MAX = 64 };
 
 /* Intrusive list, a ring with a head of its own. */
 struct link {
@@ -85,7 +85,6 @@ struct conn {
     enum conn_phase phase;
     usec_t since; /* when the phase began */
     bool gone;    /* the client closed its side */
-    char remote[REMOTE_MAX];
 };
 
 enum req_state {
@@ -96,7 +95,7 @@ enum req_state {
     REQ_SENT      /* libmicrohttpd has it */
 };
 
-/* What the single walk over the headers found; borrowed from the connection. */
+/* The result of the single walk over the headers; borrowed from the connection. */
 struct head {
     size_t bytes;
     unsigned n_length, n_encoding, n_host, n_authorization;
@@ -159,7 +158,7 @@ struct http_stream {
     void *on_drain_arg, *on_close_arg;
 };
 
-/* reply.c: hand the response over, or sleep until there is one that may go. */
+/* reply.c: hands the response over, or sleeps until a response may be sent. */
 enum MHD_Result req_send(struct http_req *req);
 /* Ready to send: now if we are below libmicrohttpd, else wake the connection. */
 void req_leave(struct http_req *req,
@@ -171,10 +170,10 @@ void req_wake(struct http_req *req);
 void server_turn_soon(struct http_server *s);
 /* The client is gone or the server closes: tell the owner, wake, and end without a reply. */
 void req_abort(struct http_req *req);
-/* The headers of every reply, and those that the handler added. */
+/* Adds the headers of every reply, and those that the handler added. */
 void req_headers(struct http_req *req, struct MHD_Response *response, const char *content_type);
 
-/* What http_problem() takes, with a status that the table of codes does not have. */
+/* The arguments of http_problem(), with a status that the table of codes does not have. */
 struct problem_reply {
     unsigned status;
     int code;
@@ -201,8 +200,8 @@ void intake_end(void *cls,
                 enum MHD_RequestTerminationCode why);
 size_t intake_max_body(const struct http_req *req);
 
-/* Of a body that its route refused: read away, so that the peer hears why. One that sends more
- * hears it at once, or is cut off. */
+/* Bytes of a refused body that are read and dropped, so that the client receives the reply. A
+ * client that sends more is answered at once, or is cut off. */
 enum { PIECES_REST_MAX = 64 << 20 };
 /* pieces.c: the body of a route that takes it in pieces, its end, and the request's. */
 enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n);

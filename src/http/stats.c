@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats.c - see stats.h. One cell per route, and one more for requests that met no route.
- * Labels are patterns of the table, never what a client sent: their number is bounded. */
+/* stats.c - counts and times of requests, by route; see stats.h. One cell per route, and one
+ * more for requests that met no route. Labels are patterns of the table, never what a client
+ * sent: their number is bounded. */
 #include "http/stats.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ void stats_count(struct stats *st, const struct http_route *route, int status, u
     c->sum += span;
 }
 
-static void label(const struct stats *st, size_t i, struct buf *out)
+static void stats_label(const struct stats *st, size_t i, struct buf *out)
 {
     if (i == st->n)
         buf_adds(out, "method=\"\",route=\"\"");
@@ -70,7 +71,7 @@ static void requests_to_text(const struct stats *st, struct buf *out, const char
             if (!st->cells[i].by_status[k])
                 continue;
             buf_addf(out, "%srequests_total{", prefix);
-            label(st, i, out);
+            stats_label(st, i, out);
             if (statuses[k])
                 buf_addf(out, ",status=\"%d\"", statuses[k]);
             else
@@ -86,16 +87,16 @@ static void spans_of_cell(const struct stats *st, size_t i, struct buf *out, con
     for (size_t k = 0; k <= array_len(bounds); k++) {
         sum += c->by_span[k];
         buf_addf(out, "%srequest_seconds_bucket{", prefix);
-        label(st, i, out);
+        stats_label(st, i, out);
         if (k < array_len(bounds))
             buf_addf(out, ",le=\"%g\"} %llu\n", (double)bounds[k] / 1e6, (unsigned long long)sum);
         else
             buf_addf(out, ",le=\"+Inf\"} %llu\n", (unsigned long long)sum);
     }
     buf_addf(out, "%srequest_seconds_sum{", prefix);
-    label(st, i, out);
+    stats_label(st, i, out);
     buf_addf(out, "} %.6f\n%srequest_seconds_count{", (double)c->sum / 1e6, prefix);
-    label(st, i, out);
+    stats_label(st, i, out);
     buf_addf(out, "} %llu\n", (unsigned long long)c->count);
 }
 

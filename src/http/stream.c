@@ -28,7 +28,7 @@ static void rewind_queue(struct http_stream *st)
         buf_reset(&st->queue);
 }
 
-static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
+static ssize_t stream_on_read(void *cls, uint64_t pos, char *to, size_t max)
 {
     struct http_stream *st = cls;
     (void)pos;
@@ -54,11 +54,11 @@ static ssize_t on_read(void *cls, uint64_t pos, char *to, size_t max)
     return (ssize_t)n;
 }
 
-static struct http_stream *begin(struct http_req *req,
-                                 int status,
-                                 const char *content_type,
-                                 uint64_t bytes,
-                                 uint64_t barrier)
+static struct http_stream *stream_begin(struct http_req *req,
+                                        int status,
+                                        const char *content_type,
+                                        uint64_t bytes,
+                                        uint64_t barrier)
 {
     struct http_server *s = req->conn->server;
     if (s->n_streams >= s->limits.streams || s->closing) {
@@ -79,7 +79,7 @@ static struct http_stream *begin(struct http_req *req,
     req->stream = st;
     size_t block = bytes == MHD_SIZE_UNKNOWN ? BLOCK_BYTES : SIZED_BLOCK_BYTES;
     struct MHD_Response *response =
-        MHD_create_response_from_callback(bytes, block, on_read, st, NULL);
+        MHD_create_response_from_callback(bytes, block, stream_on_read, st, NULL);
     req_headers(req, response, content_type);
     req_leave(req, response, (unsigned)status, barrier);
     return st;
@@ -89,7 +89,7 @@ struct http_stream *http_stream_begin(struct http_req *req,
                                       const char *content_type,
                                       uint64_t barrier)
 {
-    return begin(req, MHD_HTTP_OK, content_type, MHD_SIZE_UNKNOWN, barrier);
+    return stream_begin(req, MHD_HTTP_OK, content_type, MHD_SIZE_UNKNOWN, barrier);
 }
 
 struct http_stream *http_stream_begin_sized(struct http_req *req,
@@ -98,7 +98,7 @@ struct http_stream *http_stream_begin_sized(struct http_req *req,
                                             uint64_t bytes,
                                             uint64_t barrier)
 {
-    return begin(req, status, content_type, bytes, barrier);
+    return stream_begin(req, status, content_type, bytes, barrier);
 }
 
 void http_stream_cut(struct http_stream *st)
@@ -130,13 +130,13 @@ void stream_close(struct http_stream *st)
 
 /* Only a stream that has begun sleeps for want of bytes; before, the request waits for its
  * barrier and must go on doing so. */
-static void wake(struct http_stream *st)
+static void stream_wake(struct http_stream *st)
 {
     if (st->req->state == REQ_SENT)
         req_wake(st->req);
 }
 
-static int make_room(struct http_stream *st, size_t n)
+static int stream_make_room(struct http_stream *st, size_t n)
 {
     if (st->ended || queued(st) + n > st->max) {
         st->wants_drain = true;
@@ -149,25 +149,25 @@ static int make_room(struct http_stream *st, size_t n)
     return 0;
 }
 
-static int64_t written(struct http_stream *st)
+static int64_t stream_written(struct http_stream *st)
 {
     st->last_write = st->req->conn->server->opt.mono();
     if (queued(st) >= st->max / 2)
         st->wants_drain = true;
-    wake(st);
+    stream_wake(st);
     return (int64_t)queued(st);
 }
 
 int64_t http_stream_write(struct http_stream *st, const void *p, size_t n)
 {
-    int r = make_room(st, n);
+    int r = stream_make_room(st, n);
     if (r == 0)
         r = buf_add(&st->queue, p, n);
-    return r < 0 ? r : written(st);
+    return r < 0 ? r : stream_written(st);
 }
 
 /* A line ends with LF, CR or CRLF for the reader, so each of them starts a new data line. */
-static void add_lines(struct buf *out, const char *p, size_t n)
+static void stream_add_lines(struct buf *out, const char *p, size_t n)
 {
     const char *end = p + n;
     for (;;) {
@@ -199,16 +199,16 @@ int64_t http_stream_sse(struct http_stream *st,
                         const char *data,
                         size_t n)
 {
-    int r = make_room(st, sse_size(id, event, data, n));
+    int r = stream_make_room(st, sse_size(id, event, data, n));
     if (r < 0)
         return r;
     if (id)
         buf_addf(&st->queue, "id: %s\n", id);
     if (event)
         buf_addf(&st->queue, "event: %s\n", event);
-    add_lines(&st->queue, data, n);
+    stream_add_lines(&st->queue, data, n);
     buf_addc(&st->queue, '\n');
-    return written(st);
+    return stream_written(st);
 }
 
 void stream_beat(struct http_stream *st)
@@ -243,10 +243,5 @@ void http_stream_on_close(struct http_stream *st, http_stream_f cb, void *arg)
 void http_stream_end(struct http_stream *st)
 {
     st->ended = true;
-    wake(st);
-}
-
-struct http_req *http_stream_req(const struct http_stream *st)
-{
-    return st->req;
+    stream_wake(st);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uri.c - see uri.h. Everything works on NUL-terminated text that the caller has already
- * bounded; decoding never makes it longer, so that it can be done in place. */
+/* uri.c - decodes and checks request targets; see uri.h. Everything works on NUL-terminated text
+ * that the caller has already bounded; decoding never makes it longer, so that it can be done in
+ * place. */
 #include "http/uri.h"
 
 #include <stdint.h>
@@ -29,7 +30,7 @@ static int hex_value(char c)
     return -1;
 }
 
-static bool is_plain_text(const char *s)
+static bool uri_is_plain_text(const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;
     while (*p) {
@@ -64,7 +65,7 @@ int uri_decode(char *s, bool is_query, struct err *err)
         p += 2;
     }
     *to = 0;
-    if (!is_plain_text(s))
+    if (!uri_is_plain_text(s))
         return err_set(err, ERR_BAD_REQUEST,
                        "the address holds control bytes or is not UTF-8 when decoded");
     return 0;
@@ -153,7 +154,7 @@ bool etag_list_has(const char *header, const char *etag)
 }
 
 /* Digits only; a number that does not fit is the largest one. */
-static const char *take_number(const char *s, uint64_t *ret)
+static const char *uri_take_number(const char *s, uint64_t *ret)
 {
     uint64_t n = 0;
     for (; *s >= '0' && *s <= '9'; s++) {
@@ -179,10 +180,10 @@ int range_parse(const char *header, uint64_t size, uint64_t *ret_from, uint64_t 
     if (strncasecmp(header, "bytes=", 6) != 0)
         return 0;
     const char *first = skip_space(header + 6);
-    const char *dash = take_number(first, &from);
+    const char *dash = uri_take_number(first, &from);
     if (*dash != '-')
         return 0;
-    const char *end = take_number(dash + 1, &to);
+    const char *end = uri_take_number(dash + 1, &to);
     bool has_from = dash > first, has_to = end > dash + 1;
     if (*skip_space(end) || (!has_from && !has_to))
         return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* body.c - see body.h. Keys with nothing in them are not sent at all. */
+/* body.c - the body of a submission to Ray; see body.h. Keys with nothing in them are not sent
+ * at all. */
 #include "ray/body.h"
 
 #include <math.h>
@@ -11,12 +12,12 @@
 enum { RUNTIME_ENV_MAX_BYTES = 1 << 20 };
 
 /* Whole numbers as integers: that is what a person would write. */
-static json_t *number(double v)
+static json_t *ray_body_number(double v)
 {
     return v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v) : json_real(v);
 }
 
-static int add_text(json_t *object, const char *key, const char *value, struct err *err)
+static int ray_body_add_text(json_t *object, const char *key, const char *value, struct err *err)
 {
     if (json_object_set_new(object, key, json_string(value)) < 0)
         return err_set(err, ERR_USAGE, "the value of '%s' is not UTF-8, ray takes nothing else",
@@ -27,7 +28,7 @@ static int add_text(json_t *object, const char *key, const char *value, struct e
 static int add_pairs(json_t *object, const struct pairs *pairs, struct err *err)
 {
     for (size_t i = 0; pairs && i < pairs->n; i++) {
-        int r = add_text(object, pairs->v[i].key, pairs->v[i].value, err);
+        int r = ray_body_add_text(object, pairs->v[i].key, pairs->v[i].value, err);
         if (r < 0)
             return r;
     }
@@ -74,9 +75,9 @@ static int add_runtime_env(json_t *body, const struct ray_submit *what, struct e
 static int add_resources(json_t *body, const struct ray_submit *what, struct err *err)
 {
     if (what->num_cpus > 0)
-        json_object_set_new(body, "entrypoint_num_cpus", number(what->num_cpus));
+        json_object_set_new(body, "entrypoint_num_cpus", ray_body_number(what->num_cpus));
     if (what->num_gpus > 0)
-        json_object_set_new(body, "entrypoint_num_gpus", number(what->num_gpus));
+        json_object_set_new(body, "entrypoint_num_gpus", ray_body_number(what->num_gpus));
     if (what->memory_bytes > 0)
         json_object_set_new(body, "entrypoint_memory",
                             json_integer((json_int_t)what->memory_bytes));
@@ -86,21 +87,21 @@ static int add_resources(json_t *body, const struct ray_submit *what, struct err
     json_object_set_new(body, "entrypoint_resources", object);
     for (size_t i = 0; i < what->resources->n; i++) {
         const struct ray_amount *a = &what->resources->v[i];
-        if (json_object_set_new(object, a->name, number(a->amount)) < 0)
+        if (json_object_set_new(object, a->name, ray_body_number(a->amount)) < 0)
             return err_set(err, ERR_USAGE, "the resource '%s' cannot be sent", a->name);
     }
     return 0;
 }
 
-static int fill(json_t *body, const struct ray_submit *what, struct err *err)
+static int ray_body_fill(json_t *body, const struct ray_submit *what, struct err *err)
 {
     if (!what->submission_id || !*what->submission_id)
         return err_set(err, ERR_USAGE, "a job for ray needs a submission id");
     if (!what->entrypoint || !*what->entrypoint)
         return err_set(err, ERR_USAGE, "job '%s' has no entrypoint", what->submission_id);
-    int r = add_text(body, "entrypoint", what->entrypoint, err);
+    int r = ray_body_add_text(body, "entrypoint", what->entrypoint, err);
     if (r == 0)
-        r = add_text(body, "submission_id", what->submission_id, err);
+        r = ray_body_add_text(body, "submission_id", what->submission_id, err);
     if (r == 0)
         r = add_mapping(body, "metadata", what->metadata, err);
     if (r == 0)
@@ -115,7 +116,7 @@ static int fill(json_t *body, const struct ray_submit *what, struct err *err)
 int body_new(const struct ray_submit *what, json_t **ret, struct err *err)
 {
     json_t *body = json_object();
-    int r = fill(body, what, err);
+    int r = ray_body_fill(body, what, err);
     if (r < 0)
         json_decref(body);
     else

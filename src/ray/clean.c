@@ -38,7 +38,7 @@ static int unicode_escape_at(const struct clean *c, size_t i)
     return v;
 }
 
-static void copy(struct clean *c, size_t n)
+static void ray_clean_copy(struct clean *c, size_t n)
 {
     if (n > c->len - c->at)
         n = c->len - c->at;
@@ -46,7 +46,7 @@ static void copy(struct clean *c, size_t n)
     c->at += n;
 }
 
-static void replace(struct clean *c, size_t n, const char *with)
+static void ray_clean_replace(struct clean *c, size_t n, const char *with)
 {
     (void)buf_adds(c->out, with); /* overflow: out->failed */
     c->at += n;
@@ -58,16 +58,16 @@ static void clean_escape(struct clean *c)
     if (v < 0) {
         /* Not "\uXXXX": keep the backslash with what it escapes, above all a quote. */
         bool plain = c->at + 1 < c->len && c->s[c->at + 1] < 0x80 && c->s[c->at + 1] >= 0x20;
-        copy(c, plain ? 2 : 1);
+        ray_clean_copy(c, plain ? 2 : 1);
         return;
     }
     int next = v >= 0xd800 && v <= 0xdbff ? unicode_escape_at(c, c->at + 6) : -1;
     if (next >= 0xdc00 && next <= 0xdfff)
-        copy(c, 12);
+        ray_clean_copy(c, 12);
     else if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
-        replace(c, 6, REPLACEMENT);
+        ray_clean_replace(c, 6, REPLACEMENT);
     else
-        copy(c, 6);
+        ray_clean_copy(c, 6);
 }
 
 /* at stands behind the opening quote; leaves it behind the closing one. */
@@ -79,14 +79,14 @@ static void clean_string(struct clean *c)
         if (b == '\\') {
             clean_escape(c);
         } else if (b == '"') {
-            copy(c, 1);
+            ray_clean_copy(c, 1);
             return;
         } else if (b < 0x20) {
-            replace(c, 1, " ");
+            ray_clean_replace(c, 1, " ");
         } else if (n) {
-            copy(c, n);
+            ray_clean_copy(c, n);
         } else {
-            replace(c, 1, REPLACEMENT);
+            ray_clean_replace(c, 1, REPLACEMENT);
         }
     }
 }
@@ -100,17 +100,17 @@ static bool at_word(const struct clean *c, const char *word)
 static void clean_outside(struct clean *c)
 {
     if (at_word(c, "\"")) {
-        copy(c, 1);
+        ray_clean_copy(c, 1);
         clean_string(c);
     } else if (at_word(c, "NaN")) {
-        replace(c, 3, "null");
+        ray_clean_replace(c, 3, "null");
     } else if (at_word(c, "-Infinity")) {
-        replace(c, 9, "null");
+        ray_clean_replace(c, 9, "null");
     } else if (at_word(c, "Infinity")) {
-        replace(c, 8, "null");
+        ray_clean_replace(c, 8, "null");
     } else {
         c->values += strchr("{[,:", c->s[c->at]) != NULL;
-        copy(c, 1);
+        ray_clean_copy(c, 1);
     }
 }
 

@@ -32,7 +32,11 @@ static const char *excerpt(const char *text, size_t len, char out[static 64])
 }
 
 /* want: JSON_OBJECT or JSON_ARRAY. *ret is a new reference. */
-static int read_json(const char *text, size_t len, json_type want, json_t **ret, struct err *err)
+static int ray_read_json(const char *text,
+                         size_t len,
+                         json_type want,
+                         json_t **ret,
+                         struct err *err)
 {
     char words[64];
     size_t at = 0;
@@ -58,7 +62,7 @@ static int read_json(const char *text, size_t len, json_type want, json_t **ret,
 }
 
 /* A copy, NULL when absent, empty or no text. */
-static char *get_text(const json_t *o, const char *key)
+static char *ray_get_text(const json_t *o, const char *key)
 {
     const char *s = json_get_str(o, key, NULL);
     return s && *s ? xstrdup(s) : NULL;
@@ -144,7 +148,7 @@ static int read_envelope(const char *text,
                          struct err *err)
 {
     json_t *root;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
     const json_t *inner = json_get_object(json_get_object(root, "data"), "result");
@@ -185,7 +189,7 @@ static void read_supports(struct ray_version *v)
 }
 
 /* "2.51.1", "3.0.0.dev0": up to three numbers. False without two. */
-static bool read_numbers(const char *text, int *ret_major, int *ret_minor, int *ret_patch)
+static bool ray_read_numbers(const char *text, int *ret_major, int *ret_minor, int *ret_patch)
 {
     int n[3] = {0};
     size_t have = 0;
@@ -207,13 +211,13 @@ static bool read_numbers(const char *text, int *ret_major, int *ret_minor, int *
 int ray_parse_version(const char *text, size_t len, struct ray_version *ret, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
     const char *version = json_get_str(root, "ray_version", "");
     const char *session = json_get_str(root, "session_name", "");
     struct ray_version v = {0};
-    if (!read_numbers(version, &v.major, &v.minor, &v.patch) || !*session)
+    if (!ray_read_numbers(version, &v.major, &v.minor, &v.patch) || !*session)
         return err_set(err, ERR_BAD_REQUEST,
                        "ray's version reply has no 'ray_version' or no 'session_name'");
     v.text = xstrdup(version);
@@ -225,7 +229,7 @@ int ray_parse_version(const char *text, size_t len, struct ray_version *ret, str
 
 /* -- jobs ------------------------------------------------------------------- */
 
-static int read_job(const json_t *from, void *out, struct err *err)
+static int ray_read_job(const json_t *from, void *out, struct err *err)
 {
     const char *type = json_get_str(from, "type", "");
     const char *submission_id = json_get_str(from, "submission_id", "");
@@ -238,19 +242,19 @@ static int read_job(const json_t *from, void *out, struct err *err)
     int64_t code = json_get_int(from, "driver_exit_code", INT64_MAX);
     struct ray_job job = {
         .is_submission = is_submission,
-        .submission_id = get_text(from, "submission_id"),
-        .job_id = get_text(from, "job_id"),
+        .submission_id = ray_get_text(from, "submission_id"),
+        .job_id = ray_get_text(from, "job_id"),
         .status = ray_job_status_from_string(json_get_str(from, "status", "")),
-        .entrypoint = get_text(from, "entrypoint"),
-        .message = get_text(from, "message"),
-        .error_type = get_text(from, "error_type"),
+        .entrypoint = ray_get_text(from, "entrypoint"),
+        .message = ray_get_text(from, "message"),
+        .error_type = ray_get_text(from, "error_type"),
         .start = get_ms(from, "start_time"),
         .end = get_ms(from, "end_time"),
-        .driver_id = get_text(driver, "id"),
-        .driver_ip = get_text(driver, "node_ip_address"),
+        .driver_id = ray_get_text(driver, "id"),
+        .driver_ip = ray_get_text(driver, "node_ip_address"),
         .driver_pid = json_get_int(driver, "pid", 0),
-        .driver_node_id = get_text(from, "driver_node_id"),
-        .driver_agent = get_text(from, "driver_agent_http_address"),
+        .driver_node_id = ray_get_text(from, "driver_node_id"),
+        .driver_agent = ray_get_text(from, "driver_agent_http_address"),
         .has_exit_code = code >= -255 && code <= 255,
         .exit_code = code >= -255 && code <= 255 ? (int)code : 0,
     };
@@ -269,18 +273,18 @@ static int compare_jobs(const void *a, const void *b)
 int ray_parse_job(const char *text, size_t len, struct ray_job *ret, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
-    r = read_job(root, ret, err);
+    r = ray_read_job(root, ret, err);
     return r < 0 ? r : 0;
 }
 
 int ray_parse_jobs(const char *text, size_t len, struct ray_jobs *ret, struct err *err)
 {
-    static const struct reader reader = {"job", sizeof(struct ray_job), read_job, compare_jobs};
+    static const struct reader reader = {"job", sizeof(struct ray_job), ray_read_job, compare_jobs};
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_ARRAY, &root, err);
+    int r = ray_read_json(text, len, JSON_ARRAY, &root, err);
     if (r < 0)
         return r;
     struct ray_jobs jobs = {0};
@@ -296,7 +300,7 @@ int ray_parse_jobs(const char *text, size_t len, struct ray_jobs *ret, struct er
 
 /* -- nodes ------------------------------------------------------------------ */
 
-static int read_node(const json_t *from, void *out, struct err *err)
+static int ray_read_node(const json_t *from, void *out, struct err *err)
 {
     const char *state = json_get_str(from, "state", "");
     if (!*json_get_str(from, "node_id", "") || !*json_get_str(from, "node_ip", ""))
@@ -304,12 +308,12 @@ static int read_node(const json_t *from, void *out, struct err *err)
     if (!str_eq(state, "ALIVE") && !str_eq(state, "DEAD"))
         return err_set(err, ERR_BAD_REQUEST, "ray's node has no usable 'state'");
     struct ray_node node = {
-        .node_id = get_text(from, "node_id"),
-        .ip = get_text(from, "node_ip"),
-        .name = get_text(from, "node_name"),
+        .node_id = ray_get_text(from, "node_id"),
+        .ip = ray_get_text(from, "node_ip"),
+        .name = ray_get_text(from, "node_name"),
         .is_alive = str_eq(state, "ALIVE"),
         .is_head = json_get_bool(from, "is_head_node", false),
-        .state_message = get_text(from, "state_message"),
+        .state_message = ray_get_text(from, "state_message"),
     };
     get_amounts(from, "resources_total", &node.resources);
     get_pairs(from, "labels", &node.labels);
@@ -326,7 +330,8 @@ static int compare_nodes(const void *a, const void *b)
 
 int ray_parse_nodes(const char *text, size_t len, struct ray_nodes *ret, struct err *err)
 {
-    static const struct reader reader = {"node", sizeof(struct ray_node), read_node, compare_nodes};
+    static const struct reader reader = {"node", sizeof(struct ray_node), ray_read_node,
+                                         compare_nodes};
     _cleanup_(json_unrefp) json_t *root = NULL;
     const json_t *list;
     bool partial;
@@ -365,7 +370,7 @@ static int compare_usages(const void *a, const void *b)
 int ray_parse_usages(const char *text, size_t len, struct ray_usages *ret, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
     const json_t *status = json_get_object(json_get_object(root, "data"), "clusterStatus");
@@ -402,15 +407,15 @@ static int read_actor(const json_t *from, void *out, struct err *err)
     if (state == RAY_ACTOR_DEAD)
         return 0;
     struct ray_actor actor = {
-        .actor_id = get_text(from, "actor_id"),
-        .class_name = get_text(from, "class_name"),
-        .name = get_text(from, "name"),
+        .actor_id = ray_get_text(from, "actor_id"),
+        .class_name = ray_get_text(from, "class_name"),
+        .name = ray_get_text(from, "name"),
         .state = state,
-        .job_id = get_text(from, "job_id"),
-        .node_id = get_text(from, "node_id"),
+        .job_id = ray_get_text(from, "job_id"),
+        .node_id = ray_get_text(from, "node_id"),
         .pid = json_get_int(from, "pid", 0),
         .is_detached = json_get_bool(from, "is_detached", false),
-        .group_id = get_text(from, "placement_group_id"),
+        .group_id = ray_get_text(from, "placement_group_id"),
     };
     get_amounts(from, "required_resources", &actor.resources);
     *(struct ray_actor *)out = actor;
@@ -453,12 +458,12 @@ static void read_bundles(const json_t *from, struct ray_group *group)
     for (group->n_bundles = 0; group->n_bundles < n; group->n_bundles++) {
         const json_t *bundle = json_array_get(list, group->n_bundles);
         struct ray_bundle *b = &group->bundles[group->n_bundles];
-        b->node_id = get_text(bundle, "node_id");
+        b->node_id = ray_get_text(bundle, "node_id");
         get_amounts(bundle, "unit_resources", &b->resources);
     }
 }
 
-static int read_group(const json_t *from, void *out, struct err *err)
+static int ray_read_group(const json_t *from, void *out, struct err *err)
 {
     enum ray_group_state state = ray_group_state_from_string(json_get_str(from, "state", ""));
     if (!*json_get_str(from, "placement_group_id", ""))
@@ -467,12 +472,12 @@ static int read_group(const json_t *from, void *out, struct err *err)
         return 0;
     const json_t *stats = json_get_object(from, "stats");
     struct ray_group group = {
-        .group_id = get_text(from, "placement_group_id"),
-        .name = get_text(from, "name"),
-        .job_id = get_text(from, "creator_job_id"),
+        .group_id = ray_get_text(from, "placement_group_id"),
+        .name = ray_get_text(from, "name"),
+        .job_id = ray_get_text(from, "creator_job_id"),
         .state = state,
         .is_detached = json_get_bool(from, "is_detached", false),
-        .scheduling_state = get_text(stats, "scheduling_state"),
+        .scheduling_state = ray_get_text(stats, "scheduling_state"),
         .scheduling_attempts = json_get_int(stats, "scheduling_attempt", 0),
     };
     read_bundles(from, &group);
@@ -488,8 +493,8 @@ static int compare_groups(const void *a, const void *b)
 
 int ray_parse_groups(const char *text, size_t len, struct ray_groups *ret, struct err *err)
 {
-    static const struct reader reader = {"placement group", sizeof(struct ray_group), read_group,
-                                         compare_groups};
+    static const struct reader reader = {"placement group", sizeof(struct ray_group),
+                                         ray_read_group, compare_groups};
     _cleanup_(json_unrefp) json_t *root = NULL;
     const json_t *list;
     struct ray_groups groups = {0};
@@ -511,7 +516,7 @@ int ray_parse_groups(const char *text, size_t len, struct ray_groups *ret, struc
 int ray_parse_flag(const char *text, size_t len, const char *name, bool *ret, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
     const json_t *flag = json_object_get(root, name);
@@ -524,10 +529,10 @@ int ray_parse_flag(const char *text, size_t len, const char *name, bool *ret, st
 int ray_parse_submitted(const char *text, size_t len, char **ret, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *root = NULL;
-    int r = read_json(text, len, JSON_OBJECT, &root, err);
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
     if (r < 0)
         return r;
-    char *id = get_text(root, "submission_id");
+    char *id = ray_get_text(root, "submission_id");
     if (!id)
         return err_set(err, ERR_BAD_REQUEST, "ray's reply has no 'submission_id'");
     *ret = id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ray.c - the client and the life of its calls; query.c and submit.c say what
- * they ask. See call.h for who may touch what after a callback. */
+/* ray.c - the client and the life of its calls; query.c and submit.c hold the requests. See
+ * call.h for what may be touched after a callback. */
 #include "ray/ray.h"
 
 #include <assert.h>
@@ -45,7 +45,7 @@ static void unlink_call(struct ray_call *call)
         rc->last = call->prev;
 }
 
-static void destroy(struct ray_call *call)
+static void ray_destroy(struct ray_call *call)
 {
     wire_request_free(call->request);
     submit_free(call->submit);
@@ -56,18 +56,18 @@ static void destroy(struct ray_call *call)
 void call_drop(struct ray_call *call)
 {
     unlink_call(call);
-    destroy(call);
+    ray_destroy(call);
 }
 
 void call_finish(struct ray_call *call, const struct wire_reply *reply)
 {
     struct ray_client *rc = call->rc;
     unlink_call(call);
-    /* Nobody there: another cluster, with another version, may answer next. */
+    /* No server answers: another cluster, with another version, may answer next. */
     if (reply->err.code == ERR_UNREACHABLE)
         rc->has_version = false;
     call->finish(call, reply);
-    destroy(call);
+    ray_destroy(call);
 }
 
 static void on_reply(const struct wire_reply *reply, void *arg)
@@ -226,7 +226,7 @@ void ray_client_free(struct ray_client *rc)
     for (struct ray_call *call = rc->first, *next; call; call = next) {
         next = call->next;
         call->request = NULL;
-        destroy(call);
+        ray_destroy(call);
     }
     rc->first = rc->last = NULL;
     uv_close((uv_handle_t *)&rc->gap, on_gap_closed);

@@ -75,9 +75,10 @@ struct ray_submit {
 };
 
 #define RAY_SUBMIT_TABLE(X)                                                                        \
-    X(ACCEPTED)    /* Ray has it, under our id */                                                  \
-    X(DUPLICATE)   /* the id is taken: by our earlier POST, or by somebody (look at the mark) */   \
-    X(REFUSED)     /* definitely not taken, and never will be like this; err quotes Ray */         \
+    X(ACCEPTED)  /* Ray has it, under our id */                                                    \
+    X(DUPLICATE) /* the id is taken: by our earlier POST, or by another client (look at the mark)  \
+                  */                                                                               \
+    X(REFUSED)   /* definitely not taken, and never will be like this; err quotes Ray */           \
     X(UNREACHABLE) /* definitely not taken: nothing was sent, or not let in; err says why */       \
     X(NO_AGENT)    /* definitely not taken: Ray's head agent is away; try again later */           \
     X(DOUBT)       /* sent, no usable answer: GET the id; on NOT_FOUND the same POST is safe */

@@ -71,7 +71,7 @@ struct ray_version {
 };
 
 struct ray_job {
-    bool is_submission;  /* false: a driver that nobody submitted through the Jobs API */
+    bool is_submission;  /* false: a driver that was not submitted through the Jobs API */
     char *submission_id; /* of a submission never NULL */
     char *job_id;        /* hex id of its last driver, NULL until it called ray.init() */
     enum ray_job_status status;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "ray/body.h"
 #include "ray/call.h"
 #include "ray/parse.h"
@@ -25,7 +26,7 @@ static const char *const outcomes[] = {RAY_SUBMIT_TABLE(X)};
 #undef X
 static_assert(array_len(outcomes) == RAY_SUBMIT_END, "a word per outcome");
 
-static void pump(struct ray_client *rc);
+static void ray_submit_pump(struct ray_client *rc);
 
 const char *ray_submit_outcome_to_string(enum ray_submit_outcome outcome)
 {
@@ -82,9 +83,9 @@ static enum ray_submit_outcome judge_failure(const struct wire_reply *reply)
     return judge_status(reply->status);
 }
 
-static enum ray_submit_outcome judge(const struct ray_call *call,
-                                     const struct wire_reply *reply,
-                                     struct err *err)
+static enum ray_submit_outcome ray_submit_judge(const struct ray_call *call,
+                                                const struct wire_reply *reply,
+                                                struct err *err)
 {
     if (reply->status == 200) {
         _cleanup_(freep) char *id = NULL;
@@ -99,8 +100,8 @@ static enum ray_submit_outcome judge(const struct ray_call *call,
     }
     enum ray_submit_outcome outcome = judge_failure(reply);
     char what[160];
-    (void)snprintf(what, sizeof(what), "submitting '%.100s'", call->id); /* cut: still a name */
-    (void)reply_error(reply, what, err); /* the outcome is the code that counts */
+    text_printf(what, "submitting '%.100s'", call->id); /* cut: still a name */
+    (void)reply_error(reply, what, err);                /* the outcome is the code that counts */
     if (outcome == RAY_SUBMIT_REFUSED)
         err->code = ERR_REFUSED;
     if (outcome == RAY_SUBMIT_DUPLICATE)
@@ -116,14 +117,14 @@ static void finish_submit(struct ray_call *call, const struct wire_reply *reply)
     if (rc->posting == call)
         rc->posting = NULL;
     struct err err = {0};
-    enum ray_submit_outcome outcome = judge(call, reply, &err);
+    enum ray_submit_outcome outcome = ray_submit_judge(call, reply, &err);
     if (call->cb.submit)
         call->cb.submit(outcome, outcome == RAY_SUBMIT_ACCEPTED ? NULL : &err, call->arg);
     if (!rc->is_dead)
-        pump(rc);
+        ray_submit_pump(rc);
 }
 
-static struct ray_call *take_first(struct ray_client *rc)
+static struct ray_call *ray_submit_take_first(struct ray_client *rc)
 {
     struct ray_call *call = rc->first_submit;
     rc->first_submit = call->next_submit;
@@ -141,22 +142,24 @@ static void end_waiting(struct ray_client *rc, const struct err *err)
     for (struct ray_call *call = rc->first_submit; call; call = call->next_submit)
         n++;
     for (; n > 0 && !rc->is_dead && rc->first_submit; n--)
-        call_finish(take_first(rc), &reply);
+        call_finish(ray_submit_take_first(rc), &reply);
 }
 
-static void on_version(const struct ray_version *version, const struct err *err, void *arg)
+static void ray_submit_on_version(const struct ray_version *version,
+                                  const struct err *err,
+                                  void *arg)
 {
     struct ray_client *rc = arg;
     rc->version_call = NULL;
     if (!version)
         end_waiting(rc, err);
     if (!rc->is_dead)
-        pump(rc);
+        ray_submit_pump(rc);
 }
 
-static void post(struct ray_client *rc)
+static void ray_submit_post(struct ray_client *rc)
 {
-    struct ray_call *call = take_first(rc);
+    struct ray_call *call = ray_submit_take_first(rc);
     json_t *body = call->submit->body;
     if (!(rc->version.supports & RAY_SUPPORTS_ENTRYPOINT_LABELS))
         (void)json_object_del(body, "entrypoint_label_selector"); /* -1: was not given */
@@ -177,21 +180,21 @@ static void post(struct ray_client *rc)
 
 static void on_gap(uv_timer_t *timer)
 {
-    pump(timer->data);
+    ray_submit_pump(timer->data);
 }
 
 /* Start what may be started now. */
-static void pump(struct ray_client *rc)
+static void ray_submit_pump(struct ray_client *rc)
 {
     if (!rc->first_submit || rc->posting || rc->version_call)
         return;
     uint64_t now = uv_now(rc->loop);
     if (!rc->has_version)
-        rc->version_call = ray_get_version(rc, on_version, rc);
+        rc->version_call = ray_get_version(rc, ray_submit_on_version, rc);
     else if (now < rc->next_post)
         uv_timer_start(&rc->gap, on_gap, rc->next_post - now, 0);
     else
-        post(rc);
+        ray_submit_post(rc);
 }
 
 void submit_init(struct ray_client *rc)
@@ -245,6 +248,6 @@ struct ray_call *ray_submit(struct ray_client *rc,
     else
         rc->first_submit = call;
     rc->last_submit = call;
-    pump(rc);
+    ray_submit_pump(rc);
     return call;
 }

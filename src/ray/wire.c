@@ -60,7 +60,7 @@ struct poll {
 
 static void start_waiting(struct wire *w);
 
-static void forget(struct wire *w)
+static void wire_forget(struct wire *w)
 {
     assert(w->handles > 0);
     if (--w->handles > 0)
@@ -91,7 +91,7 @@ static void unlink_request(struct wire_request *r)
     }
 }
 
-static void destroy(struct wire_request *r)
+static void wire_destroy(struct wire_request *r)
 {
     if (r->easy)
         curl_easy_cleanup(r->easy);
@@ -108,17 +108,17 @@ void wire_request_free(struct wire_request *r)
         return;
     struct wire *w = r->w;
     unlink_request(r);
-    destroy(r);
+    wire_destroy(r);
     start_waiting(w);
 }
 
-static size_t on_body(char *data, size_t size, size_t n, void *arg)
+static size_t wire_on_body(char *data, size_t size, size_t n, void *arg)
 {
     struct wire_request *r = arg;
     return buf_add(&r->reply, data, size * n) < 0 ? 0 : size * n;
 }
 
-static size_t on_header(char *data, size_t size, size_t n, void *arg)
+static size_t wire_on_header(char *data, size_t size, size_t n, void *arg)
 {
     (void)data;
     struct wire_request *r = arg;
@@ -140,7 +140,7 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
         assert(set_code == CURLE_OK);                                                              \
     } while (0)
 
-static void set_options(struct wire_request *r)
+static void wire_set_options(struct wire_request *r)
 {
     const struct wire *w = r->w;
     set(r, CURLOPT_PRIVATE, r);
@@ -160,9 +160,9 @@ static void set_options(struct wire_request *r)
     set(r, CURLOPT_TIMEOUT_MS, (long)(r->timeout / USEC_MS));
     set(r, CURLOPT_ERRORBUFFER, r->error);
     set(r, CURLOPT_SOCKOPTFUNCTION, on_socket);
-    set(r, CURLOPT_WRITEFUNCTION, on_body);
+    set(r, CURLOPT_WRITEFUNCTION, wire_on_body);
     set(r, CURLOPT_WRITEDATA, r);
-    set(r, CURLOPT_HEADERFUNCTION, on_header);
+    set(r, CURLOPT_HEADERFUNCTION, wire_on_header);
     set(r, CURLOPT_HEADERDATA, r);
     if (w->ca_file)
         set(r, CURLOPT_CAINFO, w->ca_file);
@@ -170,11 +170,11 @@ static void set_options(struct wire_request *r)
         set(r, CURLOPT_POSTFIELDS, str_or(r->body, ""));
 }
 
-static void start(struct wire_request *r)
+static void wire_start(struct wire_request *r)
 {
     r->easy = curl_easy_init();
     assert(r->easy);
-    set_options(r);
+    wire_set_options(r);
     CURLMcode code = curl_multi_add_handle(r->w->multi, r->easy);
     assert(code == CURLM_OK);
     r->w->running++;
@@ -185,7 +185,7 @@ static void start_waiting(struct wire *w)
     for (struct wire_request *r = w->first; r && !w->is_dead && w->running < w->parallel_max;
          r = r->next)
         if (!r->easy)
-            start(r);
+            wire_start(r);
 }
 
 struct wire_request *wire_send(struct wire *w, const struct wire_order *order, wire_f cb, void *arg)
@@ -242,7 +242,7 @@ static void describe_failure(const struct wire_request *r, CURLcode code, struct
 }
 
 /* Hand one finished transfer out. The request is off all lists before the callback. */
-static void finish(struct wire_request *r, CURLcode code)
+static void wire_finish(struct wire_request *r, CURLcode code)
 {
     struct wire_reply reply = {.was_sent = !is_never_sent(r)};
     long status = 0;
@@ -255,7 +255,7 @@ static void finish(struct wire_request *r, CURLcode code)
         describe_failure(r, code, &reply);
     unlink_request(r);
     r->cb(&reply, r->arg);
-    destroy(r);
+    wire_destroy(r);
 }
 
 /* Bounded: only what curl has finished by now, at most parallel_max; what a
@@ -270,7 +270,7 @@ static void deliver(struct wire *w)
         char *private = NULL;
         CURLcode code = msg->data.result; /* msg ends with the removal of its handle */
         (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &private); /* always set */
-        finish((struct wire_request *)(void *)private, code);
+        wire_finish((struct wire_request *)(void *)private, code);
     }
     if (!w->is_dead)
         start_waiting(w);
@@ -286,7 +286,7 @@ static void act(struct wire *w, curl_socket_t fd, int events)
     deliver(w);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void wire_on_timer(uv_timer_t *timer)
 {
     act(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
@@ -300,7 +300,7 @@ static int on_timeout(CURLM *multi, long ms, void *arg)
     if (ms < 0)
         uv_timer_stop(&w->timer);
     else
-        uv_timer_start(&w->timer, on_timer, (uint64_t)ms, 0);
+        uv_timer_start(&w->timer, wire_on_timer, (uint64_t)ms, 0);
     return 0;
 }
 
@@ -320,7 +320,7 @@ static void on_poll_closed(uv_handle_t *handle)
     struct poll *p = handle->data;
     struct wire *w = p->w;
     free(p);
-    forget(w);
+    wire_forget(w);
 }
 
 static struct poll *poll_new(struct wire *w, curl_socket_t fd)
@@ -371,7 +371,7 @@ static bool is_header_text(const char *s)
     return true;
 }
 
-static void add_header(struct wire *w, const char *text)
+static void wire_add_header(struct wire *w, const char *text)
 {
     struct curl_slist *longer = curl_slist_append(w->headers, text);
     assert(longer);
@@ -380,13 +380,13 @@ static void add_header(struct wire *w, const char *text)
 
 static void add_headers(struct wire *w, const char *token)
 {
-    add_header(w, "Accept: application/json");
-    add_header(w, "Content-Type: application/json");
-    add_header(w, "Expect:"); /* none: Ray's server does not answer it */
+    wire_add_header(w, "Accept: application/json");
+    wire_add_header(w, "Content-Type: application/json");
+    wire_add_header(w, "Expect:"); /* none: Ray's server does not answer it */
     if (!token)
         return;
     char *bearer = xasprintf("Authorization: Bearer %s", token);
-    add_header(w, bearer);
+    wire_add_header(w, bearer);
     free(bearer);
 }
 
@@ -420,9 +420,9 @@ int wire_new(const struct wire_options *opt, struct wire **ret, struct err *err)
     return 0;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void wire_on_timer_closed(uv_handle_t *handle)
 {
-    forget(handle->data);
+    wire_forget(handle->data);
 }
 
 void wire_free(struct wire *w)
@@ -434,9 +434,9 @@ void wire_free(struct wire *w)
         next = r->next;
         if (r->easy)
             curl_multi_remove_handle(w->multi, r->easy);
-        destroy(r);
+        wire_destroy(r);
     }
     w->first = w->last = NULL;
     curl_multi_cleanup(w->multi); /* closes the sockets and, by on_want, their polls */
-    uv_close((uv_handle_t *)&w->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&w->timer, wire_on_timer_closed);
 }

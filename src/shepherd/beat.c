@@ -14,7 +14,7 @@
 
 enum { BEAT_MAX = 4096 };
 
-static void to_json(const struct beat *b, struct buf *out)
+static void beat_to_json(const struct beat *b, struct buf *out)
 {
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '{');
@@ -51,7 +51,7 @@ static int overwrite(const char *path, struct buf *text)
 int beat_write(const char *path, const struct beat *b, struct err *err)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(BEAT_MAX);
-    to_json(b, &text);
+    beat_to_json(b, &text);
     if (text.failed)
         return err_set(err, -EMSGSIZE, "'%s' would be larger than %d bytes", path, BEAT_MAX);
     int r = file_write(path, buf_str(&text), text.len, 0644, 0, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copier.c - see copier.h.
+/* copier.c - copies the workers' logs to the shared root; see copier.h.
  *
  * Nothing stays open between turns: a node can have thousands of these logs. A chunk is written
  * at a place that follows from what was written before it, so after a failure the same chunk goes
@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "shepherd/peek.h"
 
 enum { CHUNK = 256 << 10, HEAD = 4 << 10, LINE_SEARCH = 64 << 10, NAMES_MAX = 1 << 20 };
@@ -122,7 +123,7 @@ bool copier_parse(const char *name, struct copier_file *f)
     return true;
 }
 
-static bool is_known(const struct copier *c, const char *name, pid_t pid)
+static bool copier_is_known(const struct copier *c, const char *name, pid_t pid)
 {
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].pid == pid && str_eq(c->v[i].name, name))
@@ -130,16 +131,16 @@ static bool is_known(const struct copier *c, const char *name, pid_t pid)
     return false;
 }
 
-static bool is_ours(const struct copier *c, const struct copier_file *f)
+static bool copier_is_ours(const struct copier *c, const struct copier_file *f)
 {
     char mark[32];
     if (strv_has(&c->jobs, f->job))
         return true;
-    (void)snprintf(mark, sizeof(mark), "%s-%d", f->job, (int)f->pid); /* fits: 15 + 1 + 9 */
+    text_printf(mark, "%s-%d", f->job, (int)f->pid);
     return strv_has(&c->marks, mark);
 }
 
-/* One that hangs is asked again at the next turn. */
+/* A process that does not answer is asked again at the next turn. */
 static void find_rank(struct copier *c, struct copier_file *f)
 {
     if (f->has_said_rank || !c->peek)
@@ -149,7 +150,7 @@ static void find_rank(struct copier *c, struct copier_file *f)
         c->is_named = false;
 }
 
-static void add_file(struct copier *c, const struct copier_file *f, const char *name)
+static void copier_add_file(struct copier *c, const struct copier_file *f, const char *name)
 {
     if (c->n == COPIER_FILES_MAX) {
         c->left_out++;
@@ -165,8 +166,8 @@ static void add_file(struct copier *c, const struct copier_file *f, const char *
     c->is_named = false;
 }
 
-/* Its time of change when that is old enough to be trusted: a file made in the same moment as the
- * listing changes nothing of it. */
+/* The directory's time of change, or 0 while it is too recent to be trusted: a file that is
+ * created in the same moment as the listing does not change it again. */
 static uint64_t changed_at(int dir)
 {
     struct stat st;
@@ -186,8 +187,9 @@ static void find_files(struct copier *c)
         c->left_out = 0;
         for (struct dirent *e; (e = readdir(dir));) {
             struct copier_file f = {0};
-            if (copier_parse(e->d_name, &f) && is_ours(c, &f) && !is_known(c, e->d_name, f.pid))
-                add_file(c, &f, e->d_name);
+            if (copier_parse(e->d_name, &f) && copier_is_ours(c, &f) &&
+                !copier_is_known(c, e->d_name, f.pid))
+                copier_add_file(c, &f, e->d_name);
         }
         c->seen = at;
     }
@@ -239,7 +241,9 @@ static void write_names(struct copier *c)
 
 /* ---- one file ---- */
 
-static char *segment_path(const struct copier *c, const struct copier_file *f, uint64_t begin)
+static char *copier_segment_path(const struct copier *c,
+                                 const struct copier_file *f,
+                                 uint64_t begin)
 {
     return begin ? xasprintf("%s/%s.%" PRIu64, c->to, f->name, begin)
                  : xasprintf("%s/%s", c->to, f->name);
@@ -257,9 +261,9 @@ static uint64_t ceiling(const struct copier *c, const struct copier_file *f)
 }
 
 /* At the place where it belongs, in the segment of now. */
-static int put(struct copier *c, struct copier_file *f, const char *p, size_t n)
+static int copier_put(struct copier *c, struct copier_file *f, const char *p, size_t n)
 {
-    _cleanup_(freep) char *path = segment_path(c, f, f->begin);
+    _cleanup_(freep) char *path = copier_segment_path(c, f, f->begin);
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (f->at == f->begin ? O_TRUNC : 0);
     _cleanup_(closep) int fd = open(path, flags, 0644);
     if (fd < 0 && errno == ENOENT && file_mkdirs(c->to, 0755, NULL) == 0)
@@ -283,7 +287,7 @@ static void keep_newest(struct copier *c, struct copier_file *f)
     size_t kept = is_room_used_up(c) ? 1 : COPIER_KEPT;
     for (size_t i = kept - 1; i < COPIER_KEPT; i++) {
         struct stat st;
-        _cleanup_(freep) char *path = segment_path(c, f, f->left[i]);
+        _cleanup_(freep) char *path = copier_segment_path(c, f, f->left[i]);
         if (f->left[i] && stat(path, &st) == 0 && unlink(path) == 0) {
             uint64_t n = (uint64_t)st.st_size < f->stored ? (uint64_t)st.st_size : f->stored;
             f->stored -= n;
@@ -294,7 +298,7 @@ static void keep_newest(struct copier *c, struct copier_file *f)
 }
 
 /* dropped: 0 when that is not known. */
-static int tell_gap(struct copier *c, struct copier_file *f, uint64_t dropped)
+static int copier_tell_gap(struct copier *c, struct copier_file *f, uint64_t dropped)
 {
     char line[160];
     int n = dropped ? snprintf(line, sizeof(line),
@@ -305,7 +309,7 @@ static int tell_gap(struct copier *c, struct copier_file *f, uint64_t dropped)
                                "[argus] this log is long: its beginning and its newest parts are "
                                "kept, the bytes of output dropped here are those between\n");
     f->is_cut = false;
-    return put(c, f, line, (size_t)n);
+    return copier_put(c, f, line, (size_t)n);
 }
 
 static int begin_segment(struct copier *c, struct copier_file *f, uint64_t dropped)
@@ -318,13 +322,13 @@ static int begin_segment(struct copier *c, struct copier_file *f, uint64_t dropp
     bool is_second = !f->begin && !dropped;
     f->begin = f->at;
     /* Nothing is ever dropped in front of the second while it is there. */
-    return is_second ? 0 : tell_gap(c, f, dropped);
+    return is_second ? 0 : copier_tell_gap(c, f, dropped);
 }
 
 /* n bytes that may be shown. */
-static int add(struct copier *c, struct copier_file *f, const char *p, size_t n)
+static int copier_add(struct copier *c, struct copier_file *f, const char *p, size_t n)
 {
-    int r = n && f->is_cut ? tell_gap(c, f, 0) : 0;
+    int r = n && f->is_cut ? copier_tell_gap(c, f, 0) : 0;
     if (r < 0)
         return r;
     while (n) {
@@ -333,7 +337,7 @@ static int add(struct copier *c, struct copier_file *f, const char *p, size_t n)
         const char *end = take < n && take ? memrchr(p, '\n', take) : NULL;
         if (end) /* the next segment begins with a line */
             take = (size_t)(end + 1 - p);
-        r = take ? put(c, f, p, take) : 0;
+        r = take ? copier_put(c, f, p, take) : 0;
         p += take;
         n -= take;
         if (r == 0 && n)
@@ -344,7 +348,7 @@ static int add(struct copier *c, struct copier_file *f, const char *p, size_t n)
     return 0;
 }
 
-/* It grew faster than it was copied: the newest is worth more than what is in the middle. */
+/* The log grew faster than it was copied: its newest part is worth more than its middle. */
 static int jump(struct copier *c, struct copier_file *f, int fd, uint64_t size)
 {
     uint64_t keep = is_room_used_up(c) ? COPIER_SMALL : c->next;
@@ -361,7 +365,7 @@ static int jump(struct copier *c, struct copier_file *f, int fd, uint64_t size)
     return begin_segment(c, f, dropped);
 }
 
-/* One chunk of it: how many bytes are done of the source, or a negative errno. */
+/* Copies one chunk. Returns how many bytes of the source are done, or a negative errno. */
 static ssize_t copy_chunk(struct copier *c, struct copier_file *f, int fd, bool last, char *chunk)
 {
     const char *p = chunk;
@@ -373,10 +377,10 @@ static ssize_t copy_chunk(struct copier *c, struct copier_file *f, int fd, bool 
         shown = veil_pass(c->veil, chunk, (size_t)n, &p);
         back = last && n < CHUNK ? 0 : veil_hand_back(c->veil);
     }
-    int r = add(c, f, p, shown);
+    int r = copier_add(c, f, p, shown);
     if (c->veil && last && n < CHUNK) {
         shown = veil_finish(c->veil, &p);
-        r = r < 0 ? r : add(c, f, p, shown);
+        r = r < 0 ? r : copier_add(c, f, p, shown);
         (void)veil_hand_back(c->veil); /* nothing is left after a finish */
     }
     if (r < 0)
@@ -387,13 +391,12 @@ static ssize_t copy_chunk(struct copier *c, struct copier_file *f, int fd, bool 
 
 static void note_trouble(struct copier *c, const struct copier_file *f, int error)
 {
-    (void)snprintf(c->trouble, sizeof(c->trouble), "cannot copy '%.160s': %s", f->name,
-                   strerror(-error)); /* cut: fine */
+    text_printf(c->trouble, "cannot copy '%.160s': %s", f->name, strerror(-error));
 }
 
 static void remove_segment(const struct copier *c, const struct copier_file *f, uint64_t begin)
 {
-    _cleanup_(freep) char *path = segment_path(c, f, begin);
+    _cleanup_(freep) char *path = copier_segment_path(c, f, begin);
     (void)unlink(path); /* it may never have been made */
 }
 
@@ -407,7 +410,9 @@ static bool has_segment(const struct copier_file *f, uint64_t begin)
 
 /* Back to what it was before a try that failed, so that the same goes to the same place again. But
  * what was removed is gone, and segments that it began may get another place the next time. */
-static void take_back(struct copier *c, struct copier_file *f, const struct copier_file *before)
+static void copier_take_back(struct copier *c,
+                             struct copier_file *f,
+                             const struct copier_file *before)
 {
     uint64_t removed = f->removed - before->removed;
     struct copier_file back = *before;
@@ -436,13 +441,13 @@ static bool copy_some(struct copier *c, struct copier_file *f, int fd, bool last
     struct stat st;
     if (fstat(fd, &st) < 0)
         return false;
-    if ((uint64_t)st.st_size < f->read) /* somebody cut it: what is in it now is new */
+    if ((uint64_t)st.st_size < f->read) /* the file was truncated: its present content is new */
         f->read = 0;
     int r = jump(c, f, fd, (uint64_t)st.st_size);
     ssize_t n = r < 0 ? r : copy_chunk(c, f, fd, last, chunk);
     if (n < 0) {
         note_trouble(c, f, (int)n);
-        take_back(c, f, &before);
+        copier_take_back(c, f, &before);
         return false;
     }
     c->trouble[0] = 0;
@@ -504,7 +509,8 @@ bool copier_turn(struct copier *c, bool last)
         return false;
     char *chunk = xmalloc(CHUNK);
     for (size_t i = 0; i < c->n && left; i++) {
-        uint64_t share = COPIER_TURN_MAX / 4; /* of one file, so that a flood starves nobody */
+        uint64_t share =
+            COPIER_TURN_MAX / 4; /* per file, so that a log in flood does not starve the others */
         uint64_t done = copy_file(c, &c->v[i], last, share < left ? share : left, chunk);
         left -= done < left ? done : left;
     }

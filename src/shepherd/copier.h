@@ -44,9 +44,9 @@ struct copier_file {
     uint64_t at;                /* bytes of the copy, as if nothing had been dropped */
     uint64_t begin;             /* of the segment that is written to */
     uint64_t left[COPIER_KEPT]; /* segments behind it that are still there; 0: none */
-    uint64_t stored;            /* bytes of it on the shared root */
-    uint64_t removed;           /* of those that were there, with their segments */
-    bool is_cut; /* what is behind `begin` is gone, and its segment has yet to say so */
+    uint64_t stored;            /* bytes of this log on the shared root */
+    uint64_t removed; /* bytes removed from the shared root again, together with their segments */
+    bool is_cut;      /* what is behind `begin` is gone, and its segment has yet to say so */
     bool is_begun;
     bool is_foreign; /* a supervisor of Ray: never copied */
 };
@@ -54,7 +54,7 @@ struct copier_file {
 struct copier {
     char *from, *to;   /* directories; `to` is made when first needed */
     struct veil *veil; /* borrowed; NULL: nothing is secret */
-    struct peek *peek; /* the same; NULL: nobody is asked for its rank */
+    struct peek *peek; /* the same process's memory; NULL: ranks are not looked up */
     struct strv marks; /* "<job id>-<pid>" of the hook's processes */
     struct strv jobs;  /* Ray's ids of the job, in hex, once they are certain */
     struct copier_file *v;
@@ -73,12 +73,11 @@ void copier_init(struct copier *c,
                  struct veil *veil,
                  struct peek *peek);
 void copier_release(struct copier *c);
-/* "<job id in hex>-<pid>": a process of Ray's that is ours. Another text, or one that is known
- * already, changes nothing. */
+/* "<job id in hex>-<pid>": a Ray process of the job. A malformed or known mark has no effect. */
 void copier_mark(struct copier *c, const char *mark);
 
-/* Removes the later segments of those logs that an earlier copier of this node left: all of them
- * is copied again from the beginning. */
+/* Removes the later segments of logs that an earlier copier of this node left: these logs are
+ * copied again from the beginning. */
 void copier_start_over(struct copier *c);
 
 /* Copies what is new, COPIER_TURN_MAX bytes at most. True: there is more. last: nothing will

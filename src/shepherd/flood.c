@@ -3,11 +3,11 @@
 #include "shepherd/flood.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 struct flood {
     uint64_t rate, left; /* left: what may pass at once */
@@ -35,7 +35,7 @@ void flood_free(struct flood *f)
     free(f);
 }
 
-static void fill(struct flood *f, usec_t mono)
+static void flood_fill(struct flood *f, usec_t mono)
 {
     uint64_t most = f->rate * FLOOD_SPAN;
     usec_t span = f->filled && mono > f->filled ? mono - f->filled : 0;
@@ -50,7 +50,7 @@ bool flood_pass(struct flood *f, size_t n, usec_t mono)
 {
     if (!f->rate)
         return true;
-    fill(f, mono);
+    flood_fill(f, mono);
     uint64_t kept = f->to < FLOOD_KEPT ? f->to : FLOOD_KEPT;
     uint64_t need = f->is_dropping ? n + kept + f->rate : n;
     if (need > f->left && f->left < f->rate * FLOOD_SPAN) /* one piece may be larger than all */
@@ -64,7 +64,7 @@ void flood_drop(struct flood *f, const char *p, size_t n, const char *why)
     if (!f->kept)
         f->kept = xmalloc(FLOOD_KEPT);
     if (!f->is_dropping)
-        (void)snprintf(f->why, sizeof(f->why), "%s", why); /* cut: fine */
+        text_copy(f->why, why);
     f->is_dropping = true;
     f->dropped += n;
     if (n > FLOOD_KEPT) {
@@ -117,9 +117,8 @@ void flood_end(const struct flood *f, struct flood_end *ret)
         skip_torn_line(&e);
     e.dropped = f->dropped - e.kept_n[0] - e.kept_n[1];
     if (e.dropped)
-        (void)snprintf(e.line, sizeof(e.line),
-                       "[argus] %" PRIu64 " bytes of output dropped here: %s\n", e.dropped,
-                       f->why); /* fits */
+        text_printf(e.line, "[argus] %" PRIu64 " bytes of output dropped here: %s\n", e.dropped,
+                    f->why);
     *ret = e;
 }
 

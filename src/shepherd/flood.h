@@ -25,7 +25,8 @@ bool flood_pass(struct flood *f, size_t n, usec_t mono);
 /* These do not pass, for a reason that is copied. */
 void flood_drop(struct flood *f, const char *p, size_t n, const char *why);
 bool flood_is_dropping(const struct flood *f);
-uint64_t flood_dropped(const struct flood *f); /* so far, those that are kept too */
+uint64_t flood_dropped(
+    const struct flood *f); /* The number of bytes dropped so far, kept ones included. */
 /* How that would end: the line that stands for what is missing, how many bytes are, and what was
  * kept of the newest, in two pieces. All is valid until the next call. */
 struct flood_end {
@@ -35,5 +36,5 @@ struct flood_end {
     size_t kept_n[2];
 };
 void flood_end(const struct flood *f, struct flood_end *ret);
-/* It has ended so. */
+/* The flood has ended in the way just described. */
 void flood_reset(struct flood *f);

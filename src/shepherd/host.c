@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
 
 enum { PROC_MAX = 64 << 10 };
 
@@ -85,17 +85,18 @@ static const struct layout {
 static const int64_t NO_LIMIT = (int64_t)1 << 60; /* version 1 says a number of pages near 2^63 */
 
 /* A file of a group; false: it cannot be read. */
-static bool read_group(const char *dir, const char *group, const char *file, struct buf *out)
+static bool host_read_group(const char *dir, const char *group, const char *file, struct buf *out)
 {
     _cleanup_(freep) char *path = xasprintf("%s%s/%s", dir, group, file);
     return file_read(path, out, NULL) == 0;
 }
 
 /* -1: there is none. */
-static int64_t read_number(const char *dir, const char *group, const char *file)
+static int64_t host_read_number(const char *dir, const char *group, const char *file)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(PROC_MAX);
-    if (!read_group(dir, group, file, &text) || buf_str(&text)[0] < '0' || buf_str(&text)[0] > '9')
+    if (!host_read_group(dir, group, file, &text) || buf_str(&text)[0] < '0' ||
+        buf_str(&text)[0] > '9')
         return -1;
     int64_t n = strtoll(buf_str(&text), NULL, 10);
     return n < NO_LIMIT ? n : -1;
@@ -106,7 +107,7 @@ static int64_t lowest_limit(const char *dir, const char *group, const char *file
     _cleanup_(freep) char *at = xstrdup(group);
     int64_t lowest = -1;
     for (;;) {
-        int64_t n = read_number(dir, at, file);
+        int64_t n = host_read_number(dir, at, file);
         if (n >= 0 && (lowest < 0 || n < lowest))
             lowest = n;
         char *slash = strrchr(at, '/');
@@ -128,13 +129,13 @@ static bool read_layout(const struct layout *l,
     if (!own)
         return false;
     const char *group = str_eq(own, "/") ? "" : own;
-    if (!read_group(dir, group, l->kills, &events))
+    if (!host_read_group(dir, group, l->kills, &events))
         group = "";
-    if (!events.len && !read_group(dir, group, l->kills, &events))
+    if (!events.len && !host_read_group(dir, group, l->kills, &events))
         return false;
     ret->oom_kills = host_find_count(buf_str(&events), "oom_kill");
     ret->max_bytes = lowest_limit(dir, group, l->max);
-    ret->peak_bytes = read_number(dir, group, l->peak);
+    ret->peak_bytes = host_read_number(dir, group, l->peak);
     return ret->oom_kills >= 0;
 }
 
@@ -158,8 +159,8 @@ char *host_memory_group(pid_t pid)
     char path[64] = "/proc/self/cgroup";
     _cleanup_(buf_release) struct buf table = BUF_INIT(PROC_MAX);
     if (pid > 0)
-        (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid); /* fits */
-    (void)!file_read(path, &table, NULL);                                /* as above */
+        text_printf(path, "/proc/%d/cgroup", (int)pid);
+    (void)!file_read(path, &table, NULL); /* as above */
     char *v1 = own_cgroup(buf_str(&table), "memory");
     return v1 ? v1 : own_cgroup(buf_str(&table), "");
 }

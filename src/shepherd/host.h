@@ -15,14 +15,15 @@ void host_name(char name[static HOST_NAME_MAX_BYTES]);
  * there is no way. Sends nothing. */
 void host_ip(const char *ray_address, char ip[static HOST_IP_MAX_BYTES]);
 
-/* What our cgroup says of memory; -1: it cannot be read, or there is no limit. */
+/* The memory of our cgroup; -1: it cannot be read, or there is no limit. */
 struct host_memory {
     int64_t oom_kills;  /* how often the kernel has killed in it */
-    int64_t max_bytes;  /* the lowest limit, of it or of one above it */
+    int64_t max_bytes;  /* the lowest limit of this cgroup and those above it */
     int64_t peak_bytes; /* the most that it has held */
 };
 void host_memory_read(struct host_memory *ret);
-/* The same by the text of a /proc/<pid>/cgroup and where the file systems of groups are mounted. */
+/* host_memory() for the text of a given /proc/<pid>/cgroup and a given mount point of the cgroup
+ * file system. */
 void host_memory_of(const char *table, const char *mount, struct host_memory *ret);
 /* The path of the cgroup of memory of a process (0: ours) as the kernel names it; NULL: not known.
  * Yours. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - see kernel.h. /dev/kmsg gives one record for each read: "level,number,time,flags;text"
+/* kernel.c - the kernel's log: which processes it killed for memory, and errors of GPUs; see
+ * kernel.h.
+ * /dev/kmsg gives one record for each read: "level,number,time,flags;text"
  * and more lines that begin with a blank. A kill for memory is two records that belong together:
  *   oom-kill:constraint=CONSTRAINT_MEMCG,…,task_memcg=/a/b,task=python3,pid=17,uid=0
  *   Memory cgroup out of memory: Killed process 17 (python3) total-vm:…
@@ -72,7 +74,7 @@ static char *cut_line(const char *line)
     return xstrndup(line, strnlen(line, KERNEL_LINE_MAX));
 }
 
-static void is_ours(struct kernel_log *k, const char *line)
+static void kernel_is_ours(struct kernel_log *k, const char *line)
 {
     k->oom_kills++;
     if (!k->oom_line)
@@ -100,8 +102,8 @@ static void acquit(struct kernel_log *k, int i)
     k->n_suspects--; /* beyond the ceiling one that has no place goes on to be counted */
 }
 
-/* Whose a process was is often known only after its end: its shepherd reaps it, or it was met while
- * it died. Later the pid may be somebody else's. */
+/* The owner of a process is often known only after its end: its shepherd reaps it, or it was
+ * seen while it died. Later its pid may belong to a process of another job. */
 static void ask_again(struct kernel_log *k, struct kin *kin)
 {
     for (int i = 0; i < suspects_left(k); i++) {
@@ -110,12 +112,13 @@ static void ask_again(struct kernel_log *k, struct kin *kin)
         if (is == KIN_UNKNOWN)
             continue;
         if (is == KIN_OURS)
-            is_ours(k, s->line);
+            kernel_is_ours(k, s->line);
         acquit(k, i--);
     }
 }
 
-/* A node's jobs can be in one cgroup, so it tells of a pid that nobody knows only. */
+/* The jobs of a node can share one cgroup, so the cgroup counts only for a pid whose owner is
+ * unknown. */
 static void take_oom(struct reading *r, const char *line)
 {
     struct kernel_log *k = r->log;
@@ -133,7 +136,7 @@ static void take_oom(struct reading *r, const char *line)
     bool is_in_ours = pid == k->told_pid && k->is_told_ours;
     k->oom_in_group += is_in_ours;
     if (is == KIN_OURS)
-        is_ours(k, line);
+        kernel_is_ours(k, line);
     else if (is == KIN_UNKNOWN && is_in_ours)
         suspect(k, pid, line);
 }
@@ -159,8 +162,8 @@ struct kernel_oom kernel_oom(const struct kernel_log *k,
                                .line = all > 0 && can_read ? line : NULL};
 }
 
-/* One line of a record, without its end. */
-static void take_line(struct reading *r, const char *record)
+/* Reads one line of a record, without its newline. */
+static void kernel_take_line(struct reading *r, const char *record)
 {
     struct kernel_log *k = r->log;
     int xid;
@@ -183,7 +186,7 @@ static void take_line(struct reading *r, const char *record)
                    (unsigned long long)(at % USEC_SEC), text); /* what is too much is left out */
 }
 
-/* One more than that of the last record there is. */
+/* The number that follows the last existing record's. */
 static uint64_t next_number(int fd)
 {
     char text[RECORD_MAX];
@@ -218,12 +221,12 @@ void kernel_log_again(int fd)
 }
 
 /* The lines in text[n]; what is behind the last of them is moved to the front. Returns how much. */
-static size_t take_lines(struct reading *r, char *text, size_t n)
+static size_t kernel_take_lines(struct reading *r, char *text, size_t n)
 {
     char *line = text, *end;
     while ((end = memchr(line, '\n', (size_t)(text + n - line)))) {
         *end = 0;
-        take_line(r, line);
+        kernel_take_line(r, line);
         line = end + 1;
     }
     size_t left = (size_t)(text + n - line);
@@ -243,7 +246,7 @@ void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *
         if (n <= 0)
             return;
         bytes += (size_t)n;
-        left = take_lines(&r, text, left + (size_t)n);
+        left = kernel_take_lines(&r, text, left + (size_t)n);
     }
 }
 

@@ -12,7 +12,7 @@ struct kin;
 
 enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300, KERNEL_SUSPECTS = 16 };
 
-/* Killed for memory in our cgroup, of whom nobody knows whose it was. */
+/* A process that was killed for memory in our cgroup and whose owner is not known. */
 struct kernel_suspect {
     long pid;
     int asked; /* how often */
@@ -25,31 +25,33 @@ struct kernel_log {
     int xid;          /* the first; 0: none */
     char *xid_line;   /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
     int oom_kills;    /* of processes of the attempt */
-    char *oom_line;   /* the first of them; NULL */
+    char *oom_line;   /* the first kill's line; NULL */
     int oom_in_group; /* in our cgroup, whose process ever */
-    struct kernel_suspect suspects[KERNEL_SUSPECTS]; /* the first of them */
-    int n_suspects;                                  /* all of them */
+    struct kernel_suspect suspects[KERNEL_SUSPECTS]; /* the first suspects */
+    int n_suspects;                                  /* the number of all suspects */
     long told_pid;                                   /* of the newest "oom-kill:" line; 0: none */
     bool is_told_ours;                               /* it was in our cgroup */
 };
 #define KERNEL_LOG_INIT ((struct kernel_log){.text = BUF_INIT(KERNEL_TEXT_MAX)})
 
-/* Whom an OOM kill concerns. In a pid namespace of our own the kernel's numbers are not ours: then
- * only the cgroup tells. */
+/* The processes whose OOM kills concern us. In a pid namespace of our own the kernel's pids are
+ * not ours, and only the cgroup decides. */
 struct kernel_concern {
-    struct kin *kin; /* borrowed; NULL: nobody is known by pid */
+    struct kin *kin; /* borrowed; NULL: no process is known by its pid */
     char *group;     /* path of our cgroup of memory, as the kernel names it; NULL: not known */
 };
 void kernel_concern_init(struct kernel_concern *c, struct kin *kin);
 void kernel_concern_release(struct kernel_concern *c);
 
-/* /dev/kmsg from here on: what is written to it from now on can be read. -1: it may not be read.
- * ret_first, unless NULL: the number of the next record, for somebody who begins again. */
+/* Opens /dev/kmsg at its end: records that are written from now on can be read. -1: reading is
+ * not allowed. ret_first, unless NULL, gets the number of the next record, so that a later
+ * reader can begin there. */
 int kernel_log_open(uint64_t *ret_first);
-/* What it holds can be read once more, by whoever has the descriptor: its place is shared. */
+/* Rewinds, so that any holder of the descriptor can read the records once more: they share one
+ * position. */
 void kernel_log_again(int fd);
 
-/* What can be said of kills for memory. */
+/* The kills for memory, as far as they can be told. */
 struct kernel_oom {
     int kills;        /* of the attempt's processes; -1: nothing can be known */
     bool is_unsure;   /* they may all have been another job's, which has the same cgroup */

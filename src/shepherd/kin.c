@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kin.c - see kin.h. A process is asked for its environment when it is met, and once more, since
- * it can have been met between its fork and its exec; then a look costs it its `stat` only, by
- * which a pid that came again is known. Reading an environment can hang (peek.h), reading `stat`
- * cannot: one that hangs is met anew at each look until it has said. The lock here is never held
- * while a process is asked. */
+/* kin.c - which processes belong to the job, remembered after their end; see kin.h. A process is
+ * asked for its environment when it is met, and once more, since it can have been met between
+ * its fork and its exec; then a look costs it its `stat` only, by which a pid that came again is
+ * known. Reading an environment can hang (peek.h), reading `stat` cannot: one that hangs is met
+ * anew at each look until it has said. The lock here is never held while a process is asked. */
 #define _GNU_SOURCE
 #include "shepherd/kin.h"
 
@@ -27,7 +27,7 @@ enum { WAYS = 8, SETS = KIN_MAX / WAYS, ASKED_ENOUGH = 2, COMMAND_MAX = 64 << 10
 #define STILL_THERE UINT64_MAX
 
 struct member {
-    pid_t pid; /* 0: nobody */
+    pid_t pid; /* 0: a free slot */
     enum kin_is is;
     bool is_neighbour;
     int asked;
@@ -40,11 +40,11 @@ struct kin {
     char *job;   /* the directory of its attempts, with the slash */
     char *group; /* of memory; NULL: not known */
     struct peek *peek;
-    atomic_int owners; /* the thread and whoever made it: the last one frees */
+    atomic_int owners; /* the thread and the creator of this struct: the last one frees it */
     pthread_cond_t wake, looked;
     pthread_mutex_t lock; /* of all below */
     bool is_over;
-    bool is_watched, is_asked; /* there is a thread; somebody waits for it */
+    bool is_watched, is_asked; /* a thread exists; a caller waits for its next look */
     uint64_t begun, done;      /* its looks */
     uint64_t met;              /* how often a neighbour was */
     usec_t neighbours;         /* until when there were some, or STILL_THERE; 0: never */
@@ -72,11 +72,11 @@ struct kin *kin_new_by(const char *attempt, peek_read_f *read)
     return k;
 }
 
-static void let_go(struct kin *k)
+static void kin_let_go(struct kin *k)
 {
     if (atomic_fetch_sub(&k->owners, 1) != 1)
         return;
-    (void)pthread_cond_destroy(&k->wake); /* nobody is left */
+    (void)pthread_cond_destroy(&k->wake); /* no owner is left */
     (void)pthread_cond_destroy(&k->looked);
     (void)pthread_mutex_destroy(&k->lock);
     peek_free(k->peek);
@@ -94,13 +94,14 @@ void kin_free(struct kin *k)
     k->is_over = true;
     (void)pthread_cond_signal(&k->wake); /* cannot fail */
     pthread_mutex_unlock(&k->lock);
-    let_go(k);
+    kin_let_go(k);
 }
 
-/* ---- who is known; under the lock ---- */
+/* ---- the known processes; under the lock ---- */
 
-/* Its own place, or that of whoever was not seen for longest of those that can be there. */
-static struct member *place_of(struct kin *k, pid_t pid)
+/* The process's own slot, or the slot of the process that was not seen for the longest time and
+ * may give way. */
+static struct member *kin_place_of(struct kin *k, pid_t pid)
 {
     struct member *set = &k->v[(size_t)pid % SETS * WAYS], *oldest = set;
     for (size_t i = 0; i < WAYS; i++) {
@@ -112,24 +113,24 @@ static struct member *place_of(struct kin *k, pid_t pid)
     return oldest;
 }
 
-static bool is_same(const struct member *m, pid_t pid, uint64_t start_ticks)
+static bool kin_is_same(const struct member *m, pid_t pid, uint64_t start_ticks)
 {
     return m->pid == pid && m->start_ticks == start_ticks;
 }
 
 /* ---- asking ---- */
 
-static struct member find(struct kin *k, pid_t pid)
+static struct member kin_find(struct kin *k, pid_t pid)
 {
     pthread_mutex_lock(&k->lock);
-    struct member *m = place_of(k, pid), found = m->pid == pid ? *m : (struct member){0};
+    struct member *m = kin_place_of(k, pid), found = m->pid == pid ? *m : (struct member){0};
     pthread_mutex_unlock(&k->lock);
     return found;
 }
 
 enum kin_is kin_ask(struct kin *k, pid_t pid)
 {
-    return pid > 0 ? find(k, pid).is : KIN_UNKNOWN;
+    return pid > 0 ? kin_find(k, pid).is : KIN_UNKNOWN;
 }
 
 bool kin_has_neighbours(struct kin *k, usec_t since)
@@ -147,11 +148,11 @@ static void meet_neighbour(struct kin *k)
     k->neighbours = STILL_THERE;
 }
 
-static void note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is, bool has_said)
+static void kin_note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is is, bool has_said)
 {
     pthread_mutex_lock(&k->lock);
-    struct member *m = place_of(k, pid);
-    bool same = is_same(m, pid, start_ticks);
+    struct member *m = kin_place_of(k, pid);
+    bool same = kin_is_same(m, pid, start_ticks);
     bool keeps = m->is == KIN_OURS || !has_said; /* the first: it was added meanwhile */
     *m = (struct member){.pid = pid,
                          .is = same && is != KIN_OURS && keeps ? m->is : is,
@@ -166,14 +167,14 @@ void kin_add(struct kin *k, pid_t pid)
 {
     struct process_stat st;
     if (pid > 0)
-        note(k, pid, process_stat(pid, &st) ? st.start_ticks : 0, KIN_OURS, true);
+        kin_note(k, pid, process_stat(pid, &st) ? st.start_ticks : 0, KIN_OURS, true);
 }
 
-static bool is_known(struct kin *k, pid_t pid, uint64_t start_ticks)
+static bool kin_is_known(struct kin *k, pid_t pid, uint64_t start_ticks)
 {
     pthread_mutex_lock(&k->lock);
-    struct member *m = place_of(k, pid);
-    bool same = is_same(m, pid, start_ticks);
+    struct member *m = kin_place_of(k, pid);
+    bool same = kin_is_same(m, pid, start_ticks);
     bool known = same && (m->is == KIN_OURS || m->asked >= ASKED_ENOUGH);
     if (same && m->is_neighbour)
         meet_neighbour(k);
@@ -183,10 +184,10 @@ static bool is_known(struct kin *k, pid_t pid, uint64_t start_ticks)
     return known;
 }
 
-static bool is_ours(struct kin *k, pid_t pid)
+static bool kin_is_ours(struct kin *k, pid_t pid)
 {
     struct process_stat st;
-    const struct member m = find(k, pid);
+    const struct member m = kin_find(k, pid);
     return m.is == KIN_OURS && process_stat(pid, &st) && st.start_ticks == m.start_ticks;
 }
 
@@ -219,29 +220,29 @@ static bool is_in_our_group(const struct kin *k, pid_t pid)
 static void note_neighbour(struct kin *k, pid_t pid, uint64_t start_ticks)
 {
     pthread_mutex_lock(&k->lock);
-    struct member *m = place_of(k, pid);
-    if (is_same(m, pid, start_ticks) && m->is != KIN_OURS) {
+    struct member *m = kin_place_of(k, pid);
+    if (kin_is_same(m, pid, start_ticks) && m->is != KIN_OURS) {
         m->is_neighbour = true;
         meet_neighbour(k);
     }
     pthread_mutex_unlock(&k->lock);
 }
 
-static bool meet(pid_t pid, void *arg)
+static bool kin_meet(pid_t pid, void *arg)
 {
     struct kin *k = arg;
     struct process_stat st;
     if (!process_stat(pid, &st) || st.state == 'Z' || st.state == 'X' ||
-        is_known(k, pid, st.start_ticks))
+        kin_is_known(k, pid, st.start_ticks))
         return true;
     _cleanup_(freep) char *attempt = NULL;
     int r = peek_env(k->peek, pid, "ARGUS_ATTEMPT_DIR", &attempt);
     bool is_of_it = str_eq(attempt, k->attempt);
-    enum kin_is is = is_of_it || (st.parent > 0 && is_ours(k, st.parent)) ? KIN_OURS
-                     : r == 0 || r == -ENODATA                            ? KIN_STRANGER
-                                                                          : KIN_UNKNOWN;
+    enum kin_is is = is_of_it || (st.parent > 0 && kin_is_ours(k, st.parent)) ? KIN_OURS
+                     : r == 0 || r == -ENODATA                                ? KIN_STRANGER
+                                                                              : KIN_UNKNOWN;
     bool is_another = attempt ? !is_of_job(k, attempt) : serves_another(k, pid, st.name);
-    note(k, pid, st.start_ticks, is, r != -ETIME);
+    kin_note(k, pid, st.start_ticks, is, r != -ETIME);
     if (is != KIN_OURS && is_another && is_in_our_group(k, pid))
         note_neighbour(k, pid, st.start_ticks);
     return true;
@@ -252,7 +253,7 @@ void kin_look(struct kin *k)
     pthread_mutex_lock(&k->lock);
     uint64_t met = k->met;
     pthread_mutex_unlock(&k->lock);
-    process_each(meet, k);
+    process_each(kin_meet, k);
     pthread_mutex_lock(&k->lock);
     if (k->neighbours == STILL_THERE && k->met == met)
         k->neighbours = clock_mono(); /* the last of them has gone meanwhile */
@@ -271,7 +272,8 @@ void kin_look_within(struct kin *k, usec_t limit)
     usec_t until = clock_mono() + limit;
     int r = 0;
     pthread_mutex_lock(&k->lock);
-    uint64_t mine = k->begun + 1; /* the one that is under way may have passed somebody */
+    uint64_t mine =
+        k->begun + 1; /* the look that is under way may have passed the new process already */
     k->is_asked = true;
     (void)pthread_cond_signal(&k->wake); /* cannot fail */
     while (k->is_watched && k->done < mine && r == 0)
@@ -279,7 +281,7 @@ void kin_look_within(struct kin *k, usec_t limit)
     pthread_mutex_unlock(&k->lock);
 }
 
-static void *watch(void *arg)
+static void *kin_watch_loop(void *arg)
 {
     struct kin *k = arg;
     pthread_mutex_lock(&k->lock);
@@ -296,7 +298,7 @@ static void *watch(void *arg)
             (void)wait_until(k, &k->wake, next);
     }
     pthread_mutex_unlock(&k->lock);
-    let_go(k);
+    kin_let_go(k);
     return NULL;
 }
 
@@ -305,11 +307,11 @@ void kin_watch(struct kin *k)
     pthread_t thread;
     (void)atomic_fetch_add(&k->owners, 1);
     pthread_mutex_lock(&k->lock);
-    k->is_watched = pthread_create(&thread, NULL, watch, k) == 0;
+    k->is_watched = pthread_create(&thread, NULL, kin_watch_loop, k) == 0;
     bool is_watched = k->is_watched;
     pthread_mutex_unlock(&k->lock);
     if (!is_watched)
-        let_go(k);
+        kin_let_go(k);
     else
         (void)pthread_detach(thread); /* cannot fail for a thread of ours */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kin.h - whose the pids of this node are, of those that live and of those that have been seen:
- * what the kernel's log says of a process is often said when it has gone. */
+/* kin.h - the owners of this node's pids, both of living processes and of those seen earlier:
+ * the kernel's log often tells of a process only after its end. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -8,12 +8,14 @@
 #include "base/clock.h"
 #include "shepherd/peek.h"
 
-enum { KIN_MAX = 16384 }; /* those that were not seen for longest are forgotten */
+enum {
+    KIN_MAX = 16384
+}; /* beyond that the processes that were not seen for longest are forgotten */
 
 enum kin_is {
     KIN_UNKNOWN,
     KIN_OURS,    /* of the attempt */
-    KIN_STRANGER /* of nobody, or of another job */
+    KIN_STRANGER /* a process of no job, or of another job */
 };
 
 struct kin;
@@ -22,19 +24,19 @@ struct kin;
 struct kin *kin_new(const char *attempt);
 struct kin *kin_new_by(const char *attempt, peek_read_f *read); /* read: as peek_new() has it */
 void kin_free(struct kin *k);                                   /* NULL is fine */
-/* One of ours, or one that has just been; its children are ours too. */
+/* Adds a process that belongs to us or has just ended as ours; its children become ours too. */
 void kin_add(struct kin *k, pid_t pid);
 /* Meets each process that lives now. Takes seconds where some hang: see peek.h. */
 void kin_look(struct kin *k);
-/* The same every few seconds, in a thread of its own that kin_free() does not wait for. Where none
- * can be made only those that are added are known. */
+/* Repeats kin_look() every few seconds in a thread of its own, for which kin_free() does not
+ * wait. If no thread can be created, only processes given to kin_add() are known. */
 void kin_watch(struct kin *k);
 /* Waits until that thread has met each process that lives now, for so long at most; not at all
  * where there is no thread. */
 void kin_look_within(struct kin *k, usec_t limit);
-/* Processes of another job were in our cgroup of memory, then or later: what is said of the group
- * may be about them. since: mono. An earlier attempt of the same job is none, nor is one that does
- * not tell whose it is. */
+/* True if processes of another job were in our memory cgroup at `since` (mono) or later:
+ * messages about the group may then concern them. An earlier attempt of the same job does not
+ * count, nor does a process whose owner is unknown. */
 bool kin_has_neighbours(struct kin *k, usec_t since);
-/* Who had this pid last. */
+/* Which job the last process with this pid belonged to. */
 enum kin_is kin_ask(struct kin *k, pid_t pid);

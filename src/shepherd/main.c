@@ -22,6 +22,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "shepherd/host.h"
 #include "shepherd/run.h"
@@ -29,7 +30,7 @@
 
 #define STUCK_PATIENCE USEC_MIN /* for exit.json, when the log was waited for in vain */
 
-/* Its directory and the log, once this shepherd is the one. */
+/* The attempt's directory and its log, once this shepherd owns the attempt. */
 struct attempt {
     char *dir;
     struct sink *sink;
@@ -48,15 +49,15 @@ static void attempt_release(struct attempt *a)
     closep(&a->reserve);
 }
 
-/* One line for Ray's log, where a person looks when nothing else was written. */
-static int refuse(int status, const char *sentence)
+/* Prints one line into Ray's log, where people look when nothing else was written. */
+static int shepherd_refuse(int status, const char *sentence)
 {
     (void)dprintf(STDOUT_FILENO, "argus-shepherd: %s\n", sentence); /* nowhere else to say it */
     return status;
 }
 
 /* The log is made in a directory that argusd made; on NFS it may not be seen yet. */
-static int open_log(const char *dir, struct sink **ret, struct err *err)
+static int shepherd_open_log(const char *dir, struct sink **ret, struct err *err)
 {
     _cleanup_(freep) char *log = xasprintf("%s/" ATTEMPT_LOG, dir);
     int r = sink_open(log, ret, err);
@@ -80,13 +81,13 @@ static int attempt_begin(struct attempt *a, const char *dir, struct err *err)
                       "cannot start: '%s': %s: is the shared root mounted on this worker at the "
                       "same path as on the head?",
                       a->dir, strerror(errno));
-        return refuse(SHEPHERD_START_FAILED, err->text);
+        return shepherd_refuse(SHEPHERD_START_FAILED, err->text);
     }
     _cleanup_(freep) char *exit_file = xasprintf("%s/" ATTEMPT_EXIT, a->dir);
-    int r = file_is_there(exit_file) ? -EEXIST : open_log(a->dir, &a->sink, err);
+    int r = file_is_there(exit_file) ? -EEXIST : shepherd_open_log(a->dir, &a->sink, err);
     if (r == -EEXIST) {
         (void)err_set(err, r, "the attempt in '%s' was started before: doing nothing", a->dir);
-        return refuse(SHEPHERD_STARTED_TWICE, err->text);
+        return shepherd_refuse(SHEPHERD_STARTED_TWICE, err->text);
     }
     a->reserve = outcome_reserve(a->dir);
     tail_init(&a->tail, STDOUT_FILENO, a->sink ? sink_path(a->sink) : "");
@@ -133,8 +134,8 @@ static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
     return r;
 }
 
-/* In case that nobody read it, or that argusd wrote it again while we started; and those of
- * Ray's workers. argusd removes what is left when we cannot. */
+/* Removes the file of secrets in case it was never read, or argusd wrote it again while we
+ * started; and the secrets of Ray's workers. argusd removes what we cannot. */
 static void remove_secrets(const struct attempt *a)
 {
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SECRETS, a->dir);
@@ -172,7 +173,7 @@ struct last_words {
     bool is_given_up, is_written;
 };
 
-/* True when that was enough: it is written, or nobody waits any more. */
+/* True when no further try is needed: the last words are written, or no caller waits any longer. */
 static bool try_to_write(struct last_words *w)
 {
     struct err err;
@@ -180,7 +181,7 @@ static bool try_to_write(struct last_words *w)
     pthread_mutex_lock(&w->lock);
     w->is_written = r == 0;
     if (r < 0)
-        (void)snprintf(w->trouble, sizeof(w->trouble), "%.299s", err.text); /* cut: fine */
+        text_printf(w->trouble, "%.299s", err.text);
     bool is_enough = w->is_written || w->is_given_up;
     pthread_mutex_unlock(&w->lock);
     return is_enough;
@@ -195,7 +196,7 @@ static void *write_last_words(void *arg)
     return NULL;
 }
 
-static bool wait_for(pthread_t thread, usec_t span)
+static bool shepherd_wait_for(pthread_t thread, usec_t span)
 {
     usec_t until = clock_mono() + span;
     struct timespec ts = {.tv_sec = (time_t)(until / USEC_SEC),
@@ -203,12 +204,12 @@ static bool wait_for(pthread_t thread, usec_t span)
     return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) == 0;
 }
 
-static void give_up(struct attempt *a, struct last_words *w, pthread_t thread)
+static void shepherd_give_up(struct attempt *a, struct last_words *w, pthread_t thread)
 {
     pthread_mutex_lock(&w->lock);
     w->is_given_up = true;
     pthread_mutex_unlock(&w->lock);
-    if (!wait_for(thread, 3 * USEC_SEC) || !w->is_written)
+    if (!shepherd_wait_for(thread, 3 * USEC_SEC) || !w->is_written)
         tail_say(&a->tail, "gave up: how it ended is not in '%s/" ATTEMPT_EXIT "'", a->dir);
 }
 
@@ -229,7 +230,7 @@ static bool leave_last_words(struct attempt *a, const struct outcome *o)
         free(w);
         return true;
     }
-    if (wait_for(thread, 5 * USEC_SEC)) {
+    if (shepherd_wait_for(thread, 5 * USEC_SEC)) {
         free(w);
         return true;
     }
@@ -238,9 +239,9 @@ static bool leave_last_words(struct attempt *a, const struct outcome *o)
              *w->trouble ? w->trouble : "the shared root does not answer",
              span_to_string(patience, span));
     pthread_mutex_unlock(&w->lock);
-    bool is_over = wait_for(thread, patience);
+    bool is_over = shepherd_wait_for(thread, patience);
     if (!is_over)
-        give_up(a, w, thread);
+        shepherd_give_up(a, w, thread);
     else
         free(w);
     return is_over;

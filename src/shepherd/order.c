@@ -53,7 +53,7 @@ static int read_launch(const char *dir, struct launch *ret, struct err *err)
     return r < 0 ? err_prefix(err, "cannot use '%s'", path) : 0;
 }
 
-static int read_secrets(const char *dir, struct launch *l, struct err *err)
+static int order_read_secrets(const char *dir, struct launch *l, struct err *err)
 {
     if (!l->secrets)
         return 0;
@@ -77,7 +77,7 @@ int order_read(const char *dir, struct order *ret, struct err *err)
     struct order o = {0};
     int r = read_launch(dir, &o.launch, err);
     if (r == 0)
-        r = read_secrets(dir, &o.launch, err);
+        r = order_read_secrets(dir, &o.launch, err);
     if (r < 0) {
         order_release(&o);
         return r;

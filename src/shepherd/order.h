@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order.h - what this shepherd was told to run: launch.json, the secrets, and the
- * environment that comes of them and of what Ray gave. */
+/* order.h - the order that this shepherd carries out: launch.json, the secrets, and the
+ * environment built from them and Ray's own. */
 #pragma once
 #include "fsroot/launch.h"
 
@@ -11,8 +11,8 @@ struct order {
 
 void order_release(struct order *o);
 
-/* From the attempt's directory. The secrets file is deleted before this returns 0;
- * one that cannot be deleted is an error. */
+/* Reads the order from the attempt's directory. The secrets file is deleted before this returns
+ * 0; failure to delete it is an error. */
 must_check int order_read(const char *dir, struct order *ret, struct err *err);
 
 /* base ("NAME=value" strings, NULL at the end) with the launch's environment over it and

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/launch.h"
 #include "fsroot/proof.h"
 
@@ -55,13 +56,13 @@ const char *signal_to_string(int sig, char text[static 24])
 {
     const char *name = sigabbrev_np(sig);
     if (name)
-        (void)snprintf(text, 24, "SIG%s", name); /* short */
+        text_printf_to(text, 24, "SIG%s", name);
     else
-        (void)snprintf(text, 24, "SIGRTMIN+%d", sig - SIGRTMIN); /* short */
+        text_printf_to(text, 24, "SIGRTMIN+%d", sig - SIGRTMIN);
     return text;
 }
 
-static void add_end(const struct outcome *o, struct buf *out)
+static void outcome_add_end(const struct outcome *o, struct buf *out)
 {
     char sig[24];
     if (o->signal)
@@ -85,7 +86,7 @@ void outcome_tell(struct outcome *o)
     else if (o->cause == CAUSE_MISMATCH)
         (void)buf_addf(&s, "%s; ", o->mismatch);
     if (o->cause != CAUSE_STOPPED_BEFORE_START)
-        add_end(o, &s);
+        outcome_add_end(o, &s);
     if (o->own_kills > 0 && o->is_unsure)
         (void)buf_addf(&s,
                        "; meanwhile the kernel killed %d times for memory in its cgroup, which "
@@ -118,7 +119,7 @@ int outcome_exit_status(const struct outcome *o)
     return o->signal ? 128 + o->signal : o->code;
 }
 
-static void to_json(const struct outcome *o, struct buf *out)
+static void outcome_to_json(const struct outcome *o, struct buf *out)
 {
     char sig[24];
     struct jout j = jout_begin(out);
@@ -180,7 +181,7 @@ static int write_reserved(const char *dir, int reserve, const struct buf *text)
 int outcome_write(const char *dir, int reserve, const struct outcome *o, struct err *err)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(EXIT_MAX);
-    to_json(o, &text);
+    outcome_to_json(o, &text);
     if (text.failed)
         return err_set(err, -EMSGSIZE, "'exit.json' would be larger than %d bytes", EXIT_MAX);
     if (reserve >= 0 && write_reserved(dir, reserve, &text) == 0)

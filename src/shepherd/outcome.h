@@ -47,12 +47,12 @@ struct outcome {
     int64_t oom_kills;  /* in its cgroup; -1: not known */
     int own_kills;      /* for memory, of its processes, by all that is known; -1: nothing is */
     bool is_unsure;     /* they may have been another job's, which shares the cgroup */
-    char *oom_line;     /* the kernel's, of the first of them; NULL */
+    char *oom_line;     /* the kernel's line about the first of these kills; NULL */
     int64_t memory_max, memory_peak; /* of the cgroup; -1: no limit, not known */
     char *node;
     pid_t pid;         /* 0: nothing was started */
     size_t strays;     /* processes left behind by the command, ended by us */
-    char *stop_reason; /* NULL: nobody asked */
+    char *stop_reason; /* NULL: no stop was requested */
     char *mismatch;    /* CAUSE_MISMATCH: what was not imported as it was to be, one sentence */
     char *sentence;
 };
@@ -63,9 +63,9 @@ void outcome_release(struct outcome *o);
 void outcome_set_status(struct outcome *o, int wait_status);
 /* "SIGKILL", into text. */
 const char *signal_to_string(int sig, char text[static 24]);
-/* Put the sentence together from the rest; one that is set already stays. */
+/* Composes the sentence from the other members; an existing sentence stays. */
 void outcome_tell(struct outcome *o);
-/* What argus-shepherd exits with. */
+/* The exit status of argus-shepherd. */
 int outcome_exit_status(const struct outcome *o);
 
 /* Takes space for exit.json in dir. A failure costs only the reserve: returns a

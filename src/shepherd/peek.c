@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peek.c - see peek.h. A thread for each question: they are few, a process is asked when it is met.
- * One that is not waited for any more owns its question alone, and frees it when it comes back.
+/* peek.c - reads another process's environment and command line, which may hang; see peek.h. A
+ * thread for each question: they are few, a process is asked when it is met. One that is not
+ * waited for any more owns its question alone, and frees it when it comes back.
  *
  * Ray's workers write their title over their command line and leave the environment alone, so a
  * process of a job is known by what it was started with. */
@@ -9,12 +10,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "shepherd/process.h"
 
 enum { TEXT_MAX = 2 << 20, FILE_MAX = 32 }; /* a kernel's own ceiling of an environment */
@@ -24,7 +25,7 @@ struct peek {
     usec_t limit;
     pthread_mutex_t lock;  /* of all below and of each question */
     pthread_cond_t answer; /* to any question */
-    size_t owners;         /* each thread and whoever made it: the last one frees */
+    size_t owners;         /* each thread and the creator of this struct: the last one frees it */
     pid_t hung[PEEK_HUNG_MAX];
     size_t n;
 };
@@ -35,7 +36,7 @@ struct question {
     char file[FILE_MAX];
     struct buf out;
     bool is_read, is_answered;
-    bool is_left; /* nobody waits for it */
+    bool is_left; /* the caller gave up waiting for the answer */
 };
 
 struct peek *peek_new(peek_read_f *read, usec_t limit)
@@ -50,13 +51,13 @@ struct peek *peek_new(peek_read_f *read, usec_t limit)
 }
 
 /* Held; unlocks. */
-static void let_go(struct peek *p)
+static void peek_let_go(struct peek *p)
 {
     bool is_last = --p->owners == 0;
     pthread_mutex_unlock(&p->lock);
     if (!is_last)
         return;
-    (void)pthread_cond_destroy(&p->answer); /* nobody is left */
+    (void)pthread_cond_destroy(&p->answer); /* no owner is left */
     (void)pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -66,7 +67,7 @@ void peek_free(struct peek *p)
     if (!p)
         return;
     pthread_mutex_lock(&p->lock);
-    let_go(p);
+    peek_let_go(p);
 }
 
 void peek_freep(struct peek **p)
@@ -80,7 +81,7 @@ static void question_free(struct question *q)
     free(q);
 }
 
-/* ---- who hangs; under the lock ---- */
+/* ---- processes that hang; under the lock ---- */
 
 static bool may_ask(const struct peek *p, pid_t pid)
 {
@@ -114,7 +115,7 @@ static void *read_it(void *arg)
         question_free(q);
     }
     (void)pthread_cond_broadcast(&p->answer); /* cannot fail */
-    let_go(p);
+    peek_let_go(p);
     return NULL;
 }
 
@@ -125,7 +126,7 @@ usec_t peek_patience(usec_t limit, size_t hung)
 }
 
 /* Held. False: the question is its thread's alone. */
-static bool wait_for(struct peek *p, struct question *q)
+static bool peek_wait_for(struct peek *p, struct question *q)
 {
     usec_t until = clock_mono() + peek_patience(p->limit, p->n);
     const struct timespec at = {.tv_sec = (time_t)(until / USEC_SEC),
@@ -151,7 +152,7 @@ int peek_file(struct peek *p, pid_t pid, const char *file, struct buf *out)
     }
     struct question *q = xcalloc(1, sizeof(*q));
     *q = (struct question){.peek = p, .pid = pid, .out = BUF_INIT(out->max)};
-    (void)snprintf(q->file, sizeof(q->file), "%s", file); /* our names are short */
+    text_copy(q->file, file);
     p->owners++;
     if (pthread_create(&thread, NULL, read_it, q) != 0) {
         p->owners--;
@@ -160,7 +161,7 @@ int peek_file(struct peek *p, pid_t pid, const char *file, struct buf *out)
         return -ETIME;
     }
     (void)pthread_detach(thread); /* cannot fail for a thread of ours */
-    bool is_answered = wait_for(p, q);
+    bool is_answered = peek_wait_for(p, q);
     pthread_mutex_unlock(&p->lock);
     if (!is_answered)
         return -ETIME;

@@ -15,7 +15,7 @@
 
 #define PEEK_LIMIT (2 * USEC_SEC)
 #define PEEK_FLOOR (250 * USEC_MS)
-enum { PEEK_HUNG_MAX = 8 }; /* that many hang: nobody is asked */
+enum { PEEK_HUNG_MAX = 8 }; /* with this many hanging processes no further one is asked */
 
 struct peek;
 
@@ -30,8 +30,8 @@ void peek_freep(struct peek **p);
 /* For how long one is waited for while so many others hang. */
 usec_t peek_patience(usec_t limit, size_t hung);
 
-/* Append /proc/<pid>/<file>. -ENOENT: it cannot be read, as of one that is ending; -ETIME: it
- * hangs, and may be asked again later. */
+/* Appends /proc/<pid>/<file>. -ENOENT: it cannot be read, for instance because the process is
+ * ending; -ETIME: the process hangs, and may be asked again later. */
 must_check int peek_file(struct peek *p, pid_t pid, const char *file, struct buf *out);
 
 /* Below, the same codes, -ENOENT also where there is none yet. A variable of the environment that
@@ -42,5 +42,6 @@ must_check int peek_has_env(struct peek *p, pid_t pid, const char *setting);
 /* The first word of its command line that begins with this prefix, without it. NULL: none. Yours.
  */
 char *peek_word(struct peek *p, pid_t pid, const char *prefix);
-/* Its command line as one line of at most max bytes, "" when it has none. Yours. */
+/* The process's command line as one line of at most max bytes, "" when there is none. The caller
+ * frees it. */
 char *peek_line(struct peek *p, pid_t pid, size_t max);

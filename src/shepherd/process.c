@@ -5,19 +5,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 enum { ABOVE_MAX = 64 };
 
 bool process_read(pid_t pid, const char *file, struct buf *out)
 {
     char path[96], piece[8192];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file); /* our names are short */
+    text_printf(path, "/proc/%d/%s", (int)pid, file);
     _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -43,7 +43,7 @@ bool process_stat(pid_t pid, struct process_stat *ret)
     const char *open = strchr(buf_str(&text), '('), *s = strrchr(buf_str(&text), ')');
     if (!open || !s || s < open || s[1] != ' ')
         return false;
-    (void)snprintf(p.name, sizeof(p.name), "%.*s", (int)(s - open - 1), open + 1); /* cut: fine */
+    text_printf(p.name, "%.*s", (int)(s - open - 1), open + 1);
     s += 2;
     p.state = *s;
     for (int field = 3; field <= 22; field++) {

@@ -36,7 +36,8 @@ enum { CHUNK = 256 << 10 };
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
 #define SCENE_AGAIN (USEC_SEC / 20)
-#define KILL_GIVE_UP (30 * USEC_SEC) /* a process that hangs in the kernel dies for nobody */
+#define KILL_GIVE_UP                                                                               \
+    (30 * USEC_SEC) /* a process that hangs in the kernel does not die from any signal */
 
 enum phase { PHASE_RUNNING, PHASE_STOPPING, PHASE_STRAYS, PHASE_KILLING };
 
@@ -59,12 +60,13 @@ struct run {
     usec_t has_room_at; /* the command waits until then, for a root that is only slower; 0: no */
     struct scene_wait *scene; /* NULL: not asked for */
     bool is_scene_over;
-    struct kin *kin; /* whom the kernel may have killed */
+    struct kin *kin; /* the processes that an OOM kill may concern */
     usec_t next_look;
     int kernel_fd;             /* of its log, from the start on; -1: not readable */
     struct kernel_log kernel;  /* what it said so far */
     struct host_memory memory; /* of the start */
-    usec_t no_kill_until;      /* mono: when the kernel had last killed nobody in our cgroup */
+    usec_t no_kill_until; /* mono: the last time at which the kernel was known to have killed no
+                             process in our cgroup */
 };
 
 static void run_release(struct run *r)
@@ -98,7 +100,7 @@ void run_block_signals(void)
     (void)sigaction(SIGXFSZ, &ignore, NULL); /* a limit on the log must not end us */
 }
 
-static void beat(struct run *r, const char *state)
+static void run_beat(struct run *r, const char *state)
 {
     scribe_beat(r->scribe, state, r->child.pid, r->start_ticks);
 }
@@ -132,11 +134,11 @@ static void begin_stopping(struct run *r, const char *reason, usec_t grace)
     tail_say(r->spec->tail, "stopping the command: %s", reason);
     r->phase = PHASE_STOPPING;
     r->deadline = clock_mono() + grace;
-    beat(r, "stopping");
+    run_beat(r, "stopping");
     signal_all(SIGTERM);
 }
 
-/* Takes reason, which may be NULL: nobody asks. */
+/* Takes ownership of reason, which may be NULL when no reason was given. */
 static void ask_stop(struct run *r, char *reason)
 {
     if (!reason || r->phase != PHASE_RUNNING || r->has_ended) {
@@ -169,7 +171,7 @@ static void end_mismatch(struct run *r, char *what)
 
 /* ---- what is due ---- */
 
-static void take_news(struct run *r, usec_t now)
+static void run_take_news(struct run *r, usec_t now)
 {
     char line[SCRIBE_NEWS];
     while (scribe_take_news(r->scribe, now, line))
@@ -183,7 +185,7 @@ static void begin_killing(struct run *r, usec_t now)
     r->deadline = now;
 }
 
-/* Of a failure, before anything is cleaned up. */
+/* True if the command failed and its scene should be gathered before anything is cleaned up. */
 static bool has_scene_to_wait_for(struct run *r)
 {
     char sig[24];
@@ -205,7 +207,7 @@ static void advance_phase(struct run *r, usec_t now)
         r->o->strays = tree_signal(getpid(), SIGTERM);
         (void)tree_signal(getpid(), SIGCONT); /* as in signal_all() */
         r->phase = PHASE_STRAYS;
-        beat(r, "stopping");
+        run_beat(r, "stopping");
         r->deadline = now + short_grace(r);
     }
     if (r->phase == PHASE_RUNNING || now < r->deadline)
@@ -222,7 +224,7 @@ static void advance_phase(struct run *r, usec_t now)
 
 /* Soon after it was said, since pids come again. Neighbours that were gone before the first kill
  * have nothing to do with it. */
-static void read_kernel_log(struct run *r)
+static void run_read_kernel_log(struct run *r)
 {
     struct kernel_concern concern;
     struct host_memory memory;
@@ -240,12 +242,12 @@ static void do_what_is_due(struct run *r)
     usec_t now = clock_mono();
     if (now >= r->next_tick) {
         r->next_tick = now + TICK;
-        take_news(r, now);
+        run_take_news(r, now);
         tail_tick(r->spec->tail, now);
     }
     if (now >= r->next_look) {
         r->next_look = now + KERNEL_LOOK;
-        read_kernel_log(r);
+        run_read_kernel_log(r);
     }
     if (!r->is_nobody_left)
         advance_phase(r, now);
@@ -265,7 +267,7 @@ static int time_left(const struct run *r)
 
 /* ---- output and children ---- */
 
-static void keep(struct run *r, const char *p, size_t n)
+static void run_keep(struct run *r, const char *p, size_t n)
 {
     if (!n)
         return;
@@ -273,9 +275,9 @@ static void keep(struct run *r, const char *p, size_t n)
     tail_add(r->spec->tail, p, n);
 }
 
-/* One chunk at most, so that a flood does not keep us from the rest. 0 at the end or when
- * there is nothing now. */
-static size_t pump(struct run *r)
+/* Reads at most one chunk of output, so that a flood does not delay the other duties. Returns 0
+ * at the end, or when no output waits now. */
+static size_t run_pump(struct run *r)
 {
     ssize_t n = read(r->output, r->chunk, CHUNK);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -288,7 +290,7 @@ static size_t pump(struct run *r)
     size_t shown = (size_t)n;
     if (r->spec->veil)
         shown = veil_pass(r->spec->veil, r->chunk, (size_t)n, &p);
-    keep(r, p, shown);
+    run_keep(r, p, shown);
     return (size_t)n;
 }
 
@@ -338,7 +340,7 @@ static void loop(struct run *r)
         if (poll(fds, array_len(fds), time_left(r)) < 0 && errno != EINTR)
             break; /* no memory in the kernel: finish with what is known */
         if (fds[1].revents)
-            (void)pump(r); /* the next turn takes the next chunk */
+            (void)run_pump(r); /* the next turn takes the next chunk */
         if (fds[0].revents)
             take_signals(r);
         if (fds[2].revents) {
@@ -350,18 +352,18 @@ static void loop(struct run *r)
     /* What is still in the pipe; one that could not be killed may write to it for ever. */
     int held = fcntl(r->output, F_GETPIPE_SZ);
     size_t most = held > CHUNK ? (size_t)held : CHUNK;
-    for (size_t got = 0, n; r->output >= 0 && got < most && (n = pump(r)); got += n)
+    for (size_t got = 0, n; r->output >= 0 && got < most && (n = run_pump(r)); got += n)
         ;
     if (r->spec->veil) {
         const char *p;
         size_t n = veil_finish(r->spec->veil, &p);
-        keep(r, p, n);
+        run_keep(r, p, n);
     }
 }
 
 /* ---- start and end ---- */
 
-static int start(struct run *r, struct err *err)
+static int run_begin(struct run *r, struct err *err)
 {
     const struct order *order = r->spec->order;
     int pipes[2];
@@ -395,13 +397,13 @@ static int open_signals(struct err *err)
     return fd < 0 ? err_set(err, -errno, "cannot watch signals: %s", strerror(errno)) : fd;
 }
 
-static double seconds(struct timeval tv)
+static double run_seconds(struct timeval tv)
 {
     return (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
 }
 
 /* What the machine has to say about memory. */
-static void tell_memory(struct run *r)
+static void run_tell_memory(struct run *r)
 {
     struct outcome *o = r->o;
     struct host_memory now;
@@ -412,9 +414,9 @@ static void tell_memory(struct run *r)
     o->memory_peak = now.peak_bytes;
     bool can_read = r->kernel_fd >= 0;
     if (can_read)
-        read_kernel_log(r);
+        run_read_kernel_log(r);
     if (r->kernel.n_suspects || o->oom_kills > 0)
-        kin_look_within(r->kin, KIN_PATIENCE); /* who else is here */
+        kin_look_within(r->kin, KIN_PATIENCE); /* see which other processes are here */
     struct kernel_oom oom = kernel_oom(&r->kernel, can_read, o->oom_kills,
                                        kin_has_neighbours(r->kin, r->no_kill_until));
     o->own_kills = oom.kills;
@@ -422,17 +424,17 @@ static void tell_memory(struct run *r)
     o->oom_line = xstrdup(oom.line);
 }
 
-static void tell_end(struct run *r)
+static void run_tell_end(struct run *r)
 {
     struct outcome *o = r->o;
     struct rusage use;
     o->ended = clock_wall();
     o->pid = r->child.pid;
-    tell_memory(r);
+    run_tell_memory(r);
     if (getrusage(RUSAGE_CHILDREN, &use) == 0) {
         o->max_rss_bytes = (uint64_t)use.ru_maxrss * 1024;
-        o->user_s = seconds(use.ru_utime);
-        o->sys_s = seconds(use.ru_stime);
+        o->user_s = run_seconds(use.ru_utime);
+        o->sys_s = run_seconds(use.ru_stime);
     }
 }
 
@@ -447,10 +449,10 @@ static void finish_log(struct run *r)
         (void)poll(&fd, 1, (int)(TICK / USEC_MS)); /* a signal only makes it look sooner */
         if (fd.revents)
             free(scribe_take_stop(r->scribe)); /* too late for that */
-        take_news(r, now);
+        run_take_news(r, now);
         tail_tick(r->spec->tail, now);
     }
-    take_news(r, clock_mono());
+    run_take_news(r, clock_mono());
     end_mismatch(r, scribe_take_mismatch(r->scribe)); /* it may have ended before anybody saw it */
     scribe_finish(r->scribe, &end);
     o->log_bytes = end.log_bytes;
@@ -494,13 +496,13 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         return rc;
     host_memory_read(&r.memory);
     o->started = clock_wall();
-    rc = start(&r, err);
+    rc = run_begin(&r, err);
     if (rc == 0) {
         kin_add(r.kin, getpid()); /* all that is below us */
         kin_watch(r.kin);
-        beat(&r, "running");
+        run_beat(&r, "running");
         loop(&r);
-        tell_end(&r);
+        run_tell_end(&r);
     }
     finish_log(&r);
     return rc;

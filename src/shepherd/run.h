@@ -27,7 +27,7 @@ struct run_spec {
     struct sink *sink;
     struct tail *tail;
     struct veil *veil; /* of all output; NULL: nothing is secret */
-    bool has_scout;    /* somebody may be asked for the scene */
+    bool has_scout;    /* a scout may answer questions about the scene */
 };
 
 /* The signals that run_command() wants to see; main blocks them first thing, so

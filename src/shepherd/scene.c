@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene.c - see scene.h.
+/* scene.c - gathers a node's part of the scene; see scene.h.
  *
  * Every step has its own deadline or reads what cannot block, and a step that fails leaves a gap
  * and nothing else: a scene with gaps is better than none. */
@@ -64,15 +64,15 @@ void scene_watch_release(struct scene_watch *w)
     buf_release(&w->environment);
 }
 
-static bool is_full(const char *path)
+static bool scene_is_full(const char *path)
 {
     struct statvfs st;
     return statvfs(path, &st) == 0 && st.f_blocks &&
            ((uint64_t)st.f_bavail * st.f_frsize < FULL_BELOW || (st.f_files && !st.f_favail));
 }
 
-/* As the shepherd does (run.c). */
-static void read_kernel_log(struct scene_watch *w)
+/* Reads the kernel's log as the shepherd's loop does (run.c). */
+static void scene_read_kernel_log(struct scene_watch *w)
 {
     struct kernel_concern concern;
     struct host_memory memory;
@@ -88,10 +88,10 @@ static void read_kernel_log(struct scene_watch *w)
 void scene_watch_look(struct scene_watch *w, const char *session)
 {
     usec_t now = clock_mono();
-    read_kernel_log(w);
-    if (is_full(SHM))
+    scene_read_kernel_log(w);
+    if (scene_is_full(SHM))
         w->shm_full = now;
-    if (*session && is_full(session))
+    if (*session && scene_is_full(session))
         w->disk_full = now;
 }
 
@@ -136,13 +136,13 @@ struct part {
     size_t processes, logs;
 };
 
-static void note(const struct part *p, const char *name, const struct buf *text)
+static void scene_note(const struct part *p, const char *name, const struct buf *text)
 {
     if (text->len) /* a note that cannot be written is a gap */
         (void)!tool_note(p->dir, name, p->veil, text, NULL);
 }
 
-static void add_file(struct buf *out, const char *path, size_t max)
+static void scene_add_file(struct buf *out, const char *path, size_t max)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(max);
     if (file_read(path, &text, NULL) < 0)
@@ -155,7 +155,7 @@ static void gather_stacks(struct part *p)
     _cleanup_(buf_release) struct buf out = BUF_INIT(STACKS_MAX);
     p->processes = stacks_tell(p->attempt, p->copier, p->watch->peek, &out);
     if (p->processes && !out.failed)
-        note(p, "stacks.json", &out);
+        scene_note(p, "stacks.json", &out);
 }
 
 static void gather_gpus(const struct part *p)
@@ -166,7 +166,7 @@ static void gather_gpus(const struct part *p)
     int r = tool_run(argv, true, TOOL_LIMIT, &out, &err);
     if (r < 0 && r != -ENOENT)
         (void)buf_addf(&out, "\n[argus] %s\n", err.text); /* as above */
-    note(p, "nvidia-smi.txt", &out);
+    scene_note(p, "nvidia-smi.txt", &out);
 }
 
 static void gather_infiniband(const struct part *p)
@@ -181,7 +181,7 @@ static void gather_infiniband(const struct part *p)
     _cleanup_(buf_release) struct buf out = BUF_INIT(TEXT_MAX);
     if (access("/sys/class/infiniband", F_OK) == 0 &&
         tool_run(argv, false, TOOL_LIMIT, &out, NULL) == 0)
-        note(p, "infiniband.txt", &out);
+        scene_note(p, "infiniband.txt", &out);
 }
 
 static void gather_system(const struct part *p)
@@ -201,14 +201,14 @@ static void gather_system(const struct part *p)
                                         "/sys/fs/cgroup/memory.max",
                                         "/proc/self/limits"};
     for (size_t i = 0; i < array_len(files); i++)
-        add_file(&out, files[i], 64 << 10);
+        scene_add_file(&out, files[i], 64 << 10);
     if (file_read("/proc/self/cgroup", &group, NULL) == 0 && str_starts(buf_str(&group), "0::/")) {
         const char *path = buf_str(&group) + 3;
         _cleanup_(freep) char *events =
             xasprintf("/sys/fs/cgroup%.*s/memory.events", (int)strcspn(path, "\n"), path);
-        add_file(&out, events, 4096);
+        scene_add_file(&out, events, 4096);
     }
-    note(p, "system.txt", &out);
+    scene_note(p, "system.txt", &out);
 }
 
 /* ---- Ray's own logs of the workers ---- */
@@ -266,7 +266,7 @@ static int64_t memory(const struct buf *text, const char *name)
     return line ? strtoll(line + strlen(name), NULL, 10) * 1024 : -1;
 }
 
-static void tell_memory(struct jout *j)
+static void scene_tell_memory(struct jout *j)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(64 << 10);
     if (file_read("/proc/meminfo", &text, NULL) < 0)
@@ -320,11 +320,11 @@ static void tell_facts(const struct part *p, usec_t began)
     tell_file_system(&j, p->copier ? p->copier->from : NULL);
     tell_file_system(&j, p->attempt);
     jout_close(&j, ']');
-    tell_memory(&j);
+    scene_tell_memory(&j);
     jout_int(&j, "processes", (int64_t)p->processes);
     jout_int(&j, "logs", (int64_t)p->logs);
     jout_close(&j, '}');
-    note(p, SCENE_FACTS, &out);
+    scene_note(p, SCENE_FACTS, &out);
 }
 
 void scene_gather(const char *attempt,
@@ -341,9 +341,9 @@ void scene_gather(const char *attempt,
                      .watch = w,
                      .dir = xasprintf("%s/" ATTEMPT_SCENE "/%s", attempt, node)};
     gather_stacks(&p);
-    read_kernel_log(w);
-    note(&p, "kernel.txt", &w->kernel.text);
-    note(&p, "environment.txt", &w->environment);
+    scene_read_kernel_log(w);
+    scene_note(&p, "kernel.txt", &w->kernel.text);
+    scene_note(&p, "environment.txt", &w->environment);
     gather_system(&p);
     gather_gpus(&p);
     gather_infiniband(&p);

@@ -21,14 +21,15 @@
 #define SCENE_PATIENCE (60 * USEC_SEC)
 enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
 
-/* What a scout has noticed while the attempt ran. */
+/* A scout's observations while the attempt ran. */
 struct scene_watch {
     struct kin *kin;          /* its processes on this node */
     struct peek *peek;        /* by which they are asked */
     int kernel_fd;            /* of its log, from the beginning on; -1: not readable */
     struct kernel_log kernel; /* what it said so far */
     int64_t oom_kills;        /* of our cgroup at the beginning; -1: cannot be read */
-    usec_t no_kill_until;     /* mono: when the kernel had last killed nobody there */
+    usec_t no_kill_until;     /* mono: the last time at which the kernel was known to have killed no
+                                 process there */
     usec_t shm_full;          /* mono: when /dev/shm was last seen full; 0: never */
     usec_t disk_full;         /* the same of the disk that Ray's session lies on */
     struct buf environment;   /* of workers when they were first seen */
@@ -37,8 +38,8 @@ struct scene_watch {
 /* attempt: its directory. */
 void scene_watch_init(struct scene_watch *w, const char *attempt);
 void scene_watch_release(struct scene_watch *w);
-/* In the process that looks: who dies leaves all that the kernel said to the one that comes next.
- */
+/* Called in the process that watches: when it dies, its successor reads all records of the
+ * kernel again. */
 void scene_watch_begin(struct scene_watch *w);
 /* Looks at the node's file systems and the kernel's log; session: a path on that of Ray's session.
  */

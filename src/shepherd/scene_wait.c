@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/launch.h"
 #include "shepherd/scene.h"
 
@@ -39,13 +39,14 @@ static void scene_wait_release(struct scene_wait *w)
     free(w);
 }
 
-static void let_go(struct scene_wait *w)
+static void scene_wait_let_go(struct scene_wait *w)
 {
     if (atomic_fetch_sub(&w->owners, 1) == 1)
         scene_wait_release(w);
 }
 
-/* Its node, or NULL when it is no scout's file. Yours. */
+/* The node whose scout wrote the file, or NULL when it is not a scout's file. The caller frees
+ * it. */
 static char *node_of(const char *name)
 {
     size_t n = strlen(name), end = sizeof(END) - 1;
@@ -61,8 +62,8 @@ static void changed_of(const char *attempt, const char *node, char text[static C
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SCOUTS "/%s%s", attempt, node, END);
     text[0] = 0;
     if (stat(path, &st) == 0)
-        (void)snprintf(text, CHANGED_MAX, "%lld.%ld", (long long)st.st_mtim.tv_sec,
-                       st.st_mtim.tv_nsec); /* fits */
+        text_printf_to(text, CHANGED_MAX, "%lld.%ld", (long long)st.st_mtim.tv_sec,
+                       st.st_mtim.tv_nsec);
 }
 
 static bool see_scout(int dir, const char *name, void *arg)
@@ -84,7 +85,7 @@ static void find_scouts(struct scene_wait *w)
     file_each_name(path, see_scout, w);
 }
 
-static bool ask(struct scene_wait *w)
+static bool scene_wait_ask(struct scene_wait *w)
 {
     find_scouts(w);
     if (!w->seen.n)
@@ -120,11 +121,11 @@ static bool is_complete(const struct scene_wait *w, usec_t mono)
 static void *wait_for_scouts(void *arg)
 {
     struct scene_wait *w = arg;
-    if (ask(w))
+    if (scene_wait_ask(w))
         while (!is_complete(w, clock_mono()))
             (void)poll(NULL, 0, AGAIN_MS);
     atomic_store(&w->is_over, true);
-    let_go(w);
+    scene_wait_let_go(w);
     return NULL;
 }
 
@@ -154,5 +155,5 @@ bool scene_is_over(const struct scene_wait *w)
 void scene_wait_free(struct scene_wait *w)
 {
     if (w)
-        let_go(w);
+        scene_wait_let_go(w);
 }

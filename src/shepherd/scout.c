@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scout.c - see scout.h.
+/* scout.c - the loop of our process on each node; see scout.h.
  *
  * One loop that looks each second; a change in the attempt's directory that was made on this
  * machine wakes it at once. All files it reads from the job are small or read in pieces. What a
@@ -13,7 +13,6 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -29,6 +28,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "fsroot/launch.h"
 #include "fsroot/mask.h"
@@ -82,8 +82,8 @@ static void end_signals(sigset_t *set)
     (void)sigaddset(set, SIGINT);
 }
 
-/* Away from whoever started us: session, files, signals, priority, and the mark by which the
- * kernel takes Ray's workers first when memory is short. */
+/* Detaches from the process that started us: session, files, signals, priority, and the mark by
+ * which the kernel kills Ray's workers first when memory is short. */
 static void step_aside(void)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
@@ -117,7 +117,7 @@ static void extend_path(const char *attempt)
 }
 
 /* *ret_argv: it says what the stars of the command line hide. */
-static int add_secrets(const char *path, struct strv *values, bool *ret_argv, struct err *err)
+static int scout_add_secrets(const char *path, struct strv *values, bool *ret_argv, struct err *err)
 {
     size_t i;
     const char *name;
@@ -152,8 +152,8 @@ static bool has_stars(const struct strv *argv)
     return false;
 }
 
-/* What must not be shown. Who cannot know that shows nothing. */
-static int read_secrets(struct scout *s, struct err *err)
+/* Reads the values that must not be shown. A scout that cannot read them shows no text at all. */
+static int scout_read_secrets(struct scout *s, struct err *err)
 {
     _cleanup_(launch_release) struct launch l = {0};
     _cleanup_(strv_release) struct strv values = {0};
@@ -164,7 +164,7 @@ static int read_secrets(struct scout *s, struct err *err)
         r = launch_from_json(buf_str(&text), text.len, &l, err);
     bool knows_argv = false;
     if (r == 0 && l.worker_secrets)
-        r = add_secrets(l.worker_secrets, &values, &knows_argv, err);
+        r = scout_add_secrets(l.worker_secrets, &values, &knows_argv, err);
     if (r == 0 && l.worker_secrets && !knows_argv && has_stars(&l.argv))
         r = err_set(err, -EACCES, "the command line has secrets, which are not known here");
     if (r == 0)
@@ -183,7 +183,7 @@ static char *safe_node(const char *name)
     return node;
 }
 
-/* watch: of the attempt from its beginning on, whoever lived then; taken. */
+/* watch: has watched the attempt since its beginning, perhaps in an earlier process; taken. */
 static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
 {
     struct err err;
@@ -203,10 +203,9 @@ static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
     s->raylet_ticks = process_stat(s->raylet, &st) ? st.start_ticks : 0;
     if (s->inotify >= 0)
         (void)inotify_add_watch(s->inotify, s->attempt, IN_CREATE | IN_MOVED_TO);
-    s->can_copy = read_secrets(s, &err) == 0;
+    s->can_copy = scout_read_secrets(s, &err) == 0;
     if (!s->can_copy)
-        (void)snprintf(s->why_not, sizeof(s->why_not), "workers' logs are not copied: %.200s",
-                       err.text); /* cut: fine */
+        text_printf(s->why_not, "workers' logs are not copied: %.200s", err.text);
     _cleanup_(freep) char *from = peek_word(s->watch.peek, s->raylet, "--log_dir=");
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
     copier_init(&s->copier, from ? from : "", to, s->veil, s->watch.peek);
@@ -275,8 +274,8 @@ static bool is_raylet_gone(const struct scout *s)
 
 /* ---- what is done ---- */
 
-/* The file by which the shepherd knows that there is somebody to wait for. */
-static void beat(struct scout *s, usec_t now)
+/* Writes the file by which the shepherd knows that this scout lives and is worth waiting for. */
+static void scout_beat(struct scout *s, usec_t now)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_SCOUTS, s->attempt);
     _cleanup_(freep) char *name = xasprintf("%s.json", s->node);
@@ -326,7 +325,7 @@ static void decline(struct scout *s)
     (void)!tool_note(dir, SCENE_FACTS, NULL, &out, NULL); /* again at the next turn */
 }
 
-static void gather(struct scout *s)
+static void scout_gather(struct scout *s)
 {
     if (scene_is_gathered(s->attempt, s->node))
         return;
@@ -334,50 +333,50 @@ static void gather(struct scout *s)
         decline(s);
         return;
     }
-    beat(s, clock_mono()); /* whoever waits sees that somebody is at work */
+    scout_beat(s, clock_mono()); /* the shepherd sees that this scout is at work */
     read_marks(s);
     copy_all(s, false);
     scene_gather(s->attempt, s->node, &s->copier, s->veil, &s->watch);
 }
 
-/* Who asks sees at once that somebody is at it, which takes a while. Where nothing may be shown
- * that could hold a secret, frames and states may. */
-static void answer(struct scout *s, usec_t now)
+/* Answers a question for stacks. A file shows at once that an answer is under way, since it
+ * takes a while. Where text could hold a secret, only frames and states are told. */
+static void scout_answer(struct scout *s, usec_t now)
 {
     long n = stacks_question(s->attempt, s->node);
     if (!n)
         return;
-    beat(s, now);
+    scout_beat(s, now);
     stacks_answer(s->attempt, s->node, n, s->can_copy ? &s->copier : NULL, s->watch.peek, s->veil);
 }
 
-static void work(struct scout *s, usec_t now)
+static void scout_work(struct scout *s, usec_t now)
 {
     if (now >= s->next_beat && !s->has_exit) {
-        beat(s, now);
+        scout_beat(s, now);
         scene_watch_look(&s->watch, s->copier.from);
     }
     while (s->can_copy && copier_turn(&s->copier, false) && clock_mono() - now < USEC_SEC)
         ;
-    answer(s, now);
+    scout_answer(s, now);
     if (s->has_ask)
-        gather(s);
+        scout_gather(s);
 }
 
 /* False: this was the last turn. */
-static bool turn(struct scout *s)
+static bool scout_turn(struct scout *s)
 {
     usec_t now = clock_mono();
     look_at_attempt(s, now);
     read_marks(s);
     if (s->is_gone)
         return false;
-    work(s, now);
+    scout_work(s, now);
     bool is_lost = is_raylet_gone(s);
     bool is_silent = s->silent_since && now - s->silent_since > SCOUT_SILENCE;
     if ((is_lost || is_silent) && !s->has_exit) {
         (void)poll(NULL, 0, (int)(RAYLET_GRACE / USEC_MS)); /* its workers say their last */
-        gather(s);
+        scout_gather(s);
     }
     return !s->has_exit && !is_lost && !is_silent && !s->is_asked_to_end;
 }
@@ -405,7 +404,7 @@ static void remove_place(const char *place)
     (void)rmdir(place);
 }
 
-static void leave(struct scout *s)
+static void scout_leave(struct scout *s)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/" ATTEMPT_SCOUTS, s->attempt);
     _cleanup_(freep) char *file = xasprintf("%s/%s.json", dir, s->node);
@@ -419,7 +418,7 @@ static void leave(struct scout *s)
 
 /* What only one scout of the place can hold, for as long as it or its keeper lives: the hook asks
  * for it, so a try may be in vain. -1: there is another one. */
-static int take_place(const char *place)
+static int scout_take_place(const char *place)
 {
     _cleanup_(freep) char *path = xasprintf("%s/lock", place);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -436,15 +435,15 @@ static void live(char **argv, struct scene_watch *watch)
 {
     struct scout s;
     scout_init(&s, argv, watch);
-    while (turn(&s))
+    while (scout_turn(&s))
         wait_for_change(&s);
-    leave(&s);
+    scout_leave(&s);
     scout_release(&s);
 }
 
 /* The scout is a child of its keeper, which does nothing but wait: one that was killed comes again,
  * and what the kernel said since the beginning is known to it. */
-static int keep(char **argv)
+static int scout_keep(char **argv)
 {
     int status = 0;
     struct scene_watch watch;
@@ -489,17 +488,17 @@ int scout_main(int argc, char **argv)
     if (pid != 0)
         return pid < 0 ? 1 : 0;
     step_aside();
-    _cleanup_(closep) int lock = take_place(argv[1]);
+    _cleanup_(closep) int lock = scout_take_place(argv[1]);
     if (lock < 0)
         return 0;
     extend_path(argv[0]);
-    return keep(argv);
+    return scout_keep(argv);
 }
 
 /* ---- from the shepherd ---- */
 
-/* /tmp is everybody's: what is there already may be somebody else's. */
-static bool is_ours(const char *place)
+/* /tmp is open to every user: an existing directory may belong to another one. */
+static bool scout_is_ours(const char *place)
 {
     struct stat st;
     return lstat(place, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid();
@@ -516,9 +515,9 @@ bool scout_begin(const char *attempt, const char *job, int k, const char *node)
         return false;
     self[n] = 0;
     _cleanup_(freep) char *place = scout_place(job, k, raylet);
-    if (mkdir(place, 0700) < 0 && (errno != EEXIST || !is_ours(place)))
+    if (mkdir(place, 0700) < 0 && (errno != EEXIST || !scout_is_ours(place)))
         return false;
-    (void)snprintf(number, sizeof(number), "%d", (int)raylet); /* fits */
+    text_printf(number, "%d", (int)raylet);
     const char *argv[] = {self, SCOUT_WORD, attempt, place, number, str_or(node, ""), NULL};
     struct child_spec spec = {.argv = argv, .in = -1, .out = -1, .err = -1};
     if (child_start(&spec, &child, &err) < 0) {

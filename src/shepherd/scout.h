@@ -2,7 +2,7 @@
 /* scout.h - our process on each node where an attempt has processes: `argus-shepherd --scout`.
  *
  * The hook starts it with the first Python process there (on the driver's node the shepherd does,
- * before anything else). It belongs to nobody: neither the end of that process nor of the raylet
+ * before anything else). It has no owner: neither the end of that process nor of the raylet
  * ends it. It copies the workers' logs to the shared root as they grow (copier.h), answers
  * questions for stacks (stacks.h), and gathers its node's part of the scene (scene.h). It ends by
  * itself:
@@ -33,6 +33,7 @@ char *scout_place(const char *job, int attempt, int raylet);
  * once in the caller's process; the scout is another one. */
 int scout_main(int argc, char **argv);
 
-/* Start one for this attempt on this node, which ends at once if there is one; nothing where no
- * raylet is above us. node: our name of it, or NULL. True: there is one now. */
+/* Starts a scout for this attempt on this node; it ends at once if there is one already. Does
+ * nothing where no raylet is above us. node: our name of this node, or NULL. True: a scout runs
+ * now. */
 bool scout_begin(const char *attempt, const char *job, int k, const char *node);

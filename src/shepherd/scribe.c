@@ -10,13 +10,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "fsroot/proof.h"
 #include "shepherd/beat.h"
 #include "shepherd/flood.h"
@@ -88,7 +88,7 @@ static void kick(struct scribe *s)
 
 static void wake_loop(struct scribe *s)
 {
-    (void)eventfd_write(s->wake, 1); /* cannot fail: nobody writes 2^64 */
+    (void)eventfd_write(s->wake, 1); /* cannot fail: the counter never gets near 2^64 */
 }
 
 /* ---- the thread: what may hang ---- */
@@ -154,7 +154,7 @@ static void note_speed(struct scribe *s, size_t n)
     }
 }
 
-static void write_piece(struct scribe *s)
+static void scribe_write_piece(struct scribe *s)
 {
     const char *p = NULL;
     size_t done = 0;
@@ -162,11 +162,10 @@ static void write_piece(struct scribe *s)
     int64_t n = spool_peek(s->spool, &p);
     if (n < 0) { /* our own disk is broken: what it held is gone */
         char why[200];
-        (void)snprintf(why, sizeof(why), "the spool cannot be read: %s",
-                       strerror((int)-n)); /* fits */
+        text_printf(why, "the spool cannot be read: %s", strerror((int)-n));
         uint64_t lost = spool_discard(s->spool);
         s->dropped += lost;
-        (void)snprintf(s->log_error, sizeof(s->log_error), "%" PRIu64 " bytes: %s", lost, why);
+        text_printf(s->log_error, "%" PRIu64 " bytes: %s", lost, why);
         return;
     }
     sink_hurry(s->sink, spool_bytes(s->spool) > LATE_BYTES);
@@ -187,7 +186,7 @@ static void write_piece(struct scribe *s)
 
 static void keep_text(char kept[static ERROR_MAX], const char *text)
 {
-    (void)snprintf(kept, ERROR_MAX, "%.*s", ERROR_MAX - 1, text); /* cut: fine */
+    text_printf_to(kept, ERROR_MAX, "%.*s", ERROR_MAX - 1, text);
 }
 
 static void write_beat(struct scribe *s)
@@ -210,7 +209,7 @@ static void write_beat(struct scribe *s)
     s->is_beat_told &= r < 0;
 }
 
-static void look(struct scribe *s)
+static void scribe_look(struct scribe *s)
 {
     bool want_stop = !s->is_closed && !s->stop, want_mismatch = !s->mismatch;
     bool is_last = s->is_closed;
@@ -276,7 +275,7 @@ static bool end_dropping(struct scribe *s)
 
 /* ---- the thread: what is due ---- */
 
-static bool can_write(const struct scribe *s, usec_t now)
+static bool scribe_can_write(const struct scribe *s, usec_t now)
 {
     return spool_bytes(s->spool) && now >= s->retry;
 }
@@ -307,7 +306,7 @@ static void end_log(struct scribe *s)
         sync_log(s);
 }
 
-static void *work(void *arg)
+static void *scribe_work(void *arg)
 {
     struct scribe *s = arg;
     pthread_mutex_lock(&s->lock);
@@ -316,9 +315,9 @@ static void *work(void *arg)
         if (now >= s->next_beat)
             write_beat(s);
         else if (now >= s->next_look || (s->is_closed && !s->has_looked))
-            look(s);
-        else if (can_write(s, now))
-            write_piece(s);
+            scribe_look(s);
+        else if (scribe_can_write(s, now))
+            scribe_write_piece(s);
         else if (s->is_closed && !s->is_synced && !spool_bytes(s->spool))
             end_log(s);
         else
@@ -330,7 +329,7 @@ static void *work(void *arg)
 
 /* ---- start ---- */
 
-static void release(struct scribe *s)
+static void scribe_release(struct scribe *s)
 {
     closep(&s->wake);
     spool_free(s->spool);
@@ -343,7 +342,7 @@ static void release(struct scribe *s)
     free(s);
 }
 
-static void init_lock(struct scribe *s)
+static void scribe_init_lock(struct scribe *s)
 {
     pthread_condattr_t attr; /* these cannot fail on Linux */
     (void)pthread_condattr_init(&attr);
@@ -377,11 +376,11 @@ int scribe_start(const struct scribe_spec *spec, struct scribe **ret, struct err
     s->beat = (struct beat){
         .job = l->job, .attempt = l->attempt, .state = "starting", .node = s->node, .ip = s->ip};
     sink_limit(s->sink, l->logs.segment, l->logs.total);
-    init_lock(s);
+    scribe_init_lock(s);
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int r = s->wake < 0 ? -errno : -pthread_create(&s->thread, NULL, work, s);
+    int r = s->wake < 0 ? -errno : -pthread_create(&s->thread, NULL, scribe_work, s);
     if (r < 0) {
-        release(s);
+        scribe_release(s);
         return err_set(err, r, "cannot start the thread that writes the log: %s", strerror(-r));
     }
     *ret = s;
@@ -399,17 +398,15 @@ static void drop_for_spool(struct scribe *s, const char *p, size_t n)
 {
     char why[200];
     const char *trouble = spool_trouble(s->spool);
-    (void)snprintf(why, sizeof(why),
-                   "the shared root is away and the spool in '%.60s' is full%s%.60s", s->spool_dir,
-                   *trouble ? ": " : "", trouble); /* fits */
+    text_printf(why, "the shared root is away and the spool in '%.60s' is full%s%.60s",
+                s->spool_dir, *trouble ? ": " : "", trouble);
     flood_drop(s->flood, p, n, why);
 }
 
 static void drop_for_rate(struct scribe *s, const char *p, size_t n)
 {
     char why[160];
-    (void)snprintf(why, sizeof(why), "more than %" PRIu64 " a second came",
-                   s->launch->logs.rate); /* fits */
+    text_printf(why, "more than %" PRIu64 " a second came", s->launch->logs.rate);
     flood_drop(s->flood, p, n, why);
 }
 
@@ -464,7 +461,7 @@ void scribe_beat(struct scribe *s, const char *state, pid_t pid, uint64_t start_
     pthread_mutex_unlock(&s->lock);
 }
 
-static char *take(struct scribe *s, char **what)
+static char *scribe_take(struct scribe *s, char **what)
 {
     pthread_mutex_lock(&s->lock);
     char *ret = *what;
@@ -477,12 +474,12 @@ char *scribe_take_stop(struct scribe *s)
 {
     eventfd_t n;
     (void)eventfd_read(s->wake, &n); /* before it is looked: nothing is missed */
-    return take(s, &s->stop);
+    return scribe_take(s, &s->stop);
 }
 
 char *scribe_take_mismatch(struct scribe *s)
 {
-    return take(s, &s->mismatch);
+    return scribe_take(s, &s->mismatch);
 }
 
 /* Since when the root does not do what it is asked for; 0: it does. */
@@ -493,7 +490,7 @@ static usec_t trouble_since(const struct scribe *s, usec_t now)
     return s->busy_since && now > s->busy_since + AWAY_AFTER ? s->busy_since : 0;
 }
 
-static bool take_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS])
+static bool scribe_make_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS])
 {
     char span[CLOCK_TEXT_MAX];
     usec_t since = trouble_since(s, now);
@@ -501,12 +498,12 @@ static bool take_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS]
         s->away_since = since;
         s->away_call = s->failed_since ? 0 : s->busy_since;
         if (s->error)
-            (void)snprintf(ret, SCRIBE_NEWS,
+            text_printf_to(ret, SCRIBE_NEWS,
                            "cannot write '%s': %s; the command goes on, its output waits in "
                            "memory and in '%s'",
-                           sink_path(s->sink), strerror(-s->error), s->spool_dir); /* cut: fine */
+                           sink_path(s->sink), strerror(-s->error), s->spool_dir);
         else
-            (void)snprintf(ret, SCRIBE_NEWS,
+            text_printf_to(ret, SCRIBE_NEWS,
                            "the shared root does not answer; the command goes on, its output waits "
                            "in memory and in '%s'",
                            s->spool_dir);
@@ -514,7 +511,7 @@ static bool take_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS]
     }
     if (!since && s->away_since && (!s->away_call || s->busy_since != s->away_call)) {
         s->away += now - s->away_since;
-        (void)snprintf(ret, SCRIBE_NEWS,
+        text_printf_to(ret, SCRIBE_NEWS,
                        "the shared root is there again after %s; %" PRIu64 " bytes of output wait",
                        span_to_string(now - s->away_since, span), spool_bytes(s->spool));
         s->away_since = 0;
@@ -522,7 +519,7 @@ static bool take_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS]
     }
     if (s->is_beat_failing && !s->is_beat_told && !since) {
         s->is_beat_told = true;
-        (void)snprintf(ret, SCRIBE_NEWS, "%s; trying again at each beat", s->beat_error);
+        text_printf_to(ret, SCRIBE_NEWS, "%s; trying again at each beat", s->beat_error);
         return true;
     }
     return false;
@@ -531,7 +528,7 @@ static bool take_news(struct scribe *s, usec_t now, char ret[static SCRIBE_NEWS]
 bool scribe_take_news(struct scribe *s, usec_t mono, char ret[static SCRIBE_NEWS])
 {
     pthread_mutex_lock(&s->lock);
-    bool has = take_news(s, mono, ret);
+    bool has = scribe_make_news(s, mono, ret);
     pthread_mutex_unlock(&s->lock);
     return has;
 }
@@ -580,10 +577,8 @@ void scribe_finish(struct scribe *s, struct scribe_end *ret)
     if (!s->is_synced) {
         uint64_t waited = spool_bytes(s->spool) + flood_dropped(s->flood);
         s->dropped += waited;
-        (void)snprintf(s->log_error, sizeof(s->log_error),
-                       "the last %" PRIu64 " bytes of output could not be written: %s", waited,
-                       s->error ? strerror(-s->error)
-                                : "the shared root does not answer"); /* fits */
+        text_printf(s->log_error, "the last %" PRIu64 " bytes of output could not be written: %s",
+                    waited, s->error ? strerror(-s->error) : "the shared root does not answer");
     }
     e.log_bytes = s->log_bytes;
     e.dropped = s->dropped + (e.is_stuck ? 0 : sink_removed(s->sink));
@@ -591,6 +586,6 @@ void scribe_finish(struct scribe *s, struct scribe_end *ret)
     e.away = s->away + (s->away_since ? clock_mono() - s->away_since : 0);
     pthread_mutex_unlock(&s->lock);
     if (!e.is_stuck)
-        release(s);
+        scribe_release(s);
     *ret = e;
 }

@@ -24,7 +24,7 @@ struct scribe_spec {
     const char *dir;             /* the attempt's; borrowed */
     const struct launch *launch; /* borrowed */
     const char *node, *ip;       /* of the beat; copied */
-    struct sink *sink;           /* borrowed: nobody else may use it until scribe_free() */
+    struct sink *sink;           /* borrowed: not to be used by the caller until scribe_free() */
 };
 
 must_check int scribe_start(const struct scribe_spec *spec, struct scribe **ret, struct err *err);
@@ -39,25 +39,25 @@ void scribe_add(struct scribe *s, const char *p, size_t n, usec_t mono);
  * takes what comes, only slower. *ret_again: when to ask again at the latest. */
 bool scribe_has_room(struct scribe *s, usec_t mono, usec_t *ret_again);
 
-/* What the next beats say, the first one at once. state is a literal. */
+/* Sets the content of the next beats, the first of which is written at once. state is a literal. */
 void scribe_beat(struct scribe *s, const char *state, pid_t pid, uint64_t start_ticks);
 
-/* What the file 'stop' in the attempt's directory says, NULL when it is not there. It asks the
- * root: for the thread, and for who has none yet. Yours. */
+/* The content of the file 'stop' in the attempt's directory, NULL when there is none. Reads the
+ * shared root: only for the scribe's thread, and before it exists. The caller frees the text. */
 char *scribe_stop_in_file(const char *dir);
 
-/* What was found since: the reason of a stop, a mismatch; NULL: nothing. Yours. */
+/* The reason of a stop or mismatch found since the last call; NULL: none. The caller frees it. */
 char *scribe_take_stop(struct scribe *s);
 char *scribe_take_mismatch(struct scribe *s);
 
-/* One line for people about the root: false when there is no news. */
+/* One line for people about the state of the shared root: false when there is no news. */
 enum { SCRIBE_NEWS = 512 };
 bool scribe_take_news(struct scribe *s, usec_t mono, char ret[static SCRIBE_NEWS]);
 
 /* No more output comes. */
 void scribe_close(struct scribe *s);
-/* It is all on disk, or never will be: a full disk is waited for ten seconds, a root that is
- * away for the launch's patience. */
+/* True when all output is on disk, or never will be: a full disk is waited for ten seconds, a
+ * root that is away for the launch's patience. */
 bool scribe_is_done(struct scribe *s, usec_t mono);
 
 /* How the log ended. */

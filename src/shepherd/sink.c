@@ -26,7 +26,7 @@
 #define ZFS_MAGIC 0x2fc12fc1UL /* the kernel's headers know it not */
 enum { GAP_LINE = 200, TOTAL_FILES = 4, LINE_SLACK = 64 << 10 };
 
-/* Of the whole log, the bytes [begin, end). */
+/* One file of the log: bytes [begin, end) of the whole log. */
 struct segment {
     uint64_t begin, end;
 };
@@ -37,7 +37,8 @@ struct sink {
     bool is_remote;      /* others see what was written only after a flush */
     bool is_line_broken; /* the last byte was no newline */
     bool is_suspect;     /* the descriptor may have lost its file */
-    bool has_lost;       /* what was written may not be on disk, and nobody will say so again */
+    bool
+        has_lost; /* written data may not have reached the disk, and no later call will report it */
     uint64_t segment_max, total_max;
     struct segment first; /* never removed */
     struct segment *v;    /* the later ones, the newest last */
@@ -114,7 +115,7 @@ static struct segment *current(struct sink *s)
     return s->n ? &s->v[s->n - 1] : &s->first;
 }
 
-static char *segment_path(const struct sink *s, uint64_t begin)
+static char *sink_segment_path(const struct sink *s, uint64_t begin)
 {
     return begin ? xasprintf("%s.%" PRIu64, s->path, begin) : xstrdup(s->path);
 }
@@ -128,14 +129,14 @@ static void add_segment(struct sink *s, uint64_t begin)
     s->v[s->n++] = (struct segment){.begin = begin, .end = begin};
 }
 
-static void remove_file(const struct sink *s, uint64_t begin)
+static void sink_remove_file(const struct sink *s, uint64_t begin)
 {
-    _cleanup_(freep) char *path = segment_path(s, begin);
+    _cleanup_(freep) char *path = sink_segment_path(s, begin);
     (void)unlink(path); /* one that stays costs space and is read */
 }
 
 /* The small file right in front of the oldest later one. A failure costs the line only. */
-static void tell_gap(struct sink *s)
+static void sink_tell_gap(struct sink *s)
 {
     char line[GAP_LINE];
     uint64_t to = s->v[0].begin;
@@ -144,13 +145,13 @@ static void tell_gap(struct sink *s)
                      " bytes, its first and its newest stay\n",
                      to - s->first.end, s->total_max); /* fits */
     s->gap = to - (uint64_t)n;
-    _cleanup_(freep) char *path = segment_path(s, s->gap);
+    _cleanup_(freep) char *path = sink_segment_path(s, s->gap);
     if (file_write(path, line, (size_t)n, 0644, 0, NULL) < 0)
         s->gap = 0;
 }
 
 /* Room for one more whole file. The one that is written to stays. */
-static void make_room(struct sink *s)
+static void sink_make_room(struct sink *s)
 {
     uint64_t kept = s->first.end + s->segment_max;
     size_t drop = 0;
@@ -158,21 +159,21 @@ static void make_room(struct sink *s)
         kept += s->v[i].end - s->v[i].begin;
     for (; s->total_max && kept > s->total_max && drop + 1 < s->n; drop++) {
         uint64_t n = s->v[drop].end - s->v[drop].begin;
-        remove_file(s, s->v[drop].begin);
+        sink_remove_file(s, s->v[drop].begin);
         s->removed += n;
         kept -= n;
     }
     if (!drop)
         return;
     if (s->gap)
-        remove_file(s, s->gap);
+        sink_remove_file(s, s->gap);
     s->n -= drop;
     memmove(s->v, s->v + drop, s->n * sizeof(*s->v));
-    tell_gap(s);
+    sink_tell_gap(s);
 }
 
-/* One that is there already is ours when it is empty: it was made by a try that failed late. What
- * holds something is not, and gives way: by this name it would be read as part of the log. */
+/* An existing empty file is ours: a failed try left it. A file with content is not ours and is
+ * renamed, because under this name it would be read as part of the log. */
 static int make_file(const char *path)
 {
     struct stat st;
@@ -207,13 +208,13 @@ static int next_segment(struct sink *s, bool do_sync)
     int r = do_sync ? sync_file(s) : 0;
     if (r < 0)
         return r;
-    _cleanup_(freep) char *path = segment_path(s, begin);
+    _cleanup_(freep) char *path = sink_segment_path(s, begin);
     int fd = make_file(path);
     if (fd < 0)
         return fd;
     closep(&s->fd);
     s->fd = fd;
-    make_room(s);
+    sink_make_room(s);
     add_segment(s, begin);
     return 0;
 }
@@ -232,7 +233,7 @@ static bool is_whole(const struct segment *c, int fd)
 static int find_again(struct sink *s)
 {
     const struct segment *c = current(s);
-    _cleanup_(freep) char *path = segment_path(s, c->begin);
+    _cleanup_(freep) char *path = sink_segment_path(s, c->begin);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno != ENOENT)
         return -errno;
@@ -271,7 +272,7 @@ static size_t room_for(struct sink *s, const char *p, size_t n)
 }
 
 /* What did get out is counted. */
-static int put(struct sink *s, const char *p, size_t n, size_t *done)
+static int sink_put(struct sink *s, const char *p, size_t n, size_t *done)
 {
     ssize_t k = write(s->fd, p, n);
     if (k < 0)
@@ -289,7 +290,7 @@ int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done)
     int r = s->is_suspect ? find_again(s) : 0;
     while (done < n && r == 0) {
         size_t now = room_for(s, p + done, n - done);
-        r = now ? put(s, p + done, now, &done) : next_segment(s, true);
+        r = now ? sink_put(s, p + done, now, &done) : next_segment(s, true);
     }
     s->is_suspect = is_lost(r) || (s->is_suspect && r < 0);
     if (done && s->index) {

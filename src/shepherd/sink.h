@@ -21,21 +21,21 @@ struct sink;
 /* Create the log, which is the one act that only one shepherd of an attempt can
  * do. -EEXIST: another one did. path is copied. */
 must_check int sink_open(const char *path, struct sink **ret, struct err *err);
-/* The same around a descriptor, which is taken, with nothing beside it. */
+/* sink_open() for a descriptor, which is taken; without an index and times. */
 struct sink *sink_new(int fd, const char *path);
 void sink_free(struct sink *s); /* closes; NULL is fine */
 
 /* Ceilings of one file and of all together; 0: none. `total` holds four files at least. */
 void sink_limit(struct sink *s, uint64_t segment, uint64_t total);
 
-/* All n bytes, or a negative errno after *ret_done of them: what is not done may be given again
- * later, and a file that is no longer what it was is then looked for anew. */
+/* Writes all n bytes, or returns a negative errno after *ret_done of them: the rest may be given
+ * again later, and a file that was replaced meanwhile is then opened anew. */
 must_check int sink_write(struct sink *s, const char *p, size_t n, size_t *ret_done);
 /* More comes than can be written: the index leaves out what comes now. */
 void sink_hurry(struct sink *s, bool is_late);
 /* Sends what was written to the file's server, so that others can read it. */
 void sink_flush(struct sink *s);
-/* All of it is on disk when this returns 0; -EIO: some that was written before may not be. */
+/* All output is on disk when this returns 0; -EIO: some earlier output may not be. */
 must_check int sink_finish(struct sink *s, struct err *err);
 
 /* On such a file system every reader is on this machine and sees a write at once. */

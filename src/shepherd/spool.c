@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 enum { PIECE = 1 << 20 };
 
 struct ring {
@@ -66,7 +68,7 @@ static size_t together(const struct ring *r, uint64_t place, uint64_t n)
     return (size_t)(n < left ? n : left);
 }
 
-static uint64_t room(const struct ring *r)
+static uint64_t spool_room(const struct ring *r)
 {
     return r->now_max > held(r) ? r->now_max - held(r) : 0;
 }
@@ -109,12 +111,12 @@ static int file_put(struct spool *s, const char *p, size_t n)
 
 static bool file_add(struct spool *s, const char *p, size_t n)
 {
-    if (n > room(&s->file))
+    if (n > spool_room(&s->file))
         return false;
     int r = file_put(s, p, n);
     if (r < 0) {
         s->file.now_max = 0; /* until all of it is given back */
-        (void)snprintf(s->trouble, sizeof(s->trouble), "%s", strerror(-r)); /* short */
+        text_copy(s->trouble, strerror(-r));
         return false;
     }
     s->file.to += n;
@@ -152,12 +154,12 @@ static void file_give_back(struct spool *s)
 
 bool spool_fits(const struct spool *s, uint64_t n)
 {
-    return (!is_filing(s) && n <= room(&s->memory)) || n <= room(&s->file);
+    return (!is_filing(s) && n <= spool_room(&s->memory)) || n <= spool_room(&s->file);
 }
 
 bool spool_add(struct spool *s, const char *p, size_t n)
 {
-    if (is_filing(s) || n > room(&s->memory))
+    if (is_filing(s) || n > spool_room(&s->memory))
         return file_add(s, p, n);
     size_t first = together(&s->memory, s->memory.to, n);
     memcpy(s->bytes + s->memory.to % s->memory.max, p, first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spool.h - bytes that wait, in order, for somebody slow: in memory, then in a file of this node.
+/* spool.h - bytes that wait, in order, for a slow reader: in memory, then in a file of this node.
  *
  * The file is made when memory does not suffice, 0600 and without a name, and given back
  * when it is empty. Both have a ceiling; what does not fit is refused, never blocked on.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stacks.c - see stacks.h.
+/* stacks.c - the stacks of the job's processes; see stacks.h.
  *
  * No process is halted for it. One that was stopped by a signal must stay as it is, and a py-spy
  * that is killed while it holds a process can leave it stopped for good. What is read meanwhile
@@ -8,7 +8,6 @@
 #include "shepherd/stacks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/launch.h"
 #include "shepherd/peek.h"
 #include "shepherd/process.h"
@@ -50,7 +50,7 @@ struct telling {
 static bool is_python(pid_t pid)
 {
     char path[64], target[512];
-    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); /* fits */
+    text_printf(path, "/proc/%d/exe", (int)pid);
     ssize_t n = readlink(path, target, sizeof(target) - 1);
     if (n <= 0)
         return false;
@@ -60,7 +60,7 @@ static bool is_python(pid_t pid)
 }
 
 /* Ray's own helpers do nothing that anybody waits for. */
-static bool is_idle(struct peek *peek, pid_t pid)
+static bool stacks_is_idle_worker(struct peek *peek, pid_t pid)
 {
     _cleanup_(freep) char *line = peek_line(peek, pid, CMD_MAX);
     return str_starts(line, "ray::IDLE") || str_starts(line, "ray::JobSupervisor");
@@ -74,7 +74,7 @@ static const struct copier_file *worker_of(const struct copier *c, pid_t pid)
     return NULL;
 }
 
-static bool is_ours(const struct telling *t, pid_t pid)
+static bool stacks_is_ours(const struct telling *t, pid_t pid)
 {
     int r = peek_has_env(t->peek, pid, t->mark);
     return r > 0 || (r == -ETIME && worker_of(t->copier, pid));
@@ -83,7 +83,7 @@ static bool is_ours(const struct telling *t, pid_t pid)
 static bool note_process(pid_t pid, void *arg)
 {
     struct telling *t = arg;
-    if (!is_python(pid) || !is_ours(t, pid) || is_idle(t->peek, pid))
+    if (!is_python(pid) || !stacks_is_ours(t, pid) || stacks_is_idle_worker(t->peek, pid))
         return true;
     if (t->n == STACKS_PROCESSES)
         t->left_out++;
@@ -154,7 +154,7 @@ static json_t *ask_spy(pid_t pid, usec_t limit, char why[static WHY_MAX])
     json_t *threads = NULL;
     struct err err = {0};
     _cleanup_(buf_release) struct buf out = BUF_INIT(SPY_MAX);
-    (void)snprintf(number, sizeof(number), "%d", (int)pid); /* fits */
+    text_printf(number, "%d", (int)pid);
     const char *argv[] = {"py-spy", "dump", "--json", "--nonblocking", "--pid", number, NULL};
     usec_t until = clock_mono() + limit, now;
     int r = -EIO;
@@ -172,9 +172,9 @@ static json_t *ask_spy(pid_t pid, usec_t limit, char why[static WHY_MAX])
     if (said)
         said[strcspn(said, "\r\n")] = 0;
     if (r == -EIO && said && *said)
-        (void)snprintf(why, WHY_MAX, "py-spy: %.*s", WHY_MAX - 20, said);
+        text_printf_to(why, WHY_MAX, "py-spy: %.*s", WHY_MAX - 20, said);
     else
-        (void)snprintf(why, WHY_MAX, "%.250s", err.text); /* cut: fine */
+        text_printf_to(why, WHY_MAX, "%.250s", err.text);
     return NULL;
 }
 
@@ -184,7 +184,7 @@ static void add_proc_file(pid_t pid, long task, const char *file, struct buf *te
 {
     char name[48];
     _cleanup_(buf_release) struct buf got = BUF_INIT(4096);
-    (void)snprintf(name, sizeof(name), "task/%ld/%s", task, file); /* fits */
+    text_printf(name, "task/%ld/%s", task, file);
     if (!process_read(pid, name, &got) || !got.len)
         return;
     (void)buf_addf(text, "    %s: ", file); /* a text that is full is cut, as below */
@@ -218,7 +218,7 @@ static void ask_kernel(pid_t pid, struct buf *text)
 {
     char path[64];
     struct threads t = {.pid = pid, .text = text};
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); /* fits */
+    text_printf(path, "/proc/%d/task", (int)pid);
     file_each_name(path, add_thread, &t);
 }
 
@@ -242,7 +242,7 @@ static pid_t above(const struct telling *t, pid_t parent)
     return is_told(t, pid) ? pid : parent;
 }
 
-/* One process into j. */
+/* Writes the stacks of one process into j. */
 static void tell_process(const struct telling *t, pid_t pid, usec_t until, struct jout *j)
 {
     struct process_stat st;
@@ -254,7 +254,7 @@ static void tell_process(const struct telling *t, pid_t pid, usec_t until, struc
     _cleanup_(freep) char *cmd = peek_line(t->peek, pid, CMD_MAX), *rank = NULL;
     bool hangs = peek_env(t->peek, pid, "RANK", &rank) == -ETIME; /* and so would py-spy */
     if (hangs)
-        (void)snprintf(why, sizeof(why), "its memory cannot be read, which hangs"); /* fits */
+        text_copy(why, "its memory cannot be read, which hangs");
     _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
     usec_t now = clock_mono(), limit = now < until && !hangs ? until - now : 0;
     _cleanup_(json_unrefp) json_t *threads =

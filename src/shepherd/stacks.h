@@ -10,7 +10,7 @@
  *     "threads": [{"name": …, "id": …, "active": true, "frames": [{"function", "file", "line"}]}],
  *     "frames": those of the main thread, "text": all of it for people}]
  * Innermost frame first. Bounded in time and size; what does not fit is left out. No process is
- * halted for it, and one that is stopped stays so. core/stacks.h reads this. */
+ * halted for it, and one that is stopped stays so. core/metric/stacks.h reads this. */
 #pragma once
 #include "base/buf.h"
 #include "shepherd/copier.h"
@@ -18,17 +18,17 @@
 
 enum { STACKS_MAX = 16 << 20, STACKS_PROCESSES = 256 };
 
-/* attempt: its directory, which every process of the job has in its environment. copier knows the
- * workers; NULL: nothing may be shown that could hold a secret, and "cmd" is null. One that hangs
- * so that nobody knows whose it is (peek.h) is told if copier knows it. Returns how many processes
- * there are. */
+/* attempt: its directory, which every process of the job has in its environment. copier knows
+ * the workers; NULL: no text may be shown that could hold a secret, and "cmd" is null. A process
+ * that hangs so that its owner cannot be found out (peek.h) is told if copier knows it. Returns
+ * how many processes there are. */
 size_t stacks_tell(const char *attempt,
                    const struct copier *copier,
                    struct peek *peek,
                    struct buf *out);
 
-/* The question stacks/<n>.ask of the attempt that has no answer of this node yet, the newest, for
- * who asked before waits no more; 0: none. */
+/* The number of the newest question stacks/<n>.ask of the attempt that this node has not
+ * answered (older ones are no longer waited for); 0: there is none. */
 long stacks_question(const char *attempt, const char *node);
 /* Answers it: stacks/<n>/<node>.json. What cannot be written is a question that stays. */
 void stacks_answer(const char *attempt,

@@ -21,7 +21,7 @@ void tail_init(struct tail *t, int fd, const char *log_path)
 
 /* A pipe that is ready takes PIPE_BUF bytes without blocking; a file takes anything. How many
  * bytes were taken. */
-static size_t give(struct tail *t, const char *p, size_t n)
+static size_t tail_give(struct tail *t, const char *p, size_t n)
 {
     size_t done = 0;
     while (done < n) {
@@ -41,7 +41,7 @@ static size_t give(struct tail *t, const char *p, size_t n)
 /* Our own lines wait for a reader that is slow, and go before anything newer. */
 static bool give_said(struct tail *t)
 {
-    size_t done = give(t, t->said, t->said_n);
+    size_t done = tail_give(t, t->said, t->said_n);
     t->said_n -= done;
     memmove(t->said, t->said + done, t->said_n);
     return t->said_n == 0;
@@ -68,7 +68,7 @@ void tail_say(struct tail *t, const char *fmt, ...)
 }
 
 /* Keep the newest TAIL_LAST bytes; what falls off is left out. */
-static void hold(struct tail *t, const char *p, size_t n)
+static void tail_hold(struct tail *t, const char *p, size_t n)
 {
     if (n >= TAIL_LAST) {
         t->left_out += t->n + (n - TAIL_LAST);
@@ -88,11 +88,11 @@ void tail_add(struct tail *t, const char *p, size_t n)
     size_t now = n < t->first_left ? n : (size_t)t->first_left;
     if (now) {
         if (give_said(t))
-            (void)give(t, p, now); /* a reader that does not read loses */
+            (void)tail_give(t, p, now); /* a reader that does not read loses */
         t->first_left -= now;
     }
     if (now < n)
-        hold(t, p + now, n - now);
+        tail_hold(t, p + now, n - now);
 }
 
 /* The newest `most` bytes, from the beginning of a line where something was left out. */
@@ -106,7 +106,7 @@ static void give_newest(struct tail *t, size_t most)
         tail_say(t, "%" PRIu64 " bytes left out here: the whole output is in '%s'",
                  t->left_out + from, t->log_path);
     }
-    (void)give(t, t->newest + from, t->n - from); /* a reader that does not read loses */
+    (void)tail_give(t, t->newest + from, t->n - from); /* a reader that does not read loses */
     t->n = 0;
     t->left_out = 0;
 }

@@ -33,5 +33,5 @@ void tail_add(struct tail *t, const char *p, size_t n);
 void tail_tick(struct tail *t, usec_t mono);
 /* Gives what is still held; from now on a slow reader is waited for, five seconds in all. */
 void tail_finish(struct tail *t);
-/* One line of our own, at once or when the reader takes it; cut at TAIL_LINE. */
+/* Adds one line of our own, at once or when the reader takes it; cut at TAIL_LINE. */
 void tail_say(struct tail *t, const char *fmt, ...) printf_like(2, 3);

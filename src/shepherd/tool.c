@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tool.c - see tool.h.
+/* tool.c - runs another program with a deadline; see tool.h.
  *
  * A program that has said enough, or has taken too long, is killed with its whole group. One that
  * hangs in a driver must not keep a scene from being told: it is not waited for either. */
@@ -36,7 +36,7 @@ static bool read_some(int fd, struct buf *out, int wait_ms)
     return n > 0 && buf_add(out, piece, take) == 0 && take == (size_t)n;
 }
 
-/* False: it goes on. *status stays as it is where nobody can tell. */
+/* False while the program still runs. *status stays unchanged if the exit status is not known. */
 static bool has_ended(const struct child *c, usec_t limit, int *status)
 {
     usec_t until = clock_mono() + limit;

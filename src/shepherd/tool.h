@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tool.h - asks another program of this machine, with a deadline, and leaves notes for others.
  *
- * What is said is shown to nobody before it went through the veil. */
+ * Its output is shown only after it went through the veil. */
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
@@ -9,9 +9,10 @@
 #include "base/json.h"
 #include "shepherd/veil.h"
 
-/* Append what the program says on its standard output; with_errors: on both. Over when it ends, at
- * the ceiling of out, or when limit has passed, and then it is killed; one that even then stays is
- * left. 0: it ended well; -ENOENT: there is no such program; -ETIME; else -EIO. */
+/* Appends the program's standard output; with_errors: its standard error, too. Ends when the
+ * program ends, when out is full, or when limit has passed; the program is then killed, and left
+ * alone if even that does not end it. 0: it succeeded; -ENOENT: there is no such program;
+ * -ETIME; else -EIO. */
 must_check int tool_run(const char *const *argv,
                         bool with_errors,
                         usec_t limit,

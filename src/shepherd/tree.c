@@ -61,7 +61,7 @@ uint64_t tree_start_ticks(pid_t pid)
     return read_process(pid, &p) ? p.start_ticks : 0;
 }
 
-static void table_add(struct table *t, const struct process *p)
+static void tree_table_add(struct table *t, const struct process *p)
 {
     if (t->n == t->cap) {
         t->cap = t->cap ? t->cap * 2 : 256;
@@ -80,11 +80,11 @@ static bool add_process(pid_t pid, void *arg)
 {
     struct process p;
     if (read_process(pid, &p))
-        table_add(arg, &p);
+        tree_table_add(arg, &p);
     return true;
 }
 
-static void read_all(struct table *t)
+static void tree_read_all(struct table *t)
 {
     process_each(add_process, t);
     if (t->n)
@@ -92,7 +92,7 @@ static void read_all(struct table *t)
 }
 
 /* The table is sorted. */
-static bool is_below(const struct table *t, pid_t root, pid_t parent)
+static bool tree_is_below(const struct table *t, pid_t root, pid_t parent)
 {
     if (parent == root)
         return true;
@@ -101,13 +101,15 @@ static bool is_below(const struct table *t, pid_t root, pid_t parent)
     return p && p->is_below;
 }
 
-/* Again and again until a round finds nobody new: depth rounds, and trees are flat. */
+/* Repeats until a round finds no new process: as many rounds as the tree is deep, and trees are
+ * flat. */
 static void mark_below(struct table *t, pid_t root)
 {
     for (bool found = true; found;) {
         found = false;
         for (size_t i = 0; i < t->n; i++)
-            if (!t->v[i].is_below && t->v[i].pid != root && is_below(t, root, t->v[i].parent)) {
+            if (!t->v[i].is_below && t->v[i].pid != root &&
+                tree_is_below(t, root, t->v[i].parent)) {
                 t->v[i].is_below = true;
                 found = true;
             }
@@ -129,7 +131,7 @@ size_t tree_signal(pid_t root, int sig)
 {
     _cleanup_(table_release) struct table t = {0};
     size_t sent = 0;
-    read_all(&t);
+    tree_read_all(&t);
     mark_below(&t, root);
     for (size_t i = 0; i < t.n; i++)
         if (t.v[i].is_below && !t.v[i].is_zombie && send(&t.v[i], sig))

@@ -13,9 +13,9 @@
 /* Orphans below this process become its children from now on. */
 must_check int tree_adopt(struct err *err);
 
-/* Send sig to every process below root (never to root itself). Returns how many
- * were reached; one that ends or is born meanwhile may be missed, so whoever wants
- * them all gone asks again until there is none. A zombie counts as gone. */
+/* Sends sig to every process below root (never to root itself). Returns how many were reached. A
+ * process that ends or is born meanwhile may be missed, so a caller that wants all of them gone
+ * repeats the call until it returns 0. A zombie counts as gone. */
 size_t tree_signal(pid_t root, int sig);
 
 /* When the process started, in clock ticks after boot; with the pid it names a

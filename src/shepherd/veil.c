@@ -53,7 +53,7 @@ static void add_pattern(struct veil *v, const char *p, size_t n)
     v->v[v->n++] = (struct pattern){.p = xstrndup(p, n), .n = n};
 }
 
-static void add_text(struct veil *v, const struct buf *b)
+static void veil_add_text(struct veil *v, const struct buf *b)
 {
     if (!b->failed)
         add_pattern(v, buf_str(b), b->len);
@@ -69,11 +69,11 @@ static void add_url(struct veil *v, const char *s, const char *open, const char 
         char hex[] = {'%', digits[c >> 4], digits[c & 15]};
         (void)buf_add(&b, plain ? s : hex, plain ? 1 : sizeof(hex));
     }
-    add_text(v, &b);
+    veil_add_text(v, &b);
 }
 
-/* As JSON, the shell in single quotes and Python's repr() write it. */
-static void add_quoted(struct veil *v, const char *s)
+/* Adds the value in the spellings of JSON, of the shell's single quotes and of Python's repr(). */
+static void veil_add_quoted(struct veil *v, const char *s)
 {
     static const char special[] = "\\\n\r\t'", letters[] = "\\nrt'";
     _cleanup_(buf_release) struct buf json = BUF_INIT(FORM_MAX);
@@ -91,9 +91,9 @@ static void add_quoted(struct veil *v, const char *s)
         (void)(at && *s != '\'' ? buf_addf(&repr, "\\%c", letters[at - special])
                                 : buf_addc(&repr, *s));
     }
-    add_text(v, &shell);
-    add_text(v, &repr);
-    add_text(v, &both);
+    veil_add_text(v, &shell);
+    veil_add_text(v, &repr);
+    veil_add_text(v, &both);
 }
 
 static void base64(const unsigned char *p, size_t n, const char *last, struct buf *out)
@@ -115,15 +115,15 @@ static void add_base64(struct veil *v, const char *s, const char *last)
     size_t n = strlen(s);
     _cleanup_(buf_release) struct buf b = BUF_INIT(FORM_MAX);
     base64((const unsigned char *)s, n, last, &b);
-    add_text(v, &b);
+    veil_add_text(v, &b);
     for (size_t skip = 0; skip < 3 && skip < n; skip++) {
         buf_reset(&b);
         base64((const unsigned char *)s + skip, (n - skip) / 3 * 3, last, &b);
-        add_text(v, &b);
+        veil_add_text(v, &b);
     }
 }
 
-static void add_lines(struct veil *v, const char *s)
+static void veil_add_lines(struct veil *v, const char *s)
 {
     for (int i = 0; i < LINES_MAX && *s; i++) {
         size_t n = strcspn(s, "\r\n");
@@ -134,7 +134,7 @@ static void add_lines(struct veil *v, const char *s)
     }
 }
 
-static void add_value(struct veil *v, const char *text)
+static void veil_add_value(struct veil *v, const char *text)
 {
     static const char upper[] = "0123456789ABCDEF", lower[] = "0123456789abcdef";
     text += strspn(text, " \t\r\n"); /* programs print it without */
@@ -145,13 +145,13 @@ static void add_value(struct veil *v, const char *text)
         return;
     _cleanup_(freep) char *s = xstrndup(text, n);
     add_pattern(v, s, n);
-    add_quoted(v, s);
+    veil_add_quoted(v, s);
     add_url(v, s, "_.-~", upper);
     add_url(v, s, "_.-~", lower);
     add_url(v, s, "_.-~/", upper);
     add_base64(v, s, "+/");
     add_base64(v, s, "-_");
-    add_lines(v, s);
+    veil_add_lines(v, s);
 }
 
 /* ---- the tables ---- */
@@ -185,7 +185,7 @@ struct veil *veil_new(const struct strv *values)
 {
     struct veil *v = xcalloc(1, sizeof(*v));
     for (size_t i = 0; i < values->n; i++)
-        add_value(v, values->v[i]);
+        veil_add_value(v, values->v[i]);
     if (!v->n) {
         veil_free(v);
         return NULL;
@@ -216,7 +216,7 @@ struct found {
     bool is_partly; /* a longer one agrees up to the end of the text */
 };
 
-static void compare(const struct pattern *p, const char *s, size_t left, struct found *ret)
+static void veil_compare(const struct pattern *p, const char *s, size_t left, struct found *ret)
 {
     if (p->n <= ret->n || memcmp(p->p, s, p->n < left ? p->n : left) != 0)
         return;
@@ -226,20 +226,20 @@ static void compare(const struct pattern *p, const char *s, size_t left, struct 
         ret->is_partly = true;
 }
 
-/* The same where fewer bytes are left than a window has. */
+/* look() for the end of the text, where fewer bytes are left than a window has. */
 static struct found look_near_end(const struct veil *v, const char *s, size_t left)
 {
     struct found f = {0};
     for (size_t i = 0; i < v->n; i++)
-        compare(&v->v[i], s, left, &f);
+        veil_compare(&v->v[i], s, left, &f);
     return f;
 }
 
-static struct found look(const struct veil *v, const char *s, size_t left)
+static struct found veil_look(const struct veil *v, const char *s, size_t left)
 {
     struct found f = {0};
     for (size_t i = v->head[block(s + v->window - 2)]; i; i = v->v[i - 1].next)
-        compare(&v->v[i - 1], s, left, &f);
+        veil_compare(&v->v[i - 1], s, left, &f);
     return f;
 }
 
@@ -252,7 +252,7 @@ struct pass {
     bool is_last;
 };
 
-static void show(struct pass *p, size_t end)
+static void veil_show(struct pass *p, size_t end)
 {
     memcpy(p->out + p->n_out, p->s + p->shown, end - p->shown);
     p->n_out += end - p->shown;
@@ -271,7 +271,7 @@ static bool decide(struct pass *p, struct found f)
         p->at++;
         return true;
     }
-    show(p, p->at);
+    veil_show(p, p->at);
     memcpy(p->out + p->n_out, STARS, sizeof(STARS) - 1); /* a pattern is longer */
     p->n_out += sizeof(STARS) - 1;
     p->at += f.n;
@@ -286,7 +286,7 @@ static void search(const struct veil *v, struct pass *p)
         size_t skip = v->shift[block(p->s + p->at + v->window - 2)];
         if (skip)
             p->at += skip;
-        else if (!decide(p, look(v, p->s + p->at, p->n - p->at)))
+        else if (!decide(p, veil_look(v, p->s + p->at, p->n - p->at)))
             return;
     }
     while (p->at < p->n)
@@ -294,7 +294,7 @@ static void search(const struct veil *v, struct pass *p)
             return;
 }
 
-static void make_room(struct veil *v, size_t n)
+static void veil_make_room(struct veil *v, size_t n)
 {
     if (v->room >= n)
         return;
@@ -303,7 +303,11 @@ static void make_room(struct veil *v, size_t n)
     v->out = xrealloc(v->out, n, 1);
 }
 
-static size_t pass(struct veil *v, const char *s, size_t n, bool is_last, const char **ret)
+static size_t veil_pass_piece(struct veil *v,
+                              const char *s,
+                              size_t n,
+                              bool is_last,
+                              const char **ret)
 {
     struct pass p = {.s = s, .n = n, .out = v->out, .is_last = is_last};
     search(v, &p);
@@ -311,7 +315,7 @@ static size_t pass(struct veil *v, const char *s, size_t n, bool is_last, const 
     if (s != v->held && !p.shown)
         *ret = s; /* as it came */
     else
-        show(&p, end);
+        veil_show(&p, end);
     size_t n_shown = *ret == s ? end : p.n_out;
     v->n_held = n - end;
     memmove(v->held, s + end, v->n_held);
@@ -320,19 +324,19 @@ static size_t pass(struct veil *v, const char *s, size_t n, bool is_last, const 
 
 size_t veil_pass(struct veil *v, const char *p, size_t n, const char **ret)
 {
-    make_room(v, v->longest + n);
+    veil_make_room(v, v->longest + n);
     *ret = v->out;
     if (!v->n_held)
-        return pass(v, p, n, false, ret);
+        return veil_pass_piece(v, p, n, false, ret);
     memcpy(v->held + v->n_held, p, n);
-    return pass(v, v->held, v->n_held + n, false, ret);
+    return veil_pass_piece(v, v->held, v->n_held + n, false, ret);
 }
 
 size_t veil_finish(struct veil *v, const char **ret)
 {
-    make_room(v, v->longest);
+    veil_make_room(v, v->longest);
     *ret = v->out;
-    return pass(v, v->held, v->n_held, true, ret);
+    return veil_pass_piece(v, v->held, v->n_held, true, ret);
 }
 
 size_t veil_hand_back(struct veil *v)

@@ -22,8 +22,9 @@ void veil_free(struct veil *v); /* NULL is fine */
 /* The bytes that may be shown now that p came: *ret, valid until the next call (it may be p).
  * Returns how many. */
 size_t veil_pass(struct veil *v, const char *p, size_t n, const char **ret);
-/* The same at the end: what still waits. Half a value of VEIL_MIN bytes or more is stars. */
+/* Ends the stream: gives the bytes that still wait. Half a value of VEIL_MIN bytes or more
+ * becomes stars. */
 size_t veil_finish(struct veil *v, const char **ret);
-/* Forgets what still waits and says how many bytes of the input these are: who gives them again
- * later loses nothing, and meanwhile the veil can serve another stream. */
+/* Forgets the bytes that still wait and returns how many bytes of the input they are: a caller
+ * that feeds them again later loses nothing, and meanwhile the veil can serve another stream. */
 size_t veil_hand_back(struct veil *v);

@@ -3,17 +3,17 @@
 #include "ssh/answer.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 
 struct answer answer_of(const char *text, size_t len)
 {
     return (struct answer){.p = text, .end = text + len};
 }
 
-static bool read_key(struct answer *a, const char *line, size_t len)
+static bool ssh_answer_read_key(struct answer *a, const char *line, size_t len)
 {
     const char *equals = memchr(line, '=', len);
     size_t n = equals ? (size_t)(equals - line) : 0;
@@ -27,7 +27,7 @@ static bool read_key(struct answer *a, const char *line, size_t len)
     return true;
 }
 
-static void read_value(struct answer *a, const char *value, size_t len)
+static void ssh_answer_read_value(struct answer *a, const char *value, size_t len)
 {
     size_t n = 0;
     while (len && isspace((unsigned char)value[len - 1]))
@@ -51,10 +51,10 @@ bool answer_next(struct answer *a)
         const char *line = a->p, *nl = memchr(line, '\n', (size_t)(a->end - line));
         size_t len = (size_t)((nl ? nl : a->end) - line);
         a->p = nl ? nl + 1 : a->end;
-        if (!read_key(a, line, len))
+        if (!ssh_answer_read_key(a, line, len))
             continue;
         size_t skip = strlen(a->key) + 1;
-        read_value(a, line + skip, len - skip);
+        ssh_answer_read_value(a, line + skip, len - skip);
         return true;
     }
     return false;
@@ -69,7 +69,7 @@ void answer_word(const char **rest, char *ret, size_t size)
 {
     const char *p = *rest + strspn(*rest, " ");
     size_t n = strcspn(p, " ");
-    (void)snprintf(ret, size, "%.*s", (int)n, p); /* cut where it is too long */
+    text_printf_to(ret, size, "%.*s", (int)n, p);
     *rest = p + n + strspn(p + n, " ");
 }
 
@@ -85,5 +85,5 @@ uint64_t answer_number(const char **rest, uint64_t max, uint64_t dflt)
 
 void answer_text(const char *rest, char *ret, size_t size)
 {
-    (void)snprintf(ret, size, "%s", rest); /* cut where it is too long */
+    text_copy_to(ret, size, rest);
 }

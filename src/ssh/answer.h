@@ -27,5 +27,5 @@ bool answer_is(const struct answer *a, const char *key);
 void answer_word(const char **rest, char *ret, size_t size);
 /* The next word as a number within [0, max], dflt if it is none. */
 uint64_t answer_number(const char **rest, uint64_t max, uint64_t dflt);
-/* What is left, cut to size. */
+/* Copies the rest of a line, cut to size. */
 void answer_text(const char *rest, char *ret, size_t size);

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/text.h"
 
 /* A Unix socket's path has 107 bytes; ssh adds a dot and 16 characters while it makes one. */
 enum { SOCKET_PATH_MAX = 107, SOCKET_NAME = 1 + 16 + 17, WORD_MAX = 8 << 10 };
@@ -27,7 +28,7 @@ static_assert(SSH_DIR_MAX - 1 + SOCKET_NAME <= SOCKET_PATH_MAX, "a control socke
 
 /* ---- what may be in a target ---- */
 
-static bool is_of(const char *s, const char *more)
+static bool command_is_of(const char *s, const char *more)
 {
     if (!*s || *s == '-')
         return false;
@@ -48,13 +49,13 @@ static int check_path(const char *what, const char *path, struct err *err)
 
 static int check_target(const struct ssh_target *t, struct err *err)
 {
-    if (!is_of(str_or(t->name, ""), "._-"))
+    if (!command_is_of(str_or(t->name, ""), "._-"))
         return err_set(err, -EINVAL, "'%s' cannot be the name of a node", str_or(t->name, ""));
-    if (!is_of(str_or(t->host, ""), "._:%-"))
+    if (!command_is_of(str_or(t->host, ""), "._:%-"))
         return err_set(err, -EINVAL, "'%s' is no host name or address", str_or(t->host, ""));
-    if (t->user && !is_of(t->user, "._@+-"))
+    if (t->user && !command_is_of(t->user, "._@+-"))
         return err_set(err, -EINVAL, "'%s' is no user name", t->user);
-    if (t->proxy_jump && !is_of(t->proxy_jump, "._:%@,+[]-"))
+    if (t->proxy_jump && !command_is_of(t->proxy_jump, "._:%@,+[]-"))
         return err_set(err, -EINVAL, "'%s' is no list of jump hosts", t->proxy_jump);
     if (t->port < 0 || t->port > 65535)
         return err_set(err, -EINVAL, "%d is no port", t->port);
@@ -72,7 +73,7 @@ static int check_target(const struct ssh_target *t, struct err *err)
 /* ---- options ---- */
 
 /* A path as an option's value: ssh splits at blanks and expands %. */
-static void add_path(struct strv *words, const char *key, const char *path)
+static void command_add_path(struct strv *words, const char *key, const char *path)
 {
     struct buf b = BUF_INIT(WORD_MAX);
     (void)buf_addf(&b, "%s=\"", key); /* blind appends, as below: WORD_MAX is twice PATH_MAX */
@@ -84,7 +85,7 @@ static void add_path(struct strv *words, const char *key, const char *path)
     buf_release(&b);
 }
 
-static void add_option(struct strv *words, const char *option)
+static void command_add_option(struct strv *words, const char *option)
 {
     strv_add(words, "-o");
     strv_add(words, option);
@@ -107,12 +108,12 @@ static void add_common(struct strv *words, const struct ssh_target *t, bool is_p
         strv_add(words, t->config_file);
     }
     for (size_t i = 0; i < array_len(options); i++)
-        add_option(words, options[i]);
+        command_add_option(words, options[i]);
     strv_add(words, "-o");
     strv_addf(words, "StrictHostKeyChecking=%s", is_pinned ? "yes" : "accept-new");
-    add_path(words, "UserKnownHostsFile", t->known_hosts);
+    command_add_path(words, "UserKnownHostsFile", t->known_hosts);
     if (t->identity_file)
-        add_path(words, "IdentityFile", t->identity_file);
+        command_add_path(words, "IdentityFile", t->identity_file);
 }
 
 /* ProxyCommand is run by a shell ("exec " and this line), after ssh has expanded its %: the last
@@ -124,7 +125,7 @@ static void add_jump(struct strv *words, const struct ssh_target *t)
     struct strv jump = {0};
     strv_add(&jump, "ssh");
     add_common(&jump, t, false);
-    add_option(&jump, "ControlPath=none");
+    command_add_option(&jump, "ControlPath=none");
     if (comma) {
         strv_add(&jump, "-J");
         strv_addf(&jump, "%.*s", (int)(comma - t->proxy_jump), t->proxy_jump);
@@ -145,12 +146,12 @@ static void add_jump(struct strv *words, const struct ssh_target *t)
         (void)str_shell_quote(&line, buf_str(&word));
         buf_release(&word);
     }
-    add_option(words, buf_str(&line));
+    command_add_option(words, buf_str(&line));
     buf_release(&line);
     strv_release(&jump);
 }
 
-/* One socket for each way to the machine: whoever changes the port gets a new connection. */
+/* One control socket for each way to the machine: a changed port means a new connection. */
 static void add_control(struct strv *words, const struct ssh_target *t)
 {
     char hex[HASH_HEX];
@@ -161,10 +162,10 @@ static void add_control(struct strv *words, const struct ssh_target *t)
     (void)hash_sha256_hex(way, strlen(way), hex); /* it is hex */
     hex[16] = 0;
     _cleanup_(freep) char *path = xasprintf("%s/%s", t->control_dir, hex);
-    add_path(words, "ControlPath", path);
+    command_add_path(words, "ControlPath", path);
 }
 
-static void add_where(struct strv *words, const struct ssh_target *t)
+static void command_add_where(struct strv *words, const struct ssh_target *t)
 {
     if (t->port) {
         strv_add(words, "-p");
@@ -194,14 +195,14 @@ int command_words(const struct ssh_target *t, bool is_pinned, struct strv *ret, 
     _cleanup_(freep) char *name = command_key_name(t->name);
     strv_add(ret, "-o");
     strv_addf(ret, "HostKeyAlias=%s", name);
-    add_option(ret, "ControlMaster=auto");
-    add_option(ret, "ControlPersist=60");
-    add_option(ret, "ClearAllForwardings=yes");
-    add_option(ret, "RemoteCommand=none");
+    command_add_option(ret, "ControlMaster=auto");
+    command_add_option(ret, "ControlPersist=60");
+    command_add_option(ret, "ClearAllForwardings=yes");
+    command_add_option(ret, "RemoteCommand=none");
     add_control(ret, t);
     if (t->proxy_jump)
         add_jump(ret, t);
-    add_where(ret, t);
+    command_add_where(ret, t);
     return 0;
 }
 
@@ -215,11 +216,11 @@ int command_master(const struct ssh_target *t, const char *verb, struct strv *re
         strv_add(ret, "-F");
         strv_add(ret, t->config_file);
     }
-    add_option(ret, "LogLevel=QUIET");
+    command_add_option(ret, "LogLevel=QUIET");
     add_control(ret, t);
     strv_add(ret, "-O");
     strv_add(ret, verb);
-    add_where(ret, t);
+    command_add_where(ret, t);
     return 0;
 }
 
@@ -247,7 +248,8 @@ int command_script(const char *script,
 
 /* ---- where control sockets lie ---- */
 
-/* Ours, a directory, nobody else's to enter: else somebody could lend us his connection. */
+/* The directory must be ours and closed to other users: otherwise another user could plant a
+ * connection of his own. */
 static int check_private(const char *path, struct err *err)
 {
     struct stat st;
@@ -266,12 +268,12 @@ int ssh_control_dir(const char *state_dir, char ret[static SSH_DIR_MAX], struct 
     int n = snprintf(path, sizeof(path), "%s/ssh", state_dir);
     if (n < 0 || (size_t)n >= sizeof(path)) {
         (void)hash_sha256_hex(state_dir, strlen(state_dir), hex); /* it is hex */
-        (void)snprintf(path, sizeof(path), "/tmp/argus-ssh-%u-%.12s", geteuid(), hex); /* fits */
+        text_printf(path, "/tmp/argus-ssh-%u-%.12s", geteuid(), hex);
     }
     int r = file_mkdirs(path, 0700, err);
     if (r == 0)
         r = check_private(path, err);
     if (r == 0)
-        (void)snprintf(ret, SSH_DIR_MAX, "%s", path); /* the same size */
+        text_copy_to(ret, SSH_DIR_MAX, path);
     return r;
 }

@@ -25,8 +25,8 @@ must_check int command_master(const struct ssh_target *t,
 /* The name under which keys are pinned. */
 char *command_key_name(const char *name);
 
-/* What goes to `sh -s`: arguments, the mark, the script as one compound command, the mark with
- * its exit status. ERR_TOO_LARGE past SSH_SCRIPT_MAX. */
+/* Builds the input of `sh -s`: arguments, the mark, the script as one compound command, the mark
+ * with its exit status. ERR_TOO_LARGE past SSH_SCRIPT_MAX. */
 must_check int command_script(const char *script,
                               const char *const *argv,
                               const char *mark,

@@ -24,7 +24,11 @@ static size_t next_word(const char **p, const char *end, const char **ret)
 }
 
 /* Whether a line pins a key of this name; the key's text then. */
-static bool read_line(const char *p, const char *end, const char *name, const char **key, size_t *n)
+static bool hostkey_read_line(const char *p,
+                              const char *end,
+                              const char *name,
+                              const char **key,
+                              size_t *n)
 {
     const char *word = NULL;
     size_t len = next_word(&p, end, &word);
@@ -62,13 +66,13 @@ void ssh_find_key(const char *text, size_t len, const char *name, char ret[stati
     for (const char *p = text; p < end; p = line_end(p, end) + 1) {
         const char *key = NULL;
         size_t n = 0;
-        if (read_line(p, line_end(p, end), pinned, &key, &n) && fingerprint(key, n, ret))
+        if (hostkey_read_line(p, line_end(p, end), pinned, &key, &n) && fingerprint(key, n, ret))
             return;
     }
 }
 
 /* The file; empty when there is none. */
-static int read_file(const struct ssh_target *t, struct buf *text, struct err *err)
+static int hostkey_read_file(const struct ssh_target *t, struct buf *text, struct err *err)
 {
     if (t->local || !t->known_hosts)
         return 0;
@@ -79,7 +83,7 @@ static int read_file(const struct ssh_target *t, struct buf *text, struct err *e
 int ssh_pinned_key(const struct ssh_target *t, char ret[static SSH_KEY_MAX], struct err *err)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(FILE_MAX);
-    int r = read_file(t, &text, err);
+    int r = hostkey_read_file(t, &text, err);
     if (r == 0)
         ssh_find_key(buf_str(&text), text.len, t->name, ret);
     return r;
@@ -90,14 +94,14 @@ int ssh_forget_key(const struct ssh_target *t, struct err *err)
     _cleanup_(buf_release) struct buf text = BUF_INIT(FILE_MAX);
     _cleanup_(buf_release) struct buf rest = BUF_INIT(FILE_MAX);
     _cleanup_(freep) char *name = command_key_name(t->name);
-    int r = read_file(t, &text, err);
+    int r = hostkey_read_file(t, &text, err);
     if (r < 0)
         return r;
     const char *end = buf_str(&text) + text.len, *key = NULL;
     for (const char *p = buf_str(&text); p < end;) {
         size_t n = 0;
         const char *stop = line_end(p, end), *next = stop < end ? stop + 1 : end;
-        if (!read_line(p, stop, name, &key, &n))
+        if (!hostkey_read_line(p, stop, name, &key, &n))
             (void)buf_add(&rest, p, (size_t)(next - p)); /* no more than was read */
         p = next;
     }

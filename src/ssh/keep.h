@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep.h - inside of this layer: texts of somebody else that must outlive his call. */
+/* keep.h - inside of this layer: copies of a caller's texts that outlive the call. */
 #pragma once
 #include "base/strv.h"
 

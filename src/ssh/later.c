@@ -12,15 +12,15 @@ struct later {
     void *arg;
 };
 
-static void on_closed(uv_handle_t *h)
+static void later_on_closed(uv_handle_t *h)
 {
     free(h->data);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void later_on_timer(uv_timer_t *timer)
 {
     struct later *l = timer->data;
-    uv_close((uv_handle_t *)timer, on_closed);
+    uv_close((uv_handle_t *)timer, later_on_closed);
     l->fire(l->arg);
 }
 
@@ -31,12 +31,12 @@ struct later *later_new(uv_loop_t *loop, void (*fire)(void *arg), void *arg)
     l->arg = arg;
     (void)uv_timer_init(loop, &l->timer); /* neither can fail */
     l->timer.data = l;
-    (void)uv_timer_start(&l->timer, on_timer, 0, 0);
+    (void)uv_timer_start(&l->timer, later_on_timer, 0, 0);
     return l;
 }
 
 void later_free(struct later *l)
 {
     if (l)
-        uv_close((uv_handle_t *)&l->timer, on_closed);
+        uv_close((uv_handle_t *)&l->timer, later_on_closed);
 }

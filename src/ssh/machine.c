@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - see machine.h. It believes nothing: a line of nvidia-smi that is not three fields is
- * a complaint, a number past its range is none. */
+/* machine.c - reads the clock, disks and GPUs in a machine's answer; see machine.h. It believes
+ * nothing: a line of nvidia-smi that is not three fields is a complaint, a number past its range
+ * is none. */
 #include "ssh/machine.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "ssh/answer.h"
 
 enum { ECC_MAX = 1 << 30 };
@@ -17,7 +18,7 @@ static void copy_field(const char *from, const char *to, char *ret, size_t size)
 {
     while (from < to && *from == ' ')
         from++;
-    (void)snprintf(ret, size, "%.*s", (int)(to - from), from); /* cut where it is too long */
+    text_printf_to(ret, size, "%.*s", (int)(to - from), from);
 }
 
 void machine_read_gpu(const char *value, struct machine_gpus *ret)
@@ -35,9 +36,8 @@ void machine_read_gpu(const char *value, struct machine_gpus *ret)
     const char *ecc = second + 1;
     uint64_t faults = answer_number(&ecc, ECC_MAX, 0); /* "[N/A]" where it has no ECC */
     if (faults && !ret->trouble[0])
-        (void)snprintf(ret->trouble, sizeof(ret->trouble),
-                       "GPU %d has %" PRIu64 " memory errors that ECC could not correct", ret->n,
-                       faults); /* fits */
+        text_printf(ret->trouble, "GPU %d has %" PRIu64 " memory errors that ECC could not correct",
+                    ret->n, faults);
     ret->n++;
 }
 

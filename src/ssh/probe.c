@@ -2,11 +2,11 @@
 /* probe.c - sends probe.sh and hands out what probe_read() makes of the answer; see probe.h. */
 #include "ssh/probe.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "ssh/embedded.h"
 #include "ssh/keep.h"
 #include "ssh/trouble.h"
@@ -23,7 +23,7 @@ struct probe {
     void *arg;
 };
 
-static void copy_want(struct probe *p, const struct probe_want *w)
+static void probe_copy_want(struct probe *p, const struct probe_want *w)
 {
     p->want = *w;
     p->want.ray_bin = keep(&p->texts, w->ray_bin);
@@ -41,7 +41,7 @@ static void copy_want(struct probe *p, const struct probe_want *w)
     p->want.ports = p->ports;
 }
 
-static void destroy(struct probe *p)
+static void probe_destroy(struct probe *p)
 {
     strv_release(&p->texts);
     free(p);
@@ -51,11 +51,11 @@ static void find_one(struct probe_result *ret, const char *code, const char *tex
 {
     struct probe_finding *f = &ret->findings[ret->n_findings++];
     f->code = code;
-    (void)snprintf(f->text, sizeof(f->text), "%s", text); /* the same sizes */
-    (void)snprintf(f->fix, sizeof(f->fix), "%s", fix);
+    text_copy(f->text, text);
+    text_copy(f->fix, fix);
 }
 
-static void on_answer(const struct ssh_result *r, void *arg)
+static void probe_on_answer(const struct ssh_result *r, void *arg)
 {
     struct probe *p = arg;
     _cleanup_(freep) struct probe_result *got = xcalloc(1, sizeof(*got));
@@ -68,7 +68,7 @@ static void on_answer(const struct ssh_result *r, void *arg)
     if (ssh_pinned_key(&p->target, got->host_key, NULL) < 0)
         got->host_key[0] = 0; /* the call itself says what is wrong with that file */
     p->cb(got, p->arg);
-    destroy(p);
+    probe_destroy(p);
 }
 
 /* $1… of probe.sh. */
@@ -93,14 +93,14 @@ struct probe *probe_start(uv_loop_t *loop,
     struct probe *p = xcalloc(1, sizeof(*p));
     p->cb = cb;
     p->arg = arg;
-    copy_want(p, want);
+    probe_copy_want(p, want);
     p->target = (struct ssh_target){.name = keep(&p->texts, t->name),
                                     .known_hosts = keep(&p->texts, t->known_hosts),
                                     .local = t->local};
     _cleanup_(strv_release) struct strv words = {0};
     add_words(&p->want, &words);
     p->call = ssh_run(loop, t, (const char *)embedded_probe_sh, (const char *const *)words.v,
-                      limit ? limit : LIMIT_S * USEC_SEC, on_answer, p);
+                      limit ? limit : LIMIT_S * USEC_SEC, probe_on_answer, p);
     return p;
 }
 
@@ -109,5 +109,5 @@ void probe_free(struct probe *p)
     if (!p)
         return;
     ssh_call_free(p->call);
-    destroy(p);
+    probe_destroy(p);
 }

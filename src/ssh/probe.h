@@ -5,6 +5,7 @@
  * sentence and one fix, with a code of one table. No finding = fit. What a machine prints is
  * never trusted: bounded, cut to printable text, numbers within their range. */
 #pragma once
+#include "core/job/node.h"
 #include "ssh/ssh.h"
 
 /* X(enumerator, code). The first ones are those of ssh itself. */
@@ -67,17 +68,9 @@ struct probe_finding {
 struct probe_result {
     struct probe_finding findings[PROBE_FINDINGS_MAX];
     size_t n_findings;
-    char hostname[128],
-        image[128];             /* image: what the platform says of itself (environment, /etc) */
+    struct node_facts facts;    /* but for `at`, the caller's */
     char host_key[SSH_KEY_MAX]; /* pinned now */
-    char python[32], ray[32], ray_bin[256];
-    char torch[32], cuda[32], driver[32], vllm[32], sglang[32], transformers[32], numpy[32],
-        verl[32];
-    int gpus;
-    char gpu_type[64];
-    double cpus;
-    uint64_t memory_bytes, disk_free_bytes, shm_free_bytes, shm_bytes;
-    int64_t skew; /* microseconds, theirs minus ours */
+    uint64_t shm_bytes;
     bool has_skew;
     bool has_nvidia;
     char gpu_trouble[200]; /* "" = none */
@@ -86,7 +79,7 @@ struct probe_result {
 typedef void (*probe_f)(const struct probe_result *r, void *arg);
 
 struct probe;
-/* As ssh_run(): one callback, from the loop, then the handle is gone. limit 0 = 20 s. */
+/* Like ssh_run(): one callback from the loop, then the handle is gone. limit 0 = 20 s. */
 struct probe *probe_start(uv_loop_t *loop,
                           const struct ssh_target *t,
                           const struct probe_want *want,

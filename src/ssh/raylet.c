@@ -9,12 +9,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "ssh/embedded.h"
 #include "ssh/keep.h"
 #include "ssh/later.h"
@@ -43,7 +43,7 @@ struct raylet_call {
 
 /* ---- the answer ---- */
 
-static void tell(struct raylet_call *c, const struct ssh_result *r)
+static void raylet_tell(struct raylet_call *c, const struct ssh_result *r)
 {
     union {
         struct raylet_started started;
@@ -75,30 +75,30 @@ static void tell(struct raylet_call *c, const struct ssh_result *r)
     free(ret);
 }
 
-static void destroy(struct raylet_call *c)
+static void raylet_destroy(struct raylet_call *c)
 {
     strv_release(&c->texts);
     strv_release(&c->live_jobs);
     free(c);
 }
 
-static void on_answer(const struct ssh_result *r, void *arg)
+static void raylet_on_answer(const struct ssh_result *r, void *arg)
 {
     struct raylet_call *c = arg;
     if (r->trouble != SSH_OK) {
         c->end = (struct raylet_end){.outcome = RAYLET_SSH, .trouble = r->trouble};
-        (void)snprintf(c->end.text, sizeof(c->end.text), "%s", r->text); /* both fit */
-        (void)snprintf(c->end.fix, sizeof(c->end.fix), "%s", r->fix);
+        text_copy(c->end.text, r->text);
+        text_copy(c->end.fix, r->fix);
     }
-    tell(c, r);
-    destroy(c);
+    raylet_tell(c, r);
+    raylet_destroy(c);
 }
 
-static void on_refused(void *arg)
+static void raylet_on_refused(void *arg)
 {
     struct raylet_call *c = arg;
-    tell(c, NULL);
-    destroy(c);
+    raylet_tell(c, NULL);
+    raylet_destroy(c);
 }
 
 void raylet_call_free(struct raylet_call *c)
@@ -107,12 +107,12 @@ void raylet_call_free(struct raylet_call *c)
         return;
     ssh_call_free(c->ssh);
     later_free(c->later);
-    destroy(c);
+    raylet_destroy(c);
 }
 
 /* ---- words ---- */
 
-static bool is_name(const char *s, const char *more)
+static bool raylet_is_name(const char *s, const char *more)
 {
     size_t n = strlen(str_or(s, ""));
     if (n == 0 || n > NAME_MAX_BYTES || !isalnum((unsigned char)*s))
@@ -123,18 +123,21 @@ static bool is_name(const char *s, const char *more)
     return true;
 }
 
-static int check_names(const char *owner, const char *node, struct err *err)
+static int raylet_check_names(const char *owner, const char *node, struct err *err)
 {
-    if (!is_name(owner, "_-"))
+    if (!raylet_is_name(owner, "_-"))
         return err_set(err, -EINVAL, "'%s' cannot be the mark of an owner", str_or(owner, ""));
-    if (!is_name(node, "._-"))
+    if (!raylet_is_name(node, "._-"))
         return err_set(err, -EINVAL, "'%s' cannot be the name of a node", str_or(node, ""));
     return 0;
 }
 
 /* verb OWNER NODE MARK. The mark has a fixed length, so that no node's is the beginning of
  * another's. */
-static void add_names(struct strv *words, const char *verb, const char *owner, const char *node)
+static void raylet_add_names(struct strv *words,
+                             const char *verb,
+                             const char *owner,
+                             const char *node)
 {
     char hex[HASH_HEX];
     _cleanup_(freep) char *both = xasprintf("%s\n%s", owner, node);
@@ -145,7 +148,7 @@ static void add_names(struct strv *words, const char *verb, const char *owner, c
     strv_addf(words, "%.*s", MARK_CHARS, hex);
 }
 
-static void add_token(struct strv *words)
+static void raylet_add_token(struct strv *words)
 {
     unsigned char bytes[TOKEN_BYTES];
     char hex[2 * TOKEN_BYTES + 1];
@@ -159,7 +162,7 @@ static void add_seconds(struct strv *words, usec_t span)
 }
 
 /* "K=V" of a name that a shell knows as one. */
-static int add_env(struct strv *words, const struct pairs *env, struct err *err)
+static int raylet_add_env(struct strv *words, const struct pairs *env, struct err *err)
 {
     for (size_t i = 0; env && i < env->n; i++) {
         const char *key = env->v[i].key;
@@ -173,7 +176,7 @@ static int add_env(struct strv *words, const struct pairs *env, struct err *err)
     return 0;
 }
 
-static void add_option(struct strv *words, const char *option, const char *value)
+static void raylet_add_option(struct strv *words, const char *option, const char *value)
 {
     if (value)
         strv_addf(words, "--%s=%s", option, value);
@@ -186,20 +189,20 @@ static void add_ray(struct strv *words, const struct raylet_spec *s)
     if (s->head)
         strv_add(words, "--head");
     else
-        add_option(words, "address", s->address);
-    add_option(words, "node-ip-address", s->node_ip);
+        raylet_add_option(words, "address", s->address);
+    raylet_add_option(words, "node-ip-address", s->node_ip);
     if (s->cpus >= 0)
         strv_addf(words, "--num-cpus=%.0f", floor(s->cpus));
     if (s->gpus >= 0)
         strv_addf(words, "--num-gpus=%d", s->gpus);
-    add_option(words, "resources", s->resources_json);
-    add_option(words, "labels", s->labels);
-    add_option(words, "temp-dir", s->temp_dir);
+    raylet_add_option(words, "resources", s->resources_json);
+    raylet_add_option(words, "labels", s->labels);
+    raylet_add_option(words, "temp-dir", s->temp_dir);
     if (s->object_store_bytes)
         strv_addf(words, "--object-store-memory=%llu", (unsigned long long)s->object_store_bytes);
     strv_add(words, "--disable-usage-stats");
     for (size_t i = 0; s->ports && i < s->ports->n; i++)
-        add_option(words, s->ports->v[i].key, s->ports->v[i].value);
+        raylet_add_option(words, s->ports->v[i].key, s->ports->v[i].value);
 }
 
 static void add_dashboard(struct strv *words, const struct raylet_spec *s)
@@ -216,7 +219,7 @@ static int start_words(const struct raylet_spec *s,
                        struct strv *words,
                        struct err *err)
 {
-    int r = check_names(s->owner, s->node, err);
+    int r = raylet_check_names(s->owner, s->node, err);
     if (r < 0)
         return r;
     if (!s->ray_bin || *s->ray_bin != '/')
@@ -224,8 +227,8 @@ static int start_words(const struct raylet_spec *s,
                        str_or(s->ray_bin, ""));
     if (!s->head && !s->address)
         return err_set(err, -EINVAL, "a worker needs the address of its head");
-    add_names(words, "start", s->owner, s->node);
-    add_token(words);
+    raylet_add_names(words, "start", s->owner, s->node);
+    raylet_add_token(words);
     add_seconds(words, limit * 3 / 4);  /* to wait for another start, */
     add_seconds(words, limit * 9 / 10); /* and for ray start: both end before we give up */
     strv_add(words, s->head ? "1" : "0");
@@ -233,7 +236,7 @@ static int start_words(const struct raylet_spec *s,
     add_dashboard(words, s);
     strv_add(words, str_or(s->address, ""));
     strv_add(words, str_or(s->node_ip, ""));
-    r = add_env(words, s->env, err);
+    r = raylet_add_env(words, s->env, err);
     if (r == 0)
         add_ray(words, s);
     return r;
@@ -241,19 +244,19 @@ static int start_words(const struct raylet_spec *s,
 
 /* ---- the calls ---- */
 
-static struct raylet_call *call_new(void *arg)
+static struct raylet_call *raylet_call_new(void *arg)
 {
     struct raylet_call *c = xcalloc(1, sizeof(*c));
     c->arg = arg;
     return c;
 }
 
-static void refuse(struct raylet_call *c, uv_loop_t *loop, const struct err *err)
+static void raylet_refuse(struct raylet_call *c, uv_loop_t *loop, const struct err *err)
 {
     c->end.outcome = RAYLET_REFUSED;
-    (void)snprintf(c->end.text, sizeof(c->end.text), "%s", err->text); /* fits */
-    (void)snprintf(c->end.fix, sizeof(c->end.fix), "give the node another value for it");
-    c->later = later_new(loop, on_refused, c);
+    text_copy(c->end.text, err->text);
+    text_copy(c->end.fix, "give the node another value for it");
+    c->later = later_new(loop, raylet_on_refused, c);
 }
 
 /* raylet.sh as $1 of raylet_detach.sh. */
@@ -268,7 +271,7 @@ static void send_detached(struct raylet_call *c,
     for (size_t i = 0; i < words->n; i++)
         strv_add(&all, words->v[i]);
     c->ssh = ssh_run(loop, t, (const char *)embedded_raylet_detach_sh, (const char *const *)all.v,
-                     limit, on_answer, c);
+                     limit, raylet_on_answer, c);
 }
 
 struct raylet_call *raylet_start(uv_loop_t *loop,
@@ -278,14 +281,14 @@ struct raylet_call *raylet_start(uv_loop_t *loop,
                                  raylet_start_f cb,
                                  void *arg)
 {
-    struct raylet_call *c = call_new(arg);
+    struct raylet_call *c = raylet_call_new(arg);
     _cleanup_(strv_release) struct strv words = {0};
     struct err err = {0};
     c->start_cb = cb;
     if (!limit)
         limit = START_LIMIT_S * USEC_SEC;
     if (start_words(spec, limit, &words, &err) < 0)
-        refuse(c, loop, &err);
+        raylet_refuse(c, loop, &err);
     else
         send_detached(c, loop, t, &words, limit);
     return c;
@@ -299,22 +302,22 @@ struct raylet_call *raylet_stop(uv_loop_t *loop,
                                 raylet_stop_f cb,
                                 void *arg)
 {
-    struct raylet_call *c = call_new(arg);
+    struct raylet_call *c = raylet_call_new(arg);
     _cleanup_(strv_release) struct strv words = {0};
     struct err err = {0};
     c->stop_cb = cb;
-    if (check_names(owner, node, &err) < 0) {
-        refuse(c, loop, &err);
+    if (raylet_check_names(owner, node, &err) < 0) {
+        raylet_refuse(c, loop, &err);
         return c;
     }
-    add_names(&words, "stop", owner, node);
+    raylet_add_names(&words, "stop", owner, node);
     add_seconds(&words, STOP_WAIT_S * USEC_SEC);
     add_seconds(&words, grace);
     send_detached(c, loop, t, &words, grace + (STOP_WAIT_S + STOP_MORE_S) * USEC_SEC);
     return c;
 }
 
-static void copy_want(struct raylet_call *c, const struct raylet_want *w)
+static void raylet_copy_want(struct raylet_call *c, const struct raylet_want *w)
 {
     c->want = *w;
     c->want.shared_root = keep(&c->texts, w->shared_root);
@@ -333,21 +336,21 @@ struct raylet_call *raylet_look(uv_loop_t *loop,
                                 raylet_look_f cb,
                                 void *arg)
 {
-    struct raylet_call *c = call_new(arg);
+    struct raylet_call *c = raylet_call_new(arg);
     _cleanup_(strv_release) struct strv words = {0};
     struct err err = {0};
     c->look_cb = cb;
-    copy_want(c, want);
-    if (check_names(want->owner, want->node, &err) < 0) {
-        refuse(c, loop, &err);
+    raylet_copy_want(c, want);
+    if (raylet_check_names(want->owner, want->node, &err) < 0) {
+        raylet_refuse(c, loop, &err);
         return c;
     }
-    add_names(&words, "look", want->owner, want->node);
+    raylet_add_names(&words, "look", want->owner, want->node);
     strv_add(&words, str_or(want->temp_dir, "/tmp"));
     strv_add(&words, str_or(want->shared_root, ""));
     strv_add(&words, str_or(want->root_mark, ""));
     c->ssh = ssh_run(loop, t, (const char *)embedded_raylet_sh, (const char *const *)words.v,
-                     limit ? limit : LOOK_LIMIT_S * USEC_SEC, on_answer, c);
+                     limit ? limit : LOOK_LIMIT_S * USEC_SEC, raylet_on_answer, c);
     return c;
 }
 

@@ -23,7 +23,8 @@ struct raylet_spec {
     const char *node;    /* [A-Za-z0-9._-], at most 64 */
     const char *ray_bin; /* as the probe found it: whole path */
     bool head;           /* ray start --head */
-    bool spare; /* of a head: jobs run by its GCS; as long as that lives, nothing of it is ended */
+    bool spare; /* for a head: its GCS runs jobs; as long as that lives, none of its processes is
+                   ended */
     usec_t dashboard_wait;      /* of a head: its dashboard (ports' dashboard-port) must listen so
                                    soon after `ray start`, or that start has failed */
     const char *address;        /* the head's GCS, of a worker */
@@ -42,7 +43,7 @@ struct raylet_spec {
 #define RAYLET_TABLE(X)                                                                            \
     X(OK, "ok")                                                                                    \
     X(SSH, "ssh")                   /* see trouble */                                              \
-    X(START_FAILED, "start_failed") /* text quotes ray start; nothing of it is left */             \
+    X(START_FAILED, "start_failed") /* text quotes ray start; no process of it is left */          \
     X(NO_HEAD, "no_head")           /* the head did not answer, or runs another Ray */             \
     X(BUSY, "busy")             /* another start or stop has had the lock for all of the limit */  \
     X(GCS_ALONE, "gcs_alone")   /* of a head to be spared: its raylet is gone, its GCS lives */    \
@@ -63,7 +64,7 @@ struct raylet_end {
     char text[600], fix[400];
 };
 
-/* What runs there of ours. */
+/* Our processes on that machine. */
 struct raylet_facts {
     bool alive;    /* the raylet; of a head the GCS server too */
     bool starting; /* a start is under way */
@@ -88,11 +89,11 @@ typedef void (*raylet_start_f)(const struct raylet_started *r, void *arg);
 struct raylet_stopped {
     struct raylet_end end;
     size_t ended;  /* processes */
-    size_t killed; /* of them by SIGKILL */
+    size_t killed; /* of these, ended by SIGKILL */
 };
 typedef void (*raylet_stop_f)(const struct raylet_stopped *r, void *arg);
 
-/* What look looks at; 0 and NULL = not. Copied. */
+/* The expectations that raylet_look() checks; 0 and NULL = not checked. Copied. */
 struct raylet_want {
     const char *owner, *node;
     const char *const *live_jobs; /* ids; the others' processes are strays */
@@ -118,7 +119,8 @@ struct raylet_look {
     struct raylet_facts facts;
     struct raylet_job jobs[RAYLET_JOBS_MAX]; /* that have a process on this machine */
     size_t n_jobs;
-    size_t strays; /* processes of jobs that are not live, and GPU processes of nobody of ours */
+    size_t strays; /* processes of jobs that are not live, and GPU processes that belong to no job
+                      of ours */
     char stray_text[400];  /* names them, "" = none */
     char trouble[400];     /* of the machine's health, in one sentence; "" = healthy */
     char trouble_code[24]; /* a code of probe.h, or "root_slow" */
@@ -127,16 +129,16 @@ struct raylet_look {
 typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);
 
 struct raylet_call;
-/* As ssh_run(): one callback, from the loop, never from inside; then the handle is gone.
- * Freeing a handle cancels the callback, not what was begun there. */
+/* Like ssh_run(): one callback, from the loop and never from inside the call; then the handle is
+ * gone. Freeing a handle cancels the callback, not the command that was begun there. */
 struct raylet_call *raylet_start(uv_loop_t *loop,
                                  const struct ssh_target *t,
                                  const struct raylet_spec *spec,
                                  usec_t limit,
                                  raylet_start_f cb,
                                  void *arg);
-/* SIGTERM to the raylet (Ray hears of it at once), SIGKILL after the grace to what is left of
- * its session and of its mark. Nothing there = RAYLET_OK with ended 0. */
+/* Sends SIGTERM to the raylet (Ray hears of it at once), and after the grace SIGKILL to the
+ * remaining processes of its session and of its mark. If none runs: RAYLET_OK with ended 0. */
 struct raylet_call *raylet_stop(uv_loop_t *loop,
                                 const struct ssh_target *t,
                                 const char *owner,

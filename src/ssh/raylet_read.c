@@ -3,11 +3,11 @@
  * see raylet.h. */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "ssh/answer.h"
 #include "ssh/machine.h"
 #include "ssh/probe.h"
@@ -45,8 +45,8 @@ static void end_set(struct raylet_end *e,
     va_list ap;
     va_start(ap, fmt);
     e->outcome = outcome;
-    (void)vsnprintf(e->text, sizeof(e->text), fmt, ap); /* cut where it is too long */
-    (void)snprintf(e->fix, sizeof(e->fix), "%s", fix);  /* so is this */
+    text_vprintf(e->text, fmt, ap);
+    text_copy(e->fix, fix);
     va_end(ap);
 }
 
@@ -82,7 +82,7 @@ struct said {
     char word[16], rest[300];
 };
 
-static bool read_end(const struct answer *a, struct said *ret)
+static bool raylet_read_end(const struct answer *a, struct said *ret)
 {
     const char *value = a->value;
     if (!answer_is(a, "END"))
@@ -117,7 +117,7 @@ struct log {
     bool is_head_away;
 };
 
-static void read_log(const char *value, struct log *l)
+static void raylet_read_log(const char *value, struct log *l)
 {
     static const char *const head_away[] = {
         "No node info found for head node",
@@ -143,7 +143,7 @@ static void judge_failed(const struct said *s, const struct log *l, struct rayle
 {
     char fix[400];
     const char *why = l->error[0] ? l->error : l->last;
-    (void)snprintf(fix, sizeof(fix), "read '%s' there", l->at); /* cut where it is too long */
+    text_printf(fix, "read '%s' there", l->at);
     if (l->is_head_away)
         end_set(e, RAYLET_NO_HEAD,
                 "see that the head's GCS port is open from that machine, and that both run the "
@@ -176,11 +176,11 @@ void raylet_read_start(const char *text, size_t len, struct raylet_started *ret)
         if (answer_is(&a, "TOOK_MS"))
             ret->ray_took = answer_number(&value, USEC_DAY / USEC_MS, 0) * USEC_MS;
         else if (answer_is(&a, "LOG"))
-            read_log(value, &log);
+            raylet_read_log(value, &log);
         else if (answer_is(&a, "LOG_AT"))
             answer_text(value, log.at, sizeof(log.at));
         else
-            (void)read_end(&a, &said); /* another line is none */
+            (void)raylet_read_end(&a, &said); /* another line is none */
     }
     bool is_well = !strcmp(said.word, "started") || !strcmp(said.word, "adopted");
     ret->adopted = !strcmp(said.word, "adopted");
@@ -215,7 +215,7 @@ void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret)
         else if (answer_is(&a, "LEFT") && !left[0])
             answer_text(value, left, sizeof(left));
         else
-            (void)read_end(&a, &said); /* another line is none */
+            (void)raylet_read_end(&a, &said); /* another line is none */
     }
     if (is_common_end(&said, &ret->end))
         return;
@@ -252,7 +252,9 @@ static bool is_live(const struct raylet_want *want, const char *id)
 }
 
 /* "<processes> <id>" */
-static void read_job(const char *value, const struct raylet_want *want, struct raylet_look *ret)
+static void raylet_read_job(const char *value,
+                            const struct raylet_want *want,
+                            struct raylet_look *ret)
 {
     struct raylet_job job = {.processes = (unsigned)answer_number(&value, 1 << 20, 0)};
     answer_word(&value, job.id, sizeof(job.id));
@@ -262,8 +264,8 @@ static void read_job(const char *value, const struct raylet_want *want, struct r
     if (!job.is_live) {
         size_t n = strlen(ret->stray_text);
         ret->strays += job.processes;
-        (void)snprintf(ret->stray_text + n, sizeof(ret->stray_text) - n, "%s%u of job '%s'",
-                       n ? ", " : "", job.processes, job.id); /* cut where there are many */
+        text_printf_to(ret->stray_text + n, sizeof(ret->stray_text) - n, "%s%u of job '%s'",
+                       n ? ", " : "", job.processes, job.id);
     }
     if (ret->n_jobs < RAYLET_JOBS_MAX)
         ret->jobs[ret->n_jobs++] = job;
@@ -273,8 +275,8 @@ static void read_gpu_user(const char *value, struct raylet_look *ret)
 {
     size_t n = strlen(ret->stray_text);
     ret->strays++;
-    (void)snprintf(ret->stray_text + n, sizeof(ret->stray_text) - n, "%son a GPU: %.100s",
-                   n ? ", " : "", value); /* cut where there are many */
+    text_printf_to(ret->stray_text + n, sizeof(ret->stray_text) - n, "%son a GPU: %.100s",
+                   n ? ", " : "", value);
 }
 
 /* "<uptime> <seconds> <number> <device>": only those after which a GPU is not to be used, and only
@@ -288,8 +290,7 @@ static void read_xid(const char *value, struct health *h)
         return;
     for (size_t i = 0; i < array_len(grave); i++)
         if (grave[i] == number)
-            (void)snprintf(h->xid, sizeof(h->xid), "the driver reported Xid %" PRIu64 " (%.60s)",
-                           number, value); /* fits */
+            text_printf(h->xid, "the driver reported Xid %" PRIu64 " (%.60s)", number, value);
 }
 
 static void read_health(const struct answer *a, struct health *h)
@@ -330,14 +331,14 @@ static void trouble_is(struct raylet_look *ret, const char *code, const char *fm
     if (ret->trouble[0])
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(ret->trouble, sizeof(ret->trouble), fmt, ap); /* cut where it is too long */
-    (void)snprintf(ret->trouble_code, sizeof(ret->trouble_code), "%s", code); /* fits */
+    text_vprintf(ret->trouble, fmt, ap);
+    text_copy(ret->trouble_code, code);
     va_end(ap);
 }
 
-static void judge_gpus(const struct health *h,
-                       const struct raylet_want *want,
-                       struct raylet_look *ret)
+static void raylet_judge_gpus(const struct health *h,
+                              const struct raylet_want *want,
+                              struct raylet_look *ret)
 {
     const char *code = probe_code_to_string(PROBE_GPU_TROUBLE);
     if (!strcmp(h->step, "gpus"))
@@ -351,9 +352,9 @@ static void judge_gpus(const struct health *h,
                    want->gpus);
 }
 
-static void judge_root(const struct health *h,
-                       const struct raylet_want *want,
-                       struct raylet_look *ret)
+static void raylet_judge_root(const struct health *h,
+                              const struct raylet_want *want,
+                              struct raylet_look *ret)
 {
     char took[CLOCK_TEXT_MAX];
     if (!strcmp(h->step, "root"))
@@ -407,7 +408,7 @@ void raylet_read_look(const char *text,
         read_fact(&a, &ret->facts);
         read_health(&a, &h);
         if (answer_is(&a, "JOB"))
-            read_job(a.value, want, ret);
+            raylet_read_job(a.value, want, ret);
         else if (answer_is(&a, "GPU_USER"))
             read_gpu_user(a.value, ret);
     }
@@ -418,7 +419,7 @@ void raylet_read_look(const char *text,
                 "the look there did not get to its end");
         return;
     }
-    judge_root(&h, want, ret);
-    judge_gpus(&h, want, ret);
+    raylet_judge_root(&h, want, ret);
+    raylet_judge_gpus(&h, want, ret);
     judge_rest(&h, want, began, ret);
 }

@@ -36,13 +36,13 @@ struct run {
     bool is_alive, has_pidfd, spares_group;
     struct buf input, out, errs;
     struct run_end end;
-    const struct run_ops *ops; /* NULL: nobody wants to know (any more) */
+    const struct run_ops *ops; /* NULL: the caller does not want to know (any more) */
     void *arg;
 };
 
 /* ---- the end ---- */
 
-static void on_closed(uv_handle_t *h)
+static void ssh_run_on_closed(uv_handle_t *h)
 {
     struct run *r = h->data;
     if (--r->handles > 0)
@@ -58,7 +58,7 @@ static void on_closed(uv_handle_t *h)
 static void close_handle(uv_handle_t *h)
 {
     if (!uv_is_closing(h))
-        uv_close(h, on_closed);
+        uv_close(h, ssh_run_on_closed);
 }
 
 static void close_stream(struct run *r, int i)
@@ -86,7 +86,7 @@ static void kill_child(struct run *r)
         (void)kill(r->spares_group ? r->child.pid : -r->child.pid, SIGKILL);
 }
 
-static void tell(struct run *r)
+static void ssh_run_tell(struct run *r)
 {
     const struct run_ops *ops = r->ops;
     r->ops = NULL;
@@ -114,7 +114,7 @@ void run_spare_group(struct run *r)
 /* ---- streams ---- */
 
 /* What is there now; false at the end of the stream. */
-static bool read_stream(struct run *r, int i)
+static bool ssh_run_read_stream(struct run *r, int i)
 {
     struct buf *to = i == STREAM_OUT ? &r->out : &r->errs;
     char chunk[CHUNK];
@@ -138,7 +138,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     struct run *r = poll->data;
     int i = (int)(container_of(poll, struct stream, poll) - r->streams);
     size_t before = r->out.len;
-    if (status < 0 || !read_stream(r, i))
+    if (status < 0 || !ssh_run_read_stream(r, i))
         close_stream(r, i);
     if (r->out.len > before && r->ops && r->ops->heard)
         r->ops->heard(&r->out, r->arg);
@@ -173,8 +173,9 @@ static void look_for_end(struct run *r)
     r->end.status = got < 0 ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     for (int i = STREAM_OUT; i <= STREAM_ERR; i++)
         if (r->streams[i].fd >= 0)
-            (void)read_stream(r, i); /* the last words; who inherited the pipe is not waited for */
-    tell(r);
+            (void)ssh_run_read_stream(
+                r, i); /* the last output; processes that inherited the pipe are not waited for */
+    ssh_run_tell(r);
     close_all(r);
 }
 
@@ -196,11 +197,11 @@ static void on_limit(uv_timer_t *timer)
     kill_child(r);
 }
 
-/* It never started: told from the loop, as every end. */
+/* The process never started: told from the loop, as every end is. */
 static void on_stillborn(uv_timer_t *timer)
 {
     struct run *r = timer->data;
-    tell(r);
+    ssh_run_tell(r);
     close_all(r);
 }
 
@@ -208,7 +209,7 @@ static void on_stillborn(uv_timer_t *timer)
 
 static void init_handle(struct run *r, uv_handle_t *h)
 {
-    h->data = r; /* of each, for on_closed() */
+    h->data = r; /* of each, for ssh_run_on_closed() */
     r->handles++;
 }
 
@@ -272,7 +273,7 @@ static int start_child(struct run *r,
     return rc;
 }
 
-static void watch(struct run *r, uv_loop_t *loop, usec_t limit)
+static void ssh_run_watch(struct run *r, uv_loop_t *loop, usec_t limit)
 {
     r->is_alive = true;
     (void)uv_poll_start(&r->streams[STREAM_IN].poll, UV_WRITABLE, on_writable);
@@ -306,7 +307,7 @@ struct run *run_start(uv_loop_t *loop,
     init_timer(r, loop, &r->limit);
     init_timer(r, loop, &r->ask);
     if (start_child(r, loop, argv, env, &r->end.err) == 0)
-        watch(r, loop, limit);
+        ssh_run_watch(r, loop, limit);
     else
         (void)uv_timer_start(&r->ask, on_stillborn, 0, 0);
     return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h - inside of this layer: a child process fed, read and ended from the loop.
+/* run.h - inside of this layer: a child process that is fed, read and ended from the loop.
  *
- * Its standard input is a text that is written as it takes it; what it prints is kept up to
- * ceilings; it has a deadline. The end is told once, from the loop, when the process is gone:
- * what it printed until then is there, and nobody waits for those who inherited its output. */
+ * A text is written to its standard input as fast as the child reads; its output is kept up to
+ * ceilings; it has a deadline. The end is told once, from the loop, when the process is gone,
+ * with the output until then; processes that inherited the output are not waited for. */
 #pragma once
 #include <uv.h>
 
@@ -28,7 +28,7 @@ struct run_ops {
 };
 
 /* argv and env are borrowed during the call; env NULL = ours. The input is taken. A NULL `ops`:
- * nobody wants to know. The child is in a session of its own. */
+ * the caller does not want to know the end. The child runs in a session of its own. */
 struct run *run_start(uv_loop_t *loop,
                       const char *const *argv,
                       const struct pairs *env,

@@ -54,7 +54,7 @@ static void copy_target(struct ssh_call *c, const struct ssh_target *src)
     c->t.control_dir = keep(&c->texts, src->control_dir);
 }
 
-static void destroy(struct ssh_call *c)
+static void ssh_destroy(struct ssh_call *c)
 {
     strv_release(&c->texts);
     free(c);
@@ -137,7 +137,7 @@ static void say_broken(const struct ssh_call *c, const struct run_end *end, stru
         trouble_set(r, SSH_UNREACHABLE, "see that the network to the machine is steady",
                     "the connection to '%s' broke%s%s", c->t.name, *last ? ": " : "", last);
     else
-        trouble_set(r, SSH_FAILED, "see whether somebody ends processes there, or memory is short",
+        trouble_set(r, SSH_FAILED, "see whether processes are killed there, or memory is short",
                     "the shell on '%s' ended too early (%s %d)%s%s", c->t.name,
                     end->status < 0 ? "signal" : "status", abs(end->status), *last ? ": " : "",
                     last);
@@ -153,7 +153,7 @@ static void say_never_began(const struct ssh_call *c,
         trouble_read(buf_str(end->errs), end->errs->len, &c->t, c->pinned, r);
         return;
     }
-    if (!*last) /* a shell that lets nobody in says so on its output */
+    if (!*last) /* a login shell that refuses everyone says so on its standard output */
         (void)trouble_last_line(buf_str(end->out), end->out->len, last, sizeof(last));
     trouble_set(r, SSH_FAILED, "give that user a login shell and let it run 'sh -s'",
                 "'%s' let us in but runs no shell (%s %d)%s%s", c->t.name,
@@ -161,7 +161,7 @@ static void say_never_began(const struct ssh_call *c,
 }
 
 /* In order of certainty; the first that holds is the verdict. */
-static void judge(const struct ssh_call *c, const struct run_end *end, struct ssh_result *r)
+static void ssh_judge(const struct ssh_call *c, const struct run_end *end, struct ssh_result *r)
 {
     const char *begin = find_begin(c, end->out, 0);
     r->status = -1;
@@ -189,11 +189,11 @@ static void judge(const struct ssh_call *c, const struct run_end *end, struct ss
         say_never_began(c, end, r);
 }
 
-static void on_ended(const struct run_end *end, void *arg)
+static void ssh_on_ended(const struct run_end *end, void *arg)
 {
     struct ssh_call *c = arg;
     struct ssh_result r = {.trouble = SSH_OK};
-    judge(c, end, &r);
+    ssh_judge(c, end, &r);
     /* What is cut out of the middle of a buffer has no NUL of its own. */
     _cleanup_(freep) char *out = xcalloc(1, r.out_len + 1);
     if (r.out_len)
@@ -202,18 +202,18 @@ static void on_ended(const struct run_end *end, void *arg)
     if (r.trouble == SSH_TIMEOUT && !c->heard_after)
         ssh_close_master(c->loop, &c->t); /* it may be what hangs */
     c->cb(&r, c->arg);
-    destroy(c);
+    ssh_destroy(c);
 }
 
 /* ---- the call ---- */
 
-static void on_refused(void *arg)
+static void ssh_on_refused(void *arg)
 {
     struct ssh_call *c = arg;
     struct ssh_result r = {.status = -1, .out = "", .errs = ""};
     trouble_set(&r, SSH_FAILED, "give the node another value for it", "%s", c->refused.text);
     c->cb(&r, c->arg);
-    destroy(c);
+    ssh_destroy(c);
 }
 
 /* Like sshd: nothing of argusd's own environment goes into what is started on its own machine. */
@@ -241,9 +241,12 @@ static int make_words(struct ssh_call *c, struct strv *words, struct err *err)
     return r;
 }
 
-static int begin(struct ssh_call *c, const char *script, const char *const *argv, struct err *err)
+static int ssh_begin(struct ssh_call *c,
+                     const char *script,
+                     const char *const *argv,
+                     struct err *err)
 {
-    static const struct run_ops ops = {.heard = on_heard, .ended = on_ended};
+    static const struct run_ops ops = {.heard = on_heard, .ended = ssh_on_ended};
     unsigned char bytes[(SSH_MARK_MAX - 1) / 2];
     random_bytes(bytes, sizeof(bytes));
     (void)str_hex(bytes, sizeof(bytes), c->mark); /* returns its argument */
@@ -277,8 +280,8 @@ struct ssh_call *ssh_run(uv_loop_t *loop,
     uv_update_time(loop);
     c->called_at = uv_now(loop);
     copy_target(c, t);
-    if (begin(c, script, argv, &c->refused) < 0)
-        c->refusal = later_new(loop, on_refused, c);
+    if (ssh_begin(c, script, argv, &c->refused) < 0)
+        c->refusal = later_new(loop, ssh_on_refused, c);
     return c;
 }
 
@@ -288,7 +291,7 @@ void ssh_call_free(struct ssh_call *c)
         return;
     run_free(c->run);
     later_free(c->refusal);
-    destroy(c);
+    ssh_destroy(c);
 }
 
 void ssh_close_master(uv_loop_t *loop, const struct ssh_target *t)

@@ -45,8 +45,8 @@ struct ssh_target {
 
 #define SSH_TROUBLE_TABLE(X)                                                                       \
     X(OK, "ok")                                                                                    \
-    X(UNREACHABLE, "ssh_unreachable")       /* nobody answers there, or the connection broke */    \
-    X(REFUSED, "ssh_refused")               /* no key of ours is accepted */                       \
+    X(UNREACHABLE, "ssh_unreachable") /* the machine does not answer, or the connection broke */   \
+    X(REFUSED, "ssh_refused")         /* no key of ours is accepted */                             \
     X(HOST_KEY_CHANGED, "host_key_changed") /* it is not the machine that was pinned */            \
     X(TIMEOUT, "ssh_timeout")               /* not done within the limit; killed on our side */    \
     X(NO_CLIENT, "no_ssh_client")           /* no ssh program here */                              \
@@ -83,8 +83,9 @@ struct ssh_call *ssh_run(uv_loop_t *loop,
  * callback. The loop must turn until its handles are closed. */
 void ssh_call_free(struct ssh_call *c);
 
-/* Where control sockets lie: <state_dir>/ssh when that is short enough for a Unix socket, else
- * /tmp/argus-ssh-<uid>-<hash of state_dir>. Made 0700; refused when it is somebody else's. */
+/* The directory of control sockets: <state_dir>/ssh when that is short enough for a Unix socket,
+ * else /tmp/argus-ssh-<uid>-<hash of state_dir>. Made 0700; refused when it belongs to another
+ * user. */
 must_check int ssh_control_dir(const char *state_dir,
                                char ret[static SSH_DIR_MAX],
                                struct err *err);
@@ -93,7 +94,7 @@ must_check int ssh_control_dir(const char *state_dir,
 must_check int ssh_pinned_key(const struct ssh_target *t,
                               char ret[static SSH_KEY_MAX],
                               struct err *err);
-/* The same from the text of a known_hosts file. */
+/* ssh_pinned_key() for the text of a known_hosts file. */
 void ssh_find_key(const char *text, size_t len, const char *name, char ret[static SSH_KEY_MAX]);
 /* Forget it: the node was removed, or the operator accepts a new key. */
 must_check int ssh_forget_key(const struct ssh_target *t, struct err *err);

@@ -5,11 +5,11 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/text.h"
 
 static const char *const words[] = {
 #define X(name, word) word,
@@ -96,19 +96,18 @@ void trouble_set(struct ssh_result *ret,
     va_list ap;
     va_start(ap, fmt);
     ret->trouble = trouble;
-    (void)vsnprintf(ret->text, sizeof(ret->text), fmt, ap); /* cut where it is too long */
-    (void)snprintf(ret->fix, sizeof(ret->fix), "%s", fix);  /* so is this */
+    text_vprintf(ret->text, fmt, ap);
+    text_copy(ret->fix, fix);
     va_end(ap);
 }
 
-/* "user@host -p 2222" as somebody would type it. */
+/* "user@host -p 2222" as people type it. */
 static void way(const struct ssh_target *t, char *ret, size_t size)
 {
     char port[16] = "";
     if (t->port)
-        (void)snprintf(port, sizeof(port), "-p %d ", t->port); /* fits */
-    (void)snprintf(ret, size, "%s%s%s%s", port, str_or(t->user, ""), t->user ? "@" : "",
-                   t->host); /* cut where it is too long */
+        text_printf(port, "-p %d ", t->port);
+    text_printf_to(ret, size, "%s%s%s%s", port, str_or(t->user, ""), t->user ? "@" : "", t->host);
 }
 
 /* The key that the machine showed now: ssh prints its fingerprint in the warning. */
@@ -133,11 +132,10 @@ static void say_changed(const char *errs,
 {
     char shown[SSH_KEY_MAX], fix[sizeof(ret->fix)];
     find_shown(errs, len, shown);
-    (void)snprintf(
-        fix, sizeof(fix), /* cut where it is too long */
-        "if this machine was made anew, accept its key: argus node check %s --accept-key; "
-        "if not, another machine answers at %s",
-        t->name, t->host);
+    text_printf(fix,
+                "if this machine was made anew, accept its key: argus node check %s --accept-key; "
+                "if not, another machine answers at %s",
+                t->name, t->host);
     trouble_set(ret, SSH_HOST_KEY_CHANGED, fix,
                 "the host key of '%s' is not the one that was pinned at first contact "
                 "(pinned %s, shown now %s)",
@@ -156,10 +154,10 @@ static void say_refused(const struct ssh_target *t,
                     strerror(errno));
         return;
     }
-    (void)snprintf(fix, sizeof(fix), /* cut where it is too long */
-                   "put the public key into ~/.ssh/authorized_keys there (ssh-copy-id %s), or "
-                   "name the right private key as identity_file",
-                   to);
+    text_printf(fix,
+                "put the public key into ~/.ssh/authorized_keys there (ssh-copy-id %s), or "
+                "name the right private key as identity_file",
+                to);
     trouble_set(ret, SSH_REFUSED, fix, "'%s' refuses our key: %s", t->name, last);
 }
 
@@ -187,13 +185,11 @@ void trouble_read(const char *errs,
         say_refused(t, to, last, ret);
         return;
     case SSH_UNREACHABLE:
-        (void)snprintf(fix, sizeof(fix), /* cut where it is too long */
-                       "see that the machine is up and its sshd answers: ssh %s", to);
+        text_printf(fix, "see that the machine is up and its sshd answers: ssh %s", to);
         trouble_set(ret, trouble, fix, "'%s' cannot be reached: %s", t->name, last);
         return;
     default:
-        (void)snprintf(fix, sizeof(fix), "try it by hand: ssh %s",
-                       to); /* cut where it is too long */
+        text_printf(fix, "try it by hand: ssh %s", to);
         trouble_set(ret, SSH_FAILED, fix, "ssh to '%s' fails: %s", t->name,
                     *last ? last : "it gives no reason");
         return;

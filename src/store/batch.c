@@ -28,15 +28,13 @@ void batch_reset(struct batch *b)
 void batch_swap(struct batch *a, struct batch *b)
 {
     struct batch t = *a;
-
     *a = *b;
     *b = t;
 }
 
-static void grow(struct batch *b, size_t n)
+static void batch_grow(struct batch *b, size_t n)
 {
     size_t cap = b->cap ? b->cap : BATCH_FIRST_BYTES;
-
     while (cap - b->len < n)
         cap *= 2;
     b->data = xrealloc(b->data, cap, 1);
@@ -44,10 +42,10 @@ static void grow(struct batch *b, size_t n)
 }
 
 /* Room for n bytes at the end, which are counted already. */
-static char *room(struct batch *b, size_t n)
+static char *batch_room(struct batch *b, size_t n)
 {
     if (b->cap - b->len < n)
-        grow(b, n);
+        batch_grow(b, n);
     b->len += n;
     return b->data + b->len - n;
 }
@@ -57,7 +55,7 @@ void batch_append(struct batch *dst, struct batch *src)
     if (!dst->len)
         batch_swap(dst, src);
     else if (src->len)
-        memcpy(room(dst, src->len), src->data, src->len);
+        memcpy(batch_room(dst, src->len), src->data, src->len);
     if (src->number > dst->number)
         dst->number = src->number;
     batch_reset(src);
@@ -65,8 +63,7 @@ void batch_append(struct batch *dst, struct batch *src)
 
 static char *head(struct batch *b, enum batch_kind kind, const void *word, size_t n)
 {
-    char *p = room(b, 1 + sizeof(uint64_t) + n);
-
+    char *p = batch_room(b, 1 + sizeof(uint64_t) + n);
     *p = (char)kind;
     memcpy(p + 1, word, sizeof(uint64_t));
     return p + 1 + sizeof(uint64_t);
@@ -75,7 +72,6 @@ static char *head(struct batch *b, enum batch_kind kind, const void *word, size_
 void batch_begin(struct batch *b, unsigned statement)
 {
     int64_t v = statement;
-
     (void)head(b, BATCH_BEGIN, &v, 0);
 }
 
@@ -96,32 +92,28 @@ void batch_null(struct batch *b)
 
 void batch_text(struct batch *b, const char *s)
 {
-    uint64_t n;
-
     if (!s) {
         batch_null(b);
         return;
     }
-    n = strlen(s);
+    uint64_t n = strlen(s);
     memcpy(head(b, BATCH_TEXT, &n, n), s, n);
 }
 
 void batch_blob(struct batch *b, const void *p, size_t n)
 {
     uint64_t len = n;
-
     memcpy(head(b, BATCH_BLOB, &len, n), p, n);
 }
 
 int batch_next(const struct batch *b, size_t *pos, struct batch_item *ret)
 {
     const char *p = b->data + *pos;
-
     if (*pos == b->len)
         return 0;
     *ret = (struct batch_item){.kind = (enum batch_kind) * p};
-    memcpy(&ret->i, p + 1, sizeof ret->i);
-    memcpy(&ret->r, p + 1, sizeof ret->r);
+    memcpy(&ret->i, p + 1, sizeof(ret->i));
+    memcpy(&ret->r, p + 1, sizeof(ret->r));
     *pos += 1 + sizeof(uint64_t);
     if (ret->kind == BATCH_TEXT || ret->kind == BATCH_BLOB) {
         ret->p = b->data + *pos;

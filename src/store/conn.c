@@ -25,20 +25,19 @@ int conn_open(const char *path, const char *vfs, bool writes, sqlite3 **ret, str
     int flags = SQLITE_OPEN_NOMUTEX |
                 (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
     sqlite3 *db = NULL;
-    int rc;
-
+    int r;
     if (sqlite3_open_v2(path, &db, flags, vfs) != SQLITE_OK) {
-        rc = err_set(err, ERR_STORE, "cannot open the store '%s': %s", path, sqlite3_errmsg(db));
+        r = err_set(err, ERR_STORE, "cannot open the store '%s': %s", path, sqlite3_errmsg(db));
         sqlite3_close(db);
-        return rc;
+        return r;
     }
     (void)sqlite3_extended_result_codes(db, 1); /* fails only for a NULL db */
     (void)sqlite3_busy_timeout(db, CONN_BUSY_MS);
-    rc = conn_exec(db, writes ? SQL_WRITER : SQL_READER, err);
-    if (rc < 0) {
+    r = conn_exec(db, writes ? SQL_WRITER : SQL_READER, err);
+    if (r < 0) {
         (void)err_prefix(err, "cannot open '%s'", path);
         sqlite3_close(db);
-        return rc;
+        return r;
     }
     *ret = db;
     return 0;
@@ -56,24 +55,22 @@ int conn_exec(sqlite3 *db, const char *sql, struct err *err)
 
 int conn_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret, struct err *err)
 {
-    int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL);
-
-    return rc == SQLITE_OK ? 0 : conn_err(db, err);
+    int r = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL);
+    return r == SQLITE_OK ? 0 : conn_err(db, err);
 }
 
 int conn_int(sqlite3 *db, const char *sql, int64_t *ret, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = conn_prepare(db, sql, &st, err);
-
-    if (rc < 0)
-        return rc;
+    int r = conn_prepare(db, sql, &st, err);
+    if (r < 0)
+        return r;
     if (sqlite3_step(st) == SQLITE_ROW)
         *ret = sqlite3_column_int64(st, 0);
     else
-        rc = conn_err(db, err);
+        r = conn_err(db, err);
     (void)sqlite3_finalize(st); /* repeats the error of step */
-    return rc;
+    return r;
 }
 
 bool conn_is_passing(int sqlite_rc)

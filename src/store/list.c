@@ -12,11 +12,11 @@
  * bounds are SLACK wide of the times, and the exact test stays in the query. */
 #include <inttypes.h>
 #include <sqlite3.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "store/query.h"
 #include "store/rows.h"
 
@@ -27,7 +27,7 @@
 #define SQL_UNION " UNION ALL "
 #define SQL_PROBE                                                                                  \
     "SELECT count(*) FROM (SELECT 1 FROM job j %s WHERE j.seq<?1 AND j.seq>?2%s LIMIT ?3)"
-/* Of the filter BY_SCOPE. */
+/* The parts of the filter BY_SCOPE. */
 #define SQL_OF_USER " AND j.user=?13"
 #define SQL_NOT_OF_USER " AND j.user IS NOT ?13"
 #define SQL_NEXT_TIME "SELECT seq, queued_at FROM job WHERE seq>=?1 ORDER BY seq LIMIT 1"
@@ -81,19 +81,19 @@ enum {
 
 /* A query on its way: which filters there are, as bits, and the bounds of seq. */
 struct list {
-    struct reader *r;
+    struct reader *reader;
     const struct store_job_query *q;
     unsigned mask;
     int64_t above, below;
     char *part; /* pattern of BY_PART */
 };
 
-static bool has(const struct list *l, enum filter f)
+static bool store_list_has(const struct list *l, enum filter f)
 {
     return l->mask & (1u << f);
 }
 
-static const char *text_of(const struct list *l, enum filter f)
+static const char *store_list_text_of(const struct list *l, enum filter f)
 {
     switch (f) {
     case BY_USER:
@@ -119,7 +119,6 @@ static const char *text_of(const struct list *l, enum filter f)
 static char *make_part(const char *q)
 {
     char *s = xmalloc(2 * strlen(q) + 3), *p = s;
-
     *p++ = '%';
     for (; *q; q++) {
         if (strchr("%_\\", *q))
@@ -131,7 +130,7 @@ static char *make_part(const char *q)
     return s;
 }
 
-static int read_cursor(const char *cursor, int64_t *ret, struct err *err)
+static int store_list_read_cursor(const char *cursor, int64_t *ret, struct err *err)
 {
     if (cursor[0] != 'j' || str_to_int(cursor + 1, 1, INT64_MAX, ret, NULL) < 0)
         return err_set(err, ERR_BAD_REQUEST,
@@ -142,7 +141,6 @@ static int read_cursor(const char *cursor, int64_t *ret, struct err *err)
 static int init(struct list *l, struct err *err)
 {
     const struct store_job_query *q = l->q;
-
     l->below = INT64_MAX;
     if (q->limit < 1 || q->limit > STORE_PAGE_MAX)
         return err_set(err, ERR_BAD_REQUEST, "limit %u is not between 1 and %d", q->limit,
@@ -154,14 +152,14 @@ static int init(struct list *l, struct err *err)
     if (q->q && *q->q)
         l->part = make_part(q->q);
     for (enum filter f = 0; f < FILTERS; f++)
-        if (text_of(l, f))
+        if (store_list_text_of(l, f))
             l->mask |= 1u << f;
     l->mask |= (unsigned)(q->since != 0) << BY_SINCE | (unsigned)(q->until != 0) << BY_UNTIL |
                (unsigned)q->live << BY_LIVE | (unsigned)(q->nstates != 0) << BY_STATE;
-    return q->cursor ? read_cursor(q->cursor, &l->below, err) : 0;
+    return q->cursor ? store_list_read_cursor(q->cursor, &l->below, err) : 0;
 }
 
-static void bind_int(sqlite3_stmt *st, int k, int64_t v)
+static void store_list_bind_int(sqlite3_stmt *st, int k, int64_t v)
 {
     (void)sqlite3_bind_int64(st, k, v); /* fails only for a parameter that the text lacks */
 }
@@ -169,14 +167,15 @@ static void bind_int(sqlite3_stmt *st, int k, int64_t v)
 /* Everything that the text of this list may refer to. */
 static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
 {
-    bind_int(st, 1, l->below);
-    bind_int(st, 2, l->above);
-    bind_int(st, 3, limit);
+    store_list_bind_int(st, 1, l->below);
+    store_list_bind_int(st, 2, l->above);
+    store_list_bind_int(st, 3, limit);
     for (enum filter f = 0; f < FILTERS; f++)
-        if (text_of(l, f)) /* a text beyond SQLite's limits matches nothing; as above */
-            (void)sqlite3_bind_text(st, PARAM_FIRST + (int)f, text_of(l, f), -1, SQLITE_STATIC);
-    bind_int(st, PARAM_FIRST + BY_SINCE, (int64_t)l->q->since);
-    bind_int(st, PARAM_FIRST + BY_UNTIL, (int64_t)l->q->until);
+        if (store_list_text_of(l, f)) /* a text beyond SQLite's limits matches nothing; as above */
+            (void)sqlite3_bind_text(st, PARAM_FIRST + (int)f, store_list_text_of(l, f), -1,
+                                    SQLITE_STATIC);
+    store_list_bind_int(st, PARAM_FIRST + BY_SINCE, (int64_t)l->q->since);
+    store_list_bind_int(st, PARAM_FIRST + BY_UNTIL, (int64_t)l->q->until);
     for (size_t i = 0; i < l->q->nstates; i++)
         (void)sqlite3_bind_text(st, PARAM_STATE + (int)i, l->q->states[i], -1, SQLITE_STATIC);
     for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
@@ -185,19 +184,22 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
 }
 
 /* A number from a query of this list's parameters. */
-static int ask(const struct list *l, const char *sql, int64_t limit, int64_t *ret, struct err *err)
+static int store_list_ask(const struct list *l,
+                          const char *sql,
+                          int64_t limit,
+                          int64_t *ret,
+                          struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(l->r, sql, &st, err);
-
-    if (rc < 0)
-        return rc;
+    int r = reader_statement(l->reader, sql, &st, err);
+    if (r < 0)
+        return r;
     bind_all(l, st, limit);
-    rc = reader_step(l->r, st, err);
-    if (rc == 1)
+    r = reader_step(l->reader, st, err);
+    if (r == 1)
         *ret = sqlite3_column_int64(st, 0);
     reader_reset(st);
-    return rc < 0 ? rc : 0;
+    return r < 0 ? r : 0;
 }
 
 /* ---- since and until ---- */
@@ -206,18 +208,17 @@ static int ask(const struct list *l, const char *sql, int64_t limit, int64_t *re
 static int job_at(const struct list *l, int64_t *seq, usec_t *at, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(l->r, SQL_NEXT_TIME, &st, err);
-
-    if (rc < 0)
-        return rc;
-    bind_int(st, 1, *seq);
-    rc = reader_step(l->r, st, err);
-    if (rc == 1) {
+    int r = reader_statement(l->reader, SQL_NEXT_TIME, &st, err);
+    if (r < 0)
+        return r;
+    store_list_bind_int(st, 1, *seq);
+    r = reader_step(l->reader, st, err);
+    if (r == 1) {
         *seq = sqlite3_column_int64(st, 0);
         *at = (usec_t)sqlite3_column_int64(st, 1);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
 /* The lowest seq from which on jobs were queued at `when` or later, by bisection;
@@ -225,38 +226,35 @@ static int job_at(const struct list *l, int64_t *seq, usec_t *at, struct err *er
 static int bisect(const struct list *l, usec_t when, int64_t *ret, struct err *err)
 {
     int64_t low = 1, high = 0;
-    int rc = ask(l, SQL_LAST_SEQ, 0, &high, err);
-
+    int r = store_list_ask(l, SQL_LAST_SEQ, 0, &high, err);
     high++;
-    while (rc >= 0 && low < high) {
+    while (r >= 0 && low < high) {
         int64_t middle = low + (high - low) / 2, seq = middle;
         usec_t at = 0;
-
-        rc = job_at(l, &seq, &at, err);
-        if (rc == 0 || at >= when)
+        r = job_at(l, &seq, &at, err);
+        if (r == 0 || at >= when)
             high = middle;
         else
             low = seq + 1;
     }
     *ret = low;
-    return rc < 0 ? rc : 0;
+    return r < 0 ? r : 0;
 }
 
 static int narrow(struct list *l, struct err *err)
 {
     int64_t seq = 0;
-    int rc = 0;
-
+    int r = 0;
     if (l->q->since > SLACK) {
-        rc = bisect(l, l->q->since - SLACK, &seq, err);
+        r = bisect(l, l->q->since - SLACK, &seq, err);
         l->above = seq - 1;
     }
-    if (rc == 0 && l->q->until) {
-        rc = bisect(l, l->q->until + SLACK, &seq, err);
+    if (r == 0 && l->q->until) {
+        r = bisect(l, l->q->until + SLACK, &seq, err);
         if (seq < l->below)
             l->below = seq;
     }
-    return rc;
+    return r;
 }
 
 /* ---- which filter drives ---- */
@@ -269,10 +267,10 @@ static void add_states(const struct list *l, struct buf *sql)
 }
 
 /* " AND <before> j.project IN (…)<after>" */
-static void add_projects(const struct list *l,
-                         const char *before,
-                         const char *after,
-                         struct buf *sql)
+static void store_list_add_projects(const struct list *l,
+                                    const char *before,
+                                    const char *after,
+                                    struct buf *sql)
 {
     (void)buf_addf(sql, " AND %sj.project IN (", before);
     for (size_t i = 0; i < l->q->scope->nprojects; i++)
@@ -285,62 +283,56 @@ static int probe_scope(const struct list *l, int64_t *ret, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
     int64_t own = 0, shared = 0;
-    int rc;
-
     (void)buf_addf(&sql, SQL_PROBE, filters[BY_SCOPE].index, SQL_OF_USER);
-    rc = ask(l, buf_str(&sql), PROBE_ROWS, &own, err);
+    int r = store_list_ask(l, buf_str(&sql), PROBE_ROWS, &own, err);
     buf_reset(&sql);
-    add_projects(l, "", "", &test);
+    store_list_add_projects(l, "", "", &test);
     (void)buf_addf(&sql, SQL_PROBE, filters[BY_PROJECT].index, buf_str(&test));
-    if (rc == 0)
-        rc = ask(l, buf_str(&sql), PROBE_ROWS, &shared, err);
+    if (r == 0)
+        r = store_list_ask(l, buf_str(&sql), PROBE_ROWS, &shared, err);
     *ret = own + shared;
     buf_release(&sql);
     buf_release(&test);
-    return rc;
+    return r;
 }
 
 static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
-    int rc;
-
     if (f == BY_SCOPE)
         return probe_scope(l, ret, err);
     if (f == BY_STATE)
         add_states(l, &test);
     (void)buf_addf(&sql, SQL_PROBE, filters[f].index,
                    f == BY_STATE ? buf_str(&test) : filters[f].test);
-    rc = ask(l, buf_str(&sql), PROBE_ROWS, ret, err);
+    int r = store_list_ask(l, buf_str(&sql), PROBE_ROWS, ret, err);
     buf_release(&sql);
     buf_release(&test);
-    return rc;
+    return r;
 }
 
 static bool may_drive(const struct list *l, enum filter f)
 {
-    return has(l, f) && filters[f].index &&
+    return store_list_has(l, f) && filters[f].index &&
            (f != BY_SCOPE || l->q->scope->nprojects <= SCOPE_DRIVES_MAX);
 }
 
 /* The filter whose index gives the fewest rows; FILTERS if none has an index. */
-static int choose(const struct list *l, enum filter *ret, struct err *err)
+static int store_list_choose(const struct list *l, enum filter *ret, struct err *err)
 {
     int64_t best = INT64_MAX, n = 0;
     enum filter found = FILTERS;
     unsigned candidates = 0;
-
     for (enum filter f = 0; f < FILTERS; f++)
         if (may_drive(l, f)) {
             candidates++;
             found = f;
         }
     for (enum filter f = 0; candidates > 1 && f < FILTERS; f++) {
-        int rc = may_drive(l, f) ? probe(l, f, &n, err) : 1;
-
-        if (rc < 0)
-            return rc;
-        if (rc == 0 && n < best) {
+        int r = may_drive(l, f) ? probe(l, f, &n, err) : 1;
+        if (r < 0)
+            return r;
+        if (r == 0 && n < best) {
             best = n;
             found = f;
         }
@@ -354,7 +346,7 @@ static int choose(const struct list *l, enum filter *ret, struct err *err)
 static void add_tests(const struct list *l, struct buf *sql)
 {
     for (enum filter f = 0; f < FILTERS; f++)
-        if (has(l, f) && filters[f].test)
+        if (store_list_has(l, f) && filters[f].test)
             (void)buf_adds(sql, filters[f].test);
 }
 
@@ -363,21 +355,21 @@ static const char *more_columns(const struct list *l)
     return l->q->want_detail ? SQL_DETAIL : "";
 }
 
-/* One SELECT with all tests; state >= 0 reads the index of states for that one alone. */
+/* Appends one SELECT with all tests; state >= 0 reads the index of states for that state alone. */
 static void add_select(const struct list *l, enum filter driver, int state, struct buf *sql)
 {
     (void)buf_addf(sql, SQL_SELECT, more_columns(l),
                    driver == FILTERS ? NO_INDEX : filters[driver].index);
     add_tests(l, sql);
-    if (has(l, BY_SCOPE) && driver != BY_SCOPE)
-        add_projects(l, "(j.user=?13 OR ", ")", sql);
+    if (store_list_has(l, BY_SCOPE) && driver != BY_SCOPE)
+        store_list_add_projects(l, "(j.user=?13 OR ", ")", sql);
     if (state >= 0)
         (void)buf_addf(sql, " AND j.state=?%d", PARAM_STATE + state);
-    else if (has(l, BY_STATE))
+    else if (store_list_has(l, BY_STATE))
         add_states(l, sql);
 }
 
-/* The same state twice would give its jobs twice. */
+/* True if state i was given before: read twice it would give its jobs twice. */
 static bool is_repeated(const struct list *l, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -395,13 +387,13 @@ static void add_scope_selects(const struct list *l, struct buf *sql)
         (void)buf_adds(sql, SQL_UNION);
         (void)buf_addf(sql, SQL_SELECT, more_columns(l), filters[BY_PROJECT].index);
         add_tests(l, sql);
-        if (has(l, BY_STATE))
+        if (store_list_has(l, BY_STATE))
             add_states(l, sql);
         (void)buf_addf(sql, " AND j.project=?%d" SQL_NOT_OF_USER, PARAM_PROJECT + (int)i);
     }
 }
 
-static void make_sql(const struct list *l, enum filter driver, struct buf *sql)
+static void store_list_make_sql(const struct list *l, enum filter driver, struct buf *sql)
 {
     if (driver == BY_SCOPE)
         add_scope_selects(l, sql);
@@ -418,22 +410,23 @@ static void make_sql(const struct list *l, enum filter driver, struct buf *sql)
     (void)buf_adds(sql, SQL_ORDER);
 }
 
-static int fetch(const struct list *l, const char *sql, struct answer *a, struct err *err)
+static int store_list_fetch(const struct list *l,
+                            const char *sql,
+                            struct answer *a,
+                            struct err *err)
 {
     struct store_job job;
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(l->r, sql, &st, err);
-
-    if (rc < 0)
-        return rc;
-    /* One more than asked tells whether there is a next page. */
+    int r = reader_statement(l->reader, sql, &st, err);
+    if (r < 0)
+        return r;
+    /* One row more than asked tells whether there is a next page. */
     bind_all(l, st, (int64_t)l->q->limit + 1);
-    while ((rc = reader_step(l->r, st, err)) == 1) {
+    while ((r = reader_step(l->reader, st, err)) == 1) {
         if (a->result.njobs == l->q->limit) {
-            (void)snprintf(a->cursor, sizeof a->cursor, CURSOR_FORM,
-                           a->jobs[a->result.njobs - 1].seq);
+            text_printf(a->cursor, CURSOR_FORM, a->jobs[a->result.njobs - 1].seq);
             a->result.next = a->cursor;
-            rc = 0;
+            r = 0;
             break;
         }
         if (l->q->want_detail)
@@ -443,36 +436,37 @@ static int fetch(const struct list *l, const char *sql, struct answer *a, struct
         answer_add_job(a, &job);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-static int run(struct list *l, struct answer *a, struct err *err)
+static int store_list_run(struct list *l, struct answer *a, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     enum filter driver = FILTERS;
-    int rc = init(l, err);
-
-    if (rc == 0 && (l->q->since || l->q->until))
-        rc = narrow(l, err);
-    if (rc == 0)
-        rc = choose(l, &driver, err);
-    if (rc < 0)
-        return rc;
-    make_sql(l, driver, &sql);
-    rc = fetch(l, buf_str(&sql), a, err);
+    int r = init(l, err);
+    if (r == 0 && (l->q->since || l->q->until))
+        r = narrow(l, err);
+    if (r == 0)
+        r = store_list_choose(l, &driver, err);
+    if (r < 0)
+        return r;
+    store_list_make_sql(l, driver, &sql);
+    r = store_list_fetch(l, buf_str(&sql), a, err);
     buf_release(&sql);
-    return rc;
+    return r;
 }
 
-int query_jobs(struct reader *r, const struct store_job_query *q, struct answer *a, struct err *err)
+int query_jobs(struct reader *reader,
+               const struct store_job_query *q,
+               struct answer *a,
+               struct err *err)
 {
-    struct list l = {.r = r, .q = q};
-    int rc = reader_begin(r, err);
-
-    if (rc < 0)
-        return rc;
-    rc = run(&l, a, err);
-    reader_end(r);
+    struct list l = {.reader = reader, .q = q};
+    int r = reader_begin(reader, err);
+    if (r < 0)
+        return r;
+    r = store_list_run(&l, a, err);
+    reader_end(reader);
     free(l.part);
-    return rc;
+    return r;
 }

@@ -35,7 +35,6 @@ struct load {
 static int give_job(sqlite3_stmt *st, const struct load *l)
 {
     struct store_job job;
-
     rows_whole_job(st, &job);
     l->ops->on_job(&job, l->arg);
     return 0;
@@ -44,7 +43,6 @@ static int give_job(sqlite3_stmt *st, const struct load *l)
 static int give_attempt(sqlite3_stmt *st, const struct load *l)
 {
     struct store_attempt attempt;
-
     rows_attempt(st, &attempt);
     l->ops->on_attempt(&attempt, l->arg);
     return 0;
@@ -59,17 +57,15 @@ static int give_id(sqlite3_stmt *st, const struct load *l)
 static int give_token(sqlite3_stmt *st, const struct load *l)
 {
     struct store_token token;
-    int rc = rows_token(st, &token);
-
-    if (rc == 0)
+    int r = rows_token(st, &token);
+    if (r == 0)
         l->ops->on_token(&token, l->arg);
-    return rc;
+    return r;
 }
 
 static int give_user(sqlite3_stmt *st, const struct load *l)
 {
     struct store_user user;
-
     rows_user(st, &user);
     l->ops->on_user(&user, l->arg);
     return 0;
@@ -78,7 +74,6 @@ static int give_user(sqlite3_stmt *st, const struct load *l)
 static int give_entry(sqlite3_stmt *st, const struct load *l)
 {
     struct store_entry entry;
-
     rows_entry(st, &entry);
     l->ops->on_entry(&entry, l->arg);
     return 0;
@@ -87,11 +82,10 @@ static int give_entry(sqlite3_stmt *st, const struct load *l)
 static int give_idempotency(sqlite3_stmt *st, const struct load *l)
 {
     struct store_idempotency key;
-    int rc = rows_idempotency(st, &key);
-
-    if (rc == 0)
+    int r = rows_idempotency(st, &key);
+    if (r == 0)
         l->ops->on_idempotency(&key, l->arg);
-    return rc;
+    return r;
 }
 
 static int give_meta(sqlite3_stmt *st, const struct load *l)
@@ -112,29 +106,28 @@ static int give_last(sqlite3_stmt *st, const struct load *l)
 }
 
 /* Every row of one query to `give`. */
-static int each(struct reader *r,
+static int each(struct reader *reader,
                 const char *sql,
                 int (*give)(sqlite3_stmt *, const struct load *),
                 const struct load *l,
                 struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, sql, &st, err);
-
-    if (rc < 0)
-        return rc;
-    while ((rc = reader_step(r, st, err)) == 1) {
-        rc = give(st, l);
-        if (rc < 0) {
-            rc = err_set(err, ERR_STORE, "the store has a row with a hash of a wrong length");
+    int r = reader_statement(reader, sql, &st, err);
+    if (r < 0)
+        return r;
+    while ((r = reader_step(reader, st, err)) == 1) {
+        r = give(st, l);
+        if (r < 0) {
+            r = err_set(err, ERR_STORE, "the store has a row with a hash of a wrong length");
             break;
         }
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-static int load(struct reader *r, const struct load *l, struct err *err)
+static int load_rows_all(struct reader *reader, const struct load *l, struct err *err)
 {
     const struct store_load_ops *ops = l->ops;
     const struct {
@@ -152,15 +145,15 @@ static int load(struct reader *r, const struct load *l, struct err *err)
         {SQL_LIVE_ATTEMPTS, give_attempt, ops->on_attempt},
         {SQL_LAST, give_last, true},
     };
-    int rc = 0;
+    int r = 0;
 
-    for (size_t i = 0; rc == 0 && i < array_len(all); i++)
+    for (size_t i = 0; r == 0 && i < array_len(all); i++)
         if (all[i].wanted)
-            rc = each(r, all[i].sql, all[i].give, l, err);
-    return rc;
+            r = each(reader, all[i].sql, all[i].give, l, err);
+    return r;
 }
 
-int load_all(struct reader *r,
+int load_all(struct reader *reader,
              const struct store_load_ops *ops,
              void *arg,
              struct store_last *ret,
@@ -168,13 +161,12 @@ int load_all(struct reader *r,
 {
     struct store_last last = {0};
     struct load l = {.ops = ops, .arg = arg, .last = &last};
-    int rc = reader_begin(r, err);
-
-    if (rc < 0)
-        return rc;
-    rc = load(r, &l, err);
-    reader_end(r);
-    if (rc == 0)
+    int r = reader_begin(reader, err);
+    if (r < 0)
+        return r;
+    r = load_rows_all(reader, &l, err);
+    reader_end(reader);
+    if (r == 0)
         *ret = last;
-    return rc;
+    return r;
 }

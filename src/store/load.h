@@ -3,7 +3,7 @@
 #pragma once
 #include "store/reader.h"
 
-must_check int load_all(struct reader *r,
+must_check int load_all(struct reader *reader,
                         const struct store_load_ops *ops,
                         void *arg,
                         struct store_last *ret,

@@ -35,12 +35,14 @@
 #define SQL_OF_OBJECT                                                                              \
     " AND (e.object=?7 OR substr(e.object,1,length(?7)+1)=?7||'/'"                                 \
     " OR (e.object IS NULL AND e.job_seq>0 AND ?7 IN ('job','job/'||j.id)))"
-/* ?8: the user. */
+/* ?8: the user. The columns are those of the thing, or of the job that it is about. */
 #define SQL_IN_SCOPE                                                                               \
-    " AND (j.user=?8 OR j.project IN (%s) OR (e.job_seq=0 AND (e.actor=?8 OR e.object IS NULL"     \
-    " OR e.object='user/'||?8 OR e.object GLOB 'token/'||?8||'/*' OR e.object IN (%s)"             \
-    " OR substr(e.object,1,instr(e.object,'/')) NOT IN "                                           \
-    "('user/','token/','project/','dataset/','model/'))))"
+    " AND ((coalesce(e.owner,j.user)=?8 AND " SQL_IS_OF(                                           \
+        "9") ")"                                                                                   \
+             " OR (coalesce(e.project,j.project) IN (?12%s%s) AND " SQL_IS_OF(                     \
+                 "10") ")"                                                                         \
+                       " OR " SQL_IS_OF("11") ")"
+#define SQL_IS_OF(kinds) "instr(?" kinds ",','||coalesce(e.thing,'" STORE_THING_JOB "')||',')>0"
 #define SQL_OLDEST " ORDER BY e.seq LIMIT ?3"
 #define SQL_NEWEST " ORDER BY e.seq DESC LIMIT ?3"
 
@@ -49,6 +51,10 @@ enum {
     PARAM_ACTOR,
     PARAM_OBJECT,
     PARAM_USER,
+    PARAM_KINDS_OWN,
+    PARAM_KINDS_SHARED,
+    PARAM_KINDS_ANY,
+    PARAM_EVERYBODY,
     PARAM_PROJECT,
     SQL_MAX_BYTES = 32768
 };
@@ -61,32 +67,31 @@ static void bind_text(sqlite3_stmt *st, int k, const char *s)
     (void)sqlite3_bind_text(st, k, s, -1, SQLITE_STATIC);
 }
 
-static void bind_int(sqlite3_stmt *st, int k, int64_t v)
+static void store_query_bind_int(sqlite3_stmt *st, int k, int64_t v)
 {
     (void)sqlite3_bind_int64(st, k, v); /* fails only for a wrong k */
 }
 
-int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err)
+int query_has_id(struct reader *reader, const char *id, bool *ret, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, SQL_HAS_ID, &st, err);
-
-    if (rc < 0)
-        return rc;
+    int r = reader_statement(reader, SQL_HAS_ID, &st, err);
+    if (r < 0)
+        return r;
     bind_text(st, 1, id);
-    rc = reader_step(r, st, err);
+    r = reader_step(reader, st, err);
     reader_reset(st);
-    if (rc < 0)
-        return rc;
-    *ret = rc == 1;
+    if (r < 0)
+        return r;
+    *ret = r == 1;
     return 0;
 }
 
-/* "?9,?10", or with the kind before each: what objects of it are called. */
-static void add_projects(const struct store_scope *s, const char *kind, struct buf *sql)
+/* "?13,?14" */
+static void store_query_add_projects(const struct store_scope *s, struct buf *sql)
 {
     for (size_t i = 0; i < s->nprojects; i++)
-        (void)buf_addf(sql, "%s%s?%d", i ? "," : "", kind, PARAM_PROJECT + (int)i);
+        (void)buf_addf(sql, "%s?%d", i ? "," : "", PARAM_PROJECT + (int)i);
 }
 
 static void bind_scope(sqlite3_stmt *st, const struct store_scope *s)
@@ -106,19 +111,21 @@ struct matches {
     struct buf names;
 };
 
-static int match(struct reader *r, const char *sql, struct matches *m, struct err *err)
+static int store_query_match(struct reader *reader,
+                             const char *sql,
+                             struct matches *m,
+                             struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, sql, &st, err);
-
-    if (rc < 0)
-        return rc;
+    int r = reader_statement(reader, sql, &st, err);
+    if (r < 0)
+        return r;
     bind_text(st, 1, m->ref->ref);
     bind_text(st, 2, m->upper);
     bind_text(st, 4, m->ref->user);
     if (m->ref->scope)
         bind_scope(st, m->ref->scope);
-    while ((rc = reader_step(r, st, err)) == 1) {
+    while ((r = reader_step(reader, st, err)) == 1) {
         m->seq = sqlite3_column_int64(st, 0);
         if (m->n < MATCHES_MAX - 1) /* what is cut off is only missing from the sentence */
             (void)buf_addf(&m->names, "%s'%s'", m->n ? ", " : "",
@@ -126,18 +133,16 @@ static int match(struct reader *r, const char *sql, struct matches *m, struct er
         m->n++;
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
 enum step { BY_ID, OWN_BY_NAME, BY_NAME, OWN_BY_PREFIX, BY_PREFIX, STEPS };
 
-static int match_step(struct reader *r, enum step step, struct matches *m, struct err *err)
+static int match_step(struct reader *reader, enum step step, struct matches *m, struct err *err)
 {
     bool own = step == OWN_BY_NAME || step == OWN_BY_PREFIX;
     const char *whose = own ? SQL_OWN : m->in_scope;
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
-    int rc;
-
     if ((own && !m->ref->user) || (step >= OWN_BY_PREFIX && !m->upper))
         return 0;
     if (step == BY_ID)
@@ -146,9 +151,9 @@ static int match_step(struct reader *r, enum step step, struct matches *m, struc
         (void)buf_addf(&sql, SQL_BY_NAME, whose);
     else
         (void)buf_addf(&sql, SQL_BY_PREFIX, whose, whose);
-    rc = match(r, buf_str(&sql), m, err);
+    int r = store_query_match(reader, buf_str(&sql), m, err);
     buf_release(&sql);
-    return rc;
+    return r;
 }
 
 /* The first text in SQLite's byte order that does not begin with s; NULL if there is none. */
@@ -156,7 +161,6 @@ static char *after_prefix(const char *s)
 {
     char *t = xstrdup(s);
     size_t n = strlen(t);
-
     while (n > 0 && (unsigned char)t[n - 1] == 0xff)
         t[--n] = '\0';
     if (n == 0) {
@@ -170,9 +174,8 @@ static char *after_prefix(const char *s)
 static char *scope_sql(const struct store_scope *scope)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), projects = BUF_INIT(SQL_MAX_BYTES);
-
     if (scope) {
-        add_projects(scope, "", &projects);
+        store_query_add_projects(scope, &projects);
         (void)buf_addf(&sql, SQL_JOB_IN_SCOPE, buf_str(&projects));
     }
     buf_release(&projects);
@@ -187,18 +190,17 @@ static int check_scope(const struct store_scope *scope, struct err *err)
 }
 
 /* Which one is meant: the first step that finds any says. */
-static int resolve(struct reader *r, struct matches *m, struct err *err)
+static int store_query_resolve(struct reader *reader, struct matches *m, struct err *err)
 {
     _cleanup_(freep) char *upper = after_prefix(m->ref->ref);
     _cleanup_(freep) char *in_scope = scope_sql(m->ref->scope);
-    int rc = check_scope(m->ref->scope, err);
-
+    int r = check_scope(m->ref->scope, err);
     m->upper = upper;
     m->in_scope = in_scope;
-    for (enum step step = BY_ID; rc == 0 && m->n == 0 && step < STEPS; step++)
-        rc = match_step(r, step, m, err);
-    if (rc < 0)
-        return rc;
+    for (enum step step = BY_ID; r == 0 && m->n == 0 && step < STEPS; step++)
+        r = match_step(reader, step, m, err);
+    if (r < 0)
+        return r;
     if (m->n == 0)
         return err_set(err, ERR_NOT_FOUND, "no job '%s'", m->ref->ref);
     if (m->n > 1)
@@ -207,78 +209,76 @@ static int resolve(struct reader *r, struct matches *m, struct err *err)
     return 0;
 }
 
-static int add_whole_job(struct reader *r, int64_t seq, struct answer *a, struct err *err)
+static int add_whole_job(struct reader *reader, int64_t seq, struct answer *a, struct err *err)
 {
     struct store_job job;
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, SQL_WHOLE_JOB, &st, err);
-
-    if (rc < 0)
-        return rc;
-    bind_int(st, 1, seq);
-    while ((rc = reader_step(r, st, err)) == 1) {
+    int r = reader_statement(reader, SQL_WHOLE_JOB, &st, err);
+    if (r < 0)
+        return r;
+    store_query_bind_int(st, 1, seq);
+    while ((r = reader_step(reader, st, err)) == 1) {
         rows_whole_job(st, &job);
         answer_add_job(a, &job);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-static int add_attempts(struct reader *r, int64_t seq, struct answer *a, struct err *err)
+static int add_attempts(struct reader *reader, int64_t seq, struct answer *a, struct err *err)
 {
     struct store_attempt attempt;
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, SQL_ATTEMPTS, &st, err);
-
-    if (rc < 0)
-        return rc;
-    bind_int(st, 1, seq);
-    while ((rc = reader_step(r, st, err)) == 1) {
+    int r = reader_statement(reader, SQL_ATTEMPTS, &st, err);
+    if (r < 0)
+        return r;
+    store_query_bind_int(st, 1, seq);
+    while ((r = reader_step(reader, st, err)) == 1) {
         rows_attempt(st, &attempt);
         answer_add_attempt(a, &attempt);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-int query_job(struct reader *r, const struct store_job_ref *ref, struct answer *a, struct err *err)
+int query_job(struct reader *reader,
+              const struct store_job_ref *ref,
+              struct answer *a,
+              struct err *err)
 {
     struct matches m = {.ref = ref, .names = BUF_INIT(MATCHES_TEXT_MAX)};
-    int rc = reader_begin(r, err);
-
-    if (rc < 0)
-        return rc;
-    rc = resolve(r, &m, err);
-    if (rc == 0)
-        rc = add_whole_job(r, m.seq, a, err);
-    if (rc == 0)
-        rc = add_attempts(r, m.seq, a, err);
-    reader_end(r);
+    int r = reader_begin(reader, err);
+    if (r < 0)
+        return r;
+    r = store_query_resolve(reader, &m, err);
+    if (r == 0)
+        r = add_whole_job(reader, m.seq, a, err);
+    if (r == 0)
+        r = add_attempts(reader, m.seq, a, err);
+    reader_end(reader);
     buf_release(&m.names);
-    return rc;
+    return r;
 }
 
-int query_findings(struct reader *r, int64_t seq, struct answer *a, struct err *err)
+int query_findings(struct reader *reader, int64_t seq, struct answer *a, struct err *err)
 {
     struct store_finding finding;
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, SQL_FINDINGS, &st, err);
-
-    if (rc < 0)
-        return rc;
-    bind_int(st, 1, seq);
-    while ((rc = reader_step(r, st, err)) == 1) {
+    int r = reader_statement(reader, SQL_FINDINGS, &st, err);
+    if (r < 0)
+        return r;
+    store_query_bind_int(st, 1, seq);
+    while ((r = reader_step(reader, st, err)) == 1) {
         rows_finding(st, &finding);
         answer_add_finding(a, &finding);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-static void make_sql(const struct store_event_query *q, struct buf *sql)
+static void store_query_make_sql(const struct store_event_query *q, struct buf *sql)
 {
-    struct buf plain = BUF_INIT(SQL_MAX_BYTES), objects = BUF_INIT(SQL_MAX_BYTES);
-
+    struct buf projects = BUF_INIT(SQL_MAX_BYTES);
     (void)buf_adds(sql, SQL_EVENTS);
     if (q->job)
         (void)buf_adds(sql, SQL_OF_JOB);
@@ -289,16 +289,23 @@ static void make_sql(const struct store_event_query *q, struct buf *sql)
     if (q->object)
         (void)buf_adds(sql, SQL_OF_OBJECT);
     if (q->scope) {
-        add_projects(q->scope, "", &plain);
-        add_projects(q->scope, "'project/'||", &objects);
-        (void)buf_addf(sql, SQL_IN_SCOPE, buf_str(&plain), buf_str(&objects));
+        store_query_add_projects(q->scope->who, &projects);
+        (void)buf_addf(sql, SQL_IN_SCOPE, projects.len ? "," : "", buf_str(&projects));
     }
     (void)buf_adds(sql, q->newest_first ? SQL_NEWEST : SQL_OLDEST);
-    buf_release(&plain);
-    buf_release(&objects);
+    buf_release(&projects);
 }
 
-int query_events(struct reader *r,
+static void bind_event_scope(sqlite3_stmt *st, const struct store_event_scope *s)
+{
+    bind_scope(st, s->who);
+    bind_text(st, PARAM_KINDS_OWN, s->own);
+    bind_text(st, PARAM_KINDS_SHARED, s->shared);
+    bind_text(st, PARAM_KINDS_ANY, s->any);
+    bind_text(st, PARAM_EVERYBODY, STORE_EVERYBODY);
+}
+
+int query_events(struct reader *reader,
                  const struct store_event_query *q,
                  struct answer *a,
                  struct err *err)
@@ -306,19 +313,17 @@ int query_events(struct reader *r,
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     struct store_event event;
     sqlite3_stmt *st = NULL;
-    int rc;
-
-    rc = check_scope(q->scope, err);
-    if (rc < 0)
-        return rc;
-    make_sql(q, &sql);
-    rc = reader_statement(r, buf_str(&sql), &st, err);
+    int r = check_scope(q->scope ? q->scope->who : NULL, err);
+    if (r < 0)
+        return r;
+    store_query_make_sql(q, &sql);
+    r = reader_statement(reader, buf_str(&sql), &st, err);
     buf_release(&sql);
-    if (rc < 0)
-        return rc;
-    bind_int(st, 1, q->since);
-    bind_int(st, 2, q->before ? q->before : INT64_MAX);
-    bind_int(st, 3, q->limit);
+    if (r < 0)
+        return r;
+    store_query_bind_int(st, 1, q->since);
+    store_query_bind_int(st, 2, q->before ? q->before : INT64_MAX);
+    store_query_bind_int(st, 3, q->limit);
     if (q->job)
         bind_text(st, 4, q->job);
     if (q->kinds)
@@ -328,11 +333,11 @@ int query_events(struct reader *r,
     if (q->object)
         bind_text(st, PARAM_OBJECT, q->object);
     if (q->scope)
-        bind_scope(st, q->scope);
-    while ((rc = reader_step(r, st, err)) == 1) {
+        bind_event_scope(st, q->scope);
+    while ((r = reader_step(reader, st, err)) == 1) {
         rows_event(st, &event);
         answer_add_event(a, &event);
     }
     reader_reset(st);
-    return rc;
+    return r;
 }

@@ -4,17 +4,20 @@
 #pragma once
 #include "store/reader.h"
 
-must_check int query_jobs(struct reader *r,
+must_check int query_jobs(struct reader *reader,
                           const struct store_job_query *q,
                           struct answer *a,
                           struct err *err);
-must_check int query_job(struct reader *r,
+must_check int query_job(struct reader *reader,
                          const struct store_job_ref *ref,
                          struct answer *a,
                          struct err *err);
-must_check int query_events(struct reader *r,
+must_check int query_events(struct reader *reader,
                             const struct store_event_query *q,
                             struct answer *a,
                             struct err *err);
-must_check int query_findings(struct reader *r, int64_t seq, struct answer *a, struct err *err);
-must_check int query_has_id(struct reader *r, const char *id, bool *ret, struct err *err);
+must_check int query_findings(struct reader *reader,
+                              int64_t seq,
+                              struct answer *a,
+                              struct err *err);
+must_check int query_has_id(struct reader *reader, const char *id, bool *ret, struct err *err);

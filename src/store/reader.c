@@ -29,65 +29,61 @@ struct reader {
 
 struct reader *reader_new(const char *path, const char *vfs)
 {
-    struct reader *r = xcalloc(1, sizeof *r);
-
-    r->path = path;
-    r->vfs = vfs;
-    return r;
+    struct reader *reader = xcalloc(1, sizeof(*reader));
+    reader->path = path;
+    reader->vfs = vfs;
+    return reader;
 }
 
-static void forget(struct kept *k)
+static void reader_forget(struct kept *k)
 {
     (void)sqlite3_finalize(k->st); /* repeats old errors */
     free(k->sql);
     *k = (struct kept){0};
 }
 
-void reader_free(struct reader *r)
+void reader_free(struct reader *reader)
 {
-    if (!r)
+    if (!reader)
         return;
     for (size_t i = 0; i < READER_STATEMENTS; i++)
-        forget(&r->kept[i]);
-    conn_close(r->db);
-    free(r);
+        reader_forget(&reader->kept[i]);
+    conn_close(reader->db);
+    free(reader);
 }
 
-static int ensure_open(struct reader *r, struct err *err)
+static int ensure_open(struct reader *reader, struct err *err)
 {
     sqlite3 *db = NULL;
-    int rc;
-
-    if (r->db)
+    if (reader->db)
         return 0;
-    rc = conn_open(r->path, r->vfs, false, &db, err);
-    if (rc == 0)
-        r->db = db;
-    return rc;
+    int r = conn_open(reader->path, reader->vfs, false, &db, err);
+    if (r == 0)
+        reader->db = db;
+    return r;
 }
 
-int reader_statement(struct reader *r, const char *sql, sqlite3_stmt **ret, struct err *err)
+int reader_statement(struct reader *reader, const char *sql, sqlite3_stmt **ret, struct err *err)
 {
-    struct kept *oldest = &r->kept[0];
-    int rc = ensure_open(r, err);
-
-    if (rc < 0)
-        return rc;
-    for (struct kept *k = r->kept; k < r->kept + READER_STATEMENTS; k++) {
+    struct kept *oldest = &reader->kept[0];
+    int r = ensure_open(reader, err);
+    if (r < 0)
+        return r;
+    for (struct kept *k = reader->kept; k < reader->kept + READER_STATEMENTS; k++) {
         if (k->sql && strcmp(k->sql, sql) == 0) {
-            k->used = ++r->clock;
+            k->used = ++reader->clock;
             *ret = k->st;
             return 0;
         }
         if (k->used < oldest->used)
             oldest = k;
     }
-    forget(oldest);
-    rc = conn_prepare(r->db, sql, &oldest->st, err);
-    if (rc < 0)
-        return rc;
+    reader_forget(oldest);
+    r = conn_prepare(reader->db, sql, &oldest->st, err);
+    if (r < 0)
+        return r;
     oldest->sql = xstrdup(sql);
-    oldest->used = ++r->clock;
+    oldest->used = ++reader->clock;
     *ret = oldest->st;
     return 0;
 }
@@ -98,41 +94,37 @@ void reader_reset(sqlite3_stmt *st)
     (void)sqlite3_clear_bindings(st);
 }
 
-int reader_step(struct reader *r, sqlite3_stmt *st, struct err *err)
+int reader_step(struct reader *reader, sqlite3_stmt *st, struct err *err)
 {
-    int rc = sqlite3_step(st);
-
-    if (rc == SQLITE_ROW)
+    int r = sqlite3_step(st);
+    if (r == SQLITE_ROW)
         return 1;
-    return rc == SQLITE_DONE ? 0 : conn_err(r->db, err);
+    return r == SQLITE_DONE ? 0 : conn_err(reader->db, err);
 }
 
-int reader_begin(struct reader *r, struct err *err)
+int reader_begin(struct reader *reader, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = reader_statement(r, SQL_BEGIN, &st, err);
-
-    if (rc < 0)
-        return rc;
-    rc = reader_step(r, st, err);
+    int r = reader_statement(reader, SQL_BEGIN, &st, err);
+    if (r < 0)
+        return r;
+    r = reader_step(reader, st, err);
     reader_reset(st);
-    return rc;
+    return r;
 }
 
-void reader_end(struct reader *r)
+void reader_end(struct reader *reader)
 {
     sqlite3_stmt *st = NULL;
-
-    if (reader_statement(r, SQL_END, &st, NULL) < 0)
+    if (reader_statement(reader, SQL_END, &st, NULL) < 0)
         return;
     (void)sqlite3_step(st); /* nothing was written: nothing can be lost */
     reader_reset(st);
 }
 
-void reader_interrupt(struct reader *r)
+void reader_interrupt(struct reader *reader)
 {
-    sqlite3 *db = r->db;
-
+    sqlite3 *db = reader->db;
     if (db)
         sqlite3_interrupt(db);
 }
@@ -148,7 +140,6 @@ struct answer_block {
 void answer_release(struct answer *a)
 {
     struct answer_block *next;
-
     for (struct answer_block *b = a->blocks; b; b = next) {
         next = b->next;
         free(b);
@@ -163,11 +154,9 @@ void answer_release(struct answer *a)
 static char *keep_bytes(struct answer *a, const void *p, size_t n)
 {
     struct answer_block *b = a->blocks;
-
     if (!b || b->size - b->used < n) {
         size_t size = n > ANSWER_BLOCK_BYTES ? n : ANSWER_BLOCK_BYTES;
-
-        b = xmalloc(sizeof *b + size);
+        b = xmalloc(sizeof(*b) + size);
         *b = (struct answer_block){.next = a->blocks, .size = size};
         a->blocks = b;
     }
@@ -176,7 +165,7 @@ static char *keep_bytes(struct answer *a, const void *p, size_t n)
     return b->bytes + b->used - n;
 }
 
-static const char *keep(struct answer *a, const char *s)
+static const char *reader_keep(struct answer *a, const char *s)
 {
     return s ? keep_bytes(a, s, strlen(s) + 1) : NULL;
 }
@@ -192,72 +181,64 @@ static void *more(void *rows, size_t n, size_t *cap, size_t size)
 
 void answer_add_job(struct answer *a, const struct store_job *job)
 {
-    struct store_job *to;
-
-    a->jobs = more(a->jobs, a->result.njobs, &a->jobs_cap, sizeof *a->jobs);
+    a->jobs = more(a->jobs, a->result.njobs, &a->jobs_cap, sizeof(*a->jobs));
     a->result.jobs = a->jobs;
-    to = &a->jobs[a->result.njobs++];
+    struct store_job *to = &a->jobs[a->result.njobs++];
     *to = *job;
-    to->id = keep(a, job->id);
-    to->name = keep(a, job->name);
-    to->user = keep(a, job->user);
-    to->project = keep(a, job->project);
-    to->workload = keep(a, job->workload);
-    to->cluster = keep(a, job->cluster);
-    to->pool = keep(a, job->pool);
-    to->spec = keep(a, job->spec);
-    to->state = keep(a, job->state);
-    to->flags = keep(a, job->flags);
-    to->reason_code = keep(a, job->reason_code);
-    to->reason_text = keep(a, job->reason_text);
-    to->detail = keep(a, job->detail);
+    to->id = reader_keep(a, job->id);
+    to->name = reader_keep(a, job->name);
+    to->user = reader_keep(a, job->user);
+    to->project = reader_keep(a, job->project);
+    to->workload = reader_keep(a, job->workload);
+    to->cluster = reader_keep(a, job->cluster);
+    to->pool = reader_keep(a, job->pool);
+    to->spec = reader_keep(a, job->spec);
+    to->state = reader_keep(a, job->state);
+    to->flags = reader_keep(a, job->flags);
+    to->reason_code = reader_keep(a, job->reason_code);
+    to->reason_text = reader_keep(a, job->reason_text);
+    to->detail = reader_keep(a, job->detail);
 }
 
 void answer_add_attempt(struct answer *a, const struct store_attempt *attempt)
 {
-    struct store_attempt *to;
-
-    a->attempts = more(a->attempts, a->result.nattempts, &a->attempts_cap, sizeof *a->attempts);
+    a->attempts = more(a->attempts, a->result.nattempts, &a->attempts_cap, sizeof(*a->attempts));
     a->result.attempts = a->attempts;
-    to = &a->attempts[a->result.nattempts++];
+    struct store_attempt *to = &a->attempts[a->result.nattempts++];
     *to = *attempt;
-    to->ray_id = keep(a, attempt->ray_id);
-    to->state = keep(a, attempt->state);
-    to->detail = keep(a, attempt->detail);
+    to->ray_id = reader_keep(a, attempt->ray_id);
+    to->state = reader_keep(a, attempt->state);
+    to->detail = reader_keep(a, attempt->detail);
 }
 
 void answer_add_event(struct answer *a, const struct store_event *event)
 {
-    struct store_event *to;
-
-    a->events = more(a->events, a->result.nevents, &a->events_cap, sizeof *a->events);
+    a->events = more(a->events, a->result.nevents, &a->events_cap, sizeof(*a->events));
     a->result.events = a->events;
-    to = &a->events[a->result.nevents++];
+    struct store_event *to = &a->events[a->result.nevents++];
     *to = *event;
-    to->job = keep(a, event->job);
-    to->kind = keep(a, event->kind);
-    to->actor = keep(a, event->actor);
-    to->from_state = keep(a, event->from_state);
-    to->to_state = keep(a, event->to_state);
-    to->reason_code = keep(a, event->reason_code);
-    to->text = keep(a, event->text);
-    to->data = keep(a, event->data);
-    to->object = keep(a, event->object);
+    to->job = reader_keep(a, event->job);
+    to->kind = reader_keep(a, event->kind);
+    to->actor = reader_keep(a, event->actor);
+    to->from_state = reader_keep(a, event->from_state);
+    to->to_state = reader_keep(a, event->to_state);
+    to->reason_code = reader_keep(a, event->reason_code);
+    to->text = reader_keep(a, event->text);
+    to->data = reader_keep(a, event->data);
+    to->object = reader_keep(a, event->object);
     if (event->hash)
         to->hash = (const unsigned char *)keep_bytes(a, event->hash, STORE_HASH_BYTES);
 }
 
 void answer_add_finding(struct answer *a, const struct store_finding *finding)
 {
-    struct store_finding *to;
-
-    a->findings = more(a->findings, a->result.nfindings, &a->findings_cap, sizeof *a->findings);
+    a->findings = more(a->findings, a->result.nfindings, &a->findings_cap, sizeof(*a->findings));
     a->result.findings = a->findings;
-    to = &a->findings[a->result.nfindings++];
+    struct store_finding *to = &a->findings[a->result.nfindings++];
     *to = *finding;
-    to->class = keep(a, finding->class);
-    to->body = keep(a, finding->body);
-    to->rule = keep(a, finding->rule);
-    to->node = keep(a, finding->node);
-    to->rank = keep(a, finding->rank);
+    to->class = reader_keep(a, finding->class);
+    to->body = reader_keep(a, finding->body);
+    to->rule = reader_keep(a, finding->rule);
+    to->node = reader_keep(a, finding->node);
+    to->rank = reader_keep(a, finding->rank);
 }

@@ -10,22 +10,22 @@ struct reader;
 
 /* The file is opened at the first use. path and vfs are borrowed. */
 struct reader *reader_new(const char *path, const char *vfs);
-void reader_free(struct reader *r); /* NULL is fine */
+void reader_free(struct reader *reader); /* NULL is fine */
 
 /* A statement ready to be bound, prepared at most once per text. Borrowed until the next
  * reader_statement(); reset it soon: an open read keeps the WAL from shrinking. ERR_STORE. */
-must_check int reader_statement(struct reader *r,
+must_check int reader_statement(struct reader *reader,
                                 const char *sql,
                                 sqlite3_stmt **ret,
                                 struct err *err);
 void reader_reset(sqlite3_stmt *st);
 /* 1: a row, 0: no more, ERR_STORE. */
-must_check int reader_step(struct reader *r, sqlite3_stmt *st, struct err *err);
+must_check int reader_step(struct reader *reader, sqlite3_stmt *st, struct err *err);
 /* Several statements see the same moment. */
-must_check int reader_begin(struct reader *r, struct err *err);
-void reader_end(struct reader *r);
+must_check int reader_begin(struct reader *reader, struct err *err);
+void reader_end(struct reader *reader);
 /* From any thread: what runs now ends soon with ERR_STORE. */
-void reader_interrupt(struct reader *r);
+void reader_interrupt(struct reader *reader);
 
 /* Rows copied out of statements; freed all at once. */
 struct answer {

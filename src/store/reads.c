@@ -28,6 +28,7 @@ struct store_read {
     struct store_job_query jobs;
     const char **states, **projects;
     struct store_scope scope;
+    struct store_event_scope event_scope;
     struct store_event_query events;
     struct store_job_ref ref;
     int64_t job_seq;
@@ -51,8 +52,7 @@ struct reads {
 
 struct reads *reads_new(uv_loop_t *loop, const char *path, const char *vfs, unsigned n)
 {
-    struct reads *rs = xcalloc(1, sizeof *rs);
-
+    struct reads *rs = xcalloc(1, sizeof(*rs));
     rs->loop = loop;
     for (enum line l = 0; l < LINES; l++)
         rs->lines[l].last = &rs->lines[l].first;
@@ -73,7 +73,7 @@ static void read_free(struct store_read *r)
     free(r);
 }
 
-static void finish_close(struct reads *rs)
+static void reads_finish_close(struct reads *rs)
 {
     void (*gone)(void *) = rs->gone;
     void *arg = rs->arg;
@@ -87,7 +87,6 @@ static void finish_close(struct reads *rs)
 void reads_close(struct reads *rs, void (*gone)(void *arg), void *arg)
 {
     struct store_read *next;
-
     for (enum line l = 0; l < LINES; l++) {
         for (struct store_read *r = rs->lines[l].first; r; r = next) {
             next = r->next;
@@ -102,26 +101,24 @@ void reads_close(struct reads *rs, void (*gone)(void *arg), void *arg)
     rs->gone = gone;
     rs->arg = arg;
     if (!rs->running)
-        finish_close(rs);
+        reads_finish_close(rs);
 }
 
 /* On a worker. */
-static void on_work(uv_work_t *work)
+static void reads_on_work(uv_work_t *work)
 {
     struct store_read *r = container_of(work, struct store_read, work);
     struct store_result *res = &r->answer.result;
-
     if (r->query(r, &res->err) == 0 && r->then.render)
         res->rendered = r->then.render(res, r->then.arg);
 }
 
-static void start(struct reads *rs);
+static void reads_start(struct reads *rs);
 
-static void take_back(struct store_read *r)
+static void reads_take_back(struct store_read *r)
 {
     struct reads *rs = r->pool;
     struct store_read **at = &rs->running;
-
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
@@ -134,26 +131,24 @@ static void on_worked(uv_work_t *work, int status)
 {
     struct store_read *r = container_of(work, struct store_read, work);
     struct reads *rs = r->pool;
-
     (void)status; /* never UV_ECANCELED: uv_cancel() is not used */
-    take_back(r);
-    start(rs);
+    reads_take_back(r);
+    reads_start(rs);
     if (!r->cancelled) {
         r->then.done(&r->answer.result, r->then.arg);
         r->answer.result.rendered = NULL;
     }
     read_free(r);
     if (rs->gone && !rs->running)
-        finish_close(rs);
+        reads_finish_close(rs);
 }
 
-/* Who is next to get a connection: NULL if nobody waits that may have it. */
+/* The next read that gets a connection: NULL if none may have one now. */
 static struct store_read *take_next(struct reads *rs)
 {
     bool slow_may = rs->nslow < rs->n - 1;
     enum line l = rs->lines[LINE_FAST].first || !slow_may ? LINE_FAST : LINE_SLOW;
     struct store_read *r = rs->lines[l].first;
-
     if (!r)
         return NULL;
     rs->lines[l].first = r->next;
@@ -163,37 +158,34 @@ static struct store_read *take_next(struct reads *rs)
     return r;
 }
 
-/* Give free connections to those who wait. */
-static void start(struct reads *rs)
+/* Gives free connections to waiting reads. */
+static void reads_start(struct reads *rs)
 {
     struct store_read *r;
-
     while (rs->nfree && (r = take_next(rs)) != NULL) {
         r->reader = rs->readers[--rs->nfree];
         r->next = rs->running;
         rs->running = r;
-        if (uv_queue_work(rs->loop, &r->work, on_work, on_worked) < 0)
+        if (uv_queue_work(rs->loop, &r->work, reads_on_work, on_worked) < 0)
             abort(); /* only for a NULL callback */
     }
 }
 
 static struct store_read *read_new(struct reads *rs, const struct store_then *then)
 {
-    struct store_read *r = xcalloc(1, sizeof *r);
-
+    struct store_read *r = xcalloc(1, sizeof(*r));
     assert(then->done && !rs->gone);
     r->pool = rs;
     r->then = *then;
     return r;
 }
 
-static struct store_read *enqueue(struct store_read *r)
+static struct store_read *reads_enqueue(struct store_read *r)
 {
     struct reads *rs = r->pool;
-
     *rs->lines[r->line].last = r;
     rs->lines[r->line].last = &r->next;
-    start(rs);
+    reads_start(rs);
     return r;
 }
 
@@ -210,12 +202,29 @@ static const struct store_scope *own_scope(struct store_read *r, const struct st
 {
     if (!s)
         return NULL;
-    r->projects = xcalloc(s->nprojects + 1, sizeof *r->projects);
+    r->projects = xcalloc(s->nprojects + 1, sizeof(*r->projects));
     for (size_t i = 0; i < s->nprojects; i++)
         r->projects[i] = own(r, s->projects[i]);
     r->scope = (struct store_scope){
         .user = own(r, s->user), .projects = r->projects, .nprojects = s->nprojects};
     return &r->scope;
+}
+
+/* The commas around the kinds are for the SQL, which looks for ",job,". */
+static const struct store_event_scope *own_event_scope(struct store_read *r,
+                                                       const struct store_event_scope *s)
+{
+    const char *kinds[3];
+    if (!s)
+        return NULL;
+    const char *const given[] = {s->own, s->shared, s->any};
+    for (size_t i = 0; i < array_len(given); i++) {
+        strv_addf(&r->texts, ",%s,", given[i]);
+        kinds[i] = r->texts.v[r->texts.n - 1];
+    }
+    r->event_scope = (struct store_event_scope){
+        .who = own_scope(r, s->who), .own = kinds[0], .shared = kinds[1], .any = kinds[2]};
+    return &r->event_scope;
 }
 
 static int run_jobs(struct store_read *r, struct err *err)
@@ -243,11 +252,10 @@ struct store_read *reads_jobs(struct reads *rs,
                               const struct store_then *then)
 {
     struct store_read *r = read_new(rs, then);
-
     r->query = run_jobs;
     r->line = q->q && *q->q ? LINE_SLOW : LINE_FAST;
     r->jobs = *q;
-    r->states = xcalloc(q->nstates + 1, sizeof *r->states);
+    r->states = xcalloc(q->nstates + 1, sizeof(*r->states));
     for (size_t i = 0; i < q->nstates; i++)
         r->states[i] = own(r, q->states[i]);
     r->jobs.states = r->states;
@@ -259,7 +267,7 @@ struct store_read *reads_jobs(struct reads *rs,
     r->jobs.q = own(r, q->q);
     r->jobs.cursor = own(r, q->cursor);
     r->jobs.scope = own_scope(r, q->scope);
-    return enqueue(r);
+    return reads_enqueue(r);
 }
 
 struct store_read *reads_job(struct reads *rs,
@@ -267,11 +275,10 @@ struct store_read *reads_job(struct reads *rs,
                              const struct store_then *then)
 {
     struct store_read *r = read_new(rs, then);
-
     r->query = run_job;
     r->ref = (struct store_job_ref){
         .ref = own(r, ref->ref), .user = own(r, ref->user), .scope = own_scope(r, ref->scope)};
-    return enqueue(r);
+    return reads_enqueue(r);
 }
 
 struct store_read *reads_events(struct reads *rs,
@@ -279,7 +286,6 @@ struct store_read *reads_events(struct reads *rs,
                                 const struct store_then *then)
 {
     struct store_read *r = read_new(rs, then);
-
     r->query = run_events;
     r->events = *q;
     r->events.job = own(r, q->job);
@@ -287,24 +293,22 @@ struct store_read *reads_events(struct reads *rs,
     r->events.actor = own(r, q->actor);
     r->events.object = own(r, q->object);
     r->line = q->kinds || q->actor || q->object ? LINE_SLOW : LINE_FAST; /* they may be rare */
-    r->events.scope = own_scope(r, q->scope);
-    return enqueue(r);
+    r->events.scope = own_event_scope(r, q->scope);
+    return reads_enqueue(r);
 }
 
 struct store_read *reads_findings(struct reads *rs, int64_t job_seq, const struct store_then *then)
 {
     struct store_read *r = read_new(rs, then);
-
     r->query = run_findings;
     r->job_seq = job_seq;
-    return enqueue(r);
+    return reads_enqueue(r);
 }
 
 void store_read_cancel(struct store_read *r)
 {
     struct reads *rs = r->pool;
     struct store_read **at = &rs->lines[r->line].first;
-
     if (r->reader) {
         r->cancelled = true;
         reader_interrupt(r->reader);

@@ -30,13 +30,12 @@ static usec_t when(struct row *r)
 static const unsigned char *hash(struct row *r)
 {
     int k = r->column++;
-
     if (sqlite3_column_bytes(r->st, k) != STORE_HASH_BYTES)
         return NULL;
     return sqlite3_column_blob(r->st, k);
 }
 
-static void read_job(struct row *r, struct store_job *ret)
+static void row_read_job(struct row *r, struct store_job *ret)
 {
     *ret = (struct store_job){0};
     ret->seq = integer(r);
@@ -68,15 +67,13 @@ static void read_job(struct row *r, struct store_job *ret)
 void rows_job(sqlite3_stmt *st, struct store_job *ret)
 {
     struct row r = {.st = st};
-
-    read_job(&r, ret);
+    row_read_job(&r, ret);
 }
 
 void rows_whole_job(sqlite3_stmt *st, struct store_job *ret)
 {
     struct row r = {.st = st};
-
-    read_job(&r, ret);
+    row_read_job(&r, ret);
     ret->spec = text(&r);
     ret->detail = text(&r);
 }
@@ -84,7 +81,6 @@ void rows_whole_job(sqlite3_stmt *st, struct store_job *ret)
 void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret)
 {
     struct row r = {.st = st};
-
     ret->job_seq = integer(&r);
     ret->k = integer(&r);
     ret->ray_id = text(&r);
@@ -97,7 +93,6 @@ void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret)
 void rows_finding(sqlite3_stmt *st, struct store_finding *ret)
 {
     struct row r = {.st = st};
-
     ret->job_seq = integer(&r);
     ret->k = integer(&r);
     ret->class = text(&r);
@@ -112,7 +107,6 @@ void rows_finding(sqlite3_stmt *st, struct store_finding *ret)
 void rows_event(sqlite3_stmt *st, struct store_event *ret)
 {
     struct row r = {.st = st};
-
     ret->seq = integer(&r);
     ret->at = when(&r);
     ret->job_seq = integer(&r);
@@ -131,7 +125,6 @@ void rows_event(sqlite3_stmt *st, struct store_event *ret)
 int rows_token(sqlite3_stmt *st, struct store_token *ret)
 {
     struct row r = {.st = st};
-
     ret->hash = hash(&r);
     ret->id = text(&r);
     ret->name = text(&r);
@@ -147,7 +140,6 @@ int rows_token(sqlite3_stmt *st, struct store_token *ret)
 void rows_user(sqlite3_stmt *st, struct store_user *ret)
 {
     struct row r = {.st = st};
-
     ret->name = text(&r);
     ret->role = text(&r);
     ret->created_at = when(&r);
@@ -157,7 +149,6 @@ void rows_user(sqlite3_stmt *st, struct store_user *ret)
 void rows_entry(sqlite3_stmt *st, struct store_entry *ret)
 {
     struct row r = {.st = st};
-
     ret->kind = text(&r);
     ret->name = text(&r);
     ret->body = text(&r);
@@ -167,7 +158,6 @@ void rows_entry(sqlite3_stmt *st, struct store_entry *ret)
 int rows_idempotency(sqlite3_stmt *st, struct store_idempotency *ret)
 {
     struct row r = {.st = st};
-
     ret->user = text(&r);
     ret->key = text(&r);
     ret->body_hash = hash(&r);

@@ -22,6 +22,26 @@
 /* "Argu", so that file(1) and we know our own. */
 #define SQL_STAMP "PRAGMA application_id=1098016629"
 
+/* Of an object that begins so, the part from there to the next '/' or the end. */
+#define PART(glob, from)                                                                           \
+    " WHEN object GLOB '" glob "' THEN"                                                            \
+    " substr(object," from ",instr(substr(object," from ")||'/','/')-1)"
+#define EVERYBODYS(glob) " WHEN object GLOB '" glob "' THEN '*'"
+/* An event of no job knew only its object. Whose that was can be read from it, of what was made by
+ * then; what cannot, stays hidden. A data set's project is not among it. */
+#define OLD_KIND                                                                                   \
+    " thing=CASE WHEN object IS NULL THEN 'cluster'"                                               \
+    " WHEN object GLOB 'user/*/snapshot/*' THEN 'snapshot'" PART("*", "1") " END,"
+#define OLD_OWNER_1 PART("user/*", "6") PART("token/*", "7") PART("upload/*", "8")
+#define OLD_OWNER_2 PART("secret/user/*", "13") PART("file/users/*", "12")
+#define OLD_OWNER_3 PART("dataset/~*", "10") PART("model/~*", "8")
+#define OLD_OWNER " owner=CASE" OLD_OWNER_1 OLD_OWNER_2 OLD_OWNER_3 " END,"
+#define OLD_PROJECT_1 PART("project/*", "9") PART("secret/project/*", "16")
+#define OLD_PROJECT_2 EVERYBODYS("file/common/*") EVERYBODYS("snapshot/*")
+#define OLD_PROJECT_3 EVERYBODYS("dataset/common/*") EVERYBODYS("model/common/*")
+#define OLD_PROJECT " project=CASE" OLD_PROJECT_1 OLD_PROJECT_2 OLD_PROJECT_3 " END"
+#define OLD_EVENTS "UPDATE event SET" OLD_KIND OLD_OWNER OLD_PROJECT " WHERE job_seq=0"
+
 enum { SCHEMA_APPLICATION = 1098016629 };
 
 static const char *const steps[SCHEMA_VERSION] = {
@@ -73,28 +93,33 @@ static const char *const steps[SCHEMA_VERSION] = {
     " rule TEXT, node TEXT, rank TEXT, at INTEGER NOT NULL, confidence REAL NOT NULL,"
     " body TEXT NOT NULL, PRIMARY KEY(job_seq, k)) STRICT, WITHOUT ROWID;"
     "PRAGMA user_version=3",
+
+    "ALTER TABLE event ADD COLUMN thing TEXT;"
+    "ALTER TABLE event ADD COLUMN owner TEXT;"
+    "ALTER TABLE event ADD COLUMN project TEXT;" OLD_EVENTS ";"
+    "PRAGMA user_version=4",
 };
 
 /* The version there is, after a look at whose file this is. */
-static int look(sqlite3 *db, const char *path, int64_t *ret_version, struct err *err)
+static int schema_look(sqlite3 *db, const char *path, int64_t *ret_version, struct err *err)
 {
     int64_t version = 0, application = 0, used = 0;
-    int rc = conn_int(db, SQL_VERSION, &version, err);
-
-    if (rc == 0)
-        rc = conn_int(db, SQL_APPLICATION, &application, err);
-    if (rc == 0)
-        rc = conn_int(db, SQL_IS_USED, &used, err);
-    if (rc < 0)
-        return rc;
+    int r = conn_int(db, SQL_VERSION, &version, err);
+    if (r == 0)
+        r = conn_int(db, SQL_APPLICATION, &application, err);
+    if (r == 0)
+        r = conn_int(db, SQL_IS_USED, &used, err);
+    if (r < 0)
+        return r;
     if (used && application != SCHEMA_APPLICATION)
         return err_set(err, ERR_REFUSED,
                        "'%s' is a database of some other program: name another file", path);
     if (version > SCHEMA_VERSION)
-        return err_set(err, ERR_REFUSED,
-                       "the store '%s' has schema %" PRId64 " and this argusd knows up to %d: "
-                       "start the newer argusd, or restore an older backup",
-                       path, version, SCHEMA_VERSION);
+        return err_set(
+            err, ERR_REFUSED,
+            "the store '%s' has schema %" PRId64
+            " and this argusd knows up to %d: start the newer argusd, or restore an older backup",
+            path, version, SCHEMA_VERSION);
     *ret_version = version;
     return 0;
 }
@@ -102,18 +127,17 @@ static int look(sqlite3 *db, const char *path, int64_t *ret_version, struct err 
 int schema_migrate(sqlite3 *db, const char *path, struct err *err)
 {
     int64_t version = 0;
-    int rc = look(db, path, &version, err);
-
-    if (rc == 0)
-        rc = conn_exec(db, SQL_WAL, err);
-    if (rc < 0 || version == SCHEMA_VERSION)
-        return rc;
-    rc = conn_exec(db, "BEGIN IMMEDIATE", err);
-    for (int64_t i = version; rc == 0 && i < SCHEMA_VERSION; i++)
-        rc = conn_exec(db, steps[i], err);
-    if (rc == 0)
-        rc = conn_exec(db, "COMMIT", err);
-    if (rc < 0)
+    int r = schema_look(db, path, &version, err);
+    if (r == 0)
+        r = conn_exec(db, SQL_WAL, err);
+    if (r < 0 || version == SCHEMA_VERSION)
+        return r;
+    r = conn_exec(db, "BEGIN IMMEDIATE", err);
+    for (int64_t i = version; r == 0 && i < SCHEMA_VERSION; i++)
+        r = conn_exec(db, steps[i], err);
+    if (r == 0)
+        r = conn_exec(db, "COMMIT", err);
+    if (r < 0)
         (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have done so itself */
-    return rc;
+    return r;
 }

@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "store/batch.h"
 #include "store/conn.h"
 #include "store/load.h"
@@ -51,11 +51,10 @@ struct store {
 
 /* ---- opening ---- */
 
-/* Nobody but its owner reads the store; SQLite gives its side files the same mode. */
+/* Only its owner may read the store; SQLite gives its side files the same mode. */
 static int create_private(const char *path, int *ret, struct err *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-
     if (fd < 0)
         return err_set(err, ERR_STORE, "cannot open '%s': %s", path, strerror(errno));
     *ret = fd;
@@ -67,19 +66,18 @@ static int lock(const char *path, int *ret, struct err *err)
     _cleanup_(freep) char *name = xasprintf("%s.lock", path);
     _cleanup_(closep) int fd = -1;
     char pid[32] = {0};
-    int rc = create_private(name, &fd, err);
-
-    if (rc < 0)
-        return rc;
+    int r = create_private(name, &fd, err);
+    if (r < 0)
+        return r;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (read(fd, pid, sizeof pid - 1) < 0)
+        if (read(fd, pid, sizeof(pid) - 1) < 0)
             pid[0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
         return err_set(err, ERR_CONFLICT,
                        "the store '%s' is in use by another argusd (pid %s): stop that one first",
                        path, *pid ? pid : "unknown");
     }
-    (void)snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    text_printf(pid, "%ld\n", (long)getpid());
     /* The pid is only for the sentence above: a store without it works. */
     if (ftruncate(fd, 0) < 0 || write(fd, pid, strlen(pid)) < 0)
         pid[0] = '\0';
@@ -92,20 +90,19 @@ static int open_database(const char *path, const char *vfs, sqlite3 **ret, struc
 {
     _cleanup_(closep) int fd = -1;
     sqlite3 *db = NULL;
-    int rc = create_private(path, &fd, err);
-
-    if (rc < 0)
-        return rc;
+    int r = create_private(path, &fd, err);
+    if (r < 0)
+        return r;
     /* Before SQLite has it: closing any descriptor of a file drops this process's locks. */
     closep(&fd);
     fd = -1;
-    rc = conn_open(path, vfs, true, &db, err);
-    if (rc < 0)
-        return rc;
-    rc = schema_migrate(db, path, err);
-    if (rc < 0) {
+    r = conn_open(path, vfs, true, &db, err);
+    if (r < 0)
+        return r;
+    r = schema_migrate(db, path, err);
+    if (r < 0) {
         conn_close(db);
-        return rc;
+        return r;
     }
     *ret = db;
     return 0;
@@ -131,7 +128,7 @@ static void on_reads_gone(void *arg)
     part_gone(arg);
 }
 
-static void on_turn(uv_prepare_t *h)
+static void store_on_turn(uv_prepare_t *h)
 {
     store_flush(h->data);
 }
@@ -139,10 +136,8 @@ static void on_turn(uv_prepare_t *h)
 static void look_at_writer(struct store *s)
 {
     struct writer_look look;
-    bool changed;
-
     writer_look(s->writer, &look);
-    changed = look.failing != s->failing;
+    bool changed = look.failing != s->failing;
     s->failing = look.failing;
     if (changed && s->opt.on_trouble)
         s->opt.on_trouble(look.failing, look.failing ? look.why : NULL, s->opt.arg);
@@ -156,27 +151,24 @@ static void look_at_writer(struct store *s)
 static void on_news(uv_async_t *h)
 {
     struct store *s = h->data;
-
     if (!s->closing)
         look_at_writer(s);
 }
 
 /* On the store thread. */
-static void wake(void *arg)
+static void store_wake(void *arg)
 {
     struct store *s = arg;
-
     (void)uv_async_send(&s->news); /* fails only for a handle of another type */
 }
 
 static int init_handles(struct store *s, struct err *err)
 {
-    int rc = uv_async_init(s->opt.loop, &s->news, on_news);
-
-    if (rc < 0)
-        return err_set(err, ERR_STORE, "cannot watch the store: %s", uv_strerror(rc));
-    (void)uv_prepare_init(s->opt.loop, &s->turn); /* cannot fail */
-    (void)uv_prepare_start(&s->turn, on_turn);    /* only for a NULL callback */
+    int r = uv_async_init(s->opt.loop, &s->news, on_news);
+    if (r < 0)
+        return err_set(err, ERR_STORE, "cannot watch the store: %s", uv_strerror(r));
+    (void)uv_prepare_init(s->opt.loop, &s->turn);    /* cannot fail */
+    (void)uv_prepare_start(&s->turn, store_on_turn); /* only for a NULL callback */
     s->news.data = s;
     s->turn.data = s;
     uv_unref((uv_handle_t *)&s->news);
@@ -184,7 +176,7 @@ static int init_handles(struct store *s, struct err *err)
     return 0;
 }
 
-static void close_handles(struct store *s)
+static void store_close_handles(struct store *s)
 {
     uv_close((uv_handle_t *)&s->news, on_handle_gone);
     uv_close((uv_handle_t *)&s->turn, on_handle_gone);
@@ -200,56 +192,52 @@ static void abandon(struct store *s)
 
 static int shut(struct store *s, struct err *err)
 {
-    int rc = 0;
-
+    int r = 0;
     store_flush(s);
     s->closing = true;
     reader_free(s->own);
     s->own = NULL;
     if (s->writer) {
         struct writer_look last;
-
-        rc = writer_close(s->writer, &last, err);
+        r = writer_close(s->writer, &last, err);
         s->writer = NULL;
         if (last.durable > s->durable && s->opt.on_durable)
             s->opt.on_durable(last.durable, s->opt.arg);
     }
     closep(&s->lock_fd);
     s->lock_fd = -1;
-    close_handles(s);
+    store_close_handles(s);
     reads_close(s->reads, on_reads_gone, s);
-    return rc;
+    return r;
 }
 
 int store_open(const struct store_options *opt, struct store **ret, struct err *err)
 {
-    struct store *s = xcalloc(1, sizeof *s);
+    struct store *s = xcalloc(1, sizeof(*s));
     sqlite3 *db = NULL;
-    int rc;
-
     s->opt = *opt;
     s->lock_fd = -1;
     set_str(&s->path, opt->path);
     set_str(&s->vfs, opt->vfs);
-    rc = lock(s->path, &s->lock_fd, err);
-    if (rc == 0)
-        rc = open_database(s->path, s->vfs, &db, err);
-    if (rc == 0) {
-        rc = init_handles(s, err);
-        if (rc < 0)
+    int r = lock(s->path, &s->lock_fd, err);
+    if (r == 0)
+        r = open_database(s->path, s->vfs, &db, err);
+    if (r == 0) {
+        r = init_handles(s, err);
+        if (r < 0)
             conn_close(db);
     }
-    if (rc < 0) {
+    if (r < 0) {
         abandon(s);
-        return rc;
+        return r;
     }
     s->own = reader_new(s->path, s->vfs);
     s->reads = reads_new(opt->loop, s->path, s->vfs, opt->readers);
     s->parts = 3; /* two handles and reads */
-    rc = writer_open(db, wake, s, &s->writer, err);
-    if (rc < 0) {
+    r = writer_open(db, store_wake, s, &s->writer, err);
+    if (r < 0) {
         (void)shut(s, NULL); /* there is nothing to lose yet */
-        return rc;
+        return r;
     }
     *ret = s;
     return 0;
@@ -337,7 +325,6 @@ static void put_long_text(struct batch *b, unsigned statement, int64_t seq, cons
 void store_put_job(struct store *s, const struct store_job *job)
 {
     struct batch *b = &s->open;
-
     assert(job->seq > 0 && job->id && job->state);
     batch_begin(b, WRITE_JOB);
     batch_int(b, job->seq);
@@ -357,7 +344,6 @@ void store_put_job(struct store *s, const struct store_job *job)
 void store_update_job(struct store *s, const struct store_job *job)
 {
     struct batch *b = &s->open;
-
     assert(job->seq > 0 && job->state);
     batch_begin(b, WRITE_JOB_STATE);
     batch_int(b, job->seq);
@@ -368,7 +354,6 @@ void store_update_job(struct store *s, const struct store_job *job)
 void store_put_attempt(struct store *s, const struct store_attempt *attempt)
 {
     struct batch *b = &s->open;
-
     batch_begin(b, WRITE_ATTEMPT);
     batch_int(b, attempt->job_seq);
     batch_int(b, attempt->k);
@@ -382,7 +367,6 @@ void store_put_attempt(struct store *s, const struct store_attempt *attempt)
 void store_put_finding(struct store *s, const struct store_finding *finding)
 {
     struct batch *b = &s->open;
-
     assert(finding->class && finding->body);
     batch_begin(b, WRITE_FINDING);
     batch_int(b, finding->job_seq);
@@ -399,7 +383,6 @@ void store_put_finding(struct store *s, const struct store_finding *finding)
 void store_put_event(struct store *s, const struct store_event *event)
 {
     struct batch *b = &s->open;
-
     assert(event->seq > 0);
     batch_begin(b, WRITE_EVENT);
     batch_int(b, event->seq);
@@ -417,12 +400,14 @@ void store_put_event(struct store *s, const struct store_event *event)
         batch_blob(b, event->hash, STORE_HASH_BYTES);
     else
         batch_null(b);
+    batch_text(b, event->thing);
+    batch_text(b, event->owner);
+    batch_text(b, event->project);
 }
 
 void store_put_token(struct store *s, const struct store_token *token)
 {
     struct batch *b = &s->open;
-
     assert(token->hash);
     batch_begin(b, WRITE_TOKEN);
     batch_blob(b, token->hash, STORE_HASH_BYTES);
@@ -445,7 +430,6 @@ void store_remove_token(struct store *s, const unsigned char hash[static STORE_H
 void store_put_user(struct store *s, const struct store_user *user)
 {
     struct batch *b = &s->open;
-
     assert(user->name);
     batch_begin(b, WRITE_USER);
     batch_text(b, user->name);
@@ -463,7 +447,6 @@ void store_remove_user(struct store *s, const char *name)
 void store_put_entry(struct store *s, const struct store_entry *entry)
 {
     struct batch *b = &s->open;
-
     assert(entry->kind && entry->name && entry->body);
     batch_begin(b, WRITE_ENTRY);
     batch_text(b, entry->kind);
@@ -475,7 +458,6 @@ void store_put_entry(struct store *s, const struct store_entry *entry)
 void store_remove_entry(struct store *s, const char *kind, const char *name)
 {
     struct batch *b = &s->open;
-
     batch_begin(b, WRITE_ENTRY_REMOVE);
     batch_text(b, kind);
     batch_text(b, name);
@@ -484,7 +466,6 @@ void store_remove_entry(struct store *s, const char *kind, const char *name)
 void store_put_idempotency(struct store *s, const struct store_idempotency *key)
 {
     struct batch *b = &s->open;
-
     assert(key->key && key->body_hash);
     batch_begin(b, WRITE_IDEMPOTENCY);
     batch_text(b, str_or(key->user, ""));
@@ -497,7 +478,6 @@ void store_put_idempotency(struct store *s, const struct store_idempotency *key)
 void store_put_meta(struct store *s, const char *key, const char *value)
 {
     struct batch *b = &s->open;
-
     assert(key);
     batch_begin(b, WRITE_META);
     batch_text(b, key);

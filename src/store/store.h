@@ -56,8 +56,8 @@ must_check int store_close(struct store *s, struct err *err);
 
 /* ---- batches ---- */
 
-/* The newest batch whose changes the caller may have seen: the open one if it has
- * changes, else the last one that was handed over. Never falls. */
+/* The number of the newest batch whose changes the caller may have seen: the open batch if it
+ * has changes, else the last batch that was handed over. Never falls. */
 uint64_t store_batch(const struct store *s);
 /* Everything up to and with this batch is on disk: store_batch() <= store_durable()
  * means that an answer may leave at once. */
@@ -118,9 +118,13 @@ struct store_event {
     int64_t job_seq; /* 0 = about no job */
     const char *job; /* its id: filled in by reads, ignored by store_put_event() */
     const char *kind, *actor, *from_state, *to_state, *reason_code, *text;
-    const char *data;          /* JSON text */
-    const char *object;        /* "kind/name" of what it is about, when that is no job */
-    const unsigned char *hash; /* STORE_HASH_BYTES, of the chain; NULL = from before it */
+    const char *data;   /* JSON text */
+    const char *object; /* "kind/name" of what it is about, when that is no job */
+    /* Who may see it, for reads with a scope, which alone look at these: the kind of the thing
+     * that it is about, whose it is and of which project. Without a kind they are those of its
+     * job; of no job and of no kind, it is for nobody who has a scope. */
+    const char *thing, *owner, *project; /* project may be STORE_EVERYBODY; reads leave them out */
+    const unsigned char *hash;           /* STORE_HASH_BYTES, of the chain; NULL = from before it */
 };
 
 struct store_token {
@@ -204,7 +208,7 @@ must_check int store_has_id(struct store *s, const char *id, bool *ret, struct e
 
 /* ---- reads at run time: on libuv's worker pool ---- */
 
-struct store_read; /* one that is under way */
+struct store_read; /* a read that is under way */
 
 struct store_result {
     struct err err; /* code 0: the rest is valid */
@@ -220,7 +224,7 @@ struct store_result {
     void *rendered;   /* what render returned */
 };
 
-/* What happens with a result; it is borrowed for each call. */
+/* The receivers of a result, which is borrowed for each call. */
 struct store_then {
     /* On a worker thread, may be NULL: turn rows into text there and not on the loop.
      * Touches nothing but the result and what arg holds for it alone. */
@@ -233,9 +237,12 @@ struct store_then {
     void *arg;
 };
 
-/* What somebody may see: jobs of this user and of these projects; of the events those of such
- * jobs, and of what is no job all but other people's (objects "user/…" "token/<user>/…"
- * "project/…"), unless he was the actor. */
+/* In place of an event's project: a thing that is everybody's. */
+#define STORE_EVERYBODY "*"
+/* What an event without a kind of thing is about. */
+#define STORE_THING_JOB "job"
+
+/* What somebody may see: jobs of this user and of these projects. */
 struct store_scope {
     const char *user;            /* not NULL */
     const char *const *projects; /* each once */
@@ -270,22 +277,29 @@ struct store_read *store_list_jobs(struct store *s,
  * the first few that ref could mean. */
 struct store_job_ref {
     const char *ref;
-    const char *user;                /* NULL = nobody goes first */
+    const char *user;                /* NULL = no user goes first */
     const struct store_scope *scope; /* NULL = everything */
 };
 struct store_read *store_find_job(struct store *s,
                                   const struct store_job_ref *ref,
                                   const struct store_then *then);
 
+/* Of the events: the kinds of things, "job,node", of which the user sees each that is his, each of
+ * his projects or everybody's, and simply each. */
+struct store_event_scope {
+    const struct store_scope *who;
+    const char *own, *shared, *any; /* not NULL */
+};
+
 struct store_event_query {
-    int64_t since;                   /* only events after this one; 0 = from the first */
-    int64_t before;                  /* only events before this one; 0 = to the last */
-    const char *job;                 /* only of the job with exactly this id */
-    const char *kinds, *actor;       /* only of these kinds ("stop,ended"), by this one; NULL */
-    const char *object;              /* only about it: "node/n1", or "node" for all; NULL */
-    unsigned limit;                  /* rows, 1 … STORE_PAGE_MAX */
-    bool newest_first;               /* else oldest first */
-    const struct store_scope *scope; /* NULL = everything */
+    int64_t since;             /* only events after this one; 0 = from the first */
+    int64_t before;            /* only events before this one; 0 = to the last */
+    const char *job;           /* only of the job with exactly this id */
+    const char *kinds, *actor; /* only of these kinds ("stop,ended"), by this one; NULL */
+    const char *object;        /* only about it: "node/n1", or "node" for all; NULL */
+    unsigned limit;            /* rows, 1 … STORE_PAGE_MAX */
+    bool newest_first;         /* else oldest first */
+    const struct store_event_scope *scope; /* NULL = everything */
 };
 
 /* Events by seq; page on with since (before, when newest first) = the last row's seq. */

@@ -8,12 +8,12 @@
 #include "store/writer.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "store/conn.h"
 
 #define SQL_BEGIN "BEGIN IMMEDIATE"
@@ -41,7 +41,8 @@ static const char *const writer_sql[] = {
     [WRITE_FINDING] = "INSERT OR REPLACE INTO finding(job_seq, k, class, rule, node, rank, at,"
                       " confidence, body) VALUES(?,?,?,?,?,?,?,?,?)",
     [WRITE_EVENT] = "INSERT INTO event(seq, at, job_seq, kind, actor, from_state, to_state,"
-                    " reason_code, text, data, object, hash) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+                    " reason_code, text, data, object, hash, thing, owner, project)"
+                    " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [WRITE_TOKEN] = "INSERT OR REPLACE INTO token(hash, id, name, user, role, created_at,"
                     " expires_at, last_use_at, revoked_at) VALUES(?,?,?,?,?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM token WHERE hash=?",
@@ -63,7 +64,7 @@ enum { WAL_IDLE_PAGES = 1000, WAL_MUST_PAGES = 4000 };
 enum { RETRY_FIRST_MS = 5, RETRY_MAX_MS = 1000 };
 
 struct writer {
-    /* Of the thread alone. */
+    /* Used by the thread alone. */
     sqlite3 *db;
     sqlite3_stmt *begin, *commit, *rollback;
     sqlite3_stmt *st[WRITE_COUNT];
@@ -97,29 +98,27 @@ static int bind_value(sqlite3_stmt *st, int k, const struct batch_item *it)
     }
 }
 
-static int step(sqlite3_stmt *st)
+static int writer_step(sqlite3_stmt *st)
 {
-    int rc = sqlite3_step(st);
-
+    int r = sqlite3_step(st);
     (void)sqlite3_reset(st); /* repeats the error of step */
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
-/* One change, whose statement `it` names; on return `it` is the next begin or the end. */
+/* Replays one change, whose statement `it` names; on return `it` is the next begin or the end. */
 static int replay_one(struct writer *w, size_t *pos, struct batch_item *it, int *more)
 {
     int64_t which = it->i;
     sqlite3_stmt *st = w->st[which];
-    int k = 1, rc = SQLITE_OK;
-
+    int k = 1, r = SQLITE_OK;
     for (; (*more = batch_next(&w->now, pos, it)) != 0 && it->kind != BATCH_BEGIN; k++)
-        if (rc == SQLITE_OK)
-            rc = bind_value(st, k, it);
-    if (rc == SQLITE_OK)
-        rc = step(st);
-    if (rc == SQLITE_OK && which == WRITE_JOB_STATE && sqlite3_changes(w->db) != 1)
-        rc = SQLITE_NOTFOUND;
-    return rc;
+        if (r == SQLITE_OK)
+            r = bind_value(st, k, it);
+    if (r == SQLITE_OK)
+        r = writer_step(st);
+    if (r == SQLITE_OK && which == WRITE_JOB_STATE && sqlite3_changes(w->db) != 1)
+        r = SQLITE_NOTFOUND;
+    return r;
 }
 
 static int replay(struct writer *w)
@@ -127,30 +126,28 @@ static int replay(struct writer *w)
     struct batch_item it;
     size_t pos = 0;
     int more = batch_next(&w->now, &pos, &it);
-    int rc = SQLITE_OK;
-
-    while (more && rc == SQLITE_OK)
-        rc = replay_one(w, &pos, &it, &more);
-    return rc;
+    int r = SQLITE_OK;
+    while (more && r == SQLITE_OK)
+        r = replay_one(w, &pos, &it, &more);
+    return r;
 }
 
 /* The batch `now` as one transaction. On failure nothing of it is left, and why says
  * what SQLite said. */
 static int commit(struct writer *w, char *why, size_t size)
 {
-    int rc = step(w->begin);
-
-    if (rc == SQLITE_OK)
-        rc = replay(w);
-    if (rc == SQLITE_OK)
-        rc = step(w->commit);
-    if (rc == SQLITE_OK)
-        return rc;
-    (void)snprintf(why, size, "the store cannot write: %s",
-                   rc == SQLITE_NOTFOUND ? "no such job" : sqlite3_errmsg(w->db));
+    int r = writer_step(w->begin);
+    if (r == SQLITE_OK)
+        r = replay(w);
+    if (r == SQLITE_OK)
+        r = writer_step(w->commit);
+    if (r == SQLITE_OK)
+        return r;
+    text_printf_to(why, size, "the store cannot write: %s",
+                   r == SQLITE_NOTFOUND ? "no such job" : sqlite3_errmsg(w->db));
     if (!sqlite3_get_autocommit(w->db))
-        (void)step(w->rollback); /* a failure here shows in the next begin */
-    return rc;
+        (void)writer_step(w->rollback); /* a failure here shows in the next begin */
+    return r;
 }
 
 static _Noreturn void die(const char *why)
@@ -164,7 +161,6 @@ static _Noreturn void die(const char *why)
 static void wait_retry(struct writer *w, unsigned ms)
 {
     uint64_t left = (uint64_t)ms * 1000000;
-
     while (!w->stop && uv_cond_timedwait(&w->some, &w->lock, left) == 0)
         ;
 }
@@ -173,27 +169,26 @@ static void wait_retry(struct writer *w, unsigned ms)
 static bool commit_batch(struct writer *w)
 {
     unsigned ms = RETRY_FIRST_MS;
-    char why[sizeof w->look.why];
+    char why[sizeof(w->look.why)];
     bool last = false;
 
     for (;;) {
-        int rc = commit(w, why, sizeof why);
-
-        if (rc != SQLITE_OK && !conn_is_passing(rc))
+        int r = commit(w, why, sizeof(why));
+        if (r != SQLITE_OK && !conn_is_passing(r))
             die(why);
         uv_mutex_lock(&w->lock);
-        if (rc == SQLITE_OK)
+        if (r == SQLITE_OK)
             w->look.durable = w->now.number;
         else if (!w->look.failing)
-            memcpy(w->look.why, why, sizeof why);
-        w->look.failing = rc != SQLITE_OK;
+            memcpy(w->look.why, why, sizeof(why));
+        w->look.failing = r != SQLITE_OK;
         w->wake(w->arg);
         last = w->stop;
-        if (rc != SQLITE_OK && !last)
+        if (r != SQLITE_OK && !last)
             wait_retry(w, ms);
         uv_mutex_unlock(&w->lock);
-        if (rc == SQLITE_OK || last)
-            return rc == SQLITE_OK;
+        if (r == SQLITE_OK || last)
+            return r == SQLITE_OK;
         ms = ms * 2 < RETRY_MAX_MS ? ms * 2 : RETRY_MAX_MS;
     }
 }
@@ -207,13 +202,11 @@ static void checkpoint(struct writer *w)
 }
 
 /* Take what is ready into `now`; false: nothing is, and there will be nothing more. */
-static bool take(struct writer *w)
+static bool writer_take(struct writer *w)
 {
-    bool idle;
-
     batch_reset(&w->now);
     uv_mutex_lock(&w->lock);
-    idle = !w->ready.len;
+    bool idle = !w->ready.len;
     if (w->wal_pages > (idle ? WAL_IDLE_PAGES : WAL_MUST_PAGES)) {
         uv_mutex_unlock(&w->lock);
         checkpoint(w);
@@ -228,25 +221,23 @@ static bool take(struct writer *w)
     return w->now.len > 0;
 }
 
-static void run(void *arg)
+static void writer_run(void *arg)
 {
     struct writer *w = arg;
-
-    while (take(w) && commit_batch(w))
+    while (writer_take(w) && commit_batch(w))
         ;
 }
 
 static int on_wal(void *arg, sqlite3 *db, const char *name, int pages)
 {
     struct writer *w = arg;
-
     (void)db;
     (void)name;
     w->wal_pages = pages;
     return SQLITE_OK;
 }
 
-static void release(struct writer *w)
+static void writer_release(struct writer *w)
 {
     for (size_t i = 0; i < WRITE_COUNT; i++)
         (void)sqlite3_finalize(w->st[i]); /* repeats old errors */
@@ -261,20 +252,19 @@ static void release(struct writer *w)
     free(w);
 }
 
-static int prepare(struct writer *w, struct err *err)
+static int writer_prepare(struct writer *w, struct err *err)
 {
-    int rc = conn_prepare(w->db, SQL_BEGIN, &w->begin, err);
-
-    if (rc == 0)
-        rc = conn_prepare(w->db, SQL_COMMIT, &w->commit, err);
-    if (rc == 0)
-        rc = conn_prepare(w->db, SQL_ROLLBACK, &w->rollback, err);
-    for (size_t i = 0; rc == 0 && i < WRITE_COUNT; i++)
-        rc = conn_prepare(w->db, writer_sql[i], &w->st[i], err);
-    return rc;
+    int r = conn_prepare(w->db, SQL_BEGIN, &w->begin, err);
+    if (r == 0)
+        r = conn_prepare(w->db, SQL_COMMIT, &w->commit, err);
+    if (r == 0)
+        r = conn_prepare(w->db, SQL_ROLLBACK, &w->rollback, err);
+    for (size_t i = 0; r == 0 && i < WRITE_COUNT; i++)
+        r = conn_prepare(w->db, writer_sql[i], &w->st[i], err);
+    return r;
 }
 
-static void init_lock(struct writer *w)
+static void writer_init_lock(struct writer *w)
 {
     if (uv_mutex_init(&w->lock) < 0 || uv_cond_init(&w->some) < 0)
         abort(); /* only without memory */
@@ -282,20 +272,18 @@ static void init_lock(struct writer *w)
 
 int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret, struct err *err)
 {
-    struct writer *w = xcalloc(1, sizeof *w);
-    int rc;
-
+    struct writer *w = xcalloc(1, sizeof(*w));
     w->db = db;
     w->wake = wake;
     w->arg = arg;
-    init_lock(w);
+    writer_init_lock(w);
     (void)sqlite3_wal_hook(db, on_wal, w); /* returns the hook before; ends SQLite's own */
-    rc = prepare(w, err);
-    if (rc == 0 && uv_thread_create(&w->thread, run, w) < 0)
-        rc = err_set(err, ERR_STORE, "cannot start the store's thread");
-    if (rc < 0) {
-        release(w);
-        return rc;
+    int r = writer_prepare(w, err);
+    if (r == 0 && uv_thread_create(&w->thread, writer_run, w) < 0)
+        r = err_set(err, ERR_STORE, "cannot start the store's thread");
+    if (r < 0) {
+        writer_release(w);
+        return r;
     }
     *ret = w;
     return 0;
@@ -303,8 +291,7 @@ int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret,
 
 int writer_close(struct writer *w, struct writer_look *last, struct err *err)
 {
-    int rc = 0;
-
+    int r = 0;
     uv_mutex_lock(&w->lock);
     w->stop = true;
     uv_cond_signal(&w->some);
@@ -312,18 +299,16 @@ int writer_close(struct writer *w, struct writer_look *last, struct err *err)
     (void)uv_thread_join(&w->thread); /* fails only for no thread */
     *last = w->look;
     if (w->look.failing)
-        rc = err_set(err, ERR_STORE, "the newest changes are lost: %s", w->look.why);
-    release(w);
-    return rc;
+        r = err_set(err, ERR_STORE, "the newest changes are lost: %s", w->look.why);
+    writer_release(w);
+    return r;
 }
 
 void writer_add(struct writer *w, struct batch *b)
 {
-    bool waiting;
-
     uv_mutex_lock(&w->lock);
     batch_append(&w->ready, b);
-    waiting = w->waiting;
+    bool waiting = w->waiting;
     uv_mutex_unlock(&w->lock);
     if (waiting)
         uv_cond_signal(&w->some);
@@ -331,10 +316,8 @@ void writer_add(struct writer *w, struct batch *b)
 
 bool writer_is_idle(struct writer *w)
 {
-    bool idle;
-
     uv_mutex_lock(&w->lock);
-    idle = w->waiting && !w->ready.len;
+    bool idle = w->waiting && !w->ready.len;
     uv_mutex_unlock(&w->lock);
     return idle;
 }

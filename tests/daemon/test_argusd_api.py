@@ -14,6 +14,7 @@ import time
 import jsonschema
 import pytest
 from checkpoints import put_checkpoint
+from contract import open_places
 from fakeray import FakeRay
 from snapshots import added, tar
 
@@ -25,103 +26,108 @@ RANK = {"none": 0, "wrong": 0, "viewer": 1, "user": 2, "admin": 3}
 
 NODE = "{name: there, host: 127.0.0.1, port: 1, labels: [a]}"  # nobody listens there: it stays pending
 
-# Every route: path to call, least role, body. One that is missing here fails test_the_table_is_whole.
+# Every route: path to call and body; its least role is what openapi.json says. One that is missing here fails
+# test_the_table_is_whole.
 ROUTES = {
-    ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", "user", Argusd.spec("echo x")),
-    ("GET", "/v1/jobs"): ("/v1/jobs", "viewer", None),
-    ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", "viewer", None),
-    ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", "user", None),
-    ("POST", "/v1/jobs:stop"): ("/v1/jobs:stop", "user", {"workload": "none"}),
-    ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", "user", None),
-    ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", "user", None),
-    ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", "user", {"priority": 50}),
-    ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", "user", {}),
-    ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", "viewer", None),
-    ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", "viewer", None),
-    ("GET", "/v1/checkpoints"): ("/v1/checkpoints?project=default", "viewer", None),
-    ("GET", "/v1/jobs/{id}/checkpoints"): ("/v1/jobs/JOB/checkpoints", "viewer", None),
-    ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", "user", {"dry_run": True}),
-    ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", "user", None),
-    ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", "viewer", None),
-    ("GET", "/v1/jobs/{id}/logs/files"): ("/v1/jobs/JOB/logs/files", "viewer", None),
-    ("GET", "/v1/logs"): ("/v1/logs?grep=x", "viewer", None),
-    ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", "viewer", None),
-    ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", "viewer", None),
-    ("GET", "/v1/events"): ("/v1/events", "viewer", None),
-    ("GET", "/v1/nodes"): ("/v1/nodes", "viewer", None),
-    ("POST", "/v1/nodes"): ("/v1/nodes", "admin", NODE),
-    ("GET", "/v1/nodes/{name}"): ("/v1/nodes/there", "viewer", None),
-    ("GET", "/v1/nodes/{name}/firewall"): ("/v1/nodes/there/firewall", "viewer", None),
-    ("POST", "/v1/nodes/{name}:drain"): ("/v1/nodes/there:drain", "admin", {"deadline": "1h", "then": "stop"}),
-    ("POST", "/v1/nodes/{name}:undrain"): ("/v1/nodes/there:undrain", "admin", None),
-    ("POST", "/v1/nodes/{name}:check"): ("/v1/nodes/there:check", "admin", {"accept_key": True}),
-    ("POST", "/v1/nodes/{name}:remove"): ("/v1/nodes/MADE_NODE:remove", "admin", {"force": True}),
-    ("GET", "/v1/pools"): ("/v1/pools", "viewer", None),
-    ("GET", "/v1/clusters"): ("/v1/clusters", "viewer", None),
-    ("POST", "/v1/clusters/{cluster}:down"): ("/v1/clusters/default:down", "admin", {"stop_jobs": False}),
-    ("POST", "/v1/clusters/{cluster}:up"): ("/v1/clusters/default:up", "admin", None),
-    ("GET", "/v1/clusters/{cluster}/nodes"): ("/v1/clusters/default/nodes", "viewer", None),
-    ("GET", "/v1/clusters/{cluster}/actors"): ("/v1/clusters/default/actors", "viewer", None),
+    ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", Argusd.spec("echo x")),
+    ("GET", "/v1/jobs"): ("/v1/jobs", None),
+    ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", None),
+    ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", None),
+    ("POST", "/v1/jobs:stop"): ("/v1/jobs:stop", {"workload": "none"}),
+    ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", None),
+    ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", None),
+    ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", {"priority": 50}),
+    ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", {}),
+    ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", None),
+    ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", None),
+    ("GET", "/v1/checkpoints"): ("/v1/checkpoints?project=default", None),
+    ("GET", "/v1/jobs/{id}/checkpoints"): ("/v1/jobs/JOB/checkpoints", None),
+    ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", {"dry_run": True}),
+    ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", None),
+    ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", None),
+    ("GET", "/v1/jobs/{id}/logs/files"): ("/v1/jobs/JOB/logs/files", None),
+    ("GET", "/v1/logs"): ("/v1/logs?grep=x", None),
+    ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", None),
+    ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", None),
+    ("GET", "/v1/events"): ("/v1/events", None),
+    ("GET", "/v1/nodes"): ("/v1/nodes", None),
+    ("POST", "/v1/nodes"): ("/v1/nodes", NODE),
+    ("GET", "/v1/nodes/{name}"): ("/v1/nodes/there", None),
+    ("GET", "/v1/nodes/{name}/firewall"): ("/v1/nodes/there/firewall", None),
+    ("POST", "/v1/nodes/{name}:drain"): ("/v1/nodes/there:drain", {"deadline": "1h", "then": "stop"}),
+    ("POST", "/v1/nodes/{name}:undrain"): ("/v1/nodes/there:undrain", None),
+    ("POST", "/v1/nodes/{name}:check"): ("/v1/nodes/there:check", {"accept_key": True}),
+    ("POST", "/v1/nodes/{name}:remove"): ("/v1/nodes/MADE_NODE:remove", {"force": True}),
+    ("GET", "/v1/pools"): ("/v1/pools", None),
+    ("GET", "/v1/clusters"): ("/v1/clusters", None),
+    ("POST", "/v1/clusters/{cluster}:down"): ("/v1/clusters/default:down", {"stop_jobs": False}),
+    ("POST", "/v1/clusters/{cluster}:up"): ("/v1/clusters/default:up", None),
+    ("GET", "/v1/clusters/{cluster}/nodes"): ("/v1/clusters/default/nodes", None),
+    ("GET", "/v1/clusters/{cluster}/actors"): ("/v1/clusters/default/actors", None),
     ("GET", "/v1/clusters/{cluster}/placement_groups"): (
-        "/v1/clusters/default/placement_groups", "viewer", None,
+        "/v1/clusters/default/placement_groups", None,
     ),
-    ("GET", "/v1/clusters/{cluster}/foreign"): ("/v1/clusters/default/foreign", "viewer", None),
-    ("GET", "/v1/whoami"): ("/v1/whoami", "viewer", None),
-    ("GET", "/v1/users"): ("/v1/users", "viewer", None),
-    ("POST", "/v1/users"): ("/v1/users", "admin", {"name": "NEW"}),
-    ("GET", "/v1/users/{user}"): ("/v1/users/ME", "viewer", None),
-    ("PATCH", "/v1/users/{user}"): ("/v1/users/alice", "admin", {"note": "x"}),
-    ("DELETE", "/v1/users/{user}"): ("/v1/users/MADE_USER", "admin", None),
-    ("GET", "/v1/users/{user}/quota"): ("/v1/users/ME/quota", "viewer", None),
-    ("PUT", "/v1/users/{user}/quota"): ("/v1/users/alice/quota", "admin", {"queued": 1000}),
-    ("GET", "/v1/tokens"): ("/v1/tokens", "viewer", None),
-    ("POST", "/v1/tokens"): ("/v1/tokens", "user", {"name": "x", "expires": "1d"}),
-    ("DELETE", "/v1/tokens/{token}"): ("/v1/tokens/TOKEN", "user", None),
-    ("GET", "/v1/secrets"): ("/v1/secrets", "viewer", None),
-    ("PUT", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", "user", {"value": "x"}),
-    ("DELETE", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", "user", None),
-    ("GET", "/v1/projects"): ("/v1/projects", "viewer", None),
-    ("POST", "/v1/projects"): ("/v1/projects", "admin", {"name": "NEW"}),
-    ("GET", "/v1/projects/{project}"): ("/v1/projects/default", "viewer", None),
-    ("PATCH", "/v1/projects/{project}"): ("/v1/projects/default", "admin", {"note": "x"}),
-    ("DELETE", "/v1/projects/{project}"): ("/v1/projects/MADE_PROJECT", "admin", None),
-    ("GET", "/v1/datasets"): ("/v1/datasets", "viewer", None),
-    ("POST", "/v1/datasets"): ("/v1/datasets", "user", {"name": "raw", "source": "http://127.0.0.1:9/x.jsonl"}),
-    ("POST", "/v1/datasets:prepare"): ("/v1/datasets:prepare", "user", {"name": "ready", "with": "gsm8k"}),
-    ("GET", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", "viewer", None),
-    ("DELETE", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", "user", None),
-    ("GET", "/v1/models"): ("/v1/models", "viewer", None),
-    ("POST", "/v1/models"): ("/v1/models", "user", {"name": "tiny", "source": "http://127.0.0.1:9/x.jsonl"}),
-    ("GET", "/v1/models/{name}"): ("/v1/models/MODEL", "viewer", None),
-    ("DELETE", "/v1/models/{name}"): ("/v1/models/MODEL", "user", None),
-    ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "viewer", None),
-    ("PUT", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", "admin", {"queued": 1000}),
-    ("GET", "/v1/quotas"): ("/v1/quotas", "viewer", None),
-    ("GET", "/v1/presets"): ("/v1/presets", "viewer", None),
-    ("GET", "/v1/presets/{name}"): ("/v1/presets/grpo-7b", "viewer", None),
-    ("PUT", "/v1/presets/{name}"): ("/v1/presets/FRESH", "user", {"spec": {"workload": "ray", "entrypoint": "true"}}),
-    ("DELETE", "/v1/presets/{name}"): ("/v1/presets/MADE_PRESET", "user", None),
-    ("GET", "/v1/snapshots"): ("/v1/snapshots", "viewer", None),
-    ("POST", "/v1/snapshots"): ("/v1/snapshots", "user", {"name": "NEW", "hash": "CONTENT"}),
-    ("GET", "/v1/snapshots/{name}"): ("/v1/snapshots/there@1", "viewer", None),
-    ("GET", "/v1/snapshots/{name}:diff"): ("/v1/snapshots/there@1:diff?with=there@1", "viewer", None),
-    ("DELETE", "/v1/snapshots/{name}"): ("/v1/snapshots/MADE_SNAPSHOT", "user", None),
-    ("GET", "/v1/files"): ("/v1/files?path=common", "viewer", None),
-    ("GET", "/v1/files/content"): ("/v1/files/content?path=common/file", "viewer", None),
-    ("POST", "/v1/files"): ("/v1/files", "user", "A_FILE"),
-    ("DELETE", "/v1/files"): ("/v1/files?path=common/MADE_DIR", "user", None),
-    ("GET", "/v1/uploads"): ("/v1/uploads", "user", None),
-    ("POST", "/v1/uploads"): ("/v1/uploads", "user", {"name": "x", "bytes": 3}),
-    ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", "user", None),
-    ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", "user", None),
-    ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", "user", None),
-    ("GET", "/v1/events:verify"): ("/v1/events:verify", ("viewer", "admin"), None),
-    ("GET", "/v1/version"): ("/v1/version", None, None),
-    ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None, None),
-    ("GET", "/healthz"): ("/healthz", None, None),
-    ("GET", "/readyz"): ("/readyz", None, None),
-    ("GET", "/metrics"): ("/metrics", None, None),
+    ("GET", "/v1/clusters/{cluster}/foreign"): ("/v1/clusters/default/foreign", None),
+    ("GET", "/v1/whoami"): ("/v1/whoami", None),
+    ("GET", "/v1/users"): ("/v1/users", None),
+    ("POST", "/v1/users"): ("/v1/users", {"name": "NEW"}),
+    ("GET", "/v1/users/{user}"): ("/v1/users/ME", None),
+    ("PATCH", "/v1/users/{user}"): ("/v1/users/alice", {"note": "x"}),
+    ("DELETE", "/v1/users/{user}"): ("/v1/users/MADE_USER", None),
+    ("GET", "/v1/users/{user}/quota"): ("/v1/users/ME/quota", None),
+    ("PUT", "/v1/users/{user}/quota"): ("/v1/users/alice/quota", {"queued": 1000}),
+    ("GET", "/v1/tokens"): ("/v1/tokens", None),
+    ("POST", "/v1/tokens"): ("/v1/tokens", {"name": "x", "expires": "1d"}),
+    ("DELETE", "/v1/tokens/{token}"): ("/v1/tokens/TOKEN", None),
+    ("GET", "/v1/secrets"): ("/v1/secrets", None),
+    ("PUT", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", {"value": "x"}),
+    ("DELETE", "/v1/secrets/{name}"): ("/v1/secrets/SECRET", None),
+    ("GET", "/v1/projects"): ("/v1/projects", None),
+    ("POST", "/v1/projects"): ("/v1/projects", {"name": "NEW"}),
+    ("GET", "/v1/projects/{project}"): ("/v1/projects/default", None),
+    ("PATCH", "/v1/projects/{project}"): ("/v1/projects/default", {"note": "x"}),
+    ("DELETE", "/v1/projects/{project}"): ("/v1/projects/MADE_PROJECT", None),
+    ("GET", "/v1/datasets"): ("/v1/datasets", None),
+    ("POST", "/v1/datasets"): ("/v1/datasets", {"name": "raw", "source": "http://127.0.0.1:9/x.jsonl"}),
+    ("POST", "/v1/datasets:prepare"): ("/v1/datasets:prepare", {"name": "ready", "with": "gsm8k"}),
+    ("GET", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", None),
+    ("DELETE", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", None),
+    ("GET", "/v1/models"): ("/v1/models", None),
+    ("POST", "/v1/models"): ("/v1/models", {"name": "tiny", "source": "http://127.0.0.1:9/x.jsonl"}),
+    ("GET", "/v1/models/{name}"): ("/v1/models/MODEL", None),
+    ("DELETE", "/v1/models/{name}"): ("/v1/models/MODEL", None),
+    ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", None),
+    ("PUT", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", {"queued": 1000}),
+    ("GET", "/v1/quotas"): ("/v1/quotas", None),
+    ("GET", "/v1/presets"): ("/v1/presets", None),
+    ("GET", "/v1/presets/{name}"): ("/v1/presets/grpo-7b", None),
+    ("PUT", "/v1/presets/{name}"): ("/v1/presets/FRESH", {"spec": {"workload": "ray", "entrypoint": "true"}}),
+    ("DELETE", "/v1/presets/{name}"): ("/v1/presets/MADE_PRESET", None),
+    ("GET", "/v1/snapshots"): ("/v1/snapshots", None),
+    ("POST", "/v1/snapshots"): ("/v1/snapshots", {"name": "NEW", "hash": "CONTENT"}),
+    ("GET", "/v1/snapshots/{name}"): ("/v1/snapshots/there@1", None),
+    ("GET", "/v1/snapshots/{name}:diff"): ("/v1/snapshots/there@1:diff?with=there@1", None),
+    ("DELETE", "/v1/snapshots/{name}"): ("/v1/snapshots/MADE_SNAPSHOT", None),
+    ("GET", "/v1/files"): ("/v1/files?path=common", None),
+    ("GET", "/v1/files/content"): ("/v1/files/content?path=common/file", None),
+    ("POST", "/v1/files"): ("/v1/files", "A_FILE"),
+    ("DELETE", "/v1/files"): ("/v1/files?path=common/MADE_DIR", None),
+    ("GET", "/v1/uploads"): ("/v1/uploads", None),
+    ("POST", "/v1/uploads"): ("/v1/uploads", {"name": "x", "bytes": 3}),
+    ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
+    ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", None),
+    ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
+    ("GET", "/v1/events:verify"): ("/v1/events:verify", None),
+    ("GET", "/v1/version"): ("/v1/version", None),
+    ("GET", "/v1/openapi.json"): ("/v1/openapi.json", None),
+    ("GET", "/healthz"): ("/healthz", None),
+    ("GET", "/readyz"): ("/readyz", None),
+    ("GET", "/metrics"): ("/metrics", None),
 }  # fmt: skip
+
+
+# Of roles that are high enough: who does not see all that the route tells of.
+REFUSED = {(("GET", "/v1/events:verify"), "user")}
 
 
 class Whole:
@@ -184,7 +190,7 @@ class Whole:
 
     def call(self, route, role):
         """Ask with what the route needs: things that are there, and each time new ones to make and to remove."""
-        path, _, body = ROUTES[route]
+        path, body = ROUTES[route]
         token = {"none": None, "wrong": "argus_" + "A" * 43}.get(role, role)
         fresh = f"x{next(self.numbers)}"
         things = {
@@ -263,12 +269,20 @@ def test_the_table_is_whole(w):
     assert set(operations(w.api)) == set(ROUTES)
 
 
+def test_every_schema_is_closed(w):
+    schemas = w.api["components"]["schemas"]
+    assert [where for name, schema in schemas.items() for where in open_places(schema, name)] == []
+    named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(w.api)))
+    assert named <= set(schemas)
+    assert set(schemas) <= named, "nothing names it"
+
+
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 def test_each_role(w, route):
-    least = ROUTES[route][1]
+    least = operations(w.api)[route]["x-least-role"]
     for role, rank in RANK.items():
         reply = w.call(route, role)
-        if least is None or (role in least if isinstance(least, tuple) else rank >= RANK[least]):
+        if rank >= RANK[least] and (route, role) not in REFUSED:
             if role == "user" and route[1].endswith(":stop"):
                 assert reply.status in (200, 202), reply
             assert reply.status < 400, (role, reply)

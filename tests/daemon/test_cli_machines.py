@@ -253,7 +253,7 @@ def test_node_firewall(server, argus):
     plain = argus("node", "firewall", "node-1").stdout
     assert "prometheus: its address is not known" in plain and "add --prometheus ADDRESS" in plain
     assert "9500        raylet       from 10.0.0.1, 10.0.0.9, fd00::7 (nodes, argusd): node manager" in plain
-    assert "20000-21249 worker       from nobody known (nodes): workers" in plain
+    assert "20000-21249 worker       from no known source (nodes): workers" in plain
     assert json.loads(argus("node", "firewall", "node-1", "--format", "json").stdout) == FIREWALL
 
 

@@ -97,7 +97,7 @@ def test_what_it_finds_ends_the_job_before_it_holds_anything(w):
     w.argusd.submit(w.spec("bad"))
     job = w.argusd.wait_over("bad")
     assert (job["state"], job["attempt"], job["nodes"]) == ("FAILED", 0, [])
-    assert job["reason"] == {"code": "user_code_error", "text": "'f' raises KeyError"}
+    assert job["reason"] == {"code": "user_code_error", "text": "'f' raises KeyError", "args": None}
     assert job["trial"]["findings"][0]["hint"] == "run it"
     assert "bad" not in w.ray.starts()
     until(lambda: "bad-trial" not in w.ray.jobs(), "Ray's record of the trial is deleted")

@@ -8,6 +8,7 @@
 
 import base64
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ import sys
 import time
 
 import pytest
+from contract import contract_of
 from fakeray import wait_for
 from programs import PROGRAMS
 
@@ -53,8 +55,8 @@ class Reply:
 class Stream:
     """An event stream: iterate over (id, event, data); close() cuts it."""
 
-    def __init__(self, connection, raw):
-        self.connection, self.raw = connection, raw
+    def __init__(self, connection, raw, judge):
+        self.connection, self.raw, self.judge = connection, raw, judge
         self.status, self.headers = raw.status, raw.headers
 
     def __iter__(self):
@@ -67,7 +69,9 @@ class Stream:
                 key, _, value = line.partition(":")
                 event[key] = value.removeprefix(" ")
             elif "data" in event:
-                yield event.get("id"), event.get("event", "message"), json.loads(event["data"])
+                data = json.loads(event["data"])
+                self.judge(data)
+                yield event.get("id"), event.get("event", "message"), data
                 event = {}
 
     def close(self):
@@ -146,7 +150,7 @@ class Argusd:
         def answers():
             assert self.process.poll() is None, f"argusd ended with {self.process.returncode}:\n{self.said()[-4000:]}"
             with contextlib.suppress(OSError, http.client.HTTPException):
-                return self.call("GET", "/healthz", token=None).status == 200
+                return self.ask("GET", "/healthz", None, None, {}).status == 200
 
         until(answers, "argusd answers")
         return self
@@ -180,6 +184,16 @@ class Argusd:
 
     def call(self, method, path, body=None, token="admin", **headers):
         """token: a role, a token's text, or None. A body that is no text is sent as JSON."""
+        reply = self.ask(method, path, body, token, headers)
+        self.contract.judge(method, path, body if isinstance(body, dict) else None, reply)
+        return reply
+
+    @functools.cached_property
+    def contract(self):
+        """What argusd itself says that its replies are."""
+        return contract_of(self.ask("GET", "/v1/openapi.json", None, None, {}).body)
+
+    def ask(self, method, path, body, token, headers):
         if body is not None and not isinstance(body, (bytes, str)):
             body = json.dumps(body)
             headers.setdefault("Content_Type", "application/json")
@@ -199,7 +213,7 @@ class Argusd:
         c.request("GET", path, None, self.head(self.tokens.get(token, token), headers))
         raw = c.getresponse()
         assert raw.status == 200, raw.read()
-        return Stream(c, raw)
+        return Stream(c, raw, lambda data: self.contract.judge_message(path, data))
 
     # -- jobs ------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a log may reach a terminal, however its bytes are cut into chunks. */
-#include "argus/ansi.h"
+#include "argus/show/ansi.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of curve.h. */
-#include "argus/curve.h"
+#include "argus/show/curve.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exit statuses and lines of jobs as servers of any age tell them. */
-#include "argus/jobview.h"
+#include "argus/job/jobview.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of localdir.h: what is a directory here. */
-#include "argus/localdir.h"
+#include "argus/job/localdir.h"
 
 #include "base/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options in every spelling, and the sentence for each mistake. */
-#include "argus/opts.h"
+#include "argus/cli/opts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a progress line: sizes, and what fits. */
-#include "argus/progress.h"
+#include "argus/transfer/progress.h"
 
 #include <string.h>
 
-#include "argus/text.h"
+#include "argus/show/text.h"
 
 #include "base/unit.h"
 

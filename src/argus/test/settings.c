@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client's file: written whole and private, read back, and what goes before it. */
-#include "argus/settings.h"
+#include "argus/net/settings.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server-sent events, cut at every byte, and the rules that are easy to get wrong. */
-#include "argus/sse.h"
+#include "argus/net/sse.h"
 
 #include <stdlib.h>
 #include <string.h>

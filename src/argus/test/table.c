@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layout of tables: what is dropped, what is cut, and that nothing is ever wider
  * than the terminal. */
-#include "argus/table.h"
+#include "argus/show/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "argus/text.h"
+#include "argus/show/text.h"
 #include "base/unit.h"
 
 static const struct column COLUMNS[] = {

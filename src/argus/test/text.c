@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Width, cutting, cleaning and wrapping of text that a server chose. */
-#include "argus/text.h"
+#include "argus/show/text.h"
 
 #include <string.h>
 

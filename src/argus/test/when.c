@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relative and absolute times, in both languages. */
-#include "argus/when.h"
+#include "argus/show/when.h"
 
 #include "base/unit.h"
 

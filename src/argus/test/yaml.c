@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON as YAML, read back by the reader that specs go through; and --set. */
-#include "argus/yaml.h"
+#include "argus/show/yaml.h"
 
 #include <string.h>
 
-#include "argus/overlay.h"
+#include "argus/job/overlay.h"
 #include "base/doc.h"
 #include "base/unit.h"
 

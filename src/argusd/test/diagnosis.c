@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what an attempt left to its finding: what is read, what is quoted, what is written. */
-#include "argusd/diagnosis.h"
+#include "argusd/watch/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "base/unit_dir.h"
-#include "core/finding_rules.h"
+#include "core/finding/finding_rules.h"
 
 #define DIR "jobs/j/attempts/2/"
 #define OOM "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
@@ -184,7 +184,8 @@ static void test_what_is_known(void **state)
 {
     struct diagnosis d = ask(*state);
     put(*state, DIR "logs/driver.log", OOM "\n");
-    d.given = xstrdup("platform");
+    d.is_given = true;
+    d.given = FINDING_PLATFORM;
     d.stopped_reason = xstrdup("the driver runs on the head");
     diagnosis_run(&d);
     assert_int_equal(d.found.class, FINDING_PLATFORM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of argusd/events_chain.h: what was done to a row is found, and where. */
-#include "argusd/events_chain.h"
+/* Tests of argusd/ground/events_chain.h: what was done to a row is found, and where. */
+#include "argusd/ground/events_chain.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The set never forgets an id, counts each once, and says no to those it never saw. */
-#include "argusd/idset.h"
+#include "argusd/ground/idset.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node goes into the store and comes back the same; what cannot be one is refused. */
-#include "argusd/noderecord.h"
+#include "argusd/machines/noderecord.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +69,39 @@ static void test_there_and_back(void **state)
     node_row_free(back);
 }
 
+/* Times were texts, and spans numbers. */
+static void test_one_of_the_version_before(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"spec\":{\"name\":\"n1\",\"host\":\"h\"},\"seq\":3,\"want\":\"drained\","
+        "\"state\":\"draining\",\"step\":\"in\",\"added_at\":\"2026-01-31T12:00:00.000Z\","
+        "\"since\":\"2026-01-31T12:00:01.500Z\",\"code\":\"draining\",\"text\":\"t\",\"fix\":\"\","
+        "\"sick\":\"\",\"sick_since\":null,\"ssh_away\":false,\"may_run\":true,\"tries\":2,"
+        "\"place\":1,\"session\":\"s\",\"host_key\":\"k\",\"address\":\"10.0.0.1\","
+        "\"drain_within\":300000000,\"drain_watch\":{\"spent\":1,\"running\":true,\"wall\":2,"
+        "\"boot\":3,\"boot_id\":\"b\"},\"then\":\"stop\",\"drain_due\":true,\"downed\":false,"
+        "\"forced\":false,\"facts\":{\"ray\":\"2.51.1\",\"gpus\":4,\"cpus\":8.0,"
+        "\"memory_bytes\":1024,\"disk_free_bytes\":5,\"shm_free_bytes\":6,\"skew_usec\":-7,"
+        "\"at\":\"2026-01-31T12:00:00.000Z\"}}";
+    struct node_row *n = NULL;
+    struct err err = {0};
+    assert_int_equal(noderecord_read(text, &n, &err), 0);
+    assert_int_equal(n->added_at, 1769860800 * USEC_SEC);
+    assert_int_equal(n->since - n->added_at, 1500 * USEC_MS);
+    assert_int_equal(n->drain_within, 5 * USEC_MIN);
+    assert_true(n->drain_watch.running && n->drain_due && n->may_run);
+    assert_int_equal(n->drain_watch.wall, 2);
+    assert_int_equal(n->then, NODE_THEN_STOP);
+    assert_int_equal(n->tries, 2);
+    assert_string_equal(n->address, "10.0.0.1");
+    assert_string_equal(n->facts.ray, "2.51.1");
+    assert_int_equal(n->facts.gpus, 4);
+    assert_int_equal(n->facts.skew, -7);
+    assert_int_equal(n->facts.at, n->added_at);
+    node_row_free(n);
+}
+
 static void test_what_is_no_node(void **state)
 {
     (void)state;
@@ -89,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_one_of_the_version_before),
         cmocka_unit_test(test_what_is_no_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

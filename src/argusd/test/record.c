@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job survives the way into the store's rows and back in every member that decides something. */
-#include "argusd/record.h"
-#include "core/job_event.h"
+#include "argusd/jobs/record.h"
+#include "core/job/job_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +35,6 @@ static struct job *queued_job(void)
     j->queue_timeout = USEC_DAY;
     j->stop_grace = USEC_MIN;
     j->restart = (struct restart){.max = 3,
-                                  .on = xstrdup("node_lost,infra"),
                                   .backoff = USEC_MIN,
                                   .avoid = true,
                                   .preemptible = true,
@@ -44,6 +43,7 @@ static struct job *queued_job(void)
                                   .given_up = 1,
                                   .pause = USEC_MIN,
                                   .bad_nodes = xstrdup("w7")};
+    restart_on_from_text("node_lost,infra,exit:7,fan_broken", &j->restart.on);
     j->queued_at = 1000 * USEC_SEC;
     const struct moment now = moment_at(1000);
     stopwatch_start(&j->watch, &now);
@@ -76,7 +76,9 @@ static struct job *there_and_back(const struct job *j, struct record_extra *x)
 static void assert_same_restart(const struct restart *a, const struct restart *b)
 {
     assert_int_equal(a->max, b->max);
-    assert_true(str_eq(a->on, b->on) && str_eq(a->bad_nodes, b->bad_nodes));
+    assert_true(a->on.classes == b->on.classes);
+    assert_memory_equal(a->on.codes, b->on.codes, sizeof(a->on.codes));
+    assert_true(str_eq(a->on.foreign, b->on.foreign) && str_eq(a->bad_nodes, b->bad_nodes));
     assert_int_equal(a->backoff, b->backoff);
     assert_int_equal(a->avoid, b->avoid);
     assert_int_equal(a->preemptible, b->preemptible);
@@ -93,6 +95,15 @@ static void assert_same_watch(const struct stopwatch *a, const struct stopwatch 
     assert_int_equal(a->wall, b->wall);
     assert_int_equal(a->boot, b->boot);
     assert_string_equal(a->boot_id, b->boot_id);
+}
+
+static void assert_same_gang(const struct gang *a, const struct gang *b)
+{
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        assert_string_equal(a->v[i].name, b->v[i].name);
+        assert_true(a->v[i].gpus == b->v[i].gpus);
+    }
 }
 
 static void assert_same_job(const struct job *a, const struct job *b)
@@ -114,8 +125,8 @@ static void assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->unknown_since, b->unknown_since);
     assert_int_equal(a->stop_cause, b->stop_cause);
     assert_int_equal(a->stop_asked_at, b->stop_asked_at);
-    assert_true(str_eq(a->nodes, b->nodes) && str_eq(a->driver_node, b->driver_node));
-    assert_true(str_eq(a->slots, b->slots) && str_eq(a->held_by, b->held_by));
+    assert_same_gang(&a->gang, &b->gang);
+    assert_true(str_eq(a->held_by, b->held_by));
     assert_int_equal(a->ran, b->ran);
     assert_same_restart(&a->restart, &b->restart);
     if (!job_state_is_terminal(a->state))
@@ -147,10 +158,12 @@ static void test_a_whole_life(void **state)
 {
     (void)state;
     const struct job_end end = {.cause = "exit", .code = 3, .signal = "", .text = "exit code 3"};
+    struct gang gang;
+    gang_from_text("w1:0,w2:3", &gang);
     const struct job_event life[] = {
         {.kind = JOB_EV_HELD, .by = "root"},
         {.kind = JOB_EV_RELEASED},
-        {.kind = JOB_EV_ADMITTED, .nodes = "w1,w2", .driver_node = "w1", .slots = "w1:0,w2:3"},
+        {.kind = JOB_EV_ADMITTED, .gang = &gang},
         {.kind = JOB_EV_ACCEPTED},
         {.kind = JOB_EV_STARTED},
         {.kind = JOB_EV_BLIND, .text = "nobody can see it"},
@@ -166,6 +179,7 @@ static void test_a_whole_life(void **state)
         check_round(j);
     }
     assert_int_equal(j->state, JOB_STOPPED);
+    gang_release(&gang);
     job_free(j);
 }
 
@@ -184,6 +198,83 @@ static void test_a_row_without_a_stopwatch(void **state)
     const struct moment now = moment_at(1010);
     assert_int_equal(stopwatch_read(&j->watch, &now), 10 * USEC_SEC);
     assert_int_equal(j->restart.max, 0);
+    record_extra_release(&x);
+    job_free(j);
+}
+
+/* A class and a word of restart.on that only a newer Argus knows stay as they are. */
+static void test_words_of_a_newer_store(void **state)
+{
+    (void)state;
+    const struct store_job row = {.id = "a",
+                                  .state = "FAILED",
+                                  .detail = "{\"finding\":\"fan_broken\",\"restart\":{\"max\":1,"
+                                            "\"on\":\"node_lost,fan_broken\"}}"};
+    struct record_extra x = {0};
+    struct job *j = NULL;
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    assert_int_equal(record_to_job(&row, &j, &x, NULL), 0);
+    assert_int_equal(j->finding, FINDING_UNKNOWN);
+    assert_string_equal(record_finding_word(j, &x), "fan_broken");
+    record_detail(j, &x, &detail);
+    assert_non_null(strstr(buf_str(&detail), "\"finding\":\"fan_broken\""));
+    assert_non_null(strstr(buf_str(&detail), "\"on\":\"node_lost,fan_broken\""));
+    j->finding = FINDING_GPU_OOM; /* found since */
+    assert_string_equal(record_finding_word(j, &x), "gpu_oom");
+    buf_release(&detail);
+    record_extra_release(&x);
+    job_free(j);
+}
+
+/* A row of before GPUs were known has the nodes alone; the driver's comes first. */
+static void test_a_row_with_names_alone(void **state)
+{
+    (void)state;
+    const struct store_job row = {
+        .id = "a",
+        .state = "RUNNING",
+        .detail = "{\"nodes\":\"w1,w2\",\"driver_node\":\"w2\",\"slots\":null,\"share\":1}"};
+    struct record_extra x = {0};
+    struct job *j = NULL;
+    assert_int_equal(record_to_job(&row, &j, &x, NULL), 0);
+    assert_int_equal(j->gang.n, 2);
+    assert_string_equal(gang_driver(&j->gang), "w2");
+    assert_true(gang_has(&j->gang, "w1") && !j->gang.v[0].gpus && !j->gang.v[1].gpus);
+    record_extra_release(&x);
+    job_free(j);
+}
+
+/* What advice is made from is read with the keys that record_detail() writes. */
+static void test_a_row_of_the_past(void **state)
+{
+    (void)state;
+    struct job *j = queued_job();
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    struct record_extra x = {.argv = xstrdup("[\"a=1\"]"),
+                             .verl = xstrdup("0.9.1"),
+                             .metrics = xstrdup("{\"step_seconds\":2.5}"),
+                             .finding = {.json = xstrdup("{\"class\":\"gpu_oom\",\"attempt\":1}")}};
+    struct store_job row;
+    struct past_row past;
+    j->ran = 7 * USEC_SEC;
+    j->finding = FINDING_NODE_LOST;
+    record_detail(j, &x, &detail);
+    record_job_row(j, buf_str(&detail), &row);
+    row.state = "FAILED";
+    json_t *v = NULL;
+    assert_int_equal(json_parse(buf_str(&detail), detail.len, RECORD_DETAIL_MAX, &v, NULL), 0);
+    record_past_row(&row, v, &past);
+    assert_string_equal(past.id, "train-7");
+    assert_string_equal(past.verl, "0.9.1");
+    assert_int_equal(past.state, JOB_FAILED);
+    assert_int_equal(json_array_size(past.argv), 1);
+    assert_true(json_get_real(past.metrics, "step_seconds", 0) > 2);
+    assert_int_equal(past.ran, 7 * USEC_SEC);
+    assert_int_equal(past.finding, FINDING_NODE_LOST);
+    assert_int_equal(past.newest, FINDING_GPU_OOM);
+    assert_int_equal(past.failures, 1);
+    json_decref(v);
+    buf_release(&detail);
     record_extra_release(&x);
     job_free(j);
 }
@@ -223,6 +314,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_whole_life),
         cmocka_unit_test(test_a_row_without_a_stopwatch),
+        cmocka_unit_test(test_words_of_a_newer_store),
+        cmocka_unit_test(test_a_row_with_names_alone),
+        cmocka_unit_test(test_a_row_of_the_past),
         cmocka_unit_test(test_flags_both_ways),
         cmocka_unit_test(test_rows_that_are_none_of_ours),
     };

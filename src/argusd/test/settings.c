@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argus.yaml: defaults, every problem at once with its place, keys that must go together. */
-#include "argusd/settings.h"
+#include "argusd/ground/settings.h"
 
 #include <errno.h>
 #include <stdio.h>

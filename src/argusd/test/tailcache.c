@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tailcache.h: what is kept, joined, found from the middle on, and dropped. */
-#include "argusd/tailcache.h"
+#include "argusd/logs/tailcache.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tally.c: whose GPUs are where, from Ray's two lists. */
-#include "argusd/tally.h"
+#include "argusd/jobs/tally.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shown spec holds no secret, however it was written. */
-#include "argusd/view.h"
+#include "argusd/kit/view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,17 +20,17 @@ struct sample {
 };
 
 static const char *const modes[] = {"slow", "fast", NULL};
-static const struct conf_key keys[] = {
-    {"name", CONF_STR, offsetof(struct sample, name), .flags = CONF_REQUIRED, .doc = "its name"},
-    {"net.port", CONF_INT, offsetof(struct sample, port), "80", 1, 65535, .doc = "the port"},
-    {"ratio", CONF_REAL, offsetof(struct sample, ratio), "0.5", 0, 1, .doc = "the ratio"},
-    {"on", CONF_BOOL, offsetof(struct sample, on), "true", .doc = "on or off"},
-    {"wait", CONF_SPAN, offsetof(struct sample, wait), "30s", 1, 60, .doc = "how long"},
-    {"size", CONF_SIZE, offsetof(struct sample, size), "1MiB", .doc = "how much"},
-    {"mode", CONF_ENUM, offsetof(struct sample, mode), "slow", .names = modes, .doc = "how"},
-    {"list", CONF_STRV, offsetof(struct sample, list), .doc = "some"},
-    {"env", CONF_PAIRS, offsetof(struct sample, env), .doc = "names to texts"},
-    {"any", CONF_NODE, offsetof(struct sample, any), .flags = CONF_ACCEPTED, .doc = "anything"},
+static const struct field keys[] = {
+    {"name", FIELD_STR, offsetof(struct sample, name), .flags = FIELD_REQUIRED, .doc = "its name"},
+    {"net.port", FIELD_INT, offsetof(struct sample, port), "80", 1, 65535, .doc = "the port"},
+    {"ratio", FIELD_REAL, offsetof(struct sample, ratio), "0.5", 0, 1, .doc = "the ratio"},
+    {"on", FIELD_BOOL, offsetof(struct sample, on), "true", .doc = "on or off"},
+    {"wait", FIELD_SPAN, offsetof(struct sample, wait), "30s", 1, 60, .doc = "how long"},
+    {"size", FIELD_SIZE, offsetof(struct sample, size), "1MiB", .doc = "how much"},
+    {"mode", FIELD_ENUM, offsetof(struct sample, mode), "slow", .names = modes, .doc = "how"},
+    {"list", FIELD_STRV, offsetof(struct sample, list), .doc = "some"},
+    {"env", FIELD_PAIRS, offsetof(struct sample, env), .doc = "names to texts"},
+    {"any", FIELD_NODE, offsetof(struct sample, any), .flags = FIELD_ACCEPTED, .doc = "anything"},
 };
 
 static struct doc *read(const char *text, struct sample *s, struct problems *ps)

@@ -56,6 +56,10 @@ static void test_common_specs(void **state)
                          "  # of these\n  - c=-1\nuri: http://x:80/y#z\nlast: -3"));
     assert_true(is_short("a:\n - x\nb:\n     - y\n     - z"));
     assert_true(is_short("a: is it so ? yes\n"));
+    assert_true(is_short("workload: ray\nentrypoint: [python, \"${X}/t.py\", --steps, \"30\" ]\n"
+                         "env:\n  MODE: bench\n  # why\n  A_B: /x y\nnnodes: 2\n"));
+    assert_true(is_short("a: [-x,--y, 1 2 , a:b,\"\", \": #[,]{}'\"]   \nb: 1"));
+    assert_true(is_short("a:\n    b: c\n    d: -1\ne: f"));
 }
 
 static void test_left_to_libfyaml(void **state)
@@ -79,29 +83,97 @@ static void test_left_to_libfyaml(void **state)
                                         "a: |\n  x\n",
                                         "a: 1\n...\n",
                                         "? a\n",
-                                        "a :1\n"};
+                                        "a :1\n",
+                                        "a: []\n",
+                                        "a: [x\n",
+                                        "a: [x,\n y]\n",
+                                        "a: [x, ]\n",
+                                        "a: [, x]\n",
+                                        "a: [x] y\n",
+                                        "a: [x] # why\n",
+                                        "a: [[x]]\n",
+                                        "a: [{x: y}]\n",
+                                        "a: [x: y]\n",
+                                        "a: [x:]\n",
+                                        "a: ['x']\n",
+                                        "a: [\"x\\n\"]\n",
+                                        "a: [\"x\"y]\n",
+                                        "a: [x\"y\"]\n",
+                                        "a: [${X}]\n",
+                                        "a:\n  b: c\n  b: d\n",
+                                        "a:\n  b: c\n   d: e\n",
+                                        "a:\n  b: c\n d: e\n",
+                                        "a:\n  b:\n",
+                                        "a:\n  b:\n    c: d\n",
+                                        "a:\n  b: [c]\n",
+                                        "a:\n  b: c\n  - d\n",
+                                        "a:\n  - b\n  c: d\n",
+                                        "a:\n  x\n",
+                                        "a: b\n  c: d\n"};
     (void)state;
     for (size_t i = 0; i < array_len(texts); i++)
         assert_false(is_short(texts[i]));
 }
 
-static const char *const pieces[] = {"k: v w\n", "m:\n  - v\n", "n: ${X}/y\n", "o:\n - -1\n - b\n",
-                                     "# c\n",    "a: ",         "b: ",         "c:",
-                                     "d:\n",     "e:\n  - ",    "  - ",        " - ",
-                                     "- ",       "x",           "x y",         "/p/q",
-                                     "${A}",     "1",           "-1",          "a:b",
-                                     "a: b",     " #c",         "#c",          "\n",
-                                     "\n",       "\n",          "\n",          "'q'",
-                                     "[1]",      "\t",          "é",           "?",
-                                     "*a",       "|",           "\r\n",        "---",
-                                     "  ",       "\n\n",        "=",           "{a: b}"};
+static const char *const pieces[] = {"k: v w\n",
+                                     "m:\n  - v\n",
+                                     "n: ${X}/y\n",
+                                     "o:\n - -1\n - b\n",
+                                     "# c\n",
+                                     "a: ",
+                                     "b: ",
+                                     "c:",
+                                     "d:\n",
+                                     "e:\n  - ",
+                                     "  - ",
+                                     " - ",
+                                     "- ",
+                                     "x",
+                                     "x y",
+                                     "/p/q",
+                                     "${A}",
+                                     "1",
+                                     "-1",
+                                     "a:b",
+                                     "a: b",
+                                     " #c",
+                                     "#c",
+                                     "\n",
+                                     "\n",
+                                     "\n",
+                                     "\n",
+                                     "'q'",
+                                     "[1]",
+                                     "\t",
+                                     "é",
+                                     "?",
+                                     "*a",
+                                     "|",
+                                     "\r\n",
+                                     "---",
+                                     "  ",
+                                     "\n\n",
+                                     "=",
+                                     "{a: b}",
+                                     "[",
+                                     "]",
+                                     ", ",
+                                     "[x, y]",
+                                     "\"",
+                                     "\"q r\"",
+                                     "  f: g\n",
+                                     "  h: ",
+                                     "g:\n  h: i\n",
+                                     " p: q\n",
+                                     "l: [",
+                                     "]\n"};
 
 static void test_random_texts(void **state)
 {
     unsigned rng = 7;
     size_t good = 0;
     (void)state;
-    for (unsigned i = 0; i < 4000; i++) {
+    for (unsigned i = 0; i < 8000; i++) {
         _cleanup_(buf_release) struct buf text = BUF_INIT(256);
         for (unsigned n = 1 + i % 12; n > 0; n--) {
             rng = rng * 1664525 + 1013904223;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of who may what, written a second time, cell by cell. */
-#include "core/access.h"
+#include "core/job/access.h"
 
 #include <string.h>
 
@@ -113,9 +113,9 @@ static void test_submitting(void **state)
 static void test_sentences(void **state)
 {
     struct access_who who = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
-    struct access_thing mine = {"job", "j1", "ann", "x", false};
-    struct access_thing ours = {"job", "j2", "bob", "llm", false};
-    struct access_thing theirs = {"job", "j3", "bob", "x", false};
+    struct access_thing mine = {ACCESS_KIND_JOB, "j1", "ann", "x", false};
+    struct access_thing ours = {ACCESS_KIND_JOB, "j2", "bob", "llm", false};
+    struct access_thing theirs = {ACCESS_KIND_JOB, "j3", "bob", "x", false};
     struct err err = {0};
     (void)state;
     assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &mine, &err), 0);
@@ -150,17 +150,20 @@ static void test_snapshots(void **state)
 {
     struct access_who ann = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
     struct access_who root = {.user = "root", .role = ACCESS_ADMIN, .sees_all = true};
-    struct access_thing bobs = {.kind = "snapshot", .name = "verl@1", .owner = "bob"};
-    struct access_thing anns = {.kind = "snapshot", .name = "verl@1", .owner = "ann"};
+    enum access_kind kind = ACCESS_KIND_SNAPSHOT;
+    struct access_thing bobs = {kind, "verl@1", "bob", NULL, false};
+    struct access_thing bobs_common = {kind, "verl@1", "bob", NULL, true};
+    struct access_thing anns = {kind, "verl@1", "ann", NULL, false};
+    struct access_thing anns_common = {kind, "verl@1", "ann", NULL, true};
     enum access_action see = ACCESS_SNAPSHOT_SEE, rm = ACCESS_SNAPSHOT_REMOVE;
     (void)state;
-    assert_int_equal(access_check_snapshot(&ann, see, "see", &bobs, false, NULL), ERR_NOT_FOUND);
-    assert_int_equal(access_check_snapshot(&ann, see, "see", &bobs, true, NULL), 0);
-    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &bobs, true, NULL), ERR_FORBIDDEN);
-    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &anns, true, NULL), 0);
-    assert_int_equal(access_check_snapshot(&ann, rm, "remove", &anns, false, NULL), 0);
-    assert_int_equal(access_check_snapshot(&root, rm, "remove", &bobs, false, NULL), 0);
-    assert_int_equal(access_check_snapshot(&root, rm, "remove", &bobs, true, NULL), 0);
+    assert_int_equal(access_check(&ann, see, "see", &bobs, NULL), ERR_NOT_FOUND);
+    assert_int_equal(access_check(&ann, see, "see", &bobs_common, NULL), 0);
+    assert_int_equal(access_check(&ann, rm, "remove", &bobs_common, NULL), ERR_FORBIDDEN);
+    assert_int_equal(access_check(&ann, rm, "remove", &anns_common, NULL), 0);
+    assert_int_equal(access_check(&ann, rm, "remove", &anns, NULL), 0);
+    assert_int_equal(access_check(&root, rm, "remove", &bobs, NULL), 0);
+    assert_int_equal(access_check(&root, rm, "remove", &bobs_common, NULL), 0);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of advise.h: each rule speaks where its facts are, and is silent elsewhere. */
-#include "core/advise.h"
+#include "core/past/advise.h"
 
 #include <string.h>
 
@@ -136,6 +136,29 @@ static void hints(const struct sched_hint *h, const char *expected)
     buf_release(&out);
 }
 
+/* The scheduler's hint is silent where its key has a value already. */
+static void a_hint_beside_other_advice(void **state)
+{
+    struct spec s = {.nnodes = 4};
+    struct demand d = {.nnodes = 4};
+    struct sched_hint shape = {.kind = SCHED_HINT_SHAPE, .nnodes = 2, .n_gpus_per_node = 4};
+    struct sched_hint timeout = {.kind = SCHED_HINT_TIMEOUT, .limit = USEC_HOUR};
+    struct advise_in in = {.spec = &s, .demand = &d, .fits_pool = true, .hint = &shape};
+    (void)state;
+    advises(&in, "{\"key\":\"nnodes\",\"value\":\"2\"");
+    in.hint = &timeout;
+    advises(&in, "{\"key\":\"timeout\",\"value\":\"1h\"");
+    in.p50 = 30 * USEC_MIN;
+    in.p90 = 61 * USEC_MIN;
+    struct buf out = BUF_INIT(1 << 16);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    advise_put(&in, &j);
+    assert_non_null(strstr(buf_str(&out), "nine of ten runs"));
+    assert_null(strstr(buf_str(&out), "would start now"));
+    buf_release(&out);
+}
+
 static void what_starts_it_now(void **state)
 {
     struct sched_hint h = {.kind = SCHED_HINT_POOL, .pool = "a6000"};
@@ -151,10 +174,9 @@ static void what_starts_it_now(void **state)
         "each; as it is it waits\"},{\"key\":\"n_gpus_per_node\",\"value\":\"4\",\"text\":"
         "\"together with nnodes: 2\"}]");
     h = (struct sched_hint){.kind = SCHED_HINT_TIMEOUT, .limit = USEC_HOUR};
-    hints(
-        &h,
-        "[{\"key\":\"timeout\",\"value\":\"1h\",\"text\":\"with a timeout of at most 1h it delays "
-        "nobody and would start now\"}]");
+    hints(&h,
+          "[{\"key\":\"timeout\",\"value\":\"1h\",\"text\":\"with a timeout of at most 1h it would "
+          "delay no other job and start now\"}]");
     h = (struct sched_hint){.kind = SCHED_HINT_PRIORITY, .priority = 60};
     hints(&h, "[]");
 }
@@ -167,6 +189,7 @@ int main(void)
         cmocka_unit_test(checkpoints_not_too_often),
         cmocka_unit_test(no_more_checkpoints_than_fit),
         cmocka_unit_test(what_runs_like_it_had),
+        cmocka_unit_test(a_hint_beside_other_advice),
         cmocka_unit_test(what_starts_it_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

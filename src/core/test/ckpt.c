@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of ckpt.h: names, what is whole, what stays. */
-#include "core/ckpt.h"
+#include "core/metric/ckpt.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/preset.h"
+#include "core/spec/preset.h"
 
 #include "cmdline_make.h"
 

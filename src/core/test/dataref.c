@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataref.c - tests of names that are taken, and of those that are not. */
-#include "core/dataref.h"
+#include "core/spec/dataref.h"
 
 #include <string.h>
 

@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/unit.h"
-#include "core/finding.h"
-#include "core/finding_rules.h"
-#include "core/spec.h"
+#include "core/finding/finding.h"
+#include "core/finding/finding_rules.h"
+#include "core/spec/spec.h"
 
 static struct finding_rules *rules;
 

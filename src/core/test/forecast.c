@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is left of a span, what a run ahead sees, and how experience corrects it. */
-#include "core/forecast.h"
+#include "core/past/forecast.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "core/gitignore.h"
+#include "core/check/gitignore.h"
 
 static const struct {
     const char *patterns, *path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of goodput.h. */
-#include "core/goodput.h"
+#include "core/metric/goodput.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of grepneeds.h: what is read off a pattern, and never more than a line must hold. */
-#include "core/grepneeds.h"
+#include "core/metric/grepneeds.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/unit.h"
-#include "core/loggrep.h"
+#include "core/metric/loggrep.h"
 
 /* "a+b|c": a and b, or c; "": nothing. */
 static void needs(const char *pattern, const char *want)

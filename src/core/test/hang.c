@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of hang.h. */
-#include "core/hang.h"
+#include "core/metric/hang.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a job, and random events that can never break its invariants. */
-#include "core/job_event.h"
+#include "core/job/job_event.h"
 
 #include <string.h>
 
@@ -43,10 +43,11 @@ static struct job *new_job(void)
 static bool apply(struct job *j, enum job_event_kind kind, usec_t now)
 {
     static const struct job_end end = {.cause = "exit", .signal = "", .text = "it ended"};
+    char name[] = "w1";
+    struct gang_node node = {name, 1};
     struct job_event e = {.kind = kind,
                           .cause = STOP_USER,
-                          .nodes = "w1",
-                          .driver_node = "w1",
+                          .gang = &(struct gang){&node, 1},
                           .text = "because",
                           .end = &end};
     return apply_event(j, &e, now);
@@ -212,13 +213,13 @@ static struct job *running_job(int max, const char *on)
 {
     struct job *j = new_job();
     j->restart = (struct restart){.max = max, .backoff = 100, .avoid = true, .preemptible = true};
-    set_str(&j->restart.on, on);
+    restart_on_from_text(on, &j->restart.on);
     apply(j, JOB_EV_ADMITTED, 2000);
     apply(j, JOB_EV_STARTED, 3000);
     return j;
 }
 
-static bool end_with(struct job *j, const char *cause, const char *finding, usec_t now)
+static bool end_with(struct job *j, const char *cause, enum finding_class finding, usec_t now)
 {
     struct job_end e = {.cause = cause, .code = -1, .signal = "", .finding = finding, .text = "so"};
     struct job_event event = {.kind = JOB_EV_ENDED, .end = &e};
@@ -234,7 +235,7 @@ static void test_preempted_goes_back_and_on(void **state)
     assert_true(apply_event(j, &preempt, 3100));
     assert_false(job_is_preemptible(j));
     assert_int_equal(job_act(j), JOB_ACT_STOP);
-    assert_true(end_with(j, "stopped", NULL, 3150));
+    assert_true(end_with(j, "stopped", FINDING_NONE, 3150));
     assert_int_equal(j->state, JOB_QUEUED);
     assert_int_equal(j->flags, JOB_FLAG_RESTARTING);
     assert_int_equal(j->restart.preemptions, 1);
@@ -255,7 +256,7 @@ static void test_preempted_goes_back_and_on(void **state)
     assert_true(apply(j, JOB_EV_STOP, 4210));
     assert_int_equal(j->stop_cause, STOP_USER);
     assert_false(apply_event(j, &preempt, 4220));
-    assert_true(end_with(j, "stopped", NULL, 4230));
+    assert_true(end_with(j, "stopped", FINDING_NONE, 4230));
     assert_int_equal(j->state, JOB_STOPPED);
     job_free(j);
 }
@@ -284,23 +285,23 @@ static void test_failures_that_are_restarted(void **state)
 {
     (void)state;
     struct job *j = running_job(1, "gpu_hardware,node_lost");
-    assert_true(end_with(j, "lost", "node_lost", 4000));
+    assert_true(end_with(j, "lost", FINDING_NODE_LOST, 4000));
     assert_int_equal(j->state, JOB_QUEUED);
     assert_string_equal(j->restart.bad_nodes, "w1");
     assert_non_null(strstr(j->reason.text, "restart 1 of 1"));
-    assert_null(j->finding);
+    assert_int_equal(j->finding, FINDING_NONE);
     struct moment now = at(4099);
     assert_true(job_is_pausing(j, &now));
     now = at(4100);
     assert_false(job_is_pausing(j, &now));
     apply(j, JOB_EV_ADMITTED, 5000);
     apply(j, JOB_EV_STARTED, 5100);
-    assert_true(end_with(j, "lost", "node_lost", 6000)); /* no restart is left */
+    assert_true(end_with(j, "lost", FINDING_NODE_LOST, 6000)); /* no restart is left */
     assert_int_equal(j->state, JOB_FAILED);
-    assert_string_equal(j->finding, "node_lost");
+    assert_int_equal(j->finding, FINDING_NODE_LOST);
     job_free(j);
     j = running_job(3, "node_lost");
-    assert_true(end_with(j, "exit", "user_code_error", 4000)); /* not one of those */
+    assert_true(end_with(j, "exit", FINDING_USER_CODE_ERROR, 4000)); /* not one of those */
     assert_int_equal(j->state, JOB_FAILED);
     job_free(j);
 }
@@ -324,7 +325,7 @@ static void test_starts_that_come_to_nothing(void **state)
     assert_true(apply(j, JOB_EV_REQUEUED, t++));
     assert_int_equal(j->state, JOB_FAILED);
     assert_string_equal(j->reason.code, "infra");
-    assert_string_equal(j->finding, "infra");
+    assert_int_equal(j->finding, FINDING_INFRA);
     job_free(j);
 }
 
@@ -332,7 +333,7 @@ static void test_starts_that_come_to_nothing(void **state)
 static bool fail_at(struct job *j, usec_t now)
 {
     static const struct job_end end = {
-        .cause = "exit", .code = 1, .signal = "", .finding = "data_error", .text = "no rows"};
+        .cause = "exit", .code = 1, .signal = "", .finding = FINDING_DATA_ERROR, .text = "no rows"};
     struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
     return apply_event(j, &e, now);
 }
@@ -352,8 +353,8 @@ static void test_slots_are_kept_for_a_look(void **state)
 {
     (void)state;
     struct job *j = failed_and_held();
-    assert_true(j->state == JOB_RUNNING && (j->flags & JOB_FLAG_HOLDING) && j->nodes);
-    assert_string_equal(j->finding, "data_error");
+    assert_true(j->state == JOB_RUNNING && (j->flags & JOB_FLAG_HOLDING) && j->gang.n);
+    assert_int_equal(j->finding, FINDING_DATA_ERROR);
     assert_string_equal(j->reason.code, "data_error");
     assert_non_null(strstr(j->reason.text, "`argus release t1`"));
     assert_int_equal(job_act(j), JOB_ACT_NONE);
@@ -378,7 +379,7 @@ static void test_slots_are_not_kept(void **state)
     struct job *j = new_job(); /* it goes back to the queue */
     j->hold_on_failure = 500;
     j->restart.max = 1;
-    set_str(&j->restart.on, "data_error");
+    restart_on_from_text("data_error", &j->restart.on);
     apply(j, JOB_EV_ADMITTED, 2000);
     apply(j, JOB_EV_STARTED, 3000);
     assert_true(fail_at(j, 4000));
@@ -456,10 +457,11 @@ static void test_a_trial_that_finds_something(void **state)
 {
     (void)state;
     struct job *j = job_to_try();
-    struct job_event e = {.kind = JOB_EV_REJECTED, .code = "data_error", .text = "no rows"};
+    struct job_event e = {
+        .kind = JOB_EV_REJECTED, .finding = FINDING_DATA_ERROR, .text = "no rows"};
     assert_true(apply_event(j, &e, 2000));
     assert_int_equal(j->state, JOB_FAILED);
-    assert_string_equal(j->finding, "data_error");
+    assert_int_equal(j->finding, FINDING_DATA_ERROR);
     assert_string_equal(j->reason.text, "no rows");
     assert_int_equal(j->n_attempts, 0);
     assert_int_equal(job_act(j), JOB_ACT_NONE);
@@ -518,11 +520,14 @@ static void test_a_hang_goes_elsewhere(void **state)
                               .text = "it hung",
                               .code = 1,
                               .node = named ? "w7" : NULL,
-                              .finding = "timeout_or_hang"};
-        struct job_event stop = {
-            .kind = JOB_EV_STOP, .cause = STOP_FINDING, .code = "timeout_or_hang", .text = "hangs"};
+                              .finding = FINDING_TIMEOUT_OR_HANG};
+        struct job_event stop = {.kind = JOB_EV_STOP,
+                                 .cause = STOP_FINDING,
+                                 .finding = FINDING_TIMEOUT_OR_HANG,
+                                 .text = "hangs"};
         struct job_event ended = {.kind = JOB_EV_ENDED, .end = &end};
-        j->restart = (struct restart){.max = 2, .on = xstrdup("timeout_or_hang"), .avoid = true};
+        j->restart = (struct restart){.max = 2, .avoid = true};
+        restart_on_from_text("timeout_or_hang", &j->restart.on);
         assert_true(apply(j, JOB_EV_ADMITTED, 2000));
         assert_true(apply(j, JOB_EV_STARTED, 3000));
         assert_true(apply(j, JOB_EV_HUNG, 4000));
@@ -551,13 +556,14 @@ static void test_every_change_has_a_cause(void **state)
     static const struct job_end end = {
         .cause = "exit", .signal = "", .text = "it ended", .code = 1};
     size_t changes = 0;
+    struct gang gang;
+    gang_from_text("w1", &gang);
     for (size_t w = 0; w < array_len(ways); w++)
         for (int kind = 0; kind < JOB_EV_END; kind++) {
             struct job *j = new_job();
             struct job_event e = {.kind = (enum job_event_kind)kind,
                                   .cause = STOP_USER,
-                                  .nodes = "w1",
-                                  .driver_node = "w1",
+                                  .gang = &gang,
                                   .end = kind == JOB_EV_ENDED ? &end : NULL};
             j->trial = ways[w][0] == JOB_EV_TRIED ? JOB_TRIAL_DUE : JOB_TRIAL_NONE;
             for (size_t i = 0; i < 3 && (i == 0 || ways[w][i] != JOB_EV_ADMITTED); i++)
@@ -573,6 +579,7 @@ static void test_every_change_has_a_cause(void **state)
             job_free(j);
         }
     assert_true(changes >= 25);
+    gang_release(&gang);
 }
 
 int main(void)

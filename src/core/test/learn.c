@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs teach, which kind answers, and what is forgotten. */
-#include "core/learn.h"
+#include "core/past/learn.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of loggrep.h: lines and not texts match, bad and costly patterns are met. */
-#include "core/loggrep.h"
+#include "core/metric/loggrep.h"
 
 #include <stdio.h>
 #include <string.h>

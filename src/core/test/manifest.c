@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "core/manifest.h"
+#include "core/check/manifest.h"
 
 static void add(struct manifest *m, enum manifest_kind kind, const char *path, const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of metric.h: a line of each form, and lines that are none. */
 #define _GNU_SOURCE
-#include "core/metric.h"
+#include "core/metric/metric.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of metric_table.h. */
-#include "core/metric_table.h"
+#include "core/metric/metric_table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of metric_watch.h. */
-#include "core/metric_watch.h"
+#include "core/metric/metric_watch.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,6 +115,12 @@ static void names_the_first_that_is_no_number(void **state)
     assert_string_equal(json_get_str(json_get_object(o, "not_finite"), "key", ""),
                         "actor/grad_norm");
     assert_int_equal(json_get_int(json_get_object(o, "not_finite"), "step", 0), 2);
+    struct metric_trouble t;
+    metric_watch_trouble(w, &t);
+    assert_int_equal(t.kinds, METRIC_NOT_FINITE);
+    assert_string_equal(t.bad_key, "actor/grad_norm");
+    assert_int_equal(t.bad_step, 2);
+    assert_int_equal(metric_trouble_from_json(o), t.kinds);
     json_decref(o);
     metric_watch_free(w);
 }
@@ -143,6 +149,10 @@ static bool collapsed(const struct metric_watch *w)
 {
     json_t *o = page(w);
     bool is = json_get_object(o, "collapse") != NULL;
+    struct metric_trouble t;
+    metric_watch_trouble(w, &t);
+    assert_int_equal(metric_trouble_from_json(o), t.kinds);
+    assert_int_equal(t.kinds, is ? METRIC_COLLAPSED : 0);
     json_decref(o);
     return is;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a node, each way out of it, and random events that never break its invariants. */
-#include "core/node.h"
+#include "core/job/node.h"
 
 #include <stdio.h>
 #include <string.h>

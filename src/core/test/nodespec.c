@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeSpecs that are good, and each way of being bad with its place and its hint. */
-#include "core/nodespec.h"
+#include "core/spec/nodespec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,9 +127,9 @@ static void test_bad_ones_name_place_and_fix(void **state)
         {"{name: n}", "host", "missing", NULL},
         {"{name: a b, host: h}", "name", "no name of a node", NULL},
         {"{name: head, host: h}", "name", "belongs to the head", NULL},
-        {"{name: n, host: -oProxyCommand=x}", "host", "no host", "address"},
-        {"{name: n, host: root@h}", "host", "no host", "own keys"},
-        {"{name: n, host: h, user: 'a b'}", "user", "no user", NULL},
+        {"{name: n, host: -oProxyCommand=x}", "host", "as a host", "address"},
+        {"{name: n, host: root@h}", "host", "as a host", "own keys"},
+        {"{name: n, host: h, user: 'a b'}", "user", "as a user", NULL},
         {"{name: n, host: h, port: 0}", "port", "outside", NULL},
         {"{name: n, host: h, port: 70000}", "port", "outside", NULL},
         {"{name: n, host: h, proxy_jump: 'a;b'}", "proxy_jump", "no jump host", NULL},

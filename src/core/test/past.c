@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of past.h: which runs are alike, and what may be concluded of them. */
-#include "core/past.h"
+#include "core/past/past.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,9 @@ static void line(const char *words, struct past_line *ret)
 }
 
 struct told {
-    const char *id, *words, *state, *finding, *verl, *project;
+    const char *id, *words, *verl, *project;
+    enum job_state state; /* zeroed: SUCCEEDED */
+    enum finding_class finding;
     double gpus;
     int steps, saves, failures;
     double step_s, ran_s;
@@ -56,18 +58,22 @@ static void add(struct past *p, const struct told *t)
         json_pack("{s:f, s:[{s:i, s:i, s:i, s:f, s:f, s:i, s:f}]}", "step_seconds", t->step_s,
                   "attempts", "k", 1, "steps", t->steps, "lost", 0, "good_s", t->steps * t->step_s,
                   "lost_s", 0.0, "saves", t->saves, "save_s", t->saves * 40.0);
-    json_t *detail = json_pack("{s:o, s:o, s:s*, s:s*, s:I, s:{s:i}}", "argv", argv_of(t->words),
-                               "metrics", metrics, "finding", t->finding, "verl", t->verl, "ran",
-                               (json_int_t)(t->ran_s * 1e6), "restart", "failures", t->failures);
-    assert_non_null(detail);
+    json_t *argv = argv_of(t->words);
+    assert_non_null(metrics);
     struct past_row row = {.id = t->id,
                            .project = str_or(t->project, "math"),
-                           .state = str_or(t->state, "SUCCEEDED"),
+                           .verl = t->verl,
+                           .state = t->state ? t->state : JOB_SUCCEEDED,
                            .nnodes = 1,
                            .gpus_per_node = t->gpus > 0 ? t->gpus : 8,
-                           .detail = detail};
+                           .argv = argv,
+                           .metrics = metrics,
+                           .ran = (usec_t)(t->ran_s * 1e6),
+                           .finding = t->finding,
+                           .failures = t->failures};
     past_add(p, &row);
-    json_decref(detail);
+    json_decref(metrics);
+    json_decref(argv);
 }
 
 /* The objects that are put for a job with these words. */
@@ -116,7 +122,7 @@ static void sizes_of(const struct told *runs, const char *asked, const char *wor
 
 #define SIZES(asked, words, ...)                                                                   \
     sizes_of((const struct told[]){__VA_ARGS__, {.id = NULL}}, asked, words)
-#define DIED .state = "FAILED", .finding = "gpu_oom"
+#define DIED .state = JOB_FAILED, .finding = FINDING_GPU_OOM
 
 static void lines_that_are_alike(void **state)
 {
@@ -190,9 +196,9 @@ static void the_largest_that_worked(void **state)
           {.id = "a", .words = ACTOR "16", DIED}, {.id = "b", .words = ACTOR "4"},
           {.id = "c", .words = ACTOR "8"});
     SIZES(ACTOR "32", "\"value\":\"8\"|trained 29 steps", {.id = "a", .words = ACTOR "16", DIED},
-          {.id = "b", .words = ACTOR "8", .state = "STOPPED", .steps = 29, .step_s = 3});
+          {.id = "b", .words = ACTOR "8", .state = JOB_STOPPED, .steps = 29, .step_s = 3});
     SIZES(ACTOR "32", "", {.id = "a", .words = ACTOR "16", DIED},
-          {.id = "b", .words = ACTOR "8", .state = "STOPPED", .steps = 2});
+          {.id = "b", .words = ACTOR "8", .state = JOB_STOPPED, .steps = 2});
     SIZES(ACTOR "8", "", {.id = "a", .words = ACTOR "16", DIED},
           {.id = "b", .words = ACTOR "4"}); /* below what died */
     SIZES(ACTOR "16", "", {.id = "a", .words = ACTOR "16", DIED},
@@ -201,7 +207,7 @@ static void the_largest_that_worked(void **state)
           {.id = "b", .words = ACTOR "8"}, {.id = "c", .words = ACTOR "4"},
           {.id = "d", .words = ACTOR "8", DIED});
     SIZES(ACTOR "16", "", {.id = "a", .words = ACTOR "16", DIED},
-          {.id = "b", .words = ACTOR "8", .state = "FAILED", .finding = "nccl_timeout"});
+          {.id = "b", .words = ACTOR "8", .state = JOB_FAILED, .finding = FINDING_NCCL_TIMEOUT});
 }
 
 static void only_runs_like_it(void **state)
@@ -297,7 +303,7 @@ static void how_often_to_save(void **state)
     /* What would fail again at once is no failure that saving helps against. */
     SAVING("trainer.save_freq=5", "", {.id = "a", .words = "", SAVED, DIED});
     SAVING("trainer.save_freq=5", "\"key\":\"save_freq\"",
-           {.id = "a", .words = "", SAVED, .state = "FAILED", .finding = "node_lost"});
+           {.id = "a", .words = "", SAVED, .state = JOB_FAILED, .finding = FINDING_NODE_LOST});
 }
 
 static void no_more_runs_than_there_is_room(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ports of several raylets on one host never meet, and bad ranges are refused by name. */
-#include "core/ports.h"
+#include "core/job/ports.h"
 
 #include <stdio.h>
 #include <string.h>

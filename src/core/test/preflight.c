@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of preflight.h: facts in, findings out. */
-#include "core/preflight.h"
+#include "core/check/preflight.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of preset.h. Those that are shipped are filled with their examples and made into command
  * lines of the oldest and the newest verl. */
-#include "core/preset.h"
+#include "core/spec/preset.h"
 
 #include <dirent.h>
 #include <stdio.h>

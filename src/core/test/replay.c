@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small replays with known answers, what a tally counts, and random ones against properties. */
-#include "core/replay.h"
+#include "core/past/replay.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A spec once more: what changes, what is told of it, and what stays. */
-#include "core/respec.h"
+#include "core/spec/respec.h"
 
 #include <errno.h>
 #include <stdlib.h>

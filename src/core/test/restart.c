@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a spec to what restarts a job. */
-#include "core/restart.h"
+#include "core/spec/restart.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,8 +40,8 @@ static void test_what_a_spec_says(void **state)
     } rows[] = {
         {RAY, 0, false, NULL},
         {RAY "restart: {max: 2}\n", 2, true,
-         "node_lost,nccl_network,nccl_timeout,gpu_hardware,infra"},
-        {RAY "restart: {max: 1, on: [unknown, host_oom]}\n", 1, true, "unknown,host_oom"},
+         "nccl_timeout,nccl_network,gpu_hardware,node_lost,infra"},
+        {RAY "restart: {max: 1, on: [unknown, host_oom]}\n", 1, true, "host_oom,unknown"},
         {RAY "restart: {max: 0, on: [unknown]}\n", 0, false, NULL},
         {TRAIN "restart: {max: 1, on: [infra]}\n", 1, true, "infra"},
         {TRAIN "restart: {max: 1, on: [infra]}\nresume: never\n", 1, false, "infra"},
@@ -51,8 +51,11 @@ static void test_what_a_spec_says(void **state)
         struct restart r = of(rows[i].text);
         assert_int_equal(r.max, rows[i].max);
         assert_int_equal(r.preemptible, rows[i].preemptible);
-        if (!str_eq(r.on, rows[i].on))
-            fail_msg("row %zu: on '%s'", i, str_or(r.on, "-"));
+        struct buf on = BUF_INIT(1024);
+        restart_on_to_text(&r.on, &on);
+        if (!str_eq(buf_str(&on), str_or(rows[i].on, "")))
+            fail_msg("row %zu: on '%s'", i, buf_str(&on));
+        buf_release(&on);
         restart_release(&r);
     }
 }
@@ -61,16 +64,16 @@ static void test_when_one_is_due(void **state)
 {
     (void)state;
     struct restart r = of(RAY "restart: {max: 2, on: [node_lost], backoff: 5s}\n");
-    assert_true(restart_is_due(&r, "node_lost", false));
-    assert_false(restart_is_due(&r, "node", false));
-    assert_false(restart_is_due(&r, "unknown", false));
-    assert_false(restart_is_due(&r, NULL, false));
+    assert_true(restart_is_due(&r, FINDING_NODE_LOST, false));
+    assert_int_equal(finding_class_from_string("node"), -1); /* no part of a word is one */
+    assert_false(restart_is_due(&r, FINDING_UNKNOWN, false));
+    assert_false(restart_is_due(&r, FINDING_NONE, false));
     restart_note_failure(&r, "w1");
     assert_int_equal(r.pause, 5 * USEC_SEC);
-    assert_true(restart_is_due(&r, "node_lost", false));
+    assert_true(restart_is_due(&r, FINDING_NODE_LOST, false));
     restart_note_failure(&r, "");
     assert_string_equal(r.bad_nodes, "w1");
-    assert_false(restart_is_due(&r, "node_lost", false));
+    assert_false(restart_is_due(&r, FINDING_NODE_LOST, false));
     restart_release(&r);
 }
 
@@ -79,26 +82,26 @@ static void test_infra(void **state)
 {
     (void)state;
     struct restart r = of(RAY "restart: {max: 9, on: [infra]}\n");
-    assert_true(restart_is_due(&r, "platform", false));
-    assert_true(restart_is_due(&r, "node_lost", true));
-    assert_true(restart_is_due(&r, NULL, true));
-    assert_false(restart_is_due(&r, "node_lost", false));
-    assert_false(restart_is_due(&r, "gpu_oom", false));
+    assert_true(restart_is_due(&r, FINDING_PLATFORM, false));
+    assert_true(restart_is_due(&r, FINDING_NODE_LOST, true));
+    assert_true(restart_is_due(&r, FINDING_NONE, true));
+    assert_false(restart_is_due(&r, FINDING_NODE_LOST, false));
+    assert_false(restart_is_due(&r, FINDING_GPU_OOM, false));
     restart_release(&r);
     r = of(RAY "restart: {max: 9, on: [platform]}\n");
-    assert_true(restart_is_due(&r, "platform", false));
-    assert_false(restart_is_due(&r, "unknown", true));
+    assert_true(restart_is_due(&r, FINDING_PLATFORM, false));
+    assert_false(restart_is_due(&r, FINDING_UNKNOWN, true));
     restart_release(&r);
 }
 
 static void test_whose_fault(void **state)
 {
     (void)state;
-    assert_true(restart_blames_node("node_lost"));
-    assert_true(restart_blames_node("gpu_hardware"));
-    assert_false(restart_blames_node("gpu_oom"));
-    assert_false(restart_blames_node("config_error"));
-    assert_false(restart_blames_node(NULL));
+    assert_true(finding_class_is(FINDING_NODE_LOST, FINDING_BLAMES_NODE));
+    assert_true(finding_class_is(FINDING_GPU_HARDWARE, FINDING_BLAMES_NODE));
+    assert_false(finding_class_is(FINDING_GPU_OOM, FINDING_BLAMES_NODE));
+    assert_false(finding_class_is(FINDING_CONFIG_ERROR, FINDING_BLAMES_NODE));
+    assert_false(finding_class_is(FINDING_NONE, FINDING_BLAMES_NODE));
 }
 
 static void test_bad_nodes_are_bounded(void **state)
@@ -121,14 +124,32 @@ static void test_bad_nodes_are_bounded(void **state)
     restart_release(&r);
 }
 
+/* The words of a newer Argus are kept, and nothing is done for them. */
+static void test_words_of_a_newer_one(void **state)
+{
+    (void)state;
+    struct restart r = {.max = 1};
+    struct buf text = BUF_INIT(1024);
+    restart_on_from_text("fan_broken,exit:9,node_lost,lease_breach,exit:x", &r.on);
+    assert_string_equal(r.on.foreign, "fan_broken,lease_breach,exit:x");
+    assert_true(restart_is_due(&r, FINDING_NODE_LOST, false));
+    assert_false(restart_is_due(&r, FINDING_UNKNOWN, false));
+    assert_false(restart_is_due(&r, FINDING_LEASE_BREACH, false));
+    restart_on_to_text(&r.on, &text);
+    assert_string_equal(buf_str(&text), "node_lost,exit:9,fan_broken,lease_breach,exit:x");
+    buf_release(&text);
+    restart_release(&r);
+}
+
 static void test_exit_codes(void **state)
 {
     (void)state;
-    struct restart r = {.max = 2, .on = xstrdup("node_lost,exit:75,exit:7")};
+    struct restart r = {.max = 2};
+    restart_on_from_text("node_lost,exit:75,exit:7", &r.on);
     assert_true(restart_is_due_by_code(&r, 75) && restart_is_due_by_code(&r, 7));
     assert_false(restart_is_due_by_code(&r, 5) || restart_is_due_by_code(&r, 0));
     assert_false(restart_is_due_by_code(&r, -1));
-    assert_false(restart_is_due(&r, "user_code_error", false));
+    assert_false(restart_is_due(&r, FINDING_USER_CODE_ERROR, false));
     r.failures = 2;
     assert_false(restart_is_due_by_code(&r, 75));
     restart_release(&r);
@@ -145,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_infra),
         cmocka_unit_test(test_whose_fault),
         cmocka_unit_test(test_bad_nodes_are_bounded),
+        cmocka_unit_test(test_words_of_a_newer_one),
         cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

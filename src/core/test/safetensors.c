@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of safetensors.h. */
-#include "core/safetensors.h"
+#include "core/check/safetensors.h"
 
 #include <errno.h>
 #include <string.h>

@@ -358,7 +358,7 @@ static void test_memory_is_counted(void **state)
     assert_int_equal(j[2]->state, WORLD_RUNS);  /* 200 and 100 */
     assert_true(sched_explain(w->s, j[1]->id, w->now, true, &why));
     assert_string_equal(why.code, "quota_memory");
-    assert_non_null(strstr(why.text, "300 GiB"));
+    assert_non_null(strstr(why.text, "\"limit\":300"));
     sched_usage(w->s, SCHED_USER, "u0", w->now, &u);
     assert_float_equal(u.memory, 300, 0.01);
     assert_true(world_step(w)); /* both end */

@@ -180,14 +180,20 @@ static void on_start(struct world *w, const struct sched_decision *d)
     j->state = WORLD_RUNS;
     j->started_at = w->now;
     j->told = 0;
-    const char *slots = sched_lease_slots(w->s, j->id);
-    assert_true(strlen(slots) < sizeof(j->slots));
-    (void)snprintf(j->slots, sizeof(j->slots), "%s", slots);
+    struct gang gang;
+    struct buf slots = BUF_INIT(sizeof(j->slots));
+    assert_true(sched_lease_gang(w->s, j->id, &gang));
+    assert_string_equal(gang_driver(&gang), d->driver_node);
+    gang_to_text(&gang, &slots);
+    assert_false(slots.failed);
+    (void)snprintf(j->slots, sizeof(j->slots), "%s", buf_str(&slots));
     assert_int_equal(strncmp(d->nodes, d->driver_node, strlen(d->driver_node)), 0);
     book(w, j, 1);
     w->starts++;
     mix(w, j->id);
-    mix(w, slots);
+    mix(w, j->slots);
+    buf_release(&slots);
+    gang_release(&gang);
 }
 
 void world_pass(struct world *w)

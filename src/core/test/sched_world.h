@@ -4,7 +4,7 @@
  * that hold always: no slot twice, gangs whole, nobody beyond a node's CPUs, nothing that is
  * held elsewhere, no quota exceeded. sched_check() after each step, when `checks` is set. */
 #pragma once
-#include "core/sched.h"
+#include "core/sched/sched.h"
 
 enum { WORLD_NODES = 24, WORLD_SLOTS = 8, WORLD_JOBS = 4096 };
 

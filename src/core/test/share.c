@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of share.c: what a node is given, which leases meet, which share is next. */
-#include "core/share.h"
+#include "core/job/share.h"
 
 #include <string.h>
 
@@ -23,18 +23,6 @@ static void names(void **state)
     buf_release(&out);
 }
 
-static void nodes_meet(void **state)
-{
-    (void)state;
-    assert_true(share_nodes_meet("a,b", "b,c"));
-    assert_true(share_nodes_meet("a", "a"));
-    assert_false(share_nodes_meet("a,b", "c,ab,ba"));
-    assert_false(share_nodes_meet("a", ""));
-    assert_false(share_nodes_meet(NULL, "a"));
-    assert_false(share_nodes_meet("a", NULL));
-    assert_false(share_nodes_meet(NULL, NULL));
-}
-
 static void lowest_free(void **state)
 {
     (void)state;
@@ -46,7 +34,6 @@ static void lowest_free(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(nodes_meet),
-                                       cmocka_unit_test(lowest_free)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(lowest_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

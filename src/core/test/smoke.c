@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of smoke.h. */
-#include "core/smoke.h"
+#include "core/spec/smoke.h"
 
 #include <string.h>
 
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 #include "base/unit.h"
 

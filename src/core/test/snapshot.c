@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/unit.h"
-#include "core/snapshot.h"
+#include "core/spec/snapshot.h"
 
 static void test_ref(void **state)
 {

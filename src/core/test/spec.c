@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of spec.h. */
-#include "core/spec.h"
+#include "core/spec/spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conf.h"
 #include "base/str.h"
 
 #include "base/unit.h"
@@ -499,6 +500,25 @@ static void generated_ids_are_good(void **state)
         }
 }
 
+static void copies(void **state)
+{
+    (void)state;
+    struct result x;
+    struct spec copy = {0};
+    accepted(PPO "env: {HF_TOKEN: secret, A: b}\ncheckpoint: none\nresume: never\n"
+                 "reward_fn_path: ${SHARED_ROOT}/common/r.py:score\noverrides: [a.b=1]\n",
+             &x);
+    spec_copy(&copy, &x.spec);
+    assert_true(field_equal(&spec_table, &copy, &x.spec, ~0u));
+    assert_true(copy.checkpoint_none);
+    assert_int_equal(copy.resume_mode, SPEC_RESUME_NEVER);
+    assert_string_equal(copy.reward_file, x.spec.reward_file);
+    assert_string_equal(copy.reward_function, "score");
+    assert_ptr_not_equal(copy.overrides.v[0], x.spec.overrides.v[0]);
+    release(&x);
+    spec_release(&copy);
+}
+
 static void json(void **state)
 {
     (void)state;
@@ -523,6 +543,71 @@ static void json(void **state)
     json_decref(o);
     buf_release(&b);
     release(&x);
+}
+
+/* A value that a row takes, other than its default. */
+static const char *sample_of(const struct field *f)
+{
+    switch (f->type) {
+    case FIELD_INT:
+    case FIELD_REAL:
+        return "1";
+    case FIELD_BOOL:
+        return f->dflt && !strcmp(f->dflt, "true") ? "false" : "true";
+    case FIELD_SPAN:
+        return "120s";
+    case FIELD_SIZE:
+        return "3GiB";
+    case FIELD_ENUM:
+        return f->names[1];
+    case FIELD_PAIRS:
+        return "{A: b}";
+    default:
+        return "word";
+    }
+}
+
+/* "a.b" and x as {a: {b: x}}. */
+static char *nest(const char *name, const char *value)
+{
+    const char *dot = strchr(name, '.');
+    if (!dot)
+        return xasprintf("{%s: %s}", name, value);
+    _cleanup_(freep) char *inner = nest(dot + 1, value);
+    return xasprintf("{%.*s: %s}", (int)(dot - name), name, inner);
+}
+
+static void check_key_round_trip(const struct field *f)
+{
+    const struct field_table one = {.rows = f, .n = 1, .size = sizeof(struct spec)};
+    struct spec asked = {0}, back = {0};
+    struct problems ps = {0};
+    struct buf b = BUF_INIT(10000);
+    struct jout j = jout_begin(&b);
+    struct doc *d = NULL;
+    _cleanup_(freep) char *yaml = nest(f->name, sample_of(f));
+    assert_int_equal(doc_parse(yaml, strlen(yaml), true, &d, &ps), 0);
+    conf_read(f, 1, doc_root(d), &asked, &ps);
+    assert_int_equal(ps.errors, 0);
+    spec_to_json(&asked, &j, NULL);
+    json_t *v = json_loads(buf_str(&b), 0, NULL);
+    field_from_json(&one, v, FIELD_ALL, &back);
+    if (!field_equal(&one, &asked, &back, FIELD_ALL))
+        fail_msg("'%s' is lost: %s", f->name, buf_str(&b));
+    json_decref(v);
+    field_release(&one, &asked);
+    field_release(&one, &back);
+    problems_release(&ps);
+    doc_free(d);
+    buf_release(&b);
+}
+
+/* Each key of the JobSpec, alone, is in the JSON and reads back as what was asked for. */
+static void every_key_is_in_the_json(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < spec_table.n; i++)
+        check_key_round_trip(&spec_table.rows[i]);
 }
 
 /* What spec_to_json writes is a JobSpec again, and the same one. */
@@ -600,7 +685,9 @@ int main(void)
         cmocka_unit_test(overrides_are_found),
         cmocka_unit_test(ids),
         cmocka_unit_test(generated_ids_are_good),
+        cmocka_unit_test(copies),
         cmocka_unit_test(json),
+        cmocka_unit_test(every_key_is_in_the_json),
         cmocka_unit_test(json_reads_back),
         cmocka_unit_test(founding_files),
         cmocka_unit_test(not_a_mapping),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of stacks.h. */
-#include "core/stacks.h"
+#include "core/metric/stacks.h"
 
 #include <string.h>
 

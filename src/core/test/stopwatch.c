@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans that clocks and restarts cannot change. */
-#include "core/stopwatch.h"
+#include "core/job/stopwatch.h"
 
 #include "base/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trace may look like, and which sentence a bad one gets. */
-#include "core/trace.h"
+#include "core/past/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

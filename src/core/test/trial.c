@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of trial.h. */
-#include "core/trial.h"
+#include "core/check/trial.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void reads_findings(void **state)
                                &r),
                      0);
     assert_false(r.ok);
-    assert_string_equal(r.class, "data_error");
+    assert_int_equal(r.class, FINDING_DATA_ERROR);
     assert_string_equal(r.sentence, "2 findings: no rows; no score");
     assert_non_null(strstr(r.shown, "write one"));
     trial_result_release(&r);
@@ -53,7 +53,7 @@ static void survives_anything(void **state)
     assert_int_equal(read_text("{\"hash\":\"abd\",\"ok\":true}", &r), -ESTALE);
     assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":1,\"findings\":{},\"row\":[[]]}", &r), 0);
     assert_false(r.ok);
-    assert_string_equal(r.class, "config_error");
+    assert_int_equal(r.class, FINDING_CONFIG_ERROR);
     trial_result_release(&r);
     assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":true,\"findings\":[1]}", &r), 0);
     assert_false(r.ok);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The judgement table: nothing is declared dead by one witness alone. */
-#include "core/witness.h"
+#include "core/job/witness.h"
 
 #include "base/unit.h"
 

@@ -371,7 +371,8 @@ static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how l
 static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
 static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "number"}, {0}};
 static const struct http_schema schemas[] = {
-    {"Text", "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
+    {.name = "Text",
+     .json = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
 };
 #define ROW(m, p, role, body, fn, text)                                                            \
     .method = (m), .pattern = (p), .least = (role), .max_body = (body), .handle = (fn),            \

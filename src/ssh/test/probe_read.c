@@ -75,21 +75,21 @@ static void test_facts_of_a_fit_machine(void **state)
     struct probe_result r;
     judge(fit, &want, &r);
     assert_int_equal(r.n_findings, 0);
-    assert_string_equal(r.hostname, "h2");
-    assert_string_equal(r.image, "verl-0.5");
-    assert_string_equal(r.ray, "2.51.1");
-    assert_string_equal(r.python, "3.11.2");
-    assert_string_equal(r.cuda, "12.8");
-    assert_string_equal(r.vllm, "");
-    assert_string_equal(r.gpu_type, "NVIDIA H200");
-    assert_string_equal(r.driver, "550.54.15");
-    assert_int_equal(r.gpus, 2);
-    assert_true(r.cpus == 128 && r.has_nvidia && r.has_skew);
-    assert_int_equal(r.memory_bytes, 1 << 30);
-    assert_int_equal(r.disk_free_bytes, 50ULL << 30);
+    assert_string_equal(r.facts.hostname, "h2");
+    assert_string_equal(r.facts.image, "verl-0.5");
+    assert_string_equal(r.facts.ray, "2.51.1");
+    assert_string_equal(r.facts.python, "3.11.2");
+    assert_string_equal(r.facts.cuda, "12.8");
+    assert_string_equal(r.facts.vllm, "");
+    assert_string_equal(r.facts.gpu_type, "NVIDIA H200");
+    assert_string_equal(r.facts.driver, "550.54.15");
+    assert_int_equal(r.facts.gpus, 2);
+    assert_true(r.facts.cpus == 128 && r.has_nvidia && r.has_skew);
+    assert_int_equal(r.facts.memory_bytes, 1 << 30);
+    assert_int_equal(r.facts.disk_free_bytes, 50ULL << 30);
     assert_int_equal(r.shm_bytes, 16ULL << 30);
-    assert_int_equal(r.shm_free_bytes, 8ULL << 30);
-    assert_int_equal(r.skew, 500000);
+    assert_int_equal(r.facts.shm_free_bytes, 8ULL << 30);
+    assert_int_equal(r.facts.skew, 500000);
 }
 
 static void test_limits_of_a_container(void **state)
@@ -99,12 +99,12 @@ static void test_limits_of_a_container(void **state)
     struct probe_result r;
     judge("CPUS=128\nCPU_MAX=850000 100000\nMEMORY_KB=1048576\nMEMORY_MAX=1000\nSTEP=end\n", &want,
           &r);
-    assert_true(r.cpus == 8.5);
-    assert_int_equal(r.memory_bytes, 1000);
+    assert_true(r.facts.cpus == 8.5);
+    assert_int_equal(r.facts.memory_bytes, 1000);
     judge("CPUS=2\nCPU_MAX=850000 100000\nMEMORY_KB=1\nMEMORY_MAX=9223372036854771712\nSTEP=end\n",
           &want, &r);
-    assert_true(r.cpus == 2);
-    assert_int_equal(r.memory_bytes, 1024);
+    assert_true(r.facts.cpus == 2);
+    assert_int_equal(r.facts.memory_bytes, 1024);
 }
 
 static void test_ray_and_python(void **state)

@@ -115,17 +115,17 @@ static void on_run(const struct ssh_result *r, void *arg)
 
 static void add_versions(struct jout *j, const struct probe_result *r)
 {
-    jout_str(j, "python", r->python);
-    jout_str(j, "ray", r->ray);
-    jout_str(j, "ray_bin", r->ray_bin);
-    jout_str(j, "torch", r->torch);
-    jout_str(j, "cuda", r->cuda);
-    jout_str(j, "driver", r->driver);
-    jout_str(j, "vllm", r->vllm);
-    jout_str(j, "sglang", r->sglang);
-    jout_str(j, "transformers", r->transformers);
-    jout_str(j, "numpy", r->numpy);
-    jout_str(j, "verl", r->verl);
+    jout_str(j, "python", r->facts.python);
+    jout_str(j, "ray", r->facts.ray);
+    jout_str(j, "ray_bin", r->facts.ray_bin);
+    jout_str(j, "torch", r->facts.torch);
+    jout_str(j, "cuda", r->facts.cuda);
+    jout_str(j, "driver", r->facts.driver);
+    jout_str(j, "vllm", r->facts.vllm);
+    jout_str(j, "sglang", r->facts.sglang);
+    jout_str(j, "transformers", r->facts.transformers);
+    jout_str(j, "numpy", r->facts.numpy);
+    jout_str(j, "verl", r->facts.verl);
 }
 
 static void on_probe(const struct probe_result *r, void *arg)
@@ -140,20 +140,20 @@ static void on_probe(const struct probe_result *r, void *arg)
         jout_close(&j, '}');
     }
     jout_close(&j, ']');
-    jout_str(&j, "hostname", r->hostname);
-    jout_str(&j, "image", r->image);
+    jout_str(&j, "hostname", r->facts.hostname);
+    jout_str(&j, "image", r->facts.image);
     jout_str(&j, "host_key", r->host_key);
     add_versions(&j, r);
-    jout_int(&j, "gpus", r->gpus);
-    jout_str(&j, "gpu_type", r->gpu_type);
+    jout_int(&j, "gpus", r->facts.gpus);
+    jout_str(&j, "gpu_type", r->facts.gpu_type);
     jout_bool(&j, "has_nvidia", r->has_nvidia);
     jout_str(&j, "gpu_trouble", r->gpu_trouble);
-    jout_real(&j, "cpus", r->cpus);
-    jout_int(&j, "memory_bytes", (int64_t)r->memory_bytes);
-    jout_int(&j, "disk_free_bytes", (int64_t)r->disk_free_bytes);
-    jout_int(&j, "shm_free_bytes", (int64_t)r->shm_free_bytes);
+    jout_real(&j, "cpus", r->facts.cpus);
+    jout_int(&j, "memory_bytes", (int64_t)r->facts.memory_bytes);
+    jout_int(&j, "disk_free_bytes", (int64_t)r->facts.disk_free_bytes);
+    jout_int(&j, "shm_free_bytes", (int64_t)r->facts.shm_free_bytes);
     jout_int(&j, "shm_bytes", (int64_t)r->shm_bytes);
-    jout_int(&j, "skew", r->skew);
+    jout_int(&j, "skew", r->facts.skew);
     jout_bool(&j, "has_skew", r->has_skew);
     print(&j);
 }

@@ -13,7 +13,6 @@
 static void expect_begin(const struct batch *b, size_t *pos, int64_t statement)
 {
     struct batch_item it;
-
     assert_int_equal(batch_next(b, pos, &it), 1);
     assert_int_equal(it.kind, BATCH_BEGIN);
     assert_int_equal(it.i, statement);
@@ -24,7 +23,6 @@ static void test_values_come_back(void **state)
     struct batch b = {0};
     struct batch_item it;
     size_t pos = 0;
-
     (void)state;
     batch_begin(&b, 7);
     batch_int(&b, -5);
@@ -61,7 +59,6 @@ static void test_append_keeps_order_and_number(void **state)
     struct batch all = {0}, turn = {0};
     struct batch_item it;
     size_t pos = 0;
-
     (void)state;
     for (unsigned i = 1; i <= 3; i++) {
         batch_begin(&turn, i);
@@ -85,7 +82,6 @@ static void test_a_burst_is_given_back(void **state)
 {
     struct batch b = {0};
     char *big = xmalloc(4 << 20);
-
     (void)state;
     memset(big, 'x', 4 << 20);
     big[(4 << 20) - 1] = '\0';

@@ -16,7 +16,6 @@
 static void on_durable(uint64_t batch, void *arg)
 {
     struct bed *b = arg;
-
     assert_true(batch > b->durable);
     b->durable = batch;
 }
@@ -24,14 +23,13 @@ static void on_durable(uint64_t batch, void *arg)
 static void on_trouble(bool failing, const char *why, void *arg)
 {
     struct bed *b = arg;
-
     if (!failing) {
         assert_null(why);
         b->recoveries++;
         return;
     }
     b->troubles++;
-    (void)snprintf(b->why, sizeof b->why, "%s", why);
+    (void)snprintf(b->why, sizeof(b->why), "%s", why);
 }
 
 static struct store_options options(struct bed *b, const char *vfs)
@@ -60,10 +58,9 @@ void bed_open(struct bed *b, const char *vfs)
 {
     struct store_options opt = options(b, vfs);
     struct err err = {0};
-    int rc = store_open(&opt, &b->s, &err);
-
+    int r = store_open(&opt, &b->s, &err);
     assert_string_equal(err.text, "");
-    assert_int_equal(rc, 0);
+    assert_int_equal(r, 0);
     b->durable = 0;
 }
 
@@ -72,7 +69,6 @@ void bed_open_fails(struct bed *b, int code, const char *part)
     struct store_options opt = options(b, NULL);
     struct store *s = NULL;
     struct err err = {0};
-
     assert_int_equal(store_open(&opt, &s, &err), code);
     assert_null(s);
     assert_non_null(strstr(err.text, part));
@@ -81,10 +77,9 @@ void bed_open_fails(struct bed *b, int code, const char *part)
 void bed_close(struct bed *b)
 {
     struct err err = {0};
-    int rc = store_close(b->s, &err);
-
+    int r = store_close(b->s, &err);
     assert_string_equal(err.text, "");
-    assert_int_equal(rc, 0);
+    assert_int_equal(r, 0);
     b->s = NULL;
     (void)uv_run(&b->loop, UV_RUN_NOWAIT);
 }
@@ -116,7 +111,6 @@ void bed_release(struct bed *b)
 void bed_settle(struct bed *b)
 {
     uint64_t want = store_batch(b->s);
-
     while (b->durable < want)
         (void)uv_run(&b->loop, UV_RUN_ONCE);
     assert_true(store_durable(b->s) >= want);
@@ -126,11 +120,10 @@ struct store_job bed_job(int64_t seq, struct bed_text *t)
 {
     static const char *const words[] = {"red", "green", "blue"};
     const char *word = words[seq % 3];
-
-    (void)snprintf(t->id, sizeof t->id, "job-%06lld", (long long)seq);
-    (void)snprintf(t->name, sizeof t->name, "name-%lld", (long long)seq);
-    (void)snprintf(t->spec, sizeof t->spec, "name: name-%lld\n", (long long)seq);
-    (void)snprintf(t->detail, sizeof t->detail, "{\"seq\":%lld}", (long long)seq);
+    (void)snprintf(t->id, sizeof(t->id), "job-%06lld", (long long)seq);
+    (void)snprintf(t->name, sizeof(t->name), "name-%lld", (long long)seq);
+    (void)snprintf(t->spec, sizeof(t->spec), "name: name-%lld\n", (long long)seq);
+    (void)snprintf(t->detail, sizeof(t->detail), "{\"seq\":%lld}", (long long)seq);
     return (struct store_job){.seq = seq,
                               .id = t->id,
                               .name = t->name,
@@ -161,7 +154,6 @@ static char *dup_or_null(const char *s)
 static void on_done(const struct store_result *r, void *arg)
 {
     struct bed_answer *a = arg;
-
     assert_false(a->done);
     a->done = true;
     a->err = r->err;
@@ -170,8 +162,8 @@ static void on_done(const struct store_result *r, void *arg)
     a->njobs = r->njobs;
     a->nattempts = r->nattempts;
     a->nevents = r->nevents;
-    a->job_seqs = xcalloc(r->njobs + 1, sizeof *a->job_seqs);
-    a->event_seqs = xcalloc(r->nevents + 1, sizeof *a->event_seqs);
+    a->job_seqs = xcalloc(r->njobs + 1, sizeof(*a->job_seqs));
+    a->event_seqs = xcalloc(r->nevents + 1, sizeof(*a->event_seqs));
     for (size_t i = 0; i < r->njobs; i++)
         a->job_seqs[i] = r->jobs[i].seq;
     for (size_t i = 0; i < r->nevents; i++)

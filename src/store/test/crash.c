@@ -25,15 +25,13 @@ static _Noreturn void write_for_ever(struct bed *b, int64_t seq, int out)
     bed_open(b, NULL);
     for (;;) {
         struct bed_text t;
-
         for (int i = 0; i < JOBS_PER_TURN; i++, seq++) {
             struct store_job job = bed_job(seq, &t);
-
             store_put_job(b->s, &job);
             store_put_event(b->s, &(struct store_event){.seq = seq, .job_seq = seq, .kind = "new"});
         }
         bed_settle(b);
-        if (write(out, &seq, sizeof seq) != sizeof seq)
+        if (write(out, &seq, sizeof(seq)) != sizeof(seq))
             _exit(1);
     }
 }
@@ -44,10 +42,8 @@ static int64_t live_and_die(struct bed *b, int64_t next, int reports)
 {
     int ends[2], status = 0;
     int64_t told = next;
-    pid_t pid;
-
     assert_int_equal(pipe(ends), 0);
-    pid = fork();
+    pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         (void)close(ends[0]);
@@ -55,10 +51,10 @@ static int64_t live_and_die(struct bed *b, int64_t next, int reports)
     }
     (void)close(ends[1]);
     for (int i = 0; i < reports; i++)
-        assert_int_equal(read(ends[0], &told, sizeof told), sizeof told);
+        assert_int_equal(read(ends[0], &told, sizeof(told)), sizeof(told));
     assert_int_equal(kill(pid, SIGKILL), 0);
     /* What was written before the kill counts too. */
-    while (read(ends[0], &next, sizeof next) == sizeof next)
+    while (read(ends[0], &next, sizeof(next)) == sizeof(next))
         told = next;
     (void)close(ends[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -73,7 +69,6 @@ static int64_t count_jobs(struct bed *b)
     char *cursor = NULL;
     int64_t n = 0, highest = 0;
     struct bed_answer a;
-
     do {
         q.cursor = cursor;
         bed_list(b, &q, &a);
@@ -98,12 +93,10 @@ static void test_killed_again_and_again(void **state)
 {
     struct bed b;
     int64_t next = 1;
-
     (void)state;
     bed_init(&b, BED_CLOSED);
     for (int round = 0; round < ROUNDS; round++) {
         int64_t told = live_and_die(&b, next, round * 3);
-
         bed_open(&b, NULL);
         next = count_jobs(&b) + 1;
         assert_true(next >= told);

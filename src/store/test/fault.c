@@ -49,7 +49,6 @@ static sqlite3_file *real_of(sqlite3_file *f)
 static int trip(sqlite3_file *f, enum op op)
 {
     struct faults *faults = file_of(f)->faults;
-
     if (!(faults->ops & (int)op) || faults->after-- > 0 || faults->times <= 0)
         return SQLITE_OK;
     faults->times--;
@@ -69,14 +68,13 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 
 static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
-    int rc = trip(f, OP_WRITE);
-
-    if (rc == SQLITE_OK)
+    int r = trip(f, OP_WRITE);
+    if (r == SQLITE_OK)
         return real_of(f)->pMethods->xWrite(real_of(f), p, n, at);
     /* A failed write may have written a part. */
     if (real_of(f)->pMethods->xWrite(real_of(f), p, n / 2, at) != SQLITE_OK)
         return SQLITE_IOERR_WRITE;
-    return rc;
+    return r;
 }
 
 static int f_truncate(sqlite3_file *f, sqlite3_int64 n)
@@ -86,9 +84,8 @@ static int f_truncate(sqlite3_file *f, sqlite3_int64 n)
 
 static int f_sync(sqlite3_file *f, int flags)
 {
-    int rc = trip(f, file_of(f)->is_database ? OP_FOLD : OP_SYNC);
-
-    return rc == SQLITE_OK ? real_of(f)->pMethods->xSync(real_of(f), flags) : rc;
+    int r = trip(f, file_of(f)->is_database ? OP_FOLD : OP_SYNC);
+    return r == SQLITE_OK ? real_of(f)->pMethods->xSync(real_of(f), flags) : r;
 }
 
 static int f_size(sqlite3_file *f, sqlite3_int64 *n)
@@ -150,23 +147,20 @@ static int v_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags
 {
     struct faults *faults = (struct faults *)(void *)vfs;
     sqlite3_vfs *real = vfs->pAppData;
-    int rc;
-
     file_of(f)->base.pMethods = NULL;
     file_of(f)->faults = faults;
     file_of(f)->real = (sqlite3_file *)(void *)(file_of(f) + 1);
     file_of(f)->is_database = flags & SQLITE_OPEN_MAIN_DB;
-    rc = real->xOpen(real, name, real_of(f), flags, ret_flags);
-    if (rc == SQLITE_OK)
+    int r = real->xOpen(real, name, real_of(f), flags, ret_flags);
+    if (r == SQLITE_OK)
         file_of(f)->base.pMethods = &faults->methods;
-    return rc;
+    return r;
 }
 
 static void faults_init(struct faults *faults)
 {
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-
-    memset(faults, 0, sizeof *faults);
+    memset(faults, 0, sizeof(*faults));
     faults->vfs = *real;
     faults->vfs.zName = "faults";
     faults->vfs.szOsFile = (int)sizeof(struct file) + real->szOsFile;
@@ -216,7 +210,6 @@ static void put_job(struct bed *b, int64_t seq)
 {
     struct bed_text t;
     struct store_job job = bed_job(seq, &t);
-
     store_put_job(b->s, &job);
 }
 
@@ -224,7 +217,6 @@ static void put_job(struct bed *b, int64_t seq)
 static void expect_jobs(struct bed *b, size_t n)
 {
     struct bed_answer a;
-
     bed_list(b, &(struct store_job_query){.limit = STORE_PAGE_MAX}, &a);
     assert_int_equal(a.err.code, 0);
     assert_int_equal(a.njobs, n);
@@ -240,7 +232,6 @@ static void sweep(int ops, int code)
     int total = 0, hits;
     int64_t seq = 0;
     struct bed b;
-
     faults_init(&faults);
     bed_init(&b, "faults");
     do {
@@ -285,7 +276,6 @@ static void test_a_disk_that_stays_full(void **state)
     struct faults faults;
     struct bed_answer a;
     struct bed b;
-
     (void)state;
     faults_init(&faults);
     bed_init(&b, "faults");
@@ -321,7 +311,6 @@ static void test_close_on_a_full_disk(void **state)
     struct faults faults;
     struct err err = {0};
     struct bed b;
-
     (void)state;
     faults_init(&faults);
     bed_init(&b, "faults");
@@ -346,7 +335,6 @@ static void test_checkpoints_that_fail(void **state)
     struct faults faults;
     struct bed b;
     int64_t seq = 0;
-
     (void)state;
     faults_init(&faults);
     bed_init(&b, "faults");
@@ -366,15 +354,14 @@ static void test_checkpoints_that_fail(void **state)
 static void test_no_room_to_open(void **state)
 {
     struct faults faults;
-    struct store_options opt;
     struct store *s = NULL;
     struct err err = {0};
     struct bed b;
-
     (void)state;
     faults_init(&faults);
     bed_init(&b, BED_CLOSED);
-    opt = (struct store_options){.path = b.path, .loop = &b.loop, .vfs = "faults"};
+    struct store_options opt =
+        (struct store_options){.path = b.path, .loop = &b.loop, .vfs = "faults"};
     make_fail(&faults, OP_WRITE, 0, INT32_MAX, SQLITE_FULL);
     assert_int_equal(store_open(&opt, &s, &err), ERR_STORE);
     assert_null(s);

@@ -15,17 +15,15 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 2 };
+enum { OLDEST = 1, NEWEST = 3 };
 
 static void put_all(struct store *s)
 {
     unsigned char hash[STORE_HASH_BYTES];
-
-    memset(hash, 7, sizeof hash);
+    memset(hash, 7, sizeof(hash));
     for (int64_t seq = 1; seq <= 5; seq++) {
         struct bed_text t;
         struct store_job job = bed_job(seq, &t);
-
         store_put_job(s, &job);
         if (seq > 3) {
             job.state = "SUCCEEDED";
@@ -50,7 +48,6 @@ static void put_all(struct store *s)
 static int make(char *path)
 {
     struct bed b = {.path = path};
-
     if (uv_loop_init(&b.loop) < 0)
         return 1;
     bed_open(&b, NULL);
@@ -67,7 +64,6 @@ static void on_job(const struct store_job *job, void *arg)
 {
     struct bed_text t;
     struct store_job made = bed_job(job->seq, &t);
-
     ((struct seen *)arg)->jobs++;
     assert_string_equal(job->id, made.id);
     assert_string_equal(job->name, made.name);
@@ -139,7 +135,6 @@ static void expect_all(struct bed *b, int version)
     struct seen seen = {0};
     struct bed_answer a;
     struct store_last last;
-
     assert_int_equal(store_load(b->s, &ops, &seen, &last, NULL), 0);
     assert_int_equal(last.job_seq, 5);
     assert_int_equal(last.event_seq, 5);
@@ -162,9 +157,8 @@ static void copy(const char *from, const char *to)
     FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
     char part[4096];
     size_t n;
-
     assert_true(in && out);
-    while ((n = fread(part, 1, sizeof part, in)) > 0)
+    while ((n = fread(part, 1, sizeof(part), in)) > 0)
         assert_int_equal(fwrite(part, 1, n, out), n);
     assert_int_equal(fclose(in), 0);
     assert_int_equal(fclose(out), 0);
@@ -178,7 +172,6 @@ static void test_every_version_opens(void **state)
         struct bed_text t;
         struct store_job job = bed_job(6, &t);
         struct bed b;
-
         bed_init(&b, BED_CLOSED);
         copy(golden, b.path);
         bed_open(&b, NULL);

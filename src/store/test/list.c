@@ -45,10 +45,9 @@ static struct mini make(int64_t seq, uint64_t *seed)
                      .workload = workloads[r % 3],
                      /* a few minutes a job; the clock jumps back now and then */
                      .queued_at = USEC_DAY + (usec_t)seq * 3 * USEC_MIN - (r % 30 ? 0 : USEC_MIN)};
-
     m.live = m.state == states[0] || m.state == states[1];
-    (void)snprintf(m.id, sizeof m.id, "job-%lld", (long long)seq);
-    (void)snprintf(m.name, sizeof m.name, r % 4 ? "exp_%u" : "100%%_%u", r % 97);
+    (void)snprintf(m.id, sizeof(m.id), "job-%lld", (long long)seq);
+    (void)snprintf(m.name, sizeof(m.name), r % 4 ? "exp_%u" : "100%%_%u", r % 97);
     return m;
 }
 
@@ -122,7 +121,6 @@ static struct store_job_query random_query(uint64_t *seed)
     static const char *const parts[] = {"EXP", "%", "_1", "9", "job-29", "\\", "nothing"};
     unsigned r = next_random(seed), t = next_random(seed);
     struct store_job_query q = {.limit = 1 + next_random(seed) % 200};
-
     if (r & 32768)
         q.scope = &scopes[t / 8 % array_len(scopes)];
     q.user = r & 1 ? users[t % 3] : NULL;
@@ -150,7 +148,6 @@ static void expect_same(struct bed *b, const struct mini *all, struct store_job_
     int64_t seq = JOBS;
     char *cursor = NULL;
     struct bed_answer a;
-
     do {
         q.cursor = cursor;
         bed_list(b, &q, &a);
@@ -171,10 +168,9 @@ static void expect_same(struct bed *b, const struct mini *all, struct store_job_
 
 static void test_random_queries(void **state)
 {
-    struct mini *all = xcalloc(JOBS + 1, sizeof *all);
+    struct mini *all = xcalloc(JOBS + 1, sizeof(*all));
     uint64_t seed = 42;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     for (int64_t seq = 1; seq <= JOBS; seq++) {
@@ -197,13 +193,11 @@ static void test_pages_while_jobs_come(void **state)
     uint64_t seed = 1;
     int64_t seq = 0, next = 100;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     do {
         for (int64_t last = seq ? seq + 5 : 100; seq < last;) {
             struct mini m = make(++seq, &seed);
-
             put_mini(&b, seq, &m);
         }
         bed_settle(&b);
@@ -221,7 +215,6 @@ static void test_pages_while_jobs_come(void **state)
 static void expect_refused(struct bed *b, struct store_job_query q, const char *part)
 {
     struct bed_answer a;
-
     bed_list(b, &q, &a);
     assert_int_equal(a.err.code, ERR_BAD_REQUEST);
     assert_non_null(strstr(a.err.text, part));
@@ -256,7 +249,6 @@ static void test_repeated_states(void **state)
     struct store_job job = bed_job(1, &t);
     struct bed_answer a;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     store_put_job(b.s, &job);
@@ -284,7 +276,6 @@ struct calls {
 static void *on_render(const struct store_result *r, void *arg)
 {
     struct calls *calls = arg;
-
     calls->rendered++;
     return r->njobs ? xasprintf("%s", r->jobs[0].id) : NULL;
 }
@@ -292,7 +283,6 @@ static void *on_render(const struct store_result *r, void *arg)
 static void on_done(const struct store_result *r, void *arg)
 {
     struct calls *calls = arg;
-
     calls->done++;
     assert_string_equal(r->rendered, "job-000003");
     free(r->rendered);
@@ -303,7 +293,6 @@ static void put_three(struct bed *b)
     for (int64_t seq = 1; seq <= 3; seq++) {
         struct bed_text t;
         struct store_job job = bed_job(seq, &t);
-
         store_put_job(b->s, &job);
     }
     bed_settle(b);
@@ -321,7 +310,6 @@ static void test_rendered_on_the_worker(void **state)
 {
     struct calls calls = {0};
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_three(&b);
@@ -339,7 +327,6 @@ static void test_cancel(void **state)
     struct calls calls[READS] = {0};
     struct store_read *reads[READS];
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_three(&b);
@@ -360,7 +347,6 @@ static void test_close_drops_reads(void **state)
     enum { READS = 8 };
     struct calls calls[READS] = {0};
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_three(&b);

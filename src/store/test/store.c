@@ -22,7 +22,6 @@ static void put_job(struct bed *b, int64_t seq)
 {
     struct bed_text t;
     struct store_job job = bed_job(seq, &t);
-
     store_put_job(b->s, &job);
 }
 
@@ -37,7 +36,6 @@ struct seen {
 static void on_job(const struct store_job *job, void *arg)
 {
     struct seen *seen = arg;
-
     if (!seen->jobs++)
         seen->first_job = job->seq;
     assert_true(job->seq > seen->last_job);
@@ -51,7 +49,6 @@ static void on_job(const struct store_job *job, void *arg)
 static void on_attempt(const struct store_attempt *a, void *arg)
 {
     struct seen *seen = arg;
-
     seen->attempts++;
     assert_int_equal(a->job_seq, 1);
     assert_int_equal(a->k, seen->attempts);
@@ -65,7 +62,6 @@ static void on_attempt(const struct store_attempt *a, void *arg)
 static void on_id(const char *id, void *arg)
 {
     struct seen *seen = arg;
-
     assert_true(str_starts(id, "job-"));
     seen->ids++;
 }
@@ -74,10 +70,9 @@ static void on_token(const struct store_token *token, void *arg)
 {
     unsigned char hash[STORE_HASH_BYTES];
     struct seen *seen = arg;
-
     seen->tokens++;
-    memset(hash, 0xab, sizeof hash);
-    assert_memory_equal(token->hash, hash, sizeof hash);
+    memset(hash, 0xab, sizeof(hash));
+    assert_memory_equal(token->hash, hash, sizeof(hash));
     assert_string_equal(token->id, "t1");
     assert_string_equal(token->name, "laptop");
     assert_string_equal(token->user, "ann");
@@ -91,7 +86,6 @@ static void on_token(const struct store_token *token, void *arg)
 static void on_user(const struct store_user *user, void *arg)
 {
     struct seen *seen = arg;
-
     seen->users++;
     assert_string_equal(user->name, "ann");
     assert_string_equal(user->role, "viewer");
@@ -102,7 +96,6 @@ static void on_user(const struct store_user *user, void *arg)
 static void on_key(const struct store_idempotency *key, void *arg)
 {
     struct seen *seen = arg;
-
     seen->keys++;
     assert_string_equal(key->user, "ann");
     assert_string_equal(key->key, "new");
@@ -114,7 +107,6 @@ static void on_key(const struct store_idempotency *key, void *arg)
 static void on_meta(const char *key, const char *value, void *arg)
 {
     struct seen *seen = arg;
-
     seen->metas++;
     assert_string_equal(key, "colour");
     assert_string_equal(value, "blue");
@@ -141,7 +133,6 @@ static struct store_last load(struct bed *b, struct seen *seen)
 static int64_t load_last_job(struct bed *b)
 {
     struct store_last last = {0};
-
     assert_int_equal(store_load(b->s, &(struct store_load_ops){0}, NULL, &last, NULL), 0);
     return last.job_seq;
 }
@@ -167,9 +158,8 @@ static void put_small_tables(struct store *s)
                                 .revoked_at = 4};
     struct store_user user = {.name = "ann", .role = "admin", .created_at = 5, .detail = "{}"};
     struct store_idempotency key = {.user = "ann", .key = "old", .body_hash = body, .at = 1000};
-
-    memset(hash, 0xab, sizeof hash);
-    memset(body, 0xcd, sizeof body);
+    memset(hash, 0xab, sizeof(hash));
+    memset(body, 0xcd, sizeof(body));
     store_put_token(s, &token);
     token.last_use_at = 99;
     store_put_token(s, &token);
@@ -194,7 +184,6 @@ static void put_attempts(struct store *s)
                               .state = "RUNNING",
                               .started_at = 10,
                               .detail = "{}"};
-
     store_put_attempt(s, &a);
     a.state = "LOST";
     a.ended_at = 20;
@@ -208,10 +197,8 @@ static void put_attempts(struct store *s)
 
 static void test_rows_come_back(void **state)
 {
-    struct store_last last;
     struct seen seen;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_small_tables(b.s);
@@ -220,7 +207,7 @@ static void test_rows_come_back(void **state)
     put_attempts(b.s);
     bed_close(&b);
     bed_open(&b, NULL);
-    last = load(&b, &seen);
+    struct store_last last = load(&b, &seen);
     assert_int_equal(last.job_seq, 2);
     assert_int_equal(last.event_seq, 0);
     assert_int_equal(seen.jobs, 2);
@@ -248,7 +235,6 @@ static void test_update_keeps_spec_and_detail(void **state)
     struct store_job job = bed_job(1, &t);
     struct seen seen;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     store_put_job(b.s, &job);
@@ -291,7 +277,6 @@ static void test_a_nameless_job_is_called_by_its_id(void **state)
     struct store_job job = bed_job(1, &t);
     struct bed_answer a;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     job.name = job.id;
@@ -309,7 +294,6 @@ static void test_a_nameless_job_is_called_by_its_id(void **state)
 static void test_batches_count_turns(void **state)
 {
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     assert_int_equal(store_batch(b.s), 0);
@@ -337,7 +321,6 @@ static void test_a_long_turn_in_parts(void **state)
     int64_t seq = 0;
     uint64_t batch;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_job(&b, ++seq);
@@ -360,15 +343,13 @@ static void test_a_long_turn_in_parts(void **state)
 static void test_readers_see_what_is_durable(void **state)
 {
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     for (int64_t seq = 1; seq <= 200; seq++) {
         bool there = false;
         char id[64];
-
         put_job(&b, seq);
-        (void)snprintf(id, sizeof id, "job-%06lld", (long long)seq);
+        (void)snprintf(id, sizeof(id), "job-%06lld", (long long)seq);
         assert_int_equal(store_has_id(b.s, id, &there, NULL), 0);
         assert_false(there);
         bed_settle(&b);
@@ -382,7 +363,6 @@ static void test_close_commits_what_is_pending(void **state)
 {
     struct seen seen;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_job(&b, 1);
@@ -399,7 +379,6 @@ static void test_one_process_at_a_time(void **state)
 {
     struct stat st;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     bed_open_fails(&b, ERR_CONFLICT, "is in use by another argusd");
@@ -413,7 +392,6 @@ static void test_one_process_at_a_time(void **state)
 static void sql(struct bed *b, const char *text)
 {
     sqlite3 *db = NULL;
-
     assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -421,10 +399,7 @@ static void sql(struct bed *b, const char *text)
 
 static void test_what_cannot_be_opened(void **state)
 {
-    char *path;
-    FILE *f;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     bed_close(&b);
@@ -434,14 +409,14 @@ static void test_what_cannot_be_opened(void **state)
     sql(&b, "CREATE TABLE shopping(item)");
     bed_open_fails(&b, ERR_REFUSED, "some other program");
     sql(&b, "INSERT INTO shopping VALUES('milk')"); /* untouched and not in WAL mode */
-    f = fopen(b.path, "w");
+    FILE *f = fopen(b.path, "w");
     assert_non_null(f);
     assert_true(fputs("certainly no database, and long enough to be looked at by SQLite, "
                       "which wants a hundred bytes of header before it says so\n",
                       f) > 0);
     assert_int_equal(fclose(f), 0);
     bed_open_fails(&b, ERR_STORE, "not a database");
-    path = b.path;
+    char *path = b.path;
     b.path = xasprintf("%s/none/argus.db", b.dir);
     bed_open_fails(&b, ERR_STORE, "No such file");
     free(b.path);
@@ -455,11 +430,9 @@ static void test_a_used_id_ends_the_process(void **state)
     struct seen seen;
     struct bed b;
     int status = 0;
-    pid_t pid;
-
     (void)state;
     bed_init(&b, BED_CLOSED);
-    pid = fork();
+    pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stderr))
@@ -492,15 +465,13 @@ struct findings {
 static void on_findings(const struct store_result *r, void *arg)
 {
     struct findings *f = arg;
-
     assert_int_equal(r->err.code, 0);
     f->done = true;
     f->n = r->nfindings;
     for (size_t i = 0; i < r->nfindings; i++) {
         const struct store_finding *row = &r->findings[i];
         size_t len = strlen(f->text);
-
-        (void)snprintf(f->text + len, sizeof f->text - len, "%d %s %s %s %s %d %g %s; ",
+        (void)snprintf(f->text + len, sizeof(f->text) - len, "%d %s %s %s %s %d %g %s; ",
                        (int)row->k, row->class, str_or(row->rule, "-"), str_or(row->node, "-"),
                        str_or(row->rank, "-"), (int)row->at, row->confidence, row->body);
     }
@@ -512,7 +483,6 @@ static void test_findings(void **state)
     struct findings got = {0};
     struct store_finding row = {.job_seq = 1, .k = 2, .class = "unknown", .body = "{}"};
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_job(&b, 1);
@@ -545,7 +515,6 @@ static void test_find(void **state)
 {
     struct bed_answer a;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     for (int64_t seq = 1; seq <= 20; seq++)
@@ -648,7 +617,6 @@ static void test_events(void **state)
     struct bed_answer a;
     struct seen seen;
     struct bed b;
-
     (void)state;
     bed_init(&b, NULL);
     put_events(&b);

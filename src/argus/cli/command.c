@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.c - finds and runs a row of the table; see command.h. */
+#include "argus/cli/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/cli/manual.h"
+#include "base/str.h"
+
+const struct command *command_at(size_t i)
+{
+    for (size_t k = 0; k < NOUN_COUNT; k++) {
+        if (i < NOUNS[k]->n)
+            return &NOUNS[k]->commands[i];
+        i -= NOUNS[k]->n;
+    }
+    return NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+    const struct command *c;
+    for (size_t i = 0; (c = command_at(i)); i++)
+        if (str_eq(c->name, name) || (c->alias && str_eq(c->alias, name)))
+            return c;
+    return NULL;
+}
+
+enum { NAMES_MAX = 256 };
+
+/* "ls, add, rm" of "node"; empty: there is no such noun. */
+static void verbs_of(const char *noun, struct buf *out)
+{
+    size_t len = strlen(noun);
+    const struct command *c;
+    for (size_t i = 0; len && (c = command_at(i)); i++)
+        if (str_starts(c->name, noun) && c->name[len] == ' ')
+            (void)buf_addf(out, "%s%s", out->len ? ", " : "", c->name + len + 1); /* few */
+}
+
+static int refuse_noun(const char *noun, const char *verb, const char *verbs, struct err *err)
+{
+    if (verb && *verb != '-')
+        return err_set(err, ERR_USAGE, "'argus %.60s' has no '%.60s': it has %s", noun, verb,
+                       verbs);
+    return err_set(err, ERR_USAGE, "'argus %.60s' needs one of %s", noun, verbs);
+}
+
+static int unknown(const char *word, const char *next, struct err *err)
+{
+    struct buf verbs = BUF_INIT(1024);
+    verbs_of(word, &verbs);
+    if (verbs.len) {
+        int r = refuse_noun(word, next, buf_str(&verbs), err);
+        buf_release(&verbs);
+        return r;
+    }
+    const char *names[NAMES_MAX];
+    const struct command *c;
+    size_t n = 0;
+    for (size_t i = 0; (c = command_at(i)) && n + 2 <= NAMES_MAX; i++) {
+        names[n++] = c->name;
+        if (c->alias)
+            names[n++] = c->alias;
+    }
+    const char *near = str_nearest(word, names, n);
+    if (near)
+        return err_set(err, ERR_USAGE, "unknown command '%.60s': did you mean '%s'?", word, near);
+    return err_set(err, ERR_USAGE, "unknown command '%.60s'", word);
+}
+
+int command_match(int argc, char **argv, const struct command **ret, int *ret_used, struct err *err)
+{
+    const struct command *found = NULL;
+    int used = 2;
+    if (argc >= 2) {
+        char *pair = xasprintf("%s %s", argv[0], argv[1]);
+        found = command_find(pair);
+        free(pair);
+    }
+    if (!found) {
+        used = 1;
+        found = command_find(argv[0]);
+    }
+    if (!found)
+        return unknown(argv[0], argc >= 2 ? argv[1] : NULL, err);
+    *ret = found;
+    *ret_used = used;
+    return 0;
+}
+
+static int check_args(const struct command *c, const struct strv *args, struct err *err)
+{
+    if (args->n < c->least)
+        return err_set(err, ERR_USAGE, "'argus %s' needs %s", c->name, c->args);
+    if (args->n > c->most)
+        return err_set(err, ERR_USAGE, "'argus %s' does not take '%.60s'", c->name,
+                       args->v[c->most]);
+    return 0;
+}
+
+int command_run(const struct command *c,
+                struct cli *cli,
+                int argc,
+                char **argv,
+                FILE *out,
+                struct err *err)
+{
+    _cleanup_(strv_release) struct strv args = {0};
+    size_t size = 0;
+    _cleanup_(freep) struct opt *laid = c->run ? NULL : opts_lay_out(c->opts, c->n_opts, &size);
+    const struct opt *opts = laid ? laid : c->opts;
+    void *values = xcalloc(1, (laid ? size : c->opts_size) + 1);
+    bool help = false;
+    int r = opts_parse(opts, c->n_opts, argc, argv, values, &args, &help, err);
+    if (r >= 0 && help) {
+        manual_help(c, out);
+    } else {
+        if (r >= 0)
+            r = check_args(c, &args, err);
+        if (r >= 0)
+            r = c->run ? c->run(cli, values, &args, err)
+                       : ask_run(cli, &c->ask, opts, c->n_opts, values, &args, err);
+    }
+    opts_release(opts, c->n_opts, values);
+    free(values);
+    return r;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listing.h - the list in a reply as a table, or as it is for programs. */
+#pragma once
+#include "argus/cli/opts.h"
+#include "argus/show/table.h"
+
+struct cli;
+
+struct listing_opts {
+    int output;
+    bool utc, watch;
+};
+#define LISTING_OPTS                                                                               \
+    OPT_OUTPUT(struct listing_opts), OPT_UTC(struct listing_opts), OPT_WATCH(struct listing_opts)
+
+struct listing {
+    const char *key; /* the reply's member that is the list */
+    const struct column *columns;
+    size_t n_columns;
+    const char *having; /* items without this member are left out; NULL = none is */
+    enum msg_id none;   /* said when no row is left; MSG_NONE: nothing is */
+};
+
+/* An answer as the format says. */
+void listing_print(struct cli *cli,
+                   const struct listing *l,
+                   const json_t *answer,
+                   int output,
+                   bool utc);
+
+/* A whole command, from cli_open() on: GET path and print, again and again with --watch. */
+must_check int listing_run(struct cli *cli,
+                           const char *path,
+                           const struct listing *l,
+                           const struct listing_opts *o,
+                           struct err *err);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findingview.c - see findingview.h. A log is read in blocks; nothing of it is kept. */
+#include "argus/job/findingview.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "argus/show/text.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/finding/finding_rules.h"
+
+enum {
+    WIDTH = 80,
+    LABEL = 12,
+    TEXT_MAX = 16384,
+    PRIMARY_LINES = 6,
+    BLOCK = 1 << 18,
+    RULES_FILE_MAX = 1 << 20,
+    RULES_FILES_MAX = 200,
+};
+
+static void label(const struct term *t, const char *name, FILE *out)
+{
+    (void)fprintf(out, "%s%s%s%*s", term_on(t, STYLE_DIM), name, term_off(t, STYLE_DIM),
+                  LABEL - (int)strlen(name), "");
+}
+
+static int findingview_width_of(const struct term *t)
+{
+    return t->width > 2 * LABEL ? t->width : WIDTH;
+}
+
+/* One text of any length, folded under its label. */
+static void paragraph(const struct term *t,
+                      const char *name,
+                      enum style style,
+                      const char *text,
+                      FILE *out)
+{
+    _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), folded = BUF_INIT(4 * TEXT_MAX);
+    if (!text || !*text)
+        return;
+    text_clean(&clean, text); /* a longer one is cut */
+    text_wrap(&folded, buf_str(&clean), findingview_width_of(t), LABEL);
+    label(t, name, out);
+    /* text_wrap() leaves the first line to its caller: the label stands there. */
+    (void)fprintf(out, "%s%s%s\n", term_on(t, style), buf_str(&folded), term_off(t, style));
+}
+
+/* The line that shows the cause stands there whole, as far as a person reads. */
+static void primary(const struct term *t,
+                    const char *name,
+                    const struct finding_quote *q,
+                    FILE *out)
+{
+    _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), whole = BUF_INIT(TEXT_MAX);
+    text_clean(&clean, q->text);
+    if (q->line)
+        (void)buf_addf(&whole, "line %" PRIu64 ": ", q->line); /* short */
+    text_cut(&whole, buf_str(&clean), PRIMARY_LINES * (findingview_width_of(t) - LABEL));
+    paragraph(t, name, STYLE_BOLD, buf_str(&whole), out);
+}
+
+static void quotes(const struct term *t,
+                   const char *name,
+                   size_t first,
+                   const struct finding_quote *q,
+                   size_t n,
+                   FILE *out)
+{
+    for (size_t i = first; i < n; i++) {
+        _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), cut = BUF_INIT(TEXT_MAX);
+        char place[64] = "";
+        if (q[i].line)
+            text_printf(place, "line %" PRIu64 ": ", q[i].line);
+        text_clean(&clean, q[i].text);
+        text_cut(&cut, buf_str(&clean), findingview_width_of(t) - LABEL - (int)strlen(place));
+        label(t, i ? "" : name, out);
+        (void)fprintf(out, "%s%s%s%s\n", term_on(t, STYLE_DIM), place, term_off(t, STYLE_DIM),
+                      buf_str(&cut));
+    }
+}
+
+static void add_where(struct buf *b, const char *name, const char *value)
+{
+    if (value)
+        (void)buf_addf(b, "%s%s %s", b->len ? ", " : "", name, value); /* short */
+}
+
+void findingview_print(const struct finding *f, const struct term *t, FILE *out)
+{
+    _cleanup_(buf_release) struct buf where = BUF_INIT(TEXT_MAX), class = BUF_INIT(TEXT_MAX),
+                                      fix = BUF_INIT(TEXT_MAX);
+    (void)buf_addf(&class, "%s - %s", finding_class_to_string(f->class),
+                   finding_class_meaning(f->class)); /* short */
+    add_where(&where, "rank", f->rank);
+    add_where(&where, "node", f->node);
+    add_where(&where, "actor", f->actor);
+    add_where(&where, "pid", f->pid);
+    add_where(&where, "at", f->time);
+    paragraph(t, "finding", f->class == FINDING_NONE ? STYLE_GREEN : STYLE_RED, buf_str(&class),
+              out);
+    paragraph(t, "where", STYLE_PLAIN, buf_str(&where), out);
+    if (f->n_evidence)
+        primary(t, "evidence", &f->evidence[0], out);
+    quotes(t, "", 1, f->evidence, f->n_evidence, out);
+    quotes(t, "followed by", 0, f->after, f->n_after, out);
+    paragraph(t, "advice", STYLE_PLAIN, f->advice, out);
+    for (size_t i = 0; i < f->n_patch; i++) {
+        buf_reset(&fix);
+        finding_change_to_text(&f->patch[i], &fix);
+        paragraph(t, i ? "" : "fix", STYLE_GREEN, buf_str(&fix), out);
+    }
+    label(t, "confidence", out);
+    (void)fprintf(out, "%.0f%%", 100 * f->confidence);
+    if (f->rule)
+        (void)fprintf(out, "%s (rule %s)%s", term_on(t, STYLE_DIM), f->rule,
+                      term_off(t, STYLE_DIM));
+    (void)fputs("\n", out);
+}
+
+static int findingview_add_file(struct finding_rules *rules, const char *path, struct err *err)
+{
+    _cleanup_(buf_release) struct buf text = BUF_INIT(RULES_FILE_MAX);
+    struct problems ps = {0};
+    int r = file_read(path, &text, err);
+    if (r == 0 && finding_rules_add(rules, buf_str(&text), text.len, &ps) < 0)
+        r = err_set(err, ERR_BAD_SPEC, "%s:%d:%d: '%s': %s", path, ps.n ? ps.v[0].line : 0,
+                    ps.n ? ps.v[0].column : 0, ps.n ? ps.v[0].field : "",
+                    ps.n ? ps.v[0].text : "unreadable");
+    problems_release(&ps);
+    return r;
+}
+
+static int is_rules_file(const struct dirent *d)
+{
+    return d->d_name[0] != '.' && str_ends(d->d_name, ".yaml");
+}
+
+static int add_directory(struct finding_rules *rules, const char *dir, struct err *err)
+{
+    struct dirent **found = NULL;
+    int n = scandir(dir, &found, is_rules_file, alphasort);
+    if (n < 0)
+        return err_set(err, -errno, "cannot read the rules' directory '%.200s': %s", dir,
+                       strerror(errno));
+    int r = n > RULES_FILES_MAX
+                ? err_set(err, ERR_TOO_LARGE, "more than %d files of rules", RULES_FILES_MAX)
+                : 0;
+    for (int i = 0; i < n; i++) {
+        char *path = xasprintf("%s/%s", dir, found[i]->d_name);
+        if (r == 0)
+            r = findingview_add_file(rules, path, err);
+        free(path);
+        free(found[i]);
+    }
+    free(found);
+    return r;
+}
+
+int findingview_rules(const char *dir, struct finding_rules **ret, struct err *err)
+{
+    if (!dir)
+        return finding_rules_built_in(ret, err);
+    _cleanup_(finding_rules_freep) struct finding_rules *rules = finding_rules_new();
+    struct problems ps = {0};
+    int r = add_directory(rules, dir, err);
+    if (r == 0)
+        r = finding_rules_compile(rules, err);
+    if (r < 0)
+        return r;
+    finding_rules_try(rules, &ps);
+    if (ps.n)
+        r = err_set(err, ERR_BAD_SPEC, "%s: rule '%s': %s", dir, ps.v[0].field, ps.v[0].text);
+    problems_release(&ps);
+    if (r < 0)
+        return r;
+    *ret = rules;
+    rules = NULL;
+    return 0;
+}
+
+/* What is no text by its first bytes would be told healthy. */
+static int judge_form(const char *block, size_t n, const char *file, struct err *err)
+{
+    static const struct {
+        size_t at, n;
+        const char *bytes, *reader; /* NULL: nobody makes a text of it */
+    } forms[] = {{0, 2, "\x1f\x8b", "zcat"},       {0, 4, "\x28\xb5\x2f\xfd", "zstdcat"},
+                 {0, 6, "\xfd\x37zXZ\0", "xzcat"}, {4, 6, "1AY&SY", "bzcat"},
+                 {0, 4, "PK\3\4", "unzip -p"},     {0, 4, "\x7f\x45LF", NULL}};
+    bool is_input = str_eq(file, "-");
+    for (size_t i = 0; i < array_len(forms); i++) {
+        if (n < forms[i].at + forms[i].n ||
+            memcmp(block + forms[i].at, forms[i].bytes, forms[i].n) != 0)
+            continue;
+        if (!forms[i].reader)
+            return err_set(err, ERR_MEDIA, "'%.200s' is a program and no log", file);
+        return err_set(err, ERR_MEDIA, "'%.200s' is compressed: %s %.200s | argus diagnose --log -",
+                       file, forms[i].reader, is_input ? "FILE" : file);
+    }
+    return 0;
+}
+
+/* An empty one says nothing, unless how the run ended is known. */
+static int findingview_read_all(struct finder *f,
+                                int fd,
+                                const char *file,
+                                bool may_be_empty,
+                                struct err *err)
+{
+    _cleanup_(freep) char *block = xmalloc(BLOCK);
+    bool any = false;
+    ssize_t n;
+    while ((n = read(fd, block, BLOCK)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, -errno, "cannot read '%.200s': %s", file, strerror(errno));
+        int r = any ? 0 : judge_form(block, (size_t)n, file, err);
+        if (r < 0)
+            return r;
+        any = true;
+        finder_feed(f, block, (size_t)n);
+    }
+    if (any || may_be_empty)
+        return 0;
+    return err_set(err, ERR_MEDIA, "'%.200s' is empty: how did the run end? --exit-code N says it",
+                   file);
+}
+
+static int refuse_directory(const char *file, struct err *err)
+{
+    _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", file);
+    bool is_job = access(log, F_OK) == 0;
+    return err_set(err, ERR_MEDIA, "'%.200s' is a directory: %s%.200s", file,
+                   is_job ? "a job's log is " : "name a file of it", is_job ? log : "");
+}
+
+int findingview_diagnose(const struct finding_rules *rules,
+                         const char *file,
+                         const struct finding_facts *facts,
+                         struct finding *ret,
+                         struct err *err)
+{
+    struct stat st;
+    bool is_input = str_eq(file, "-");
+    _cleanup_(closep) int fd = is_input ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "cannot open '%.200s': %s", file, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        return refuse_directory(file, err);
+    _cleanup_(finder_freep) struct finder *f = finder_new(rules);
+    finder_source(f, is_input ? "standard input" : file);
+    int r = findingview_read_all(f, fd, file, facts->exit_known, err);
+    if (r == 0)
+        finder_end(f, facts, ret);
+    return r;
+}

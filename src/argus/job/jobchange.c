@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobchange.c - a name or a prefix becomes an id first, so that what is changed is what was
+ * meant when the command began. Asking twice is once: a lost answer is asked for again. */
+#include "argus/job/jobchange.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/job/jobview.h"
+#include "base/str.h"
+
+enum { TRIES = 3 };
+
+int jobchange_one(struct cli *cli,
+                  const char *id,
+                  const char *verb,
+                  const char *body,
+                  struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *found = NULL, *job = NULL;
+    int r = cli_get_job(cli, id, &found, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path = cli_job_path(json_get_str(found, "id", id), verb);
+    struct request request = {.method = "POST",
+                              .path = path,
+                              .content_type = body ? "application/json" : NULL,
+                              .body = body,
+                              .body_len = body ? strlen(body) : 0,
+                              .tries = TRIES};
+    r = client_json(cli->client, &request, &job, err);
+    if (r < 0)
+        return r;
+    char *state = jobview_state(job);
+    (void)fprintf(cli->out, "%s %s\n", json_get_str(job, "id", id), state);
+    free(state);
+    return 0;
+}
+
+int jobchange_all(struct cli *cli,
+                  const struct strv *ids,
+                  const char *word,
+                  const char *verb,
+                  const char *body,
+                  struct err *err)
+{
+    int result = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        struct err e = {0};
+        int r = jobchange_one(cli, ids->v[i], verb, body, &e);
+        if (r < 0 && result < 0)
+            cli_talk(cli, "argus: '%s': %s", ids->v[i], e.text);
+        else if (r < 0)
+            result = err_set(err, r, "cannot %s '%s': %s", word, ids->v[i], e.text);
+    }
+    return result;
+}

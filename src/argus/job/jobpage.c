@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobpage.c - what `argus status` shows. A line whose facts the server did not
+ * give is left out; a path is never cut, so that it can be copied. See jobpage.h. */
+#include "argus/job/jobpage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/job/jobview.h"
+#include "argus/show/curve.h"
+#include "argus/show/member.h"
+#include "argus/show/text.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { LABEL_WIDTH = 12, VALUE_MAX = 1 << 14 };
+
+struct page {
+    struct cli *cli;
+    const json_t *job;
+    const struct when *w;
+};
+
+static void jobpage_line(const struct page *p,
+                         enum msg_id label,
+                         enum style style,
+                         const char *value)
+{
+    if (!value || !*value)
+        return;
+    const struct term *t = &p->cli->term;
+    const char *name = msg(t->lang, label);
+    struct buf clean = BUF_INIT(VALUE_MAX);
+    text_clean(&clean, value); /* a longer one is cut */
+    int pad = LABEL_WIDTH - text_width(name);
+    (void)fprintf(p->cli->out, "%s%s%s%*s%s%s%s\n", term_on(t, STYLE_DIM), name,
+                  term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style), buf_str(&clean),
+                  term_off(t, style));
+    buf_release(&clean);
+}
+
+/* Takes the value. */
+static void line_owned(const struct page *p, enum msg_id label, enum style style, char *value)
+{
+    jobpage_line(p, label, style, value);
+    free(value);
+}
+
+static void time_line(const struct page *p, enum msg_id label, const char *key)
+{
+    char text[WHEN_TEXT_MAX];
+    usec_t at = when_get(p->job, key);
+    jobpage_line(p, label, STYLE_PLAIN, at ? when_point(p->w, at, text) : "");
+}
+
+static void print_head(const struct page *p)
+{
+    const char *name = json_get_str(p->job, "name", "");
+    const char *state = member_str(p->job, "state");
+    int64_t position = json_get_int(p->job, "position", 0);
+    line_owned(
+        p, MSG_L_JOB, STYLE_BOLD,
+        xasprintf("%s%s%s%s", member_str(p->job, "id"), *name ? " (" : "", name, *name ? ")" : ""));
+    line_owned(p, MSG_L_STATE, jobview_style(state), jobview_state(p->job));
+    line_owned(p, MSG_L_REASON, STYLE_PLAIN, jobview_reason(p->job));
+    if (position > 0)
+        line_owned(p, MSG_L_POSITION, STYLE_PLAIN, xasprintf("%" PRId64, position));
+    const char *project = json_get_str(p->job, "project", "");
+    line_owned(
+        p, MSG_L_OWNER, STYLE_PLAIN,
+        xasprintf("%s%s%s", member_str(p->job, "user"), *project ? ", project " : "", project));
+    char *gang = jobview_gang(p->job);
+    line_owned(p, MSG_L_GANG, STYLE_PLAIN,
+               xasprintf("%s GPU, %s", gang, member_str(p->job, "workload")));
+    free(gang);
+}
+
+static void print_proof(const struct page *p)
+{
+    const json_t *proof = json_get_object(p->job, "proof");
+    const json_t *on_worker = json_object_get(proof, "driver_on_worker");
+    const json_t *driver = json_get_object(p->job, "driver");
+    const char *head = member_str(proof, "head_ip");
+    const char *ip = json_get_str(proof, "driver_node_ip", member_str(driver, "ip"));
+    const char *texts[] = {member_str(driver, "node"), ip, head};
+    const char *bad[] = {head};
+    char text[512];
+    enum lang lang = p->cli->term.lang;
+    if (json_is_true(on_worker))
+        jobpage_line(p, MSG_L_PROOF, STYLE_GREEN,
+                     msg_fill(lang, MSG_DRIVER_OK, texts, text, sizeof(text)));
+    else if (json_is_false(on_worker))
+        jobpage_line(p, MSG_L_PROOF, STYLE_RED,
+                     msg_fill(lang, MSG_DRIVER_BAD, bad, text, sizeof(text)));
+    else if (when_get(p->job, "started_at") && !when_get(p->job, "ended_at"))
+        jobpage_line(p, MSG_L_PROOF, STYLE_PLAIN, msg(lang, MSG_DRIVER_UNKNOWN));
+}
+
+static char *joined(const json_t *list)
+{
+    struct buf out = BUF_INIT(VALUE_MAX);
+    size_t i;
+    const json_t *item;
+    json_array_foreach (list, i, item)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", str_or(json_string_value(item), "-"));
+    return buf_take(&out); /* more nodes than that: the first of them */
+}
+
+/* Which verl its processes imported, and of which snapshot; or what was wrong with it. */
+static void print_imports(const struct page *p)
+{
+    const json_t *imports = json_get_object(json_get_object(p->job, "proof"), "imports");
+    const char *bad = json_get_str(imports, "mismatch", NULL);
+    const char *file = json_get_str(imports, "file", NULL);
+    const char *snapshot = json_get_str(imports, "snapshot", "");
+    const char *hash = json_get_str(imports, "hash", "");
+    if (bad) {
+        jobpage_line(p, MSG_L_IMPORTS, STYLE_RED, bad);
+        return;
+    }
+    if (!file)
+        return;
+    _cleanup_(freep) char *from = xasprintf("%s%s%s%s%s%s", file, *snapshot ? " = " : "", snapshot,
+                                            *hash ? " (" : "", hash, *hash ? ")" : "");
+    _cleanup_(freep) char *nodes = joined(json_get_array(imports, "nodes"));
+    const char *texts[] = {json_get_str(imports, "verl", "-"), from, nodes};
+    _cleanup_(freep) char *text = xmalloc(VALUE_MAX);
+    jobpage_line(p, MSG_L_IMPORTS, STYLE_GREEN,
+                 msg_fill(p->cli->term.lang, MSG_IMPORT_OK, texts, text, VALUE_MAX));
+}
+
+static void print_places(const struct page *p)
+{
+    const json_t *driver = json_get_object(p->job, "driver");
+    const char *node = json_get_str(driver, "node", NULL);
+    const char *ip = json_get_str(driver, "ip", "");
+    int64_t pid = json_get_int(driver, "pid", 0);
+    line_owned(p, MSG_L_NODES, STYLE_PLAIN, jobview_nodes(p->job));
+    if (node && *node && pid > 0)
+        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s), pid %" PRId64, node, ip, pid));
+    else if (node && *node)
+        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s)", node, ip));
+    print_proof(p);
+    print_imports(p);
+}
+
+static void print_times(const struct page *p)
+{
+    char point[WHEN_TEXT_MAX], lasted[WHEN_TEXT_MAX];
+    usec_t start = when_get(p->job, "started_at"), end = when_get(p->job, "ended_at");
+    time_line(p, MSG_L_QUEUED, "queued_at");
+    if (start) {
+        when_point(p->w, start, point);
+        when_lasted(p->w, start, end, lasted);
+        line_owned(p, MSG_L_STARTED, STYLE_PLAIN,
+                   xasprintf("%s, %s %s", point, end ? "ran" : "running for", lasted));
+    }
+    time_line(p, MSG_L_ENDED, "ended_at");
+    time_line(p, MSG_L_DEADLINE, "deadline");
+}
+
+static void print_attempts(const struct page *p)
+{
+    const json_t *attempts = json_get_array(p->job, "attempts");
+    char lasted[WHEN_TEXT_MAX];
+    size_t i;
+    json_t *a;
+    json_array_foreach (attempts, i, a) {
+        usec_t start = when_get(a, "started_at");
+        when_lasted(p->w, start, when_get(a, "ended_at"), lasted);
+        const char *end = json_get_str(a, "end", "");
+        line_owned(p, i ? MSG_NONE : MSG_L_ATTEMPTS, STYLE_PLAIN,
+                   xasprintf("%" PRId64 "  %s  %s  Ray job %s%s%s",
+                             json_get_int(a, "k", (int64_t)i + 1), member_str(a, "state"), lasted,
+                             member_str(a, "ray_id"), *end ? ": " : "", end));
+    }
+    const json_t *restart = json_get_object(p->job, "restart");
+    int64_t most = json_get_int(restart, "max", 0);
+    char used[32], of[32], text[256];
+    if (most <= 0)
+        return;
+    text_printf(used, "%" PRId64, json_get_int(restart, "failures", 0));
+    text_printf(of, "%" PRId64, most);
+    const char *numbers[] = {used, of};
+    jobpage_line(p, MSG_L_RESTARTS, STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, MSG_RESTARTS_OF, numbers, text, sizeof(text)));
+}
+
+static void print_end(const struct page *p)
+{
+    const json_t *end = json_get_object(p->job, "exit");
+    const json_t *finding = json_get_object(p->job, "finding");
+    const char *signal = json_get_str(end, "signal", "");
+    int64_t code = json_get_int(end, "code", -1);
+    if (end && code >= 0)
+        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+                   xasprintf("%s, code %" PRId64, member_str(end, "cause"), code));
+    else if (end)
+        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+                   xasprintf("%s%s%s", member_str(end, "cause"), *signal ? ", " : "", signal));
+    if (!finding)
+        return;
+    const char *class = member_str(finding, "class"), *node = json_get_str(finding, "node", "");
+    const char *says = json_get_str(finding, "sentence", "");
+    if (str_starts(says, class)) /* it is told already */
+        says += strlen(class) + strspn(says + strlen(class), ": ");
+    line_owned(p, MSG_L_FINDING, STYLE_RED,
+               xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
+                         *says ? says : json_get_str(finding, "meaning", "-")));
+    jobpage_line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
+}
+
+/* How its training goes. */
+static void print_training(const struct page *p)
+{
+    static const struct {
+        enum msg_id label;
+        const char *key;
+    } curves[] = {{MSG_L_REWARD, "reward"}, {MSG_L_LOSS, "loss"}, {MSG_L_VALIDATION, "validation"}};
+    const json_t *m = json_get_object(p->job, "metrics");
+    int width = p->cli->term.width ? p->cli->term.width - LABEL_WIDTH : 0;
+    line_owned(p, MSG_L_PROGRESS, STYLE_PLAIN, curve_progress(m, p->w));
+    for (size_t i = 0; i < array_len(curves); i++)
+        line_owned(p, curves[i].label, STYLE_PLAIN,
+                   curve_line(json_get_object(m, curves[i].key), width ? width : 68));
+    line_owned(p, MSG_L_TROUBLE, STYLE_RED, curve_trouble(m, p->cli->term.lang));
+}
+
+static void jobpage_span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT_MAX])
+{
+    double s = json_get_real(o, key, 0);
+    (void)span_to_string(s > 0 && s < 1e10 ? (usec_t)(s * (double)USEC_SEC) : 0, out);
+}
+
+/* As above; under 10 s with two digits, since a save may take milliseconds. */
+static void short_span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT_MAX])
+{
+    double s = json_get_real(o, key, 0);
+    if (!(s < 10))
+        jobpage_span_of(o, key, out);
+    else if (s < 0.001)
+        text_copy_to(out, CLOCK_TEXT_MAX, "<1ms");
+    else if (s < 1)
+        text_printf_to(out, CLOCK_TEXT_MAX, "%.0fms", s * 1000);
+    else
+        text_printf_to(out, CLOCK_TEXT_MAX, "%.1fs", s);
+}
+
+/* What restarts cost it, and how often it should save. */
+static void print_goodput(const struct page *p)
+{
+    const json_t *g = json_get_object(p->job, "goodput");
+    double ratio = json_get_real(g, "ratio", -1);
+    int64_t freq = json_get_int(g, "save_freq", 0);
+    char percent[32], held[CLOCK_TEXT_MAX], lost[32], save[CLOCK_TEXT_MAX], apart[CLOCK_TEXT_MAX];
+    char steps[32], text[512];
+    if (ratio < 0)
+        return;
+    text_printf(percent, "%.0f%%", 100 * ratio);
+    text_printf(lost, "%" PRId64, json_get_int(g, "steps_lost", 0));
+    text_printf(steps, "%" PRId64, freq);
+    jobpage_span_of(g, "held_s", held);
+    short_span_of(g, "save_s", save);
+    jobpage_span_of(g, "mtbf_s", apart);
+    const char *of_time[] = {percent, held, lost}, *of_saves[] = {steps, save, apart};
+    enum lang lang = p->cli->term.lang;
+    jobpage_line(p, MSG_L_GOODPUT, STYLE_PLAIN,
+                 msg_fill(lang, MSG_GOODPUT, of_time, text, sizeof(text)));
+    bool is_rate = json_get_int(g, "failures", 2) > 1;
+    if (freq > 0)
+        jobpage_line(p, MSG_NONE, STYLE_PLAIN,
+                     msg_fill(lang, is_rate ? MSG_SAVE_EVERY : MSG_SAVE_GUESS, of_saves, text,
+                              sizeof(text)));
+}
+
+void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w)
+{
+    struct page p = {.cli = cli, .job = job, .w = w};
+    const json_t *latest = json_get_object(json_get_object(job, "metrics"), "latest");
+    jobpage_line(&p, MSG_L_JOB, STYLE_BOLD, member_str(job, "id"));
+    line_owned(&p, MSG_L_STATE, jobview_style(member_str(job, "state")), jobview_state(job));
+    print_training(&p);
+    void *it = latest ? json_object_iter((json_t *)(uintptr_t)latest) : NULL;
+    if (!it)
+        cli_say(cli, MSG_NO_METRICS, "", "", "");
+    for (int i = 0; it; it = json_object_iter_next((json_t *)(uintptr_t)latest, it), i++) {
+        const json_t *v = json_object_iter_value(it);
+        const char *key = json_object_iter_key(it);
+        line_owned(&p, i ? MSG_NONE : MSG_L_METRICS, STYLE_PLAIN,
+                   json_is_number(v) ? xasprintf("%s %.6g", key, json_number_value(v))
+                                     : xasprintf("%s nan", key));
+    }
+}
+
+static void print_paths(const struct page *p)
+{
+    static const struct {
+        enum msg_id label;
+        const char *key;
+    } paths[] = {{MSG_L_DIR, "dir"},
+                 {MSG_L_LOG, "driver_log"},
+                 {MSG_L_CONFIG, "config"},
+                 {MSG_L_CHECKPOINTS, "checkpoints"},
+                 {MSG_L_METRICS, "metrics"}};
+    const json_t *all = json_get_object(p->job, "paths");
+    for (size_t i = 0; i < array_len(paths); i++)
+        jobpage_line(p, paths[i].label, STYLE_PLAIN, json_get_str(all, paths[i].key, ""));
+    if (!json_get_str(all, "dir", NULL))
+        jobpage_line(p, MSG_L_DIR, STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
+}
+
+void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
+{
+    struct page p = {.cli = cli, .job = job, .w = w};
+    print_head(&p);
+    print_places(&p);
+    print_times(&p);
+    print_attempts(&p);
+    print_end(&p);
+    print_training(&p);
+    print_goodput(&p);
+    print_paths(&p);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobtable.c - columns and cells of `argus ls`, `queue` and `top`; see jobtable.h. */
+#include "argus/job/jobtable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/job/jobview.h"
+#include "argus/show/curve.h"
+#include "argus/show/member.h"
+#include "argus/show/table.h"
+#include "base/str.h"
+
+enum { CURVE_WIDTH = 16 };
+
+static const struct column LIST[] = {
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 6},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = MSG_WORKLOAD, .rank = 4},
+    {.title = MSG_STATE},
+    {.title = MSG_GANG, .rank = 2},
+    {.title = MSG_QUEUED, .rank = 3},
+    {.title = MSG_RUN, .rank = 1},
+    {.title = MSG_RESTARTS, .flags = COLUMN_RIGHT, .rank = 9},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 8},
+    {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
+    {.title = MSG_POOL, .flags = COLUMN_WIDE},
+    {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
+};
+
+static const struct column QUEUE[] = {
+    {.title = MSG_POS, .flags = COLUMN_RIGHT},
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 8},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 4},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 7},
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 4, .rank = 6},
+    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .rank = 5},
+    {.title = MSG_GANG, .rank = 3},
+    {.title = MSG_WAIT, .rank = 1},
+    {.title = MSG_ETA, .rank = 2},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20}, /* with ids as we make them: 80 */
+};
+
+static const struct column TOP[] = {
+    {.title = MSG_ID},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 5, .rank = 4},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT},
+    {.title = MSG_PROGRESS, .flags = COLUMN_RIGHT},
+    {.title = MSG_ETA, .rank = 1},
+    {.title = MSG_STEP_TIME, .flags = COLUMN_RIGHT, .rank = 3},
+    {.title = MSG_TOKENS_S, .flags = COLUMN_RIGHT, .rank = 6},
+    {.title = MSG_REWARD, .flags = COLUMN_RIGHT},
+    {.title = MSG_CURVE, .rank = 2},
+};
+
+static void jobtable_add_number(struct table *t, const json_t *job, const char *key)
+{
+    int64_t n = json_get_int(job, key, -1);
+    if (n < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else
+        table_addf(t, STYLE_PLAIN, "%" PRId64, n);
+}
+
+static void add_util(struct table *t, const json_t *job)
+{
+    double util = json_get_real(job, "gpu_util", -1);
+    if (util < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else
+        table_addf(t, STYLE_PLAIN, "%.0f%%", util);
+}
+
+/* Takes the text. */
+static void add_owned(struct table *t, enum style style, char *text)
+{
+    table_add(t, style, text);
+    free(text);
+}
+
+static void add_list_row(struct table *t, const json_t *job, const struct when *w)
+{
+    char text[WHEN_TEXT_MAX];
+    const char *state = member_str(job, "state");
+    bool is_over = jobview_is_terminal(state);
+    table_add(t, STYLE_PLAIN, member_str(job, "id"));
+    table_add(t, STYLE_PLAIN, member_str(job, "name"));
+    table_add(t, STYLE_PLAIN, member_str(job, "user"));
+    table_add(t, STYLE_PLAIN, member_str(job, "workload"));
+    add_owned(t, jobview_style(state), jobview_state(job));
+    add_owned(t, STYLE_PLAIN, jobview_gang(job));
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(job, "queued_at"), text));
+    usec_t end = when_get(job, "ended_at"), start = when_get(job, "started_at");
+    table_add(t, STYLE_PLAIN, when_lasted(w, is_over && !end ? 0 : start, end, text));
+    jobtable_add_number(t, job, "restarts");
+    jobtable_add_number(t, job, "step");
+    add_util(t, job);
+    table_add(t, STYLE_PLAIN, member_str(job, "project"));
+    table_add(t, STYLE_PLAIN, member_str(job, "pool"));
+    table_add(t, STYLE_PLAIN, member_str(job, "cluster"));
+    add_owned(t, STYLE_PLAIN, jobview_reason(job));
+}
+
+static void add_queue_row(struct table *t, const json_t *job, const struct when *w, size_t place)
+{
+    char text[WHEN_TEXT_MAX], eta[2 * WHEN_TEXT_MAX];
+    table_addf(t, STYLE_PLAIN, "%" PRId64, json_get_int(job, "position", (int64_t)place));
+    table_add(t, STYLE_PLAIN, member_str(job, "id"));
+    table_add(t, STYLE_PLAIN, member_str(job, "name"));
+    table_add(t, STYLE_PLAIN, member_str(job, "user"));
+    table_add(t, STYLE_PLAIN, member_str(job, "project"));
+    table_add(t, STYLE_PLAIN, member_str(job, "pool"));
+    jobtable_add_number(t, job, "priority");
+    add_owned(t, STYLE_PLAIN, jobview_gang(job));
+    usec_t queued = when_get(job, "queued_at");
+    table_add(t, STYLE_PLAIN,
+              w->utc ? when_point(w, queued, text) : when_lasted(w, queued, 0, text));
+    table_add(t, STYLE_PLAIN, jobview_eta(job, w, eta, sizeof(eta)));
+    add_owned(t, STYLE_PLAIN, jobview_reason(job));
+}
+
+static void jobtable_add_real(struct table *t,
+                              const json_t *o,
+                              const char *key,
+                              double factor,
+                              const char *unit)
+{
+    const json_t *v = json_object_get(o, key);
+    if (json_is_number(v))
+        table_addf(t, STYLE_PLAIN, "%.3g%s", json_number_value(v) * factor, unit);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void add_top_row(struct table *t, const json_t *job, const struct when *w)
+{
+    char at[WHEN_TEXT_MAX];
+    const json_t *m = json_get_object(job, "metrics"), *curve = json_get_object(m, "reward");
+    int64_t step = json_get_int(m, "step", -1), total = json_get_int(m, "total_steps", 0);
+    bool bad = json_get_object(m, "not_finite") || json_get_object(m, "collapse");
+    curve = curve ? curve : json_get_object(m, "loss");
+    struct buf spark = BUF_INIT(1024);
+    curve_spark(&spark, json_get_array(curve, "spark"), CURVE_WIDTH);
+    table_add(t, bad ? STYLE_RED : STYLE_PLAIN, member_str(job, "id"));
+    table_add(t, STYLE_PLAIN, member_str(job, "name"));
+    table_add(t, STYLE_PLAIN, member_str(job, "user"));
+    if (step < 0)
+        table_add(t, STYLE_PLAIN, NULL);
+    else if (total > 0)
+        table_addf(t, STYLE_PLAIN, "%" PRId64 "/%" PRId64, step, total);
+    else
+        table_addf(t, STYLE_PLAIN, "%" PRId64, step);
+    jobtable_add_real(t, m, "progress", 100, "%");
+    table_add(t, STYLE_PLAIN, when_point(w, when_get(m, "eta"), at));
+    jobtable_add_real(t, m, "step_seconds", 1, "s");
+    jobtable_add_real(t, m, "tokens_per_s", 1, "");
+    jobtable_add_real(t, curve, "value", 1, "");
+    table_add(t, STYLE_PLAIN, buf_str(&spark));
+    buf_release(&spark);
+}
+
+/* What each kind of table has. */
+static const struct {
+    const struct column *columns;
+    size_t n;
+    enum msg_id empty;
+} KINDS[] = {
+    [JOBTABLE_LIST] = {LIST, array_len(LIST), MSG_NO_JOBS},
+    [JOBTABLE_QUEUE] = {QUEUE, array_len(QUEUE), MSG_QUEUE_EMPTY},
+    [JOBTABLE_TOP] = {TOP, array_len(TOP), MSG_NOTHING_RUNS},
+};
+
+void jobtable_print(struct cli *cli,
+                    const json_t *jobs,
+                    enum jobtable kind,
+                    const struct when *w,
+                    bool wide)
+{
+    _cleanup_(table_freep) struct table *t = table_new(KINDS[kind].columns, KINDS[kind].n);
+    size_t i;
+    json_t *job;
+    json_array_foreach (jobs, i, job) {
+        if (kind == JOBTABLE_LIST)
+            add_list_row(t, job, w);
+        else if (kind == JOBTABLE_TOP)
+            add_top_row(t, job, w);
+        else
+            add_queue_row(t, job, w, i + 1);
+    }
+    int dropped = table_print(t, &cli->term, wide, cli->out);
+    if (!i)
+        cli_say(cli, KINDS[kind].empty, "", "", "");
+    if (dropped && i)
+        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
+}

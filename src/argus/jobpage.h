@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* jobpage.h - one job as a page of "label  value" lines. */
-#pragma once
-#include "argus/cli.h"
-
-/* Only how its training goes, with all newest metrics. */
-void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when *w);
-void jobpage_print(struct cli *cli, const json_t *job, const struct when *w);

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt.c - the checkpoints of jobs: list them, read one to its last byte, remove those that the
+ * retention of jobs lets go. */
+#include "argus/noun/noun.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "argus/cli/listing.h"
+#include "argus/show/member.h"
+#include "base/str.h"
+#include "base/text.h"
+
+struct ckpt_scope {
+    const char *project, *user; /* NULL: not given */
+};
+#define CKPT_SCOPE_OPTS(opts_struct)                                                               \
+    {.name = "project",                                                                            \
+     .type = OPT_TEXT,                                                                             \
+     .offset = offsetof(opts_struct, scope.project),                                               \
+     .arg = "NAME",                                                                                \
+     .doc = "all jobs of this project, in place of ID"},                                           \
+    {                                                                                              \
+        .name = "user", .type = OPT_TEXT, .offset = offsetof(opts_struct, scope.user),             \
+        .arg = "NAME", .doc = "all jobs of this user, in place of ID"                              \
+    }
+
+/* Either ID or a scope: ERR_USAGE. */
+static int ckpt_check_scope(const struct ckpt_scope *s, const struct strv *args, struct err *err)
+{
+    bool is_wide = s->project || s->user;
+    if (is_wide && args->n)
+        return err_set(err, ERR_USAGE, "give ID, or --project or --user, not both");
+    if (!is_wide && !args->n)
+        return err_set(err, ERR_USAGE, "give ID, or --project or --user");
+    return 0;
+}
+
+/* Of the list of jobs; yours. */
+static char *ckpt_path(const struct ckpt_scope *s)
+{
+    struct buf out = BUF_INIT(4096);
+    (void)buf_adds(&out, "/v1/checkpoints");
+    if (s->project) {
+        (void)buf_adds(&out, "?project=");
+        url_escape(&out, s->project);
+    }
+    if (s->user) {
+        (void)buf_adds(&out, s->project ? "&user=" : "?user=");
+        url_escape(&out, s->user); /* too long: the server says that it knows none */
+    }
+    return buf_take(&out);
+}
+
+/* The jobs of a list: ID, or those of the scope that have checkpoints. */
+static int ckpt_find(struct cli *cli,
+                     const struct ckpt_scope *s,
+                     const struct strv *args,
+                     struct strv *ret,
+                     struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    size_t i;
+    json_t *job;
+    if (args->n) {
+        strv_add(ret, args->v[0]);
+        return 0;
+    }
+    _cleanup_(freep) char *path = ckpt_path(s);
+    int r = client_get(cli->client, path, &answer, err);
+    json_array_foreach (json_get_array(answer, "jobs"), i, job)
+        strv_add(ret, member_str(job, "id"));
+    long long total = (long long)json_get_int(answer, "total", 0);
+    if (r >= 0 && (unsigned long long)total > ret->n)
+        cli_talk(cli, "only the %zu with the largest checkpoints, of %lld jobs", ret->n, total);
+    return r;
+}
+
+struct ckpt_ls_opts {
+    struct listing_opts listing; /* first: its options know no other place */
+    struct ckpt_scope scope;
+};
+
+static const struct opt CKPT_LS_OPTS[] = {LISTING_OPTS, CKPT_SCOPE_OPTS(struct ckpt_ls_opts)};
+
+static void ckpt_state(struct table *t, const json_t *c, const struct when *w)
+{
+    (void)w;
+    table_add(t, json_get_bool(c, "verified", false) ? STYLE_GREEN : STYLE_RED,
+              member_str(c, "state"));
+}
+
+static const struct column CHECKPOINTS[] = {
+    {.title = MSG_STEP,
+     .flags = COLUMN_RIGHT,
+     .key = "step",
+     .as = CELL_NUMBER,
+     .style = STYLE_BOLD},
+    {.title = MSG_STATE, .draw = ckpt_state},
+    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = MSG_MADE, .key = "at", .as = CELL_TIME},
+    {.title = MSG_ATTEMPT, .flags = COLUMN_RIGHT, .key = "attempt", .as = CELL_NUMBER},
+    {.title = MSG_VALUE, .flags = COLUMN_RIGHT, .key = "value", .as = CELL_VALUE},
+    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 20, .key = "why", .style = STYLE_DIM},
+};
+
+static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w)
+{
+    int64_t newest = json_get_int(sum, "newest", 0);
+    (void)w;
+    if (newest)
+        table_addf(t, STYLE_GREEN, "%" PRId64, newest);
+    else
+        table_add(t, STYLE_RED, NULL);
+}
+
+static const struct column JOBS[] = {
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "project"},
+    {.title = MSG_CHECKPOINTS, .flags = COLUMN_RIGHT, .key = "checkpoints", .as = CELL_NUMBER},
+    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .draw = ckpt_newest},
+};
+
+static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    static const struct listing of_job = {
+        .key = "checkpoints", COLUMNS(CHECKPOINTS), .none = MSG_NO_CHECKPOINTS};
+    static const struct listing of_all = {.key = "jobs", COLUMNS(JOBS), .none = MSG_NO_CHECKPOINTS};
+    const struct ckpt_ls_opts *o = opts;
+    int r = ckpt_check_scope(&o->scope, args, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path =
+        args->n ? cli_job_path(args->v[0], "/checkpoints") : ckpt_path(&o->scope);
+    return listing_run(cli, path, args->n ? &of_job : &of_all, &o->listing, err);
+}
+
+struct ckpt_verify_opts {
+    int output;
+};
+
+static const struct opt CKPT_VERIFY_OPTS[] = {OPT_OUTPUT(struct ckpt_verify_opts)};
+
+/* The newest of a list; 0: none. */
+static int64_t ckpt_verify_newest(const json_t *answer)
+{
+    const json_t *all = json_get_array(answer, "checkpoints");
+    return json_get_int(json_array_get(all, json_array_size(all) - 1), "step", 0);
+}
+
+static int ckpt_verify_find_step(struct cli *cli, const char *id, int64_t *ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *path = cli_job_path(id, "/checkpoints");
+    int r = client_get(cli->client, path, &answer, err);
+    if (r < 0)
+        return r;
+    *ret = ckpt_verify_newest(answer);
+    return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "job '%s' has no checkpoint", id);
+}
+
+static int ckpt_verify_verify(struct cli *cli,
+                              const char *id,
+                              int64_t step,
+                              int output,
+                              struct err *err)
+{
+    char rest[64], size[SIZE_TEXT_MAX];
+    _cleanup_(json_unrefp) json_t *c = NULL;
+    text_printf(rest, "/checkpoints/%lld:verify", (long long)step);
+    _cleanup_(freep) char *path = cli_job_path(id, rest);
+    struct request request = {.method = "POST", .path = path};
+    int r = client_json(cli->client, &request, &c, err);
+    if (r < 0)
+        return r;
+    if (output >= OUTPUT_JSON)
+        cli_emit(cli, c, output);
+    else
+        (void)fprintf(cli->out, "step %lld %s, %s%s%s\n", (long long)step, member_str(c, "state"),
+                      size_text(json_get_int(c, "bytes", 0), size),
+                      json_get_str(c, "why", NULL) ? ": " : "", json_get_str(c, "why", ""));
+    return json_get_bool(c, "verified", false)
+               ? 0
+               : err_set(err, ERR_REFUSED, "the checkpoint of step %lld cannot be gone on from",
+                         (long long)step);
+}
+
+static int ckpt_verify_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ckpt_verify_opts *o = opts;
+    const char *colon = strrchr(args->v[0], ':');
+    _cleanup_(freep) char *id =
+        xstrndup(args->v[0], colon ? (size_t)(colon - args->v[0]) : strlen(args->v[0]));
+    int64_t step = 0;
+    int r = 0;
+    if (colon && str_to_int(colon + 1, 1, INT32_MAX, &step, NULL) < 0)
+        return err_set(err, ERR_USAGE, "'%.60s' is no step: give ID or ID:STEP", colon + 1);
+    r = cli_open(cli, err);
+    if (r >= 0 && !colon)
+        r = ckpt_verify_find_step(cli, id, &step, err);
+    return r < 0 ? r : ckpt_verify_verify(cli, id, step, o->output, err);
+}
+
+/* ---- gc ---- */
+
+struct ckpt_gone {
+    size_t n;
+    int64_t bytes;
+    json_t *answers; /* the server's, of each job */
+};
+
+static int ckpt_call_gc(struct cli *cli,
+                        const char *id,
+                        bool dry_run,
+                        json_t **ret,
+                        struct err *err)
+{
+    _cleanup_(freep) char *path = ask_path("/v1/jobs/{}/checkpoints:gc", id);
+    json_t *body = dry_run ? json_pack("{s:b}", "dry_run", 1) : json_object();
+    return ask_send(cli, "POST", path, body, 3, ret, err); /* twice is once */
+}
+
+/* The plan as talk, and what goes by it. */
+static void ckpt_talk_plan(const struct cli *cli, const json_t *plan, struct ckpt_gone *gone)
+{
+    char size[SIZE_TEXT_MAX];
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_get_array(plan, "checkpoints"), i, c) {
+        bool goes = json_get_bool(c, "goes", false);
+        int64_t bytes = json_get_int(c, "bytes", 0);
+        cli_talk(cli, "step %-8lld %-9s %9s  %s%s", (long long)json_get_int(c, "step", 0),
+                 member_str(c, "state"), size_text(bytes, size),
+                 goes ? "goes" : "stays: ", goes ? "" : member_str(c, "kept_by"));
+        gone->n += goes;
+        gone->bytes += goes ? bytes : 0;
+    }
+}
+
+/* Of one job after the other. A dry run says the plan, and counts what would go. Of several one
+ * that may only be seen is left out, which the dry run says. */
+static int ckpt_gc(struct cli *cli,
+                   const struct strv *jobs,
+                   bool dry_run,
+                   struct ckpt_gone *ret,
+                   struct err *err)
+{
+    struct ckpt_gone gone = {.answers = json_array()};
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < jobs->n; i++) {
+        _cleanup_(json_unrefp) json_t *answer = NULL;
+        r = ckpt_call_gc(cli, jobs->v[i], dry_run, &answer, err);
+        if (r == ERR_FORBIDDEN && jobs->n > 1) { /* others see it, too */
+            if (dry_run)
+                cli_talk(cli, "%s is left out: %s", jobs->v[i], err->text);
+            r = 0;
+            continue;
+        }
+        if (r >= 0 && dry_run && jobs->n > 1)
+            cli_talk(cli, "%s:", jobs->v[i]);
+        if (r >= 0 && dry_run)
+            ckpt_talk_plan(cli, answer, &gone);
+        gone.n += r >= 0 ? (size_t)json_get_int(answer, "removed", 0) : 0;
+        gone.bytes += r >= 0 ? json_get_int(answer, "removed_bytes", 0) : 0;
+        (void)json_array_append(gone.answers, answer); /* NULL: the call fails */
+    }
+    if (r < 0)
+        json_decref(gone.answers);
+    else
+        *ret = gone;
+    return r;
+}
+
+struct ckpt_gc_opts {
+    bool dry_run, yes;
+    int output;
+    struct ckpt_scope scope;
+};
+
+#define CKPT_GC_ROW(type_, member) .type = (type_), .offset = offsetof(struct ckpt_gc_opts, member)
+
+static const struct opt CKPT_GC_OPTS[] = {
+    {.letter = 'n',
+     .name = "dry-run",
+     CKPT_GC_ROW(OPT_FLAG, dry_run),
+     .doc = "say it, and remove nothing"},
+    {.letter = 'y', .name = "yes", CKPT_GC_ROW(OPT_FLAG, yes), .doc = "do not ask"},
+    CKPT_SCOPE_OPTS(struct ckpt_gc_opts),
+    OPT_OUTPUT(struct ckpt_gc_opts),
+};
+
+static int ckpt_gc_ask(size_t n, int64_t bytes, struct err *err)
+{
+    char answer[16], size[SIZE_TEXT_MAX];
+    if (!isatty(STDIN_FILENO))
+        return err_set(err, ERR_USAGE,
+                       "cannot ask whether to remove %zu without a terminal: add -y", n);
+    (void)fprintf(stderr, "remove these %zu, %s? [y/N] ", n, size_text(bytes, size));
+    if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
+        return err_set(err, ERR_USAGE, "nothing was removed");
+    return 0;
+}
+
+/* The plan is said, then one is asked, then it is done. *ret: what was done, or would be. */
+static int ckpt_gc_clean(struct cli *cli,
+                         const struct ckpt_gc_opts *o,
+                         const struct strv *jobs,
+                         struct ckpt_gone *ret,
+                         struct err *err)
+{
+    struct ckpt_gone plan = {0};
+    int r = ckpt_gc(cli, jobs, true, &plan, err);
+    if (r < 0)
+        return r;
+    if (o->dry_run || !plan.n) {
+        *ret = plan;
+        ret->n = 0;
+        ret->bytes = 0;
+        return 0;
+    }
+    json_decref(plan.answers);
+    if (!o->yes)
+        r = ckpt_gc_ask(plan.n, plan.bytes, err);
+    return r < 0 ? r : ckpt_gc(cli, jobs, false, ret, err);
+}
+
+static int ckpt_gc_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ckpt_gc_opts *o = opts;
+    _cleanup_(strv_release) struct strv jobs = {0};
+    struct ckpt_gone gone = {0};
+    char size[SIZE_TEXT_MAX];
+    int r = ckpt_check_scope(&o->scope, args, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r >= 0)
+        r = ckpt_find(cli, &o->scope, args, &jobs, err);
+    if (r >= 0)
+        r = ckpt_gc_clean(cli, o, &jobs, &gone, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, args->n ? json_array_get(gone.answers, 0) : gone.answers, o->output);
+    else
+        (void)fprintf(cli->out, "%zu removed, %s\n", gone.n, size_text(gone.bytes, size));
+    json_decref(gone.answers);
+    return 0;
+}
+
+static const struct command CKPT_COMMANDS[] = {
+    {
+        .name = "ckpt ls",
+        .args = "[ID]",
+        .most = 1,
+        .summary = "list the checkpoints of a job, or what the jobs of a project have",
+        .text = "STATE is verified (every shard is there and its directory could be read), "
+                "partial (it is being written, or it was never finished) or broken. Only a "
+                "verified one is gone on from. VALUE is that of checkpoint.keep_best's "
+                "metric at its step. With --project or --user in place of ID: each job that "
+                "has some, the largest first; STEP is the newest that can be read.",
+        .example = "argus ckpt ls grpo-7\nargus ckpt ls --project rlhf\twhat takes its quota",
+        .opts = CKPT_LS_OPTS,
+        .n_opts = array_len(CKPT_LS_OPTS),
+        .opts_size = sizeof(struct ckpt_ls_opts),
+        .run = ckpt_ls_run,
+    },
+    {
+        .name = "ckpt verify",
+        .args = "ID[:STEP]",
+        .least = 1,
+        .most = 1,
+        .summary = "read a checkpoint to its last byte",
+        .text = "Every byte of every shard is read and held against its CRC; without STEP "
+                "those of the newest. What is read by itself, before each use, is a shard's "
+                "directory and its small members: that tells a torn one, but not a byte that "
+                "was changed within a tensor.",
+        .example = "argus ckpt verify grpo-7:200",
+        .opts = CKPT_VERIFY_OPTS,
+        .n_opts = array_len(CKPT_VERIFY_OPTS),
+        .opts_size = sizeof(struct ckpt_verify_opts),
+        .run = ckpt_verify_run,
+    },
+    {
+        .name = "ckpt gc",
+        .args = "[ID]",
+        .most = 1,
+        .summary = "remove the checkpoints that a job, or a project's jobs, need not keep",
+        .text = "By checkpoint.keep_last and keep_best of its spec, and of a job that is "
+                "over also what was never finished, and what was put aside as torn. The last "
+                "verified one always stays, and so does one that a job which is not over "
+                "goes on from or reads. The plan is shown first, then one is asked. Running "
+                "jobs are cleaned up by themselves. With --project or --user in place of ID: "
+                "all of their jobs that have checkpoints.",
+        .example = "argus ckpt gc --dry-run grpo-7\twhat would go, and why the others stay\n"
+                   "argus ckpt gc -y grpo-7\tnobody is asked\n"
+                   "argus ckpt gc -n --project rlhf\twhat a project could do without",
+        .opts = CKPT_GC_OPTS,
+        .n_opts = array_len(CKPT_GC_OPTS),
+        .opts_size = sizeof(struct ckpt_gc_opts),
+        .run = ckpt_gc_run,
+    },
+};
+
+NOUN(ckpt, CKPT_COMMANDS);

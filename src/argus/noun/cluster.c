@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.c - the Ray clusters that the server knows. Going up is asked of the server once and then
+ * looked at: it goes on by itself. */
+#include "argus/noun/noun.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "argus/job/jobview.h"
+#include "argus/show/member.h"
+#include "argus/show/text.h"
+
+enum { TRIES = 3, PAUSE_MS = 500, TEXT_MAX_BYTES = 2048, JOBS_MAX = 10000 };
+static const usec_t PATIENCE = 180 * USEC_SEC;
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+static const struct opt STATUS_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
+
+static void cluster_state(struct table *t, const json_t *cluster, const struct when *w)
+{
+    bool up = json_get_bool(cluster, "up", false);
+    (void)w;
+    table_add(t, up ? STYLE_GREEN : STYLE_RED, up ? "up" : "down");
+}
+
+static void cluster_head(struct table *t, const json_t *cluster, const struct when *w)
+{
+    const json_t *head = json_get_object(cluster, "head");
+    const char *ip = json_get_str(cluster, "head_ip", NULL);
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%s%s", str_or(ip, json_get_str(head, "host", "-")),
+               json_get_bool(head, "managed", false) ? " (managed)" : "");
+}
+
+static void cluster_nodes(struct table *t, const json_t *cluster, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%" PRId64 "/%" PRId64, json_get_int(cluster, "online", 0),
+               json_get_int(cluster, "registered", 0));
+}
+
+static const struct column CLUSTERS[] = {
+    {.title = MSG_CLUSTER, .key = "name"},
+    {.title = MSG_STATE, .draw = cluster_state},
+    {.title = MSG_HEAD, .flags = COLUMN_FLEX, .least = 8, .draw = cluster_head},
+    {.title = MSG_RAY, .rank = 3, .key = "ray_version"},
+    {.title = MSG_NODES, .flags = COLUMN_RIGHT, .rank = 1, .draw = cluster_nodes},
+    {.title = MSG_TOTAL, .flags = COLUMN_RIGHT, .rank = 2, .key = "gpus", .as = CELL_NUMBER},
+    {.title = MSG_ADDRESS, .flags = COLUMN_WIDE, .key = "address"},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20, .key = "reason.text"},
+};
+
+/* By name; without one the only one there is. *ret is a new reference. */
+static int cluster_find(struct cli *cli, const char *name, json_t **ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    size_t i;
+    json_t *v, *found = NULL;
+    int r = client_get(cli->client, "/v1/clusters", &answer, err);
+    if (r < 0)
+        return r;
+    const json_t *all = json_get_array(answer, "clusters");
+    json_array_foreach (all, i, v)
+        if (!name || str_eq(json_get_str(v, "name", ""), name))
+            found = v;
+    if (!name && json_array_size(all) > 1)
+        return err_set(err, ERR_USAGE,
+                       "there are several clusters: name one of 'argus cluster ls'");
+    if (!found)
+        return err_set(err, ERR_NOT_FOUND, "there is no cluster '%.80s'", str_or(name, ""));
+    *ret = json_incref(found);
+    return 0;
+}
+
+static const char *cluster_why_not(const json_t *cluster)
+{
+    return json_get_str(json_get_object(cluster, "reason"), "text", "");
+}
+
+static void cluster_print(struct cli *cli, const json_t *cluster)
+{
+    const json_t *head = json_get_object(cluster, "head");
+    const char *ip = json_get_str(cluster, "head_ip", "");
+    bool up = json_get_bool(cluster, "up", false);
+    _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX_BYTES);
+    text_clean(&clean, cluster_why_not(cluster)); /* a longer one is cut */
+    (void)fprintf(cli->out, "cluster '%s' is %s%s%s\n", member_str(cluster, "name"),
+                  up ? "up" : "down", clean.len ? up ? "; nothing starts yet: " : ": " : "",
+                  buf_str(&clean));
+    (void)fprintf(cli->out, "  head %s, %s, Ray %s at %s\n", *ip ? ip : member_str(head, "host"),
+                  json_get_bool(head, "managed", false) ? "started by argusd" : "not managed",
+                  json_get_str(cluster, "ray_version", "-"), member_str(cluster, "address"));
+    (void)fprintf(cli->out, "  %" PRId64 " of %" PRId64 " registered machines online, GPUs: %g\n",
+                  json_get_int(cluster, "online", 0), json_get_int(cluster, "registered", 0),
+                  json_get_real(cluster, "gpus", 0));
+    (void)fflush(cli->out); /* ferror(out) tells at the end */
+}
+
+/* verb: ":down"; body is taken, NULL = none. */
+static int cluster_post(struct cli *cli,
+                        const json_t *cluster,
+                        const char *verb,
+                        json_t *body,
+                        struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *named = ask_path("/v1/clusters/{}", member_str(cluster, "name"));
+    _cleanup_(freep) char *path = xasprintf("%s%s", named, verb);
+    int r = ask_send(cli, "POST", path, body, TRIES, &answer, err);
+    return r < 0 ? r : 0;
+}
+
+/* Until Ray answers; why it does not is told on stderr. ERR_TIMEOUT. */
+static int cluster_wait_up(struct cli *cli, const json_t *cluster, usec_t timeout, struct err *err)
+{
+    usec_t deadline = clock_mono() + timeout;
+    _cleanup_(freep) char *told = NULL;
+    int r = cli_catch_interrupt(cli, err);
+    while (r >= 0) {
+        _cleanup_(json_unrefp) json_t *now = NULL;
+        r = cluster_find(cli, member_str(cluster, "name"), &now, err);
+        if (r < 0)
+            return r;
+        if (json_get_bool(now, "up", false)) {
+            cluster_print(cli, now);
+            return 0;
+        }
+        if (*cluster_why_not(now) && !str_eq(cluster_why_not(now), told)) {
+            set_str(&told, cluster_why_not(now));
+            cli_talk(cli, "%s", told);
+        }
+        if (clock_mono() >= deadline)
+            return err_set(err, ERR_TIMEOUT, "the cluster did not come up in time; it is tried on");
+        r = client_pause(cli->client, PAUSE_MS);
+    }
+    return r == -EINTR ? 128 + SIGINT : r;
+}
+
+static int cluster_status(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct listing_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *cluster = NULL;
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = cluster_find(cli, args->n ? args->v[0] : NULL, &cluster, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, cluster, o->output);
+    else
+        cluster_print(cli, cluster);
+    return json_get_bool(cluster, "up", false)
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE, "cluster '%s' is down", member_str(cluster, "name"));
+}
+
+static int cluster_up(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    (void)opts;
+    _cleanup_(json_unrefp) json_t *cluster = NULL;
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = cluster_find(cli, args->n ? args->v[0] : NULL, &cluster, err);
+    if (r >= 0)
+        r = cluster_post(cli, cluster, ":up", NULL, err);
+    return r < 0 ? r : cluster_wait_up(cli, cluster, PATIENCE, err);
+}
+
+struct cluster_down_opts {
+    bool yes;
+};
+
+static const struct opt DOWN_OPTS[] = {
+    {.letter = 'y',
+     .name = "yes",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct cluster_down_opts, yes),
+     .doc = "do not ask"},
+};
+
+/* Names what would end. */
+static int cluster_tell_jobs(struct cli *cli, size_t *ret_n, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *jobs = NULL;
+    bool more = false;
+    size_t i;
+    json_t *job;
+    int r =
+        jobview_list(cli, "?state=STARTING,RUNNING,STOPPING&all=1", JOBS_MAX, &jobs, &more, err);
+    json_array_foreach (jobs, i, job)
+        cli_talk(cli, "%s %s %s", member_str(job, "id"), member_str(job, "user"),
+                 member_str(job, "state"));
+    *ret_n = json_array_size(jobs);
+    return r;
+}
+
+static int cluster_ask(const char *cluster, size_t jobs, struct err *err)
+{
+    char answer[16];
+    if (!isatty(STDIN_FILENO))
+        return err_set(err, ERR_USAGE, "cannot ask whether to stop '%s' without a terminal: add -y",
+                       cluster);
+    (void)fprintf(stderr, "stop cluster '%s' and these %zu jobs? [y/N] ", cluster, jobs);
+    if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
+        return err_set(err, ERR_USAGE, "nothing was stopped");
+    return 0;
+}
+
+static int cluster_down(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct cluster_down_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *cluster = NULL;
+    size_t jobs = 0;
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = cluster_find(cli, args->n ? args->v[0] : NULL, &cluster, err);
+    if (r >= 0)
+        r = cluster_tell_jobs(cli, &jobs, err);
+    if (r >= 0 && !o->yes)
+        r = cluster_ask(member_str(cluster, "name"), jobs, err);
+    return r < 0 ? r : cluster_post(cli, cluster, ":down", json_pack("{s:b}", "stop_jobs", 1), err);
+}
+
+static const struct command CLUSTER_COMMANDS[] = {
+    {
+        .name = "cluster ls",
+        .args = "",
+        .summary = "list the clusters",
+        .text = "One row for each Ray cluster: whether Ray answers, where its head is and "
+                "whether argusd starts it, how many of the registered machines are online, "
+                "and GPUs in total.",
+        .example = "argus cluster ls --watch\tuntil Ctrl-C",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/clusters",
+                .table = {.key = "clusters", COLUMNS(CLUSTERS), .none = MSG_NO_NODES}},
+    },
+    {
+        .name = "cluster status",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "show whether a cluster works",
+        .text = "Shows the head, the version of Ray, and how many machines are online. The "
+                "exit status is 6 when the cluster is down.",
+        .example = "argus cluster status\tthe only one needs no name",
+        OPTS(STATUS_OPTS),
+        .opts_size = sizeof(struct listing_opts),
+        .run = cluster_status,
+    },
+    {
+        .name = "cluster up",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "start a managed cluster",
+        .text = "Makes sure that the head runs (ray.head.managed in argus.yaml) and that the "
+                "machines join again, and returns when Ray answers. What runs already is "
+                "left as it is.",
+        .example = "argus cluster up\tafter 'argus cluster down'",
+        .run = cluster_up,
+    },
+    {
+        .name = "cluster down",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "stop a managed cluster",
+        .text = "Stops exactly what argusd started: the jobs, Ray on the machines, then the "
+                "head. The jobs that would end are named first, and one is asked. 'argus "
+                "cluster up' brings it back.",
+        .example = "argus cluster down\tasks",
+        OPTS(DOWN_OPTS),
+        .opts_size = sizeof(struct cluster_down_opts),
+        .run = cluster_down,
+    },
+};
+
+NOUN(cluster, CLUSTER_COMMANDS);

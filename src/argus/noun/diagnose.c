@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* diagnose.c - why a job ended, or any run, from its log. */
+#include "argus/noun/noun.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "argus/job/findingcall.h"
+#include "argus/job/findingview.h"
+#include "base/str.h"
+#include "core/finding/finding_rules.h"
+
+enum { DIAGNOSE_REPLY_MAX = 1 << 20, DIAGNOSE_PAGE_MAX = 1 << 20 };
+
+struct diagnose_opts {
+    const char *log, *rules, *exit_code;
+    int64_t attempt;
+    bool list_rules;
+    int output;
+};
+
+static const struct opt DIAGNOSE_OPTS[] = {
+    {.name = "log",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct diagnose_opts, log),
+     .arg = "FILE",
+     .doc = "any log; - is standard input; no server is asked"},
+    {.name = "attempt",
+     .type = OPT_COUNT,
+     .offset = offsetof(struct diagnose_opts, attempt),
+     .arg = "K",
+     .doc = "of attempt K of the job; else of the newest that has a finding"},
+    {.name = "rules",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct diagnose_opts, rules),
+     .arg = "DIR",
+     .doc = "rules of this directory instead of those built in"},
+    {.name = "exit-code",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct diagnose_opts, exit_code),
+     .arg = "N",
+     .doc = "the status that the run ended with, 128 + N for signal N"},
+    {.name = "list-rules",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct diagnose_opts, list_rules),
+     .doc = "print every class with its rules and what to do, as Markdown"},
+    OPT_OUTPUT(struct diagnose_opts),
+};
+
+static int diagnose_list_rules(struct cli *cli, const struct finding_rules *rules, struct err *err)
+{
+    _cleanup_(buf_release) struct buf page = BUF_INIT(DIAGNOSE_PAGE_MAX);
+    finding_rules_describe(rules, &page);
+    if (page.failed)
+        return err_set(err, ERR_TOO_LARGE, "the page of the rules is larger than 1 MiB");
+    (void)fputs(buf_str(&page), cli->out); /* main() looks at stdout */
+    return 0;
+}
+
+static int diagnose_show(struct cli *cli, const struct finding *f, int output, struct err *err)
+{
+    _cleanup_(buf_release) struct buf out = BUF_INIT(DIAGNOSE_REPLY_MAX);
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    if (output < OUTPUT_JSON) {
+        findingview_print(f, &cli->term, cli->out);
+        return 0;
+    }
+    struct jout j = jout_begin(&out);
+    finding_to_json(f, &j, NULL);
+    int r = json_parse(buf_str(&out), out.len, DIAGNOSE_REPLY_MAX, &v, err);
+    if (r == 0)
+        cli_emit(cli, v, output);
+    return r;
+}
+
+/* "x-a1, attempt 1", and where the first line that is quoted stands. */
+static void diagnose_print_place(struct cli *cli, const json_t *found, const char *id)
+{
+    const json_t *first = json_array_get(json_get_array(found, "evidence"), 0);
+    const char *source = json_get_str(first, "source", NULL);
+    (void)fprintf(cli->out, "%-11s %s, attempt %" PRId64 "\n", "job", id,
+                  json_get_int(found, "attempt", 0));
+    if (source)
+        (void)fprintf(cli->out, "%-11s byte %" PRId64 " of attempts/%" PRId64 "/%s\n", "first seen",
+                      json_get_int(first, "offset", 0), json_get_int(found, "attempt", 0), source);
+}
+
+/* What the server found. */
+static int diagnose_of_job(struct cli *cli,
+                           const struct diagnose_opts *o,
+                           const char *job,
+                           struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *found = NULL;
+    _cleanup_(freep) char *id = NULL;
+    struct finding f;
+    if (o->log)
+        return err_set(err, ERR_USAGE, "'%.60s' beside --log: either a job or a log", job);
+    if (o->rules || o->list_rules || o->exit_code)
+        return err_set(err, ERR_USAGE, "a job's finding takes only --attempt and -o");
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = findingcall_get(cli, job, o->attempt, &found, &id, err);
+    if (r < 0 && access(job, F_OK) == 0)
+        return err_set(err, ERR_NOT_FOUND, "'%.200s' is a file: argus diagnose --log %.200s", job,
+                       job);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, found, o->output);
+        return 0;
+    }
+    r = finding_from_json(found, &f, err);
+    if (r == 0) {
+        diagnose_print_place(cli, found, id);
+        findingview_print(&f, &cli->term, cli->out);
+    }
+    if (r == 0 && f.n_patch)
+        cli_talk(cli, "next: argus retry --apply-fix %s", id);
+    finding_release(&f);
+    return r;
+}
+
+static int diagnose_read_exit_code(const char *text, struct finding_facts *f, struct err *err)
+{
+    int64_t n = 0;
+    if (!text)
+        return 0;
+    if (str_to_int(text, 0, 255, &n, NULL) < 0)
+        return err_set(err, ERR_USAGE, "'%.60s' is no exit status: a number from 0 to 255", text);
+    f->exit_known = true;
+    f->exit_code = (int)n;
+    f->signal = n > 128 && n < 192 ? (int)n - 128 : 0;
+    return 0;
+}
+
+static int diagnose_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct diagnose_opts *o = opts;
+    _cleanup_(finding_rules_freep) struct finding_rules *rules = NULL;
+    struct finding f;
+    struct finding_facts facts = {0};
+    if (args->n)
+        return diagnose_of_job(cli, o, args->v[0], err);
+    if (!o->log && !o->list_rules)
+        return err_set(err, ERR_USAGE, "'argus diagnose' needs the ID of a job, or --log FILE");
+    if (o->attempt)
+        return err_set(err, ERR_USAGE, "--attempt is of a job, and not of a log");
+    int r = diagnose_read_exit_code(o->exit_code, &facts, err);
+    if (r == 0)
+        r = findingview_rules(o->rules, &rules, err);
+    if (r == 0 && o->list_rules)
+        return diagnose_list_rules(cli, rules, err);
+    if (r == 0)
+        r = findingview_diagnose(rules, o->log, &facts, &f, err);
+    if (r < 0)
+        return r;
+    r = diagnose_show(cli, &f, o->output, err);
+    finding_release(&f);
+    return r;
+}
+
+static const struct command DIAGNOSE_COMMANDS[] = {
+    {
+        .name = "diagnose",
+        .args = "[ID]",
+        .most = 1,
+        .summary = "say why a job ended, or any run, from its log",
+        .text = "Of a job: what the server found when its attempt ended, from the log and "
+                "from what it knows besides. With --log: reads the log of any run once, "
+                "here. Says the class of what failed, the line that shows it first with its "
+                "place, what merely followed, and what a person can do. Wrappers, clean-up "
+                "and warnings are no causes; unknown is an answer when nothing says why, and "
+                "none when nothing failed.\n"
+                "The rules are data, built into this program from rules/*.yaml. With --rules "
+                "the files of a directory take their place; each of their rules is tried on "
+                "its own samples first.",
+        .example = "argus diagnose grpo-7\twhy it failed, and what to do\n"
+                   "argus diagnose --log driver.log\twhy it failed\n"
+                   "argus logs ID | argus diagnose --log - -o json\tthe same for programs",
+        .opts = DIAGNOSE_OPTS,
+        .n_opts = array_len(DIAGNOSE_OPTS),
+        .opts_size = sizeof(struct diagnose_opts),
+        .run = diagnose_run,
+    },
+};
+
+NOUN(diagnose, DIAGNOSE_COMMANDS);

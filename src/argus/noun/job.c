@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - what is done to jobs: stop, hold, release, change the priority, wait for their end,
+ * submit one again that has ended. */
+#include "argus/noun/noun.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+#include "argus/job/jobchange.h"
+#include "argus/job/planview.h"
+#include "argus/job/stopping.h"
+#include "argus/job/waiting.h"
+#include "argus/show/member.h"
+#include "argus/show/text.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/text.h"
+
+struct stop_opts {
+    struct strv filter, state;
+    const char *user, *project, *pool, *workload;
+    bool all, yes, wait;
+};
+
+#define STOP_ROW(type_, member) .type = (type_), .offset = offsetof(struct stop_opts, member)
+
+static const struct opt STOP_OPTS[] = {
+    {.name = "user", STOP_ROW(OPT_TEXT, user), .arg = "NAME", .doc = "live jobs of this user"},
+    {.name = "project", STOP_ROW(OPT_TEXT, project), .arg = "NAME", .doc = "… of this project"},
+    {.name = "state",
+     STOP_ROW(OPT_LIST, state),
+     .arg = "STATE",
+     .doc = "… in this state: QUEUED, STARTING, RUNNING; may be given again, or with commas"},
+    {.name = "pool", STOP_ROW(OPT_TEXT, pool), .arg = "NAME", .doc = "… for this pool"},
+    {.name = "workload", STOP_ROW(OPT_TEXT, workload), .arg = "KIND", .doc = "… of this workload"},
+    {.letter = 'a', .name = "all", STOP_ROW(OPT_FLAG, all), .doc = "everybody's, not only yours"},
+    {.name = "filter",
+     STOP_ROW(OPT_LIST, filter),
+     .arg = "KEY=VALUE",
+     .doc = "the same as --user, --project, --state, --pool, --workload; all must match"},
+    {.letter = 'y', .name = "yes", STOP_ROW(OPT_FLAG, yes), .doc = "do not ask"},
+    {.name = "wait", STOP_ROW(OPT_FLAG, wait), .doc = "until they have ended"},
+};
+
+static void stop_add_filter(struct strv *filters, const char *key, const char *value)
+{
+    _cleanup_(freep) char *text = value ? xasprintf("%s=%s", key, value) : NULL;
+    if (text)
+        strv_add(filters, text);
+}
+
+static void stop_gather(const struct stop_opts *o, struct strv *ret)
+{
+    strv_copy(ret, &o->filter);
+    stop_add_filter(ret, "user", o->user);
+    stop_add_filter(ret, "project", o->project);
+    stop_add_filter(ret, "pool", o->pool);
+    stop_add_filter(ret, "workload", o->workload);
+    for (size_t i = 0; i < o->state.n; i++) {
+        for (char *p = o->state.v[i]; *p; p++)
+            *p = (char)toupper((unsigned char)*p);
+        stop_add_filter(ret, "state", o->state.v[i]);
+    }
+}
+
+static int stop_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct stop_opts *o = opts;
+    _cleanup_(strv_release) struct strv ids = {0}, filters = {0};
+    stop_gather(o, &filters);
+    if (!args->n == !filters.n)
+        return err_set(err, ERR_USAGE,
+                       "'argus stop' needs ID… or a filter such as --state QUEUED%s",
+                       args->n ? ", not both" : "");
+    strv_copy(&ids, args);
+    int r = cli_open(cli, err);
+    if (r >= 0 && filters.n)
+        r = stopping_run(cli, &filters, o->all, o->yes, &ids, err);
+    else if (r >= 0)
+        r = jobchange_all(cli, &ids, "stop", ":stop", NULL, err);
+    if (r < 0 || !o->wait || !ids.n)
+        return r;
+    r = waiting_run(cli, &ids, 0, OUTPUT_TABLE, err);
+    return r == 11 ? 0 : r; /* STOPPED is what was asked for */
+}
+
+static int hold_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    (void)opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : jobchange_all(cli, args, "hold", ":hold", NULL, err);
+}
+
+static int release_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    (void)opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : jobchange_all(cli, args, "release", ":release", NULL, err);
+}
+
+static int priority_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    int64_t priority;
+    char body[64];
+    (void)opts;
+    if (str_to_int(args->v[1], 0, 100, &priority, NULL) < 0)
+        return err_set(err, ERR_USAGE, "'%.40s' is no priority: 0 to 100, high first", args->v[1]);
+    text_printf(body, "{\"priority\": %" PRId64 "}", priority);
+    int r = cli_open(cli, err);
+    return r < 0 ? r : jobchange_one(cli, args->v[0], ":priority", body, err);
+}
+
+struct wait_opts {
+    usec_t timeout;
+    int output;
+};
+
+static const struct opt WAIT_OPTS[] = {
+    {.name = "timeout",
+     .type = OPT_SPAN,
+     .offset = offsetof(struct wait_opts, timeout),
+     .arg = "SPAN",
+     .doc = "give up after 90s, 10m, 2h …: exit status 7"},
+    OPT_OUTPUT(struct wait_opts),
+};
+
+static int wait_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct wait_opts *o = opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : waiting_run(cli, args, o->timeout, o->output, err);
+}
+
+enum { RETRY_TRIES = 5, RETRY_BODY_MAX = 4096, RETRY_LINE_MAX = 1 << 14 };
+
+struct retry_opts {
+    bool apply_fix, dry_run;
+    const char *from;
+    int output;
+};
+
+#define RETRY_ROW(type_, member) .type = (type_), .offset = offsetof(struct retry_opts, member)
+
+static const struct opt RETRY_OPTS[] = {
+    {.name = "apply-fix",
+     RETRY_ROW(OPT_FLAG, apply_fix),
+     .doc = "with the change of the spec that the finding proposes"},
+    {.name = "from",
+     RETRY_ROW(OPT_TEXT, from),
+     .arg = "CKPT",
+     .doc = "go on from this checkpoint of the job: a step such as 20, or latest"},
+    {.letter = 'n',
+     .name = "dry-run",
+     RETRY_ROW(OPT_FLAG, dry_run),
+     .doc = "check only, start nothing"},
+    OPT_OUTPUT(struct retry_opts),
+};
+
+/* "- key: old" and "+ key: new", as talk. */
+static void retry_talk_changes(const struct cli *cli, const json_t *answer)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_get_array(answer, "changes"), i, c) {
+        const char *const marks[] = {"old", "new"};
+        for (size_t k = 0; k < array_len(marks); k++) {
+            const char *value = json_get_str(c, marks[k], NULL);
+            _cleanup_(buf_release) struct buf line = BUF_INIT(RETRY_LINE_MAX);
+            text_clean(&line, str_or(value, "")); /* a longer one is cut */
+            if (value)
+                cli_talk(cli, "%c %s: %s", k ? '+' : '-', member_str(c, "key"), buf_str(&line));
+        }
+    }
+}
+
+static int retry_post(struct cli *cli,
+                      const struct retry_opts *o,
+                      const char *id,
+                      json_t **ret,
+                      struct err *err)
+{
+    unsigned char bytes[16];
+    char key[2 * sizeof(bytes) + 1];
+    _cleanup_(buf_release) struct buf body = BUF_INIT(RETRY_BODY_MAX);
+    _cleanup_(freep) char *path = cli_job_path(id, o->dry_run ? ":retry?dry_run=1" : ":retry");
+    struct jout j = jout_begin(&body);
+    jout_open(&j, NULL, '{');
+    if (o->apply_fix)
+        jout_bool(&j, "apply_fix", true);
+    if (o->from)
+        jout_str(&j, "from", o->from);
+    jout_close(&j, '}');
+    if (body.failed)
+        return err_set(err, ERR_USAGE, "'--from' is too long");
+    hash_init();
+    random_bytes(bytes, sizeof(bytes));
+    struct request request = {.method = "POST",
+                              .path = path,
+                              .content_type = "application/json",
+                              .body = buf_str(&body),
+                              .body_len = body.len,
+                              .idempotency_key = str_hex(bytes, sizeof(bytes), key),
+                              .tries = RETRY_TRIES};
+    return client_json(cli->client, &request, ret, err);
+}
+
+static int retry_report(struct cli *cli,
+                        const struct retry_opts *o,
+                        const json_t *answer,
+                        struct err *err)
+{
+    const char *id = json_get_str(answer, "id", NULL);
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else
+        retry_talk_changes(cli, answer);
+    if (o->dry_run && o->output < OUTPUT_JSON)
+        planview_print(cli, "the retry", answer);
+    if (o->dry_run)
+        return planview_is_good(answer)
+                   ? 0
+                   : err_set(err, ERR_BAD_SPEC, "the retry would fail in its trial");
+    if (o->output >= OUTPUT_JSON)
+        return 0;
+    if (!id)
+        return err_set(err, ERR_INTERNAL, "the server did not name the job");
+    (void)fprintf(cli->out, "%s\n", id);
+    (void)fflush(cli->out); /* ferror(out) tells at the end */
+    cli_say(cli, MSG_NEXT_STEPS, id, id, id);
+    return 0;
+}
+
+static int retry_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct retry_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *job = NULL, *answer = NULL;
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = cli_get_job(cli, args->v[0], &job, err);
+    if (r >= 0)
+        r = retry_post(cli, o, json_get_str(job, "id", args->v[0]), &answer, err);
+    return r < 0 ? r : retry_report(cli, o, answer, err);
+}
+
+static const struct command JOB_COMMANDS[] = {
+    {
+        .name = "stop",
+        .args = "[ID…]",
+        .most = ARGS_ANY,
+        .summary = "stop jobs",
+        .text = "Asks for the stop and returns; --wait returns when they have ended. "
+                "Stopping a job that has ended changes nothing. With a filter the jobs are "
+                "named, one is asked, and all are stopped in one transaction.",
+        .example = "argus stop --wait grpo-7\tand its resources are free\n"
+                   "argus stop --user alice --state QUEUED -y\tnobody is asked",
+        .opts = STOP_OPTS,
+        .n_opts = array_len(STOP_OPTS),
+        .opts_size = sizeof(struct stop_opts),
+        .run = stop_run,
+    },
+    {
+        .name = "hold",
+        .args = "ID…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "keep jobs that wait from starting",
+        .text = "They keep their place in the queue, and the time that they are held does "
+                "not count as waiting. 'argus release' lets them go on. What an admin holds "
+                "an admin releases.",
+        .example = "argus hold grpo-7\tnot tonight",
+        .run = hold_run,
+    },
+    {
+        .name = "release",
+        .args = "ID…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "let jobs that are held go on",
+        .text = "They wait for their turn again, at the place that they have kept. A job "
+                "that has failed and whose slots are kept for a look (hold_on_failure) gives "
+                "them back.",
+        .run = release_run,
+    },
+    {
+        .name = "priority",
+        .args = "ID PRIORITY",
+        .least = 2,
+        .most = 2,
+        .summary = "change a job's priority",
+        .text = "0 to 100, high first; 50 is normal. It may not be above the ceiling of the "
+                "job's project.",
+        .example = "argus priority grpo-7 80\tbefore those with 50",
+        .run = priority_run,
+    },
+    {
+        .name = "wait",
+        .args = "ID…",
+        .least = 1,
+        .most = 64,
+        .summary = "wait until jobs have ended",
+        .text = "Prints each job's end as it comes. The exit status is that of the worst "
+                "job: 13, 10, 12, 11, 0. Lost connections are made again; Ctrl-C ends the "
+                "waiting, not the jobs.",
+        .example = "argus wait --timeout 2h grpo-7 && echo done\tgo on only after success",
+        .opts = WAIT_OPTS,
+        .n_opts = array_len(WAIT_OPTS),
+        .opts_size = sizeof(struct wait_opts),
+        .run = wait_run,
+    },
+    {
+        .name = "retry",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "submit a job that has ended once more",
+        .text = "Prints the id of the new job: it has the spec of the old one, belongs to "
+                "the same user and writes into a directory of its own. With --apply-fix the "
+                "spec is changed as the finding of the failure proposes, and every change is "
+                "shown; without a proposal it is refused. With --from the training goes on "
+                "from a finished checkpoint of the old job, else it begins anew.",
+        .example = "argus retry --apply-fix grpo-7\twith the fix of 'argus diagnose grpo-7'\n"
+                   "argus retry --from latest grpo-7\tgo on from its newest checkpoint",
+        .opts = RETRY_OPTS,
+        .n_opts = array_len(RETRY_OPTS),
+        .opts_size = sizeof(struct retry_opts),
+        .run = retry_run,
+    },
+};
+
+NOUN(job, JOB_COMMANDS);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* login.c - check address and token, then remember them. */
+#include "argus/noun/noun.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "argus/show/member.h"
+#include "base/str.h"
+
+enum { LOGIN_TOKEN_MAX = 4096 };
+
+struct login_opts {
+    const char *token, *ca;
+};
+
+static const struct opt LOGIN_OPTS[] = {
+    {.name = "token",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct login_opts, token),
+     .arg = "TOKEN",
+     .doc = "the token; other users may see it in the process list, so prefer stdin or the prompt"},
+    {.name = "ca",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct login_opts, ca),
+     .arg = "FILE",
+     .doc = "certificates to trust, for a server with a private one"},
+};
+
+/* One line of stdin; on a terminal with a prompt and without echo. */
+static int login_read_token(char **ret, struct err *err)
+{
+    struct termios before, quiet;
+    bool is_tty = tcgetattr(STDIN_FILENO, &before) == 0;
+    char line[LOGIN_TOKEN_MAX];
+    if (is_tty) {
+        quiet = before;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet); /* else it is echoed: still right */
+        (void)fputs("token: ", stderr); /* after the flush, so that no typed byte is lost */
+    }
+    char *got = fgets(line, sizeof(line), stdin);
+    if (is_tty) {
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+        (void)fputc('\n', stderr);
+    }
+    size_t n = got ? strcspn(line, " \t\r\n") : 0;
+    if (!n)
+        return err_set(err, ERR_USAGE,
+                       "no token: pipe it to 'argus login', type it, or use --token");
+    *ret = xstrndup(line, n);
+    return 0;
+}
+
+static int login_prepare(struct cli *cli,
+                         const struct login_opts *o,
+                         const char *url,
+                         struct err *err)
+{
+    struct settings *s = &cli->settings;
+    int r = settings_tidy_url(url, &s->server, err);
+    if (r < 0)
+        return r;
+    if (o->ca) {
+        s->ca = realpath(o->ca, NULL);
+        if (!s->ca)
+            return err_set(err, ERR_USAGE, "cannot read '%s': %s", o->ca, strerror(errno));
+    }
+    if (!settings_url_is_private(s->server))
+        cli_talk(cli, "argus: warning: '%s' is not encrypted: the token can be read on the way",
+                 s->server);
+    if (!o->token)
+        return login_read_token(&s->token, err);
+    if (!*o->token || strpbrk(o->token, " \t\r\n"))
+        return err_set(err, ERR_USAGE, "the value of '--token' is no token");
+    s->token = xstrdup(o->token);
+    return 0;
+}
+
+static int login_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *me = NULL;
+    _cleanup_(freep) char *path = settings_path();
+    if (!path)
+        return err_set(err, ERR_USAGE, "no place for the file: set HOME or XDG_CONFIG_HOME");
+    int r = login_prepare(cli, opts, args->v[0], err);
+    if (r < 0)
+        return r;
+    cli->client = client_new(&cli->settings);
+    r = client_get(cli->client, "/v1/whoami", &me, err);
+    if (r == ERR_UNAUTHORISED)
+        return err_set(err, r, "'%s' does not accept this token: ask an admin for one",
+                       cli->settings.server);
+    if (r >= 0)
+        r = settings_save(&cli->settings, path, err);
+    if (r < 0)
+        return r;
+    cli_talk(cli, "logged in at %s as %s (%s); stored in %s", cli->settings.server,
+             member_str(me, "user"), member_str(me, "role"), path);
+    if (getenv("ARGUS_URL") || getenv("ARGUS_TOKEN"))
+        cli_talk(cli, "argus: warning: ARGUS_URL or ARGUS_TOKEN is set and goes before what was "
+                      "stored");
+    return 0;
+}
+
+static const struct command LOGIN_COMMANDS[] = {
+    {
+        .name = "login",
+        .args = "URL",
+        .least = 1,
+        .most = 1,
+        .summary = "remember a server and a token",
+        .text = "Asks the server who we are and, when it accepts the token, writes address "
+                "and token to ~/.config/argus/config.yaml (mode 0600). The token is taken "
+                "from --token, or from stdin: at a terminal it is asked for and not shown.\n"
+                "ARGUS_URL and ARGUS_TOKEN go before the file; the stored token is only ever "
+                "sent to the stored server.",
+        .example = "argus login http://10.0.0.1:8080\task for the token\n"
+                   "argus login https://argus.example --ca ca.pem < token.txt\ttoken from a file",
+        .opts = LOGIN_OPTS,
+        .n_opts = array_len(LOGIN_OPTS),
+        .opts_size = sizeof(struct login_opts),
+        .run = login_run,
+    },
+};
+
+NOUN(login, LOGIN_COMMANDS);

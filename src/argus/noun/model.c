@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model.c - the models of the registry. */
+#include "argus/noun/entry.h"
+#include "argus/noun/noun.h"
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+static const struct opt SHOW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
+
+static void model_parameters(struct table *t, const json_t *model, const struct when *w)
+{
+    double parameters = json_get_real(model, "parameters", 0);
+    (void)w;
+    if (parameters > 0)
+        table_addf(t, STYLE_PLAIN, "%.3gB", parameters / 1e9);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static const struct column MODELS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "ref"},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
+    {.title = MSG_STATE, .draw = entry_state},
+    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .draw = entry_size},
+    {.title = MSG_PARAMETERS, .flags = COLUMN_RIGHT, .draw = model_parameters},
+    {.title = MSG_ARCHITECTURE,
+     .flags = COLUMN_FLEX,
+     .least = 10,
+     .rank = 3,
+     .key = "architecture"},
+    {.title = MSG_MADE, .rank = 1, .key = "created_at", .as = CELL_TIME},
+    {.title = MSG_SOURCE, .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
+};
+
+static int model_import(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    return entry_import(cli, "/v1/models", args->v[0], opts, err);
+}
+
+static const struct command MODEL_COMMANDS[] = {
+    {
+        .name = "model import",
+        .args = "SOURCE --name NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "bring a model onto the shared root",
+        .text = "SOURCE is hf://owner/name (of the mirror that argus.yaml names as "
+                "HF_ENDPOINT, or of --endpoint), https://…, s3://bucket/prefix, ftp://…, "
+                "sftp://user@host/…, or a path on the shared root. Prints name@version and "
+                "the job that does it: it checks every file, goes on after a cut and after a "
+                "restart, and is stopped as any job is. Nothing is in the registry before "
+                "all of it is there.\n"
+                "A token or key that the source needs is a secret: 'argus secret set "
+                "HF_TOKEN', then --secret HF_TOKEN.",
+        .example =
+            "argus model import hf://Qwen/Qwen2.5-0.5B-Instruct --name qwen-0.5b --common\tfor all",
+        .opts = ENTRY_IMPORT_OPTS,
+        .n_opts = ENTRY_IMPORT_OPT_COUNT,
+        .opts_size = sizeof(struct entry_import),
+        .run = model_import,
+    },
+    {
+        .name = "model ls",
+        .args = "",
+        .summary = "list the models",
+        .text = "Common ones, your own, and those of your projects; admins see all. What is "
+                "being imported is shown with how far it is.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/models",
+                .table = {.key = "models", COLUMNS(MODELS), .none = MSG_NO_MODELS}},
+    },
+    {
+        .name = "model show",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "show one model",
+        .text = "Where it is, how large, and what it was made of. NAME is name, "
+                "name@version, or owner:name; of several versions the newest that is ready. "
+                "'made by' is what argusd itself recorded of the job whose checkpoint it is, "
+                "'said to be' what who imported it said.",
+        OPTS(SHOW_OPTS),
+        .ask = {.path = "/v1/models/{}", .print = entry_print},
+    },
+    {
+        .name = "model rm",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "remove one version of a model",
+        .text = "Its bytes go too, unless it was registered where it lay. Refused while a "
+                "job that is not over uses it. Without a version it is the newest one.",
+        .ask = {.method = "DELETE",
+                .path = "/v1/models/{}",
+                .done = MSG_DONE_REMOVED,
+                .subject = "{ref}"},
+    },
+};
+
+NOUN(model, MODEL_COMMANDS);

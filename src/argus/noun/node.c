@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node.c - the machines: what is free on each, who is on it and whether it is well; register,
+ * check, drain and forget them. The server says who is to reach which port of a machine; here that
+ * is only written down, and nothing but addresses gets into a rule. */
+#include "argus/noun/noun.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "argus/cli/listing.h"
+#include "argus/job/jobview.h"
+#include "argus/job/submission.h"
+#include "argus/noun/firewall.h"
+#include "argus/noun/nodecall.h"
+#include "argus/show/member.h"
+#include "base/str.h"
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+
+static void node_name(struct table *t, const json_t *node, const struct when *w)
+{
+    bool is_head = json_get_bool(node, "is_head", false);
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%s%s", member_str(node, "name"), is_head ? " (head)" : "");
+}
+
+static void node_state(struct table *t, const json_t *node, const struct when *w)
+{
+    _cleanup_(freep) char *state = jobview_state(node);
+    (void)w;
+    table_add(t, str_starts(state, "online") ? STYLE_GREEN : STYLE_YELLOW, state);
+}
+
+/* free/used/bad, as the title says. */
+static void node_gpus(struct table *t, const json_t *node, const struct when *w)
+{
+    const json_t *gpus = json_get_object(node, "gpus");
+    (void)w;
+    if (!gpus)
+        table_add(t, STYLE_PLAIN, NULL);
+    else
+        table_addf(t, STYLE_PLAIN, "%g/%g/%g", json_get_real(gpus, "free", 0),
+                   json_get_real(gpus, "used", 0), json_get_real(gpus, "bad", 0));
+}
+
+static void node_jobs(struct table *t, const json_t *node, const struct when *w)
+{
+    _cleanup_(buf_release) struct buf names = BUF_INIT(4096);
+    size_t i;
+    json_t *v;
+    (void)w;
+    json_array_foreach (json_get_array(node, "jobs"), i, v)
+        if (json_is_string(v))
+            (void)buf_addf(&names, "%s%s", i ? "," : "", json_string_value(v)); /* the first ones */
+    int64_t hidden = json_get_int(node, "jobs_hidden", 0);
+    if (hidden > 0)
+        (void)buf_addf(&names, "%s+%" PRId64, names.len ? "," : "", hidden); /* cut: fine */
+    table_add(t, STYLE_PLAIN, buf_str(&names));
+}
+
+static void node_reason(struct table *t, const json_t *node, const struct when *w)
+{
+    _cleanup_(freep) char *reason = jobview_reason(node);
+    (void)w;
+    table_add(t, STYLE_PLAIN, *reason ? reason : json_get_str(node, "reason", ""));
+}
+
+static const struct column NODES[] = {
+    {.title = MSG_NODE, .draw = node_name},
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "pool"},
+    {.title = MSG_STATE, .draw = node_state},
+    {.title = MSG_GPUS, .flags = COLUMN_RIGHT, .draw = node_gpus},
+    {.title = MSG_JOBS, .flags = COLUMN_FLEX, .least = 8, .draw = node_jobs},
+    {.title = MSG_HEALTH, .flags = COLUMN_FLEX, .least = 6, .rank = 4, .key = "health"},
+    {.title = MSG_SINCE, .rank = 3, .key = "since", .as = CELL_TIME},
+    {.title = MSG_IP, .flags = COLUMN_WIDE, .key = "ip"},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10, .draw = node_reason},
+};
+
+static const usec_t NODE_ADD_PATIENCE = 120 * USEC_SEC;
+
+struct node_add_opts {
+    const char *file, *host, *user, *identity_file, *proxy_jump, *ray_bin, *image, *pool, *gpu_type;
+    int64_t port, gpus, cpus;
+    struct strv env;
+    bool wait;
+    usec_t timeout;
+};
+
+#define NODE_ADD_ROW(type_, member)                                                                \
+    .type = (type_), .offset = offsetof(struct node_add_opts, member)
+
+static const struct opt NODE_ADD_OPTS[] = {
+    {.letter = 'f',
+     .name = "file",
+     NODE_ADD_ROW(OPT_TEXT, file),
+     .arg = "FILE",
+     .doc = "NodeSpecs in YAML"},
+    {.name = "host",
+     NODE_ADD_ROW(OPT_TEXT, host),
+     .arg = "HOST",
+     .doc = "address or name, as argusd sees it"},
+    {.name = "user", NODE_ADD_ROW(OPT_TEXT, user), .arg = "NAME", .doc = "for ssh"},
+    {.name = "port", NODE_ADD_ROW(OPT_NUMBER, port), .arg = "N", .doc = "of sshd"},
+    {.name = "identity-file",
+     NODE_ADD_ROW(OPT_TEXT, identity_file),
+     .arg = "FILE",
+     .doc = "private key, on argusd's machine"},
+    {.name = "proxy-jump",
+     NODE_ADD_ROW(OPT_TEXT, proxy_jump),
+     .arg = "HOST",
+     .doc = "reached through this"},
+    {.name = "pool", NODE_ADD_ROW(OPT_TEXT, pool), .arg = "A,B", .doc = "its labels"},
+    {.name = "gpus",
+     NODE_ADD_ROW(OPT_NUMBER, gpus),
+     .arg = "N",
+     .doc = "if not what nvidia-smi shows"},
+    {.name = "gpu-type", NODE_ADD_ROW(OPT_TEXT, gpu_type), .arg = "TEXT", .doc = "for tables"},
+    {.name = "cpus", NODE_ADD_ROW(OPT_NUMBER, cpus), .arg = "N", .doc = "declared to Ray"},
+    {.name = "ray-bin",
+     NODE_ADD_ROW(OPT_TEXT, ray_bin),
+     .arg = "PATH",
+     .doc = "of 'ray' on the machine"},
+    {.name = "image",
+     NODE_ADD_ROW(OPT_TEXT, image),
+     .arg = "TEXT",
+     .doc = "a note: nothing is pulled"},
+    {.name = "env", NODE_ADD_ROW(OPT_LIST, env), .arg = "K=V", .doc = "for all that runs there"},
+    {.name = "wait",
+     NODE_ADD_ROW(OPT_FLAG, wait),
+     .doc = "until it is online, and say what is in the way"},
+    {.name = "timeout", NODE_ADD_ROW(OPT_SPAN, timeout), .arg = "SPAN", .doc = "of --wait [2m]"},
+};
+
+static void node_add_put(json_t *o, const char *key, const char *value)
+{
+    if (value)
+        (void)json_object_set_new(o, key, json_string(value)); /* fails only for lack of memory */
+}
+
+static void node_add_put_number(json_t *o, const char *key, int64_t value)
+{
+    if (value)
+        (void)json_object_set_new(o, key, json_integer(value)); /* as above */
+}
+
+/* The options as a NodeSpec. */
+static int node_add_compose(const struct node_add_opts *o,
+                            const char *name,
+                            struct submission *s,
+                            struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *spec = json_object();
+    json_t *env = json_object();
+    node_add_put(spec, "name", name);
+    node_add_put(spec, "host", o->host);
+    node_add_put(spec, "user", o->user);
+    node_add_put(spec, "identity_file", o->identity_file);
+    node_add_put(spec, "proxy_jump", o->proxy_jump);
+    node_add_put(spec, "labels", o->pool);
+    node_add_put(spec, "gpu_type", o->gpu_type);
+    node_add_put(spec, "ray_bin", o->ray_bin);
+    node_add_put(spec, "image", o->image);
+    node_add_put_number(spec, "port", o->port);
+    node_add_put_number(spec, "gpu_count", o->gpus);
+    node_add_put_number(spec, "cpu_count", o->cpus);
+    (void)json_object_set_new(spec, "env", env); /* as above */
+    for (size_t i = 0; i < o->env.n; i++) {
+        const char *eq = strchr(o->env.v[i], '=');
+        if (!eq)
+            return err_set(err, ERR_USAGE, "'--env %.60s' is not K=V", o->env.v[i]);
+        _cleanup_(freep) char *key = xstrndup(o->env.v[i], (size_t)(eq - o->env.v[i]));
+        node_add_put(env, key, eq + 1);
+    }
+    char *text = json_dumps(spec, JSON_INDENT(1));
+    int r = submission_compose(s, "the options", text, err);
+    free(text);
+    return r;
+}
+
+static int node_add_read_specs(const struct node_add_opts *o,
+                               const struct strv *args,
+                               struct submission *s,
+                               struct err *err)
+{
+    static const struct submission_wish no_wish;
+    const char *first = args->n ? args->v[0] : NULL;
+    const char *file = o->file ? o->file : first && !o->host ? first : NULL;
+    if (o->file && (o->host || first))
+        return err_set(err, ERR_USAGE, "give a file, or a name with --host; not both");
+    if (!file && !first)
+        return err_set(err, ERR_USAGE, "give a name with --host, or a file with -f");
+    if (!o->file && file && access(file, R_OK) < 0 && !str_eq(file, "-"))
+        return err_set(err, ERR_USAGE, "say where '%.60s' is: --host HOST", file);
+    return file ? submission_read(s, file, &no_wish, err) : node_add_compose(o, first, s, err);
+}
+
+static int node_add_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_add_opts *o = opts;
+    _cleanup_(submission_release) struct submission s = {0};
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(strv_release) struct strv names = {0};
+    size_t i;
+    json_t *node;
+    int r = node_add_read_specs(o, args, &s, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r >= 0)
+        r = submission_post(&s, cli, "/v1/nodes", &answer, err);
+    if (r < 0)
+        return r;
+    json_array_foreach (json_get_array(answer, "nodes"), i, node) {
+        strv_add(&names, json_get_str(node, "name", ""));
+        if (!o->wait)
+            nodecall_print(cli, node);
+    }
+    if (o->wait && names.n)
+        return nodecall_wait(cli, &names, NODE_GOAL_ONLINE,
+                             o->timeout ? o->timeout : NODE_ADD_PATIENCE, err);
+    cli_talk(cli, "next: argus node ls --watch");
+    return 0;
+}
+
+struct node_check_opts {
+    bool accept_key;
+};
+
+static const struct opt NODE_CHECK_OPTS[] = {
+    {.name = "accept-key",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_check_opts, accept_key),
+     .doc = "forget the pinned host key: the machine was made anew, and I know it"},
+};
+
+static int node_check_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_check_opts *o = opts;
+    size_t found = 0;
+    int r = cli_open(cli, err);
+    for (size_t i = 0; r >= 0 && i < args->n; i++) {
+        _cleanup_(json_unrefp) json_t *node = NULL;
+        json_t *body = o->accept_key ? json_pack("{s:b}", "accept_key", 1) : NULL;
+        r = nodecall_post(cli, args->v[i], ":check", body, &node, err);
+        if (r < 0)
+            break;
+        nodecall_print(cli, node);
+        size_t n = nodecall_print_findings(cli, node);
+        if (!n)
+            (void)fprintf(cli->out, "  nothing stands in its way\n");
+        found += n;
+    }
+    return r < 0 ? r : found ? err_set(err, ERR_REFUSED, "something is in the way: see above") : 0;
+}
+
+struct node_drain_opts {
+    usec_t deadline, timeout;
+    int then;
+    bool wait;
+};
+
+static const char *const NODE_DRAIN_THEN[] = {"wait", "stop", "restart", NULL};
+
+static const struct opt NODE_DRAIN_OPTS[] = {
+    {.name = "deadline",
+     .type = OPT_SPAN,
+     .offset = offsetof(struct node_drain_opts, deadline),
+     .arg = "SPAN",
+     .doc = "how long what runs there may go on, such as 2h; without it, to its end"},
+    {.name = "then",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct node_drain_opts, then),
+     .arg = "WHAT",
+     .doc = "at the deadline: wait on, stop the jobs, or restart them on other machines",
+     .choices = NODE_DRAIN_THEN},
+    {.name = "wait",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_drain_opts, wait),
+     .doc = "until it is offline; Ctrl-C ends only the waiting"},
+    {.name = "timeout",
+     .type = OPT_SPAN,
+     .offset = offsetof(struct node_drain_opts, timeout),
+     .arg = "SPAN",
+     .doc = "of --wait; without it, for ever"},
+};
+
+static int node_drain_drain(struct cli *cli,
+                            const struct node_drain_opts *o,
+                            const char *name,
+                            struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *node = NULL;
+    json_t *body = json_pack("{s:s}", "then", NODE_DRAIN_THEN[o->then]);
+    if (o->deadline)
+        (void)json_object_set_new(
+            body, "deadline",
+            json_integer((json_int_t)(o->deadline / USEC_SEC))); /* fails for lack of memory only */
+    int r = nodecall_post(cli, name, ":drain", body, &node, err);
+    if (r >= 0 && !o->wait)
+        nodecall_print(cli, node);
+    return r;
+}
+
+static int node_drain_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_drain_opts *o = opts;
+    if (o->then && !o->deadline)
+        return err_set(err, ERR_USAGE, "'--then %s' needs a deadline: --deadline 2h",
+                       NODE_DRAIN_THEN[o->then]);
+    int r = cli_open(cli, err);
+    for (size_t i = 0; r >= 0 && i < args->n; i++)
+        r = node_drain_drain(cli, o, args->v[i], err);
+    return r < 0 || !o->wait ? r : nodecall_wait(cli, args, NODE_GOAL_OFFLINE, o->timeout, err);
+}
+
+static const usec_t NODE_UNDRAIN_PATIENCE = 120 * USEC_SEC;
+
+struct node_undrain_opts {
+    bool wait;
+};
+
+static const struct opt NODE_UNDRAIN_OPTS[] = {
+    {.name = "wait",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_undrain_opts, wait),
+     .doc = "until it is online, 2m at most"},
+};
+
+static int node_undrain_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_undrain_opts *o = opts;
+    int r = cli_open(cli, err);
+    for (size_t i = 0; r >= 0 && i < args->n; i++) {
+        _cleanup_(json_unrefp) json_t *node = NULL;
+        r = nodecall_post(cli, args->v[i], ":undrain", NULL, &node, err);
+        if (r >= 0 && !o->wait)
+            nodecall_print(cli, node);
+    }
+    return r < 0 || !o->wait
+               ? r
+               : nodecall_wait(cli, args, NODE_GOAL_ONLINE, NODE_UNDRAIN_PATIENCE, err);
+}
+
+static const usec_t NODE_RM_PATIENCE = 120 * USEC_SEC;
+
+struct node_rm_opts {
+    bool force;
+};
+
+static const struct opt NODE_RM_OPTS[] = {
+    {.name = "force",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_rm_opts, force),
+     .doc = "though jobs run there, and though the machine does not answer"},
+};
+
+static int node_rm_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_rm_opts *o = opts;
+    int r = cli_open(cli, err);
+    for (size_t i = 0; r >= 0 && i < args->n; i++) {
+        _cleanup_(json_unrefp) json_t *node = NULL;
+        json_t *body = o->force ? json_pack("{s:b}", "force", 1) : NULL;
+        r = nodecall_post(cli, args->v[i], ":remove", body, &node, err);
+    }
+    return r < 0 ? r : nodecall_wait(cli, args, NODE_GOAL_GONE, NODE_RM_PATIENCE, err);
+}
+
+struct node_firewall_opts {
+    int format;
+    const char *argusd, *prometheus;
+};
+
+static const char *const NODE_FIREWALL_FORMATS[] = {"plain", "iptables", "nft", "json", NULL};
+enum format {
+    NODE_FIREWALL_FORMAT_PLAIN,
+    NODE_FIREWALL_FORMAT_IPTABLES,
+    NODE_FIREWALL_FORMAT_NFT,
+    NODE_FIREWALL_FORMAT_JSON
+};
+
+#define NODE_FIREWALL_AT(member) offsetof(struct node_firewall_opts, member)
+static const struct opt NODE_FIREWALL_OPTS[] = {
+    {.name = "format",
+     .type = OPT_CHOICE,
+     .offset = NODE_FIREWALL_AT(format),
+     .arg = "FORMAT",
+     .doc = "plain, iptables (commands for sh), nft (for nft -f -) or json",
+     .choices = NODE_FIREWALL_FORMATS},
+    {.name = "argusd",
+     .type = OPT_TEXT,
+     .offset = NODE_FIREWALL_AT(argusd),
+     .arg = "ADDRESS",
+     .doc = "argusd as the machine sees it, where that is not argusd's own address"},
+    {.name = "prometheus",
+     .type = OPT_TEXT,
+     .offset = NODE_FIREWALL_AT(prometheus),
+     .arg = "ADDRESS",
+     .doc = "who reads the metrics; several are parted by commas, networks are 10.0.0.0/24"},
+};
+
+static int node_firewall_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct node_firewall_opts *o = opts;
+    static firewall_f *const writers[] = {
+        [NODE_FIREWALL_FORMAT_PLAIN] = firewall_plain,
+        [NODE_FIREWALL_FORMAT_IPTABLES] = firewall_iptables,
+        [NODE_FIREWALL_FORMAT_NFT] = firewall_nft,
+    };
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(buf_release) struct buf path = BUF_INIT(FIREWALL_MAX), out = BUF_INIT(FIREWALL_MAX);
+    _cleanup_(freep) char *at = ask_path("/v1/nodes/{}/firewall", args->v[0]);
+    int r = cli_open(cli, err);
+    if (r < 0)
+        return r;
+    (void)buf_adds(&path, at); /* what does not fit is refused by the server */
+    url_query(&path, "argusd", o->argusd);
+    url_query(&path, "prometheus", o->prometheus);
+    r = client_get(cli->client, buf_str(&path), &answer, err);
+    if (r < 0)
+        return r;
+    if (o->format == NODE_FIREWALL_FORMAT_JSON) {
+        cli_emit(cli, answer, OUTPUT_JSON);
+        return 0;
+    }
+    r = writers[o->format](answer, &out, err);
+    if (r == 0)
+        (void)fwrite(out.data, 1, out.len, cli->out); /* main() looks at stdout */
+    return r;
+}
+
+static const struct command NODE_COMMANDS[] = {
+    {
+        .name = "node ls",
+        .args = "",
+        .summary = "list the machines",
+        .text = "Lists the nodes of the Ray cluster: state, GPUs as free/used/bad, the jobs "
+                "on each, health. The head carries no job. '+2' are two jobs that you may "
+                "not see.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/nodes",
+                .table = {.key = "nodes", COLUMNS(NODES), .none = MSG_NO_NODES}},
+    },
+    {
+        .name = "node add",
+        .args = "NAME --host HOST | FILE",
+        .most = 1,
+        .summary = "register machines",
+        .text = "argusd reaches them over ssh, looks what they are, and starts Ray there. "
+                "What stands in the way is one sentence and what to do about it; once it is "
+                "mended the machine joins by itself. The host key that is met first is "
+                "pinned and shown: compare it.\n"
+                "A file holds one NodeSpec or a list of them (argus-nodespec(5)).",
+        .example = "argus node add node-7 --host 10.0.0.17 --pool a6000 --wait\tone machine\n"
+                   "argus node add -f nodes.yaml\tmany",
+        .opts = NODE_ADD_OPTS,
+        .n_opts = array_len(NODE_ADD_OPTS),
+        .opts_size = sizeof(struct node_add_opts),
+        .run = node_add_run,
+    },
+    {
+        .name = "node check",
+        .args = "NODE…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "look at machines now",
+        .text = "argusd looks at the machine over ssh: Python, Ray, shared root, disk, "
+                "shared memory, clock, ports, GPUs. Each thing in the way is one sentence "
+                "and what to do about it (exit status 5).",
+        .example = "argus node check node-7\tafter something was mended",
+        .opts = NODE_CHECK_OPTS,
+        .n_opts = array_len(NODE_CHECK_OPTS),
+        .opts_size = sizeof(struct node_check_opts),
+        .run = node_check_run,
+    },
+    {
+        .name = "node drain",
+        .args = "NODE…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "let machines run empty",
+        .text = "From now on no job starts there. When nothing runs on it any more, argusd "
+                "ends its own Ray there and the machine is offline. 'argus node undrain' "
+                "takes it back.",
+        .example = "argus node drain node-7\tjobs run to their end\n"
+                   "argus node drain node-7 --deadline 2h --then restart --wait\tat the latest in "
+                   "two hours",
+        .opts = NODE_DRAIN_OPTS,
+        .n_opts = array_len(NODE_DRAIN_OPTS),
+        .opts_size = sizeof(struct node_drain_opts),
+        .run = node_drain_run,
+    },
+    {
+        .name = "node undrain",
+        .args = "NODE…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "take drained machines back",
+        .text = "A machine that still drains takes jobs again at once; one that is offline "
+                "already joins anew.",
+        .example = "argus node undrain node-7 --wait\tand it is online again",
+        .opts = NODE_UNDRAIN_OPTS,
+        .n_opts = array_len(NODE_UNDRAIN_OPTS),
+        .opts_size = sizeof(struct node_undrain_opts),
+        .run = node_undrain_run,
+    },
+    {
+        .name = "node rm",
+        .args = "NODE…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "forget machines",
+        .text = "argusd ends its own Ray there and forgets the machine and its host key. "
+                "While jobs run on it this is refused: 'argus node drain' comes first.",
+        .example = "argus node rm node-7\tit may be switched off",
+        .opts = NODE_RM_OPTS,
+        .n_opts = array_len(NODE_RM_OPTS),
+        .opts_size = sizeof(struct node_rm_opts),
+        .run = node_rm_run,
+    },
+    {
+        .name = "node firewall",
+        .args = "NODE",
+        .least = 1,
+        .most = 1,
+        .summary = "print the packet filter rules of one machine",
+        .text = "Prints who is to reach which port of a machine, with its own ports: argusd, "
+                "the head, the other nodes, Prometheus. Others are kept out of these ports, "
+                "and of no others; sshd is let in for argusd, and who else may is yours to "
+                "say. Print it again when machines were added.",
+        .example = "argus node firewall node-1 --prometheus 10.0.0.9\tto read\n"
+                   "argus node firewall node-1 --format nft | ssh node-1 sudo nft -f -\tto apply",
+        .opts = NODE_FIREWALL_OPTS,
+        .n_opts = array_len(NODE_FIREWALL_OPTS),
+        .opts_size = sizeof(struct node_firewall_opts),
+        .run = node_firewall_run,
+    },
+};
+
+NOUN(node, NODE_COMMANDS);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preset.c - presets: specs with holes. A hole's value is shown as it would be written after --set;
+ * what must be given says so in its place. Jobs that were made of a preset keep their spec. */
+#include "argus/noun/noun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/job/submission.h"
+#include "argus/show/member.h"
+
+enum { NAMES_MAX = 8 << 10 };
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+
+struct preset_show_opts {
+    int output;
+    const char *project;
+    bool text;
+};
+
+static const struct opt SHOW_OPTS[] = {
+    {.name = "project",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct preset_show_opts, project),
+     .arg = "NAME",
+     .doc = "this project's own"},
+    {.name = "text",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct preset_show_opts, text),
+     .doc = "its YAML as it was stored, to be changed and stored under another name"},
+    OPT_OUTPUT(struct preset_show_opts),
+};
+
+struct preset_add_opts {
+    int output;
+    const char *name, *project;
+};
+
+static const struct opt ADD_OPTS[] = {
+    {.name = "name",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct preset_add_opts, name),
+     .arg = "NAME",
+     .doc = "what it is called; if not given as FILE without .yaml"},
+    {.name = "project",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct preset_add_opts, project),
+     .arg = "NAME",
+     .doc = "whose it is; project default, which is everybody's, if not given"},
+    OPT_OUTPUT(struct preset_add_opts),
+};
+
+static const struct opt RM_OPTS[] = {
+    {.name = "project",
+     .type = OPT_TEXT,
+     .arg = "NAME",
+     .doc = "this project's own; those of project default if not given",
+     .to = "query:project"},
+};
+
+/* ---- tables ---- */
+
+static void preset_project(struct table *t, const json_t *preset, const struct when *w)
+{
+    (void)w;
+    table_add(t, STYLE_PLAIN, json_get_str(preset, "project", "(shipped)"));
+}
+
+/* "model_id, train_file": those that must be filled. */
+static void preset_required(struct table *t, const json_t *preset, const struct when *w)
+{
+    _cleanup_(buf_release) struct buf names = BUF_INIT(NAMES_MAX);
+    size_t i;
+    const json_t *hole;
+    (void)w;
+    json_array_foreach (json_get_array(preset, "holes"), i, hole)
+        if (json_get_bool(hole, "required", false))
+            (void)buf_addf(&names, "%s%s", names.len ? ", " : "",
+                           member_str(hole, "name")); /* too many are cut */
+    table_add(t, STYLE_PLAIN, buf_str(&names));
+}
+
+static const struct column PRESETS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .draw = preset_project},
+    {.title = MSG_WORKLOAD, .key = "workload"},
+    {.title = MSG_REQUIRED, .flags = COLUMN_FLEX, .least = 12, .rank = 1, .draw = preset_required},
+    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .rank = 2, .key = "description"},
+};
+
+static void preset_add_value(struct table *t, const json_t *v)
+{
+    char *text = json_is_string(v) ? xstrdup(json_string_value(v))
+                 : json_is_null(v) ? NULL
+                                   : json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    table_add(t, STYLE_PLAIN, text);
+    free(text);
+}
+
+static void preset_value(struct table *t, const json_t *hole, const struct when *w)
+{
+    (void)w;
+    if (json_get_bool(hole, "required", false))
+        table_add(t, STYLE_YELLOW, "required");
+    else
+        preset_add_value(t, json_object_get(hole, "default"));
+}
+
+static void preset_example(struct table *t, const json_t *hole, const struct when *w)
+{
+    (void)w;
+    preset_add_value(t, json_object_get(hole, "example"));
+}
+
+static const struct column HOLES[] = {
+    {.title = MSG_HOLE, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_KIND, .key = "type"},
+    {.title = MSG_VALUE, .flags = COLUMN_FLEX, .least = 10, .draw = preset_value},
+    {.title = MSG_EXAMPLE, .flags = COLUMN_FLEX | COLUMN_WIDE, .least = 10, .draw = preset_example},
+    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "description"},
+};
+
+/* ---- more than data ---- */
+
+/* "/v1/presets/NAME?project=P": yours. */
+static char *preset_path(const char *name, const char *project)
+{
+    struct buf path = BUF_INIT(1024);
+    (void)buf_adds(&path, "/v1/presets/"); /* overflow: the server knows no such name */
+    url_escape(&path, name);
+    url_query(&path, "project", project);
+    return buf_take(&path);
+}
+
+static void preset_print(struct cli *cli, const json_t *preset, bool wide)
+{
+    _cleanup_(table_freep) struct table *t = table_new(HOLES, array_len(HOLES));
+    size_t i;
+    const json_t *hole;
+    cli_talk(cli, "%s", member_str(preset, "description"));
+    json_array_foreach (json_get_array(preset, "holes"), i, hole)
+        table_add_item(t, hole, NULL);
+    (void)table_print(t, &cli->term, wide, cli->out); /* what has no room is in -o wide */
+}
+
+static int preset_show(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct preset_show_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *path = preset_path(args->v[0], o->project);
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = client_get(cli->client, path, &answer, err);
+    if (r < 0)
+        return r;
+    if (o->text)
+        (void)fputs(json_get_str(answer, "text", ""), cli->out);
+    else if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else
+        preset_print(cli, answer, o->output == OUTPUT_WIDE);
+    return 0;
+}
+
+/* "grpo-big" of "a/grpo-big.yaml"; yours. */
+static char *preset_name_of(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *last = slash ? slash + 1 : file;
+    size_t n = strlen(last);
+    if (str_ends(last, ".yaml"))
+        n -= strlen(".yaml");
+    else if (str_ends(last, ".yml"))
+        n -= strlen(".yml");
+    return xstrndup(last, n);
+}
+
+static int preset_add(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct preset_add_opts *o = opts;
+    static const struct submission_wish none = {0};
+    _cleanup_(submission_release) struct submission s = {0};
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *name = o->name ? xstrdup(o->name) : preset_name_of(args->v[0]);
+    _cleanup_(freep) char *path = preset_path(name, o->project);
+    if (!o->name && str_eq(args->v[0], "-"))
+        return err_set(err, ERR_USAGE, "give it a name: --name NAME");
+    int r = submission_read(&s, args->v[0], &none, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r >= 0)
+        r = submission_put(&s, cli, path, &answer, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else
+        (void)fprintf(cli->out, "preset %s stored\n", member_str(answer, "name"));
+    return 0;
+}
+
+static const struct command PRESET_COMMANDS[] = {
+    {
+        .name = "preset ls",
+        .args = "",
+        .summary = "list the presets",
+        .text = "Those that are shipped, and those of your projects. A spec names one with "
+                "'preset: NAME', 'argus submit' with --preset.",
+        .example = "argus preset ls\twhat there is",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/presets",
+                .table = {.key = "presets", COLUMNS(PRESETS), .none = MSG_NO_PRESETS}},
+    },
+    {
+        .name = "preset show",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "show a preset's holes",
+        .text = "Each hole with its kind, its value if none is given, and what it is for. "
+                "Without --project the one of project default, else the shipped one.",
+        .example = "argus preset show grpo-7b\twhat it wants to know\n"
+                   "argus preset show grpo-7b --text > mine.yaml\tthe beginning of one's own",
+        OPTS(SHOW_OPTS),
+        .opts_size = sizeof(struct preset_show_opts),
+        .run = preset_show,
+    },
+    {
+        .name = "preset add",
+        .args = "FILE",
+        .least = 1,
+        .most = 1,
+        .summary = "store a preset",
+        .text = "FILE (- is stdin) has a description, holes, and a spec in which "
+                "${hole:NAME} stands for a hole: 'argus preset show NAME --text' prints one "
+                "to begin with. It is checked as a spec is, with its examples filled in. One "
+                "that is there is replaced.",
+        .example = "argus preset add grpo-big.yaml --project rlhf\tfor all of project rlhf",
+        OPTS(ADD_OPTS),
+        .opts_size = sizeof(struct preset_add_opts),
+        .run = preset_add,
+    },
+    {
+        .name = "preset rm",
+        .args = "NAME…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "remove presets",
+        .text = "Yours, or as an admin anybody's. Jobs that were made of them keep their specs.",
+        OPTS(RM_OPTS),
+        .ask = {.method = "DELETE",
+                .path = "/v1/presets/{}",
+                .done = MSG_DONE_REMOVED,
+                .subject = "preset {name}"},
+    },
+};
+
+NOUN(preset, PRESET_COMMANDS);

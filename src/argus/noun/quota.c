@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quota.c - what projects and users may hold, and hold. A limit that is set keeps the others: the
+ * whole quota is read, changed and written. */
+#include "argus/noun/account.h"
+#include "argus/noun/noun.h"
+#include "argus/show/member.h"
+
+#define OF_OPTS                                                                                    \
+    {.name = "project",                                                                            \
+     .type = OPT_TEXT,                                                                             \
+     .arg = "NAME",                                                                                \
+     .doc = "of this project",                                                                     \
+     .to = "path:projects"},                                                                       \
+    {                                                                                              \
+        .name = "user", .type = OPT_TEXT, .arg = "NAME", .doc = "of this user", .to = "path:users" \
+    }
+
+static const struct opt SET_OPTS[] = {
+    OF_OPTS,
+    {.name = "gpus",
+     .type = OPT_LIMIT,
+     .arg = "N",
+     .doc = "GPUs at most, borrowed ones too",
+     .to = "body:gpus_ceiling"},
+    {.name = "guaranteed",
+     .type = OPT_LIMIT,
+     .arg = "N",
+     .doc = "GPUs that others give back when these jobs ask for them",
+     .to = "body:gpus_guaranteed"},
+    {.name = "cpus", .type = OPT_LIMIT, .arg = "N", .doc = "CPUs at most", .to = "body:cpus"},
+    {.name = "memory",
+     .type = OPT_LIMIT,
+     .arg = "GIB",
+     .doc = "GiB of memory at most, as jobs state it",
+     .to = "body:memory"},
+    {.name = "running",
+     .type = OPT_LIMIT,
+     .arg = "N",
+     .doc = "jobs that run at the same time",
+     .to = "body:running"},
+    {.name = "queued", .type = OPT_LIMIT, .arg = "N", .doc = "jobs that wait", .to = "body:queued"},
+    {.name = "gpu-hours",
+     .type = OPT_LIMIT,
+     .arg = "N",
+     .doc = "GPU-hours in a calendar month (UTC)",
+     .to = "body:gpu_hours_per_month"},
+    {.name = "checkpoints",
+     .type = OPT_LIMIT,
+     .arg = "GIB",
+     .doc = "GiB of checkpoints at most",
+     .to = "body:checkpoints"},
+    {.name = "storage",
+     .type = OPT_LIMIT,
+     .arg = "GIB",
+     .doc = "GiB of snapshots, data sets and models at most",
+     .to = "body:storage"},
+};
+
+static const struct opt LS_OPTS[] = {
+    OPT_OUTPUT(struct listing_opts),
+    OPT_WATCH(struct listing_opts),
+};
+
+static const struct opt SHOW_OPTS[] = {OF_OPTS, OPT_OUTPUT(struct listing_opts)};
+
+static void quota_of(struct table *t, const json_t *q, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%s %s", member_str(q, "kind"), member_str(q, "name"));
+}
+
+static const struct column QUOTAS[] = {
+    {.title = MSG_OF, .flags = COLUMN_FLEX, .least = 14, .draw = quota_of},
+    {.title = MSG_GUARANTEED,
+     .flags = COLUMN_RIGHT,
+     .key = "quota.gpus_guaranteed",
+     .as = CELL_VALUE},
+    {.title = MSG_GPU_USE,
+     .flags = COLUMN_RIGHT,
+     .key = "usage.gpus",
+     .most = "quota.gpus_ceiling",
+     .as = CELL_USE},
+    {.title = MSG_BORROWED, .flags = COLUMN_RIGHT, .key = "usage.gpus_borrowed", .as = CELL_NUMBER},
+    {.title = MSG_CPUS,
+     .flags = COLUMN_RIGHT,
+     .rank = 2,
+     .key = "usage.cpus",
+     .most = "quota.cpus",
+     .as = CELL_USE},
+    {.title = MSG_RUNNING,
+     .flags = COLUMN_RIGHT,
+     .key = "usage.running",
+     .most = "quota.running",
+     .as = CELL_USE},
+    {.title = MSG_QUEUED,
+     .flags = COLUMN_RIGHT,
+     .key = "usage.queued",
+     .most = "quota.queued",
+     .as = CELL_USE},
+    {.title = MSG_GPU_HOURS,
+     .flags = COLUMN_RIGHT,
+     .rank = 1,
+     .key = "usage.gpu_hours_this_month",
+     .most = "quota.gpu_hours_per_month",
+     .as = CELL_USE},
+};
+
+static const struct command QUOTA_COMMANDS[] = {
+    {
+        .name = "quota set",
+        .args = "",
+        .summary = "set what a project or user may hold",
+        .text = "For admins. Limits that are not given stay; 'none' takes one away. What is "
+                "held already is not taken, but for GPUs borrowed beyond a guarantee: these "
+                "come back from jobs that can be restarted when their owner asks for them.",
+        .example = "argus quota set --project rlhf --guaranteed 8 --gpus 16\tup to 16, 8 for sure\n"
+                   "argus quota set --user alice --running 4 --gpu-hours 500\tof one user\n"
+                   "argus quota set --user alice --running none\tno limit again",
+        OPTS(SET_OPTS),
+        .ask = {.method = "PUT",
+                .path = "/v1/{of}/quota",
+                .onto = "quota",
+                .nothing = "no limit is given: see --help",
+                .print = account_print},
+    },
+    {
+        .name = "quota ls",
+        .args = "",
+        .summary = "list quotas and what is used of them",
+        .text = "Projects and users that you may see. GUAR is what is guaranteed; the other "
+                "columns are what is used and what may be; '-' is no limit.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/quotas", .table = {.key = "quotas", COLUMNS(QUOTAS)}},
+    },
+    {
+        .name = "quota show",
+        .args = "",
+        .summary = "show one quota and what is used of it",
+        .text = "Of a project that you are in, or of yourself; admins see all.",
+        .example = "argus quota show --user alice\twhat alice may hold, and holds",
+        OPTS(SHOW_OPTS),
+        .ask = {.path = "/v1/{of}/quota", .print = account_print},
+    },
+};
+
+NOUN(quota, QUOTA_COMMANDS);

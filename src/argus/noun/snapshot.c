@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot.c - snapshots: code on the shared root that never changes again. */
+#include "argus/noun/noun.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "argus/show/member.h"
+#include "argus/transfer/snapcall.h"
+
+enum { SHORT_HASH = 12 };
+
+struct snapshot_add_opts {
+    int output;
+    const char *name;
+    bool common;
+};
+
+static const struct opt ADD_OPTS[] = {
+    {.name = "name",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct snapshot_add_opts, name),
+     .arg = "NAME@VERSION",
+     .doc = "what it is called; of a directory the version may be left out: then it is "
+            "the beginning of the hash"},
+    {.name = "common",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct snapshot_add_opts, common),
+     .doc = "for everybody; else it is yours alone"},
+    OPT_OUTPUT(struct snapshot_add_opts),
+};
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+static const struct opt DIFF_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
+static const struct opt RM_OPTS[] = {
+    {.name = "common",
+     .type = OPT_FLAG,
+     .doc = "the common one, though there is one of yours with this name",
+     .to = "query:common=true"},
+};
+
+static void snapshot_owner(struct table *t, const json_t *snapshot, const struct when *w)
+{
+    bool common = json_get_bool(snapshot, "common", false);
+    (void)w;
+    table_add(t, STYLE_PLAIN, common ? "common" : member_str(snapshot, "user"));
+}
+
+static void snapshot_hash(struct table *t, const json_t *snapshot, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_DIM, "%.*s", SHORT_HASH, member_str(snapshot, "hash"));
+}
+
+static const struct column SNAPSHOTS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = snapshot_owner},
+    {.title = MSG_VERL, .key = "verl"},
+    {.title = MSG_FILES, .flags = COLUMN_RIGHT, .rank = 1, .key = "files", .as = CELL_NUMBER},
+    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = MSG_HASH, .rank = 2, .draw = snapshot_hash},
+    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
+};
+
+static void snapshot_print_diff(struct cli *cli, const json_t *answer, const struct seen *seen)
+{
+    size_t i;
+    (void)seen;
+    const json_t *one;
+    json_array_foreach (json_get_array(answer, "differences"), i, one) {
+        const char *how = member_str(one, "how");
+        bool added = !strcmp(how, "added"), removed = !strcmp(how, "removed");
+        enum style style = added ? STYLE_GREEN : removed ? STYLE_RED : STYLE_YELLOW;
+        (void)fprintf(cli->out, "%s%c %s%s\n", term_on(&cli->term, style),
+                      added     ? '+'
+                      : removed ? '-'
+                                : '~',
+                      member_str(one, "path"), term_off(&cli->term, style));
+    }
+    cli_talk(cli, "%lld added, %lld removed, %lld changed%s",
+             (long long)json_get_int(answer, "added", 0),
+             (long long)json_get_int(answer, "removed", 0),
+             (long long)json_get_int(answer, "changed", 0),
+             json_get_bool(answer, "more", false) ? "; the first 1000 are shown" : "");
+}
+
+static void snapshot_print(struct cli *cli, const json_t *snapshot)
+{
+    char size[SIZE_TEXT_MAX];
+    const char *verl = json_get_str(snapshot, "verl", NULL);
+    (void)fprintf(cli->out, "%s\n", member_str(snapshot, "name"));
+    cli_talk(cli, "%lld files, %s%s%s, %s", (long long)json_get_int(snapshot, "files", 0),
+             size_text(json_get_int(snapshot, "bytes", 0), size), verl ? ", verl " : "",
+             str_or(verl, ""), member_str(snapshot, "path"));
+}
+
+static int snapshot_add(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct snapshot_add_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    struct snapcall_add what = {.source = args->v[0], .name = o->name, .common = o->common};
+    if (!o->name)
+        return err_set(err, ERR_USAGE, "give it a name: --name NAME@VERSION");
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = snapcall_add(cli, &what, &answer, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else
+        snapshot_print(cli, answer);
+    return 0;
+}
+
+static const struct command SNAPSHOT_COMMANDS[] = {
+    {
+        .name = "snapshot add",
+        .args = "DIR|ARCHIVE",
+        .least = 1,
+        .most = 1,
+        .summary = "keep code as it is now, for jobs to name",
+        .text = "Of a directory goes what git would add: all that no .gitignore leaves out, "
+                "and never .git. An ARCHIVE is a zip, a tar (.gz, .xz, .zst) or a git "
+                "bundle, of which the commit, tag or branch is taken that VERSION names, "
+                "else HEAD. What the server has already is not sent again. A spec names it "
+                "with 'code: NAME@VERSION', or as 'working_dir'.",
+        .example = "argus snapshot add ~/verl --name verl@0.9.1 --common\tone version for all\n"
+                   "argus snapshot add . --name mycode\twork in progress, named by its hash",
+        OPTS(ADD_OPTS),
+        .opts_size = sizeof(struct snapshot_add_opts),
+        .run = snapshot_add,
+    },
+    {
+        .name = "snapshot ls",
+        .args = "",
+        .summary = "list the snapshots",
+        .text = "Common ones and your own; admins see all. VERL is the version of verl in it.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/snapshots",
+                .table = {.key = "snapshots", COLUMNS(SNAPSHOTS), .none = MSG_NO_SNAPSHOTS}},
+    },
+    {
+        .name = "snapshot diff",
+        .args = "A B",
+        .least = 2,
+        .most = 2,
+        .summary = "compare two snapshots by their files",
+        .text = "+ is in B alone, - in A alone, ~ in both and not the same.",
+        .example = "argus snapshot diff verl@0.9.0 verl@0.9.1\twhat is new",
+        OPTS(DIFF_OPTS),
+        .ask = {.path = "/v1/snapshots/{}:diff?with={1}", .print = snapshot_print_diff},
+    },
+    {
+        .name = "snapshot rm",
+        .args = "NAME@VERSION…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "remove snapshots",
+        .text = "Refused while a job that is not over uses it. Yours, and common ones that "
+                "you added; admins remove any common one.",
+        OPTS(RM_OPTS),
+        .ask = {.method = "DELETE",
+                .path = "/v1/snapshots/{}",
+                .done = MSG_DONE_REMOVED,
+                .subject = "snapshot {name}"},
+    },
+};
+
+NOUN(snapshot, SNAPSHOT_COMMANDS);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status.c - all about one job, and what a job waits for. */
+#include "argus/noun/noun.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "argus/job/jobpage.h"
+#include "argus/job/jobview.h"
+#include "argus/show/member.h"
+#include "argus/show/text.h"
+
+enum { LABEL_WIDTH = 12, VALUE_MAX = 4096 };
+
+static const struct opt PAGE_OPTS[] = {LISTING_OPTS};
+
+static void status_print(struct cli *cli, const json_t *job, const struct seen *seen)
+{
+    jobpage_print(cli, job, &seen->when);
+}
+
+static void why_line(struct cli *cli, enum msg_id label, enum style style, const char *value)
+{
+    const struct term *t = &cli->term;
+    const char *name = msg(t->lang, label);
+    _cleanup_(buf_release) struct buf clean = BUF_INIT(VALUE_MAX);
+    if (!value || !*value)
+        return;
+    text_clean(&clean, value); /* a longer one is cut */
+    int pad = LABEL_WIDTH - text_width(name);
+    (void)fprintf(cli->out, "%s%s%s%*s%s%s%s\n", term_on(t, STYLE_DIM), name,
+                  term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style), buf_str(&clean),
+                  term_off(t, style));
+}
+
+static void why_print(struct cli *cli, const json_t *why, const struct seen *seen)
+{
+    char eta[2 * WHEN_TEXT_MAX + 16];
+    const char *state = member_str(why, "state");
+    int64_t position = json_get_int(why, "position", 0);
+    char *at = position > 0 ? xasprintf("%s, position %" PRId64, state, position) : xstrdup(state);
+    why_line(cli, MSG_L_JOB, STYLE_BOLD, member_str(why, "id"));
+    why_line(cli, MSG_L_STATE, jobview_style(state), at);
+    why_line(cli, MSG_L_CODE, STYLE_PLAIN, json_get_str(why, "code", ""));
+    why_line(cli, MSG_L_REASON, STYLE_PLAIN, json_get_str(why, "text", ""));
+    why_line(cli, MSG_L_HINT, STYLE_GREEN, json_get_str(why, "hint_text", ""));
+    why_line(cli, MSG_ETA, STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));
+    free(at);
+}
+
+static const struct command STATUS_COMMANDS[] = {
+    {
+        .name = "status",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "show all about one job",
+        .text = "State, reason, place in the queue, nodes, the proof that the driver runs on "
+                "a worker, which verl the job's processes imported, attempts, times, paths "
+                "on the shared root, newest metrics and the finding of a failure. ID is an "
+                "id, a name, or a beginning of an id that fits one job only.",
+        OPTS(PAGE_OPTS),
+        .ask = {.path = "/v1/jobs/{}", .print = status_print},
+    },
+    {
+        .name = "why",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "say what a job waits for",
+        .text = "One reason with its code, the evidence, the smallest change that would "
+                "start the job now (it is true: applied alone, the job starts at once), and "
+                "when it is expected to start: half of such forecasts come true by the first "
+                "time, nine of ten by the second.",
+        .example = "argus why grpo-7\twhy does it not start",
+        OPTS(PAGE_OPTS),
+        .ask = {.path = "/v1/jobs/{}/why", .print = why_print},
+    },
+};
+
+NOUN(status, STATUS_COMMANDS);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top.c - how the trainings go that run now. */
+#include "argus/noun/noun.h"
+
+#include "argus/job/jobpage.h"
+#include "argus/job/jobtable.h"
+#include "argus/job/jobview.h"
+#include "argus/show/member.h"
+#include "base/str.h"
+
+enum { TOP_TOP_DEFAULT = 20 };
+
+struct top_opts {
+    int output;
+    bool utc, watch, all, csv;
+    int64_t limit;
+    const char *keys;
+};
+
+static const struct opt TOP_OPTS[] = {
+    {.letter = 'a',
+     .name = "all",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct top_opts, all),
+     .doc = "all jobs that you may see, not only yours"},
+    {.name = "limit",
+     .type = OPT_NUMBER,
+     .offset = offsetof(struct top_opts, limit),
+     .arg = "N",
+     .doc = "at most N jobs (20)"},
+    {.name = "csv",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct top_opts, csv),
+     .doc = "with ID: the curves, a row for each step; of more than 512 steps a row for several"},
+    {.name = "keys",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct top_opts, keys),
+     .arg = "NAMES",
+     .doc = "with --csv: only these metrics, comma-separated; * and ? stand for any"},
+    OPT_OUTPUT(struct top_opts),
+    OPT_UTC(struct top_opts),
+    OPT_WATCH(struct top_opts),
+};
+
+/* The jobs that run, each whole: a list's rows have no curves. */
+static int top_get_jobs(struct cli *cli,
+                        const struct top_opts *o,
+                        json_t **ret,
+                        bool *more,
+                        struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *rows = NULL, *jobs = json_array();
+    const char *query = o->all ? "?state=RUNNING&all=1" : "?state=RUNNING";
+    size_t i;
+    json_t *row;
+    int r = jobview_list(cli, query, o->limit ? o->limit : TOP_TOP_DEFAULT, &rows, more, err);
+    if (r < 0)
+        return r;
+    json_array_foreach (rows, i, row) {
+        json_t *job = NULL;
+        r = cli_get_job(cli, member_str(row, "id"), &job, err);
+        if (r < 0)
+            return r;
+        (void)json_array_append_new(jobs, job); /* fails only for lack of memory */
+    }
+    *ret = jobs;
+    jobs = NULL;
+    return 0;
+}
+
+static int top_print_csv(struct cli *cli, const struct top_opts *o, const char *id, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    _cleanup_(buf_release) struct buf path = BUF_INIT(1 << 13);
+    _cleanup_(response_release) struct response answer = {0};
+    int r = cli_get_job(cli, id, &job, err);
+    if (r < 0)
+        return r;
+    (void)buf_addf(&path, "/v1/jobs/%s/metrics", member_str(job, "id"));
+    url_query(&path, "format", "csv");
+    url_query(&path, "keys", o->keys);
+    if (path.failed)
+        return err_set(err, ERR_USAGE, "--keys is too long: * and ? stand for any characters");
+    const struct request request = {.path = buf_str(&path), .accept = "text/csv", .tries = 3};
+    r = client_call(cli->client, &request, &answer, err);
+    if (r < 0)
+        return r;
+    r = response_error(&answer, err);
+    if (r < 0)
+        return r;
+    (void)fwrite(buf_str(&answer.body), 1, answer.body.len, cli->out);
+    if (str_starts(buf_str(&answer.body), "step\r\n"))
+        cli_say(cli, o->keys ? MSG_NO_SUCH_METRICS : MSG_NO_METRICS, member_str(job, "id"), "", "");
+    return 0;
+}
+
+static int top_page_of_one(struct cli *cli,
+                           const struct top_opts *o,
+                           const char *id,
+                           struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    int r = cli_get_job(cli, id, &job, err);
+    if (r < 0)
+        return r;
+    struct when w = cli_when(cli, o->utc);
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, job, o->output);
+    else
+        jobpage_print_metrics(cli, job, &w);
+    return 0;
+}
+
+static int top_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct top_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *jobs = NULL;
+    bool more = false;
+    if (args->n)
+        return top_page_of_one(cli, o, args->v[0], err);
+    int r = top_get_jobs(cli, o, &jobs, &more, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        json_t *all = json_pack("{s:O}", "jobs", jobs);
+        cli_emit(cli, all, o->output);
+        json_decref(all);
+        return 0;
+    }
+    struct when w = cli_when(cli, o->utc);
+    jobtable_print(cli, jobs, JOBTABLE_TOP, &w, o->output == OUTPUT_WIDE);
+    if (more)
+        cli_say(cli, MSG_MORE, "", "", "");
+    return 0;
+}
+
+static int top_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct top_opts *o = opts;
+    bool again = o->watch || (cli->term.is_tty && o->output < OUTPUT_JSON);
+    if (o->csv && !args->n)
+        return err_set(err, ERR_USAGE, "--csv is of one job: give its ID");
+    if (o->csv && o->output)
+        return err_set(err, ERR_USAGE,
+                       "--csv goes without -o: 'argus top -o json ID' has the newest values");
+    if (o->keys && !o->csv)
+        return err_set(err, ERR_USAGE, "--keys goes with --csv");
+    int r = cli_open(cli, err);
+    if (r < 0)
+        return r;
+    return o->csv ? top_print_csv(cli, o, args->v[0], err)
+                  : cli_page(cli, again, top_page, opts, args, err);
+}
+
+static const struct command TOP_COMMANDS[] = {
+    {
+        .name = "top",
+        .args = "[ID]",
+        .most = 1,
+        .summary = "show how the trainings go that run now",
+        .text = "Step, progress, expected end, time of a step, tokens per second, reward (or "
+                "loss) and its curve of each job that runs; with ID all newest metrics of "
+                "that job, with --csv the curves for a spreadsheet. On a terminal it is "
+                "printed again every 2 s until Ctrl-C. A job with a metric that is not a "
+                "number, or whose reward fell back, is red.",
+        .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs\n"
+                   "argus top --csv --keys 'critic/score/*' grpo-7 > score.csv\ta curve as a table",
+        .opts = TOP_OPTS,
+        .n_opts = array_len(TOP_OPTS),
+        .opts_size = sizeof(struct top_opts),
+        .run = top_run,
+    },
+};
+
+NOUN(top, TOP_COMMANDS);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* msg.h - the words that a person reads, in English and Chinese.
+ *
+ * The language is that of LC_ALL, LC_MESSAGES or LANG. Codes, state words, exit
+ * statuses and everything in -o json stay as they are in every language. */
+#pragma once
+
+enum lang { LANG_EN, LANG_ZH };
+
+/* X(enumerator, English, Chinese) */
+#define MSG_TABLE(X)                                                                               \
+    X(MSG_NONE, "", "")                                                                            \
+    X(MSG_ADDRESS, "ADDRESS", "Ray地址")                                                           \
+    X(MSG_AT, "AT", "时间")                                                                        \
+    X(MSG_ATTEMPT, "ATTEMPT", "尝试")                                                              \
+    X(MSG_BAD, "BAD", "故障")                                                                      \
+    X(MSG_CHANGE, "CHANGE", "变化")                                                                \
+    X(MSG_CHANGED, "CHANGED", "修改于")                                                            \
+    X(MSG_CHECKPOINTS, "CHECKPOINTS", "检查点")                                                    \
+    X(MSG_CLUSTER, "CLUSTER", "集群")                                                              \
+    X(MSG_DRAINING, "DRAINING", "排空")                                                            \
+    X(MSG_ETA, "ETA", "预计")                                                                      \
+    X(MSG_ETA_P90, "ETA P90", "预计P90")                                                           \
+    X(MSG_FOREIGN, "FOREIGN", "外部")                                                              \
+    X(MSG_FRAGMENTED, "FRAGMENTED", "碎片")                                                        \
+    X(MSG_FREE, "FREE", "空闲")                                                                    \
+    X(MSG_GANG, "NODES×GPU", "节点×GPU")                                                           \
+    X(MSG_GANG_GPUS, "GANG GPUS", "作业GPU数")                                                     \
+    X(MSG_GPUS, "GPUS(free/used/bad)", "GPU(空闲/使用/故障)")                                      \
+    X(MSG_HEAD, "HEAD", "头节点")                                                                  \
+    X(MSG_HEALTH, "HEALTH", "健康")                                                                \
+    X(MSG_ID, "ID", "编号")                                                                        \
+    X(MSG_IP, "IP", "地址")                                                                        \
+    X(MSG_JOB, "JOB", "作业")                                                                      \
+    X(MSG_JOBS, "JOBS", "作业")                                                                    \
+    X(MSG_KIND, "KIND", "类别")                                                                    \
+    X(MSG_LARGEST, "LARGEST-GANG", "最大作业")                                                     \
+    X(MSG_LOAD, "LOAD", "负载")                                                                    \
+    X(MSG_MAX, "MAX", "最长")                                                                      \
+    X(MSG_MEAN_WAIT, "MEAN WAIT", "平均等待")                                                      \
+    X(MSG_NAME, "NAME", "名称")                                                                    \
+    X(MSG_NEVER, "NEVER", "从未启动")                                                              \
+    X(MSG_NEXT_FREE, "NEXT-FREE", "下次空闲")                                                      \
+    X(MSG_NODE, "NODE", "节点")                                                                    \
+    X(MSG_NODES, "NODES", "节点数")                                                                \
+    X(MSG_P50, "P50", "P50")                                                                       \
+    X(MSG_P95, "P95", "P95")                                                                       \
+    X(MSG_POLICY, "POLICY", "策略")                                                                \
+    X(MSG_POOL, "POOL", "资源池")                                                                  \
+    X(MSG_POS, "POS", "位次")                                                                      \
+    X(MSG_PRIO, "PRIO", "优先级")                                                                  \
+    X(MSG_PROJECT, "PROJECT", "项目")                                                              \
+    X(MSG_QUEUED, "QUEUED", "入队")                                                                \
+    X(MSG_RAY, "RAY", "RAY")                                                                       \
+    X(MSG_REASON, "REASON", "原因")                                                                \
+    X(MSG_RESTARTS, "RESTARTS", "重启")                                                            \
+    X(MSG_RUN, "RUN", "运行")                                                                      \
+    X(MSG_SEQ, "SEQ", "序号")                                                                      \
+    X(MSG_SINCE, "SINCE", "自")                                                                    \
+    X(MSG_SLOWDOWN, "SLOWDOWN", "减速比")                                                          \
+    X(MSG_STARVED, "STARVED", "饥饿")                                                              \
+    X(MSG_STATE, "STATE", "状态")                                                                  \
+    X(MSG_STEP, "STEP", "步数")                                                                    \
+    X(MSG_TEXT, "TEXT", "说明")                                                                    \
+    X(MSG_TOTAL, "TOTAL", "总数")                                                                  \
+    X(MSG_TYPE, "TYPE", "型号")                                                                    \
+    X(MSG_USED, "USED", "使用")                                                                    \
+    X(MSG_USER, "USER", "用户")                                                                    \
+    X(MSG_UTIL, "UTIL", "利用率")                                                                  \
+    X(MSG_WAIT, "WAIT", "等待")                                                                    \
+    X(MSG_WAITING, "QUEUED", "排队")                                                               \
+    X(MSG_WORKLOAD, "WORKLOAD", "类型")                                                            \
+    X(MSG_BORROWED, "BORROWED", "借用")                                                            \
+    X(MSG_CPUS, "CPUS", "CPU")                                                                     \
+    X(MSG_EXPIRES, "EXPIRES", "到期")                                                              \
+    X(MSG_GPU_HOURS, "GPU-H", "GPU时")                                                             \
+    X(MSG_GPU_USE, "GPUS", "GPU")                                                                  \
+    X(MSG_GUARANTEED, "GUAR", "保证")                                                              \
+    X(MSG_ARCHITECTURE, "ARCHITECTURE", "结构")                                                    \
+    X(MSG_EXAMPLE, "EXAMPLE", "示例")                                                              \
+    X(MSG_HOLE, "HOLE", "空位")                                                                    \
+    X(MSG_REQUIRED, "REQUIRED", "必填")                                                            \
+    X(MSG_VALUE, "VALUE", "值")                                                                    \
+    X(MSG_FIT, "FIT", "适用")                                                                      \
+    X(MSG_OWNER, "OWNER", "所有者")                                                                \
+    X(MSG_PARAMETERS, "PARAMS", "参数量")                                                          \
+    X(MSG_ROWS, "ROWS", "行数")                                                                    \
+    X(MSG_FILES, "FILES", "文件数")                                                                \
+    X(MSG_HASH, "HASH", "哈希")                                                                    \
+    X(MSG_VERL, "VERL", "VERL")                                                                    \
+    X(MSG_SIZE, "SIZE", "大小")                                                                    \
+    X(MSG_SOURCE, "SOURCE", "来源")                                                                \
+    X(MSG_MADE, "MADE", "创建")                                                                    \
+    X(MSG_MEMBERS, "MEMBERS", "成员")                                                              \
+    X(MSG_NOTE, "NOTE", "备注")                                                                    \
+    X(MSG_OF, "OF", "所属")                                                                        \
+    X(MSG_PROJECTS, "PROJECTS", "项目")                                                            \
+    X(MSG_ROLE, "ROLE", "角色")                                                                    \
+    X(MSG_RUNNING, "RUNNING", "运行")                                                              \
+    X(MSG_SHARE, "SHARE", "份额")                                                                  \
+    X(MSG_TOKENS, "TOKENS", "令牌")                                                                \
+    X(MSG_LAST_USE, "LAST USE", "上次使用")                                                        \
+    X(MSG_L_ATTEMPTS, "attempts", "各次尝试")                                                      \
+    X(MSG_L_CHECKPOINTS, "checkpoints", "检查点")                                                  \
+    X(MSG_L_CODE, "code", "代码")                                                                  \
+    X(MSG_L_CONFIG, "config", "配置")                                                              \
+    X(MSG_L_DEADLINE, "deadline", "期限")                                                          \
+    X(MSG_L_DIR, "directory", "目录")                                                              \
+    X(MSG_L_DRIVER, "driver", "驱动")                                                              \
+    X(MSG_L_ENDED, "ended", "结束")                                                                \
+    X(MSG_L_EXIT, "exit", "退出")                                                                  \
+    X(MSG_L_FINDING, "finding", "诊断")                                                            \
+    X(MSG_L_GOODPUT, "goodput", "有效时间")                                                        \
+    X(MSG_L_GANG, "gang", "资源")                                                                  \
+    X(MSG_L_HINT, "would help", "建议")                                                            \
+    X(MSG_L_JOB, "job", "作业")                                                                    \
+    X(MSG_L_LOG, "log", "日志")                                                                    \
+    X(MSG_L_METRICS, "metrics", "指标")                                                            \
+    X(MSG_L_NODES, "nodes", "节点")                                                                \
+    X(MSG_L_OWNER, "owner", "所有者")                                                              \
+    X(MSG_L_IMPORTS, "imports", "导入")                                                            \
+    X(MSG_L_POSITION, "position", "队列位次")                                                      \
+    X(MSG_L_PROOF, "proof", "证明")                                                                \
+    X(MSG_L_QUEUED, "queued", "入队")                                                              \
+    X(MSG_L_RESTARTS, "restarts", "重启")                                                          \
+    X(MSG_RESTARTS_OF, "%s of the %s that restart.max allows",                                     \
+      "已重启 %s 次，restart.max 允许 %s 次")                                                      \
+    X(MSG_L_REASON, "reason", "原因")                                                              \
+    X(MSG_L_STARTED, "started", "开始")                                                            \
+    X(MSG_L_STATE, "state", "状态")                                                                \
+    X(MSG_CURVE, "CURVE", "曲线")                                                                  \
+    X(MSG_PROGRESS, "PROGRESS", "进度")                                                            \
+    X(MSG_REWARD, "REWARD", "奖励")                                                                \
+    X(MSG_STEP_TIME, "S/STEP", "每步")                                                             \
+    X(MSG_TOKENS_S, "TOKENS/S", "词元/秒")                                                         \
+    X(MSG_L_PROGRESS, "progress", "进度")                                                          \
+    X(MSG_L_REWARD, "reward", "奖励")                                                              \
+    X(MSG_L_LOSS, "loss", "损失")                                                                  \
+    X(MSG_L_VALIDATION, "validation", "验证")                                                      \
+    X(MSG_L_TROUBLE, "trouble", "异常")                                                            \
+    X(MSG_NOT_FINITE, "%s is not a number since step %s", "%s 自第 %s 步起不是数值")               \
+    X(MSG_COLLAPSE, "the reward fell back: %s at best, %s at step %s",                             \
+      "奖励回落：最高 %s，现为 %s（第 %s 步）")                                                    \
+    X(MSG_GOODPUT, "%s of %s were steps that count; %s steps were run again",                      \
+      "%s 的时间（共 %s）为有效步；%s 步被重跑")                                                   \
+    X(MSG_SAVE_EVERY, "save_freq %s would lose least: a save takes %s, a failure came every %s",   \
+      "save_freq 取 %s 损失最少：保存耗时 %s，平均 %s 发生一次故障")                               \
+    X(MSG_SAVE_GUESS,                                                                              \
+      "save_freq %s may lose least: a save takes %s; one failure in %s is no rate yet",            \
+      "save_freq 取 %s 或许损失最少：保存耗时 %s；%s 内仅一次故障，尚不足以估计频率")              \
+    X(MSG_NO_METRICS,                                                                              \
+      "it has told no metrics: they are verl's own, or lines of JSON that it prints, such as "     \
+      "{\"step\": 1, \"loss\": 0.5}",                                                              \
+      "没有指标：来自 verl，或作业打印的 JSON 行，例如 {\"step\": 1, \"loss\": 0.5}")              \
+    X(MSG_NO_SUCH_METRICS, "it has told no such metrics: 'argus top %s' names them",               \
+      "没有这样的指标：用 'argus top %s' 查看名称")                                                \
+    X(MSG_NOTHING_RUNS, "none of your jobs runs now: 'argus ls' shows the others",                 \
+      "没有正在运行的作业：用 'argus ls' 查看其他作业")                                            \
+    X(MSG_AGO, "%s ago", "%s前")                                                                   \
+    X(MSG_IN, "in %s", "%s后")                                                                     \
+    X(MSG_NO_JOBS,                                                                                 \
+      "no jobs here: 'argus submit FILE' starts one, 'argus ls -a' shows everybody's",             \
+      "没有作业：用 'argus submit FILE' 提交，用 'argus ls -a' 查看所有人的作业")                  \
+    X(MSG_QUEUE_EMPTY, "nothing waits in the queue", "队列为空")                                   \
+    X(MSG_NO_NODES, "no machines are known: is the cluster up? 'argus node add' brings machines",  \
+      "没有节点：集群是否已启动？用 'argus node add' 添加机器")                                    \
+    X(MSG_NO_POOLS, "no GPUs yet: 'argus node add' brings machines",                               \
+      "还没有 GPU：用 'argus node add' 添加机器")                                                  \
+    X(MSG_NO_DATA, "no data sets yet: 'argus data import SOURCE --name NAME' brings one",          \
+      "还没有数据集：用 'argus data import SOURCE --name NAME' 导入")                              \
+    X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
+      "还没有模型：用 'argus model import SOURCE --name NAME' 导入")                               \
+    X(MSG_NO_PRESETS, "there are no presets", "没有预设")                                          \
+    X(MSG_NO_CHECKPOINTS, "there are no checkpoints", "没有检查点")                                \
+    X(MSG_NO_SNAPSHOTS,                                                                            \
+      "no snapshots yet: 'argus snapshot add DIR --name NAME@VERSION' makes one",                  \
+      "还没有快照：用 'argus snapshot add DIR --name NAME@VERSION' 创建")                          \
+    X(MSG_NO_EVENTS, "no events yet", "还没有事件")                                                \
+    X(MSG_DONE_MADE, "%s made", "%s 已创建")                                                       \
+    X(MSG_DONE_CHANGED, "%s changed", "%s 已修改")                                                 \
+    X(MSG_DONE_REMOVED, "%s removed", "%s 已删除")                                                 \
+    X(MSG_DONE_REVOKED, "%s revoked", "%s 已吊销")                                                 \
+    X(MSG_DONE_STORED, "%s stored", "%s 已保存")                                                   \
+    X(MSG_COLUMNS_HIDDEN, "some columns do not fit: widen the terminal or use -o wide",            \
+      "有些列放不下：加宽终端，或使用 -o wide")                                                    \
+    X(MSG_MORE, "there are more: --limit N shows more of them", "还有更多：用 --limit N 查看")     \
+    X(MSG_DETACHED, "detached; job %s goes on (argus logs -f %s, argus stop %s)",                  \
+      "已断开，作业 %s 继续运行（argus logs -f %s，argus stop %s）")                               \
+    X(MSG_LOST, "connection lost (%s), reconnecting", "连接中断（%s），正在重连")                  \
+    X(MSG_BACK, "connected again", "已重新连接")                                                   \
+    X(MSG_DRIVER_OK, "driver on worker %s (%s), not on the head (%s)",                             \
+      "驱动位于工作节点 %s（%s），不在头节点（%s）")                                               \
+    X(MSG_DRIVER_BAD, "the driver is ON THE HEAD (%s)", "驱动位于头节点（%s），不应如此")          \
+    X(MSG_IMPORT_OK, "verl %s from %s, on %s", "verl %s 来自 %s，节点 %s")                         \
+    X(MSG_DRIVER_UNKNOWN, "not checked yet", "尚未检查")                                           \
+    X(MSG_NEXT_STEPS, "next: argus logs -f %s | argus status %s | argus stop %s",                  \
+      "下一步：argus logs -f %s | argus status %s | argus stop %s")                                \
+    X(MSG_WATCH_EVERY, "every 2 s, Ctrl-C ends", "每 2 秒刷新，Ctrl-C 结束")
+
+enum msg_id {
+#define X(id, en, zh) id,
+    MSG_TABLE(X)
+#undef X
+        MSG_COUNT
+};
+
+/* From a value such as "zh_CN.UTF-8"; NULL is English. */
+enum lang lang_from_string(const char *locale);
+
+/* Borrowed for ever. */
+const char *msg(enum lang lang, enum msg_id id);
+
+/* A message with up to three texts put in place of its %s, in order; for messages that take
+ * texts only. Returns out, cut to fit. */
+const char *msg_fill(enum lang lang,
+                     enum msg_id id,
+                     const char *const *texts,
+                     char *out,
+                     int out_size);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints.c - the checkpoints of a job: listed, read to the last byte, and cleaned up. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/work.h"
+#include "argusd/people/people_rules.h"
+#include "base/str.h"
+#include "fsroot/ckpt.h"
+
+enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
+
+/* ---- list ---- */
+
+static void api_checkpoints_list(struct http_req *req,
+                                 struct api *a,
+                                 const struct job *job,
+                                 const struct record_extra *extra,
+                                 struct live *l)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    const struct ckpt_list *known = checkpoints_of(a->checkpoints, job->id);
+    (void)extra;
+    (void)l;
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "id", job->id);
+    jout_int(&j, "bytes", known ? (int64_t)(ckpt_list_bytes(known) & INT64_MAX) : 0);
+    checkpoints_put(a->checkpoints, job->id, &j, "checkpoints");
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+void api_jobs_checkpoints(struct http_req *req, void *app)
+{
+    api_find_job(req, app, api_checkpoints_list);
+}
+
+/* ---- of all jobs ---- */
+
+struct sums {
+    struct checkpoints_sum *v;
+    size_t n;
+    uint64_t bytes;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+    const struct checkpoints_sum *x = a, *y = b;
+    return x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : strcmp(x->id, y->id);
+}
+
+static bool is_asked_for(struct http_req *req, const struct checkpoints_sum *s)
+{
+    const char *user = http_req_query(req, "user"), *project = http_req_query(req, "project");
+    return (!user || str_eq(s->user, user)) &&
+           (!project || !strcmp(*str_or(s->project, "") ? s->project : "default", project));
+}
+
+static bool api_checkpoints_may_see(struct api *a,
+                                    struct http_req *req,
+                                    const struct checkpoints_sum *s)
+{
+    struct job job = {
+        .id = xstrdup(s->id), .user = xstrdup(s->user), .project = xstrdup(s->project)};
+    bool may = people_check_job(a->people, http_req_principal(req), ACCESS_JOB_SEE, "see", &job,
+                                NULL) == 0;
+    free(job.id);
+    free(job.user);
+    free(job.project);
+    return may;
+}
+
+static void api_checkpoints_gather(struct api *a, struct http_req *req, struct sums *ret)
+{
+    const struct book *pos = NULL;
+    struct checkpoints_sum s;
+    while (checkpoints_next(a->checkpoints, &pos, &s)) {
+        if (!s.user || !is_asked_for(req, &s) || !api_checkpoints_may_see(a, req, &s))
+            continue;
+        if ((ret->n & (ret->n - 1)) == 0)
+            ret->v = xrealloc(ret->v, ret->n ? ret->n * 2 : 1, sizeof(*ret->v));
+        ret->v[ret->n++] = s;
+        ret->bytes += s.bytes;
+    }
+    xsort(ret->v, ret->n, sizeof(*ret->v), largest_first);
+}
+
+/* Of one who was removed there may be some left. */
+static int api_checkpoints_check_names(const struct api *a,
+                                       const struct http_req *req,
+                                       struct err *err)
+{
+    const char *user = http_req_query(req, "user"), *project = http_req_query(req, "project");
+    if (project && !people_find_project(a->people, project))
+        return err_set(err, ERR_NOT_FOUND, "there is no project '%.80s'", project);
+    if (user && !people_find(a->people, user))
+        return err_set(err, ERR_NOT_FOUND, "there is no user '%.80s'", user);
+    return 0;
+}
+
+void api_checkpoints(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    struct sums all = {0};
+    struct err err = {0};
+    api_checkpoints_gather(a, req, &all);
+    if (!all.n && api_checkpoints_check_names(a, req, &err) < 0) {
+        api_fail(req, &err, 0);
+        free(all.v);
+        return;
+    }
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "bytes", (int64_t)(all.bytes & INT64_MAX));
+    jout_int(&j, "total", (int64_t)all.n);
+    jout_open(&j, "jobs", '[');
+    for (size_t i = 0; i < all.n && i < ROWS_MAX; i++) {
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "id", all.v[i].id);
+        jout_str(&j, "user", all.v[i].user);
+        jout_str(&j, "project", *str_or(all.v[i].project, "") ? all.v[i].project : "default");
+        jout_int(&j, "checkpoints", (int64_t)all.v[i].n);
+        jout_int(&j, "bytes", (int64_t)(all.v[i].bytes & INT64_MAX));
+        if (all.v[i].newest)
+            jout_int(&j, "newest", all.v[i].newest);
+        else
+            jout_null(&j, "newest");
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+    free(all.v);
+}
+
+/* ---- gc ---- */
+
+struct cleaning {
+    struct http_req *req;
+    struct api *a;
+    struct checkpoints_ask *ask;
+    char *id;
+    bool dry_run;
+};
+
+static void cleaning_free(struct cleaning *c)
+{
+    free(c->id);
+    free(c);
+}
+
+static void on_cleaner_gone(struct http_req *req, void *arg)
+{
+    struct cleaning *c = arg;
+    (void)req;
+    checkpoints_unask(c->ask);
+    cleaning_free(c);
+}
+
+static void put_plan(struct jout *j, const struct checkpoints_answer *r)
+{
+    jout_open(j, "checkpoints", '[');
+    for (size_t i = 0; r->plan && i < r->list->n; i++) {
+        const struct ckpt *k = &r->list->v[i];
+        jout_open(j, NULL, '{');
+        jout_int(j, "step", k->step);
+        jout_str(j, "state", ckpt_state_to_string(k->state));
+        jout_int(j, "bytes", (int64_t)(k->bytes & INT64_MAX));
+        jout_bool(j, "goes", r->plan[i] == CKPT_GOES);
+        jout_str(j, "kept_by", r->plan[i] == CKPT_GOES ? NULL : ckpt_keep_to_string(r->plan[i]));
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+static void on_cleaned(const struct checkpoints_answer *r, void *arg)
+{
+    struct cleaning *c = arg;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    http_req_on_close(c->req, NULL, NULL);
+    if (r->err->code) {
+        struct err err = *r->err;
+        err.code = ERR_UNAVAILABLE;
+        api_fail(c->req, &err, 0);
+    } else {
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "id", c->id);
+        jout_bool(&j, "dry_run", c->dry_run);
+        put_plan(&j, r);
+        jout_int(&j, "removed", (int64_t)r->removed);
+        jout_int(&j, "removed_bytes", (int64_t)(r->removed_bytes & INT64_MAX));
+        jout_close(&j, '}');
+        http_reply_json(c->req, 200, &out, api_barrier(c->a));
+    }
+    buf_release(&out);
+    cleaning_free(c);
+}
+
+static void api_checkpoints_clean(struct http_req *req,
+                                  struct api *a,
+                                  const struct job *job,
+                                  const struct record_extra *extra,
+                                  struct live *l)
+{
+    static const char *const keys[] = {"dry_run", NULL};
+    const struct http_principal *p = http_req_principal(req);
+    struct err err = {0};
+    _cleanup_(json_unrefp) json_t *body = NULL;
+    (void)extra;
+    (void)l;
+    int r = api_may_change(a, p, "clean up", job, &err);
+    if (r == 0 && cluster_root_hangs(a->cluster))
+        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer");
+    if (r < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    body = api_read_action(req, keys);
+    if (!body)
+        return; /* that was answered */
+    struct cleaning *c = xcalloc(1, sizeof(*c));
+    *c = (struct cleaning){.req = req,
+                           .a = a,
+                           .id = xstrdup(job->id),
+                           .dry_run = json_get_bool(body, "dry_run", false)};
+    http_req_on_close(req, on_cleaner_gone, c);
+    c->ask = checkpoints_gc(a->checkpoints, job, c->dry_run, p->user, on_cleaned, c);
+}
+
+void api_jobs_checkpoints_gc(struct http_req *req, void *app)
+{
+    api_find_job(req, app, api_checkpoints_clean);
+}
+
+/* ---- verify ---- */
+
+struct verifying {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    char *root, *id;
+    struct ckpt found;
+    volatile int stop;
+    int result;
+    struct err err;
+};
+
+static void on_reader_gone(struct http_req *req, void *arg)
+{
+    struct verifying *v = arg;
+    (void)req;
+    v->req = NULL; /* freed when the worker is done */
+    v->stop = 1;
+}
+
+static void run_verify(void *arg)
+{
+    struct verifying *v = arg;
+    v->result = ckpt_verify(v->root, v->id, &v->found, &v->stop, &v->err);
+}
+
+static void answer_verified(struct verifying *v)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    http_req_on_close(v->req, NULL, NULL);
+    if (v->result < 0) {
+        v->err.code = v->result == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
+        api_fail(v->req, &v->err, 0);
+    } else {
+        ckpt_to_json(&v->found, &j, NULL);
+        http_reply_json(v->req, 200, &out, api_barrier(v->a));
+    }
+    buf_release(&out);
+}
+
+static void done_verify(void *arg)
+{
+    struct verifying *v = arg;
+    checkpoints_end_reading(v->a->checkpoints, v->id, v->result == 0 ? &v->found : NULL);
+    if (v->req)
+        answer_verified(v);
+    free(v->root);
+    free(v->id);
+    free(v);
+}
+
+static int begin_verify(struct http_req *req, struct api *a, const struct job *job, struct err *err)
+{
+    int64_t step = 0;
+    const char *text = http_req_param(req, "step");
+    int r = api_may_change(a, http_req_principal(req), "verify", job, err);
+    if (r < 0)
+        return r;
+    if (str_to_int(str_or(text, ""), 1, INT32_MAX, &step, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no step", str_or(text, ""));
+    if (cluster_root_hangs(a->cluster))
+        return err_set(err, ERR_UNAVAILABLE, "the shared root does not answer");
+    const struct ckpt_list *l = checkpoints_of(a->checkpoints, job->id);
+    const struct ckpt *c = l ? ckpt_list_find(l, step) : NULL;
+    if (!checkpoints_begin_reading(a->checkpoints))
+        return err_set(err, ERR_UNAVAILABLE, "another checkpoint is being read: try again later");
+    struct verifying *v = xcalloc(1, sizeof(*v));
+    *v = (struct verifying){.req = req,
+                            .a = a,
+                            .root = xstrdup(a->settings->shared_root),
+                            .id = xstrdup(job->id),
+                            .found = c ? *c : (struct ckpt){.step = step}};
+    http_req_on_close(req, on_reader_gone, v);
+    work_start(a->loop, run_verify, done_verify, v);
+    return 0;
+}
+
+static void verify(struct http_req *req,
+                   struct api *a,
+                   const struct job *job,
+                   const struct record_extra *extra,
+                   struct live *l)
+{
+    struct err err = {0};
+    (void)extra;
+    (void)l;
+    if (begin_verify(req, a, job, &err) < 0)
+        api_fail(req, &err, 0);
+}
+
+void api_jobs_checkpoints_verify(struct http_req *req, void *app)
+{
+    api_find_job(req, app, verify);
+}

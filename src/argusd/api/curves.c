@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* curves.c - GET /v1/jobs/{id}/metrics: the curves of a job, as JSON or CSV.
+ *
+ * Read from the job's merged file and rendered in the worker pool; what runs and what has ended
+ * look the same. The tables of the last few jobs are kept, each with one worker at a time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/ground/work.h"
+#include "base/str.h"
+#include "fsroot/metricfile.h"
+
+enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20, KEPT_MAX = 8 };
+
+/* The table of a job that was asked for: who polls pays only for what is new. */
+struct kept {
+    struct kept *next; /* the last used first */
+    char *id;
+    struct metric_curves *curves;
+    bool busy; /* with a worker */
+};
+
+struct curves_kept {
+    struct kept *first;
+};
+
+struct curves {
+    struct http_req *req; /* NULL: gone */
+    struct api *a;
+    char *id, *keys, *summary;
+    struct metric_curves *curves;
+    struct kept *kept; /* whose table that is; NULL: our own */
+    const char *state; /* a literal */
+    int64_t since, points;
+    bool csv;
+    struct buf out;
+    struct err err;
+    int result;
+};
+
+/* What is shown of a table: these keys, and of the points each `group` as one. */
+struct shown {
+    const struct metric_table *t;
+    size_t *keys, n_keys;
+    size_t from, group;
+};
+
+static bool curves_is_wanted(const char *list, const char *key)
+{
+    const char *it;
+    size_t n;
+    if (!list || !*list)
+        return true;
+    while ((it = str_item(&list, &n))) {
+        _cleanup_(freep) char *pattern = xstrndup(it, n);
+        if (str_glob(pattern, key))
+            return true;
+    }
+    return false;
+}
+
+static void curves_choose(const struct curves *c, const struct metric_table *t, struct shown *ret)
+{
+    size_t n = metric_table_points(t), keys = metric_table_keys(t), most = (size_t)c->points;
+    *ret = (struct shown){.t = t, .keys = xcalloc(keys + 1, sizeof(size_t))};
+    ret->from = metric_table_after(t, c->since);
+    ret->group = (n - ret->from + most - 1) / most;
+    ret->group += !ret->group;
+    for (size_t k = 0; k < keys; k++)
+        if (curves_is_wanted(c->keys, metric_table_key(t, k)))
+            ret->keys[ret->n_keys++] = k;
+}
+
+/* The i-th shown point of a key; *ret_any: it has a value. False after the last. */
+static bool point_at(const struct shown *s,
+                     size_t key,
+                     size_t i,
+                     struct metric_point *ret,
+                     bool *ret_any)
+{
+    size_t n = metric_table_points(s->t), from = s->from + i * s->group;
+    size_t to = from + s->group;
+    if (from >= n)
+        return false;
+    *ret_any = metric_table_range(s->t, key, from, to < n ? to : n, ret);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+enum part { PART_STEP, PART_VALUE, PART_MIN, PART_MAX };
+
+static void put_part(struct jout *j,
+                     const char *name,
+                     const struct shown *s,
+                     size_t key,
+                     enum part part)
+{
+    struct metric_point p;
+    bool any;
+    jout_open(j, name, '[');
+    for (size_t i = 0; point_at(s, key, i, &p, &any); i++) {
+        if (!any)
+            continue;
+        if (part == PART_STEP)
+            jout_int(j, NULL, p.last);
+        else
+            jout_real(j, NULL, part == PART_VALUE ? p.value : part == PART_MIN ? p.min : p.max);
+    }
+    jout_close(j, ']');
+}
+
+static void put_series(struct jout *j, const struct shown *s)
+{
+    jout_open(j, "series", '{');
+    for (size_t i = 0; i < s->n_keys; i++) {
+        size_t k = s->keys[i];
+        jout_open(j, metric_table_key(s->t, k), '{');
+        put_part(j, "step", s, k, PART_STEP);
+        put_part(j, "value", s, k, PART_VALUE);
+        put_part(j, "min", s, k, PART_MIN);
+        put_part(j, "max", s, k, PART_MAX);
+        jout_close(j, '}');
+    }
+    jout_close(j, '}');
+}
+
+static void curves_put_json(struct curves *c, const struct shown *s)
+{
+    struct jout j = jout_begin(&c->out);
+    size_t n;
+    const struct metric_void *voids = metric_curves_voids(c->curves, &n);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "id", c->id);
+    jout_str(&j, "state", c->state);
+    jout_raw(&j, "summary", str_or(c->summary, "null"));
+    jout_open(&j, "keys", '[');
+    for (size_t k = 0; k < metric_table_keys(s->t); k++)
+        jout_str(&j, NULL, metric_table_key(s->t, k));
+    jout_close(&j, ']');
+    put_series(&j, s);
+    jout_open(&j, "superseded", '[');
+    for (size_t i = 0; i < n; i++) {
+        jout_open(&j, NULL, '{');
+        jout_int(&j, "attempt", voids[i].attempt);
+        jout_int(&j, "from_step", voids[i].first);
+        jout_int(&j, "to_step", voids[i].last);
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
+    jout_bool(&j, "cut", metric_curves_is_cut(c->curves));
+    jout_close(&j, '}');
+}
+
+/* ---- CSV ---- */
+
+static void put_field(struct buf *out, const char *text)
+{
+    (void)buf_addc(out, '"'); /* overflow: out->failed, here and below */
+    for (; *text; text++)
+        (void)buf_addf(out, *text == '"' ? "\"%c" : "%c", *text);
+    (void)buf_addc(out, '"');
+}
+
+static void put_csv(struct curves *c, const struct shown *s)
+{
+    struct metric_point p;
+    bool any;
+    (void)buf_adds(&c->out, "step");
+    for (size_t i = 0; i < s->n_keys; i++) {
+        (void)buf_addc(&c->out, ',');
+        put_field(&c->out, metric_table_key(s->t, s->keys[i]));
+    }
+    (void)buf_adds(&c->out, "\r\n");
+    for (size_t i = 0; s->n_keys && point_at(s, s->keys[0], i, &p, &any); i++) {
+        (void)buf_addf(&c->out, "%lld", (long long)p.last);
+        for (size_t k = 0; k < s->n_keys; k++) {
+            (void)point_at(s, s->keys[k], i, &p, &any); /* it is there, as the first was */
+            (void)buf_addc(&c->out, ',');
+            if (any)
+                (void)buf_addf(&c->out, "%.15g", p.value);
+        }
+        (void)buf_adds(&c->out, "\r\n");
+    }
+}
+
+/* ---- tables that are kept ---- */
+
+struct curves_kept *curves_kept_new(void)
+{
+    return xcalloc(1, sizeof(struct curves_kept));
+}
+
+static void curves_drop(struct kept *k)
+{
+    metric_curves_free(k->curves);
+    free(k->id);
+    free(k);
+}
+
+void curves_kept_free(struct curves_kept *all)
+{
+    for (struct kept *k = all ? all->first : NULL, *next; k; k = next) {
+        next = k->next;
+        curves_drop(k);
+    }
+    free(all);
+}
+
+/* All but the first few that nobody uses now. */
+static void forget_old(struct curves_kept *all)
+{
+    size_t n = 0;
+    for (struct kept **p = &all->first; *p;) {
+        struct kept *k = *p;
+        if (++n <= KEPT_MAX || k->busy) {
+            p = &k->next;
+            continue;
+        }
+        *p = k->next;
+        curves_drop(k);
+    }
+}
+
+/* The kept one of this job, busy from now on, as the first; NULL: another request has it. */
+static struct kept *take_kept(struct api *a, const char *id)
+{
+    struct kept **p = &a->curves->first, *k;
+    while (*p && strcmp((*p)->id, id) != 0)
+        p = &(*p)->next;
+    k = *p;
+    if (k && k->busy)
+        return NULL;
+    if (k) {
+        *p = k->next;
+    } else {
+        k = xcalloc(1, sizeof(*k));
+        k->id = xstrdup(id);
+        k->curves = metric_curves_new(a->settings->shared_root, id, POINTS_MAX);
+    }
+    k->busy = true;
+    k->next = a->curves->first;
+    a->curves->first = k;
+    forget_old(a->curves);
+    return k;
+}
+
+/* ---- one request ---- */
+
+static void curves_run(void *arg)
+{
+    struct curves *c = arg;
+    struct shown s;
+    c->result = metric_curves_update(c->curves, &c->err);
+    if (c->result < 0)
+        return;
+    curves_choose(c, metric_curves_table(c->curves), &s);
+    if (c->csv)
+        put_csv(c, &s);
+    else
+        curves_put_json(c, &s);
+    free(s.keys);
+}
+
+static void give_back(struct curves *c)
+{
+    if (c->kept)
+        c->kept->busy = false;
+    else
+        metric_curves_free(c->curves);
+}
+
+static void curves_done(void *arg)
+{
+    struct curves *c = arg;
+    uint64_t barrier = api_reader_barrier(c->a);
+    if (c->req)
+        http_req_on_close(c->req, NULL, NULL);
+    if (c->req && c->result < 0)
+        api_fail(c->req, &c->err, barrier);
+    else if (c->req && c->csv)
+        http_reply(c->req, 200, "text/csv", &c->out, barrier);
+    else if (c->req)
+        http_reply_json(c->req, 200, &c->out, barrier);
+    give_back(c);
+    buf_release(&c->out);
+    free(c->id);
+    free(c->keys);
+    free(c->summary);
+    free(c);
+}
+
+static void curves_on_gone(struct http_req *req, void *arg)
+{
+    struct curves *c = arg;
+    (void)req;
+    c->req = NULL;
+}
+
+static bool wants_csv(const struct http_req *req)
+{
+    const char *format = http_req_query(req, "format");
+    return format ? !strcmp(format, "csv")
+                  : http_req_header(req, "Accept") && !http_req_accepts(req, "application/json") &&
+                        http_req_accepts(req, "text/csv");
+}
+
+static void curves_answer(struct http_req *req,
+                          struct api *a,
+                          const struct job *job,
+                          const struct record_extra *extra,
+                          struct live *l)
+{
+    struct err err = {0};
+    int64_t since = -1, points = POINTS_MAX;
+    const char *format = http_req_query(req, "format");
+    (void)l;
+    if (http_req_query_int(req, "since_step", -1, INT64_MAX / 2, -1, &since, &err) < 0 ||
+        http_req_query_int(req, "points", 1, POINTS_MAX, POINTS_MAX, &points, &err) < 0 ||
+        (format && strcmp(format, "csv") != 0 && strcmp(format, "json") != 0 &&
+         err_set(&err, -EINVAL, "query parameter 'format': '%.20s' is neither json nor csv",
+                 format))) {
+        err.code = ERR_BAD_REQUEST;
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct curves *c = xcalloc(1, sizeof(*c));
+    *c = (struct curves){.req = req,
+                         .a = a,
+                         .id = xstrdup(job->id),
+                         .keys = xstrdup(http_req_query(req, "keys")),
+                         .summary = xstrdup(extra->metrics),
+                         .state = job_state_to_string(job->state),
+                         .since = since,
+                         .points = points,
+                         .csv = wants_csv(req),
+                         .out = BUF_INIT(CURVES_MAX_BYTES)};
+    c->kept = take_kept(a, job->id);
+    c->curves = c->kept ? c->kept->curves
+                        : metric_curves_new(a->settings->shared_root, job->id, POINTS_MAX);
+    http_req_on_close(req, curves_on_gone, c);
+    work_start(a->loop, curves_run, curves_done, c);
+}
+
+void api_jobs_metrics(struct http_req *req, void *app)
+{
+    api_find_job(req, app, curves_answer);
+}

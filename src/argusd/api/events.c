@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events.c - events as pages, as a long-poll, and as a stream.
+ *
+ * A stream first reads the store page by page until it has caught up, then
+ * listens. What comes while it still reads is read too: it listens only to know
+ * that there is more, so no event is lost or doubled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/kit/saying.h"
+#include "argusd/kit/view.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { PAGE = 200, PAGE_MAX_BYTES = 8 << 20, ROW_MAX_BYTES = 1 << 20, ROOM = 144 << 10 };
+
+struct follow {
+    struct api *a;
+    struct http_req *req; /* of a page or a long-poll */
+    struct http_principal who;
+    struct http_stream *st;
+    struct store_read *read;
+    struct events_listener *listener;
+    char *job; /* NULL: all */
+    char *kinds, *actor, *object;
+    int64_t
+        through; /* on disk when the read began: what it did not give up to here is not for him */
+    int64_t since;
+    unsigned limit;
+    bool newest_first, more, may_wait;
+};
+
+static void follow_free(struct follow *f)
+{
+    events_unlisten(f->listener);
+    if (f->read)
+        store_read_cancel(f->read);
+    free(f->job);
+    free(f->kinds);
+    free(f->actor);
+    free(f->object);
+    free(f);
+}
+
+static void read_more(struct follow *f);
+
+static void api_events_put_row(const struct follow *f,
+                               const struct store_event *row,
+                               struct jout *j)
+{
+    struct api_eyes eyes = {.a = f->a, .p = &f->who};
+    struct saying_to to = {.eyes = &eyes, .about = row->job};
+    struct message_listener listener = saying_listener(&to);
+    events_row_to_json(row, &listener, j);
+}
+
+/* ---- pages ---- */
+
+static void answer_page(struct follow *f, const struct store_result *r)
+{
+    struct buf out = BUF_INIT(PAGE_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    int64_t next = f->since;
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "events", '[');
+    for (size_t i = 0; i < r->nevents && out.len < PAGE_MAX_BYTES - ROW_MAX_BYTES; i++) {
+        api_events_put_row(f, &r->events[i], &j);
+        next = r->events[i].seq;
+    }
+    jout_close(&j, ']');
+    jout_int(&j, "next", next);
+    jout_close(&j, '}');
+    http_req_on_close(f->req, NULL, NULL);
+    http_reply_json(f->req, 200, &out, 0);
+    buf_release(&out);
+    follow_free(f);
+}
+
+/* ---- streams ---- */
+
+static void send_rows(struct follow *f, const struct store_result *r)
+{
+    for (size_t i = 0; i < r->nevents; i++) {
+        struct buf out = BUF_INIT(ROW_MAX_BYTES);
+        struct jout j = jout_begin(&out);
+        char id[32];
+        api_events_put_row(f, &r->events[i], &j);
+        text_printf(id, "%lld", (long long)r->events[i].seq);
+        int64_t n = http_stream_sse(f->st, id, "event", buf_str(&out), out.len);
+        buf_release(&out);
+        if (n < 0) { /* full: the rest is read again when there is room */
+            f->more = true;
+            return;
+        }
+        f->since = r->events[i].seq;
+    }
+    if (r->nevents == f->limit)
+        f->more = true;
+    else if (f->through > f->since)
+        f->since = f->through;
+}
+
+/* A long-poll whose page is empty. */
+static void wait_on(struct follow *f)
+{
+    if (!f->newest_first && f->through > f->since)
+        f->since = f->through;
+    if (f->more)
+        read_more(f);
+}
+
+static void api_events_on_page(const struct store_result *r, void *arg)
+{
+    struct follow *f = arg;
+    f->read = NULL;
+    if (!f->st && r->err.code) {
+        http_req_on_close(f->req, NULL, NULL);
+        api_fail(f->req, &r->err, 0);
+        follow_free(f);
+    } else if (!f->st) {
+        if (r->nevents || !f->may_wait)
+            answer_page(f, r);
+        else
+            wait_on(f);
+    } else if (r->err.code || !people_may_go_on(f->a->people, f->a->tokens, &f->who)) {
+        http_stream_end(f->st); /* the client comes back with its last id */
+        follow_free(f);
+    } else {
+        send_rows(f, r);
+        if (f->more && http_stream_room(f->st) > ROOM)
+            read_more(f);
+    }
+}
+
+static void read_more(struct follow *f)
+{
+    if (f->read) {
+        f->more = true;
+        return;
+    }
+    f->more = false;
+    f->through = events_last(f->a->events);
+    struct people_sight sight;
+    people_sight(f->a->people, &f->who, &sight);
+    struct store_event_query q = {.since = f->newest_first ? 0 : f->since,
+                                  .job = f->job,
+                                  .kinds = f->kinds,
+                                  .actor = f->actor,
+                                  .object = f->object,
+                                  .limit = f->limit,
+                                  .newest_first = f->newest_first,
+                                  .scope = sight.scope};
+    struct store_then then = {.done = api_events_on_page, .arg = f};
+    f->read = store_list_events(f->a->store, &q, &then);
+    people_sight_release(&sight);
+}
+
+static void on_event(int64_t seq, const char *job, void *arg)
+{
+    struct follow *f = arg;
+    if (seq > f->since && (!f->job || !job || str_eq(f->job, job)))
+        read_more(f);
+}
+
+static void api_events_on_drain(struct http_stream *st, void *arg)
+{
+    struct follow *f = arg;
+    (void)st;
+    if (f->more)
+        read_more(f);
+}
+
+static void api_events_on_stream_gone(struct http_stream *st, void *arg)
+{
+    (void)st;
+    follow_free(arg);
+}
+
+static void on_req_gone(struct http_req *req, void *arg)
+{
+    (void)req;
+    follow_free(arg);
+}
+
+static void on_waited(struct http_req *req, void *arg)
+{
+    struct follow *f = arg;
+    (void)req;
+    f->may_wait = false;
+    read_more(f);
+}
+
+/* ---- the requests ---- */
+
+static int read_query(struct http_req *req, struct follow *f, struct err *err)
+{
+    int64_t since = 0, limit = PAGE;
+    const char *last = http_req_last_event_id(req);
+    int r = http_req_query_int(req, "since", 0, INT64_MAX, 0, &since, err);
+    if (r == 0)
+        r = http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, PAGE, &limit, err);
+    if (r == 0 && last && str_to_int(last, 0, INT64_MAX, &since, NULL) < 0)
+        r = err_set(err, ERR_BAD_REQUEST, "Last-Event-ID '%.40s' is not the number of an event",
+                    last);
+    f->since = since;
+    f->limit = (unsigned)limit;
+    f->newest_first = http_req_query_bool(req, "newest_first", false);
+    return r < 0 ? ERR_BAD_REQUEST : 0;
+}
+
+/* A filter of the query that says something; NULL. Yours. */
+static char *filter(struct http_req *req, const char *name)
+{
+    const char *text = http_req_query(req, name);
+    return text && *text ? xstrdup(text) : NULL;
+}
+
+static void api_events_begin(struct http_req *req, struct api *a, const char *job)
+{
+    struct follow *f = xcalloc(1, sizeof(*f));
+    struct err err = {0};
+    *f = (struct follow){.a = a,
+                         .req = req,
+                         .who = *http_req_principal(req),
+                         .job = xstrdup(job),
+                         .kinds = filter(req, "kind"),
+                         .actor = filter(req, "actor"),
+                         .object = filter(req, "object")};
+    if (read_query(req, f, &err) < 0) {
+        err.code = ERR_BAD_REQUEST;
+        api_fail(req, &err, 0);
+        follow_free(f);
+        return;
+    }
+    bool stream = http_req_query_bool(req, "follow", false);
+    usec_t span = http_req_wait(req);
+    if (stream) {
+        f->newest_first = false;
+        f->st = http_stream_begin(req, "text/event-stream", 0);
+        if (!f->st) {
+            follow_free(f);
+            return;
+        }
+        http_stream_on_drain(f->st, api_events_on_drain, f);
+        http_stream_on_close(f->st, api_events_on_stream_gone, f);
+    } else {
+        http_req_on_close(req, on_req_gone, f);
+        if (span) {
+            f->may_wait = true;
+            http_req_park(req, span, on_waited, f);
+        }
+    }
+    if (stream || span)
+        f->listener = events_listen(a->events, on_event, f);
+    read_more(f);
+}
+
+void api_events(struct http_req *req, void *app)
+{
+    api_events_begin(req, app, http_req_query(req, "job"));
+}
+
+static void job_events(struct http_req *req,
+                       struct api *a,
+                       const struct job *job,
+                       const struct record_extra *extra,
+                       struct live *l)
+{
+    (void)extra;
+    (void)l;
+    api_events_begin(req, a, job->id);
+}
+
+void api_jobs_events(struct http_req *req, void *app)
+{
+    api_find_job(req, app, job_events);
+}

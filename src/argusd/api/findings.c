@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.c - GET /v1/jobs/{id}/findings: why each of its attempts ended badly.
+ *
+ * From the store, so it waits first until what the client may have been told is on disk. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+
+enum { ANSWER_MAX = 16 << 20, BODIES_MAX = 8 << 20 };
+
+struct listing {
+    struct http_req *req;
+    struct api *a;
+    struct store_read *read;
+};
+
+static void api_findings_on_gone(struct http_req *req, void *arg)
+{
+    struct listing *g = arg;
+    (void)req;
+    store_read_cancel(g->read);
+    free(g);
+}
+
+/* Of a job with very many attempts the newest are told. */
+static size_t first_told(const struct store_result *r)
+{
+    size_t bytes = 0, i = r->nfindings;
+    while (i && (bytes += strlen(r->findings[i - 1].body)) <= BODIES_MAX)
+        i--;
+    return i;
+}
+
+static void api_findings_on_listed(const struct store_result *r, void *arg)
+{
+    struct listing *g = arg;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    http_req_on_close(g->req, NULL, NULL);
+    if (r->err.code) {
+        api_fail(g->req, &r->err, 0);
+    } else {
+        jout_open(&j, NULL, '{');
+        jout_open(&j, "findings", '[');
+        for (size_t i = first_told(r); i < r->nfindings; i++)
+            jout_raw(&j, NULL, r->findings[i].body);
+        jout_close(&j, ']');
+        jout_close(&j, '}');
+        http_reply_json(g->req, 200, &out, api_reader_barrier(g->a));
+    }
+    buf_release(&out);
+    free(g);
+}
+
+static void api_findings_list(struct http_req *req,
+                              struct api *a,
+                              const struct job *job,
+                              const struct record_extra *extra,
+                              struct live *l)
+{
+    struct listing *g = xcalloc(1, sizeof(*g));
+    struct store_then then = {.done = api_findings_on_listed, .arg = g};
+    (void)extra;
+    (void)l;
+    *g = (struct listing){.req = req, .a = a};
+    http_req_on_close(req, api_findings_on_gone, g);
+    g->read = store_list_findings(a->store, job->seq, &then);
+}
+
+void api_jobs_findings(struct http_req *req, void *app)
+{
+    api_find_job(req, app, api_findings_list);
+}

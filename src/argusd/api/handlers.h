@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* handlers.h - every handler of the API, by file, for the route table. */
+#pragma once
+#include "argusd/kit/api.h"
+
+struct job;
+
+void api_jobs_list(struct http_req *req, void *app); /* api/jobs.c */
+void api_jobs_get(struct http_req *req, void *app);
+void api_jobs_stop(struct http_req *req, void *app); /* api/change.c */
+void api_jobs_stop_many(struct http_req *req, void *app);
+void api_jobs_hold(struct http_req *req, void *app);
+void api_jobs_release(struct http_req *req, void *app);
+void api_jobs_priority(struct http_req *req, void *app);
+void api_jobs_retry(struct http_req *req, void *app);    /* api/retry.c */
+void api_jobs_findings(struct http_req *req, void *app); /* api/findings.c */
+void api_checkpoints(struct http_req *req, void *app);   /* api/checkpoints.c */
+void api_jobs_checkpoints(struct http_req *req, void *app);
+void api_jobs_checkpoints_gc(struct http_req *req, void *app);
+void api_jobs_checkpoints_verify(struct http_req *req, void *app);
+void api_jobs_why(struct http_req *req, void *app);      /* api/why.c */
+void api_jobs_logs(struct http_req *req, void *app);     /* api/logs.c */
+void api_jobs_logfiles(struct http_req *req, void *app); /* api/logfiles.c */
+void api_logs_search(struct http_req *req, void *app);   /* api/search.c */
+void api_jobs_metrics(struct http_req *req, void *app);  /* api/curves.c */
+void api_jobs_events(struct http_req *req, void *app);   /* api/events.c */
+void api_events(struct http_req *req, void *app);
+void api_clusters(struct http_req *req, void *app); /* api/clusters.c */
+void api_cluster_nodes(struct http_req *req, void *app);
+void api_cluster_actors(struct http_req *req, void *app);
+void api_cluster_groups(struct http_req *req, void *app);
+void api_cluster_foreign(struct http_req *req, void *app);
+void api_cluster_up(struct http_req *req, void *app);
+void api_cluster_down(struct http_req *req, void *app);
+void api_nodes(struct http_req *req, void *app); /* api/nodes.c */
+void api_nodes_create(struct http_req *req, void *app);
+void api_nodes_get(struct http_req *req, void *app);
+void api_nodes_firewall(struct http_req *req, void *app);
+void api_nodes_drain(struct http_req *req, void *app);
+void api_nodes_undrain(struct http_req *req, void *app);
+void api_nodes_remove(struct http_req *req, void *app);
+void api_nodes_check(struct http_req *req, void *app);
+void api_pools(struct http_req *req, void *app);
+void api_whoami(struct http_req *req, void *app); /* api/misc.c */
+void api_version(struct http_req *req, void *app);
+void api_healthz(struct http_req *req, void *app);
+void api_readyz(struct http_req *req, void *app);
+void api_metrics(struct http_req *req, void *app);
+void api_openapi(struct http_req *req, void *app);
+
+void api_events_verify(struct http_req *req, void *app); /* api/verify.c */
+
+void api_files(struct http_req *req, void *app); /* api/files.c */
+void api_files_put(struct http_req *req, void *app);
+void api_files_remove(struct http_req *req, void *app);
+void api_files_content(struct http_req *req, void *app); /* api/content.c */
+
+/* The whole job as the answer, with its ETag. */
+void api_answer_job(struct http_req *req,
+                    struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    struct live *l);
+
+/* api/curves.c */
+struct curves_kept *curves_kept_new(void);
+void curves_kept_free(struct curves_kept *all); /* nobody asks any more; NULL is fine */
+
+/* Answers with the lines of attempt k that match ?grep=, up to ?limit= of them from ?cursor= on. */
+void search_job(struct http_req *req, struct api *a, const struct job *job, int k); /* search.c */

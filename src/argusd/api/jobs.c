@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.c - list, get and stop jobs.
+ *
+ * Lists come from the store, so they wait first until what the client may have
+ * been told is on disk; live jobs get their fresh reason while rendering. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/kit/view.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { LIST_MAX_BYTES = 8 << 20, JOB_MAX_BYTES = 8 << 20, LIST_DEFAULT = 50 };
+
+/* ---- get ---- */
+
+struct rendered {
+    struct buf out;
+    char tag[HASH_HEX];
+};
+
+static void api_jobs_render(const struct http_req *req,
+                            const struct api *a,
+                            const struct job *job,
+                            const struct record_extra *extra,
+                            struct live *l,
+                            struct rendered *ret)
+{
+    ret->out = BUF_INIT(JOB_MAX_BYTES);
+    struct jout j = jout_begin(&ret->out);
+    struct api_eyes eyes = {.a = a, .p = http_req_principal(req)};
+    view_job(&j, a->settings, job, extra, l, &eyes);
+    (void)hash_sha256_hex(buf_str(&ret->out), ret->out.len, ret->tag);
+    ret->tag[20] = 0;
+}
+
+static void api_jobs_answer(struct http_req *req, struct api *a, struct rendered *taken, bool live)
+{
+    uint64_t barrier = live ? api_barrier(a) : api_reader_barrier(a);
+    if (!http_reply_not_modified(req, taken->tag, barrier))
+        http_reply_json(req, 200, &taken->out, barrier);
+    buf_release(&taken->out);
+}
+
+void api_answer_job(struct http_req *req,
+                    struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    struct live *l)
+{
+    struct rendered now;
+    api_jobs_render(req, a, job, extra, l, &now);
+    api_jobs_answer(req, a, &now, l);
+}
+
+struct waiting {
+    struct http_req *req;
+    struct api *a;
+    struct jobs_waiter *waiter;
+    char *id;
+};
+
+static void waiting_free(struct waiting *w)
+{
+    free(w->id);
+    free(w);
+}
+
+static void api_jobs_on_waiter_gone(struct http_req *req, void *arg)
+{
+    struct waiting *w = arg;
+    (void)req;
+    jobs_unwait(w->waiter);
+    waiting_free(w);
+}
+
+/* May run inside jobs_apply(), where the job may be about to leave: rendered now. */
+static void api_jobs_end_wait(struct waiting *w)
+{
+    const struct http_principal *p = http_req_principal(w->req);
+    struct live *l = jobs_find_id(w->a->jobs, w->id);
+    http_req_on_close(w->req, NULL, NULL);
+    /* He may have left its project meanwhile. */
+    if (l && people_check_job(w->a->people, p, ACCESS_JOB_SEE, "see", l->job, NULL) == 0)
+        api_answer_job(w->req, w->a, l->job, &l->extra, l);
+    else
+        api_find_job(w->req, w->a, api_answer_job);
+    waiting_free(w);
+}
+
+static void api_jobs_on_wait_over(struct http_req *req, void *arg)
+{
+    struct waiting *w = arg;
+    (void)req;
+    jobs_unwait(w->waiter);
+    api_jobs_end_wait(w);
+}
+
+static void api_jobs_on_changed(void *arg)
+{
+    api_jobs_end_wait(arg); /* the waiter is gone with its call */
+}
+
+static void get_job(struct http_req *req,
+                    struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    struct live *l)
+{
+    usec_t span = http_req_wait(req);
+    struct rendered now;
+    api_jobs_render(req, a, job, extra, l, &now);
+    if (!l || !span || !http_req_has_etag(req, now.tag)) {
+        api_jobs_answer(req, a, &now, l);
+        return;
+    }
+    buf_release(&now.out);
+    struct waiting *w = xcalloc(1, sizeof(*w));
+    *w = (struct waiting){.req = req, .a = a, .id = xstrdup(job->id)};
+    w->waiter = jobs_wait(l, api_jobs_on_changed, w);
+    http_req_on_close(req, api_jobs_on_waiter_gone, w);
+    http_req_park(req, span, api_jobs_on_wait_over, w);
+}
+
+void api_jobs_get(struct http_req *req, void *app)
+{
+    api_find_job(req, app, get_job);
+}
+
+/* ---- list ---- */
+
+struct listing {
+    struct http_req *req;
+    struct api *a;
+    struct store_read *read;
+};
+
+static void on_list_gone(struct http_req *req, void *arg)
+{
+    struct listing *g = arg;
+    (void)req;
+    store_read_cancel(g->read);
+    free(g);
+}
+
+/* The job behind a row: for its reason of the moment, unless it has gone on since. */
+static struct live *live_of(const struct api *a, const struct store_job *row)
+{
+    struct live *l =
+        row->live && !store_is_failing(a->store) ? jobs_find_id(a->jobs, row->id) : NULL;
+    return l && str_eq(job_state_to_string(l->job->state), row->state) ? l : NULL;
+}
+
+static void api_jobs_on_listed(const struct store_result *r, void *arg)
+{
+    struct listing *g = arg;
+    struct buf out = BUF_INIT(LIST_MAX_BYTES);
+    struct jout j = jout_begin(&out);
+    http_req_on_close(g->req, NULL, NULL);
+    struct api_eyes eyes = {.a = g->a, .p = http_req_principal(g->req)};
+    if (r->err.code) {
+        api_fail(g->req, &r->err, 0);
+    } else {
+        jout_open(&j, NULL, '{');
+        jout_open(&j, "jobs", '[');
+        for (size_t i = 0; i < r->njobs; i++)
+            view_item(&j, &r->jobs[i], live_of(g->a, &r->jobs[i]), &eyes);
+        jout_close(&j, ']');
+        jout_str(&j, "next_cursor", r->next);
+        jout_close(&j, '}');
+        api_mark_stale(g->req, g->a);
+        http_reply_json(g->req, 200, &out, api_reader_barrier(g->a)); /* reasons are of now */
+    }
+    buf_release(&out);
+    free(g);
+}
+
+/* "QUEUED,RUNNING" or several ?state=; "live" stands for all that are not over. */
+static int read_states(const struct http_req *req,
+                       struct store_job_query *q,
+                       const char *ret[static STORE_STATES_MAX],
+                       struct err *err)
+{
+    const char *text;
+    for (size_t i = 0; (text = http_req_query_at(req, "state", i)); i++)
+        while (*text) {
+            char word[32];
+            size_t n = strcspn(text, ",");
+            text_printf(word, "%.*s", (int)n, text); /* cut words are unknown */
+            enum job_state s = job_state_from_string(word);
+            if (!strcmp(word, "live"))
+                q->live = true;
+            else if (s == JOB_STATE_END)
+                return err_set(err, ERR_BAD_REQUEST,
+                               "query parameter 'state': '%s' is no state; QUEUED STARTING "
+                               "RUNNING STOPPING SUCCEEDED FAILED STOPPED TIMEOUT are, and live",
+                               word);
+            else if (q->nstates < STORE_STATES_MAX)
+                ret[q->nstates++] = job_state_to_string(s);
+            text += n + (text[n] == ',');
+        }
+    q->states = ret;
+    return 0;
+}
+
+static enum people_wish wish_of(const struct http_req *req)
+{
+    bool all = http_req_query_bool(req, "all", false);
+    if (http_req_query(req, "all"))
+        return all ? PEOPLE_WISH_ALL : PEOPLE_WISH_OWN;
+    bool named = http_req_query(req, "user") || http_req_query(req, "project");
+    return named ? PEOPLE_WISH_ALL : PEOPLE_WISH_USUAL;
+}
+
+void api_jobs_list(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    const char *states[STORE_STATES_MAX];
+    int64_t limit = LIST_DEFAULT;
+    usec_t now = clock_wall();
+    struct store_job_query q = {.user = http_req_query(req, "user"),
+                                .project = http_req_query(req, "project"),
+                                .cluster = http_req_query(req, "cluster"),
+                                .pool = http_req_query(req, "pool"),
+                                .workload = http_req_query(req, "workload"),
+                                .q = http_req_query(req, "q"),
+                                .cursor = http_req_query(req, "cursor")};
+    if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
+        read_states(req, &q, states, &err) < 0 ||
+        api_read_time(req, "since", now, &q.since, &err) < 0 ||
+        api_read_time(req, "until", now, &q.until, &err) < 0) {
+        err.code = ERR_BAD_REQUEST;
+        api_fail(req, &err, 0);
+        return;
+    }
+    q.limit = (unsigned)limit;
+    struct people_view view;
+    people_view(a->people, http_req_principal(req), wish_of(req), &view);
+    q.scope = view.scope;
+    q.user = q.user ? q.user : view.user;
+    struct listing *g = xcalloc(1, sizeof(*g));
+    *g = (struct listing){.req = req, .a = a};
+    http_req_on_close(req, on_list_gone, g);
+    struct store_then then = {.done = api_jobs_on_listed, .arg = g};
+    g->read = store_list_jobs(a->store, &q, &then);
+    people_view_release(&view);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logs.c - a job's log, the driver's or another of the attempt (fsroot/loglist.h): a part of
+ * it, or a stream that follows it (tails.h). Offsets count bytes of the log, whatever files it is
+ * kept in. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/logs/logparts.h"
+#include "argusd/logs/tails.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "fsroot/launch.h"
+#include "fsroot/loglist.h"
+
+enum { PART_DEFAULT = 1 << 20, PART_MAX = 8 << 20 };
+
+/* ---- one part of the file ---- */
+
+struct once {
+    struct http_req *req; /* NULL: gone */
+    struct api *a;
+    int64_t tail;
+    uint64_t least; /* of the offsets that a tail may begin at */
+    size_t limit;
+    bool sized;
+    bool must_be; /* it was named: that there is none is no empty log */
+};
+
+static void on_once_gone(struct http_req *req, void *arg)
+{
+    struct once *o = arg;
+    (void)req;
+    o->req = NULL;
+}
+
+static void answer_part(struct once *o, const struct logpart *p)
+{
+    struct buf out = BUF_INIT(PART_MAX);
+    char text[32];
+    (void)buf_add(&out, p->bytes, p->n); /* n <= PART_MAX */
+    text_printf(text, "%llu", (unsigned long long)p->end);
+    http_reply_header(o->req, "Argus-Log-Size", text);
+    text_printf(text, "%llu", (unsigned long long)p->at);
+    http_reply_header(o->req, "Argus-Log-Offset", text);
+    http_reply(o->req, 200, "application/octet-stream", &out, 0);
+    buf_release(&out);
+}
+
+/* ?tail=N lines: keep the last N lines of what was read. */
+static void keep_lines(struct logpart *p, int64_t lines)
+{
+    size_t i = p->n;
+    if (i && lines > 0 && p->bytes[i - 1] == '\n')
+        i--;
+    while (i && lines > 0)
+        if (p->bytes[i - 1] == '\n' && --lines == 0)
+            break;
+        else
+            i--;
+    memmove(p->bytes, p->bytes + i, p->n - i);
+    p->n -= i;
+    p->at += i;
+}
+
+static void logs_on_part(struct logpart *p, void *arg);
+
+static void read_part(struct once *o,
+                      const char *job,
+                      const char *name,
+                      int k,
+                      uint64_t offset,
+                      usec_t since,
+                      size_t want)
+{
+    struct logpart_ask ask = {.root = o->a->settings->shared_root,
+                              .job = job,
+                              .name = name,
+                              .k = k,
+                              .offset = offset,
+                              .since = since,
+                              .want = want,
+                              .done = logs_on_part,
+                              .arg = o};
+    logpart_read(o->a->loop, &ask);
+}
+
+/* The driver's log is empty before there is one; a link or the like in the place of another is none
+ * at all. */
+static void judge_missing(const struct once *o, struct logpart *p)
+{
+    bool is_none = p->result == -ENOENT || p->result == -ELOOP || p->result == -EINVAL;
+    if (p->result == -ENOENT && !o->must_be) {
+        p->n = 0;
+        p->end = 0;
+        p->result = 0;
+    } else if (is_none && o->must_be) {
+        p->result = err_set(&p->err, ERR_NOT_FOUND, "attempt %d of job '%s' has no log '%s'", p->k,
+                            p->job, p->name);
+    }
+}
+
+static void logs_on_part(struct logpart *p, void *arg)
+{
+    struct once *o = arg;
+    if (!o->req) {
+        free(o);
+        return;
+    }
+    judge_missing(o, p);
+    if (p->result == 0 && o->tail >= 0 && !o->sized) {
+        /* The size is known now: read the end of the file. */
+        uint64_t from = p->end > o->limit ? p->end - o->limit : 0;
+        o->sized = true;
+        o->least = p->since ? p->offset : 0;
+        read_part(o, p->job, p->name, p->k, from > o->least ? from : o->least, 0, o->limit);
+        return;
+    }
+    if (p->result == 0 && o->tail >= 0 && p->n && p->at + p->n < p->end && p->n < p->want) {
+        /* A gap: the last lines are those behind it. */
+        read_part(o, p->job, p->name, p->k, p->at + p->n, 0, o->limit);
+        return;
+    }
+    http_req_on_close(o->req, NULL, NULL);
+    if (p->result < 0) {
+        api_fail(o->req, &p->err, 0);
+    } else {
+        if (o->tail >= 0) {
+            p->end = p->at + p->n; /* the file may have grown since: one goes on from here */
+            keep_lines(p, o->tail);
+        }
+        answer_part(o, p);
+    }
+    free(o);
+}
+
+/* ---- the request ---- */
+
+/* "1234", or "2:1234" where the stream went over several attempts: attempt 2. */
+static int read_event_id(const char *id, struct tails_place *place, struct err *err)
+{
+    const char *colon = strchr(id, ':');
+    _cleanup_(freep) char *attempt = colon ? xstrndup(id, (size_t)(colon - id)) : NULL;
+    int64_t k = 1, offset = 0;
+    if ((attempt && str_to_int(attempt, 1, 1 << 20, &k, NULL) < 0) ||
+        str_to_int(colon ? colon + 1 : id, 0, INT64_MAX, &offset, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "Last-Event-ID '%.40s' is not an offset", id);
+    if (!place->named && place->k)
+        place->k = (int)k;
+    place->offset = (uint64_t)offset;
+    return 0;
+}
+
+/* Which log of the attempt: its name there, which is yours. */
+static int read_name(struct http_req *req, char **ret, struct err *err)
+{
+    enum loglist_source s = LOGLIST_WORKER;
+    const char *source = http_req_query(req, "source"), *file = http_req_query(req, "file");
+    if (http_req_query(req, "grep")) { /* the search reads source and file itself */
+        *ret = xstrdup(ATTEMPT_LOG);
+        return 0;
+    }
+    if (!source || str_eq(source, "driver")) {
+        if (file)
+            return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+        *ret = xstrdup(ATTEMPT_LOG);
+        return 0;
+    }
+    if (loglist_source_from_string(source, &s) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "there is no source '%.40s': driver, worker or scene",
+                       source);
+    if (!file)
+        return err_set(err, ERR_BAD_REQUEST,
+                       "source=%s wants file=NODE/NAME, one of GET /v1/jobs/{id}/logs/files",
+                       source);
+    *ret = loglist_path(s, file);
+    return *ret ? 0
+                : err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
+                          source);
+}
+
+/* ret borrows *ret_name, which is yours. */
+static int read_place(struct http_req *req,
+                      const struct job *job,
+                      struct tails_place *ret,
+                      char **ret_name,
+                      struct err *err)
+{
+    const char *last = http_req_last_event_id(req);
+    int64_t k = 0, offset = 0;
+    int r = http_req_query_int(req, "attempt", 1, 1 << 20, job->n_attempts, &k, err);
+    if (r == 0)
+        r = http_req_query_int(req, "offset", 0, INT64_MAX, 0, &offset, err);
+    if (r == 0)
+        r = read_name(req, ret_name, err);
+    if (r < 0)
+        return err->code = ERR_BAD_REQUEST;
+    /* Other files have other names in the next attempt: a stream of one stays in its own. */
+    *ret =
+        (struct tails_place){.k = (int)k,
+                             .named = http_req_query(req, "attempt") || http_req_query(req, "file"),
+                             .name = *ret_name,
+                             .offset = (uint64_t)offset};
+    r = last ? read_event_id(last, ret, err) : 0;
+    if (r == 0 && ret->k > job->n_attempts && job->n_attempts)
+        r = err_set(err, ERR_NOT_FOUND, "job '%s' has %d attempts", job->id, job->n_attempts);
+    return r;
+}
+
+/* Of the driver's log alone; who goes on with a stream has his place already. */
+static int read_since(struct http_req *req,
+                      const struct tails_place *place,
+                      usec_t *ret,
+                      struct err *err)
+{
+    bool is_driver = str_eq(str_or(http_req_query(req, "source"), "driver"), "driver");
+    if (http_req_query(req, "since") && !is_driver)
+        return err_set(err, ERR_BAD_REQUEST, "since goes with the driver's log alone");
+    int r = api_read_time(req, "since", clock_wall(), ret, err);
+    if (r == 0 && (http_req_last_event_id(req) || !place->k))
+        *ret = 0;
+    return r;
+}
+
+/* ---- a stream that begins at a time ---- */
+
+struct later {
+    struct http_req *req; /* NULL: gone */
+    struct api *a;
+    char *user, *project;
+    bool named;
+};
+
+static void on_later_gone(struct http_req *req, void *arg)
+{
+    struct later *l = arg;
+    (void)req;
+    l->req = NULL;
+}
+
+/* Whatever came of it: its offset is one that nothing newer lies before. */
+static void on_begin_known(struct logpart *p, void *arg)
+{
+    struct later *l = arg;
+    struct job job = {.id = p->job, .user = l->user, .project = l->project};
+    struct tails_place place = {.k = p->k,
+                                .named = l->named,
+                                .name = p->name,
+                                .offset = p->offset,
+                                .barrier = api_reader_barrier(l->a)};
+    if (l->req) {
+        http_req_on_close(l->req, NULL, NULL);
+        tails_follow(l->a->tails, l->req, &job, &place);
+    }
+    free(l->user);
+    free(l->project);
+    free(l);
+}
+
+static void follow_since(struct http_req *req,
+                         struct api *a,
+                         const struct job *job,
+                         const struct tails_place *place,
+                         usec_t since)
+{
+    struct later *l = xcalloc(1, sizeof(*l));
+    *l = (struct later){.req = req,
+                        .a = a,
+                        .user = xstrdup(job->user),
+                        .project = xstrdup(job->project),
+                        .named = place->named};
+    struct logpart_ask ask = {.root = a->settings->shared_root,
+                              .job = job->id,
+                              .name = place->name,
+                              .k = place->k,
+                              .offset = place->offset,
+                              .since = since,
+                              .want = 1,
+                              .done = on_begin_known,
+                              .arg = l};
+    http_req_on_close(req, on_later_gone, l);
+    logpart_read(a->loop, &ask);
+}
+
+static void job_logs(struct http_req *req,
+                     struct api *a,
+                     const struct job *job,
+                     const struct record_extra *extra,
+                     struct live *l)
+{
+    struct tails_place place = {0};
+    _cleanup_(freep) char *name = NULL;
+    int64_t limit = PART_DEFAULT, tail = -1;
+    usec_t since = 0;
+    struct err err = {0};
+    (void)extra;
+    (void)l;
+    int r = read_place(req, job, &place, &name, &err);
+    if (r == 0 && (http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &limit, &err) < 0 ||
+                   http_req_query_int(req, "tail", 0, 1000000, -1, &tail, &err) < 0))
+        err.code = r = ERR_BAD_REQUEST;
+    if (r == 0)
+        r = read_since(req, &place, &since, &err);
+    if (r < 0 || !name) {
+        api_fail(req, &err, 0);
+    } else if (http_req_query(req, "grep")) {
+        search_job(req, a, job, place.k);
+    } else if (http_req_query_bool(req, "follow", false) && !since) {
+        place.barrier = api_reader_barrier(a);
+        tails_follow(a->tails, req, job, &place);
+    } else if (cluster_root_hangs(a->cluster)) {
+        (void)err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+        api_fail(req, &err, 0);
+    } else if (http_req_query_bool(req, "follow", false)) {
+        follow_since(req, a, job, &place, since);
+    } else {
+        struct once *o = xcalloc(1, sizeof(*o));
+        *o = (struct once){.req = req,
+                           .a = a,
+                           .tail = tail,
+                           .limit = (size_t)limit,
+                           .must_be = http_req_query(req, "file") != NULL};
+        http_req_on_close(req, on_once_gone, o);
+        read_part(o, job->id, name, place.k ? place.k : 1, place.offset, since,
+                  tail >= 0 ? 1 : (size_t)limit);
+    }
+}
+
+void api_jobs_logs(struct http_req *req, void *app)
+{
+    api_find_job(req, app, job_logs);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* misc.c - whoami, version, health, metrics, openapi. */
+#include <stdio.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/kit/view.h"
+#include "argusd/logs/tails.h"
+#include "base/field.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/version.h"
+
+enum { ANSWER_MAX = 8 << 20 };
+
+/* ---- who and what ---- */
+
+void api_whoami(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const struct http_principal *p = http_req_principal(req);
+    const struct token *k = tokens_find(a->tokens, p->token_id);
+    struct access_who who;
+    people_who(a->people, p, &who);
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "user", p->user);
+    jout_str(&j, "role", http_role_to_string(p->role));
+    jout_bool(&j, "sees_all", who.sees_all);
+    jout_open(&j, "projects", '[');
+    const char *list = who.projects, *item;
+    for (size_t n; (item = str_item(&list, &n));)
+        jout_strn(&j, NULL, item, n);
+    jout_close(&j, ']');
+    jout_open(&j, "token", '{');
+    jout_str(&j, "id", p->token_id);
+    jout_str(&j, "name", k ? k->name : NULL);
+    jout_time(&j, "expires_at", k ? k->expires_at : 0);
+    jout_close(&j, '}');
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+/* Pages whose texts are borrowed for one answer. */
+#define ROW(of, key, ftype, member, ...)                                                           \
+    {                                                                                              \
+        .name = key, .type = ftype, .offset = offsetof(struct of, member), __VA_ARGS__             \
+    }
+
+struct version_page {
+    const char *version, *commit, *ray_version, *ray_session, *cluster, *shared_root;
+    bool ray_up;
+};
+static const struct field version_rows[] = {
+    ROW(version_page, "version", FIELD_STR, version, .flags = FIELD_ALWAYS),
+    ROW(version_page, "commit", FIELD_STR, commit, .flags = FIELD_ALWAYS),
+    ROW(version_page, "ray.version", FIELD_STR, ray_version),
+    ROW(version_page, "ray.session", FIELD_STR, ray_session),
+    ROW(version_page, "ray.up", FIELD_BOOL, ray_up),
+    ROW(version_page, "cluster", FIELD_STR, cluster, .flags = FIELD_ALWAYS),
+    ROW(version_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_ALWAYS),
+};
+const struct field_table version_table = {"Version", version_rows, array_len(version_rows),
+                                          sizeof(struct version_page), 0};
+
+struct ready_page {
+    bool ready;
+    const char *store, *ray, *shared_root, *reason;
+};
+static const struct field ready_rows[] = {
+    ROW(ready_page, "ready", FIELD_BOOL, ready),
+    ROW(ready_page, "store", FIELD_STR, store, .flags = FIELD_ALWAYS),
+    ROW(ready_page, "ray", FIELD_STR, ray, .flags = FIELD_ALWAYS),
+    ROW(ready_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_ALWAYS),
+    ROW(ready_page, "reason", FIELD_STR, reason),
+};
+const struct field_table ready_table = {"Ready", ready_rows, array_len(ready_rows),
+                                        sizeof(struct ready_page), 0};
+#undef ROW
+
+static void misc_answer_page(struct http_req *req,
+                             int status,
+                             const struct field_table *t,
+                             const void *page)
+{
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    field_to_json(t, page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(req, status, &out, 0);
+    buf_release(&out);
+}
+
+void api_version(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *ray = cluster_ray_version(a->cluster);
+    const struct version_page page = {.version = ARGUS_VERSION,
+                                      .commit = ARGUS_COMMIT,
+                                      .ray_version = *ray ? ray : NULL,
+                                      .ray_session = *ray ? cluster_session(a->cluster) : NULL,
+                                      .ray_up = cluster_is_up(a->cluster),
+                                      .cluster = a->settings->cluster,
+                                      .shared_root = a->settings->shared_root};
+    misc_answer_page(req, 200, &version_table, &page);
+}
+
+void api_healthz(struct http_req *req, void *app)
+{
+    struct buf out = BUF_INIT(64);
+    (void)app;
+    (void)buf_adds(&out, "ok\n"); /* fits */
+    http_reply(req, 200, "text/plain", &out, 0);
+    buf_release(&out);
+}
+
+/* Ready: the store writes. Ray or the root being away is told, and is no reason to be taken
+ * out of service: jobs are queued meanwhile. */
+void api_readyz(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *code, *text;
+    bool failing = store_is_failing(a->store);
+    cluster_why_not(a->cluster, &code, &text);
+    const struct ready_page page = {.ready = !failing,
+                                    .store = failing ? "failing" : "ok",
+                                    .ray = cluster_is_up(a->cluster) ? "ok" : "away",
+                                    .shared_root =
+                                        cluster_root_is_ok(a->cluster) ? "ok" : "unavailable",
+                                    .reason = *text ? text : NULL};
+    misc_answer_page(req, failing ? 503 : 200, &ready_table, &page);
+}
+
+/* ---- metrics ---- */
+
+static void gauge(struct buf *out, const char *prefix, const char *name, const char *help)
+{
+    (void)buf_addf(out, "# HELP %s%s %s\n# TYPE %s%s gauge\n", prefix, name, help, prefix,
+                   name); /* overflow: out->failed, here and below */
+}
+
+static void add_job_metrics(struct buf *out, const struct api *a, const char *prefix)
+{
+    gauge(out, prefix, "jobs", "Jobs that are not over, by state.");
+    for (int s = JOB_QUEUED; s <= JOB_STOPPING; s++)
+        (void)buf_addf(out, "%sjobs{state=\"%s\"} %zu\n", prefix,
+                       job_state_to_string((enum job_state)s),
+                       jobs_count(a->jobs, (enum job_state)s));
+    gauge(out, prefix, "jobs_ever", "Jobs that were ever submitted.");
+    (void)buf_addf(out, "%sjobs_ever %zu\n", prefix, idset_count(a->used));
+}
+
+static void add_node_metrics(struct buf *out, const struct api *a, const char *prefix)
+{
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(a->cluster, &n);
+    gauge(out, prefix, "slots", "GPUs of a node by use.");
+    for (size_t i = 0; i < n; i++) {
+        double gpus, cpus;
+        sched_node_used(jobs_sched(a->jobs), nodes[i].name, &gpus, &cpus);
+        if (!nodes[i].is_alive || nodes[i].is_head)
+            continue;
+        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"leased\"} %g\n", prefix, nodes[i].name,
+                       gpus);
+        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"free\"} %g\n", prefix, nodes[i].name,
+                       nodes[i].gpus > gpus ? nodes[i].gpus - gpus : 0);
+    }
+    gauge(out, prefix, "node_online", "1 while Ray lists the node as alive.");
+    for (size_t i = 0; i < n; i++)
+        (void)buf_addf(out, "%snode_online{node=\"%s\",ray_node_id=\"%s\"} %d\n", prefix,
+                       nodes[i].name, nodes[i].node_id, nodes[i].is_alive);
+    nodes_put_metrics(a->nodes, prefix, out);
+    gauge(out, prefix, "ray_up", "1 while Ray answers.");
+    (void)buf_addf(out, "%sray_up %d\n", prefix, cluster_is_up(a->cluster));
+    gauge(out, prefix, "shared_root_ok", "1 while the shared root can be used.");
+    (void)buf_addf(out, "%sshared_root_ok %d\n", prefix, cluster_root_is_ok(a->cluster));
+    gauge(out, prefix, "shared_root_free_bytes", "Free bytes on the shared root.");
+    (void)buf_addf(out, "%sshared_root_free_bytes %llu\n", prefix,
+                   (unsigned long long)cluster_root_free_bytes(a->cluster));
+    gauge(out, prefix, "store_failing", "1 while the store cannot write.");
+    (void)buf_addf(out, "%sstore_failing %d\n", prefix, store_is_failing(a->store));
+}
+
+void api_metrics(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *prefix = a->settings->prefix;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    gauge(&out, prefix, "build_info", "Version of argusd.");
+    (void)buf_addf(&out, "%sbuild_info{version=\"%s\",commit=\"%s\"} 1\n", prefix, ARGUS_VERSION,
+                   ARGUS_COMMIT);
+    add_job_metrics(&out, a, prefix);
+    add_node_metrics(&out, a, prefix);
+    http_metrics(a->http, &out, prefix);
+    tails_metrics(a->tails, &out, prefix);
+    http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
+    buf_release(&out);
+}
+
+void api_openapi(struct http_req *req, void *app)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    (void)app;
+    routes_openapi(&out);
+    http_reply_json(req, 200, &out, 0);
+    buf_release(&out);
+}

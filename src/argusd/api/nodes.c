@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes.c - machines over HTTP: register, list, look, drain, remove, check; and pools. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+enum { ANSWER_MAX = 16 << 20, NODE_MAX = 1 << 20, ETAG_CHARS = 20 };
+static const usec_t CHECK_PATIENCE = 100 * USEC_SEC;
+
+/* ---- reading ---- */
+
+void api_nodes(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    struct api_eyes who = {a, http_req_principal(req)};
+    struct nodes_eyes eyes = {api_sees_job, &who};
+    const char *code, *text;
+    cluster_why_not(a->cluster, &code, &text);
+    jout_open(&j, NULL, '{');
+    nodes_put_all(a->nodes, &eyes, &j, "nodes");
+    jout_bool(&j, "stale", !cluster_is_up(a->cluster));
+    jout_str(&j, "reason", *text ? text : NULL);
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+void api_pools(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    nodes_put_pools(a->nodes, &j, "pools");
+    jout_bool(&j, "stale", !cluster_is_up(a->cluster));
+    jout_close(&j, '}');
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+static void fail_unknown(struct http_req *req, const char *name)
+{
+    struct err err = {0};
+    (void)err_set(&err, ERR_NOT_FOUND, "there is no node '%.80s'", name);
+    api_fail(req, &err, 0);
+}
+
+/* The registered node of the path; else the refusal was sent. */
+static struct noderun *find_registered(struct http_req *req, const struct api *a)
+{
+    const char *name = http_req_param(req, "name");
+    struct noderun *nr = nodes_find(a->nodes, name);
+    struct err err = {0};
+    if (nr)
+        return nr;
+    const struct cluster_node *k = cluster_find_name(a->cluster, name);
+    if (k && !nodes_is_former(a->nodes, k)) {
+        (void)err_set(&err, ERR_CONFLICT,
+                      "node '%.80s' was not started by argusd, which uses it and does not touch "
+                      "it",
+                      name);
+        api_fail(req, &err, 0);
+        return NULL;
+    }
+    fail_unknown(req, name);
+    return NULL;
+}
+
+/* Empty: there is no such node. */
+static void api_nodes_render(struct http_req *req,
+                             const struct api *a,
+                             const char *name,
+                             struct buf *out)
+{
+    struct api_eyes who = {a, http_req_principal(req)};
+    struct nodes_eyes eyes = {api_sees_job, &who};
+    struct jout j = jout_begin(out);
+    const struct noderun *nr = nodes_find(a->nodes, name);
+    if (nr)
+        nodes_put(nr, &eyes, &j, NULL);
+    else
+        (void)nodes_put_attached(a->nodes, name, &eyes, &j, NULL); /* empty tells */
+}
+
+static void etag_of(const struct buf *body, char ret[static HASH_HEX])
+{
+    (void)hash_sha256_hex(buf_str(body), body->len, ret);
+    ret[ETAG_CHARS] = 0;
+}
+
+static void answer_node(struct http_req *req, const struct api *a, const char *name, int status)
+{
+    struct buf out = BUF_INIT(NODE_MAX);
+    char etag[HASH_HEX];
+    uint64_t barrier = status == 200 ? api_reader_barrier(a) : api_barrier(a);
+    api_nodes_render(req, a, name, &out);
+    if (!out.len) {
+        fail_unknown(req, name);
+    } else {
+        etag_of(&out, etag);
+        if (status != 200 || !http_reply_not_modified(req, etag, barrier))
+            http_reply_json(req, status, &out, barrier);
+    }
+    buf_release(&out);
+}
+
+/* ---- one node, now or when it changes ---- */
+
+struct node_wait {
+    struct http_req *req;
+    struct api *a;
+    struct nodes_waiter *waiter;
+    char *name;
+};
+
+static void api_nodes_end_wait(struct node_wait *w)
+{
+    http_req_on_close(w->req, NULL, NULL);
+    answer_node(w->req, w->a, w->name, 200);
+    free(w->name);
+    free(w);
+}
+
+static void api_nodes_on_changed(void *arg)
+{
+    api_nodes_end_wait(arg); /* the waiter is gone with the call */
+}
+
+static void api_nodes_on_wait_over(struct http_req *req, void *arg)
+{
+    struct node_wait *w = arg;
+    (void)req;
+    nodes_unwait(w->waiter);
+    api_nodes_end_wait(w);
+}
+
+static void api_nodes_on_waiter_gone(struct http_req *req, void *arg)
+{
+    struct node_wait *w = arg;
+    (void)req;
+    nodes_unwait(w->waiter);
+    free(w->name);
+    free(w);
+}
+
+static bool is_current(struct http_req *req, const struct api *a, const char *name)
+{
+    struct buf out = BUF_INIT(NODE_MAX);
+    char etag[HASH_HEX];
+    api_nodes_render(req, a, name, &out);
+    etag_of(&out, etag);
+    bool current = out.len && http_req_has_etag(req, etag);
+    buf_release(&out);
+    return current;
+}
+
+void api_nodes_get(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const char *name = http_req_param(req, "name");
+    struct noderun *nr = nodes_find(a->nodes, name);
+    usec_t span = http_req_wait(req);
+    if (!nr || !span || !is_current(req, a, name)) {
+        answer_node(req, a, name, 200);
+        return;
+    }
+    struct node_wait *w = xcalloc(1, sizeof(*w));
+    *w = (struct node_wait){.req = req, .a = a, .name = xstrdup(name)};
+    w->waiter = nodes_wait(nr, api_nodes_on_changed, w);
+    http_req_on_close(req, api_nodes_on_waiter_gone, w);
+    http_req_park(req, span, api_nodes_on_wait_over, w);
+}
+
+void api_nodes_firewall(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    const struct noderun *nr = find_registered(req, a);
+    struct buf out = BUF_INIT(NODE_MAX);
+    struct jout j = jout_begin(&out);
+    if (!nr)
+        return;
+    if (nodes_put_firewall(nr, http_req_query(req, "argusd"), http_req_query(req, "prometheus"), &j,
+                           &err) < 0)
+        api_fail(req, &err, 0);
+    else
+        http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+/* ---- changing ---- */
+
+/* False: the refusal was sent. */
+static bool can_change(struct http_req *req, const struct api *a)
+{
+    struct err err = {0};
+    if (!store_is_failing(a->store))
+        return true;
+    (void)err_set(&err, ERR_STORE, "the store cannot write now: no machine can be changed");
+    api_fail(req, &err, 0);
+    return false;
+}
+
+static void refuse_problems(struct http_req *req, const struct problems *ps)
+{
+    struct err err = {0};
+    const struct problem *first = ps->n ? &ps->v[0] : NULL;
+    (void)err_set(&err, ERR_BAD_SPEC, "%s%s%s%s", first && *first->field ? "'" : "",
+                  first ? first->field : "", first && *first->field ? "': " : "",
+                  first ? first->text : "the spec has problems");
+    http_problem(req, ERR_BAD_SPEC, &err, first ? first->field : NULL, first ? first->hint : NULL,
+                 ps, 0);
+}
+
+static void answer_added(struct http_req *req,
+                         const struct api *a,
+                         struct noderun *const *v,
+                         size_t n,
+                         size_t added)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    struct api_eyes who = {a, http_req_principal(req)};
+    struct nodes_eyes eyes = {api_sees_job, &who};
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "nodes", '[');
+    for (size_t i = 0; i < n; i++)
+        nodes_put(v[i], &eyes, &j, NULL);
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    if (n == 1) {
+        _cleanup_(freep) char *at = xasprintf("/v1/nodes/%s", nodes_row(v[0])->spec.name);
+        http_reply_header(req, "Location", at);
+    }
+    http_reply_json(req, added ? 201 : 200, &out, api_barrier(a));
+    buf_release(&out);
+}
+
+static void api_nodes_add(struct http_req *req,
+                          struct api *a,
+                          const struct doc *d,
+                          struct problems *ps)
+{
+    struct nodespec *specs = NULL;
+    struct noderun **v = NULL;
+    struct err err = {0};
+    size_t n = 0, added = 0;
+    const char *user = http_req_principal(req)->user;
+    if (nodespec_read_all(doc_root(d), &specs, &n, ps) < 0)
+        refuse_problems(req, ps);
+    else if (nodes_add(a->nodes, specs, n, user, &v, &added, &err) < 0)
+        api_fail(req, &err, 0);
+    else
+        answer_added(req, a, v, n, added);
+    for (size_t i = 0; i < n; i++)
+        nodespec_release(&specs[i]);
+    free(specs);
+    free(v);
+}
+
+void api_nodes_create(struct http_req *req, void *app)
+{
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    size_t len;
+    const char *body = http_req_body(req, &len);
+    if (!can_change(req, app))
+        return;
+    if (doc_parse(body, len, true, &d, &ps) < 0)
+        refuse_problems(req, &ps);
+    else
+        api_nodes_add(req, app, d, &ps);
+    doc_free(d);
+    problems_release(&ps);
+}
+
+static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
+{
+    const char *then = json_get_str(o, "then", "wait");
+    const json_t *deadline = json_object_get(o, "deadline");
+    ret->then = node_then_from_string(then);
+    if (ret->then == NODE_THEN_END)
+        return err_set(err, ERR_BAD_REQUEST, "'then: %.40s' is none of wait, stop, restart", then);
+    if (!deadline || json_is_null(deadline))
+        return 0;
+    if (json_is_integer(deadline) && json_integer_value(deadline) >= 0)
+        ret->within = (usec_t)json_integer_value(deadline) * USEC_SEC;
+    else if (!json_is_string(deadline) ||
+             span_from_string(json_string_value(deadline), &ret->within, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "'deadline' is no span such as 30m");
+    return 0;
+}
+
+void api_nodes_drain(struct http_req *req, void *app)
+{
+    static const char *const keys[] = {"deadline", "then", NULL};
+    struct api *a = app;
+    struct err err = {0};
+    struct nodes_drain how = {0};
+    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    if (!o)
+        return;
+    if (read_drain(o, &how, &err) < 0 ||
+        nodes_drain(nr, &how, http_req_principal(req)->user, &err) < 0)
+        api_fail(req, &err, 0);
+    else
+        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+}
+
+void api_nodes_undrain(struct http_req *req, void *app)
+{
+    static const char *const keys[] = {NULL};
+    struct api *a = app;
+    struct err err = {0};
+    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    if (!o)
+        return;
+    if (nodes_undrain(nr, http_req_principal(req)->user, &err) < 0)
+        api_fail(req, &err, 0);
+    else
+        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+}
+
+void api_nodes_remove(struct http_req *req, void *app)
+{
+    static const char *const keys[] = {"force", NULL};
+    struct api *a = app;
+    struct err err = {0};
+    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    if (!o)
+        return;
+    bool force = json_get_bool(o, "force", false);
+    if (nodes_remove(nr, force, http_req_principal(req)->user, &err) < 0)
+        api_fail(req, &err, 0);
+    else
+        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+}
+
+/* ---- check: the answer comes with what was found ---- */
+
+struct checking {
+    struct http_req *req;
+    struct api *a;
+    struct nodes_check *check;
+    char *name;
+};
+
+static void end_check(struct checking *k, int status)
+{
+    http_req_on_close(k->req, NULL, NULL);
+    answer_node(k->req, k->a, k->name, status);
+    free(k->name);
+    free(k);
+}
+
+static void api_nodes_on_checked(struct noderun *nr, void *arg)
+{
+    (void)nr;
+    end_check(arg, 200); /* the check is gone with the call */
+}
+
+static void on_check_late(struct http_req *req, void *arg)
+{
+    struct checking *k = arg;
+    (void)req;
+    nodes_check_free(k->check);
+    end_check(k, 202);
+}
+
+static void on_checker_gone(struct http_req *req, void *arg)
+{
+    struct checking *k = arg;
+    (void)req;
+    nodes_check_free(k->check);
+    free(k->name);
+    free(k);
+}
+
+void api_nodes_check(struct http_req *req, void *app)
+{
+    static const char *const keys[] = {"accept_key", NULL};
+    struct api *a = app;
+    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    if (!o)
+        return;
+    struct checking *k = xcalloc(1, sizeof(*k));
+    *k = (struct checking){.req = req, .a = a, .name = xstrdup(nodes_row(nr)->spec.name)};
+    k->check = nodes_check(nr, json_get_bool(o, "accept_key", false), http_req_principal(req)->user,
+                           api_nodes_on_checked, k);
+    http_req_on_close(req, on_checker_gone, k);
+    http_req_park(req, CHECK_PATIENCE, on_check_late, k);
+}

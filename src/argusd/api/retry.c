@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* retry.c - POST /v1/jobs/{id}:retry: a job that has ended, submitted once more.
+ *
+ * The retry is a new job of the same user with the same spec: nothing is ever written twice into
+ * one job's directory. It may go on from a checkpoint of the old one, and with the fix that the
+ * finding proposes. The two are linked: retry_of, and an event on each. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/jobspec.h"
+#include "argusd/ground/work.h"
+#include "argusd/submit/submit.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/finding/finding.h"
+#include "core/spec/respec.h"
+#include "core/spec/spec.h"
+#include "fsroot/fsroot.h"
+
+/* Between the look at the old job and the submit. */
+struct retry {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    struct http_principal who; /* whose job it will be */
+    char *root, *id, *spec;    /* of the old job */
+    char *kept;                /* its checkpoints, none of which goes meanwhile */
+    struct checkpoints_use use;
+    struct ckpt_list known;
+    int64_t seq;
+    json_t *patch; /* NULL: none */
+    int64_t step;  /* of the checkpoint; 0: the newest, found by the look */
+    bool from;
+    int result; /* of the look */
+    struct err err;
+};
+
+static void retry_free(struct retry *r)
+{
+    checkpoints_unuse(&r->use);
+    ckpt_list_release(&r->known);
+    free(r->kept);
+    free(r->root);
+    free(r->id);
+    free(r->spec);
+    json_decref(r->patch);
+    free(r);
+}
+
+static void retry_freep(struct retry **r)
+{
+    if (*r)
+        retry_free(*r);
+}
+
+/* ---- what is asked ---- */
+
+/* "20", "global_step_20", "<the job's id>@20", or "latest". */
+static int read_from(const char *text, const char *job, int64_t *ret_step, struct err *err)
+{
+    const char *at = strrchr(text, '@');
+    if (!strcmp(text, "latest")) {
+        *ret_step = 0;
+        return 0;
+    }
+    if (at && ((size_t)(at - text) != strlen(job) || strncmp(text, job, strlen(job)) != 0))
+        return err_set(err, ERR_REFUSED,
+                       "'%.80s' is no checkpoint of job '%s': to go on from another job's, submit "
+                       "its spec with 'resume: <job id>@<step>'",
+                       text, job);
+    const char *step = at ? at + 1 : text;
+    if (str_starts(step, "global_step_"))
+        step += strlen("global_step_");
+    if (str_to_int(step, 1, INT32_MAX, ret_step, NULL) < 0)
+        return err_set(err, ERR_BAD_REQUEST,
+                       "'%.80s' is no checkpoint: give its step, such as 20, or latest", text);
+    return 0;
+}
+
+static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix, struct err *err)
+{
+    static const char *const keys[] = {"apply_fix", "from", NULL};
+    _cleanup_(json_unrefp) json_t *body = api_read_action(req, keys);
+    if (!body)
+        return -ECANCELED;
+    const json_t *fix = json_object_get(body, "apply_fix"), *from = json_object_get(body, "from");
+    if (fix && !json_is_boolean(fix))
+        return err_set(err, ERR_BAD_REQUEST, "'apply_fix' is true or false");
+    if (from && !json_is_null(from) && !json_is_string(from))
+        return err_set(err, ERR_BAD_REQUEST, "'from' is a text: a step, or latest");
+    *ret_fix = json_is_true(fix);
+    r->from = json_is_string(from);
+    return r->from ? read_from(json_string_value(from), r->id, &r->step, err) : 0;
+}
+
+/* ---- may it be ---- */
+
+/* The new job is of the old one's user, whoever asks, and is checked as his. */
+static int retry_find_owner(struct api *a,
+                            const struct http_principal *p,
+                            const struct job *job,
+                            struct http_principal *ret,
+                            struct err *err)
+{
+    *ret = *p;
+    if (str_eq(p->user, job->user))
+        return 0;
+    text_copy(ret->user, job->user);
+    ret->role = HTTP_ROLE_USER;
+    if (people_admit(a->people, ret) < 0)
+        return err_set(err, ERR_REFUSED, "job '%s' cannot be retried: %s", job->id, ret->why_not);
+    return 0;
+}
+
+static int retry_check(struct http_req *req, struct api *a, const struct job *job, struct err *err)
+{
+    int r = api_may_change(a, http_req_principal(req), "retry", job, err);
+    if (r == 0 && !job_state_is_terminal(job->state))
+        r = err_set(err, ERR_CONFLICT, "job '%s' is %s: only a job that has ended can be retried",
+                    job->id, job_state_to_string(job->state));
+    return r;
+}
+
+static int check_trains(const struct job *job, struct err *err)
+{
+    if (workload_word_trains(job->workload))
+        return 0;
+    return err_set(err, ERR_REFUSED,
+                   "job '%s' has no checkpoints: workload '%s' has nothing to "
+                   "resume",
+                   job->id, job->workload);
+}
+
+/* ---- the fix ---- */
+
+static int refuse_fix(const struct job *job, const char *why, struct err *err)
+{
+    return err_set(err, ERR_REFUSED, "there is no fix to apply: %s of job '%s' %s",
+                   why ? "the finding" : "no finding", job->id, str_or(why, "is there"));
+}
+
+/* The patch of the finding, with values for this spec. */
+static int make_patch(const struct api *a,
+                      const struct job *job,
+                      const struct finding *found,
+                      json_t **ret,
+                      struct err *err)
+{
+    const struct spec *spec = jobspec_of(a->settings, job);
+    struct buf text = BUF_INIT(DOC_MAX_BYTES);
+    struct jout j = jout_begin(&text);
+    int n = spec ? finding_patch_to_json(found, spec, &j, NULL) : 0;
+    int r = n > 0 && !text.failed ? json_parse(buf_str(&text), text.len, DOC_MAX_BYTES, ret, NULL)
+                                  : -ENOENT;
+    buf_release(&text);
+    return r < 0 ? refuse_fix(job, "proposes none that fits its spec", err) : 0;
+}
+
+static int find_fix(const struct api *a,
+                    const struct job *job,
+                    const struct record_extra *extra,
+                    json_t **ret,
+                    struct err *err)
+{
+    struct finding found = {0};
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    const char *text = job->state != JOB_SUCCEEDED ? extra->finding.json : NULL;
+    if (!text)
+        return refuse_fix(job, NULL, err);
+    int r = json_parse(text, strlen(text), RECORD_DETAIL_MAX, &o, NULL);
+    if (r == 0)
+        r = finding_from_json(o, &found, NULL);
+    if (r == 0 && found.n_patch)
+        r = make_patch(a, job, &found, ret, err);
+    else
+        r = refuse_fix(job, "proposes none", err);
+    finding_release(&found);
+    return r;
+}
+
+/* ---- the submit ---- */
+
+static void retry_submit(struct retry *r)
+{
+    char resume[SPEC_ID_BUF + 32];
+    struct buf text = BUF_INIT(DOC_MAX_BYTES), changes = BUF_INIT(RESPEC_CHANGES_MAX);
+    struct err err = {0};
+    text_printf(resume, "%s@%" PRId64, r->id, r->step);
+    struct respec how = {.resume = r->from ? resume : NULL, .patch = r->patch};
+    int n = respec_text(r->spec, &how, &text, &changes, &err);
+    if (n >= 0 && (text.failed || changes.failed))
+        n = err_set(&err, ERR_REFUSED, "the spec of job '%s' is too large to be changed", r->id);
+    else if (n < 0)
+        err.code = ERR_REFUSED;
+    if (n < 0) {
+        api_fail(r->req, &err, 0);
+    } else {
+        struct submit_retry of = {
+            .id = xstrdup(r->id), .seq = r->seq, .changes = buf_take(&changes)};
+        submit_retry(r->req, r->a, &r->who, buf_take(&text), &of);
+    }
+    buf_release(&text);
+    buf_release(&changes);
+}
+
+static void keep_checkpoints(struct retry *r)
+{
+    const struct ckpt_list *known = checkpoints_of(r->a->checkpoints, r->id);
+    r->kept = xasprintf("%s/checkpoints", r->id);
+    r->use.text = r->kept;
+    checkpoints_use(r->a->checkpoints, &r->use); /* the submit asks for the one that it is */
+    if (known)
+        ckpt_list_copy(&r->known, known);
+}
+
+static void retry_run_look(void *arg)
+{
+    struct retry *r = arg;
+    r->result = fsroot_checkpoint_find(r->root, r->id, &r->known, r->step, &r->step, &r->err);
+}
+
+static void retry_on_gone(struct http_req *req, void *arg)
+{
+    struct retry *r = arg;
+    (void)req;
+    r->req = NULL; /* freed when the worker is done */
+}
+
+static void retry_done_look(void *arg)
+{
+    struct retry *r = arg;
+    if (r->req) {
+        http_req_on_close(r->req, NULL, NULL);
+        if (r->result < 0) {
+            r->err.code = r->result == ERR_NOT_FOUND ? ERR_REFUSED : ERR_UNAVAILABLE;
+            api_fail(r->req, &r->err, 0);
+        } else {
+            retry_submit(r);
+        }
+    }
+    retry_free(r);
+}
+
+static void retry_job(struct http_req *req,
+                      struct api *a,
+                      const struct job *job,
+                      const struct record_extra *extra,
+                      struct live *l)
+{
+    _cleanup_(retry_freep) struct retry *r = xcalloc(1, sizeof(*r));
+    struct err err = {0};
+    bool fix = false;
+    (void)l;
+    *r = (struct retry){.req = req,
+                        .a = a,
+                        .root = xstrdup(a->settings->shared_root),
+                        .id = xstrdup(job->id),
+                        .spec = xstrdup(job->spec),
+                        .seq = job->seq};
+    int x = retry_check(req, a, job, &err);
+    if (x == 0)
+        x = retry_find_owner(a, http_req_principal(req), job, &r->who, &err);
+    if (x == 0)
+        x = retry_read_body(req, r, &fix, &err);
+    if (x == 0 && r->from)
+        x = check_trains(job, &err);
+    if (x == 0 && fix)
+        x = find_fix(a, job, extra, &r->patch, &err);
+    if (x == 0 && r->from && cluster_root_hangs(a->cluster))
+        x = err_set(&err, ERR_UNAVAILABLE,
+                    "the shared root does not answer: no checkpoint can be looked for");
+    if (x < 0) {
+        if (x != -ECANCELED) /* that was answered */
+            api_fail(req, &err, 0);
+        return;
+    }
+    if (!r->from) {
+        retry_submit(r);
+        return;
+    }
+    keep_checkpoints(r);
+    http_req_on_close(req, retry_on_gone, r);
+    work_start(a->loop, retry_run_look, retry_done_look, r);
+    r = NULL;
+}
+
+void api_jobs_retry(struct http_req *req, void *app)
+{
+    api_find_job(req, app, retry_job);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes.h - the one route table, in parts by noun, and words of their schemas.
+ * openapi.json is made from it, and the tests hold live replies against it. */
+#pragma once
+#include "http/http.h"
+#include "http/openapi.h"
+
+struct api_part {
+    const struct http_route *rows;
+    size_t n_rows;
+    const struct http_schema *schemas;
+    size_t n_schemas;
+};
+
+/* The list in meson.build names the files; each has a part_<file>. NULL at the end. */
+extern const struct api_part *const API_PARTS[];
+
+/* Pages, by their handlers: a row of GET /v1/clusters, GET /v1/version, GET /readyz. */
+extern const struct field_table cluster_table;
+extern const struct field_table version_table;
+extern const struct field_table ready_table;
+
+/* All rows; free() them after the server is closed. */
+struct http_route *routes_join(size_t *ret_n);
+/* openapi.json */
+void routes_openapi(struct buf *out);
+
+#define TEXT "{\"type\":\"string\"}"
+#define TEXT_OR_NULL "{\"type\":[\"string\",\"null\"]}"
+#define NUMBER "{\"type\":\"number\"}"
+#define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
+#define INTEGER "{\"type\":\"integer\"}"
+#define INTEGER_OR_NULL "{\"type\":[\"integer\",\"null\"]}"
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define BOOLEAN_OR_NULL "{\"type\":[\"boolean\",\"null\"]}"
+#define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
+#define REF_OR_NULL(name) "{\"anyOf\":[" REF(name) ",{\"type\":\"null\"}]}"
+#define LIST(item) "{\"type\":\"array\",\"items\":" item "}"
+#define LIST_OR_NULL(item) "{\"type\":[\"array\",\"null\"],\"items\":" item "}"
+#define TEXTS LIST(TEXT)
+#define TEXT_OR_TEXTS "{\"anyOf\":[" TEXT "," TEXTS "]}"
+/* Names that the data give. */
+#define MAP(item) "{\"type\":\"object\",\"additionalProperties\":" item "}"
+/* A value that Argus hands on as it got it. */
+#define AS_IT_CAME(doc) "{\"description\":\"" doc "\"}"
+#define OBJECT_AS_IT_CAME(doc)                                                                     \
+    "{\"type\":[\"object\",\"null\"],\"additionalProperties\":" AS_IT_CAME(doc) "}"
+/* Closed: KEY("a", TEXT) "," KEY("b", NUMBER). required: "\"a\"", or nothing. */
+#define KEY(name, schema) "\"" name "\":" schema
+#define OBJECT(required, members)                                                                  \
+    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
+#define WORDS(list) "{\"enum\":[" list "]}"
+/* Of a reason that is a message: its arguments, without names that the reader may not see. */
+#define OPT_ARGS OPT_AS("args", OBJECT_AS_IT_CAME("arguments of the code; null: there are none"))
+#define REASON REF("Reason")
+#define LIST_AND(list, key, item, others)                                                          \
+    {                                                                                              \
+        .name = list, .json = OBJECT("\"" key "\"", KEY(key, LIST(REF(item))) others)              \
+    }
+#define LIST_OF(list, key, item) LIST_AND(list, key, item, "")
+
+/* Rows of a page that is still written by hand: they say what its members are and not where they
+ * lie, so they make a schema and nothing else. HAS: always there, never null. MAY: there, or null.
+ * OPT: left out at times, never null. */
+#define SAYS(key, ftype, ...)                                                                      \
+    {                                                                                              \
+        .name = key, .type = ftype, __VA_ARGS__                                                    \
+    }
+#define HAS_TEXT(key) SAYS(key, FIELD_STR, .flags = FIELD_ALWAYS)
+#define MAY_TEXT(key) SAYS(key, FIELD_STR, .flags = 0)
+#define OPT_TEXT(key) SAYS(key, FIELD_STR, .flags = FIELD_OMIT)
+#define HAS_TIME(key) SAYS(key, FIELD_TIME, .flags = FIELD_ALWAYS)
+#define MAY_TIME(key) SAYS(key, FIELD_TIME, .flags = 0)
+#define OPT_TIME(key) SAYS(key, FIELD_TIME, .flags = FIELD_OMIT)
+#define HAS_INTEGER(key) SAYS(key, FIELD_INT, .flags = 0)
+#define MAY_INTEGER(key) SAYS(key, FIELD_INT, .flags = FIELD_NO_LIMIT)
+#define OPT_INTEGER(key) SAYS(key, FIELD_INT, .flags = FIELD_OMIT)
+#define HAS_NUMBER(key) SAYS(key, FIELD_REAL, .flags = 0)
+#define MAY_NUMBER(key) SAYS(key, FIELD_REAL, .flags = FIELD_NO_LIMIT)
+#define OPT_NUMBER(key) SAYS(key, FIELD_REAL, .flags = FIELD_OMIT)
+#define HAS_BOOLEAN(key) SAYS(key, FIELD_BOOL, .flags = 0)
+#define OPT_BOOLEAN(key) SAYS(key, FIELD_BOOL, .flags = FIELD_OMIT)
+#define HAS_TEXTS(key) SAYS(key, FIELD_STRV, .flags = 0)
+#define OPT_TEXTS(key) SAYS(key, FIELD_STRV, .flags = FIELD_OMIT)
+/* Another schema by its name. */
+#define HAS(key, named) SAYS(key, FIELD_JSON, .flags = FIELD_ALWAYS, .schema = named)
+#define MAY(key, named) SAYS(key, FIELD_JSON, .flags = 0, .schema = named)
+#define OPT(key, named) SAYS(key, FIELD_JSON, .flags = FIELD_OMIT, .schema = named)
+/* A schema as text. */
+#define HAS_AS(key, text) HAS(key, text)
+#define OPT_AS(key, text) OPT(key, text)
+/* Rows of its own. */
+#define HAS_PART(key, table) SAYS(key, FIELD_OBJECT, .of = &(table))
+#define MAY_PART(key, table) SAYS(key, FIELD_PART, .of = &(table))
+#define OPT_PART(key, table) SAYS(key, FIELD_OBJECT, .flags = FIELD_OMIT, .of = &(table))
+#define HAS_LIST(key, table) SAYS(key, FIELD_LIST, .of = &(table))
+#define OPT_LIST(key, table) SAYS(key, FIELD_LIST, .flags = FIELD_OMIT, .of = &(table))
+#define SHAPE(base)                                                                                \
+    static const struct field_table base##_table = {.rows = base##_rows,                           \
+                                                    .n = array_len(base##_rows)};

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* routes_machines.c - rows and schemas of nodes, pools and clusters; see routes.h. */
+#include "argusd/api/routes.h"
+
+#include "argusd/api/handlers.h"
+
+enum { NODESPEC_BODY_MAX = 1 << 20, ACTION_MAX = 4096 };
+
+static const struct http_param wait_params[] = {
+    {"wait", HTTP_PARAM_SPAN, "with If-None-Match: answer when it changes, at most 60s"},
+    {0}};
+
+static const struct http_param firewall_params[] = {
+    {"argusd", HTTP_PARAM_STRING, "argusd's addresses as the machine sees them; else found out"},
+    {"prometheus", HTTP_PARAM_STRING, "addresses of who reads the metrics, parted by commas"},
+    {0}};
+
+#define SPEC_TYPES                                                                                 \
+    "application/yaml, application/json, application/x-yaml, text/yaml, text/plain, "              \
+    "application/x-www-form-urlencoded"
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/nodes",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes,
+     .summary = "the machines: those of the registry, and those that only Ray lists",
+     .reply_schema = "NodeList"},
+    {.method = "POST",
+     .pattern = "/v1/nodes",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = NODESPEC_BODY_MAX,
+     .handle = api_nodes_create,
+     .summary = "register one machine or a list of them; argusd brings them in over ssh",
+     .request_type = SPEC_TYPES,
+     .request_schema = "NodeOrder",
+     .reply_schema = "NodeList",
+     .reply_status = 201},
+    {.method = "GET",
+     .pattern = "/v1/nodes/{name}",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes_get,
+     .summary = "one machine",
+     .params = wait_params,
+     .reply_schema = "Node"},
+    {.method = "GET",
+     .pattern = "/v1/nodes/{name}/firewall",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes_firewall,
+     .summary = "who is to reach which of its ports",
+     .params = firewall_params,
+     .reply_schema = "Firewall"},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:drain",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_drain,
+     .summary = "no new job from now on; when nothing runs on it any more it goes offline",
+     .request_schema = "Drain",
+     .reply_schema = "Node",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:undrain",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_undrain,
+     .summary = "take a drained machine back",
+     .reply_schema = "Node",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:remove",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_remove,
+     .summary = "stop Ray there and forget the machine and its host key",
+     .request_schema = "Remove",
+     .reply_schema = "Node",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:check",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_check,
+     .summary = "look at the machine now; the answer has the findings",
+     .request_schema = "Check",
+     .reply_schema = "Node"},
+    {.method = "GET",
+     .pattern = "/v1/pools",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_pools,
+     .summary = "GPUs by use, of the cluster and of each label",
+     .reply_schema = "PoolList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_clusters,
+     .summary = "the Ray clusters",
+     .reply_schema = "ClusterList"},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}:up",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_up,
+     .summary = "make sure that the managed head and all nodes run",
+     .reply_schema = "ClusterList",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}:down",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_down,
+     .summary = "stop exactly what argusd started, nodes first, then the head",
+     .request_schema = "Down",
+     .reply_schema = "ClusterList",
+     .reply_status = 202},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/nodes",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_nodes,
+     .summary = "the machines of a cluster",
+     .reply_schema = "NodeList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/actors",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_actors,
+     .summary = "Ray's actors, each with its job",
+     .reply_schema = "ActorList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/placement_groups",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_groups,
+     .summary = "Ray's placement groups, each with its job",
+     .reply_schema = "PlacementGroupList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/foreign",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_foreign,
+     .summary = "Ray jobs that Argus did not submit",
+     .reply_schema = "ForeignList"},
+};
+
+static const struct field node_spec_shown_rows[] = {
+    HAS_TEXT("name"),          OPT_TEXT("cluster"),      HAS_TEXT("host"),
+    OPT_TEXT("user"),          OPT_INTEGER("port"),      OPT_TEXTS("labels"),
+    OPT_INTEGER("gpu_count"),  OPT_INTEGER("cpu_count"), OPT_TEXT("gpu_type"),
+    OPT_TEXT("identity_file"), OPT_TEXT("proxy_jump"),   OPT_TEXT("ray_bin"),
+    OPT_AS("env", MAP(TEXT)),  OPT_TEXT("image")};
+SHAPE(node_spec_shown)
+
+static const struct field node_reason_rows[] = {HAS_TEXT("code"), HAS_TEXT("text"),
+                                                MAY_TEXT("fix")};
+SHAPE(node_reason)
+
+static const struct field node_finding_rows[] = {HAS_TEXT("code"), HAS_TEXT("text"),
+                                                 HAS_TEXT("fix")};
+SHAPE(node_finding)
+
+static const struct field gpus_rows[] = {
+    HAS_NUMBER("total"),   HAS_NUMBER("used"), HAS_NUMBER("free"),    HAS_NUMBER("bad"),
+    OPT_NUMBER("foreign"), OPT_NUMBER("held"), OPT_NUMBER("draining")};
+SHAPE(gpus)
+
+static const struct field node_drain_rows[] = {HAS_TEXT("then"), MAY_TIME("deadline"),
+                                               HAS_BOOLEAN("due")};
+SHAPE(node_drain)
+
+static const struct field node_ports_rows[] = {
+    HAS_TEXT("key"), HAS_INTEGER("first"), HAS_INTEGER("last"), HAS_TEXT("from"), HAS_TEXT("why")};
+SHAPE(node_ports)
+
+static const struct field node_rows[] = {
+    HAS_TEXT("name"),
+    HAS_TEXT("cluster"),
+    MAY_TEXT("pool"),
+    HAS_TEXTS("labels"),
+    HAS_AS("state", WORDS("\"pending\",\"online\",\"draining\",\"offline\"")),
+    HAS_PART("gpus", gpus_table),
+    HAS_PART("cpus", gpus_table),
+    HAS_TEXTS("jobs"),
+    HAS_INTEGER("jobs_hidden"),
+    HAS_TEXT("health"),
+    MAY_TIME("since"),
+    HAS("reason", "NodeReason"),
+    HAS_TEXT("ip"),
+    HAS_BOOLEAN("is_head"),
+    MAY_TEXT("ray_node_id"),
+    HAS_TEXTS("flags"),
+    HAS_BOOLEAN("registered"),
+    OPT_TEXT("want"),
+    OPT_AS("gpu_type", TEXT_OR_NULL),
+    OPT_AS("host_key", TEXT_OR_NULL),
+    OPT_AS("drain", REF_OR_NULL("NodeDrain")),
+    OPT("spec", "NodeSpecShown"),
+    OPT("facts", "NodeFacts"),
+    OPT_AS("findings", LIST(REF("NodeFinding"))),
+    OPT_AS("checked_at", TEXT_OR_NULL),
+    OPT_LIST("ports", node_ports_table)};
+SHAPE(node)
+
+static const struct field firewall_rule_rows[] = {
+    HAS_TEXT("key"),      HAS_INTEGER("first"),  HAS_INTEGER("last"), HAS_TEXT("from"),
+    HAS_TEXTS("sources"), HAS_BOOLEAN("closed"), HAS_TEXT("why")};
+SHAPE(firewall_rule)
+
+static const struct field firewall_rows[] = {HAS_TEXT("node"), MAY_TEXT("address"),
+                                             HAS_TEXTS("unknown"),
+                                             HAS_AS("rules", LIST(REF("FirewallRule")))};
+SHAPE(firewall)
+
+static const struct field drain_rows[] = {
+    OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
+    OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\""))};
+SHAPE(drain)
+
+static const struct field remove_rows[] = {OPT_BOOLEAN("force")};
+SHAPE(remove)
+
+static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
+SHAPE(check)
+
+static const struct field down_rows[] = {OPT_BOOLEAN("stop_jobs")};
+SHAPE(down)
+
+static const struct field actor_rows[] = {HAS_TEXT("actor_id"),
+                                          MAY_TEXT("class_name"),
+                                          HAS_TEXT("state"),
+                                          MAY_TEXT("name"),
+                                          MAY_TEXT("job"),
+                                          HAS_BOOLEAN("job_hidden"),
+                                          MAY_TEXT("ray_job_id"),
+                                          MAY_TEXT("node"),
+                                          HAS_INTEGER("pid"),
+                                          HAS_BOOLEAN("is_detached"),
+                                          MAY_TEXT("placement_group_id"),
+                                          HAS_AS("resources", MAP(NUMBER))};
+SHAPE(actor)
+
+static const struct field placement_group_bundles_rows[] = {MAY_TEXT("node"),
+                                                            HAS_AS("resources", MAP(NUMBER))};
+SHAPE(placement_group_bundles)
+
+static const struct field placement_group_rows[] = {
+    HAS_TEXT("placement_group_id"),
+    HAS_TEXT("state"),
+    MAY_TEXT("name"),
+    MAY_TEXT("job"),
+    HAS_BOOLEAN("job_hidden"),
+    MAY_TEXT("ray_job_id"),
+    HAS_BOOLEAN("is_detached"),
+    MAY_TEXT("scheduling_state"),
+    HAS_LIST("bundles", placement_group_bundles_table)};
+SHAPE(placement_group)
+
+static const struct field foreign_rows[] = {HAS_TEXT("ray_id"),   MAY_TEXT("ray_job_id"),
+                                            HAS_TEXT("state"),    MAY_TIME("started_at"),
+                                            MAY_TIME("ended_at"), MAY_TEXT("node")};
+SHAPE(foreign)
+
+#define STALE "," KEY("stale", BOOLEAN)
+#define PARTIAL "," KEY("is_partial", BOOLEAN)
+
+static const struct http_schema schemas[] = {
+    {.name = "NodeSpec", .table = &nodespec_table, .is_form = true},
+    {.name = "NodeOrder",
+     .json = "{\"anyOf\":[" REF("NodeSpec") "," LIST(
+         REF("NodeSpec")) "," OBJECT("\"nodes\"", KEY("nodes", LIST(REF("NodeSpec")))) "]}"},
+    LIST_AND("PoolList", "pools", "Pool", STALE),
+    LIST_OF("ClusterList", "clusters", "Cluster"),
+    LIST_AND("ActorList", "actors", "Actor", PARTIAL),
+    LIST_AND("PlacementGroupList", "placement_groups", "PlacementGroup", PARTIAL),
+    LIST_OF("ForeignList", "foreign", "Foreign"),
+    LIST_AND("NodeList", "nodes", "Node", STALE "," KEY("reason", TEXT_OR_NULL)),
+    {.name = "NodeDrain", .table = &node_drain_table},
+    {.name = "NodeSpecShown", .table = &node_spec_shown_table},
+    {.name = "NodeFacts", .table = &node_facts_table},
+    {.name = "NodeReason", .table = &node_reason_table},
+    {.name = "NodeFinding", .table = &node_finding_table},
+    {.name = "Node", .table = &node_table},
+    {.name = "FirewallRule", .table = &firewall_rule_table},
+    {.name = "Firewall", .table = &firewall_table},
+    {.name = "Drain", .table = &drain_table, .is_form = true},
+    {.name = "Remove", .table = &remove_table, .is_form = true},
+    {.name = "Check", .table = &check_table, .is_form = true},
+    {.name = "Down", .table = &down_table, .is_form = true},
+    {.name = "Pool", .table = &nodes_pool_table},
+    {.name = "Cluster", .table = &cluster_table},
+    {.name = "Actor", .table = &actor_table},
+    {.name = "PlacementGroup", .table = &placement_group_table},
+    {.name = "Foreign", .table = &foreign_table},
+};
+
+const struct api_part part_routes_machines = {rows, array_len(rows), schemas, array_len(schemas)};

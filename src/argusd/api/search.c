@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search.c - lines that match a pattern: in one job's logs, or in those of all jobs that one
+ * may see, newest first; of their drivers, their workers or both.
+ *
+ * A page ends with its hits, or when it has taken a second or two: the cursor says where to go on,
+ * so the first hits come at once and nothing is read that nobody waits for. The list of jobs comes
+ * from the store page by page, within the scope of him who asks; the reading is done by the worker
+ * pool, of which searches get two threads. The next pages wait for their turn (turns.h), each for
+ * itself: between two pages of a long search others have theirs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/ground/work.h"
+#include "base/str.h"
+#include "fsroot/launch.h"
+#include "fsroot/logsearch.h"
+#include "fsroot/logtimes.h"
+
+enum {
+    JOBS_PAGE = 100,
+    HITS_DEFAULT = 100,
+    HITS_MAX = 1000,
+    LINE_SHOWN = 8 << 10,
+    OUT_MAX = 12 << 20,
+    SEARCHES = 2,
+};
+#define PAGE_TIME (USEC_SEC * 3 / 2)
+static const uint64_t PAGE_BYTES = 4ULL << 30;
+
+struct search {
+    struct http_req *req; /* NULL: gone, freed when the worker is back */
+    struct api *a;
+    struct turn turn;
+    struct store_read *read;
+    char *who; /* asks */
+    char *root, *user, *project, *workload;
+    usec_t since, until; /* until: mono, from its turn on */
+    usec_t begins_at;    /* of one driver's log; 0: at its beginning, or where the cursor says */
+    bool as_bytes;       /* lines go out as they are */
+    bool one_log;        /* of one job: it is said how far its whole lines were searched */
+    int64_t limit, hits, jobs;
+    struct logsearch s;
+    struct logindex_ask *ask;
+    struct logsearch_target *targets;
+    char *page, *next_page; /* cursors of the store; NULL: the first, and none */
+    char *from;             /* id of the job to go on with, of this page or a later one */
+    int from_k;
+    char *from_file; /* NULL: its driver's */
+    char *only_file; /* NULL: all */
+    uint64_t from_offset;
+    struct buf out;
+    struct jout j;
+};
+
+static void search_free(struct search *s)
+{
+    for (size_t i = 0; i < s->s.n_targets; i++)
+        free(s->targets[i].job);
+    free(s->targets);
+    char *texts[] = {s->who,       s->root, s->user,      s->project,   s->workload, s->page,
+                     s->next_page, s->from, s->from_file, s->only_file, s->s.file};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    loggrep_free(s->s.grep);
+    logindex_ask_free(s->ask);
+    buf_release(&s->out);
+    free(s);
+}
+
+static void next_turn(struct api *a);
+
+static void search_end(struct search *s)
+{
+    struct api *a = s->a;
+    turns_leave(&a->searches, &s->turn);
+    search_free(s);
+    next_turn(a);
+}
+
+static void search_on_gone(struct http_req *req, void *arg)
+{
+    struct search *s = arg;
+    (void)req;
+    s->req = NULL;
+    if (s->turn.goes_on && !s->read)
+        return; /* the worker has it */
+    if (s->read)
+        store_read_cancel(s->read);
+    search_end(s);
+}
+
+/* ---- in the worker ---- */
+
+static bool is_late(void *arg)
+{
+    const struct search *s = arg;
+    return clock_mono() >= s->until;
+}
+
+static void put_place(struct jout *j, const struct loglist_file *f)
+{
+    _cleanup_(freep) char *file = f ? loglist_name(f) : NULL;
+    jout_str(j, "source", f ? loglist_source_to_string(f->source) : "driver");
+    jout_str(j, "file", file);
+    jout_str(j, "node", f ? f->node : NULL);
+    if (f && f->rank >= 0)
+        jout_int(j, "rank", f->rank);
+    else
+        jout_null(j, "rank");
+}
+
+static void put_line(struct search *s, const struct logsearch_hit *hit)
+{
+    if (!s->as_bytes) {
+        jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
+        return;
+    }
+    size_t len = sodium_base64_ENCODED_LEN(hit->n, sodium_base64_VARIANT_ORIGINAL);
+    _cleanup_(freep) char *b64 = xmalloc(len);
+    (void)sodium_bin2base64(b64, len, (const unsigned char *)hit->line, hit->n,
+                            sodium_base64_VARIANT_ORIGINAL); /* it fits by len */
+    jout_str(&s->j, "b64", b64);
+}
+
+static bool on_hit(const struct logsearch_hit *hit, void *arg)
+{
+    struct search *s = arg;
+    jout_open(&s->j, NULL, '{');
+    jout_str(&s->j, "job", hit->job);
+    jout_int(&s->j, "attempt", hit->k);
+    put_place(&s->j, hit->file);
+    jout_int(&s->j, "offset", (int64_t)hit->offset);
+    put_line(s, hit);
+    jout_close(&s->j, '}');
+    return ++s->hits < s->limit && s->out.len < OUT_MAX / 2;
+}
+
+static void search_run(void *arg)
+{
+    struct search *s = arg;
+    size_t before = s->s.at;
+    if (s->begins_at) {
+        const struct logsearch_target *t = &s->s.targets[0];
+        s->s.k = t->k;
+        s->s.offset = logtimes_find(s->root, t->job, t->k, ATTEMPT_LOG, s->begins_at);
+    }
+    logsearch_run(&s->s);
+    s->jobs += (int64_t)(s->s.at - before);
+}
+
+/* ---- the answer ---- */
+
+/* "<page of the store>~<job>~<attempt>~<offset>", and "~<file>" in a worker's log */
+static void put_cursor(struct search *s)
+{
+    if (s->s.at == s->s.n_targets && !s->next_page) {
+        jout_str(&s->j, "next_cursor", NULL);
+        return;
+    }
+    bool whole = s->s.at == s->s.n_targets;
+    _cleanup_(freep) char *cursor =
+        xasprintf("%s~%s~%d~%" PRIu64 "%s%s", str_or(whole ? s->next_page : s->page, ""),
+                  whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k, whole ? 0 : s->s.offset,
+                  whole || !s->s.file ? "" : "~", whole ? "" : str_or(s->s.file, ""));
+    jout_str(&s->j, "next_cursor", cursor);
+}
+
+static void search_answer(struct search *s)
+{
+    http_req_on_close(s->req, NULL, NULL);
+    jout_close(&s->j, ']');
+    if (s->one_log) {
+        jout_int(&s->j, "attempt", s->targets[0].k);
+        jout_int(&s->j, "offset", (int64_t)s->s.whole);
+    }
+    jout_int(&s->j, "jobs", s->jobs);
+    jout_int(&s->j, "bytes", (int64_t)s->s.bytes);
+    jout_int(&s->j, "skipped_bytes", (int64_t)s->s.skipped);
+    put_cursor(s);
+    jout_close(&s->j, '}');
+    http_reply_json(s->req, 200, &s->out, api_reader_barrier(s->a));
+    search_end(s);
+}
+
+static void next_page(struct search *s);
+
+static void on_searched(void *arg)
+{
+    struct search *s = arg;
+    if (!s->req) {
+        search_end(s);
+    } else if (s->s.at < s->s.n_targets || !s->next_page || is_late(s)) {
+        search_answer(s);
+    } else {
+        free(s->page);
+        s->page = s->next_page;
+        s->next_page = NULL;
+        next_page(s);
+    }
+}
+
+/* ---- the list ---- */
+
+static void add_target(struct search *s, const char *id, int k, int last_k)
+{
+    size_t n = s->s.n_targets;
+    s->targets = xrealloc(s->targets, n + 1, sizeof(*s->targets));
+    s->targets[n] = (struct logsearch_target){.job = xstrdup(id), .k = k, .last_k = last_k};
+    s->s.n_targets = n + 1;
+    s->s.targets = s->targets;
+}
+
+static void clear_targets(struct search *s)
+{
+    while (s->s.n_targets)
+        free(s->targets[--s->s.n_targets].job);
+    s->s.at = 0;
+    s->s.k = 0;
+    s->s.offset = 0;
+    freep(&s->s.file);
+}
+
+/* Where the cursor says that it goes on, once its job is there. */
+static void search_go_on(struct search *s)
+{
+    s->s.k = s->from_k;
+    s->s.offset = s->from_offset;
+    s->s.file = s->from_file;
+    s->from_file = NULL;
+    freep(&s->from);
+}
+
+static void search_start(struct search *s)
+{
+    s->read = NULL;
+    work_start(s->a->loop, search_run, on_searched, s);
+}
+
+/* From the job where the page before ended; those before it were searched. */
+static void search_on_listed(const struct store_result *r, void *arg)
+{
+    struct search *s = arg;
+    if (r->err.code) {
+        http_req_on_close(s->req, NULL, NULL);
+        api_fail(s->req, &r->err, 0);
+        search_end(s);
+        return;
+    }
+    clear_targets(s);
+    for (size_t i = 0; i < r->njobs; i++) {
+        if (s->from && strcmp(r->jobs[i].id, s->from) != 0)
+            continue;
+        if (s->from)
+            search_go_on(s);
+        add_target(s, r->jobs[i].id, (int)r->jobs[i].attempt, 1);
+    }
+    s->next_page = r->next ? xstrdup(r->next) : NULL;
+    search_start(s);
+}
+
+static void next_page(struct search *s)
+{
+    struct store_job_query q = {.user = s->user,
+                                .project = s->project,
+                                .workload = s->workload,
+                                .since = s->since,
+                                .cursor = s->page,
+                                .limit = JOBS_PAGE};
+    struct store_then then = {.done = search_on_listed, .arg = s};
+    struct people_view view;
+    people_view(s->a->people, http_req_principal(s->req), PEOPLE_WISH_ALL, &view);
+    q.scope = view.scope;
+    s->read = store_list_jobs(s->a->store, &q, &then);
+    people_view_release(&view);
+}
+
+/* Of one job there is no list: its only target was put when it was asked for. */
+static void next_turn(struct api *a)
+{
+    struct turn *turn;
+    while ((turn = turns_next(&a->searches, SEARCHES)) != NULL) {
+        struct search *s = container_of(turn, struct search, turn);
+        s->until = clock_mono() + PAGE_TIME;
+        if (s->s.n_targets)
+            search_start(s);
+        else
+            next_page(s);
+    }
+}
+
+/* ---- the request ---- */
+
+/* The texts between the first of `most` parts, which are apart by '~', yours; how many. */
+static size_t search_split(const char *text, char **ret, size_t most)
+{
+    size_t n = 0;
+    for (const char *p = text; p && n < most; n++) {
+        const char *end = n + 1 < most ? strchr(p, '~') : NULL;
+        ret[n] = end ? xstrndup(p, (size_t)(end - p)) : xstrdup(p);
+        p = end ? end + 1 : NULL;
+    }
+    return n;
+}
+
+/* Takes what it needs of the parts. */
+static int read_parts(struct search *s, char **part, size_t n)
+{
+    int64_t attempt = 0, at = 0;
+    if (n < 4 || str_to_int(part[2], 0, 1 << 20, &attempt, NULL) < 0 ||
+        str_to_int(part[3], 0, INT64_MAX, &at, NULL) < 0)
+        return -EINVAL;
+    _cleanup_(freep) char *path =
+        n > 4 ? loglist_path(logsearch_listed(s->s.sources), part[4]) : NULL;
+    if (n > 4 && (!path || !(s->s.sources & (LOGSEARCH_WORKERS | LOGSEARCH_SCENE))))
+        return -EINVAL;
+    s->page = *part[0] ? xstrdup(part[0]) : NULL;
+    s->from = *part[1] ? xstrdup(part[1]) : NULL;
+    s->from_file = n > 4 ? xstrdup(part[4]) : NULL;
+    s->from_k = (int)attempt;
+    s->from_offset = (uint64_t)at;
+    return 0;
+}
+
+static int search_read_cursor(struct search *s, const char *text, struct err *err)
+{
+    char *part[5] = {0};
+    int r = read_parts(s, part, search_split(text, part, array_len(part)));
+    for (size_t i = 0; i < array_len(part); i++)
+        free(part[i]);
+    return r < 0 ? err_set(err, ERR_BAD_REQUEST, "'%.60s' is no cursor of a search", text) : 0;
+}
+
+static int search_read_source(struct search *s, const char *source, struct err *err)
+{
+    static const struct {
+        const char *name;
+        unsigned sources;
+    } all[] = {{"driver", LOGSEARCH_DRIVER},
+               {"worker", LOGSEARCH_WORKERS},
+               {"scene", LOGSEARCH_SCENE},
+               {"all", LOGSEARCH_DRIVER | LOGSEARCH_WORKERS}};
+    for (size_t i = 0; i < array_len(all); i++)
+        if (str_eq(str_or(source, "driver"), all[i].name)) {
+            s->s.sources = all[i].sources;
+            return 0;
+        }
+    return err_set(err, ERR_BAD_REQUEST,
+                   "source '%.40s' cannot be searched: driver, worker, scene or all", source);
+}
+
+static char *copy_query(const struct http_req *req, const char *name)
+{
+    const char *text = http_req_query(req, name);
+    return text ? xstrdup(text) : NULL;
+}
+
+static int read_pattern(struct search *s, const char *pattern, struct err *err)
+{
+    struct grepneeds needs;
+    int r = loggrep_new(pattern, &s->s.grep, err);
+    if (r < 0)
+        return r;
+    grepneeds_read(pattern, &needs);
+    s->s.ask = s->ask = logindex_ask_new(&needs);
+    grepneeds_release(&needs);
+    return 0;
+}
+
+/* Of one job: which of the logs beside the driver's. */
+static int search_read_file(struct search *s, struct err *err)
+{
+    const char *file = http_req_query(s->req, "file");
+    bool beside = s->s.sources == LOGSEARCH_WORKERS || s->s.sources == LOGSEARCH_SCENE;
+    if (!file)
+        return 0;
+    if (!beside)
+        return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+    _cleanup_(freep) char *path = loglist_path(logsearch_listed(s->s.sources), file);
+    if (!path)
+        return err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
+                       loglist_source_to_string(logsearch_listed(s->s.sources)));
+    s->s.only = s->only_file = xstrdup(file);
+    return 0;
+}
+
+/* NULL: the refusal was sent. */
+static struct search *search_begin(struct http_req *req, struct api *a)
+{
+    struct err err = {0};
+    const char *cursor = http_req_query(req, "cursor"), *grep = http_req_query(req, "grep");
+    struct search *s = xcalloc(1, sizeof(*s));
+    *s = (struct search){.req = req,
+                         .a = a,
+                         .root = xstrdup(a->settings->shared_root),
+                         .user = copy_query(req, "user"),
+                         .who = xstrdup(http_req_principal(req)->user),
+                         .project = copy_query(req, "project"),
+                         .workload = copy_query(req, "workload"),
+                         .out = BUF_INIT(OUT_MAX)};
+    s->s = (struct logsearch){
+        .root = s->root, .most_bytes = PAGE_BYTES, .is_late = is_late, .on_hit = on_hit, .arg = s};
+    int r = http_req_query_int(req, "limit", 1, HITS_MAX, HITS_DEFAULT, &s->limit, &err);
+    if (r < 0)
+        err.code = r = ERR_BAD_REQUEST;
+    if (r == 0)
+        r = api_read_time(req, "since", clock_wall(), &s->since, &err);
+    if (r == 0)
+        r = read_pattern(s, str_or(grep, ""), &err);
+    if (r == 0)
+        r = search_read_source(s, http_req_query(req, "source"), &err);
+    if (r == 0)
+        r = search_read_file(s, &err);
+    if (r == 0 && cursor)
+        r = search_read_cursor(s, cursor, &err);
+    if (r == 0 && cluster_root_hangs(a->cluster))
+        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+    s->turn.user = s->who;
+    if (r == 0 && !turns_join(&a->searches, &s->turn))
+        r = err_set(&err, ERR_BUSY, "too many searches wait already: %d, or %d of yours, try again",
+                    TURNS_WAITING_MAX, TURNS_WAITING_OF_ONE_MAX);
+    if (r < 0) {
+        api_fail(req, &err, 0);
+        search_free(s);
+        return NULL;
+    }
+    s->as_bytes = http_req_query_bool(req, "bytes", false);
+    s->j = jout_begin(&s->out);
+    jout_open(&s->j, NULL, '{');
+    jout_open(&s->j, "hits", '[');
+    http_req_on_close(req, search_on_gone, s);
+    return s;
+}
+
+void api_logs_search(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct search *s = search_begin(req, a);
+    if (!s)
+        return;
+    next_turn(a);
+}
+
+void search_job(struct http_req *req, struct api *a, const struct job *job, int k)
+{
+    struct search *s = search_begin(req, a);
+    if (!s)
+        return;
+    bool goes_on = s->from && s->from_k && !strcmp(s->from, job->id);
+    k = goes_on ? s->from_k : k; /* that of the page before, though there may be a newer one */
+    add_target(s, job->id, k, k ? k : 1);
+    s->one_log = s->only_file || s->s.sources == LOGSEARCH_DRIVER;
+    if (goes_on)
+        search_go_on(s);
+    else if (k)
+        s->begins_at = s->since;
+    next_turn(a);
+}

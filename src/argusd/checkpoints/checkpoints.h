@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints.h - the catalogue of checkpoints, and which of them stay.
+ *
+ * fsroot/ckpt.c reads and removes in the worker pool, core/metric/ckpt.c decides; here is when. A
+ * running job that trains is looked at every few seconds, and once more at its end; what is new is
+ * an event, and what retention lets go is removed. A row of the store for each job that has some is
+ * all that is kept: it is there for jobs that are over, too. The files are the truth. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/ground/cluster.h"
+#include "argusd/ground/events.h"
+#include "argusd/ground/settings.h"
+#include "argusd/jobs/jobs.h"
+#include "core/metric/ckpt.h"
+#include "store/store.h"
+
+struct book;
+struct checkpoints;
+struct people;
+struct storage;
+
+struct checkpoints_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct events *events;
+    const struct cluster *cluster;
+    struct jobs *jobs;
+    const struct people *people;   /* quotas of projects */
+    const struct storage *storage; /* whose registry holds what is used where it lies */
+};
+
+struct checkpoints *checkpoints_new(const struct checkpoints_parts *parts);
+/* A row of the store at start, of this kind; one that cannot be read is left out. */
+#define CHECKPOINTS_ENTRY "checkpoints"
+void checkpoints_restore(struct checkpoints *cs, const struct store_entry *row);
+void checkpoints_start(struct checkpoints *cs);
+void checkpoints_close(struct checkpoints *cs); /* nothing is begun any more; NULL is fine */
+void checkpoints_free(struct checkpoints *cs);  /* once the loop has run dry */
+
+/* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
+const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
+/* The same as an array. */
+void checkpoints_put(const struct checkpoints *cs,
+                     const char *job,
+                     struct jout *j,
+                     const char *key);
+/* Those of one job, in sum. All borrowed. */
+struct checkpoints_sum {
+    const char *id, *user, *project;
+    uint64_t bytes;
+    size_t n;
+    int64_t newest; /* step that can be read; 0: none */
+};
+/* Of each job that has some: *pos is NULL at first. False: no more. */
+bool checkpoints_next(const struct checkpoints *cs,
+                      const struct book **pos,
+                      struct checkpoints_sum *ret);
+/* ERR_REFUSED with a sentence: the checkpoints of this project, or of this user, take more than its
+ * quota. Either may be NULL. */
+must_check int checkpoints_check_quota(const struct checkpoints *cs,
+                                       const char *project,
+                                       const char *user,
+                                       struct err *err);
+
+/* ---- who needs one ---- */
+
+/* A submit or a retry under way. All is borrowed and stays as it is until checkpoints_unuse(). */
+struct checkpoints_use {
+    const char *text;   /* a spec, or "<job>@<step>", or "<job>/checkpoints" for all of a job */
+    const char *inputs; /* as record_extra has it; may be NULL */
+    struct checkpoints *cs;
+    struct checkpoints_use *next;
+};
+/* From now on nothing that it names begins to be removed, as it is for what a job names that is not
+ * over. Say so before you look whether it is there. */
+void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u);
+/* ERR_CONFLICT: one that it names was being removed already. */
+must_check int checkpoints_check_use(const struct checkpoints_use *u, struct err *err);
+void checkpoints_unuse(struct checkpoints_use *u); /* one that was never used is fine */
+
+/* ---- asked by people ---- */
+
+struct checkpoints_answer {
+    const struct err *err; /* code 0: none */
+    const struct ckpt_list *list;
+    const enum ckpt_keep *plan; /* of each, as it was before anything was removed */
+    uint64_t removed_bytes;
+    size_t removed;
+};
+typedef void (*checkpoints_f)(const struct checkpoints_answer *a, void *arg);
+struct checkpoints_ask;
+/* Look anew, and take away what the job's policy lets go (dry_run: only say it). done is called
+ * once, unless the ask is taken back or all is closed. */
+struct checkpoints_ask *checkpoints_gc(struct checkpoints *cs,
+                                       const struct job *job,
+                                       bool dry_run,
+                                       const char *actor,
+                                       checkpoints_f done,
+                                       void *arg);
+/* One at a time is read to its last byte: false while another is. found: what was seen, NULL:
+ * nothing. */
+bool checkpoints_begin_reading(struct checkpoints *cs);
+void checkpoints_end_reading(struct checkpoints *cs, const char *job, const struct ckpt *found);
+void checkpoints_unask(struct checkpoints_ask *a); /* not after the call; NULL is fine */

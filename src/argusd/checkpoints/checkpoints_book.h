@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints_book.h - what the files of the catalogue share: what is kept of one job, its row in
+ * the store, its passes through the worker pool, what is told of them. */
+#pragma once
+#include "argusd/checkpoints/checkpoints.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "core/metric/ckpt.h"
+
+struct checkpoints_ask {
+    struct checkpoints_ask *next;
+    struct book *b;
+    bool dry_run, began;
+    char *actor;
+    checkpoints_f done;
+    void *arg;
+};
+
+struct checkpoints {
+    struct checkpoints_parts p;
+    uv_timer_t timer;
+    struct map *by_id;
+    struct book *first;
+    struct checkpoints_use *uses;
+    int busy;
+    bool closing, reading;
+};
+
+struct book {
+    struct book *next;
+    struct checkpoints *cs;
+    char *id, *project, *user;
+    int64_t seq; /* of the job */
+    struct ckpt_list list;
+    struct ckpt_policy policy;
+    char *metric; /* of keep_best; NULL: none */
+    int k;        /* the attempt that writes */
+
+    bool busy, wanted;
+    bool followed; /* an attempt runs, or did when argusd ended: a last look is owed */
+    bool failing, room_told, quota_told, pin_told, trouble_told;
+    bool owes_look; /* the last one failed, or could not put back what is pinned */
+    bool has_pins;  /* or may have, from before a restart */
+    usec_t seen_at, looked_at, walked_at; /* monotonic */
+    int64_t step;                         /* of the training when it was looked at */
+    int64_t going;                        /* step that is being removed now; 0: none */
+    uint64_t values_seen;                 /* see ckpt_find_values() */
+    char *stored;                         /* the row's text; NULL: there is none */
+    struct checkpoints_ask *asks;
+};
+
+/* ---- checkpoints_book.c: the row ---- */
+
+void book_release(struct book *b); /* what it owns but the asks */
+/* The row's text; NULL where there is nothing to keep. Of very many the newest are kept. */
+char *book_text(const struct book *b);
+/* Back; what cannot be read is not there. */
+void book_read(struct book *b, const char *text);
+/* What is known of it as its row, if that is another one than it is. */
+void book_keep(struct book *b);
+
+/* ---- checkpoints_use.c: who needs it ---- */
+
+/* Does another job that is not over, a submit under way, or a model of the registry that lies there
+ * name it? All specs are searched. */
+bool book_is_used(const struct book *b, int64_t step);
+/* Is its job named at all? One search for all of its checkpoints. */
+bool book_is_named(const struct book *b);
+
+/* ---- checkpoints_pass.c ---- */
+
+/* Looks, plans and removes; its asks of one kind are answered at its end. It is neither busy nor
+ * are too many others. */
+void book_start_pass(struct book *b);
+/* Those that are wanted, as many as may be busy. */
+void checkpoints_start_wanted(struct checkpoints *cs);
+
+/* ---- checkpoints_news.c ---- */
+
+void book_tell_one(const struct book *b, const struct ckpt *c);
+/* What was found and is not in the list yet. */
+void book_tell_found(const struct book *b, const struct ckpt_list *found);
+/* p->plan: those that went. */
+void book_tell_removed(const struct book *b,
+                       const char *actor,
+                       const char *steps,
+                       int64_t last,
+                       uint64_t bytes);
+/* What the next save takes, what is free for it, what is removed for it. */
+struct book_room {
+    uint64_t next;
+    uint64_t lacks; /* 0: there is room */
+    uint64_t goes;
+};
+void book_tell_room(struct book *b, const struct book_room *r, uint64_t free_bytes);
+/* Over the quota of its project or user? Said once. */
+bool book_is_over_quota(struct book *b);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoints_news.c - what is told of a job's checkpoints, as its events; see
+ * checkpoints_book.h. A state is told once, not at each look. */
+#include <inttypes.h>
+
+#include "argusd/checkpoints/checkpoints_book.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "core/check/preflight.h"
+
+enum { SIZE_TEXT = 32 };
+
+static void checkpoints_news_tell(const struct book *b,
+                                  const char *actor,
+                                  const char *kind,
+                                  const char *code,
+                                  const char *text,
+                                  int64_t step,
+                                  uint64_t bytes)
+{
+    char data[96];
+    text_printf(data, "{\"step\":%" PRId64 ",\"bytes\":%" PRIu64 "}", step, bytes);
+    struct events_note note = {.kind = kind,
+                               .actor = actor,
+                               .job_seq = b->seq,
+                               .job = b->id,
+                               .code = code,
+                               .text = text,
+                               .data = data};
+    log_info("checkpoints", "%s: %s job=%s", kind, text, b->id);
+    events_add(b->cs->p.events, &note, clock_wall());
+}
+
+void book_tell_one(const struct book *b, const struct ckpt *c)
+{
+    char text[JOB_REASON_TEXT_MAX], size[SIZE_TEXT];
+    if (c->state == CKPT_VERIFIED) {
+        text_printf(text, "the checkpoint of step %" PRId64 " is complete: %s", c->step,
+                    preflight_size_text(c->bytes, size));
+        checkpoints_news_tell(b, "argusd", "checkpoint", "", text, c->step, c->bytes);
+    } else {
+        text_printf(text, "the checkpoint of step %" PRId64 " cannot be read: %s", c->step, c->why);
+        checkpoints_news_tell(b, "argusd", "checkpoint_broken", "checkpoint_broken", text, c->step,
+                              c->bytes);
+    }
+}
+
+void book_tell_found(const struct book *b, const struct ckpt_list *found)
+{
+    for (size_t i = 0; i < found->n; i++) {
+        const struct ckpt *c = &found->v[i], *old = ckpt_list_find(&b->list, c->step);
+        bool is_told = c->state == CKPT_VERIFIED || c->state == CKPT_BROKEN;
+        if (is_told && (!old || old->state != c->state))
+            book_tell_one(b, c);
+    }
+}
+
+void book_tell_removed(const struct book *b,
+                       const char *actor,
+                       const char *steps,
+                       int64_t last,
+                       uint64_t bytes)
+{
+    char text[JOB_REASON_TEXT_MAX], size[SIZE_TEXT];
+    text_printf(text, "removed the checkpoints of the steps %s: %s", steps,
+                preflight_size_text(bytes, size));
+    checkpoints_news_tell(b, actor, "checkpoint_removed", "", text, last, bytes);
+}
+
+void book_tell_room(struct book *b, const struct book_room *r, uint64_t free_bytes)
+{
+    char text[JOB_REASON_TEXT_MAX], need[SIZE_TEXT], room[SIZE_TEXT];
+    bool fits = r->goes >= r->lacks;
+    if (!r->lacks || (b->room_told && !fits)) {
+        b->room_told = r->lacks > 0;
+        return; /* there is room, or it was said */
+    }
+    b->room_told = !fits;
+    text_printf(text, "the next checkpoint takes about %s and %s are free: %s",
+                preflight_size_text(r->next, need), preflight_size_text(free_bytes, room),
+                fits ? "the oldest are removed for it"
+                     : "too little may be removed for it, free some space");
+    checkpoints_news_tell(b, "argusd", fits ? "checkpoint_headroom" : "checkpoint_no_room",
+                          finding_class_to_string(FINDING_DISK_FULL), text, 0, r->goes);
+}
+
+bool book_is_over_quota(struct book *b)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    struct err err = {0};
+    bool is_over = checkpoints_check_quota(b->cs, b->project, b->user, &err) < 0;
+    if (is_over && !b->quota_told) {
+        text_printf(text, "%.200s: of each running job one is kept", err.text);
+        checkpoints_news_tell(b, "argusd", "checkpoint_quota", "quota_checkpoints", text, 0,
+                              ckpt_list_bytes(&b->list));
+    }
+    b->quota_told = is_over;
+    return is_over;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uploads_receive.c - bytes on their way from a peer to the shared root; see uploads.h.
+ *
+ * One piece at a time is on a worker thread: opened with the first, written, hashed, synced every
+ * so many bytes and with the last. The file is the worker's while a piece is there, and nobody's
+ * else. A peer that goes leaves what it sent. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/content/uploads.h"
+#include "argusd/ground/work.h"
+#include "base/str.h"
+#include "fsroot/upload.h"
+
+static const usec_t STALLED = 5 * USEC_SEC;
+
+struct receiving {
+    struct uploads *us;
+    struct upload *u;
+    struct http_req *req; /* NULL: the peer is gone */
+    uploads_answer_f answer;
+    void *answer_arg;
+    struct uploads_turn turn;
+    bool working;    /* a piece is on a worker thread, or waits for its turn */
+    struct buf rest; /* came with the end, while one was there */
+    bool is_cut;
+    usec_t moved_at; /* monotonic: the last piece came */
+
+    /* of the worker while one is there */
+    char *root, *boot_id, *id;
+    uint64_t at, bytes;
+    struct upload_file *file;
+    struct buf piece;
+    bool is_last;
+    uint64_t offset, synced;
+    char sha256[HASH_HEX];
+    struct err err;
+};
+
+/* ---- on the worker thread ---- */
+
+static int open_at(struct receiving *x)
+{
+    int r = upload_file_open(x->root, x->id, x->boot_id, UPLOAD_FILE_NEW, &x->file, &x->err);
+    if (r == 0 && upload_file_offset(x->file) != x->at)
+        r = err_set(&x->err, ERR_CONFLICT,
+                    "the upload has %" PRIu64 " bytes: go on there and not at %" PRIu64,
+                    upload_file_offset(x->file), x->at);
+    return r;
+}
+
+static int add_piece(struct receiving *x)
+{
+    uint64_t left = x->bytes - upload_file_offset(x->file);
+    if (x->piece.len > left)
+        return err_set(&x->err, ERR_TOO_LARGE,
+                       "more bytes came than the %" PRIu64 " that were said", x->bytes);
+    return upload_file_add(x->file, buf_str(&x->piece), x->piece.len, &x->err);
+}
+
+static void uploads_receive_run(void *arg)
+{
+    struct receiving *x = arg;
+    struct err also = {0};
+    int r = x->file ? 0 : open_at(x);
+    if (r == 0)
+        r = add_piece(x);
+    if (!x->file)
+        return;
+    uint64_t unsynced = upload_file_offset(x->file) - upload_file_synced(x->file);
+    bool must_sync = unsynced && (r < 0 || x->is_last || unsynced >= UPLOAD_CHUNK_BYTES);
+    if (must_sync && upload_file_sync(x->file, &also) < 0 && r == 0)
+        r = err_set(&x->err, also.code, "%s", also.text);
+    x->offset = upload_file_offset(x->file);
+    x->synced = upload_file_synced(x->file);
+    if (r < 0 || x->is_last) {
+        upload_file_hash(x->file, x->sha256);
+        upload_file_close(x->file);
+        x->file = NULL;
+    }
+}
+
+/* ---- on the loop ---- */
+
+static void receiving_free(struct receiving *x)
+{
+    buf_release(&x->piece);
+    buf_release(&x->rest);
+    free(x->root);
+    free(x->boot_id);
+    free(x->id);
+    free(x);
+}
+
+/* All bytes are there: are they the ones that were meant. */
+static void uploads_receive_complete(struct receiving *x)
+{
+    struct upload *u = x->u;
+    bool differs = *u->wanted && strcmp(u->wanted, u->sha256) != 0;
+    u->state = differs ? UPLOAD_FAILED : UPLOAD_COMPLETE;
+    if (!differs) {
+        set_str(&u->why, NULL);
+        uploads_note(x->us, u, "upload_complete", "all bytes of an upload are there");
+        return;
+    }
+    err_set(&x->err, ERR_REFUSED,
+            "the bytes that came have SHA-256 %s and not %s: remove this upload and send the file "
+            "again",
+            u->sha256, u->wanted);
+    uploads_note(x->us, u, "upload_failed", x->err.text);
+}
+
+static void uploads_receive_finish(struct receiving *x)
+{
+    struct uploads *us = x->us;
+    struct upload *u = x->u;
+    u->coming = NULL;
+    u->touched_at = clock_wall();
+    bool was_written = *x->sha256 && x->synced == x->offset;
+    u->is_known = was_written;
+    if (was_written)
+        memcpy(u->sha256, x->sha256, sizeof(u->sha256));
+    if (was_written && x->err.code == 0 && u->offset == u->bytes)
+        uploads_receive_complete(x);
+    if (x->err.code && x->err.code != ERR_CONFLICT)
+        set_str(&u->why, x->err.text);
+    if (u->doomed && x->err.code == 0)
+        err_set(&x->err, ERR_NOT_FOUND, "upload '%s' was removed", u->id);
+    if (!u->doomed)
+        uploads_save(us, u);
+    if (x->req)
+        x->answer(x->req, us, u, x->err.code ? &x->err : NULL, x->answer_arg);
+    receiving_free(x);
+    uploads_let_go(us, u);
+}
+
+static void uploads_receive_start(void *arg);
+
+static void write_piece(struct receiving *x, struct buf *taken, bool is_last)
+{
+    x->working = true;
+    buf_release(&x->piece);
+    x->piece = *taken;
+    *taken = BUF_INIT(0);
+    x->is_last = is_last;
+    x->turn = (struct uploads_turn){.start = uploads_receive_start, .arg = x};
+    uploads_wait_turn(x->us, &x->turn);
+}
+
+static void uploads_receive_done(void *arg)
+{
+    struct receiving *x = arg;
+    x->working = false;
+    uploads_end_turn(x->us);
+    x->u->offset = x->synced;
+    buf_release(&x->piece);
+    if (x->u->doomed && !x->is_last && x->err.code == 0)
+        err_set(&x->err, ERR_NOT_FOUND, "upload '%s' was removed", x->u->id);
+    if (x->err.code || x->is_last) {
+        upload_file_close(x->file); /* of a doomed one: nothing of it is kept */
+        x->file = NULL;
+        uploads_receive_finish(x);
+    } else if (x->is_cut) {
+        write_piece(x, &x->rest, true);
+    } else {
+        http_body_next(x->req);
+    }
+}
+
+static void uploads_receive_start(void *arg)
+{
+    struct receiving *x = arg;
+    work_start(uploads_loop(x->us), uploads_receive_run, uploads_receive_done, x);
+}
+
+static void uploads_receive_on_gone(struct http_req *req, void *arg)
+{
+    struct receiving *x = arg;
+    (void)req;
+    x->req = NULL;
+}
+
+static void uploads_receive_on_piece(struct http_req *req,
+                                     struct buf *piece,
+                                     enum http_body_how how,
+                                     void *arg)
+{
+    struct receiving *x = arg;
+    x->moved_at = clock_mono();
+    if (how == HTTP_BODY_WHOLE)
+        http_req_on_close(req, uploads_receive_on_gone, x);
+    if (how == HTTP_BODY_CUT) {
+        x->req = NULL;
+        x->is_cut = true;
+    }
+    if (!x->working) {
+        write_piece(x, piece, how != HTTP_BODY_MORE);
+        return;
+    }
+    x->rest = *piece; /* only a cut comes while one is there */
+    *piece = BUF_INIT(0);
+}
+
+/* A peer whose network is gone is not seen to go: who comes again for the same upload is it. */
+static void cut_stalled(struct receiving *x)
+{
+    if (x->req && !x->working && clock_mono() - x->moved_at > STALLED)
+        http_req_cut(x->req);
+}
+
+/* What can be said before the body. */
+static int uploads_receive_check(const struct upload *u,
+                                 uint64_t at,
+                                 const struct http_req *req,
+                                 struct err *err)
+{
+    int64_t n = http_req_body_length(req);
+    if (u->state == UPLOAD_COMPLETE || u->taken)
+        return err_set(err, ERR_CONFLICT, "upload '%s' is complete", u->id);
+    if (u->state == UPLOAD_FAILED)
+        return err_set(err, ERR_CONFLICT, "upload '%s' failed: %s", u->id, str_or(u->why, ""));
+    if (u->coming)
+        cut_stalled(u->coming);
+    if (u->coming || u->users)
+        return err_set(err, ERR_BUSY, "upload '%s' is being written by another request", u->id);
+    if (u->is_known && u->offset != at)
+        return err_set(err, ERR_CONFLICT,
+                       "the upload has %" PRIu64 " bytes: go on there and not at %" PRIu64,
+                       u->offset, at);
+    if (at > u->bytes || (n > 0 && (uint64_t)n > u->bytes - at))
+        return err_set(err, ERR_TOO_LARGE,
+                       "the upload is to have %" PRIu64 " bytes and this goes beyond", u->bytes);
+    return 0;
+}
+
+void uploads_receive(struct uploads *us,
+                     struct upload *u,
+                     uint64_t at,
+                     struct http_req *req,
+                     uploads_answer_f answer,
+                     void *arg)
+{
+    struct err err = {0};
+    if (uploads_receive_check(u, at, req, &err) < 0) {
+        answer(req, us, u, &err, arg);
+        return;
+    }
+    struct receiving *x = xcalloc(1, sizeof(*x));
+    *x = (struct receiving){.us = us,
+                            .u = u,
+                            .req = req,
+                            .answer = answer,
+                            .answer_arg = arg,
+                            .root = xstrdup(uploads_root(us)),
+                            .boot_id = xstrdup(uploads_boot_id(us)),
+                            .id = xstrdup(u->id),
+                            .at = at,
+                            .bytes = u->bytes,
+                            .moved_at = clock_mono(),
+                            .offset = u->offset,
+                            .synced = u->offset};
+    if (!http_body_read(req, uploads_receive_on_piece, x)) {
+        receiving_free(x);
+        return;
+    }
+    u->coming = x;
+    u->touched_at = clock_wall();
+}
+
+/* ---- how far is it ---- */
+
+struct look {
+    struct uploads *us;
+    struct upload *u;
+    uploads_f done;
+    void *arg;
+    char *root, *boot_id, *id;
+    uint64_t offset;
+    char sha256[HASH_HEX];
+    struct err err;
+};
+
+static void uploads_receive_run_look(void *arg)
+{
+    struct look *k = arg;
+    struct upload_file *f = NULL;
+    int r = upload_file_open(k->root, k->id, k->boot_id, 0, &f, &k->err);
+    if (r == ERR_NOT_FOUND) {
+        k->err = (struct err){0}; /* nothing came yet, or it is lost: it begins anew */
+        (void)hash_sha256_hex("", 0, k->sha256);
+        return;
+    }
+    if (r == 0 && upload_file_sync(f, &k->err) == 0) {
+        k->offset = upload_file_offset(f);
+        upload_file_hash(f, k->sha256);
+    }
+    upload_file_close(f);
+}
+
+static void uploads_receive_done_look(void *arg)
+{
+    struct look *k = arg;
+    struct upload *u = k->u;
+    u->users--;
+    if (k->err.code == 0) {
+        u->is_known = true;
+        u->offset = k->offset;
+        memcpy(u->sha256, k->sha256, sizeof(u->sha256));
+    }
+    k->done(k->err.code ? &k->err : NULL, k->arg);
+    uploads_let_go(k->us, u);
+    free(k->root);
+    free(k->boot_id);
+    free(k->id);
+    free(k);
+}
+
+void uploads_look(struct uploads *us, struct upload *u, uploads_f done_f, void *arg)
+{
+    if (u->is_known || u->coming) {
+        done_f(NULL, arg);
+        return;
+    }
+    struct look *k = xcalloc(1, sizeof(*k));
+    *k = (struct look){.us = us,
+                       .u = u,
+                       .done = done_f,
+                       .arg = arg,
+                       .root = xstrdup(uploads_root(us)),
+                       .boot_id = xstrdup(uploads_boot_id(us)),
+                       .id = xstrdup(u->id)};
+    u->users++;
+    work_start(uploads_loop(us), uploads_receive_run_look, uploads_receive_done_look, k);
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.c - polls Ray and the shared root; see cluster.h.
+ *
+ * A node is named by its resource argus_node_<name>, else by its address. Nodes
+ * that vanish from Ray's list are dropped with it; dead ones stay for people to
+ * see. An unusable answer changes nothing but how long Ray has been silent. */
+#include "argusd/ground/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/ground/idset.h"
+#include "argusd/ground/rootwatch.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/job/share.h"
+
+enum { NODE_POLL_MS = 2000 };
+static const usec_t AWAY_AFTER = 10 * USEC_SEC; /* silence that counts as away */
+static const usec_t VERSION_EVERY = 10 * USEC_SEC;
+static const usec_t USAGE_EVERY = 3 * USEC_SEC; /* Ray's monitor writes it every 5 s */
+static const char NODE_RESOURCE[] = "argus_node_";
+
+struct cluster {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct ray_client *ray;
+    struct events *events;
+    struct cluster_ops ops;
+    uv_timer_t node_timer;
+    struct rootwatch *root;
+    struct ray_call *node_call, *version_call, *usage_call;
+    char root_mark[80];
+
+    bool up, ever_up;
+    bool too_old; /* Ray has no token authentication, and argus.yaml asks for it */
+    usec_t answered_at, asked_since, version_at; /* monotonic */
+    usec_t silent_since;                         /* wall; 0 = it answers */
+    char *version, *session, *head_ip, *head_id;
+    char why_ray[400];
+    struct cluster_node *nodes;
+    size_t n;
+    uint64_t generation;
+    struct usage { /* sorted by id */
+        char *node_id;
+        double gpus, cpus;
+    } * usages;
+    size_t n_usages;
+    usec_t usage_asked;    /* monotonic */
+    bool usage_answered;   /* however: a Ray that cannot tell does not stop us */
+    struct idset *foreign; /* NULL until Ray's jobs were listed */
+};
+
+/* ---- reading ---- */
+
+void cluster_take_foreign(struct cluster *c, struct idset *ids)
+{
+    idset_free(c->foreign);
+    c->foreign = ids;
+}
+
+bool cluster_has_foreign(const struct cluster *c, const char *ray_id)
+{
+    return c->foreign && idset_has(c->foreign, ray_id);
+}
+
+bool cluster_is_up(const struct cluster *c)
+{
+    return c->up;
+}
+
+bool cluster_root_is_ok(const struct cluster *c)
+{
+    return rootwatch_is_ok(c->root);
+}
+
+bool cluster_root_is_bad(const struct cluster *c)
+{
+    return rootwatch_is_known(c->root) && !rootwatch_is_ok(c->root);
+}
+
+const char *cluster_root_why(const struct cluster *c)
+{
+    return rootwatch_why(c->root);
+}
+
+bool cluster_root_hangs(const struct cluster *c)
+{
+    return rootwatch_hangs(c->root);
+}
+
+const char *cluster_ray_version(const struct cluster *c)
+{
+    return str_or(c->version, "");
+}
+
+const char *cluster_session(const struct cluster *c)
+{
+    return str_or(c->session, "");
+}
+
+const char *cluster_head_ip(const struct cluster *c)
+{
+    return str_or(c->head_ip, "");
+}
+
+uint64_t cluster_root_free_bytes(const struct cluster *c)
+{
+    return rootwatch_free_bytes(c->root);
+}
+
+const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n)
+{
+    *ret_n = c->n;
+    return c->nodes;
+}
+
+const struct cluster_node *cluster_find_id(const struct cluster *c, const char *node_id)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (str_eq(c->nodes[i].node_id, node_id))
+            return &c->nodes[i];
+    return NULL;
+}
+
+const struct cluster_node *cluster_find_name(const struct cluster *c, const char *name)
+{
+    const struct cluster_node *dead = NULL;
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->nodes[i].name, name)) {
+            if (c->nodes[i].is_alive)
+                return &c->nodes[i];
+            dead = &c->nodes[i];
+        }
+    return dead;
+}
+
+bool cluster_is_worker_ip(const struct cluster *c, const char *ip)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!c->nodes[i].is_head && c->nodes[i].is_alive && str_eq(c->nodes[i].ip, ip))
+            return true;
+    return false;
+}
+
+uint64_t cluster_generation(const struct cluster *c)
+{
+    return c->generation;
+}
+
+const char *cluster_root_mark(const struct cluster *c)
+{
+    return c->root_mark;
+}
+
+void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text)
+{
+    *ret_code = *ret_text = "";
+    if (!rootwatch_is_ok(c->root)) {
+        *ret_code = "shared_root_unavailable";
+        *ret_text = rootwatch_why(c->root);
+    } else if (!c->up) {
+        *ret_code = "ray_unreachable";
+        *ret_text = *c->why_ray ? c->why_ray : "Ray has not answered yet";
+    } else if (c->too_old) {
+        *ret_code = "ray_auth_unsupported";
+        *ret_text = "ray.auth: token needs Ray 2.52 or newer; upgrade Ray, or set auth: none and "
+                    "fence its ports";
+    } else if (!c->usage_answered) {
+        *ret_code = "ray_unreachable";
+        *ret_text = "what others hold in Ray is being asked for";
+    }
+}
+
+/* ---- nodes ---- */
+
+static void node_release(struct cluster_node *n)
+{
+    free(n->name);
+    free(n->node_id);
+    free(n->ip);
+    free(n->pool);
+    free(n->message);
+}
+
+static void nodes_release(struct cluster *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        node_release(&c->nodes[i]);
+    free(c->nodes);
+    c->nodes = NULL;
+    c->n = 0;
+}
+
+static const char *own_name(const struct ray_node *r)
+{
+    for (size_t i = 0; i < r->resources.n; i++)
+        if (str_starts(r->resources.v[i].name, NODE_RESOURCE))
+            return r->resources.v[i].name + strlen(NODE_RESOURCE);
+    return NULL;
+}
+
+static bool has_driver_resources(const struct settings *s, const struct ray_node *r)
+{
+    for (size_t i = 0; i < s->entrypoint_resources.n; i++) {
+        const struct pair *p = &s->entrypoint_resources.v[i];
+        double want = 0;
+        if (str_to_real(p->value, &want, NULL) == 0 &&
+            ray_amounts_find(&r->resources, p->key) < want)
+            return false;
+    }
+    return true;
+}
+
+/* Labels of the pool: argus.pool (or pool) as a list, and every argus.label.<x>. */
+static char *pool_of(const struct ray_node *r)
+{
+    const char *pool = pairs_find(&r->labels, "argus.pool");
+    if (!pool)
+        pool = pairs_find(&r->labels, "pool");
+    return xstrdup(str_or(pool, ""));
+}
+
+static enum cluster_label label_of(const struct ray_node *r, const char *name)
+{
+    if (str_eq(pairs_find(&r->labels, "argus.node"), name))
+        return CLUSTER_LABEL_NAME;
+    return pairs_find(&r->labels, "ray.io/node-id") ? CLUSTER_LABEL_ID : CLUSTER_LABEL_NONE;
+}
+
+static int cluster_shares_of(const struct ray_node *r)
+{
+    char name[SHARE_NAME_MAX];
+    int n = 0;
+    while (n < SHARES && ray_amounts_find(&r->resources, share_name(n, name)) >= 1)
+        n++;
+    return n;
+}
+
+static int compare_usage(const void *key, const void *row)
+{
+    return strcmp(key, ((const struct usage *)row)->node_id);
+}
+
+static void set_usage(const struct cluster *c, struct cluster_node *n)
+{
+    const struct usage *u = NULL;
+    if (c->n_usages)
+        u = bsearch(n->node_id, c->usages, c->n_usages, sizeof(*c->usages), compare_usage);
+    n->gpus_used = u && n->is_alive ? u->gpus : 0;
+    n->cpus_used = u && n->is_alive ? u->cpus : 0;
+}
+
+static void usages_release(struct cluster *c)
+{
+    for (size_t i = 0; i < c->n_usages; i++)
+        free(c->usages[i].node_id);
+    free(c->usages);
+    c->usages = NULL;
+    c->n_usages = 0;
+}
+
+static void node_from_ray(const struct cluster *c,
+                          const struct ray_node *r,
+                          struct cluster_node *ret)
+{
+    const char *own = own_name(r);
+    const struct cluster_node *old = cluster_find_id(c, r->node_id);
+    const char *name = own ? own : r->is_head ? "head" : str_or(r->ip, r->node_id);
+    *ret = (struct cluster_node){
+        .name = xstrdup(name),
+        .label = label_of(r, name),
+        .node_id = xstrdup(r->node_id),
+        .ip = xstrdup(str_or(r->ip, "")),
+        .pool = pool_of(r),
+        .message = xstrdup(r->state_message),
+        .gpus = ray_amounts_find(&r->resources, "GPU"),
+        .cpus = ray_amounts_find(&r->resources, "CPU"),
+        .is_alive = r->is_alive,
+        .is_head = r->is_head,
+        .has_own_resource = own != NULL,
+        .takes_drivers = has_driver_resources(c->settings, r),
+        .shares = cluster_shares_of(r),
+        .since = old && old->is_alive == r->is_alive ? old->since : clock_wall(),
+    };
+    set_usage(c, ret);
+}
+
+static void tell_node(struct cluster *c,
+                      const struct cluster_node *n,
+                      const char *kind,
+                      const char *from,
+                      const char *to)
+{
+    char text[400];
+    text_printf(text, "node '%s' (%s) is %s%s%s", n->name, n->ip, to,
+                n->message && !n->is_alive ? ": " : "",
+                n->message && !n->is_alive ? n->message : "");
+    log_info("node", "%s node=%s", text, n->name);
+    static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
+    struct events_note note = {.thing = &thing,
+                               .kind = kind,
+                               .actor = "argusd",
+                               .from = from,
+                               .to = to,
+                               .code = "",
+                               .text = text};
+    events_add(c->events, &note, clock_wall());
+}
+
+static void tell_changes(struct cluster *c, const struct cluster_node *nodes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct cluster_node *old = cluster_find_id(c, nodes[i].node_id);
+        bool was = old && old->is_alive;
+        if (!old && !nodes[i].is_alive)
+            continue; /* dead before we came */
+        if (c->ops.is_registered(nodes[i].name, c->ops.arg))
+            continue;
+        if (was != nodes[i].is_alive)
+            tell_node(c, &nodes[i], nodes[i].is_alive ? "node_online" : "node_offline",
+                      was ? "online" : "offline", nodes[i].is_alive ? "online" : "offline");
+    }
+}
+
+/* Another head node is most likely another session: ask before its empty list is believed. */
+static void cluster_take_head(struct cluster *c, const struct cluster_node *head)
+{
+    if (c->head_id && strcmp(c->head_id, head->node_id) != 0)
+        c->version_at = 0;
+    set_str(&c->head_id, head->node_id);
+    set_str(&c->head_ip, head->ip);
+}
+
+static void cluster_take_nodes(struct cluster *c, const struct ray_nodes *nodes)
+{
+    struct cluster_node *v = xcalloc(nodes->n, sizeof(*v));
+    for (size_t i = 0; i < nodes->n; i++) {
+        node_from_ray(c, &nodes->v[i], &v[i]);
+        if (v[i].is_head && v[i].is_alive)
+            cluster_take_head(c, &v[i]);
+    }
+    tell_changes(c, v, nodes->n);
+    nodes_release(c);
+    c->nodes = v;
+    c->n = nodes->n;
+    c->generation++;
+}
+
+/* ---- is Ray there ---- */
+
+static void go_up(struct cluster *c)
+{
+    c->answered_at = clock_mono();
+    c->silent_since = 0;
+    if (c->up)
+        return;
+    c->up = true;
+    c->why_ray[0] = 0;
+    log_info("ray", "Ray answers at '%s'", c->settings->ray_address);
+    static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
+    struct events_note note = {
+        .thing = &thing, .kind = "ray_up", .actor = "argusd", .text = "Ray answers"};
+    if (c->ever_up)
+        events_add(c->events, &note, clock_wall());
+    c->ever_up = true;
+}
+
+static void go_silent(struct cluster *c, const struct err *err)
+{
+    usec_t now = clock_mono(), since = c->answered_at ? c->answered_at : c->asked_since;
+    char at[CLOCK_TEXT_MAX];
+    if (c->up && now - since < AWAY_AFTER)
+        return;
+    /* A moment and no span: a reason that does not change does not wake who waits for a change. */
+    if (!c->silent_since)
+        c->silent_since = clock_wall() - (now - since);
+    text_printf(c->why_ray, "Ray at '%s' has not answered since %s: %.200s",
+                c->settings->ray_address, clock_to_string(c->silent_since, at), err->text);
+    if (!c->up)
+        return;
+    c->up = false;
+    log_warn("ray", "%s", c->why_ray);
+    static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
+    struct events_note note = {.thing = &thing,
+                               .kind = "ray_away",
+                               .actor = "argusd",
+                               .code = "ray_unreachable",
+                               .text = c->why_ray};
+    events_add(c->events, &note, clock_wall());
+}
+
+static void on_nodes(const struct ray_nodes *nodes, const struct err *err, void *arg)
+{
+    struct cluster *c = arg;
+    c->node_call = NULL;
+    if (nodes) {
+        go_up(c);
+        cluster_take_nodes(c, nodes);
+        if (!c->version_at) /* a new head: what it has forgotten is to be known first */
+            cluster_poke(c);
+    } else {
+        go_silent(c, err);
+    }
+    c->ops.changed(c->ops.arg);
+}
+
+static void on_version(const struct ray_version *v, const struct err *err, void *arg)
+{
+    struct cluster *c = arg;
+    c->version_call = NULL;
+    if (!v) {
+        go_silent(c, err);
+        c->ops.changed(c->ops.arg);
+        return;
+    }
+    c->version_at = clock_mono();
+    bool other = c->session && v->session_name && strcmp(c->session, v->session_name) != 0;
+    c->too_old = c->settings->auth == RAY_AUTH_TOKEN && !(v->supports & RAY_SUPPORTS_TOKEN);
+    set_str(&c->version, v->text);
+    set_str(&c->session, v->session_name);
+    if (!other)
+        return;
+    log_warn("ray", "Ray has a new session '%s': it has forgotten its jobs", c->session);
+    static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
+    struct events_note note = {.thing = &thing,
+                               .kind = "ray_new_session",
+                               .actor = "argusd",
+                               .text = "Ray's head was restarted"};
+    events_add(c->events, &note, clock_wall());
+    c->ops.new_session(c->ops.arg);
+}
+
+static void on_usages(const struct ray_usages *usages, const struct err *err, void *arg)
+{
+    struct cluster *c = arg;
+    (void)err; /* on_nodes() tells of a Ray that is away */
+    c->usage_call = NULL;
+    c->usage_answered |= c->up;
+    if (usages) {
+        usages_release(c);
+        c->usages = xcalloc(usages->n ? usages->n : 1, sizeof(*c->usages));
+        c->n_usages = usages->n;
+        for (size_t i = 0; i < usages->n; i++)
+            c->usages[i] = (struct usage){.node_id = xstrdup(usages->v[i].node_id),
+                                          .gpus = usages->v[i].gpus_used,
+                                          .cpus = usages->v[i].cpus_used};
+        for (size_t i = 0; i < c->n; i++)
+            set_usage(c, &c->nodes[i]);
+    }
+    c->ops.changed(c->ops.arg);
+}
+
+void cluster_poke(struct cluster *c)
+{
+    usec_t now = clock_mono();
+    if (!c->version_call && (!c->up || !c->version_at || now - c->version_at > VERSION_EVERY))
+        c->version_call = ray_get_version(c->ray, on_version, c);
+    if (!c->node_call)
+        c->node_call = ray_list_nodes(c->ray, on_nodes, c);
+    if (!c->usage_call && now - c->usage_asked >= USAGE_EVERY) {
+        c->usage_asked = now;
+        c->usage_call = ray_list_usages(c->ray, on_usages, c);
+    }
+}
+
+static void on_node_timer(uv_timer_t *t)
+{
+    struct cluster *c = container_of(t, struct cluster, node_timer);
+    rootwatch_turn(c->root);
+    cluster_poke(c);
+}
+
+/* ---- life ---- */
+
+static void on_root_news(void *arg)
+{
+    struct cluster *c = arg;
+    c->ops.changed(c->ops.arg);
+}
+
+struct cluster *cluster_new(uv_loop_t *loop,
+                            const struct settings *settings,
+                            struct ray_client *ray,
+                            const char *instance,
+                            struct events *events,
+                            const struct cluster_ops *ops)
+{
+    struct cluster *c = xcalloc(1, sizeof(*c));
+    *c = (struct cluster){.loop = loop,
+                          .settings = settings,
+                          .ray = ray,
+                          .events = events,
+                          .ops = *ops,
+                          .asked_since = clock_mono()};
+    text_printf(c->root_mark, "argus/.root-%s", instance);
+    (void)uv_timer_init(loop, &c->node_timer); /* never fails */
+    c->root = rootwatch_new(loop, settings, events, c->root_mark, on_root_news, c);
+    return c;
+}
+
+void cluster_start(struct cluster *c)
+{
+    (void)uv_timer_start(&c->node_timer, on_node_timer, 0, NODE_POLL_MS); /* cannot fail */
+    rootwatch_start(c->root);
+}
+
+static void on_node_timer_closed(uv_handle_t *h)
+{
+    struct cluster *c = container_of(h, struct cluster, node_timer);
+    nodes_release(c);
+    usages_release(c);
+    free(c->head_id);
+    free(c->version);
+    free(c->session);
+    free(c->head_ip);
+    idset_free(c->foreign);
+    free(c);
+}
+
+void cluster_free(struct cluster *c)
+{
+    if (!c)
+        return;
+    ray_call_free(c->node_call);
+    ray_call_free(c->version_call);
+    ray_call_free(c->usage_call);
+    rootwatch_free(c->root);
+    uv_close((uv_handle_t *)&c->node_timer, on_node_timer_closed);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.h - what is known of the Ray cluster and the shared root right now.
+ *
+ * Polls version, nodes and their use, checks the root, and says why nothing may start. It decides
+ * nothing about jobs, and what the scheduler may use is nodes.h's to say. */
+#pragma once
+#include <stdbool.h>
+#include <uv.h>
+
+#include "argusd/ground/events.h"
+#include "argusd/ground/settings.h"
+#include "base/clock.h"
+#include "fsroot/fsroot.h"
+#include "ray/ray.h"
+
+struct cluster;
+struct idset;
+
+/* By which label Ray can tell the node from others, the better the higher. */
+enum cluster_label {
+    CLUSTER_LABEL_NONE, /* Ray has no labels */
+    CLUSTER_LABEL_ID,   /* ray.io/node-id: another one after each start */
+    CLUSTER_LABEL_NAME, /* argus.node */
+};
+
+struct cluster_node {
+    char *name, *node_id, *ip, *pool, *message;
+    double gpus, cpus;
+    bool is_alive, is_head;
+    bool takes_drivers;    /* has what entrypoint_resources ask for */
+    bool has_own_resource; /* argus_node_<name>: a driver can be sent there by it */
+    enum cluster_label label;
+    double gpus_used, cpus_used; /* as Ray counts them, a few seconds old; 0 while not known */
+    int shares;                  /* it has argus_share_0 … to this one: see core/job/share.h */
+    usec_t since;                /* wall: of is_alive's last change under our eyes */
+};
+
+struct cluster_ops {
+    /* A node of the registry: its changes are told there. */
+    bool (*is_registered)(const char *name, void *arg);
+    /* Nodes, reachability or the root's health changed: admission may go on or must stop. */
+    void (*changed)(void *arg);
+    /* Ray came back with another session: it has forgotten everything. */
+    void (*new_session)(void *arg);
+    void *arg;
+};
+
+struct cluster *cluster_new(uv_loop_t *loop,
+                            const struct settings *settings,
+                            struct ray_client *ray,
+                            const char *instance,
+                            struct events *events,
+                            const struct cluster_ops *ops);
+void cluster_start(struct cluster *c);
+/* Stop asking; nothing is called any more. Freed when the loop has let go of it. */
+void cluster_free(struct cluster *c);
+
+/* Ask Ray now and not at the next turn of the clock. */
+void cluster_poke(struct cluster *c);
+/* Grows with each answer about the nodes: what was seen before is old. */
+uint64_t cluster_generation(const struct cluster *c);
+/* A file below the shared root that only this root has, for this argusd. Borrowed. */
+const char *cluster_root_mark(const struct cluster *c);
+
+bool cluster_is_up(const struct cluster *c); /* Ray answered lately */
+bool cluster_root_is_ok(const struct cluster *c);
+/* It was checked and cannot be used; false while the first check runs. */
+bool cluster_root_is_bad(const struct cluster *c);
+/* A check of it has not come back: whoever reads there now would hang too. */
+bool cluster_root_hangs(const struct cluster *c);
+/* The sentence of it; "" when all is well. Borrowed. */
+const char *cluster_root_why(const struct cluster *c);
+/* Why nothing may start: a code and a sentence; "" when all is well. */
+void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text);
+/* Texts are "" until Ray answered once. Borrowed. */
+const char *cluster_ray_version(const struct cluster *c);
+const char *cluster_session(const struct cluster *c);
+const char *cluster_head_ip(const struct cluster *c);
+uint64_t cluster_root_free_bytes(const struct cluster *c);
+
+/* Submission ids of Ray's jobs that are not ours, as of the last list; ids are taken. */
+void cluster_take_foreign(struct cluster *c, struct idset *ids);
+bool cluster_has_foreign(const struct cluster *c, const char *ray_id);
+
+const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n);
+/* By Ray's node id / our name; NULL if there is none. */
+const struct cluster_node *cluster_find_id(const struct cluster *c, const char *node_id);
+const struct cluster_node *cluster_find_name(const struct cluster *c, const char *name);
+/* True if a node that is not the head has this address. */
+bool cluster_is_worker_ip(const struct cluster *c, const char *ip);

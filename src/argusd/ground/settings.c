@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.c - the table of argus.yaml's keys and what must hold between them.
+ * See settings.h; the reference text of `argusd --list-config` is made from here. */
+#include "argusd/ground/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/check/manifest.h"
+
+static const char *const auths[] = {"none", "token", NULL};
+static const char *const policies[] = {"fair", "fifo", NULL};
+static const char *const breaches[] = {"stop", "event", NULL};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct field keys[] = {
+    {"shared_root", FIELD_STR, AT(shared_root), .flags = FIELD_REQUIRED,
+     .doc = "directory that every node sees at this path (NFS or any POSIX mount)"},
+    {"listen", FIELD_STR, AT(listen), "127.0.0.1:8080",
+     .doc = "address and port of the HTTP API; beyond loopback use tls"},
+    {"tls.cert", FIELD_STR, AT(tls_cert), .doc = "PEM file of the server's certificate chain"},
+    {"tls.key", FIELD_STR, AT(tls_key), .doc = "PEM file of its private key"},
+    {"state_dir", FIELD_STR, AT(state_dir), "/var/lib/argus",
+     .doc = "local directory of the store; never on NFS"},
+    {"cluster", FIELD_STR, AT(cluster), "default", .doc = "name of the Ray cluster"},
+    {"address", FIELD_STR, AT(old_address), .doc = "old name of ray.address"},
+    {"ray.address", FIELD_STR, AT(ray_address),
+     .doc = "URL of Ray's dashboard, http://127.0.0.1:8265 if not given"},
+    {"ray.head.host", FIELD_STR, AT(head_host), .doc = "address of the head machine"},
+    {"ray.head.port", FIELD_INT, AT(head_port), "6379", 1, 65535, .doc = "port of Ray's GCS"},
+    {"ray.head.managed", FIELD_BOOL, AT(head_managed), "false",
+     .doc = "argusd starts the head when it is not there, and again when it died"},
+    {"ray.head.ray_bin", FIELD_STR, AT(head_ray_bin),
+     .doc = "ray on the head machine; looked for if absent"},
+    {"ray.head.ssh.host", FIELD_STR, AT(head_ssh_host),
+     .doc = "where sshd of a managed head answers; without it the head is started on this machine"},
+    {"ray.head.ssh.user", FIELD_STR, AT(head_ssh_user), .doc = "for ssh to the head"},
+    {"ray.head.ssh.port", FIELD_INT, AT(head_ssh_port), NULL, 1, 65535,
+     .doc = "of the head's sshd"},
+    {"ray.head.ssh.identity_file", FIELD_STR, AT(head_ssh_identity),
+     .doc = "private key for the head; ssh.identity_file if absent"},
+    {"ray.head.ssh.proxy_jump", FIELD_STR, AT(head_ssh_jump), .doc = "[user@]host[:port]"},
+    {"ray.temp_dir", FIELD_STR, AT(ray_temp_dir),
+     .doc = "short directory for Ray's sessions on every machine that argusd starts; /tmp/ray if "
+            "absent"},
+    {"ray.object_store", FIELD_SIZE, AT(object_store_bytes), NULL, 80e6, 1e15,
+     .doc = "Ray's object store on each node that argusd starts; Ray's own choice if absent"},
+    {"ray.auth", FIELD_ENUM, AT(auth), "none", .names = auths,
+     .doc = "token: Ray's own token authentication (Ray >= 2.52)"},
+    {"ray.auth_token_file", FIELD_STR, AT(auth_token_file),
+     .doc = "file with Ray's token, mode 0600; needed with auth: token"},
+    {"entrypoint_num_cpus", FIELD_INT, AT(entrypoint_num_cpus), "1", 0, 1024,
+     .doc = "CPUs of a job's driver"},
+    {"entrypoint_num_gpus", FIELD_INT, AT(entrypoint_num_gpus), "0", 0, 16,
+     .doc = "GPUs of a job's driver"},
+    {"entrypoint_resources", FIELD_PAIRS, AT(entrypoint_resources),
+     .doc = "resources a driver asks for; worker_node: 1 is always among them"},
+    {"runtime_env.env_vars", FIELD_PAIRS, AT(env_vars),
+     .doc = "environment of every job; a JobSpec's own values win"},
+    {"user_code_path", FIELD_STR, AT(user_code_path), "${USER_ROOT}/code",
+     .doc = "directory on every job's PYTHONPATH"},
+    {"policy", FIELD_ENUM, AT(policy), "fair", .names = policies,
+     .doc = "fair: priority, fair share, time, with backfill; fifo: the same order, strictly"},
+    {"lease_breach", FIELD_ENUM, AT(lease_breach), "stop", .names = breaches,
+     .doc = "what GPU demand outside a job's lease does to it: stop it, or only an event"},
+    {"limits.live_jobs", FIELD_INT, AT(live_jobs), "64", 1, 10000,
+     .doc = "jobs in Ray at the same time"},
+    {"limits.submit_per_second", FIELD_REAL, AT(submits_per_second), "4", 0.01, 1000,
+     .doc = "submissions to Ray per second"},
+    {"limits.gpus_per_job", FIELD_INT, AT(gpus_per_job), "256", 1, 100000,
+     .doc = "the largest gang that is taken"},
+    {"limits.queued_jobs", FIELD_INT, AT(queued_jobs), "100000", 1, 10000000,
+     .doc = "jobs that may wait at the same time"},
+    {"limits.reclaim_grace", FIELD_SPAN, AT(reclaim_grace), "2m", 0, 86400,
+     .doc = "what a job may still do when a quota wants its GPUs back, before it is stopped"},
+    {"uploads.max_size", FIELD_SIZE, AT(upload_bytes), "200GiB", 0, 1e15,
+     .doc = "the largest upload"},
+    {"uploads.per_user", FIELD_SIZE, AT(uploads_user_bytes), "500GiB", 0, 1e15,
+     .doc = "uploads of one user together, until they are used"},
+    {"uploads.total", FIELD_SIZE, AT(uploads_total_bytes), "2TiB", 0, 1e15,
+     .doc = "all uploads together, until they are used"},
+    {"uploads.keep", FIELD_SPAN, AT(uploads_keep), "24h", 60, 31536000,
+     .doc = "an upload to which nothing was sent for so long is removed"},
+    {"snapshots.max_size", FIELD_SIZE, AT(snapshot_bytes), "20GiB", 1, 1e15,
+     .doc = "the files of one snapshot together"},
+    {"snapshots.max_files", FIELD_INT, AT(snapshot_files), "250000", 1, MANIFEST_ENTRIES_MAX,
+     .doc = "the files of one snapshot, and the entries of its archive"},
+    {"snapshots.max_ratio", FIELD_INT, AT(snapshot_ratio), "200", 1, 1000000,
+     .doc = "bytes that one byte of an archive may become, once they are more than 64 MiB"},
+    {"snapshots.max_count", FIELD_INT, AT(snapshots_most), "20000", 1, 1000000,
+     .doc = "snapshots that there may be, of all users"},
+    {"logs.rate", FIELD_SIZE, AT(logs.rate), "64MiB", 0, 1e12,
+     .doc = "output of a job that is kept, bytes a second on the average; 0: all of it"},
+    {"logs.file_size", FIELD_SIZE, AT(logs.segment), "1GiB", 0, 1e15,
+     .doc = "a job's log goes on in another file then; 0: never"},
+    {"logs.total_size", FIELD_SIZE, AT(logs.total), "8GiB", 0, 1e15,
+     .doc = "of one attempt's log only the first file and the newest stay; 0: all, else at least "
+            "four files"},
+    {"logs.spool", FIELD_SIZE, AT(logs.spool), "1GiB", 0, 1e12,
+     .doc = "output that waits on a worker's own disk while the shared root is away"},
+    {"logs.patience", FIELD_SPAN, AT(logs.patience), "15m", 1, 86400,
+     .doc = "how long an attempt that has ended waits for a shared root that is away"},
+    {"start_deadline", FIELD_SPAN, AT(start_deadline), "15m", 10, 86400,
+     .doc = "a job that Ray has accepted and that has not started by then goes back to the queue"},
+    {"hang.factor", FIELD_REAL, AT(hang_factor), "5", 0, 1000,
+     .doc = "a training is late when no step came for so many times its median step; 0: never"},
+    {"hang.floor", FIELD_SPAN, AT(hang_floor), "3m", 1, 86400,
+     .doc = "and for at least so long; late ones are looked at before they are called hung"},
+    {"hang.environment", FIELD_SPAN, AT(hang_environment), "15m", 1, 604800,
+     .doc = "without output while a training's processes start"},
+    {"hang.model_load", FIELD_SPAN, AT(hang_model_load), "30m", 1, 604800,
+     .doc = "without output while it loads data and model"},
+    {"hang.first_step", FIELD_SPAN, AT(hang_first_step), "45m", 1, 604800,
+     .doc = "without output until its first step, and in validations and saves"},
+    {"trial", FIELD_BOOL, AT(trial), "true",
+     .doc = "a short run without GPUs before each job of verl; false: only the preflight"},
+    {"ports", FIELD_PAIRS, AT(given_ports),
+     .doc = "ports and ranges of Ray on the machines that argusd starts: argusd --list-ports"},
+    {"ssh.config_file", FIELD_STR, AT(ssh_config), .doc = "instead of ~/.ssh/config"},
+    {"ssh.identity_file", FIELD_STR, AT(ssh_identity),
+     .doc = "private key for nodes whose NodeSpec names none"},
+    {"ssh.user", FIELD_STR, AT(ssh_user), .doc = "for nodes whose NodeSpec names none"},
+    {"ssh.port", FIELD_INT, AT(ssh_port), NULL, 1, 65535,
+     .doc = "for nodes whose NodeSpec names none"},
+    {"nodes.joins", FIELD_INT, AT(joins), "4", 1, 100,
+     .doc = "nodes that may join at the same time: more overload Ray's head"},
+    {"nodes.look_every", FIELD_SPAN, AT(look_every), "15s", 1, 3600,
+     .doc = "how often each node's health is looked at over ssh"},
+    {"nodes.looks", FIELD_INT, AT(looks), "8", 1, 100,
+     .doc = "probes and looks over ssh at the same time"},
+    {"nodes.cpus_per_gpu", FIELD_INT, AT(cpus_per_gpu), "10", 0, 256,
+     .doc = "CPUs declared to Ray for each GPU of a node, at least; Ray only counts them"},
+    {"nodes.max_skew", FIELD_SPAN, AT(max_skew), "5s", 0.1, 3600,
+     .doc = "a clock that is further off keeps a node out"},
+    {"nodes.min_disk", FIELD_SIZE, AT(min_disk_bytes), "2GiB", 0, 1e15,
+     .doc = "free space below Ray's sessions that a node must have"},
+    {"nodes.min_shm", FIELD_SIZE, AT(min_shm_bytes), "1GiB", 0, 1e15,
+     .doc = "free space in /dev/shm that a node must have"},
+    {"prefix", FIELD_STR, AT(prefix), "argus_", .doc = "prefix of metric names"},
+    {"run_as", FIELD_PAIRS, AT(run_as), .flags = FIELD_ACCEPTED, .doc = "user to uid"},
+    {"shepherd", FIELD_STR, AT(shepherd), .doc = "argus-shepherd; the one beside argusd if absent"},
+    {"hook", FIELD_STR, AT(hook),
+     .doc = "directory of the Python hook; the one inside argusd if absent"},
+};
+
+const struct field *settings_keys(size_t *ret_n)
+{
+    *ret_n = array_len(keys);
+    return keys;
+}
+
+static void settings_complain(const struct node *root,
+                              struct problems *ps,
+                              const char *key,
+                              const char *hint,
+                              const char *text)
+{
+    const struct node *n = node_find(root, key);
+    problems_add(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+}
+
+static void check_absolute(const struct node *root,
+                           struct problems *ps,
+                           const char *key,
+                           const char *path)
+{
+    if (path && *path && *path != '/')
+        settings_complain(root, ps, key, "begin it with '/'", "the path is not absolute");
+}
+
+static bool is_loopback(const char *listen)
+{
+    return str_starts(listen, "127.") || str_starts(listen, "localhost:") ||
+           str_starts(listen, "[::1]:");
+}
+
+static void check_address(struct settings *s, const struct node *root, struct problems *ps)
+{
+    if (s->old_address && s->ray_address)
+        settings_complain(root, ps, "address", "keep ray.address",
+                          "'address' and 'ray.address' are both given");
+    if (!s->ray_address)
+        s->ray_address = xstrdup(str_or(s->old_address, "http://127.0.0.1:8265"));
+    if (!str_starts(s->ray_address, "http://") && !str_starts(s->ray_address, "https://"))
+        settings_complain(root, ps, "ray", "write http://HOST:8265",
+                          "Ray's address is not the URL of its dashboard");
+}
+
+static void check_listen(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    const char *colon = strrchr(s->listen, ':');
+    int64_t port;
+    if (!colon || str_to_int(colon + 1, 0, 65535, &port, NULL) < 0)
+        settings_complain(root, ps, "listen", "write HOST:PORT", "the address has no port");
+    if (!is_loopback(s->listen) && !s->tls_cert)
+        problems_add(ps, PROBLEM_WARNING, "listen", 0, 0, "set tls.cert and tls.key",
+                     "tokens cross the network in clear text on '%s'", s->listen);
+    if (!s->tls_cert != !s->tls_key)
+        settings_complain(root, ps, "tls", "give cert and key",
+                          "one of the two TLS files is missing");
+}
+
+/* Host and port of an http URL; the port is 0 when it names none. */
+static void split_url(const char *url, char *host, size_t size, int *ret_port)
+{
+    const char *begin = strstr(url, "://");
+    begin = begin ? begin + 3 : url;
+    size_t n = strcspn(begin, "/:");
+    int64_t port = 0;
+    text_printf_to(host, size, "%.*s", (int)n, begin); /* cut: no host of ours */
+    if (begin[n] == ':') {
+        _cleanup_(freep) char *digits = xstrndup(begin + n + 1, strcspn(begin + n + 1, "/"));
+        if (str_to_int(digits, 1, 65535, &port, NULL) < 0)
+            port = 0;
+    }
+    *ret_port = (int)port;
+}
+
+/* A head of ours listens where ray.head.port and ray.address say. */
+static void add_head_ports(const struct settings *s,
+                           const struct node *root,
+                           struct pairs *all,
+                           struct problems *ps)
+{
+    char text[16], host[256];
+    int dashboard;
+    text_printf(text, "%d", (int)s->head_port);
+    if (!pairs_find(all, "gcs"))
+        pairs_set(all, "gcs", text);
+    else if (node_find(node_find(node_find(root, "ray"), "head"), "port") &&
+             strcmp(pairs_find(all, "gcs"), text) != 0)
+        settings_complain(root, ps, "ports", "keep one of them",
+                          "ports.gcs and ray.head.port differ");
+    split_url(s->ray_address, host, sizeof(host), &dashboard);
+    text_printf(text, "%d", dashboard);
+    if (dashboard && !pairs_find(all, "dashboard"))
+        pairs_set(all, "dashboard", text);
+}
+
+static void check_ports(struct settings *s, const struct node *root, struct problems *ps)
+{
+    struct err err = {0};
+    struct pairs all = {0};
+    const char *key = "ports";
+    pairs_copy(&all, &s->given_ports);
+    if (s->head_managed)
+        add_head_ports(s, root, &all, ps);
+    if (ports_read(&all, &s->ports, &key, &err) < 0)
+        settings_complain(root, ps, "ports", "see argusd --list-ports", err.text);
+    else if (pairs_find(&all, "gcs"))
+        s->head_port = s->ports.v[PORTS_GCS].first;
+    pairs_release(&all);
+}
+
+static void check_head(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    char host[256];
+    int port;
+    split_url(s->ray_address, host, sizeof(host), &port);
+    if (!s->head_managed)
+        return;
+    if (!s->head_host)
+        settings_complain(
+            root, ps, "ray", "name the head's address in ray.head.host",
+            "a managed head needs ray.head.host: the address under which nodes reach it");
+    if (!port)
+        settings_complain(root, ps, "ray", "write http://HOST:8265",
+                          "a managed head needs the port of its dashboard in ray.address");
+    if (s->head_ray_bin && *s->head_ray_bin != '/')
+        settings_complain(root, ps, "ray", "begin it with '/'", "ray.head.ray_bin is not absolute");
+    if (s->auth == RAY_AUTH_TOKEN)
+        check_absolute(root, ps, "ray", s->auth_token_file);
+}
+
+/* What can be mended while argusd runs is no error, but said. */
+static void check_key(const struct node *root,
+                      struct problems *ps,
+                      const char *key,
+                      const char *path)
+{
+    _cleanup_(freep) char *top = xstrndup(key, strcspn(key, "."));
+    const struct node *n = node_find(root, top);
+    struct stat st;
+    int line = n ? n->line : 0, column = n ? n->column : 0;
+    if (!path || *path != '/') /* ssh knows where '~' is */
+        return;
+    if (stat(path, &st) < 0 || access(path, R_OK) < 0)
+        problems_add(ps, PROBLEM_WARNING, key, line, column,
+                     "name the file with the private key that opens the machines",
+                     "the key '%s' cannot be read: %s", path, strerror(errno));
+    else if (st.st_uid == geteuid() && st.st_mode & (S_IRWXG | S_IRWXO))
+        problems_add(ps, PROBLEM_WARNING, key, line, column, "chmod 600 it",
+                     "ssh will not use the key '%s': others than its owner may read it", path);
+}
+
+static void check_together(struct settings *s, const struct node *root, struct problems *ps)
+{
+    if (s->shared_root)
+        check_absolute(root, ps, "shared_root", s->shared_root);
+    check_absolute(root, ps, "state_dir", s->state_dir);
+    check_address(s, root, ps);
+    check_listen(s, root, ps);
+    check_ports(s, root, ps);
+    check_head(s, root, ps);
+    check_key(root, ps, "ssh.identity_file", s->ssh_identity);
+    check_key(root, ps, "ray.head.ssh.identity_file", s->head_ssh_identity);
+    check_absolute(root, ps, "ray", s->ray_temp_dir);
+    if (s->auth == RAY_AUTH_TOKEN && !s->auth_token_file)
+        settings_complain(root, ps, "ray", "name the file with Ray's token",
+                          "auth: token needs ray.auth_token_file");
+    if (!str_starts(str_or(s->user_code_path, ""), "${USER_ROOT}"))
+        problems_add(ps, PROBLEM_WARNING, "user_code_path", 0, 0, "use ${USER_ROOT}/code",
+                     "a directory common to all users lets anybody shadow anybody's imports");
+    if (!pairs_find(&s->entrypoint_resources, "worker_node"))
+        pairs_set(&s->entrypoint_resources, "worker_node", "1");
+    for (size_t i = 0; i < s->entrypoint_resources.n; i++) {
+        double v;
+        const struct pair *p = &s->entrypoint_resources.v[i];
+        if (str_to_real(p->value, &v, NULL) < 0 || v < 0)
+            settings_complain(root, ps, "entrypoint_resources", "write NAME: AMOUNT",
+                              "an amount is not a number");
+    }
+}
+
+static int settings_read_file(const char *path, struct buf *out, struct problems *ps)
+{
+    FILE *f = fopen(path, "re");
+    if (!f) {
+        int e = errno;
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, "argusd init --config FILE writes one",
+                     "cannot be read: %s", strerror(e));
+        return -e;
+    }
+    char chunk[4096];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+        (void)buf_add(out, chunk, n); /* a ceiling passed shows below */
+    bool bad = ferror(f) || out->failed;
+    (void)fclose(f); /* only read */
+    if (bad)
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, NULL, "cannot be read, or is larger than 1 MiB");
+    return bad ? -EIO : 0;
+}
+
+int settings_load(const char *path, struct settings *ret, struct problems *ps)
+{
+    struct buf text = BUF_INIT(DOC_MAX_BYTES);
+    _cleanup_(doc_freep) struct doc *d = NULL;
+    int r = settings_read_file(path, &text, ps);
+    if (r == 0)
+        r = doc_parse(buf_str(&text), text.len, true, &d, ps);
+    if (r == 0) {
+        conf_read(keys, array_len(keys), doc_root(d), ret, ps);
+        ret->text = xstrdup(buf_str(&text));
+        if (ret->listen && ret->state_dir)
+            check_together(ret, doc_root(d), ps);
+        r = ps->errors ? -EINVAL : 0;
+    }
+    buf_release(&text);
+    return r;
+}
+
+void settings_release(struct settings *s)
+{
+    conf_release(keys, array_len(keys), s);
+    free(s->text);
+    *s = (struct settings){0};
+}
+
+char *settings_store_path(const struct settings *s)
+{
+    return xasprintf("%s/argus.db", s->state_dir);
+}

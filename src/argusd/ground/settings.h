@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.h - argus.yaml: read whole, checked whole, then never changed. */
+#pragma once
+#include "base/conf.h"
+#include "core/job/ports.h"
+#include "fsroot/launch.h"
+
+enum lease_breach { LEASE_BREACH_STOP, LEASE_BREACH_EVENT };
+enum ray_auth { RAY_AUTH_NONE, RAY_AUTH_TOKEN };
+enum policy { POLICY_FAIR, POLICY_FIFO };
+
+struct settings {
+    char *shared_root;
+    char *listen;
+    char *tls_cert, *tls_key;
+    char *state_dir;
+    char *ray_address;
+    char *old_address; /* top-level `address` of the founding files */
+    char *head_host;
+    int64_t head_port;
+    bool head_managed;
+    char *head_ray_bin;
+    char *head_ssh_host, *head_ssh_user, *head_ssh_identity, *head_ssh_jump; /* host NULL: here */
+    int64_t head_ssh_port;
+    char *ray_temp_dir;
+    uint64_t object_store_bytes; /* 0 = Ray's own choice */
+    int auth;                    /* enum ray_auth */
+    char *auth_token_file;
+    int64_t entrypoint_num_cpus, entrypoint_num_gpus;
+    struct pairs entrypoint_resources;
+    struct pairs env_vars;
+    char *user_code_path;
+    char *cluster;
+    int policy;       /* enum policy */
+    int lease_breach; /* enum lease_breach */
+    int64_t live_jobs, gpus_per_job, queued_jobs;
+    double submits_per_second;
+    usec_t start_deadline, reclaim_grace;
+    bool trial;
+    double hang_factor;
+    usec_t hang_floor, hang_environment, hang_model_load, hang_first_step;
+    uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
+    usec_t uploads_keep;
+    struct launch_logs logs;
+    uint64_t snapshot_bytes;
+    int64_t snapshot_files, snapshot_ratio, snapshots_most;
+    struct pairs given_ports, run_as;
+    struct ports ports; /* of given_ports, whole */
+    char *ssh_config, *ssh_identity, *ssh_user;
+    int64_t ssh_port;
+    int64_t joins, looks, cpus_per_gpu;
+    usec_t look_every, max_skew;
+    uint64_t min_disk_bytes, min_shm_bytes;
+    char *prefix;
+    char *shepherd, *hook; /* NULL: beside argusd */
+
+    char *text; /* the file, for the copy in each job's directory */
+};
+
+/* The rows, for reference documentation. */
+const struct field *settings_keys(size_t *ret_n);
+
+/* Read the file. Problems (with file:line:column) go to ps; -EINVAL if any is an error,
+ * -ENOENT and the like with a sentence in ps as well. *ret is to be released in any case. */
+must_check int settings_load(const char *path, struct settings *ret, struct problems *ps);
+void settings_release(struct settings *s);
+
+char *settings_store_path(const struct settings *s); /* the store, below state_dir; yours */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs.h - the jobs that are not over: their table, and the one way to change them.
+ *
+ * jobs_apply() lets core decide, writes the change and its event into the open
+ * batch, and remembers what then has to be done; once the batch is on disk the
+ * actor is called (decide, commit, act). It sends and reads nothing itself. */
+#pragma once
+#include <stdbool.h>
+#include <uv.h>
+
+#include "argusd/ground/events.h"
+#include "argusd/jobs/record.h"
+#include "base/clock.h"
+#include "base/heap.h"
+#include "core/job/job_event.h"
+#include "core/past/forecast.h"
+#include "core/sched/sched.h"
+#include "core/spec/spec.h"
+#include "store/store.h"
+
+struct jobs;
+struct jobs_waiter;
+
+/* Lists of due.h. */
+enum live_roster { LIVE_PLACED, LIVE_EAGER, LIVE_ROSTERS };
+
+/* What each service keeps for a job while the job is in memory, see live_keep(). */
+enum live_slot {
+    LIVE_FORESIGHT, /* jobs/foresight.c */
+    LIVE_RECLAIM,   /* jobs/queue.c */
+    LIVE_TRIAL,     /* launch/trials.c */
+    LIVE_SENDER,    /* watch/sender.c */
+    LIVE_STOPPER,   /* watch/stopper.c */
+    LIVE_SIGHT,     /* watch/sight.c */
+    LIVE_STRAYS,    /* watch/watcher.c */
+    LIVE_DEADLINES, /* watch/deadlines.c */
+    LIVE_ENDING,    /* watch/ending.c */
+    LIVE_META,      /* watch/meta.c */
+    LIVE_SLOTS
+};
+
+/* A job that is not over. */
+struct live {
+    struct job *job;
+    struct record_extra extra;
+    struct jobs *jobs;
+    size_t place[LIVE_ROSTERS]; /* from 1; 0: it is not in that list */
+    struct heap_item due;       /* when the clock has to look at it while it waits */
+
+    bool pausing;           /* the scheduler holds it for its restart's backoff */
+    int restored_attempts;  /* its attempts at the start of argusd, unless it was queued; else 0 */
+    usec_t accepted_at;     /* monotonic: when Ray took the attempt under our eyes */
+    void *kept[LIVE_SLOTS]; /* the services' own */
+    int busy;               /* asynchronous work that still points here */
+    bool over;              /* ended: freed once that is on disk and nobody is busy with it */
+    uint64_t end_batch;
+    struct live *ended_next;
+
+    struct jobs_waiter *waiters;
+    char told_code[JOB_REASON_CODE_MAX]; /* what the waiters were told: another reason wakes them */
+    int told_position;
+    uint64_t act_batch;
+    bool act_queued;
+    struct live *act_next;
+};
+
+/* A service's own memory of this job: zeroed when it is first asked for, and freed with the job,
+ * so it must own nothing else. It is not stored. Another service asks its owner and does not look
+ * itself. */
+void *live_keep(struct live *l, enum live_slot slot, size_t size);
+/* NULL if it was never asked for. */
+const void *live_kept(const struct live *l, enum live_slot slot);
+
+struct jobs_ops {
+    /* The batch with the job's last change is on disk: do what job_act() says, and write what
+     * its directory shows. For one that is over too. */
+    void (*act)(struct live *l, void *arg);
+    /* It ended, within the open batch: what is owed for it goes into the same batch. May be NULL.
+     */
+    void (*ended)(struct live *l, void *arg);
+    /* How far its trial is, "" if it has not begun. May be NULL. */
+    const char *(*trial_text)(const struct live *l, void *arg);
+    /* Its lease on these nodes has just ended, with their GPUs where they are known.
+     * May be NULL. */
+    void (*lease_ended)(struct live *l, const struct gang *gang, void *arg);
+    void *arg;
+};
+
+struct jobs_parts { /* all borrowed */
+    uv_loop_t *loop;
+    struct store *store;
+    struct sched *sched;
+    struct events *events;
+    struct jobs_ops ops;
+    int64_t next_seq;
+    usec_t reclaim_grace; /* as sched's limits have it */
+};
+
+struct jobs *jobs_new(const struct jobs_parts *parts);
+void jobs_free(struct jobs *js); /* NULL is fine */
+
+/* A row of the store at start, the oldest first. The job joins the queue or gets its lease
+ * back, and what acts were due before the restart are due again. */
+void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra *taken_extra);
+
+/* NULL if there is none. Borrowed until the loop goes on. */
+struct live *jobs_find_id(const struct jobs *js, const char *id);
+/* The same, or one that is over and whose end is not on disk yet: the store knows it only as
+ * it was before. */
+struct live *jobs_find_any(const struct jobs *js, const char *id);
+/* Ray's record of this id is still of use: a job's newest attempt has it and was not given up,
+ * or what changed is not on disk yet. */
+bool jobs_needs_ray(const struct jobs *js, const char *ray_id);
+/* Jobs may change and end during the walk; one that is added or ends is met or not. */
+struct live *jobs_next(const struct jobs *js, size_t *pos);
+/* The same walk over those that hold slots alone: every state but QUEUED. */
+struct live *jobs_next_placed(const struct jobs *js, size_t *pos);
+/* Calls tick for each job that the clock has to look at now: those that hold slots, and of the
+ * queue those with a trial due, with somebody who waits for news, or with a span that ends. */
+void jobs_each_due(struct jobs *js, void (*tick)(struct live *l, void *arg), void *arg);
+size_t jobs_count(const struct jobs *js, enum job_state state);
+const struct sched *jobs_sched(const struct jobs *js); /* to ask, not to change */
+
+/* The live ones are there: learn from those that ended. */
+void jobs_restored(struct jobs *js);
+
+/* A new job, taken over, waits from now on. Its id is not used yet. */
+struct live *jobs_add(struct jobs *js,
+                      struct job *taken,
+                      struct record_extra *taken_extra,
+                      usec_t now);
+int64_t jobs_next_seq(struct jobs *js);
+
+/* Returns true if it changed anything. l stays valid until the loop goes on, see l->over. */
+bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now);
+/* An event without a transition: seen on the job's own list. */
+void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now);
+void jobs_note_by(struct live *l,
+                  const char *kind,
+                  const char *actor,
+                  const char *code,
+                  const char *text,
+                  usec_t now);
+/* The job's stored detail changed outside a transition (proof, argv). */
+void jobs_save(struct live *l);
+/* The same, and nobody is told: figures that change by themselves. */
+void jobs_keep(struct live *l);
+/* The same of the past, also of one that is over: who waits is told, nothing is owed for it. */
+void jobs_amend(struct live *l);
+
+/* Now, on both clocks, for job_deadline() and the like. */
+struct moment jobs_moment(const struct jobs *js);
+/* How long it has been in its state. */
+usec_t jobs_in_state(const struct live *l);
+/* The scheduler's clock: wall time as it was at the start, and steady from there. Whoever hands
+ * a `now` to sched_*() takes this. */
+usec_t jobs_now(const struct jobs *js);
+/* A time of that clock, by the wall clock of now; 0 stays 0. */
+usec_t jobs_to_wall(const struct jobs *js, usec_t at);
+
+/* Start what may start, ask back what is wanted back. now: wall. */
+void jobs_admit(struct jobs *js, usec_t now);
+/* What the passing of time brings: to all, once a second, and to one of them. */
+void jobs_tick_all(struct jobs *js, usec_t now);
+void jobs_tick(struct live *l);
+/* Stop it, and let it go on later from its place in the queue: for a quota, or a node that is
+ * drained. False if its spec does not allow that (core/spec/restart.h), or it holds nothing. */
+bool jobs_preempt(struct live *l, const char *code, const char *text, const char *actor);
+/* True if that changed anything. */
+bool jobs_set_priority(struct live *l, int priority, const char *actor, usec_t now);
+
+/* Act on, and forget, what this batch brought to disk; admit what an end made room for. Never
+ * from within a walk. */
+void jobs_durable(struct jobs *js, uint64_t batch);
+/* Forget those whose end is on disk and with whom nobody is busy any more. Never from within
+ * a walk. */
+void jobs_sweep(struct jobs *js);
+
+void jobs_busy(struct live *l);
+void jobs_idle(struct live *l);
+
+/* Call cb once at the job's next change, or when it is freed. */
+typedef void (*jobs_wait_f)(void *arg);
+struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg);
+void jobs_unwait(struct jobs_waiter *w); /* NULL is fine; not after the call */
+
+/* Why it waits, and what would help; false if it does not wait. Without the hint it is cheap. */
+bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret);
+/* The reason shown for a job: the scheduler's while it waits. */
+void jobs_reason(const struct live *l, struct reason *ret, int *ret_position);
+/* When it starts, as foreseen; wall, 0 = cannot be said. */
+void jobs_eta(const struct live *l, usec_t *ret_p50, usec_t *ret_p90);
+/* Nothing is admitted while this says why ("" code = admit). Kept by the cluster's watcher. */
+void jobs_block(struct jobs *js, const char *code, const char *text);
+const struct reason *jobs_blocked(const struct jobs *js);
+/* How past forecasts came true: a copy, for whoever looks ahead himself. */
+struct forecast_error *jobs_forecast_error(const struct jobs *js);
+/* Learnt spans of running; 0 where nothing is known. */
+void jobs_expect(const struct jobs *js, const struct job *j, usec_t *ret_p50, usec_t *ret_p90);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs_rules.c - see jobs_rules.h. Pure questions: nothing is changed and nobody is answered. */
+#include "argusd/jobs/jobs_rules.h"
+
+bool jobs_may_be_seen(const struct jobs *js,
+                      const struct people *people,
+                      const struct http_principal *p,
+                      const char *id)
+{
+    const struct live *l = jobs_find_any(js, id);
+    struct access_thing thing = {.kind = ACCESS_KIND_JOB, .name = id};
+    struct access_who who;
+    if (l)
+        return people_check_job(people, p, ACCESS_JOB_SEE, "see", l->job, NULL) == 0;
+    people_who(people, p, &who);
+    return access_check(&who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
+}
+
+int jobs_check_room(const struct jobs *js,
+                    const struct store *store,
+                    const struct cluster *cluster,
+                    const struct settings *s,
+                    struct err *err)
+{
+    const char *code, *text;
+    if (store_is_failing(store))
+        return err_set(err, ERR_STORE, "the store cannot write now: nothing new is taken");
+    cluster_why_not(cluster, &code, &text);
+    if (cluster_root_is_bad(cluster))
+        return err_set(err, ERR_UNAVAILABLE, "%s", text);
+    if (jobs_count(js, JOB_QUEUED) >= (size_t)s->queued_jobs)
+        return err_set(err, ERR_BUSY, "%zu jobs wait, as many as limits.queued_jobs allows",
+                       jobs_count(js, JOB_QUEUED));
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs_state.h - what jobs.c (the table), queue.c (the scheduler's side) and foresight.c (what
+ * is expected) share; nobody else includes it. */
+#pragma once
+#include "argusd/jobs/jobs.h"
+#include "base/map.h"
+
+struct due;
+struct foresight;
+
+struct jobs {
+    struct jobs_parts p;
+    struct store *store;
+    struct sched *sched;
+    struct map *by_id, *by_ray;
+    size_t counts[JOB_STATE_END];
+    int64_t next_seq;
+    struct live *act_first, **act_tail;
+    struct live *ended; /* over; freed by jobs_sweep() */
+    struct reason block;
+    bool admit_soon;
+    struct foresight *foresight;
+    struct due *due;
+    char boot_id[CLOCK_BOOT_ID_MAX];
+    usec_t wall_then, boot_then; /* both clocks, once: jobs_now() counts on from there */
+};
+
+/* ---- jobs.c ---- */
+
+/* Its state, flags or waiters changed, see due.h. */
+void jobs_follow_due(struct live *l);
+void jobs_wake(struct live *l);
+
+/* ---- queue.c ---- */
+
+/* A job that waits, or one whose lease exists already. */
+void queue_enter(struct live *l);
+void queue_restore(struct live *l);
+/* Its state or flags changed. */
+void queue_follow(struct live *l, enum job_state before);

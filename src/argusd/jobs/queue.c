@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - the scheduler's side of the jobs: what it is told of them, what it decides,
+ * and why one waits; see jobs.h.
+ *
+ * The scheduler holds each live job as waiting or as a lease, never both. Its clock is
+ * jobs_now(), which never jumps; times that were measured by a job's stopwatch are put on
+ * it as "so long before now". A borrower that is asked to go is told first, and stopped
+ * when limits.reclaim_grace is over; that is forgotten at a restart, and decided anew. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/jobs/foresight.h"
+#include "argusd/jobs/jobs_state.h"
+#include "argusd/jobs/lease.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "base/text.h"
+
+/* ---- what the scheduler is told ---- */
+
+static usec_t before_now(const struct jobs *js, usec_t span)
+{
+    usec_t now = jobs_now(js);
+    return now > span ? now - span : 1;
+}
+
+static bool queue_is_held(const struct live *l)
+{
+    const struct moment now = jobs_moment(l->jobs);
+    return (l->job->flags & JOB_FLAG_HELD) || job_act(l->job) == JOB_ACT_TRY ||
+           job_is_pausing(l->job, &now);
+}
+
+static struct sched_job sched_job_of(struct live *l)
+{
+    const struct job *j = l->job;
+    return (struct sched_job){.id = j->id,
+                              .seq = j->seq,
+                              .priority = j->priority,
+                              .pool = j->pool,
+                              .user = j->user,
+                              .project = j->project,
+                              .avoid = j->restart.bad_nodes,
+                              .demand = j->demand,
+                              .queued_at = before_now(l->jobs, jobs_in_state(l)),
+                              .limit = j->timeout,
+                              .expected_p50 = l->extra.expected_p50,
+                              .expected_p90 = l->extra.expected_p90,
+                              .restartable = j->restart.preemptible,
+                              .held = j->state == JOB_QUEUED && queue_is_held(l),
+                              .job = l};
+}
+
+void queue_enter(struct live *l)
+{
+    foresight_expect(l->jobs->foresight, l->job, &l->extra.expected_p50, &l->extra.expected_p90);
+    struct sched_job asked = sched_job_of(l);
+    l->pausing = asked.held && !(l->job->flags & JOB_FLAG_HELD) && job_act(l->job) != JOB_ACT_TRY;
+    sched_enqueue(l->jobs->sched, &asked);
+    foresight_waits(l->jobs->foresight, l);
+}
+
+/* A lease whose job is being stopped: others may count on it. */
+static void note_leaving(struct live *l)
+{
+    const struct job *j = l->job;
+    sched_lease_leaving(l->jobs->sched, j->id, jobs_now(l->jobs) + j->stop_grace);
+}
+
+void queue_restore(struct live *l)
+{
+    const struct job *j = l->job;
+    if (j->state == JOB_QUEUED) {
+        queue_enter(l);
+        return;
+    }
+    struct sched_job leased = sched_job_of(l);
+    usec_t ran = j->ran + (j->state == JOB_STARTING ? 0 : jobs_in_state(l));
+    sched_lease_restore(l->jobs->sched, &leased, &j->gang, before_now(l->jobs, ran));
+    if (j->state == JOB_STOPPING)
+        note_leaving(l);
+}
+
+static void end_lease(struct live *l)
+{
+    struct jobs *js = l->jobs;
+    struct gang gang = {0};
+    bool held = sched_lease_gang(js->sched, l->job->id, &gang);
+    sched_lease_end(js->sched, l->job->id, jobs_now(js));
+    if (held && js->p.ops.lease_ended)
+        js->p.ops.lease_ended(l, &gang, js->p.ops.arg);
+    gang_release(&gang);
+}
+
+/* Its slots are wanted back. */
+struct reclaim {
+    usec_t at;                      /* jobs_now(): then; 0 = they are not */
+    char text[JOB_REASON_TEXT_MAX]; /* for whom */
+};
+
+static const struct reclaim *reclaim_of(const struct live *l)
+{
+    const struct reclaim *r = live_kept(l, LIVE_RECLAIM);
+    return r && r->at ? r : NULL;
+}
+
+static void drop_reclaim(struct live *l)
+{
+    if (reclaim_of(l))
+        ((struct reclaim *)live_keep(l, LIVE_RECLAIM, sizeof(struct reclaim)))->at = 0;
+}
+
+void queue_follow(struct live *l, enum job_state before)
+{
+    struct job *j = l->job;
+    struct jobs *js = l->jobs;
+    bool over = job_state_is_terminal(j->state);
+    if (before == JOB_QUEUED && j->state == JOB_QUEUED) {
+        sched_set_held(js->sched, j->id, queue_is_held(l));
+        js->admit_soon |= !queue_is_held(l);
+    }
+    foresight_touch(js->foresight);
+    if (before == j->state)
+        return;
+    drop_reclaim(l);
+    if (before == JOB_QUEUED && !over)
+        foresight_starts(js->foresight, l);
+    if (over) {
+        foresight_ends(js->foresight, j);
+        sched_dequeue(js->sched, j->id);
+    }
+    if (over || j->state == JOB_QUEUED) {
+        end_lease(l);
+        js->admit_soon = true; /* not now: who called may be in the middle of a change */
+    }
+    if (j->state == JOB_STOPPING)
+        note_leaving(l);
+    if (j->state == JOB_QUEUED)
+        queue_enter(l);
+}
+
+bool jobs_set_priority(struct live *l, int priority, const char *actor, usec_t now)
+{
+    char text[128];
+    struct job *j = l->job;
+    if (l->over || j->priority == priority)
+        return false;
+    text_printf(text, "priority %d, it was %d", priority, j->priority);
+    j->priority = priority;
+    if (j->state == JOB_QUEUED)
+        sched_set_priority(l->jobs->sched, j->id, priority);
+    l->jobs->admit_soon = true;
+    jobs_save(l);
+    jobs_note_by(l, "priority", actor, "", text, now);
+    return true;
+}
+
+/* ---- what it decides ---- */
+
+bool jobs_preempt(struct live *l, const char *code, const char *text, const char *actor)
+{
+    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .code = code, .text = text};
+    return job_is_preemptible(l->job) && jobs_apply(l, &e, actor, clock_wall());
+}
+
+/* Its slots are wanted back: it is told, and stopped when the grace is over. */
+static void ask_back(struct live *l, const char *text)
+{
+    struct jobs *js = l->jobs;
+    char span[CLOCK_TEXT_MAX], told[JOB_REASON_TEXT_MAX + 80];
+    struct message m;
+    if (l->over || reclaim_of(l) || !job_is_preemptible(l->job))
+        return;
+    struct reclaim *r = live_keep(l, LIVE_RECLAIM, sizeof(*r));
+    r->at = jobs_now(js) + js->p.reclaim_grace;
+    text_copy(r->text, text);
+    message_begin(&m);
+    jout_str(&m.j, "within", span_to_string(js->p.reclaim_grace, span));
+    message_add(&m, r->text);
+    message_end(&m, told, sizeof(told));
+    jobs_note(l, "reclaim", "reclaiming", told, clock_wall());
+    jobs_wake(l);
+}
+
+static void queue_start(struct live *l, usec_t now)
+{
+    struct sched *s = l->jobs->sched;
+    struct gang gang = {0};
+    struct job_event e = {.kind = JOB_EV_ADMITTED, .gang = &gang};
+    (void)sched_lease_gang(s, l->job->id, &gang); /* decided just now: it is there */
+    l->job->share = lease_share(l->jobs, &gang);
+    if (!jobs_apply(l, &e, "argusd", now))
+        sched_lease_end(s, l->job->id, jobs_now(l->jobs)); /* our mistake; nobody pays for it */
+    gang_release(&gang);
+}
+
+void jobs_admit(struct jobs *js, usec_t now)
+{
+    struct sched_decision d;
+    if (*js->block.code)
+        return;
+    while (sched_next(js->sched, jobs_now(js), &d))
+        if (d.verb == SCHED_START)
+            queue_start(d.job, now);
+        else
+            ask_back(d.job, d.text);
+}
+
+/* Somebody waits for news of it: another reason or place is news, other numbers are not. */
+static void tell_reason(struct live *l)
+{
+    struct reason now;
+    int position;
+    if (!l->waiters || l->job->state != JOB_QUEUED)
+        return;
+    jobs_reason(l, &now, &position);
+    if (position != l->told_position || strcmp(now.code, l->told_code) != 0)
+        jobs_wake(l);
+}
+
+/* Who wanted its slots may have found others meanwhile, or wait no more. */
+static void end_grace(struct live *l, const char *text)
+{
+    struct jobs *js = l->jobs;
+    if (!sched_is_wanted_back(js->sched, l->job->id, jobs_now(js)))
+        jobs_note(l, "reclaim", "not_reclaimed", "its GPUs are not wanted back any more",
+                  clock_wall());
+    else
+        (void)jobs_preempt(l, "preempted", text, "argusd"); /* unless it just ends */
+}
+
+void jobs_tick_all(struct jobs *js, usec_t now)
+{
+    jobs_admit(js, now); /* time alone lets some start: whoever waited long enough */
+    foresight_tick(js->foresight);
+}
+
+void jobs_tick(struct live *l)
+{
+    struct jobs *js = l->jobs;
+    tell_reason(l);
+    if (l->pausing && !queue_is_held(l)) {
+        l->pausing = false;
+        sched_set_held(js->sched, l->job->id, l->job->flags & JOB_FLAG_HELD);
+        js->admit_soon = true;
+    }
+    const struct reclaim *r = reclaim_of(l);
+    if (r && jobs_now(js) >= r->at) {
+        struct reclaim was = *r;
+        drop_reclaim(l);
+        end_grace(l, was.text);
+    }
+}
+
+void jobs_block(struct jobs *js, const char *code, const char *text)
+{
+    text_copy(js->block.code, code);
+    text_copy(js->block.text, text);
+}
+
+struct forecast_error *jobs_forecast_error(const struct jobs *js)
+{
+    return foresight_error(js->foresight);
+}
+
+void jobs_expect(const struct jobs *js, const struct job *j, usec_t *ret_p50, usec_t *ret_p90)
+{
+    foresight_expect(js->foresight, j, ret_p50, ret_p90);
+}
+
+const struct reason *jobs_blocked(const struct jobs *js)
+{
+    return &js->block;
+}
+
+/* ---- why one waits ---- */
+
+/* With its quotes and backslashes doubled a cause still fits beside the other arguments. */
+enum { CAUSE_SHOWN = 120 };
+
+/* The message is whole. */
+static void queue_say(struct sched_why *why, const char *code, struct message *m)
+{
+    why->code = code;
+    message_end(m, why->text, sizeof(why->text));
+}
+
+/* What it was stopped for, inside another reason. */
+static void put_cause(struct jout *j, const struct reason *r)
+{
+    if (*r->text == '{')
+        message_put(j, "reason", r->code, r->text);
+    else
+        jout_strn(j, "reason", r->text, strnlen(r->text, CAUSE_SHOWN));
+}
+
+/* What only we know of a job that the scheduler holds: who holds it, or that it pauses. */
+static void explain_held(const struct live *l, struct sched_why *why)
+{
+    const struct job *j = l->job;
+    char span[CLOCK_TEXT_MAX];
+    struct message m;
+    usec_t passed = jobs_in_state(l);
+    usec_t left = j->restart.pause > passed ? j->restart.pause - passed : 0;
+    message_begin(&m);
+    if (j->flags & JOB_FLAG_HELD) {
+        jout_str(&m.j, "holder", str_or(j->held_by, ""));
+        queue_say(why, "held", &m);
+        return;
+    }
+    if (job_act(j) == JOB_ACT_TRY) {
+        const struct jobs_ops *ops = &l->jobs->p.ops;
+        const char *trial = ops->trial_text ? ops->trial_text(l, ops->arg) : "";
+        if (!*trial)
+            trial = "it begins in a moment";
+        jout_strn(&m.j, "trial", trial, strnlen(trial, CAUSE_SHOWN));
+        queue_say(why, "trial_running", &m);
+        why->hint.kind = SCHED_HINT_NONE;
+        *why->hint_text = 0;
+        return;
+    }
+    jout_str(&m.j, "span", span_to_string(left, span));
+    put_cause(&m.j, &j->reason);
+    queue_say(why, "restart_backoff", &m);
+    why->hint.kind = SCHED_HINT_NONE;
+    *why->hint_text = 0;
+}
+
+bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret)
+{
+    const struct jobs *js = l->jobs;
+    if (l->job->state != JOB_QUEUED ||
+        !sched_explain(js->sched, l->job->id, jobs_now(js), want_hint, ret))
+        return false;
+    if (queue_is_held(l)) {
+        explain_held(l, ret);
+    } else if (*js->block.code) { /* then what is known of the pool is old, or nothing */
+        ret->code = js->block.code;
+        text_copy(ret->text, js->block.text);
+        ret->hint.kind = SCHED_HINT_NONE;
+        *ret->hint_text = 0;
+    }
+    return true;
+}
+
+void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
+{
+    struct sched_why why;
+    const struct jobs *js = l->jobs;
+    const struct attempt *a = job_attempt(l->job);
+    *ret = l->job->reason;
+    *ret_position = 0;
+    if (l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && *js->block.code)
+        *ret = js->block; /* it is to be sent and cannot be: this is why */
+    const struct reclaim *r = reclaim_of(l);
+    if (r) {
+        text_copy(ret->code, "reclaiming");
+        text_copy(ret->text, r->text);
+    }
+    if (!jobs_why(l, false, &why))
+        return;
+    *ret_position = why.position;
+    text_copy(ret->code, why.code);
+    text_copy(ret->text, why.text);
+}

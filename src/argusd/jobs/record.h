@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.h - a job as rows of the store, and back.
+ *
+ * Columns hold what lists show and filter; `detail` is JSON with the rest. Members
+ * that an older argusd did not write get their defaults. A class of failure that a newer one
+ * wrote and this one does not know is acted on as `unknown`; its word stays in the row and is
+ * shown. Words of its restart.on stay in the same way, see restart.h. */
+#pragma once
+#include "base/buf.h"
+#include "core/job/job.h"
+#include "core/past/past.h"
+#include "store/store.h"
+
+enum { RECORD_DETAIL_MAX = 1 << 20 };
+
+/* The newest finding of a job, see findings.h. Zeroed: there is none. */
+struct record_finding {
+    char *json; /* object: as it is stored and shown; asked about below, never searched */
+    char *rule; /* NULL: none */
+    int attempt;
+};
+/* json is copied, and rule is. */
+void record_finding_set(struct record_finding *f, const char *json, const char *rule, int attempt);
+void record_finding_release(struct record_finding *f);
+
+/* What argusd keeps of a job beside its state. Owned texts, NULL = none. */
+struct record_extra {
+    char *argv;      /* JSON array: the command line of the newest attempt */
+    char *verl;      /* version of verl that the command line follows */
+    char *warnings;  /* JSON array of problems that the spec came with */
+    char *inputs;    /* JSON array: the registered names of the spec, see registry_inputs.h */
+    char *placement; /* JSON object: where its demands were found, see placement.c */
+    char *snapshots; /* JSON array: which its spec names, see code.h; fixed at the submit */
+    char *trial;     /* JSON object: what its trial saw, see core/check/trial.h */
+    char *metrics;   /* JSON object: how its training goes, see core/metric/metric_watch.h */
+    unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
+    int64_t step;             /* of its training; 0 = none yet */
+    char *imports;            /* JSON object: what its processes imported, see fsroot/proof.h */
+    struct record_finding finding;
+    char *finding_word;  /* class of job.finding if it has no row here, see above */
+    int64_t hung_step;   /* where it stood when it was called hung, */
+    uint64_t hung_bytes; /* and how much it had printed */
+    char *retry_of;      /* id of the job that this one is again */
+    char *sealed_spec;   /* until it is stored: what the store gets in place of the spec */
+    usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */
+};
+
+void record_extra_release(struct record_extra *x);
+
+/* The row of j, its texts borrowed from j and detail (may be NULL). */
+void record_job_row(const struct job *j, const char *detail, struct store_job *ret);
+/* The detail text. */
+void record_detail(const struct job *j, const struct record_extra *x, struct buf *out);
+void record_attempt_row(const struct job *j,
+                        const struct attempt *a,
+                        struct buf *detail,
+                        struct store_attempt *ret);
+
+/* Back. Attempts are added by record_add_attempt() in order. -EINVAL: the row is none of ours. */
+must_check int record_to_job(const struct store_job *row,
+                             struct job **ret,
+                             struct record_extra *x,
+                             struct err *err);
+void record_add_attempt(struct job *j, const struct store_attempt *row);
+
+/* What the past is told by, of a row and its detail text when that is parsed. Borrowed from both.
+ */
+void record_past_row(const struct store_job *row, const json_t *detail, struct past_row *ret);
+
+/* The class of j's failure as it is stored and shown; NULL = none. Borrowed. */
+const char *record_finding_word(const struct job *j, const struct record_extra *x);
+
+/* "UNKNOWN,HELD" (a literal) and back. */
+const char *record_flags_to_string(unsigned flags);
+unsigned record_flags_from_string(const char *text);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api.h - the kit of all handlers of the HTTP API.
+ *
+ * Each handler reads its request, asks a service, renders with view.h, and answers
+ * with the barrier of what it has seen. The table is routes.h. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/content/presets.h"
+#include "argusd/content/storage.h"
+#include "argusd/ground/cluster.h"
+#include "argusd/ground/events.h"
+#include "argusd/ground/idset.h"
+#include "argusd/ground/settings.h"
+#include "argusd/imports/importer.h"
+#include "argusd/jobs/jobs.h"
+#include "argusd/kit/turns.h"
+#include "argusd/machines/nodes.h"
+#include "argusd/people/people_rules.h"
+#include "argusd/people/secrets.h"
+#include "argusd/people/tokens.h"
+#include "base/map.h"
+#include "http/http.h"
+#include "ray/ray.h"
+#include "store/store.h"
+
+struct checkpoints;
+struct curves_kept;
+struct preflights;
+struct snapshots;
+struct tails;
+struct registry;
+struct findings;
+struct metas;
+struct uploads;
+
+/* The app pointer of every handler. All borrowed; set once by services.c. */
+struct api {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct jobs *jobs;
+    struct cluster *cluster;
+    struct nodes *nodes;
+    struct events *events;
+    struct tokens *tokens;
+    struct people *people;
+    struct secrets *secrets;
+    struct presets *presets;
+    struct uploads *uploads;
+    struct registry *registry;
+    struct findings *findings;
+    struct metas *metas;
+    struct checkpoints *checkpoints;
+    struct snapshots *snapshots;
+    struct storage storage;   /* of these */
+    struct importer importer; /* of data sets and models */
+    struct idset *used;
+    struct map *idempotency; /* "user\nkey" -> struct idempotent */
+    struct preflights *preflights;
+    struct drytrials *drytrials;
+    struct tails *tails;
+    struct turns searches; /* in logs */
+    struct curves_kept *curves;
+    struct ray_client *ray;
+    const char *instance; /* our mark on Ray's records */
+    struct http_server *http;
+    struct http_route *routes; /* owned: the server's table */
+    usec_t started_at;
+};
+
+/* The answer's barrier: everything up to now. */
+uint64_t api_barrier(const struct api *a);
+/* The same for readers of what needs no store (machines, logs): they do not wait while it fails. */
+uint64_t api_reader_barrier(const struct api *a);
+/* The reply says when it is the last truth on disk, because the store fails. */
+void api_mark_stale(struct http_req *req, const struct api *a);
+int api_authenticate(const char *bearer, struct http_principal *ret, void *app);
+
+/* Who looks. Borrowed. */
+struct api_eyes {
+    const struct api *a;
+    const struct http_principal *p;
+};
+/* May he see the job with this id? Of one that is not in memory any more no owner is known here:
+ * only who sees everything sees it. eyes is a struct api_eyes. */
+bool api_sees_job(const char *id, void *eyes);
+
+/* A query parameter that is a time, or a span before now ("2h"); *ret stays if it is absent.
+ * ERR_BAD_REQUEST. */
+must_check int api_read_time(const struct http_req *req,
+                             const char *name,
+                             usec_t now,
+                             usec_t *ret,
+                             struct err *err);
+
+/* err as problem JSON, with nothing else to say. */
+void api_fail(struct http_req *req, const struct err *err, uint64_t barrier);
+
+/* The job that the path's {id} means: an id, a name or a unique beginning. Answers the
+ * problem itself when there is none; else cb, at once or later. job and extra are borrowed
+ * for the call; l is NULL for a job that is over, and for all while the store fails: then
+ * job is the last truth on disk, and the reply says that it is stale. */
+typedef void (*api_job_f)(struct http_req *req,
+                          struct api *a,
+                          const struct job *job,
+                          const struct record_extra *extra,
+                          struct live *l);
+void api_find_job(struct http_req *req, struct api *a, api_job_f cb);
+/* The same with another name than the path's {id}; copied. */
+void api_find_job_named(struct http_req *req, struct api *a, const char *ref, api_job_f cb);
+
+/* All problems of a body or spec as one problem JSON: the first error speaks for all. */
+void api_answer_problems(struct http_req *req, const struct problems *ps);
+/* May he who asks change this job? ERR_FORBIDDEN; verb: "stop". */
+must_check int api_may_change(const struct api *a,
+                              const struct http_principal *p,
+                              const char *verb,
+                              const struct job *job,
+                              struct err *err);
+
+/* The body of an action, an object with these members at most, or nothing (then an empty one).
+ * NULL: the refusal was sent. */
+json_t *api_read_action(struct http_req *req, const char *const *keys);
+/* 0, or it was answered: he may not, or the store cannot write now (when `changes`). */
+must_check int api_people_may(struct http_req *req,
+                              struct api *a,
+                              enum access_action action,
+                              const char *verb,
+                              const struct access_thing *thing,
+                              bool changes);

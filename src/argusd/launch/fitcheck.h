@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fitcheck.h - a gang at its submit against the pool as it is now, and what would serve it better.
+ */
+#pragma once
+#include "argusd/ground/cluster.h"
+#include "argusd/jobs/jobs.h"
+#include "core/past/advise.h"
+#include "core/spec/spec.h"
+
+/* A gang larger than the pool waits, with a warning in ps; ERR_POOL_TOO_SMALL where it is required
+ * to fit. */
+must_check int fitcheck(const struct jobs *js,
+                        const struct cluster *cluster,
+                        const struct demand *d,
+                        const char *pool,
+                        bool required,
+                        struct problems *ps,
+                        struct err *err);
+
+/* Advice into the array that is open. in has what is known but of the pool and of the time that
+ * runs like it took. */
+void fitcheck_advise(const struct jobs *js,
+                     const struct job *job,
+                     const struct advise_in *in,
+                     struct jout *j);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launchplan.h - what one attempt sends to Ray and writes to its directory.
+ *
+ * Blocking (reads the verl version, writes the directory): for the worker pool. */
+#pragma once
+#include "argusd/ground/settings.h"
+#include "base/err.h"
+#include "core/job/job.h"
+#include "fsroot/ckpt.h"
+#include "ray/ray.h"
+
+/* Filled by the caller; copies, since the loop goes on meanwhile. */
+struct launchplan {
+    const struct settings *settings; /* never changes: shared with the worker */
+    char *spec, *id, *user, *instance;
+    char *inputs;    /* as record_extra has it; may be NULL */
+    char *snapshots; /* of the job, see code.h; NULL: none */
+    int k;
+    struct demand demand;
+    char *driver_resource; /* "argus_node_w1" or "node:10.0.0.3" */
+    double driver_amount;
+    char *driver_node;      /* our name of the driver's node; NULL: not known */
+    char *lease;            /* ARGUS_LEASE, see lease.h */
+    struct ckpt_list known; /* of its checkpoints */
+    struct pairs secrets;   /* what the spec names in secrets:, opened */
+    char *status_text;      /* of debug/ray_status_pre.txt */
+
+    /* Results of launchplan_make(). */
+    char *ray_id, *entrypoint, *py_executable;
+    struct pairs env, metadata; /* env: for Ray, without what is secret */
+    struct ray_amounts resources;
+    char *argv, *verl;   /* JSON array; version text */
+    bool code_changed;   /* it failed because a snapshot is not what it was */
+    int64_t resume_step; /* of its own checkpoint that a later attempt goes on from; 0: none */
+    char skipped[CKPT_SKIPPED_MAX]; /* what was torn and is gone; "" */
+    char *proof;                    /* ARGUS_PROOF: what its processes are to import, see there */
+};
+
+/* -EEXIST: a shepherd of this attempt has started already, nothing was changed. */
+must_check int launchplan_make(struct launchplan *p, struct err *err);
+/* Only argv and verl, and nothing is written: for a dry run. */
+must_check int launchplan_preview(struct launchplan *p, struct err *err);
+void launchplan_release(struct launchplan *p);
+
+struct spec;
+/* Where the job's verl is looked for: code_path, else py_executable. NULL: neither. Borrowed. */
+const char *launchplan_verl_path(const struct spec *spec);
+/* What a job of this spec has in its environment under this name, by itself or by argus.yaml.
+ * NULL: nothing. Yours. */
+char *launchplan_env(const struct settings *settings,
+                     const struct spec *spec,
+                     const char *user,
+                     const char *name);
+
+/* What a trial is made of: the job's command line under the id "trial", and its environment.
+ * All borrowed for the call. */
+struct launchplan_trial {
+    const struct spec *spec;
+    const char *verl;           /* NULL: not known */
+    const struct strv *argv;    /* without what is secret */
+    const struct pairs *env;    /* the same */
+    const struct pairs *secret; /* the rest of it */
+};
+typedef int (*launchplan_trial_f)(const struct launchplan_trial *t, void *arg, struct err *err);
+/* job: settings, spec, user, inputs, snapshots and secrets are read. */
+must_check int launchplan_for_trial(const struct launchplan *job,
+                                    launchplan_trial_f make,
+                                    void *arg,
+                                    struct err *err);

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tails.c - see tails.h.
+ *
+ * `end` of a tail is where its reader stands: followers before it catch up, those at it or behind
+ * it wait for the reader. Work per turn of the loop is bounded by TURN_BYTES; what is left goes on
+ * in the next turn, after others had theirs. */
+#include "argusd/logs/tails.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/logs/logparts.h"
+#include "argusd/logs/tailcache.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "fsroot/launch.h"
+
+enum {
+    TICK_MS = 250,
+    CHECK_TICKS = 4,       /* ticks between two looks at a follower's rights */
+    TURN_BYTES = 1 << 20,  /* of events, sent in one turn: some ms */
+    EVENT_COST = 32 << 10, /* and the least that one counts: requests come between few sends */
+    CATCH_UP_READS = 3,    /* at once, of all tails: the pool has other work as well */
+    KEPT_BYTES = 64 << 20, /* of all tails; above it each keeps one chunk */
+};
+
+struct follower {
+    struct tail *tail;
+    struct http_stream *st;
+    struct http_principal who;
+    bool named;
+    uint64_t offset; /* of the next byte to send */
+};
+
+struct tail {
+    struct tail *next;
+    struct tails *tails;
+    char *job, *user, *project; /* whose it is */
+    char *name;                 /* of the log */
+    int k;                      /* 0: no attempt yet */
+    uint64_t end;
+    bool placed;   /* end is where the log ended once, not merely 0 */
+    bool reading;  /* at end */
+    bool fetching; /* of somebody who catches up */
+    bool asking;   /* the job's row */
+    bool complete; /* it was read to its end after the attempt was over */
+    struct tailcache cache;
+    struct buf event; /* the last one made: of event_offset, and of those who named the attempt? */
+    uint64_t event_offset, event_next;
+    bool event_named;
+    struct follower **followers;
+    size_t n, cap, turn; /* turn: who is served first */
+};
+
+struct tails {
+    struct tails_parts p;
+    uv_timer_t timer, soon;
+    struct tail *all;
+    bool ticking;
+    bool others_wait; /* for a fetch to end */
+    unsigned ticks, fetches;
+    size_t kept, n_followers;
+    uint64_t reads, read_bytes, sent_bytes;
+};
+
+/* One that a read or a question may still come back to is freed when that is over. */
+static void tail_release(struct tail *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->followers[i]);
+    t->tails->kept -= t->cache.bytes;
+    tailcache_release(&t->cache);
+    buf_release(&t->event);
+    free(t->followers);
+    free(t->job);
+    free(t->user);
+    free(t->project);
+    free(t->name);
+    free(t);
+}
+
+static bool tails_is_idle(const struct tail *t)
+{
+    return !t->n && !t->reading && !t->fetching && !t->asking;
+}
+
+static struct tail *tail_get(struct tails *ts,
+                             const char *job,
+                             const char *user,
+                             const char *project,
+                             const char *name,
+                             int k)
+{
+    for (struct tail *t = ts->all; t; t = t->next)
+        if (t->k == k && !strcmp(t->job, job) && !strcmp(t->name, name))
+            return t;
+    struct tail *t = xcalloc(1, sizeof(*t));
+    *t = (struct tail){.next = ts->all,
+                       .tails = ts,
+                       .job = xstrdup(job),
+                       .user = xstrdup(user),
+                       .project = xstrdup(project),
+                       .name = xstrdup(name),
+                       .k = k,
+                       .event = BUF_INIT(2 * TAILCACHE_CHUNK + 400)};
+    ts->all = t;
+    return t;
+}
+
+static void add_follower(struct tail *t, struct follower *f)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 4;
+        t->followers = xrealloc(t->followers, t->cap, sizeof(struct follower *));
+    }
+    t->followers[t->n++] = f;
+    f->tail = t;
+}
+
+static void remove_follower(struct follower *f)
+{
+    struct tail *t = f->tail;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->followers[i] == f) {
+            t->followers[i] = t->followers[--t->n];
+            break;
+        }
+}
+
+static void drop_follower(struct follower *f)
+{
+    f->tail->tails->n_followers--;
+    remove_follower(f);
+    free(f);
+}
+
+static void tails_on_gone(struct http_stream *st, void *arg)
+{
+    (void)st;
+    drop_follower(arg);
+}
+
+static void end_follower(struct follower *f)
+{
+    http_stream_end(f->st);
+    drop_follower(f);
+}
+
+/* ---- sending ---- */
+
+static void make_event(struct tail *t, const struct tailchunk *c, bool named)
+{
+    size_t len = sodium_base64_ENCODED_LEN(c->n, sodium_base64_VARIANT_ORIGINAL);
+    char *b64 = xmalloc(len);
+    (void)sodium_bin2base64(b64, len, (const unsigned char *)c->bytes, c->n,
+                            sodium_base64_VARIANT_ORIGINAL); /* it fits by len */
+    buf_reset(&t->event);
+    (void)buf_adds(&t->event, "id: "); /* all of it fits: twice the chunk */
+    if (!named && t->k > 1)
+        (void)buf_addf(&t->event, "%d:", t->k);
+    (void)buf_addf(&t->event,
+                   "%" PRIu64 "\nevent: log\ndata: {\"attempt\":%d,\"offset\":%" PRIu64
+                   ",\"b64\":\"",
+                   c->at + c->n, t->k, c->at);
+    (void)buf_add(&t->event, b64, len - 1);
+    (void)buf_adds(&t->event, "\"}\n\n");
+    t->event_offset = c->asked;
+    t->event_next = c->at + c->n;
+    t->event_named = named;
+    free(b64);
+}
+
+/* What the cache has for him, if his queue is empty. False: it has nothing. */
+static bool serve(struct follower *f, size_t *budget)
+{
+    struct tail *t = f->tail;
+    struct tailchunk c;
+    if (http_stream_queued(f->st))
+        return true; /* he is slow: on_drain */
+    if (!tailcache_find(&t->cache, f->offset, &c))
+        return false;
+    if (!t->event.len || t->event_offset != f->offset || t->event_next != c.at + c.n ||
+        t->event_named != f->named)
+        make_event(t, &c, f->named);
+    if (http_stream_write(f->st, buf_str(&t->event), t->event.len) >= 0)
+        f->offset = t->event_next;
+    size_t cost = t->event.len > EVENT_COST ? t->event.len : EVENT_COST;
+    *budget -= cost < *budget ? cost : *budget;
+    t->tails->sent_bytes += c.n;
+    return true;
+}
+
+static bool fetch(struct tail *t, uint64_t offset);
+static void on_soon(uv_timer_t *timer);
+
+static void serve_soon(struct tails *ts)
+{
+    if (!uv_is_active((uv_handle_t *)&ts->soon))
+        (void)uv_timer_start(&ts->soon, on_soon, 0, 0); /* cannot fail */
+}
+
+/* All whom the cache can serve; a read for the first whom it cannot. */
+static void serve_all(struct tail *t)
+{
+    size_t budget = TURN_BYTES, i = 0, first = t->turn;
+    for (; i < t->n && budget; i++) {
+        struct follower *f = t->followers[(first + i) % t->n];
+        if (f->offset < t->end && !serve(f, &budget) && fetch(t, f->offset))
+            t->turn = (first + i + 1) % t->n; /* another one's turn next */
+    }
+    if (i < t->n) {
+        t->turn = (first + i) % t->n;
+        serve_soon(t->tails);
+    }
+}
+
+static void on_soon(uv_timer_t *timer)
+{
+    struct tails *ts = container_of(timer, struct tails, soon);
+    for (struct tail *t = ts->all; t; t = t->next)
+        serve_all(t);
+}
+
+static void tails_on_drain(struct http_stream *st, void *arg)
+{
+    struct follower *f = arg;
+    size_t budget = SIZE_MAX;
+    (void)st;
+    if (f->offset < f->tail->end && !serve(f, &budget))
+        (void)fetch(f->tail, f->offset); /* or at the next turn */
+}
+
+/* ---- reading ---- */
+
+static void tails_keep(struct tail *t, const struct logpart *p)
+{
+    struct tails *ts = t->tails;
+    size_t before = t->cache.bytes;
+    tailcache_add(&t->cache, p->offset, p->at, p->bytes, p->n,
+                  ts->kept > KEPT_BYTES ? 1 : TAILCACHE_CHUNKS);
+    ts->kept += t->cache.bytes - before;
+}
+
+static void start_read(struct tail *t, uint64_t offset, void (*done)(struct logpart *p, void *arg))
+{
+    const struct tails_parts *p = &t->tails->p;
+    t->tails->reads++;
+    struct logpart_ask ask = {.root = p->settings->shared_root,
+                              .job = t->job,
+                              .name = t->name,
+                              .k = t->k,
+                              .offset = offset,
+                              .want = TAILCACHE_CHUNK,
+                              .done = done,
+                              .arg = t};
+    logpart_read(p->loop, &ask);
+}
+
+/* Behind a gap that ends with the log, where nothing can be sent. */
+static void skip(struct tail *t, uint64_t from, uint64_t to)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->followers[i]->offset == from)
+            t->followers[i]->offset = to;
+}
+
+static void on_fetched(struct logpart *p, void *arg)
+{
+    struct tail *t = arg;
+    t->fetching = false;
+    t->tails->fetches--;
+    t->tails->read_bytes += p->n;
+    if (p->result == 0 && p->n)
+        tails_keep(t, p);
+    else if (p->result == 0 && p->at > p->offset)
+        skip(t, p->offset, p->at);
+    else
+        t->end = p->end < t->end ? p->end : t->end; /* it shrank; an error: at the next tick */
+    if (p->result == 0)
+        serve_all(t);
+    if (t->tails->others_wait)
+        serve_soon(t->tails);
+    t->tails->others_wait = false;
+}
+
+/* False: others are read for now; it is asked again. */
+static bool fetch(struct tail *t, uint64_t offset)
+{
+    struct tails *ts = t->tails;
+    if (t->fetching || cluster_root_hangs(ts->p.cluster))
+        return false;
+    if (ts->fetches >= CATCH_UP_READS) {
+        ts->others_wait = true;
+        return false;
+    }
+    t->fetching = true;
+    ts->fetches++;
+    start_read(t, offset, on_fetched);
+    return true;
+}
+
+/* No more is written: the job is over, or has gone on to another attempt. */
+static bool attempt_is_over(const struct tail *t)
+{
+    struct live *l = jobs_find_id(t->tails->p.jobs, t->job);
+    const struct attempt *a = l ? job_attempt(l->job) : NULL;
+    return !l || (a && a->k > t->k);
+}
+
+static void tails_look(struct tail *t);
+static void look_at_end(struct tail *t);
+
+static void tails_on_looked(struct logpart *p, bool was_over, struct tail *t)
+{
+    t->reading = false;
+    t->tails->read_bytes += p->n;
+    bool none = p->result == -ENOENT || p->result == -ELOOP || p->result == -EINVAL;
+    if (p->result < 0 && !none)
+        return; /* the next tick tries again */
+    if (!t->placed && !none) {
+        /* The first look: the reader begins where the log ends now. */
+        t->end = p->end;
+        t->placed = true;
+        if (p->n)
+            tails_keep(t, p);
+    } else if (p->n) {
+        tails_keep(t, p);
+        t->end = p->at + p->n;
+    } else if (!none) {
+        skip(t, t->end, p->at);
+        t->end = p->end < p->at ? p->end : p->at;
+    }
+    t->complete = was_over && !p->n;
+    serve_all(t);
+    if (t->complete)
+        look_at_end(t);
+    else if (t->end < p->end || was_over)
+        tails_look(t); /* there is more already, or this was the last */
+}
+
+static void on_looked_live(struct logpart *p, void *arg)
+{
+    tails_on_looked(p, false, arg);
+}
+
+static void on_looked_over(struct logpart *p, void *arg)
+{
+    tails_on_looked(p, true, arg);
+}
+
+/* What is new. Where nobody stands yet, from the first follower's place on. */
+static void tails_look(struct tail *t)
+{
+    if (t->reading || !t->n || cluster_root_hangs(t->tails->p.cluster))
+        return;
+    t->reading = true;
+    start_read(t, t->placed ? t->end : t->followers[0]->offset,
+               attempt_is_over(t) ? on_looked_over : on_looked_live);
+}
+
+/* ---- the end ---- */
+
+static void move_follower(struct follower *f, int k)
+{
+    struct tail *t = f->tail;
+    struct tail *to = tail_get(t->tails, t->job, t->user, t->project, t->name, k);
+    remove_follower(f);
+    f->offset = t->k ? 0 : f->offset;
+    add_follower(to, f);
+}
+
+static void send_end(struct follower *f, const struct job *job)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    message_to_string(job->reason.code, job->reason.text, false, text, sizeof(text));
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "state", job_state_to_string(job->state));
+    if (job->has_exit && job->exit_code >= 0)
+        jout_int(&j, "exit_code", job->exit_code);
+    else
+        jout_null(&j, "exit_code");
+    jout_open(&j, "reason", '{');
+    jout_str(&j, "code", job->reason.code);
+    jout_str(&j, "text", text);
+    jout_close(&j, '}');
+    jout_close(&j, '}');
+    /* No room: it ends without the event, and the client asks for the rest. */
+    bool said = http_stream_sse(f->st, NULL, "end", buf_str(&out), out.len) >= 0;
+    (void)said;
+    buf_release(&out);
+    end_follower(f);
+}
+
+static bool is_at_end(const struct follower *f)
+{
+    return !f->tail->k || (f->tail->complete && f->offset >= f->tail->end);
+}
+
+/* n_attempts: of the job; job: NULL while it is not over. */
+static void finish_some(struct tail *t, int n_attempts, const struct job *job)
+{
+    for (size_t i = t->n; i-- > 0;) {
+        struct follower *f = t->followers[i];
+        if (!is_at_end(f))
+            continue;
+        if ((!f->named || !t->k) && n_attempts > t->k)
+            move_follower(f, t->k + 1);
+        else if (job)
+            send_end(f, job);
+    }
+}
+
+static void tails_on_job_row(const struct store_result *r, void *arg)
+{
+    struct tail *t = arg;
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    t->asking = false;
+    if (r->err.code || record_to_job(&r->jobs[0], &job, &extra, NULL) < 0) {
+        for (size_t i = t->n; i-- > 0;)
+            if (is_at_end(t->followers[i]))
+                end_follower(t->followers[i]); /* the client asks again */
+    } else { /* not terminal: its end is not on disk yet, and the next tick asks again */
+        finish_some(t, (int)r->nattempts, job_state_is_terminal(job->state) ? job : NULL);
+    }
+    record_extra_release(&extra);
+    job_free(job);
+}
+
+static void look_at_end(struct tail *t)
+{
+    struct live *l = jobs_find_id(t->tails->p.jobs, t->job);
+    const struct attempt *a = l ? job_attempt(l->job) : NULL;
+    bool some = false;
+    for (size_t i = 0; i < t->n && !some; i++)
+        some = is_at_end(t->followers[i]);
+    if (!some || t->asking)
+        return;
+    if (l) {
+        finish_some(t, a ? a->k : 0, NULL);
+        return;
+    }
+    t->asking = true;
+    struct store_then then = {.done = tails_on_job_row, .arg = t};
+    (void)store_find_job(t->tails->p.store, &(struct store_job_ref){.ref = t->job}, &then);
+}
+
+/* ---- the tick ---- */
+
+/* His token still works, and he has not left the job's project. */
+static bool may_go_on(const struct follower *f)
+{
+    const struct tail *t = f->tail;
+    const struct tails_parts *p = &t->tails->p;
+    struct job job = {.id = t->job, .user = t->user, .project = t->project};
+    return people_may_go_on(p->people, p->tokens, &f->who) &&
+           people_check_job(p->people, &f->who, ACCESS_JOB_SEE, "see", &job, NULL) == 0;
+}
+
+static void check_followers(struct tail *t)
+{
+    for (size_t i = t->n; i-- > 0;)
+        if (!may_go_on(t->followers[i]))
+            end_follower(t->followers[i]); /* whoever comes back is told why */
+}
+
+/* What everybody has is forgotten. */
+static void tails_forget(struct tail *t)
+{
+    uint64_t least = UINT64_MAX;
+    size_t before = t->cache.bytes;
+    for (size_t i = 0; i < t->n; i++)
+        least = t->followers[i]->offset < least ? t->followers[i]->offset : least;
+    tailcache_forget(&t->cache, least);
+    if (!t->cache.n)
+        buf_release(&t->event);
+    t->tails->kept -= before - t->cache.bytes;
+}
+
+static void tick_tail(struct tail *t)
+{
+    if (t->tails->ticks % CHECK_TICKS == 0)
+        check_followers(t);
+    tails_forget(t);
+    if (t->k)
+        tails_look(t);
+    serve_all(t);
+    look_at_end(t);
+}
+
+static void tails_on_tick(uv_timer_t *timer)
+{
+    struct tails *ts = container_of(timer, struct tails, timer);
+    ts->ticks++;
+    for (struct tail *t = ts->all; t; t = t->next)
+        tick_tail(t); /* new ones come at the front */
+    for (struct tail **p = &ts->all; *p;) {
+        struct tail *t = *p;
+        if (tails_is_idle(t)) {
+            *p = t->next;
+            tail_release(t);
+        } else {
+            p = &t->next;
+        }
+    }
+    if (!ts->all) {
+        (void)uv_timer_stop(timer); /* cannot fail */
+        ts->ticking = false;
+    }
+}
+
+/* ---- from outside ---- */
+
+struct tails *tails_new(const struct tails_parts *parts)
+{
+    struct tails *ts = xcalloc(1, sizeof(*ts));
+    ts->p = *parts;
+    (void)uv_timer_init(parts->loop, &ts->timer); /* these never fail */
+    (void)uv_timer_init(parts->loop, &ts->soon);
+    return ts;
+}
+
+static void tails_on_closed(uv_handle_t *h)
+{
+    free(container_of(h, struct tails, timer));
+}
+
+static void on_soon_closed(uv_handle_t *h)
+{
+    uv_close((uv_handle_t *)&container_of(h, struct tails, soon)->timer, tails_on_closed);
+}
+
+void tails_free(struct tails *ts)
+{
+    if (!ts)
+        return;
+    while (ts->all) {
+        struct tail *t = ts->all;
+        ts->all = t->next;
+        tail_release(t);
+    }
+    uv_close((uv_handle_t *)&ts->soon, on_soon_closed);
+}
+
+void tails_follow(struct tails *ts,
+                  struct http_req *req,
+                  const struct job *job,
+                  const struct tails_place *place)
+{
+    struct http_stream *st = http_stream_begin(req, "text/event-stream", place->barrier);
+    if (!st)
+        return;
+    struct follower *f = xcalloc(1, sizeof(*f));
+    *f = (struct follower){
+        .st = st, .who = *http_req_principal(req), .named = place->named, .offset = place->offset};
+    add_follower(tail_get(ts, job->id, job->user, job->project, place->name, place->k), f);
+    ts->n_followers++;
+    http_stream_on_drain(st, tails_on_drain, f);
+    http_stream_on_close(st, tails_on_gone, f);
+    if (!ts->ticking) {
+        (void)uv_timer_start(&ts->timer, tails_on_tick, 0, TICK_MS); /* cannot fail */
+        ts->ticking = true;
+    }
+}
+
+void tails_metrics(const struct tails *ts, struct buf *out, const char *prefix)
+{
+    const struct {
+        const char *name, *kind, *doc;
+        uint64_t value;
+    } rows[] = {
+        {"log_followers", "gauge", "Streams that follow a log.", ts->n_followers},
+        {"log_reads_total", "counter", "Reads of followed logs.", ts->reads},
+        {"log_read_bytes_total", "counter", "Bytes read of followed logs.", ts->read_bytes},
+        {"log_sent_bytes_total", "counter", "Bytes of logs sent to followers.", ts->sent_bytes},
+        {"log_kept_bytes", "gauge", "Bytes of logs kept for followers.", ts->kept},
+    };
+    for (size_t i = 0; i < array_len(rows); i++)
+        (void)buf_addf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n%s%s %" PRIu64 "\n", prefix,
+                       rows[i].name, rows[i].doc, prefix, rows[i].name, rows[i].kind, prefix,
+                       rows[i].name, rows[i].value); /* overflow shows in the buf */
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes.h - the registry of machines, and what is done so that each is as its operator wants it.
+ *
+ * Owns the rows (store entries of kind "node"; the managed head's is of kind "head"), their
+ * changes and events, and the acts that follow once a change is on disk: probe, start, look,
+ * stop. Merges the rows with Ray's list and gives the scheduler its table. Machines in Ray's list
+ * that nobody registered are "attached": used as they are, never touched.
+ *
+ * A node is lost when Ray says so, when its own sshd says that the raylet is gone, or when
+ * neither ssh nor the raylet's port answers any more. Ssh alone being away changes nothing. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/ground/cluster.h"
+#include "argusd/ground/events.h"
+#include "argusd/ground/settings.h"
+#include "argusd/jobs/jobs.h"
+#include "core/job/node.h"
+#include "core/sched/sched.h"
+#include "store/store.h"
+
+struct nodes;
+struct noderun; /* a registered node at run time: nodes_run.h */
+
+/* All borrowed. */
+struct nodes_parts {
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct events *events;
+    struct sched *sched;
+    struct jobs *jobs;
+    struct cluster *cluster;
+    const char *instance;       /* our mark on machines */
+    const char *boot_id;        /* of this machine's start, for spans */
+    void (*changed)(void *arg); /* the scheduler's table is another one: admit */
+    void *arg;
+};
+
+/* -ENOENT…: the directory of control sockets cannot be made. */
+must_check int nodes_new(const struct nodes_parts *parts, struct nodes **ret, struct err *err);
+/* A row of the store, before nodes_start(). One that cannot be read is an error in the log. */
+#define NODES_ENTRY "node"
+#define NODES_ENTRY_HEAD "head"
+void nodes_restore(struct nodes *ns, const struct store_entry *entry);
+void nodes_start(struct nodes *ns);
+/* Nothing is begun or told any more; handles close as the loop turns. NULL is fine. */
+void nodes_close(struct nodes *ns);
+void nodes_free(struct nodes *ns); /* after the loop; NULL is fine */
+
+/* This batch is on disk: what was decided may be done. */
+void nodes_durable(struct nodes *ns, uint64_t batch);
+/* Ray's list, its use or its reachability changed: look, and give the scheduler its table. */
+void nodes_take(struct nodes *ns);
+/* A lease on these nodes, with so many CPUs on each, has ended in this moment:
+ * they come back once a look has found the job's processes gone. */
+void nodes_lease_ended(struct nodes *ns, const char *job, const struct gang *gang, double cpus);
+
+/* When a look at the managed head's machine last found neither raylet nor GCS server of ours there
+ * (monotonic); 0: never, or the head is not ours. */
+usec_t nodes_head_gone(const struct nodes *ns);
+
+bool nodes_is_registered(const struct nodes *ns, const char *name);
+/* A row of Ray's list that is history: its machine was removed, or it had ended before we came. */
+bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k);
+
+/* ---- what the API asks for; actor is a user's name ---- */
+
+/* Specs are taken (empty after) when all are new or the same as what is there; *ret: for each its
+ * node, to be freed, borrowed inside; *ret_new: how many were not there. ERR_CONFLICT: a name or a
+ * machine is taken by another spec; ERR_REFUSED. */
+must_check int nodes_add(struct nodes *ns,
+                         struct nodespec *specs,
+                         size_t n,
+                         const char *actor,
+                         struct noderun ***ret,
+                         size_t *ret_new,
+                         struct err *err);
+struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
+
+struct nodes_drain {
+    usec_t within; /* 0 = no deadline */
+    enum node_then then;
+};
+/* ERR_CONFLICT: not in this state. */
+must_check int nodes_drain(struct noderun *nr,
+                           const struct nodes_drain *how,
+                           const char *actor,
+                           struct err *err);
+must_check int nodes_undrain(struct noderun *nr, const char *actor, struct err *err);
+/* ERR_CONFLICT names the jobs that run on it, unless forced. */
+must_check int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err *err);
+
+/* Look at the machine now. The callback comes once, unless taken back or the node is removed:
+ * node_findings() has what was found. With accept_key whatever host key it shows is pinned. */
+struct nodes_check;
+typedef void (*nodes_check_f)(struct noderun *nr, void *arg);
+struct nodes_check *nodes_check(struct noderun *nr,
+                                bool accept_key,
+                                const char *actor,
+                                nodes_check_f cb,
+                                void *arg);
+void nodes_check_free(struct nodes_check *k); /* NULL is fine; not after the callback */
+
+/* Call cb once at the node's next change, or when it is removed. */
+struct nodes_waiter;
+struct nodes_waiter *nodes_wait(struct noderun *nr, void (*cb)(void *arg), void *arg);
+void nodes_unwait(struct nodes_waiter *w); /* NULL is fine; not after the call */
+
+/* The head and all nodes that nodes_down() sent away are wanted again / exactly what we started is
+ * stopped, workers first. ERR_CONFLICT: nothing here is ours, or (down) the jobs that run there,
+ * unless they are to be stopped. */
+must_check int nodes_up(struct nodes *ns, const char *actor, struct err *err);
+must_check int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *err);
+/* Ids of the jobs that run on our nodes, comma-separated, at most a few; "" = none. */
+void nodes_jobs_on(const struct nodes *ns, const char *name, char *ret, size_t size);
+
+/* ---- the same for eyes: JSON into an open list or under key ---- */
+
+/* Whose eyes: a job that they may not see is counted and not named. */
+struct nodes_eyes {
+    bool (*sees)(const char *job, void *arg);
+    void *arg;
+};
+void nodes_put(const struct noderun *nr,
+               const struct nodes_eyes *eyes,
+               struct jout *j,
+               const char *key);
+/* Registered ones in their order, then those that are only attached. */
+void nodes_put_all(const struct nodes *ns,
+                   const struct nodes_eyes *eyes,
+                   struct jout *j,
+                   const char *key);
+/* Who is to reach which of its ports, and from which addresses. argusd, prometheus: addresses or
+ * networks parted by commas, of who cannot be known from here; NULL = what is known.
+ * ERR_BAD_REQUEST. */
+must_check int nodes_put_firewall(const struct noderun *nr,
+                                  const char *argusd,
+                                  const char *prometheus,
+                                  struct jout *j,
+                                  struct err *err);
+/* The whole cluster (pool null), then a row per label. */
+void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key);
+extern const struct field_table nodes_pool_table; /* a row */
+/* The node of Ray's list with this name that nobody registered; false: there is none. */
+bool nodes_put_attached(const struct nodes *ns,
+                        const char *name,
+                        const struct nodes_eyes *eyes,
+                        struct jout *j,
+                        const char *key);
+/* Lines of Prometheus' text form. */
+void nodes_put_metrics(const struct nodes *ns, const char *prefix, struct buf *out);
+/* How many are registered, and how many of them are online. */
+void nodes_count(const struct nodes *ns, size_t *ret_registered, size_t *ret_online);
+const struct node_row *nodes_row(const struct noderun *nr);
+/* The labels of a node of the registry, comma-separated; NULL: it is not registered. Yours. */
+char *nodes_labels(const struct nodes *ns, const char *name);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes_ask.c - what operators ask of the registry: add, drain, remove, check, up, down; see
+ * nodes.h. Each changes rows at once, in one batch; what follows is the pass's business. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/machines/nodes_run.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+
+/* From this moment on: not after a pass, in which somebody might still get a lease. */
+static void tell_sched(struct nodes *ns)
+{
+    nodes_give_table(ns);
+    ns->table_changed = true; /* who waits is told in the pass */
+    nodes_kick(ns);
+}
+
+/* ---- adding ---- */
+
+static int same_machine(const struct nodes *ns, const struct nodespec *s, struct err *err)
+{
+    for (size_t i = 0; i < ns->n; i++) {
+        const struct node_row *n = ns->v[i]->row;
+        if (!n->is_head && strcmp(n->spec.name, s->name) != 0 && nodespec_same_machine(&n->spec, s))
+            return err_set(err, ERR_CONFLICT,
+                           "host '%s' is node '%s' already: one machine is one node", s->host,
+                           n->spec.name);
+    }
+    return 0;
+}
+
+/* Raylets that share a host's ports: those of one address, and all of loopback addresses. */
+static bool shares_ports(const char *a, const char *b)
+{
+    bool la = str_starts(a, "127.") || !strcmp(a, "localhost");
+    bool lb = str_starts(b, "127.") || !strcmp(b, "localhost");
+    return (la && lb) || !strcmp(a, b);
+}
+
+static int choose_place(const struct nodes *ns, const char *host, int *ret, struct err *err)
+{
+    unsigned used = 0;
+    const char *head = cluster_head_ip(ns->p.cluster);
+    if (*head && shares_ports(head, host))
+        used |= 1;
+    for (size_t i = 0; i < ns->n; i++) {
+        const struct node_row *n = ns->v[i]->row;
+        const char *at = n->is_head ? str_or(ns->p.settings->head_host, "") : n->spec.host;
+        if (shares_ports(at, host))
+            used |= 1U << n->place;
+    }
+    for (int place = 0; place < PORTS_RAYLETS_MAX; place++)
+        if (!(used & 1U << place)) {
+            *ret = place;
+            return 0;
+        }
+    return err_set(err, ERR_REFUSED,
+                   "host '%s' carries %d nodes already: no ports are left for one "
+                   "more",
+                   host, PORTS_RAYLETS_MAX);
+}
+
+static int check_new(const struct nodes *ns, const struct nodespec *s, struct err *err)
+{
+    int place;
+    const struct noderun *old = nodes_find(ns, s->name);
+    if (s->cluster && strcmp(s->cluster, ns->p.settings->cluster) != 0)
+        return err_set(err, ERR_REFUSED, "there is no cluster '%.60s'; there is '%s'", s->cluster,
+                       ns->p.settings->cluster);
+    if (old && old->row->want == NODE_WANT_REMOVED)
+        return err_set(err, ERR_CONFLICT, "node '%s' is being removed: add it again after that",
+                       s->name);
+    if (old && !nodespec_equal(&old->row->spec, s))
+        return err_set(err, ERR_CONFLICT,
+                       "node '%s' is there already, with another spec: remove it first", s->name);
+    if (old)
+        return 0;
+    int r = same_machine(ns, s, err);
+    return r < 0 ? r : choose_place(ns, s->host, &place, err);
+}
+
+static struct noderun *add_one(struct nodes *ns, struct nodespec *taken, const char *actor)
+{
+    struct node_row *n = node_row_new();
+    nodespec_move(&n->spec, taken);
+    n->seq = ns->next_seq++;
+    n->added_at = n->since = clock_wall();
+    if (choose_place(ns, n->spec.host, &n->place, NULL) < 0)
+        n->place = PORTS_RAYLETS_MAX - 1; /* many at once: its probe says whose ports it has */
+    text_copy(n->reason.text, "it is to be looked at");
+    text_copy(n->reason.code, "added");
+    struct noderun *nr = nodes_insert(ns, n);
+    _cleanup_(freep) char *after = nodes_summary(n);
+    struct events_note note = {.kind = "node_added",
+                               .actor = actor,
+                               .to = node_state_to_string(n->state),
+                               .code = n->reason.code,
+                               .text = n->spec.host,
+                               .after = after};
+    nodes_save(nr);
+    nodes_note(nr, &note);
+    nr->act_batch = store_batch(ns->p.store);
+    ns->table_changed = true;
+    return nr;
+}
+
+int nodes_add(struct nodes *ns,
+              struct nodespec *specs,
+              size_t n,
+              const char *actor,
+              struct noderun ***ret,
+              size_t *ret_new,
+              struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int r = check_new(ns, &specs[i], err);
+        if (r < 0)
+            return r;
+    }
+    struct noderun **v = xcalloc(n, sizeof(struct noderun *));
+    size_t added = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = nodes_find(ns, specs[i].name);
+        if (!v[i]) {
+            v[i] = add_one(ns, &specs[i], actor);
+            added++;
+        }
+    }
+    if (added)
+        tell_sched(ns);
+    *ret = v;
+    *ret_new = added;
+    return 0;
+}
+
+/* ---- what operators ask for ---- */
+
+static int refuse_state(const struct noderun *nr, const char *what, struct err *err)
+{
+    return err_set(err, ERR_CONFLICT, "node '%s' cannot be %s: it is %s, and wanted %s",
+                   nr->row->spec.name, what, node_state_to_string(nr->row->state),
+                   node_want_to_string(nr->row->want));
+}
+
+static int refuse_head(const struct noderun *nr, struct err *err)
+{
+    return nr->row->is_head
+               ? err_set(err, ERR_REFUSED,
+                         "the head is argus.yaml's; 'argus cluster up' and 'down' act on it")
+               : 0;
+}
+
+int nodes_drain(struct noderun *nr,
+                const struct nodes_drain *how,
+                const char *actor,
+                struct err *err)
+{
+    int r = refuse_head(nr, err);
+    if (r < 0)
+        return r;
+    if (nr->row->want == NODE_WANT_REMOVED)
+        return refuse_state(nr, "drained", err);
+    struct node_event e = {.kind = NODE_EV_DRAIN,
+                           .within = how->within,
+                           .then = how->then,
+                           .text = "it takes no new job; its raylet goes when nothing runs on it"};
+    if (nodes_change(nr, &e, actor)) /* twice is once */
+        tell_sched(nr->nodes);
+    return 0;
+}
+
+int nodes_undrain(struct noderun *nr, const char *actor, struct err *err)
+{
+    struct node_event e = {.kind = NODE_EV_UNDRAIN};
+    int r = refuse_head(nr, err);
+    if (r < 0)
+        return r;
+    if (nr->row->want == NODE_WANT_REMOVED)
+        return refuse_state(nr, "taken back", err);
+    if (nodes_change(nr, &e, actor)) /* one that is up stays up */
+        tell_sched(nr->nodes);
+    return 0;
+}
+
+int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err *err)
+{
+    char jobs[200];
+    int r = refuse_head(nr, err);
+    if (r < 0)
+        return r;
+    nodes_jobs_on(nr->nodes, nr->row->spec.name, jobs, sizeof(jobs));
+    if (*jobs && !forced)
+        return err_set(err, ERR_CONFLICT,
+                       "jobs run on node '%s': %s; drain it first, or remove it with force",
+                       nr->row->spec.name, jobs);
+    struct node_event e = {.kind = NODE_EV_REMOVE, .forced = forced};
+    if (nodes_change(nr, &e, actor))
+        tell_sched(nr->nodes);
+    return 0;
+}
+
+struct nodes_check *nodes_check(struct noderun *nr,
+                                bool accept_key,
+                                const char *actor,
+                                nodes_check_f cb,
+                                void *arg)
+{
+    struct nodes_check *k = xcalloc(1, sizeof(*k));
+    *k = (struct nodes_check){.next = nr->checks, .nr = nr, .cb = cb, .arg = arg};
+    nr->checks = k;
+    if (accept_key) {
+        struct ssh_target t;
+        struct err err = {0};
+        nodes_target(nr, &t);
+        if (ssh_forget_key(&t, &err) < 0)
+            log_warn("node", "its host key stays pinned: %s node=%s", err.text, t.name);
+        nr->row->host_key[0] = 0;
+        struct events_note note = {.kind = "node_key_accepted",
+                                   .actor = actor,
+                                   .text = "whatever host key it shows next is pinned"};
+        nodes_note(nr, &note);
+        nodes_save(nr);
+    }
+    nr->act_after = 0; /* what was to be tried later is tried now */
+    nodes_kick(nr->nodes);
+    return k;
+}
+
+void nodes_check_free(struct nodes_check *k)
+{
+    if (!k)
+        return;
+    for (struct nodes_check **p = &k->nr->checks; *p; p = &(*p)->next)
+        if (*p == k) {
+            *p = k->next;
+            free(k);
+            return;
+        }
+}
+
+void nodes_jobs_on(const struct nodes *ns, const char *name, char *ret, size_t size)
+{
+    const char *id;
+    size_t len = 0;
+    *ret = 0;
+    for (size_t i = 0; (id = sched_node_lease(ns->p.sched, name, i)) && len < size; i++) {
+        if (i == 5) {
+            text_copy_to(ret + len, size - len, ", …");
+            return;
+        }
+        len += (size_t)snprintf(ret + len, size - len, "%s%s", i ? ", " : "", id);
+    }
+}
+
+/* ---- the whole cluster ---- */
+
+static bool has_ours(const struct nodes *ns)
+{
+    return ns->n > 0;
+}
+
+int nodes_up(struct nodes *ns, const char *actor, struct err *err)
+{
+    if (!has_ours(ns))
+        return err_set(err, ERR_CONFLICT,
+                       "nothing of this cluster is argusd's to start: its head is not managed "
+                       "(ray.head.managed) and no node is registered");
+    for (size_t i = 0; i < ns->n; i++) {
+        struct node_event e = {.kind = NODE_EV_UNDRAIN};
+        if (ns->v[i]->row->downed)
+            (void)nodes_change(ns->v[i], &e, actor);
+        ns->v[i]->act_after = 0; /* what failed is tried at once */
+    }
+    nodes_kick(ns);
+    return 0;
+}
+
+int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *err)
+{
+    if (!has_ours(ns))
+        return err_set(err, ERR_CONFLICT, "nothing of this cluster is argusd's to stop");
+    for (size_t i = 0; i < ns->n && !stop_jobs; i++) {
+        char jobs[200];
+        nodes_jobs_on(ns, ns->v[i]->row->spec.name, jobs, sizeof(jobs));
+        if (*jobs)
+            return err_set(err, ERR_CONFLICT,
+                           "jobs run on node '%s': %s; stop them first, or let this stop them",
+                           ns->v[i]->row->spec.name, jobs);
+    }
+    for (size_t i = 0; i < ns->n; i++) {
+        struct node_event e = {.kind = NODE_EV_DRAIN,
+                               .then = NODE_THEN_STOP,
+                               .downed = true,
+                               .text = "the cluster is being taken down"};
+        (void)nodes_change(ns->v[i], &e, actor);
+    }
+    tell_sched(ns);
+    return 0;
+}

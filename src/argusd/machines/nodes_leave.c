@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes_leave.c - how a machine leaves: its drain, and the end of exactly our raylet; see
+ * nodes_run.h. Also the fence: what is left of a session that Ray has forgotten goes first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/machines/nodes_run.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+
+static const usec_t STOP_GRACE = 10 * USEC_SEC;
+
+void nodes_fail_end(struct noderun *nr, const struct raylet_end *end)
+{
+    const char *code = end->outcome == RAYLET_SSH ? ssh_trouble_to_string(end->trouble)
+                                                  : raylet_outcome_to_string(end->outcome);
+    nodes_fail(nr, code, end->text, end->fix);
+}
+
+/* ---- stop ---- */
+
+static void nodes_leave_on_stopped(const struct raylet_stopped *r, void *arg)
+{
+    struct noderun *nr = arg;
+    struct node_event e = {.kind = nr->op == OP_FENCE ? NODE_EV_FENCED : NODE_EV_STOPPED};
+    nr->op = OP_NONE;
+    nr->call = NULL;
+    if (r->end.outcome == RAYLET_OK) {
+        if (r->ended)
+            log_info("node", "ended %zu processes of ours, %zu of them by SIGKILL node=%s",
+                     r->ended, r->killed, nr->row->spec.name);
+        (void)nodes_change(nr, &e, "argusd");
+    } else {
+        nodes_fail_end(nr, &r->end);
+    }
+    nodes_pass(nr->nodes);
+}
+
+static void nodes_leave_begin_stop(struct noderun *nr, enum node_op op)
+{
+    struct ssh_target t;
+    nodes_target(nr, &t);
+    nr->op = op;
+    nr->call = raylet_stop(nr->nodes->p.loop, &t, nr->nodes->p.instance, nr->row->spec.name,
+                           STOP_GRACE, nodes_leave_on_stopped, nr);
+}
+
+void nodes_begin_fence(struct noderun *nr)
+{
+    nodes_leave_begin_stop(nr, OP_FENCE);
+}
+
+/* The head goes when none of its workers is left. */
+static bool may_stop(const struct noderun *nr)
+{
+    const struct nodes *ns = nr->nodes;
+    for (size_t i = 0; nr->row->is_head && i < ns->n; i++)
+        if (ns->v[i] != nr && ns->v[i]->row->state == NODE_DRAINING)
+            return false;
+    return true;
+}
+
+void nodes_begin_stop(struct noderun *nr)
+{
+    if (may_stop(nr))
+        nodes_leave_begin_stop(nr, OP_STOP);
+}
+
+/* ---- drains ---- */
+
+static void stop_jobs_of(struct noderun *nr)
+{
+    struct live *l;
+    char text[200];
+    bool restart = nr->row->then == NODE_THEN_RESTART;
+    text_printf(text, "node '%s' is drained: %s", nr->row->spec.name,
+                restart ? "it starts again elsewhere" : "its jobs are stopped");
+    struct job_event e = {.kind = JOB_EV_STOP,
+                          .cause = restart ? STOP_PREEMPTED : STOP_USER,
+                          .code = "node_drained",
+                          .text = text};
+    for (size_t pos = 0; (l = jobs_next_placed(nr->nodes->p.jobs, &pos));)
+        if (gang_has(&l->job->gang, nr->row->spec.name))
+            (void)jobs_apply(l, &e, "argusd", clock_wall()); /* one that stops already stays so */
+}
+
+static void watch_drain(struct noderun *nr)
+{
+    static const char *const texts[NODE_THEN_END] = {
+        [NODE_THEN_WAIT] =
+            "the deadline of the drain has passed; jobs still run, and are waited for",
+        [NODE_THEN_STOP] = "the deadline of the drain is there: its jobs are being stopped",
+        [NODE_THEN_RESTART] =
+            "the deadline of the drain is there: its jobs go back to the queue, for other nodes"};
+    struct moment now = nodes_moment(nr->nodes);
+    struct node_event e = {.kind = NODE_EV_EMPTY};
+    if (!nodes_is_busy(nr)) {
+        (void)nodes_change(nr, &e, "argusd");
+    } else if (node_is_due(nr->row, &now)) {
+        e = (struct node_event){.kind = NODE_EV_DUE, .text = texts[nr->row->then]};
+        (void)nodes_change(nr, &e, "argusd");
+    }
+}
+
+void nodes_watch_drain(struct noderun *nr)
+{
+    watch_drain(nr);
+    /* After a restart of argusd in the middle of it, or for a job that came through since. */
+    if (nr->row->state == NODE_DRAINING && nr->row->drain_due && nr->row->then != NODE_THEN_WAIT)
+        stop_jobs_of(nr);
+}

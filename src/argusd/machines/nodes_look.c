@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes_look.c - watches nodes that are in, and tells what it saw as events; see nodes_run.h.
+ *
+ * Two ways to look. Every few seconds a connection to the raylet's port: cheap, and it shows at
+ * once that a host or raylet has gone. Every nodes.look_every, and whenever the first way fails
+ * or a lease has ended, a look over ssh: is our raylet alive, is the machine healthy, which
+ * jobs' processes are there. Only the machine itself, or silence on both ways, makes a node lost;
+ * silence of ssh alone is told and changes nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/machines/nodes_run.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+
+static const usec_t LOOK_LIMIT = 15 * USEC_SEC;
+static const usec_t LOOK_AGAIN = 3 * USEC_SEC;  /* after one that failed */
+static const usec_t CLEAN_AGAIN = 2 * USEC_SEC; /* while slots are held back */
+static const usec_t REACH_EVERY = 4 * USEC_SEC;
+static const usec_t REACH_LIMIT = 3 * USEC_SEC;
+static const usec_t HOLD_BLIND = 60 * USEC_SEC; /* slots come back unseen when nobody can look */
+static const usec_t MAX_WRITE = 5 * USEC_SEC;   /* of one small file to the shared root */
+enum { LIVE_MAX = 4096 };
+
+/* ---- slots that are not clean yet ---- */
+
+void nodes_holds_free(struct noderun *nr)
+{
+    for (size_t i = 0; i < nr->n_holds; i++)
+        free(nr->holds[i].job);
+    free(nr->holds);
+    nr->holds = NULL;
+    nr->n_holds = 0;
+    nr->strays = 0;
+    nr->strays_ours = false;
+    nr->stray_text[0] = 0;
+}
+
+void nodes_hold(struct noderun *nr, const char *job, double gpus)
+{
+    nr->holds = xrealloc(nr->holds, nr->n_holds + 1, sizeof(*nr->holds));
+    nr->holds[nr->n_holds++] =
+        (struct nodes_hold){.job = xstrdup(job), .gpus = gpus, .since = clock_mono()};
+    nr->look_after = 0;
+}
+
+static bool nodes_look_is_held(const struct noderun *nr, const char *job)
+{
+    for (size_t i = 0; i < nr->n_holds; i++)
+        if (!strcmp(nr->holds[i].job, job))
+            return true;
+    return false;
+}
+
+double nodes_held(const struct noderun *nr)
+{
+    double sum = 0;
+    for (size_t i = 0; i < nr->n_holds; i++)
+        sum += nr->holds[i].gpus;
+    /* Nobody knows on which GPUs strays sit; those of foreign jobs are counted by Ray. */
+    bool all = nr->strays && (nr->strays_ours || nr->foreign_gpus == 0);
+    return all ? nr->gpus : sum;
+}
+
+static void release_hold(struct noderun *nr, size_t i)
+{
+    free(nr->holds[i].job);
+    nr->holds[i] = nr->holds[--nr->n_holds];
+    nr->nodes->table_changed = true;
+}
+
+static bool is_leased(const struct noderun *nr, const char *job)
+{
+    const char *id;
+    for (size_t i = 0; (id = sched_node_lease(nr->nodes->p.sched, nr->row->spec.name, i)); i++)
+        if (!strcmp(id, job))
+            return true;
+    return false;
+}
+
+static void clean_holds(struct noderun *nr, const struct raylet_look *r)
+{
+    for (size_t i = nr->n_holds; i-- > 0;) {
+        bool there = r->n_jobs == RAYLET_JOBS_MAX; /* then the list may lack it */
+        for (size_t k = 0; k < r->n_jobs; k++)
+            there |= !strcmp(r->jobs[k].id, nr->holds[i].job);
+        if (!there && nr->look_began > nr->holds[i].since)
+            release_hold(nr, i);
+    }
+}
+
+/* What the list calls strays may have got a lease since, or is waited for already. */
+static size_t count_strays(const struct noderun *nr, const struct raylet_look *r, bool *ret_ours)
+{
+    size_t n = r->strays;
+    *ret_ours = false;
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        if (r->jobs[i].is_live)
+            continue;
+        if (is_leased(nr, r->jobs[i].id) || nodes_look_is_held(nr, r->jobs[i].id))
+            n -= n < r->jobs[i].processes ? n : r->jobs[i].processes;
+        else
+            *ret_ours = true;
+    }
+    return n;
+}
+
+static void take_strays(struct noderun *nr, const struct raylet_look *r)
+{
+    bool ours, had = nr->strays > 0;
+    nr->strays = count_strays(nr, r, &ours);
+    nr->strays_ours = nr->strays && ours;
+    text_copy(nr->stray_text, nr->strays ? r->stray_text : "");
+    if (had == (nr->strays > 0))
+        return;
+    nr->nodes->table_changed = true;
+    nodes_tell(nr, had ? "node_clean" : "node_strays", had ? "" : "strays",
+               had ? "no stray process is left; its free GPUs are given out again"
+                   : nr->stray_text);
+}
+
+static void expire_holds(struct noderun *nr, usec_t now)
+{
+    for (size_t i = nr->n_holds; i-- > 0;)
+        if (nr->looks_failed && now - nr->holds[i].since > HOLD_BLIND) {
+            log_warn("node", "GPUs of job '%s' come back unseen: ssh does not get through node=%s",
+                     nr->holds[i].job, nr->row->spec.name);
+            release_hold(nr, i);
+        }
+}
+
+/* ---- verdicts ---- */
+
+static void nodes_look_lose(struct noderun *nr, const char *code, const char *text, const char *fix)
+{
+    struct node_event e = {.kind = NODE_EV_LOST, .code = code, .text = text, .fix = fix};
+    text_copy(nr->lost_id, nr->ray_id);
+    nodes_holds_free(nr);
+    (void)nodes_change(nr, &e, "argusd");
+}
+
+/* Neither way gets through: not one, which may be its sshd's or a firewall's own trouble. */
+static bool nodes_look_is_silent(const struct noderun *nr)
+{
+    return nr->looks_failed && nr->reach_failed >= 2 && nr->reach_ever;
+}
+
+static void judge_silence(struct noderun *nr, const char *why)
+{
+    char text[NODE_TEXT_MAX];
+    if (nr->row->step != NODE_STEP_IN)
+        return;
+    if (nodes_look_is_silent(nr)) {
+        text_printf(text, "neither sshd nor the raylet of '%s' answers any more%s%.200s",
+                    nr->row->spec.host, *why ? ": " : "", why);
+        nodes_look_lose(nr, "node_unreachable", text,
+                        "nothing of it was stopped; it is taken back when it answers again");
+    } else if (nr->looks_failed >= 2 && !nr->row->ssh_away) {
+        text_printf(text, "ssh does not get through, though Ray has the node: %s", why);
+        struct node_event e = {.kind = NODE_EV_AWAY, .code = "ssh_unreachable", .text = text};
+        (void)nodes_change(nr, &e, "argusd");
+    }
+}
+
+static void take_health(struct noderun *nr, const struct raylet_look *r)
+{
+    bool slow = !strcmp(r->trouble_code, "root_slow");
+    nr->slow = slow ? nr->slow + 1 : 0;
+    if (slow && nr->slow < 2)
+        return; /* once is the server's business */
+    struct node_event e = {.kind = *r->trouble ? NODE_EV_SICK : NODE_EV_WELL,
+                           .code = r->trouble_code,
+                           .text = r->trouble};
+    if (!*r->trouble)
+        e.text = "it is well again";
+    (void)nodes_change(nr, &e, "argusd");
+}
+
+static void take_look(struct noderun *nr, const struct raylet_look *r)
+{
+    struct node_event back = {.kind = NODE_EV_BACK, .text = "ssh gets through again"};
+    nr->looks_failed = 0;
+    if (nr->row->ssh_away)
+        (void)nodes_change(nr, &back, "argusd");
+    if (!r->facts.alive && !r->facts.starting) {
+        if (!r->facts.has_gcs)
+            nr->gone_at = clock_mono();
+        nodes_look_lose(nr, "raylet_died",
+                        nr->row->is_head ? "Ray's head is not running on its machine any more"
+                                         : "its raylet is not running on the machine any more",
+                        "it is started again by itself");
+        return;
+    }
+    clean_holds(nr, r);
+    take_strays(nr, r);
+    take_health(nr, r);
+}
+
+static void nodes_look_on_looked(const struct raylet_look *r, void *arg)
+{
+    struct noderun *nr = arg;
+    usec_t now = clock_mono(), every = nr->nodes->p.settings->look_every;
+    nr->look = NULL;
+    nr->look_after = now + every;
+    if (nr->row->step != NODE_STEP_IN) {
+        nodes_pass(nr->nodes);
+        return; /* what it saw is of another time */
+    }
+    if (r->end.outcome == RAYLET_OK) {
+        take_look(nr, r);
+        if (nr->n_holds || nr->strays)
+            nr->look_after = now + (every < CLEAN_AGAIN ? every : CLEAN_AGAIN);
+    } else if (r->end.outcome == RAYLET_SSH) {
+        nr->looks_failed++;
+        nr->look_after = now + (every < LOOK_AGAIN ? every : LOOK_AGAIN);
+        judge_silence(nr, r->end.text);
+    } else {
+        log_warn("node", "a look says nothing: %s node=%s", r->end.text, nr->row->spec.name);
+    }
+    nodes_pass(nr->nodes);
+}
+
+static void nodes_look_begin_look(struct noderun *nr)
+{
+    struct nodes *ns = nr->nodes;
+    const struct settings *s = ns->p.settings;
+    const char *id, **live = xcalloc(LIVE_MAX, sizeof(*live));
+    struct ssh_target t;
+    size_t n = 0;
+    bool head = nr->row->is_head;
+    while (n < LIVE_MAX && (id = sched_node_lease(ns->p.sched, nr->row->spec.name, n)))
+        live[n++] = id;
+    struct raylet_want want = {
+        .owner = ns->p.instance,
+        .node = nr->row->spec.name,
+        .live_jobs = live,
+        .n_live_jobs = n,
+        .shared_root = head || !cluster_root_is_ok(ns->p.cluster) ? NULL : s->shared_root,
+        .root_mark = cluster_root_mark(ns->p.cluster),
+        .min_disk_bytes = s->min_disk_bytes / 4, /* what keeps a node out need not throw it out */
+        .min_shm_bytes = s->min_shm_bytes / 16,
+        .temp_dir = s->ray_temp_dir,
+        .max_skew = s->max_skew,
+        .now = clock_wall(),
+        .max_write = MAX_WRITE,
+        .gpus = nr->row->facts.gpus ? (int)nr->gpus : 0};
+    nodes_target(nr, &t);
+    nr->look_began = clock_mono();
+    nr->look = raylet_look(ns->p.loop, &t, &want, LOOK_LIMIT, nodes_look_on_looked, nr);
+    free(live);
+}
+
+usec_t nodes_head_gone(const struct nodes *ns)
+{
+    const struct noderun *head = nodes_find(ns, "head");
+    return head && head->row->is_head ? head->gone_at : 0;
+}
+
+/* ---- the raylet's port ---- */
+
+struct reach {
+    uv_tcp_t tcp;
+    uv_connect_t req;
+    struct noderun *nr; /* NULL: nobody wants to know any more */
+    usec_t began;
+};
+
+static void on_reach_closed(uv_handle_t *h)
+{
+    free(container_of(h, struct reach, tcp));
+}
+
+static void end_reach(struct noderun *nr)
+{
+    struct reach *k = nr->reach;
+    nr->reach = NULL;
+    k->nr = NULL;
+    uv_close((uv_handle_t *)&k->tcp, on_reach_closed);
+}
+
+static void take_reach(struct noderun *nr, int status, usec_t now)
+{
+    bool answers = status == 0 || status == UV_ECONNREFUSED, was_silent = nr->reach_failed > 0;
+    nr->reach_after = now + (answers ? REACH_EVERY : USEC_SEC);
+    nr->reach_failed = answers ? 0 : nr->reach_failed + 1;
+    if (nr->row->step == NODE_STEP_IN) {
+        nr->reach_ever |= status == 0;
+        if (status != 0 && nr->reach_ever && nr->reach_failed != 1)
+            nr->look_after = 0; /* ssh says whether it is the raylet or the host */
+        judge_silence(nr, "");
+    } else if (answers && was_silent) {
+        nr->act_after = 0; /* it is back: what was to be tried later is tried now */
+    }
+}
+
+static void on_connected(uv_connect_t *req, int status)
+{
+    struct reach *k = container_of(req, struct reach, req);
+    struct noderun *nr = k->nr;
+    if (!nr)
+        return; /* closed before */
+    end_reach(nr);
+    take_reach(nr, status, clock_mono());
+    nodes_pass(nr->nodes);
+}
+
+static void begin_reach(struct noderun *nr, usec_t now)
+{
+    const struct settings *s = nr->nodes->p.settings;
+    int port =
+        ports_at(&s->ports, nr->row->is_head ? PORTS_GCS : PORTS_RAYLET, nr->row->place).first;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at;
+    if (uv_ip4_addr(nr->row->address, port, &at.v4) < 0 &&
+        uv_ip6_addr(nr->row->address, port, &at.v6) < 0) {
+        nr->reach_after = now + USEC_MIN; /* no address is known: ssh alone tells */
+        return;
+    }
+    struct reach *k = xcalloc(1, sizeof(*k));
+    k->nr = nr;
+    k->began = now;
+    nr->reach = k;
+    (void)uv_tcp_init(nr->nodes->p.loop, &k->tcp); /* never fails */
+    int r = uv_tcp_connect(&k->req, &k->tcp, &at.any, on_connected);
+    if (r < 0) {
+        end_reach(nr);
+        take_reach(nr, r, now);
+    }
+}
+
+/* ---- what is due ---- */
+
+static size_t count_looks(const struct nodes *ns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ns->n; i++)
+        n += ns->v[i]->look || ns->v[i]->op == OP_PROBE || ns->v[i]->check_probe;
+    return n;
+}
+
+static bool wants_reach(const struct noderun *nr)
+{
+    return nr->row->step == NODE_STEP_IN ||
+           (nr->row->state == NODE_OFFLINE && nr->row->step == NODE_STEP_PROBE);
+}
+
+void nodes_look(struct noderun *nr, usec_t now)
+{
+    if (nr->reach && now - nr->reach->began > REACH_LIMIT) {
+        end_reach(nr);
+        take_reach(nr, UV_ETIMEDOUT, now);
+    }
+    expire_holds(nr, now);
+    if (!nr->reach && now >= nr->reach_after && wants_reach(nr))
+        begin_reach(nr, now);
+    if (!nr->look && nr->row->step == NODE_STEP_IN && now >= nr->look_after &&
+        count_looks(nr->nodes) < (size_t)nr->nodes->p.settings->looks)
+        nodes_look_begin_look(nr);
+}
+
+void nodes_look_cancel(struct noderun *nr)
+{
+    raylet_call_free(nr->look);
+    nr->look = NULL;
+    if (nr->reach)
+        end_reach(nr);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodes_run.h - inside of the nodes service: a node at run time, and the parts of the service.
+ *
+ * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
+ * nodes_leave.c out; nodes_look.c watches them; nodes_table.c merges with Ray's list;
+ * nodes_view.c and nodes_firewall.c render. Only nodes_change() changes a row's state. */
+#pragma once
+#include "argusd/machines/nodes.h"
+#include "base/map.h"
+#include "ssh/probe.h"
+#include "ssh/raylet.h"
+
+enum node_op { OP_NONE, OP_PROBE, OP_FENCE, OP_TOKEN, OP_START, OP_STOP };
+
+/* Slots of an ended lease that are not known to be clean. */
+struct nodes_hold {
+    char *job;
+    double gpus;
+    usec_t since; /* monotonic */
+};
+
+struct nodes_check {
+    struct nodes_check *next;
+    struct noderun *nr;
+    nodes_check_f cb;
+    void *arg;
+};
+
+struct nodes_waiter {
+    struct nodes_waiter *next;
+    struct noderun *nr;
+    void (*cb)(void *arg);
+    void *arg;
+};
+
+/* Times are monotonic. Nothing of this is stored but the row. */
+struct noderun {
+    struct nodes *nodes;
+    struct node_row *row;
+    bool was_ours; /* Ray has had a raylet of this name that we started */
+    bool gone;     /* removed: freed when the pass is over */
+
+    /* acting: nodes_join.c */
+    enum node_op op;
+    struct probe *probe;
+    struct raylet_call *call;
+    struct ssh_call *ssh;
+    uv_getaddrinfo_t *resolving;
+    uint64_t act_batch; /* on disk before the next act */
+    usec_t act_after, step_since;
+    bool adopted;     /* by the last start */
+    bool former_self; /* Ray still lists the raylet that ran there before this one */
+    char lost_id[72]; /* Ray's id of the node that we know to be gone, whatever Ray says */
+    char token_path[256];
+
+    /* watching: nodes_look.c */
+    struct raylet_call *look;
+    usec_t look_after, look_began;
+    int looks_failed;
+    usec_t gone_at;      /* when a look last found nothing of Ray there */
+    struct reach *reach; /* a connection attempt to the raylet's port */
+    usec_t reach_after;
+    int reach_failed; /* in a row */
+    bool reach_ever;  /* it worked once since the node is in */
+    int slow;         /* looks in a row that found the root slow */
+    struct nodes_hold *holds;
+    size_t n_holds;
+    size_t strays;
+    bool strays_ours; /* some of them bear a job's mark */
+    char stray_text[400];
+
+    /* checking on demand */
+    struct probe *check_probe;
+    struct nodes_check *checks;
+    struct probe_finding findings[PROBE_FINDINGS_MAX];
+    size_t n_findings;
+    usec_t found_at; /* wall */
+
+    /* Ray's view: nodes_table.c */
+    char ray_id[72];
+    bool ray_alive, takes_drivers;
+    double gpus, cpus; /* totals: Ray's while it has it, else declared */
+    double foreign_gpus, foreign_cpus;
+    usec_t missing_since; /* from a list that had it */
+    struct nodes_waiter *waiters;
+};
+
+struct nodes {
+    struct nodes_parts p;
+    struct map *by_name;
+    struct map *former; /* Ray's ids of nodes that are history: nodes_bury() */
+    struct map *ended;  /* node -> leases there that ended lately */
+    struct noderun **v; /* in the order of registration; the head, if managed, first */
+    size_t n;
+    int64_t next_seq;
+    uv_timer_t timer;
+    char control_dir[SSH_DIR_MAX];
+    char *known_hosts;
+    char *token; /* Ray's, NULL without authentication */
+    bool started, closing, walking, again;
+    bool table_changed;
+    uint64_t generation; /* of cluster's list, as last taken */
+};
+
+/* nodes.c */
+bool nodes_change(struct noderun *nr, const struct node_event *e, const char *actor);
+void nodes_fail(struct noderun *nr, const char *code, const char *text, const char *fix);
+void nodes_save(struct noderun *nr); /* facts changed outside of a transition */
+void nodes_tell(struct noderun *nr, const char *kind, const char *code, const char *text);
+void nodes_note(struct noderun *nr, const struct events_note *what); /* adds the object */
+char *nodes_summary(const struct node_row *n); /* wish and state as JSON: yours to free() */
+struct noderun *nodes_insert(struct nodes *ns, struct node_row *taken);
+void nodes_target(const struct noderun *nr, struct ssh_target *ret); /* borrowed from nr */
+/* Go through all nodes and do what is due. */
+void nodes_pass(struct nodes *ns);
+/* Begin a pass from the loop, soon. */
+void nodes_kick(struct nodes *ns);
+void nodes_forget(struct noderun *nr);
+struct moment nodes_moment(const struct nodes *ns);
+
+/* nodes_leave.c */
+void nodes_begin_fence(struct noderun *nr);
+void nodes_begin_stop(struct noderun *nr);
+void nodes_watch_drain(struct noderun *nr);
+/* The word for how an act on a machine failed. */
+void nodes_fail_end(struct noderun *nr, const struct raylet_end *end);
+
+/* nodes_join.c */
+void nodes_act(struct noderun *nr, usec_t now);
+void nodes_act_cancel(struct noderun *nr);
+bool nodes_check_begin(struct noderun *nr);
+double nodes_declared_cpus(const struct noderun *nr);
+double nodes_declared_gpus(const struct noderun *nr);
+
+/* nodes_look.c */
+void nodes_look(struct noderun *nr, usec_t now);
+void nodes_look_cancel(struct noderun *nr);
+void nodes_hold(struct noderun *nr, const char *job, double gpus);
+double nodes_held(const struct noderun *nr);
+void nodes_holds_free(struct noderun *nr);
+
+/* nodes_table.c */
+void nodes_ended_free(struct nodes *ns);
+/* It is removed: what Ray's list still has of it is history, neither shown nor used. */
+void nodes_bury(const struct noderun *nr);
+/* GPUs of an attached node that are used and not ours. */
+double nodes_foreign(const struct nodes *ns, const struct cluster_node *k);
+void nodes_give_table(struct nodes *ns);
+bool nodes_is_busy(const struct noderun *nr); /* a lease of ours is on it */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* people_form.c - the tables of users, projects, quotas and requests for tokens; see
+ * people_form.h. A new limit of a quota is one row here, and what enforces it. */
+#include "argusd/people/people_form.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+enum { NOTE_MAX = 1000, GPUS_MAX = 1000000, JOBS_MAX = 1000000, EXPIRY_MAX_DAYS = 3650 };
+enum { WHOLE = FIELD_STORED | FIELD_SHOWN | FIELD_ASKED };
+#define DAYS 86400.0
+
+/* ---- the members ---- */
+
+const char *const people_role_names[] = {"none", "viewer", "user", "admin", NULL};
+
+#define PERSON(key, ftype, ...)                                                                    \
+    {                                                                                              \
+        .name = #key, .type = ftype, .offset = offsetof(struct person, key), __VA_ARGS__           \
+    }
+static const struct field person_rows[] = {
+    PERSON(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "of the user"),
+    PERSON(role,
+           FIELD_ENUM,
+           .names = people_role_names,
+           .flags = WHOLE,
+           .dflt = "user",
+           .doc = "the most that a token of this user may have: viewer, user or admin"),
+    PERSON(disabled, FIELD_BOOL, .flags = WHOLE, .doc = "no token of this user opens anything"),
+    PERSON(note, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .dflt = "", .doc = "who that is"),
+    PERSON(created_at, FIELD_TIME, .flags = FIELD_SHOWN),
+};
+const struct field_table person_table = {.name = "User",
+                                         .rows = person_rows,
+                                         .n = array_len(person_rows),
+                                         .size = sizeof(struct person)};
+
+#define PROJECT(key, ftype, ...)                                                                   \
+    {                                                                                              \
+        .name = #key, .type = ftype, .offset = offsetof(struct project, key), __VA_ARGS__          \
+    }
+static const struct field project_rows[] = {
+    PROJECT(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "of the project"),
+    PROJECT(note, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .dflt = "", .doc = "what it is for"),
+    PROJECT(pool,
+            FIELD_STR,
+            .flags = WHOLE | FIELD_ALWAYS,
+            .dflt = "",
+            .doc = "of jobs that name none; empty: any"),
+    PROJECT(members, FIELD_STRV, .flags = WHOLE, .doc = "names of users"),
+    PROJECT(share,
+            FIELD_REAL,
+            .flags = WHOLE,
+            .dflt = "1",
+            .min = 0.001,
+            .max = 1000,
+            .doc = "weight in fair share; 1 is normal"),
+    PROJECT(priority_ceiling,
+            FIELD_INT,
+            .flags = WHOLE,
+            .dflt = "100",
+            .min = 0,
+            .max = PEOPLE_PRIORITY_MAX,
+            .doc = "the most that a job of it may ask for"),
+    PROJECT(created_at, FIELD_TIME, .flags = FIELD_SHOWN),
+};
+const struct field_table project_table = {.name = "Project",
+                                          .rows = project_rows,
+                                          .n = array_len(project_rows),
+                                          .size = sizeof(struct project)};
+
+static const struct field project_form_rows[] = {
+    {.name = "",
+     .type = FIELD_INLINE,
+     .offset = offsetof(struct project_form, p),
+     .of = &project_table},
+    {.name = "add",
+     .type = FIELD_STRV,
+     .offset = offsetof(struct project_form, add),
+     .flags = FIELD_ASKED,
+     .doc = "further members"},
+    {.name = "remove",
+     .type = FIELD_STRV,
+     .offset = offsetof(struct project_form, remove),
+     .flags = FIELD_ASKED,
+     .doc = "members that go"},
+};
+const struct field_table project_form_table = {.name = "ProjectForm",
+                                               .rows = project_form_rows,
+                                               .n = array_len(project_form_rows),
+                                               .size = sizeof(struct project_form)};
+
+#define LIMIT(key, ftype, most, words)                                                             \
+    {                                                                                              \
+        .name = #key, .type = (ftype), .offset = offsetof(struct people_quota, key), .min = 0,     \
+        .max = (most), .flags = WHOLE | FIELD_NO_LIMIT, .doc = (words)                             \
+    }
+static const struct field quota_rows[] = {
+    LIMIT(gpus_guaranteed,
+          FIELD_REAL,
+          GPUS_MAX,
+          "GPUs that others give back when it asks for them"),
+    LIMIT(gpus_ceiling, FIELD_REAL, GPUS_MAX, "GPUs at most, borrowed ones too"),
+    LIMIT(cpus, FIELD_REAL, GPUS_MAX, "CPUs at most"),
+    LIMIT(memory,
+          FIELD_REAL,
+          GPUS_MAX,
+          "GiB of memory at most, of what jobs state (memory_per_node)"),
+    LIMIT(checkpoints, FIELD_REAL, GPUS_MAX, "GiB of checkpoints at most"),
+    LIMIT(storage, FIELD_REAL, GPUS_MAX, "GiB at most of snapshots, data sets and models"),
+    LIMIT(running, FIELD_INT, JOBS_MAX, "jobs at most that hold GPUs or CPUs"),
+    LIMIT(queued, FIELD_INT, JOBS_MAX, "jobs at most that wait"),
+    LIMIT(gpu_hours_per_month, FIELD_REAL, GPUS_MAX, "GPU-hours at most in a calendar month (UTC)"),
+};
+const struct field_table people_quota_table = {.name = "Limits",
+                                               .rows = quota_rows,
+                                               .n = array_len(quota_rows),
+                                               .size = sizeof(struct people_quota)};
+
+#define TOKEN(key, ftype, ...)                                                                     \
+    {                                                                                              \
+        .name = #key, .type = ftype, .offset = offsetof(struct people_token_form, key),            \
+        .flags = FIELD_ASKED, __VA_ARGS__                                                          \
+    }
+static const struct field token_rows[] = {
+    TOKEN(name, FIELD_STR, .doc = "what it is for"),
+    TOKEN(user, FIELD_STR, .doc = "whose; your own if not given"),
+    TOKEN(role,
+          FIELD_ENUM,
+          .names = people_role_names,
+          .doc = "viewer, user or admin; as much as you and the user may, if not given"),
+    TOKEN(expires,
+          FIELD_SPAN,
+          .min = 60,
+          .max = EXPIRY_MAX_DAYS * DAYS,
+          .doc = "30d, 12h …; never if not given"),
+};
+const struct field_table people_token_form_table = {.name = "TokenForm",
+                                                    .rows = token_rows,
+                                                    .n = array_len(token_rows),
+                                                    .size = sizeof(struct people_token_form)};
+
+/* ---- checks ---- */
+
+static void people_complain(struct problems *ps, const char *field, const char *text)
+{
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, NULL, "%s", text);
+}
+
+static void people_check_name(const char *noun,
+                              const char *old,
+                              const char *name,
+                              struct problems *ps)
+{
+    struct err err = {0};
+    if (!old && !name)
+        people_complain(ps, "name", "'name' is missing");
+    else if (!old && access_check_name(noun, name, &err) < 0)
+        people_complain(ps, "name", err.text);
+    else if (old && !str_eq(old, name))
+        problems_add(ps, PROBLEM_ERROR, "name", 0, 0, "make a new one, and remove this one",
+                     "a %s is never renamed", noun);
+}
+
+static void people_check_note(const char *note, struct problems *ps)
+{
+    if (strlen(note) > NOTE_MAX)
+        problems_add(ps, PROBLEM_ERROR, "note", 0, 0, NULL, "the note is longer than %d bytes",
+                     NOTE_MAX);
+}
+
+int people_check_person(const struct person *p, const char *old, struct problems *ps)
+{
+    people_check_name("user", old, p->name, ps);
+    people_check_note(p->note, ps);
+    if (p->role == HTTP_ROLE_NONE)
+        problems_add(ps, PROBLEM_ERROR, "role", 0, 0, "disable the user instead",
+                     "a user is viewer, user or admin");
+    if (!old && str_eq(p->name, "argusd"))
+        people_complain(ps, "name", "'argusd' is what events call the server itself");
+    return ps->errors ? ERR_BAD_SPEC : 0;
+}
+
+void people_form_drop(struct strv *members, const char *name)
+{
+    struct strv kept = {0};
+    for (size_t i = 0; i < members->n; i++)
+        if (!str_eq(members->v[i], name))
+            strv_add(&kept, members->v[i]);
+    strv_release(members);
+    *members = kept;
+}
+
+/* Each once; then those that come, without those that go. */
+static void people_merge_members(struct project_form *f)
+{
+    struct strv all = {0};
+    const struct strv *lists[] = {&f->p.members, &f->add};
+    for (size_t l = 0; l < array_len(lists); l++)
+        for (size_t i = 0; i < lists[l]->n; i++)
+            if (!strv_has(&all, lists[l]->v[i]) && !strv_has(&f->remove, lists[l]->v[i]))
+                strv_add(&all, lists[l]->v[i]);
+    strv_release(&f->p.members);
+    f->p.members = all;
+}
+
+int people_check_project(struct project_form *f, const char *old, struct problems *ps)
+{
+    const struct project *p = &f->p;
+    people_merge_members(f);
+    people_check_name("project", old, p->name, ps);
+    people_check_note(p->note, ps);
+    if (p->members.n > PEOPLE_MEMBERS_MAX)
+        problems_add(ps, PROBLEM_ERROR, "members", 0, 0, NULL, "more than %d members",
+                     PEOPLE_MEMBERS_MAX);
+    if (strlen(p->pool) > NOTE_MAX || strpbrk(p->pool, " \t\n"))
+        people_complain(ps, "pool", "a pool is labels with commas between them, without spaces");
+    if (str_eq(p->name, ACCESS_DEFAULT_PROJECT) && p->members.n)
+        people_complain(ps, "members", "everybody is in project 'default'");
+    return ps->errors ? ERR_BAD_SPEC : 0;
+}
+
+int people_check_quota(const struct people_quota *q, struct problems *ps)
+{
+    if (q->gpus_ceiling >= 0 && q->gpus_guaranteed > q->gpus_ceiling)
+        people_complain(ps, "gpus_guaranteed", "the guarantee is above the ceiling");
+    return ps->errors ? ERR_BAD_SPEC : 0;
+}
+
+int people_check_token(const struct people_token_form *f, struct problems *ps)
+{
+    if (f->name && strlen(f->name) > ACCESS_NAME_MAX * 2)
+        people_complain(ps, "name", "the name of a token has at most 62 bytes");
+    return ps->errors ? ERR_BAD_SPEC : 0;
+}

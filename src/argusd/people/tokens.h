@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokens.h - who may come in: bearer tokens, known by their hash only.
+ *
+ * A token is "argus_" and 43 characters (32 random bytes, base64url). It is shown
+ * once, when it is made; the store keeps its SHA-256. A token that was revoked or has
+ * expired is remembered for a while, so that who comes with it is told so. */
+#pragma once
+#include "base/clock.h"
+#include "base/field.h"
+#include "http/http.h"
+#include "store/store.h"
+
+enum { TOKEN_TEXT_MAX = 64 };
+/* Of one user: those that work, and with those that did. */
+enum { TOKENS_ACTIVE_MAX = 100, TOKENS_OF_USER_MAX = 1000 };
+
+struct tokens;
+
+/* What may be told of one. Read-only to everybody but tokens.c. */
+struct token {
+    unsigned char hash[STORE_HASH_BYTES];
+    char *id, *name, *user;
+    enum http_role role;
+    usec_t created_at, expires_at, last_use_at, revoked_at; /* 0 = never */
+};
+
+extern const struct field_table token_table;
+
+struct tokens *tokens_new(struct store *store);
+void tokens_free(struct tokens *t); /* NULL is fine */
+void tokens_restore(struct tokens *t, const struct store_token *row);
+/* Remove those of this user that ended more than 30 days ago. Done when there is need, not at a
+ * start: then the clock may not be right yet. No pointer to one of them may be held. */
+void tokens_forget(struct tokens *t, const char *user, usec_t now);
+size_t tokens_count(const struct tokens *t);
+
+/* Makes one, stores it, and writes its text to ret (the only time it is seen).
+ * expires_at: 0 = never. Borrowed. */
+const struct token *tokens_add(struct tokens *t,
+                               const char *name,
+                               const char *user,
+                               enum http_role role,
+                               usec_t now,
+                               usec_t expires_at,
+                               char ret[static TOKEN_TEXT_MAX]);
+/* One that is revoked already stays as it is. */
+void tokens_revoke(struct tokens *t, const struct token *k, usec_t now);
+
+const struct token *tokens_find(const struct tokens *t, const char *id); /* NULL if there is none */
+/* In no order; NULL at the end. Tokens may be revoked on the way, not added. */
+const struct token *tokens_next(const struct tokens *t, size_t *pos);
+bool token_works(const struct token *k, usec_t now); /* neither revoked nor expired */
+
+/* 0, or ERR_UNAUTHORISED: unknown, expired or revoked (then why_not says so); the same work in
+ * each case. */
+must_check int tokens_check(struct tokens *t,
+                            const char *bearer,
+                            usec_t now,
+                            struct http_principal *ret);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon.h - argusd itself: runs its services on one loop until a signal ends it. */
+#pragma once
+#include "argusd/ground/settings.h"
+
+/* Returns an exit status. A start-up error is one line on stderr. */
+int daemon_run(struct settings *settings);

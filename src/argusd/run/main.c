@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - argusd: read the arguments, then do one thing. Usage is in usage_text. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/routes.h"
+#include "argusd/ground/settings.h"
+#include "argusd/run/daemon.h"
+#include "argusd/run/init.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/version.h"
+#include "core/job/ports.h"
+#include "core/spec/nodespec.h"
+#include "core/spec/spec.h"
+
+static const char usage_text[] =
+    "usage: argusd [--config FILE] [--check]\n"
+    "       argusd init [--config FILE] [--shared-root DIR] [--user NAME --role ROLE]\n"
+    "       argusd --list-config | --list-spec | --list-nodespec | --list-ports | --list-routes\n"
+    "       argusd --version | --help\n"
+    "\n"
+    "  --config FILE      configuration (default /etc/argus/argus.yaml, or $ARGUS_CONFIG)\n"
+    "  --check            read the configuration, say what is wrong with it, and end\n"
+    "  --list-config      every key of the configuration with its type and default\n"
+    "  --list-spec        the same for a JobSpec\n"
+    "  --list-nodespec    the same for a NodeSpec\n"
+    "  --list-ports       every port of Ray and Argus: the page docs/ports.md\n"
+    "  --list-routes      every route of the HTTP API, one a line\n"
+    "  init               write a configuration if there is none, make the store, and print\n"
+    "                     the first admin token once; with --user, a further token\n";
+
+enum { EXIT_USAGE = 2 };
+
+static int print(struct buf *out)
+{
+    (void)fputs(buf_str(out), stdout); /* a closed stdout shows in fflush */
+    buf_release(out);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static int list_config(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    size_t n;
+    const struct field *keys = settings_keys(&n);
+    field_describe(keys, n, &out);
+    return print(&out);
+}
+
+static int list_spec(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    spec_describe(&out);
+    return print(&out);
+}
+
+static int list_nodespec(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    nodespec_describe(&out);
+    return print(&out);
+}
+
+static int list_ports(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    ports_page(&out);
+    return print(&out);
+}
+
+static int list_routes(void)
+{
+    struct buf out = BUF_INIT(1 << 20);
+    size_t n;
+    _cleanup_(freep) struct http_route *routes = routes_join(&n);
+    for (size_t i = 0; i < n; i++)
+        if (!(routes[i].flags & HTTP_ROUTE_HIDDEN))
+            (void)buf_addf(&out, "%s %s\t%s\n", routes[i].method, routes[i].pattern,
+                           str_or(routes[i].summary, "")); /* the ceiling is far away */
+    return print(&out);
+}
+
+static int load(const char *config, struct settings *ret)
+{
+    struct problems ps = {0};
+    int r = settings_load(config, ret, &ps);
+    struct buf out = BUF_INIT(1 << 20);
+    problems_to_text(&ps, config, &out);
+    (void)fputs(buf_str(&out), stderr); /* nowhere else to say it */
+    buf_release(&out);
+    problems_release(&ps);
+    return r;
+}
+
+static int daemon_main_run(const char *config, bool check)
+{
+    struct settings settings = {0};
+    int status = EXIT_USAGE;
+    if (load(config, &settings) == 0)
+        status = check ? printf("%s can be used\n", config) < 0 : daemon_run(&settings);
+    settings_release(&settings);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"check", no_argument, NULL, 'k'},
+                                            {"list-config", no_argument, NULL, 'l'},
+                                            {"list-spec", no_argument, NULL, 'p'},
+                                            {"list-nodespec", no_argument, NULL, 'n'},
+                                            {"list-ports", no_argument, NULL, 't'},
+                                            {"list-routes", no_argument, NULL, 'o'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"shared-root", required_argument, NULL, 's'},
+                                            {"user", required_argument, NULL, 'u'},
+                                            {"role", required_argument, NULL, 'r'},
+                                            {0}};
+    const char *env = getenv("ARGUS_CONFIG");
+    struct init_args init = {.config = env ? env : "/etc/argus/argus.yaml"};
+    bool check = false;
+    int c;
+    while ((c = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            init.config = optarg;
+            break;
+        case 'k':
+            check = true;
+            break;
+        case 's':
+            init.shared_root = optarg;
+            break;
+        case 'u':
+            init.user = optarg;
+            break;
+        case 'r':
+            init.role = optarg;
+            break;
+        case 'l':
+            return list_config();
+        case 'p':
+            return list_spec();
+        case 'n':
+            return list_nodespec();
+        case 't':
+            return list_ports();
+        case 'o':
+            return list_routes();
+        case 'v':
+            return printf("argusd %s (%s)\n", ARGUS_VERSION, ARGUS_COMMIT) < 0;
+        case 'h':
+            return fputs(usage_text, stdout) < 0;
+        default:
+            (void)fputs("try 'argusd --help'\n", stderr); /* getopt has said what is wrong */
+            return EXIT_USAGE;
+        }
+    }
+    log_init();
+    hash_init();
+    if (optind < argc && !strcmp(argv[optind], "init") && optind + 1 == argc)
+        return init_run(&init);
+    if (optind < argc) {
+        (void)fprintf(stderr, "argusd: unknown argument '%s'; try 'argusd --help'\n",
+                      argv[optind]); /* nowhere else to say it */
+        return EXIT_USAGE;
+    }
+    return daemon_main_run(init.config, check);
+}

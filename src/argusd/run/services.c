@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services.c - the life of all services; see services.h.
+ *
+ * The store's "durable" call is the heart: it lets the answers go, tells the listeners, and
+ * starts what was waiting to be done. Which services there are is services_table.c. */
+#include "argusd/run/services.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "argusd/api/routes.h"
+#include "argusd/run/programs.h"
+#include "argusd/run/restore.h"
+#include "argusd/run/services_calls.h"
+#include "argusd/run/services_state.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/version.h"
+
+enum { CLOSE_GRACE_S = 3 };
+
+/* ---- what the store tells ---- */
+
+static void on_durable(uint64_t batch, void *arg)
+{
+    struct services *s = arg;
+    size_t n;
+    const struct service *v = services_table(&n);
+    if (s->api.http)
+        http_server_release(s->api.http, batch);
+    for (size_t i = 0; i < n && !s->stopping; i++)
+        if (v[i].durable)
+            v[i].durable(s, batch);
+}
+
+static void on_trouble(bool failing, const char *why, void *arg)
+{
+    struct services *s = arg;
+    struct err err = {0};
+    if (!failing) {
+        log_info("store", "the store writes again");
+        return;
+    }
+    log_err("store", "the store cannot write, trying again: %s", why);
+    (void)err_set(&err, ERR_STORE, "the store cannot write now: %s", why); /* only fills err */
+    if (s->api.http && !s->stopping)
+        http_server_refuse_held(s->api.http, &err);
+}
+
+static int open_store(struct services *s, struct err *err)
+{
+    _cleanup_(freep) char *path = settings_store_path(s->settings);
+    if (mkdir(s->settings->state_dir, 0700) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "state_dir '%s' cannot be made: %s", s->settings->state_dir,
+                       strerror(errno));
+    struct store_options opt = {.path = path,
+                                .loop = s->loop,
+                                .on_durable = on_durable,
+                                .on_trouble = on_trouble,
+                                .arg = s};
+    return store_open(&opt, &s->api.store, err);
+}
+
+static int open_http(struct services *s, struct err *err)
+{
+    size_t n;
+    s->api.routes = routes_join(&n);
+    struct http_options opt = {.loop = s->loop,
+                               .listen = s->settings->listen,
+                               .tls_cert = s->settings->tls_cert,
+                               .tls_key = s->settings->tls_key,
+                               .routes = s->api.routes,
+                               .n_routes = n,
+                               .authenticate = api_authenticate,
+                               .mono = clock_mono,
+                               .app = &s->api};
+    return http_server_open(&opt, &s->api.http, err);
+}
+
+/* ---- life ---- */
+
+struct services *services_new(uv_loop_t *loop, struct settings *settings)
+{
+    struct services *s = xcalloc(1, sizeof(*s));
+    s->loop = s->api.loop = loop;
+    s->settings = settings;
+    s->api.settings = settings;
+    s->api.started_at = clock_wall();
+    return s;
+}
+
+static int open_services(struct services *s, bool early, struct err *err)
+{
+    size_t n;
+    const struct service *v = services_table(&n);
+    int r = 0;
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (v[i].is_early == early && v[i].make)
+            v[i].make(s);
+        else if (v[i].is_early == early)
+            r = v[i].open(s, err);
+    return r;
+}
+
+/* A row of the store; *ret_later: its service is not open yet. */
+static bool take_entry(const struct store_entry *row, bool is_late, void *arg)
+{
+    struct services *s = arg;
+    const struct service *v = services_find_kind(row->kind);
+    if (v && v->is_early == is_late)
+        return false;
+    if (v)
+        v->restore(s, row);
+    return true;
+}
+
+int services_open(struct services *s, struct err *err)
+{
+    struct restore *r = NULL;
+    int x = open_store(s, err);
+    if (x == 0)
+        x = open_services(s, true, err);
+    if (x == 0)
+        x = programs_find(s->settings, err);
+    if (x == 0) {
+        r = restore_new(&s->api, s->instance, take_entry, s);
+        x = restore_load(r, &s->last, err);
+    }
+    if (x == 0)
+        x = open_services(s, false, err);
+    if (x == 0) {
+        calls_room(s); /* nothing starts before Ray and the root were seen */
+        restore_services(r);
+        x = open_http(s, err);
+    }
+    restore_free(r);
+    return x;
+}
+
+void services_start(struct services *s)
+{
+    size_t n;
+    const struct service *v = services_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].start)
+            v[i].start(s);
+    log_info("argusd", "argusd %s listens on '%s' (port %u), shared root '%s', Ray at '%s'",
+             ARGUS_VERSION, s->settings->listen, http_server_port(s->api.http),
+             s->settings->shared_root, s->settings->ray_address);
+    if (tokens_count(s->api.tokens) == 0)
+        log_warn("argusd", "there is no token yet: stop argusd and run 'argusd init'");
+}
+
+static void on_http_closed(void *arg)
+{
+    struct services *s = arg;
+    size_t n;
+    const struct service *v = services_table(&n);
+    s->api.http = NULL;
+    while (n-- > 0)
+        if (v[n].unplug)
+            v[n].unplug(s);
+}
+
+/* What was not opened is NULL, which is fine in all. */
+void services_close(struct services *s)
+{
+    size_t n;
+    const struct service *v = services_table(&n);
+    s->stopping = true;
+    while (n-- > 0)
+        if (v[n].close)
+            v[n].close(s);
+    if (s->api.http)
+        http_server_close(s->api.http, CLOSE_GRACE_S * USEC_SEC, on_http_closed, s);
+    else
+        on_http_closed(s);
+}
+
+int services_free(struct services *s)
+{
+    struct err err = {0};
+    int status = 0;
+    size_t n;
+    const struct service *v = services_table(&n);
+    if (store_close(s->api.store, &err) < 0) {
+        log_err("store", "%s", err.text);
+        status = 1;
+    }
+    (void)uv_run(s->loop, UV_RUN_DEFAULT); /* the store's last answers */
+    while (n-- > 0)
+        if (v[n].free)
+            v[n].free(s);
+    (void)uv_run(s->loop, UV_RUN_DEFAULT); /* close callbacks */
+    free(s->api.routes);
+    free(s);
+    return status;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services_calls.c - see services_calls.h. The argument of each is the struct services. */
+#include "argusd/run/services_calls.h"
+
+#include "argusd/content/registry.h"
+#include "argusd/jobs/people_usage.h"
+#include "argusd/kit/view.h"
+#include "argusd/launch/drytrial.h"
+#include "argusd/launch/secretsweep.h"
+#include "argusd/launch/trials.h"
+#include "argusd/people/people_dirs.h"
+#include "argusd/run/services_state.h"
+#include "argusd/watch/meta.h"
+#include "argusd/watch/placement.h"
+#include "argusd/watch/sender.h"
+#include "argusd/watch/watcher.h"
+
+void calls_act(struct live *l, void *arg)
+{
+    struct services *s = arg;
+    if (s->stopping)
+        return;
+    if (l->over)
+        people_usage_end(s->usage, l->job);
+    else if (l->job->state != JOB_QUEUED)
+        people_usage_begin(s->usage, l->job);
+    metas_write(s->api.metas, l);
+    registry_saw(s->api.registry, l);
+    if (l->over || l->job->state == JOB_QUEUED)
+        secretsweep_soon(s->sweep);
+    if (l->over || job_act(l->job) != JOB_ACT_TRY)
+        trials_drop(s->trials, l);
+    if (l->over)
+        return;
+    watcher_strays(s->watcher, l);
+    switch (job_act(l->job)) {
+    case JOB_ACT_SEND:
+        sender_act(s->sender, l);
+        break;
+    case JOB_ACT_STOP:
+        watcher_stop(s->watcher, l);
+        break;
+    case JOB_ACT_TRY:
+        trials_act(s->trials, l);
+        break;
+    case JOB_ACT_NONE:
+        break;
+    }
+}
+
+void calls_ended(struct live *l, void *arg)
+{
+    struct services *s = arg;
+    metas_owe(s->api.store, l->job);
+}
+
+const char *calls_trial_text(const struct live *l, void *arg)
+{
+    (void)arg;
+    return trials_text(l);
+}
+
+void calls_lease_ended(struct live *l, const struct gang *gang, void *arg)
+{
+    struct services *s = arg;
+    if (!s->stopping)
+        nodes_lease_ended(s->api.nodes, l->job->id, gang, l->job->demand.cpus_per_node);
+}
+
+bool calls_is_registered(const char *name, void *arg)
+{
+    const struct services *s = arg;
+    return nodes_is_registered(s->api.nodes, name);
+}
+
+/* The scheduler has another table of nodes, or Ray and the root another state. */
+void calls_room(void *arg)
+{
+    struct services *s = arg;
+    const char *code, *text;
+    if (s->stopping)
+        return;
+    people_dirs_retry(s->loop, s->api.cluster, s->settings->shared_root, s->api.people);
+    cluster_why_not(s->api.cluster, &code, &text);
+    jobs_block(s->api.jobs, code, text);
+    if (!*code)
+        jobs_admit(s->api.jobs, clock_wall());
+}
+
+void calls_cluster(void *arg)
+{
+    struct services *s = arg;
+    if (s->stopping)
+        return;
+    nodes_take(s->api.nodes);
+    calls_room(s);
+}
+
+void calls_new_session(void *arg)
+{
+    struct services *s = arg;
+    if (!s->stopping)
+        watcher_forget(s->watcher);
+}
+
+bool calls_knows_id(const char *id, void *arg)
+{
+    const struct services *s = arg;
+    return idset_has(s->api.used, id) || drytrials_is_stray(s->api.drytrials, id);
+}
+
+void calls_settled(void *arg)
+{
+    struct services *s = arg;
+    if (!s->stopping)
+        watcher_look(s->watcher);
+}
+
+usec_t calls_head_gone(void *arg)
+{
+    const struct services *s = arg;
+    return nodes_head_gone(s->api.nodes);
+}
+
+void calls_saw_jobs(const struct ray_jobs *jobs, void *arg)
+{
+    const struct services *s = arg;
+    placement_saw_jobs(s->placement, jobs);
+}
+
+/* Written down for all readers of the job: no name of others. */
+void calls_view_for_file(struct jout *j,
+                         const struct settings *s,
+                         const struct job *job,
+                         const struct record_extra *extra,
+                         struct live *l)
+{
+    view_job(j, s, job, extra, l, NULL);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services_calls.h - what one service asks of others, by callbacks that are put together here, so
+ * that they do not know each other. arg is always the struct services. */
+#pragma once
+#include "argusd/ground/settings.h"
+#include "argusd/jobs/jobs.h"
+#include "ray/ray.h"
+
+void calls_act(struct live *l, void *arg);
+void calls_ended(struct live *l, void *arg);
+const char *calls_trial_text(const struct live *l, void *arg);
+void calls_lease_ended(struct live *l, const struct gang *gang, void *arg);
+bool calls_is_registered(const char *name, void *arg);
+void calls_room(void *arg);
+void calls_cluster(void *arg);
+void calls_new_session(void *arg);
+bool calls_knows_id(const char *id, void *arg);
+void calls_settled(void *arg);
+usec_t calls_head_gone(void *arg);
+void calls_saw_jobs(const struct ray_jobs *jobs, void *arg);
+void calls_view_for_file(struct jout *j,
+                         const struct settings *s,
+                         const struct job *job,
+                         const struct record_extra *extra,
+                         struct live *l);

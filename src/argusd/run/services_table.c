@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services_table.c - every service of argusd: how it is opened, and its row of the table. A new
+ * service is a member of struct services, an open function, and a row. */
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/content/registry.h"
+#include "argusd/content/snapshots.h"
+#include "argusd/content/uploads.h"
+#include "argusd/jobs/people_usage.h"
+#include "argusd/kit/view.h"
+#include "argusd/launch/drytrial.h"
+#include "argusd/launch/preflight.h"
+#include "argusd/launch/secretsweep.h"
+#include "argusd/launch/trials.h"
+#include "argusd/logs/tails.h"
+#include "argusd/people/people_dirs.h"
+#include "argusd/run/programs.h"
+#include "argusd/run/services_calls.h"
+#include "argusd/run/services_state.h"
+#include "argusd/submit/idempotency.h"
+#include "argusd/watch/findings.h"
+#include "argusd/watch/hangs.h"
+#include "argusd/watch/meta.h"
+#include "argusd/watch/metrics.h"
+#include "argusd/watch/placement.h"
+#include "argusd/watch/sender.h"
+#include "argusd/watch/watcher.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/version.h"
+
+static char *services_read_token(const struct settings *s, struct err *err)
+{
+    struct buf text = BUF_INIT(4096);
+    char *token = NULL;
+    if (file_read(s->auth_token_file, &text, err) == 0) {
+        token = buf_take(&text);
+        token[strcspn(token, " \r\n")] = 0;
+    }
+    buf_release(&text);
+    return token;
+}
+
+/* ---- before the store is read ---- */
+
+static void make_ids(struct services *s)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    s->api.used = idset_new(seed);
+    s->api.idempotency = map_new(seed);
+}
+
+static void make_preflights(struct services *s)
+{
+    s->api.preflights = preflights_new(s->loop);
+}
+
+static void make_tokens(struct services *s)
+{
+    s->api.tokens = tokens_new(s->api.store);
+}
+
+static void make_people(struct services *s)
+{
+    s->api.people = people_new(s->api.store);
+}
+
+static void make_secrets(struct services *s)
+{
+    s->api.secrets = secrets_new(s->api.store, s->settings->state_dir);
+}
+
+static void make_presets(struct services *s)
+{
+    s->api.presets = presets_new(s->api.store);
+}
+
+static void make_usage(struct services *s)
+{
+    s->usage = people_usage_new(s->api.store);
+}
+
+/* ---- after it ---- */
+
+static int open_ray(struct services *s, struct err *err)
+{
+    _cleanup_(freep) char *token = NULL;
+    if (s->settings->auth == RAY_AUTH_TOKEN && !(token = services_read_token(s->settings, err)))
+        return err->code;
+    struct ray_options opt = {.loop = s->loop,
+                              .base_url = s->settings->ray_address,
+                              .token = token,
+                              .user_agent = "argus/" ARGUS_VERSION,
+                              .submits_per_second = s->settings->submits_per_second};
+    int r = ray_client_new(&opt, &s->ray, err);
+    s->api.ray = s->ray;
+    s->api.instance = s->instance;
+    return r;
+}
+
+static void make_sched(struct services *s)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    struct sched_limits limits = {.live_jobs = (int)s->settings->live_jobs,
+                                  .policy = s->settings->policy == POLICY_FIFO ? SCHED_POLICY_FIFO
+                                                                               : SCHED_POLICY_FAIR,
+                                  .reclaim_grace = s->settings->reclaim_grace};
+    s->sched = sched_new(seed, &limits);
+    people_set_sched(s->api.people, s->sched);
+    people_usage_restored(s->usage, s->sched);
+}
+
+static void make_events(struct services *s)
+{
+    s->api.events = events_new(s->api.store, &s->last);
+}
+
+static void make_jobs(struct services *s)
+{
+    struct jobs_parts jobs_parts = {.loop = s->loop,
+                                    .store = s->api.store,
+                                    .sched = s->sched,
+                                    .events = s->api.events,
+                                    .ops = {.act = calls_act,
+                                            .ended = calls_ended,
+                                            .trial_text = calls_trial_text,
+                                            .lease_ended = calls_lease_ended,
+                                            .arg = s},
+                                    .next_seq = s->last.job_seq + 1,
+                                    .reclaim_grace = s->settings->reclaim_grace};
+    s->api.jobs = jobs_new(&jobs_parts);
+    people_usage_start(s->usage, s->loop, s->api.jobs);
+}
+
+static void make_cluster(struct services *s)
+{
+    struct cluster_ops cluster_ops = {.is_registered = calls_is_registered,
+                                      .changed = calls_cluster,
+                                      .new_session = calls_new_session,
+                                      .arg = s};
+    s->api.cluster =
+        cluster_new(s->loop, s->settings, s->ray, s->instance, s->api.events, &cluster_ops);
+}
+
+static void make_metas(struct services *s)
+{
+    struct metas_parts parts = {.loop = s->loop,
+                                .settings = s->settings,
+                                .store = s->api.store,
+                                .cluster = s->api.cluster,
+                                .jobs = s->api.jobs,
+                                .secrets = s->api.secrets,
+                                .view = calls_view_for_file};
+    s->api.metas = metas_new(&parts);
+}
+
+static int open_nodes(struct services *s, struct err *err)
+{
+    struct nodes_parts parts = {.loop = s->loop,
+                                .settings = s->settings,
+                                .store = s->api.store,
+                                .events = s->api.events,
+                                .sched = s->sched,
+                                .jobs = s->api.jobs,
+                                .cluster = s->api.cluster,
+                                .instance = s->instance,
+                                .boot_id = clock_boot_id(s->boot_id),
+                                .changed = calls_room,
+                                .arg = s};
+    return nodes_new(&parts, &s->api.nodes, err);
+}
+
+static int open_findings(struct services *s, struct err *err)
+{
+    struct findings_parts parts = {.loop = s->loop,
+                                   .settings = s->settings,
+                                   .store = s->api.store,
+                                   .events = s->api.events,
+                                   .cluster = s->api.cluster,
+                                   .jobs = s->api.jobs,
+                                   .metas = s->api.metas};
+    return findings_new(&parts, &s->api.findings, err);
+}
+
+static void make_checkpoints(struct services *s)
+{
+    struct checkpoints_parts parts = {.loop = s->loop,
+                                      .settings = s->settings,
+                                      .store = s->api.store,
+                                      .events = s->api.events,
+                                      .cluster = s->api.cluster,
+                                      .jobs = s->api.jobs,
+                                      .people = s->api.people,
+                                      .storage = &s->api.storage};
+    s->api.checkpoints = checkpoints_new(&parts);
+}
+
+static void make_sender(struct services *s)
+{
+    struct sender_parts sender_parts = {.loop = s->loop,
+                                        .settings = s->settings,
+                                        .cluster = s->api.cluster,
+                                        .ray = s->ray,
+                                        .secrets = s->api.secrets,
+                                        .checkpoints = s->api.checkpoints,
+                                        .instance = s->instance};
+    s->sender = sender_new(&sender_parts);
+}
+
+static void make_trials(struct services *s)
+{
+    struct trials_parts trials_parts = {.loop = s->loop,
+                                        .settings = s->settings,
+                                        .cluster = s->api.cluster,
+                                        .nodes = s->api.nodes,
+                                        .secrets = s->api.secrets,
+                                        .ray = s->ray,
+                                        .instance = s->instance};
+    s->trials = trials_new(&trials_parts);
+}
+
+static void make_drytrials(struct services *s)
+{
+    struct drytrials_parts drytrials_parts = {.loop = s->loop,
+                                              .cluster = s->api.cluster,
+                                              .nodes = s->api.nodes,
+                                              .secrets = s->api.secrets,
+                                              .ray = s->ray,
+                                              .used = s->api.used,
+                                              .instance = s->instance};
+    s->api.drytrials = drytrials_new(&drytrials_parts);
+}
+
+static void make_metrics(struct services *s)
+{
+    struct metrics_parts parts = {.loop = s->loop,
+                                  .settings = s->settings,
+                                  .cluster = s->api.cluster,
+                                  .jobs = s->api.jobs,
+                                  .settled = calls_settled,
+                                  .arg = s};
+    s->metrics = metrics_new(&parts);
+}
+
+static void make_hangs(struct services *s)
+{
+    struct hangs_parts hangs_parts = {.loop = s->loop,
+                                      .settings = s->settings,
+                                      .cluster = s->api.cluster,
+                                      .jobs = s->api.jobs,
+                                      .metrics = s->metrics,
+                                      .findings = s->api.findings};
+    s->hangs = hangs_new(&hangs_parts);
+}
+
+static void make_placement(struct services *s)
+{
+    struct placement_parts parts = {.loop = s->loop,
+                                    .settings = s->settings,
+                                    .cluster = s->api.cluster,
+                                    .ray = s->ray,
+                                    .jobs = s->api.jobs,
+                                    .instance = s->instance};
+    s->placement = placement_new(&parts);
+}
+
+static void make_sweep(struct services *s)
+{
+    struct secretsweep_parts parts = {.loop = s->loop,
+                                      .shared_root = s->settings->shared_root,
+                                      .cluster = s->api.cluster,
+                                      .jobs = s->api.jobs,
+                                      .drytrials = s->api.drytrials};
+    s->sweep = secretsweep_new(&parts);
+}
+
+static void make_watcher(struct services *s)
+{
+    struct watcher_parts watcher_parts = {.loop = s->loop,
+                                          .settings = s->settings,
+                                          .cluster = s->api.cluster,
+                                          .ray = s->ray,
+                                          .jobs = s->api.jobs,
+                                          .sender = s->sender,
+                                          .trials = s->trials,
+                                          .metrics = s->metrics,
+                                          .findings = s->api.findings,
+                                          .instance = s->instance,
+                                          .knows_id = calls_knows_id,
+                                          .head_gone = calls_head_gone,
+                                          .saw_jobs = calls_saw_jobs,
+                                          .arg = s};
+    s->watcher = watcher_new(&watcher_parts);
+}
+
+static void make_uploads(struct services *s)
+{
+    struct uploads_parts uploads_parts = {.loop = s->loop,
+                                          .settings = s->settings,
+                                          .store = s->api.store,
+                                          .events = s->api.events,
+                                          .cluster = s->api.cluster};
+    s->api.uploads = uploads_new(&uploads_parts);
+}
+
+static void make_registry(struct services *s)
+{
+    struct registry_parts registry_parts = {.loop = s->loop,
+                                            .settings = s->settings,
+                                            .store = s->api.store,
+                                            .events = s->api.events,
+                                            .storage = &s->api.storage,
+                                            .cluster = s->api.cluster};
+    s->api.registry = registry_new(&registry_parts);
+}
+
+static void make_snapshots(struct services *s)
+{
+    struct snapshots_parts snapshots_parts = {.loop = s->loop,
+                                              .settings = s->settings,
+                                              .store = s->api.store,
+                                              .storage = &s->api.storage,
+                                              .cluster = s->api.cluster};
+    s->api.snapshots = snapshots_new(&snapshots_parts);
+}
+
+static void make_imports(struct services *s)
+{
+    s->api.storage = (struct storage){s->api.people, s->api.registry, s->api.snapshots};
+    s->api.importer = (struct importer){.loop = s->loop,
+                                        .settings = s->settings,
+                                        .store = s->api.store,
+                                        .cluster = s->api.cluster,
+                                        .jobs = s->api.jobs,
+                                        .used = s->api.used,
+                                        .people = s->api.people,
+                                        .secrets = s->api.secrets,
+                                        .checkpoints = s->api.checkpoints,
+                                        .registry = s->api.registry,
+                                        .storage = &s->api.storage};
+}
+
+static void make_tails(struct services *s)
+{
+    struct tails_parts tails_parts = {.loop = s->loop,
+                                      .settings = s->settings,
+                                      .store = s->api.store,
+                                      .cluster = s->api.cluster,
+                                      .jobs = s->api.jobs,
+                                      .people = s->api.people,
+                                      .tokens = s->api.tokens};
+    s->api.tails = tails_new(&tails_parts);
+}
+
+static void make_curves(struct services *s)
+{
+    s->api.curves = curves_kept_new();
+}
+
+/* ---- the row of each ---- */
+
+/* A function of the table that hands a service to its own function. */
+#define CALL_WITH(name, arg, call)                                                                 \
+    static void name(struct services *s arg)                                                       \
+    {                                                                                              \
+        call;                                                                                      \
+    }                                                                                              \
+    _Static_assert(true, "")
+#define CALL(name, call) CALL_WITH(name, , call)
+#define CALL_ROW(name, call) CALL_WITH(name, COMMA const struct store_entry *row, call)
+#define CALL_BATCH(name, call) CALL_WITH(name, COMMA uint64_t batch, call)
+#define COMMA ,
+
+static void free_ids(struct services *s)
+{
+    idset_free(s->api.used);
+    api_forget(&s->api);
+}
+
+CALL(unplug_preflights, preflights_close(s->api.preflights));
+CALL(free_preflights, preflights_free(s->api.preflights));
+CALL(free_tokens, tokens_free(s->api.tokens));
+CALL_ROW(restore_people, people_restore_entry(s->api.people, row));
+CALL(free_people, people_free(s->api.people));
+CALL_ROW(restore_secrets, secrets_restore_entry(s->api.secrets, row));
+CALL(free_secrets, secrets_free(s->api.secrets));
+CALL_ROW(restore_presets, presets_restore_entry(s->api.presets, row));
+CALL(free_presets, presets_free(s->api.presets));
+CALL_ROW(restore_usage, people_usage_restore_entry(s->usage, row));
+CALL(close_usage, people_usage_close(s->usage));
+CALL(free_usage, people_usage_free(s->usage));
+CALL(unplug_ray, ray_client_free(s->ray));
+CALL(free_sched, sched_free(s->sched));
+CALL_BATCH(durable_events, events_durable(s->api.events, batch));
+CALL(free_events, events_free(s->api.events));
+CALL_BATCH(durable_jobs, jobs_durable(s->api.jobs, batch));
+CALL(free_jobs, jobs_free(s->api.jobs));
+CALL(start_cluster, cluster_start(s->api.cluster));
+CALL(unplug_cluster, cluster_free(s->api.cluster));
+CALL_ROW(restore_metas, metas_restore(s->api.metas, row));
+CALL(start_metas, metas_start(s->api.metas));
+CALL(close_metas, metas_close(s->api.metas));
+CALL(free_metas, metas_free(s->api.metas));
+CALL_ROW(restore_nodes, nodes_restore(s->api.nodes, row));
+CALL(start_nodes, nodes_start(s->api.nodes));
+CALL_BATCH(durable_nodes, nodes_durable(s->api.nodes, batch));
+CALL(unplug_nodes, nodes_close(s->api.nodes));
+CALL(free_nodes, nodes_free(s->api.nodes));
+CALL_ROW(restore_findings, findings_restore(s->api.findings, row));
+CALL(close_findings, findings_close(s->api.findings));
+CALL(free_findings, findings_free(s->api.findings));
+CALL_ROW(restore_checkpoints, checkpoints_restore(s->api.checkpoints, row));
+CALL(start_checkpoints, checkpoints_start(s->api.checkpoints));
+CALL(close_checkpoints, checkpoints_close(s->api.checkpoints));
+CALL(free_checkpoints, checkpoints_free(s->api.checkpoints));
+CALL(close_sender, sender_close(s->sender));
+CALL(free_sender, sender_free(s->sender));
+CALL(close_trials, trials_close(s->trials));
+CALL(free_trials, trials_free(s->trials));
+CALL(close_drytrials, drytrials_close(s->api.drytrials));
+CALL(free_drytrials, drytrials_free(s->api.drytrials));
+CALL(start_metrics, metrics_start(s->metrics));
+CALL(close_metrics, metrics_close(s->metrics));
+CALL(free_metrics, metrics_free(s->metrics));
+CALL(start_hangs, hangs_start(s->hangs));
+CALL(close_hangs, hangs_close(s->hangs));
+CALL(free_hangs, hangs_free(s->hangs));
+CALL(start_placement, placement_start(s->placement));
+CALL(close_placement, placement_free(s->placement));
+CALL(start_sweep, secretsweep_soon(s->sweep));
+CALL(close_sweep, secretsweep_free(s->sweep));
+CALL(start_watcher, watcher_start(s->watcher));
+CALL(close_watcher, watcher_free(s->watcher));
+CALL_ROW(restore_uploads, uploads_restore(s->api.uploads, row));
+CALL(start_uploads, uploads_start(s->api.uploads));
+CALL(close_uploads, uploads_close(s->api.uploads));
+CALL(free_uploads, uploads_free(s->api.uploads));
+CALL_ROW(restore_registry, registry_restore(s->api.registry, row));
+CALL(start_registry, registry_start(s->api.registry, s->api.jobs));
+CALL(close_registry, registry_close(s->api.registry));
+CALL(free_registry, registry_free(s->api.registry));
+CALL_ROW(restore_snapshots, snapshots_restore(s->api.snapshots, row));
+CALL(start_snapshots, snapshots_start(s->api.snapshots));
+CALL_BATCH(durable_snapshots, snapshots_durable(s->api.snapshots, batch));
+CALL(free_snapshots, snapshots_free(s->api.snapshots));
+CALL(free_tails, tails_free(s->api.tails));
+CALL(free_curves, curves_kept_free(s->api.curves));
+
+static const struct service services[] = {
+    {.name = "ids", .make = make_ids, .is_early = true, .free = free_ids},
+    {.name = "preflights",
+     .make = make_preflights,
+     .is_early = true,
+     .unplug = unplug_preflights,
+     .free = free_preflights},
+    {.name = "tokens", .make = make_tokens, .is_early = true, .free = free_tokens},
+    {.name = "people",
+     .make = make_people,
+     .is_early = true,
+     .kinds = {PEOPLE_ENTRY_PROJECT, PEOPLE_ENTRY_QUOTA},
+     .restore = restore_people,
+     .free = free_people},
+    {.name = "secrets",
+     .make = make_secrets,
+     .is_early = true,
+     .kinds = {SECRETS_ENTRY},
+     .restore = restore_secrets,
+     .free = free_secrets},
+    {.name = "presets",
+     .make = make_presets,
+     .is_early = true,
+     .kinds = {PRESETS_ENTRY},
+     .restore = restore_presets,
+     .free = free_presets},
+    {.name = "usage",
+     .make = make_usage,
+     .is_early = true,
+     .kinds = {PEOPLE_USAGE_ENTRY},
+     .restore = restore_usage,
+     .close = close_usage,
+     .free = free_usage},
+    {.name = "ray", .open = open_ray, .unplug = unplug_ray},
+    {.name = "sched", .make = make_sched, .free = free_sched},
+    {.name = "events", .make = make_events, .durable = durable_events, .free = free_events},
+    {.name = "jobs", .make = make_jobs, .durable = durable_jobs, .free = free_jobs},
+    {.name = "cluster", .make = make_cluster, .start = start_cluster, .unplug = unplug_cluster},
+    {.name = "metas",
+     .make = make_metas,
+     .kinds = {METAS_ENTRY},
+     .restore = restore_metas,
+     .start = start_metas,
+     .close = close_metas,
+     .free = free_metas},
+    {.name = "nodes",
+     .open = open_nodes,
+     .kinds = {NODES_ENTRY, NODES_ENTRY_HEAD},
+     .restore = restore_nodes,
+     .start = start_nodes,
+     .durable = durable_nodes,
+     .unplug = unplug_nodes,
+     .free = free_nodes},
+    {.name = "findings",
+     .open = open_findings,
+     .kinds = {FINDINGS_ENTRY},
+     .restore = restore_findings,
+     .close = close_findings,
+     .free = free_findings},
+    {.name = "checkpoints",
+     .make = make_checkpoints,
+     .kinds = {CHECKPOINTS_ENTRY},
+     .restore = restore_checkpoints,
+     .start = start_checkpoints,
+     .close = close_checkpoints,
+     .free = free_checkpoints},
+    {.name = "sender", .make = make_sender, .close = close_sender, .free = free_sender},
+    {.name = "trials", .make = make_trials, .close = close_trials, .free = free_trials},
+    {.name = "drytrials", .make = make_drytrials, .close = close_drytrials, .free = free_drytrials},
+    {.name = "metrics",
+     .make = make_metrics,
+     .start = start_metrics,
+     .close = close_metrics,
+     .free = free_metrics},
+    {.name = "hangs",
+     .make = make_hangs,
+     .start = start_hangs,
+     .close = close_hangs,
+     .free = free_hangs},
+    {.name = "placement",
+     .make = make_placement,
+     .start = start_placement,
+     .close = close_placement},
+    {.name = "sweep", .make = make_sweep, .start = start_sweep, .close = close_sweep},
+    {.name = "watcher", .make = make_watcher, .start = start_watcher, .close = close_watcher},
+    {.name = "uploads",
+     .make = make_uploads,
+     .kinds = {UPLOADS_ENTRY},
+     .restore = restore_uploads,
+     .start = start_uploads,
+     .close = close_uploads,
+     .free = free_uploads},
+    {.name = "registry",
+     .make = make_registry,
+     .kinds = {REGISTRY_ENTRY_DATASET, REGISTRY_ENTRY_MODEL, REGISTRY_ENTRY_DATASET_LAST,
+               REGISTRY_ENTRY_MODEL_LAST},
+     .restore = restore_registry,
+     .start = start_registry,
+     .close = close_registry,
+     .free = free_registry},
+    {.name = "snapshots",
+     .make = make_snapshots,
+     .kinds = {SNAPSHOTS_ENTRY},
+     .restore = restore_snapshots,
+     .start = start_snapshots,
+     .durable = durable_snapshots,
+     .free = free_snapshots},
+    {.name = "imports", .make = make_imports},
+    {.name = "tails", .make = make_tails, .free = free_tails},
+    {.name = "curves", .make = make_curves, .free = free_curves},
+};
+
+const struct service *services_table(size_t *ret_n)
+{
+    *ret_n = array_len(services);
+    return services;
+}
+
+const struct service *services_find_kind(const char *kind)
+{
+    for (size_t i = 0; i < array_len(services); i++)
+        for (size_t k = 0; k < array_len(services[i].kinds) && services[i].kinds[k]; k++)
+            if (!strcmp(services[i].kinds[k], kind))
+                return &services[i];
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit.h - submitting a spec that is not the body of its request: a retry, or one that came with
+ * an archive.
+ *
+ * All the checks and the answer are those of POST /v1/jobs (submit/submit.c). */
+#pragma once
+#include "argusd/kit/api.h"
+
+struct snapshot;
+
+/* POST /v1/jobs: the handler. */
+void api_jobs_create(struct http_req *req, void *app);
+
+/* The job that is submitted again. */
+struct submit_retry {
+    char *id;
+    int64_t seq;
+    char *changes; /* JSON array, see core/spec/respec.h: how its spec differs from that job's */
+};
+
+/* Answers the request, at once or later. who: whose job it will be; copied. taken_spec and the
+ * texts of taken are taken. */
+void submit_retry(struct http_req *req,
+                  struct api *a,
+                  const struct http_principal *who,
+                  char *taken_spec,
+                  const struct submit_retry *taken);
+
+/* A form (submit_form.c) is received, and answered. */
+void submit_form(struct http_req *req, struct api *a);
+
+/* What it became. */
+struct submit_named {
+    char *text;            /* the spec, which names the snapshot */
+    char *asked;           /* for the Idempotency-Key: all that came, in one text */
+    struct snapshot *held; /* NULL: no archive came */
+};
+/* Answers as above. The members of taken are taken: held is let go of in the end. */
+void submit_named(struct http_req *req, struct api *a, const struct submit_named *taken);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit_answer.h - answers of a submit (submit/submit.c), shared by its ways. */
+#pragma once
+#include "argusd/kit/api.h"
+
+/* The new job. changes: of a retry, NULL else. */
+void submit_answer(struct http_req *req,
+                   struct api *a,
+                   struct live *l,
+                   const char *changes,
+                   int status);
+/* True if the request was answered: it repeats an earlier one, or contradicts it. asked: see
+ * idempotency.h. */
+bool submit_was_here(struct http_req *req, struct api *a, const char *asked);
+/* JSON array for the job's record; NULL: there are none. Yours. */
+char *submit_warnings(const struct problems *ps);

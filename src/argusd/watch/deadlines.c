@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deadlines.c - what is late by its job's spans; see deadlines.h. */
+#include "argusd/watch/deadlines.h"
+
+#include "argusd/watch/sender.h"
+#include "argusd/watch/sight.h"
+#include "base/text.h"
+
+static const usec_t ORPHAN_AFTER = 60 * USEC_SEC; /* PENDING without a supervisor */
+
+static void deadlines_apply(struct live *l,
+                            enum job_event_kind kind,
+                            const char *code,
+                            const char *text)
+{
+    struct job_event e = {.kind = kind, .code = code, .text = text};
+    (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
+}
+
+/* What is kept for a job: for one attempt. */
+struct late {
+    int k;
+    bool supervisor_asked, overdue_told;
+};
+
+static struct late *late_of(struct live *l)
+{
+    struct late *late = live_keep(l, LIVE_DEADLINES, sizeof(*late));
+    if (late->k != l->job->n_attempts)
+        *late = (struct late){.k = l->job->n_attempts};
+    return late;
+}
+
+static void on_supervisor(enum ray_found found,
+                          const struct ray_actor *actor,
+                          const struct err *err,
+                          void *arg)
+{
+    struct live *l = arg;
+    (void)actor;
+    (void)err;
+    late_of(l)->supervisor_asked = false;
+    if (found == RAY_NOT_FOUND && job_is_in_ray(l->job) && sight_of(l)->ray == WITNESS_RAY_PENDING)
+        deadlines_apply(l, JOB_EV_REQUEUED, "orphan",
+                        "Ray accepted it but nothing there will ever start it; it is sent again");
+    jobs_idle(l);
+}
+
+/* What was accepted has to start, and what was leased to be accepted, unless nobody can tell. */
+static void check_start(const struct deadlines *d, struct live *l, usec_t now)
+{
+    const struct attempt *a = job_attempt(l->job);
+    bool sent = a->phase != ATTEMPT_PLANNED;
+    if (l->job->state != JOB_STARTING || (sent && sight_of(l)->ray != WITNESS_RAY_PENDING))
+        return;
+    if (jobs_in_state(l) > d->settings->start_deadline) {
+        char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
+        (void)span_to_string(d->settings->start_deadline, span);
+        if (sent)
+            text_printf(text, "Ray did not start it within %s; it is sent again", span);
+        else
+            text_printf(text, "Ray did not take it within %s: %.240s", span, l->job->reason.text);
+        if (sent ||
+            (!sender_is_sending(l) && !sender_may_have_sent(l) && cluster_is_up(d->cluster)))
+            deadlines_apply(l, JOB_EV_REQUEUED, "start_deadline", text);
+        else if (sender_may_have_sent(l))
+            deadlines_apply(l, JOB_EV_BLIND, "unknown", "Ray does not say whether it has taken it");
+    } else if (sent && now - sight_of(l)->ray_since > ORPHAN_AFTER &&
+               !late_of(l)->supervisor_asked) {
+        late_of(l)->supervisor_asked = true;
+        jobs_busy(l);
+        (void)ray_find_supervisor(d->ray, a->ray_id, on_supervisor, l);
+    }
+}
+
+/* Nothing was sent, and nothing can be: others may have its place until that changes. */
+static void check_sendable(const struct deadlines *d, struct live *l)
+{
+    const char *code, *text;
+    const struct attempt *a = job_attempt(l->job);
+    cluster_why_not(d->cluster, &code, &text);
+    struct job_event e = {.kind = JOB_EV_REQUEUED, .code = code, .text = text, .no_fault = true};
+    if (*code && l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED &&
+        !sender_is_sending(l) && !sender_may_have_sent(l) && !l->act_queued)
+        (void)jobs_apply(l, &e, "argusd", clock_wall());
+}
+
+static void tell_overdue(struct live *l)
+{
+    const struct sight *s = sight_of(l);
+    char span[CLOCK_TEXT_MAX], text[240];
+    const char *why = s->ray == WITNESS_RAY_BLIND       ? "Ray does not answer"
+                      : s->files == WITNESS_FILES_BLIND ? "the shared root cannot be read"
+                      : s->files == WITNESS_FILES_BEAT  ? "its shepherd still beats"
+                                                        : "Ray has not ended it";
+    text_printf(text, "it was to stop within %s and has not ended: %s",
+                span_to_string(job_limit(l->job, 0), span), why);
+    late_of(l)->overdue_told = true;
+    jobs_note(l, "stop_overdue", "stop_overdue", text, clock_wall());
+}
+
+static void check_deadline(struct live *l, usec_t wall)
+{
+    const struct job *j = l->job;
+    usec_t limit = j->state == JOB_STARTING ? 0 : job_limit(j, 0);
+    if (!limit || late_of(l)->overdue_told || jobs_in_state(l) < limit)
+        return;
+    if (j->state == JOB_STOPPING) {
+        tell_overdue(l);
+        return;
+    }
+    char span[CLOCK_TEXT_MAX], text[200];
+    if (job_is_holding(j)) {
+        text_printf(text, "its slots were kept for %s after it had failed",
+                    span_to_string(limit, span));
+        deadlines_apply(l, JOB_EV_RELEASED, "hold_on_failure", text);
+        return;
+    }
+    bool queued = j->state == JOB_QUEUED;
+    text_printf(text,
+                queued ? "it waited longer than its queue_timeout of %s"
+                       : "it ran longer than its timeout of %s",
+                span_to_string(limit, span));
+    struct job_event e = {.kind = JOB_EV_STOP,
+                          .cause = STOP_TIMEOUT,
+                          .code = queued ? "queue_timeout" : "timeout",
+                          .text = text};
+    (void)jobs_apply(l, &e, "argusd", wall);
+}
+
+void deadlines_check(const struct deadlines *d, struct live *l, usec_t now, usec_t wall)
+{
+    check_deadline(l, wall);
+    if (!l->over && l->job->state == JOB_STARTING)
+        check_start(d, l, now);
+    if (!l->over && l->job->state == JOB_STARTING)
+        check_sendable(d, l);
+}

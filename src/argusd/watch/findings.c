@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings.c - the line of findings to be made; see findings.h.
+ *
+ * A task is in the line, then in the worker pool, then gone. While somebody waits for it (done)
+ * its job is held busy; later it knows the job only by its id. */
+#include "argusd/watch/findings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/ground/work.h"
+#include "argusd/watch/diagnosis.h"
+#include "argusd/watch/ending.h"
+#include "argusd/watch/rayview.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/finding/finding_rules.h"
+
+enum { OWED_MAX = 4096 };
+
+struct task {
+    struct findings *fs;
+    struct task *next;
+    struct diagnosis d;
+    int64_t job_seq;
+    struct live *l; /* while somebody waits */
+    findings_f done;
+    void *arg;
+    usec_t until; /* mono: so long somebody waits */
+    bool running;
+    bool is_lost; /* made; the row of its job could not be read, and is asked for again */
+    bool is_note; /* of an attempt that runs: done is NULL */
+};
+
+struct findings {
+    struct findings_parts p;
+    struct finding_rules *rules;
+    struct task *first; /* all, in order */
+    int running;
+    bool closed;
+};
+
+int findings_new(const struct findings_parts *parts, struct findings **ret, struct err *err)
+{
+    struct findings *fs = xcalloc(1, sizeof(*fs));
+    fs->p = *parts;
+    int r = finding_rules_built_in(&fs->rules, err);
+    if (r < 0) {
+        free(fs);
+        return r;
+    }
+    *ret = fs;
+    return 0;
+}
+
+static void findings_task_free(struct task *t)
+{
+    diagnosis_release(&t->d);
+    free(t);
+}
+
+void findings_close(struct findings *fs)
+{
+    if (fs)
+        fs->closed = true;
+}
+
+void findings_free(struct findings *fs)
+{
+    if (!fs)
+        return;
+    for (struct task *t = fs->first, *next; t; t = next) {
+        next = t->next;
+        findings_task_free(t);
+    }
+    finding_rules_free(fs->rules);
+    free(fs);
+}
+
+static void remove_task(struct task *t)
+{
+    struct task **p = &t->fs->first;
+    while (*p != t)
+        p = &(*p)->next;
+    *p = t->next;
+    findings_task_free(t);
+}
+
+static void append(struct task *t)
+{
+    struct task **p = &t->fs->first;
+    while (*p)
+        p = &(*p)->next;
+    *p = t;
+}
+
+/* ---- what is owed, as rows ---- */
+
+/* X(member of finding_facts): what a late finding still needs when argusd starts anew. */
+#define FLAGS(X)                                                                                   \
+    X(exit_known)                                                                                  \
+    X(shepherd_killed)                                                                             \
+    X(metrics_nan)                                                                                 \
+    X(stopped) X(preempted) X(timed_out) X(hung) X(not_started) X(head_lost) X(import_mismatch)
+
+static void put_owed(const struct task *t)
+{
+    const struct finding_facts *f = &t->d.facts;
+    _cleanup_(freep) char *name = xasprintf("%s/%d", t->d.job, t->d.k);
+    struct buf body = BUF_INIT(OWED_MAX);
+    struct jout j = jout_begin(&body);
+    jout_open(&j, NULL, '{');
+    jout_int(&j, "seq", t->job_seq);
+    jout_str(&j, "job", t->d.job);
+    jout_int(&j, "k", t->d.k);
+#define X(flag) jout_bool(&j, #flag, f->flag);
+    FLAGS(X)
+#undef X
+    jout_int(&j, "exit_code", f->exit_code);
+    jout_int(&j, "signal", f->signal);
+    jout_int(&j, "oom_kills", f->oom_kills);
+    jout_bool(&j, "oom_unsure", f->oom_unsure);
+    jout_bool(&j, "no_logs", t->d.no_logs);
+    jout_str(&j, "given", t->d.is_given ? finding_class_to_string(t->d.given) : NULL);
+    jout_str(&j, "lost_node", t->d.lost_node);
+    jout_str(&j, "odd_node", t->d.odd_node);
+    jout_str(&j, "odd_rank", t->d.odd_rank);
+    jout_str(&j, "stopped_reason", t->d.stopped_reason);
+    jout_str(&j, "oom_line", t->d.oom_line);
+    jout_str(&j, "nan_text", t->d.nan_text);
+    jout_str(&j, "node", t->d.node);
+    jout_close(&j, '}');
+    struct store_entry row = {
+        .kind = FINDINGS_ENTRY, .name = name, .body = buf_str(&body), .at = clock_wall()};
+    if (!body.failed) /* its texts have ceilings: it fits */
+        store_put_entry(t->fs->p.store, &row);
+    buf_release(&body);
+}
+
+static void drop_owed(const struct task *t)
+{
+    _cleanup_(freep) char *name = xasprintf("%s/%d", t->d.job, t->d.k);
+    store_remove_entry(t->fs->p.store, FINDINGS_ENTRY, name);
+}
+
+/* A class of a newer Argus: whatever it is, somebody or something stopped the job for it. */
+static void findings_read_given(const char *word, struct diagnosis *d)
+{
+    int class = finding_class_from_string(word);
+    d->is_given = word;
+    d->given = class < 0 ? FINDING_PREEMPTED_OR_STOPPED : (enum finding_class) class;
+}
+
+static void read_owed(const json_t *o, struct task *t)
+{
+    struct finding_facts *f = &t->d.facts;
+    t->job_seq = json_get_int(o, "seq", 0);
+    t->d.k = (int)json_get_int(o, "k", 0);
+    set_str(&t->d.job, json_get_str(o, "job", ""));
+#define X(flag) f->flag = json_get_bool(o, #flag, false);
+    FLAGS(X)
+#undef X
+    f->exit_code = (int)json_get_int(o, "exit_code", 0);
+    f->signal = (int)json_get_int(o, "signal", 0);
+    f->oom_kills = json_get_int(o, "oom_kills", 0);
+    f->oom_unsure = json_get_bool(o, "oom_unsure", false);
+    t->d.no_logs = json_get_bool(o, "no_logs", false);
+    findings_read_given(json_get_str(o, "given", NULL), &t->d);
+    set_str(&t->d.lost_node, json_get_str(o, "lost_node", NULL));
+    set_str(&t->d.odd_node, json_get_str(o, "odd_node", NULL));
+    set_str(&t->d.odd_rank, json_get_str(o, "odd_rank", NULL));
+    set_str(&t->d.stopped_reason, json_get_str(o, "stopped_reason", NULL));
+    set_str(&t->d.oom_line, json_get_str(o, "oom_line", NULL));
+    set_str(&t->d.nan_text, json_get_str(o, "nan_text", NULL));
+    set_str(&t->d.node, json_get_str(o, "node", NULL));
+}
+
+static struct task *findings_task_new(struct findings *fs)
+{
+    struct task *t = xcalloc(1, sizeof(*t));
+    t->fs = fs;
+    t->d.root = xstrdup(fs->p.settings->shared_root);
+    t->d.rules = fs->rules;
+    return t;
+}
+
+void findings_restore(struct findings *fs, const struct store_entry *row)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    if (json_parse(row->body, strlen(row->body), OWED_MAX, &o, NULL) < 0) {
+        log_err("findings", "the store's row of the finding '%s' cannot be read", row->name);
+        return;
+    }
+    struct task *t = findings_task_new(fs);
+    read_owed(o, t);
+    append(t);
+}
+
+/* ---- what is made ---- */
+
+static void findings_put_row(const struct task *t)
+{
+    const struct finding *f = &t->d.found;
+    struct store_finding row = {.job_seq = t->job_seq,
+                                .k = t->d.k,
+                                .class = finding_class_to_string(f->class),
+                                .rule = f->rule,
+                                .node = f->node          ? f->node
+                                        : t->d.lost_node ? t->d.lost_node
+                                                         : t->d.node,
+                                .rank = f->rank,
+                                .at = t->d.at,
+                                .confidence = f->confidence,
+                                .body = t->d.body};
+    store_put_finding(t->fs->p.store, &row);
+}
+
+static void findings_tell(const struct task *t)
+{
+    struct events_note note = {.kind = "finding",
+                               .actor = "argusd",
+                               .job_seq = t->job_seq,
+                               .job = t->d.job,
+                               .code = finding_class_to_string(t->d.found.class),
+                               .text = t->d.sentence};
+    events_add(t->fs->p.events, &note, clock_wall());
+    log_info("findings", "%s job=%s attempt=%d", t->d.sentence, t->d.job, t->d.k);
+    if (t->d.wrote.code < 0)
+        log_warn("findings", "%s job=%s", t->d.wrote.text, t->d.job);
+}
+
+static void findings_keep(struct record_extra *x, const struct task *t)
+{
+    record_finding_set(&x->finding, t->d.body, t->d.found.rule, t->d.k);
+}
+
+/* The row of a job that is over, with its finding. */
+static void findings_complete(const struct task *t, struct job *job, struct record_extra *extra)
+{
+    struct store_job row;
+    struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
+    findings_keep(extra, t);
+    if (job->state == JOB_FAILED && !t->d.found.is_vague)
+        job->finding = t->d.found.class;
+    record_detail(job, extra, &detail);
+    record_job_row(job, detail.failed ? NULL : buf_str(&detail), &row);
+    store_update_job(t->fs->p.store, &row);
+    buf_release(&detail);
+}
+
+/* What is owed goes in the batch that brings it, and not before. */
+static void findings_settle(const struct task *t)
+{
+    findings_put_row(t);
+    findings_tell(t);
+    drop_owed(t);
+}
+
+static void take_job(const struct task *t, const struct store_result *r)
+{
+    struct record_extra extra = {0};
+    struct job *job = NULL;
+    findings_settle(t);
+    if (record_to_job(&r->jobs[0], &job, &extra, NULL) == 0) {
+        for (size_t i = 0; i < r->nattempts; i++)
+            record_add_attempt(job, &r->attempts[i]);
+        if (job->n_attempts == t->d.k && job_state_is_terminal(job->state)) {
+            findings_complete(t, job, &extra);
+            metas_amend(t->fs->p.metas, job);
+        }
+    }
+    record_extra_release(&extra);
+    job_free(job);
+}
+
+static void findings_on_row(const struct store_result *r, void *arg)
+{
+    struct task *t = arg;
+    if (!t->fs->closed && r->err.code && r->err.code != ERR_NOT_FOUND) {
+        t->is_lost = true;
+        return;
+    }
+    if (!t->fs->closed && r->err.code)
+        drop_owed(t); /* nobody is left to be told of it */
+    else if (!t->fs->closed)
+        take_job(t, r);
+    remove_task(t);
+}
+
+static void find_job(struct task *t)
+{
+    struct store_job_ref ref = {.ref = t->d.job};
+    struct store_then then = {.done = findings_on_row, .arg = t};
+    t->is_lost = false;
+    (void)store_find_job(t->fs->p.store, &ref, &then); /* t stays in the line until then */
+}
+
+/* Nobody waited any longer: the past stays as it is, and what is shown of it is completed. */
+static void findings_take_late(struct task *t)
+{
+    struct live *l = jobs_find_any(t->fs->p.jobs, t->d.job);
+    if (!l) { /* it is over and in memory no more */
+        find_job(t);
+        return;
+    }
+    findings_settle(t);
+    if (l->job->n_attempts == t->d.k) {
+        findings_keep(&l->extra, t);
+        if (l->job->state == JOB_FAILED && !t->d.found.is_vague)
+            l->job->finding = t->d.found.class;
+    }
+    jobs_amend(l);
+    if (l->over)
+        metas_owe(t->fs->p.store, l->job);
+    metas_write(t->fs->p.metas, l);
+    remove_task(t);
+}
+
+static void findings_answer(struct task *t, const struct finding *found)
+{
+    struct live *l = t->l;
+    t->l = NULL;
+    t->done(l, found, t->arg);
+    jobs_idle(l);
+}
+
+/* The attempt may be over by now: then its end has a finding of its own. */
+static void take_note(struct task *t)
+{
+    struct live *l = t->l;
+    const struct attempt *a = job_attempt(l->job);
+    if (!l->over && !ending_is_awaited(l) && a && a->k == t->d.k && a->phase == ATTEMPT_RUNNING) {
+        findings_put_row(t);
+        findings_tell(t);
+        findings_keep(&l->extra, t);
+        if (t->d.found.class == FINDING_NONE)
+            record_finding_release(
+                &l->extra.finding); /* the page of a job that is well shows none */
+        jobs_save(l);
+    }
+    jobs_idle(l);
+    remove_task(t);
+}
+
+/* ---- the line ---- */
+
+static void findings_run(void *arg)
+{
+    struct task *t = arg;
+    diagnosis_run(&t->d);
+}
+
+static void findings_begin_next(struct findings *fs);
+
+static void findings_done(void *arg)
+{
+    struct task *t = arg;
+    struct findings *fs = t->fs;
+    fs->running--;
+    if (fs->closed) {
+        if (t->l)
+            jobs_idle(t->l);
+        remove_task(t);
+        return;
+    }
+    if (t->is_note) {
+        take_note(t);
+        findings_begin_next(fs);
+        return;
+    }
+    if (t->l) {
+        findings_put_row(t);
+        findings_tell(t);
+        findings_keep(&t->l->extra, t);
+        findings_answer(t, &t->d.found);
+        remove_task(t);
+    } else {
+        findings_take_late(t);
+    }
+    findings_begin_next(fs);
+}
+
+static bool can_begin(const struct findings *fs)
+{
+    return !fs->closed && fs->running < FINDINGS_AT_ONCE && !cluster_root_hangs(fs->p.cluster) &&
+           !store_is_failing(fs->p.store);
+}
+
+/* What somebody waits for goes first. */
+static struct task *next_task(const struct findings *fs)
+{
+    struct task *late = NULL;
+    for (struct task *t = fs->first; t; t = t->next) {
+        if (!t->running && t->l)
+            return t;
+        if (!t->running && !late)
+            late = t;
+    }
+    return late;
+}
+
+static void findings_begin_next(struct findings *fs)
+{
+    struct task *t;
+    while (can_begin(fs) && (t = next_task(fs))) {
+        t->running = true;
+        t->d.at = clock_wall();
+        fs->running++;
+        work_start(fs->p.loop, findings_run, findings_done, t);
+    }
+}
+
+bool findings_shows(const struct live *l, const char *rule)
+{
+    const struct record_finding *f = &l->extra.finding;
+    return f->json && f->attempt == l->job->n_attempts && str_eq(f->rule, rule);
+}
+
+static char *copy(const char *s)
+{
+    return s && *s ? xstrdup(s) : NULL;
+}
+
+/* True when all have an address. */
+static bool note_names(const struct cluster *c, const struct gang *gang, struct pairs *ret)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < gang->n; i++) {
+        const struct cluster_node *node = cluster_find_name(c, gang->v[i].name);
+        if (node && node->ip)
+            pairs_set(ret, node->ip, gang->v[i].name);
+        else
+            left++;
+    }
+    return ret->n && !left;
+}
+
+void findings_ask(struct findings *fs,
+                  struct live *l,
+                  const struct findings_end *end,
+                  findings_f done_f,
+                  void *arg)
+{
+    struct task *t = findings_task_new(fs);
+    const struct job *j = l->job;
+    t->job_seq = j->seq;
+    t->l = l;
+    t->done = done_f;
+    t->arg = arg;
+    t->until = clock_mono() + FINDINGS_PATIENCE;
+    t->d.job = xstrdup(j->id);
+    t->d.k = j->n_attempts;
+    t->d.facts = end->facts;
+    t->d.lost_node = copy(end->facts.lost_node);
+    t->d.odd_node = copy(end->facts.odd_node);
+    t->d.odd_rank = copy(end->facts.odd_rank);
+    t->d.stopped_reason = copy(end->facts.stopped_reason);
+    t->d.oom_line = copy(end->facts.oom_line);
+    t->d.nan_text = copy(end->facts.nan_text);
+    t->d.node = copy(*j->proof.node ? j->proof.node : gang_driver(&j->gang));
+    t->d.is_given = end->given != FINDING_NONE;
+    t->d.given = end->given;
+    t->d.whole = copy(end->whole);
+    t->d.no_logs = end->no_logs;
+    if (!end->no_logs) { /* it failed: the scene gets Ray's view */
+        t->d.ray_nodes = rayview_nodes(fs->p.cluster, j);
+        t->d.ray_actors = rayview_actors(&l->extra);
+    }
+    t->d.all_named = note_names(fs->p.cluster, &j->gang, &t->d.names);
+    jobs_busy(l);
+    append(t);
+    findings_begin_next(fs);
+}
+
+void findings_note(struct findings *fs, struct live *l, const struct finding *found)
+{
+    struct task *t = findings_task_new(fs);
+    struct buf text = BUF_INIT(DIAGNOSIS_BODY_MAX);
+    struct jout j = jout_begin(&text);
+    finding_to_json(found, &j, NULL);
+    t->is_note = true;
+    t->job_seq = l->job->seq;
+    t->l = l;
+    t->d.job = xstrdup(l->job->id);
+    t->d.k = l->job->n_attempts;
+    t->d.whole = text.failed ? NULL : xstrdup(buf_str(&text));
+    t->d.is_given = true;
+    t->d.given = found->class;
+    t->d.no_file = cluster_root_hangs(fs->p.cluster);
+    buf_release(&text);
+    jobs_busy(l);
+    append(t);
+    if (t->d.no_file) { /* nothing of it is for the worker pool */
+        t->d.at = clock_wall();
+        diagnosis_run(&t->d);
+        take_note(t);
+        return;
+    }
+    findings_begin_next(fs);
+}
+
+void findings_tick(struct findings *fs, usec_t mono)
+{
+    if (fs->closed)
+        return;
+    for (struct task *t = fs->first; t; t = t->next)
+        if (t->l && !t->is_note && mono >= t->until) {
+            put_owed(t); /* in the batch of the end that goes on without it */
+            findings_answer(t, NULL);
+        } else if (t->is_lost && !store_is_failing(fs->p.store)) {
+            find_job(t);
+        }
+    findings_begin_next(fs);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.c - see metrics.h. A reader is with its worker while `busy`, and with nobody else. */
+#include "argusd/watch/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/ground/work.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "fsroot/metricfile.h"
+
+enum {
+    TICK_MS = 1000,
+    BUSY_MAX = 4, /* passes at once: a slow root must not take all workers */
+    PAGE_MAX = 256 << 10,
+};
+static const usec_t SAVE_EVERY = 15 * USEC_SEC; /* the store's copy; the page is always fresh */
+static const usec_t PATIENCE = 5 * USEC_SEC;    /* for the last lines of a job */
+static const usec_t PACE_FRESH = 30 * USEC_SEC; /* older than that nobody knows how it goes now */
+
+struct reader {
+    struct reader *next;
+    struct metrics *ms;
+    char *id;
+    struct metric_reader *file;
+    bool busy, wanted;
+    bool failing; /* and that was told */
+    int ending_k; /* the attempt whose last lines are asked for */
+    usec_t ending_at;
+    int settled_k; /* they were read */
+    usec_t saved_at;
+
+    /* Of the pass under way. */
+    int k, result;
+    bool ended;
+    struct metric_pass pass;
+    struct err err;
+    char *page;
+    int64_t step;
+    struct metric_pace pace;
+    struct metric_trouble trouble;
+
+    usec_t began, known_at; /* mono: of this pass, and of the last good one; 0: there was none */
+    struct metric_pace known;
+};
+
+struct metrics {
+    struct metrics_parts p;
+    uv_timer_t timer;
+    struct map *by_id;
+    struct reader *first;
+    int busy;
+    bool closing;
+};
+
+static void metrics_reader_free(struct reader *r)
+{
+    metric_reader_free(r->file);
+    free(r->page);
+    free(r->id);
+    free(r);
+}
+
+static struct reader *reader_of(struct metrics *ms, const char *id)
+{
+    struct reader *r = map_find(ms->by_id, id);
+    if (r)
+        return r;
+    r = xcalloc(1, sizeof(*r));
+    *r = (struct reader){.next = ms->first,
+                         .ms = ms,
+                         .id = xstrdup(id),
+                         .file = metric_reader_new(ms->p.settings->shared_root, id)};
+    ms->first = r;
+    map_set(ms->by_id, id, r);
+    return r;
+}
+
+/* ---- what is told ---- */
+
+/* told: the kinds that were told before. */
+static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigned told)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    if (t->kinds & ~told & METRIC_NOT_FINITE) {
+        text_printf(text, "metric '%s' is not a number since step %lld", t->bad_key,
+                    (long long)t->bad_step); /* a long key is cut */
+        jobs_note(l, "metric_not_finite", finding_class_to_string(FINDING_NAN_LOSS), text,
+                  clock_wall());
+    }
+    if (t->kinds & ~told & METRIC_COLLAPSED) {
+        text_printf(text,
+                    "the reward fell back: its mean was %.4g at best and is %.4g at step %lld",
+                    t->best, t->fallen_to, (long long)t->fallen_step);
+        jobs_note(l, "reward_collapse", "reward_collapse", text, clock_wall());
+    }
+}
+
+static void take_page(struct reader *r, struct live *l)
+{
+    if (!r->page || str_eq(r->page, l->extra.metrics))
+        return;
+    usec_t now = clock_mono();
+    bool first = !l->extra.metrics, news = r->trouble.kinds != l->extra.metrics_trouble;
+    tell_trouble(l, &r->trouble, l->extra.metrics_trouble);
+    free(l->extra.metrics);
+    l->extra.metrics = r->page;
+    l->extra.metrics_trouble = r->trouble.kinds;
+    l->extra.step = r->step;
+    r->page = NULL;
+    if (first || news || now - r->saved_at > SAVE_EVERY) {
+        r->saved_at = now;
+        jobs_keep(l);
+    }
+}
+
+/* ---- a pass ---- */
+
+static void start_wanted(struct metrics *ms);
+
+static void metrics_run(void *arg)
+{
+    struct reader *r = arg;
+    r->result = metric_reader_pass(r->file, r->k, r->ended, clock_wall(), &r->pass, &r->err);
+    const struct metric_watch *w = metric_reader_watch(r->file);
+    r->step = metric_watch_step(w);
+    metric_watch_pace(w, &r->pace);
+    metric_watch_trouble(w, &r->trouble);
+    if (r->step < 0)
+        return;
+    struct buf out = BUF_INIT(PAGE_MAX);
+    struct jout j = jout_begin(&out);
+    metric_watch_to_json(w, &j, NULL);
+    if (!out.failed)
+        r->page = buf_take(&out);
+    buf_release(&out);
+}
+
+static void metrics_tell_failure(struct reader *r)
+{
+    if (r->result < 0 && !r->failing)
+        log_warn("metrics", "%s job=%s", r->err.text, r->id);
+    r->failing = r->result < 0;
+}
+
+static void metrics_done(void *arg)
+{
+    struct reader *r = arg;
+    struct metrics *ms = r->ms;
+    struct live *l = ms->closing ? NULL : jobs_find_id(ms->p.jobs, r->id);
+    ms->busy--;
+    r->busy = false;
+    metrics_tell_failure(r);
+    r->known_at = r->result == 0 ? r->began : 0;
+    r->known = r->pace;
+    if (l)
+        take_page(r, l);
+    freep(&r->page);
+    r->wanted = r->wanted || (r->result == 0 && r->pass.more);
+    bool settled = r->ended && r->result == 0 && !r->pass.more;
+    if (settled)
+        r->settled_k = r->k;
+    if (ms->closing)
+        return;
+    if (settled && l)
+        ms->p.settled(ms->p.arg);
+    start_wanted(ms);
+}
+
+static void watch_metrics_start(struct reader *r, const struct live *l)
+{
+    r->wanted = false;
+    r->busy = true;
+    r->began = clock_mono();
+    r->ms->busy++;
+    r->k = job_attempt(l->job)->k;
+    r->ended = r->ending_k == r->k;
+    work_start(r->ms->p.loop, metrics_run, metrics_done, r);
+}
+
+static void start_wanted(struct metrics *ms)
+{
+    if (cluster_root_hangs(ms->p.cluster))
+        return;
+    for (struct reader *r = ms->first; r && ms->busy < BUSY_MAX; r = r->next) {
+        const struct live *l = r->wanted && !r->busy ? jobs_find_id(ms->p.jobs, r->id) : NULL;
+        if (l && job_attempt(l->job))
+            watch_metrics_start(r, l);
+    }
+}
+
+/* ---- when ---- */
+
+static void metrics_forget(struct metrics *ms)
+{
+    for (struct reader **p = &ms->first; *p;) {
+        struct reader *r = *p;
+        if (r->busy || jobs_find_any(ms->p.jobs, r->id)) {
+            p = &r->next;
+            continue;
+        }
+        *p = r->next;
+        map_remove(ms->by_id, r->id);
+        metrics_reader_free(r);
+    }
+}
+
+static void metrics_on_tick(uv_timer_t *t)
+{
+    struct metrics *ms = container_of(t, struct metrics, timer);
+    const struct live *l;
+    for (size_t pos = 0; (l = jobs_next_placed(ms->p.jobs, &pos));)
+        if (job_is_in_ray(l->job))
+            reader_of(ms, l->job->id)->wanted = true;
+    start_wanted(ms);
+    metrics_forget(ms);
+}
+
+bool metrics_pace(const struct metrics *ms, const char *id, struct metric_pace *ret)
+{
+    const struct reader *r = map_find(ms->by_id, id);
+    if (!r || !r->known_at || clock_mono() - r->known_at > PACE_FRESH)
+        return false;
+    *ret = r->known;
+    return true;
+}
+
+bool metrics_settle(struct metrics *ms, struct live *l)
+{
+    struct reader *r = reader_of(ms, l->job->id);
+    int k = job_attempt(l->job)->k;
+    usec_t now = clock_mono();
+    if (r->settled_k == k)
+        return true;
+    if (r->ending_k != k) {
+        r->ending_k = k;
+        r->ending_at = now;
+        r->wanted = true;
+        start_wanted(ms);
+    }
+    return now - r->ending_at > PATIENCE;
+}
+
+/* ---- life ---- */
+
+struct metrics *metrics_new(const struct metrics_parts *parts)
+{
+    unsigned char seed[16];
+    struct metrics *ms = xcalloc(1, sizeof(*ms));
+    random_bytes(seed, sizeof(seed));
+    ms->p = *parts;
+    ms->by_id = map_new(seed);
+    (void)uv_timer_init(parts->loop, &ms->timer); /* never fails */
+    return ms;
+}
+
+void metrics_start(struct metrics *ms)
+{
+    (void)uv_timer_start(&ms->timer, metrics_on_tick, TICK_MS, TICK_MS); /* cannot fail */
+}
+
+void metrics_close(struct metrics *ms)
+{
+    if (!ms || ms->closing)
+        return;
+    ms->closing = true;
+    uv_close((uv_handle_t *)&ms->timer, NULL);
+}
+
+void metrics_free(struct metrics *ms)
+{
+    if (!ms)
+        return;
+    for (struct reader *r = ms->first, *next; r; r = next) {
+        next = r->next;
+        metrics_reader_free(r);
+    }
+    map_free(ms->by_id);
+    free(ms);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sender.c - brings an admitted job to Ray, exactly once; see sender.h.
+ *
+ *   files (worker) -> POST -> accepted
+ *        doubt, duplicate, or after a restart: GET -> ours: accepted
+ *                                                  -> somebody's: next attempt id
+ *                                                  -> none: POST again (same id, safe)
+ * An attempt whose shepherd has started (driver.log is there) is never sent again:
+ * the watcher judges it by its files. */
+#include "argusd/watch/sender.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/work.h"
+#include "argusd/jobs/lease.h"
+#include "argusd/launch/launchplan.h"
+#include "argusd/launch/mark.h"
+#include "argusd/launch/secretcheck.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/spec/spec.h"
+#include "fsroot/fsroot.h"
+
+struct sending;
+
+struct sender {
+    struct sender_parts p;
+    struct sending *active; /* those under way, so that an end in the middle frees them */
+    bool closed;            /* answers are still taken, nothing is sent */
+};
+
+struct sending {
+    struct sending *next;
+    struct sender *s;
+    struct live *l;
+    int k;
+    struct launchplan plan;
+    int result;
+    struct err err;
+};
+
+struct sender *sender_new(const struct sender_parts *parts)
+{
+    struct sender *s = xcalloc(1, sizeof(*s));
+    s->p = *parts;
+    return s;
+}
+
+void sender_close(struct sender *s)
+{
+    if (s)
+        s->closed = true;
+}
+
+void sender_free(struct sender *s)
+{
+    for (struct sending *g = s ? s->active : NULL, *next; g; g = next) {
+        next = g->next;
+        launchplan_release(&g->plan);
+        free(g);
+    }
+    free(s);
+}
+
+/* What is kept for a job. */
+struct sent {
+    bool busy;    /* its files are being written, or a POST is under way */
+    int k;        /* the attempt that the rest is about */
+    bool maybe;   /* Ray may have it: ask before sending */
+    usec_t after; /* monotonic: not before */
+    int tries;
+};
+
+/* Of an attempt from before this start nobody knows whether it was sent. */
+static struct sent sent_of(const struct live *l)
+{
+    const struct sent *kept = live_kept(l, LIVE_SENDER);
+    int k = l->job->n_attempts;
+    if (kept && kept->k == k)
+        return *kept;
+    return (struct sent){
+        .busy = kept && kept->busy, .k = k, .maybe = l->restored_attempts == k && k};
+}
+
+static struct sent *sent_change(struct live *l)
+{
+    struct sent now = sent_of(l), *kept = live_keep(l, LIVE_SENDER, sizeof(*kept));
+    *kept = now;
+    return kept;
+}
+
+bool sender_is_sending(const struct live *l)
+{
+    return sent_of(l).busy;
+}
+
+bool sender_may_have_sent(const struct live *l)
+{
+    return sent_of(l).maybe;
+}
+
+void sender_saw_none(struct live *l)
+{
+    sent_change(l)->maybe = false;
+}
+
+static void sending_free(struct sending *g)
+{
+    struct live *l = g->l;
+    for (struct sending **p = &g->s->active; *p; p = &(*p)->next)
+        if (*p == g) {
+            *p = g->next;
+            break;
+        }
+    launchplan_release(&g->plan);
+    free(g);
+    sent_change(l)->busy = false;
+    jobs_idle(l);
+}
+
+/* Still the attempt that we began with, and still to be sent? */
+static bool sender_is_wanted(const struct sending *g)
+{
+    const struct attempt *a = job_attempt(g->l->job);
+    return !g->s->closed && !g->l->over && a && a->k == g->k && job_act(g->l->job) == JOB_ACT_SEND;
+}
+
+/* ---- logs/submit.out ---- */
+
+struct submit_note {
+    char *root, *job, *text;
+};
+
+static void sender_run_note(void *arg)
+{
+    struct submit_note *n = arg;
+    struct err err = {0};
+    if (fsroot_submit_out_add(n->root, n->job, n->text, &err) < 0)
+        log_debug("send", "%s job=%s", err.text, n->job);
+}
+
+static void sender_done_note(void *arg)
+{
+    struct submit_note *n = arg;
+    free(n->root);
+    free(n->job);
+    free(n->text);
+    free(n);
+}
+
+/* One line for people: what Ray said to this submission. */
+static void note_answer(const struct sending *g, const char *outcome, const char *why)
+{
+    char at[CLOCK_TEXT_MAX];
+    struct submit_note *n = xcalloc(1, sizeof(*n));
+    n->root = xstrdup(g->s->p.settings->shared_root);
+    n->job = xstrdup(g->l->job->id);
+    n->text = xasprintf("%s %s to %s: %s%s%s\n", clock_to_string(clock_wall(), at), g->plan.ray_id,
+                        g->s->p.settings->ray_address, outcome, *why ? ": " : "", why);
+    work_start(g->s->p.loop, sender_run_note, sender_done_note, n);
+}
+
+static void sender_apply(struct sending *g,
+                         enum job_event_kind kind,
+                         const char *code,
+                         const char *text)
+{
+    struct job_event e = {
+        .kind = kind, .code = code, .text = text, .session = cluster_session(g->s->p.cluster)};
+    (void)jobs_apply(g->l, &e, "argusd", clock_wall()); /* too late is harmless */
+}
+
+/* 1, 2, 4 … 30 seconds. */
+static void again_later(struct sending *g, const struct err *err)
+{
+    struct live *l = g->l;
+    struct reason *r = &l->job->reason, old = *r;
+    struct sent *sent = sent_change(l);
+    int n = sent->tries < 5 ? sent->tries : 5;
+    usec_t wait = USEC_SEC << n;
+    sent->tries++;
+    sent->after = clock_mono() + (wait > 30 * USEC_SEC ? 30 * USEC_SEC : wait);
+    text_copy(r->code, "submitting");
+    text_printf(r->text, "it could not be sent to Ray yet, it is tried again: %.240s", err->text);
+    log_warn("send", "%s job=%s", r->text, l->job->id);
+    if (strcmp(old.text, r->text) != 0)
+        jobs_save(l);
+}
+
+static void sender_fail(struct sending *g, enum finding_class finding, const char *text)
+{
+    struct job_end end = {
+        .cause = "refused", .code = -1, .signal = "", .finding = finding, .text = text};
+    struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
+    (void)jobs_apply(g->l, &e, "argusd", clock_wall());
+}
+
+/* ---- asking Ray ---- */
+
+static void sender_post(struct sending *g);
+
+static void sender_on_asked(enum ray_found found,
+                            const struct ray_job *rj,
+                            const struct err *err,
+                            void *arg)
+{
+    struct sending *g = arg;
+    if (!sender_is_wanted(g)) {
+        sending_free(g);
+        return;
+    }
+    if (found == RAY_NOT_FOUND) {
+        sent_change(g->l)->maybe = false;
+        sender_post(g);
+        return;
+    }
+    if (found == RAY_UNKNOWN)
+        again_later(g, err);
+    else if (mark_is_ours(g->s->p.instance, rj))
+        sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL);
+    else
+        sender_apply(
+            g, JOB_EV_REQUEUED, "foreign_id",
+            "another client's job in Ray has this attempt's id; the next attempt gets another");
+    sending_free(g);
+}
+
+static void sender_ask(struct sending *g)
+{
+    (void)ray_get_job(g->s->p.ray, g->plan.ray_id, sender_on_asked, g); /* freed with the client */
+}
+
+/* ---- the POST ---- */
+
+static void sender_on_posted(enum ray_submit_outcome outcome, const struct err *err, void *arg)
+{
+    struct sending *g = arg;
+    note_answer(g, ray_submit_outcome_to_string(outcome), err ? err->text : "");
+    switch (outcome) {
+    case RAY_SUBMIT_ACCEPTED:
+        sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL);
+        break;
+    case RAY_SUBMIT_REFUSED:
+        if (sender_is_wanted(g))
+            sender_fail(g, FINDING_RUNTIME_ENV_FAILED, err->text);
+        break;
+    case RAY_SUBMIT_DUPLICATE:
+    case RAY_SUBMIT_DOUBT:
+        sent_change(g->l)->maybe = true;
+        if (sender_is_wanted(g)) {
+            log_info("send", "doubtful answer, asking Ray: %s job=%s", err->text, g->l->job->id);
+            sender_ask(g);
+            return;
+        }
+        break;
+    default: /* nothing was taken */
+        sent_change(g->l)->maybe = false;
+        if (sender_is_wanted(g))
+            again_later(g, err);
+    }
+    sending_free(g);
+}
+
+static void sender_post(struct sending *g)
+{
+    const struct launchplan *p = &g->plan;
+    struct buf runtime_env = BUF_INIT(16 << 10);
+    struct jout j = jout_begin(&runtime_env);
+    jout_open(&j, NULL, '{');
+    if (p->py_executable)
+        jout_str(&j, "py_executable", p->py_executable);
+    jout_close(&j, '}');
+    struct ray_submit what = {.submission_id = p->ray_id,
+                              .entrypoint = p->entrypoint,
+                              .runtime_env = buf_str(&runtime_env),
+                              .env = &p->env,
+                              .metadata = &p->metadata,
+                              .num_cpus = p->demand.driver_cpus,
+                              .num_gpus = p->demand.driver_gpus,
+                              .resources = &p->resources};
+    struct err err = {0};
+    sent_change(g->l)->maybe = true; /* until an answer says otherwise */
+    if (!ray_submit(g->s->p.ray, &what, sender_on_posted, g, &err)) {
+        sender_fail(g, FINDING_CONFIG_ERROR, err.text);
+        sending_free(g);
+    }
+    buf_release(&runtime_env);
+}
+
+/* ---- the files ---- */
+
+static void run_plan(void *arg)
+{
+    struct sending *g = arg;
+    g->result = launchplan_make(&g->plan, &g->err);
+}
+
+static void keep_results(struct sending *g)
+{
+    struct live *l = g->l;
+    set_str(&l->extra.argv, g->plan.argv);
+    set_str(&l->extra.verl, g->plan.verl);
+    jobs_save(l);
+}
+
+static void tell_resume(const struct sending *g)
+{
+    char text[JOB_REASON_TEXT_MAX], where[64] = "it begins anew";
+    const struct launchplan *p = &g->plan;
+    if (!*p->skipped && !p->resume_step)
+        return;
+    if (p->resume_step)
+        text_printf(where, "it goes on from the checkpoint of step %lld",
+                    (long long)p->resume_step);
+    text_printf(text, "%s%s%.200s%s", where, *p->skipped ? ": " : "", p->skipped,
+                *p->skipped ? ", and was put aside" : "");
+    jobs_note(g->l, "resume", *p->skipped ? "checkpoint_torn" : "", text, clock_wall());
+}
+
+static void done_plan(void *arg)
+{
+    struct sending *g = arg;
+    if (!sender_is_wanted(g)) {
+        sending_free(g);
+        return;
+    }
+    tell_resume(g);
+    if (g->result == -EEXIST) {
+        sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
+    } else if (g->plan.code_changed) {
+        sender_fail(g, FINDING_IMPORT_ERROR, g->err.text);
+    } else if (g->result == ERR_BAD_SPEC) {
+        sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
+    } else if (g->result < 0) {
+        again_later(g, &g->err); /* the shared root: it may come back */
+    } else {
+        keep_results(g);
+        if (sent_of(g->l).maybe)
+            sender_ask(g);
+        else
+            sender_post(g);
+        return;
+    }
+    sending_free(g);
+}
+
+static char *status_text(const struct cluster *c)
+{
+    size_t n;
+    const struct cluster_node *nodes = cluster_nodes(c, &n);
+    struct buf out = BUF_INIT(1 << 20);
+    (void)buf_addf(&out, "Ray %s, session %s\n", cluster_ray_version(c), cluster_session(c));
+    for (size_t i = 0; i < n; i++) /* overflow: the rest is missing */
+        (void)buf_addf(&out, "%-8s %-24s %-16s GPU %g  CPU %g  %s%s\n",
+                       nodes[i].is_alive ? "ALIVE" : "DEAD", nodes[i].name, nodes[i].ip,
+                       nodes[i].gpus, nodes[i].cpus, nodes[i].is_head ? "head" : "worker",
+                       nodes[i].message ? nodes[i].message : "");
+    return buf_take(&out);
+}
+
+static void aim_driver(struct sending *g)
+{
+    const struct cluster_node *n =
+        cluster_find_name(g->s->p.cluster, gang_driver(&g->l->job->gang));
+    if (!n)
+        return; /* it is gone again: worker_node alone places the driver */
+    g->plan.driver_resource = lease_node_resource(n);
+    g->plan.driver_amount = n->has_own_resource ? 1 : 0.001;
+}
+
+void sender_act(struct sender *s, struct live *l)
+{
+    const struct sent sent = sent_of(l);
+    if (s->closed || sent.busy || clock_mono() < sent.after || !cluster_is_up(s->p.cluster) ||
+        !cluster_root_is_ok(s->p.cluster))
+        return;
+    const struct job *j = l->job;
+    struct sending *g = xcalloc(1, sizeof(*g));
+    *g = (struct sending){.next = s->active, .s = s, .l = l, .k = job_attempt(j)->k};
+    s->active = g;
+    g->plan = (struct launchplan){.settings = s->p.settings,
+                                  .spec = xstrdup(j->spec),
+                                  .inputs = xstrdup(l->extra.inputs),
+                                  .snapshots = xstrdup(l->extra.snapshots),
+                                  .id = xstrdup(j->id),
+                                  .user = xstrdup(j->user),
+                                  .instance = xstrdup(s->p.instance),
+                                  .k = g->k,
+                                  .demand = j->demand,
+                                  .driver_node = xstrdup(gang_driver(&j->gang)),
+                                  .lease = lease_text(j, s->p.cluster, s->p.settings),
+                                  .status_text = status_text(s->p.cluster)};
+    const struct ckpt_list *known = checkpoints_of(s->p.checkpoints, j->id);
+    if (known)
+        ckpt_list_copy(&g->plan.known, known);
+    aim_driver(g);
+    sent_change(l)->busy = true;
+    jobs_busy(l);
+    /* opened now and not before */
+    if (secretcheck_open(s->p.secrets, s->p.settings, j, &g->plan.secrets, &g->err) < 0) {
+        sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
+        sending_free(g);
+        return;
+    }
+    work_start(s->p.loop, run_plan, done_plan, g);
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preflight.c - which files a spec names, and what is wrong with each; see preflight.h. */
+#include "core/check/preflight.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+
+enum { REWARD_BYTES_MAX = 4 << 20, TREE_BYTES_MAX = 1 << 20 };
+
+/* ---- what to look at ---- */
+
+static void preflight_add_file(struct preflight_facts *f,
+                               const char *field,
+                               enum preflight_kind kind,
+                               const char *path)
+{
+    if (!path || path[0] != '/' || f->n_files >= PREFLIGHT_FILES_MAX)
+        return;
+    f->files = xrealloc(f->files, f->n_files + 1, sizeof(*f->files));
+    f->files[f->n_files++] =
+        (struct preflight_file){.field = xstrdup(field), .path = xstrdup(path), .kind = kind};
+}
+
+static void add_files(struct preflight_facts *f,
+                      const char *field,
+                      enum preflight_kind kind,
+                      const struct strv *paths)
+{
+    for (size_t i = 0; i < paths->n; i++)
+        preflight_add_file(f, field, kind, paths->v[i]);
+}
+
+/* Overrides whose value is a file of its own. */
+static void add_config_files(struct preflight_facts *f, const struct spec *s)
+{
+    static const char *const keys[] = {
+        "actor_rollout_ref.rollout.multi_turn.tool_config_path",
+        "actor_rollout_ref.rollout.multi_turn.interaction_config_path",
+        "actor_rollout_ref.rollout.agent.agent_loop_config_path",
+    };
+    for (size_t i = 0; i < array_len(keys); i++)
+        preflight_add_file(f, "overrides", PREFLIGHT_TREE, spec_override_find(s, keys[i]));
+}
+
+/* "Qwen/Qwen2.5" to <hf_home>/hub/models--Qwen--Qwen2.5 */
+static char *hub_dir(const char *hf_home, const char *id)
+{
+    const char *slash = strchr(id, '/');
+    if (!slash)
+        return xasprintf("%s/hub/models--%s", hf_home, id);
+    return xasprintf("%s/hub/models--%.*s--%s", hf_home, (int)(slash - id), id, slash + 1);
+}
+
+static void plan_model(const struct spec *s,
+                       const struct preflight_where *where,
+                       struct preflight_facts *f)
+{
+    if (!s->model_id || !workload_is_verl((enum workload)s->workload))
+        return;
+    bool is_path = s->model_id[0] == '/';
+    if (!is_path && !where->hf_home)
+        return;
+    f->model = xcalloc(1, sizeof(*f->model));
+    *f->model = (struct preflight_model){.path = is_path ? xstrdup(s->model_id)
+                                                         : hub_dir(where->hf_home, s->model_id),
+                                         .is_hub = !is_path,
+                                         .is_offline = where->hf_offline,
+                                         .only_there = s->workload == WORKLOAD_MERGE};
+}
+
+/* The step that it goes on from, where it names one. */
+static void plan_resume(const struct spec *s,
+                        const struct preflight_where *where,
+                        struct preflight_facts *f)
+{
+    if (s->resume_mode != SPEC_RESUME_JOB || s->resume_step <= 0 || !where->shared_root)
+        return;
+    _cleanup_(freep) char *path = spec_resume_path(s, where->shared_root, s->resume_step);
+    preflight_add_file(f, "resume", PREFLIGHT_CHECKPOINT, path);
+}
+
+void preflight_plan(const struct spec *s,
+                    const struct preflight_where *where,
+                    struct preflight_facts *ret)
+{
+    *ret = (struct preflight_facts){0};
+    preflight_add_file(ret, "code_path", PREFLIGHT_DIR, s->code_path);
+    preflight_add_file(ret, "working_dir", PREFLIGHT_DIR, s->working_dir);
+    add_files(ret, "extra_pythonpath", PREFLIGHT_DIR, &s->extra_pythonpath);
+    preflight_add_file(ret, "runtime_env.py_executable", PREFLIGHT_PROGRAM, s->py_executable);
+    if (workload_is_verl((enum workload)s->workload)) {
+        add_files(ret, "train_file", PREFLIGHT_DATA, &s->train_file);
+        add_files(ret, "val_file", PREFLIGHT_DATA, &s->val_file);
+        add_config_files(ret, s);
+    }
+    preflight_add_file(ret, "reward_fn_path", PREFLIGHT_REWARD, s->reward_file);
+    plan_model(s, where, ret);
+    plan_resume(s, where, ret);
+}
+
+bool preflight_has_work(const struct preflight_facts *f)
+{
+    return f->n_files > 0 || f->model;
+}
+
+static void model_free(struct preflight_model *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n_shards; i++) {
+        free(m->shards[i].name);
+        free(m->shards[i].broken);
+    }
+    char *texts[] = {m->path, m->real, m->config_broken, m->index_name, m->index_broken};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    free(m->shards);
+    free(m);
+}
+
+void preflight_release(struct preflight_facts *f)
+{
+    for (size_t i = 0; i < f->n_files; i++) {
+        free(f->files[i].field);
+        free(f->files[i].path);
+        free(f->files[i].real);
+        free(f->files[i].broken);
+    }
+    free(f->files);
+    free(f->real_root);
+    model_free(f->model);
+    *f = (struct preflight_facts){0};
+}
+
+void preflight_keys_release(struct preflight_keys *k)
+{
+    struct strv *lists[] = {&k->keys, &k->groups, &k->options, &k->leaves};
+    for (size_t i = 0; i < array_len(lists); i++)
+        strv_release(lists[i]);
+    freep(&k->name);
+}
+
+/* ---- words ---- */
+
+const char *preflight_size_text(uint64_t bytes, char buf[static 32])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double v = (double)bytes;
+    size_t u = 0;
+    while (v >= 1000 && u + 1 < array_len(units)) {
+        v /= 1000;
+        u++;
+    }
+    text_printf_to(buf, 32, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    return buf;
+}
+
+static bool begins(const unsigned char *head, size_t n, const char *with)
+{
+    size_t m = strlen(with);
+    return n >= m && !strncasecmp((const char *)head, with, m);
+}
+
+const char *preflight_name_head(const unsigned char *head, size_t n)
+{
+    while (n > 0 && (isspace(*head) || *head == 0xef || *head == 0xbb || *head == 0xbf)) {
+        head++;
+        n--;
+    }
+    if (begins(head, n, "version https://git-lfs"))
+        return "a pointer of git-lfs, not the file itself";
+    if (begins(head, n, "<!doctype") || begins(head, n, "<html") || begins(head, n, "<?xml"))
+        return "a web page";
+    if (begins(head, n, "\x1f\x8b"))
+        return "a gzip archive";
+    if (begins(head, n, "PK\x03\x04"))
+        return "a zip archive";
+    return NULL;
+}
+
+static const char *how_to_fetch(const char *what)
+{
+    if (!what)
+        return "copy it again";
+    return strstr(what, "git-lfs") ? "run 'git lfs pull' where it came from, and copy it again"
+                                   : "download the file itself, and look at its address";
+}
+
+/* ---- one file ---- */
+
+static const char *preflight_kind_word(enum preflight_kind k)
+{
+    static const char *const words[] = {
+        [PREFLIGHT_DATA] = "data file",          [PREFLIGHT_REWARD] = "Python file",
+        [PREFLIGHT_DIR] = "directory",           [PREFLIGHT_PROGRAM] = "program",
+        [PREFLIGHT_TREE] = "configuration file", [PREFLIGHT_CHECKPOINT] = "checkpoint"};
+    return words[k];
+}
+
+printf_like(4, 5) static void preflight_say(struct problems *ps,
+                                            const char *field,
+                                            const char *hint,
+                                            const char *fmt,
+                                            ...)
+{
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(text, fmt, ap);
+    va_end(ap);
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+}
+
+static void say_error(const struct preflight_file *f, struct problems *ps)
+{
+    const char *word = preflight_kind_word(f->kind);
+    if (f->kind == PREFLIGHT_CHECKPOINT && (f->error == ENOENT || f->error == ENOTDIR))
+        preflight_say(ps, f->field, "'argus ckpt ls' of that job shows what it has",
+                      "there is no %s '%.300s'", word, f->path);
+    else if (f->error == ENOENT || f->error == ENOTDIR)
+        preflight_say(ps, f->field, "look at the spelling, or copy it there first",
+                      "there is no %s '%.300s'", word, f->path);
+    else if (f->error == EACCES || f->error == EPERM)
+        preflight_say(ps, f->field, "let everybody read it: chmod a+r, and a+x for its directories",
+                      "'%.300s' cannot be read: permission denied", f->path);
+    else if (f->error == ELOOP)
+        preflight_say(ps, f->field, "give the file itself",
+                      "'%.300s' is a link that leads to itself", f->path);
+    else
+        preflight_say(ps, f->field, "look at the shared root", "'%.300s' cannot be read: %s",
+                      f->path, strerror(f->error));
+}
+
+static bool preflight_is_below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+    return !strncmp(path, root, n) && (!path[n] || path[n] == '/');
+}
+
+/* Where links lead, after the lexical look of spec_expand(). */
+bool preflight_judge_real(const char *field,
+                          const char *path,
+                          const char *real,
+                          const char *real_root,
+                          const struct preflight_where *where,
+                          struct problems *ps)
+{
+    size_t n = strlen(real_root), m = strlen(where->shared_root);
+    const char *own =
+        preflight_is_below(where->user_root, where->shared_root) ? where->user_root + m : "";
+    if (!preflight_is_below(path, where->shared_root))
+        return false; /* a root of its own that spec_expand() knows */
+    if (!preflight_is_below(real, real_root))
+        preflight_say(ps, field, "copy what it leads to below the shared root",
+                      "'%.300s' leads to '%.200s', outside the shared root", path, real);
+    else if (str_starts(real + n, "/users/") && !(*own && preflight_is_below(real + n, own)))
+        preflight_say(ps, field, "ask for a copy under common/",
+                      "'%.300s' leads into another user's directory", path);
+    else
+        return false;
+    return true;
+}
+
+static bool is_parquet_name(const char *path)
+{
+    return !str_ends(path, ".json") && !str_ends(path, ".jsonl");
+}
+
+static void judge_data(const struct preflight_file *f, struct problems *ps)
+{
+    const char *what = preflight_name_head(f->head, f->n_head);
+    char size[32];
+    if (what) {
+        preflight_say(ps, f->field, how_to_fetch(what), "'%.300s' is %s", f->path, what);
+        return;
+    }
+    if (!is_parquet_name(f->path)) {
+        if (f->head[0] != '{' && f->head[0] != '[')
+            preflight_say(ps, f->field, "give rows of JSON, or a parquet file",
+                          "'%.300s' does not begin as JSON does", f->path);
+        return;
+    }
+    bool begins_well = f->n_head >= 4 && !memcmp(f->head, "PAR1", 4);
+    if (f->n_head >= 4 && !memcmp(f->head, "PARE", 4))
+        preflight_say(ps, f->field, "write it without encryption",
+                      "'%.300s' is an encrypted parquet file", f->path);
+    else if (!begins_well)
+        preflight_say(ps, f->field, "write it as parquet ('argus data prepare' makes one)",
+                      "'%.300s' is no parquet file: it does not begin with PAR1", f->path);
+    else if (f->size < 12 || memcmp(f->tail, "PAR1", 4) != 0)
+        preflight_say(ps, f->field, "copy it again: its end is missing",
+                      "'%.300s' (%s) is cut short: it begins as parquet and does not end so",
+                      f->path, preflight_size_text(f->size, size));
+}
+
+static void judge_reward(const struct preflight_file *f, struct problems *ps)
+{
+    const char *what = preflight_name_head(f->head, f->n_head);
+    char size[32];
+    if (what)
+        preflight_say(ps, f->field, how_to_fetch(what), "'%.300s' is %s", f->path, what);
+    else if (f->size > REWARD_BYTES_MAX)
+        preflight_say(ps, f->field, "keep tables in a file of their own",
+                      "'%.300s' has %s, too much for a Python file", f->path,
+                      preflight_size_text(f->size, size));
+    else if (f->n_head && memchr(f->head, 0, f->n_head))
+        preflight_say(ps, f->field, "give the .py file", "'%.300s' is no text", f->path);
+}
+
+static void judge_plain(const struct preflight_file *f, struct problems *ps)
+{
+    if (!f->is_file) {
+        preflight_say(ps, f->field, f->is_dir ? "name the file in it" : "give a plain file",
+                      "'%.300s' is %s", f->path,
+                      f->is_dir ? "a directory, not a file" : "no plain file");
+        return;
+    }
+    if (f->size == 0) {
+        preflight_say(ps, f->field, "copy it again", "'%.300s' is empty", f->path);
+        return;
+    }
+    if (f->kind == PREFLIGHT_DATA)
+        judge_data(f, ps);
+    else if (f->kind == PREFLIGHT_REWARD)
+        judge_reward(f, ps);
+    else if (f->kind == PREFLIGHT_PROGRAM && !f->may_run)
+        preflight_say(ps, f->field, "give <venv>/bin/python", "'%.300s' cannot be executed",
+                      f->path);
+    else if (f->kind == PREFLIGHT_TREE && f->broken)
+        preflight_say(ps, f->field, NULL, "'%.300s' does not parse: %s", f->path, f->broken);
+}
+
+/* A venv's python leads out of it, and may. */
+static bool leads_away(const struct preflight_file *f,
+                       const char *real_root,
+                       const struct preflight_where *where,
+                       struct problems *ps)
+{
+    return f->kind != PREFLIGHT_PROGRAM && f->real && real_root &&
+           preflight_judge_real(f->field, f->path, f->real, real_root, where, ps);
+}
+
+static bool is_dir_wanted(enum preflight_kind kind)
+{
+    return kind == PREFLIGHT_DIR || kind == PREFLIGHT_CHECKPOINT;
+}
+
+void preflight_judge_files(const struct preflight_where *where,
+                           const struct preflight_facts *facts,
+                           struct problems *ps)
+{
+    for (size_t i = 0; i < facts->n_files; i++) {
+        const struct preflight_file *f = &facts->files[i];
+        if (leads_away(f, facts->real_root, where, ps))
+            continue;
+        if (f->error)
+            say_error(f, ps);
+        else if (is_dir_wanted(f->kind) && !f->is_dir)
+            preflight_say(ps, f->field, "give the directory that holds it",
+                          "'%.300s' is no directory", f->path);
+        else if (!is_dir_wanted(f->kind))
+            judge_plain(f, ps);
+    }
+}
+
+/* ---- all ---- */
+
+void preflight_judge(const struct spec *s,
+                     const struct verl_version *v,
+                     const struct preflight_where *where,
+                     const struct preflight_facts *f,
+                     struct problems *ps)
+{
+    preflight_judge_files(where, f, ps);
+    if (f->model)
+        preflight_judge_model(s, where, f->real_root, f->model, ps);
+    if (v)
+        preflight_judge_sizes(s, v, ps);
+    preflight_judge_space(s, f, ps);
+    if (f->keys)
+        preflight_judge_keys(s, f->keys, ps);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* preflight_sizes.c - batch and parallel sizes that do not divide; see preflight.h.
+ *
+ * The same questions as verl asks, some of them only after all models are loaded. Only what
+ * the overrides say is judged: what the platform fills in divides. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/check/preflight.h"
+
+#define ACTOR "actor_rollout_ref.actor."
+#define ROLLOUT "actor_rollout_ref.rollout."
+#define REF "actor_rollout_ref.ref."
+
+struct sizes {
+    const struct spec *s;
+    struct problems *ps;
+    int64_t world; /* GPUs */
+};
+
+printf_like(3, 4) static void preflight_sizes_say(const struct sizes *z,
+                                                  const char *hint,
+                                                  const char *fmt,
+                                                  ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(text, fmt, ap);
+    va_end(ap);
+    problems_add(z->ps, PROBLEM_ERROR, "overrides", 0, 0, hint, "%s", text);
+}
+
+/* 0: not given, null, or no number. One that is given and is none that is possible is told. */
+static int64_t preflight_sizes_number(const struct sizes *z, const char *key)
+{
+    const char *text = spec_override_find(z->s, key);
+    int64_t v = 0;
+    if (!text || !strcmp(text, "null") || str_to_int(text, INT64_MIN, INT64_MAX, &v, NULL) < 0)
+        return 0;
+    if (v <= 0)
+        preflight_sizes_say(z, "give a number above 0", "'%s=%lld' is no size", key, (long long)v);
+    return v > 0 && v < INT32_MAX ? v : 0;
+}
+
+static bool is_true(const struct sizes *z, const char *key)
+{
+    const char *text = spec_override_find(z->s, key);
+    return text && (!strcasecmp(text, "true") || !strcmp(text, "1"));
+}
+
+static int64_t at_least_one(int64_t v)
+{
+    return v > 0 ? v : 1;
+}
+
+/* ---- parallel sizes against the gang ---- */
+
+static void judge_parallel(const struct sizes *z, const char *key, const char *hint)
+{
+    int64_t v = preflight_sizes_number(z, key);
+    if (v > 0 && z->world % v != 0)
+        preflight_sizes_say(z, hint, "'%s=%lld' does not divide the gang of %lld GPUs", key,
+                            (long long)v, (long long)z->world);
+}
+
+static void judge_tensor_parallel(const struct sizes *z)
+{
+    static const char key[] = ROLLOUT "tensor_model_parallel_size";
+    int64_t tp = preflight_sizes_number(z, key), node = (int64_t)z->s->gpus_per_node;
+    judge_parallel(z, key, "give a divisor of nnodes * n_gpus_per_node");
+    if (tp > 0 && tp > node && tp <= z->world && z->world % tp == 0)
+        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0,
+                     "keep it within one node: n_gpus_per_node",
+                     "'%s=%lld' spans nodes of %lld GPUs, which is slow", key, (long long)tp,
+                     (long long)node);
+}
+
+static void judge_megatron(const struct sizes *z, const char *of)
+{
+    static const char *const parts[] = {"tensor_model_parallel_size",
+                                        "pipeline_model_parallel_size", "context_parallel_size"};
+    int64_t product = 1;
+    bool given = false;
+    for (size_t i = 0; i < array_len(parts); i++) {
+        _cleanup_(freep) char *key = xasprintf("%smegatron.%s", of, parts[i]);
+        int64_t v = preflight_sizes_number(z, key);
+        given |= v > 0;
+        product *= at_least_one(v);
+        if (product > z->world)
+            break;
+    }
+    if (given && product > 0 && z->world % product != 0)
+        preflight_sizes_say(
+            z, "their product must divide nnodes * n_gpus_per_node",
+            "the tensor, pipeline and context sizes of '%smegatron' do not divide the gang of "
+            "%lld GPUs",
+            of, (long long)z->world);
+}
+
+/* ---- batches ---- */
+
+static void judge_both(const struct sizes *z, const char *prefix, const char *name)
+{
+    _cleanup_(freep) char *whole = xasprintf("%s%s", prefix, name);
+    _cleanup_(freep) char *each = xasprintf("%s%s_per_gpu", prefix, name);
+    if (preflight_sizes_number(z, whole) > 0 && preflight_sizes_number(z, each) > 0)
+        preflight_sizes_say(z, "keep the one that ends in _per_gpu",
+                            "'%s' and '%s' exclude each other", whole, each);
+}
+
+struct batch {
+    int64_t train, mini, samples;
+};
+
+static void judge_micro(const struct sizes *z,
+                        const struct batch *b,
+                        const char *prefix,
+                        int64_t mini)
+{
+    _cleanup_(freep) char *micro_key = xasprintf("%sppo_micro_batch_size_per_gpu", prefix);
+    _cleanup_(freep) char *sp_key = xasprintf("%sulysses_sequence_parallel_size", prefix);
+    _cleanup_(freep) char *dynamic = xasprintf("%suse_dynamic_bsz", prefix);
+    int64_t micro = preflight_sizes_number(z, micro_key),
+            sp = at_least_one(preflight_sizes_number(z, sp_key));
+    if (z->world % sp != 0 || !mini || is_true(z, dynamic))
+        return;
+    int64_t ranks = z->world / sp, mine = mini * b->samples / ranks;
+    if (mine == 0)
+        preflight_sizes_say(z, "give a larger mini batch, or fewer GPUs",
+                            "a mini batch of %lld rows leaves nothing for each of %lld ranks",
+                            (long long)mini, (long long)ranks);
+    else if (micro > mine)
+        preflight_sizes_say(z, "give at most the rows of one rank",
+                            "'%s=%lld' is more than the %lld rows of a mini batch on each rank",
+                            micro_key, (long long)micro, (long long)mine);
+    else if (micro > 0 && mine % micro != 0)
+        preflight_sizes_say(z, "give a divisor of mini batch * samples / GPUs",
+                            "'%s=%lld' does not divide the %lld rows of a mini batch on each rank",
+                            micro_key, (long long)micro, (long long)mine);
+}
+
+static void judge_ppo_batches(const struct sizes *z)
+{
+    struct batch b = {.train = preflight_sizes_number(z, "data.train_batch_size"),
+                      .mini = preflight_sizes_number(z, ACTOR "ppo_mini_batch_size")};
+    int64_t n = preflight_sizes_number(z, ROLLOUT "n");
+    b.samples = n > 0 ? n : z->s->workload == WORKLOAD_GRPO ? 8 : 1;
+    if (b.train > 0 && b.mini > b.train)
+        preflight_sizes_say(z, "give a mini batch of at most data.train_batch_size",
+                            "'" ACTOR
+                            "ppo_mini_batch_size=%lld' is more than 'data.train_batch_size=%lld'",
+                            (long long)b.mini, (long long)b.train);
+    if (b.train > 0 && b.train * b.samples % z->world != 0)
+        preflight_sizes_say(
+            z, "give a multiple of the GPUs",
+            "'data.train_batch_size=%lld' with %lld samples each does not divide among %lld GPUs",
+            (long long)b.train, (long long)b.samples, (long long)z->world);
+    judge_micro(z, &b, ACTOR, b.mini);
+    if (z->s->workload == WORKLOAD_PPO)
+        judge_micro(z, &b, "critic.", preflight_sizes_number(z, "critic.ppo_mini_batch_size"));
+    if (z->s->workload == WORKLOAD_GRPO && n == 1)
+        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0, "give 2 or more",
+                     "grpo compares the samples of one prompt: '" ROLLOUT "n=1' teaches nothing");
+}
+
+/* Sizes by tokens: one whole answer must fit. */
+static void judge_tokens(const struct sizes *z)
+{
+    enum { LENGTH = 512 }; /* verl's default of both */
+    int64_t prompt = preflight_sizes_number(z, "data.max_prompt_length");
+    int64_t answer = preflight_sizes_number(z, "data.max_response_length");
+    int64_t tokens = preflight_sizes_number(z, ACTOR "ppo_max_token_len_per_gpu");
+    int64_t sp = at_least_one(preflight_sizes_number(z, ACTOR "ulysses_sequence_parallel_size"));
+    int64_t longest = (prompt ? prompt : LENGTH) + (answer ? answer : LENGTH);
+    if (tokens > 0 && is_true(z, ACTOR "use_dynamic_bsz") && tokens * sp < longest)
+        preflight_sizes_say(
+            z, "give at least max_prompt_length + max_response_length",
+            "'" ACTOR "ppo_max_token_len_per_gpu=%lld' is less than one sequence of %lld tokens",
+            (long long)tokens, (long long)longest);
+}
+
+static void judge_ppo(const struct sizes *z)
+{
+    static const char *const both[][2] = {
+        {ACTOR, "ppo_micro_batch_size"},
+        {REF, "log_prob_micro_batch_size"},
+        {ROLLOUT, "log_prob_micro_batch_size"},
+        {"critic.", "ppo_micro_batch_size"},
+    };
+    for (size_t i = 0; i < array_len(both); i++)
+        judge_both(z, both[i][0], both[i][1]);
+    judge_tensor_parallel(z);
+    judge_parallel(z, ACTOR "ulysses_sequence_parallel_size", "give a divisor of the GPUs");
+    judge_parallel(z, REF "ulysses_sequence_parallel_size", "give a divisor of the GPUs");
+    judge_parallel(z, "critic.ulysses_sequence_parallel_size", "give a divisor of the GPUs");
+    judge_megatron(z, ACTOR);
+    judge_megatron(z, "critic.");
+    judge_ppo_batches(z);
+    judge_tokens(z);
+}
+
+static void judge_sft(const struct sizes *z, const struct verl_version *v)
+{
+    const char *sp_key = v->sft_is_engine ? "engine.ulysses_sequence_parallel_size"
+                                          : "ulysses_sequence_parallel_size";
+    int64_t batch = preflight_sizes_number(z, "data.train_batch_size");
+    int64_t micro = preflight_sizes_number(z, "data.micro_batch_size_per_gpu");
+    int64_t sp = at_least_one(preflight_sizes_number(z, sp_key));
+    judge_parallel(z, sp_key, "give a divisor of the GPUs");
+    if (z->world % sp != 0)
+        return;
+    int64_t ranks = z->world / sp;
+    if (batch > 0 && batch % ranks != 0)
+        preflight_sizes_say(z, "give a multiple of the GPUs",
+                            "'data.train_batch_size=%lld' does not divide among %lld ranks",
+                            (long long)batch, (long long)ranks);
+    else if (batch > 0 && micro > 0 && !v->sft_is_engine && batch / ranks % micro != 0)
+        preflight_sizes_say(
+            z, "give a divisor of data.train_batch_size / GPUs",
+            "'data.micro_batch_size_per_gpu=%lld' does not divide the %lld rows of each rank",
+            (long long)micro, (long long)(batch / ranks));
+}
+
+void preflight_judge_sizes(const struct spec *s, const struct verl_version *v, struct problems *ps)
+{
+    struct sizes z = {.s = s, .ps = ps, .world = (int64_t)(s->gpus_per_node * (double)s->nnodes)};
+    if (z.world < 1)
+        return;
+    if (s->workload == WORKLOAD_PPO || s->workload == WORKLOAD_GRPO)
+        judge_ppo(&z);
+    else if (s->workload == WORKLOAD_SFT)
+        judge_sft(&z, v);
+    else if (s->workload == WORKLOAD_GENERATE)
+        judge_parallel(&z,
+                       v->generate_is_server ? ROLLOUT "tensor_model_parallel_size"
+                                             : "rollout.tensor_model_parallel_size",
+                       "give a divisor of nnodes * n_gpus_per_node");
+}

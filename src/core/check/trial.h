@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trial.h - what a trial says in its result.json: bytes that a job's own environment wrote. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/spec/finding_class.h"
+
+enum { TRIAL_RESULT_MAX = 1 << 20, TRIAL_SHOWN_MAX = 32 << 10, TRIAL_FINDINGS_MAX = 20 };
+
+struct trial_result {
+    bool ok;
+    enum finding_class class; /* of the first finding; FINDING_CONFIG_ERROR where it has none that
+                                 a trial may find */
+    char sentence[320];       /* of all: "2 findings: …; …" */
+    char *shown;              /* JSON object for people, at most TRIAL_SHOWN_MAX bytes */
+};
+
+/* hash: of what was asked; a result of something else is -ESTALE. -EINVAL: it is none. */
+must_check int trial_read(const char *text,
+                          size_t len,
+                          const char *hash,
+                          struct trial_result *ret,
+                          struct err *err);
+void trial_result_release(struct trial_result *r);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* finding.c - findings as values: their words, JSON out and in, and one line for people. */
+#include "core/finding/finding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/finding/finding_rule.h"
+
+static const char *const OPS[] = {"set", "scale", "add"};
+
+static void quote_release(struct finding_quote *q)
+{
+    free(q->source);
+    free(q->text);
+}
+
+void finding_change_release(struct finding_change *c)
+{
+    free(c->key);
+    free(c->value);
+    free(c->from);
+}
+
+void finding_change_copy(struct finding_change *dst, const struct finding_change *src)
+{
+    *dst = *src;
+    dst->key = xstrdup(src->key);
+    dst->value = xstrdup(src->value);
+    dst->from = xstrdup(src->from);
+}
+
+void finding_release(struct finding *f)
+{
+    free(f->rule);
+    free(f->advice);
+    free(f->rank);
+    free(f->node);
+    free(f->actor);
+    free(f->pid);
+    free(f->time);
+    for (size_t i = 0; i < f->n_evidence; i++)
+        quote_release(&f->evidence[i]);
+    for (size_t i = 0; i < f->n_after; i++)
+        quote_release(&f->after[i]);
+    for (size_t i = 0; i < f->n_patch; i++)
+        finding_change_release(&f->patch[i]);
+    *f = (struct finding){0};
+}
+
+static void quotes_to_json(const struct finding_quote *q, size_t n, struct jout *j, const char *key)
+{
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < n; i++) {
+        jout_open(j, NULL, '{');
+        jout_str(j, "source", q[i].source);
+        jout_int(j, "offset", (int64_t)q[i].offset);
+        jout_int(j, "line", (int64_t)q[i].line);
+        jout_str(j, "text", q[i].text);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+static void changes_to_json(const struct finding *f, struct jout *j)
+{
+    jout_open(j, "patch", '[');
+    for (size_t i = 0; i < f->n_patch; i++) {
+        const struct finding_change *c = &f->patch[i];
+        jout_open(j, NULL, '{');
+        jout_str(j, "key", c->key);
+        jout_str(j, OPS[c->op], c->value);
+        if (c->from)
+            jout_str(j, "from", c->from);
+        if (c->min < c->max) {
+            jout_real(j, "min", c->min);
+            jout_real(j, "max", c->max);
+        }
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+void finding_to_json(const struct finding *f, struct jout *j, const char *key)
+{
+    jout_open(j, key, '{');
+    jout_str(j, "class", finding_class_to_string(f->class));
+    jout_str(j, "meaning", finding_class_meaning(f->class));
+    jout_str(j, "rule", f->rule);
+    jout_real(j, "confidence", f->confidence);
+    jout_str(j, "rank", f->rank);
+    jout_str(j, "node", f->node);
+    jout_str(j, "actor", f->actor);
+    jout_str(j, "pid", f->pid);
+    jout_str(j, "time", f->time);
+    jout_bool(j, "fatal", f->fatal);
+    quotes_to_json(f->evidence, f->n_evidence, j, "evidence");
+    quotes_to_json(f->after, f->n_after, j, "after");
+    jout_str(j, "advice", f->advice);
+    changes_to_json(f, j);
+    jout_int(j, "bytes", (int64_t)f->bytes);
+    jout_int(j, "lines", (int64_t)f->lines);
+    jout_close(j, '}');
+}
+
+static uint64_t get_count(const json_t *o, const char *key)
+{
+    int64_t v = json_get_int(o, key, 0);
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+static size_t quotes_from_json(const json_t *list, struct finding_quote *q, size_t max)
+{
+    size_t n = json_array_size(list) < max ? json_array_size(list) : max;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *o = json_array_get(list, i);
+        q[i] = (struct finding_quote){.source = xstrdup(json_get_str(o, "source", NULL)),
+                                      .offset = get_count(o, "offset"),
+                                      .line = get_count(o, "line"),
+                                      .text = xstrdup(json_get_str(o, "text", ""))};
+    }
+    return n;
+}
+
+static void changes_from_json(const json_t *list, struct finding *f)
+{
+    for (size_t i = 0; i < json_array_size(list) && f->n_patch < FINDING_CHANGES_MAX; i++) {
+        const json_t *o = json_array_get(list, i);
+        for (int op = 0; op < (int)array_len(OPS); op++) {
+            const char *value = json_get_str(o, OPS[op], NULL), *key = json_get_str(o, "key", NULL);
+            if (value && key)
+                f->patch[f->n_patch++] =
+                    (struct finding_change){.key = xstrdup(key),
+                                            .op = (enum finding_change_op)op,
+                                            .value = xstrdup(value),
+                                            .from = xstrdup(json_get_str(o, "from", NULL)),
+                                            .min = json_get_real(o, "min", 0),
+                                            .max = json_get_real(o, "max", 0)};
+            if (value)
+                break;
+        }
+    }
+}
+
+int finding_from_json(const json_t *o, struct finding *ret, struct err *err)
+{
+    *ret = (struct finding){0};
+    const char *word = json_get_str(o, "class", NULL);
+    int class = finding_class_from_string(word);
+    if (class < 0)
+        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no class of a finding", str_or(word, ""));
+    ret->class = (enum finding_class) class;
+    ret->rule = xstrdup(json_get_str(o, "rule", NULL));
+    ret->advice = xstrdup(json_get_str(o, "advice", NULL));
+    ret->confidence = json_get_real(o, "confidence", 0);
+    ret->rank = xstrdup(json_get_str(o, "rank", NULL));
+    ret->node = xstrdup(json_get_str(o, "node", NULL));
+    ret->actor = xstrdup(json_get_str(o, "actor", NULL));
+    ret->pid = xstrdup(json_get_str(o, "pid", NULL));
+    ret->time = xstrdup(json_get_str(o, "time", NULL));
+    ret->fatal = json_get_bool(o, "fatal", false);
+    ret->n_evidence =
+        quotes_from_json(json_get_array(o, "evidence"), ret->evidence, FINDING_EVIDENCE_MAX);
+    ret->n_after = quotes_from_json(json_get_array(o, "after"), ret->after, FINDING_AFTER_MAX);
+    changes_from_json(json_get_array(o, "patch"), ret);
+    ret->bytes = get_count(o, "bytes");
+    ret->lines = get_count(o, "lines");
+    return 0;
+}
+
+const char *finding_line(const struct finding *f, char *out, size_t size)
+{
+    struct buf b = BUF_INIT(FINDING_QUOTE_MAX * 4);
+    (void)buf_adds(&b, finding_class_to_string(f->class)); /* all below its ceiling */
+    if (f->node)
+        (void)buf_addf(&b, " on %s", f->node);
+    if (f->rank)
+        (void)buf_addf(&b, "%s rank %s", f->node ? "," : " in", f->rank);
+    if (f->n_evidence)
+        (void)buf_addf(&b, ": %s", f->evidence[0].text);
+    text_copy_to(out, size, buf_str(&b));
+    for (size_t n = strlen(out); b.len >= size && n && (out[n - 1] & 0x80);)
+        out[--n] = '\0'; /* no half of a character */
+    buf_release(&b);
+    return out;
+}

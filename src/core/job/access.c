@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* access.c - the table of access.h, and the two steps of every question: how he who asks is
+ * related to the thing, then the cell. Nothing else in Argus compares roles or owners. */
+#include "core/job/access.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* Beyond the roles, in a cell: */
+enum { ACCESS_NOBODY = ACCESS_ADMIN + 1, ACCESS_HIDDEN };
+
+static const struct {
+    int least[ACCESS_RELATIONS];
+    const char *who;
+} rows[] = {
+#define X(e, own, shared, seen, other, who)                                                        \
+    {{ACCESS_##own, ACCESS_##shared, ACCESS_##seen, ACCESS_##other}, who},
+    ACCESS_TABLE(X)
+#undef X
+};
+
+static const struct {
+    const char *said, *word;
+    enum access_action see;
+} kinds[] = {
+#define X(e, said, word, see) {said, word, ACCESS_##see},
+    ACCESS_KIND_TABLE(X)
+#undef X
+};
+
+const char *access_kind_to_string(enum access_kind kind)
+{
+    return kinds[kind].word;
+}
+
+enum access_action access_kind_see(enum access_kind kind)
+{
+    return kinds[kind].see;
+}
+
+enum access_answer access_ask(enum access_action action,
+                              enum access_relation relation,
+                              enum access_role role)
+{
+    int least = rows[action].least[relation];
+    if (least == ACCESS_HIDDEN)
+        return ACCESS_HIDE;
+    return least != ACCESS_NOBODY && (int)role >= least ? ACCESS_ALLOW : ACCESS_DENY;
+}
+
+enum access_relation access_relation(const struct access_who *who,
+                                     const char *owner,
+                                     const char *project)
+{
+    if (owner && str_eq(who->user, owner))
+        return ACCESS_OWN;
+    if (project && *project && str_list_has(who->projects, project))
+        return ACCESS_SHARED;
+    return who->sees_all ? ACCESS_SEEN : ACCESS_OTHER;
+}
+
+void access_list_seen(enum access_relation relation,
+                      enum access_role role,
+                      char ret[static ACCESS_KINDS_TEXT])
+{
+    size_t len = 0;
+    for (int k = 0; k < ACCESS_KINDS; k++) {
+        if (access_ask(kinds[k].see, relation, role) != ACCESS_ALLOW)
+            continue;
+        int n = snprintf(ret + len, ACCESS_KINDS_TEXT - len, "%s%s", len ? "," : "", kinds[k].word);
+        assert(n > 0 && (size_t)n < ACCESS_KINDS_TEXT - len);
+        len += (size_t)n;
+    }
+    ret[len] = 0;
+}
+
+bool access_sees_all_events(const struct access_who *who)
+{
+    return who->sees_all && access_ask(ACCESS_EVENTS_SEE, ACCESS_SEEN, who->role) == ACCESS_ALLOW;
+}
+
+int access_check_name(const char *what, const char *name, struct err *err)
+{
+    size_t n = strlen(name);
+    bool ok = n > 0 && n <= ACCESS_NAME_MAX && isalnum((unsigned char)*name);
+    for (const char *s = name; ok && *s; s++)
+        ok = islower((unsigned char)*s) || isdigit((unsigned char)*s) || strchr("_.-", *s);
+    return ok ? 0
+              : err_set(err, ERR_BAD_SPEC,
+                        "'%.60s' cannot be the name of a %s: 1 to %d of a-z 0-9 _ . - , beginning "
+                        "with a letter or a number",
+                        name, what, ACCESS_NAME_MAX);
+}
+
+static int job_access_check(const struct access_who *who,
+                            enum access_action action,
+                            enum access_relation relation,
+                            const char *verb,
+                            const struct access_thing *thing,
+                            struct err *err)
+{
+    switch (access_ask(action, relation, who->role)) {
+    case ACCESS_ALLOW:
+        return 0;
+    case ACCESS_HIDE:
+        return err_set(err, ERR_NOT_FOUND, "no %s '%.128s'", kinds[thing->kind].said, thing->name);
+    case ACCESS_DENY:
+        break;
+    }
+    return err_set(err, ERR_FORBIDDEN, "%s may not %s %s '%.128s': only %s may",
+                   relation == ACCESS_OWN ? "this token" : "you", verb, kinds[thing->kind].said,
+                   thing->name, rows[action].who);
+}
+
+int access_check(const struct access_who *who,
+                 enum access_action action,
+                 const char *verb,
+                 const struct access_thing *thing,
+                 struct err *err)
+{
+    enum access_relation relation = access_relation(who, thing->owner, thing->project);
+    if (thing->is_common && relation != ACCESS_OWN)
+        relation = ACCESS_SHARED;
+    return job_access_check(who, action, relation, verb, thing, err);
+}
+
+int access_check_common(const struct access_who *who,
+                        enum access_action action,
+                        const char *verb,
+                        const struct access_thing *thing,
+                        struct err *err)
+{
+    return job_access_check(who, action, ACCESS_SHARED, verb, thing, err);
+}
+
+int access_check_submit(const struct access_who *who, const char *project, struct err *err)
+{
+    struct access_thing thing = {.kind = ACCESS_KIND_PROJECT, .name = project};
+    bool open = who->any_project || str_eq(project, ACCESS_DEFAULT_PROJECT);
+    enum access_relation relation = open ? ACCESS_SHARED : access_relation(who, NULL, project);
+    return job_access_check(who, ACCESS_SUBMIT, relation, "submit to", &thing, err);
+}

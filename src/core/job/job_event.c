@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_event.c - the state machine of a job; see job_event.h.
+ *
+ * One table says which (state, event) pairs mean anything; the function beside a
+ * pair changes the fields. Everything else is an event that came too late or
+ * twice, and changes nothing: that is what makes replays and retries harmless. */
+#include "core/job/job_event.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+
+static const char *const event_words[] = {"admitted", "accepted", "started", "ended", "stop",
+                                          "requeued", "blind",    "seen",    "held",  "released",
+                                          "tried",    "rejected", "untried", "hung",  "went_on"};
+static_assert(array_len(event_words) == JOB_EV_END, "one word per event");
+
+const char *job_event_to_string(enum job_event_kind e)
+{
+    return event_words[e];
+}
+
+static void job_event_set_reason(struct job *j, const char *code, const char *text)
+{
+    text_copy(j->reason.code, str_or(code, ""));
+    text_copy(j->reason.text, str_or(text, ""));
+}
+
+/* now: wall. */
+typedef void (*change_f)(struct job *j, const struct job_event *e, usec_t now);
+
+static void admit(struct job *j, const struct job_event *e, usec_t now)
+{
+    int k = j->n_attempts + 1;
+    if ((j->flags & JOB_FLAG_HELD) || j->trial == JOB_TRIAL_DUE)
+        return;
+    j->attempts = xrealloc(j->attempts, (size_t)k, sizeof(*j->attempts));
+    j->attempts[k - 1] = (struct attempt){
+        .k = k, .ray_id = job_ray_id(j->id, k), .phase = ATTEMPT_PLANNED, .planned_at = now};
+    j->n_attempts = k;
+    gang_release(&j->gang);
+    gang_copy(&j->gang, e->gang);
+    j->restart.pause = j->ran = 0;
+    j->state = JOB_STARTING;
+    j->proof = (struct proof){.on_worker = -1};
+    job_event_set_reason(j, "submitting", "its gang is leased; it goes to Ray now");
+}
+
+static void accept(struct job *j, const struct job_event *e, usec_t now)
+{
+    struct attempt *a = job_attempt(j);
+    if (a->phase != ATTEMPT_PLANNED)
+        return;
+    set_str(&a->session, e->session && *e->session ? e->session : NULL);
+    a->phase = ATTEMPT_ACCEPTED;
+    a->accepted_at = now;
+    if (j->state == JOB_STARTING)
+        job_event_set_reason(j, "starting", "Ray has accepted it; its driver has not shown up yet");
+}
+
+static void job_event_start(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    struct attempt *a = job_attempt(j);
+    if (a->phase >= ATTEMPT_RUNNING)
+        return;
+    a->phase = ATTEMPT_RUNNING;
+    a->started_at = now;
+    if (!a->accepted_at)
+        a->accepted_at = now;
+    j->started_at = now;
+    j->restart.given_up = 0;
+    j->flags &= ~(unsigned)JOB_FLAG_RESTARTING;
+    if (j->state == JOB_STARTING) {
+        j->state = JOB_RUNNING;
+        job_event_set_reason(j, NULL, NULL);
+    }
+}
+
+/* Why the attempt failed: that for which it was stopped is stronger than how it ended. */
+static enum finding_class finding_of(const struct job *j, const struct job_end *end)
+{
+    return j->finding != FINDING_NONE ? j->finding : end->finding;
+}
+
+/* The word of a class as the code of a reason; instead where there is none. */
+static const char *finding_code(enum finding_class c, const char *instead)
+{
+    return c == FINDING_NONE ? instead : finding_class_to_string(c);
+}
+
+/* QUEUED: another attempt follows. */
+static enum job_state verdict(const struct job *j, const struct job_end *end)
+{
+    /* Work that finished by itself before the stop reached it is finished. */
+    bool clean = end->code == 0 && !strcmp(end->cause, "exit");
+    if (clean && j->stop_cause != STOP_FINDING)
+        return JOB_SUCCEEDED;
+    bool by_code = j->stop_cause == STOP_NONE && !strcmp(end->cause, "exit") &&
+                   restart_is_due_by_code(&j->restart, end->code);
+    switch (j->stop_cause) {
+    case STOP_USER:
+        return JOB_STOPPED;
+    case STOP_TIMEOUT:
+        return JOB_TIMEOUT;
+    case STOP_PREEMPTED:
+        return JOB_QUEUED;
+    default:
+        return by_code || restart_is_due(&j->restart, finding_of(j, end), end->head_lost)
+                   ? JOB_QUEUED
+                   : JOB_FAILED;
+    }
+}
+
+static void job_event_finish(struct job *j, enum job_state state, usec_t now)
+{
+    j->state = state;
+    j->ended_at = now;
+    j->flags = 0;
+    j->unknown_since = 0;
+    set_str(&j->held_by, NULL);
+}
+
+/* Back to the queue, without a trace of the attempt but itself. */
+static void job_event_go_back(struct job *j)
+{
+    j->state = JOB_QUEUED;
+    j->flags &= ~(unsigned)(JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG);
+    j->unknown_since = j->started_at = j->stop_asked_at = 0;
+    j->stop_cause = STOP_NONE;
+    gang_release(&j->gang);
+    j->finding = FINDING_NONE;
+    j->proof = (struct proof){.on_worker = -1};
+}
+
+static void restart(struct job *j, const struct job_end *end)
+{
+    struct restart *r = &j->restart;
+    if (j->stop_cause == STOP_PREEMPTED) {
+        r->preemptions++; /* the reason stays that of the stop */
+    } else {
+        enum finding_class finding = finding_of(j, end);
+        char text[JOB_REASON_TEXT_MAX];
+        const char *node = *j->proof.node ? j->proof.node : gang_driver(&j->gang);
+        restart_note_failure(r, finding_class_is(finding, FINDING_NAMES_NODE) ? end->node
+                                : finding_class_is(finding, FINDING_BLAMES_NODE)
+                                    ? str_or(end->node, node)
+                                    : NULL);
+        text_printf(text, "restart %d of %d: %s", r->failures, r->max, end->text);
+        job_event_set_reason(j, finding_code(finding, NULL), text);
+    }
+    job_event_go_back(j);
+    j->flags |= JOB_FLAG_RESTARTING;
+}
+
+/* ---- a failure that somebody wants to look at ---- */
+
+/* Over but for its slots. */
+static void keep_slots(struct job *j, const struct job_end *end)
+{
+    char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
+    text_printf(text,
+                "it has failed; its slots are kept for %s: `argus release %s` gives them back: %s",
+                span_to_string(j->hold_on_failure, span), j->id, end->text);
+    job_event_set_reason(j, finding_code(j->finding, end->cause), text);
+    j->flags = JOB_FLAG_HOLDING;
+    j->unknown_since = 0;
+}
+
+static void give_slots_back(struct job *j, usec_t now)
+{
+    char code[JOB_REASON_CODE_MAX];
+    memcpy(code, j->reason.code, sizeof(code));
+    job_event_set_reason(j, code, job_attempt(j)->end_text);
+    job_event_finish(j, JOB_FAILED, now);
+}
+
+static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
+{
+    if (job_is_holding(j))
+        return;
+    struct attempt *a = job_attempt(j);
+    const struct job_end *end = e->end;
+    a->phase = ATTEMPT_ENDED;
+    a->ended_at = now;
+    set_str(&a->end_text, end->text);
+    enum job_state state = verdict(j, end);
+    if (state == JOB_QUEUED) {
+        restart(j, end);
+        return;
+    }
+    j->has_exit = true;
+    text_copy(j->exit_cause, end->cause);
+    text_copy(j->exit_signal, end->signal);
+    j->exit_code = end->code;
+    if (state == JOB_FAILED)
+        j->finding = finding_of(j, end);
+    /* A stop keeps the reason it was asked with; it says more than the signal. */
+    if (j->stop_cause == STOP_NONE || state == JOB_SUCCEEDED)
+        job_event_set_reason(j, state == JOB_SUCCEEDED ? "" : finding_code(j->finding, end->cause),
+                             state == JOB_SUCCEEDED ? "" : end->text);
+    bool wants_a_look = j->hold_on_failure && j->stop_cause == STOP_NONE;
+    if (state == JOB_FAILED && wants_a_look && j->state == JOB_RUNNING)
+        keep_slots(j, end);
+    else
+        job_event_finish(j, state, now);
+}
+
+static void note_stop(struct job *j, const struct job_event *e, usec_t now)
+{
+    static const char *const codes[] = {"", "stopped_by_user", "timeout", "finding", "preempted"};
+    j->stop_cause = e->cause;
+    j->stop_asked_at = now;
+    job_event_set_reason(j, str_or(e->code, finding_code(e->finding, codes[e->cause])), e->text);
+    if (e->cause == STOP_FINDING)
+        j->finding = e->finding == FINDING_NONE ? FINDING_PLATFORM : e->finding;
+}
+
+static void stop_queued(struct job *j, const struct job_event *e, usec_t now)
+{
+    if (e->cause == STOP_PREEMPTED)
+        return; /* it holds nothing */
+    note_stop(j, e, now);
+    job_event_finish(j, e->cause == STOP_TIMEOUT ? JOB_TIMEOUT : JOB_STOPPED, now);
+}
+
+static void stop_live(struct job *j, const struct job_event *e, usec_t now)
+{
+    if (job_is_holding(j)) { /* nothing runs: it ends as what it is */
+        give_slots_back(j, now);
+        return;
+    }
+    note_stop(j, e, now);
+    j->state = JOB_STOPPING;
+}
+
+/* Whoever wants it to end for good is stronger than who wants its slots back. */
+static void stop_again(struct job *j, const struct job_event *e, usec_t now)
+{
+    usec_t asked = j->stop_asked_at;
+    if (j->stop_cause != STOP_PREEMPTED || e->cause == STOP_PREEMPTED)
+        return;
+    note_stop(j, e, now);
+    j->stop_asked_at = asked;
+}
+
+static void job_event_give_up(struct job *j, const struct job_event *e, usec_t now)
+{
+    struct attempt *a = job_attempt(j);
+    a->phase = ATTEMPT_ABANDONED;
+    a->ended_at = now;
+    set_str(&a->end_text, e->text);
+    gang_release(&j->gang);
+}
+
+static void requeue(struct job *j, const struct job_event *e, usec_t now)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    job_event_give_up(j, e, now);
+    if (!e->no_fault && ++j->restart.given_up >= JOB_GIVE_UPS_MAX) {
+        text_printf(text, "its start was given up %d times in a row; the last: %s",
+                    JOB_GIVE_UPS_MAX, str_or(e->text, ""));
+        j->finding = FINDING_INFRA;
+        job_event_set_reason(j, finding_class_to_string(j->finding), text);
+        job_event_finish(j, JOB_FAILED, now);
+        return;
+    }
+    job_event_go_back(j);
+    job_event_set_reason(j, str_or(e->code, "requeued"), e->text);
+}
+
+/* It was to be stopped and never ran: there is nothing left to stop. */
+static void give_up_stopping(struct job *j, const struct job_event *e, usec_t now)
+{
+    job_event_give_up(j, e, now);
+    if (j->stop_cause == STOP_PREEMPTED) {
+        job_event_go_back(j);
+        return;
+    }
+    enum job_state state = j->stop_cause == STOP_TIMEOUT   ? JOB_TIMEOUT
+                           : j->stop_cause == STOP_FINDING ? JOB_FAILED
+                                                           : JOB_STOPPED;
+    job_event_finish(j, state, now);
+}
+
+static void job_event_hold(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)now;
+    if (j->flags & JOB_FLAG_HELD)
+        return;
+    j->flags |= JOB_FLAG_HELD;
+    set_str(&j->held_by, str_or(e->by, ""));
+}
+
+static void job_event_release(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    j->flags &= ~(unsigned)JOB_FLAG_HELD;
+    set_str(&j->held_by, NULL);
+}
+
+static void release_slots(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    if (job_is_holding(j))
+        give_slots_back(j, now);
+}
+
+static void pass_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (j->trial == JOB_TRIAL_DUE)
+        j->trial = JOB_TRIAL_PASSED;
+}
+
+/* It has held no GPU. */
+static void fail_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    if (j->trial != JOB_TRIAL_DUE)
+        return;
+    j->finding = e->finding == FINDING_NONE ? FINDING_CONFIG_ERROR : e->finding;
+    job_event_set_reason(j, finding_class_to_string(j->finding), e->text);
+    job_event_finish(j, JOB_FAILED, now);
+}
+
+static void lose_trial(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (j->trial == JOB_TRIAL_DUE && ++j->trial_tries >= JOB_TRIAL_TRIES)
+        j->trial = JOB_TRIAL_PASSED;
+}
+
+static void go_blind(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HOLDING))
+        return;
+    j->flags |= JOB_FLAG_UNKNOWN;
+    j->unknown_since = now;
+}
+
+static void see(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    j->flags &= ~(unsigned)JOB_FLAG_UNKNOWN;
+    j->unknown_since = 0;
+}
+
+static void hang(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)now;
+    if (j->flags & (JOB_FLAG_HUNG | JOB_FLAG_HOLDING))
+        return;
+    j->flags |= JOB_FLAG_HUNG;
+    job_event_set_reason(j, finding_class_to_string(FINDING_TIMEOUT_OR_HANG), e->text);
+}
+
+static void job_event_go_on(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (!(j->flags & JOB_FLAG_HUNG))
+        return;
+    j->flags &= ~(unsigned)JOB_FLAG_HUNG;
+    job_event_set_reason(j, NULL, NULL);
+}
+
+/* NULL: the event means nothing there. */
+static const change_f table[JOB_STATE_END][JOB_EV_END] = {
+    [JOB_QUEUED] = {[JOB_EV_ADMITTED] = admit,
+                    [JOB_EV_STOP] = stop_queued,
+                    [JOB_EV_HELD] = job_event_hold,
+                    [JOB_EV_RELEASED] = job_event_release,
+                    [JOB_EV_TRIED] = pass_trial,
+                    [JOB_EV_REJECTED] = fail_trial,
+                    [JOB_EV_UNTRIED] = lose_trial},
+    [JOB_STARTING] = {[JOB_EV_ACCEPTED] = accept,
+                      [JOB_EV_STARTED] = job_event_start,
+                      [JOB_EV_ENDED] = job_event_end,
+                      [JOB_EV_STOP] = stop_live,
+                      [JOB_EV_REQUEUED] = requeue,
+                      [JOB_EV_BLIND] = go_blind,
+                      [JOB_EV_SEEN] = see},
+    [JOB_RUNNING] = {[JOB_EV_ENDED] = job_event_end,
+                     [JOB_EV_STOP] = stop_live,
+                     [JOB_EV_RELEASED] = release_slots,
+                     [JOB_EV_BLIND] = go_blind,
+                     [JOB_EV_SEEN] = see,
+                     [JOB_EV_HUNG] = hang,
+                     [JOB_EV_WENT_ON] = job_event_go_on},
+    [JOB_STOPPING] = {[JOB_EV_ACCEPTED] = accept,
+                      [JOB_EV_STARTED] = job_event_start,
+                      [JOB_EV_ENDED] = job_event_end,
+                      [JOB_EV_STOP] = stop_again,
+                      [JOB_EV_REQUEUED] = give_up_stopping,
+                      [JOB_EV_BLIND] = go_blind,
+                      [JOB_EV_SEEN] = see},
+};
+
+/* What a change can touch and an observer can see. */
+struct seen {
+    enum job_state state;
+    unsigned flags;
+    int n;
+    enum attempt_phase phase;
+    enum stop_cause cause;
+    enum job_trial trial;
+    int tries;
+};
+
+static struct seen job_event_look(const struct job *j)
+{
+    const struct attempt *a = job_attempt(j);
+    return (struct seen){.state = j->state,
+                         .flags = j->flags,
+                         .n = j->n_attempts,
+                         .phase = a ? a->phase : ATTEMPT_PLANNED,
+                         .cause = j->stop_cause,
+                         .trial = j->trial,
+                         .tries = j->trial_tries};
+}
+
+static bool is_same(const struct seen *a, const struct seen *b)
+{
+    return a->state == b->state && a->flags == b->flags && a->n == b->n && a->phase == b->phase &&
+           a->cause == b->cause && a->trial == b->trial && a->tries == b->tries;
+}
+
+static void keep_time(struct job *j, const struct seen *old, const struct moment *now)
+{
+    bool ran = old->phase == ATTEMPT_RUNNING;
+    bool held_up = job_is_holding(j); /* it runs no more, in the same state */
+    if ((j->state != old->state || held_up) && ran &&
+        (old->state == JOB_RUNNING || old->state == JOB_STOPPING))
+        j->ran += stopwatch_read(&j->watch, now);
+    const struct attempt *a = job_attempt(j);
+    bool accepted = j->state == JOB_STARTING && a->phase != old->phase;
+    if (j->state != old->state || accepted || held_up)
+        stopwatch_start(&j->watch, now);
+    else if (j->flags & JOB_FLAG_HELD)
+        stopwatch_pause(&j->watch, now);
+    else
+        stopwatch_resume(&j->watch, now);
+}
+
+bool job_apply(struct job *j, const struct job_event *e, const struct moment *now)
+{
+    change_f change = table[j->state][e->kind];
+    if (!change)
+        return false;
+    const struct seen old = job_event_look(j);
+    change(j, e, now->wall);
+    const struct seen new = job_event_look(j);
+    if (is_same(&old, &new))
+        return false;
+    keep_time(j, &old, now);
+    return true;
+}
+
+const char *job_event_cause(const struct job *j, const struct job_event *e)
+{
+    static const char *const causes[] = {
+        [JOB_EV_ADMITTED] = "its gang is leased",
+        [JOB_EV_ACCEPTED] = "Ray has accepted it",
+        [JOB_EV_STARTED] = "its shepherd was seen at work",
+        [JOB_EV_ENDED] = "its attempt has ended",
+        [JOB_EV_STOP] = "it is to be stopped",
+        [JOB_EV_REQUEUED] = "its start came to nothing",
+        [JOB_EV_BLIND] = "nobody can see it now",
+        [JOB_EV_SEEN] = "it can be seen again",
+        [JOB_EV_HELD] = "it is held",
+        [JOB_EV_RELEASED] = "it is held no longer",
+        [JOB_EV_TRIED] = "its trial found nothing",
+        [JOB_EV_REJECTED] = "its trial found something",
+        [JOB_EV_UNTRIED] = "its trial was lost",
+        [JOB_EV_HUNG] = "it gets nowhere",
+        [JOB_EV_WENT_ON] = "it goes on",
+    };
+    static_assert(array_len(causes) == JOB_EV_END, "one sentence per event");
+    bool goes_back = e->kind == JOB_EV_ENDED && j->state == JOB_QUEUED; /* the reason says more */
+    const char *text = goes_back ? j->reason.text
+                       : e->text ? e->text
+                       : e->end  ? e->end->text
+                                 : NULL;
+    if ((!text || !*text) && j->state == JOB_STARTING && *j->reason.text)
+        text = j->reason.text;
+    return text && *text ? text : causes[e->kind];
+}

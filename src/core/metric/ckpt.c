@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt.c - the list of a job's checkpoints, and which of them stay; see ckpt.h.
+ *
+ * Only what was read counts: a checkpoint that is merely there by name never makes an older one
+ * go, for it may turn out to be torn. */
+#include "core/metric/ckpt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+
+int64_t ckpt_step_of_name(const char *name)
+{
+    static const char prefix[] = "global_step_";
+    int64_t step = 0;
+    if (!str_starts(name, prefix))
+        return 0;
+    const char *number = name + sizeof(prefix) - 1;
+    if (*number < '1' || *number > '9' || str_to_int(number, 1, INT32_MAX, &step, NULL) < 0)
+        return 0;
+    return step;
+}
+
+const char *ckpt_state_to_string(enum ckpt_state s)
+{
+#define ROW(e, word) word,
+    static const char *const words[] = {CKPT_STATE_TABLE(ROW)};
+#undef ROW
+    return words[s];
+}
+
+bool ckpt_state_from_string(const char *word, enum ckpt_state *ret)
+{
+    for (int s = 0; s < CKPT_STATE_COUNT; s++)
+        if (str_eq(word, ckpt_state_to_string((enum ckpt_state)s))) {
+            *ret = (enum ckpt_state)s;
+            return true;
+        }
+    return false;
+}
+
+const char *ckpt_keep_to_string(enum ckpt_keep k)
+{
+#define ROW(e, word) word,
+    static const char *const words[] = {CKPT_KEEP_TABLE(ROW)};
+#undef ROW
+    return words[k];
+}
+
+/* ---- the list ---- */
+
+void ckpt_list_release(struct ckpt_list *l)
+{
+    free(l->v);
+    *l = (struct ckpt_list){0};
+}
+
+struct ckpt *ckpt_list_add(struct ckpt_list *l, int64_t step)
+{
+    size_t at = l->n;
+    if ((l->n & (l->n - 1)) == 0)
+        l->v = xrealloc(l->v, l->n ? l->n * 2 : 1, sizeof(*l->v));
+    while (at && l->v[at - 1].step > step) {
+        l->v[at] = l->v[at - 1];
+        at--;
+    }
+    l->n++;
+    l->v[at] = (struct ckpt){.step = step};
+    return &l->v[at];
+}
+
+void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from)
+{
+    to->tracker = from->tracker;
+    to->cut = from->cut;
+    for (size_t i = 0; i < from->n; i++)
+        *ckpt_list_add(to, from->v[i].step) = from->v[i];
+}
+
+void ckpt_list_remove(struct ckpt_list *l, int64_t step)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].step != step)
+            l->v[kept++] = l->v[i];
+    l->n = kept;
+}
+
+struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].step == step)
+            return &l->v[i];
+    return NULL;
+}
+
+const struct ckpt *ckpt_list_newest(const struct ckpt_list *l)
+{
+    for (size_t i = l->n; i > 0; i--)
+        if (l->v[i - 1].state == CKPT_VERIFIED)
+            return &l->v[i - 1];
+    return NULL;
+}
+
+uint64_t ckpt_list_bytes(const struct ckpt_list *l)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < l->n; i++)
+        sum = sum + l->v[i].bytes < sum ? UINT64_MAX : sum + l->v[i].bytes;
+    return sum;
+}
+
+/* ---- references to a checkpoint ---- */
+
+static bool is_id_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
+}
+
+/* What follows the job's id in a text. */
+static bool ckpt_means(const char *rest, int64_t step)
+{
+    static const char dir[] = "/checkpoints", name[] = "/global_step_";
+    const char *number = NULL;
+    char *end = NULL;
+    if (*rest == '@')
+        number = rest + 1;
+    else if (!str_starts(rest, dir))
+        return false;
+    else if (!str_starts(rest + sizeof(dir) - 1, name))
+        return true; /* the directory of all */
+    else
+        number = rest + sizeof(dir) - 1 + sizeof(name) - 1;
+    return strtoll(number, &end, 10) == step && end != number;
+}
+
+bool ckpt_is_meant(const char *text, const char *job, int64_t step)
+{
+    size_t n = strlen(job);
+    for (const char *p = text; n && (p = strstr(p, job)); p += n)
+        if ((p == text || !is_id_char(p[-1])) && ckpt_means(p + n, step))
+            return true;
+    return false;
+}
+
+/* ---- JSON ---- */
+
+void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key)
+{
+    jout_open(j, key, '{');
+    jout_int(j, "step", c->step);
+    jout_str(j, "state", ckpt_state_to_string(c->state));
+    jout_bool(j, "verified", c->state == CKPT_VERIFIED);
+    jout_int(j, "bytes", c->bytes > INT64_MAX ? INT64_MAX : (int64_t)c->bytes);
+    jout_time(j, "at", c->at);
+    if (c->attempt > 0)
+        jout_int(j, "attempt", c->attempt);
+    else
+        jout_null(j, "attempt");
+    if (c->has_value)
+        jout_real(j, "value", c->value);
+    else
+        jout_null(j, "value");
+    jout_str(j, "why", *c->why ? c->why : NULL);
+    jout_close(j, '}');
+}
+
+int ckpt_from_json(const json_t *o, struct ckpt *ret)
+{
+    struct ckpt c = {.step = json_get_int(o, "step", 0),
+                     .attempt = (int)json_get_int(o, "attempt", 0)};
+    const json_t *value = json_object_get(o, "value");
+    int64_t bytes = json_get_int(o, "bytes", 0);
+    const char *at = json_get_str(o, "at", NULL);
+    if (c.step < 1 || bytes < 0 ||
+        !ckpt_state_from_string(json_get_str(o, "state", NULL), &c.state))
+        return -EINVAL;
+    if (at && clock_from_string(at, &c.at, NULL) < 0)
+        return -EINVAL;
+    c.bytes = (uint64_t)bytes;
+    c.has_value = json_is_number(value);
+    c.value = c.has_value ? json_number_value(value) : 0;
+    text_copy(c.why, json_get_str(o, "why", ""));
+    *ret = c;
+    return 0;
+}
+
+/* ---- the plan ---- */
+
+static size_t ckpt_best_of(const struct ckpt_list *l, const struct ckpt_policy *p)
+{
+    size_t best = l->n;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct ckpt *c = &l->v[i];
+        if (c->state != CKPT_VERIFIED || !c->has_value || !isfinite(c->value))
+            continue;
+        double sign = p->best_is_min ? -1 : 1;
+        if (best == l->n || sign * c->value >= sign * l->v[best].value)
+            best = i; /* of equals the newer */
+    }
+    return best;
+}
+
+/* The rule for a checkpoint that is not verified. */
+static enum ckpt_keep keep_unfinished(const struct ckpt_list *l,
+                                      const struct ckpt *c,
+                                      int64_t newest,
+                                      const struct ckpt_policy *p)
+{
+    bool may_be_written = !p->is_over && c->step > newest;
+    bool is_named = c->step == l->tracker; /* verl takes it up by itself */
+    return c->state == CKPT_COMPLETE || may_be_written || is_named ? CKPT_KEEP_OPEN : CKPT_GOES;
+}
+
+void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt_keep *ret)
+{
+    const struct ckpt *newest = ckpt_list_newest(l);
+    size_t best = p->best ? ckpt_best_of(l, p) : l->n;
+    int64_t kept = 0;
+    for (size_t i = l->n; i > 0; i--) {
+        const struct ckpt *c = &l->v[i - 1];
+        enum ckpt_keep keep = CKPT_GOES;
+        bool counts = c->state == CKPT_VERIFIED && kept < p->keep_last;
+        kept += counts;
+        if (!newest)
+            keep = CKPT_KEEP_OPEN;
+        else if (c == newest)
+            keep = CKPT_KEEP_ONLY;
+        else if (c->held)
+            keep = CKPT_KEEP_HELD;
+        else if (i - 1 == best)
+            keep = CKPT_KEEP_BEST;
+        else if (counts)
+            keep = CKPT_KEEP_LAST;
+        else if (c->state != CKPT_VERIFIED || c->step == l->tracker)
+            keep = keep_unfinished(l, c, newest->step, p);
+        ret[i - 1] = keep;
+    }
+}
+
+static bool ckpt_may_go(const struct ckpt_list *l, const enum ckpt_keep *plan, size_t i)
+{
+    return plan[i] == CKPT_KEEP_LAST && l->v[i].step != l->tracker;
+}
+
+uint64_t ckpt_plan_room(const struct ckpt_list *l, uint64_t bytes, enum ckpt_keep *plan)
+{
+    uint64_t freed = 0, most = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        freed += plan[i] == CKPT_GOES ? l->v[i].bytes : 0;
+        most += plan[i] == CKPT_GOES || ckpt_may_go(l, plan, i) ? l->v[i].bytes : 0;
+    }
+    for (size_t i = 0; i < l->n && freed < bytes && most >= bytes; i++)
+        if (ckpt_may_go(l, plan, i)) {
+            plan[i] = CKPT_GOES;
+            freed += l->v[i].bytes;
+        }
+    return freed;
+}

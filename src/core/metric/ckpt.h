@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt.h - checkpoints as verl leaves them: which are whole by their names, and which to keep.
+ *
+ *   global_step_N/data.pt, actor/{model,optim,extra_state}_world_size_W_rank_R.pt, critic/… (RL)
+ *   global_step_N/{model,optim,extra_state}_world_size_W_rank_R.pt, data_<dp rank>.pt      (SFT)
+ *   global_step_N/actor/{,model/,optimizer/,extra/}dist_ckpt/                            (Megatron)
+ *   latest_checkpointed_iteration.txt: the tracker; verl writes N into it last
+ *
+ * fsroot/ckpt.h reads them, argusd/checkpoints/checkpoints.h acts. Pure. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+enum {
+    CKPT_WHY_MAX = 200,
+    CKPT_LIST_MAX = 1024,    /* of one job; with more the oldest are not looked at */
+    CKPT_WORLD_MAX = 1 << 16 /* ranks */
+};
+
+/* The step of a directory's name, global_step_N with N from 1 as verl writes it; 0: none. */
+int64_t ckpt_step_of_name(const char *name);
+
+/* X(enumerator, word) */
+#define CKPT_STATE_TABLE(X)                                                                        \
+    X(CKPT_PARTIAL, "partial")   /* not all there, or not named by the tracker yet */              \
+    X(CKPT_COMPLETE, "complete") /* all there by name; not read yet */                             \
+    X(CKPT_VERIFIED, "verified") /* all there, and every shard can be read */                      \
+    X(CKPT_BROKEN, "broken")     /* all there, and a shard cannot be read */
+#define CKPT_STATE_ROW(e, word) e,
+enum ckpt_state { CKPT_STATE_TABLE(CKPT_STATE_ROW) CKPT_STATE_COUNT };
+#undef CKPT_STATE_ROW
+const char *ckpt_state_to_string(enum ckpt_state s);
+/* False: none of the words. */
+bool ckpt_state_from_string(const char *word, enum ckpt_state *ret);
+
+struct ckpt {
+    int64_t step;
+    enum ckpt_state state;
+    uint64_t bytes;
+    usec_t at;   /* the newest mtime of its files; 0 = not known */
+    int attempt; /* that was running when it was seen first; 0 = not known */
+    bool has_value;
+    double value;           /* of keep_best's metric at its step */
+    int asked;              /* so often its value was looked for in vain */
+    uint64_t mark;          /* of its files' names, sizes and times */
+    bool held;              /* a job uses it */
+    bool by_pin;            /* its own names are not all there; a pin has its files */
+    bool strange;           /* its layout is not known here, or it may not be read: no word on it */
+    char why[CKPT_WHY_MAX]; /* it is partial or broken; "" else */
+};
+
+enum { CKPT_TRACKER_NONE = 0, CKPT_TRACKER_TORN = -1 };
+
+struct ckpt_list {
+    struct ckpt *v; /* by step, the oldest first */
+    size_t n;
+    int64_t tracker; /* the step that it names, or one of CKPT_TRACKER_* */
+    bool cut;        /* there are more, which were not looked at */
+};
+void ckpt_list_release(struct ckpt_list *l);
+void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from); /* to: an empty one */
+void ckpt_list_remove(struct ckpt_list *l, int64_t step);                /* not there: fine */
+/* A new one at its place, zeroed but for its step; that step is not there yet. */
+struct ckpt *ckpt_list_add(struct ckpt_list *l, int64_t step);
+struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step); /* NULL: none */
+/* The newest verified one; NULL: none. */
+const struct ckpt *ckpt_list_newest(const struct ckpt_list *l);
+uint64_t ckpt_list_bytes(const struct ckpt_list *l);
+
+/* Writes one checkpoint as a member of an object or array. */
+void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key);
+/* Back: -EINVAL when it is none of ours. */
+must_check int ckpt_from_json(const json_t *o, struct ckpt *ret);
+
+/* Does this text (a JobSpec, a command line) name the checkpoint, as "<job>@20" or as a path into
+ * it, or all of the job's checkpoints? */
+bool ckpt_is_meant(const char *text, const char *job, int64_t step);
+
+/* ---- whole by name? ---- */
+
+struct ckpt_listing;
+struct ckpt_listing *ckpt_listing_new(void);
+void ckpt_listing_free(struct ckpt_listing *l); /* NULL is fine */
+/* A regular file, its path below global_step_N. */
+void ckpt_listing_add(struct ckpt_listing *l, const char *path, uint64_t bytes);
+/* Every shard of its world size is there and none is empty. why (CKPT_WHY_MAX): what is not. */
+bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why);
+/* False: none of its files is one of a layout that is known here. */
+bool ckpt_listing_is_known(const struct ckpt_listing *l);
+/* True for a file that training resumes from, so that it must be readable. */
+bool ckpt_is_shard(const char *path);
+
+/* ---- which to keep ---- */
+
+struct ckpt_policy {
+    int64_t keep_last;
+    bool best, best_is_min;
+    bool is_over; /* the attempt that wrote there has ended */
+};
+
+/* X(enumerator, word): why it stays */
+#define CKPT_KEEP_TABLE(X)                                                                         \
+    X(CKPT_GOES, "")                                                                               \
+    X(CKPT_KEEP_LAST, "keep_last")                                                                 \
+    X(CKPT_KEEP_BEST, "keep_best")                                                                 \
+    X(CKPT_KEEP_ONLY, "last_verified") /* the last verified one */                                 \
+    X(CKPT_KEEP_HELD, "in_use")                                                                    \
+    X(CKPT_KEEP_OPEN, "unfinished") /* it may still be written, or be read again */
+#define CKPT_KEEP_ROW(e, word) e,
+enum ckpt_keep { CKPT_KEEP_TABLE(CKPT_KEEP_ROW) CKPT_KEEP_COUNT };
+#undef CKPT_KEEP_ROW
+const char *ckpt_keep_to_string(enum ckpt_keep k);
+
+/* ret[i] for each of l->v. Without a verified one everything stays. */
+void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt_keep *ret);
+/* Makes room for a save: of the checkpoints that only keep_last keeps, the oldest are planned
+ * for removal, too, until the plan frees at least this many bytes; none are if even all would
+ * not be enough. Returns the bytes that the plan frees. */
+uint64_t ckpt_plan_room(const struct ckpt_list *l, uint64_t bytes, enum ckpt_keep *plan);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* goodput.c - the sums of a job's attempts, and the formulas on them; see goodput.h. */
+#include "core/metric/goodput.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct goodput_attempt *goodput_attempt_of(struct goodput_sums *s, int k)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].k == k)
+            return &s->v[i];
+    if (s->n == GOODPUT_ATTEMPTS_MAX)
+        return &s->v[s->n - 1];
+    s->v[s->n] = (struct goodput_attempt){.k = k};
+    return &s->v[s->n++];
+}
+
+static double known(double v)
+{
+    return isfinite(v) && v > 0 ? v : 0;
+}
+
+void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, double save_s)
+{
+    struct goodput_attempt *a = goodput_attempt_of(s, k);
+    a->steps++;
+    a->lost += lost;
+    if (lost)
+        a->lost_s += known(seconds);
+    else
+        a->good_s += known(seconds);
+    a->saves += known(save_s) > 0;
+    a->save_s += known(save_s);
+}
+
+void goodput_to_json(const struct goodput_sums *s, struct jout *j, const char *key)
+{
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        const struct goodput_attempt *a = &s->v[i];
+        jout_open(j, NULL, '{');
+        jout_int(j, "k", a->k);
+        jout_int(j, "steps", (int64_t)a->steps);
+        jout_int(j, "lost", (int64_t)a->lost);
+        jout_real(j, "good_s", a->good_s);
+        jout_real(j, "lost_s", a->lost_s);
+        jout_int(j, "saves", (int64_t)a->saves);
+        jout_real(j, "save_s", a->save_s);
+        jout_close(j, '}');
+    }
+    jout_close(j, ']');
+}
+
+static uint64_t goodput_count_of(const json_t *o, const char *key)
+{
+    int64_t n = json_get_int(o, key, 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+void goodput_from_json(const json_t *array, struct goodput_sums *ret)
+{
+    const json_t *o;
+    size_t i;
+    *ret = (struct goodput_sums){0};
+    json_array_foreach (array, i, o) {
+        if (ret->n == GOODPUT_ATTEMPTS_MAX || !json_is_object(o))
+            continue;
+        ret->v[ret->n++] = (struct goodput_attempt){.k = (int)goodput_count_of(o, "k"),
+                                                    .steps = goodput_count_of(o, "steps"),
+                                                    .lost = goodput_count_of(o, "lost"),
+                                                    .good_s = known(json_get_real(o, "good_s", 0)),
+                                                    .lost_s = known(json_get_real(o, "lost_s", 0)),
+                                                    .saves = goodput_count_of(o, "saves"),
+                                                    .save_s = known(json_get_real(o, "save_s", 0))};
+    }
+}
+
+double goodput_interval(double save_s, double mtbf_s)
+{
+    if (save_s >= 2 * mtbf_s)
+        return mtbf_s;
+    double x = save_s / (2 * mtbf_s);
+    return sqrt(2 * save_s * mtbf_s) * (1 + sqrt(x) / 3 + x / 9) - save_s;
+}
+
+void goodput_judge(const struct goodput_sums *s, double held_s, int failures, struct goodput *ret)
+{
+    struct goodput g = {.held_s = held_s, .ratio = NAN, .save_s = NAN, .mtbf_s = NAN};
+    uint64_t saves = 0, steps = 0;
+    double save_s = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct goodput_attempt *a = &s->v[i];
+        steps += a->steps;
+        g.lost += a->lost;
+        g.good_s += a->good_s;
+        g.lost_s += a->lost_s;
+        saves += a->saves;
+        save_s += a->save_s;
+    }
+    g.steps = steps > g.lost ? steps - g.lost : 0;
+    if (held_s > 0)
+        g.ratio = g.good_s < held_s ? g.good_s / held_s : 1; /* clocks of two machines */
+    if (saves)
+        g.save_s = save_s / (double)saves;
+    if (failures > 0 && held_s > 0)
+        g.mtbf_s = held_s / failures;
+    double step_s = steps ? (g.good_s + g.lost_s) / (double)steps : 0;
+    if (isfinite(g.save_s) && isfinite(g.mtbf_s) && step_s > 0) {
+        double freq = round(goodput_interval(g.save_s, g.mtbf_s) / step_s);
+        g.save_freq = freq < 1 ? 1 : freq > 1e9 ? (int64_t)1e9 : (int64_t)freq;
+    }
+    *ret = g;
+}

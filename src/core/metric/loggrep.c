@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loggrep.c - the lines of a text that match a pattern; see loggrep.h.
+ *
+ * A text is searched as a whole, which is fast, and the line where a match begins is tried alone:
+ * so what crosses a line's end does not count. Patterns that see the ends of a text, and texts on
+ * which the whole search takes too long, go line by line. */
+#define _GNU_SOURCE
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "core/metric/loggrep.h"
+
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINE_LIMIT = 50000,    /* steps of a match: a fraction of a millisecond */
+    WHOLE_LIMIT = 5000000, /* the same for a text of many lines: some tens of them */
+};
+
+struct loggrep {
+    pcre2_code *code;
+    pcre2_match_data *match;
+    pcre2_match_context *of_line, *of_whole;
+    bool by_line;
+};
+
+static pcre2_match_context *context(uint32_t limit)
+{
+    pcre2_match_context *c = pcre2_match_context_create(NULL);
+    (void)pcre2_set_match_limit(c, limit); /* these cannot fail */
+    (void)pcre2_set_depth_limit(c, limit);
+    (void)pcre2_set_heap_limit(c, 8192);
+    return c;
+}
+
+/* \A \z \Z \G, and what looks around: they would see the text, not the line. */
+static bool means_ends(const char *pattern)
+{
+    if (strstr(pattern, "(?=") || strstr(pattern, "(?!") || strstr(pattern, "(?<"))
+        return true;
+    for (const char *p = pattern; (p = strchr(p, '\\')) && p[1]; p += 2)
+        if (strchr("AzZG", p[1]))
+            return true;
+    return false;
+}
+
+int loggrep_new(const char *pattern, struct loggrep **ret, struct err *err)
+{
+    int code = 0;
+    PCRE2_SIZE at = 0;
+    if (!*pattern || strlen(pattern) > LOGGREP_PATTERN_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "a pattern has 1 to %d bytes", LOGGREP_PATTERN_MAX);
+    pcre2_code *compiled =
+        pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                      PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+    if (!compiled) {
+        unsigned char why[200] = "";
+        (void)pcre2_get_error_message(code, why, sizeof(why)); /* cut or empty is as good */
+        return err_set(err, ERR_BAD_REQUEST,
+                       "'%.100s' is no regular expression: %s, at its byte %zu", pattern,
+                       (const char *)why, (size_t)at);
+    }
+    (void)pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE); /* without it, only slower */
+    struct loggrep *g = xcalloc(1, sizeof(*g));
+    *g = (struct loggrep){.code = compiled,
+                          .match = pcre2_match_data_create(1, NULL),
+                          .of_line = context(LINE_LIMIT),
+                          .of_whole = context(WHOLE_LIMIT),
+                          .by_line = means_ends(pattern)};
+    *ret = g;
+    return 0;
+}
+
+void loggrep_free(struct loggrep *g)
+{
+    if (!g)
+        return;
+    pcre2_match_data_free(g->match);
+    pcre2_match_context_free(g->of_line);
+    pcre2_match_context_free(g->of_whole);
+    pcre2_code_free(g->code);
+    free(g);
+}
+
+bool loggrep_matches(struct loggrep *g, const char *line, size_t n)
+{
+    return pcre2_match(g->code, (PCRE2_SPTR)line, n, 0, 0, g->match, g->of_line) >= 0;
+}
+
+/* Where the next line that may match begins; n: none does. */
+static size_t next_line(struct loggrep *g, const char *text, size_t n, size_t at, bool *by_line)
+{
+    if (*by_line)
+        return at;
+    int r = pcre2_match(g->code, (PCRE2_SPTR)text, n, at, 0, g->match, g->of_whole);
+    if (r == PCRE2_ERROR_NOMATCH)
+        return n;
+    *by_line = r < 0;
+    if (r < 0)
+        return at;
+    size_t found = pcre2_get_ovector_pointer(g->match)[0];
+    const char *before = found > at ? memrchr(text + at, '\n', found - at) : NULL;
+    return before ? (size_t)(before + 1 - text) : at;
+}
+
+size_t loggrep_scan(struct loggrep *g, const char *text, size_t n, loggrep_hit_f on_hit, void *arg)
+{
+    bool by_line = g->by_line;
+    size_t at = 0;
+    while (at < n) {
+        at = next_line(g, text, n, at, &by_line);
+        if (at >= n)
+            break;
+        const char *stop = memchr(text + at, '\n', n - at);
+        size_t len = stop ? (size_t)(stop - text) - at : n - at;
+        size_t begin = at;
+        at += len + (stop != NULL);
+        if (loggrep_matches(g, text + begin, len) && !on_hit(begin, text + begin, len, arg))
+            return at;
+    }
+    return n;
+}

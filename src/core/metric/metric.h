@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric.h - one line of a log or metrics file as a record: a step and its values.
+ *
+ * Understood are verl's file logger ({"step":1,"data":{…}}), verl's line on the console
+ * ("… step:1 - key:value - …", behind colours, actor names and progress bars), plain JSON lines
+ * with a step and numbers ({"step":1,"total_steps":30,"loss":0.5}), and our own merged file
+ * (metric_record_to_json()). Everything else is no record. All bytes are allowed; what is too long
+ * is cut or left out and counted. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+enum {
+    METRIC_LINE_MAX = 1 << 20, /* bytes of one line; longer ones are no records */
+    METRIC_VALUES_MAX = 512,   /* of one record */
+    METRIC_NAME_MAX = 200,     /* bytes of a key */
+};
+
+struct metric_value {
+    char *name;
+    double value; /* NaN or infinite where training said so; null in JSON reads as NaN */
+};
+
+struct metric_record {
+    int64_t step;
+    struct metric_value *v; /* each name once, with its last value */
+    size_t n;
+    size_t left_out; /* values past the ceilings */
+
+    int64_t total; /* steps of the whole training, 0 = not told */
+
+    /* The attempt, in records of our merged file; else 0. */
+    int attempt;
+    uint64_t offset; /* of the byte after its line in the source */
+    bool from_log;   /* the source is driver.log */
+    usec_t at;       /* when it was read first */
+    bool superseded; /* a later attempt has run this step again */
+};
+
+void metric_record_release(struct metric_record *r);
+
+enum metric_line {
+    METRIC_NOTHING,
+    METRIC_RECORD,
+    METRIC_TOTAL, /* ret->step is how many steps the training has: "Total training steps: 30" */
+    METRIC_TOTAL_MAYBE, /* the total as an optimiser tells it: used where METRIC_TOTAL is missing */
+};
+
+/* line without its end. *ret is filled for everything but NOTHING; release it. */
+enum metric_line metric_read_line(const char *line, size_t n, struct metric_record *ret);
+/* The first byte of text (n bytes) that may belong to a line of interest; NULL: none. Quick. */
+const char *metric_find(const char *text, size_t n);
+
+/* Appends one line of the merged file, with its end. */
+void metric_record_to_json(const struct metric_record *r, struct buf *out);
+
+/* NaN where it has no such name. */
+double metric_value(const struct metric_record *r, const char *name);
+/* False: all its values come from validation, which is no step of training. */
+bool metric_is_training(const struct metric_record *r);

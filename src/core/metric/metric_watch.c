@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric_watch.c - the health of a training, from its metrics; see metric_watch.h.
+ *
+ * Collapse: the reward's mean over a window had risen clearly, and then every value of a whole
+ * window lies near or below where it began. A run that never rose has nothing to lose. */
+#include "core/metric/metric_watch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/metric/goodput.h"
+#include "core/metric/metric_table.h"
+
+enum {
+    SPARK_POINTS = 64, /* of the small table; 32 to 64 are shown */
+    TIMES = 64,        /* step times that are remembered */
+    WINDOW = 8,        /* values of the reward that are one mean */
+    COLLAPSE_AFTER = 3 * WINDOW,
+    LATEST_MAX = 128, /* values that a page is given */
+};
+static const double RISE_LEAST = 0.1; /* of the best: less than that is no rise */
+static const double FALL_TO = 0.2;    /* of the rise: what is left of it in a collapse */
+
+static const char *const rewards[] = {"critic/score/mean",  "critic/rewards/mean", "reward",
+                                      "reward/mean",        "reward_mean",         "mean_reward",
+                                      "episode_reward_mean"};
+static const char *const losses[] = {"train/loss", "actor/loss", "actor/pg_loss", "loss",
+                                     "val/loss"};
+static const char *const mfus[] = {"perf/mfu/actor", "train/mfu", "mfu"};
+static const char *const times[] = {"timing_s/step", "perf/time_per_step", "step_time"};
+static const char *const saves[] = {"timing_s/save_checkpoint"};
+static const char *const tokens[] = {"perf/total_num_tokens", "train/global_tokens"};
+
+struct seen {
+    int64_t step;
+    usec_t at;
+    double seconds; /* as the record says; NaN */
+};
+
+struct metric_watch {
+    struct metric_table *table;
+    int64_t step, total;
+    bool total_is_sure;
+    int attempt;
+    usec_t at;
+    struct seen ring[TIMES]; /* of the newest attempt */
+    size_t n_seen;
+    double tokens_per_s;
+    uint64_t n_superseded, n_left_out;
+
+    struct goodput_sums sums;
+    int told_attempt; /* of the newest record of training, a void one too; 0: none */
+    usec_t told_at;
+
+    char bad_key[METRIC_NAME_MAX + 1]; /* "" = none */
+    int64_t bad_step;
+    char ill_key[METRIC_NAME_MAX + 1]; /* the same of the newest attempt, until it is well again */
+    int64_t ill_step;
+
+    double window[WINDOW], base, best;
+    size_t n_rewards;
+    int64_t fallen_step; /* 0 = not */
+    double fallen_to;
+};
+
+struct metric_watch *metric_watch_new(void)
+{
+    struct metric_watch *w = xcalloc(1, sizeof(*w));
+    w->table = metric_table_new(SPARK_POINTS);
+    w->step = -1;
+    w->tokens_per_s = NAN;
+    return w;
+}
+
+void metric_watch_free(struct metric_watch *w)
+{
+    if (!w)
+        return;
+    metric_table_free(w->table);
+    free(w);
+}
+
+static double first_of(const struct metric_record *r, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double v = metric_value(r, names[i]);
+        if (isfinite(v))
+            return v;
+    }
+    return NAN;
+}
+
+/* ---- what is wrong ---- */
+
+/* Some metrics are no number in good runs (a variance of nothing); these never. */
+static bool is_vital(const char *name)
+{
+    static const char *const parts[] = {"loss",   "grad_norm", "score",      "reward", "/kl",
+                                        "ppo_kl", "entropy",   "advantages", "returns"};
+    for (size_t i = 0; i < array_len(parts); i++)
+        if (strstr(name, parts[i]))
+            return !str_starts(name, "val");
+    return false;
+}
+
+static void watch_numbers(struct metric_watch *w, const struct metric_record *r)
+{
+    for (size_t i = 0; i < r->n && !*w->bad_key; i++)
+        if (!isfinite(r->v[i].value) && is_vital(r->v[i].name)) {
+            text_copy(w->bad_key, r->v[i].name);
+            w->bad_step = r->step;
+        }
+}
+
+static bool has_number(const struct metric_record *r, const char *name)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->v[i].name, name))
+            return isfinite(r->v[i].value);
+    return false;
+}
+
+/* The first of the newest attempt that is ill until now. */
+static void watch_illness(struct metric_watch *w, const struct metric_record *r)
+{
+    if (*w->ill_key && has_number(r, w->ill_key))
+        w->ill_key[0] = 0;
+    for (size_t i = 0; i < r->n && !*w->ill_key; i++)
+        if (!isfinite(r->v[i].value) && is_vital(r->v[i].name)) {
+            text_copy(w->ill_key, r->v[i].name);
+            w->ill_step = r->step;
+        }
+}
+
+static void watch_reward(struct metric_watch *w, const struct metric_record *r)
+{
+    double v = first_of(r, rewards, array_len(rewards)), sum = 0, top = -INFINITY;
+    if (!isfinite(v))
+        return;
+    w->window[w->n_rewards++ % WINDOW] = v;
+    if (w->n_rewards < WINDOW)
+        return;
+    for (size_t i = 0; i < WINDOW; i++) {
+        sum += w->window[i];
+        top = w->window[i] > top ? w->window[i] : top;
+    }
+    double mean = sum / WINDOW;
+    if (w->n_rewards == WINDOW)
+        w->base = w->best = mean;
+    w->best = mean > w->best ? mean : w->best;
+    double rise = w->best - w->base;
+    if (!w->fallen_step && w->n_rewards >= COLLAPSE_AFTER && rise > RISE_LEAST * fabs(w->best) &&
+        top <= w->base + FALL_TO * rise) {
+        w->fallen_step = r->step;
+        w->fallen_to = mean;
+    }
+}
+
+/* ---- speed ---- */
+
+static void remember_time(struct metric_watch *w, const struct metric_record *r)
+{
+    struct seen s = {.step = r->step, .at = r->at, .seconds = first_of(r, times, array_len(times))};
+    w->ring[w->n_seen++ % TIMES] = s;
+}
+
+static size_t ring_count(const struct metric_watch *w)
+{
+    return w->n_seen < TIMES ? w->n_seen : TIMES;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The median of what the records say; NaN if they do not. */
+static double told_seconds(const struct metric_watch *w)
+{
+    double v[TIMES];
+    size_t n = 0;
+    for (size_t i = 0; i < ring_count(w); i++)
+        if (isfinite(w->ring[i].seconds) && w->ring[i].seconds >= 0)
+            v[n++] = w->ring[i].seconds;
+    xsort(v, n, sizeof(v[0]), by_size);
+    return n ? v[n / 2] : NAN;
+}
+
+/* The mean between the first and the last that came under our eyes. */
+static double seen_seconds(const struct metric_watch *w)
+{
+    size_t n = ring_count(w);
+    if (n < 2)
+        return NAN;
+    const struct seen *a = &w->ring[w->n_seen > TIMES ? w->n_seen % TIMES : 0];
+    const struct seen *b = &w->ring[(w->n_seen - 1) % TIMES];
+    if (b->step <= a->step || b->at <= a->at)
+        return NAN;
+    return (double)(b->at - a->at) / (double)USEC_SEC / (double)(b->step - a->step);
+}
+
+double metric_watch_step_seconds(const struct metric_watch *w)
+{
+    double told = told_seconds(w);
+    return isfinite(told) ? told : seen_seconds(w);
+}
+
+/* The longest that is told or lay between two that came under our eyes; NaN. */
+static double longest_seconds(const struct metric_watch *w)
+{
+    size_t n = ring_count(w);
+    double longest = NAN;
+    for (size_t i = w->n_seen - n; i < w->n_seen; i++) {
+        const struct seen *b = &w->ring[i % TIMES];
+        const struct seen *a = i > w->n_seen - n ? &w->ring[(i - 1) % TIMES] : NULL;
+        double gap = a && b->at > a->at ? (double)(b->at - a->at) / (double)USEC_SEC : NAN;
+        longest = fmax(longest, fmax(gap, b->seconds)); /* NaN where both are */
+    }
+    return longest;
+}
+
+void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
+{
+    *ret = (struct metric_pace){.attempt = w->attempt,
+                                .records = w->n_seen,
+                                .step = w->step,
+                                .total = w->total,
+                                .median_s = metric_watch_step_seconds(w),
+                                .longest_s = longest_seconds(w),
+                                .bad_step = w->ill_step};
+    memcpy(ret->bad_key, w->ill_key, sizeof(ret->bad_key));
+}
+
+static void metric_watch_measure(struct metric_watch *w, const struct metric_record *r)
+{
+    double n = first_of(r, tokens, array_len(tokens)), s = first_of(r, times, array_len(times));
+    remember_time(w, r);
+    if (!isfinite(s))
+        s = seen_seconds(w);
+    if (isfinite(n) && s > 0)
+        w->tokens_per_s = n / s;
+}
+
+/* ---- records ---- */
+
+void metric_watch_set_total(struct metric_watch *w, int64_t total, bool sure)
+{
+    if (total <= 0 || (w->total_is_sure && !sure))
+        return;
+    w->total = total;
+    w->total_is_sure = sure;
+}
+
+/* What its step took, as it says or as it came. */
+static void metric_watch_sum_up(struct metric_watch *w, const struct metric_record *r)
+{
+    double s = first_of(r, times, array_len(times));
+    if (!metric_is_training(r))
+        return;
+    if (!isfinite(s) && w->told_attempt == r->attempt && r->at > w->told_at)
+        s = (double)(r->at - w->told_at) / (double)USEC_SEC;
+    goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));
+    w->told_attempt = r->attempt;
+    w->told_at = r->at;
+}
+
+void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
+{
+    metric_watch_sum_up(w, r);
+    if (r->superseded) {
+        w->n_superseded += metric_is_training(r);
+        return;
+    }
+    if (r->attempt != w->attempt) {
+        w->n_seen = 0; /* the time between two attempts is no step's */
+        w->ill_key[0] = 0;
+    }
+    w->attempt = r->attempt;
+    w->at = r->at;
+    w->step = r->step > w->step ? r->step : w->step;
+    w->n_left_out += r->left_out;
+    metric_watch_set_total(w, r->total, true);
+    metric_table_add(w->table, r);
+    if (!metric_is_training(r))
+        return;
+    watch_numbers(w, r);
+    watch_illness(w, r);
+    watch_reward(w, r);
+    metric_watch_measure(w, r);
+}
+
+int64_t metric_watch_step(const struct metric_watch *w)
+{
+    return w->step;
+}
+
+int64_t metric_watch_total(const struct metric_watch *w)
+{
+    return w->total;
+}
+
+bool metric_watch_goes_back(const struct metric_watch *w, const struct metric_record *r)
+{
+    return w->attempt && r->attempt > w->attempt && r->step <= w->step;
+}
+
+/* A validation before the first step belongs to the step that was resumed from: that one counts
+ * on, its other values too. */
+bool metric_is_void(const struct metric_record *old, const struct metric_record *begin)
+{
+    if (old->attempt >= begin->attempt)
+        return false;
+    return old->step > begin->step || (old->step == begin->step && metric_is_training(begin));
+}
+
+/* ---- as JSON ---- */
+
+static size_t find_key(const struct metric_watch *w, const char *const *names, size_t n)
+{
+    size_t keys = metric_table_keys(w->table);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = metric_table_find(w->table, names[i]);
+        if (k < keys)
+            return k;
+    }
+    return keys;
+}
+
+static size_t find_validation(const struct metric_watch *w)
+{
+    size_t k = 0, keys = metric_table_keys(w->table);
+    while (k < keys && !str_starts(metric_table_key(w->table, k), "val-core/"))
+        k++;
+    return k;
+}
+
+/* {"key":…,"value":…,"spark":[…]}: the curve in small, one number for each point. */
+static void put_curve(const struct metric_watch *w, struct jout *j, const char *key, size_t k)
+{
+    const struct metric_table *t = w->table;
+    struct metric_point p;
+    int64_t step;
+    if (k >= metric_table_keys(t)) {
+        jout_null(j, key);
+        return;
+    }
+    jout_open(j, key, '{');
+    jout_str(j, "key", metric_table_key(t, k));
+    jout_real(j, "value", metric_table_latest(t, k, &step));
+    jout_int(j, "step", step);
+    if (metric_table_range(t, k, 0, metric_table_points(t), &p)) {
+        jout_real(j, "min", p.min);
+        jout_real(j, "max", p.max);
+    }
+    jout_open(j, "spark", '[');
+    for (size_t i = 0; i < metric_table_points(t); i++)
+        if (metric_table_range(t, k, i, i + 1, &p))
+            jout_real(j, NULL, p.value);
+    jout_close(j, ']');
+    jout_close(j, '}');
+}
+
+static void put_latest(const struct metric_watch *w, struct jout *j)
+{
+    size_t n = metric_table_keys(w->table);
+    int64_t step;
+    jout_open(j, "latest", '{');
+    for (size_t k = 0; k < n && k < LATEST_MAX; k++)
+        jout_real(j, metric_table_key(w->table, k), metric_table_latest(w->table, k, &step));
+    jout_close(j, '}');
+    jout_int(j, "keys", (int64_t)n);
+}
+
+/* The end as it is expected, from the newest record on: it changes only when one comes. */
+static void put_progress(const struct metric_watch *w, struct jout *j)
+{
+    double s = metric_watch_step_seconds(w);
+    int64_t left = w->total > w->step ? w->total - w->step : 0;
+    double rest = s * (double)left;
+    bool known = w->total && w->step >= 0;
+    jout_int(j, "step", w->step);
+    if (w->total)
+        jout_int(j, "total_steps", w->total);
+    else
+        jout_null(j, "total_steps");
+    jout_real(j, "progress",
+              known ? (double)(w->total - left) / (double)w->total : NAN); /* NaN is null */
+    jout_real(j, "eta_s", known ? rest : NAN);
+    bool foreseen = known && left && w->at && rest >= 0 && rest < 1e9;
+    jout_time(j, "eta", foreseen ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0);
+    jout_real(j, "step_seconds", s);
+    jout_real(j, "tokens_per_s", w->tokens_per_s);
+    jout_time(j, "updated_at", w->at);
+    jout_int(j, "attempt", w->attempt);
+}
+
+void metric_watch_trouble(const struct metric_watch *w, struct metric_trouble *ret)
+{
+    *ret = (struct metric_trouble){.kinds = (*w->bad_key ? METRIC_NOT_FINITE : 0u) |
+                                            (w->fallen_step ? METRIC_COLLAPSED : 0u),
+                                   .bad_step = w->bad_step,
+                                   .fallen_step = w->fallen_step,
+                                   .best = w->best,
+                                   .fallen_to = w->fallen_to};
+    memcpy(ret->bad_key, w->bad_key, sizeof(ret->bad_key));
+}
+
+static const char NOT_FINITE[] = "not_finite", COLLAPSE[] = "collapse"; /* members of the page */
+
+unsigned metric_trouble_from_json(const json_t *metrics)
+{
+    return (json_get_object(metrics, NOT_FINITE) ? METRIC_NOT_FINITE : 0u) |
+           (json_get_object(metrics, COLLAPSE) ? METRIC_COLLAPSED : 0u);
+}
+
+static void put_trouble(const struct metric_watch *w, struct jout *j)
+{
+    if (*w->bad_key) {
+        jout_open(j, NOT_FINITE, '{');
+        jout_str(j, "key", w->bad_key);
+        jout_int(j, "step", w->bad_step);
+        jout_close(j, '}');
+    } else {
+        jout_null(j, NOT_FINITE);
+    }
+    if (w->fallen_step) {
+        jout_open(j, COLLAPSE, '{');
+        jout_int(j, "step", w->fallen_step);
+        jout_real(j, "best", w->best);
+        jout_real(j, "now", w->fallen_to);
+        jout_close(j, '}');
+    } else {
+        jout_null(j, COLLAPSE);
+    }
+    jout_int(j, "superseded", (int64_t)w->n_superseded);
+    jout_int(j, "left_out", (int64_t)(w->n_left_out + metric_table_left_out(w->table)));
+}
+
+void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const char *key)
+{
+    int64_t step;
+    size_t mfu = find_key(w, mfus, array_len(mfus));
+    jout_open(j, key, '{');
+    put_progress(w, j);
+    jout_real(j, "mfu",
+              mfu < metric_table_keys(w->table) ? metric_table_latest(w->table, mfu, &step) : NAN);
+    put_curve(w, j, "reward", find_key(w, rewards, array_len(rewards)));
+    put_curve(w, j, "loss", find_key(w, losses, array_len(losses)));
+    put_curve(w, j, "validation", find_validation(w));
+    put_trouble(w, j);
+    goodput_to_json(&w->sums, j, "attempts");
+    put_latest(w, j);
+    jout_close(j, '}');
+}

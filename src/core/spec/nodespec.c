@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodespec.c - the table of a NodeSpec's keys, and what it cannot say; see nodespec.h.
+ *
+ * host, user and proxy_jump become words on ssh's command line: they may hold nothing that
+ * ssh or a shell could take for something else. */
+#include "core/spec/nodespec.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf.h"
+#include "base/str.h"
+#include "base/text.h"
+
+/* What the table fills; the labels are taken apart afterwards. */
+struct raw {
+    struct nodespec s;
+    const struct node *labels;
+    char *exporter, *model_cache;
+};
+
+#define AT(member) offsetof(struct raw, member)
+
+/* clang-format off */
+static const struct field keys[] = {
+    {"name", FIELD_STR, AT(s.name), .flags = FIELD_REQUIRED,
+     .doc = "the node's name, for ever: 1 to 63 of A-Z a-z 0-9 _ . -"},
+    {"cluster", FIELD_STR, AT(s.cluster), .doc = "the cluster that it joins; there is one"},
+    {"host", FIELD_STR, AT(s.host), .flags = FIELD_REQUIRED,
+     .doc = "address or name for ssh, as argusd's machine knows it"},
+    {"user", FIELD_STR, AT(s.user), .doc = "for ssh; ssh.user of argus.yaml if absent"},
+    {"port", FIELD_INT, AT(s.port), NULL, 1, 65535, .doc = "of sshd; 22, or what ~/.ssh/config says"},
+    {"labels", FIELD_NODE, AT(labels), .schema = "{\"type\":[\"string\",\"array\",\"object\"],"
+     "\"items\":{\"type\":\"string\"},\"additionalProperties\":{\"type\":[\"string\",\"null\"]}}",
+     .doc = "pools that it belongs to: a list, 'a,b' or a mapping; network=X and shareable are "
+            "labels with a meaning"},
+    {"gpu_count", FIELD_INT, AT(s.gpu_count), "-1", -1, 64,
+     .doc = "GPUs declared to Ray; what nvidia-smi shows if absent"},
+    {"cpu_count", FIELD_INT, AT(s.cpu_count), "-1", -1, 4096,
+     .doc = "CPUs declared to Ray; what the machine has if absent, and nodes.cpus_per_gpu per GPU "
+            "at least"},
+    {"gpu_type", FIELD_STR, AT(s.gpu_type), .doc = "shown in tables; what nvidia-smi says if absent"},
+    {"identity_file", FIELD_STR, AT(s.identity_file),
+     .doc = "private key on argusd's machine; ssh.identity_file of argus.yaml if absent"},
+    {"proxy_jump", FIELD_STR, AT(s.proxy_jump), .doc = "[user@]host[:port], or several with commas"},
+    {"ray_bin", FIELD_STR, AT(s.ray_bin), .doc = "path of ray on the node; looked for if absent"},
+    {"env", FIELD_PAIRS, AT(s.env), .doc = "environment of Ray there, and so of all that runs there"},
+    {"image", FIELD_STR, AT(s.image), .doc = "tag of the container's image: a note, never pulled"},
+    {"exporter", FIELD_STR, AT(exporter), .doc = "not there yet: a GPU exporter beside Ray"},
+    {"model_cache", FIELD_STR, AT(model_cache), .doc = "not there yet: local copies of models"},
+};
+/* clang-format on */
+
+const struct field_table nodespec_table = {"NodeSpec", keys, array_len(keys), sizeof(struct raw),
+                                           FIELD_OMIT};
+
+/* ---- places ---- */
+
+struct reading {
+    const struct node *root;
+    const char *prefix;
+    struct problems *ps;
+};
+
+static void nodespec_complain(const struct reading *r,
+                              const char *key,
+                              const struct node *at,
+                              const char *hint,
+                              const char *text)
+{
+    _cleanup_(freep) char *field = xasprintf("%s%s", r->prefix, key);
+    const struct node *n = at ? at : node_find(r->root, key);
+    problems_add(r->ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+}
+
+/* ---- words that go to ssh ---- */
+
+static bool nodespec_is_word(const char *s, const char *others)
+{
+    if (!*s || *s == '-')
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr(others, *s))
+            return false;
+    return true;
+}
+
+static bool nodespec_is_env_name(const char *s)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_')
+            return false;
+    return true;
+}
+
+static bool has_control(const char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            return true;
+    return false;
+}
+
+int nodespec_check_name(const char *name, struct err *err)
+{
+    bool good = isalnum((unsigned char)*name) && strlen(name) <= NODESPEC_NAME_MAX;
+    for (const char *p = name; good && *p; p++)
+        good = isalnum((unsigned char)*p) || strchr("_.-", *p);
+    if (!good)
+        return err_set(err, ERR_BAD_SPEC,
+                       "'%.80s' is no name of a node: 1 to 63 of A-Z a-z 0-9 _ . -, a letter or "
+                       "digit first",
+                       name);
+    return 0;
+}
+
+static void check_ssh(const struct reading *r, const struct nodespec *s)
+{
+    if (s->host && !nodespec_is_word(s->host, "._-:%"))
+        nodespec_complain(r, "host", NULL,
+                          "give an address or a host name; user and port have their own keys",
+                          "ssh does not accept this as a host");
+    if (s->user && !nodespec_is_word(s->user, "._-"))
+        nodespec_complain(r, "user", NULL, NULL, "ssh does not accept this as a user name");
+    if (s->proxy_jump && !nodespec_is_word(s->proxy_jump, "._-:%@,[]"))
+        nodespec_complain(r, "proxy_jump", NULL, "write [user@]host[:port]",
+                          "that is no jump host for ssh");
+    if (s->identity_file && (has_control(s->identity_file) || *s->identity_file == '-'))
+        nodespec_complain(r, "identity_file", NULL, NULL, "that is no path of a key");
+    if (s->ray_bin && (*s->ray_bin != '/' || has_control(s->ray_bin)))
+        nodespec_complain(r, "ray_bin", NULL, "give the absolute path of ray on the node",
+                          "the path is not absolute");
+}
+
+static void check_env(const struct reading *r, const struct nodespec *s)
+{
+    /* What argusd itself sets, or what would lead Ray to another cluster. */
+    static const char *const ours[] = {"RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN",
+                                       "RAY_AUTH_TOKEN_PATH", "BASH_ENV"};
+    for (size_t i = 0; i < s->env.n; i++) {
+        const char *name = s->env.v[i].key;
+        const struct node *at = node_find(node_find(r->root, "env"), name);
+        if (!nodespec_is_env_name(name))
+            nodespec_complain(r, "env", at, NULL, "that is no name of an environment variable");
+        else if (str_starts(name, "ARGUS_"))
+            nodespec_complain(r, "env", at, "choose another name",
+                              "names that begin with ARGUS_ are ours");
+        else if (strchr(s->env.v[i].value, '\n'))
+            nodespec_complain(r, "env", at, NULL, "a value may not have several lines");
+        for (size_t k = 0; k < array_len(ours); k++)
+            if (!strcmp(name, ours[k]))
+                nodespec_complain(r, "env", at, "leave it out", "argusd sets this variable itself");
+    }
+}
+
+/* ---- labels ---- */
+
+static bool is_label(const char *s)
+{
+    return nodespec_is_word(s, "._-=/+@") && strlen(s) <= 120;
+}
+
+static void add_label(const struct reading *r,
+                      struct nodespec *s,
+                      const struct node *at,
+                      const char *text)
+{
+    if (!is_label(text)) {
+        nodespec_complain(r, "labels", at, "letters, digits and . _ - = / + @",
+                          "that is no label: it may not be empty or hold commas and blanks");
+    } else if (str_starts(text, "network=")) {
+        set_str(&s->network, text + strlen("network="));
+    } else if (!strcmp(text, "shareable") || !strcmp(text, "shareable=true")) {
+        s->shareable = true;
+    } else {
+        const char *label = str_starts(text, "pool=") ? text + strlen("pool=") : text;
+        if (*label && strcmp(text, "shareable=false") != 0 && !strv_has(&s->labels, label))
+            strv_add(&s->labels, label);
+    }
+}
+
+/* "a,b" */
+static void add_labels(const struct reading *r,
+                       struct nodespec *s,
+                       const struct node *at,
+                       const char *key,
+                       const char *list)
+{
+    const char *item;
+    size_t n;
+    if (!*list)
+        add_label(r, s, at, "");
+    while ((item = str_item(&list, &n))) {
+        _cleanup_(freep) char *text =
+            key ? xasprintf("%s=%.*s", key, (int)n, item) : xasprintf("%.*s", (int)n, item);
+        add_label(r, s, at, text);
+    }
+}
+
+static void read_labels(const struct reading *r, struct nodespec *s, const struct node *n)
+{
+    if (!n || node_is_null(n))
+        return;
+    if (n->kind == NODE_SCALAR) {
+        add_labels(r, s, n, NULL, n->text);
+        return;
+    }
+    for (const struct node *c = n->first; c; c = c->next) {
+        if (c->kind != NODE_SCALAR)
+            nodespec_complain(r, "labels", c, NULL, "a label is a text");
+        else
+            add_labels(r, s, c, n->kind == NODE_MAP ? c->key : NULL, c->text);
+    }
+}
+
+/* ---- one ---- */
+
+static void refuse_missing(const struct reading *r, const struct raw *raw)
+{
+    if (raw->exporter)
+        nodespec_complain(r, "exporter", NULL,
+                          "leave it out, and run the exporter by hand meanwhile",
+                          "exporters are not there yet in this version");
+    if (raw->model_cache)
+        nodespec_complain(r, "model_cache", NULL,
+                          "leave it out; models are read from the shared root",
+                          "the model cache is not there yet in this version");
+}
+
+static void check_size(const struct reading *r, const struct nodespec *s)
+{
+    struct buf text = BUF_INIT(NODESPEC_JSON_MAX);
+    struct jout j = jout_begin(&text);
+    nodespec_to_json(s, &j, NULL, false);
+    if (text.failed)
+        nodespec_complain(r, "env", NULL, "shorten env or labels", "the spec has more than 64 KiB");
+    buf_release(&text);
+}
+
+/* The table's problems get the prefix too. */
+static void read_table(const struct reading *r, struct raw *raw)
+{
+    struct problems own = {0};
+    conf_read(keys, array_len(keys), r->root, raw, &own);
+    for (size_t i = 0; i < own.n; i++) {
+        const struct problem *p = &own.v[i];
+        _cleanup_(freep) char *field = xasprintf("%s%s", r->prefix, p->field);
+        problems_add(r->ps, p->level, field, p->line, p->column, p->hint, "%s", p->text);
+    }
+    problems_release(&own);
+}
+
+int nodespec_read(const struct node *root,
+                  const char *prefix,
+                  struct nodespec *ret,
+                  struct problems *ps)
+{
+    struct raw raw = {0};
+    struct err err = {0};
+    struct reading r = {.root = root, .prefix = prefix, .ps = ps};
+    size_t before = ps->errors;
+    read_table(&r, &raw);
+    if (raw.s.name && nodespec_check_name(raw.s.name, &err) < 0)
+        nodespec_complain(&r, "name", NULL, NULL, err.text);
+    check_ssh(&r, &raw.s);
+    check_env(&r, &raw.s);
+    read_labels(&r, &raw.s, raw.labels);
+    refuse_missing(&r, &raw);
+    check_size(&r, &raw.s);
+    free(raw.exporter);
+    free(raw.model_cache);
+    *ret = raw.s;
+    return ps->errors > before ? ERR_BAD_SPEC : 0;
+}
+
+void nodespec_release(struct nodespec *s)
+{
+    char *texts[] = {s->name,       s->cluster, s->host,     s->user,    s->identity_file,
+                     s->proxy_jump, s->network, s->gpu_type, s->ray_bin, s->image};
+    for (size_t i = 0; i < array_len(texts); i++)
+        free(texts[i]);
+    strv_release(&s->labels);
+    pairs_release(&s->env);
+    *s = (struct nodespec){0};
+}
+
+void nodespec_move(struct nodespec *dst, struct nodespec *src)
+{
+    nodespec_release(dst);
+    *dst = *src;
+    *src = (struct nodespec){0};
+}
+
+/* ---- several ---- */
+
+static bool has_own_names(const struct nodespec *v, size_t n, const struct reading *r)
+{
+    size_t before = r->ps->errors;
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(v[i].name, "head"))
+            nodespec_complain(r, "name", NULL, "choose another one",
+                              "the name 'head' belongs to the head of the cluster");
+        for (size_t k = 0; k < i; k++) {
+            if (!v[i].name || !v[k].name)
+                continue;
+            char text[200], field[40];
+            bool same = !strcmp(v[i].name, v[k].name);
+            if (!same && !nodespec_same_machine(&v[i], &v[k]))
+                continue;
+            text_printf(field, "[%zu]", i);
+            text_printf(text, same ? "the name '%s' comes twice" : "it is the same machine as '%s'",
+                        v[k].name);
+            nodespec_complain(r, field, r->root, "one entry for each machine", text);
+        }
+    }
+    return r->ps->errors == before;
+}
+
+int nodespec_read_all(const struct node *root,
+                      struct nodespec **ret,
+                      size_t *ret_n,
+                      struct problems *ps)
+{
+    const struct node *list = root;
+    size_t n = 0;
+    bool bad = false;
+    if (root && root->kind == NODE_MAP && root->n == 1 && node_find(root, "nodes"))
+        list = node_find(root, "nodes");
+    bool many = list && list->kind == NODE_SEQ;
+    struct reading r = {.root = list, .prefix = "", .ps = ps};
+    if (many && (!list->n || list->n > NODESPEC_LIST_MAX)) {
+        nodespec_complain(&r, "nodes", list, "1 to 1000 nodes", "that is no list of nodes");
+        return ERR_BAD_SPEC;
+    }
+    struct nodespec *v = xcalloc(many ? list->n : 1, sizeof(*v));
+    if (!many)
+        bad = nodespec_read(list, "", &v[n++], ps) < 0;
+    for (const struct node *c = many ? list->first : NULL; c; c = c->next) {
+        char prefix[32];
+        text_printf(prefix, "[%zu].", n);
+        bad |= nodespec_read(c, prefix, &v[n++], ps) < 0;
+    }
+    bad |= !has_own_names(v, n, &r);
+    *ret = v;
+    *ret_n = n;
+    return bad ? ERR_BAD_SPEC : 0;
+}
+
+/* ---- writing ---- */
+
+static void nodespec_put_text(struct jout *j, const char *key, const char *value)
+{
+    if (value)
+        jout_str(j, key, value);
+}
+
+static void put_count(struct jout *j, const char *key, int64_t n, int64_t none)
+{
+    if (n != none)
+        jout_int(j, key, n);
+}
+
+static void nodespec_put_labels(struct jout *j, const struct nodespec *s)
+{
+    if (!s->labels.n && !s->network && !s->shareable)
+        return;
+    jout_open(j, "labels", '[');
+    for (size_t i = 0; i < s->labels.n; i++)
+        jout_str(j, NULL, s->labels.v[i]);
+    if (s->network) {
+        _cleanup_(freep) char *text = xasprintf("network=%s", s->network);
+        jout_str(j, NULL, text);
+    }
+    if (s->shareable)
+        jout_str(j, NULL, "shareable");
+    jout_close(j, ']');
+}
+
+void nodespec_to_json(const struct nodespec *s, struct jout *j, const char *key, bool masked)
+{
+    jout_open(j, key, '{');
+    jout_str(j, "name", s->name);
+    nodespec_put_text(j, "cluster", s->cluster);
+    jout_str(j, "host", s->host);
+    nodespec_put_text(j, "user", s->user);
+    put_count(j, "port", s->port, 0);
+    nodespec_put_labels(j, s);
+    put_count(j, "gpu_count", s->gpu_count, -1);
+    put_count(j, "cpu_count", s->cpu_count, -1);
+    nodespec_put_text(j, "gpu_type", s->gpu_type);
+    nodespec_put_text(j, "identity_file", s->identity_file);
+    nodespec_put_text(j, "proxy_jump", s->proxy_jump);
+    nodespec_put_text(j, "ray_bin", s->ray_bin);
+    if (s->env.n) {
+        jout_open(j, "env", '{');
+        for (size_t i = 0; i < s->env.n; i++) {
+            bool hide = masked && str_is_secret_name(s->env.v[i].key);
+            jout_str(j, s->env.v[i].key, hide ? "***" : s->env.v[i].value);
+        }
+        jout_close(j, '}');
+    }
+    nodespec_put_text(j, "image", s->image);
+    jout_close(j, '}');
+}
+
+bool nodespec_equal(const struct nodespec *a, const struct nodespec *b)
+{
+    struct buf ta = BUF_INIT(NODESPEC_JSON_MAX), tb = BUF_INIT(NODESPEC_JSON_MAX);
+    struct jout ja = jout_begin(&ta), jb = jout_begin(&tb);
+    nodespec_to_json(a, &ja, NULL, false);
+    nodespec_to_json(b, &jb, NULL, false);
+    bool same = !ta.failed && !tb.failed && !strcmp(buf_str(&ta), buf_str(&tb));
+    buf_release(&ta);
+    buf_release(&tb);
+    return same;
+}
+
+char *nodespec_pool(const struct nodespec *s)
+{
+    struct buf out = BUF_INIT(NODESPEC_JSON_MAX);
+    for (size_t i = 0; i < s->labels.n; i++)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", s->labels.v[i]); /* checked when it was read */
+    return buf_take(&out);
+}
+
+bool nodespec_same_machine(const struct nodespec *a, const struct nodespec *b)
+{
+    int64_t pa = a->port ? a->port : 22, pb = b->port ? b->port : 22;
+    return pa == pb && str_eq(a->host, b->host) && str_eq(a->proxy_jump, b->proxy_jump);
+}
+
+void nodespec_describe(struct buf *out)
+{
+    field_describe(keys, array_len(keys), out);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_check.c - what the table of a JobSpec cannot say: keys that need or
+ * exclude each other, and texts with a grammar of their own. See spec_table.h.
+ * Every check appends and goes on, so that all problems are told at once. */
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/spec/restart.h"
+#include "core/spec/snapshot.h"
+#include "core/spec/spec_table.h"
+
+static const struct node *spec_check_find(const struct node *root, const char *path)
+{
+    char part[64];
+    const struct node *n = root;
+    while (n && *path) {
+        size_t len = strcspn(path, ".");
+        text_printf(part, "%.*s", (int)len, path);
+        n = node_find(n, part);
+        path += len + (path[len] == '.');
+    }
+    return n;
+}
+
+bool spec_is_given(const struct node *root, const char *path)
+{
+    const struct node *n = spec_check_find(root, path);
+    return n && !node_is_null(n);
+}
+
+printf_like(5, 0) static void spec_check_complain(const struct spec_check *c,
+                                                  enum problem_level level,
+                                                  const char *field,
+                                                  const char *hint,
+                                                  const char *fmt,
+                                                  va_list ap)
+{
+    char text[512];
+    const struct node *n = spec_check_find(c->root, field);
+    text_vprintf(text, fmt, ap);
+    problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+}
+
+void spec_error(const struct spec_check *c,
+                const char *field,
+                const char *hint,
+                const char *fmt,
+                ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    spec_check_complain(c, PROBLEM_ERROR, field, hint, fmt, ap);
+    va_end(ap);
+}
+
+void spec_warning(const struct spec_check *c,
+                  const char *field,
+                  const char *hint,
+                  const char *fmt,
+                  ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    spec_check_complain(c, PROBLEM_WARNING, field, hint, fmt, ap);
+    va_end(ap);
+}
+
+/* ---- what each workload needs ---- */
+
+enum need { NEED_NO, NEED_MAY, NEED_YES };
+
+struct needs {
+    enum need model, train, val, reward, gpus, steps;
+};
+
+static const struct needs needs[] = {
+    [WORKLOAD_PPO] = {NEED_YES, NEED_YES, NEED_YES, NEED_MAY, NEED_YES, NEED_MAY},
+    [WORKLOAD_GRPO] = {NEED_YES, NEED_YES, NEED_YES, NEED_MAY, NEED_YES, NEED_MAY},
+    [WORKLOAD_SFT] = {NEED_YES, NEED_YES, NEED_MAY, NEED_NO, NEED_YES, NEED_MAY},
+    [WORKLOAD_EVAL] = {NEED_NO, NEED_NO, NEED_YES, NEED_YES, NEED_NO, NEED_NO},
+    [WORKLOAD_GENERATE] = {NEED_YES, NEED_NO, NEED_YES, NEED_NO, NEED_YES, NEED_NO},
+    [WORKLOAD_MERGE] = {NEED_YES, NEED_NO, NEED_NO, NEED_NO, NEED_NO, NEED_NO},
+    [WORKLOAD_RAY] = {NEED_MAY, NEED_MAY, NEED_MAY, NEED_NO, NEED_MAY, NEED_NO},
+};
+
+/* Programs with an entrypoint all need what ray does. */
+static const struct needs *needs_of(const struct spec *s)
+{
+    return &needs[workload_has_entrypoint((enum workload)s->workload) ? WORKLOAD_RAY : s->workload];
+}
+
+static void check_need(const struct spec_check *c,
+                       const struct spec *s,
+                       const char *key,
+                       enum need need,
+                       bool given)
+{
+    const char *word = workload_to_string((enum workload)s->workload);
+    if (need == NEED_YES && !given)
+        spec_error(c, key, NULL, "workload '%s' needs '%s'", word, key);
+    if (need == NEED_NO && given)
+        spec_error(c, key, "remove the key", "workload '%s' does not use '%s'", word, key);
+}
+
+static void check_needs(const struct spec *s, const struct spec_check *c)
+{
+    const struct needs *n = needs_of(s);
+    bool runs_any = workload_has_entrypoint((enum workload)s->workload);
+    check_need(c, s, "model_id", n->model, s->model_id != NULL);
+    check_need(c, s, "train_file", n->train, s->train_file.n > 0);
+    check_need(c, s, "val_file", n->val, s->val_file.n > 0);
+    check_need(c, s, "reward_fn_path", n->reward, s->reward_fn_path != NULL);
+    check_need(c, s, "n_gpus_per_node", n->gpus, s->gpus_per_node > 0);
+    check_need(c, s, "total_epochs", n->steps, s->total_epochs != 0);
+    check_need(c, s, "total_training_steps", n->steps, s->total_training_steps != 0);
+    check_need(c, s, "save_freq", n->steps, spec_is_given(c->root, "save_freq"));
+    check_need(c, s, "test_freq", n->steps, spec_is_given(c->root, "test_freq"));
+    check_need(c, s, "entrypoint", runs_any ? NEED_YES : NEED_NO, s->entrypoint.n > 0);
+    if (runs_any && s->overrides.n > 0)
+        spec_error(c, "overrides", "put them into the entrypoint",
+                   "workload '%s' does not use 'overrides'",
+                   workload_to_string((enum workload)s->workload));
+}
+
+/* ---- sizes ---- */
+
+static void check_gang(const struct spec *s,
+                       const struct spec_limits *lim,
+                       const struct spec_check *c)
+{
+    double g = s->gpus_per_node, all = g * (double)s->nnodes + fmax(s->entrypoint_gpus, 0);
+    bool runs_any = workload_has_entrypoint((enum workload)s->workload);
+    if (g != floor(g) && !(runs_any && (g == 0.25 || g == 0.5)))
+        spec_error(c, "n_gpus_per_node",
+                   "give a whole number; with an entrypoint 0.25 or 0.5 is fine",
+                   "a gang cannot hold %g GPUs per node", g);
+    if ((s->workload == WORKLOAD_EVAL || s->workload == WORKLOAD_MERGE) && s->nnodes > 1)
+        spec_error(c, "nnodes", NULL, "workload '%s' runs on one node",
+                   workload_to_string((enum workload)s->workload));
+    if (s->cpus_per_gpu != floor(s->cpus_per_gpu))
+        spec_error(c, "n_cpus_per_gpu", NULL, "Ray takes whole CPUs only");
+    if (lim && lim->gpus_per_job > 0 && all > lim->gpus_per_job)
+        spec_error(c, "nnodes", NULL, "the gang of %g GPUs is above the limit of %g per job", all,
+                   lim->gpus_per_job);
+}
+
+static void check_resources(const struct spec *s, const struct spec_check *c)
+{
+    for (size_t i = 0; i < s->entrypoint_resources.n; i++) {
+        const struct pair *p = &s->entrypoint_resources.v[i];
+        double amount = 0;
+        struct err err = {0};
+        if (str_to_real(p->value, &amount, &err) < 0 || amount < 0)
+            spec_error(c, "entrypoint_resources", NULL, "'%.60s: %.60s' is not an amount", p->key,
+                       p->value);
+        else if (!strcmp(p->key, "worker_node") && amount <= 0)
+            spec_error(c, "entrypoint_resources", "leave it out",
+                       "'worker_node' keeps the driver off the head and cannot be removed");
+        if (!strcmp(p->key, "CPU") || !strcmp(p->key, "GPU"))
+            spec_error(c, "entrypoint_resources", "use entrypoint_num_cpus or entrypoint_num_gpus",
+                       "'%s' is not a custom resource", p->key);
+    }
+}
+
+/* ---- saving, resuming ---- */
+
+static void check_saving(const struct spec *s, const struct spec_check *c)
+{
+    if (spec_is_given(c->root, "save_freq") && s->save_freq == 0)
+        spec_error(c, "save_freq", "give the steps between checkpoints", "0 is no number of steps");
+    if (spec_is_given(c->root, "test_freq") && s->test_freq == 0)
+        spec_error(c, "test_freq", "give the steps between validations, or -1 for never",
+                   "0 is no number of steps");
+    if (s->save_freq == -1 && !s->checkpoint_none)
+        spec_error(c, "save_freq", "write 'checkpoint: none' if that is meant",
+                   "-1 would lose the whole training");
+    if (s->save_freq > 0 && s->checkpoint_none)
+        spec_error(c, "save_freq", "remove one of the two",
+                   "'save_freq' and 'checkpoint: none' exclude each other");
+    if (s->save_freq > 0 && s->save_freq < 10)
+        spec_warning(c, "save_freq", "10 or more is usual",
+                     "a checkpoint every %d steps fills the disk and slows the training",
+                     (int)s->save_freq);
+    if (s->workload == WORKLOAD_SFT && s->test_freq > 0 && s->val_file.n == 0)
+        spec_error(c, "test_freq", NULL, "there is no 'val_file' to test on");
+}
+
+static void check_resume(struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (!strcmp(s->resume, "auto") || !strcmp(s->resume, "never")) {
+        s->resume_mode = !strcmp(s->resume, "auto") ? SPEC_RESUME_AUTO : SPEC_RESUME_NEVER;
+        return;
+    }
+    const char *at = strchr(s->resume, '@');
+    s->resume_mode = SPEC_RESUME_JOB;
+    s->resume_job = at ? xstrndup(s->resume, (size_t)(at - s->resume)) : xstrdup(s->resume);
+    if (spec_check_id(s->resume_job, &err) < 0)
+        spec_error(c, "resume", "give auto, never, or <job id>[@step]", "%s", err.text);
+    if (at && str_to_int(at + 1, 1, INT32_MAX, &s->resume_step, &err) < 0)
+        spec_error(c, "resume", "give <job id>@<step>", "%s", err.text);
+    if (needs_of(s)->steps == NEED_NO)
+        spec_error(c, "resume", NULL, "workload '%s' has nothing to resume",
+                   workload_to_string((enum workload)s->workload));
+}
+
+/* The words that restart.on may have, into ret; how many. */
+static size_t restart_words(const char *ret[static FINDING_CLASS_COUNT])
+{
+    size_t n = 0;
+    for (int c = 0; c < FINDING_CLASS_COUNT; c++)
+        if (!finding_class_is((enum finding_class)c, FINDING_NO_RESTART))
+            ret[n++] = finding_class_to_string((enum finding_class)c);
+    return n;
+}
+
+static void check_classes(const struct spec *s, const struct spec_check *c)
+{
+    const char *words[FINDING_CLASS_COUNT];
+    struct restart_on on = {0};
+    for (size_t i = 0; i < s->restart_on.n; i++) {
+        const char *word = s->restart_on.v[i];
+        if (restart_on_add(&on, word))
+            continue;
+        if (str_starts(word, "exit:")) {
+            spec_error(c, "restart.on", NULL,
+                       "'%.60s' is no exit code: give 'exit:1' to 'exit:255'", word);
+            continue;
+        }
+        const char *near = str_nearest(word, words, restart_words(words));
+        _cleanup_(freep) char *hint = near ? xasprintf("did you mean '%s'?", near) : NULL;
+        spec_error(c, "restart.on", hint, "'%.60s' is no class of failure", word);
+    }
+}
+
+static void check_tracking(const struct spec *s, const struct spec_check *c)
+{
+    static const char *const backends[] = {"mlflow", "tensorboard", "swanlab"};
+    bool known = false;
+    for (size_t i = 0; i < array_len(backends); i++)
+        known |= str_eq(s->tracking_backend, backends[i]);
+    if (s->tracking_backend && !known)
+        spec_error(c, "tracking.backend", "wandb has its own key",
+                   "'%.60s' is not one of mlflow, tensorboard, swanlab", s->tracking_backend);
+    if (s->tracking_uri && !s->tracking_backend)
+        spec_error(c, "tracking.uri", NULL, "'tracking.backend' is missing");
+}
+
+/* What of it is not acted on; the GPUs' use is told of where the key is read. */
+static void check_idle(const struct spec *s, const struct spec_check *c)
+{
+    if (!spec_is_given(c->root, "idle"))
+        return;
+    if (!s->idle_window)
+        spec_warning(c, "idle.window", NULL, "without it 'idle' changes nothing");
+    else if (s->workload == WORKLOAD_SERVE)
+        spec_warning(c, "idle.window", NULL, "a service is not watched: this changes nothing");
+    else if (workload_trains((enum workload)s->workload))
+        spec_warning(c, "idle.window", NULL,
+                     "a training is watched by its phases and steps, not by this");
+}
+
+/* ---- the reward ---- */
+
+static bool is_identifier(const char *s, bool dots)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '_' && !(dots && *s == '.' && s[1] && s[1] != '.'))
+            return false;
+    return true;
+}
+
+void spec_read_reward(struct spec *s, const struct spec_check *c)
+{
+    const char *given = s->reward_fn_path;
+    const char *colon = strrchr(given, ':');
+    bool split = colon && is_identifier(colon + 1, false);
+    _cleanup_(freep) char *where =
+        split ? xstrndup(given, (size_t)(colon - given)) : xstrdup(given);
+    set_str(&s->reward_function, split ? colon + 1 : "compute_score");
+    set_str(&s->reward_file, NULL);
+    set_str(&s->reward_module, NULL);
+    if (where[0] == '/' || where[0] == '$')
+        set_str(&s->reward_file, where);
+    else if (is_identifier(where, true) && !str_ends(where, ".py"))
+        set_str(&s->reward_module, where);
+    else
+        spec_error(c, "reward_fn_path",
+                   "give '/path/file.py:function' or 'package.module:function'",
+                   "'%.100s' is neither an absolute path nor a dotted module", given);
+}
+
+/* ---- all ---- */
+
+static void check_code(const struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (s->code && snapshot_check_ref(s->code, &err) < 0)
+        spec_error(c, "code", NULL, "%s", err.text);
+    if (s->code && s->code_path)
+        spec_error(c, "code", "remove one of the two", "'code' and 'code_path' exclude each other");
+    if (s->working_dir && snapshot_is_ref(s->working_dir) &&
+        snapshot_check_ref(s->working_dir, &err) < 0)
+        spec_error(c, "working_dir", NULL, "%s", err.text);
+}
+
+static void check_secrets(const struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (s->secrets.n > SPEC_SECRETS_MAX)
+        spec_error(c, "secrets", NULL, "%zu secrets are more than %d", s->secrets.n,
+                   SPEC_SECRETS_MAX);
+    for (size_t i = 0; i < s->secrets.n; i++) {
+        const char *name = s->secrets.v[i];
+        if (spec_check_secret_name(name, &err) < 0)
+            spec_error(c, "secrets", "give names; values are stored with 'argus secret set'",
+                       "entry %d: %s", (int)i + 1, err.text);
+        else if (pairs_find(&s->env, name))
+            spec_error(c, "secrets", "leave it out of one of them",
+                       "'%s' stands in the environment too", name);
+    }
+}
+
+static void spec_check_names(const struct spec *s, const struct spec_check *c)
+{
+    struct err err = {0};
+    if (s->id && spec_check_id(s->id, &err) < 0)
+        spec_error(c, "submission_id", NULL, "%s", err.text);
+    for (size_t i = 0; i < s->after.n; i++)
+        if (spec_check_id(s->after.v[i], &err) < 0)
+            spec_error(c, "after", NULL, "%s", err.text);
+    if (s->entrypoint_is_shell && !s->entrypoint.v[0][strspn(s->entrypoint.v[0], " \t\n")])
+        spec_error(c, "entrypoint", NULL, "the line is empty");
+    check_secrets(s, c);
+}
+
+void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c)
+{
+    if (s->workload > WORKLOAD_SERVE) {
+        spec_error(c, "workload", "use workload ray with an entrypoint",
+                   "workload '%s' is not in this version",
+                   workload_to_string((enum workload)s->workload));
+        return;
+    }
+    const struct node *word = spec_check_find(c->root, "workload");
+    if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
+        check_needs(s, c);
+    spec_check_names(s, c);
+    check_code(s, c);
+    check_gang(s, lim, c);
+    check_resources(s, c);
+    check_saving(s, c);
+    check_resume(s, c);
+    check_classes(s, c);
+    check_idle(s, c);
+    check_tracking(s, c);
+    if (s->reward_fn_path)
+        spec_read_reward(s, c);
+    spec_check_overrides(s, c);
+    spec_check_env(s, c);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec_override.c - what a JobSpec may not set: Hydra keys and environment
+ * variables that the platform owns. Both are tables with the key to use instead.
+ *
+ * Hydra has several ways to one key: "+a.b=1", "++a.b=1", "~a.b", "a.b@p=1", and a
+ * whole mapping at once, "a={b: 1}". All are seen through here. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "core/spec/spec_table.h"
+
+struct owned {
+    const char *name; /* itself and everything below it */
+    const char *instead;
+};
+
+static const struct owned owned_keys[] = {
+    {"trainer.nnodes", "use nnodes"},
+    {"trainer.n_gpus_per_node", "use n_gpus_per_node"},
+    {"trainer.default_local_dir", "checkpoints always lie in the job's directory"},
+    {"trainer.default_hdfs_dir", "checkpoints always lie in the job's directory"},
+    {"trainer.resume_mode", "use resume"},
+    {"trainer.resume_from_path", "use resume: <job id>@<step>"},
+    {"trainer.resume_path", "use resume: <job id>@<step>"},
+    {"hydra.run", "the directory is one per attempt"},
+    {"hydra.sweep", "submit one job per point"},
+    {"hydra.mode", "submit one job per point"},
+    {"ray_init", "the job runs in the cluster that is there"},
+    {"ray_kwargs.ray_init", "the job runs in the cluster that is there"},
+};
+
+static const struct owned owned_env[] = {
+    {"PYTHONPATH", "use extra_pythonpath"},
+    {"PYTHONHOME", "use runtime_env.py_executable"},
+    {"CUDA_VISIBLE_DEVICES", "use n_gpus_per_node"},
+    {"NVIDIA_VISIBLE_DEVICES", "use n_gpus_per_node"},
+    {"RAY_ADDRESS", NULL},
+    {"RAY_AUTH_TOKEN", NULL},
+    {"RAY_AUTH_TOKEN_PATH", NULL},
+    {"RAY_AUTH_MODE", NULL},
+    {"RAY_JOB_CONFIG_JSON_ENV_VAR", NULL},
+    {"RAY_JOB_STOP_WAIT_TIME_S", "use stop_grace"},
+    {"VERL_FILE_LOGGER_PATH", NULL},
+    {"VERL_FILE_LOGGER_ROOT", NULL},
+    {"BASH_ENV", NULL},
+};
+
+/* The key part of an override without its marks: start and length. */
+static size_t key_part(const char *override, const char **ret)
+{
+    const char *s = override;
+    s += strspn(s, "+~ \t");
+    *ret = s;
+    return strcspn(s, "=@ \t");
+}
+
+static bool is_flag(const char *override)
+{
+    return override[0] == '-';
+}
+
+/* True if key (n bytes) is name, below it, or above it with a mapping as value. */
+static bool is_owned(const char *key, size_t n, const char *name, bool mapping)
+{
+    size_t m = strlen(name);
+    if (n >= m)
+        return !strncmp(key, name, m) && (n == m || key[m] == '.' || key[m] == '/');
+    return mapping && !strncmp(key, name, n) && name[n] == '.';
+}
+
+static void check_flag(const char *o, enum workload w, const struct spec_check *c)
+{
+    if (w == WORKLOAD_MERGE && (str_starts(o, "--local_dir") || str_starts(o, "--target_dir")))
+        spec_error(c, "overrides", "the result lies in the job's directory",
+                   "'%.100s' sets what the platform owns", o);
+    if (w != WORKLOAD_MERGE && !str_starts(o, "--config-name="))
+        spec_error(c, "overrides", NULL,
+                   "'%.100s' is not an override; of Hydra's options only --config-name= may be "
+                   "given",
+                   o);
+}
+
+static void check_override(const char *o, const struct spec_check *c)
+{
+    const char *key;
+    size_t n = key_part(o, &key);
+    const char *equals = strchr(o, '=');
+    bool mapping = (equals && equals[1 + strspn(equals + 1, " \t")] == '{') || o[0] == '~';
+    if (n == 0 || (!equals && o[0] != '~')) {
+        spec_error(c, "overrides", "write key=value", "'%.100s' is not a Hydra override", o);
+        return;
+    }
+    for (size_t i = 0; i < array_len(owned_keys); i++) {
+        if (!is_owned(key, n, owned_keys[i].name, mapping))
+            continue;
+        spec_error(c, "overrides", owned_keys[i].instead,
+                   "'%.100s' sets what the platform owns ('%s')", o, owned_keys[i].name);
+        return;
+    }
+}
+
+void spec_check_overrides(const struct spec *s, const struct spec_check *c)
+{
+    for (size_t i = 0; i < s->overrides.n; i++) {
+        if (is_flag(s->overrides.v[i]) || s->workload == WORKLOAD_MERGE)
+            check_flag(s->overrides.v[i], (enum workload)s->workload, c);
+        else
+            check_override(s->overrides.v[i], c);
+    }
+}
+
+const char *spec_override_find(const struct spec *s, const char *key)
+{
+    for (size_t i = s->overrides.n; i > 0; i--) {
+        const char *o = s->overrides.v[i - 1], *start;
+        size_t n = key_part(o, &start);
+        if (is_flag(o) || o[0] == '~' || n != strlen(key) || strncmp(start, key, n) != 0)
+            continue;
+        const char *equals = strchr(start, '=');
+        if (equals)
+            return equals + 1;
+    }
+    return NULL;
+}
+
+/* ---- environment ---- */
+
+bool spec_is_reserved_env(const char *name, const char **ret_instead)
+{
+    for (size_t i = 0; i < array_len(owned_env); i++) {
+        if (strcmp(name, owned_env[i].name) != 0)
+            continue;
+        if (ret_instead)
+            *ret_instead = owned_env[i].instead;
+        return true;
+    }
+    if (!str_starts(name, "ARGUS_"))
+        return false;
+    if (ret_instead)
+        *ret_instead = NULL;
+    return true;
+}
+
+int spec_check_secret_name(const char *name, struct err *err)
+{
+    static const char *const first = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_", *const digits = "0123456789";
+    size_t n = strlen(name);
+    bool ok = n && n <= SPEC_SECRET_NAME_MAX && strchr(first, *name);
+    for (const char *s = name; ok && *s; s++)
+        ok = strchr(first, *s) || strchr(digits, *s);
+    if (!ok)
+        return err_set(err, ERR_BAD_SPEC,
+                       "'%.70s' cannot be the name of a secret: 1 to %d of A-Z 0-9 _ , beginning "
+                       "with a letter or _",
+                       name, SPEC_SECRET_NAME_MAX);
+    static const char *const owned[] = {"PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PWD"};
+    bool is_owned =
+        spec_is_reserved_env(name, NULL) || str_starts(name, "RAY_") || str_starts(name, "PYTHON");
+    for (size_t i = 0; i < array_len(owned); i++)
+        is_owned = is_owned || str_eq(name, owned[i]);
+    return is_owned ? err_set(err, ERR_BAD_SPEC, "'%s' belongs to the platform", name) : 0;
+}
+
+static bool spec_override_is_env_name(const char *s)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return !*s;
+}
+
+void spec_check_env(const struct spec *s, const struct spec_check *c)
+{
+    for (size_t i = 0; i < s->env.n; i++) {
+        const char *name = s->env.v[i].key, *instead = NULL;
+        const char *field = spec_is_given(c->root, "env") ? "env" : "runtime_env.env_vars";
+        if (!spec_override_is_env_name(name))
+            spec_error(c, field, NULL, "'%.60s' is no name of an environment variable", name);
+        else if (spec_is_reserved_env(name, &instead))
+            spec_error(c, field, instead, "'%s' belongs to the platform", name);
+        else if (str_is_secret_name(name))
+            spec_warning(c, field, "store it with 'argus secret set', and name it in 'secrets:'",
+                         "'%s' looks like a secret, and stands in the spec", name);
+    }
+}

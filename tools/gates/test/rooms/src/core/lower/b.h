@@ -1,0 +1,2 @@
+/* #include "core/upper/a.h" */
+#include "core/upper/a.h"
