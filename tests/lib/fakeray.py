@@ -17,14 +17,19 @@ DEADLINE = 60  # of whatever is waited for: far more than a loaded machine needs
 
 
 def wait_for(condition, what, seconds=DEADLINE):
-    """The first true value of condition()."""
+    """The first true value of condition(). A file that is not there yet is a condition that is not true yet."""
     end = time.monotonic() + seconds
+    missing = ""
     while time.monotonic() < end:
-        value = condition()
+        try:
+            value = condition()
+            missing = ""
+        except FileNotFoundError as e:
+            value, missing = None, f"; there is no {e.filename}"
         if value:
             return value
         select.select([], [], [], 0.02)
-    raise AssertionError(f"{what}: not seen within {seconds} s")
+    raise AssertionError(f"{what}: not seen within {seconds} s{missing}")
 
 
 class FakeRay:
