@@ -45,18 +45,23 @@ static int file_read_all(int fd, struct buf *out, const char *path, struct err *
     }
 }
 
-int file_read(const char *path, struct buf *out, struct err *err)
+int file_read_open(int fd, const char *path, struct buf *out, struct err *err)
 {
-    /* O_NONBLOCK: a FIFO put in a file's place must not hold us. */
-    _cleanup_(closep) int fd = open_again(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return file_fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
     struct stat st;
     if (fstat(fd, &st) < 0)
         return file_fail(err, errno, "look at", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, -EINVAL, "'%s' is no regular file", path);
     return file_read_all(fd, out, path, err);
+}
+
+int file_read(const char *path, struct buf *out, struct err *err)
+{
+    /* O_NONBLOCK: a FIFO put in a file's place must not hold us. */
+    _cleanup_(closep) int fd = open_again(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return file_fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
+    return file_read_open(fd, path, out, err);
 }
 
 int file_read_input(const char *path, struct buf *out, struct err *err)

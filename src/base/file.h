@@ -22,6 +22,8 @@ enum file_write_flags {
  * what the system said; the sentence has the path. */
 must_check int file_read(const char *path, struct buf *out, struct err *err);
 
+/* file_read() of a file that is open, from where it stands; path is for sentences only. */
+must_check int file_read_open(int fd, const char *path, struct buf *out, struct err *err);
 /* file_read() for a name from a command line: "-" is standard input, and a pipe is read to its
  * end. It blocks for as long as the writer of the pipe likes. */
 must_check int file_read_input(const char *path, struct buf *out, struct err *err);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rootfile.c - one file on the shared root, by its path; see rootfile.h. */
+#define _GNU_SOURCE
+#include "fsroot/rootfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fsroot/beneath.h"
+
+int rootfile_read(const char *root, const char *path, struct buf *out, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    const char *below = rootdir_below(root, path);
+    int r = below ? rootdir_open(root, "", 0, &top, err)
+                  : err_set(err, -EXDEV, "'%s' is not below the shared root '%s'", path, root);
+    return r < 0 ? r : rootdir_read(&top, below, out, err);
+}
+
+int rootfile_write(const char *root,
+                   const char *path,
+                   mode_t make,
+                   const void *p,
+                   size_t n,
+                   mode_t mode,
+                   unsigned flags,
+                   struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, make, &dir, &name, err);
+    return r < 0 ? r : rootdir_write(&dir, name, p, n, mode, flags, err);
+}
+
+int rootfile_symlink(const char *root,
+                     const char *path,
+                     mode_t make,
+                     const char *text,
+                     struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, make, &dir, &name, err);
+    return r < 0 ? r : rootdir_symlink(&dir, name, text, err);
+}
+
+int rootfile_unlink(const char *root, const char *path, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, err);
+    if (r == -ENOENT)
+        return 0;
+    return r < 0 ? r : rootdir_unlink(&dir, name, err);
+}
+
+int rootfile_look(const char *root, const char *path, struct stat *ret)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, NULL);
+    return r < 0 ? r : rootdir_look(&dir, name, ret);
+}
+
+bool rootfile_is_there(const char *root, const char *path)
+{
+    struct stat st;
+    return rootfile_look(root, path, &st) == 0;
+}
+
+/* ---- by links that stay on the root ---- */
+
+/* Where an absolute link is on the way: the kernel says where it ends, and what is opened is that
+ * place, by no link. */
+static int open_resolved(const char *root, const char *path, int open_flags)
+{
+    _cleanup_(freep) char *whole = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", root, path);
+    _cleanup_(freep) char *real_root = realpath(root, NULL);
+    if (!real_root)
+        return -errno;
+    _cleanup_(freep) char *real = realpath(whole, NULL);
+    if (!real)
+        return -errno;
+    const char *below = rootdir_below(real_root, real);
+    if (!below)
+        return -EXDEV;
+    _cleanup_(closep) int top = open(real_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return top < 0 ? -errno : beneath_open(top, *below ? below : ".", open_flags, 0);
+}
+
+int rootfile_open_followed(const char *root, const char *path, int open_flags, struct err *err)
+{
+    int fd = open_resolved(root, path, open_flags);
+    if (fd == -ESTALE || fd == -ELOOP)
+        fd = open_resolved(root, path, open_flags); /* it was moved meanwhile */
+    if (fd == -EXDEV)
+        return err_set(err, fd, "'%s' leads off the shared root", path);
+    return fd < 0 ? err_set(err, fd, "cannot open '%s': %s", path, strerror(-fd)) : fd;
+}
