@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 
 import pytest
 from fakeray import FakeRay
@@ -427,7 +428,29 @@ def ray_is_killed_and_comes_back(home):
         b.succeeds(job)
 
 
+def stands_still_while_a_job_runs(home):
+    """SIGSTOP of argusd for longer than its patience: it looks before it tells anybody of silence."""
+    with bed(home) as b:
+        job = b.running("r")
+        beat = b.argusd.job_dir(job) / "attempts/1/beat"
+
+        def count():
+            return int(re.search(r'"seq":\s*(\d+)', beat.read_text())[1])
+
+        then = count()
+        os.kill(b.argusd.process.pid, signal.SIGSTOP)
+        try:
+            until(lambda: count() > then + 11, "the job beats for a minute")  # one each 5 s
+        finally:
+            os.kill(b.argusd.process.pid, signal.SIGCONT)
+        b.let_go("r")
+        b.succeeds(job)
+        assert "stood still" in b.argusd.said()
+        assert "unknown" not in [e["reason"]["code"] for e in b.argusd.events(job) if e.get("reason")]
+
+
 SLOW = [
+    stands_still_while_a_job_runs,
     away_while_a_job_runs, away_for_a_while, memory_lost_while_running, memory_lost_while_pending, orphan,
     given_up_starts_late, node_dies_with_its_driver, link_to_a_node_is_cut, hung_ray, ray_is_killed_and_comes_back,
 ]  # fmt: skip

@@ -35,6 +35,7 @@ static const usec_t PROOF_PATIENCE = 3 * USEC_SEC;  /* after the exit file was s
 static const usec_t RAY_SILENT = 10 * USEC_SEC;     /* no list for so long: blind */
 static const usec_t LIST_LAG =
     2 * USEC_SEC; /* a list may lack what was accepted so little before */
+static const usec_t STOOD_STILL = 5 * USEC_SEC; /* no tick for so long: we were not listening */
 
 struct watcher {
     struct watcher_parts p;
@@ -45,6 +46,7 @@ struct watcher {
     usec_t list_at, list_started, heard_at; /* monotonic; heard_at: of the last good list */
     usec_t forgot_at;                       /* when Ray had last lost its head; 0: never seen */
     usec_t files_started;
+    usec_t awake_at; /* monotonic: when this process last ran for certain */
     bool files_busy, look_again, closing;
     int handles;
 };
@@ -65,6 +67,33 @@ static void see_files(struct live *l, enum witness_files files, usec_t now)
         return;
     sight_change(l)->files = files;
     sight_change(l)->files_since = now;
+}
+
+static void shift(usec_t *at, usec_t by)
+{
+    *at += *at ? by : 0;
+}
+
+/* This process stood still for a while (stopped, or its machine was): what it did not hear in that
+ * time is nobody's silence. So every callback asks this before it judges. */
+static void watcher_wake(struct watcher *w, usec_t now)
+{
+    struct live *l;
+    usec_t still = now - w->awake_at;
+    w->awake_at = now;
+    if (still < STOOD_STILL)
+        return;
+    log_warn("watch", "argusd stood still for %d s: it looks again before it judges",
+             (int)(still / USEC_SEC));
+    if (w->p.head_gone(w->p.arg) <= w->heard_at)
+        w->heard_at += still;
+    shift(&w->files_started, still);
+    for (size_t pos = 0; (l = jobs_next_placed(w->p.jobs, &pos));) {
+        struct sight *s = sight_change(l);
+        shift(&s->ray_since, still);
+        shift(&s->files_since, still);
+        shift(&s->beat_at, still);
+    }
 }
 
 static void watcher_apply(struct live *l,
@@ -224,6 +253,7 @@ static void on_list(const struct ray_jobs *jobs, const struct err *err, void *ar
     struct watcher *w = arg;
     struct live *l;
     usec_t now = clock_mono();
+    watcher_wake(w, now);
     w->list_call = NULL;
     w->list_at = now;
     if (!jobs) {
@@ -307,6 +337,7 @@ static void on_files(struct files_look *looks, size_t n, void *arg)
 {
     struct watcher *w = arg;
     usec_t now = clock_mono();
+    watcher_wake(w, now);
     w->files_busy = false;
     for (size_t i = 0; i < n && !w->closing; i++) {
         struct live *l = jobs_find_id(w->p.jobs, looks[i].id);
@@ -387,6 +418,7 @@ static void watcher_on_tick(uv_timer_t *t)
     struct watcher *w = container_of(t, struct watcher, timer);
     usec_t now = clock_mono();
     bool any = any_in_ray(w);
+    watcher_wake(w, now);
     jobs_sweep(w->p.jobs);
     if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE)) {
         w->list_started = now;
@@ -418,7 +450,7 @@ struct watcher *watcher_new(const struct watcher_parts *parts)
 
 void watcher_start(struct watcher *w)
 {
-    w->heard_at = clock_mono();
+    w->heard_at = w->awake_at = clock_mono();
     (void)uv_timer_start(&w->timer, watcher_on_tick, 0, TICK_MS); /* cannot fail */
 }
 
