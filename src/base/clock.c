@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 
 static usec_t read_clock(clockid_t id)
@@ -49,8 +50,18 @@ struct moment clock_moment(const char *boot_id)
         .wall = clock_wall(), .boot = read_clock(CLOCK_BOOTTIME), .boot_id = boot_id};
 }
 
+/* n digits of v at p: the place behind them. Lists print thousands of times, and strftime() costs.
+ */
+static char *put_digits(char *p, unsigned v, int n)
+{
+    for (int i = n - 1; i >= 0; i--, v /= 10)
+        p[i] = (char)('0' + v % 10);
+    return p + n;
+}
+
 const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX])
 {
+    char *p = text;
     text[0] = 0;
     if (!wall)
         return text;
@@ -58,8 +69,19 @@ const char *clock_to_string(usec_t wall, char text[static CLOCK_TEXT_MAX])
     struct tm tm;
     if (!gmtime_r(&sec, &tm) || tm.tm_year > 8099)
         return text;
-    size_t n = strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    text_printf_to(text + n, CLOCK_TEXT_MAX - n, ".%03uZ", (unsigned)(wall % USEC_SEC / USEC_MS));
+    const unsigned part[] = {(unsigned)tm.tm_year + 1900,
+                             (unsigned)tm.tm_mon + 1,
+                             (unsigned)tm.tm_mday,
+                             (unsigned)tm.tm_hour,
+                             (unsigned)tm.tm_min,
+                             (unsigned)tm.tm_sec,
+                             (unsigned)(wall % USEC_SEC / USEC_MS)};
+    static const char after[] = "--T::.Z";
+    for (size_t i = 0; i < array_len(part); i++) {
+        p = put_digits(p, part[i], i == 0 ? 4 : i == 6 ? 3 : 2);
+        *p++ = after[i];
+    }
+    *p = 0;
     return text;
 }
 
