@@ -445,13 +445,22 @@ def test_columns_are_those_of_the_manual(cli, stub):
     gpus = {"total": 4, "used": 3, "free": 1, "bad": 0}
     stub.nodes = [{"name": "w1", "state": "online", "gpus": gpus, "unknown": [1]}]
     head = cli.ok("ls").splitlines()[0].split()
-    assert head == "ID NAME USER WORKLOAD STATE NODES×GPU QUEUED RUN RESTARTS STEP UTIL REASON".split()
+    assert head == "ID NAME USER WORKLOAD STATE NODES×GPU QUEUED RUN RESTARTS STEP REASON".split()
     assert cli.ok("list").splitlines()[0].split() == head
     head = cli.ok("queue").splitlines()[0].split()
     assert head == "POS ID NAME USER PROJECT POOL PRIO NODES×GPU WAIT ETA REASON".split()
     head, row = (line.split() for line in cli.ok("node", "ls").splitlines())
     assert head == "NODE POOL STATE GPUS(free/used/bad) JOBS HEALTH SINCE REASON".split()
     assert row == "w1 - online 1/3/0 - - - -".split()
+
+
+def test_a_loss_is_not_told_as_a_reward(cli, stub):
+    curve = {"key": "x", "value": 0.25, "best": 0.25, "spark": [0.5, 0.25]}
+    stub.add("sft-1", state="RUNNING", metrics={"step": 3, "loss": curve})
+    stub.add("ppo-1", state="RUNNING", metrics={"step": 3, "reward": curve})
+    rows = {line.split()[0]: line for line in cli.ok("top").splitlines()}
+    assert " loss 0.25 " in rows["sft-1"]
+    assert "loss" not in rows["ppo-1"] and " 0.25 " in rows["ppo-1"]
 
 
 @pytest.mark.parametrize("columns", [30, 80, 100, 200])

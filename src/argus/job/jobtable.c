@@ -24,7 +24,6 @@ static const struct column LIST[] = {
     {.title = MSG_RUN, .rank = 1},
     {.title = MSG_RESTARTS, .flags = COLUMN_RIGHT, .rank = 9},
     {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 7},
-    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 8},
     {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
     {.title = MSG_POOL, .flags = COLUMN_WIDE},
     {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
@@ -67,15 +66,6 @@ static void jobtable_add_number(struct table *t, const json_t *job, const char *
         table_addf(t, STYLE_PLAIN, "%" PRId64, n);
 }
 
-static void add_util(struct table *t, const json_t *job)
-{
-    double util = json_get_real(job, "gpu_util", -1);
-    if (util < 0)
-        table_add(t, STYLE_PLAIN, NULL);
-    else
-        table_addf(t, STYLE_PLAIN, "%.0f%%", util);
-}
-
 /* Takes the text. */
 static void add_owned(struct table *t, enum style style, char *text)
 {
@@ -99,7 +89,6 @@ static void add_list_row(struct table *t, const json_t *job, const struct when *
     table_add(t, STYLE_PLAIN, when_lasted(w, is_over && !end ? 0 : start, end, text));
     jobtable_add_number(t, job, "restarts");
     jobtable_add_number(t, job, "step");
-    add_util(t, job);
     table_add(t, STYLE_PLAIN, member_str(job, "project"));
     table_add(t, STYLE_PLAIN, member_str(job, "pool"));
     table_add(t, STYLE_PLAIN, member_str(job, "cluster"));
@@ -143,6 +132,7 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     const json_t *m = json_get_object(job, "metrics"), *curve = json_get_object(m, "reward");
     int64_t step = json_get_int(m, "step", -1), total = json_get_int(m, "total_steps", 0);
     bool bad = json_get_object(m, "not_finite") || json_get_object(m, "collapse");
+    bool is_loss = !curve; /* training without a reward */
     curve = curve ? curve : json_get_object(m, "loss");
     struct buf spark = BUF_INIT(1024);
     curve_spark(&spark, json_get_array(curve, "spark"), CURVE_WIDTH);
@@ -159,7 +149,11 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     table_add(t, STYLE_PLAIN, when_point(w, when_get(m, "eta"), at));
     jobtable_add_real(t, m, "step_seconds", 1, "s");
     jobtable_add_real(t, m, "tokens_per_s", 1, "");
-    jobtable_add_real(t, curve, "value", 1, "");
+    if (is_loss && json_is_number(json_object_get(curve, "value")))
+        table_addf(t, STYLE_PLAIN, "%s %.3g", msg(w->lang, MSG_L_LOSS),
+                   json_get_real(curve, "value", 0));
+    else
+        jobtable_add_real(t, curve, "value", 1, "");
     table_add(t, STYLE_PLAIN, buf_str(&spark));
     buf_release(&spark);
 }

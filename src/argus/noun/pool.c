@@ -28,7 +28,7 @@ static const struct command POOL_COMMANDS[] = {
                 .table = {.key = "pools",
                           COLUMNS(POOLS),
                           .having = "pool", /* the whole cluster is no pool */
-                          .none = MSG_NO_POOLS}},
+                          .none = MSG_NO_LABELS}},
     },
 };
 

@@ -166,6 +166,8 @@ enum lang { LANG_EN, LANG_ZH };
       "没有节点：集群是否已启动？用 'argus node add' 添加机器")                                    \
     X(MSG_NO_POOLS, "no GPUs yet: 'argus node add' brings machines",                               \
       "还没有 GPU：用 'argus node add' 添加机器")                                                  \
+    X(MSG_NO_LABELS, "no pools: no machine carries a label; 'argus gpus' shows the whole cluster", \
+      "没有资源池：没有节点带标签；用 'argus gpus' 查看整个集群")                                  \
     X(MSG_NO_DATA, "no data sets yet: 'argus data import SOURCE --name NAME' brings one",          \
       "还没有数据集：用 'argus data import SOURCE --name NAME' 导入")                              \
     X(MSG_NO_MODELS, "no models yet: 'argus model import SOURCE --name NAME' brings one",          \
