@@ -7,6 +7,7 @@ A clock cannot be moved for one host alone (namespaces have no wall clock of the
 import contextlib
 import os
 import pathlib
+import pwd
 import signal
 import subprocess
 
@@ -130,7 +131,8 @@ def test_no_python(fit, tmp_path):
 
 
 def test_a_host_without_any_python(fit, mount, tmp_path):
-    mount("-t", "tmpfs", "tmpfs", pathlib.Path.home())  # what the login shell adds to PATH
+    home = pwd.getpwuid(os.getuid()).pw_dir  # of the login shell, whatever HOME says here
+    mount("-t", "tmpfs", "tmpfs", home)  # with what its profile adds to PATH
     empty = tmp_path / "empty"
     empty.write_text("")
     for python in {pathlib.Path(p).resolve() for p in ("/usr/bin/python3", "/usr/local/bin/python3")}:
