@@ -84,12 +84,11 @@ bool ending_is_awaited(const struct live *l)
 
 static void on_finding(struct live *l, const struct finding *found, void *arg)
 {
-    struct ending *e = arg;
+    const struct ending *e = arg;
     const struct attempt *a = job_attempt(l->job);
     *(bool *)live_keep(l, LIVE_ENDING, sizeof(bool)) = false;
     if (!l->over && a && a->k == e->k && a->phase < ATTEMPT_ENDED)
         ending_tell(l, e, found);
-    free(e);
 }
 
 /* What was no number at the end, into text. */

@@ -27,7 +27,7 @@ struct task {
     int64_t job_seq;
     struct live *l; /* while somebody waits */
     findings_f done;
-    void *arg;
+    void *arg;    /* owned */
     usec_t until; /* mono: so long somebody waits */
     bool running;
     bool is_lost; /* made; the row of its job could not be read, and is asked for again */
@@ -58,6 +58,7 @@ int findings_new(const struct findings_parts *parts, struct findings **ret, stru
 static void findings_task_free(struct task *t)
 {
     diagnosis_release(&t->d);
+    free(t->arg);
     free(t);
 }
 

@@ -52,7 +52,8 @@ struct findings_end {
 };
 
 /* found is borrowed for the call; NULL: it is not made yet. Called on the loop, once, unless
- * closed: then never, and arg is not freed. The job's extra has the finding by then. */
+ * closed: then never. arg is of malloc() and belongs to findings. The job's extra has the finding
+ * by then. */
 typedef void (*findings_f)(struct live *l, const struct finding *found, void *arg);
 void findings_ask(struct findings *fs,
                   struct live *l,
