@@ -377,6 +377,10 @@ def look_at_data(trial, config):
             count, row = look_at_file(trial, field, path, config)
             train += count if field == "train_file" else 0
             kept = row if kept is None else kept
+    most = at(config, "data.train_max_samples")
+    train = min(train, most) if isinstance(most, int) and most > 0 else train
+    if train:
+        trial.facts["train_rows"] = train
     batch = at(config, "data.train_batch_size")
     if trial.ask.get("train_file") and isinstance(batch, int) and 0 < train < batch:
         trial.find("data", "train_file", f"{train} rows do not fill one batch of {batch}: there would be no step",

@@ -74,6 +74,25 @@ def test_a_restart_goes_on_from_what_can_be_read(argusd):
     argusd.stop_job(t.id)
 
 
+def test_another_job_goes_on_from_the_newest_verified(argusd):
+    t = standin.Training(argusd)
+    t.save(10, 20)
+    t.order("torn", 30)
+    until(lambda: t.states() == {10: "verified", 20: "verified", 30: "broken"}, "all are in the catalogue")
+    plan = argusd.post({**standin.SPEC, "resume": t.id}, "?dry_run=1&no_trial=1", token="user").json()
+    assert f"trainer.resume_from_path={t.kept}/global_step_20" in plan["argv"]
+    new = standin.Training(argusd, resume=t.id)
+    assert new.begun(1) == [f"resume_path {t.kept}/global_step_20"]
+    t.save(40, 50, 60)
+    until(lambda: 10 not in t.steps() and t.states().get(60) == "verified", "retention takes what nobody needs")
+    plan = gc(argusd, t, dry_run=True)  # the other one's command line names it
+    assert (20, "in_use") in [(c["step"], c["kept_by"]) for c in plan["checkpoints"]]
+    for job in (t, new):
+        argusd.stop_job(job.id)
+    empty = argusd.post({**standin.SPEC, "resume": "nobody"}, "?dry_run=1&no_trial=1", token="user")
+    assert empty.status == 422 and "no verified checkpoint to resume from" in empty.json()["detail"]
+
+
 def test_with_nothing_to_read_it_begins_anew(argusd):
     t = standin.Training(argusd, restart=RESTART)
     t.order("torn", 10)

@@ -92,6 +92,23 @@ def test_a_job_starts_after_its_trial_and_shows_it(w):
     assert w.argusd.wait_over("four")["state"] == "SUCCEEDED" and w.runs() == 2
 
 
+def test_the_rows_that_it_counts_decide_how_often_is_saved(w):
+    w.answer({**PASS, "train_rows": 256_000})
+    epochs = {"total_epochs": 2, "overrides": ["data.train_batch_size=256"]}
+    plan = w.argusd.post(w.spec("rows", **epochs), "?dry_run=1", token="user").json()
+    assert "trainer.save_freq=200" in plan["argv"]
+    w.argusd.submit(w.spec("rows", **epochs))
+    w.argusd.wait_over("rows")
+    assert "trainer.save_freq=200" in w.argusd.job("rows")["argv"]
+    late = {**epochs, "total_training_steps": 3000}
+    sentence = "2 epochs of 256000 rows end after 2000 steps, before step 3000"
+    plan = w.argusd.post(w.spec("late", **late), "?dry_run=1", token="user").json()
+    assert [p["detail"] for p in plan["problems"] if "epochs of" in p["detail"]] == [sentence]
+    w.argusd.submit(w.spec("late", **late))
+    w.argusd.wait_over("late")
+    assert [e["text"] for e in w.argusd.events("late") if e["kind"] == "warning"] == [sentence]
+
+
 def test_what_it_finds_ends_the_job_before_it_holds_anything(w):
     w.answer(FAIL)
     w.argusd.submit(w.spec("bad"))

@@ -72,6 +72,7 @@ static const struct field trial_result_rows[] = {
     OPT_AS("versions", OBJECT_AS_IT_CAME("a version, by package")),
     OPT_AS("row", AS_IT_CAME("the first row of the data")),
     OPT_AS("reward", AS_IT_CAME("what the reward gave for it")),
+    OPT_AS("train_rows", NUMBER_OR_NULL),
     OPT_AS("verl_at", TEXT_OR_NULL)};
 SHAPE(trial_result)
 

@@ -74,6 +74,13 @@ const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char 
     return b ? &b->list : NULL;
 }
 
+int64_t checkpoints_newest(const struct checkpoints *cs, const char *job)
+{
+    const struct ckpt_list *l = checkpoints_of(cs, job);
+    const struct ckpt *newest = l ? ckpt_list_newest(l) : NULL;
+    return newest ? newest->step : 0;
+}
+
 void checkpoints_put(const struct checkpoints *cs, const char *job, struct jout *j, const char *key)
 {
     const struct ckpt_list *l = checkpoints_of(cs, job);

@@ -41,7 +41,9 @@ void checkpoints_free(struct checkpoints *cs);  /* once the loop has run dry */
 
 /* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
 const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
-/* The same as an array. */
+/* The step of its newest verified one; 0: it has none. */
+int64_t checkpoints_newest(const struct checkpoints *cs, const char *job);
+/* All that is known as an array. */
 void checkpoints_put(const struct checkpoints *cs,
                      const char *job,
                      struct jout *j,

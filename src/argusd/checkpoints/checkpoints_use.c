@@ -42,7 +42,8 @@ bool book_is_used(const struct book *b, int64_t step)
             return true;
     for (size_t pos = 0; (l = jobs_next(b->cs->p.jobs, &pos));)
         if (strcmp(l->job->id, b->id) != 0 &&
-            (means(l->job->spec, b->id, step) || means(l->extra.inputs, b->id, step)))
+            (means(l->job->spec, b->id, step) || means(l->extra.inputs, b->id, step) ||
+             means(l->extra.argv, b->id, step)))
             return true;
     return false;
 }

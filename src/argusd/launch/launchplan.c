@@ -36,7 +36,7 @@ void launchplan_release(struct launchplan *p)
     char *texts[] = {p->spec,          p->id,         p->user,   p->instance,  p->driver_resource,
                      p->status_text,   p->entrypoint, p->ray_id, p->argv,      p->verl,
                      p->py_executable, p->lease,      p->inputs, p->snapshots, p->proof,
-                     p->driver_node};
+                     p->driver_node,   p->warning};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&p->env);
@@ -191,10 +191,14 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
                             .hook_dir = m->hook_dir,
                             .user_code_path = m->user_code,
                             .env = &m->config_env,
+                            .train_rows = p->train_rows,
+                            .node_cpus = p->node_cpus,
+                            .resume_step = p->other_step,
                             .own_step = p->resume_step};
     if (r == 0)
         r = cmdline_build(&in, &m->cmd, &ps, err);
-    problems_release(&ps); /* told at submit */
+    set_str(&p->warning, ps.n ? ps.v[0].text : NULL);
+    problems_release(&ps);
     return r;
 }
 
@@ -426,6 +430,8 @@ static struct made launchplan_begin(const struct launchplan *p)
 int launchplan_preview(struct launchplan *p, struct err *err)
 {
     struct made m = launchplan_begin(p);
+    freep(&p->argv);
+    freep(&p->verl);
     int r = launchplan_read_spec(p, &m, err);
     if (r == 0)
         r = make_cmdline(p, &m, err);
@@ -490,6 +496,7 @@ int launchplan_for_trial(const struct launchplan *job,
                            .user = xstrdup(job->user),
                            .inputs = xstrdup(job->inputs),
                            .snapshots = xstrdup(job->snapshots),
+                           .other_step = 1, /* any step composes as the one that it will be */
                            .k = 1};
     struct made m = launchplan_begin(&p);
     int r = launchplan_read_spec(&p, &m, err);

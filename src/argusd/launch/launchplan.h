@@ -22,8 +22,11 @@ struct launchplan {
     char *driver_node;      /* our name of the driver's node; NULL: not known */
     char *lease;            /* ARGUS_LEASE, see lease.h */
     struct ckpt_list known; /* of its checkpoints */
-    struct pairs secrets;   /* what the spec names in secrets:, opened */
-    char *status_text;      /* of debug/ray_status_pre.txt */
+    int64_t train_rows;     /* as its trial counted them; 0: not known */
+    double node_cpus;       /* of the smallest node that it runs on; 0: not known */
+    int64_t other_step;   /* newest verified checkpoint of the job that its spec resumes; 0: none */
+    struct pairs secrets; /* what the spec names in secrets:, opened */
+    char *status_text;    /* of debug/ray_status_pre.txt */
 
     /* Results of launchplan_make(). */
     char *ray_id, *entrypoint, *py_executable;
@@ -33,7 +36,8 @@ struct launchplan {
     bool code_changed;   /* it failed because a snapshot is not what it was */
     int64_t resume_step; /* of its own checkpoint that a later attempt goes on from; 0: none */
     char skipped[CKPT_SKIPPED_MAX]; /* what was torn and is gone; "" */
-    char *proof;                    /* ARGUS_PROOF: what its processes are to import, see there */
+    char *warning; /* what the command line was warned of, one sentence; NULL: nothing */
+    char *proof;   /* ARGUS_PROOF: what its processes are to import, see there */
 };
 
 /* -EEXIST: a shepherd of this attempt has started already, nothing was changed. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/snapshots.h"
 #include "argusd/ground/work.h"
 #include "argusd/kit/api.h"
@@ -40,7 +41,8 @@ struct plan {
     bool starts;
     struct gang gang; /* that it would get at once */
     struct spec spec;
-    bool suggest; /* with advice */
+    struct problems ps; /* of the spec; the command line may add to them */
+    bool suggest;       /* with advice */
     uint64_t checkpoint_bytes, free_bytes;
     struct pastruns *runs;  /* under way */
     struct drytrial *trial; /* under way */
@@ -59,6 +61,7 @@ static void plan_free(struct plan *p)
     job_free(p->job);
     gang_release(&p->gang);
     spec_release(&p->spec);
+    problems_release(&p->ps);
     if (p->held)
         snapshots_let_go(p->a->snapshots, p->held);
     free(p);
@@ -191,20 +194,55 @@ static void put_trial(struct plan *p, const struct trial_result *result, const c
     jout_close(j, '}');
 }
 
-static void reply(struct plan *p)
+static void plan_reply(struct plan *p)
 {
+    jout_raw(&p->j, "argv", str_or(p->launch.argv, "null"));
+    if (p->launch.warning)
+        problems_add(&p->ps, PROBLEM_WARNING, "", 0, 0, NULL, "%s", p->launch.warning);
+    problems_to_json(&p->ps, &p->j, "problems");
     jout_close(&p->j, '}');
     http_reply_json(p->req, 200, &p->out, api_barrier(p->a));
     plan_free(p);
 }
 
+static void plan_rerun(void *arg)
+{
+    struct plan *p = arg;
+    p->launched = launchplan_preview(&p->launch, &p->err);
+}
+
+static void plan_done_again(void *arg)
+{
+    struct plan *p = arg;
+    if (!p->req) {
+        plan_free(p);
+        return;
+    }
+    http_req_on_close(p->req, NULL, NULL);
+    plan_reply(p);
+}
+
+static void plan_on_gone(struct http_req *req, void *arg)
+{
+    struct plan *p = arg;
+    (void)req;
+    p->req = NULL; /* freed when the worker is done */
+}
+
+/* A trial that counted the rows makes the command line another one: as the attempt will have it. */
 static void on_tried(const struct trial_result *result, const char *why, void *arg)
 {
     struct plan *p = arg;
     p->trial = NULL;
     http_req_on_close(p->req, NULL, NULL);
     put_trial(p, result, why);
-    reply(p);
+    p->launch.train_rows = result ? trial_train_rows(result->shown) : 0;
+    if (!p->launch.train_rows) {
+        plan_reply(p);
+        return;
+    }
+    http_req_on_close(p->req, plan_on_gone, p);
+    work_start(p->a->loop, plan_rerun, plan_done_again, p);
 }
 
 static void on_gone_while_tried(struct http_req *req, void *arg)
@@ -220,7 +258,7 @@ static void try_it(struct plan *p)
 {
     if (p->job->trial != JOB_TRIAL_DUE) {
         put_trial(p, NULL, "it has none, or none was asked for");
-        reply(p);
+        plan_reply(p);
         return;
     }
     p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, on_tried, p);
@@ -229,7 +267,7 @@ static void try_it(struct plan *p)
         return;
     }
     put_trial(p, NULL, "others run first: ask again");
-    reply(p);
+    plan_reply(p);
 }
 
 /* ---- the runs before ---- */
@@ -281,7 +319,6 @@ static void plan_done(void *arg)
         plan_free(p);
         return;
     }
-    jout_raw(j, "argv", str_or(p->launch.argv, "null"));
     put_placement(p);
     view_eta(j, jobs_to_wall(p->a->jobs, p->p50), jobs_to_wall(p->a->jobs, p->p90));
     put_quota(p);
@@ -291,16 +328,9 @@ static void plan_done(void *arg)
         try_it(p);
 }
 
-static void plan_on_gone(struct http_req *req, void *arg)
-{
-    struct plan *p = arg;
-    (void)req;
-    p->req = NULL; /* freed when the worker is done */
-}
-
 /* ---- the beginning ---- */
 
-static void begin_answer(struct plan *p, const struct problems *ps)
+static void begin_answer(struct plan *p)
 {
     struct jout *j = &p->j;
     const struct demand *d = &p->job->demand;
@@ -316,7 +346,24 @@ static void begin_answer(struct plan *p, const struct problems *ps)
     jout_close(j, '}');
     jout_bool(j, "fits_pool", sched_fits_empty(sched, p->job->pool, d));
     jout_int(j, "queue_length", (int64_t)sched_queue_length(sched));
-    problems_to_json(ps, j, "problems");
+}
+
+static void copy_problems(struct plan *p, const struct problems *ps)
+{
+    for (size_t i = 0; i < ps->n; i++) {
+        const struct problem *one = &ps->v[i];
+        problems_add(&p->ps, (enum problem_level)one->level, one->field, one->line, one->column,
+                     one->hint, "%s", one->text);
+    }
+}
+
+/* Of the job whose newest checkpoint it would take, as it is now. */
+static int64_t newest_of_other(const struct plan *p)
+{
+    const struct spec *s = &p->spec;
+    return s->resume_mode == SPEC_RESUME_JOB && !s->resume_step
+               ? checkpoints_newest(p->a->checkpoints, s->resume_job)
+               : 0;
 }
 
 static void enqueue(struct plan *p)
@@ -367,9 +414,11 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                                     .id = xstrdup(job->id),
                                     .user = xstrdup(job->user),
                                     .k = 1,
+                                    .other_step = newest_of_other(p),
                                     .demand = job->demand};
     enqueue(p);
-    begin_answer(p, in->ps);
+    begin_answer(p);
+    copy_problems(p, in->ps);
     jout_str(&p->j, "verl", in->verl);
     if (in->changes)
         jout_raw(&p->j, "changes", in->changes);

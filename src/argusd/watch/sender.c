@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
 #include "argusd/jobs/lease.h"
 #include "argusd/launch/launchplan.h"
@@ -23,6 +24,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/check/trial.h"
 #include "core/spec/spec.h"
 #include "fsroot/fsroot.h"
 
@@ -40,6 +42,8 @@ struct sending {
     struct live *l;
     int k;
     struct launchplan plan;
+    struct checkpoints_use use; /* of a checkpoint that it goes on from */
+    char *used;
     int result;
     struct err err;
 };
@@ -62,6 +66,7 @@ void sender_free(struct sender *s)
     for (struct sending *g = s ? s->active : NULL, *next; g; g = next) {
         next = g->next;
         launchplan_release(&g->plan);
+        free(g->used);
         free(g);
     }
     free(s);
@@ -117,7 +122,9 @@ static void sending_free(struct sending *g)
             *p = g->next;
             break;
         }
+    checkpoints_unuse(&g->use);
     launchplan_release(&g->plan);
+    free(g->used);
     free(g);
     sent_change(l)->busy = false;
     jobs_idle(l);
@@ -330,6 +337,8 @@ static void done_plan(void *arg)
         return;
     }
     tell_resume(g);
+    if (g->plan.warning)
+        jobs_note(g->l, "warning", "", g->plan.warning, clock_wall());
     if (g->result == -EEXIST) {
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
     } else if (g->plan.code_changed) {
@@ -373,6 +382,35 @@ static void aim_driver(struct sending *g)
     g->plan.driver_amount = n->has_own_resource ? 1 : 0.001;
 }
 
+/* Its lease's smallest: each of its processes may be there. */
+static double smallest_cpus(const struct cluster *c, const struct gang *gang)
+{
+    double least = 0;
+    for (size_t i = 0; i < gang->n; i++) {
+        const struct cluster_node *n = cluster_find_name(c, gang->v[i].name);
+        if (n && n->cpus > 0 && (least <= 0 || n->cpus < least))
+            least = n->cpus;
+    }
+    return least;
+}
+
+/* A spec that resumes another job without saying from where takes its newest verified checkpoint of
+ * now: it may have been made since the submit. It stays while this attempt is being sent, and from
+ * then on because the job's command line names it. */
+static void find_other_step(struct sending *g)
+{
+    struct checkpoints *cs = g->s->p.checkpoints;
+    const struct spec *spec = jobspec_of(g->s->p.settings, g->l->job);
+    if (!spec || spec->resume_mode != SPEC_RESUME_JOB || spec->resume_step > 0)
+        return;
+    g->plan.other_step = checkpoints_newest(cs, spec->resume_job);
+    if (!g->plan.other_step)
+        return;
+    g->used = xasprintf("%s@%lld", spec->resume_job, (long long)g->plan.other_step);
+    g->use.text = g->used;
+    checkpoints_use(cs, &g->use);
+}
+
 void sender_act(struct sender *s, struct live *l)
 {
     const struct sent sent = sent_of(l);
@@ -394,11 +432,14 @@ void sender_act(struct sender *s, struct live *l)
                                   .demand = j->demand,
                                   .driver_node = xstrdup(gang_driver(&j->gang)),
                                   .lease = lease_text(j, s->p.cluster, s->p.settings),
+                                  .train_rows = trial_train_rows(l->extra.trial),
+                                  .node_cpus = smallest_cpus(s->p.cluster, &j->gang),
                                   .status_text = status_text(s->p.cluster)};
     const struct ckpt_list *known = checkpoints_of(s->p.checkpoints, j->id);
     if (known)
         ckpt_list_copy(&g->plan.known, known);
     aim_driver(g);
+    find_other_step(g);
     sent_change(l)->busy = true;
     jobs_busy(l);
     /* opened now and not before */

@@ -20,7 +20,7 @@ struct sender_parts { /* all borrowed */
     struct cluster *cluster;
     struct ray_client *ray;
     struct secrets *secrets;
-    const struct checkpoints *checkpoints;
+    struct checkpoints *checkpoints;
     const char *instance; /* our mark: which store this is */
 };
 

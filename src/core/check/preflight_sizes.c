@@ -203,6 +203,20 @@ static void judge_ppo(const struct sizes *z)
     judge_tokens(z);
 }
 
+/* Older advice for a driver without a GPU. The trainers' bundles then ask for a resource that no
+ * node has by itself, and the job runs for ever without a step. Whoever gave it to his nodes may go
+ * on. */
+static void judge_sft_device(const struct sizes *z, const struct verl_version *v)
+{
+    if (v->sft_cpu_is_resource && str_eq(spec_override_find(z->s, "trainer.device"), "cpu"))
+        problems_add(
+            z->ps, PROBLEM_WARNING, "overrides", 0, 0,
+            "leave trainer.device out: the driver is shown a GPU by itself",
+            "with 'trainer.device=cpu' sft of verl %s asks Ray for a resource named 'cpu' in "
+            "place of GPUs: where no node has one it waits for ever",
+            v->name);
+}
+
 static void judge_sft(const struct sizes *z, const struct verl_version *v)
 {
     const char *sp_key = v->sft_is_engine ? "engine.ulysses_sequence_parallel_size"
@@ -210,6 +224,7 @@ static void judge_sft(const struct sizes *z, const struct verl_version *v)
     int64_t batch = preflight_sizes_number(z, "data.train_batch_size");
     int64_t micro = preflight_sizes_number(z, "data.micro_batch_size_per_gpu");
     int64_t sp = at_least_one(preflight_sizes_number(z, sp_key));
+    judge_sft_device(z, v);
     judge_parallel(z, sp_key, "give a divisor of the GPUs");
     if (z->world % sp != 0)
         return;

@@ -63,7 +63,8 @@ static void trial_put_part(struct jout *j, const json_t *root, const char *key)
 
 static char *shown(const json_t *root, const json_t *findings, bool ok)
 {
-    static const char *const parts[] = {"seconds", "versions", "row", "reward", "verl_at"};
+    static const char *const parts[] = {"seconds", "versions",   "row",
+                                        "reward",  "train_rows", "verl_at"};
     struct buf out = BUF_INIT(TRIAL_SHOWN_MAX);
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '{');
@@ -97,6 +98,15 @@ int trial_read(const char *text,
         say_first(findings, ret);
     ret->shown = shown(root, findings, ret->ok);
     return 0;
+}
+
+int64_t trial_train_rows(const char *shown)
+{
+    _cleanup_(json_unrefp) json_t *root = NULL;
+    if (!shown || json_parse(shown, strlen(shown), TRIAL_SHOWN_MAX, &root, NULL) < 0)
+        return 0;
+    int64_t rows = json_get_int(root, "train_rows", 0);
+    return rows > 0 ? rows : 0;
 }
 
 void trial_result_release(struct trial_result *r)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trial.h - what a trial says in its result.json: bytes that a job's own environment wrote. */
 #pragma once
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/spec/finding_class.h"
@@ -21,4 +23,7 @@ must_check int trial_read(const char *text,
                           const char *hash,
                           struct trial_result *ret,
                           struct err *err);
+/* Rows of the training data as a trial counted them, from what it showed (NULL is fine); 0: it did
+ * not say. verl may leave out some of them, never add any. */
+int64_t trial_train_rows(const char *shown);
 void trial_result_release(struct trial_result *r);

@@ -28,7 +28,7 @@ struct cmdline_in {
     const struct pairs *env;    /* runtime_env.env_vars of argus.yaml, expanded; may be NULL */
     int64_t train_rows;         /* 0: not known */
     double node_cpus;           /* of the smallest node it may run on; 0: not known */
-    int64_t resume_step;        /* newest step of spec->resume_job; 0: not known */
+    int64_t resume_step;        /* newest verified checkpoint of spec->resume_job; 0: none */
     int64_t own_step;           /* of a checkpoint that an attempt before left, which was read: it
                                    goes on from there; 0: there is none */
 };

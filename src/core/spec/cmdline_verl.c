@@ -165,7 +165,7 @@ static void add_resume(struct build *b)
         return;
     int64_t step = s->resume_step > 0 ? s->resume_step : b->in->resume_step;
     if (step <= 0)
-        build_fail(b, "job '%s' has no checkpoint to resume from: give 'resume: %s@<step>'",
+        build_fail(b, "job '%s' has no verified checkpoint to resume from: see 'argus ckpt ls %s'",
                    s->resume_job, s->resume_job);
     _cleanup_(freep) char *path = spec_resume_path(s, b->in->shared_root, step);
     build_text(b, "trainer.resume_from_path", path);

@@ -16,7 +16,9 @@ struct verl_version {
     const char *sft_torchrun; /* module, one node */
     const char *sft_ray;      /* module, any number of nodes; NULL before 0.7.0 */
     bool sft_is_engine;       /* engine trainer, else the FSDP trainer before it */
-    bool sft_has_gang_keys;   /* trainer.nnodes and trainer.n_gpus_per_node are in its config */
+    bool
+        sft_cpu_is_resource; /* sft_ray with trainer.device=cpu asks Ray for a resource named cpu */
+    bool sft_has_gang_keys;  /* trainer.nnodes and trainer.n_gpus_per_node are in its config */
 
     const char *reward_path, *reward_function;           /* of ppo and grpo */
     const char *eval_reward_path, *eval_reward_function; /* of eval */

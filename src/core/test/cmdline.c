@@ -140,7 +140,7 @@ static void what_a_version_cannot_do(void **state)
                "0.6.1", "needs verl 0.7.0");
     is_refused("workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\ntrain_file: /private/a\n",
                "0.5.0", "needs 'val_file'");
-    is_refused(GRPO "resume: other\n", "0.9.1", "no checkpoint to resume");
+    is_refused(GRPO "resume: other\n", "0.9.1", "no verified checkpoint to resume");
     is_refused(GRPO "extra_pythonpath: ['/private/a:b']\n", "0.9.1", "colon");
     is_refused(GRPO "name: x\nproject: '??\?'\n", "0.9.1", "trainer.project_name");
 }

@@ -320,6 +320,34 @@ static void names_the_configuration(void **state)
     }
 }
 
+static void warns_of_a_device_that_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        bool is_told;
+    } rows[] = {{"0.5.0", false}, {"0.6.1", false}, {"0.7.0", true},
+                {"0.7.1", true},  {"0.8.0", true},  {"0.9.1", false}};
+    for (size_t i = 0; i < array_len(rows); i++) {
+        const struct verl_version *v = verl_version_find(rows[i].version, NULL);
+        struct problems ps = {0};
+        struct spec s;
+        read_spec(SFT "overrides: [trainer.device=cpu]\n", &s);
+        preflight_judge_sizes(&s, v, &ps);
+        assert_int_equal(ps.n, rows[i].is_told);
+        assert_int_equal(ps.errors, 0);
+        if (ps.n > 0)
+            assert_non_null(strstr(ps.v[0].text, "a resource named 'cpu'"));
+        problems_release(&ps);
+        spec_release(&s);
+        read_spec(SFT, &s);
+        preflight_judge_sizes(&s, v, &ps);
+        assert_int_equal(ps.n, 0);
+        problems_release(&ps);
+        spec_release(&s);
+    }
+}
+
 static void plans_what_to_look_at(void **state)
 {
     (void)state;
@@ -357,6 +385,7 @@ int main(void)
         cmocka_unit_test(judges_sizes),
         cmocka_unit_test(judges_keys),
         cmocka_unit_test(names_the_configuration),
+        cmocka_unit_test(warns_of_a_device_that_waits),
         cmocka_unit_test(plans_what_to_look_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

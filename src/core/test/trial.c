@@ -18,12 +18,17 @@ static void reads_a_pass(void **state)
     (void)state;
     struct trial_result r;
     assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":true,\"findings\":[],\"seconds\":1.5,"
-                               "\"reward\":{\"returned\":\"1.0\"},\"other\":1}",
+                               "\"reward\":{\"returned\":\"1.0\"},\"train_rows\":640,\"other\":1}",
                                &r),
                      0);
     assert_true(r.ok);
     assert_non_null(strstr(r.shown, "\"returned\":\"1.0\""));
     assert_null(strstr(r.shown, "other"));
+    assert_int_equal(trial_train_rows(r.shown), 640);
+    assert_int_equal(trial_train_rows("{\"train_rows\":-1}"), 0);
+    assert_int_equal(trial_train_rows("{\"train_rows\":\"many\"}"), 0);
+    assert_int_equal(trial_train_rows("["), 0);
+    assert_int_equal(trial_train_rows(NULL), 0);
     trial_result_release(&r);
 }
 
