@@ -91,6 +91,7 @@ def test_a_good_one_shows_what_it_saw(world, tmp_path):
     assert result["ok"] and not result["findings"], result
     assert result["reward"]["returned"] == "{'score': 1.0, 'of': 'sums'}"
     assert [d["rows"] for d in result["data"]] == [8, 8] and "1+1?" in result["row"]["prompt"]
+    assert result["train_rows"] == 8
     assert result["versions"]["verl"].startswith("0.5.0") and result["versions"]["ray"] == "2.51.1"
 
 
@@ -109,10 +110,12 @@ def test_the_newest_verl_finds_nothing_in_the_example(world, tmp_path):
     code.mkdir()
     (code / "verl").symlink_to(next(env.glob("lib/python*/site-packages/verl")))
     example = yaml.safe_load((PROGRAM.parents[1] / "examples/grpo.yaml").read_text())
-    overrides = [o for o in example["overrides"] if "train_batch_size" not in o] + ["data.train_batch_size=8"]
+    overrides = [o for o in example["overrides"] if "train_batch_size" not in o] + ["data.train_batch_size=4"]
+    overrides.append("data.train_max_samples=6")
     spec = {**GOOD, "code_path": str(code), "overrides": overrides}
     result = run((root, env / "bin/python"), tmp_path / "newest", spec, verl="0.9.1")
     assert result["ok"], result["findings"]
+    assert result["train_rows"] == 6  # no more of the 8 are read
 
 
 def test_several_findings_at_once(world, tmp_path):
