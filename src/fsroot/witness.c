@@ -34,6 +34,18 @@ static void witness_copy_text(char *dst, size_t size, const char *src)
     dst[n] = 0;
 }
 
+/* An NFS client remembers for up to a minute that a name was not in a directory. That it looks up
+ * again once somebody opens the directory itself: then it asks the server whether that has changed.
+ * Without this, a job on another machine that lived some seconds has left no file at all. */
+static int witness_read_anew(const char *dir, const char *path, struct buf *out, struct err *err)
+{
+    _cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "the attempt's directory '%s' is not there: %s", dir,
+                       strerror(errno));
+    return file_read(path, out, err);
+}
+
 /* Reads one of the files as an object. ABSENT and UNREADABLE are final. */
 static enum fsroot_seen witness_read_object(const char *root,
                                             const char *job,
@@ -46,13 +58,13 @@ static enum fsroot_seen witness_read_object(const char *root,
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
     _cleanup_(buf_release) struct buf text = BUF_INIT(WITNESS_MAX_BYTES);
-    struct stat st;
     int r = fsroot_is_name(job) ? file_read(path, &text, &err)
                                 : err_set(&err, -EINVAL, "'%.60s' is no job's directory", job);
+    if (r == -ENOENT)
+        r = witness_read_anew(dir, path, &text, &err);
+    struct stat st;
     if (r == -ENOENT && stat(dir, &st) == 0)
         return FSROOT_ABSENT;
-    if (r == -ENOENT)
-        (void)err_set(&err, r, "the attempt's directory '%s' is not there", dir);
     if (r == 0) {
         r = json_parse(buf_str(&text), text.len, WITNESS_MAX_BYTES, ret, &err);
         if (r == 0 && !json_is_object(*ret))
