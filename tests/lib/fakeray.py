@@ -33,11 +33,12 @@ def wait_for(condition, what, seconds=DEADLINE):
 
 
 class FakeRay:
-    """`state` (a directory) lets it be killed and started again on the same port."""
+    """`state` (a directory) lets it be killed and started again on the same port. `wrap` is a command that runs it."""
 
-    def __init__(self, version="2.51.1", nodes=None, state=None, token=None):
+    def __init__(self, version="2.51.1", nodes=None, state=None, token=None, wrap=()):
         self.version, self.nodes, self.state, self.token = version, nodes, state, token
         self.port = self.control_port = 0
+        self.wrap = wrap
         self.process = None
 
     def __enter__(self):
@@ -58,9 +59,8 @@ class FakeRay:
         if self.token is not None:
             args += ["--token", self.token]
         # Not to a pipe: entrypoints inherit nothing of it, and nobody has to read it.
-        self.process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), *args], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-        )
+        argv = [*self.wrap, sys.executable, str(PROGRAM), *args]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         if not line:
             raise AssertionError(f"the fake Ray did not start: exit {self.process.wait()}")

@@ -3,7 +3,7 @@
 """Runs everything that says whether Argus is right, and adds it up.
 
     check.py check [gates|unit|whole]     the last line is `N passed, N failed, N skipped`; exit 1 if any failed
-    check.py nightly                      the same, longer, and then valgrind, clang and fuzzing
+    check.py nightly                      the same, longer, and then valgrind, clang, NFS and fuzzing
 
 A count is one gate, one unit-test program, or one test of tests/. A step that cannot even start counts as one failure.
 Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN.
@@ -146,6 +146,19 @@ def fuzz():
     return count + FAILURE if p.wait() and not count.failed else count
 
 
+def nfs(folder):
+    """The root on a real NFS mount; a machine that cannot make one says why."""
+    say("the shared root on NFS")
+    p = subprocess.Popen(["tools/nfs/check", folder], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    last = ""
+    for line in p.stdout:
+        print(line, end="", flush=True)
+        last = line
+    m = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*", last)
+    count = Count(*map(int, m.groups())) if m else FAILURE
+    return count + FAILURE if p.wait() and not count.failed else count
+
+
 def nightly():
     os.environ.setdefault("ARGUS_KILL_LOOPS", "10000")
     os.environ.setdefault("ARGUS_NIGHTLY", "1")  # tests that are marked so run too
@@ -154,7 +167,7 @@ def nightly():
     valgrind = "valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"
     total = gates() + unit() + whole()
     total += unit("build-clang", ["--buildtype=debugoptimized"], CC="clang")
-    return total + unit("build-valgrind", ["--buildtype=debug"], wrap=valgrind) + fuzz()
+    return total + unit("build-valgrind", ["--buildtype=debug"], wrap=valgrind) + nfs("build-valgrind") + fuzz()
 
 
 def main():
