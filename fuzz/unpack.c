@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     _cleanup_(closep) int fd = memfd_create("fuzz", MFD_CLOEXEC);
     hash_init();
     assert(fd >= 0 && file_write_all(fd, data, size) == 0 && mkdtemp(tree));
-    int r = unpack_archive(fd, tree, size % 2, &limits, &m, &err);
+    _cleanup_(closep) int dir = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = unpack_archive(fd, dir, size % 2, &limits, &m, &err);
     assert((r < 0) == (*err.text != 0) && m.n <= limits.entries);
     for (size_t i = 0; i < m.n; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", tree, m.v[i].path);

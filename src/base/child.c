@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 
-enum stage { STAGE_FILES, STAGE_SESSION, STAGE_CWD, STAGE_EXEC };
+enum stage { STAGE_LIMITS, STAGE_FILES, STAGE_SESSION, STAGE_CWD, STAGE_EXEC };
 
 /* What the child reports when it cannot become the program. */
 struct report {
@@ -110,6 +110,28 @@ static void place_files(const struct plan *p)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* most of them are not open */
 }
 
+static void set_limits(const struct plan *p)
+{
+    const struct child_limits *l = p->spec->limits;
+    if (!l)
+        return;
+    const struct {
+        int what;
+        uint64_t most;
+    } all[] = {
+        {RLIMIT_AS, l->memory_bytes}, {RLIMIT_FSIZE, l->file_bytes}, {RLIMIT_CPU, l->cpu_seconds}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct rlimit now;
+        if (!all[i].most || getrlimit((__rlimit_resource_t)all[i].what, &now) < 0)
+            continue;
+        if (now.rlim_max != RLIM_INFINITY && now.rlim_max <= all[i].most)
+            continue; /* ours is lower already */
+        now.rlim_cur = now.rlim_max = (rlim_t)all[i].most;
+        if (setrlimit((__rlimit_resource_t)all[i].what, &now) < 0)
+            child_fail(p->report, STAGE_LIMITS, errno);
+    }
+}
+
 /* Handlers go by exec, but "ignored" and the mask would be inherited. */
 static void reset_signals(void)
 {
@@ -136,6 +158,7 @@ _Noreturn static void become(const struct plan *p)
     if (spec->cwd && chdir(spec->cwd) < 0)
         child_fail(p->report, STAGE_CWD, errno);
     reset_signals();
+    set_limits(p);
     char *empty[] = {NULL};
     char *const *envp = spec->env ? (p->envp.v ? p->envp.v : empty) : environ;
     int error = ENOENT;
@@ -163,6 +186,8 @@ static int read_report(int fd, const struct child_spec *spec, struct err *err)
         return 0;
     const char *why = strerror(r.error);
     switch (r.stage) {
+    case STAGE_LIMITS:
+        return err_set(err, -r.error, "cannot limit '%s': %s", spec->argv[0], why);
     case STAGE_FILES:
         return err_set(err, -r.error, "cannot give '%s' its files: %s", spec->argv[0], why);
     case STAGE_SESSION:

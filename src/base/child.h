@@ -6,6 +6,7 @@
  * error here, not an exit code. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -16,12 +17,21 @@ enum child_flags {
     CHILD_DIE_WITH_PARENT = 1 << 1, /* SIGKILL when the starting thread ends */
 };
 
+/* Ceilings of the program and of all that it starts; 0: as ours. Past one of bytes a call fails or
+ * the program dies; of its time it dies. */
+struct child_limits {
+    uint64_t memory_bytes; /* of address space */
+    uint64_t file_bytes;   /* of each file that it writes */
+    uint64_t cpu_seconds;
+};
+
 struct child_spec {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
     const struct pairs *env; /* the whole environment; NULL = ours */
     const char *cwd;         /* NULL = ours */
     int in, out, err;        /* borrowed; -1 = /dev/null */
     unsigned flags;
+    const struct child_limits *limits; /* NULL: as ours */
 };
 
 struct child {

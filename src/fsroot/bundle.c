@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bundle.c - unpacks a git bundle; see bundle.h. The bundle's objects are outside bytes: git
- * checks each of them (fsckObjects), sees no configuration but ours, runs no hook, and has a
- * deadline. What it writes has a ceiling too: a few objects can unfold into any number of files. */
+ * checks each of them (index-pack --strict; 'bundle unbundle' checks none), sees no configuration
+ * but ours, runs no hook, and has a deadline and ceilings of memory, time and bytes: a few objects
+ * can unfold into any number of files, and a delta of 16 KiB into gigabytes. The repository is
+ * where no job can write: its configuration may name programs, and git runs them. */
 #define _GNU_SOURCE
 #include "fsroot/bundle.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,15 +23,21 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
+#include "fsroot/bundle_head.h"
 #include "fsroot/dirtree.h"
 
 enum {
     COPY_BYTES = 256 << 10,
-    TEXT_BYTES = 1 << 20,
     HEADERS_BYTES = 2048,
     NAMES_SHOWN = 5,
-    MINUTES = 10
+    MINUTES = 10,
+    CPU_SECONDS = 300,
+    MEMORY_MIB = 1024,
 };
+static const uint64_t HEADROOM = 512ULL << 20; /* of the disk that the store is on */
+
+#define WORK_PREFIX "git-"
 
 bool bundle_is(int fd)
 {
@@ -41,6 +51,7 @@ struct git {
     const char *dir; /* cwd of it */
     struct pairs env;
     int timer; /* readable when all of it has taken too long */
+    struct child_limits limits;
 };
 
 /* What a child writes goes to a file, or into a buffer, up to a ceiling. */
@@ -101,6 +112,11 @@ static int bundle_tell_failure(int said, struct err *err)
             *s = ' ';
     for (size_t len = strlen(why); len && why[len - 1] == ' ';)
         why[--len] = 0;
+    if (strstr(why, "ut of memory") || strstr(why, "mmap failed"))
+        return err_set(err, ERR_REFUSED,
+                       "git cannot read the bundle: a file in it takes more than %d MiB of memory "
+                       "to unfold, as a bomb does: send the directory, a zip or a tar",
+                       MEMORY_MIB);
     return err_set(err, ERR_REFUSED, "git cannot read the bundle: %s", why);
 }
 
@@ -115,6 +131,7 @@ static int tell_drain(int r, struct err *err)
 
 static int bundle_start(const struct git *g,
                         const char *const *argv,
+                        int in,
                         int out,
                         int said,
                         struct child *ret,
@@ -123,7 +140,8 @@ static int bundle_start(const struct git *g,
     struct child_spec spec = {.argv = argv,
                               .env = &g->env,
                               .cwd = g->dir,
-                              .in = -1,
+                              .in = in,
+                              .limits = &g->limits,
                               .out = out,
                               .err = said,
                               .flags = CHILD_DIE_WITH_PARENT};
@@ -137,6 +155,7 @@ static int bundle_start(const struct git *g,
 /* Runs git; ERR_REFUSED with what it says when it fails. stdout goes to the sink. */
 static int bundle_run(const struct git *g,
                       const char *const *argv,
+                      int in,
                       struct sink *out,
                       struct err *err)
 {
@@ -147,7 +166,7 @@ static int bundle_run(const struct git *g,
     if (said < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return err_set(err, -errno, "git cannot be started: %s", strerror(errno));
     _cleanup_(closep) int from = ends[0];
-    int r = bundle_start(g, argv, ends[1], said, &c, err);
+    int r = bundle_start(g, argv, in, ends[1], said, &c, err);
     (void)close(ends[1]); /* the child has it */
     if (r < 0)
         return r;
@@ -155,6 +174,12 @@ static int bundle_run(const struct git *g,
     int status = bundle_wait_for(&c, r < 0);
     if (r < 0)
         return tell_drain(r, err);
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGXFSZ))
+        return err_set(
+            err, ERR_REFUSED,
+            "git cannot read the bundle: it takes more than the %s that it may: send the "
+            "directory, a zip or a tar",
+            WTERMSIG(status) == SIGXCPU ? "time" : "bytes");
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : bundle_tell_failure(said, err);
 }
 
@@ -213,7 +238,7 @@ static int bundle_choose(const struct git *g,
         const char *const argv[] = {
             "git", "-C", "repo", "rev-parse", "--verify", "--end-of-options", what, NULL};
         struct sink out = {.fd = -1, .text = &text, .left = 200};
-        if (bundle_run(g, argv, &out, NULL) == 0) {
+        if (bundle_run(g, argv, -1, &out, NULL) == 0) {
             commit = xstrdup(buf_str(&text));
             commit[strcspn(commit, "\n")] = 0;
         }
@@ -231,20 +256,6 @@ static int bundle_choose(const struct git *g,
 }
 
 /* ---- all ---- */
-
-static int copy_in(int bundle, const char *path, struct err *err)
-{
-    _cleanup_(freep) char *bytes = xmalloc(COPY_BYTES);
-    _cleanup_(closep) int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int r = out < 0 ? -errno : 0;
-    off_t at = 0;
-    for (ssize_t n; r == 0 && (n = pread(bundle, bytes, COPY_BYTES, at)) != 0; at += n) {
-        r = n < 0 ? -errno : file_write_all(out, bytes, (size_t)n);
-        if (r < 0)
-            break;
-    }
-    return r < 0 ? err_set(err, r, "'%s' cannot be written: %s", path, strerror(-r)) : 0;
-}
 
 static void set_env(struct git *g)
 {
@@ -269,72 +280,155 @@ static int set_attributes(const struct git *g, struct err *err)
     return r < 0 ? r : file_write(path, text, sizeof(text) - 1, 0600, 0, err);
 }
 
+static int read_head(int bundle, struct bundle_head *ret, struct err *err)
+{
+    _cleanup_(freep) char *text = xmalloc(BUNDLE_HEAD_MAX);
+    size_t n = 0;
+    int r = file_read_at(bundle, 0, text, BUNDLE_HEAD_MAX, &n);
+    return r < 0 ? err_set(err, r, "the bundle cannot be read: %s", strerror(-r))
+                 : bundle_head_read(text, n, ret, err);
+}
+
+/* The pack and its index take some more than the bundle, on the disk of the store. */
+static int check_size(const struct git *g,
+                      int bundle,
+                      const struct unpack_limits *limits,
+                      struct err *err)
+{
+    struct stat st;
+    struct statvfs vfs;
+    if (fstat(bundle, &st) < 0 || statvfs(g->dir, &vfs) < 0)
+        return err_set(err, -errno, "the bundle cannot be looked at: %s", strerror(errno));
+    uint64_t size = (uint64_t)st.st_size, room = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+    if (size > limits->bytes)
+        return err_set(err, ERR_REFUSED, "%s",
+                       str_or(limits->over, "the bundle itself is larger than a snapshot may be"));
+    if (room < HEADROOM || room - HEADROOM < size + size / 2)
+        return err_set(err, ERR_NO_SPACE,
+                       "there is no room for git to unpack the bundle below state_dir: free some, "
+                       "or send the directory, a zip or a tar");
+    return 0;
+}
+
+/* Takes the objects in, each of them looked at. */
+static int take_pack(const struct git *g,
+                     int bundle,
+                     const struct bundle_head *h,
+                     const struct unpack_limits *limits,
+                     struct err *err)
+{
+    char most[64];
+    struct buf text = BUF_INIT(HEADERS_BYTES);
+    struct sink out = {.fd = -1, .text = &text, .left = HEADERS_BYTES};
+    text_printf(most, "--max-input-size=%llu", (unsigned long long)limits->bytes);
+    /* Faults of old programs that harm nobody are let pass. */
+    const char *const argv[] = {
+        "git",
+        "-C",
+        "repo",
+        "-c",
+        "core.deltaBaseCacheLimit=64m",
+        "index-pack",
+        "--strict=zeroPaddedFilemode=ignore,badTimezone=ignore,missingEmail=ignore",
+        "--threads=1",
+        most,
+        "--stdin",
+        NULL};
+    int r = lseek(bundle, (off_t)h->size, SEEK_SET) < 0
+                ? err_set(err, -errno, "the bundle cannot be read: %s", strerror(errno))
+                : bundle_run(g, argv, bundle, &out, err);
+    buf_release(&text);
+    return r;
+}
+
 static int to_tar(struct git *g,
+                  int bundle,
+                  const struct bundle_head *h,
                   const char *version,
                   const struct unpack_limits *limits,
                   int tar,
                   struct err *err)
 {
-    static const char *const init[] = {"git", "init", "-q", "--bare", "--template=", "repo", NULL};
-    static const char *const unbundle[] = {
-        "git",    "-C",       "repo",         "-c", "transfer.fsckObjects=true",
-        "bundle", "unbundle", "../in.bundle", NULL};
-    struct buf refs = BUF_INIT(TEXT_BYTES);
-    struct sink text = {.fd = -1, .text = &refs, .left = TEXT_BYTES};
+    const char *const init[] = {
+        "git",    "init",        "-q",
+        "--bare", "--template=", h->is_sha256 ? "--object-format=sha256" : "--object-format=sha1",
+        "repo",   NULL};
+    struct buf said = BUF_INIT(HEADERS_BYTES);
+    struct sink text = {.fd = -1, .text = &said, .left = HEADERS_BYTES};
     struct sink file = {.fd = tar,
                         .left = limits->bytes + (uint64_t)HEADERS_BYTES * limits->entries};
     _cleanup_(freep) char *commit = NULL;
-    int r = bundle_run(g, init, &text, err);
+    int r = bundle_run(g, init, -1, &text, err);
+    buf_release(&said);
     if (r == 0)
         r = set_attributes(g, err);
-    buf_reset(&refs);
     if (r == 0)
-        r = bundle_run(g, unbundle, &text, err);
+        r = take_pack(g, bundle, h, limits, err);
     if (r == 0)
-        r = bundle_choose(g, buf_str(&refs), version, &commit, err);
-    buf_release(&refs);
-    const char *const archive[] = {
-        "git",     "-C",           "repo", "-c", "core.attributesFile=/dev/null",
-        "archive", "--format=tar", commit, NULL};
-    return r < 0 ? r : bundle_run(g, archive, &file, err);
+        r = bundle_choose(g, h->refs, version, &commit, err);
+    const char *const archive[] = {"git",
+                                   "-C",
+                                   "repo",
+                                   "-c",
+                                   "core.attributesFile=/dev/null",
+                                   "-c",
+                                   "core.packedGitWindowSize=32m",
+                                   "-c",
+                                   "core.packedGitLimit=256m",
+                                   "archive",
+                                   "--format=tar",
+                                   commit,
+                                   NULL};
+    return r < 0 ? r : bundle_run(g, archive, -1, &file, err);
+}
+
+static int run_all(struct git *g,
+                   int bundle,
+                   const char *version,
+                   const struct unpack_limits *limits,
+                   int tar,
+                   struct err *err)
+{
+    static const struct itimerspec after = {.it_value = {.tv_sec = MINUTES * 60}};
+    _cleanup_(bundle_head_release) struct bundle_head head = {0};
+    _cleanup_(closep) int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    int r = timer < 0 || timerfd_settime(timer, 0, &after, NULL) < 0
+                ? err_set(err, -errno, "git cannot be given a deadline: %s", strerror(errno))
+                : check_size(g, bundle, limits, err);
+    g->timer = timer;
+    if (r == 0)
+        r = read_head(bundle, &head, err);
+    return r < 0 ? r : to_tar(g, bundle, &head, version, limits, tar, err);
 }
 
 int bundle_to_tar(int bundle,
-                  const char *dir,
+                  const char *work,
                   const char *version,
                   const struct unpack_limits *limits,
-                  int *ret_fd,
+                  int tar,
                   struct err *err)
 {
-    struct git g = {.dir = dir, .timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)};
-    static const struct itimerspec after = {.it_value = {.tv_sec = MINUTES * 60}};
-    _cleanup_(freep) char *in = xasprintf("%s/in.bundle", dir);
-    _cleanup_(freep) char *repo = xasprintf("%s/repo", dir);
-    _cleanup_(freep) char *said = xasprintf("%s/git.err", dir);
-    int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-    if (fd < 0) { /* not every file system has these */
-        _cleanup_(freep) char *tar = xasprintf("%s/out.tar", dir);
-        fd = open(tar, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            (void)unlink(tar); /* it lives as long as the descriptor */
-    }
-    if (fd < 0)
-        return err_set(err, -errno, "'%s' cannot be written: %s", dir, strerror(errno));
+    _cleanup_(freep) char *dir = xasprintf("%s/" WORK_PREFIX "XXXXXX", work);
+    if (!mkdtemp(dir)) /* 0700 */
+        return err_set(err, -errno, "git has no place to work at: '%s': %s", dir, strerror(errno));
+    struct git g = {.dir = dir,
+                    .timer = -1,
+                    .limits = {.memory_bytes = (uint64_t)MEMORY_MIB << 20,
+                               .file_bytes = limits->bytes + HEADROOM,
+                               .cpu_seconds = CPU_SECONDS}};
     set_env(&g);
-    int r = g.timer < 0 || timerfd_settime(g.timer, 0, &after, NULL) < 0
-                ? err_set(err, -errno, "git cannot be given a deadline: %s", strerror(errno))
-                : copy_in(bundle, in, err);
-    if (r == 0)
-        r = to_tar(&g, version, limits, fd, err);
+    int r = run_all(&g, bundle, version, limits, tar, err);
     pairs_release(&g.env);
-    closep(&g.timer);
-    if (r == 0)
-        r = dirtree_remove(repo, err); /* the directory becomes the snapshot's */
-    if (r == 0 && (unlink(in) < 0 || unlink(said) < 0))
-        r = err_set(err, -errno, "'%s' cannot be removed: %s", in, strerror(errno));
-    if (r < 0)
-        (void)close(fd); /* it is of no use */
-    else
-        *ret_fd = fd;
+    (void)dirtree_remove(dir, NULL); /* else the next start sweeps it */
     return r;
+}
+
+void bundle_sweep(const char *work)
+{
+    DIR *dir = opendir(work);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (str_starts(e->d_name, WORK_PREFIX))
+            (void)dirtree_remove_at(dirfd(dir), e->d_name, NULL); /* the next start tries again */
+    if (dir)
+        (void)closedir(dir); /* it was only read */
 }

@@ -9,13 +9,16 @@
 /* The file begins as a bundle does. */
 bool bundle_is(int fd);
 
-/* All files are made below dir, which the caller removes. The commit: the one that `version`
- * names (a branch, a tag, a commit or its beginning), else HEAD, else the only branch. *ret_fd
- * is open for reading. ERR_REFUSED: no git here, an incomplete bundle, several branches and no
- * HEAD. */
+/* Writes a tar of one commit to `tar` (an empty file): the commit that `version` names (a branch, a
+ * tag, a commit or its beginning), else HEAD, else the only branch. git works in a directory of its
+ * own below `work`, where nobody else may write, since it obeys what lies in a repository; it is
+ * gone at the end. ERR_REFUSED: no git here, an incomplete or damaged bundle, several branches and
+ * no HEAD, too much of anything. */
 must_check int bundle_to_tar(int bundle,
-                             const char *dir,
+                             const char *work,
                              const char *version,
                              const struct unpack_limits *limits,
-                             int *ret_fd,
+                             int tar,
                              struct err *err);
+/* Removes what an argusd that ended left below work. */
+void bundle_sweep(const char *work);

@@ -17,10 +17,13 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "core/spec/snapshot.h"
+#include "fsroot/beneath.h"
 #include "fsroot/bundle.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootdir.h"
 
 #define STORE "argus/snapshots"
 #define STAGE_PREFIX ".new-"
@@ -46,27 +49,28 @@ char *snapshot_path(const char *root, const char *user, const char *ref)
 
 /* ---- making ---- */
 
+/* Held open, each below the one before: what jobs do to the names meanwhile leads nowhere else. */
 struct stage {
-    char *dir, *tree, *manifest;
+    struct rootdir store, dir, tree;
+    char name[sizeof(STAGE_PREFIX) + 16]; /* of dir in store; "": it has gone to its place */
 };
 
 static void stage_release(struct stage *st)
 {
-    if (st->dir)
-        (void)dirtree_remove(st->dir, NULL); /* else the next start sweeps it */
-    freep(&st->dir);
-    freep(&st->tree);
-    freep(&st->manifest);
+    if (*st->name)
+        (void)dirtree_remove_at(st->store.fd, st->name, NULL); /* else the next start sweeps it */
+    rootdir_release(&st->tree);
+    rootdir_release(&st->dir);
+    rootdir_release(&st->store);
 }
 
 /* ext4 puts what lies in such a directory into parts of the disk that have room, each snapshot into
  * another. In one part it goes, for every new file, through all inodes that were in use a minute
  * ago: 20,000 files then take ten times as long. Other file systems have no such hint. */
-static void spread_apart(const char *store)
+static void spread_apart(int fd)
 {
     int flags;
-    _cleanup_(closep) int fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL))
+    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL))
         return;
     flags |= FS_TOPDIR_FL;
     (void)ioctl(fd, FS_IOC_SETFLAGS, &flags); /* only a hint */
@@ -76,20 +80,20 @@ static int open_stage(const char *root, struct stage *st, struct err *err)
 {
     unsigned char bytes[8];
     char hex[2 * sizeof(bytes) + 1];
-    _cleanup_(freep) char *store = xasprintf("%s/" STORE, root);
+    char name[sizeof(st->name)];
     int r = fsroot_check_mounted(root, err);
     if (r == 0)
-        r = file_mkdirs(store, 0755, err);
+        r = rootdir_open(root, STORE, 0755, &st->store, err);
     if (r < 0)
         return r;
-    spread_apart(store);
+    spread_apart(st->store.fd);
     random_bytes(bytes, sizeof(bytes));
-    st->dir = xasprintf("%s/" STAGE_PREFIX "%s", store, str_hex(bytes, sizeof(bytes), hex));
-    st->tree = xasprintf("%s/tree", st->dir);
-    st->manifest = xasprintf("%s/manifest", st->dir);
-    if (mkdir(st->dir, 0700) < 0 || mkdir(st->tree, 0755) < 0)
-        return err_set(err, -errno, "'%s' cannot be made: %s", st->dir, strerror(errno));
-    return 0;
+    text_printf(name, STAGE_PREFIX "%s", str_hex(bytes, sizeof(bytes), hex));
+    r = rootdir_make_new(&st->store, name, 0700, &st->dir, err);
+    if (r < 0)
+        return r;
+    text_copy(st->name, name);
+    return rootdir_make_new(&st->dir, "tree", 0755, &st->tree, err);
 }
 
 static int write_manifest(const struct stage *st, const struct manifest *m, struct err *err)
@@ -98,18 +102,23 @@ static int write_manifest(const struct stage *st, const struct manifest *m, stru
     manifest_write(m, &text);
     int r = text.failed
                 ? err_set(err, ERR_REFUSED, "the names of the tree have more than 256 MiB together")
-                : file_write(st->manifest, buf_str(&text), text.len, 0444, 0, err);
+                : rootdir_write(&st->dir, "manifest", buf_str(&text), text.len, 0444, 0, err);
     buf_release(&text);
     return r;
+}
+
+static int lock_dir(int tree, const char *path)
+{
+    _cleanup_(closep) int fd = beneath_open(tree, path, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    return fchmod(fd, 0555) < 0 ? -errno : 0;
 }
 
 /* Directories are locked from the inside out; what is missing then cannot be written by accident.
  */
 static int lock_dirs(const struct stage *st, const struct manifest *m, struct err *err)
 {
-    _cleanup_(closep) int fd = open(st->tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, -errno, "'%s' cannot be opened: %s", st->tree, strerror(errno));
     _cleanup_(freep) char *last = xstrdup("");
     for (size_t i = 0; i < m->n; i++) {
         _cleanup_(freep) char *dir = xstrdup(m->v[i].path);
@@ -117,8 +126,9 @@ static int lock_dirs(const struct stage *st, const struct manifest *m, struct er
             *slash = 0;
             if (str_starts(last, dir) && (last[strlen(dir)] == '/' || !last[strlen(dir)]))
                 break; /* done with the file before */
-            if (fchmodat(fd, dir, 0555, 0) < 0)
-                return err_set(err, -errno, "'%s' cannot be locked: %s", dir, strerror(errno));
+            int r = lock_dir(st->tree.fd, dir);
+            if (r < 0)
+                return err_set(err, r, "'%s' cannot be locked: %s", dir, strerror(-r));
         }
         set_str(&last, m->v[i].path);
         if (strrchr(last, '/'))
@@ -126,8 +136,8 @@ static int lock_dirs(const struct stage *st, const struct manifest *m, struct er
         else
             *last = 0;
     }
-    return fchmod(fd, 0555) < 0
-               ? err_set(err, -errno, "'%s' cannot be locked: %s", st->tree, strerror(errno))
+    return fchmod(st->tree.fd, 0555) < 0
+               ? err_set(err, -errno, "'%s' cannot be locked: %s", st->tree.path, strerror(errno))
                : 0;
 }
 
@@ -151,19 +161,20 @@ static int find_whole(const char *root, struct snapshot_made *made, struct err *
  * tree. The damaged tree is removed with the stage. */
 static int swap(const struct stage *st, const char *to, struct err *err)
 {
-    if (renameat2(AT_FDCWD, st->dir, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
+    int in = st->store.fd;
+    if (renameat2(in, st->name, in, to, RENAME_EXCHANGE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS && errno != ENOENT) /* NFS knows no flags */
         return err_set(err, -errno, "'%s' cannot be replaced: %s", to, strerror(errno));
-    _cleanup_(freep) char *gone = xasprintf("%s-gone", st->dir); /* a stage's name: it is swept */
-    if (rename(to, gone) < 0 && errno != ENOENT)
+    _cleanup_(freep) char *gone = xasprintf("%s-gone", st->name); /* a stage's name: it is swept */
+    if (renameat(in, to, in, gone) < 0 && errno != ENOENT)
         return err_set(err, -errno, "'%s' cannot be replaced: %s", to, strerror(errno));
-    if (rename(st->dir, to) < 0) {
+    if (renameat(in, st->name, in, to) < 0) {
         int error = errno;
-        (void)rename(gone, to); /* as it was */
+        (void)renameat(in, gone, in, to); /* as it was */
         return err_set(err, -error, "'%s' cannot be made: %s", to, strerror(error));
     }
-    (void)dirtree_remove(gone, NULL); /* else the next start sweeps it */
+    (void)dirtree_remove_at(in, gone, NULL); /* else the next start sweeps it */
     return 0;
 }
 
@@ -171,7 +182,6 @@ static int swap(const struct stage *st, const char *to, struct err *err)
  * the second finds it whole. */
 static int snapshot_replace(const struct snapshot_source *s,
                             const struct stage *st,
-                            const char *to,
                             struct snapshot_made *made,
                             struct err *err)
 {
@@ -179,7 +189,7 @@ static int snapshot_replace(const struct snapshot_source *s,
         (void)pthread_mutex_lock(s->healing); /* never fails */
     int r = find_whole(s->root, made, err);
     if (is_damage(r))
-        r = swap(st, to, err);
+        r = swap(st, made->hash, err);
     if (s->healing)
         (void)pthread_mutex_unlock(s->healing); /* never fails */
     return r;
@@ -191,19 +201,43 @@ static int publish(const struct snapshot_source *s,
                    struct snapshot_made *made,
                    struct err *err)
 {
-    _cleanup_(freep) char *to = xasprintf("%s/" STORE "/%s", s->root, made->hash);
     int r = find_whole(s->root, made, err);
     if (r == 0 || !is_damage(r))
         return r;
-    if (chmod(st->dir, 0755) < 0)
-        return err_set(err, -errno, "'%s' cannot be opened for all: %s", st->dir, strerror(errno));
-    if (rename(st->dir, to) == 0) {
-        freep(&st->dir);
+    if (fchmod(st->dir.fd, 0755) < 0)
+        return err_set(err, -errno, "'%s' cannot be opened for all: %s", st->dir.path,
+                       strerror(errno));
+    if (renameat(st->store.fd, st->name, st->store.fd, made->hash) == 0) {
+        *st->name = 0;
         return 0;
     }
     if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
-        return err_set(err, -errno, "'%s' cannot be made: %s", to, strerror(errno));
-    return snapshot_replace(s, st, to, made, err);
+        return err_set(err, -errno, "'%s' cannot be made: %s", made->hash, strerror(errno));
+    return snapshot_replace(s, st, made, err);
+}
+
+/* The tar of its commit has no name, and lies where the tree will. */
+static int snapshot_from_git(const struct snapshot_source *s,
+                             const struct stage *st,
+                             const struct unpack_limits *limits,
+                             int *ret_fd,
+                             struct err *err)
+{
+    static const char name[] = "out.tar";
+    _cleanup_(closep) int fd = openat(st->dir.fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    if (fd < 0) { /* not every file system has these */
+        fd = openat(st->dir.fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            (void)unlinkat(st->dir.fd, name, 0); /* it lives as long as the descriptor */
+    }
+    if (fd < 0)
+        return err_set(err, -errno, "'%s' cannot be written: %s", st->dir.path, strerror(errno));
+    int r = bundle_to_tar(s->archive, s->work, s->version, limits, fd, err);
+    if (r < 0)
+        return r;
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
 }
 
 static int snapshot_fill(const struct snapshot_source *s,
@@ -214,9 +248,9 @@ static int snapshot_fill(const struct snapshot_source *s,
     const struct unpack_limits *limits = s->limits ? s->limits : &unpack_default_limits;
     _cleanup_(closep) int from_git = -1;
     bool is_bundle = bundle_is(s->archive);
-    int r = is_bundle ? bundle_to_tar(s->archive, st->dir, s->version, limits, &from_git, err) : 0;
+    int r = is_bundle ? snapshot_from_git(s, st, limits, &from_git, err) : 0;
     if (r == 0)
-        r = unpack_archive(is_bundle ? from_git : s->archive, st->tree, !s->want && !is_bundle,
+        r = unpack_archive(is_bundle ? from_git : s->archive, st->tree.fd, !s->want && !is_bundle,
                            limits, m, err);
     return r;
 }
@@ -240,13 +274,14 @@ static int snapshot_finish(const struct snapshot_source *s,
         r = lock_dirs(st, m, err);
     if (r < 0)
         return r;
-    made->verl = fsroot_verl_version(st->tree);
+    made->verl = fsroot_verl_version(st->tree.path);
     return publish(s, st, made, err);
 }
 
 int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, struct err *err)
 {
-    _cleanup_(stage_release) struct stage st = {0};
+    _cleanup_(stage_release) struct stage st = {
+        .store = ROOTDIR_NONE, .dir = ROOTDIR_NONE, .tree = ROOTDIR_NONE};
     _cleanup_(manifest_release) struct manifest m = {0};
     _cleanup_(snapshot_made_release) struct snapshot_made made = {0};
     int r = open_stage(s->root, &st, err);
@@ -267,7 +302,8 @@ static int sync_and_mark(int dir)
     if (syncfs(dir) < 0)
         return -errno;
     _cleanup_(closep) int mark = /* another call may have made the mark, and it is read-only */
-        openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0444);
+        openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+               0444);
     if (mark < 0 || fsync(mark) < 0)
         return -errno;
     return fsync(dir) < 0 && errno != EINVAL ? -errno
@@ -276,18 +312,17 @@ static int sync_and_mark(int dir)
 
 int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/" STORE "/%s", root, hash);
-    _cleanup_(closep) int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir >= 0 && faccessat(dir, SNAPSHOT_SETTLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    _cleanup_(freep) char *path = xasprintf(STORE "/%s", hash);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int r = rootdir_open(root, path, 0, &dir, err);
+    if (r < 0)
+        return r;
+    if (faccessat(dir.fd, SNAPSHOT_SETTLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return 0;
-    int r = dir < 0 ? -errno : 0;
-    if (r == 0 && unsure) {
-        r = snapshot_verify(root, hash, err);
-        if (r < 0)
-            return r;
-    }
-    if (r == 0)
-        r = sync_and_mark(dir);
+    r = unsure ? snapshot_verify(root, hash, err) : 0;
+    if (r < 0)
+        return r;
+    r = sync_and_mark(dir.fd);
     return r < 0 ? err_set(err, r, "the snapshot cannot be brought to disk: %s", strerror(-r)) : 0;
 }
 
@@ -298,22 +333,20 @@ static bool is_hash(const char *s)
     return strlen(s) == HASH_HEX - 1 && strspn(s, "0123456789abcdef") == HASH_HEX - 1;
 }
 
-/* "../../../argus/snapshots/<hash>/tree" at whatever depth. */
-static bool snapshot_is_ours(const char *path)
+/* The text of a link; false: it is none, or a long one. */
+static bool read_text(const struct rootdir *dir, const char *name, char ret[static 256])
 {
-    char to[256];
-    ssize_t n = readlink(path, to, sizeof(to) - 1);
+    ssize_t n = readlinkat(dir->fd, name, ret, 255);
     if (n < 0)
         return false;
-    to[n] = 0;
-    return str_starts(to, "../") && strstr(to, "/" STORE "/") && str_ends(to, "/tree");
+    ret[n] = 0;
+    return true;
 }
 
-static bool links_to(const char *path, const char *to)
+/* "../../../argus/snapshots/<hash>/tree" at whatever depth. */
+static bool snapshot_is_ours(const char *to)
 {
-    char now[256];
-    ssize_t n = readlink(path, now, sizeof(now));
-    return n >= 0 && (size_t)n == strlen(to) && !memcmp(now, to, (size_t)n);
+    return str_starts(to, "../") && strstr(to, "/" STORE "/") && str_ends(to, "/tree");
 }
 
 int snapshot_link(const char *root,
@@ -322,54 +355,78 @@ int snapshot_link(const char *root,
                   const char *hash,
                   struct err *err)
 {
-    struct stat st;
+    char now[256];
+    const char *name;
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
     _cleanup_(freep) char *path = snapshot_path(root, user, ref);
-    _cleanup_(freep) char *dir = xstrndup(path, (size_t)(strrchr(path, '/') - path));
     _cleanup_(freep) char *to =
         xasprintf("%s" STORE "/%s/tree", user ? "../../../../" : "../../../", hash);
     int r = fsroot_check_mounted(root, err);
-    if (r == 0 && lstat(path, &st) == 0 && !snapshot_is_ours(path))
-        r = err_set(err, -EEXIST, "'%s' is there already and is no snapshot: choose another name",
-                    path);
-    if (r < 0 || links_to(path, to))
+    if (r == 0)
+        r = rootdir_open_above(root, path, 0755, &dir, &name, err);
+    if (r < 0)
         return r;
-    r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : file_link(to, path, err);
+    bool is_link = read_text(&dir, name, now);
+    if (rootdir_has(&dir, name) && !(is_link && snapshot_is_ours(now)))
+        return err_set(err, -EEXIST,
+                       "'%s' is there already and is no snapshot: choose another name", path);
+    return is_link && str_eq(now, to) ? 0 : rootdir_symlink(&dir, name, to, err);
+}
+
+/* The directory of all versions goes with the last of them. */
+static void remove_empty(const char *root, char *path)
+{
+    const char *name;
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    *strrchr(path, '/') = 0;
+    if (rootdir_open_above(root, path, 0, &dir, &name, NULL) == 0)
+        (void)unlinkat(dir.fd, name, AT_REMOVEDIR); /* other versions may be there */
 }
 
 int snapshot_unlink(const char *root, const char *user, const char *ref, struct err *err)
 {
+    char now[256];
+    const char *name;
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
     _cleanup_(freep) char *path = snapshot_path(root, user, ref);
-    if (snapshot_is_ours(path) && unlink(path) < 0 && errno != ENOENT)
-        return err_set(err, -errno, "'%s' cannot be removed: %s", path, strerror(errno));
-    *strrchr(path, '/') = 0;
-    (void)rmdir(path); /* other versions may be there */
-    return 0;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    if (read_text(&dir, name, now) && snapshot_is_ours(now))
+        r = rootdir_unlink(&dir, name, err);
+    if (r == 0)
+        remove_empty(root, path);
+    return r;
 }
 
 int snapshot_remove(const char *root, const char *hash, struct err *err)
 {
     if (!is_hash(hash))
         return err_set(err, -EINVAL, "'%.80s' is no hash", hash);
-    _cleanup_(freep) char *path = xasprintf("%s/" STORE "/%s", root, hash);
-    _cleanup_(freep) char *gone = xasprintf("%s/" STORE "/" STAGE_PREFIX "gone-%s", root, hash);
-    int r = dirtree_remove(gone, err);
-    if (r < 0 || rename(path, gone) < 0) /* whole or not there, never a part */
-        return r < 0 || errno == ENOENT
-                   ? r
-                   : err_set(err, -errno, "'%s' cannot be removed: %s", path, strerror(errno));
-    return dirtree_remove(gone, err);
+    _cleanup_(freep) char *gone = xasprintf(STAGE_PREFIX "gone-%s", hash);
+    _cleanup_(rootdir_release) struct rootdir store = ROOTDIR_NONE;
+    int r = rootdir_open(root, STORE, 0, &store, err);
+    if (r == 0)
+        r = dirtree_remove_at(store.fd, gone, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    if (renameat(store.fd, hash, store.fd, gone) < 0) /* whole or not there, never a part */
+        return errno == ENOENT
+                   ? 0
+                   : err_set(err, -errno, "'%s' cannot be removed: %s", hash, strerror(errno));
+    return dirtree_remove_at(store.fd, gone, err);
 }
 
 void snapshot_sweep(const char *root)
 {
-    _cleanup_(freep) char *store = xasprintf("%s/" STORE, root);
-    DIR *dir = opendir(store);
-    for (struct dirent *e; dir && (e = readdir(dir));)
+    _cleanup_(rootdir_release) struct rootdir store = ROOTDIR_NONE;
+    DIR *dir = NULL;
+    if (rootdir_open(root, STORE, 0, &store, NULL) < 0 || rootdir_list(&store, &dir, NULL) < 0)
+        return; /* none was ever made, or the next start tries again */
+    for (struct dirent *e; (e = readdir(dir));)
         if (str_starts(e->d_name, STAGE_PREFIX))
             (void)dirtree_remove_at(dirfd(dir), e->d_name, NULL); /* the next start tries again */
-    if (dir)
-        (void)closedir(dir); /* it was only read */
+    (void)closedir(dir);                                          /* it was only read */
 }
 
 int snapshot_read(const char *root, const char *hash, struct manifest *ret, struct err *err)
@@ -377,9 +434,12 @@ int snapshot_read(const char *root, const char *hash, struct manifest *ret, stru
     char is[HASH_HEX];
     if (!is_hash(hash))
         return err_set(err, -EINVAL, "'%.80s' is no hash", hash);
-    _cleanup_(freep) char *path = xasprintf("%s/" STORE "/%s/manifest", root, hash);
+    _cleanup_(freep) char *path = xasprintf(STORE "/%s", hash);
     _cleanup_(buf_release) struct buf text = BUF_INIT(MANIFEST_TEXT_MAX);
-    int r = file_read(path, &text, err);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int r = rootdir_open(root, path, 0, &dir, err);
+    if (r == 0)
+        r = rootdir_read(&dir, "manifest", &text, err);
     if (r == 0 && strcmp(hash_sha256_hex(buf_str(&text), text.len, is), hash) != 0)
         r = err_set(err, ERR_REFUSED, "the manifest of the snapshot was changed ('%s')", path);
     return r < 0 ? r : manifest_read(buf_str(&text), text.len, ret, err);

@@ -35,6 +35,7 @@ void snapshot_made_release(struct snapshot_made *m);
 struct snapshot_source {
     const char *root;
     int archive;         /* descriptor of a plain file, from its beginning */
+    const char *work;    /* a directory that no job reaches: git works below it */
     const char *want;    /* the hash that it must have, else ERR_REFUSED; NULL: any */
     const char *version; /* of a git bundle: the commit, branch or tag of this name is taken if
                             there is one; may be NULL */

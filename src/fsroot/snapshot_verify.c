@@ -15,13 +15,16 @@
 #include "base/filehash.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
+#include "fsroot/beneath.h"
 #include "fsroot/dirtree.h"
+#include "fsroot/rootdir.h"
 #include "fsroot/snapshot.h"
+#include "fsroot/unpack_way.h"
 
 enum { SAMPLE = 2000, DEPTH_MAX = SNAPSHOT_DEPTH_MAX + 1 };
 
 struct verify {
-    int tree;
+    struct unpack_way *way; /* below the tree */
     const struct manifest *m;
     struct err *err;
 };
@@ -37,16 +40,20 @@ static int snapshot_verify_differs(const struct verify *v, const char *path, con
 static bool link_is_same(const struct verify *v, const struct manifest_entry *e)
 {
     char to[SNAPSHOT_PATH_MAX + 1];
-    ssize_t n = readlinkat(v->tree, e->path, to, sizeof(to));
+    const char *name;
+    int dir = unpack_way_enter(v->way, e->path, false, &name);
+    ssize_t n = dir < 0 ? -1 : readlinkat(dir, name, to, sizeof(to));
     return n >= 0 && (size_t)n == strlen(e->target) && !memcmp(to, e->target, (size_t)n);
 }
 
 static bool looks_same(const struct verify *v, const struct manifest_entry *e)
 {
     struct stat st;
+    const char *name;
     if (e->kind == MANIFEST_LINK)
         return link_is_same(v, e);
-    return fstatat(v->tree, e->path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+    int dir = unpack_way_enter(v->way, e->path, false, &name);
+    return dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
            (uint64_t)st.st_size == e->size && st.st_mtim.tv_sec == DIRTREE_MTIME &&
            !(st.st_mode & 0111) == (e->kind == MANIFEST_FILE);
 }
@@ -59,7 +66,9 @@ static int check_content(const struct verify *v, const struct manifest_entry *e)
         return link_is_same(v, e)
                    ? 0
                    : snapshot_verify_differs(v, e->path, "is not the link that it was");
-    int r = filehash_at(v->tree, e->path, hash, &size, v->err);
+    const char *name;
+    int dir = unpack_way_enter(v->way, e->path, false, &name);
+    int r = dir < 0 ? dir : filehash_at(dir, name, hash, &size, v->err);
     if (r == -ENOENT || r == -ENOTDIR)
         return snapshot_verify_differs(v, e->path, "is gone");
     if (r == -EINVAL || r == -ELOOP)
@@ -106,11 +115,11 @@ static int snapshot_verify_check_name(const struct verify *v,
 
 static int check_dir(const struct verify *v, const char *path, bool deep, int depth)
 {
-    int fd = openat(v->tree, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+    int fd = beneath_open(v->way->tree, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+    if (fd == -ENOTDIR || fd == -ELOOP)
         return 0; /* a file or link: looked at as such */
     if (fd < 0)
-        return err_set(v->err, -errno, "'%s' cannot be read: %s", path, strerror(errno));
+        return err_set(v->err, fd, "'%s' cannot be read: %s", path, strerror(-fd));
     if (depth > DEPTH_MAX) {
         (void)close(fd); /* nothing was written */
         return snapshot_verify_differs(v, path, "was added");
@@ -152,12 +161,13 @@ int snapshot_verify(const char *root, const char *hash, struct err *err)
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = snapshot_tree(root, hash);
-    _cleanup_(closep) int tree = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (tree < 0)
-        return err_set(err, errno == ENOENT ? ERR_REFUSED : -errno, "'%s' cannot be read: %s", path,
-                       strerror(errno));
-    struct verify v = {.tree = tree, .m = &m, .err = &quiet};
-    if (faccessat(tree, "../" SNAPSHOT_SETTLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+    _cleanup_(rootdir_release) struct rootdir tree = ROOTDIR_NONE;
+    r = rootdir_open(root, path, 0, &tree, err);
+    if (r < 0)
+        return r == -ENOENT ? err_set(err, ERR_REFUSED, "'%s' is not there", path) : r;
+    _cleanup_(unpack_way_release) struct unpack_way way = UNPACK_WAY(tree.fd);
+    struct verify v = {.way = &way, .m = &m, .err = &quiet};
+    if (faccessat(tree.fd, "../" SNAPSHOT_SETTLED, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
         sample_is_same(&v))
         return 0;
     v.err = err;

@@ -36,8 +36,8 @@ struct unpack {
     char *last; /* the name that was read last, for sentences */
     uint64_t bytes;
     size_t entries;
-    size_t strip; /* bytes of every name that are left away */
-    int tree;
+    size_t strip;          /* bytes of every name that are left away */
+    struct unpack_way way; /* below the tree; the reading thread's */
     struct manifest *manifest;
     struct unpack_writers *writers;
 };
@@ -270,7 +270,7 @@ static int write_here(struct unpack *u, struct manifest_entry *me, uint64_t room
 {
     struct sink to = {.fd = -1, .room = room};
     hash_begin(&to.hash);
-    int r = unpack_create(u->tree, me->path, me->kind == MANIFEST_PROGRAM, &to.fd, err);
+    int r = unpack_create(&u->way, me->path, me->kind == MANIFEST_PROGRAM, &to.fd, err);
     if (r < 0)
         return r;
     r = copy_data(u, &to, me, err);
@@ -337,24 +337,16 @@ static int write_entry(struct unpack *u, struct archive_entry *e, struct err *er
     return kind == UNPACK_LINK ? note_link(u, e, path, err) : unpack_write_file(u, e, path, err);
 }
 
-static int make_link(const struct unpack *u, const struct manifest_entry *e, struct err *err)
-{
-    int r = unpack_make_parents(u->tree, e->path, err);
-    if (r == 0 && symlinkat(e->target, u->tree, e->path) < 0)
-        r = err_set(err, -errno, "'%s' cannot be written: %s", e->path, strerror(errno));
-    return r;
-}
-
-static int unpack_make_links(const struct unpack *u, struct err *err)
+static int unpack_make_links(struct unpack *u, struct err *err)
 {
     int r = 0;
     for (size_t i = 0; i < u->manifest->n && r == 0; i++)
         if (u->manifest->v[i].kind == MANIFEST_LINK)
-            r = make_link(u, &u->manifest->v[i], err);
+            r = unpack_create_link(&u->way, u->manifest->v[i].path, u->manifest->v[i].target, err);
     /* Through other links: the kernel follows them below the tree, and no further. */
     for (size_t i = 0; i < u->manifest->n && r == 0; i++)
         if (u->manifest->v[i].kind == MANIFEST_LINK)
-            r = unpack_check_link(u->tree, u->manifest->v[i].path, err);
+            r = unpack_check_link(u->way.tree, u->manifest->v[i].path, err);
     return r;
 }
 
@@ -363,7 +355,7 @@ static int write_all(struct unpack *u, struct err *err)
     struct archive_entry *e;
     int r = open_archive(u, err);
     u->bytes = 0;
-    u->writers = unpack_writers_new(u->tree, u->manifest);
+    u->writers = unpack_writers_new(u->way.tree, u->manifest);
     while (r == 0 && (r = next_entry(u, &e, err)) > 0)
         r = write_entry(u, e, err);
     close_archive(u);
@@ -388,7 +380,7 @@ static int unpack_all(struct unpack *u, bool strip, struct err *err)
 }
 
 int unpack_archive(int archive,
-                   const char *tree,
+                   int tree,
                    bool strip,
                    const struct unpack_limits *limits,
                    struct manifest *ret,
@@ -398,9 +390,6 @@ int unpack_archive(int archive,
     *ret = (struct manifest){0};
     if (fstat(archive, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(err, ERR_REFUSED, "the archive is no plain file");
-    _cleanup_(closep) int dir = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return err_set(err, -errno, "'%s' cannot be opened: %s", tree, strerror(errno));
     /* libarchive turns names into the thread's characters. */
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
@@ -408,10 +397,11 @@ int unpack_archive(int archive,
                        .names = unpack_names_new(),
                        .fd = archive,
                        .size = (uint64_t)st.st_size,
-                       .tree = dir,
+                       .way = UNPACK_WAY(tree),
                        .manifest = ret};
     int r = unpack_all(&u, strip, err);
     unpack_names_free(u.names);
+    unpack_way_release(&u.way);
     free(u.last);
     if (utf8) {
         (void)uselocale(before); /* it was valid */

@@ -25,12 +25,13 @@ struct unpack_limits {
 };
 extern const struct unpack_limits unpack_default_limits;
 
-/* Unpacks into the empty directory `tree`, which no other process may write to; files are 0444
- * or 0555 and all their times DIRTREE_MTIME; directories are left writable. archive: a seekable
- * descriptor, read from its beginning, borrowed. ret (sorted) is to be released in both cases.
- * ERR_REFUSED, or the system's error; then `tree` holds a part, which is the caller's to remove. */
+/* Unpacks into the empty directory `tree`. What others do to it meanwhile may spoil what is in it,
+ * and leads to no place outside of it. Files are 0444 or 0555 and all their times DIRTREE_MTIME;
+ * directories are left writable. archive: a seekable descriptor, read from its beginning, borrowed.
+ * ret (sorted) is to be released in both cases. ERR_REFUSED, or the system's error; then `tree`
+ * holds a part, which is the caller's to remove. */
 must_check int unpack_archive(int archive,
-                              const char *tree,
+                              int tree,
                               bool strip,
                               const struct unpack_limits *limits,
                               struct manifest *ret,

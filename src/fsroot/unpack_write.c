@@ -28,33 +28,30 @@ static int unpack_write_fail(const char *path, int error, struct err *err)
     return err_set(err, -error, "'%s' cannot be written: %s", path, strerror(error));
 }
 
-int unpack_make_parents(int tree, const char *path, struct err *err)
+int unpack_create(struct unpack_way *way, const char *path, bool program, int *ret, struct err *err)
 {
-    _cleanup_(freep) char *part = xstrdup(path);
-    for (char *s = strchr(part, '/'); s; s = strchr(s + 1, '/')) {
-        *s = 0;
-        if (mkdirat(tree, part, 0755) < 0 && errno != EEXIST)
-            return err_set(err, -errno, "'%s' cannot be made: %s", part, strerror(errno));
-        *s = '/';
-    }
-    return 0;
-}
-
-int unpack_create(int tree, const char *path, bool program, int *ret, struct err *err)
-{
-    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    mode_t mode = program ? 0555 : 0444;
-    int fd = openat(tree, path, flags, mode);
-    if (fd < 0 && errno == ENOENT) {
-        int r = unpack_make_parents(tree, path, err);
-        if (r < 0)
-            return r;
-        fd = openat(tree, path, flags, mode);
-    }
+    const char *name;
+    int dir = unpack_way_enter(way, path, true, &name);
+    if (dir < 0)
+        return unpack_write_fail(path, -dir, err);
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    program ? 0555 : 0444);
     if (fd < 0)
         return unpack_write_fail(path, errno, err);
     *ret = fd;
     return 0;
+}
+
+int unpack_create_link(struct unpack_way *way,
+                       const char *path,
+                       const char *target,
+                       struct err *err)
+{
+    const char *name;
+    int dir = unpack_way_enter(way, path, true, &name);
+    if (dir < 0)
+        return unpack_write_fail(path, -dir, err);
+    return symlinkat(target, dir, name) < 0 ? unpack_write_fail(path, errno, err) : 0;
 }
 
 int unpack_close(int fd, const char *path, struct err *err)
@@ -100,14 +97,17 @@ struct unpack_writers {
     struct err err; /* the first failure: after it nothing is written any more */
 };
 
-static int write_item(int tree, const struct batch *b, struct item *it, struct err *err)
+static int write_item(struct unpack_way *way,
+                      const struct batch *b,
+                      struct item *it,
+                      struct err *err)
 {
     struct hash_running h;
     int fd = -1;
     hash_begin(&h);
     hash_add(&h, b->bytes + it->at, it->size);
     hash_end(&h, it->hash);
-    int r = unpack_create(tree, it->path, it->program, &fd, err);
+    int r = unpack_create(way, it->path, it->program, &fd, err);
     if (r < 0)
         return r;
     r = file_write_all(fd, b->bytes + it->at, it->size);
@@ -120,9 +120,11 @@ static int write_item(int tree, const struct batch *b, struct item *it, struct e
 
 static int write_batch(int tree, struct batch *b, struct err *err)
 {
+    struct unpack_way way = UNPACK_WAY(tree);
     int r = 0;
     for (size_t i = 0; i < b->n && r == 0; i++)
-        r = write_item(tree, b, &b->v[i], err);
+        r = write_item(&way, b, &b->v[i], err);
+    unpack_way_release(&way);
     return r;
 }
 

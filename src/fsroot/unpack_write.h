@@ -10,11 +10,12 @@
 #include <sys/types.h>
 
 #include "core/check/manifest.h"
+#include "fsroot/unpack_way.h"
 
 enum { UNPACK_WRITE_SMALL = 1 << 20 }; /* the largest file that is taken */
 
 struct unpack_writers;
-/* tree: a directory that no other process writes to. Both are borrowed to the end; the
+/* tree: a directory. Both are borrowed to the end; the
  * manifest's order must not change meanwhile, entries may be added. */
 struct unpack_writers *unpack_writers_new(int tree, struct manifest *m);
 /* Waits for what is under way. NULL is fine. */
@@ -33,8 +34,15 @@ must_check int unpack_writers_end(struct unpack_writers *w, struct err *err);
 
 /* ---- one file, also for callers that write it themselves ---- */
 
-/* A new file below tree, and the directories above it. */
-must_check int unpack_create(int tree, const char *path, bool program, int *ret, struct err *err);
+/* A new file below the tree, and the directories above it. */
+must_check int unpack_create(struct unpack_way *way,
+                             const char *path,
+                             bool program,
+                             int *ret,
+                             struct err *err);
 /* All is written: its time, and what closing says. fd is taken. */
 must_check int unpack_close(int fd, const char *path, struct err *err);
-must_check int unpack_make_parents(int tree, const char *path, struct err *err);
+must_check int unpack_create_link(struct unpack_way *way,
+                                  const char *path,
+                                  const char *target,
+                                  struct err *err);

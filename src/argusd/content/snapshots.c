@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/snapshot.h"
+#include "fsroot/bundle.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/snapshot.h"
 
@@ -37,7 +38,7 @@ struct task {
     bool running;
     uint64_t batch; /* not before this is on disk */
     /* For the worker: copies. */
-    char *root, *user, *ref, *want, *path, *actor;
+    char *root, *work, *user, *ref, *want, *path, *actor;
     char *over;        /* what is said when it is larger than the quota leaves; NULL = no quota */
     bool keep_content; /* CLEAN: another name has it */
     bool passing;
@@ -114,7 +115,7 @@ void snapshots_restore(struct snapshots *sn, const struct store_entry *entry)
 
 static void snapshots_task_free(struct task *t)
 {
-    char *texts[] = {t->root, t->user, t->ref, t->want, t->path, t->actor, t->over};
+    char *texts[] = {t->root, t->work, t->user, t->ref, t->want, t->path, t->actor, t->over};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     strv_release(&t->links);
@@ -128,6 +129,7 @@ static struct task *snapshots_task_new(struct snapshots *sn, enum task_kind kind
     t->sn = sn;
     t->kind = kind;
     t->root = xstrdup(sn->p.settings->shared_root);
+    t->work = xstrdup(sn->p.settings->state_dir);
     while (*end)
         end = &(*end)->next;
     *end = t;
@@ -153,6 +155,7 @@ static void snapshots_run_make(struct task *t)
     const char *at_sign = strchr(t->ref, '@');
     struct snapshot_source s = {.root = t->root,
                                 .archive = fd,
+                                .work = t->work,
                                 .want = t->want,
                                 .version = at_sign ? at_sign + 1 : NULL,
                                 .limits = &t->limits,
@@ -190,6 +193,7 @@ static void snapshots_run_start(struct task *t)
 {
     struct err err = {0};
     snapshot_sweep(t->root);
+    bundle_sweep(t->work);
     for (size_t i = 0; i + 2 < t->links.n; i += 3) {
         const char *user = *t->links.v[i] ? t->links.v[i] : NULL;
         if (snapshot_link(t->root, user, t->links.v[i + 1], t->links.v[i + 2], &err) < 0)

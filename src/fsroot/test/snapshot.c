@@ -295,7 +295,8 @@ static void test_bundle(void **state)
     put(dir, "verl/version/version", "0.9.1\n");
     git(dir, "commit", "-q", "-a", "-mtwo");
     git(dir, "bundle", "create", "../b.bundle", "--all");
-    struct snapshot_source s = {.root = root, .archive = open(file, O_RDONLY | O_CLOEXEC)};
+    struct snapshot_source s = {
+        .root = root, .work = root, .archive = open(file, O_RDONLY | O_CLOEXEC)};
     struct snapshot_made made = {0};
     struct err err = {0};
     if (snapshot_make(&s, &made, &err) < 0)
