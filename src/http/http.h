@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/problem.h"
+#include "base/strv.h"
 
 struct http_req;
 struct http_server;
@@ -95,17 +96,25 @@ struct http_principal {
     char why_not[160]; /* of a refusal: the sentence; "" = the usual one */
 };
 
-struct http_limits {             /* 0 = the default in brackets */
-    unsigned connections;        /* [4096] more wait in the kernel's queue */
-    unsigned connections_per_ip; /* [no limit] */
-    unsigned streams;            /* [2048] more get 503 */
-    unsigned bodies;             /* [256] read in pieces at the same time; more get 503 */
-    size_t head_bytes;           /* [8192] name and value of all headers; more is 431 */
-    size_t uri_bytes;            /* [4096] more is 414 */
-    size_t stream_bytes;         /* [262144] queue of one stream */
-    usec_t idle_usec;            /* [60 s] from accept or last reply to the next whole head */
-    usec_t body_usec;            /* [120 s] from the head to the whole body, or 32 KiB of pieces */
-    usec_t heartbeat_usec;       /* [15 s] a comment on a silent stream */
+struct http_limits {              /* 0 = the default in brackets */
+    unsigned connections;         /* [4096] more wait in the kernel's queue */
+                                  /* what has waited longest for a request then goes */
+    unsigned address_connections; /* [no limit] of one address; more are closed at once */
+    const struct strv *exempt;    /* addresses that have no such limit; borrowed, NULL = none */
+    unsigned streams;             /* [2048] more get 503 */
+    unsigned user_streams;        /* [no limit] of one user; more get 429, as in the next two */
+    unsigned user_polls;          /* [no limit] requests that wait, see http_req_wait() */
+    unsigned user_bodies;         /* [no limit] bodies of more than 64 KiB, or of any length */
+    unsigned bodies;              /* [256] read in pieces at the same time; more get 503 */
+    size_t bodies_bytes;          /* [256 MiB] all bodies in memory that are not in pieces, and
+                                     an eighth of it those of one user; more get 503 and 429 */
+    size_t head_bytes;            /* [8192] name and value of all headers; more is 431 */
+    size_t uri_bytes;             /* [4096] more is 414 */
+    size_t stream_bytes;          /* [262144] queue of one stream */
+    usec_t idle_usec;             /* [60 s] from accept or last reply to the next whole head */
+    usec_t body_usec;             /* [120 s] from the head to the whole body, or 32 KiB of pieces */
+    usec_t reply_usec;            /* [60 s] a client takes 32 KiB of a reply in it, or all */
+    usec_t heartbeat_usec;        /* [15 s] a comment on a silent stream */
 };
 
 struct http_options {
@@ -166,6 +175,7 @@ const char *http_req_body(const struct http_req *req, size_t *ret_len); /* NUL-t
 const char *http_req_content_type(const struct http_req *req);
 /* True if Accept allows this media type ("text/event-stream"); absent allows all. */
 bool http_req_accepts(const struct http_req *req, const char *media_type);
+/* On a route that asks for no token: the user of one that was sent and is known, else role none. */
 const struct http_principal *http_req_principal(const struct http_req *req);
 /* `arg` of the route's row: what makes one handler serve many rows. */
 const void *http_req_arg(const struct http_req *req);
@@ -212,6 +222,12 @@ void http_reply(struct http_req *req,
                 const char *content_type,
                 struct buf *body,
                 uint64_t barrier);
+/* A body that outlives the server: not copied, and made only once. */
+void http_reply_borrowed(struct http_req *req,
+                         int status,
+                         const char *content_type,
+                         const char *body,
+                         size_t n);
 /* application/json, the usual case. */
 void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_t barrier);
 
@@ -241,7 +257,8 @@ void http_req_on_close(struct http_req *req, http_close_f cb, void *arg);
 enum { HTTP_WAIT_MAX_SEC = 60 };
 /* The span of ?wait=, 0 if absent, at most 60 s. */
 usec_t http_req_wait(const struct http_req *req);
-/* Call cb once after `span` unless the request was replied to or closed before. */
+/* A reply to a request that had ?wait= is 401 instead when its token has ended meanwhile.
+ * Call cb once after `span` unless the request was replied to or closed before. */
 typedef void (*http_timeout_f)(struct http_req *req, void *arg);
 void http_req_park(struct http_req *req, usec_t span, http_timeout_f cb, void *arg);
 

@@ -14,7 +14,10 @@
 #include "base/text.h"
 #include "http/state.h"
 
-enum { DROP_MAX = 1 << 20 }; /* of a refused body; a client that sends more is cut off */
+enum {
+    DROP_MAX = 1 << 20,    /* of a refused body; a client that sends more is cut off */
+    LARGE_BODY = 64 << 10, /* from here on a body counts for its user */
+};
 
 /* ---- the head ---- */
 
@@ -125,7 +128,7 @@ static void copy_content_type(struct http_req *req)
     req->content_type[n] = 0;
 }
 
-static int authenticate(struct http_req *req)
+int intake_authenticate(struct http_req *req)
 {
     const struct http_options *opt = &req->conn->server->opt;
     const char *bearer = "";
@@ -133,9 +136,18 @@ static int authenticate(struct http_req *req)
     if (a && !strncasecmp(a, "bearer ", 7))
         bearer = a + 7 + strspn(a + 7, " ");
     memset(&req->principal, 0, sizeof(req->principal));
-    if (req->route->least == HTTP_ROLE_NONE)
+    return opt->authenticate(bearer, &req->principal, opt->app) < 0 ? ERR_UNAUTHORISED : 0;
+}
+
+static int authenticate(struct http_req *req)
+{
+    if (req->route->least == HTTP_ROLE_NONE) {
+        /* Who sends a token may be told more; one that is not known is none. */
+        if (!req->head.authorization || intake_authenticate(req) < 0)
+            memset(&req->principal, 0, sizeof(req->principal));
         return 0;
-    if (opt->authenticate(bearer, &req->principal, opt->app) < 0)
+    }
+    if (intake_authenticate(req) < 0)
         return ERR_UNAUTHORISED;
     return req->principal.role < req->route->least ? ERR_FORBIDDEN : 0;
 }
@@ -240,6 +252,7 @@ static void refuse_uri(struct http_req *req)
 
 static void intake_refuse(struct http_req *req)
 {
+    const struct http_limits *limits = &req->conn->server->limits;
     struct err err = {0};
     switch (req->refused) {
     case ERR_METHOD:
@@ -256,6 +269,12 @@ static void intake_refuse(struct http_req *req)
     case ERR_FORBIDDEN:
         err_set(&err, ERR_FORBIDDEN, "role '%s' may not do that: it needs '%s'",
                 http_role_to_string(req->principal.role), http_role_to_string(req->route->least));
+        break;
+    case ERR_BUSY:
+        req_busy(req, limits->user_bodies, "bodies are being read");
+        return;
+    case ERR_UNAVAILABLE:
+        err_set(&err, ERR_UNAVAILABLE, "too many bytes are being sent to the server now");
         break;
     case ERR_TOO_LARGE:
         if (req->is_long) {
@@ -284,6 +303,19 @@ static bool wants_pieces(const struct http_req *req)
 
 static enum MHD_Result begin_pieces(struct http_req *req);
 
+/* A body of many bytes, or of nobody knows how many, is one of those that its user may send at
+ * the same time. */
+static int count_body(struct http_req *req)
+{
+    struct http_server *s = req->conn->server;
+    if (!req->head.n_encoding && length_fits(&req->head, LARGE_BODY))
+        return 0;
+    if (!shares_take(s->shares, SHARE_BODIES, req->principal.user, s->limits.user_bodies))
+        return ERR_BUSY;
+    req->is_large = true;
+    return 0;
+}
+
 static enum MHD_Result intake_take_head(struct http_req *req, const char *method)
 {
     struct conn *c = req->conn;
@@ -295,6 +327,8 @@ static enum MHD_Result intake_take_head(struct http_req *req, const char *method
     copy_content_type(req);
     if (!req->refused)
         req->refused = judge_head(req);
+    if (!req->refused)
+        req->refused = count_body(req);
     req->state = REQ_BODY;
     c->phase = CONN_BODY;
     c->since = req->started;
@@ -316,13 +350,44 @@ static enum MHD_Result intake_take_head(struct http_req *req, const char *method
 
 /* ---- the body and the handler ---- */
 
+static void uncount_body(struct http_req *req)
+{
+    struct http_server *s = req->conn->server;
+    shares_give_bytes(s->shares, req->principal.user, req->counted_bytes);
+    s->body_bytes -= req->counted_bytes;
+    req->counted_bytes = 0;
+    if (req->is_large)
+        shares_give(s->shares, SHARE_BODIES, req->principal.user);
+    req->is_large = false;
+}
+
+static void drop_body(struct http_req *req, int why)
+{
+    req->dropping = true;
+    req->refused = why;
+    buf_release(&req->body);
+    uncount_body(req);
+}
+
+/* What waits in memory is counted, for all and for the user. */
+static int keep_body(struct http_req *req, const char *data, size_t n)
+{
+    struct http_server *s = req->conn->server;
+    size_t most = s->limits.bodies_bytes;
+    if (s->body_bytes + n > most)
+        return ERR_UNAVAILABLE;
+    if (!shares_take_bytes(s->shares, req->principal.user, n, most / 8))
+        return ERR_BUSY;
+    s->body_bytes += n;
+    req->counted_bytes += n;
+    return buf_add(&req->body, data, n) < 0 ? ERR_TOO_LARGE : 0;
+}
+
 static enum MHD_Result take_body(struct http_req *req, const char *data, size_t *n)
 {
-    if (!req->dropping && buf_add(&req->body, data, *n) < 0) {
-        req->dropping = true;
-        req->refused = ERR_TOO_LARGE;
-        buf_release(&req->body);
-    }
+    int r = req->dropping ? 0 : keep_body(req, data, *n);
+    if (r)
+        drop_body(req, r);
     if (req->dropping && (req->dropped_bytes += *n) > DROP_MAX)
         return MHD_NO;
     *n = 0;
@@ -430,6 +495,20 @@ static bool refuse_media(struct http_req *req)
     return true;
 }
 
+/* True if the reply was made: a request that waits is one of those that its user may have. */
+static bool refuse_poll(struct http_req *req)
+{
+    struct http_server *s = req->conn->server;
+    if (!http_req_wait(req))
+        return false;
+    if (!shares_take(s->shares, SHARE_POLLS, req->principal.user, s->limits.user_polls)) {
+        req_busy(req, s->limits.user_polls, "requests are waiting");
+        return true;
+    }
+    req->is_poll = true;
+    return false;
+}
+
 static enum MHD_Result handle(struct http_req *req)
 {
     struct conn *c = req->conn;
@@ -438,7 +517,7 @@ static enum MHD_Result handle(struct http_req *req)
     req->in_handler = true;
     if (req->refused)
         intake_refuse(req);
-    else if (!refuse_query(req) && (!req->body.len || !refuse_media(req)))
+    else if (!refuse_query(req) && (!req->body.len || !refuse_media(req)) && !refuse_poll(req))
         req->route->handle(req, c->server->opt.app);
     req->in_handler = false;
     if (c->gone && req->state == REQ_HANDLING && (req->on_close || req->on_timeout))
@@ -554,6 +633,9 @@ void intake_end(void *cls,
     link_remove(&req->parked);
     stream_free(req->stream);
     pieces_free(req);
+    uncount_body(req);
+    if (req->is_poll)
+        shares_give(s->shares, SHARE_POLLS, req->principal.user);
     if (req->response)
         MHD_destroy_response(req->response);
     buf_release(&req->body);
@@ -562,5 +644,7 @@ void intake_end(void *cls,
     c->req = NULL;
     c->phase = CONN_HEAD;
     c->since = s->opt.mono();
+    link_remove(&c->link); /* the last one used */
+    link_add_after(s->conns.prev, &c->link);
     s->n_reqs--;
 }

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h> /* the tcp_info of libc lacks tcpi_bytes_acked */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -75,4 +76,13 @@ int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err
     *ret_port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
     *ret_fd = fd;
     return 0;
+}
+
+uint64_t listen_acked(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t n = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
+        return 0;
+    return info.tcpi_bytes_acked;
 }

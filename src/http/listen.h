@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listen.h - from "host:port" to a listening socket. */
 #pragma once
+#include <stdint.h>
+
 #include "base/err.h"
 
 /* "127.0.0.1:8080" or "[::1]:8080"; port 0 = any. The descriptor is the caller's to close;
  * *ret_port is the one that it got. ERR_USAGE, or -errno of the failed call. */
 must_check int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err);
+
+/* Bytes that the other end of a connection has taken so far; 0 when it is gone. */
+uint64_t listen_acked(int fd);

@@ -48,6 +48,12 @@ bool http_body_read(struct http_req *req, http_piece_f cb, void *arg)
         http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, NULL, 0);
         return false;
     }
+    if (!req->is_large &&
+        !shares_take(s->shares, SHARE_BODIES, req->principal.user, s->limits.user_bodies)) {
+        req_busy(req, s->limits.user_bodies, "bodies are being read");
+        return false;
+    }
+    req->is_large = true;
     struct pieces *p = xcalloc(1, sizeof(*p));
     p->cb = cb;
     p->arg = arg;

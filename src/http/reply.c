@@ -146,12 +146,58 @@ void req_headers(struct http_req *req, struct MHD_Response *response, const char
 
 /* ---- replies ---- */
 
+void req_busy(struct http_req *req, unsigned most, const char *what)
+{
+    struct err err;
+    err_set(&err, ERR_BUSY, "%u %s for '%s', as many as one user may have: end some, or wait", most,
+            what, req->principal.user);
+    http_problem(req, ERR_BUSY, &err, NULL, NULL, NULL, 0);
+}
+
+/* Who waited is asked for his token again: it may have ended meanwhile. True: the reply was made.
+ */
+static bool refuse_ended(struct http_req *req, struct buf *body)
+{
+    if (!req->is_poll || req->route->least == HTTP_ROLE_NONE)
+        return false;
+    struct http_principal before = req->principal;
+    int r = intake_authenticate(req);
+    text_copy(req->principal.user, before.user); /* for whom it counts */
+    if (r == 0 && req->principal.role >= req->route->least)
+        return false;
+    shares_give(req->conn->server->shares, SHARE_POLLS, before.user);
+    req->is_poll = false;
+    if (body)
+        buf_release(body);
+    struct err err;
+    err_set(&err, ERR_UNAUTHORISED, "%s",
+            str_or(r < 0 && *req->principal.why_not ? req->principal.why_not : NULL,
+                   "this token may not do that any more"));
+    http_problem(req, ERR_UNAUTHORISED, &err, NULL, NULL, NULL, 0);
+    return true;
+}
+
+void http_reply_borrowed(struct http_req *req,
+                         int status,
+                         const char *content_type,
+                         const char *body,
+                         size_t n)
+{
+    char *p = NULL;
+    memcpy(&p, &body, sizeof(p)); /* libmicrohttpd only reads it */
+    struct MHD_Response *response = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_PERSISTENT);
+    req_headers(req, response, content_type);
+    req_leave(req, response, (unsigned)status, 0);
+}
+
 void http_reply(struct http_req *req,
                 int status,
                 const char *content_type,
                 struct buf *body,
                 uint64_t barrier)
 {
+    if (refuse_ended(req, body))
+        return;
     if (body && body->failed) {
         struct err err;
         err_set(&err, ERR_INTERNAL, "the reply is larger than %zu bytes: ask for less", body->max);

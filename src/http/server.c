@@ -5,14 +5,16 @@
  * (watch_fd) has every connection for EPOLLRDHUP alone: libmicrohttpd does not look at a
  * suspended connection, and a long-poll or a quiet stream would outlive its client.
  * Deadlines are ours too, as libmicrohttpd's start again with every byte: a client that
- * sends one byte a second must not keep a connection. */
+ * sends one byte a second must not keep a connection, nor one that takes one byte a second. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -20,7 +22,13 @@
 #include "http/listen.h"
 #include "http/state.h"
 
-enum { PEM_MAX = 1 << 20, CLOSING_TICK_MS = 20, GONE_USEC = 500000 };
+enum {
+    PEM_MAX = 1 << 20,
+    CLOSING_TICK_MS = 20,
+    GONE_USEC = 500000,
+    REPLY_PROGRESS = 32 << 10, /* bytes of a reply that a client takes within reply_usec */
+    SPARE_MAX = 16,            /* connections kept free for who comes next */
+};
 
 /* ---- connections ---- */
 
@@ -35,7 +43,7 @@ static void server_on_gone(uv_poll_t *handle, int status, int events)
         struct conn *c = ev[i].data.ptr;
         struct http_req *req = c->req;
         c->gone = true;
-        if (c->phase != CONN_BUSY)
+        if (c->phase == CONN_HEAD || c->phase == CONN_BODY)
             c->since = s->opt.mono();
         if (!req)
             continue;
@@ -53,8 +61,48 @@ static uint64_t tick_ms(const struct http_server *s)
     const struct http_limits *l = &s->limits;
     usec_t least = l->idle_usec < l->body_usec ? l->idle_usec : l->body_usec;
     least = least < l->heartbeat_usec ? least : l->heartbeat_usec;
+    least = least < l->reply_usec ? least : l->reply_usec;
     uint64_t ms = least / USEC_MS / 4;
     return ms < 10 ? 10 : ms > 1000 ? 1000 : ms;
+}
+
+/* Who comes next finds a place: of those that have sent no whole head the one that has waited
+ * longest goes. Connections stand in the order in which they came, or in which they were last used.
+ */
+static void server_drop_oldest(struct http_server *s)
+{
+    for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
+        struct conn *c = container_of(l, struct conn, link);
+        if (c->phase != CONN_HEAD || c->dropped)
+            continue;
+        c->dropped = true;
+        (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
+        return;
+    }
+}
+
+/* libmicrohttpd asks with each connection before it takes it. */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *a, socklen_t n)
+{
+    struct http_server *s = cls;
+    char peer[SHARE_NAME_MAX];
+    (void)n;
+    shares_address(a, s->limits.exempt, peer);
+    if (!*peer ||
+        shares_has_room(s->shares, SHARE_CONNECTIONS, peer, s->limits.address_connections))
+        return MHD_YES;
+    s->n_refused++;
+    return MHD_NO;
+}
+
+static void server_conn_count(struct conn *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info && info->client_addr)
+        shares_address(info->client_addr, c->server->limits.exempt, c->peer);
+    if (*c->peer)
+        (void)shares_take(c->server->shares, SHARE_CONNECTIONS, c->peer, 0); /* no limit: true */
 }
 
 static void server_conn_open(struct http_server *s, struct MHD_Connection *mhd, void **context)
@@ -64,6 +112,7 @@ static void server_conn_open(struct http_server *s, struct MHD_Connection *mhd, 
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->since = s->opt.mono();
+    server_conn_count(c);
     struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
     /* Without it the client's going is seen at the next write: slower, not wrong. */
     (void)epoll_ctl(s->watch_fd, EPOLL_CTL_ADD, c->fd, &ev);
@@ -72,6 +121,9 @@ static void server_conn_open(struct http_server *s, struct MHD_Connection *mhd, 
         (void)uv_timer_start(&s->tick, server_on_tick, tick_ms(s),
                              tick_ms(s)); /* cannot fail here */
     *context = c;
+    unsigned spare = s->limits.connections / 8;
+    if (s->n_conns + (spare < SPARE_MAX ? spare : SPARE_MAX) > s->limits.connections)
+        server_drop_oldest(s);
 }
 
 static void on_connection(void *cls,
@@ -88,6 +140,8 @@ static void on_connection(void *cls,
     *context = NULL;
     (void)epoll_ctl(s->watch_fd, EPOLL_CTL_DEL, c->fd, NULL); /* may never have been in it */
     link_remove(&c->link);
+    if (*c->peer)
+        shares_give(s->shares, SHARE_CONNECTIONS, c->peer);
     free(c);
     /* At its limit libmicrohttpd does not listen, and looks again only when it turns. */
     if (s->n_conns >= s->limits.connections && !s->closing)
@@ -127,19 +181,45 @@ static void server_turn(struct http_server *s)
         (void)uv_timer_start(&s->again, on_again, 0, 0); /* cannot fail here */
 }
 
-/* A slow head or body: end the connection under libmicrohttpd, which then cleans up. */
+/* A reply that has no end yet and does not sleep waits for its client. */
+static bool is_too_slow_a_reader(struct conn *c, usec_t now)
+{
+    const struct http_req *req = c->req;
+    if (!req || req->state != REQ_SENT || req->suspended) {
+        c->phase = CONN_BUSY;
+        return false;
+    }
+    if (c->phase == CONN_REPLY && now - c->since < c->server->limits.reply_usec)
+        return false;
+    uint64_t acked = listen_acked(c->fd);
+    if (c->phase == CONN_REPLY && acked - c->acked < REPLY_PROGRESS)
+        return true;
+    c->phase = CONN_REPLY;
+    c->since = now;
+    c->acked = acked;
+    return false;
+}
+
+/* A slow head, body or reader: end the connection under libmicrohttpd, which then cleans up. */
 static void cut_slow(struct http_server *s, usec_t now)
 {
     const usec_t limits[] = {[CONN_HEAD] = s->limits.idle_usec, [CONN_BODY] = s->limits.body_usec};
     for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
         struct conn *c = container_of(l, struct conn, link);
-        if (c->phase == CONN_BUSY)
+        if (c->phase == CONN_BUSY || c->phase == CONN_REPLY) {
+            if (is_too_slow_a_reader(c, now)) {
+                s->n_slow++;
+                (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
+            }
             continue;
+        }
         /* A client that closed its side may have sent a request before; libmicrohttpd reads it
          * now. It can miss an end that comes with the last bytes, so it is told again. */
         usec_t limit = c->gone ? GONE_USEC : limits[c->phase];
-        if (now - c->since > limit)
-            (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
+        if (now - c->since <= limit)
+            continue;
+        s->n_slow += c->phase == CONN_BODY || c->req;
+        (void)shutdown(c->fd, SHUT_RDWR); /* it may be gone already */
     }
 }
 
@@ -177,6 +257,8 @@ static void fill_limits(struct http_limits *l)
                                      .stream_bytes = 256 << 10,
                                      .idle_usec = 60 * USEC_SEC,
                                      .body_usec = 120 * USEC_SEC,
+                                     .reply_usec = 60 * USEC_SEC,
+                                     .bodies_bytes = 256 << 20,
                                      .heartbeat_usec = 15 * USEC_SEC};
     l->connections = l->connections ? l->connections : dflt.connections;
     l->streams = l->streams ? l->streams : dflt.streams;
@@ -186,24 +268,41 @@ static void fill_limits(struct http_limits *l)
     l->stream_bytes = l->stream_bytes ? l->stream_bytes : dflt.stream_bytes;
     l->idle_usec = l->idle_usec ? l->idle_usec : dflt.idle_usec;
     l->body_usec = l->body_usec ? l->body_usec : dflt.body_usec;
+    l->reply_usec = l->reply_usec ? l->reply_usec : dflt.reply_usec;
+    l->bodies_bytes = l->bodies_bytes ? l->bodies_bytes : dflt.bodies_bytes;
     l->heartbeat_usec = l->heartbeat_usec ? l->heartbeat_usec : dflt.heartbeat_usec;
 }
 
-static int read_pem(const char *path, char **ret, struct err *err)
+/* One buffer, so that no copy of a key stays behind where it grew; wiped by pem_freep(). */
+static int read_pem(const char *path, bool is_secret, char **ret, struct err *err)
 {
     _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
         return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
-    _cleanup_(buf_release) struct buf b = BUF_INIT(PEM_MAX);
-    char block[4096];
-    ssize_t n;
-    while ((n = read(fd, block, sizeof(block))) > 0)
-        if (buf_add(&b, block, (size_t)n) < 0)
-            return err_set(err, ERR_TOO_LARGE, "'%s' is too large for a PEM file", path);
-    if (n < 0)
-        return err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
-    *ret = buf_take(&b);
+    if (is_secret && st.st_mode & (S_IWGRP | S_IRWXO))
+        return err_set(err, ERR_USAGE,
+                       "the key '%s' has mode %03o: chmod 600 it, others than its owner and group "
+                       "must not read it",
+                       path, (unsigned)st.st_mode & 0777);
+    if (st.st_size > PEM_MAX)
+        return err_set(err, ERR_TOO_LARGE, "'%s' is too large for a PEM file", path);
+    char *text = xcalloc(1, (size_t)st.st_size + 1);
+    ssize_t n = read(fd, text, (size_t)st.st_size);
+    if (n != st.st_size) {
+        int e = n < 0 ? errno : EIO;
+        free(text);
+        return err_set(err, -e, "cannot read '%s': %s", path, strerror(e));
+    }
+    *ret = text;
     return 0;
+}
+
+static void pem_freep(char **text)
+{
+    if (*text)
+        explicit_bzero(*text, strlen(*text));
+    free(*text);
 }
 
 printf_like(2, 0) static void server_on_log(void *arg, const char *fmt, va_list ap)
@@ -224,19 +323,22 @@ static int start_daemon(struct http_server *s,
 {
     const struct http_limits *l = &s->limits;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    /* TLS 1.2 and 1.3, whatever the distribution's default is. Read by the call below only. */
+    char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, cert},
                                    {MHD_OPTION_HTTPS_MEM_KEY, 0, key},
+                                   {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                                    {MHD_OPTION_END, 0, NULL}};
     if (!cert)
-        tls[0] = tls[2];
-    /* Heads, the target twice over and the head of the reply share the pool of a connection;
-     * what it leaves is the block in which bodies are read. */
-    size_t pool = 2 * (l->head_bytes + l->uri_bytes) + 8192;
+        tls[0] = tls[3];
+    /* The head, its fields and the head of the reply share the pool of a connection; what it
+     * leaves is the block in which bodies are read. It is cleared with each request, so it is no
+     * larger than it must be. */
+    size_t pool = l->head_bytes + 2 * l->uri_bytes + 4096;
     s->daemon = MHD_start_daemon(
-        flags | (cert ? MHD_USE_TLS : 0U), 0, NULL, NULL, intake_step, s,
+        flags | (cert ? MHD_USE_TLS : 0U), 0, on_accept, s, intake_step, s,
         MHD_OPTION_EXTERNAL_LOGGER, server_on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
-        MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        l->connections_per_ip, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
+        MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(l->idle_usec / USEC_SEC + 1),
         MHD_OPTION_NOTIFY_COMPLETED, intake_end, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_URI_LOG_CALLBACK, intake_begin, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
@@ -278,15 +380,15 @@ static int start_watching(struct http_server *s, struct err *err)
 static int open_all(struct http_server *s, struct err *err)
 {
     _cleanup_(freep) char *cert = NULL;
-    _cleanup_(freep) char *key = NULL;
+    _cleanup_(pem_freep) char *key = NULL;
     _cleanup_(closep) int fd = -1;
     int r = router_open(s->opt.routes, s->opt.n_routes, &s->router, err);
     if (r == 0 && !s->opt.tls_cert != !s->opt.tls_key)
         r = err_set(err, ERR_USAGE, "TLS needs a certificate and a key: only one is given");
     if (r == 0 && s->opt.tls_cert)
-        r = read_pem(s->opt.tls_cert, &cert, err);
+        r = read_pem(s->opt.tls_cert, false, &cert, err);
     if (r == 0 && s->opt.tls_key)
-        r = read_pem(s->opt.tls_key, &key, err);
+        r = read_pem(s->opt.tls_key, true, &key, err);
     if (r == 0)
         r = listen_open(s->opt.listen, &fd, &s->port, err);
     if (r < 0)
@@ -305,6 +407,7 @@ static void free_all(struct http_server *s)
 {
     closep(&s->watch_fd);
     stats_free(s->stats);
+    shares_free(s->shares);
     router_free(s->router);
     free(s);
 }
@@ -346,6 +449,7 @@ int http_server_open(const struct http_options *opt, struct http_server **ret, s
     link_init(&s->held);
     link_init(&s->parked);
     link_init(&s->streams);
+    s->shares = shares_new();
     s->stats = stats_new(opt->routes, opt->n_routes);
     int r = open_all(s, err);
     if (r < 0) {
@@ -409,4 +513,12 @@ void http_metrics(const struct http_server *s, struct buf *out, const char *pref
     buf_addf(out, "%sconnections %u\n", prefix, s->n_conns);
     buf_addf(out, "# HELP %sstreams Open streams.\n# TYPE %sstreams gauge\n", prefix, prefix);
     buf_addf(out, "%sstreams %u\n", prefix, s->n_streams);
+    buf_addf(out,
+             "# HELP %sconnections_refused_total Connections over the ceiling of their address.\n"
+             "# TYPE %sconnections_refused_total counter\n%sconnections_refused_total %u\n",
+             prefix, prefix, prefix, s->n_refused);
+    buf_addf(out,
+             "# HELP %sconnections_slow_total Connections cut because their client was too slow.\n"
+             "# TYPE %sconnections_slow_total counter\n%sconnections_slow_total %u\n",
+             prefix, prefix, prefix, s->n_slow);
 }

@@ -11,6 +11,7 @@
 #include "base/strv.h"
 #include "http/http.h"
 #include "http/router.h"
+#include "http/shares.h"
 #include "http/stats.h"
 #include "http/uri.h"
 
@@ -51,6 +52,7 @@ struct http_server {
     struct http_limits limits; /* without zeroes */
     struct router *router;
     struct stats *stats;
+    struct shares *shares;
     struct MHD_Daemon *daemon;
     unsigned port;
     int watch_fd; /* epoll set that hears of clients that go */
@@ -67,6 +69,8 @@ struct http_server {
     struct link parked;  /* requests by deadline */
     struct link streams; /* open ones */
     unsigned n_conns, n_reqs, n_streams, n_bodies;
+    unsigned n_refused, n_slow; /* connections: over the ceiling of an address; cut as too slow */
+    size_t body_bytes;          /* of bodies in memory */
 
     bool closing;
     usec_t close_by;
@@ -74,7 +78,8 @@ struct http_server {
     void *on_closed_arg;
 };
 
-enum conn_phase { CONN_HEAD, CONN_BODY, CONN_BUSY };
+/* BUSY: it is our turn. REPLY: the client is to take what its socket does not hold. */
+enum conn_phase { CONN_HEAD, CONN_BODY, CONN_BUSY, CONN_REPLY };
 
 struct conn {
     struct link link;
@@ -83,8 +88,11 @@ struct conn {
     struct http_req *req;
     int fd; /* borrowed */
     enum conn_phase phase;
-    usec_t since; /* when the phase began */
-    bool gone;    /* the client closed its side */
+    usec_t since;              /* when the phase began */
+    bool gone;                 /* the client closed its side */
+    bool dropped;              /* it waited longest when the server was full, and is being closed */
+    uint64_t acked;            /* bytes that the client had taken at `since` */
+    char peer[SHARE_NAME_MAX]; /* the address that it counts for; "" = none */
 };
 
 enum req_state {
@@ -114,8 +122,10 @@ struct http_req {
     bool receiving;  /* of a route that takes pieces: the body is not over */
     bool early;      /* a reply made now leaves before the body was read */
     bool was_replied;
-    bool is_long; /* the target was cut */
-    int refused;  /* code of the refusal found in the head, 0 if none */
+    bool is_long;  /* the target was cut */
+    bool is_poll;  /* counts as a poll of its user */
+    bool is_large; /* counts as a body of its user */
+    int refused;   /* code of the refusal found in the head, 0 if none */
     const struct http_route *route;
     struct MHD_Response *response;
     unsigned status;
@@ -123,6 +133,7 @@ struct http_req {
     struct link held, parked;
     usec_t started, park_until;
     size_t dropped_bytes;
+    size_t counted_bytes; /* of body, in the server's sum and the user's */
     struct buf body;
     struct pairs headers; /* of the reply */
     char content_type[TYPE_MAX];
@@ -183,6 +194,8 @@ struct problem_reply {
     uint64_t barrier;
 };
 void req_problem(struct http_req *req, const struct problem_reply *p);
+/* 429: the user has as many as he may. what: "streams are open". */
+void req_busy(struct http_req *req, unsigned most, const char *what);
 
 /* intake.c: libmicrohttpd's callbacks for one request. */
 void *intake_begin(void *cls, const char *uri, struct MHD_Connection *mhd);
@@ -199,6 +212,8 @@ void intake_end(void *cls,
                 void **con_cls,
                 enum MHD_RequestTerminationCode why);
 size_t intake_max_body(const struct http_req *req);
+/* The user of the token that was sent: 0, or ERR_UNAUTHORISED. */
+int intake_authenticate(struct http_req *req);
 
 /* Bytes of a refused body that are read and dropped, so that the client receives the reply. A
  * client that sends more is answered at once, or is cut off. */

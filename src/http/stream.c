@@ -68,6 +68,10 @@ static struct http_stream *stream_begin(struct http_req *req,
         http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, NULL, barrier);
         return NULL;
     }
+    if (!shares_take(s->shares, SHARE_STREAMS, req->principal.user, s->limits.user_streams)) {
+        req_busy(req, s->limits.user_streams, "streams are open");
+        return NULL;
+    }
     struct http_stream *st = xcalloc(1, sizeof(*st));
     st->req = req;
     st->max = s->limits.stream_bytes;
@@ -113,7 +117,9 @@ void stream_free(struct http_stream *st)
 {
     if (!st)
         return;
-    st->req->conn->server->n_streams--;
+    struct http_server *s = st->req->conn->server;
+    s->n_streams--;
+    shares_give(s->shares, SHARE_STREAMS, st->req->principal.user);
     link_remove(&st->link);
     buf_release(&st->queue);
     free(st);

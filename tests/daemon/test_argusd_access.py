@@ -118,7 +118,7 @@ ROUTES = {
     "GET /v1/openapi.json": ("/v1/openapi.json", EVERYBODY, None),
     "GET /healthz": ("/healthz", EVERYBODY, None),
     "GET /readyz": ("/readyz", EVERYBODY, None),
-    "GET /metrics": ("/metrics", EVERYBODY, None),
+    "GET /metrics": ("/metrics", TOKEN, None),
 }
 
 

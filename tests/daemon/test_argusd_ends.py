@@ -52,7 +52,7 @@ def test_ends_with_work_in_flight(tmp_path, ray):
             begin(lambda: argusd.call("GET", "/v1/clusters/default/foreign")),
             begin(lambda: argusd.submit("echo last")),
         ]
-        text = lambda: argusd.call("GET", "/metrics", token=None).body.decode()  # noqa: E731
+        text = lambda: argusd.call("GET", "/metrics").body.decode()  # noqa: E731
         until(lambda: "argus_streams 2" in text(), "both streams are open")
         argusd.process.send_signal(signal.SIGTERM)
         assert argusd.process.wait(PATIENCE) == 0

@@ -100,7 +100,7 @@ def test_a_hundred_followers(argusd):
     with concurrent.futures.ThreadPoolExecutor(100) as pool:
         early = [pool.submit(argusd.follow, job) for _ in range(60)]
         wait_at_rest(argusd, job)
-        late = [pool.submit(argusd.follow, job) for _ in range(40)]
+        late = [pool.submit(argusd.follow, job, token="user") for _ in range(40)]
         go.touch()
         got = [f.result() for f in early + late]
     whole = truth(argusd, job)

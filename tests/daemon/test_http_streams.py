@@ -234,6 +234,9 @@ def test_what_stops_the_start(certificate, tmp_path):
     assert "not a name" in start_fails("listen=localhost:80")
     assert "only one is given" in start_fails(f"cert={cert}")
     assert "cannot read" in start_fails(f"cert={cert}", f"key={tmp_path}/none")
+    os.chmod(cert, 0o644)
+    assert "chmod 600" in start_fails(f"cert={key}", f"key={cert}")  # anybody may read what is called the key
+    os.chmod(cert, 0o600)
     assert "certificate" in start_fails(f"cert={key}", f"key={cert}")
     with serving() as server:
         assert "in use" in start_fails(f"listen=127.0.0.1:{server.port}")

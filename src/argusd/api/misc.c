@@ -72,9 +72,9 @@ struct ready_page {
 };
 static const struct field ready_rows[] = {
     ROW(ready_page, "ready", FIELD_BOOL, ready),
-    ROW(ready_page, "store", FIELD_STR, store, .flags = FIELD_ALWAYS),
-    ROW(ready_page, "ray", FIELD_STR, ray, .flags = FIELD_ALWAYS),
-    ROW(ready_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_ALWAYS),
+    ROW(ready_page, "store", FIELD_STR, store, .flags = FIELD_OMIT),
+    ROW(ready_page, "ray", FIELD_STR, ray, .flags = FIELD_OMIT),
+    ROW(ready_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_OMIT),
     ROW(ready_page, "reason", FIELD_STR, reason),
 };
 const struct field_table ready_table = {"Ready", ready_rows, array_len(ready_rows),
@@ -117,20 +117,22 @@ void api_healthz(struct http_req *req, void *app)
 }
 
 /* Ready: the store writes. Ray or the root being away is told, and is no reason to be taken
- * out of service: jobs are queued meanwhile. */
+ * out of service: jobs are queued meanwhile. Why is for those with a token. */
 void api_readyz(struct http_req *req, void *app)
 {
     struct api *a = app;
     const char *code, *text;
     bool failing = store_is_failing(a->store);
     cluster_why_not(a->cluster, &code, &text);
+    const struct ready_page brief = {.ready = !failing};
     const struct ready_page page = {.ready = !failing,
                                     .store = failing ? "failing" : "ok",
                                     .ray = cluster_is_up(a->cluster) ? "ok" : "away",
                                     .shared_root =
                                         cluster_root_is_ok(a->cluster) ? "ok" : "unavailable",
                                     .reason = *text ? text : NULL};
-    misc_answer_page(req, failing ? 503 : 200, &ready_table, &page);
+    bool is_known = http_req_principal(req)->role > HTTP_ROLE_NONE;
+    misc_answer_page(req, failing ? 503 : 200, &ready_table, is_known ? &page : &brief);
 }
 
 /* ---- metrics ---- */

@@ -78,6 +78,21 @@ static const struct field keys[] = {
      .doc = "the largest gang that is taken"},
     {"limits.queued_jobs", FIELD_INT, AT(queued_jobs), "100000", 1, 10000000,
      .doc = "jobs that may wait at the same time"},
+    {"limits.connections", FIELD_INT, AT(connections), "16384", 16, 1000000,
+     .doc = "open connections to the API, or as many as the open files of argusd leave room for: "
+            "256 of them are for its own work"},
+    {"limits.connections_per_address", FIELD_INT, AT(address_connections), "64", 0, 1000000,
+     .doc = "of them from one address (IPv6: one /64); more are closed at once; 0: no limit"},
+    {"limits.proxies", FIELD_STRV, AT(proxies),
+     .doc =
+         "addresses that speak for many people and have no limit of their own: 127.0.0.1 and ::1 "
+         "if absent, for tunnels and a proxy on the head"},
+    {"limits.streams_per_user", FIELD_INT, AT(user_streams), "64", 0, 1000000,
+     .doc = "logs and events that one user follows, and downloads, at the same time; 0: no limit"},
+    {"limits.bodies_per_user", FIELD_INT, AT(user_bodies), "16", 0, 1000000,
+     .doc = "bodies of more than 64 KiB that one user sends at the same time; 0: no limit"},
+    {"limits.polls_per_user", FIELD_INT, AT(user_polls), "64", 0, 1000000,
+     .doc = "requests of one user that wait for something at the same time; 0: no limit"},
     {"limits.reclaim_grace", FIELD_SPAN, AT(reclaim_grace), "2m", 0, 86400,
      .doc = "what a job may still do when a quota wants its GPUs back, before it is stopped"},
     {"uploads.max_size", FIELD_SIZE, AT(upload_bytes), "200GiB", 0, 1e15,
@@ -307,6 +322,10 @@ static void check_together(struct settings *s, const struct node *root, struct p
     check_absolute(root, ps, "state_dir", s->state_dir);
     check_address(s, root, ps);
     check_listen(s, root, ps);
+    if (!s->proxies.n) {
+        strv_add(&s->proxies, "127.0.0.1");
+        strv_add(&s->proxies, "::1");
+    }
     check_ports(s, root, ps);
     check_head(s, root, ps);
     check_key(root, ps, "ssh.identity_file", s->ssh_identity);

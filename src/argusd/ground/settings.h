@@ -34,6 +34,8 @@ struct settings {
     int policy;       /* enum policy */
     int lease_breach; /* enum lease_breach */
     int64_t live_jobs, gpus_per_job, queued_jobs;
+    int64_t connections, address_connections, user_streams, user_bodies, user_polls;
+    struct strv proxies;
     double submits_per_second;
     usec_t start_deadline, reclaim_grace;
     bool trial;

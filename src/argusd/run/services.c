@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "argusd/api/routes.h"
@@ -19,7 +20,7 @@
 #include "base/str.h"
 #include "base/version.h"
 
-enum { CLOSE_GRACE_S = 3 };
+enum { CLOSE_GRACE_S = 3, OWN_FILES = 256, OPEN_FILES_MAX = 1 << 20 };
 
 /* ---- what the store tells ---- */
 
@@ -63,14 +64,44 @@ static int open_store(struct services *s, struct err *err)
     return store_open(&opt, &s->api.store, err);
 }
 
+/* Sockets of clients never take the open files that our own work needs: the store, the root, ssh,
+ * Ray. The soft limit goes up to the hard one, or to a million: some programs walk over all. */
+static unsigned room_for_connections(int64_t wanted)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) < 0)
+        return (unsigned)wanted;
+    rlim_t most = lim.rlim_max < OPEN_FILES_MAX ? lim.rlim_max : OPEN_FILES_MAX;
+    if (lim.rlim_cur < most) {
+        lim.rlim_cur = most;
+        if (setrlimit(RLIMIT_NOFILE, &lim) < 0)
+            log_warn("http", "the limit of open files stays low: %s", strerror(errno));
+        (void)getrlimit(RLIMIT_NOFILE, &lim); /* it worked above */
+    }
+    rlim_t room = lim.rlim_cur > 2 * OWN_FILES ? lim.rlim_cur - OWN_FILES : lim.rlim_cur / 2;
+    if (room >= (rlim_t)wanted)
+        return (unsigned)wanted;
+    log_info("http", "%llu open files leave room for %llu connections, not %lld",
+             (unsigned long long)lim.rlim_cur, (unsigned long long)room, (long long)wanted);
+    return (unsigned)room;
+}
+
 static int open_http(struct services *s, struct err *err)
 {
     size_t n;
     s->api.routes = routes_join(&n);
+    const struct settings *set = s->settings;
+    const struct http_limits limits = {.connections = room_for_connections(set->connections),
+                                       .address_connections = (unsigned)set->address_connections,
+                                       .exempt = &set->proxies,
+                                       .user_streams = (unsigned)set->user_streams,
+                                       .user_bodies = (unsigned)set->user_bodies,
+                                       .user_polls = (unsigned)set->user_polls};
     struct http_options opt = {.loop = s->loop,
                                .listen = s->settings->listen,
                                .tls_cert = s->settings->tls_cert,
                                .tls_key = s->settings->tls_key,
+                               .limits = limits,
                                .routes = s->api.routes,
                                .n_routes = n,
                                .authenticate = api_authenticate,

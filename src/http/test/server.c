@@ -449,6 +449,18 @@ static int set_limit(struct http_limits *l, const char *name, int64_t n)
         l->body_usec = span;
     else if (str_eq(name, "heartbeat"))
         l->heartbeat_usec = span;
+    else if (str_eq(name, "reply"))
+        l->reply_usec = span;
+    else if (str_eq(name, "address_connections"))
+        l->address_connections = (unsigned)n;
+    else if (str_eq(name, "user_streams"))
+        l->user_streams = (unsigned)n;
+    else if (str_eq(name, "user_polls"))
+        l->user_polls = (unsigned)n;
+    else if (str_eq(name, "user_bodies"))
+        l->user_bodies = (unsigned)n;
+    else if (str_eq(name, "bodies_bytes"))
+        l->bodies_bytes = (size_t)n;
     else if (str_eq(name, "streams"))
         l->streams = (unsigned)n;
     else if (str_eq(name, "bodies"))
