@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -211,6 +213,23 @@ static int shut(struct store *s, struct err *err)
     return r;
 }
 
+/* SQLite's WAL lives in memory that all openers share: over a network there is none, and the
+ * database can be destroyed (https://www.sqlite.org/wal.html). */
+static int check_local(const struct store *s, struct err *err)
+{
+    static const uint32_t CIFS = 0xff534d42, SMB2 = 0xfe534d42; /* not in each magic.h */
+    struct statfs fs;
+    if (fstatfs(s->lock_fd, &fs) < 0)
+        return err_set(err, ERR_STORE, "'%s': %s", s->path, strerror(errno));
+    uint32_t type = (uint32_t)fs.f_type;
+    if (type == NFS_SUPER_MAGIC || type == SMB_SUPER_MAGIC || type == CIFS || type == SMB2)
+        return err_set(err, ERR_REFUSED,
+                       "'%s' is on a network file system, which can destroy the store: give "
+                       "state_dir a local disk",
+                       s->path);
+    return 0;
+}
+
 int store_open(const struct store_options *opt, struct store **ret, struct err *err)
 {
     struct store *s = xcalloc(1, sizeof(*s));
@@ -220,6 +239,8 @@ int store_open(const struct store_options *opt, struct store **ret, struct err *
     set_str(&s->path, opt->path);
     set_str(&s->vfs, opt->vfs);
     int r = lock(s->path, &s->lock_fd, err);
+    if (r == 0)
+        r = check_local(s, err);
     if (r == 0)
         r = open_database(s->path, s->vfs, &db, err);
     if (r == 0) {

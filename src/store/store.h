@@ -45,8 +45,8 @@ struct store_options {
 };
 
 /* Opens, creates or migrates. ERR_CONFLICT: another process has it; ERR_REFUSED:
- * made by a newer argusd, or not a store of ours; ERR_STORE: the file system or SQLite
- * says no. Neither handle of the store keeps the loop alive. */
+ * made by a newer argusd, not a store of ours, or on a network file system; ERR_STORE: the file
+ * system or SQLite says no. Neither handle of the store keeps the loop alive. */
 must_check int store_open(const struct store_options *opt, struct store **ret, struct err *err);
 
 /* Commits what is pending, ends the thread, drops running reads (their callbacks never

@@ -12,6 +12,7 @@ import uuid
 
 import pytest
 from fakeray import FakeRay
+from programs import PROGRAMS
 
 from argusd import Argusd, until
 
@@ -159,3 +160,14 @@ def test_a_job_is_stopped_through_the_root(argusd, trains):
     job, _, _ = trains
     argusd.stop_job(job)
     assert argusd.wait_over(job)["state"] == "STOPPED"
+
+
+def test_a_store_on_nfs_is_refused(tmp_path):
+    state = HEAD / uuid.uuid4().hex
+    config = tmp_path / "argus.yaml"
+    config.write_text(f"shared_root: {tmp_path}\nstate_dir: {state}\nray: {{address: 'http://127.0.0.1:1'}}\n")
+    for argv in (["init", "--config", config], ["--config", config]):
+        done = subprocess.run([PROGRAMS["argusd"], *argv], capture_output=True, text=True, timeout=120)
+        assert done.returncode != 0
+        assert "is on a network file system" in done.stderr
+        assert "give state_dir a local disk" in done.stderr
