@@ -9,9 +9,11 @@ import http.client
 import json
 import pathlib
 import socket
+import subprocess
 
 import pytest
 from fakeray import FakeRay
+from programs import PROGRAMS
 from toyhttp import PATIENCE, problem, read_all, read_until, request, serving
 
 from argusd import Argusd, needs_argusd, until
@@ -168,3 +170,21 @@ def test_open_files_are_raised_to_the_hard_limit(argusd):
     )
     soft, hard = line.split()[3:5]
     assert soft == hard
+
+
+@needs_argusd
+def test_run_as_is_refused_with_the_reason(tmp_path):
+    config = tmp_path / "argus.yaml"
+    config.write_text(f"shared_root: {tmp_path}\nstate_dir: {tmp_path}/state\nrun_as: {{alice: 1001}}\n")
+    done = subprocess.run([PROGRAMS["argusd"], "--config", config, "--check"], capture_output=True, text=True)
+    assert done.returncode == 2 and "under the uid of argusd" in done.stderr, done.stderr
+
+
+@needs_argusd
+def test_a_state_dir_that_others_may_read_is_told(tmp_path):
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        assert "chmod 700" not in argusd.said()
+        argusd.stop()
+        argusd.state_dir.chmod(0o755)
+        argusd.start()
+        until(lambda: "chmod 700" in argusd.said(), "the mode is told")

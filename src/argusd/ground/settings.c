@@ -159,7 +159,8 @@ static const struct field keys[] = {
     {"nodes.min_shm", FIELD_SIZE, AT(min_shm_bytes), "1GiB", 0, 1e15,
      .doc = "free space in /dev/shm that a node must have"},
     {"prefix", FIELD_STR, AT(prefix), "argus_", .doc = "prefix of metric names"},
-    {"run_as", FIELD_PAIRS, AT(run_as), .flags = FIELD_ACCEPTED, .doc = "user to uid"},
+    {"run_as", FIELD_PAIRS, AT(run_as),
+     .doc = "user to uid: refused, since jobs of all users run under one uid: docs/security.md"},
     {"shepherd", FIELD_STR, AT(shepherd), .doc = "argus-shepherd; the one beside argusd if absent"},
     {"hook", FIELD_STR, AT(hook),
      .doc = "directory of the Python hook; the one inside argusd if absent"},
@@ -326,6 +327,9 @@ static void check_together(struct settings *s, const struct node *root, struct p
         strv_add(&s->proxies, "127.0.0.1");
         strv_add(&s->proxies, "::1");
     }
+    if (s->run_as.n)
+        settings_complain(root, ps, "run_as", "take it out, and read docs/security.md",
+                          "nothing acts on it: jobs of all users run under the uid of argusd");
     check_ports(s, root, ps);
     check_head(s, root, ps);
     check_key(root, ps, "ssh.identity_file", s->ssh_identity);

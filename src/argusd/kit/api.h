@@ -66,6 +66,7 @@ struct api {
     const char *instance; /* our mark on Ray's records */
     struct http_server *http;
     struct http_route *routes; /* owned: the server's table */
+    struct buf openapi;        /* owned: openapi.json, made once */
     usec_t started_at;
 };
 

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "base/version.h"
 
-enum { CLOSE_GRACE_S = 3, OWN_FILES = 256, OPEN_FILES_MAX = 1 << 20 };
+enum { OPENAPI_MAX = 8 << 20, CLOSE_GRACE_S = 3, OWN_FILES = 256, OPEN_FILES_MAX = 1 << 20 };
 
 /* ---- what the store tells ---- */
 
@@ -56,6 +56,10 @@ static int open_store(struct services *s, struct err *err)
     if (mkdir(s->settings->state_dir, 0700) < 0 && errno != EEXIST)
         return err_set(err, -errno, "state_dir '%s' cannot be made: %s", s->settings->state_dir,
                        strerror(errno));
+    struct stat st;
+    if (stat(s->settings->state_dir, &st) == 0 && st.st_mode & (S_IWGRP | S_IRWXO))
+        log_warn("store", "state_dir '%s' has mode %03o: chmod 700 it, it holds keys and tokens",
+                 s->settings->state_dir, (unsigned)st.st_mode & 0777);
     struct store_options opt = {.path = path,
                                 .loop = s->loop,
                                 .on_durable = on_durable,
@@ -90,6 +94,8 @@ static int open_http(struct services *s, struct err *err)
 {
     size_t n;
     s->api.routes = routes_join(&n);
+    buf_init(&s->api.openapi, OPENAPI_MAX);
+    routes_openapi(&s->api.openapi);
     const struct settings *set = s->settings;
     const struct http_limits limits = {.connections = room_for_connections(set->connections),
                                        .address_connections = (unsigned)set->address_connections,
@@ -226,6 +232,7 @@ int services_free(struct services *s)
             v[n].free(s);
     (void)uv_run(s->loop, UV_RUN_DEFAULT); /* close callbacks */
     free(s->api.routes);
+    buf_release(&s->api.openapi);
     free(s);
     return status;
 }
