@@ -8,10 +8,12 @@ import contextlib
 import http.client
 import json
 import pathlib
+import re
 import socket
 import subprocess
 
 import pytest
+import yaml
 from fakeray import FakeRay
 from programs import PROGRAMS
 from toyhttp import PATIENCE, problem, read_all, read_until, request, serving
@@ -188,3 +190,16 @@ def test_a_state_dir_that_others_may_read_is_told(tmp_path):
         argusd.state_dir.chmod(0o755)
         argusd.start()
         until(lambda: "chmod 700" in argusd.said(), "the mode is told")
+
+
+def test_workers_of_compose_write_nothing_of_the_head():
+    deploy = pathlib.Path(__file__).resolve().parents[2] / "deploy"
+    services = yaml.safe_load((deploy / "compose.yaml").read_text())["services"]
+    mounts = {name: [v.split(":") for v in service["volumes"]] for name, service in services.items()}
+    for name in ("worker1", "worker2"):
+        writable = [m[1] for m in mounts[name] if m[2:] != ["ro"]]
+        assert writable == ["/private"], mounts[name]
+    entry = (deploy / "images/entry").read_text()
+    config = re.search(r"^config=(\S+)", entry, re.M).group(1)
+    assert any(config.startswith(m[1] + "/") for m in mounts["head"] if m[0] == "state")
+    assert 'cat >"$config"' in entry and "/etc/argus/argus.yaml" not in entry
