@@ -9,17 +9,14 @@
  * into the 0600 file and not into launch.json. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/mask.h"
+#include "fsroot/rootfile.h"
 
 enum { TEXT_MAX = 64 << 20, ATTEMPT_MAX = 1000000 };
 
@@ -62,7 +59,8 @@ static void plan_argv(struct plan *p)
 
 /* ---- files of the attempt ---- */
 
-static int write_in(const char *dir,
+static int write_in(const struct plan *p,
+                    const char *dir,
                     const char *name,
                     const struct buf *text,
                     mode_t mode,
@@ -72,7 +70,7 @@ static int write_in(const char *dir,
     _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
     if (text->failed)
         return err_set(err, -EMSGSIZE, "'%s' would be larger than %zu bytes", path, text->max);
-    return file_write(path, buf_str(text), text->len, mode, flags, err);
+    return rootfile_write(p->a->root, path, 0, buf_str(text), text->len, mode, flags, err);
 }
 
 static int write_masked(const struct plan *p,
@@ -85,7 +83,7 @@ static int write_masked(const struct plan *p,
         return 0;
     _cleanup_(buf_release) struct buf out = BUF_INIT(TEXT_MAX);
     mask_text(&p->mask, text, &out);
-    return write_in(dir, name, &out, 0644, 0, err);
+    return write_in(p, dir, name, &out, 0644, 0, err);
 }
 
 static int write_argv(const struct plan *p, struct err *err)
@@ -97,7 +95,7 @@ static int write_argv(const struct plan *p, struct err *err)
         launch_jout_bytes(&j, NULL, p->argv.v[i]);
     jout_close(&j, ']');
     (void)buf_addc(&out, '\n'); /* overflow: out.failed */
-    return write_in(p->dir, "argv.json", &out, 0644, 0, err);
+    return write_in(p, p->dir, "argv.json", &out, 0644, 0, err);
 }
 
 /* Secret ones are there by name, so that a reader sees that they were set. */
@@ -117,7 +115,7 @@ static int write_env(const struct plan *p, struct err *err)
     }
     jout_close(&j, '}');
     (void)buf_addc(&out, '\n'); /* overflow: out.failed */
-    return write_in(p->dir, "env.json", &out, 0644, 0, err);
+    return write_in(p, p->dir, "env.json", &out, 0644, 0, err);
 }
 
 static int write_secrets(const struct plan *p, bool *ret_any, struct err *err)
@@ -141,7 +139,7 @@ static int write_secrets(const struct plan *p, bool *ret_any, struct err *err)
         r = launch_secrets_to_json(&p->secret_env, p->argv_is_secret ? p->a->argv : NULL, &out,
                                    err);
     if (r == 0)
-        r = write_in(p->dir, ATTEMPT_SECRETS, &out, 0600, 0, err);
+        r = write_in(p, p->dir, ATTEMPT_SECRETS, &out, 0600, 0, err);
     if (out.data)
         explicit_bzero(out.data, out.len);
     return r;
@@ -165,7 +163,7 @@ static int write_launch(const struct plan *p, bool has_secrets, struct err *err)
     pairs_copy(&l.env, &p->open_env);
     _cleanup_(buf_release) struct buf out = BUF_INIT(LAUNCH_MAX_BYTES);
     int r = launch_to_json(&l, &out, err);
-    return r < 0 ? r : write_in(p->dir, ATTEMPT_LAUNCH, &out, 0644, FILE_SYNC, err);
+    return r < 0 ? r : write_in(p, p->dir, ATTEMPT_LAUNCH, &out, 0644, FILE_SYNC, err);
 }
 
 /* launch.json is last: with it the attempt can run. */
@@ -198,11 +196,11 @@ static int make_directories(const struct plan *p, struct err *err)
     int r = 0;
     for (size_t i = 0; i < array_len(of_job) && r == 0; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", p->job_dir, of_job[i]);
-        r = file_mkdirs(path, 0755, err);
+        r = rootfile_mkdirs(p->a->root, path, 0755, err);
     }
     for (size_t i = 0; i < array_len(of_attempt) && r == 0; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", p->dir, of_attempt[i]);
-        r = file_mkdirs(path, 0755, err);
+        r = rootfile_mkdirs(p->a->root, path, 0755, err);
     }
     return r;
 }
@@ -214,7 +212,7 @@ static int attempt_link_newest(const struct plan *p,
 {
     _cleanup_(freep) char *path = xasprintf("%s/%s", p->job_dir, name);
     _cleanup_(freep) char *to = xasprintf("../attempts/%d/%s", p->a->attempt, target);
-    return file_link(to, path, err);
+    return rootfile_symlink(p->a->root, path, 0, to, err);
 }
 
 static int attempt_make_links(const struct plan *p, struct err *err)
@@ -240,7 +238,7 @@ static int check_not_started(const struct plan *p, struct err *err)
     static const char *const signs[] = {ATTEMPT_LOG, ATTEMPT_EXIT};
     for (size_t i = 0; i < array_len(signs); i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", p->dir, signs[i]);
-        if (file_is_there(path))
+        if (rootfile_is_there(p->a->root, path))
             return err_set(err, -EEXIST, "attempt %d of job '%s' has started already ('%s' exists)",
                            p->a->attempt, p->a->job, path);
     }
@@ -273,7 +271,8 @@ int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
 /* ---- what argusd adds later ---- */
 
 /* dir: of this job and attempt, whose names are checked before anything is written. */
-static int attempt_add_file(const char *job,
+static int attempt_add_file(const char *root,
+                            const char *job,
                             int attempt,
                             const char *dir,
                             const char *name,
@@ -284,13 +283,13 @@ static int attempt_add_file(const char *job,
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
-    return file_write(path, text, strlen(text), 0644, 0, err);
+    return rootfile_write(root, path, 0, text, strlen(text), 0644, 0, err);
 }
 
 int fsroot_meta_write(const char *root, const char *job, const char *text, struct err *err)
 {
     _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
-    return attempt_add_file(job, 1, dir, "meta.json", text, err);
+    return attempt_add_file(root, job, 1, dir, "meta.json", text, err);
 }
 
 int fsroot_debug_write(const char *root,
@@ -305,8 +304,8 @@ int fsroot_debug_write(const char *root,
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, "debug");
     _cleanup_(freep) char *link = xasprintf("%s/jobs/%s/debug/%s", root, job, name);
     _cleanup_(freep) char *to = xasprintf("../attempts/%d/debug/%s", attempt, name);
-    int r = attempt_add_file(job, attempt, dir, name, text, err);
-    return r < 0 ? r : file_link(to, link, err);
+    int r = attempt_add_file(root, job, attempt, dir, name, text, err);
+    return r < 0 ? r : rootfile_symlink(root, link, 0, to, err);
 }
 
 int fsroot_finding_write(const char *root,
@@ -316,7 +315,7 @@ int fsroot_finding_write(const char *root,
                          struct err *err)
 {
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
-    return attempt_add_file(job, attempt, dir, ATTEMPT_FINDING, text, err);
+    return attempt_add_file(root, job, attempt, dir, ATTEMPT_FINDING, text, err);
 }
 
 int fsroot_scene_write(const char *root,
@@ -330,8 +329,8 @@ int fsroot_scene_write(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCENE);
-    r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : attempt_add_file(job, attempt, dir, name, text, err);
+    r = rootfile_mkdirs(root, dir, 0755, err);
+    return r < 0 ? r : attempt_add_file(root, job, attempt, dir, name, text, err);
 }
 
 int fsroot_submit_out_add(const char *root, const char *job, const char *text, struct err *err)
@@ -340,10 +339,7 @@ int fsroot_submit_out_add(const char *root, const char *job, const char *text, s
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = xasprintf("%s/jobs/%s/logs/submit.out", root, job);
-    _cleanup_(closep) int fd =
-        open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-    r = fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
-    return r < 0 ? err_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+    return rootfile_append(root, path, text, strlen(text), err);
 }
 
 int fsroot_stop_write(const char *root,
@@ -356,7 +352,7 @@ int fsroot_stop_write(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STOP);
-    if (file_is_there(path))
+    if (rootfile_is_there(root, path))
         return 0;
-    return file_write(path, reason, strlen(reason), 0644, FILE_SYNC, err);
+    return rootfile_write(root, path, 0, reason, strlen(reason), 0644, FILE_SYNC, err);
 }

@@ -17,6 +17,7 @@
 #include "base/strv.h"
 #include "base/text.h"
 #include "fsroot/dirtree.h"
+#include "fsroot/rootdir.h"
 
 enum { LINK_TEXT_MAX = 4096, COPY_BYTES = 1 << 20 };
 
@@ -277,12 +278,16 @@ static int place_copy(int from, int to)
 }
 
 /* The place is on another file system than the uploads: by a hidden name beside it. */
-static int put_by_copy(const char *from, int dir, const char *name, unsigned flags)
+static int put_by_copy(const struct rootdir *from,
+                       const char *source,
+                       int dir,
+                       const char *name,
+                       unsigned flags)
 {
     _cleanup_(freep) char *tmp = xasprintf(".argus-%d-%.200s", (int)gettid(), name);
-    _cleanup_(closep) int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_(closep) int in = rootdir_open_file(from, source, NULL);
     if (in < 0)
-        return -errno;
+        return in;
     (void)unlinkat(dir, tmp, 0); /* a crash may have left it */
     _cleanup_(closep) int out =
         openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -296,7 +301,22 @@ static int put_by_copy(const char *from, int dir, const char *name, unsigned fla
     if (r < 0)
         (void)unlinkat(dir, tmp, 0); /* what is left of it */
     else
-        (void)unlink(from); /* removed with the upload */
+        (void)rootdir_unlink(from, source, NULL); /* removed with the upload */
+    return r;
+}
+
+/* Moves what the directory has under that name; a failure leaves it there, for its owner only. */
+static int put_from(const struct rootdir *above,
+                    const char *source,
+                    int dir,
+                    const char *name,
+                    unsigned flags)
+{
+    int r = rename_any(above->fd, source, dir, name, flags);
+    if (r == -EXDEV)
+        r = put_by_copy(above, source, dir, name, flags);
+    if (r < 0)
+        (void)rootdir_chmod(above, source, 0600, NULL); /* it may be gone */
     return r;
 }
 
@@ -306,8 +326,9 @@ int place_put(const char *root,
               unsigned flags,
               struct err *err)
 {
+    _cleanup_(rootdir_release) struct rootdir above = ROOTDIR_NONE;
     _cleanup_(closep) int dir = -1;
-    const char *name = NULL;
+    const char *name = NULL, *source = NULL;
     struct stat st;
     int r = walk_open_parent(root, p, flags & PLACE_PARENTS, 0, &dir, &name, err);
     if (r < 0)
@@ -316,13 +337,14 @@ int place_put(const char *root,
         return err_set(err, ERR_CONFLICT, "'%.300s' is a directory: name the file in it", p->path);
     if (is_snapshot(dir, name))
         return refuse_snapshot(p, name, err);
-    r = chmod(from, 0644) < 0 ? -errno : rename_any(AT_FDCWD, from, dir, name, flags);
-    if (r == -EXDEV)
-        r = put_by_copy(from, dir, name, flags);
-    if (r < 0) {
-        (void)chmod(from, 0600); /* as it was; it may be gone */
+    r = rootdir_open_above(root, from, 0, &above, &source, err);
+    if (r == 0)
+        r = rootdir_chmod(&above, source, 0644, err);
+    if (r < 0)
+        return r == -ENOENT ? walk_trouble(p, r, err) : r;
+    r = put_from(&above, source, dir, name, flags);
+    if (r < 0)
         return walk_trouble(p, r, err);
-    }
     (void)fsync(
         dir); /* the bytes are synced; where the name's loss matters the caller asks again */
     return 0;

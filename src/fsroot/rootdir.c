@@ -312,7 +312,7 @@ int rootdir_append(const struct rootdir *d,
     _cleanup_(closep) int fd = openat(
         d->fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC,
         0644);
-    struct stat st;
+    struct stat st = {0};
     r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
     if (r == 0)
         r = S_ISREG(st.st_mode) ? file_write_all(fd, p, n) : -EINVAL;
@@ -397,11 +397,10 @@ int rootdir_chmod(const struct rootdir *d, const char *name, mode_t mode, struct
         return fd;
     if (fstat(fd, &st) < 0)
         return rootdir_fail(err, -errno, "look at", d, name);
-    if (st.st_uid != geteuid() || st.st_nlink != 1)
+    if (st.st_nlink != 1)
         return err_set(err, -EPERM,
-                       "the mode of '%s/%s' stays: it is not argusd's alone (another owner, or a "
-                       "second name)",
-                       d->path, name);
+                       "the mode of '%s/%s' stays as it is: the file has a second name", d->path,
+                       name);
     return fchmod(fd, mode) < 0 ? rootdir_fail(err, -errno, "set the mode of", d, name) : 0;
 }
 

@@ -120,10 +120,7 @@ must_check int rootdir_rename(const struct rootdir *from,
                               const char *to_name,
                               unsigned flags,
                               struct err *err);
-/* The mode of a regular file that is argusd's and has this one name only. */
-must_check int rootdir_chmod(const struct rootdir *d,
-                             const char *name,
-                             mode_t mode,
-                             struct err *err);
+/* The mode of a regular file that has this one name only. */
+int rootdir_chmod(const struct rootdir *d, const char *name, mode_t mode, struct err *err);
 /* A file or a link. Nothing there is fine. Trees: dirtree_remove_at(d->fd, …). */
-must_check int rootdir_unlink(const struct rootdir *d, const char *name, struct err *err);
+int rootdir_unlink(const struct rootdir *d, const char *name, struct err *err);

@@ -47,6 +47,27 @@ int rootfile_symlink(const char *root,
     return r < 0 ? r : rootdir_symlink(&dir, name, text, err);
 }
 
+int rootfile_mkdirs(const char *root, const char *path, mode_t mode, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    return rootdir_open(root, path, mode, &dir, err);
+}
+
+int rootfile_list(const char *root, const char *path, DIR **ret, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int r = rootdir_open(root, path, 0, &dir, err);
+    return r < 0 ? r : rootdir_list(&dir, ret, err);
+}
+
+int rootfile_append(const char *root, const char *path, const void *p, size_t n, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, err);
+    return r < 0 ? r : rootdir_append(&dir, name, p, n, err);
+}
+
 int rootfile_unlink(const char *root, const char *path, struct err *err)
 {
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;

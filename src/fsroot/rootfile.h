@@ -22,6 +22,15 @@ must_check int rootfile_symlink(const char *root,
                                 mode_t make,
                                 const char *text,
                                 struct err *err);
+/* The directory, and those above it. */
+must_check int rootfile_mkdirs(const char *root, const char *path, mode_t mode, struct err *err);
+/* The names in a directory; closedir() it. */
+must_check int rootfile_list(const char *root, const char *path, DIR **ret, struct err *err);
+must_check int rootfile_append(const char *root,
+                               const char *path,
+                               const void *p,
+                               size_t n,
+                               struct err *err);
 must_check int rootfile_unlink(const char *root, const char *path, struct err *err);
 bool rootfile_is_there(const char *root, const char *path);
 /* The thing itself, a link too. 0 or a negative errno, without a sentence. */

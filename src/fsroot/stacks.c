@@ -11,26 +11,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/rootfile.h"
 
 enum { ENTRIES_MAX = 100000 };
 #define END ".json"
 
 /* Calls for each plain name in the directory; that there is none is fine. */
-static int each_name(const char *dir,
+static int each_name(const char *root,
+                     const char *dir,
                      void (*call)(const char *name, void *arg),
                      void *arg,
                      struct err *err)
 {
-    DIR *d = opendir(dir);
+    DIR *d = NULL;
     const struct dirent *e;
-    if (!d && errno == ENOENT)
-        return 0;
-    if (!d)
-        return err_set(err, -errno, "cannot read '%s': %s", dir, strerror(errno));
+    int r = rootfile_list(root, dir, &d, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
     for (int n = 0; n < ENTRIES_MAX && (e = readdir(d)); n++)
         if (e->d_name[0] != '.')
             call(e->d_name, arg);
@@ -61,15 +61,15 @@ int fsroot_stacks_ask(const char *root,
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STACKS);
-    int r = file_mkdirs(dir, 0755, err);
+    int r = rootfile_mkdirs(root, dir, 0755, err);
     if (r == 0)
-        r = each_name(dir, note_number, &most, err);
+        r = each_name(root, dir, note_number, &most, err);
     if (r == 0 && most >= FSROOT_STACKS_MOST)
         r = err_set(err, -EMSGSIZE, "'%s' has %d asks already", dir, FSROOT_STACKS_MOST);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = xasprintf("%s/%d.ask", dir, (int)most + 1);
-    r = file_write(path, text, strlen(text), 0644, 0, err);
+    r = rootfile_write(root, path, 0, text, strlen(text), 0644, 0, err);
     if (r == 0)
         *ret_n = (int)most + 1;
     return r;
@@ -96,7 +96,7 @@ int fsroot_stacks_answers(const char *root,
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d", n);
     _cleanup_(freep) char *at = fsroot_attempt_dir(root, job, attempt, name);
-    return each_name(at, stacks_note_node, ret, err);
+    return each_name(root, at, stacks_note_node, ret, err);
 }
 
 int fsroot_scouts_list(const char *root,
@@ -110,10 +110,10 @@ int fsroot_scouts_list(const char *root,
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, ATTEMPT_SCOUTS);
-    int r = each_name(dir, stacks_note_node, &nodes, err);
+    int r = each_name(root, dir, stacks_note_node, &nodes, err);
     for (size_t i = 0; i < nodes.n && r == 0; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s" END, dir, nodes.v[i]);
-        if (stat(path, &st) < 0) /* it has just gone */
+        if (rootfile_look(root, path, &st) < 0) /* it has just gone */
             continue;
         _cleanup_(freep) char *at =
             xasprintf("%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
@@ -134,5 +134,5 @@ int fsroot_stacks_read(const char *root,
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *name = xasprintf(ATTEMPT_STACKS "/%d/%s" END, n, node);
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
-    return file_read(path, out, err);
+    return rootfile_read(root, path, out, err);
 }

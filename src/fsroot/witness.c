@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/beneath.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/rootfile.h"
 
 enum { WITNESS_MAX_BYTES = 64 << 10, ENTRIES_MAX = 100000 };
 
@@ -37,13 +37,18 @@ static void witness_copy_text(char *dst, size_t size, const char *src)
 /* An NFS client remembers for up to a minute that a name was not in a directory. That it looks up
  * again once somebody opens the directory itself: then it asks the server whether that has changed.
  * Without this, a job on another machine that lived some seconds has left no file at all. */
-static int witness_read_anew(const char *dir, const char *path, struct buf *out, struct err *err)
+static int witness_read_anew(const char *root,
+                             const char *dir,
+                             const char *name,
+                             struct buf *out,
+                             struct err *err)
 {
-    _cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, -errno, "the attempt's directory '%s' is not there: %s", dir,
-                       strerror(errno));
-    return file_read(path, out, err);
+    struct err why = {0};
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    int r = rootdir_open(root, dir, 0, &d, &why);
+    if (r < 0)
+        return err_set(err, r, "the attempt's directory '%s' is not there: %s", dir, why.text);
+    return rootdir_read(&d, name, out, err);
 }
 
 /* Reads one of the files as an object. ABSENT and UNREADABLE are final. */
@@ -58,12 +63,12 @@ static enum fsroot_seen witness_read_object(const char *root,
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, name);
     _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
     _cleanup_(buf_release) struct buf text = BUF_INIT(WITNESS_MAX_BYTES);
-    int r = fsroot_is_name(job) ? file_read(path, &text, &err)
+    int r = fsroot_is_name(job) ? rootfile_read(root, path, &text, &err)
                                 : err_set(&err, -EINVAL, "'%.60s' is no job's directory", job);
     if (r == -ENOENT)
-        r = witness_read_anew(dir, path, &text, &err);
+        r = witness_read_anew(root, dir, name, &text, &err);
     struct stat st;
-    if (r == -ENOENT && stat(dir, &st) == 0)
+    if (r == -ENOENT && rootfile_look(root, dir, &st) == 0)
         return FSROOT_ABSENT;
     if (r == 0) {
         r = json_parse(buf_str(&text), text.len, WITNESS_MAX_BYTES, ret, &err);
@@ -290,15 +295,17 @@ static int witness_by_name(const void *a, const void *b)
 }
 
 /* Names in a directory that a job can fill: so many are looked at, so many kept. */
-static int list_sorted(const char *path,
+static int list_sorted(const char *root,
+                       const char *path,
                        bool (*is_one)(const struct dirent *e),
                        size_t max,
                        struct strv *ret)
 {
-    DIR *d = opendir(path);
+    DIR *d = NULL;
     const struct dirent *e;
-    if (!d)
-        return -errno;
+    int r = rootfile_list(root, path, &d, NULL);
+    if (r < 0)
+        return r;
     for (int seen = 0; seen < ENTRIES_MAX && ret->n < max && (e = readdir(d)); seen++)
         if (is_one(e))
             strv_add(ret, e->d_name);
@@ -308,11 +315,15 @@ static int list_sorted(const char *path,
     return 0;
 }
 
-static void list_logs_of(const char *dir, const char *node, size_t max, struct strv *ret)
+static void list_logs_of(const char *root,
+                         const char *dir,
+                         const char *node,
+                         size_t max,
+                         struct strv *ret)
 {
     _cleanup_(strv_release) struct strv names = {0};
     _cleanup_(freep) char *path = xasprintf("%s/%s", dir, node);
-    (void)list_sorted(path, is_log, max - ret->n, &names); /* no directory: no logs */
+    (void)list_sorted(root, path, is_log, max - ret->n, &names); /* no directory: no logs */
     for (size_t i = 0; i < names.n; i++)
         strv_addf(ret, ATTEMPT_WORKERS "/%s/%s", node, names.v[i]);
 }
@@ -327,7 +338,7 @@ int fsroot_nodes_of(const char *root,
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, place);
-    int r = list_sorted(path, is_directory, FSROOT_NODES_MAX, ret);
+    int r = list_sorted(root, path, is_directory, FSROOT_NODES_MAX, ret);
     return r < 0 ? err_set(err, r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
@@ -344,6 +355,6 @@ int fsroot_worker_logs(const char *root,
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_WORKERS);
     for (size_t i = 0; i < nodes.n && ret->n < max; i++)
-        list_logs_of(path, nodes.v[i], max, ret);
+        list_logs_of(root, path, nodes.v[i], max, ret);
     return 0;
 }

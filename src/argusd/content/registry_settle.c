@@ -9,12 +9,12 @@
 
 #include "argusd/content/registry.h"
 #include "argusd/ground/work.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 enum { PROGRESS_MAX = 4096 };
 
@@ -50,7 +50,7 @@ static void read_progress(struct errand *x)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(PROGRESS_MAX);
     _cleanup_(json_unrefp) json_t *o = NULL;
-    x->r = file_read(x->progress, &text, &x->err);
+    x->r = rootfile_read(x->root, x->progress, &text, &x->err);
     if (x->r == 0)
         x->r = json_parse(buf_str(&text), text.len, PROGRESS_MAX, &o, &x->err);
     if (x->r == 0 && json_is_object(o))
@@ -60,7 +60,7 @@ static void read_progress(struct errand *x)
 static void registry_settle_read_result(struct errand *x)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(REGISTRY_RESULT_MAX);
-    x->r = file_read(x->result, &text, &x->err);
+    x->r = rootfile_read(x->root, x->result, &text, &x->err);
     if (x->r == -ENOENT)
         x->r = err_set(&x->err, ERR_NOT_FOUND, "the job ended without a result");
     if (x->r == 0)

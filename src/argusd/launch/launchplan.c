@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "argusd/ground/jobspec.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -23,6 +22,7 @@
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/mask.h"
+#include "fsroot/rootfile.h"
 
 static const char LEASE_ENV[] = "ARGUS_LEASE";
 /* For the hook: {"code": code_path, "expect": its verl and no other is to be imported, "verl": its
@@ -336,24 +336,16 @@ static char *pythonpath_prefix(const struct pairs *env)
     return xstrndup(value, str_ends(value, PYTHONPATH_TAIL) ? n - tail : n);
 }
 
-static int make_links(const struct cmdline *c, struct err *err)
+static int make_links(const char *root, const struct cmdline *c, struct err *err)
 {
     int r = 0;
     for (size_t i = 0; i < c->dirs.n && r == 0; i++)
-        r = file_mkdirs(c->dirs.v[i], 0777, err);
+        r = rootfile_mkdirs(root, c->dirs.v[i], 0777, err);
     for (size_t i = 0; i < c->files.n && r == 0; i++)
-        r = file_write(c->files.v[i].key, c->files.v[i].value, strlen(c->files.v[i].value), 0644, 0,
-                       err);
-    for (size_t i = 0; i < c->links.n && r == 0; i++) {
-        _cleanup_(freep) char *dir = xstrdup(c->links.v[i].key);
-        char *slash = strrchr(dir, '/');
-        if (slash && slash != dir) {
-            *slash = 0;
-            r = file_mkdirs(dir, 0777, err);
-        }
-        if (r == 0)
-            r = file_link(c->links.v[i].value, c->links.v[i].key, err);
-    }
+        r = rootfile_write(root, c->files.v[i].key, 0, c->files.v[i].value,
+                           strlen(c->files.v[i].value), 0644, 0, err);
+    for (size_t i = 0; i < c->links.n && r == 0; i++)
+        r = rootfile_symlink(root, c->links.v[i].key, 0777, c->links.v[i].value, err);
     return r;
 }
 
@@ -369,7 +361,8 @@ static int write_script(const struct launchplan *p, const struct made *m, struct
     else if (r == 0)
         (void)buf_add(&shown, out.data, out.len); /* it is larger */
     r = r < 0 || shown.failed ? err_set(err, ERR_BAD_SPEC, "the command line is longer than 1 MiB")
-                              : file_write(m->script, shown.data, shown.len, 0755, 0, err);
+                              : rootfile_write(p->settings->shared_root, m->script, 0, shown.data,
+                                               shown.len, 0755, 0, err);
     mask_release(&mask);
     buf_release(&shown);
     buf_release(&out);
@@ -410,7 +403,7 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
     if (r == 0)
         r = write_script(p, m, err);
     if (r == 0)
-        r = make_links(&m->cmd, err);
+        r = make_links(p->settings->shared_root, &m->cmd, err);
     if (r == 0)
         r = fsroot_debug_write(p->settings->shared_root, p->id, p->k, "ray_status_pre.txt",
                                str_or(p->status_text, ""), err);
@@ -445,7 +438,7 @@ int launchplan_preview(struct launchplan *p, struct err *err)
 static int find_own_checkpoint(struct launchplan *p, const struct made *m, struct err *err)
 {
     _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", m->attempt_dir);
-    bool resumes = p->k > 1 && !file_is_there(log) &&
+    bool resumes = p->k > 1 && !rootfile_is_there(p->settings->shared_root, log) &&
                    workload_trains((enum workload)m->spec.workload) &&
                    m->spec.resume_mode != SPEC_RESUME_NEVER && !m->spec.checkpoint_none;
     if (!resumes)

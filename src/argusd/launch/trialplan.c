@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 enum {
     ASK_MAX = 1 << 20,
@@ -205,6 +206,16 @@ static char *ask_head(const struct trialplan *p, const struct pairs *secret)
     return buf_take(&out); /* a path: it fits */
 }
 
+/* One that is there already as well: the job's user may be another one. */
+static int open_trial_dir(const char *root, const char *path, struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int r = rootdir_open(root, path, 0777, &dir, err);
+    if (r == 0 && fchmod(dir.fd, 0777) < 0)
+        r = err_set(err, -errno, "'%s' cannot be opened to its user: %s", path, strerror(errno));
+    return r;
+}
+
 static int write_ask(struct trialplan *p,
                      const char *question,
                      const char *dir,
@@ -217,12 +228,10 @@ static int write_ask(struct trialplan *p,
     _cleanup_(freep) char *text = xasprintf("%s,%s", head, question + 1);
     int r = fsroot_check_mounted(root, err);
     if (r == 0)
-        r = file_mkdirs(dir, 0777, err); /* the job's user may be another one */
-    if (r == 0 && chmod(dir, 0777) < 0)
-        r = err_set(err, -errno, "'%s' cannot be opened to its user: %s", dir, strerror(errno));
+        r = open_trial_dir(root, dir, err);
     if (r == 0 && secret->n)
         r = fsroot_secrets_write(root, p->ray_id, secret, err);
-    return r < 0 ? r : file_write(path, text, strlen(text), 0644, 0, err);
+    return r < 0 ? r : rootfile_write(root, path, 0, text, strlen(text), 0644, 0, err);
 }
 
 /* Its program masks; this is for what a reward writes in its place. What was read is told masked,
@@ -239,7 +248,8 @@ static int mask_result(const struct trialplan *p,
     bool same = shown.len == text->len && !memcmp(shown.data, text->data, text->len);
     int r = same           ? 0
             : shown.failed ? err_set(err, -EMSGSIZE, "the trial's result is too large")
-                           : file_write(path, shown.data, shown.len, 0644, 0, err);
+                           : rootfile_write(p->settings->shared_root, path, 0, shown.data,
+                                            shown.len, 0644, 0, err);
     if (!same && r == 0) {
         buf_release(text);
         *text = shown;
@@ -252,7 +262,7 @@ static int mask_result(const struct trialplan *p,
 static int trialplan_read_result(struct trialplan *p, const char *path, struct err *err)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
-    int r = file_read(path, &text, err);
+    int r = rootfile_read(p->settings->shared_root, path, &text, err);
     if (r == -ENOENT)
         return 0;
     if (r == 0)
@@ -273,7 +283,8 @@ static bool passed_before(struct trialplan *p)
     _cleanup_(freep) char *path = cache_path(p);
     struct stat st;
     struct err err = {0};
-    if (stat(path, &st) < 0 || age_of(&st) > CACHE_DAYS * USEC_DAY)
+    if (rootfile_look(p->settings->shared_root, path, &st) < 0 ||
+        age_of(&st) > CACHE_DAYS * USEC_DAY)
         return false;
     if (trialplan_read_result(p, path, &err) > 0 && p->result.ok)
         return true;
@@ -328,38 +339,42 @@ int trialplan_make(struct trialplan *p, struct err *err)
 /* ---- the answer ---- */
 
 /* A directory is of a dry run that a crash cut short. What fails the next one tries again. */
-static void remove_one(const char *path)
+static void remove_one(const struct rootdir *dir, const char *name)
 {
     struct err err = {0};
-    if (unlink(path) < 0 && errno == EISDIR && dirtree_remove(path, &err) < 0)
+    if (dirtree_remove_at(dir->fd, name, &err) < 0)
         log_debug("trial", "%s", err.text);
 }
 
-static void remove_old(const char *dir)
+static void remove_old(const struct rootdir *dir)
 {
-    DIR *d = opendir(dir);
-    int n = 0;
-    for (struct dirent *e; d && n < CACHE_MAX && (e = readdir(d)); n++) {
-        _cleanup_(freep) char *path = xasprintf("%s/%s", dir, e->d_name);
+    DIR *d = NULL;
+    if (rootdir_list(dir, &d, NULL) < 0)
+        return;
+    struct dirent *e;
+    for (int n = 0; n < CACHE_MAX && (e = readdir(d)); n++) {
         struct stat st;
-        if (e->d_name[0] != '.' && stat(path, &st) == 0 && age_of(&st) > CACHE_DAYS * USEC_DAY)
-            remove_one(path);
+        if (e->d_name[0] != '.' && rootdir_look(dir, e->d_name, &st) == 0 &&
+            age_of(&st) > CACHE_DAYS * USEC_DAY)
+            remove_one(dir, e->d_name);
     }
-    if (d)
-        (void)closedir(d); /* it was only read */
+    (void)closedir(d); /* it was only read */
 }
 
 /* A cache: whatever fails here costs one more trial. */
 static void trialplan_remember(const struct trialplan *p, const char *path)
 {
-    _cleanup_(freep) char *to = cache_path(p);
-    _cleanup_(freep) char *dir = xasprintf("%s/argus/trials", p->settings->shared_root);
+    const char *root = p->settings->shared_root;
+    _cleanup_(freep) char *to = xasprintf("%s.json", p->hash);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
     _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
-    if (file_is_there(to) || file_mkdirs(dir, 0755, NULL) < 0 || file_read(path, &text, NULL) < 0)
+    struct err err = {0};
+    if (rootdir_open(root, "argus/trials", 0755, &dir, NULL) < 0 || rootdir_has(&dir, to) ||
+        rootfile_read(root, path, &text, NULL) < 0)
         return;
-    remove_old(dir);
-    if (file_write(to, text.data, text.len, 0644, 0, NULL) < 0)
-        (void)unlink(to); /* as above */
+    remove_old(&dir);
+    if (rootdir_write(&dir, to, text.data, text.len, 0644, 0, &err) < 0)
+        log_debug("trial", "%s", err.text);
 }
 
 int trialplan_look(struct trialplan *p, struct err *err)

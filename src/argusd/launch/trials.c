@@ -6,6 +6,7 @@
  *        Ray says that it ended, and no result -> lost: the next id */
 #include "argusd/launch/trials.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -367,7 +368,7 @@ static void trials_done_make(void *arg)
     struct trial_run *r = arg;
     if (!trials_goes_on(r))
         return;
-    if (r->result == ERR_BAD_SPEC) {
+    if (r->result == ERR_BAD_SPEC || r->result == -ELOOP) { /* a link is in its directory */
         reject(r, FINDING_CONFIG_ERROR, r->err.text);
     } else if (r->result < 0) {
         trials_say(r, r->err.text); /* the shared root: it may come back */

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/loglist.h"
 #include "fsroot/logread.h"
+#include "fsroot/rootfile.h"
 
 enum { CHUNK = 1 << 20, LINE_MAX_BYTES = 300 };
 static const double WEAK = 0.5;
@@ -207,7 +207,7 @@ static void take_facts_of(struct diagnosis *d, const char *node)
     _cleanup_(freep) char *part = xasprintf(ATTEMPT_SCENE "/%s/" SCENE_FACTS, node);
     _cleanup_(freep) char *path = fsroot_attempt_dir(d->root, d->job, d->k, part);
     struct finding_facts *f = &d->facts, before = *f;
-    if (file_read(path, &text, NULL) < 0 ||
+    if (rootfile_read(d->root, path, &text, NULL) < 0 ||
         json_parse(buf_str(&text), text.len, DIAGNOSIS_FACTS_MAX, &o, NULL) < 0)
         return; /* this node has nothing to say */
     bool shm = json_get_bool(o, "shm_full", false), disk = json_get_bool(o, "disk_full", false);

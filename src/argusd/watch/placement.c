@@ -16,7 +16,6 @@
 #include "argusd/ground/work.h"
 #include "argusd/jobs/tally.h"
 #include "argusd/launch/mark.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -24,6 +23,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 enum { TICK_MS = 3000, OWNED_MAX = 20000, PLACES_MAX = 64 << 10, NOTE_MAX = 256 << 10 };
 static const char NOTE_FILE[] = "debug/binding.txt"; /* see hook/sitecustomize.py */
@@ -208,6 +208,7 @@ static void placement_keep(struct live *l,
 
 struct note { /* on a worker thread */
     struct placement *p;
+    const char *root;
     char *job, *path;
     struct buf text;
 };
@@ -217,7 +218,7 @@ static void placement_let_go(struct placement *p);
 static void placement_run_note(void *arg)
 {
     struct note *n = arg;
-    if (file_read(n->path, &n->text, NULL) < 0)
+    if (rootfile_read(n->root, n->path, &n->text, NULL) < 0)
         buf_reset(&n->text); /* it noted nothing */
 }
 
@@ -247,6 +248,7 @@ static void ask_note(struct placement *p, const struct job *j)
     }
     *n = (struct note){
         .p = p,
+        .root = p->p.settings->shared_root,
         .job = xstrdup(j->id),
         .path = fsroot_attempt_dir(p->p.settings->shared_root, j->id, j->n_attempts, NOTE_FILE),
         .text = BUF_INIT(NOTE_MAX)};

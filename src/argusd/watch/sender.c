@@ -343,7 +343,7 @@ static void done_plan(void *arg)
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
     } else if (g->plan.code_changed) {
         sender_fail(g, FINDING_IMPORT_ERROR, g->err.text);
-    } else if (g->result == ERR_BAD_SPEC) {
+    } else if (g->result == ERR_BAD_SPEC || g->result == -ELOOP) { /* a link is in its directory */
         sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
     } else if (g->result < 0) {
         again_later(g, &g->err); /* the shared root: it may come back */
