@@ -231,6 +231,8 @@ static int bundle_choose(const struct git *g,
                          char **ret,
                          struct err *err)
 {
+    if (!refs || !*refs)
+        return err_set(err, ERR_REFUSED, "the bundle has no branch and no tag: nothing is in it");
     char *commit = version ? find_ref(refs, version) : NULL;
     if (!commit && version && is_abbreviation(version)) {
         struct buf text = BUF_INIT(200);

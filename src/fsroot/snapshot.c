@@ -224,7 +224,7 @@ static int snapshot_from_git(const struct snapshot_source *s,
                              struct err *err)
 {
     static const char name[] = "out.tar";
-    _cleanup_(closep) int fd = openat(st->dir.fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+    int fd = openat(st->dir.fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (fd < 0) { /* not every file system has these */
         fd = openat(st->dir.fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0)
@@ -234,10 +234,9 @@ static int snapshot_from_git(const struct snapshot_source *s,
         return err_set(err, -errno, "'%s' cannot be written: %s", st->dir.path, strerror(errno));
     int r = bundle_to_tar(s->archive, s->work, s->version, limits, fd, err);
     if (r < 0)
-        return r;
+        closep(&fd);
     *ret_fd = fd;
-    fd = -1;
-    return 0;
+    return r;
 }
 
 static int snapshot_fill(const struct snapshot_source *s,

@@ -41,11 +41,13 @@ static void hold(const char *path)
         while (access(held, F_OK) != 0) usleep(20000);
     }
 }
-DIR *opendir(const char *path)
+DIR *fdopendir(int fd)
 {
-    DIR *(*real)(const char *) = dlsym(RTLD_NEXT, "opendir");
-    hold(path);
-    return real(path);
+    DIR *(*real)(int) = dlsym(RTLD_NEXT, "fdopendir");
+    char link[64], path[4096] = "";
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (readlink(link, path, sizeof(path) - 1) > 0) hold(path);
+    return real(fd);
 }
 """
 
