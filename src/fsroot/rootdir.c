@@ -33,7 +33,7 @@ static int rootdir_fail(struct err *err,
 {
     if (r == -ELOOP || r == -EXDEV)
         return err_set(err, -ELOOP,
-                       "cannot %s '%s/%s': a link or a file is in the way, and argusd follows no "
+                       "cannot %s '%s/%s': a link is in the way, and argusd follows no "
                        "link on the shared root; remove it",
                        what, d->path, name);
     return err_set(err, r, "cannot %s '%s/%s': %s", what, d->path, name, strerror(-r));
@@ -109,7 +109,7 @@ int rootdir_open_in(const struct rootdir *d,
 {
     int fd = open_dir(d->fd, below, make);
     if (fd < 0)
-        return rootdir_fail(err, fd == -ENOTDIR ? -ELOOP : fd, "open", d, below);
+        return rootdir_fail(err, fd, "open", d, below);
     return rootdir_keep(fd, xasprintf("%s/%s", d->path, below), ret);
 }
 

@@ -355,7 +355,7 @@ int snapshot_link(const char *root,
                   struct err *err)
 {
     char now[256];
-    const char *name = NULL;
+    const char *name = "";
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
     _cleanup_(freep) char *path = snapshot_path(root, user, ref);
     _cleanup_(freep) char *to =

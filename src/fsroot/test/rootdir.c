@@ -77,8 +77,8 @@ static void test_no_directory_by_a_link(void **state)
     assert_int_equal(rootdir_open(root, "jobs/out", 0, &d, &err), -ELOOP);
     assert_int_equal(rootdir_open(root, "jobs/out/new", 0755, &d, &err), -ELOOP);
     assert_int_equal(rootdir_open(root, "jobs/inside", 0755, &d, &err), -ELOOP);
-    assert_int_equal(rootdir_open(root, "jobs/file", 0755, &d, &err), -ELOOP);
-    assert_int_equal(rootdir_open(root, "jobs/file/x", 0755, &d, &err), -ELOOP);
+    assert_int_equal(rootdir_open(root, "jobs/file", 0755, &d, &err), -ENOTDIR);
+    assert_int_equal(rootdir_open(root, "jobs/file/x", 0755, &d, &err), -ENOTDIR);
     assert_int_equal(rootdir_open(root, "jobs", 0, &jobs, &err), 0);
     assert_int_equal(rootdir_make_new(&jobs, "out", 0755, &d, &err), -EEXIST);
     assert_int_equal(rootdir_open_in(&jobs, "out", 0755, &d, &err), -ELOOP);
