@@ -95,7 +95,7 @@ def workplace():
 class Argusd:
     """A real argusd with its own store. Ray is an address where nobody listens: jobs stay queued."""
 
-    def __init__(self, out, where, limits="{queued_jobs: 10000000}"):
+    def __init__(self, out, where, limits="{queued_jobs: 10000000, queued_jobs_per_user: 0}"):
         self.binary = os.path.join(out, "src", "argusd", "argusd")
         self.where, self.port = where, free_port()
         self.shared, self.state = os.path.join(where, "shared"), os.path.join(where, "state")

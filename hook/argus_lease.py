@@ -2,14 +2,8 @@
 """The lease: the job's share of Ray, and how a demand is bound to it. Ray itself is not changed."""
 
 from argus_claims import _argus_deal, _ArgusClaims
+from argus_nodes import _ArgusNodes
 from argus_say import _argus_say
-
-
-def _argus_meets(expression, value):
-    """A label selector's expression: v, !v, in(a,b), !in(a,b)."""
-    body = expression[1:] if expression.startswith("!") else expression
-    values = [v.strip() for v in body[3:-1].split(",")] if body.startswith("in(") else [body]
-    return (value in values) != expression.startswith("!")
 
 
 class _ArgusLease:
@@ -23,8 +17,7 @@ class _ArgusLease:
     Else, by dealing: groups get their nodes from an account of ours (_ArgusClaims), single demands are held to k by one
     of the implicit resources that each Ray node has (amount 1 of any name), which Ray cannot take into groups.
 
-    Demands without GPUs stay free, but for the head: what asks for no CPU could land there, so it asks for a grain of
-    the resource that all workers have. A demand that names its node itself (hard affinity) is left alone."""
+    Demands without GPUs go to the leased nodes too (_ArgusNodes)."""
 
     GRAIN = 0.0001
     NOWHERE = "argus_beyond_lease"  # no node has this resource
@@ -35,7 +28,8 @@ class _ArgusLease:
         lease = json.loads(text)
         self.id = f"{lease['job']}-a{lease['attempt']}"
         self.gpus, self.nodes = float(lease["gpus"]), lease["nodes"]
-        self.label, self.share, self.worker = lease.get("label"), lease.get("share"), lease.get("worker")
+        self.label, self.share = lease.get("label"), lease.get("share")
+        self.places = _ArgusNodes(lease)
         self.exact = bool(self.share and self.label)
         self.total = self.gpus * len(self.nodes)
         self.where = ", ".join(f"{n['name']}: {self.gpus:g}" for n in self.nodes) or "no node"
@@ -58,17 +52,6 @@ class _ArgusLease:
 
     def _let_go(self, gpus):
         self.long_lived -= gpus
-
-    # -- labels --
-
-    def _select(self, selector, nodes):
-        """The selector, restricted to the nodes. Its own condition on the same label stays in force."""
-        values = [n["name"] if self.label == "argus.node" else n["id"] for n in nodes]
-        theirs = dict(selector or {})
-        if self.label in theirs:
-            values = [v for v in values if _argus_meets(theirs[self.label], v)]
-        mine = f"in({','.join(values)})" if len(values) > 1 else values[0] if values else "none-of-the-lease"
-        return {**theirs, self.label: mine}
 
     def _amount(self, gpus, of):
         import math
@@ -125,25 +108,11 @@ class _ArgusLease:
             resources = {**(options.get("resources") or {}), name: amount}
             bound = {**options, "resources": resources}
             if self.label and nodes:
-                bound["label_selector"] = self._select(options.get("label_selector"), nodes)
-                if options.get("fallback_strategy"):
-                    bound["fallback_strategy"] = [
-                        {**f, "label_selector": self._select(f.get("label_selector"), nodes)}
-                        for f in options["fallback_strategy"]
-                    ]
-            elif nodes:
-                resources[self._resource(nodes[0])] = 0.001
+                return self.places.select_all(bound, nodes)
+            if nodes:
+                resources[self.places.resource(nodes[0])] = 0.001
             return bound
-        if options.get("num_cpus") == 0 and self.worker and not self._names_its_node(options):
-            return {**options, "resources": {self.worker: self.GRAIN, **(options.get("resources") or {})}}
-        return options
-
-    def _names_its_node(self, options):
-        strategy = options.get("scheduling_strategy")
-        hard = type(strategy).__name__ == "NodeAffinitySchedulingStrategy" and not strategy.soft
-        named = any(str(name).startswith("node:") for name in options.get("resources") or ())  # as Serve's controller
-        wanted = str((options.get("label_selector") or {}).get("ray.io/node-id", "!"))  # as Serve's proxies
-        return hard or named or not wanted.startswith(("!", "in(")) or self._in_group(options)
+        return options if self._in_group(options) else self.places.bind(options)
 
     def made_actor(self, handle, gpus):
         from weakref import finalize
@@ -161,10 +130,12 @@ class _ArgusLease:
             return None  # Ray says what is wrong with them
         if selectors and len(selectors) != len(bundles):
             return None
-        bundles = [self._off_the_head(b) for b in bundles]
+        bundles = [dict(b) for b in bundles]
         selectors = [dict(s) for s in selectors] if selectors else [{} for _ in bundles]
         at = [i for i, b in enumerate(bundles) if b.get("GPU", 0) > 0]
-        claims = self._bind_bundles(bundles, selectors, at, self._strategy(asked)) if at else None
+        strategy = self._strategy(asked)
+        claims = self._bind_bundles(bundles, selectors, at, strategy) if at else None
+        self.places.bind_bundles(bundles, selectors, at, strategy)
         asked["bundles"] = bundles
         if any(selectors):
             asked["bundle_label_selector"] = selectors
@@ -173,11 +144,6 @@ class _ArgusLease:
     def _strategy(self, asked):
         topology = asked.get("topology_strategy") or {}
         return topology.get("ray.io/node-id") or asked.get("strategy") or "PACK"
-
-    def _off_the_head(self, bundle):
-        asks = [str(name) for name, amount in bundle.items() if amount]
-        can_be_there = asks and not any(n in ("CPU", "GPU") or n.startswith("node:") for n in asks)
-        return {self.worker: self.GRAIN, **bundle} if self.worker and can_be_there else dict(bundle)
 
     def _bind_bundles(self, bundles, selectors, at, strategy):
         needs = [bundles[i]["GPU"] for i in at]
@@ -189,7 +155,7 @@ class _ArgusLease:
         if self.exact:
             for i in at:
                 bundles[i][self.share] = self._amount(bundles[i]["GPU"], self.gpus)
-                selectors[i] = self._select(selectors[i], self.nodes)
+                selectors[i] = self.places.select(selectors[i], self.nodes)
             return self._pack(bundles, at, needs, fits) if strategy == "STRICT_PACK" else None
         places, claims = self._deal(needs, strategy) if fits else (None, None)
         by_name = {n["name"]: n for n in self.nodes}
@@ -197,13 +163,10 @@ class _ArgusLease:
             if places is None:
                 bundles[i][self.NOWHERE] = 1
                 continue
-            bundles[i][self._resource(by_name[places[k]])] = 0.001
+            bundles[i][self.places.resource(by_name[places[k]])] = 0.001
             if self.label:
-                selectors[i] = self._select(selectors[i], [by_name[places[k]]])
+                selectors[i] = self.places.select(selectors[i], [by_name[places[k]]])
         return claims
-
-    def _resource(self, node):
-        return node.get("resource") or "argus_node_" + node["name"]
 
     def _pack(self, bundles, at, needs, fits):
         """Ray (2.51 at least) does not look at the labels of a STRICT_PACK group: its node is chosen here, by the
@@ -215,7 +178,7 @@ class _ArgusLease:
         node = self.nodes[self.turn % len(self.nodes)]
         if places:
             node = next(n for n in self.nodes if n["name"] == places[0])
-        bundles[at[0]][self._resource(node)] = 0.001
+        bundles[at[0]][self.places.resource(node)] = 0.001
         return claims
 
     def _fits(self, needs, strategy):

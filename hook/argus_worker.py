@@ -24,6 +24,24 @@ def _argus_take_secrets():
         _argus_say(f"the job's secrets could not be read from {path}: {why}")
 
 
+def _argus_take_network():
+    """What the lease says of this node's network: NCCL_… and GLOO_… that nobody who is heard before it has set."""
+    import json
+    import os
+
+    text = os.environ.get("ARGUS_LEASE") or ""
+    if '"env"' not in text:
+        return
+    nodes = json.loads(text).get("nodes") or []
+    ours = [a.partition("=")[2] for a in _argus_argv() if a.startswith("--node-id=")]
+    name = os.environ.get("ARGUS_NODE")
+    for node in nodes:
+        if node.get("name") == name or (ours and node.get("id") == ours[0]):
+            for key, value in (node.get("env") or {}).items():
+                os.environ.setdefault(key, value)
+            return
+
+
 def _argus_scout_place(path):
     """Make the scout's directory. True: it needs a scout; None: another user made it, since /tmp is open to all."""
     import os

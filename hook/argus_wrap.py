@@ -76,6 +76,25 @@ def _argus_wrap_names(module, lease):
     module.get_actor = get_actor
 
 
+def _argus_wrap_nodes(module, lease):
+    """Libraries that place an actor on each node of Ray's list, as verl does, see what is leased. Ray's own modules see
+    all: Serve looks for the head there."""
+    import sys
+    from functools import wraps
+
+    places, rows = lease.places, module.nodes
+    places.rows = rows
+    if places.is_free:
+        return
+
+    @wraps(rows)
+    def nodes():
+        asks = str(sys._getframe(1).f_globals.get("__name__"))
+        return rows() if asks.startswith("ray.") else [row for row in rows() if places.find(row)]
+
+    module.nodes = nodes
+
+
 def _argus_lease_changes():
     import os
 
@@ -91,5 +110,6 @@ def _argus_lease_changes():
         "ray.util.placement_group": lambda m: _argus_wrap_groups(m, lease),
         "ray.remote_function": lambda m: _argus_wrap_remote(m.RemoteFunction, lease, False),
         "ray.actor": lambda m: _argus_wrap_remote(m.ActorClass, lease, True),
+        "ray._private.state": lambda m: _argus_wrap_nodes(m, lease),
         "ray._private.worker": lambda m: _argus_wrap_names(m, lease),
     }

@@ -12,8 +12,9 @@ the one file when Argus is built (tools/join). A plain file called __pycache__
 stands there, so that no process of a job ever writes a cache.
 
 Where argusd says what the job has leased (ARGUS_LEASE), the job's own import of
-Ray is watched and three functions of Ray are wrapped: what they are asked for is
-bound to the lease before Ray sees it (class _ArgusLease). Ray itself is never
+Ray is watched and a few functions of Ray are wrapped: what they are asked for is
+bound to the lease before Ray sees it (classes _ArgusLease and _ArgusNodes), and
+ray.nodes() lists what is leased. Ray itself is never
 imported from here. If anything of this fails, Ray is left as it is, and one line
 about it goes to stderr and to debug/binding.txt of the attempt; argusd reads back
 from Ray where things really are.
@@ -21,7 +22,8 @@ from Ray where things really are.
 In a worker of Ray, the first one of the attempt on its node starts our scout there: a small program of its own
 that copies the workers' logs to the shared root and tells what it found there when the job fails.
 
-Where argusd names a file (ARGUS_SECRETS), its values are put into the environment.
+Where argusd names a file (ARGUS_SECRETS), its values are put into the environment. So is what the lease says of
+this node's network, where nobody has set it.
 
 Where argusd says what code the job is to run (ARGUS_PROOF), what a process really
 imported is written to proof/ of the attempt, and what is not as it was to be, too:
@@ -31,7 +33,7 @@ verl on purpose starts without that variable."""
 from argus_finder import _ArgusFinder
 from argus_proof import _argus_proof
 from argus_say import _argus_quiet
-from argus_worker import _argus_scout, _argus_take_secrets
+from argus_worker import _argus_scout, _argus_take_network, _argus_take_secrets
 from argus_wrap import _argus_lease_changes
 
 
@@ -90,5 +92,6 @@ def _argus_watch():
 
 _argus_quiet(_argus_scout)()
 _argus_take_secrets()
+_argus_quiet(_argus_take_network)()
 _argus_quiet(_argus_watch)()
 _argus_chain()

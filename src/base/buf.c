@@ -65,7 +65,36 @@ int buf_adds(struct buf *b, const char *s)
 
 int buf_addc(struct buf *b, char c)
 {
-    return buf_add(b, &c, 1);
+    char *p = buf_room(b, 1);
+    if (!p)
+        return -EMSGSIZE;
+    *p = c;
+    buf_wrote(b, 1);
+    return 0;
+}
+
+char *buf_room(struct buf *b, size_t n)
+{
+    return buf_grow(b, n) < 0 ? NULL : b->data + b->len;
+}
+
+void buf_wrote(struct buf *b, size_t n)
+{
+    b->len += n;
+    b->data[b->len] = 0;
+}
+
+/* Decimal digits from the right; room for the sign and 19 of them. */
+int buf_add_int(struct buf *b, int64_t value)
+{
+    char text[24], *p = text + sizeof(text);
+    uint64_t u = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--p = (char)('0' + u % 10);
+    while (u /= 10);
+    if (value < 0)
+        *--p = '-';
+    return buf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap)

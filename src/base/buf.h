@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 
@@ -30,6 +31,11 @@ void buf_reset(struct buf *b);   /* len = 0, failed = false, keeps the memory */
 int buf_add(struct buf *b, const void *p, size_t n);
 int buf_adds(struct buf *b, const char *s);
 int buf_addc(struct buf *b, char c);
+/* Room for n bytes at the end, or NULL as where buf_add() fails. What is written there counts once
+ * buf_wrote() says how many bytes it is: at most n. */
+char *buf_room(struct buf *b, size_t n);
+void buf_wrote(struct buf *b, size_t n);
+int buf_add_int(struct buf *b, int64_t value); /* decimal; cheaper than buf_addf() */
 int buf_addf(struct buf *b, const char *fmt, ...) printf_like(2, 3);
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) printf_like(2, 0);
 

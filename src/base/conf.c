@@ -183,27 +183,6 @@ static void read_node(const struct field *k, const struct node *n, void *out, st
 /* ---- the whole mapping ---- */
 
 /* A key as long as len whose text is name's beginning. */
-static const struct node *find_part(const struct node *n, const char *name, size_t len)
-{
-    if (!n || n->kind != NODE_MAP)
-        return NULL;
-    for (const struct node *c = n->first; c; c = c->next)
-        if (c->key[0] == name[0] && !strncmp(c->key, name, len) && !c->key[len])
-            return c;
-    return NULL;
-}
-
-static const struct node *find_path(const struct node *root, const char *path)
-{
-    const struct node *n = root;
-    while (n && *path) {
-        size_t len = strcspn(path, ".");
-        n = find_part(n, path, len);
-        path += len + (path[len] == '.');
-    }
-    return n;
-}
-
 enum known { KNOWN_NOT, KNOWN_ROW, KNOWN_PARENT };
 
 static enum known know(const struct field *keys, size_t n, const char *path)
@@ -289,7 +268,7 @@ void conf_read(const struct field *keys,
         root = NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct node *v = root ? find_path(root, keys[i].name) : NULL;
+        const struct node *v = root ? node_find_path(root, keys[i].name) : NULL;
         if (v)
             read_node(&keys[i], v, out, ps);
         else if (keys[i].flags & FIELD_REQUIRED)

@@ -481,6 +481,27 @@ const struct node *node_find(const struct node *n, const char *key)
     return NULL;
 }
 
+static const struct node *node_find_part(const struct node *n, const char *name, size_t len)
+{
+    if (!n || n->kind != NODE_MAP)
+        return NULL;
+    for (const struct node *c = n->first; c; c = c->next)
+        if (c->key[0] == name[0] && !strncmp(c->key, name, len) && !c->key[len])
+            return c;
+    return NULL;
+}
+
+const struct node *node_find_path(const struct node *root, const char *path)
+{
+    const struct node *n = root;
+    while (n && *path) {
+        size_t len = strcspn(path, ".");
+        n = node_find_part(n, path, len);
+        path += len + (path[len] == '.');
+    }
+    return n;
+}
+
 bool node_is_null(const struct node *n)
 {
     return n->kind == NODE_SCALAR && n->plain &&

@@ -43,6 +43,8 @@ const struct node *doc_root(const struct doc *d);
 
 /* The child of a map, NULL if absent or n is no map (NULL is fine). */
 const struct node *node_find(const struct node *n, const char *key);
+/* The node that a dotted path names below a map, the map itself for ""; NULL as above. */
+const struct node *node_find_path(const struct node *root, const char *path);
 /* True for a plain null, ~ or empty scalar. */
 bool node_is_null(const struct node *n);
 /* Append the tree as JSON under key (NULL inside arrays): plain scalars get their YAML 1.2

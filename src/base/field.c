@@ -16,14 +16,6 @@ static void *field_at(const struct field *f, void *object)
     return (char *)object + f->offset;
 }
 
-const struct field *field_find(const struct field_table *t, const char *name)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (!strcmp(t->rows[i].name, name))
-            return &t->rows[i];
-    return NULL;
-}
-
 unsigned field_which_of(const struct field_table *of, unsigned which)
 {
     unsigned flags = of->all;
@@ -89,7 +81,7 @@ static size_t field_width(const struct field *f)
         [FIELD_ENUM] = sizeof(int),    [FIELD_SIZE] = sizeof(uint64_t),
         [FIELD_INT32] = sizeof(int),   [FIELD_COUNT] = sizeof(uint64_t),
         [FIELD_TIME] = sizeof(usec_t), [FIELD_NODE] = sizeof(void *),
-        [FIELD_PART] = sizeof(void *),
+        [FIELD_PART] = sizeof(void *), [FIELD_BITS] = sizeof(uint64_t),
     };
     return f->type == FIELD_TEXT ? f->size : widths[f->type];
 }

@@ -37,6 +37,8 @@ enum field_type {
     FIELD_OBJECT, /* a struct inside this one, described by `of` */
     FIELD_LIST,   /* struct field_list of structs described by `of` */
     FIELD_PART,   /* const struct *: one described by `of`, NULL is null; borrowed, JSON out only */
+    FIELD_BITS,   /* uint64_t: a list of the names of the bits that are set, or of their numbers
+                     where names is NULL; JSON out only */
     FIELD_INLINE, /* a struct inside this one whose members, described by `of`, are this one's own
                      members: of no name ("") and no object in JSON; `which` picks among them */
 };
@@ -55,8 +57,15 @@ enum field_flags {
     FIELD_BORROWED = 1 << 10, /* FIELD_STR, FIELD_JSON, FIELD_INLINE: neither copied nor freed with
                                  the struct */
     FIELD_ALWAYS = 1 << 11,   /* never null in a page, of a type that can be */
+    FIELD_MAYBE = 1 << 13,    /* FIELD_REAL: no number (NaN) is "not set", null in a page; unlike
+                                 FIELD_NO_LIMIT for values that may lie below 0 */
     FIELD_OR_NONE = 1 << 12,  /* the word "none" may stand for the object that this row begins */
+    /* From here on bits are a table's own: they say of which objects a row is, see `which`. Not
+     * every object has such a row, so it is never required. */
+    FIELD_OWN_FIRST = 1 << 16,
 };
+#define FIELD_OWN(n) ((unsigned)FIELD_OWN_FIRST << (n))
+#define FIELD_OWN_ALL 0x7fff0000u
 
 /* Which rows of a table are meant: any of these flags; 0 = all. */
 #define FIELD_ALL 0u
@@ -69,7 +78,8 @@ struct field {
     size_t offset;
     const char *dflt;         /* as text, parsed like input; NULL = zero / empty */
     double min, max;          /* of numbers, spans in seconds, sizes in bytes; both 0 = none */
-    const char *const *names; /* FIELD_ENUM: NULL-terminated; a NULL or "" entry is never shown */
+    const char *const *names; /* FIELD_ENUM: NULL-terminated; a NULL or "" entry is never shown.
+                                 FIELD_BITS: of bit 0, bit 1, … */
     unsigned flags;
     const char *doc;
     size_t size;                  /* FIELD_TEXT: of the array */
@@ -93,14 +103,22 @@ struct field_list {
     size_t n;
 };
 
+/* A row of a table, and the table: FIELD_AT(node, "name", FIELD_STR, name, .flags = …) is the
+ * member `name` of struct node. */
+#define FIELD_AT(of, key, ftype, member, ...)                                                      \
+    {                                                                                              \
+        .name = key, .type = ftype, .offset = offsetof(struct of, member), __VA_ARGS__             \
+    }
+#define FIELD_TABLE(schema, rows, of)                                                              \
+    {                                                                                              \
+        schema, rows, array_len(rows), sizeof(struct of), 0                                        \
+    }
+
 enum field_form { FIELD_PAGE, FIELD_ROW };
 
 /* What `which` means inside a member described by `of`: nothing is left out there when no row of
  * `of` says in which forms it takes part. */
 unsigned field_which_of(const struct field_table *of, unsigned which);
-
-/* One row of the table itself, found by its key; NULL if there is none. */
-const struct field *field_find(const struct field_table *t, const char *name);
 
 /* The rows of `which` as a JSON object under key (NULL inside arrays). */
 void field_to_json(const struct field_table *t,
@@ -115,12 +133,6 @@ void field_put_members(const struct field_table *t,
                        unsigned which,
                        enum field_form form,
                        struct jout *j);
-/* One member, whatever its flags. */
-void field_put(const struct field *f,
-               const void *object,
-               enum field_form form,
-               struct jout *j,
-               const char *key);
 
 /* field_to_json() as text. Heap. */
 char *field_to_text(const struct field_table *t,

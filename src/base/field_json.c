@@ -50,6 +50,8 @@ static bool field_is_set(const struct field *f, unsigned flags, const void *p)
         return ((const struct pairs *)p)->n > 0;
     case FIELD_LIST:
         return ((const struct field_list *)p)->n > 0;
+    case FIELD_BITS:
+        return *(const uint64_t *)p != 0;
     case FIELD_BOOL:
     case FIELD_ENUM:
     case FIELD_OBJECT:
@@ -146,6 +148,19 @@ static void field_put_enum(struct jout *j, const char *key, const struct field *
     jout_str(j, key, word && *word ? word : NULL);
 }
 
+static void field_put_bits(struct jout *j, const char *key, const struct field *f, uint64_t bits)
+{
+    jout_open(j, key, '[');
+    for (; bits; bits &= bits - 1) {
+        int bit = __builtin_ctzll(bits);
+        if (f->names)
+            jout_str(j, NULL, f->names[bit]);
+        else
+            jout_int(j, NULL, bit);
+    }
+    jout_close(j, ']');
+}
+
 static void field_put_number(struct jout *j,
                              const char *key,
                              const struct field *f,
@@ -211,6 +226,9 @@ static void field_put_value(const struct field *f,
     case FIELD_STRV:
         field_put_strv(j, key, p);
         break;
+    case FIELD_BITS:
+        field_put_bits(j, key, f, *(const uint64_t *)p);
+        break;
     case FIELD_PAIRS:
         field_put_pairs(j, key, p, form);
         break;
@@ -237,15 +255,6 @@ static void field_put_value(const struct field *f,
     }
 }
 
-void field_put(const struct field *f,
-               const void *object,
-               enum field_form form,
-               struct jout *j,
-               const char *key)
-{
-    field_put_value(f, FIELD_ALL, (const char *)object + f->offset, form, j, key);
-}
-
 /* The objects that are open, by the parts of a dotted name. */
 struct field_path {
     char part[DEPTH_MAX][PREFIX_MAX];
@@ -256,7 +265,9 @@ struct field_path {
 static const char *field_path_move(struct field_path *path, struct jout *j, const char *name)
 {
     int keep = 0;
-    const char *dot;
+    const char *dot = strchr(name, '.');
+    if (!dot && !path->depth)
+        return name;
     while ((dot = strchr(name, '.')) != NULL) {
         char part[PREFIX_MAX];
         text_printf(part, "%.*s", (int)(dot - name), name); /* rows are short */
@@ -282,7 +293,8 @@ void field_put_members(const struct field_table *t,
                        enum field_form form,
                        struct jout *j)
 {
-    struct field_path path = {.depth = 0};
+    struct field_path path;
+    path.depth = 0; /* its parts are written before they are read */
     for (size_t i = 0; i < t->n; i++) {
         const struct field *f = &t->rows[i];
         const void *p = (const char *)object + f->offset;
@@ -296,7 +308,14 @@ void field_put_members(const struct field_table *t,
             continue;
         if (flags & FIELD_OMIT && !field_is_set(f, flags, p))
             continue;
-        field_put_value(f, which, p, form, j, field_path_move(&path, j, f->name));
+        const char *name = f->name;
+        size_t n = strlen(name);
+        if (path.depth || memchr(name, '.', n)) {
+            name = field_path_move(&path, j, name);
+            n = strlen(name);
+        }
+        jout_key(j, name, n);
+        field_put_value(f, which, p, form, j, NULL);
     }
     (void)field_path_move(&path, j, ""); /* closes what is open */
 }

@@ -36,6 +36,8 @@ static bool schema_is_nullable(const struct schema_writer *w, const struct field
     unsigned flags = schema_flags(w, f);
     if (flags & FIELD_NO_LIMIT)
         return w->is_form || !(flags & FIELD_OMIT);
+    if (flags & FIELD_MAYBE)
+        return !w->is_form;
     if (w->is_form || flags & (FIELD_OMIT | FIELD_REQUIRED | FIELD_ALWAYS))
         return false;
     return f->type == FIELD_STR || f->type == FIELD_JSON || f->type == FIELD_TIME ||
@@ -159,6 +161,10 @@ static void schema_put_body(const struct schema_writer *w, const struct field *f
     case FIELD_STRV:
         schema_put_strv(w, j);
         break;
+    case FIELD_BITS:
+        jout_str(j, "type", "array");
+        jout_raw(j, "items", f->names ? "{\"type\":\"string\"}" : "{\"type\":\"integer\"}");
+        break;
     case FIELD_PAIRS:
         jout_str(j, "type", "object");
         jout_raw(j, "additionalProperties", "{\"type\":[\"string\",\"number\",\"boolean\"]}");
@@ -202,7 +208,7 @@ static void schema_put_member(const struct schema_writer *w, const struct field 
 static bool schema_is_required(const struct schema_writer *w, const struct field *f)
 {
     unsigned flags = schema_flags(w, f);
-    return w->is_form ? (flags & FIELD_REQUIRED) != 0 : !(flags & FIELD_OMIT);
+    return w->is_form ? (flags & FIELD_REQUIRED) != 0 : !(flags & (FIELD_OMIT | FIELD_OWN_ALL));
 }
 
 static void schema_put_object(const struct schema_writer *w,

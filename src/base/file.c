@@ -177,24 +177,6 @@ int file_write(const char *path,
     return r < 0 ? file_fail(err, -r, "sync the directory of", path) : 0;
 }
 
-int file_link(const char *target, const char *path, struct err *err)
-{
-    char now[4096];
-    ssize_t n = readlink(path, now, sizeof(now));
-    if (n == (ssize_t)strlen(target) && !memcmp(now, target, (size_t)n))
-        return 0;
-    _cleanup_(freep) char *tmp = temporary(path);
-    (void)unlink(tmp); /* a crash may have left it */
-    if (symlink(target, tmp) < 0)
-        return file_fail(err, errno, "make the link", path);
-    if (rename(tmp, path) < 0) {
-        int error = errno;
-        (void)unlink(tmp);
-        return file_fail(err, error, "make the link", path);
-    }
-    return 0;
-}
-
 /* 0 also when it is there and a directory. */
 static int file_make_one(const char *path, mode_t mode)
 {

@@ -49,9 +49,6 @@ int file_read_at(int fd, uint64_t at, void *to, size_t n, size_t *ret_n);
 /* Make what was done to names in this directory survive a power cut. 0 or a negative errno. */
 must_check int file_sync_directory(const char *dir);
 
-/* Replace path by a symbolic link with this text, atomically. */
-must_check int file_link(const char *target, const char *path, struct err *err);
-
 /* Makes the directory and those above it; an existing directory is left unchanged. */
 must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
 

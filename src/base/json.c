@@ -94,14 +94,39 @@ static void json_add_escape(struct buf *out, unsigned char c)
         (void)buf_addf(out, "\\u%04x", c);
 }
 
+/* How many bytes from the start stand for themselves in a JSON string: printable ASCII but for the
+ * quote and the backslash. */
+static size_t json_plain_run(const unsigned char *s, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (unsigned)s[i] - ' ' <= '~' - ' ' && s[i] != '"' && s[i] != '\\')
+        i++;
+    return i;
+}
+
+/* The usual value, in one piece; false where a byte needs more. */
+static bool json_add_plain(struct buf *out, const char *value, size_t n)
+{
+    if (json_plain_run((const unsigned char *)value, n) != n)
+        return false;
+    char *p = buf_room(out, n + 2);
+    if (!p)
+        return true; /* out->failed */
+    p[0] = '"';
+    memcpy(p + 1, value, n);
+    p[n + 1] = '"';
+    buf_wrote(out, n + 2);
+    return true;
+}
+
 static void json_add_quoted(struct buf *out, const char *value, size_t n)
 {
     const unsigned char *s = (const unsigned char *)value;
+    if (json_add_plain(out, value, n))
+        return;
     (void)buf_addc(out, '"'); /* overflow is seen in out->failed, here and below */
     for (size_t i = 0, run; i < n; i += run) {
-        for (run = 0; i + run < n && s[i + run] >= 0x20 && s[i + run] < 0x80 && s[i + run] != '"' &&
-                      s[i + run] != '\\' && s[i + run] != 0x7f;)
-            run++;
+        run = json_plain_run(s + i, n - i);
         if (run) {
             (void)buf_add(out, s + i, run);
             continue;
@@ -128,6 +153,23 @@ static void begin_value(struct jout *j, const char *key)
         json_add_quoted(j->out, key, strlen(key));
         (void)buf_addc(j->out, ':');
     }
+}
+
+void jout_key(struct jout *j, const char *key, size_t n)
+{
+    char *p = buf_room(j->out, n + 4);
+    if (!p)
+        return; /* out->failed */
+    char *at = p;
+    if (j->comma)
+        *at++ = ',';
+    *at++ = '"';
+    memcpy(at, key, n);
+    at += n;
+    *at++ = '"';
+    *at++ = ':';
+    buf_wrote(j->out, (size_t)(at - p));
+    j->comma = false; /* its value follows at once */
 }
 
 void jout_open(struct jout *j, const char *key, char bracket)
@@ -157,23 +199,10 @@ void jout_str(struct jout *j, const char *key, const char *value)
     jout_strn(j, key, value, value ? strlen(value) : 0);
 }
 
-/* Decimal digits from the right; room for the sign and 19 of them. */
-static void add_int(struct buf *out, int64_t value)
-{
-    char text[24], *p = text + sizeof(text);
-    uint64_t u = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do
-        *--p = (char)('0' + u % 10);
-    while (u /= 10);
-    if (value < 0)
-        *--p = '-';
-    (void)buf_add(out, p, (size_t)(text + sizeof(text) - p)); /* overflow: out->failed */
-}
-
 void jout_int(struct jout *j, const char *key, int64_t value)
 {
     begin_value(j, key);
-    add_int(j->out, value);
+    (void)buf_add_int(j->out, value); /* overflow: out->failed */
 }
 
 void jout_real(struct jout *j, const char *key, double value)
@@ -183,7 +212,7 @@ void jout_real(struct jout *j, const char *key, double value)
     if (!isfinite(value))
         (void)buf_adds(j->out, "null"); /* overflow: out->failed, here and below */
     else if (fabs(value) < 1e15 && !(value < whole) && !(value > whole))
-        add_int(j->out, (int64_t)value);
+        (void)buf_add_int(j->out, (int64_t)value);
     else
         (void)buf_addf(j->out, "%.15g", value);
 }

@@ -38,6 +38,9 @@ struct jout {
 
 struct jout jout_begin(struct buf *out);
 void jout_open(struct jout *j, const char *key, char bracket);
+/* The key of the value that is written next, with NULL as its key: n bytes of a name of ours, which
+ * needs no escape. */
+void jout_key(struct jout *j, const char *key, size_t n);
 void jout_close(struct jout *j, char bracket);
 void jout_str(struct jout *j, const char *key, const char *value);
 void jout_strn(struct jout *j, const char *key, const char *value, size_t n);

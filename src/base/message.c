@@ -441,20 +441,13 @@ static void hide_names(json_t *args, const struct message_listener *to, int dept
     }
 }
 
-void message_put_args(struct jout *j,
-                      const char *code,
-                      const char *text,
-                      const struct message_listener *listener)
+char *message_args(const char *code, const char *text, const struct message_listener *listener)
 {
     _cleanup_(json_unrefp) json_t *args = args_of(code, text);
-    if (!args) {
-        jout_null(j, "args");
-        return;
-    }
+    if (!args)
+        return NULL;
     hide_names(args, listener, 0);
-    char *dump = json_dumps(args, JSON_COMPACT);
-    jout_raw(j, "args", str_or(dump, "null"));
-    free(dump);
+    return json_dumps(args, JSON_COMPACT);
 }
 
 /* ---- writing ---- */

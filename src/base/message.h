@@ -39,11 +39,9 @@ const char *message_say(const char *code,
 /* In English, for logs with every name, for files that others read without any: cut to size. */
 void message_to_string(const char *code, const char *text, bool named, char *ret, size_t size);
 
-/* "args":{…} as a member, without the names that he may not hear (null); null for a sentence. */
-void message_put_args(struct jout *j,
-                      const char *code,
-                      const char *text,
-                      const struct message_listener *listener);
+/* The arguments as a JSON object, null in place of each name that he may not hear. Heap; NULL for a
+ * sentence. */
+char *message_args(const char *code, const char *text, const struct message_listener *listener);
 
 /* Writing arguments: message_begin(), jout_… into j, message_end(). */
 struct message {

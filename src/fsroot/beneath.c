@@ -51,15 +51,37 @@ static int open_by_kernel(int dir, const char *path, int flags, uint64_t how)
 
 struct walking {
     int held[DEPTH_MAX + 2]; /* descriptors of the directories on the way; [0] is borrowed */
-    size_t depth;            /* of the last of them */
-    char *left;              /* names still to go */
+    char *names[DEPTH_MAX + 2];
+    size_t depth; /* of the last of them */
+    char *left;   /* names still to go */
+    char *link;   /* the text of the last link */
+    beneath_own_f own;
+    const void *own_arg;
     int links;
     bool follow;
 };
 
 static void back(struct walking *w)
 {
+    freep(&w->names[w->depth]);
     (void)close(w->held[w->depth--]); /* it was only looked into */
+}
+
+static void walking_end(struct walking *w)
+{
+    while (w->depth)
+        back(w);
+    free(w->left);
+    free(w->link);
+}
+
+/* What an absolute link names below the directory where the walk began. NULL: nothing. */
+static const char *begin_again(struct walking *w, const char *text)
+{
+    const char *below = w->own ? w->own(text, w->own_arg) : NULL;
+    while (below && w->depth)
+        back(w);
+    return below;
 }
 
 /* Put the text of a link in front of what is left. */
@@ -70,9 +92,13 @@ static int take_link(struct walking *w, const char *name, const char *left)
     if (n < 0)
         return errno == EINVAL ? -EAGAIN : -errno; /* no link any more */
     text[n] = 0;
-    if (!n || text[0] == '/' || !w->follow || ++w->links > LINKS_MAX)
-        return text[0] == '/' ? -EXDEV : -ELOOP;
-    char *both = xasprintf("%s%s%s", text, *left ? "/" : "", left);
+    set_str(&w->link, text);
+    const char *to = text[0] == '/' ? begin_again(w, text) : text;
+    if (!to)
+        return -EXDEV;
+    if (!n || !w->follow || ++w->links > LINKS_MAX)
+        return -ELOOP;
+    char *both = xasprintf("%s%s%s", to, *left ? "/" : "", left);
     free(w->left);
     w->left = both;
     return strlen(both) > TEXT_MAX ? -ELOOP : 0;
@@ -119,6 +145,7 @@ static int stand_on(struct walking *w, int fd, const struct next *n)
 {
     if (!n->stays && w->depth + 1 < array_len(w->held)) {
         w->held[++w->depth] = fd;
+        w->names[w->depth] = xstrdup(n->part);
     } else {
         (void)close(fd); /* it was only looked at */
         if (!n->stays)
@@ -130,8 +157,9 @@ static int stand_on(struct walking *w, int fd, const struct next *n)
     return 0;
 }
 
-/* Follows one name of the path. 1: *ret_fd is the end of the path. */
-static int beneath_step(struct walking *w, int flags, int *ret_fd)
+/* Follows one name of the path. 1: *ret_fd is the end of the path; *ret_name, to be freed, its name
+ * where we stand, or "." */
+static int beneath_step(struct walking *w, int flags, int *ret_fd, char **ret_name)
 {
     struct next n;
     int r = cut_next(w, &n);
@@ -150,19 +178,51 @@ static int beneath_step(struct walking *w, int flags, int *ret_fd)
     if (!n.is_last)
         return stand_on(w, fd, &n);
     *ret_fd = fd;
+    *ret_name = xstrdup(n.part);
     return 1;
 }
 
 static int open_by_steps(int dir, const char *path, int flags, bool follow)
 {
     struct walking w = {.held = {dir}, .left = xstrdup(path), .follow = follow};
+    _cleanup_(freep) char *name = NULL;
     int fd = -1, r = 0;
     while (r == 0)
-        r = beneath_step(&w, flags, &fd);
-    while (w.depth)
-        back(&w);
-    free(w.left);
+        r = beneath_step(&w, flags, &fd, &name);
+    walking_end(&w);
     return r < 0 ? r : fd;
+}
+
+/* Where we stand, and this name in it. */
+static char *walking_text(const struct walking *w, const char *name)
+{
+    char *all = xstrdup("");
+    for (size_t i = 1; i <= w->depth + 1; i++) {
+        const char *part = i <= w->depth ? w->names[i] : name;
+        if (!strcmp(part, "."))
+            continue;
+        char *more = xasprintf("%s%s%s", all, *all ? "/" : "", part);
+        free(all);
+        all = more;
+    }
+    return all;
+}
+
+int beneath_resolve(int dir, const char *path, beneath_own_f own, const void *arg, char **ret)
+{
+    struct walking w = {
+        .held = {dir}, .left = xstrdup(path), .follow = true, .own = own, .own_arg = arg};
+    _cleanup_(freep) char *name = NULL;
+    _cleanup_(closep) int fd = -1;
+    int r = 0;
+    while (r == 0)
+        r = beneath_step(&w, O_PATH, &fd, &name);
+    if (r > 0)
+        *ret = walking_text(&w, name);
+    else if (r == -EXDEV)
+        *ret = xstrdup(w.link ? w.link : path);
+    walking_end(&w);
+    return r < 0 ? r : 0;
 }
 
 /* ---- both ---- */

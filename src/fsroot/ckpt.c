@@ -25,6 +25,7 @@
 #include "fsroot/ckpt_dir.h"
 #include "fsroot/ckpt_shard.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootdir.h"
 
 enum {
     DIRS_MAX = 200000,  /* names in checkpoints/ */
@@ -40,17 +41,16 @@ int ckpt_dir_open(const char *root, const char *job, struct err *err)
 {
     if (!fsroot_is_name(job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", job);
-    _cleanup_(freep) char *jobs = xasprintf("%s/jobs", root);
+    _cleanup_(rootdir_release) struct rootdir jobs = ROOTDIR_NONE, dir = ROOTDIR_NONE;
     _cleanup_(freep) char *path = xasprintf("%s/checkpoints", job);
-    _cleanup_(closep) int top = open(jobs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0)
-        return err_set(err, errno == ENOENT ? -EIO : -errno, "'%s' cannot be opened: %s", jobs,
-                       strerror(errno));
-    int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY, 0);
-    if (fd == -ENOENT)
-        return fd;
-    if (fd < 0)
-        return err_set(err, fd, "'%s/%s' cannot be opened: %s", jobs, path, strerror(-fd));
+    int r = rootdir_open(root, "jobs", 0, &jobs, err);
+    if (r < 0)
+        return r == -ENOENT ? err_set(err, -EIO, "'%s/jobs' is not there", root) : r;
+    r = rootdir_open_in(&jobs, path, 0, &dir, err);
+    if (r < 0)
+        return r;
+    int fd = dir.fd;
+    dir.fd = -1;
     return fd;
 }
 

@@ -15,9 +15,9 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "core/metric/metric.h"
-#include "fsroot/beneath.h"
 #include "fsroot/ckpt.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 enum { TAIL_MAX = 64 << 20, ASKS_MAX = 10 /* a step's line comes soon after its checkpoint */ };
 
@@ -119,10 +119,8 @@ void ckpt_find_values(const char *root,
         waiting += wants(&l->v[i]);
     if (!waiting || !fsroot_is_name(job))
         return;
-    _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
-    _cleanup_(closep) int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    _cleanup_(closep) int fd =
-        top < 0 ? -1 : beneath_open(top, "metrics/metrics.jsonl", O_RDONLY, 0);
+    _cleanup_(freep) char *path = xasprintf("jobs/%s/metrics/metrics.jsonl", job);
+    _cleanup_(closep) int fd = rootfile_open(root, path, NULL);
     size_t n = fd < 0 ? 0 : ckpt_value_read_end(fd, seen, &text);
     if (!n)
         return;

@@ -31,9 +31,10 @@ must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct 
 /* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount. */
 must_check int fsroot_check_mounted(const char *root, struct err *err);
 
-/* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. */
+/* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. A link that has
+ * one of these names stays, and nothing is made behind it. */
 must_check int fsroot_prepare(const char *root, struct err *err);
-/* users/<user>/{datasets,models,code}. */
+/* users/<user>/{datasets,models,code}, with links as above. */
 must_check int fsroot_user_prepare(const char *root, const char *user, struct err *err);
 
 /* Place argus/bin/<arch>/argus-shepherd (arch: `uname -m` of the ELF header, so
@@ -74,18 +75,22 @@ char *fsroot_job_dir(const char *root, const char *job); /* <root>/jobs/<job> */
 /* <root>/jobs/<job>/attempts/<k>, and "/<sub>" when sub is not NULL. */
 char *fsroot_attempt_dir(const char *root, const char *job, int attempt, const char *sub);
 
-/* The real path of `path` (made absolute below root when relative), which must lie
- * under root once every link is followed. -ENOENT; ERR_REFUSED when it leads outside. */
-must_check int fsroot_resolve_under(const char *root,
-                                    const char *path,
-                                    char **ret,
-                                    struct err *err);
-
 /* The version of verl in a snapshot (<path>/verl/version/version), or of the one
- * installed beside an interpreter (<venv>/bin/python). NULL: none found. */
-char *fsroot_verl_version(const char *path);
+ * installed beside an interpreter (<venv>/bin/python). NULL: none found on the shared root. */
+char *fsroot_verl_version(const char *root, const char *path);
+
+struct rootdir;
+/* The path of site-packages/<name> in the venv of this interpreter, below top; NULL: there is none.
+ */
+char *fsroot_beside_interpreter(const struct rootdir *top, const char *below, const char *name);
 
 /* ---- a job's directory ---- */
+
+/* Makes jobs/<job> for a job that has none yet. ERR_CONFLICT: something is there already, and it is
+ * not just an empty directory of ours. */
+must_check int fsroot_job_make(const char *root, const char *job, struct err *err);
+/* Whether anything, a broken link as well, has that name. */
+bool fsroot_job_is_there(const char *root, const char *job);
 
 /* The content of an attempt's directory. Values under secret names (see str_is_secret_name) are
  * masked in every file that people read, and so is each occurrence of such a value in any of the

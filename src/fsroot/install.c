@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootdir.h"
 
 enum { BINARY_MAX = 64 << 20, HOOK_MAX = 1 << 20 };
 
@@ -42,25 +42,35 @@ static const char *arch_of(const struct buf *binary)
     }
 }
 
+/* True if the file has these bytes and this mode already. */
+static bool install_is_there(const struct rootdir *dir,
+                             const char *name,
+                             const struct buf *want,
+                             mode_t mode)
+{
+    _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
+    struct stat st;
+    return rootdir_read(dir, name, &now, NULL) == 0 && now.len == want->len &&
+           !memcmp(buf_str(&now), buf_str(want), now.len) && rootdir_look(dir, name, &st) == 0 &&
+           S_ISREG(st.st_mode) && (st.st_mode & 07777) == mode;
+}
+
 /* 1 when the file was replaced, 0 when it is the same already. */
-static int install_place(const char *path,
+static int install_place(const struct rootdir *dir,
+                         const char *name,
                          const struct buf *want,
                          mode_t mode,
                          bool keep_previous,
                          struct err *err)
 {
-    _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
-    struct stat st;
-    if (file_read(path, &now, NULL) == 0 && now.len == want->len &&
-        !memcmp(buf_str(&now), buf_str(want), now.len) && stat(path, &st) == 0 &&
-        (st.st_mode & 07777) == mode)
+    if (install_is_there(dir, name, want, mode))
         return 0;
     if (keep_previous) {
-        _cleanup_(freep) char *previous = xasprintf("%s.previous", path);
-        (void)unlink(previous);      /* neither may exist, and a comfort to running */
-        (void)!link(path, previous); /* jobs must not keep a new binary away */
+        _cleanup_(freep) char *previous = xasprintf("%s.previous", name);
+        (void)rootdir_unlink(dir, previous, NULL); /* neither may exist, and a comfort to */
+        (void)!rootdir_link(dir, name, dir, previous, NULL); /* jobs must not keep a binary away */
     }
-    int r = file_write(path, buf_str(want), want->len, mode, FILE_SYNC, err);
+    int r = rootdir_write(dir, name, buf_str(want), want->len, mode, FILE_SYNC, err);
     return r < 0 ? r : 1;
 }
 
@@ -76,18 +86,18 @@ static int place_shepherd(const char *root, const char *binary, struct err *err)
                        "'%s' is no 64-bit ELF program of a known machine: install argus-shepherd "
                        "beside argusd again",
                        binary);
-    _cleanup_(freep) char *dir = xasprintf("%s/argus/bin/%s", root, arch);
-    _cleanup_(freep) char *path = xasprintf("%s/argus-shepherd", dir);
-    r = file_mkdirs(dir, 0755, err);
-    return r < 0 ? r : install_place(path, &bytes, 0755, true, err);
+    _cleanup_(freep) char *path = xasprintf("argus/bin/%s", arch);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    r = rootdir_open(root, path, 0755, &dir, err);
+    return r < 0 ? r : install_place(&dir, "argus-shepherd", &bytes, 0755, true, err);
 }
 
 /* Every Python of every job would write its cache here, over the network and each version its
  * own. A plain file of that name is the one way to forbid it that binds root as well. */
-static int block_cache(const char *dir, struct err *err)
+static int block_cache(const struct rootdir *dir, struct err *err)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/__pycache__", dir);
-    return file_is_there(path) ? 0 : file_write(path, "", 0, 0444, 0, err);
+    static const char name[] = "__pycache__";
+    return rootdir_has(dir, name) ? 0 : rootdir_write(dir, name, "", 0, 0444, 0, err);
 }
 
 /* The sources of the hook lie in several files, of which the build makes one; the main one alone
@@ -110,16 +120,16 @@ static int install_place_hook(const char *root, const char *hook_dir, struct err
 {
     _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
     _cleanup_(freep) char *from = xasprintf("%s/sitecustomize.py", hook_dir);
-    _cleanup_(freep) char *dir = fsroot_hook_dir(root);
-    _cleanup_(freep) char *path = xasprintf("%s/sitecustomize.py", dir);
+    _cleanup_(freep) char *path = fsroot_hook_dir(root);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
     int r = file_read(from, &bytes, err);
     if (r == 0)
         r = refuse_part(from, buf_str(&bytes), err);
     if (r == 0)
-        r = file_mkdirs(dir, 0755, err);
+        r = rootdir_open(root, path, 0755, &dir, err);
     if (r == 0)
-        r = block_cache(dir, err);
-    return r < 0 ? r : install_place(path, &bytes, 0644, false, err);
+        r = block_cache(&dir, err);
+    return r < 0 ? r : install_place(&dir, "sitecustomize.py", &bytes, 0644, false, err);
 }
 
 char *fsroot_lib_dir(const char *root)
@@ -129,16 +139,16 @@ char *fsroot_lib_dir(const char *root)
 
 int fsroot_install_lib(const char *root, const struct fsroot_file *files, size_t n, struct err *err)
 {
-    _cleanup_(freep) char *dir = fsroot_lib_dir(root);
-    int placed = 0, r = file_mkdirs(dir, 0755, err);
+    _cleanup_(freep) char *path = fsroot_lib_dir(root);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int placed = 0, r = rootdir_open(root, path, 0755, &dir, err);
     if (r == 0)
-        r = block_cache(dir, err);
+        r = block_cache(&dir, err);
     for (size_t i = 0; i < n && r >= 0; i++) {
         _cleanup_(buf_release) struct buf bytes = BUF_INIT(HOOK_MAX);
-        _cleanup_(freep) char *path = xasprintf("%s/%s", dir, files[i].name);
         if (buf_add(&bytes, files[i].data, files[i].size) < 0)
             return err_set(err, -EMSGSIZE, "'%s' is too large to be placed", files[i].name);
-        r = install_place(path, &bytes, 0644, false, err);
+        r = install_place(&dir, files[i].name, &bytes, 0644, false, err);
         placed += r > 0;
     }
     return r < 0 ? r : placed;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look.c - files and models as they lie there; see look.h. */
+/* look.c - files and models as they lie there; see look.h. A link is followed by ourselves, and
+ * only as long as it stays on the root: what lies elsewhere is not even asked whether it is there.
+ */
 #define _GNU_SOURCE
 #include "fsroot/look.h"
 
@@ -17,6 +19,7 @@
 #include "base/str.h"
 #include "core/check/safetensors.h"
 #include "fsroot/looked.h"
+#include "fsroot/rootdir.h"
 
 enum {
     CONFIG_MAX = 8 << 20,
@@ -26,20 +29,103 @@ enum {
     DIR_ENTRIES_MAX = 100000,
 };
 
-/* ---- one file ---- */
+/* ---- the way there ---- */
 
-/* Opened for reading, without ever waiting for a pipe or a device. -errno. */
-static int open_plain(const char *path, struct stat *ret)
+/* What the looks of one question share. */
+struct looking {
+    const struct rootdir *top; /* nothing outside of it is looked at */
+    struct looked *known;
+    struct rootdir dir; /* the directory of the last file, with its path as it really is */
+    char *asked;        /* by this path below top */
+};
+
+static void looking_release(struct looking *k)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    rootdir_release(&k->dir);
+    freep(&k->asked);
+}
+
+/* Opens the directory, unless it is that of the previous file. -EXDEV: *ret_out is where it leads.
+ */
+static int look_enter(struct looking *k, const char *below, char **ret_out)
+{
+    _cleanup_(freep) char *real = NULL;
+    if (k->dir.fd >= 0 && str_eq(k->asked, below))
+        return 0;
+    int fd = rootdir_open_followed(k->top, below, O_PATH | O_DIRECTORY, &real);
+    if (fd == -EXDEV) {
+        *ret_out = real;
+        real = NULL;
+    }
     if (fd < 0)
-        return -errno;
-    if (fstat(fd, ret) == 0)
         return fd;
-    int r = -errno;
-    (void)close(fd); /* nothing was written */
+    rootdir_release(&k->dir);
+    const char *slash = real && *real ? "/" : "";
+    k->dir = (struct rootdir){.fd = fd,
+                              .path = xasprintf("%s%s%s", k->top->path, slash, str_or(real, ""))};
+    set_str(&k->asked, below);
+    return 0;
+}
+
+/* The last name of the path, in k->dir, and what it is, which is no link. */
+static int look_step(struct looking *k,
+                     const char *below,
+                     char **ret_name,
+                     struct stat *ret,
+                     char **ret_out)
+{
+    const char *slash = strrchr(below, '/');
+    _cleanup_(freep) char *dir = slash ? xstrndup(below, (size_t)(slash - below)) : xstrdup("");
+    const char *name = slash ? slash + 1 : below;
+    int r = look_enter(k, dir, ret_out);
+    if (r == 0 && *name)
+        r = rootdir_look(&k->dir, name, ret);
+    else if (r == 0) /* the root itself */
+        r = fstat(k->dir.fd, ret) < 0 ? -errno : 0;
+    if (r == 0 && S_ISLNK(ret->st_mode))
+        return -ELOOP;
+    if (r == 0)
+        *ret_name = xstrdup(*name ? name : ".");
     return r;
 }
+
+/* The thing at the end of the path: its name in k->dir. -EXDEV: a link leads off the root, and
+ * *ret_out says where; that is not looked at. */
+static int look_reach(struct looking *k,
+                      const char *path,
+                      char **ret_name,
+                      struct stat *ret,
+                      char **ret_out)
+{
+    const char *given = rootdir_below(k->top->path, path);
+    if (!given) {
+        *ret_out = xstrdup(path);
+        return -EXDEV;
+    }
+    _cleanup_(freep) char *below = xstrdup(given);
+    int r = look_step(k, below, ret_name, ret, ret_out);
+    for (int n = 0; r == -ELOOP && n < 2; n++) { /* twice: it was moved meanwhile */
+        char *real = NULL;
+        r = rootdir_resolve(k->top, given, &real);
+        if (r == -EXDEV)
+            *ret_out = real;
+        if (r < 0)
+            return r;
+        free(below);
+        below = real;
+        r = look_step(k, below, ret_name, ret, ret_out);
+    }
+    return r;
+}
+
+/* A sandbox that does not know this call refuses it: then opening tells. errno. */
+static int look_may(const struct rootdir *dir, const char *name, int mode)
+{
+    int r = faccessat(dir->fd, name, mode, AT_SYMLINK_NOFOLLOW);
+    return r == 0 || errno == EPERM ? 0 : errno;
+}
+
+/* ---- one file ---- */
 
 /* What cannot be read is missing. */
 static size_t look_read_at(int fd, void *buf, size_t n, uint64_t at)
@@ -49,13 +135,13 @@ static size_t look_read_at(int fd, void *buf, size_t n, uint64_t at)
     return got;
 }
 
-static char *why_not_a_tree(const char *path)
+static char *why_not_a_tree(const struct rootdir *dir, const char *name)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(TREE_MAX);
     _cleanup_(problems_release) struct problems ps = {0};
     struct doc *d = NULL;
     struct err err = {0};
-    if (file_read(path, &text, &err) < 0)
+    if (rootdir_read(dir, name, &text, &err) < 0)
         return xstrdup(err.text);
     if (doc_parse(buf_str(&text), text.len, true, &d, &ps) < 0)
         return ps.n && ps.v[0].line
@@ -65,45 +151,27 @@ static char *why_not_a_tree(const char *path)
     return NULL;
 }
 
-/* A link out of the root: what it leads to is not opened. A program may lie anywhere. */
-static bool leads_out(const struct preflight_file *f, const char *root, const char *real_root)
+/* Opened for reading; it is plain. */
+static int open_plain(const struct rootdir *dir, const char *name, struct stat *ret)
 {
-    size_t n = real_root ? strlen(real_root) : 0;
-    return f->kind != PREFLIGHT_PROGRAM && f->real && n && str_starts(f->path, root) &&
-           (strncmp(f->real, real_root, n) != 0 || (f->real[n] && f->real[n] != '/'));
-}
-
-/* What the looks of one question share. */
-struct looking {
-    const char *root, *real_root;
-    struct looked *known;
-    char *dir, *real_dir; /* where the last file's directory leads */
-};
-
-/* Like realpath(), without asking again for the directory of the previous file. st: by lstat(). */
-static char *where_it_leads(struct looking *k, const char *path, const struct stat *st)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash || S_ISLNK(st->st_mode) || !slash[1] || !strcmp(slash, "/.") ||
-        !strcmp(slash, "/.."))
-        return realpath(path, NULL);
-    _cleanup_(freep) char *dir = xstrndup(path, (size_t)(slash - path) + 1);
-    if (!str_eq(dir, k->dir)) {
-        free(k->real_dir);
-        k->real_dir = realpath(dir, NULL);
-        set_str(&k->dir, dir);
-    }
-    return k->real_dir ? xasprintf("%s%s%s", k->real_dir, k->real_dir[1] ? "/" : "", slash + 1)
-                       : NULL;
+    int fd = rootdir_open_file(dir, name, NULL);
+    if (fd < 0 || fstat(fd, ret) == 0)
+        return fd;
+    int r = -errno;
+    (void)close(fd); /* nothing was written */
+    return r;
 }
 
 /* Nothing is kept of what cannot be read. errno. */
-static int read_ends(struct preflight_file *f, struct looked *known, const struct stat *now)
+static int read_ends(struct preflight_file *f,
+                     struct looking *k,
+                     const char *name,
+                     const struct stat *now)
 {
     struct looked_facts read = {0};
     struct stat st = {0};
-    if (!looked_find(known, LOOKED_FILE, f->path, now, &read)) {
-        int fd = open_plain(f->path, &st);
+    if (!looked_find(k->known, LOOKED_FILE, f->path, now, &read)) {
+        int fd = open_plain(&k->dir, name, &st);
         if (fd < 0)
             return -fd;
         read.n_head = look_read_at(fd, read.head, sizeof(read.head), 0);
@@ -112,42 +180,48 @@ static int read_ends(struct preflight_file *f, struct looked *known, const struc
                                f->size - sizeof(read.tail)); /* else zeros */
         (void)close(fd);                                     /* it was only read */
         if (read.n_head || !st.st_size)
-            looked_add(known, LOOKED_FILE, f->path, &st, &read);
+            looked_add(k->known, LOOKED_FILE, f->path, &st, &read);
     }
     memcpy(f->head, read.head, sizeof(f->head));
     memcpy(f->tail, read.tail, sizeof(f->tail));
     f->n_head = read.n_head;
     if (f->kind == PREFLIGHT_TREE)
-        f->broken = why_not_a_tree(f->path);
+        f->broken = why_not_a_tree(&k->dir, name);
     return 0;
+}
+
+/* So that the judge sees that it is not below the root, however it is written. */
+static char *look_outside(const struct looking *k, char *taken)
+{
+    if (*taken == '/' && rootdir_below(k->top->path, taken))
+        set_str(&taken, "/");
+    return taken;
 }
 
 static void look_at_file(struct preflight_file *f, struct looking *k)
 {
-    struct stat st;
-    /* Not opened before it is known to be plain: opening a device may do something. */
-    if (lstat(f->path, &st) < 0) {
-        f->error = errno;
+    struct stat st = {0};
+    _cleanup_(freep) char *name = NULL;
+    char *out = NULL;
+    int r = look_reach(k, f->path, &name, &st, &out);
+    if (r == -EXDEV) {
+        f->is_elsewhere = f->kind == PREFLIGHT_PROGRAM;
+        f->real = look_outside(k, out);
         return;
     }
-    f->real = where_it_leads(k, f->path, &st);
-    if (S_ISLNK(st.st_mode) && stat(f->path, &st) < 0) {
-        f->error = errno;
-        freep(&f->real);
+    if (!name) {
+        f->error = -r;
         return;
     }
+    f->real = str_eq(name, ".") ? xstrdup(k->dir.path) : xasprintf("%s/%s", k->dir.path, name);
     f->is_dir = S_ISDIR(st.st_mode);
     f->is_file = S_ISREG(st.st_mode);
     f->size = (uint64_t)st.st_size;
-    if (leads_out(f, k->root, k->real_root))
-        return;
-    if (access(f->path, f->is_dir ? R_OK | X_OK : R_OK) < 0) {
-        f->error = errno;
-        return;
-    }
-    f->may_run = f->kind == PREFLIGHT_PROGRAM && access(f->path, X_OK) == 0;
-    if (f->is_file)
-        f->error = read_ends(f, k->known, &st);
+    if (f->is_dir)
+        f->error = look_may(&k->dir, name, R_OK | X_OK);
+    f->may_run = f->kind == PREFLIGHT_PROGRAM && look_may(&k->dir, name, X_OK) == 0;
+    if (f->is_file) /* a file that is known could be read: what forbids it changes its times */
+        f->error = read_ends(f, k, name, &st);
 }
 
 /* ---- a model ---- */
@@ -190,13 +264,15 @@ static bool look_into_safetensors(int fd, struct preflight_shard *d)
     return was_read;
 }
 
-static bool find_shard(struct looked *known, const char *path, struct preflight_shard *d)
+static bool find_shard(const struct looking *k,
+                       const char *path,
+                       const struct stat *st,
+                       struct preflight_shard *d)
 {
-    struct stat st;
     struct looked_facts f;
-    if (!known || stat(path, &st) < 0 || !looked_find(known, LOOKED_SHARD, path, &st, &f))
+    if (!looked_find(k->known, LOOKED_SHARD, path, st, &f))
         return false;
-    d->size = (uint64_t)st.st_size;
+    d->size = (uint64_t)st->st_size;
     memcpy(d->head, f.head, sizeof(d->head));
     d->n_head = f.n_head;
     d->wants = f.wants;
@@ -205,38 +281,45 @@ static bool find_shard(struct looked *known, const char *path, struct preflight_
     return true;
 }
 
-static void look_read_shard(struct looked *known, const char *path, struct preflight_shard *d)
+static void look_read_shard(const struct looking *k,
+                            const char *path,
+                            const char *name,
+                            struct preflight_shard *d)
 {
     struct stat st = {0};
-    bool was_read = true;
-    int fd = open_plain(path, &st);
+    int fd = open_plain(&k->dir, name, &st);
     if (fd < 0) {
         d->error = -fd;
         return;
     }
     d->size = (uint64_t)st.st_size;
-    if (!S_ISREG(st.st_mode)) {
-        d->broken = xstrdup("it is no plain file");
-    } else {
-        d->n_head = look_read_at(fd, d->head, sizeof(d->head), 0);
-        was_read = d->n_head || !d->size;
-        if (d->is_safetensors && d->size && !preflight_name_head(d->head, d->n_head))
-            was_read &= look_into_safetensors(fd, d);
-    }
+    d->n_head = look_read_at(fd, d->head, sizeof(d->head), 0);
+    bool was_read = d->n_head || !d->size;
+    if (d->is_safetensors && d->size && !preflight_name_head(d->head, d->n_head))
+        was_read &= look_into_safetensors(fd, d);
     (void)close(fd); /* it was only read */
     struct looked_facts f = {
         .n_head = d->n_head, .wants = d->wants, .elements = d->elements, .broken = d->broken};
     memcpy(f.head, d->head, sizeof(f.head));
     if (was_read)
-        looked_add(known, LOOKED_SHARD, path, &st, &f);
+        looked_add(k->known, LOOKED_SHARD, path, &st, &f);
 }
 
-static void look_at_shard(struct looked *known, const char *dir, struct preflight_shard *d)
+static void look_at_shard(struct looking *k, const char *dir, struct preflight_shard *d)
 {
+    struct stat st;
     _cleanup_(freep) char *path = in(dir, d->name);
+    _cleanup_(freep) char *name = NULL;
+    _cleanup_(freep) char *out = NULL;
     d->is_safetensors = str_ends(d->name, ".safetensors");
-    if (!find_shard(known, path, d))
-        look_read_shard(known, path, d);
+    int r = look_reach(k, path, &name, &st, &out);
+    d->is_elsewhere = r == -EXDEV;
+    if (r < 0)
+        d->error = d->is_elsewhere ? 0 : -r;
+    else if (!S_ISREG(st.st_mode))
+        d->broken = xstrdup("it is no plain file");
+    else if (!find_shard(k, path, &st, d))
+        look_read_shard(k, path, name, d);
 }
 
 /* There is none of this name. */
@@ -256,19 +339,18 @@ static void look_add_shard(struct preflight_model *m, const char *name)
     append_shard(m, name);
 }
 
-/* The JSON object in dir/name; NULL: *ret_why says what is wrong with it, or is NULL as well
- * when there is no such file. */
-static json_t *look_read_object(const char *dir, const char *name, size_t max, char **ret_why)
+/* The JSON object in this file of k->dir; NULL: *ret_why says what is wrong with it. */
+static json_t *look_read_object(const struct looking *k,
+                                const char *name,
+                                size_t max,
+                                char **ret_why)
 {
-    _cleanup_(freep) char *path = in(dir, name);
     _cleanup_(buf_release) struct buf text = BUF_INIT(max);
     struct err err = {0};
     json_t *root = NULL;
-    int r = file_read(path, &text, &err);
-    *ret_why = NULL;
-    if (r == -ENOENT)
-        return NULL;
+    int r = rootdir_read(&k->dir, name, &text, &err);
     const char *what = preflight_name_head((const unsigned char *)buf_str(&text), text.len);
+    *ret_why = NULL;
     if (r == 0 && what)
         *ret_why = xasprintf("it is %s", what);
     else if (r < 0 || json_parse(buf_str(&text), text.len, max, &root, &err) < 0)
@@ -307,19 +389,22 @@ static void keep_index(const struct preflight_model *m,
     looked_facts_release(&f);
 }
 
-static bool read_index(struct preflight_model *m, struct looked *known, const char *name)
+/* An index that a link has off the root is none: then what lies there counts. */
+static bool read_index(struct preflight_model *m, struct looking *k, const char *name)
 {
     const char *tensor;
     json_t *v;
     struct stat st;
     _cleanup_(freep) char *path = in(m->path, name);
-    bool is_there = stat(path, &st) == 0;
-    bool is_known = is_there && find_index(m, known, path, &st);
-    json_t *root = is_known ? NULL : look_read_object(m->path, name, INDEX_MAX, &m->index_broken);
-    if (!root && !m->index_broken && !is_known)
+    _cleanup_(freep) char *last = NULL;
+    _cleanup_(freep) char *out = NULL;
+    if (look_reach(k, path, &last, &st, &out) < 0)
         return false;
     m->has_index = true;
     set_str(&m->index_name, name);
+    if (find_index(m, k->known, path, &st))
+        return true;
+    json_t *root = look_read_object(k, last, INDEX_MAX, &m->index_broken);
     json_t *map = json_object_get(root, "weight_map");
     if (root && !json_is_object(map))
         m->index_broken = xstrdup("it has no 'weight_map'");
@@ -328,26 +413,27 @@ static bool read_index(struct preflight_model *m, struct looked *known, const ch
         if (file && *file && *file != '.' && !strchr(file, '/'))
             look_add_shard(m, file);
     }
-    if (is_there && root && !m->index_broken)
-        keep_index(m, known, path, &st);
+    if (root && !m->index_broken)
+        keep_index(m, k->known, path, &st);
     json_decref(root);
     return true;
 }
 
-static void look_at_config(struct preflight_model *m, struct looked *known)
+static void look_at_config(struct preflight_model *m, struct looking *k)
 {
     struct stat st;
-    struct looked_facts f;
+    struct looked_facts f = {0};
     _cleanup_(freep) char *path = in(m->path, "config.json");
-    bool is_there = stat(path, &st) == 0;
-    m->has_config = is_there && looked_find(known, LOOKED_OBJECT, path, &st, &f);
-    if (m->has_config)
+    _cleanup_(freep) char *name = NULL;
+    _cleanup_(freep) char *out = NULL;
+    int r = look_reach(k, path, &name, &st, &out);
+    m->has_config = r == -EXDEV || (r == 0 && looked_find(k->known, LOOKED_OBJECT, path, &st, &f));
+    if (r < 0 || m->has_config)
         return; /* it is an object: what is broken is not kept */
-    json_t *config = look_read_object(m->path, "config.json", CONFIG_MAX, &m->config_broken);
-    m->has_config = config || m->config_broken;
-    f = (struct looked_facts){0};
-    if (is_there && config)
-        looked_add(known, LOOKED_OBJECT, path, &st, &f);
+    json_t *config = look_read_object(k, name, CONFIG_MAX, &m->config_broken);
+    m->has_config = true;
+    if (config)
+        looked_add(k->known, LOOKED_OBJECT, path, &st, &f);
     json_decref(config);
 }
 
@@ -357,15 +443,15 @@ static bool is_weights(const char *name)
            (str_starts(name, "pytorch_model") && str_ends(name, ".bin")) || str_ends(name, ".gguf");
 }
 
-static void look_at_names(struct preflight_model *m, bool want_weights)
+static void look_at_names(struct preflight_model *m, const struct rootdir *d, bool want_weights)
 {
     static const char *const tokenizers[] = {"tokenizer.json", "tokenizer_config.json",
                                              "tokenizer.model", "vocab.json", "vocab.txt"};
-    DIR *dir = opendir(m->path);
-    int n = 0;
+    DIR *dir = NULL;
+    int n = 0, r = rootdir_list(d, &dir, NULL);
     m->is_empty = true;
-    if (!dir) {
-        m->error = errno;
+    if (r < 0) {
+        m->error = -r;
         return;
     }
     for (struct dirent *e; (e = readdir(dir)) && n < DIR_ENTRIES_MAX; n++) {
@@ -380,82 +466,153 @@ static void look_at_names(struct preflight_model *m, bool want_weights)
     (void)closedir(dir); /* it was only read */
 }
 
-/* The snapshot that refs/main names, else any; false if there is none. */
-static bool enter_hub_snapshot(struct preflight_model *m)
+/* The revision that refs/main names, where it is there; NULL. */
+static char *hub_main(const struct rootdir *top, const char *hub)
 {
-    _cleanup_(freep) char *ref = in(m->path, "refs/main");
-    _cleanup_(freep) char *all = in(m->path, "snapshots");
     _cleanup_(buf_release) struct buf text = BUF_INIT(200);
-    char *found = NULL;
-    if (file_read(ref, &text, NULL) == 0 && text.len) {
-        const char *name = buf_str(&text);
-        size_t n = strcspn(name, " \t\r\n/");
-        _cleanup_(freep) char *rev = xstrndup(name, n);
-        found = in(all, rev);
-        if (*rev == '.' || !file_is_there(found))
-            freep(&found);
-    }
-    DIR *dir = found ? NULL : opendir(all);
-    for (struct dirent *e; dir && !found && (e = readdir(dir));)
-        if (e->d_name[0] != '.')
-            found = in(all, e->d_name);
-    if (dir)
-        (void)closedir(dir); /* it was only read */
-    if (!found)
-        return false;
-    free(m->path);
-    m->path = found;
-    return true;
+    _cleanup_(freep) char *ref = in(hub, "refs/main");
+    _cleanup_(closep) int fd = rootdir_open_followed(top, ref, O_RDONLY, NULL);
+    if (fd < 0 || file_read_open(fd, ref, &text, NULL) < 0 || !text.len)
+        return NULL;
+    const char *name = buf_str(&text);
+    _cleanup_(freep) char *rev = xstrndup(name, strcspn(name, " \t\r\n/"));
+    _cleanup_(freep) char *path = xasprintf("%s/snapshots/%s", hub, rev);
+    _cleanup_(closep) int there = *rev == '.' ? -1 : rootdir_open_followed(top, path, O_PATH, NULL);
+    return there < 0 ? NULL : xstrdup(rev);
 }
 
-static void look_at_model(struct preflight_model *m, struct looked *known)
+/* A negative errno: -EXDEV, a link has them elsewhere. */
+static int hub_any(const struct rootdir *top, const char *hub, char **ret)
 {
-    struct stat st;
-    if (m->is_hub && !enter_hub_snapshot(m)) {
+    _cleanup_(freep) char *all = in(hub, "snapshots");
+    int fd = rootdir_open_followed(top, all, O_RDONLY | O_DIRECTORY, NULL);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    int r = fd < 0 ? fd : -ENOENT;
+    if (!dir)
+        closep(&fd);
+    for (struct dirent *e; dir && r < 0 && (e = readdir(dir));)
+        if (e->d_name[0] != '.') {
+            *ret = xstrdup(e->d_name);
+            r = 0;
+        }
+    if (dir)
+        (void)closedir(dir); /* it was only read */
+    return r;
+}
+
+/* The snapshot that refs/main names, else any. A negative errno, as of hub_any(). */
+static int enter_hub_snapshot(struct preflight_model *m, const struct rootdir *top)
+{
+    const char *hub = rootdir_below(top->path, m->path);
+    _cleanup_(freep) char *rev = hub ? hub_main(top, hub) : NULL;
+    int r = rev ? 0 : hub ? hub_any(top, hub, &rev) : -ENOENT;
+    if (r < 0)
+        return r;
+    char *path = xasprintf("%s/snapshots/%s", m->path, rev);
+    free(m->path);
+    m->path = path;
+    return 0;
+}
+
+/* A file in its place is a fact as well. */
+static int look_open_model(struct preflight_model *m,
+                           const struct looking *k,
+                           const char *below,
+                           struct rootdir *ret)
+{
+    char *real = NULL;
+    int fd = rootdir_open_followed(k->top, below, O_RDONLY | O_DIRECTORY, &real);
+    if (fd == -EXDEV) {
+        m->is_elsewhere = m->is_hub;
+        m->real = look_outside(k, real);
+    } else if (fd >= 0) {
+        m->real = xasprintf("%s/%s", k->top->path, real);
+        free(real);
+        *ret = (struct rootdir){.fd = fd, .path = xstrdup(m->path)};
+    }
+    m->is_dir = fd >= 0 || fd == -EXDEV;
+    return fd < 0 ? fd : 0;
+}
+
+static void look_at_model(struct preflight_model *m, struct looking *k)
+{
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int r = m->is_hub ? enter_hub_snapshot(m, k->top) : 0;
+    m->is_elsewhere = r == -EXDEV;
+    if (r < 0) {
+        m->error = m->is_elsewhere ? 0 : ENOENT;
+        return;
+    }
+    const char *below = rootdir_below(k->top->path, m->path);
+    r = below ? look_open_model(m, k, below, &dir) : -ENOENT;
+    if (r == -ENOTDIR) {
+        _cleanup_(closep) int fd = rootdir_open_followed(k->top, below, O_PATH, NULL);
+        m->error = fd < 0 ? ENOTDIR : 0;
+        return;
+    }
+    if (r < 0) {
+        m->error = r == -EXDEV ? 0 : -r;
+        return;
+    }
+    if (!m->only_there && !read_index(m, k, "model.safetensors.index.json"))
+        (void)read_index(m, k, "pytorch_model.bin.index.json"); /* none: what lies there counts */
+    look_at_names(m, &dir, !m->has_index);
+    if (m->error || m->only_there)
+        return;
+    look_at_config(m, k);
+    for (size_t i = 0; i < m->n_shards; i++)
+        look_at_shard(k, m->path, &m->shards[i]);
+}
+
+/* On the shared root, or in a cache that argus.yaml has elsewhere. */
+static void look_at_model_there(struct preflight_model *m, const struct looking *on_root)
+{
+    _cleanup_(rootdir_release) struct rootdir cache = ROOTDIR_NONE;
+    struct looking k = {.top = on_root->top, .known = on_root->known, .dir = ROOTDIR_NONE};
+    if (m->cache && rootdir_open(m->cache, "", 0, &cache, NULL) < 0) {
         m->error = ENOENT;
         return;
     }
-    if (stat(m->path, &st) < 0) {
-        m->error = errno;
-        return;
-    }
-    m->is_dir = S_ISDIR(st.st_mode);
-    m->real = realpath(m->path, NULL);
-    if (!m->is_dir)
-        return;
-    if (!m->only_there && !read_index(m, known, "model.safetensors.index.json"))
-        (void)read_index(m, known,
-                         "pytorch_model.bin.index.json"); /* none: what lies there counts */
-    look_at_names(m, !m->has_index);
-    if (m->error || m->only_there)
-        return;
-    look_at_config(m, known);
-    for (size_t i = 0; i < m->n_shards; i++)
-        look_at_shard(known, m->path, &m->shards[i]);
+    if (m->cache)
+        k.top = &cache;
+    look_at_model(m, &k);
+    looking_release(&k);
 }
 
 /* ---- all ---- */
+
+static void look_at_all(struct preflight_facts *f, struct looking *k, _Atomic(size_t) *at)
+{
+    struct statvfs vfs;
+    f->real_root = xstrdup(k->top->path);
+    f->has_free = fstatvfs(k->top->fd, &vfs) == 0;
+    if (f->has_free)
+        f->free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+    for (size_t i = 0; i < f->n_files; i++) {
+        if (at)
+            *at = i + 1;
+        look_at_file(&f->files[i], k);
+    }
+    if (at)
+        *at = f->n_files + 1;
+    if (f->model)
+        look_at_model_there(f->model, k);
+}
 
 void fsroot_look(const char *shared_root,
                  struct looked *known,
                  struct preflight_facts *f,
                  _Atomic(size_t) *at)
 {
-    struct statvfs vfs;
-    f->real_root = realpath(shared_root, NULL);
-    f->has_free = statvfs(shared_root, &vfs) == 0;
-    if (f->has_free)
-        f->free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
-    struct looking k = {.root = shared_root, .real_root = f->real_root, .known = known};
-    for (size_t i = 0; i < f->n_files; i++) {
-        if (at)
-            *at = i + 1;
-        look_at_file(&f->files[i], &k);
-    }
-    free(k.dir);
-    free(k.real_dir);
-    if (at)
-        *at = f->n_files + 1;
-    if (f->model)
-        look_at_model(f->model, known);
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    int r = rootdir_open(shared_root, "", 0, &top, NULL);
+    for (size_t i = 0; r < 0 && i < f->n_files; i++)
+        f->files[i].error = -r;
+    if (r < 0 && f->model)
+        f->model->error = -r;
+    if (r < 0)
+        return;
+    struct looking k = {.top = &top, .known = known, .dir = ROOTDIR_NONE};
+    look_at_all(f, &k, at);
+    looking_release(&k);
 }

@@ -3,7 +3,8 @@
  *
  * Blocking, for the worker pool: a hung file system holds these calls for as long as it likes.
  * Nothing is opened for writing and no special file is opened at all; what is read has a
- * ceiling. What cannot be read is a fact, not a failure. */
+ * ceiling. Nothing outside of the shared root (and of a cache of models that argus.yaml names) is
+ * looked at, whatever links lead there. What cannot be read is a fact, not a failure. */
 #pragma once
 #include "core/check/preflight.h"
 
@@ -17,7 +18,10 @@ void fsroot_look(const char *shared_root,
                  struct preflight_facts *f,
                  _Atomic(size_t) *at);
 
-/* The keys of configuration `name` of the verl in `tree` (a directory that holds the package, or
- * an interpreter of a venv). ret->whole is false when some part of it could not be read; false:
- * there is no such configuration, and *ret is empty. */
-bool fsroot_verl_keys(const char *tree, const char *name, struct preflight_keys *ret);
+/* The keys of configuration `name` of the verl in `tree` (a directory on the shared root that holds
+ * the package, or an interpreter of a venv there). ret->whole is false when some part of it could
+ * not be read; false: there is no such configuration, and *ret is empty. */
+bool fsroot_verl_keys(const char *root,
+                      const char *tree,
+                      const char *name,
+                      struct preflight_keys *ret);

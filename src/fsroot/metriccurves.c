@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/metricread.h"
+#include "fsroot/rootfile.h"
 
 static const uint64_t LOAD_MAX = 256ULL << 20;
 
@@ -91,7 +92,8 @@ int metric_curves_update(struct metric_curves *c, struct err *err)
     if (!fsroot_is_name(c->job))
         return err_set(err, -EINVAL, "'%.60s' is no job's directory", c->job);
     _cleanup_(freep) char *path = metricread_merged_path(c->root, c->job);
-    if (lstat(path, &st) < 0 || st.st_ino != c->file || (uint64_t)st.st_size < c->bytes)
+    if (rootfile_look(c->root, path, &st) < 0 || st.st_ino != c->file ||
+        (uint64_t)st.st_size < c->bytes)
         begin_anew(c, st.st_ino);
     c->fresh = !c->bytes;
     int x = metricread_merged(c->root, c->job, LOAD_MAX, curves_record, c, &c->bytes, err);

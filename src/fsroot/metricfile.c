@@ -18,6 +18,7 @@
 #include "fsroot/launch.h"
 #include "fsroot/logread.h"
 #include "fsroot/metricread.h"
+#include "fsroot/rootfile.h"
 
 enum {
     PASS_BYTES = 16 << 20, /* of one pass */
@@ -70,17 +71,39 @@ const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 
 /* ---- the merged file ---- */
 
+/* The directory of the merged file. */
+static int open_merged_dir(const struct metric_reader *r, struct rootdir *ret, struct err *err)
+{
+    _cleanup_(freep) char *path = xasprintf("jobs/%s/metrics", r->job);
+    return rootdir_open(r->root, path, 0, ret, err);
+}
+
+/* A descriptor, for writing where its lines end. */
+static int open_merged(const struct metric_reader *r, uint64_t *ret_size, struct err *err)
+{
+    enum { FLAGS = O_WRONLY | O_CREAT };
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    int x = open_merged_dir(r, &dir, err);
+    if (x < 0)
+        return x;
+    int fd = rootdir_open_for(&dir, METRICREAD_MERGED, FLAGS, 0644, err);
+    if (fd == -ELOOP && rootdir_unlink(&dir, METRICREAD_MERGED, NULL) == 0)
+        fd = rootdir_open_for(&dir, METRICREAD_MERGED, FLAGS, 0644, err);
+    x = fd < 0 ? fd : metricread_size(fd, ret_size);
+    if (fd < 0 || x == 0)
+        return fd;
+    closep(&fd);
+    return err_set(err, x, "cannot look at '%s/" METRICREAD_MERGED "'", dir.path);
+}
+
 static int metricfile_flush(struct metric_reader *r, struct err *err)
 {
     uint64_t size;
     if (!r->out.len)
         return 0;
-    _cleanup_(freep) char *path = metricread_merged_path(r->root, r->job);
-    int fd = metricread_open(path, O_WRONLY | O_CREAT, &size);
-    if (fd == -ELOOP && unlink(path) == 0) /* an older argusd made a link to an attempt's file */
-        fd = metricread_open(path, O_WRONLY | O_CREAT, &size);
+    int fd = open_merged(r, &size, err);
     if (fd < 0)
-        return err_set(err, fd, "cannot open '%s': %s", path, strerror(-fd));
+        return fd;
     int x = 0;
     if (size > r->merged_bytes && ftruncate(fd, (off_t)r->merged_bytes) < 0)
         x = -errno; /* a torn line */
@@ -89,7 +112,7 @@ static int metricfile_flush(struct metric_reader *r, struct err *err)
     if (close(fd) < 0 && x == 0)
         x = -errno; /* NFS tells of a full disk here */
     if (x < 0)
-        return err_set(err, x, "cannot write '%s': %s", path, strerror(-x));
+        return err_set(err, x, "cannot write the metrics of '%s': %s", r->job, strerror(-x));
     if (r->merged_bytes + r->out.len <= MERGED_MAX)
         r->merged_bytes += r->out.len;
     buf_reset(&r->out);
@@ -157,31 +180,46 @@ static void rewrite_record(struct metric_record *rec, uint64_t end, void *arg)
         write_out(w);
 }
 
+/* Its lines by another name, with the void ones marked. */
+static int write_rewritten(const struct metric_reader *r,
+                           const struct rootdir *dir,
+                           const char *name,
+                           struct rewriting *w,
+                           struct err *err)
+{
+    uint64_t read = 0;
+    int x = rootdir_unlink(dir, name, err);
+    if (x < 0)
+        return x;
+    w->fd = rootdir_open_for(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0644, err);
+    if (w->fd < 0)
+        return w->fd;
+    x = metricread_merged(r->root, r->job, MERGED_MAX, rewrite_record, w, &read, err);
+    write_out(w);
+    if (close(w->fd) < 0 && w->result == 0)
+        w->result = -errno;
+    if (x == 0 && w->result < 0)
+        x = err_set(err, w->result, "cannot write '%s/%s': %s", dir->path, name,
+                    strerror(-w->result));
+    return x;
+}
+
 /* The merged file anew, by another name and rename, with the void lines marked. */
 static int rewrite(struct metric_reader *r, const struct metric_record *begin, struct err *err)
 {
-    _cleanup_(freep) char *path = metricread_merged_path(r->root, r->job);
-    _cleanup_(freep) char *new = xasprintf("%s/jobs/%s/metrics/.merged", r->root, r->job);
-    uint64_t size, read = 0;
-    if (unlink(new) < 0 && errno != ENOENT)
-        return err_set(err, -errno, "cannot remove '%s': %s", new, strerror(errno));
-    int fd = metricread_open(new, O_WRONLY | O_CREAT | O_EXCL, &size);
-    if (fd < 0)
-        return err_set(err, fd, "cannot write '%s': %s", new, strerror(-fd));
-    struct rewriting w = {
-        .begin = begin, .watch = metric_watch_new(), .out = BUF_INIT(OUT_MAX), .fd = fd};
-    int x = metricread_merged(r->root, r->job, MERGED_MAX, rewrite_record, &w, &read, err);
-    write_out(&w);
-    if (close(fd) < 0 && w.result == 0)
-        w.result = -errno;
-    if (x == 0 && w.result == 0 && rename(new, path) < 0)
-        w.result = -errno;
-    if (x == 0 && w.result < 0)
-        x = err_set(err, w.result, "cannot write '%s': %s", path, strerror(-w.result));
+    static const char name[] = ".merged";
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    struct rewriting w = {.begin = begin, .watch = metric_watch_new(), .out = BUF_INIT(OUT_MAX)};
+    int x = open_merged_dir(r, &dir, err);
+    if (x == 0)
+        x = write_rewritten(r, &dir, name, &w, err);
+    if (x == 0)
+        x = rootdir_rename(&dir, name, &dir, METRICREAD_MERGED, 0, err);
     buf_release(&w.out);
     if (x < 0) {
         metric_watch_free(w.watch);
-        (void)unlink(new); /* it is made anew */
+        if (dir.fd >= 0)
+            (void)rootdir_unlink(&dir, name, NULL); /* it is made anew */
         return x;
     }
     metric_watch_set_total(w.watch, metric_watch_total(r->watch), true);
@@ -207,7 +245,7 @@ static bool is_there(const struct metric_reader *r)
 {
     _cleanup_(freep) char *path = fsroot_attempt_dir(r->root, r->job, r->k, "metrics.jsonl");
     struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return rootfile_look(r->root, path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* verl makes its file before it prints a step: a step in the log without a file means a verl
@@ -267,7 +305,7 @@ static int open_source(const struct metric_reader *r,
 {
     struct logread_part none;
     if (path) {
-        int x = metricread_open(path, O_RDONLY, ret_size);
+        int x = metricread_open(r->root, path, ret_size);
         *ret_fd = x;
         return x < 0 ? x : 0;
     }

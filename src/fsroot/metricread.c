@@ -5,7 +5,6 @@
 #include "fsroot/metricread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +13,7 @@
 #include "base/str.h"
 #include "fsroot/launch.h"
 #include "fsroot/logread.h"
-
-#define MERGED "metrics/metrics.jsonl"
+#include "fsroot/rootfile.h"
 
 /* ---- bytes ---- */
 
@@ -32,25 +30,27 @@ static int metricread_read_at(const struct metricread_origin *from,
     return file_read_at(from->fd, offset, to, n, &ret->n);
 }
 
-int metricread_open(const char *path, int flags, uint64_t *ret_size)
+int metricread_size(int fd, uint64_t *ret)
 {
     struct stat st;
-    *ret_size = 0;
-    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644);
-    if (fd < 0)
+    if (fstat(fd, &st) < 0)
         return -errno;
-    int x = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-    if (x < 0) {
-        (void)close(fd); /* nothing was written */
-        return x;
-    }
-    *ret_size = (uint64_t)st.st_size;
-    return fd;
+    *ret = (uint64_t)st.st_size;
+    return 0;
+}
+
+int metricread_open(const char *root, const char *path, uint64_t *ret_size)
+{
+    int fd = rootfile_open(root, path, NULL);
+    int x = fd < 0 ? fd : metricread_size(fd, ret_size);
+    if (x < 0)
+        closep(&fd);
+    return x < 0 ? x : fd;
 }
 
 char *metricread_merged_path(const char *root, const char *job)
 {
-    return xasprintf("%s/jobs/%s/" MERGED, root, job);
+    return xasprintf("%s/jobs/%s/metrics/" METRICREAD_MERGED, root, job);
 }
 
 /* ---- lines ---- */
@@ -150,8 +150,8 @@ int metricread_merged(const char *root,
 {
     _cleanup_(freep) char *path = metricread_merged_path(root, job);
     _cleanup_(freep) char *chunk = NULL;
-    uint64_t size;
-    int x = metricread_open(path, O_RDONLY, &size);
+    uint64_t size = 0;
+    int x = metricread_open(root, path, &size);
     if (x == -ENOENT || x == -ELOOP)
         return 0;
     if (x < 0)

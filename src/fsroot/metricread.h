@@ -39,9 +39,12 @@ must_check int metricread_chunk(const struct metricread_origin *from,
                                 const struct metricread_sink *s,
                                 size_t *ret_used);
 
-/* A descriptor. -ENOENT; -EINVAL for what is no plain file. */
-must_check int metricread_open(const char *path, int flags, uint64_t *ret_size);
+/* A descriptor. -ENOENT; -EINVAL for what is no plain file, -ELOOP for a link. */
+must_check int metricread_open(const char *root, const char *path, uint64_t *ret_size);
+/* The size of an open file. A negative errno. */
+must_check int metricread_size(int fd, uint64_t *ret);
 /* <root>/jobs/<job>/metrics/metrics.jsonl */
+#define METRICREAD_MERGED "metrics.jsonl"
 char *metricread_merged_path(const char *root, const char *job);
 /* Each line of the merged file from *bytes on, which then is where its last whole line ends. None
  * is fine. */

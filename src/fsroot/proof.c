@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/strv.h"
@@ -113,10 +112,10 @@ static int proof_by_name(const void *a, const void *b)
 }
 
 /* Opening the directory makes an NFS client ask its server what is in it now. */
-static void list_records(const char *proof_dir, const char *prefix, struct strv *ret)
+static void list_records(const struct rootdir *proof, const char *prefix, struct strv *ret)
 {
-    DIR *dir = opendir(proof_dir);
-    if (!dir)
+    DIR *dir = NULL;
+    if (rootdir_list(proof, &dir, NULL) < 0)
         return;
     for (struct dirent *e; ret->n < PROOF_FILES_MAX && (e = readdir(dir));)
         if (e->d_name[0] != '.' && str_starts(e->d_name, prefix) && str_ends(e->d_name, ".json"))
@@ -126,22 +125,23 @@ static void list_records(const char *proof_dir, const char *prefix, struct strv 
         qsort(ret->v, ret->n, sizeof(*ret->v), proof_by_name);
 }
 
-static int read_record(const char *proof_dir, const char *name, struct proof_record *ret)
+static int read_record(const struct rootdir *proof, const char *name, struct proof_record *ret)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/%s", proof_dir, name);
     _cleanup_(buf_release) struct buf text = BUF_INIT(PROOF_MAX_BYTES);
-    int r = file_read(path, &text, NULL);
+    int r = rootdir_read(proof, name, &text, NULL);
     return r < 0 ? r : proof_record_from_json(buf_str(&text), text.len, ret, NULL);
 }
 
 char *proof_mismatch(const char *dir)
 {
-    _cleanup_(freep) char *proof_dir = xasprintf("%s/" ATTEMPT_PROOF, dir);
+    _cleanup_(rootdir_release) struct rootdir proof = ROOTDIR_NONE;
     _cleanup_(strv_release) struct strv names = {0};
-    list_records(proof_dir, MISMATCH, &names);
+    if (rootdir_open(dir, ATTEMPT_PROOF, 0, &proof, NULL) < 0)
+        return NULL;
+    list_records(&proof, MISMATCH, &names);
     for (size_t i = 0; i < names.n; i++) {
         _cleanup_(proof_record_release) struct proof_record rec = {0};
-        if (read_record(proof_dir, names.v[i], &rec) == 0 && rec.what)
+        if (read_record(&proof, names.v[i], &rec) == 0 && rec.what)
             return proof_sentence(&rec);
     }
     return NULL;
@@ -229,16 +229,15 @@ static void put_rest(struct jout *j, const struct summary *s, int attempt)
     jout_str(j, "mismatch", s->mismatch);
 }
 
-size_t proof_summary(const char *dir, int attempt, struct buf *out)
+size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out)
 {
-    _cleanup_(freep) char *proof_dir = xasprintf("%s/" ATTEMPT_PROOF, dir);
     _cleanup_(strv_release) struct strv names = {0};
     _cleanup_(summary_release) struct summary s = {0};
     struct jout j = jout_begin(out);
-    list_records(proof_dir, "", &names);
+    list_records(proof, "", &names);
     for (size_t i = 0; i < names.n; i++) {
         _cleanup_(proof_record_release) struct proof_record rec = {0};
-        if (read_record(proof_dir, names.v[i], &rec) < 0)
+        if (read_record(proof, names.v[i], &rec) < 0)
             continue;
         if (s.n++ == 0) {
             jout_open(&j, NULL, '{');

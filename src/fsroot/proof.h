@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "fsroot/rootdir.h"
 
 #define ATTEMPT_PROOF "proof"
 #define PROOF_CLASS "import_error" /* of a failure that a mismatch is the reason of */
@@ -43,12 +44,13 @@ must_check int proof_record_from_json(const char *text,
 /* A mismatch in one sentence: both paths, the process, its node. Yours. */
 char *proof_sentence(const struct proof_record *r);
 
-/* The sentence of a mismatch in attempt directory dir, NULL when there is none now. Yours. */
+/* The sentence of a mismatch in attempt directory dir, NULL when there is none now. Yours. dir is
+ * the caller's own: links on the way there are followed, none is in it. */
 char *proof_mismatch(const char *dir);
 
-/* Append what all records of attempt directory dir say together, as one JSON object:
+/* Append what all records of this proof directory of an attempt say together, as one JSON object:
  *   {"attempt": k, "ok": true, "verl": "0.5.0", "file": …, "snapshot": …, "hash": …, "reward": …,
  *    "python": …, "torch": …, "ray": …, "nodes": ["w1"], "mismatch": "…" or null,
  *    "processes": [{"kind": …, "node": …, "pid": 7, "verl": …, "file": …, "ok": true}]}
  * Returns how many records there are; 0: nothing was appended. */
-size_t proof_summary(const char *dir, int attempt, struct buf *out);
+size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 #define MARKER "argus/.shared-root"
 
@@ -79,10 +81,13 @@ static int check_directory(const char *root, struct err *err)
 
 static int check_writing(const char *root, struct err *err)
 {
-    _cleanup_(freep) char *probe = xasprintf("%s/.argus-probe.%d", root, (int)gettid());
-    int r = file_write(probe, "probe\n", 6, 0600, FILE_SYNC, NULL);
-    if (r == 0 && unlink(probe) < 0)
-        r = -errno;
+    _cleanup_(freep) char *probe = xasprintf(".argus-probe.%d", (int)gettid());
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    int r = rootdir_open(root, "", 0, &top, NULL);
+    if (r == 0)
+        r = rootdir_write(&top, probe, "probe\n", 6, 0600, FILE_SYNC, NULL);
+    if (r == 0)
+        r = rootdir_unlink(&top, probe, NULL);
     if (r == -ENOSPC || r == -EDQUOT)
         return err_set(err, r, "the shared root '%s' is full (%s): free some space on it", root,
                        strerror(-r));
@@ -107,20 +112,18 @@ int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
     if (statvfs(root, &vfs) < 0)
         return err_set(err, -errno, "the shared root '%s' does not tell its free space: %s", root,
                        strerror(errno));
-    _cleanup_(freep) char *marker = xasprintf("%s/" MARKER, root);
     *ret = (struct fsroot_status){
         .free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize,
         .total_bytes = (uint64_t)vfs.f_blocks * vfs.f_frsize,
-        .prepared = file_is_there(marker),
+        .prepared = rootfile_is_there(root, MARKER),
     };
     return 0;
 }
 
 int fsroot_check_mounted(const char *root, struct err *err)
 {
-    _cleanup_(freep) char *marker = xasprintf("%s/" MARKER, root);
     int r = check_directory(root, err);
-    if (r < 0 || file_is_there(marker))
+    if (r < 0 || rootfile_is_there(root, MARKER))
         return r;
     return err_set(err, -ENOENT,
                    "the shared root '%s' was prepared and is empty now: mount it, or restart "
@@ -128,32 +131,56 @@ int fsroot_check_mounted(const char *root, struct err *err)
                    root);
 }
 
-static int make_all(const char *base, const char *const *names, mode_t mode, struct err *err)
+/* One directory. What has the name already stays as it is, and so does its mode. */
+static int root_make_one(const struct rootdir *d, const char *name, mode_t mode, struct err *err)
 {
-    for (; *names; names++) {
-        _cleanup_(freep) char *path = xasprintf("%s/%s", base, *names);
-        int r = file_mkdirs(path, mode, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    _cleanup_(rootdir_release) struct rootdir made = ROOTDIR_NONE;
+    struct err why = {0};
+    struct stat st;
+    int r = rootdir_make_new(d, name, mode, &made, &why);
+    if (r == -EEXIST && rootdir_look(d, name, &st) == 0 && !S_ISDIR(st.st_mode) &&
+        !S_ISLNK(st.st_mode))
+        return err_set(err, -ENOTDIR, "'%s/%s' is no directory: move it away", d->path, name);
+    return r < 0 && r != -EEXIST ? err_set(err, r, "%s", why.text) : 0;
+}
+
+/* These directories in base, which is made as well. Behind a link nothing is made: who put the link
+ * there has made what it leads to. */
+static int make_all(const char *root,
+                    const char *base,
+                    const char *const *names,
+                    mode_t mode,
+                    struct err *err)
+{
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    struct err why = {0};
+    int r = rootdir_open(root, base, mode, &d, &why);
+    if (r == -ELOOP)
+        return 0;
+    if (r < 0)
+        return err_set(err, r, "%s", why.text);
+    for (; *names && r == 0; names++)
+        r = root_make_one(&d, *names, mode, err);
+    return r;
 }
 
 int fsroot_prepare(const char *root, struct err *err)
 {
-    static const char *const shared[] = {
-        "common", "common/datasets", "common/models", "common/code", "hf", NULL};
-    static const char *const own[] = {"users",      "jobs",         "argus",         "argus/bin",
-                                      "argus/hook", "argus/backup", "argus/archive", NULL};
+    static const struct {
+        const char *base, *names[8];
+        mode_t mode;
+    } all[] = {
+        {"", {"common", "hf"}, MODE_ALL},
+        {"common", {"datasets", "models", "code"}, MODE_ALL},
+        {"", {"users", "jobs", "argus"}, MODE_OWN},
+        {"argus", {"bin", "hook", "backup", "archive"}, MODE_OWN},
+    };
     int r = check_directory(root, err);
-    if (r == 0)
-        r = make_all(root, shared, MODE_ALL, err);
-    if (r == 0)
-        r = make_all(root, own, MODE_OWN, err);
-    _cleanup_(freep) char *marker = xasprintf("%s/" MARKER, root);
-    if (r == 0 && !file_is_there(marker)) {
+    for (size_t i = 0; i < array_len(all) && r == 0; i++)
+        r = make_all(root, all[i].base, all[i].names, all[i].mode, err);
+    if (r == 0 && !rootfile_is_there(root, MARKER)) {
         static const char text[] = "This directory is a shared root of Argus.\n";
-        r = file_write(marker, text, sizeof(text) - 1, 0644, FILE_SYNC, err);
+        r = rootfile_write(root, MARKER, 0, text, sizeof(text) - 1, 0644, FILE_SYNC, err);
     }
     return r;
 }
@@ -166,43 +193,18 @@ int fsroot_user_prepare(const char *root, const char *user, struct err *err)
     int r = fsroot_check_mounted(root, err); /* else the whole path would be made where it is not */
     if (r < 0)
         return r;
-    _cleanup_(freep) char *base = xasprintf("%s/users/%s", root, user);
-    return make_all(base, dirs, MODE_OWN, err);
+    _cleanup_(freep) char *base = xasprintf("users/%s", user);
+    return make_all(root, base, dirs, MODE_OWN, err);
 }
 
-/* ---- paths that users give ---- */
-
-static bool is_under(const char *path, const char *dir)
-{
-    size_t n = strlen(dir);
-    return !strncmp(path, dir, n) && (path[n] == '/' || !path[n] || (n && dir[n - 1] == '/'));
-}
-
-int fsroot_resolve_under(const char *root, const char *path, char **ret, struct err *err)
-{
-    _cleanup_(freep) char *whole = path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", root, path);
-    _cleanup_(freep) char *real_root = realpath(root, NULL);
-    if (!real_root)
-        return err_set(err, -errno, "the shared root '%s' cannot be reached: %s", root,
-                       strerror(errno));
-    char *real = realpath(whole, NULL);
-    if (!real)
-        return err_set(err, -errno, "'%s' cannot be reached: %s", whole, strerror(errno));
-    if (!is_under(real, real_root)) {
-        int r = err_set(err, ERR_REFUSED, "'%s' leads to '%s', which is outside the shared root",
-                        whole, real);
-        free(real);
-        return r;
-    }
-    *ret = real;
-    return 0;
-}
+/* ---- the version of verl ---- */
 
 /* The trimmed text of a version file, NULL when it is none. */
-static char *root_read_version(const char *path)
+static char *root_read_version(const struct rootdir *top, const char *below)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(VERSION_MAX);
-    if (file_read(path, &text, NULL) < 0)
+    _cleanup_(closep) int fd = rootdir_open_followed(top, below, O_RDONLY, NULL);
+    if (fd < 0 || file_read_open(fd, below, &text, NULL) < 0)
         return NULL;
     const char *s = buf_str(&text);
     s += strspn(s, " \t\r\n");
@@ -213,32 +215,44 @@ static char *root_read_version(const char *path)
     return n ? xstrndup(s, n) : NULL;
 }
 
-/* The one installed in <venv>/lib/python3.x/site-packages. */
-static char *installed_version(const char *venv)
+char *fsroot_beside_interpreter(const struct rootdir *top, const char *below, const char *name)
 {
-    _cleanup_(freep) char *lib = xasprintf("%s/lib", venv);
-    DIR *dir = opendir(lib);
+    /* Its links are not followed: a venv's interpreter is a link to one that knows nothing of it.
+     */
+    const char *bin = strrchr(below, '/');
+    if (!bin || bin - below < 4 || strncmp(bin - 4, "/bin", 4) != 0)
+        return NULL;
+    _cleanup_(freep) char *lib = xasprintf("%.*s/lib", (int)(bin - 4 - below), below);
+    int fd = rootdir_open_followed(top, lib, O_RDONLY | O_DIRECTORY, NULL);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     char *found = NULL;
+    if (!dir)
+        closep(&fd);
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         if (!str_starts(e->d_name, "python3"))
             continue;
-        _cleanup_(freep) char *path =
-            xasprintf("%s/%s/site-packages/verl/version/version", lib, e->d_name);
-        found = root_read_version(path);
+        char *path = xasprintf("%s/%s/site-packages/%s", lib, e->d_name, name);
+        _cleanup_(closep) int one = rootdir_open_followed(top, path, O_PATH, NULL);
+        if (one >= 0)
+            found = path;
+        else
+            free(path);
     }
     if (dir)
         (void)closedir(dir); /* it was only read */
     return found;
 }
 
-char *fsroot_verl_version(const char *path)
+char *fsroot_verl_version(const char *root, const char *path)
 {
-    _cleanup_(freep) char *tree = xasprintf("%s/verl/version/version", path);
-    char *version = root_read_version(tree);
-    /* Not realpath: a venv's interpreter is a link to one that knows nothing of it. */
-    const char *bin = strrchr(path, '/');
-    if (version || !bin || bin - path < 4 || strncmp(bin - 4, "/bin", 4) != 0)
-        return version;
-    _cleanup_(freep) char *venv = xstrndup(path, (size_t)(bin - 4 - path));
-    return installed_version(venv);
+    static const char FILE_NAME[] = "verl/version/version";
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    const char *below = rootdir_below(root, path);
+    if (!below || rootdir_open(root, "", 0, &top, NULL) < 0)
+        return NULL;
+    _cleanup_(freep) char *tree = xasprintf("%s/%s", below, FILE_NAME);
+    char *version = root_read_version(&top, tree);
+    _cleanup_(freep) char *installed =
+        version ? NULL : fsroot_beside_interpreter(&top, below, FILE_NAME);
+    return installed ? root_read_version(&top, installed) : version;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/beneath.h"
 
 enum { NAME_BYTES_MAX = 255, OPEN_DIR = O_RDONLY | O_DIRECTORY };
@@ -244,7 +245,77 @@ int rootdir_read(const struct rootdir *d, const char *below, struct buf *out, st
     return file_read_open(fd, path, out, err);
 }
 
+/* ---- by links that stay below ---- */
+
+/* For an absolute link: by the path that the directory is known by, or by its real one. */
+static const char *below_either(const char *text, const void *arg)
+{
+    const struct rootdir *d = arg;
+    char proc[32], real[4096];
+    const char *below = rootdir_below(d->path, text);
+    if (below)
+        return below;
+    text_printf(proc, "/proc/self/fd/%d", d->fd);
+    ssize_t n = readlink(proc, real, sizeof(real) - 1);
+    if (n <= 0)
+        return NULL;
+    real[n] = 0;
+    return rootdir_below(real, text);
+}
+
+int rootdir_resolve(const struct rootdir *d, const char *below, char **ret)
+{
+    return beneath_resolve(d->fd, below, below_either, d, ret);
+}
+
+static int open_where_it_ends(const struct rootdir *d,
+                              const char *below,
+                              int open_flags,
+                              char **ret_real)
+{
+    _cleanup_(freep) char *real = NULL;
+    int fd = rootdir_resolve(d, below, &real);
+    if (fd == 0)
+        fd = open_below(d->fd, *real ? real : ".", open_flags);
+    if (ret_real && (fd >= 0 || fd == -EXDEV)) {
+        *ret_real = real;
+        real = NULL;
+    }
+    return fd;
+}
+
+int rootdir_open_followed(const struct rootdir *d,
+                          const char *below,
+                          int open_flags,
+                          char **ret_real)
+{
+    int fd = open_below(d->fd, *below ? below : ".", open_flags);
+    if (ret_real && (fd >= 0 || fd == -EXDEV)) /* it leads out by itself, or is what it says */
+        *ret_real = xstrdup(below);
+    for (int k = 0; k < 2 && fd == -ELOOP; k++) /* twice: it was moved meanwhile */
+        fd = open_where_it_ends(d, below, open_flags, ret_real);
+    return fd;
+}
+
 /* ---- changing ---- */
+
+int rootdir_open_for(const struct rootdir *d,
+                     const char *name,
+                     int open_flags,
+                     mode_t mode,
+                     struct err *err)
+{
+    int r = rootdir_check_name(d, name, err);
+    if (r < 0)
+        return r;
+    struct stat st;
+    int fd = openat(d->fd, name, open_flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    r = fd < 0 ? -errno : -EINVAL;
+    closep(&fd);
+    return rootdir_fail(err, r, "write", d, name);
+}
 
 /* ".<name>.<thread>.tmp", also of a name that has the greatest length. */
 static char *rootdir_temporary(const char *name)
@@ -255,10 +326,10 @@ static char *rootdir_temporary(const char *name)
 /* A new file with this name, whatever had it goes. */
 static int open_fresh(const struct rootdir *d, const char *name, mode_t mode)
 {
-    enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
-    int fd = openat(d->fd, name, FLAGS, mode);
+    enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC };
+    int fd = openat(d->fd, name, FLAGS | O_NOFOLLOW, mode);
     if (fd < 0 && errno == EEXIST && unlinkat(d->fd, name, 0) == 0)
-        fd = openat(d->fd, name, FLAGS, mode);
+        fd = openat(d->fd, name, FLAGS | O_NOFOLLOW, mode);
     return fd < 0 ? -errno : fd;
 }
 
@@ -306,17 +377,9 @@ int rootdir_append(const struct rootdir *d,
                    size_t n,
                    struct err *err)
 {
-    int r = rootdir_check_name(d, name, err);
-    if (r < 0)
-        return r;
-    _cleanup_(closep) int fd = openat(
-        d->fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC,
-        0644);
-    struct stat st = {0};
-    r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
-    if (r == 0)
-        r = S_ISREG(st.st_mode) ? file_write_all(fd, p, n) : -EINVAL;
-    return r < 0 ? rootdir_fail(err, r, "write", d, name) : 0;
+    _cleanup_(closep) int fd = rootdir_open_for(d, name, O_WRONLY | O_CREAT | O_APPEND, 0644, err);
+    int r = fd < 0 ? fd : file_write_all(fd, p, n);
+    return fd >= 0 && r < 0 ? rootdir_fail(err, r, "write", d, name) : r;
 }
 
 int rootdir_symlink(const struct rootdir *d, const char *name, const char *text, struct err *err)

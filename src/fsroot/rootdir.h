@@ -68,6 +68,19 @@ must_check int rootdir_make_new(const struct rootdir *d,
                                 struct rootdir *ret,
                                 struct err *err);
 
+/* ---- what users name: by links that stay below d ---- */
+
+/* Opens it, and tells where it really is: *ret_real, to be freed, is a path below d without links.
+ * An absolute link stays below d if it begins with d's path. open_flags as for beneath_open(). A
+ * descriptor or a negative errno without a sentence; -EXDEV: it leads out, and *ret_real is the
+ * text of the link that does. ret_real may be NULL. */
+must_check int rootdir_open_followed(const struct rootdir *d,
+                                     const char *below,
+                                     int open_flags,
+                                     char **ret_real);
+/* Only where it really is, with *ret as above. It is to be opened by no link. */
+must_check int rootdir_resolve(const struct rootdir *d, const char *below, char **ret);
+
 /* ---- looking and reading ---- */
 
 /* Whether anything, a broken link as well, has this name; false also when that cannot be told. */
@@ -85,6 +98,14 @@ must_check int rootdir_read(const struct rootdir *d,
                             struct err *err);
 
 /* ---- changing, one name below ---- */
+
+/* A regular file with these open() flags (O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_APPEND): a
+ * descriptor. mode: of a file that is made. */
+must_check int rootdir_open_for(const struct rootdir *d,
+                                const char *name,
+                                int open_flags,
+                                mode_t mode,
+                                struct err *err);
 
 /* Replaces the file in one step; file.h has the flags. The mode is exact (no umask). */
 must_check int rootdir_write(const struct rootdir *d,

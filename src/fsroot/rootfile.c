@@ -68,16 +68,6 @@ int rootfile_append(const char *root, const char *path, const void *p, size_t n,
     return r < 0 ? r : rootdir_append(&dir, name, p, n, err);
 }
 
-int rootfile_unlink(const char *root, const char *path, struct err *err)
-{
-    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
-    const char *name = NULL;
-    int r = rootdir_open_above(root, path, 0, &dir, &name, err);
-    if (r == -ENOENT)
-        return 0;
-    return r < 0 ? r : rootdir_unlink(&dir, name, err);
-}
-
 int rootfile_look(const char *root, const char *path, struct stat *ret)
 {
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
@@ -92,31 +82,22 @@ bool rootfile_is_there(const char *root, const char *path)
     return rootfile_look(root, path, &st) == 0;
 }
 
-/* ---- by links that stay on the root ---- */
-
-/* Where an absolute link is on the way: the kernel says where it ends, and what is opened is that
- * place, by no link. */
-static int open_resolved(const char *root, const char *path, int open_flags)
+int rootfile_open(const char *root, const char *path, struct err *err)
 {
-    _cleanup_(freep) char *whole = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", root, path);
-    _cleanup_(freep) char *real_root = realpath(root, NULL);
-    if (!real_root)
-        return -errno;
-    _cleanup_(freep) char *real = realpath(whole, NULL);
-    if (!real)
-        return -errno;
-    const char *below = rootdir_below(real_root, real);
-    if (!below)
-        return -EXDEV;
-    _cleanup_(closep) int top = open(real_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return top < 0 ? -errno : beneath_open(top, *below ? below : ".", open_flags, 0);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, err);
+    return r < 0 ? r : rootdir_open_file(&dir, name, err);
 }
 
 int rootfile_open_followed(const char *root, const char *path, int open_flags, struct err *err)
 {
-    int fd = open_resolved(root, path, open_flags);
-    if (fd == -ESTALE || fd == -ELOOP)
-        fd = open_resolved(root, path, open_flags); /* it was moved meanwhile */
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    const char *below = rootdir_below(root, path);
+    int r = below ? rootdir_open(root, "", 0, &top, err) : -EXDEV;
+    if (below && r < 0)
+        return r;
+    int fd = below ? rootdir_open_followed(&top, below, open_flags, NULL) : -EXDEV;
     if (fd == -EXDEV)
         return err_set(err, fd, "'%s' leads off the shared root", path);
     return fd < 0 ? err_set(err, fd, "cannot open '%s': %s", path, strerror(-fd)) : fd;

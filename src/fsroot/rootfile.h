@@ -22,6 +22,8 @@ must_check int rootfile_symlink(const char *root,
                                 mode_t make,
                                 const char *text,
                                 struct err *err);
+/* A regular file for reading: a descriptor. */
+must_check int rootfile_open(const char *root, const char *path, struct err *err);
 /* The directory, and those above it. */
 must_check int rootfile_mkdirs(const char *root, const char *path, mode_t mode, struct err *err);
 /* The names in a directory; closedir() it. */
@@ -31,7 +33,6 @@ must_check int rootfile_append(const char *root,
                                const void *p,
                                size_t n,
                                struct err *err);
-must_check int rootfile_unlink(const char *root, const char *path, struct err *err);
 bool rootfile_is_there(const char *root, const char *path);
 /* The thing itself, a link too. 0 or a negative errno, without a sentence. */
 must_check int rootfile_look(const char *root, const char *path, struct stat *ret);

@@ -2,20 +2,19 @@
 /* secrets.c - the secrets that Ray's workers of an attempt read at their start; see fsroot.h.
  *
  * They lie outside of the job's directory, so that a copy or a listing of that directory
- * contains none. A crash in the middle of file_write() leaves ".<name>.<number>.tmp", which is
+ * contains none. A crash in the middle of writing one leaves ".<name>.<number>.tmp", which is
  * found and removed with the file itself. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
+#include "fsroot/rootfile.h"
 
 #define PLACE "argus/secrets"
 
@@ -65,7 +64,7 @@ int fsroot_secrets_write_hidden(const char *root,
     jout_close(&j, '}');
     r = out.failed ? err_set(err, -EMSGSIZE, "the secrets of '%s' are larger than %d bytes", ray_id,
                              LAUNCH_MAX_BYTES)
-                   : file_write_private(path, buf_str(&out), out.len, err);
+                   : rootfile_write(root, path, 0700, buf_str(&out), out.len, 0600, FILE_SYNC, err);
     if (out.data)
         explicit_bzero(out.data, out.len);
     return r;
@@ -85,28 +84,25 @@ static char *meant_name(const char *entry)
                : NULL;
 }
 
-static int secrets_remove_file(const char *path, struct err *err)
+/* The file and what was to become it. Where the directory has gone, or a link is in its place,
+ * there is nothing of ours. */
+static int remove_all(const char *root, const char *path, const char *name, struct err *err)
 {
-    if (unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR)
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    struct err why = {0};
+    DIR *d = NULL;
+    int r = rootdir_open(root, path, 0, &dir, &why);
+    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP)
         return 0;
-    return err_set(err, -errno, "cannot remove the secrets in '%s': %s", path, strerror(errno));
-}
-
-/* The file and what was to become it. */
-static int remove_all(const char *dir, const char *name, struct err *err)
-{
-    _cleanup_(freep) char *path = xasprintf("%s/%s", dir, name);
-    DIR *d = opendir(dir);
-    int r = 0;
-    for (struct dirent *e; d && r == 0 && (e = readdir(d));) {
+    if (r < 0 || (r = rootdir_list(&dir, &d, &why)) < 0)
+        return err_set(err, r, "cannot remove the secrets in '%s': %s", path, why.text);
+    for (struct dirent *e; r == 0 && (e = readdir(d));) {
         _cleanup_(freep) char *meant = meant_name(e->d_name);
-        _cleanup_(freep) char *tmp = xasprintf("%s/%s", dir, e->d_name);
         if (str_eq(meant, name))
-            r = secrets_remove_file(tmp, err);
+            r = rootdir_unlink(&dir, e->d_name, err);
     }
-    if (d)
-        (void)closedir(d); /* it was only read */
-    return r < 0 ? r : secrets_remove_file(path, err);
+    (void)closedir(d); /* it was only read */
+    return r < 0 ? r : rootdir_unlink(&dir, name, err);
 }
 
 /* "<job>" or "<job>-a<k>", as job_ray_id() makes it. */
@@ -126,19 +122,16 @@ int fsroot_secrets_remove(const char *root, const char *ray_id, struct err *err)
     if (r < 0)
         return r;
     _cleanup_(freep) char *dir = attempt_dir(root, ray_id);
-    _cleanup_(freep) char *place = xasprintf("%s/" PLACE, root);
-    r = remove_all(dir, ATTEMPT_SECRETS, err); /* the one that is listed goes last */
-    return r < 0 ? r : remove_all(place, ray_id, err);
+    r = remove_all(root, dir, ATTEMPT_SECRETS, err); /* the one that is listed goes last */
+    return r < 0 ? r : remove_all(root, PLACE, ray_id, err);
 }
 
 int fsroot_secrets_list(const char *root, struct strv *ret, struct err *err)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/" PLACE, root);
-    DIR *dir = opendir(path);
-    if (!dir)
-        return errno == ENOENT
-                   ? 0
-                   : err_set(err, -errno, "cannot read '%s': %s", path, strerror(errno));
+    DIR *dir = NULL;
+    int r = rootfile_list(root, PLACE, &dir, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
     for (struct dirent *e; ret->n < FILES_MAX && (e = readdir(dir));) {
         _cleanup_(freep) char *meant = meant_name(e->d_name);
         const char *name = meant ? meant : e->d_name;

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/check/needs.h"
 #include "core/spec/snapshot.h"
 #include "fsroot/beneath.h"
 #include "fsroot/bundle.h"
@@ -31,6 +32,7 @@
 void snapshot_made_release(struct snapshot_made *m)
 {
     freep(&m->verl);
+    strv_release(&m->needs);
 }
 
 char *snapshot_tree(const char *root, const char *hash)
@@ -254,6 +256,24 @@ static int snapshot_fill(const struct snapshot_source *s,
     return r;
 }
 
+static void read_needs_of(const struct rootdir *tree, struct strv *ret)
+{
+    for (size_t i = 0; needs_files[i]; i++) {
+        struct buf text = BUF_INIT(NEEDS_FILE_MAX);
+        if (rootdir_read(tree, needs_files[i], &text, NULL) == 0)
+            needs_read(needs_files[i], buf_str(&text), ret);
+        buf_release(&text);
+    }
+}
+
+void snapshot_read_needs(const char *root, const char *hash, struct strv *ret)
+{
+    _cleanup_(rootdir_release) struct rootdir tree = ROOTDIR_NONE;
+    _cleanup_(freep) char *path = snapshot_tree(root, hash);
+    if (rootdir_open(root, path, 0, &tree, NULL) == 0)
+        read_needs_of(&tree, ret);
+}
+
 static int snapshot_finish(const struct snapshot_source *s,
                            struct stage *st,
                            const struct manifest *m,
@@ -273,7 +293,8 @@ static int snapshot_finish(const struct snapshot_source *s,
         r = lock_dirs(st, m, err);
     if (r < 0)
         return r;
-    made->verl = fsroot_verl_version(st->tree.path);
+    made->verl = fsroot_verl_version(s->root, st->tree.path);
+    read_needs_of(&st->tree, &made->needs);
     return publish(s, st, made, err);
 }
 
@@ -292,6 +313,7 @@ int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, st
         return r;
     *ret = made;
     made.verl = NULL;
+    made.needs = (struct strv){0};
     return 0;
 }
 
@@ -409,10 +431,9 @@ int snapshot_remove(const char *root, const char *hash, struct err *err)
         r = dirtree_remove_at(store.fd, gone, err);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    if (renameat(store.fd, hash, store.fd, gone) < 0) /* whole or not there, never a part */
-        return errno == ENOENT
-                   ? 0
-                   : err_set(err, -errno, "'%s' cannot be removed: %s", hash, strerror(errno));
+    r = rootdir_rename(&store, hash, &store, gone, 0, err); /* whole or not there, never a part */
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
     return dirtree_remove_at(store.fd, gone, err);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/strv.h"
 #include "core/check/manifest.h"
 #include "fsroot/unpack.h"
 
@@ -26,8 +27,9 @@
 struct snapshot_made {
     char hash[HASH_HEX];
     uint64_t bytes, files;
-    char *verl;   /* the version of verl in it; NULL: none */
-    bool existed; /* this content was there already */
+    char *verl;        /* the version of verl in it; NULL: none */
+    struct strv needs; /* what its setup files ask for, see core/check/needs.h */
+    bool existed;      /* this content was there already */
 };
 void snapshot_made_release(struct snapshot_made *m);
 
@@ -54,6 +56,9 @@ must_check int snapshot_make(const struct snapshot_source *s,
  * it is checked first (ERR_REFUSED: it was damaged, and stays unsettled). A settled snapshot
  * stays settled. */
 must_check int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err);
+
+/* Appends what the content of this hash asks for; what cannot be read asks for nothing. */
+void snapshot_read_needs(const char *root, const char *hash, struct strv *ret);
 
 /* <root>/argus/snapshots/<hash>/tree */
 char *snapshot_tree(const char *root, const char *hash);

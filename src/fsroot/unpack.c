@@ -20,6 +20,7 @@
 #include "core/spec/snapshot.h"
 #include "fsroot/unpack_names.h"
 #include "fsroot/unpack_write.h"
+#include "fsroot/unpack_xz.h"
 
 enum { BLOCK_BYTES = 128 << 10, BOMB_BYTES = 64 << 20, FILTERS_MAX = 2 };
 
@@ -33,7 +34,9 @@ struct unpack {
     int fd; /* the archive */
     uint64_t size;
     struct archive *a;
-    char *last; /* the name that was read last, for sentences */
+    struct unpack_xz *xz; /* NULL: the archive is no xz file */
+    struct err xz_err;    /* why it cannot be read on; libarchive forgets that */
+    char *last;           /* the name that was read last, for sentences */
     uint64_t bytes;
     size_t entries;
     size_t strip;          /* bytes of every name that are left away */
@@ -49,18 +52,43 @@ static void close_archive(struct unpack *u)
     if (u->a)
         (void)archive_read_free(u->a); /* whatever it says, it is gone */
     u->a = NULL;
+    unpack_xz_free(u->xz);
+    u->xz = NULL;
 }
 
 static int refuse_broken(const struct unpack *u, struct err *err)
 {
     char shown[SNAPSHOT_SHOWN];
-    const char *why = archive_error_string(u->a);
+    const char *why = *u->xz_err.text ? u->xz_err.text : archive_error_string(u->a);
     if (!u->last && (!why || strstr(why, "Unrecognized")))
         return err_set(err, ERR_REFUSED,
                        "this is no archive: give a zip, a tar (.gz .xz .zst) or a git bundle");
+    if (why && strstr(why, "too much memory")) /* ours of xz, and libzstd's */
+        return err_set(err, ERR_REFUSED,
+                       "unpacking the archive takes more than %d MiB of memory, which is the most: "
+                       "pack it by at most xz -9 or zstd --long=27",
+                       UNPACK_MEMORY_MAX >> 20);
     return err_set(err, ERR_REFUSED, "the archive is damaged or cut off%s%s%s: %.120s",
                    u->last ? " at '" : "", u->last ? snapshot_show(u->last, shown) : "",
                    u->last ? "'" : "", str_or(why, "it ends too early"));
+}
+
+static la_ssize_t read_xz_part(struct archive *a, void *arg, const void **ret)
+{
+    struct unpack *u = arg;
+    size_t n = 0;
+    if (unpack_xz_read(u->xz, ret, &n, &u->xz_err) == 0)
+        return (la_ssize_t)n;
+    archive_set_error(a, EIO, "%s", u->xz_err.text);
+    return ARCHIVE_FATAL;
+}
+
+static int open_bytes(struct unpack *u)
+{
+    if (!unpack_xz_is_one(u->fd))
+        return archive_read_open_fd(u->a, u->fd, BLOCK_BYTES);
+    u->xz = unpack_xz_new(u->fd);
+    return archive_read_open(u->a, u, NULL, read_xz_part, NULL);
 }
 
 static int open_archive(struct unpack *u, struct err *err)
@@ -68,18 +96,33 @@ static int open_archive(struct unpack *u, struct err *err)
     u->a = archive_read_new();
     set_str(&u->last, NULL);
     bool good = u->a && lseek(u->fd, 0, SEEK_SET) == 0;
-    /* ARCHIVE_WARN: it would ask another program. Those that we name are built in. */
+    /* ARCHIVE_WARN: it would ask another program. Those that we name are built in. libzstd takes
+     * 128 MiB by itself, gzip next to nothing; xz is ours. */
     good = good && archive_read_support_filter_gzip(u->a) == ARCHIVE_OK &&
-           archive_read_support_filter_xz(u->a) == ARCHIVE_OK &&
            archive_read_support_filter_zstd(u->a) == ARCHIVE_OK &&
            archive_read_support_format_tar(u->a) == ARCHIVE_OK &&
            archive_read_support_format_zip_seekable(u->a) == ARCHIVE_OK;
     if (!good)
         return err_set(err, ERR_INTERNAL, "libarchive cannot be used: %s",
                        u->a ? str_or(archive_error_string(u->a), strerror(errno)) : "no memory");
-    if (archive_read_open_fd(u->a, u->fd, BLOCK_BYTES) != ARCHIVE_OK)
+    if (open_bytes(u) != ARCHIVE_OK)
         return refuse_broken(u, err);
     return 0;
+}
+
+/* The other methods of a zip take as much memory as they say: LZMA up to 4 GiB. */
+static int check_zip_method(const struct unpack *u, struct err *err)
+{
+    char shown[SNAPSHOT_SHOWN];
+    const char *format = str_or(archive_format_name(u->a), ""); /* "ZIP 2.0 (deflation)" */
+    if ((archive_format(u->a) & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_ZIP ||
+        strstr(format, "(uncompressed)") || strstr(format, "(deflation)"))
+        return 0;
+    const char *method = strchr(format, '(');
+    return err_set(err, ERR_REFUSED,
+                   "'%s' in the archive is compressed in another way (%.40s: pack the zip with "
+                   "deflate, as zip does by itself",
+                   snapshot_show(u->last, shown), method ? method + 1 : "unknown)");
 }
 
 /* 1 and an entry, 0 at the end. */
@@ -90,7 +133,7 @@ static int next_entry(struct unpack *u, struct archive_entry **ret, struct err *
         return 0;
     if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
         return refuse_broken(u, err);
-    if (archive_filter_count(u->a) > FILTERS_MAX) /* the last one is "none" */
+    if (archive_filter_count(u->a) + !!u->xz > FILTERS_MAX) /* the last one is "none" */
         return err_set(err, ERR_REFUSED, "the archive is compressed more than once");
     const char *name = archive_entry_pathname(*ret);
     if (!name)
@@ -104,7 +147,8 @@ static int next_entry(struct unpack *u, struct archive_entry **ret, struct err *
         mine[--n] = 0;
     free(u->last);
     u->last = mine;
-    return 1;
+    int checked = check_zip_method(u, err);
+    return checked < 0 ? checked : 1;
 }
 
 static bool is_in_git(const char *path)
@@ -195,7 +239,7 @@ static int check_end(const struct unpack *u, struct err *err)
     static const char zeros[512];
     char last[512];
     bool is_tar = (archive_format(u->a) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
-    if (!is_tar || archive_filter_code(u->a, 0) != ARCHIVE_FILTER_NONE)
+    if (!is_tar || u->xz || archive_filter_code(u->a, 0) != ARCHIVE_FILTER_NONE)
         return 0;
     if (u->size >= sizeof(last) &&
         pread(u->fd, last, sizeof(last), (off_t)(u->size - sizeof(last))) == sizeof(last) &&

@@ -6,7 +6,8 @@
  * that look is met while writing. Refused, each with one sentence that names the entry: names that
  * snapshot_check_path() refuses, two that differ in case or composition alone, links out of the
  * tree, hard links, devices, pipes, setuid and setgid, sparse and encrypted files, too much of
- * anything, and an archive that is cut off or damaged. What lies in a directory .git is left out.
+ * anything, one that takes more than 128 MiB of memory to unpack, a zip by another method than
+ * deflate, and an archive that is cut off or damaged. What lies in a directory .git is left out.
  *
  * An archive with one directory at its top that is no Python package (as forges pack them) is
  * unpacked without it, if `strip` allows that. Blocking, and nothing here is global. */

@@ -20,9 +20,13 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 #define UPLOADS "argus/uploads"
+#define DATA "data"
+#define STATE "state"
 
 enum {
     BLOCK_BYTES = 1 << 20,
@@ -40,7 +44,8 @@ struct saved {
 static const char magic[8] = "argusup1";
 
 struct upload_file {
-    char *root, *dir;
+    char *root;
+    struct rootdir dir; /* in which it lies */
     char boot_id[CLOCK_BOOT_ID_MAX];
     int fd;
     uint64_t offset, synced, pushed;
@@ -63,31 +68,26 @@ int upload_trouble(const char *root, int error, const char *what, struct err *er
     case ENOENT:
         return err_set(err, ERR_NOT_FOUND, "cannot %s: the bytes are not there any more", what);
     }
-    return err_set(err, ERR_UNAVAILABLE, "the shared root '%s' cannot be used (cannot %s: %s)",
-                   root, what, strerror(error));
-}
-
-static char *dir_of(const char *root, const char *id)
-{
-    return xasprintf("%s/" UPLOADS "/%s", root, id);
+    return err_set(
+        err, ERR_UNAVAILABLE, "the shared root '%s' cannot be used (cannot %s: %s)", root, what,
+        error == ELOOP ? "a link is in the way, and argusd follows none" : strerror(error));
 }
 
 char *upload_path(const char *root, const char *id)
 {
-    return xasprintf("%s/" UPLOADS "/%s/data", root, id);
+    return xasprintf("%s/" UPLOADS "/%s/" DATA, root, id);
 }
 
 /* ---- open ---- */
 
-static int upload_make_dir(const char *root, const char *dir, struct err *err)
+static int upload_open_dir(struct upload_file *f, const char *id, bool is_new, struct err *err)
 {
     struct err why;
-    if (fsroot_check_mounted(root, &why) < 0)
+    if (is_new && fsroot_check_mounted(f->root, &why) < 0)
         return err_set(err, ERR_UNAVAILABLE, "%s", why.text);
-    _cleanup_(freep) char *all = xasprintf("%s/" UPLOADS, root);
-    if ((mkdir(all, 0700) < 0 && errno != EEXIST) || (mkdir(dir, 0700) < 0 && errno != EEXIST))
-        return upload_trouble(root, errno == ENOENT ? ENOTDIR : errno, "make a directory", err);
-    return 0;
+    _cleanup_(freep) char *path = xasprintf(UPLOADS "/%s", id);
+    int r = rootdir_open(f->root, path, is_new ? 0700 : 0, &f->dir, NULL);
+    return r < 0 ? upload_trouble(f->root, r, "open the directory of an upload", err) : 0;
 }
 
 static int upload_save(struct upload_file *f, struct err *err)
@@ -98,16 +98,14 @@ static int upload_save(struct upload_file *f, struct err *err)
     memcpy(s.boot_id, f->boot_id, sizeof(s.boot_id));
     s.synced = f->synced;
     s.hash = f->hash;
-    _cleanup_(freep) char *path = xasprintf("%s/state", f->dir);
-    int r = file_write(path, &s, sizeof(s), 0600, 0, NULL);
+    int r = rootdir_write(&f->dir, STATE, &s, sizeof(s), 0600, 0, NULL);
     return r < 0 ? upload_trouble(f->root, r, "keep the state of an upload", err) : 0;
 }
 
 static bool upload_load(const struct upload_file *f, struct saved *ret)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/state", f->dir);
     _cleanup_(buf_release) struct buf text = BUF_INIT(sizeof(*ret));
-    if (file_read(path, &text, NULL) < 0 || text.len != sizeof(*ret))
+    if (rootdir_read(&f->dir, STATE, &text, NULL) < 0 || text.len != sizeof(*ret))
         return false;
     memcpy(ret, text.data, sizeof(*ret));
     return !memcmp(ret->magic, magic, sizeof(magic));
@@ -166,17 +164,15 @@ int upload_file_open(const char *root,
 {
     bool is_new = flags & UPLOAD_FILE_NEW;
     struct upload_file *f = xcalloc(1, sizeof(*f));
-    f->fd = -1;
+    f->fd = f->dir.fd = -1;
     f->root = xstrdup(root);
-    f->dir = dir_of(root, id);
     text_copy(f->boot_id, boot_id);
     hash_begin(&f->hash);
-    int r = is_new ? upload_make_dir(root, f->dir, err) : 0;
+    int r = upload_open_dir(f, id, is_new, err);
     if (r == 0) {
-        _cleanup_(freep) char *path = upload_path(root, id);
-        f->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (is_new ? O_CREAT : 0), 0600);
+        f->fd = rootdir_open_for(&f->dir, DATA, O_RDWR | (is_new ? O_CREAT : 0), 0600, NULL);
         if (f->fd < 0)
-            r = upload_trouble(root, errno, "open an upload", err);
+            r = upload_trouble(root, f->fd, "open an upload", err);
     }
     if (r == 0)
         r = upload_go_on(f, err);
@@ -195,7 +191,7 @@ void upload_file_close(struct upload_file *f)
         return;
     closep(&f->fd);
     free(f->root);
-    free(f->dir);
+    rootdir_release(&f->dir);
     free(f);
 }
 
@@ -249,28 +245,19 @@ int upload_remove(const char *root, const char *id, struct err *err)
 {
     if (!fsroot_is_name(id))
         return err_set(err, -EINVAL, "'%.60s' is no upload", id);
-    _cleanup_(freep) char *dir = dir_of(root, id);
-    DIR *d = opendir(dir);
-    int error = d ? 0 : errno;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-            continue;
-        if (unlinkat(dirfd(d), e->d_name, 0) < 0 && errno != ENOENT)
-            error = errno;
-    }
-    if (d)
-        (void)closedir(d); /* it was only read */
-    if (!error && rmdir(dir) < 0)
-        error = errno;
-    return !error || error == ENOENT ? 0 : upload_trouble(root, error, "remove an upload", err);
+    _cleanup_(rootdir_release) struct rootdir all = ROOTDIR_NONE;
+    int r = rootdir_open(root, UPLOADS, 0, &all, NULL);
+    if (r == 0)
+        r = dirtree_remove_at(all.fd, id, NULL);
+    return r == 0 || r == -ENOENT ? 0 : upload_trouble(root, r, "remove an upload", err);
 }
 
 int upload_list(const char *root, struct strv *ret, struct err *err)
 {
-    _cleanup_(freep) char *all = xasprintf("%s/" UPLOADS, root);
-    DIR *d = opendir(all);
-    if (!d)
-        return errno == ENOENT ? 0 : upload_trouble(root, errno, "list the uploads", err);
+    DIR *d = NULL;
+    int r = rootfile_list(root, UPLOADS, &d, NULL);
+    if (r < 0)
+        return r == -ENOENT ? 0 : upload_trouble(root, r, "list the uploads", err);
     for (struct dirent *e; ret->n < IDS_MAX && (e = readdir(d));)
         if (fsroot_is_name(e->d_name))
             strv_add(ret, e->d_name);

@@ -4,7 +4,9 @@
  * Releases bring the trainers' configurations composed (_generated_*.yaml); those are read as
  * they are. The others are put together as Hydra does it, as far as plain YAML goes: a
  * defaults list, groups, packages. What needs more makes the answer incomplete. */
+#define _GNU_SOURCE
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,37 +15,32 @@
 #include "base/text.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/look.h"
+#include "fsroot/rootdir.h"
 
 enum { FILE_MAX = 1 << 20, DEEP_MAX = 8, KEYS_MAX = 20000, NAME_MAX_BYTES = 256 };
 
 struct composing {
-    const char *dir; /* verl/trainer/config */
+    const struct rootdir *top;
+    const char *dir; /* verl/trainer/config, below top */
     struct preflight_keys *out;
     int files;
 };
 
-/* <tree>/verl/trainer/config, or the one beside an interpreter. NULL: none. */
-static char *config_dir(const char *tree)
+static bool verlkeys_is_there(const struct rootdir *top, const char *below)
 {
-    char *dir = xasprintf("%s/verl/trainer/config", tree);
-    if (file_is_there(dir))
+    _cleanup_(closep) int fd = rootdir_open_followed(top, below, O_PATH, NULL);
+    return fd >= 0;
+}
+
+/* <tree>/verl/trainer/config, or the one beside an interpreter. NULL: none. */
+static char *config_dir(const struct rootdir *top, const char *tree)
+{
+    static const char DIR_NAME[] = "verl/trainer/config";
+    char *dir = xasprintf("%s/%s", tree, DIR_NAME);
+    if (verlkeys_is_there(top, dir))
         return dir;
-    freep(&dir);
-    const char *bin = strrchr(tree, '/');
-    if (!bin || bin - tree < 4 || strncmp(bin - 4, "/bin", 4) != 0)
-        return NULL;
-    _cleanup_(freep) char *lib = xasprintf("%.*s/lib", (int)(bin - 4 - tree), tree);
-    DIR *d = opendir(lib);
-    for (struct dirent *e; d && !dir && (e = readdir(d));) {
-        if (!str_starts(e->d_name, "python3"))
-            continue;
-        dir = xasprintf("%s/%s/site-packages/verl/trainer/config", lib, e->d_name);
-        if (!file_is_there(dir))
-            freep(&dir);
-    }
-    if (d)
-        (void)closedir(d); /* it was only read */
-    return dir;
+    free(dir);
+    return fsroot_beside_interpreter(top, tree, DIR_NAME);
 }
 
 static void add_key(struct composing *c, const char *key, bool leaf)
@@ -153,6 +150,17 @@ static bool compose_defaults(struct composing *c,
     return whole;
 }
 
+static int verlkeys_read(const struct composing *c,
+                         const char *group,
+                         const char *name,
+                         struct buf *out)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s%s%s%s", c->dir, group, *group ? "/" : "", name,
+                                            str_ends(name, ".yaml") ? "" : ".yaml");
+    _cleanup_(closep) int fd = rootdir_open_followed(c->top, path, O_RDONLY, NULL);
+    return fd < 0 ? fd : file_read_open(fd, path, out, NULL);
+}
+
 static bool verlkeys_compose(struct composing *c,
                              const char *group,
                              const char *name,
@@ -160,13 +168,12 @@ static bool verlkeys_compose(struct composing *c,
                              int depth)
 {
     enum { FILES_MAX = 200 };
-    _cleanup_(freep) char *path = xasprintf("%s/%s%s%s%s", c->dir, group, *group ? "/" : "", name,
-                                            str_ends(name, ".yaml") ? "" : ".yaml");
     _cleanup_(buf_release) struct buf text = BUF_INIT(FILE_MAX);
     _cleanup_(problems_release) struct problems ps = {0};
     _cleanup_(doc_freep) struct doc *d = NULL;
     if (depth > DEEP_MAX || c->files++ > FILES_MAX || strstr(name, "..") ||
-        file_read(path, &text, NULL) < 0 || doc_parse(buf_str(&text), text.len, false, &d, &ps) < 0)
+        verlkeys_read(c, group, name, &text) < 0 ||
+        doc_parse(buf_str(&text), text.len, false, &d, &ps) < 0)
         return false;
     const struct node *root = doc_root(d);
     if (root->kind != NODE_MAP)
@@ -178,15 +185,24 @@ static bool verlkeys_compose(struct composing *c,
     return whole;
 }
 
+static DIR *verlkeys_opendir(const struct composing *c, const char *path)
+{
+    int fd = rootdir_open_followed(c->top, path, O_RDONLY | O_DIRECTORY, NULL);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir)
+        closep(&fd);
+    return dir;
+}
+
 /* Directories are groups, the files in them options. */
 static void add_groups(struct composing *c)
 {
-    DIR *dir = opendir(c->dir);
+    DIR *dir = verlkeys_opendir(c, c->dir);
     for (struct dirent *e; dir && (e = readdir(dir));) {
         if (e->d_name[0] == '.' || e->d_name[0] == '_' || strchr(e->d_name, '.'))
             continue;
         _cleanup_(freep) char *path = xasprintf("%s/%s", c->dir, e->d_name);
-        DIR *group = opendir(path);
+        DIR *group = verlkeys_opendir(c, path);
         for (struct dirent *o; group && (o = readdir(group));)
             if (str_ends(o->d_name, ".yaml"))
                 strv_addf(&c->out->options, "%s=%.*s", e->d_name, (int)strlen(o->d_name) - 5,
@@ -200,16 +216,24 @@ static void add_groups(struct composing *c)
         (void)closedir(dir); /* it was only read */
 }
 
-bool fsroot_verl_keys(const char *tree, const char *name, struct preflight_keys *ret)
+bool fsroot_verl_keys(const char *root,
+                      const char *tree,
+                      const char *name,
+                      struct preflight_keys *ret)
 {
     *ret = (struct preflight_keys){0};
-    _cleanup_(freep) char *dir = config_dir(tree);
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    const char *below = rootdir_below(root, tree);
+    if (!below || rootdir_open(root, "", 0, &top, NULL) < 0)
+        return false;
+    _cleanup_(freep) char *dir = config_dir(&top, below);
     if (!dir)
         return false;
-    struct composing c = {.dir = dir, .out = ret};
+    struct composing c = {.top = &top, .dir = dir, .out = ret};
     _cleanup_(freep) char *generated = xasprintf("_generated_%s", name);
     _cleanup_(freep) char *made = xasprintf("%s/%s.yaml", dir, generated);
-    ret->whole = verlkeys_compose(&c, "", file_is_there(made) ? generated : name, "", 0);
+    const char *asked = verlkeys_is_there(&top, made) ? generated : name;
+    ret->whole = verlkeys_compose(&c, "", asked, "", 0);
     if (!ret->keys.n) {
         preflight_keys_release(ret);
         *ret = (struct preflight_keys){0};

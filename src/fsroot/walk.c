@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "fsroot/beneath.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootdir.h"
 
 void walk_place_release(struct walk_place *p)
 {
@@ -184,11 +185,10 @@ static int open_zone(const char *root,
                      struct err *err)
 {
     struct err why;
-    _cleanup_(closep) int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return err_set(err, ERR_UNAVAILABLE, "the shared root '%s' cannot be reached: %s", root,
-                       strerror(errno));
-    int fd = open_beneath(dir, p->zone_path, O_PATH | O_DIRECTORY, false, flags);
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    if (rootdir_open(root, "", 0, &top, &why) < 0)
+        return err_set(err, ERR_UNAVAILABLE, "%s", why.text);
+    int fd = open_beneath(top.fd, p->zone_path, O_PATH | O_DIRECTORY, false, flags);
     if (fd < 0) {
         if (fd == -ENOENT && fsroot_check_mounted(root, &why) < 0)
             return err_set(err, ERR_UNAVAILABLE, "%s", why.text);

@@ -18,7 +18,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/beneath.h"
 #include "fsroot/fsroot.h"
 #include "fsroot/launch.h"
 #include "fsroot/rootfile.h"
@@ -257,23 +256,9 @@ int fsroot_attempt_opendir(const char *root,
 {
     if (!fsroot_is_name(job))
         return -EINVAL;
-    _cleanup_(freep) char *dir = fsroot_job_dir(root, job);
-    _cleanup_(freep) char *path =
-        xasprintf("attempts/%d%s%s", attempt, sub ? "/" : "", str_or(sub, ""));
-    _cleanup_(closep) int top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0)
-        return -errno;
-    int fd = beneath_open(top, path, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0)
-        return fd == -ENOTDIR || fd == -EXDEV ? -ELOOP : fd;
-    DIR *d = fdopendir(fd);
-    if (!d) {
-        int error = errno;
-        closep(&fd);
-        return -error;
-    }
-    *ret = d;
-    return 0;
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, sub);
+    int r = rootfile_list(root, path, ret, NULL);
+    return r == -ENOTDIR || r == -EXDEV ? -ELOOP : r;
 }
 
 /* Not its later segments: they are read with it (logread.h). */

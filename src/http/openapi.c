@@ -54,14 +54,28 @@ static void add_ref(struct jout *j, const char *key, const char *kind, const cha
     jout_close(j, '}');
 }
 
-static void add_path_params(const char *pattern, struct jout *j)
+/* Of the last name in the first n bytes of the pattern; NULL: none. */
+static const char *find_example(const struct http_example *examples, const char *pattern, size_t n)
+{
+    for (const struct http_example *e = examples; e->path; e++)
+        if (strlen(e->path) == n && !strncmp(e->path, pattern, n))
+            return e->value;
+    return NULL;
+}
+
+static void add_path_params(const char *pattern,
+                            const struct http_example *examples,
+                            struct jout *j)
 {
     for (const char *p = pattern; (p = strchr(p, '{'));) {
         const char *end = strchr(++p, '}');
+        const char *example = find_example(examples, pattern, (size_t)(end + 1 - pattern));
         jout_open(j, NULL, '{');
         jout_strn(j, "name", p, (size_t)(end - p));
         jout_str(j, "in", "path");
         jout_bool(j, "required", true);
+        if (example)
+            jout_str(j, "example", example);
         jout_open(j, "schema", '{');
         jout_str(j, "type", "string");
         jout_close(j, '}');
@@ -104,6 +118,29 @@ static void add_types(struct jout *j, const char *types, const char *schema)
     }
 }
 
+/* One message of a stream: its data are JSON, of which the schema is. */
+static void add_stream(struct jout *j, const char *schema)
+{
+    static const char *const others[] = {"id", "event"};
+    jout_open(j, "text/event-stream", '{');
+    jout_open(j, "schema", '{');
+    jout_str(j, "type", "object");
+    jout_open(j, "properties", '{');
+    for (size_t i = 0; i < array_len(others); i++) {
+        jout_open(j, others[i], '{');
+        jout_str(j, "type", "string");
+        jout_close(j, '}');
+    }
+    jout_open(j, "data", '{');
+    jout_str(j, "type", "string");
+    jout_str(j, "contentMediaType", "application/json");
+    add_ref(j, "contentSchema", "schemas", schema);
+    jout_close(j, '}');
+    jout_close(j, '}');
+    jout_close(j, '}');
+    jout_close(j, '}');
+}
+
 static void openapi_add_content(struct jout *j,
                                 const char *types,
                                 const char *schema,
@@ -112,7 +149,7 @@ static void openapi_add_content(struct jout *j,
     jout_open(j, "content", '{');
     add_types(j, types, schema);
     if (stream_schema)
-        add_types(j, "text/event-stream", stream_schema);
+        add_stream(j, stream_schema);
     jout_close(j, '}');
 }
 
@@ -141,7 +178,9 @@ static void add_replies(const struct http_route *route, struct jout *j)
     jout_close(j, '}');
 }
 
-static void add_operation(const struct http_route *route, struct jout *j)
+static void add_operation(const struct http_route *route,
+                          const struct http_example *examples,
+                          struct jout *j)
 {
     char method[16];
     size_t n = 0;
@@ -163,7 +202,7 @@ static void add_operation(const struct http_route *route, struct jout *j)
     }
     jout_close(j, ']');
     jout_open(j, "parameters", '[');
-    add_path_params(route->pattern, j);
+    add_path_params(route->pattern, examples, j);
     add_query_params(route->params, j);
     jout_close(j, ']');
     if (route->max_body) {
@@ -187,7 +226,10 @@ static bool is_first(const struct http_route *routes, size_t i)
     return true;
 }
 
-static void add_paths(const struct http_route *routes, size_t n, struct jout *j)
+static void add_paths(const struct http_route *routes,
+                      size_t n,
+                      const struct http_example *examples,
+                      struct jout *j)
 {
     jout_open(j, "paths", '{');
     for (size_t i = 0; i < n; i++) {
@@ -197,7 +239,7 @@ static void add_paths(const struct http_route *routes, size_t n, struct jout *j)
         for (size_t k = i; k < n; k++)
             if (!(routes[k].flags & HTTP_ROUTE_HIDDEN) &&
                 !strcmp(routes[k].pattern, routes[i].pattern))
-                add_operation(&routes[k], j);
+                add_operation(&routes[k], examples, j);
         jout_close(j, '}');
     }
     jout_close(j, '}');
@@ -271,6 +313,7 @@ static void add_components(const struct http_schema *schemas, size_t n, struct j
 
 void http_openapi(const struct http_route *routes,
                   size_t n_routes,
+                  const struct http_example *examples,
                   const struct http_schema *schemas,
                   size_t n_schemas,
                   const char *version,
@@ -283,7 +326,7 @@ void http_openapi(const struct http_route *routes,
     jout_str(&j, "title", "Argus");
     jout_str(&j, "version", version);
     jout_close(&j, '}');
-    add_paths(routes, n_routes, &j);
+    add_paths(routes, n_routes, examples, &j);
     add_components(schemas, n_schemas, &j);
     jout_close(&j, '}');
 }

@@ -86,6 +86,49 @@ for dir in /proc/[0-9]*; do
     echo "RAYLET=$pid ${mark:--} ${name:--} $head ${user:--} ${ip:--} ${gcs:--}"
 done
 
+echo STEP=network
+net=/sys/class/net rdma=/sys/class/infiniband
+value() { value=; read -r value 2>/dev/null <"$1"; } # no process for each of hundreds of files
+left=64
+for link in "$net"/*; do
+    [ -e "$link/mtu" ] && [ "$left" -gt 0 ] || continue
+    left=$((left - 1))
+    value "$link/mtu" && mtu=$value
+    value "$link/speed" && mbps=$value
+    value "$link/bonding/slaves"
+    echo "LINK=${link##*/} ${mtu:-0} ${mbps:-0} $value"
+    mbps=
+done
+ip -o addr show 2>/dev/null | sed -n 's/^[0-9]*: *\([^ ]*\) *inet6* \([0-9a-f.:]*\).*/ADDRESS=\1 \2/p' | head -n 64
+while read -r link to _ flags _ _ _ mask _; do
+    case $flags in *[13579BDF]) echo "ROUTE=$link 0x$to 0x$mask" ;; esac # it is up
+done 2>/dev/null </proc/net/route | head -n 128
+for port in "$rdma"/*/ports/*; do
+    [ -e "$port/state" ] || continue
+    device=${port#"$rdma"/} device=${device%%/*}
+    value "$port/state" && state=${value%%:*}
+    value "$port/rate" && rate=${value%% *}
+    value "$port/link_layer" && layer=$value
+    is_open=0
+    for verbs in "$rdma/$device"/device/infiniband_verbs/uverbs*; do
+        verbs=/dev/infiniband/${verbs##*/}
+        [ -r "$verbs" ] && [ -w "$verbs" ] && is_open=1
+    done
+    echo "HCA=$device ${port##*/} $layer ${state:-0} ${rate%%.*} $is_open"
+    [ "$layer" = Ethernet ] || continue
+    left=16
+    for gid in "$port"/gids/*; do
+        value "$gid"
+        case $value in "" | 0000:0000:0000:0000:0000:0000:0000:0000) continue ;; esac
+        text=$value
+        value "$port/gid_attrs/types/${gid##*/}"
+        case $value in *v2) roce=2 ;; *) roce=1 ;; esac
+        [ "$left" -gt 0 ] || break
+        left=$((left - 1))
+        echo "GID=$device ${port##*/} ${gid##*/} $roce $text"
+    done
+done
+
 echo STEP=ray
 if [ -z "$ray" ]; then
     ray=$(command -v ray 2>/dev/null)

@@ -17,6 +17,7 @@
 #include "ssh/answer.h"
 #include "ssh/machine.h"
 #include "ssh/probe.h"
+#include "ssh/probe_network.h"
 
 #define GIB ((double)(1 << 30))
 enum { PORTS_SEEN_MAX = 64, RAYLETS_SEEN_MAX = 8 };
@@ -58,6 +59,7 @@ struct seen {
     size_t n_ports;
     struct seen_raylet raylets[RAYLETS_SEEN_MAX];
     size_t n_raylets;
+    struct network_seen network;
 };
 
 /* ---- lines ---- */
@@ -161,6 +163,8 @@ static void probe_read_line(const struct answer *a, struct seen *s, struct probe
         read_lib(value, ret);
     else if (answer_is(a, "GPU"))
         machine_read_gpu(value, &s->gpus);
+    else
+        probe_network_line(a, &s->network);
     s->has_ray = s->has_ray || answer_is(a, "RAY_THERE");
     s->has_python3 = s->has_python3 || answer_is(a, "ANY_PYTHON");
     s->root_is_empty = s->root_is_empty || answer_is(a, "ROOT_EMPTY");
@@ -442,7 +446,7 @@ static void probe_judge_gpus(struct probe_result *ret)
 /* Whether an answer went on past this step, so that what is not in it is not there. */
 static bool is_past(const struct seen *s, const char *step)
 {
-    static const char *const order[] = {"host", "disk", "ports", "raylets",
+    static const char *const order[] = {"host", "disk", "ports", "raylets", "network",
                                         "ray",  "gpus", "root",  "end"};
     bool is_behind = false;
     for (size_t i = 0; i < array_len(order); i++) {
@@ -488,6 +492,7 @@ void probe_read(const char *text,
     while (answer_next(&a))
         probe_read_line(&a, s, ret);
     weigh(s, ret);
+    network_judge(&s->network, want->node_ip, &ret->facts);
     judge_step(s, want, ret);
     if (is_past(s, "ray"))
         judge_ray(s, want, ret);

@@ -259,6 +259,16 @@ static void raylet_refuse(struct raylet_call *c, uv_loop_t *loop, const struct e
     c->later = later_new(loop, raylet_on_refused, c);
 }
 
+struct ssh_call *raylet_put_token(uv_loop_t *loop,
+                                  const struct ssh_target *t,
+                                  const char *const words[],
+                                  usec_t limit,
+                                  ssh_f cb,
+                                  void *arg)
+{
+    return ssh_run(loop, t, (const char *)embedded_token_sh, words, limit, cb, arg);
+}
+
 /* raylet.sh as $1 of raylet_detach.sh. */
 static void send_detached(struct raylet_call *c,
                           uv_loop_t *loop,

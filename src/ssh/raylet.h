@@ -128,6 +128,16 @@ struct raylet_look {
 };
 typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);
 
+/* Ray's token into a file that only its user reads there: token.sh, whose words these are
+ * (instance, token, NULL). The answer is the file's path; status 3: what is below /tmp is
+ * another's. */
+struct ssh_call *raylet_put_token(uv_loop_t *loop,
+                                  const struct ssh_target *t,
+                                  const char *const words[],
+                                  usec_t limit,
+                                  ssh_f cb,
+                                  void *arg);
+
 struct raylet_call;
 /* Like ssh_run(): one callback, from the loop and never from inside the call; then the handle is
  * gone. Freeing a handle cancels the callback, not the command that was begun there. */

@@ -46,6 +46,7 @@ struct store {
     uint64_t handed; /* number of the last batch that the writer got */
     uint64_t durable;
     bool failing;
+    uint64_t troubles; /* of the writer, told so far */
 
     struct reads *reads;
     struct reader *own; /* of the loop thread */
@@ -135,14 +136,26 @@ static void store_on_turn(uv_prepare_t *h)
     store_flush(h->data);
 }
 
+/* why: NULL = it is over. */
+static void tell_trouble(struct store *s, const char *why)
+{
+    s->failing = why != NULL;
+    if (s->opt.on_trouble)
+        s->opt.on_trouble(s->failing, why, s->opt.arg);
+}
+
 static void look_at_writer(struct store *s)
 {
     struct writer_look look;
     writer_look(s->writer, &look);
-    bool changed = look.failing != s->failing;
-    s->failing = look.failing;
-    if (changed && s->opt.on_trouble)
-        s->opt.on_trouble(look.failing, look.failing ? look.why : NULL, s->opt.arg);
+    bool is_new = look.troubles != s->troubles;
+    s->troubles = look.troubles;
+    if (s->failing && (is_new || !look.failing))
+        tell_trouble(s, NULL);
+    if (is_new)
+        tell_trouble(s, look.why);
+    if (is_new && !look.failing) /* it was over before the loop looked */
+        tell_trouble(s, NULL);
     if (look.durable > s->durable) {
         s->durable = look.durable;
         if (s->opt.on_durable)

@@ -179,8 +179,10 @@ static bool commit_batch(struct writer *w)
         uv_mutex_lock(&w->lock);
         if (r == SQLITE_OK)
             w->look.durable = w->now.number;
-        else if (!w->look.failing)
+        else if (!w->look.failing) {
             memcpy(w->look.why, why, sizeof(why));
+            w->look.troubles++;
+        }
         w->look.failing = r != SQLITE_OK;
         w->wake(w->arg);
         last = w->stop;

@@ -38,7 +38,8 @@ enum writer_statement {
 struct writer_look {
     uint64_t durable; /* the newest batch on disk */
     bool failing;
-    char why[512]; /* of the first failure, when failing */
+    uint64_t troubles; /* how often it began to fail */
+    char why[512];     /* of the newest trouble's first failure */
 };
 
 /* Something changed that writer_look() tells. Called on the thread. */

@@ -163,6 +163,14 @@ def test_gang_started_by_itself_on_both_and_trained(bare, gang):
     assert {p.name for p in saved.glob("model_*.pt")} == {f"model_world_size_2_rank_{n}.pt" for n in (0, 1)}
 
 
+def test_each_node_says_what_nccl_and_gloo_are_to_use(bare, gang):
+    """As seen over ssh, and handed to the job's processes with the lease."""
+    seen = {"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0", "NCCL_IB_DISABLE": "1"}
+    payload = json.loads((bare.job_dir(GANG) / "config/submit_payload.json").read_text())
+    lease = json.loads(payload["runtime_env"]["env_vars"]["ARGUS_LEASE"])
+    assert {n["name"]: n["env"] for n in lease["nodes"]} == {"node-1": seen, "node-2": seen}
+
+
 # ---- drain ----
 
 

@@ -46,6 +46,8 @@ ROUTES = {
     "POST /v1/jobs/{id}:release": ("/v1/jobs/MINE:release", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:priority": ("/v1/jobs/JOB:priority", CHANGE_JOB, {"priority": 40}),
     "POST /v1/jobs/{id}:retry": ("/v1/jobs/ENDED:retry", CHANGE_JOB, {}),
+    "POST /v1/jobs/{id}:archive": ("/v1/jobs/ENDED:archive", CHANGE_JOB, None),
+    "POST /v1/jobs/{id}:unarchive": ("/v1/jobs/ENDED:unarchive", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:stop": ("/v1/jobs/NEW_JOB:stop", CHANGE_JOB, None),
     "GET /v1/events": ("/v1/events", TOKEN, None),
     "GET /v1/events:verify": ("/v1/events:verify", "uyddddy", None),
@@ -65,6 +67,9 @@ ROUTES = {
     "GET /v1/clusters/{cluster}/actors": ("/v1/clusters/default/actors", TOKEN, None),
     "GET /v1/clusters/{cluster}/placement_groups": ("/v1/clusters/default/placement_groups", TOKEN, None),
     "GET /v1/clusters/{cluster}/foreign": ("/v1/clusters/default/foreign", TOKEN, None),
+    "POST /v1/clusters/{cluster}/foreign/{ray_id}:adopt": (
+        "/v1/clusters/default/foreign/none:adopt", ADMIN, {"project": "default"},
+    ),
     "GET /v1/whoami": ("/v1/whoami", TOKEN, None),
     "GET /v1/users": ("/v1/users", TOKEN, None),
     "POST /v1/users": ("/v1/users", ADMIN, {"name": "NEW"}),
@@ -93,10 +98,12 @@ ROUTES = {
     "POST /v1/datasets:prepare": ("/v1/datasets:prepare", "udrdrrr", {"name": "raw", "with": "x"}),
     "GET /v1/datasets/{name}": ("/v1/datasets/NEW_DATA", SEE_JOB, None),
     "DELETE /v1/datasets/{name}": ("/v1/datasets/NEW_DATA", CHANGE_JOB, None),
+    "POST /v1/datasets/{name}:share": ("/v1/datasets/NEW_DATA:share", CHANGE_JOB, {"users": ["victor"]}),
     "GET /v1/models": ("/v1/models", TOKEN, None),
     "POST /v1/models": ("/v1/models", "udydyyy", IMPORT),
     "GET /v1/models/{name}": ("/v1/models/NEW_MODEL", SEE_JOB, None),
     "DELETE /v1/models/{name}": ("/v1/models/NEW_MODEL", CHANGE_JOB, None),
+    "POST /v1/models/{name}:share": ("/v1/models/NEW_MODEL:share", CHANGE_JOB, {"projects": ["rlhf"]}),
     "GET /v1/projects/{project}/quota": ("/v1/projects/rlhf/quota", SEE_JOB, None),
     "PUT /v1/projects/{project}/quota": ("/v1/projects/rlhf/quota", ADMIN, {"queued": 1000}),
     "GET /v1/quotas": ("/v1/quotas", TOKEN, None),
@@ -275,7 +282,8 @@ def machines(tmp_path_factory):
         both = (house.hers, house.his)
         until(lambda: all(ray.jobs()[job]["job_id"] for job in both), "Ray tells of both drivers")
         actors, groups = zip(*(rows_of_ray(ray, job) for job in (house.hers, house.his)), strict=True)
-        ray.world(actors=actors, groups=groups)
+        left = {**actors[0], "actor_id": "ff" * 16, "job_id": "fe000000", "name": "left-behind", "class_name": "Secret"}
+        ray.world(actors=[*actors, left], groups=groups)
         yield house
 
 
@@ -302,10 +310,21 @@ def test_machines_name_only_jobs_that_one_may_see(machines, person):
 def test_what_runs_in_ray_names_only_jobs_that_one_may_see(machines, person, kind):
     sees = seen_by(machines, person)
     reply = machines.argusd.call("GET", f"/v1/clusters/default/{kind}", token=person)
-    rows = [r for r in reply.json()[kind] if r["ray_job_id"] != "01000000"]
+    rows = [r for r in reply.json()[kind] if r["ray_job_id"] not in ("01000000", "fe000000")]
     assert {r["job"] for r in rows if r["job"]} == sees
     assert [(r["job"], r["name"]) for r in rows if r["job_hidden"]] == [(None, None)] * (2 - len(sees))
     assert {job for job in (machines.hers, machines.his) if job in reply.body.decode()} == sees
+
+
+@pytest.mark.parametrize("person", PEOPLE[1:])
+def test_what_a_gone_driver_left_is_named_to_who_sees_everything(machines, person):
+    """Ray lists its driver no more: nobody can tell whose it was."""
+    rows = machines.argusd.get("/v1/clusters/default/actors", token=person)["actors"]
+    (left,) = [r for r in rows if r["ray_job_id"] == "fe000000"]
+    sees = person in ("victor", "admin")
+    assert (left["name"], left["class_name"]) == (("left-behind", "Secret") if sees else (None, None))
+    hidden = [r["class_name"] for r in rows if r["job_hidden"]]
+    assert hidden == [None] * len(hidden) and left["job_hidden"] is not sees
 
 
 def test_node_ls_counts_what_it_does_not_name(machines):

@@ -38,6 +38,8 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", None),
     ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", {"priority": 50}),
     ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", {}),
+    ("POST", "/v1/jobs/{id}:archive"): ("/v1/jobs/PACKED:archive", None),
+    ("POST", "/v1/jobs/{id}:unarchive"): ("/v1/jobs/PACKED:unarchive", None),
     ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", None),
     ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", None),
     ("GET", "/v1/checkpoints"): ("/v1/checkpoints?project=default", None),
@@ -68,6 +70,9 @@ ROUTES = {
         "/v1/clusters/default/placement_groups", None,
     ),
     ("GET", "/v1/clusters/{cluster}/foreign"): ("/v1/clusters/default/foreign", None),
+    ("POST", "/v1/clusters/{cluster}/foreign/{ray_id}:adopt"): (
+        "/v1/clusters/default/foreign/theirs:adopt", {"project": "default"},
+    ),
     ("GET", "/v1/whoami"): ("/v1/whoami", None),
     ("GET", "/v1/users"): ("/v1/users", None),
     ("POST", "/v1/users"): ("/v1/users", {"name": "NEW"}),
@@ -92,10 +97,12 @@ ROUTES = {
     ("POST", "/v1/datasets:prepare"): ("/v1/datasets:prepare", {"name": "ready", "with": "gsm8k"}),
     ("GET", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", None),
     ("DELETE", "/v1/datasets/{name}"): ("/v1/datasets/DATASET", None),
+    ("POST", "/v1/datasets/{name}:share"): ("/v1/datasets/DATASET:share", {"users": ["victor"]}),
     ("GET", "/v1/models"): ("/v1/models", None),
     ("POST", "/v1/models"): ("/v1/models", {"name": "tiny", "source": "http://127.0.0.1:9/x.jsonl"}),
     ("GET", "/v1/models/{name}"): ("/v1/models/MODEL", None),
     ("DELETE", "/v1/models/{name}"): ("/v1/models/MODEL", None),
+    ("POST", "/v1/models/{name}:share"): ("/v1/models/MODEL:share", {"users": ["victor"]}),
     ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", None),
     ("PUT", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", {"queued": 1000}),
     ("GET", "/v1/quotas"): ("/v1/quotas", None),
@@ -177,6 +184,14 @@ class Whole:
         self.argusd.stop_job(job)
         return job
 
+    def packed(self, token):
+        """Its last records may still be on their way to the disk when it is over."""
+        job = self.argusd.submit("echo packed", token=token)
+        self.argusd.wait_over(job)
+        until(lambda: self.argusd.call("POST", f"/v1/jobs/{job}:archive", token=token).status == 202, "it is taken")
+        self.argusd.wait_job(job, lambda j: j["archived"]["state"] == "archived", "is archived")
+        return job
+
     @staticmethod
     def owner(role):
         return role if role == "user" else "admin"
@@ -196,6 +211,7 @@ class Whole:
         things = {
             "JOB": lambda: self.done,
             "ENDED": lambda: self.ended(self.owner(role)),
+            "PACKED": lambda: self.packed(self.owner(role)),
             "HELD": lambda: self.held,
             "ME": lambda: {"user": "alice", "viewer": "victor"}.get(role, "admin"),
             "MADE_USER": lambda: self.made("/v1/users", {"name": fresh})["name"],
@@ -245,6 +261,7 @@ class Whole:
 def w(tmp_path_factory):
     home = tmp_path_factory.mktemp("api")
     with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url) as argusd:
+        ray.add_job(submission_id="theirs", status="RUNNING")  # of somebody else
         yield Whole(ray, argusd)
 
 
@@ -267,6 +284,14 @@ def operations(api):
 
 def test_the_table_is_whole(w):
     assert set(operations(w.api)) == set(ROUTES)
+
+
+def test_every_name_in_a_path_has_an_example(w):
+    for path, item in w.api["paths"].items():
+        for method, operation in item.items():
+            names = [p for p in operation["parameters"] if p["in"] == "path"]
+            assert len(names) == path.count("{")
+            assert all(p["example"] for p in names), (method, path)
 
 
 def test_every_schema_is_closed(w):
@@ -512,6 +537,22 @@ def test_full_queue(tmp_path):
             assert (reply.status, reply.json()["code"]) == (429, "too_many_requests")
             ray.listen(True)
             until(lambda: argusd.post(Argusd.spec("echo x")).status == 201, "there is room again")
+
+
+def test_one_user_does_not_fill_the_queue(tmp_path):
+    with FakeRay() as ray:
+        ray.listen(False)
+        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs_per_user: 2}") as argusd:
+            for _ in range(2):
+                argusd.submit("echo x", token="user")
+            reply = argusd.post(Argusd.spec("echo x"), token="user")
+            assert (reply.status, reply.json()["code"]) == (422, "refused")
+            assert "alice' has 2 jobs waiting and may have 2 (limits.queued_jobs_per_user)" in reply.json()["detail"]
+            argusd.submit("echo x", token="admin")  # others still get in
+            assert argusd.call("PUT", "/v1/users/alice/quota", {"queued": 3}).status == 200
+            argusd.submit("echo x", token="user")
+            reply = argusd.post(Argusd.spec("echo x"), token="user")
+            assert (reply.status, "may have 3 (queued)" in reply.json()["detail"]) == (422, True), reply
 
 
 # ---- lists ----

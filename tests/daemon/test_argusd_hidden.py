@@ -122,9 +122,26 @@ def test_projects_of_another_are_shown_as_far_as_one_sees_them(argusd):
 
 def test_stop_many_says_the_same_of_hidden_and_of_no_jobs(argusd):
     hers = running(argusd, "alice")
-    answers = [argusd.call("POST", "/v1/jobs:stop", {"ids": [job]}, token="bob") for job in (hers, "no-such-job")]
-    assert [a.status for a in answers] == [404, 404]
-    assert answers[0].json()["detail"].replace(hers, "X") == answers[1].json()["detail"].replace("no-such-job", "X")
+    ended = argusd.submit("true", token="alice", n_gpus_per_node=0)
+    argusd.wait_over(ended)
+    argusd.restart()
+    jobs = (hers, ended, "no-such-job")
+    answers = [argusd.call("POST", "/v1/jobs:stop", {"ids": [job]}, token="bob") for job in jobs]
+    assert [a.status for a in answers] == [404, 404, 404]
+    words = [a.json()["detail"].replace(job, "X") for a, job in zip(answers, jobs, strict=True)]
+    assert words == ["no job 'X'"] * 3
+    reply = argusd.call("POST", "/v1/jobs:stop", {"ids": [ended]}, token="alice")  # asked again, nothing is wrong
+    assert (reply.status, reply.json()["jobs"]) == (202, [])
+
+
+def test_an_id_that_is_taken_is_told_without_whose(argusd):
+    hers = argusd.submit(PATIENT, token="alice", submission_id="of-alice")
+    (argusd.root / "jobs/a-directory").mkdir()
+    taken = [argusd.post(Argusd.spec("true", submission_id=i), token="bob") for i in (hers, "a-directory")]
+    assert [r.status for r in taken] == [409, 409]
+    words = [r.json()["detail"].replace(i, "X") for r, i in zip(taken, (hers, "a-directory"), strict=True)]
+    assert words[0] == words[1], words
+    assert taken[1].json()["hint"] == "leave it out, or choose another"
 
 
 def test_who_leaves_a_project_hears_no_more_of_its_jobs(argusd):
@@ -173,3 +190,38 @@ def test_a_change_of_a_large_project_is_in_the_log_whole(argusd):
     changed = next(e for e in argusd.events() if e["kind"] == "project_changed" and e["object"] == "project/large")
     assert (changed["data"]["before"]["note"], changed["data"]["after"]["note"]) == ("", "now")
     assert changed["data"]["after"]["members"] == names
+
+
+def told_of(argusd, job, token):
+    """What a spec is told that names this job in each way that there is; the job's id is put as JOB."""
+    sft = {"workload": "sft", "n_gpus_per_node": 1, "model_id": "o/m", "train_file": "${SHARED_ROOT}/common/x.parquet"}
+    ways = [
+        {**sft, "resume": job},
+        {**sft, "resume": f"{job}@10"},
+        {**sft, "model_id": f"${{SHARED_ROOT}}/jobs/{job}/checkpoints/global_step_10/actor/huggingface"},
+        {**sft, "train_file": [f"${{SHARED_ROOT}}/common/../jobs/{job}/out.parquet"]},
+        {**sft, "overrides": [f"data.x=${{SHARED_ROOT}}/jobs/{job}/x"]},
+        Argusd.spec(f"cat {argusd.root}/jobs/{job}/meta.json"),
+        Argusd.spec("true", working_dir=f"{argusd.root}/jobs/{job}"),
+        Argusd.spec("true", env={"FROM": f"{argusd.root}/jobs/{job}"}),
+        Argusd.spec("true", extra_pythonpath=[f"{argusd.root}//jobs/{job}/code"]),
+    ]
+    replies = [argusd.post(way, "?dry_run=1&no_trial=1", token=token) for way in ways]
+    return [(r.status, r.json().get("detail", "").replace(job, "JOB"), r.json().get("field")) for r in replies]
+
+
+def test_a_spec_names_no_job_that_one_may_not_see(argusd):
+    ended = argusd.submit("true", token="alice", project="p")
+    argusd.wait_over(ended)
+    live = argusd.submit(PATIENT, token="alice", project="p")
+    never = told_of(argusd, "never-was", "bob")
+    assert {(status, text) for status, text, _ in never} == {(422, "no job 'JOB'")}, never
+    fields = ["resume", "resume", "model_id", "train_file", "overrides", "entrypoint", "working_dir", "env"]
+    assert [field for _, _, field in never] == [*fields, "extra_pythonpath"]
+    argusd.restart()  # the one that is over is in the store alone
+    assert told_of(argusd, ended, "bob") == told_of(argusd, live, "bob") == never
+    for job in (ended, live):
+        for token in ("carol", "alice", "admin"):
+            assert not any("no job" in text for _, text, _ in told_of(argusd, job, token)), token
+    mine = Argusd.spec(f"ls {argusd.root}/jobs/own-one", submission_id="own-one")
+    assert argusd.post(mine, "?dry_run=1", token="bob").status == 200

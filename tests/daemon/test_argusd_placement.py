@@ -21,11 +21,15 @@ def actor(ray_job, node, name):
     return {**row, "node_id": node, "required_resources": {"GPU": 1.0}, "placement_group_id": None}
 
 
-def started(ray, argusd):
+def guest(ray_job, node, name):
+    return {**actor(ray_job, node, name), "class_name": "Guest", "required_resources": {"CPU": 1.0}}
+
+
+def started(ray, argusd, **keys):
     """A running job of one GPU, its Ray job id, the names and ids of its node and of the other worker."""
     ids = {n["name"]: n["node_id"] for n in ray.ask("GET", "state")["nodes"]}
     until(lambda: argusd.get("/readyz")["ray"] == "ok", "Ray answers")
-    job = argusd.submit("exec sleep 1000", n_gpus_per_node=1)
+    job = argusd.submit(argusd.spec("exec sleep 1000", n_gpus_per_node=1, **keys))
     (here,) = [n["name"] for n in argusd.wait_state(job, "RUNNING")["nodes"]]
     until(lambda: ray.jobs()[job]["job_id"], "its driver is in Ray")
     (other,) = {"h2", "h3"} - {here}
@@ -69,3 +73,24 @@ def test_a_list_of_nodes_that_lacks_some_stops_no_job(tmp_path):
         placement("one node is known again", lambda p: p["is_partial"] and here in [n["name"] for n in p["nodes"]])
         ray.world(actors=[actor(mine, node, "a"), actor(mine, other, "b")])
         assert argusd.wait_over(job)["reason"]["code"] == "lease_breach"
+
+
+def test_an_actor_without_a_gpu_outside_of_the_lease_is_told_once(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        job, mine, here, node, other = started(ray, argusd)
+        ray.world(actors=[guest(mine, node, "a"), guest(mine, other, "b"), guest(mine, other, "c")])
+        placement = argusd.wait_job(job, lambda j: (j["placement"] or {}).get("nodes"), "is read back")["placement"]
+        assert placement["ok"] and placement["actors_outside"] == 2, placement
+        assert {n["name"]: n["is_leased"] for n in placement["nodes"]} == {"h2": here == "h2", "h3": here == "h3"}
+        seen = looks(ray)
+        until(lambda: looks(ray) > seen, "another look")
+        assert argusd.kinds(job).count("outside_lease") == 1 and argusd.job(job)["state"] == "RUNNING"
+
+
+def test_a_job_that_may_use_the_cluster_is_not_told_of_it(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        job, mine, _, _, other = started(ray, argusd, spread="cluster")
+        ray.world(actors=[guest(mine, other, "b")])
+        placement = argusd.wait_job(job, lambda j: (j["placement"] or {}).get("nodes"), "is read back")["placement"]
+        assert placement["ok"] and placement["actors_outside"] == 1, placement
+        assert "outside_lease" not in argusd.kinds(job)

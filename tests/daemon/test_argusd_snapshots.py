@@ -3,8 +3,13 @@
 a kill in the middle; jobs that name one."""
 
 import io
+import lzma
 import os
+import pathlib
+import re
 import tarfile
+import zipfile
+import zlib
 
 import pytest
 from fakeray import FakeRay
@@ -96,8 +101,38 @@ def bad_archives():
     yield "a look-alike", tar({"v\u0435rl/x.py": "x"}), "look the same"
     yield "twins", tar({"A": "1", "a": "2"}), "in case alone"
     yield "cut off", tar({"a": "x" * 5000})[:3000], "cut off"
+    yield "a zip by LZMA", zipped_by(zipfile.ZIP_LZMA), "with deflate"
+    yield "a zip by bzip2", zipped_by(zipfile.ZIP_BZIP2), "with deflate"
     yield "a page", b"<html>404</html>", "no archive"
     yield "a byte", b"\0", "no archive"
+
+
+def zipped_by(method):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as z:
+        z.writestr("a", "x" * 1000)
+    return data.getvalue()
+
+
+def xz_that_takes_a_gib():
+    """64 KiB of dictionary would do: the head of its block says more, as that of any large archive may."""
+    data = bytearray(lzma.compress(tar({"a": "x"}), preset=0))
+    block, end = 12, 12 + (data[12] + 1) * 4 - 4
+    assert data[block + 2] == 0x21  # LZMA2
+    data[block + 4] = 36  # 1 GiB
+    data[end : end + 4] = zlib.crc32(data[block:end]).to_bytes(4, "little")
+    return bytes(data)
+
+
+def test_memory_that_an_archive_asks_for_is_not_given(argusd):
+    def peak_mib():
+        status = pathlib.Path(f"/proc/{argusd.process.pid}/status").read_text()
+        return int(re.search(r"VmPeak:\s+(\d+) kB", status).group(1)) >> 10
+
+    assert add(argusd, "narrow@1", lzma.compress(tar({"a": "narrow"}), preset=9)).status == 201
+    before = peak_mib()
+    assert "more than 128 MiB of memory" in problem(add(argusd, "wide@1", xz_that_takes_a_gib()), 422, "refused")
+    assert peak_mib() - before < 512
 
 
 @pytest.mark.parametrize(("what", "data", "why"), list(bad_archives()), ids=lambda v: v if isinstance(v, str) else "")

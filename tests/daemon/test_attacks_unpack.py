@@ -2,15 +2,14 @@
 """A job on the shared root against argusd that unpacks there: it swaps directories for links and edits what it finds,
 in a process of its own, until it would have won. Nothing outside the root changes and no command of its runs."""
 
-import contextlib
 import hashlib
 import os
 import struct
 import subprocess
-import sys
 import zlib
 
 import pytest
+from attack import attacker
 from fakeray import FakeRay
 from snapshots import add, tar
 
@@ -51,18 +50,6 @@ while True:
             except OSError:
                 pass
 """
-
-
-@contextlib.contextmanager
-def attacker(program, *args):
-    """Its lines, as they come."""
-    argv = [sys.executable, "-c", program, *map(str, args)]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-        os.set_blocking(process.stdout.fileno(), False)
-        try:
-            yield lambda: process.stdout.readline()
-        finally:
-            process.kill()
 
 
 @pytest.fixture(scope="module")

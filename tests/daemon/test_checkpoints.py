@@ -90,6 +90,8 @@ def test_another_job_goes_on_from_the_newest_verified(argusd):
     for job in (t, new):
         argusd.stop_job(job.id)
     empty = argusd.post({**standin.SPEC, "resume": "nobody"}, "?dry_run=1&no_trial=1", token="user")
+    assert (empty.status, empty.json()["detail"], empty.json()["field"]) == (422, "no job 'nobody'", "resume")
+    empty = argusd.post({**standin.SPEC, "resume": "nobody"}, "?dry_run=1&no_trial=1")  # an admin sees all there is
     assert empty.status == 422 and "no verified checkpoint to resume from" in empty.json()["detail"]
 
 
@@ -176,6 +178,19 @@ def test_what_is_in_use_stays(argusd):
     until(lambda: t.steps() == [30] or gc(argusd, t)["removed"] >= 0, "nobody needs it any more")
     until(lambda: t.steps() == [30], "it goes")
     argusd.stop_job(t.id)
+
+
+def test_who_may_not_see_a_job_keeps_nothing_of_it(argusd):
+    assert argusd.call("POST", "/v1/users", {"name": "bob"}).status == 201
+    argusd.tokens["bob"] = argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+    t = standin.Training(argusd, checkpoint={"keep_last": 1})
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    his = argusd.submit(f"echo {t.id}@10", token="bob", pool="nowhere")
+    t.save(20, 30)
+    until(lambda: t.steps() == [30], "it goes as if nobody had named it")
+    for job in (his, t.id):
+        argusd.stop_job(job)
 
 
 @pytest.mark.nightly  # it waits for looks

@@ -110,7 +110,7 @@ def columns_of(line):
     "args, sentence, try_",
     [
         (["submitt"], "unknown command 'submitt': did you mean 'submit'?", "help"),
-        (["node"], "'argus node' needs one of ls, add, check", "help"),
+        (["node"], "'argus node' needs one of ls, add, show", "help"),
         (["token", "rm", "x"], "'argus token' has no 'rm': it has add, ls, revoke", "help"),
         (["top", "--csv"], "--csv is of one job: give its ID", "top --help"),
         (["logs", "--folow", "x"], "unknown option '--folow': did you mean '--follow'?", "logs --help"),
@@ -474,6 +474,16 @@ def test_tables_fit_the_terminal(cli, stub, command, columns):
     table = [line for line in lines if not line.startswith("some columns")]
     assert len(table) > 1 and b"\x1b" not in seen
     assert max(map(columns_of, table)) <= columns
+
+
+def test_events_on_a_terminal_say_what_they_are_about(cli, stub):
+    fill(stub)
+    ids = {"job": "a-job-with-a-long-name-20261121-d4e5f6", "object": "job/a-job-with-a-long-name-20261121-d4e5f6"}
+    stub.event(**ids, kind="started", **{"from": "STARTING", "to": "RUNNING"}, text="its shepherd was seen at work")
+    _, seen = on_terminal(cli, "events", columns=80, NO_COLOR="1")
+    head, *rows = seen.decode().replace("\r", "").splitlines()
+    assert [c for c in head.split() if c not in ("SEQ", "CHANGE")] == "AT JOB KIND TEXT".split()
+    assert "a-job-with-a-" in rows[-1] and "its shepherd was seen" in rows[-1]
 
 
 def test_nothing_is_cut_in_a_pipe_and_no_control_gets_through(cli, stub):

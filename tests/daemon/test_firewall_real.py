@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `argus node firewall` prints, loaded by the real nft inside a host of its own: another node and argusd's
-machine get in, a host that is no node does not. Plain listeners stand for Ray."""
+"""What `argus node firewall` prints, loaded by the real nft and the real iptables inside a host of its own: another
+node and argusd's machine get in, a host that is no node does not. Plain listeners stand for Ray."""
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ import sys
 import pytest
 from fakeray import FakeRay
 from programs import PROGRAMS
+from raybed import BED, namespaces
 
 from argusd import Argusd, needs_argusd, until
 
@@ -39,56 +41,50 @@ def run(*argv, **more):
     return subprocess.run(argv, check=True, capture_output=True, text=True, **more).stdout
 
 
-class Net:
-    """A bridge in a namespace, hosts on it, and a cable to this machine (.254)."""
+class Hosts:
+    """Three bare hosts of tools/bed: of two this argusd has nodes, the third is a stranger."""
 
-    def __init__(self, stack):
-        self.stack, self.pids = stack, {}
-        switch = self.space("switch")
-        self.within("switch", "ip", "link", "add", "br0", "type", "bridge")
-        self.within("switch", "ip", "link", "set", "br0", "up")
-        for x in range(1, 255):
-            self.cable, self.subnet = f"agfw{x}", f"10.98.{x}"
-            argv = ["ip", "link", "add", self.cable, "type", "veth", "peer", "name", "ctl", "netns", str(switch)]
-            if subprocess.run(argv, capture_output=True).returncode == 0:
-                break
-        else:
-            pytest.skip("this machine may not add network cables")
-        run("ip", "addr", "add", f"{self.subnet}.254/24", "dev", self.cable)
-        run("ip", "link", "set", self.cable, "up")
-        self.within("switch", "ip", "link", "set", "ctl", "master", "br0", "up")
-
-    def space(self, name):
-        p = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo up; exec cat"], stdin=-1, stdout=-1)
-        self.stack.callback(p.wait)
-        self.stack.callback(p.stdin.close)
-        assert p.stdout.readline() == b"up\n"
-        self.pids[name] = p.pid
-        return p.pid
+    def __init__(self, directory, stack):
+        self.dir = str(directory)
+        stack.callback(lambda: subprocess.run([BED, "down", "--dir", self.dir], capture_output=True))
+        run(BED, "up", "--dir", self.dir, "--mode", "netns", "--no-ray", "--quiet")
+        self.info = json.loads((directory / "bed.json").read_text())
+        self.ips = {name: h["ip"] for name, h in zip(("guard", "peer", "stranger"), self.info["hosts"], strict=True)}
+        self.names = {name: h["name"] for name, h in zip(self.ips, self.info["hosts"], strict=True)}
 
     def argv(self, name, *argv):
-        return ["nsenter", "-t", str(self.pids[name]), "--net", *argv]
+        return [str(BED), "on", "--dir", self.dir, self.names[name], *argv]
 
     def within(self, name, *argv, **more):
         return run(*self.argv(name, *argv), **more)
-
-    def host(self, name, last):
-        pid, ip = self.space(name), f"{self.subnet}.{last}"
-        link = ["ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid)]
-        self.within("switch", *link)
-        self.within("switch", "ip", "link", "set", name, "master", "br0", "up")
-        self.within(name, "ip", "addr", "add", f"{ip}/24", "dev", "eth0")
-        self.within(name, "ip", "link", "set", "eth0", "up")
-        return ip
 
     def reached(self, name, ip, ports):
         return {int(p) for p in self.within(name, sys.executable, "-c", TRY, ip, *map(str, ports)).split()}
 
 
-def test_a_host_that_is_no_node_does_not_reach_ray(tmp_path):
+LOADERS = {"nft": ["nft", "-f", "-"], "iptables": ["sh"]}
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    if not namespaces():
+        pytest.skip("hosts need network namespaces: root, in a container that allows them")
     with contextlib.ExitStack() as stack:
-        net = Net(stack)
-        guard, peer, _ = net.host("guard", 1), net.host("peer", 2), net.host("stranger", 3)
+        yield Hosts(tmp_path_factory.mktemp("bed"), stack)
+
+
+@pytest.fixture(params=LOADERS)
+def form(request, hosts):
+    """What is printed for it; the rules go with the test."""
+    if not shutil.which(request.param):
+        pytest.skip(f"{request.param} is not installed: run ./dev setup")
+    yield request.param
+    hosts.within("guard", "nft", "flush", "ruleset")
+
+
+def test_a_host_that_is_no_node_does_not_reach_ray(tmp_path, hosts, form):
+    with contextlib.ExitStack() as stack:
+        guard, peer, ctl = hosts.ips["guard"], hosts.ips["peer"], hosts.info["ctl_ip"]
         ray = stack.enter_context(FakeRay(state=tmp_path / "ray"))
         argusd = stack.enter_context(Argusd(tmp_path, ray.url))
         for name, ip in (("guard", guard), ("peer", peer)):
@@ -96,23 +92,23 @@ def test_a_host_that_is_no_node_does_not_reach_ray(tmp_path):
             until(lambda name=name: argusd.get(f"/v1/nodes/{name}")["reason"]["code"] == "ssh_unreachable", "a look")
         rules = [r for r in argusd.get("/v1/nodes/guard/firewall")["rules"] if r["closed"]]
         ports = sorted({p for r in rules for p in (r["first"], r["last"])})
-        listen = net.argv("guard", sys.executable, "-c", LISTEN, *map(str, ports))
+        listen = hosts.argv("guard", sys.executable, "-c", LISTEN, *map(str, ports))
         p = subprocess.Popen(listen, stdin=-1, stdout=-1)
         stack.callback(p.wait)
         stack.callback(p.stdin.close)
         assert p.stdout.readline() == b"up\n"
-        assert net.reached("stranger", guard, ports) == set(ports)  # before the rules everybody does
+        assert hosts.reached("stranger", guard, ports) == set(ports)  # before the rules everybody does
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARGUS_URL": argusd.url}
         env["ARGUS_TOKEN"] = argusd.tokens["admin"]
-        text = run(PROGRAMS["argus"], "node", "firewall", "guard", "--format", "nft", env=env)
+        text = run(PROGRAMS["argus"], "node", "firewall", "guard", "--format", form, env=env)
         for _ in range(2):  # loading them again replaces them
-            net.within("guard", "nft", "-f", "-", input=text)
+            hosts.within("guard", *LOADERS[form], input=text)
 
         def allowed(ip):
             return {q for r in rules if ip in r["sources"] for q in (r["first"], r["last"])}
 
-        assert allowed(peer) and allowed(f"{net.subnet}.254")
-        assert net.reached("stranger", guard, ports) == set()
-        assert net.reached("peer", guard, ports) == allowed(peer)
-        for port in allowed(f"{net.subnet}.254"):
+        assert allowed(peer) and allowed(ctl)
+        assert hosts.reached("stranger", guard, ports) == set()
+        assert hosts.reached("peer", guard, ports) == allowed(peer)
+        for port in allowed(ctl):
             socket.create_connection((guard, port), timeout=20).close()

@@ -8,12 +8,10 @@ import contextlib
 import http.client
 import json
 import pathlib
-import re
 import socket
 import subprocess
 
 import pytest
-import yaml
 from fakeray import FakeRay
 from programs import PROGRAMS
 from toyhttp import PATIENCE, problem, read_all, read_until, request, serving
@@ -132,6 +130,24 @@ def test_idle_connections_of_one_address_keep_nobody_out(argusd):
 
 
 @needs_argusd
+def test_strangers_of_many_addresses_keep_nobody_out(tmp_path):
+    """More than argusd has room for, and none of them in haste: who is served sees nothing of it."""
+    more = "limits: {connections: 128}"
+    slow_head = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nX-A: "
+    with FakeRay() as ray, Argusd(tmp_path, ray.url, more=more) as argusd, contextlib.ExitStack() as stack:
+        for n in range(300):
+            s = stack.enter_context(connect(argusd.port, f"127.9.{n // 50}.7"))
+            with contextlib.suppress(ConnectionError):  # it may be gone already
+                s.sendall((b"", b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n", slow_head)[n % 3])
+            if n % 50 == 0:
+                assert get(argusd, "127.9.100.1", "/healthz")[0] == 200
+                argusd.submit("echo honest")
+        assert get(argusd, "127.9.100.1", "/healthz")[0] == 200
+        argusd.wait_over(argusd.submit("echo honest"))
+        assert "open files" not in argusd.said()
+
+
+@needs_argusd
 def test_the_sixty_fifth_stream_of_a_user(argusd):
     with contextlib.ExitStack() as stack:
         for _ in range(64):
@@ -149,6 +165,10 @@ def test_what_outsiders_are_told(argusd):
     assert told == {"ready": True, "reason": None}
     assert argusd.call("GET", "/readyz", token="no such token").json() == told
     assert set(argusd.get("/readyz")) == {"ready", "store", "ray", "shared_root", "reason"}
+    told = argusd.call("GET", "/v1/version", token=None).json()
+    assert {k: v for k, v in told.items() if v is not None} == {"version": told["version"]}
+    known = argusd.get("/v1/version", token="viewer")
+    assert (known["shared_root"], known["cluster"]) == (str(argusd.root), "default") and "session" in known["ray"]
 
 
 @needs_argusd
@@ -190,16 +210,3 @@ def test_a_state_dir_that_others_may_read_is_told(tmp_path):
         argusd.state_dir.chmod(0o755)
         argusd.start()
         until(lambda: "chmod 700" in argusd.said(), "the mode is told")
-
-
-def test_workers_of_compose_write_nothing_of_the_head():
-    deploy = pathlib.Path(__file__).resolve().parents[2] / "deploy"
-    services = yaml.safe_load((deploy / "compose.yaml").read_text())["services"]
-    mounts = {name: [v.split(":") for v in service["volumes"]] for name, service in services.items()}
-    for name in ("worker1", "worker2"):
-        writable = [m[1] for m in mounts[name] if m[2:] != ["ro"]]
-        assert writable == ["/private"], mounts[name]
-    entry = (deploy / "images/entry").read_text()
-    config = re.search(r"^config=(\S+)", entry, re.M).group(1)
-    assert any(config.startswith(m[1] + "/") for m in mounts["head"] if m[0] == "state")
-    assert 'cat >"$config"' in entry and "/etc/argus/argus.yaml" not in entry

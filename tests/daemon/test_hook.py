@@ -2,6 +2,7 @@
 """hook/sitecustomize.py: chains, shadows nothing, writes nothing, breaks nothing, in every Python that is here."""
 
 import glob
+import json
 import os
 import pathlib
 import shutil
@@ -180,6 +181,38 @@ def test_secrets_come_by_file(python, hook, tmp_path, monkeypatch):
     done = run(python, hook, code=code)
     assert done.stdout.splitlines() == ["'caf\\xe9 \" x' ''", "mine ''"]
     assert done.stderr == ""
+
+
+NETWORK = "import os; print(*(os.environ.get(k) for k in ('NCCL_SOCKET_IFNAME', 'NCCL_IB_HCA', 'NCCL_IB_DISABLE')))"
+
+
+def test_network_of_the_node(python, hook, monkeypatch):
+    """Of this node alone, by its name or by Ray's id of it, and only what nobody has set."""
+    nodes = [
+        {"name": "w1", "id": "aa", "env": {"NCCL_SOCKET_IFNAME": "=eth0", "NCCL_IB_HCA": "=mlx5_0:1"}},
+        {"name": "w2", "id": "bb", "env": {"NCCL_SOCKET_IFNAME": "=bond0", "NCCL_IB_DISABLE": "1"}},
+        {"name": "w3", "id": "cc"},
+    ]
+    monkeypatch.setenv("ARGUS_LEASE", json.dumps({"job": "j", "attempt": 1, "gpus": 1, "nodes": nodes}))
+    said = {}
+    for name in ("w1", "w2", "w3", "w4"):
+        monkeypatch.setenv("ARGUS_NODE", name)
+        said[name] = run(python, hook, code=NETWORK).stdout.split()
+    none = ["None"] * 3
+    assert said == {"w1": ["=eth0", "=mlx5_0:1", "None"], "w2": ["=bond0", "None", "1"], "w3": none, "w4": none}
+    monkeypatch.delenv("ARGUS_NODE")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth9")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(hook)}
+    worker = [python, "-c", NETWORK, "--node-id=bb"]
+    done = subprocess.run(worker, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["eth9", "None", "1"]
+
+
+@pytest.mark.parametrize("text", ['{"env"', '{"nodes": 7, "": "env"}', '{"nodes": [{"name": "w1", "env": 7}]}'])
+def test_a_lease_that_cannot_be_read_breaks_nothing(hook, monkeypatch, text):
+    monkeypatch.setenv("ARGUS_LEASE", text)
+    monkeypatch.setenv("ARGUS_NODE", "w1")
+    run(sys.executable, hook, code=NETWORK)
 
 
 @pytest.mark.parametrize("text", [None, "canary-1234 is no JSON", '["canary-1234"]', '{"A": 7}'])

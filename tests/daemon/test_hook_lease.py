@@ -9,7 +9,19 @@ import pytest
 from test_hook import hook, python, run, write  # noqa: F401  (two are fixtures)
 
 RAY = {
-    "__init__": "from ray._private.worker import get_actor\nimport ray.util, ray.remote_function, ray.actor\n",
+    "__init__": (
+        "from ray._private.state import nodes\nfrom ray._private.worker import get_actor\n"
+        "import ray.util, ray.remote_function, ray.actor\n"
+    ),
+    "_private/state": (
+        "class S:\n    def available_resources_per_node(self): return {'f0': {'CPU': 1}, 'f1': {'CPU': 7}}\n"
+        "state = S()\n"
+        "def nodes(): return [\n"
+        "    {'NodeID': 'aa', 'Labels': {}, 'Resources': {'node:__internal_head__': 1}},\n"
+        "    {'NodeID': 'f0', 'Labels': {'argus.node': 'a'}, 'Resources': {}},\n"
+        "    {'NodeID': 'f9', 'Labels': None, 'Resources': {'argus_node_b': 1}},\n"
+        "    {'NodeID': 'cc', 'Labels': {'argus.node': 'c'}, 'Resources': {'argus_node_c': 1}}]\n"
+    ),
     "_private/__init__": "",
     "_private/worker": (
         "class W:\n    connected = False\nglobal_worker = W()\n"
@@ -45,11 +57,13 @@ from ray.util.placement_group import placement_group
 task, actor = ray.remote_function.RemoteFunction()._remote, ray.actor.ActorClass()._remote
 def group(*a, **k): return placement_group(*a, **k).asked
 class NodeAffinitySchedulingStrategy:
-    soft = False
+    def __init__(self, node_id='cc', soft=False): self.node_id, self.soft = node_id, soft
+def to(*a): return NodeAffinitySchedulingStrategy(*a)
 class PlacementGroupSchedulingStrategy:
     placement_group, placement_group_capture_child_tasks = sys.modules["ray.util.placement_group"].Group(), None
-print(json.dumps(eval(EXPRESSION), default=lambda o: type(o).__name__))
+print(json.dumps(eval(EXPRESSION), default=lambda o: getattr(o, "node_id", type(o).__name__)))
 """
+BY_ID = [{"name": "a", "id": "f0"}, {"name": "b", "id": "f1"}]
 
 
 @pytest.fixture
@@ -118,8 +132,7 @@ def test_one_node(ask):
 
 
 def test_nodes_by_their_ray_id(ask):
-    by_id = [{"name": "a", "id": "f0"}, {"name": "b", "id": "f1"}]
-    got, _ = ask("task(num_gpus=1)", label="ray.io/node-id", nodes=by_id)
+    got, _ = ask("task(num_gpus=1)", label="ray.io/node-id", nodes=BY_ID)
     assert got["label_selector"] == {"ray.io/node-id": "in(f0,f1)"}
 
 
@@ -147,14 +160,15 @@ def test_what_to_fall_back_on_is_bound_too(ask):
     assert got["fallback_strategy"] == [{"label_selector": {"zone": "z", **nodes}}, {"label_selector": nodes}]
 
 
-def test_demands_without_gpus_are_free_but_for_the_head(ask):
+def test_demands_without_gpus_are_free_but_for_the_head_where_the_spec_says_so(ask):
     got, said = ask(
         "[task(), task(num_cpus=1, num_gpus=0), task(num_cpus=0), actor(num_cpus=0, resources={'x': 1}),"
-        " task(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy()),"
+        " task(num_cpus=0, scheduling_strategy=to()),"
         " task(num_cpus=0, resources={'node:__internal_head__': 0.001}),"
         " group([{'CPU': 1}, {'x': 1}, {'CPU': 0}]),"
         " actor(num_cpus=0, label_selector={'ray.io/node-id': 'ab'}),"
-        " actor(num_cpus=0, label_selector={'ray.io/node-id': '!ab'})]"
+        " actor(num_cpus=0, label_selector={'ray.io/node-id': '!ab'}), len(ray.nodes())]",
+        spread="cluster",
     )
     assert got[:3] == [{}, {"num_cpus": 1, "num_gpus": 0}, {"num_cpus": 0, "resources": {"worker_node": 0.0001}}]
     assert got[3]["resources"] == {"worker_node": 0.0001, "x": 1}
@@ -162,7 +176,89 @@ def test_demands_without_gpus_are_free_but_for_the_head(ask):
     assert got[5]["resources"] == {"node:__internal_head__": 0.001}
     assert got[6] == [[{"CPU": 1}, {"worker_node": 0.0001, "x": 1}, {"CPU": 0}], None]
     assert "resources" not in got[7] and got[8]["resources"] == {"worker_node": 0.0001}
+    assert got[9] == 4
     assert said == ""
+
+
+IN_LEASE = {"argus.node": "in(a,b)"}
+
+
+def test_demands_without_gpus_go_to_the_leased_nodes(ask):
+    got, said = ask(
+        "[task(), actor(num_cpus=0, resources={'x': 1}), task(label_selector={'argus.node': 'c'}),"
+        " task(fallback_strategy=[{'label_selector': {'zone': 'z'}}]), task(resources={'node:__internal_head__': 1}),"
+        " group([{'CPU': 1}, {'x': 1}], bundle_label_selector=[{'zone': 'z'}, {}])]"
+    )
+    assert got[0] == {"label_selector": IN_LEASE}
+    assert got[1] == {"num_cpus": 0, "resources": {"x": 1}, "label_selector": IN_LEASE}
+    assert got[2] == {"label_selector": {"argus.node": "none-of-the-lease"}}
+    assert got[3]["fallback_strategy"] == [{"label_selector": {"zone": "z", **IN_LEASE}}]
+    assert got[4]["label_selector"] == IN_LEASE
+    assert got[5] == [[{"CPU": 1}, {"x": 1}], [{"zone": "z", **IN_LEASE}, IN_LEASE]]
+    assert said == ""
+
+
+def test_the_list_of_nodes_is_that_of_the_lease(ask):
+    assert ask("[n['NodeID'] for n in ray.nodes()]")[0] == ["f0", "f9"]
+    assert ask("[n['NodeID'] for n in ray.nodes()]", nodes=BY_ID[:1])[0] == ["f0"]
+
+
+def test_rays_own_modules_see_all_nodes(ask, fake):
+    """Serve finds the head there, and dies without it."""
+    (fake / "ray/serve.py").write_text("import ray\ndef find(): return [n['NodeID'] for n in ray.nodes()]\n")
+    assert ask("__import__('ray.serve').serve.find()")[0] == ["aa", "f0", "f9", "cc"]
+
+
+def test_a_soft_affinity_to_another_node_becomes_one_to_a_leased_node(ask):
+    """f9 is b under another id of Ray's than the lease has: its raylet was started again."""
+    got, said = ask("[actor(scheduling_strategy=to(i, True)) for i in ('f0', 'f9', 'cc', 'aa', 'gone')]", nodes=BY_ID)
+    assert [o["scheduling_strategy"] for o in got[:2]] == ["f0", "f9"]
+    assert {o["scheduling_strategy"] for o in got[2:]} == {"f0", "f1"}
+    assert [o["label_selector"] for o in got] == [IN_LEASE] * 5
+    assert said == ""
+
+
+def test_a_hard_affinity_to_another_node_cannot_be_met(ask):
+    (inside, outside), said = ask("[task(scheduling_strategy=to(i)) for i in ('f0', 'cc')]", nodes=BY_ID)
+    assert inside == {"scheduling_strategy": "f0", "label_selector": IN_LEASE}
+    assert outside == {"scheduling_strategy": "cc", "label_selector": IN_LEASE}
+    assert said == (
+        "argus: this job wants something on Ray's node cc, which is not in its lease: that waits or fails. "
+        "'spread: cluster' in the JobSpec gives what needs no GPU the whole cluster\n"
+    )
+
+
+def test_what_serve_has_on_each_node_stays_there(ask):
+    got, said = ask(
+        "[actor(namespace='serve', scheduling_strategy=to()), actor(namespace='serve', resources={'node:x': 0.1}),"
+        " actor(namespace='serve', label_selector={'ray.io/node-id': 'cc'}), actor(namespace='serve')]"
+    )
+    assert ["label_selector" in o and "argus.node" in o["label_selector"] for o in got] == [False, False, False, True]
+    assert said == ""
+
+
+def test_a_packed_group_without_gpus_goes_to_the_node_with_the_most_free_cpus(ask):
+    (bundles, selectors), _ = ask("group([{'CPU': 1}, {'CPU': 2}], 'STRICT_PACK')", nodes=BY_ID)
+    assert bundles == [{"CPU": 1, "argus_node_b": 0.001}, {"CPU": 2}]
+    assert selectors == [IN_LEASE, IN_LEASE]
+
+
+def test_without_labels_the_nodes_own_resource_holds_what_needs_no_gpu(ask):
+    """A Ray without labels: each demand gets one of the nodes, in turn."""
+    got, said = ask(
+        "[task(), task(), task(scheduling_strategy=to('f0', True)), group([{'CPU': 1}, {'CPU': 1}]),"
+        " group([{'CPU': 1}] * 2, 'STRICT_PACK'), group([{'CPU': 1}, {'GPU': 1}], 'STRICT_PACK')]",
+        label=None, share=None, gpus=0, nodes=BY_ID,
+    )  # fmt: skip
+    held = [set(o["resources"].items()) for o in got[:3]]
+    assert held[0] | held[1] == {("argus_node_a", 0.0001), ("argus_node_b", 0.0001)}
+    assert held[2] == {("argus_node_a", 0.0001)} and "label_selector" not in got[2]
+    assert [sorted(k for b in g[0] for k in b if k.startswith("argus_node")) for g in got[3:]] == [
+        ["argus_node_a", "argus_node_b"],
+        ["argus_node_b"],
+        [],
+    ]
+    assert [g[1] for g in got[3:]] == [None] * 3
 
 
 def test_what_runs_in_a_group_is_bound_by_its_group(ask):
@@ -174,10 +270,10 @@ def test_what_runs_in_a_group_is_bound_by_its_group(ask):
     assert got == [False, False, True, True]
 
 
-def test_bundles_with_gpus_are_bound_and_others_are_not(ask):
+def test_bundles_with_gpus_take_their_part_of_the_share(ask):
     (bundles, selectors), said = ask("group([{'CPU': 4}, {'CPU': 1, 'GPU': 1}, {'GPU': 0.5}], 'SPREAD', name='n')")
     assert bundles == [{"CPU": 4}, {"CPU": 1, "GPU": 1, "argus_share_3": 0.5}, {"GPU": 0.5, "argus_share_3": 0.25}]
-    assert selectors == [{}, {"argus.node": "in(a,b)"}, {"argus.node": "in(a,b)"}]
+    assert selectors == [{"argus.node": "in(a,b)"}] * 3
     assert said == ""
 
 
@@ -213,7 +309,7 @@ def test_a_packed_group_is_held_by_the_nodes_resource(ask):
         {"GPU": 1, "argus_share_3": 0.5, "argus_node_a": 0.001},
         {"GPU": 1, "argus_share_3": 0.5},
     ]
-    assert selectors == [{}, {"argus.node": "a"}, {"argus.node": "a"}]
+    assert selectors == [{"argus.node": "a"}] * 3
 
 
 def test_more_than_the_share_stays_more_than_the_share(ask):
@@ -241,8 +337,8 @@ def test_each_job_has_its_own_transfer_queue(ask):
         ["x", "transfer_queue.j-a2"],
         ["x", None],
         ["x", "other"],
-        {"namespace": "transfer_queue.j-a2", "name": "x"},
-        {"namespace": "other"},
+        {"namespace": "transfer_queue.j-a2", "name": "x", "label_selector": IN_LEASE},
+        {"namespace": "other", "label_selector": IN_LEASE},
     ]
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of a trial beside a fake Ray: a job of verl starts only after it, once, whatever is killed meanwhile."""
 
+import concurrent.futures
 import json
+import stat
 
 import broken
 import pytest
@@ -92,6 +94,31 @@ def test_a_job_starts_after_its_trial_and_shows_it(w):
     assert w.argusd.wait_over("four")["state"] == "SUCCEEDED" and w.runs() == 2
 
 
+def test_the_smallest_leased_node_decides_how_many_threads_the_transfer_queue_has(tmp_path):
+    """Below eight CPUs verl 0.9 warns 200 times a step of a default that is larger than the node."""
+    worker = {"GPU": 4, "worker_node": 100}
+    hosts = [
+        {"name": "h1", "ip": "10.99.0.1", "head": True, "resources": {"CPU": 8}},
+        {"name": "h2", "ip": "10.99.0.2", "resources": {"CPU": 40, "argus_node_h2": 1000, **worker}},
+        {"name": "h3", "ip": "10.99.0.3", "resources": {"CPU": 6, "argus_node_h3": 1000, **worker}},
+    ]
+    with FakeRay(state=tmp_path / "ray", nodes=hosts) as ray, Argusd(tmp_path, ray.url) as argusd:
+        w = World(argusd, ray)
+        broken.put(argusd.root / "common/code/verl/0.9.1/verl/version/version", "0.9.1")
+        new = {"code_path": "${SHARED_ROOT}/common/code/verl/0.9.1"}
+        units = "transfer_queue.backend.SimpleStorage.num_data_storage_units"
+        for job, threads, keys in (
+            ("both", "1", {"nnodes": 2, "overrides": [f"{units}=1"]}),
+            ("large", None, {"overrides": [f"{units}=8"]}),
+        ):
+            reply = argusd.post(w.spec(job, **new, **keys), "?no_trial=1")
+            assert reply.status == 201, reply
+            argusd.wait_over(job)
+            leased = {n["name"] for n in argusd.job(job)["nodes"]}
+            assert leased == ({"h2", "h3"} if threads else {"h2"})
+            assert w.ray.jobs()[job]["runtime_env"]["env_vars"].get("TQ_NUM_THREADS") == threads, job
+
+
 def test_the_rows_that_it_counts_decide_how_often_is_saved(w):
     w.answer({**PASS, "train_rows": 256_000})
     epochs = {"total_epochs": 2, "overrides": ["data.train_batch_size=256"]}
@@ -157,6 +184,34 @@ def test_a_dry_run_waits_for_its_trial_and_leaves_nothing(w):
     until(lambda: not list((w.argusd.root / "argus/trials").glob("dry-run-*")), "its files are gone")
     until(lambda: not [j for j in w.ray.jobs() if j.startswith("dry-run-")], "its records are gone")
     assert not (w.argusd.root / "jobs/dry-2").exists()
+
+
+def test_of_one_user_one_dry_run_is_tried_at_once(w):
+    until(lambda: w.argusd.post(w.spec("dry"), "?dry_run=1&no_trial=1").json()["placement"], "argusd has seen Ray")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(w.argusd.post, w.spec("dry"), "?dry_run=1", token="user")
+        w.begun()
+        trial = w.argusd.post(w.spec("dry", total_training_steps=7), "?dry_run=1", token="user").json()["trial"]
+        assert trial["state"] == "not_run" and "another dry run of yours is being tried" in trial["text"]
+        w.answer(PASS)
+        assert first.result().json()["trial"]["state"] == "passed"
+    assert w.argusd.post(w.spec("dry"), "?dry_run=1", token="user").json()["trial"]["state"] == "passed"
+
+
+def test_a_pass_that_a_job_wrote_into_the_root_is_none(w):
+    """The trials that passed are known in argusd's own directory alone, and those of one user to that user alone."""
+    w.answer(PASS)
+    w.argusd.submit(w.spec("one"))
+    assert w.argusd.wait_over("one")["state"] == "SUCCEEDED" and w.runs() == 1
+    (kept,) = (w.argusd.state_dir / "trials").glob("*.json")
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    assert not list((w.argusd.root / "argus").glob("trials/*.json"))
+    broken.put(w.argusd.root / "argus/trials" / kept.name, kept.read_bytes())
+    kept.unlink()
+    w.argusd.submit(w.spec("two"))
+    assert w.argusd.wait_over("two")["state"] == "SUCCEEDED" and w.runs() == 2
+    w.argusd.submit(w.spec("three"), token="admin")
+    assert w.argusd.wait_over("three")["state"] == "SUCCEEDED" and w.runs() == 3
 
 
 def test_a_dry_run_whose_argusd_dies_leaves_no_record(w):

@@ -126,7 +126,7 @@ def test_a_result_with_a_secret_is_masked_and_kept_apart(w):
     assert w.argusd.job(job)["trial"]["reward"]["printed"] == {"MY_KEY": "***", "MY_TOKEN": "***"}
     assert (w.common / "fake/mode").read_text() == "600\n"
     until(lambda: not list(place.iterdir()), "its file is gone")
-    assert list((w.argusd.root / "argus/trials").glob("*.json")) and w.places() == []
+    assert list((w.argusd.state_dir / "trials").glob("*.json")) and w.places() == []
 
     def runs_after(token="user", **keys):
         reply = w.argusd.post(w.spec("next", python, **keys), "?dry_run=1", token=token)

@@ -236,6 +236,82 @@ def test_a_model_is_looked_at(data):
     assert "no config.json" in [e for e in data.argusd.events() if e["kind"] == "model_import_failed"][0]["text"]
 
 
+def test_files_of_what_is_registered_in_common_are_its_owners(data):
+    """Everybody writes below common/, but not where an entry of somebody else lies: in it, above it, or its place."""
+    argusd = data.argusd
+    home = argusd.root / "common/shared-raw"
+    home.mkdir(parents=True)
+    (home / "train.jsonl").write_bytes(LINES)
+    (argusd.root / "common/free.txt").write_text("anybody's")
+    data.bring("${SHARED_ROOT}/common/shared-raw", in_place=True, token="admin")
+    data.ready("raw@1", token="admin")
+
+    def remove(path, token="user"):
+        return argusd.call("DELETE", f"/v1/files?path={path}&recursive=true", token=token)
+
+    def put(path):
+        upload = argusd.call("POST", "/v1/uploads", {"name": "x", "bytes": 1}, token="user").json()["id"]
+        octets = {"Content_Type": "application/octet-stream"}
+        assert argusd.call("PUT", f"/v1/uploads/{upload}?offset=0", b"x", token="user", **octets).status == 200
+        return argusd.call("POST", "/v1/files", {"path": path, "upload": upload, "replace": True}, token="user")
+
+    inside = "common/shared-raw/train.jsonl"
+    replies = [remove(inside), remove("common/shared-raw"), put(inside), put("common/shared-raw/more.jsonl")]
+    assert [r.status for r in replies] == [403] * 4, replies
+    assert replies[0].json()["detail"].endswith("cannot be changed: a registered data set or model lies there")
+    assert (home / "train.jsonl").read_bytes() == LINES
+    assert put("common/shared-raw-beside").status == 201
+    assert remove("common/free.txt").status == 200
+    assert argusd.call("DELETE", "/v1/datasets/raw@1", token="admin").status == 200
+    data.gone("raw@1")
+    assert remove("common/shared-raw").status == 200
+
+
+def test_a_data_set_is_shared_with_a_user_and_a_project(data, tmp_path):
+    argusd = data.argusd
+    for name in ("bob", "carol", "dave"):
+        assert argusd.call("POST", "/v1/users", {"name": name}).status == 201
+        argusd.tokens[name] = argusd.call("POST", "/v1/tokens", {"user": name}).json()["token"]
+    assert argusd.call("POST", "/v1/projects", {"name": "rl", "members": ["carol"]}).status == 201
+    home = argusd.root / "users/alice/raw"
+    home.mkdir(parents=True)
+    (home / "train.parquet").write_bytes(parquet_like())
+    data.bring(home, "mine")
+    data.ready("mine@1")
+
+    def seen():
+        return {who for who in ("bob", "carol", "dave") if data.get("alice%3Amine@1", token=who)}
+
+    def submit(who):
+        spec = {"workload": "sft", "n_gpus_per_node": 1, "model_id": "o/m", "train_file": "alice:mine"}
+        return argusd.post(spec, "?dry_run=1&no_trial=1", token=who).body.decode()
+
+    def share(token="user", **body):
+        return argusd.call("POST", "/v1/datasets/mine@1:share", body, token=token)
+
+    assert seen() == set() and share("bob", users=["bob"]).status == 404
+    reply = share(users=["bob"], projects=["rl"])
+    assert (reply.status, reply.json()["shared"]) == (200, ["user/bob", "project/rl"]), reply
+    assert seen() == {"bob", "carol"}
+    listed = argusd.get("/v1/datasets", token="carol")["datasets"]
+    assert [(e["ref"], e["owner"], e["shared"]) for e in listed] == [("mine@1", "alice", [])]
+    unknown = "'alice:mine' is not an absolute path, nor a registered data set"
+    assert [unknown in submit(who) for who in ("bob", "carol", "dave")] == [False, False, True]
+    for change in ("DELETE", "POST"):
+        path = "/v1/datasets/alice%3Amine@1" + (":share" if change == "POST" else "")
+        assert argusd.call(change, path, {"users": ["dave"]} if change == "POST" else None, token="bob").status == 403
+    assert "dataset_share" in [e["kind"] for e in argusd.events()]
+    assert share().status == 400 and share(projects=["default"]).status == 400 and share(users=["No"]).status == 422
+    argusd.restart()
+    assert seen() == {"bob", "carol"}
+    cli = Cli(argusd, tmp_path, argusd.tokens["user"])
+    done = cli.run("data", "share", "mine", "--off", "--user", "bob")
+    assert (done.returncode, seen()) == (0, {"carol"}), done
+    done = cli.run("data", "share", "mine", "--off")
+    assert (done.returncode, seen()) == (0, set()), done
+    assert cli.run("data", "share", "mine").returncode != 0
+
+
 def test_a_job_names_what_is_registered(data):
     """Names become paths at submit and stay those; what is in use is not removed."""
     home = data.argusd.root / "users/alice/raw"

@@ -125,7 +125,7 @@ def test_imports(a):
     assert "of project 'p' take" in failure(a, third)
     limit(a, 1, "projects/p")
     detail = refused(bring(a, "fourth", source, project="p"))
-    assert detail.startswith("the data sets and models of project 'p' take") and used(a) == size
+    assert detail.startswith("the data sets, models and archives of project 'p' take") and used(a) == size
 
 
 def test_two_imports_at_once_do_not_both_pass(a):

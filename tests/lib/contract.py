@@ -166,6 +166,7 @@ class Contract:
     def judge_message(self, path, data):
         """What one message of an event stream carries."""
         _, operation = self.find("GET", path.partition("?")[0])
-        schema = self.content_of(operation, 200).get("text/event-stream", {}).get("schema")
+        message = self.content_of(operation, 200).get("text/event-stream", {}).get("schema", {})
+        schema = message.get("properties", {}).get("data", {}).get("contentSchema")
         assert schema, f"GET {path} is no event stream in openapi.json"
         self.holds(data, schema, f"a message of GET {path}: {data!r}")

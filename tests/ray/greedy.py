@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+from ray._private.state import state
 from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Affinity
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy as InGroup
@@ -199,7 +200,8 @@ def beyond():
 
 
 ray.init()
-NAMES = {n["NodeID"]: name_of(n["Resources"]) for n in ray.nodes() if n["Alive"]}
+# Of all nodes: ray.nodes() has those of the lease.
+NAMES = {n["NodeID"]: name_of(n["Resources"]) for n in state.node_table() if n["Alive"]}
 for way in (by_tasks, by_actors, by_groups, as_verl, within_a_group, by_name_of_a_node, without_gpus, beyond):
     way()
 print("DONE", flush=True)

@@ -82,11 +82,8 @@ def check_greedy(said, per_node, names, others=()):
     """All ways, each within the lease."""
     got = rows(said)
     for way, row in got.items():
-        if way == "no CPU":
-            assert "head" not in row["nodes"], row
-            continue
         assert set(row["nodes"]) <= set(names), row
-        assert all(gpus <= per_node for gpus in row["nodes"].values()), row
+        assert way == "no CPU" or all(gpus <= per_node for gpus in row["nodes"].values()), row
     total = per_node * len(names)
     assert got["actors"]["came"] == got["actors"]["first"] == total, got["actors"]
     for way in got:
@@ -187,6 +184,117 @@ def test_what_is_within_is_proven(argusd, bed, gang):
         "h3": (1, 1, 1),
     }
     assert "lease_breach" not in argusd.kinds(gang)
+
+
+AS_VERL = """
+import json, sys, ray
+from ray._private.state import state
+from ray.util.placement_group import placement_group, placement_group_table
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Affinity
+ray.init()
+NAMES = {n["NodeID"]: next((r[11:] for r in n["Resources"] if r.startswith("argus_node_")), "head")
+         for n in state.node_table() if n["Alive"]}
+def here(self=None):
+    return NAMES[ray.get_runtime_context().get_node_id()]
+Worker, task = type("Worker", (), {"here": here}), ray.remote(num_cpus=0.1)(lambda: here())
+held = []  # until the end
+def actors(nodes, **options):
+    for i in range(4):
+        where = {"scheduling_strategy": Affinity(nodes[i % len(nodes)], soft=True)} if nodes else {}
+        held.append(ray.remote(**options)(Worker).options(**where).remote())
+    return sorted(set(ray.get([a.here.remote() for a in held[-4:]])))
+def group(strategy):
+    held.append(placement_group([{"CPU": 0.1}] * 4, strategy=strategy))
+    assert held[-1].wait(60), strategy
+    return sorted({NAMES[n] for n in placement_group_table(held[-1])["bundles_to_node_id"].values()})
+listed = [n["NodeID"] for n in ray.nodes() if n["Alive"] and n["Resources"].get("CPU", 0) > 0]
+got = {
+    "driver": [here()],
+    "listed": sorted(NAMES[n] for n in listed),
+    "verl": actors(listed, num_cpus=0.1),
+    "any node": actors(sorted(NAMES), num_cpus=0.1),
+    "no CPU": actors([], num_cpus=0),
+    "tasks": sorted(set(ray.get([task.options(scheduling_strategy="SPREAD").remote() for _ in range(12)]))),
+    **{s: group(s) for s in ("PACK", "SPREAD", "STRICT_PACK")},
+}
+print("GOT " + json.dumps(got), flush=True)
+import signal
+signal.pause()
+"""
+
+
+def spread_over(argusd, job):
+    wait_log(argusd, job, "GOT ")
+    (line,) = re.findall(r"(?m)^GOT (.*)$", log(argusd, job))
+    return json.loads(line)
+
+
+def read_back(argusd, job, actors):
+    """The job's page, once it tells of so many actors."""
+
+    def has(view):
+        return view["placement"] and sum(n["actors"] for n in view["placement"]["nodes"]) >= actors
+
+    return argusd.wait_job(job, has, "its actors are read back")["placement"]
+
+
+def end(argusd, *jobs):
+    for job in jobs:
+        argusd.stop_job(job)
+    for job in jobs:
+        argusd.wait_over(job)
+
+
+def test_what_needs_no_gpu_stays_on_the_lease(argusd, bed):
+    """Two jobs beside each other, each with a whole node, and each does as verl does: actors that hold no GPU go around
+    all nodes of Ray's list, by soft affinities."""
+    jobs = [submit(argusd, bed, AS_VERL, n_gpus_per_node=4) for _ in range(2)]
+    homes = set()
+    for job in jobs:
+        got = spread_over(argusd, job)
+        (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
+        assert {tuple(places) for places in got.values()} == {(home,)}, (home, got)
+        placement = read_back(argusd, job, 12)
+        assert placement["ok"] and placement["actors_outside"] == 0, placement
+        assert [(n["name"], n["is_leased"]) for n in placement["nodes"]] == [(home, True)]
+        assert "outside_lease" not in argusd.kinds(job)
+        homes.add(home)
+    assert homes == {"h2", "h3"}
+    end(argusd, *jobs)
+
+
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
+def test_a_job_without_gpus_has_a_lease_too_and_may_leave_it_if_it_says_so(argusd, bed):
+    job = submit(argusd, bed, AS_VERL)
+    got = spread_over(argusd, job)
+    (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
+    assert {tuple(places) for places in got.values()} == {(home,)}, (home, got)
+    free = submit(argusd, bed, AS_VERL, spread="cluster")
+    got = spread_over(argusd, free)
+    (home,) = [n["name"] for n in argusd.job(free)["nodes"]]
+    assert got["driver"] == [home] and got["listed"] == ["h2", "h3"]
+    assert got["verl"] == got["SPREAD"] == ["h2", "h3"]
+    assert not [way for way, places in got.items() if "head" in places], got
+    placement = read_back(argusd, free, 12)
+    assert placement["ok"] and placement["actors_outside"] > 0, placement
+    assert sorted(n["is_leased"] for n in placement["nodes"]) == [False, True]
+    assert "outside_lease" not in argusd.kinds(free)
+    end(argusd, job, free)
+
+
+@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
+def test_an_actor_outside_of_the_lease_is_told_and_no_breach(argusd, bed):
+    script = ESCAPE.replace("INNER", repr(AS_VERL))
+    job = submit(argusd, bed, script, n_gpus_per_node=1)
+    wait_for(lambda: "outside_lease" in argusd.kinds(job), "it is told", 120)
+    (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
+    (event,) = [e for e in argusd.events(job) if e["kind"] == "outside_lease"]
+    other = {"h2": "h3", "h3": "h2"}[home]
+    assert event["text"] == f"actor Worker runs on '{other}', which this job has not leased"
+    placement = read_back(argusd, job, 12)
+    assert placement["ok"] and placement["actors_outside"] > 0
+    assert argusd.job(job)["state"] == "RUNNING"
+    end(argusd, job)
 
 
 @pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check

@@ -103,6 +103,62 @@ def test_facts_of_a_fit_host(bed, fit, root):
     assert sorted(p.name for p in (root / "argus").iterdir()) == ["root-mark"]  # nothing is left behind
 
 
+CORPUS = pathlib.Path(__file__).parents[1] / "corpus/network"
+
+
+@pytest.fixture
+def sysfs(bed, mount, tmp_path):
+    """A machine's /sys/class, laid out from a file of tests/corpus/network, and the device files of its RDMA ports
+    unless the container was not given them."""
+
+    def lay(name, has_devices=True):
+        tree, devices = tmp_path / name, tmp_path / "dev"
+        for line in (CORPUS / f"{name}.tree").read_text().splitlines():
+            path, _, content = line.partition("\t")
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_text(content + "\n")
+        mount("--bind", tree, "/sys/class")
+        if has_devices:
+            (devices / "infiniband").mkdir(parents=True)
+            for verbs in tree.glob("infiniband/*/device/infiniband_verbs/*"):
+                (devices / "infiniband" / verbs.name).write_text("")
+            mount("-t", "overlay", "-o", f"ro,lowerdir={devices}:/dev", "overlay", "/dev")
+            mount("--bind", devices / "infiniband", "/dev/infiniband")  # there they may be written
+
+    return lay
+
+
+NETWORKS = {
+    "infiniband": ("infiniband", "mlx5_0:1,mlx5_1:1,mlx5_3:1", 400, "", ""),
+    "roce_v2": ("roce", "mlx5_0:1,mlx5_1:1", 200, "v2", "3"),
+    "bonded": ("roce", "mlx5_bond_0:1", 100, "v2", "3"),
+    "ethernet": ("ethernet", "", 0, "", ""),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network_of_a_host(fit, sysfs, name):
+    sysfs(name)
+    got = fit("probe")
+    assert got["findings"] == []
+    assert tuple(got[k] for k in ("link_layer", "hca", "rdma_gbps", "roce", "gid_index")) == NETWORKS[name]
+    assert got["interface"] == "eth0"  # as the kernel says, which holds the bed's address
+    assert got["mtu"] == (9000 if name == "bonded" else 1500)
+    assert got["bond_of"] == ("ens1f0np0,ens1f1np1" if name == "bonded" else "")
+
+
+def test_rdma_ports_that_the_container_may_not_open(fit, sysfs):
+    sysfs("infiniband", has_devices=False)
+    got = fit("probe")
+    assert (got["link_layer"], got["hca"]) == ("ethernet", "")
+
+
+def test_the_interface_where_there_is_no_ip_program(bed, fit, program):
+    program("ip", "#!/bin/sh\nexit 127\n")
+    got = fit("probe")
+    assert (got["interface"], got["mtu"]) == ("eth0", int(bed.on("h2", "cat", "/sys/class/net/eth0/mtu")))
+
+
 def test_gpus_of_a_fit_host(fit, program):
     program("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200, 550.54.15, 0'\necho 'NVIDIA H200, 550.54.15, [N/A]'\n")
     got = fit("probe")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real verl lands exactly on its lease: 0.5.0 over two nodes that have more GPUs free, and two jobs of 0.9.1 at the
-same time, each with a TransferQueue of its own."""
+same time, each with a TransferQueue of its own and all of its actors on its own node."""
 
 import pathlib
 import re
@@ -8,6 +8,8 @@ import re
 import pytest
 import stage as staging
 from raybed import BEDS, ENVS, env_path
+
+from argusd import OVER
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 FEW_STEPS = ["total_training_steps=2", "save_freq=2", "test_freq=2"]
@@ -30,10 +32,11 @@ def stage(request, tmp_path_factory, tiny):
         yield s
 
 
-def submit(stage, job, example, *settings):
+def submit(stage, job, example, *settings, helpers=1):
     """An example as it stands, but for micro batches that two processes can share as well as one."""
     spec = stage.evidence / f"{job}.yaml"
-    spec.write_text(re.sub(r"(micro_batch_size_per_gpu)=64", r"\1=32", (EXAMPLES / example).read_text()))
+    text = re.sub(r"(micro_batch_size_per_gpu)=64", r"\1=32", (EXAMPLES / example).read_text())
+    spec.write_text(re.sub(r"(agent|reward)\.num_workers=1", rf"\1.num_workers={helpers}", text))
     sets = [x for s in (f"submission_id={job}", *FEW_STEPS, *settings) for x in ("--set", s)]
     stage.argus("submit", *sets, str(spec))
 
@@ -67,21 +70,44 @@ def test_two_nodes_each_with_its_part(stage, workload):
     trained(stage, job)
 
 
+def hold_all_but_one_gpu_of_each_node(stage):
+    spec = {"workload": "ray", "entrypoint": ["sleep", "10000"], "nnodes": 2, "n_gpus_per_node": 3}
+    return stage.submit(spec, token="admin")
+
+
 @pytest.mark.nightly  # two minutes
 @pytest.mark.parametrize("stage", ["2.60.0"], indirect=True)
-def test_two_jobs_at_once_do_not_share_a_queue(stage):
-    jobs = ["queue-a", "queue-b"]
+def test_two_jobs_at_once_share_neither_a_queue_nor_a_node(stage):
+    """Each has one GPU of a node of its own, and two helpers of each kind, which verl would put on both nodes."""
+    held, jobs = hold_all_but_one_gpu_of_each_node(stage), ["queue-a", "queue-b"]
     for job in jobs:
-        submit(stage, job, "grpo.yaml")
+        submit(stage, job, "grpo.yaml", helpers=2)
 
-    def both():
+    seen = {}
+
+    def look():
+        actors = stage.cluster("actors")
         for job in jobs:
+            mine = [a for a in actors if a["job"] == job and a["state"] == "ALIVE"]
+            kinds = [a["class_name"] for a in mine]
+            if sum(kind.startswith("AgentLoopWorker") for kind in kinds) == 2 and "TransferQueueController" in kinds:
+                seen[job] = mine
             got = stage.job(job)
-            assert got["state"] not in ("FAILED", "STOPPED", "SUCCEEDED"), (got, stage.driver_log(job)[-3000:])
-        found = [a for a in stage.cluster("actors") if a["class_name"] == "TransferQueueController"]
-        return len(found) == 2 and found
+            assert job in seen or got["state"] not in OVER, (got, stage.driver_log(job)[-3000:])
+        return len(seen) == 2
 
-    assert sorted(a["job"] for a in staging.wait_for(both, "each job has its controller")) == jobs
+    staging.wait_for(look, "each job has its helpers and its queue", 900)
+    stage.keep("queues.actors.json", seen)
+    homes = {job: [n["name"] for n in stage.job(job)["nodes"]] for job in jobs}
+    assert sorted(homes.values()) == [["h2"], ["h3"]]
+    for job, actors in seen.items():
+        assert [a["class_name"] for a in actors].count("TransferQueueController") == 1
+        assert {a["node"] for a in actors} == set(homes[job]), [(a["class_name"], a["node"]) for a in actors]
     for job in jobs:
         trained(stage, job)
+        assert stage.job(job)["placement"]["actors_outside"] == 0
+        assert "outside_lease" not in stage.kinds(job)
+    spans = [(stage.job(job)["started_at"], stage.job(job)["ended_at"]) for job in jobs]
+    assert max(start for start, _ in spans) < min(end for _, end in spans), "side by side"
+    stage.stop_job(held)
     BEDS.drop()

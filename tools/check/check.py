@@ -3,7 +3,8 @@
 """Runs everything that says whether Argus is right, and adds it up.
 
     check.py check [gates|unit|whole]     the last line is `N passed, N failed, N skipped`; exit 1 if any failed
-    check.py nightly                      the same, longer, and then valgrind, clang, NFS and fuzzing
+    check.py nightly [STEP...]            the same, longer, and then clang, valgrind, NFS and fuzzing; the date and the
+                                          result of each step go to docs/nightly.md
 
 A count is one gate, one unit-test program, or one test of tests/. A step that cannot even start counts as one failure.
 Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN.
@@ -114,7 +115,7 @@ def read_junit(path):
     return count
 
 
-def whole(**env):
+def whole(options=(), **env):
     if not build(ASAN, SANITIZE):
         return FAILURE
     dest = os.path.join(ROOT, ASAN, "dest")
@@ -129,7 +130,7 @@ def whole(**env):
     env["ARGUS_BIN"] = os.path.join(dest, "bin")
     limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '2700')}"
     report = ["-ra", "--durations=25", f"--junitxml={xml}"]
-    code = call([sys.executable, "-m", "pytest", "tests", *WORKERS, *HANGS, limit, *report], **env)
+    code = call([sys.executable, "-m", "pytest", "tests", *options, *WORKERS, *HANGS, limit, *report], **env)
     count = read_junit(xml) if os.path.exists(xml) else Count()
     return count + FAILURE if code not in (0, 5) and not count.failed else count
 
@@ -159,24 +160,87 @@ def nfs(folder):
     return count + FAILURE if p.wait() and not count.failed else count
 
 
-def nightly():
+def clang():
+    return unit("build-clang", ["--buildtype=debugoptimized"], CC="clang")
+
+
+def valgrind():
+    wrap = "valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"
+    return unit("build-valgrind", ["--buildtype=debug"], wrap=wrap)
+
+
+def nfs_mount():
+    if not build("build-valgrind", ["--buildtype=debug"]):
+        return FAILURE
+    return nfs("build-valgrind")
+
+
+def late():
+    """What is marked `nightly` and nothing else: `whole` has it all."""
+    return whole(["-m", "nightly"])
+
+
+# What runs each night, in this order, in words for docs/nightly.md.
+NIGHTLY = {
+    "gates": (gates, "every gate"),
+    "unit": (unit, "unit tests, address and undefined-behaviour sanitizers"),
+    "whole": (whole, "whole-program tests with those marked `nightly`, 10,000 kill -9 of argusd"),
+    "clang": (clang, "build and unit tests by clang"),
+    "valgrind": (valgrind, "unit tests under valgrind"),
+    "nfs": (nfs_mount, "the shared root on a real NFS mount"),
+    "fuzz": (fuzz, f"every fuzz target for {FUZZ_SECONDS} s"),
+}
+OTHERS = {"late": (late, "of the whole-program tests those marked `nightly`, alone")}
+TABLE = os.path.join(ROOT, "docs", "nightly.md")
+TABLE_HEAD = """# The last nightly runs
+
+`./dev nightly [STEP...]` writes this table: a row is the last run of that step, and only of what ran here.
+
+| step | what | when | commit | result | minutes |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def read_rows():
+    if not os.path.exists(TABLE):
+        return {}
+    with open(TABLE) as f:
+        rows = [line for line in f if line.startswith("| ")][2:]
+    return {line.split("|")[1].strip(): line for line in rows}
+
+
+def note(step, what, count, seconds):
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    when = time.strftime("%Y-%m-%d", time.gmtime())
+    rows = read_rows()
+    rows[step] = f"| {step} | {what} | {when} | {commit.stdout.strip()} | {count} | {seconds / 60:.0f} |\n"
+    with open(TABLE, "w") as f:
+        f.write(TABLE_HEAD + "".join(rows[s] for s in (*NIGHTLY, *OTHERS) if s in rows))
+
+
+def nightly(steps):
     os.environ.setdefault("ARGUS_KILL_LOOPS", "10000")
     os.environ.setdefault("ARGUS_NIGHTLY", "1")  # tests that are marked so run too
     os.environ.setdefault("ARGUS_CHECK_SECONDS", "36000")
     os.environ.setdefault("ARGUS_SCHED_OPS", "400000")
-    valgrind = "valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"
-    total = gates() + unit() + whole()
-    total += unit("build-clang", ["--buildtype=debugoptimized"], CC="clang")
-    return total + unit("build-valgrind", ["--buildtype=debug"], wrap=valgrind) + nfs("build-valgrind") + fuzz()
+    total = Count()
+    for step in steps or NIGHTLY:
+        function, what = (NIGHTLY | OTHERS)[step]
+        began = time.monotonic()
+        count = function()
+        note(step, what, count, time.monotonic() - began)
+        total += count
+    return total
 
 
 def main():
     verb, steps = sys.argv[1], sys.argv[2:]
-    unknown = [s for s in steps if s not in STEPS]
+    there = [*NIGHTLY, *OTHERS] if verb == "nightly" else STEPS
+    unknown = [s for s in steps if s not in there]
     if unknown:
-        sys.exit(f"check: no step '{unknown[0]}': there are {' '.join(STEPS)}")
+        sys.exit(f"check: no step '{unknown[0]}': there are {' '.join(there)}")
     if verb == "nightly":
-        total = nightly()
+        total = nightly(steps)
     else:
         total = Count()
         for step in steps or STEPS:

@@ -8,6 +8,9 @@
 An environment lives in ${ARGUS_CACHE:-${XDG_CACHE_HOME:-~/.cache}/argus}/env/<name>-<hash>; the hash covers
 the pins, the Python version and the machine. A virtual environment cannot be moved, so a finished one is
 told from a torn one by the file `.ready`, which is written last.
+
+Nothing is installed that is not, byte for byte, what the lock file names: pip gets --require-hashes, and the few
+packages that come as source are built by the locked setuptools. tools/setup/relock writes the hashes.
 """
 
 import argparse
@@ -24,7 +27,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TORCH_INDEX = os.environ.get("ARGUS_TORCH_INDEX", "https://download.pytorch.org/whl/cpu")
-PIP = "pip==25.3"
+PIP = (
+    "pip==25.3"
+    " --hash=sha256:8d0538dbbd7babbd207f261ed969c65de439f6bc9e5dbd3b3b9a77f25d95f343"
+    " --hash=sha256:9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd"
+)
 HEARTBEAT = 10  # seconds without a line after which one is printed
 START = time.monotonic()
 
@@ -64,8 +71,10 @@ def is_ready(path):
 
 
 def pins(name):
+    """Each package with its hashes, on one line."""
     with open(lock_file(name)) as f:
-        return [line.strip() for line in f if line.strip() and not line.startswith("#")]
+        lines = [line.strip() for line in f if line.strip() and not line.startswith("#")]
+    return [re.sub(r"\s+", " ", line) for line in "\n".join(lines).replace("\\\n", "").split("\n")]
 
 
 def short_line(line, total, seen):
@@ -128,15 +137,26 @@ def torch_needs_gpu_packages(python, pin):
     return subprocess.run([python, "-c", look], input=report.stdout).returncode != 0
 
 
-def install_torch(python, pin):
-    argv = [python, "-m", "pip", "install", "--progress-bar", "off", "--no-deps"]
-    if torch_needs_gpu_packages(python, pin):
-        say(f"  {pin}: the package index offers a CUDA build only, the CPU build comes from {TORCH_INDEX}")
-        argv += ["--index-url", TORCH_INDEX]
+def install(path, wanted, what, *options, hint=""):
+    """These pins and nothing else."""
+    requirements = os.path.join(path, "requirements.txt")
+    with open(requirements, "w") as f:
+        f.write("\n".join(wanted) + "\n")
+    argv = [os.path.join(path, "bin", "python"), "-m", "pip", "install", "--progress-bar", "off", "--no-deps"]
+    argv += ["--require-hashes", "--no-build-isolation", *options, "-r", requirements]
+    run(argv, f"installing {what}", len(wanted), hint)
+
+
+def install_torch(path, pin):
+    """The CPU build alone has hashes in the lock file: another build is refused wherever it comes from."""
+    version = pin.split()[0]
+    if torch_needs_gpu_packages(os.path.join(path, "bin", "python"), version):
+        say(f"  {version}: the package index offers a CUDA build only, the CPU build comes from {TORCH_INDEX}")
+        hint = "; ARGUS_TORCH_INDEX names another index with CPU builds of torch"
+        install(path, [pin], version, "--index-url", TORCH_INDEX, hint=hint)
     else:
-        say(f"  {pin}: the package index offers a CPU build")
-    hint = "; ARGUS_TORCH_INDEX names another index with CPU builds of torch"
-    run(argv + [pin], f"installing {pin}", hint=hint)
+        say(f"  {version}: the package index offers a CPU build")
+        install(path, [pin], version)
 
 
 def make_venv(path):
@@ -168,23 +188,25 @@ def build_locked(name, path):
     say(f"environment {name}: {len(wanted)} packages -> {path}")
     shutil.rmtree(path, ignore_errors=True)
     make_venv(path)
-    python = os.path.join(path, "bin", "python")
-    pip = [python, "-m", "pip", "install", "--progress-bar", "off"]
-    run(pip + [PIP], "installing pip")
+    install(path, [PIP], "pip")
+    first = [p for p in wanted if p.startswith("setuptools==")]
     torch = [p for p in wanted if p.startswith("torch==")]
+    if first:
+        install(path, first, "what builds the packages that come as source")
     if torch:
-        install_torch(python, torch[0])
-    rest = [p for p in wanted if p not in torch]
-    run(pip + ["--no-deps"] + rest, f"installing {name}", len(rest))
+        install_torch(path, torch[0])
+    rest = [p for p in wanted if p not in first + torch]
+    install(path, rest, name)
     say("  checking that what was installed fits together")
-    check = [python, "-c", "import " + ", ".join(probe_modules(name))]
+    check = [os.path.join(path, "bin", "python"), "-c", "import " + ", ".join(probe_modules(name))]
     run(check, f"importing the main packages of {name}")
     with open(os.path.join(path, ".ready"), "w") as f:
         f.write("\n".join(wanted) + "\n")
 
 
 def probe_modules(name):
-    return ["pytest", "yaml"] if name == "test" else ["ray", "torch", "transformers", "verl"]
+    own = {"test": ["pytest", "yaml"], "schema": ["schemathesis"]}
+    return own.get(name, ["ray", "torch", "transformers", "verl"])
 
 
 def main():

@@ -293,6 +293,16 @@ void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when
     }
 }
 
+/* Of one that failed why; else how far it is, and where. */
+static void print_archive(const struct page *p)
+{
+    const json_t *x = json_get_object(p->job, "archived");
+    const char *state = json_get_str(x, "state", NULL);
+    const char *more = json_get_str(x, "problem", json_get_str(x, "path", ""));
+    if (state)
+        line_owned(p, MSG_L_ARCHIVE, STYLE_PLAIN, xasprintf("%s: %s", state, more));
+}
+
 static void print_paths(const struct page *p)
 {
     static const struct {
@@ -306,6 +316,7 @@ static void print_paths(const struct page *p)
     const json_t *all = json_get_object(p->job, "paths");
     for (size_t i = 0; i < array_len(paths); i++)
         jobpage_line(p, paths[i].label, STYLE_PLAIN, json_get_str(all, paths[i].key, ""));
+    print_archive(p);
     if (!json_get_str(all, "dir", NULL))
         jobpage_line(p, MSG_L_DIR, STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
 }

@@ -54,6 +54,15 @@ static const struct column CLUSTERS[] = {
     {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20, .key = "reason.text"},
 };
 
+static const struct column FOREIGN[] = {
+    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 12, .key = "ray_id"},
+    {.title = MSG_STATE, .key = "state"},
+    {.title = MSG_PROJECT, .key = "project"},
+    {.title = MSG_OWNER, .rank = 1, .key = "owner"},
+    {.title = MSG_NODE, .rank = 2, .key = "node"},
+    {.title = MSG_SINCE, .rank = 3, .key = "started_at", .as = CELL_TIME},
+};
+
 /* By name; without one the only one there is. *ret is a new reference. */
 static int cluster_find(struct cli *cli, const char *name, json_t **ret, struct err *err)
 {
@@ -225,6 +234,58 @@ static int cluster_down(struct cli *cli, void *opts, const struct strv *args, st
     return r < 0 ? r : cluster_post(cli, cluster, ":down", json_pack("{s:b}", "stop_jobs", 1), err);
 }
 
+/* ---- jobs that others gave to Ray ---- */
+
+struct adopt_opts {
+    int output;
+    const char *project, *user, *cluster;
+};
+
+static const struct opt ADOPT_OPTS[] = {
+    {.name = "project",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct adopt_opts, project),
+     .arg = "NAME",
+     .doc = "whose it is from now on; needed"},
+    {.name = "user",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct adopt_opts, user),
+     .arg = "NAME",
+     .doc = "its owner; you, if not given"},
+    {.name = "cluster",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct adopt_opts, cluster),
+     .arg = "NAME",
+     .doc = "which one, where there are several"},
+    OPT_OUTPUT(struct adopt_opts),
+};
+
+static int cluster_adopt(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct adopt_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *cluster = NULL, *answer = NULL;
+    if (!o->project)
+        return err_set(err, ERR_USAGE, "say for which project: --project NAME");
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = cluster_find(cli, o->cluster, &cluster, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *at = ask_path("/v1/clusters/{}", member_str(cluster, "name"));
+    _cleanup_(freep) char *of = ask_path("/foreign/{}:adopt", args->v[0]);
+    _cleanup_(freep) char *path = xasprintf("%s%s", at, of);
+    json_t *body = json_pack("{s:s, s:s*}", "project", o->project, "user", o->user);
+    r = ask_send(cli, "POST", path, body, TRIES, &answer, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else
+        (void)fprintf(cli->out, "%s is of project %s, user %s\n", member_str(answer, "ray_id"),
+                      member_str(answer, "project"), member_str(answer, "owner"));
+    return 0;
+}
+
 static const struct command CLUSTER_COMMANDS[] = {
     {
         .name = "cluster ls",
@@ -273,6 +334,34 @@ static const struct command CLUSTER_COMMANDS[] = {
         OPTS(DOWN_OPTS),
         .opts_size = sizeof(struct cluster_down_opts),
         .run = cluster_down,
+    },
+    {
+        .name = "cluster foreign",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "list the jobs of a cluster that others gave to Ray",
+        .text = "Jobs that Argus did not submit, and the records of those that were adopted, "
+                "whether Ray still knows them or not.",
+        .example = "argus cluster foreign default",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/clusters/{}/foreign",
+                .table = {.key = "foreign", COLUMNS(FOREIGN), .none = MSG_NO_FOREIGN}},
+    },
+    {
+        .name = "adopt",
+        .args = "RAY_ID",
+        .least = 1,
+        .most = 1,
+        .summary = "give a job of others a record: its project and owner",
+        .text = "The job was given to Ray by somebody else ('argus cluster foreign'). From now on "
+                "its project's members see whose it is, and how it ended even when Ray has "
+                "forgotten it. It is never stopped or deleted, has no lease, and what it holds "
+                "stays subtracted from what there is. Again with another project: it moves.",
+        .example = "argus adopt raysubmit_7Hq2 --project rlhf --user alice",
+        OPTS(ADOPT_OPTS),
+        .opts_size = sizeof(struct adopt_opts),
+        .run = cluster_adopt,
     },
 };
 

@@ -326,13 +326,30 @@ static const struct command DATA_COMMANDS[] = {
         .ask = {.path = "/v1/datasets/{}", .print = entry_print},
     },
     {
+        .name = "data share",
+        .args = "NAME --user USER|--project PROJECT",
+        .least = 1,
+        .most = 1,
+        .summary = "let others see and use a data set",
+        .text = ENTRY_SHARE_TEXT,
+        .example = "argus data share gsm8k --user bob --project rlhf\tone more user, one project\n"
+                   "argus data share gsm8k --off\tnobody's but yours again",
+        .opts = ENTRY_SHARE_OPTS,
+        .n_opts = ENTRY_SHARE_OPT_COUNT,
+        .ask = {.method = "POST",
+                .path = "/v1/datasets/{}:share",
+                .done = MSG_DONE_CHANGED,
+                .subject = "{ref}"},
+    },
+    {
         .name = "data rm",
         .args = "NAME",
         .least = 1,
         .most = 1,
         .summary = "remove one version of a data set",
-        .text = "Its bytes go too, unless it was registered where it lay. Refused while a "
-                "job that is not over uses it. Without a version it is the newest one.",
+        .text =
+            "The files of the data set go too, unless it was registered where they lay. Refused while a job that is not "
+            "over reads it. NAME without a version is the newest data set of that name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/datasets/{}",
                 .done = MSG_DONE_REMOVED,

@@ -83,6 +83,20 @@ const struct opt ENTRY_IMPORT_OPTS[] = {
     {.name = "wait", ROW(OPT_FLAG, wait), .doc = "return when the job has ended"},
     OPT_OUTPUT(struct entry_import),
 };
+const struct opt ENTRY_SHARE_OPTS[] = {
+    {.name = "user",
+     .type = OPT_NAMES,
+     .arg = "USER",
+     .doc = "who is to see it; may be given again, or with commas",
+     .to = "body:users"},
+    {.name = "project",
+     .type = OPT_NAMES,
+     .arg = "PROJECT",
+     .doc = "whose members are to see it",
+     .to = "body:projects"},
+    {.name = "off", .type = OPT_FLAG, .doc = "no more", .to = "body:off"},
+};
+static_assert(array_len(ENTRY_SHARE_OPTS) == ENTRY_SHARE_OPT_COUNT, "entry.h says how many");
 static_assert(array_len(ENTRY_IMPORT_OPTS) == ENTRY_IMPORT_OPT_COUNT, "entry.h says how many");
 
 static int entry_stay(struct cli *cli, const char *job, bool follow, bool wait, struct err *err)

@@ -14,7 +14,16 @@ struct entry_import {
 };
 /* Its options, for the rows of commands. */
 enum { ENTRY_IMPORT_OPT_COUNT = 14 };
+enum { ENTRY_SHARE_OPT_COUNT = 3 };
+extern const struct opt ENTRY_SHARE_OPTS[ENTRY_SHARE_OPT_COUNT];
 extern const struct opt ENTRY_IMPORT_OPTS[ENTRY_IMPORT_OPT_COUNT];
+
+/* What sharing does, for the manual: of a data set as of a model. */
+#define ENTRY_SHARE_TEXT                                                                           \
+    "Users, and the members of projects, see it in their lists and name it in "                    \
+    "JobSpecs, as OWNER:NAME where they have one of that name; they cannot change "                \
+    "it. A name that nobody has yet counts from when somebody has it. --off takes it "             \
+    "back: from the named ones, or without any from all. Only the owner and admins."
 
 /* The whole command, from cli_open() on; path is that of the collection, o what was given. */
 must_check int entry_import(struct cli *cli,

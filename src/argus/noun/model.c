@@ -82,13 +82,30 @@ static const struct command MODEL_COMMANDS[] = {
         .ask = {.path = "/v1/models/{}", .print = entry_print},
     },
     {
+        .name = "model share",
+        .args = "NAME --user USER|--project PROJECT",
+        .least = 1,
+        .most = 1,
+        .summary = "let others see and use a model",
+        .text = ENTRY_SHARE_TEXT,
+        .example = "argus model share gsm8k --user bob --project rlhf\tone more user, one project\n"
+                   "argus model share gsm8k --off\tnobody's but yours again",
+        .opts = ENTRY_SHARE_OPTS,
+        .n_opts = ENTRY_SHARE_OPT_COUNT,
+        .ask = {.method = "POST",
+                .path = "/v1/models/{}:share",
+                .done = MSG_DONE_CHANGED,
+                .subject = "{ref}"},
+    },
+    {
         .name = "model rm",
         .args = "NAME",
         .least = 1,
         .most = 1,
         .summary = "remove one version of a model",
-        .text = "Its bytes go too, unless it was registered where it lay. Refused while a "
-                "job that is not over uses it. Without a version it is the newest one.",
+        .text =
+            "The weights of the model go too, unless it was registered where they lay. Refused while a job that is not "
+            "over reads it. NAME without a version is the newest model of that name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/models/{}",
                 .done = MSG_DONE_REMOVED,

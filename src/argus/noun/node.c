@@ -14,6 +14,7 @@
 #include "argus/job/submission.h"
 #include "argus/noun/firewall.h"
 #include "argus/noun/nodecall.h"
+#include "argus/noun/nodepage.h"
 #include "argus/show/member.h"
 #include "base/str.h"
 
@@ -68,7 +69,7 @@ static void node_reason(struct table *t, const json_t *node, const struct when *
 }
 
 static const struct column NODES[] = {
-    {.title = MSG_NODE, .draw = node_name},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 12, .draw = node_name},
     {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "pool"},
     {.title = MSG_STATE, .draw = node_state},
     {.title = MSG_GPUS, .flags = COLUMN_RIGHT, .draw = node_gpus},
@@ -459,6 +460,21 @@ static const struct command NODE_COMMANDS[] = {
         .n_opts = array_len(NODE_ADD_OPTS),
         .opts_size = sizeof(struct node_add_opts),
         .run = node_add_run,
+    },
+    {
+        .name = "node show",
+        .args = "NODE",
+        .least = 1,
+        .most = 1,
+        .summary = "show all about one machine",
+        .text = "State, GPUs, versions, and its network as the last look over ssh saw it: the "
+                "interface that holds the address Ray uses, InfiniBand or RoCE ports that jobs "
+                "may use, and the NCCL and Gloo variables that follow for jobs there. A "
+                "variable of the JobSpec goes before one of the node's env, that before one of "
+                "argus.yaml, that before what was seen.",
+        .example = "argus node show node-7\twhich interface and which HCAs",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/nodes/{}", .print = nodepage_print},
     },
     {
         .name = "node check",

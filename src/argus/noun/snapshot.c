@@ -113,6 +113,16 @@ static int snapshot_add(struct cli *cli, void *opts, const struct strv *args, st
     return 0;
 }
 
+static void snapshot_print_whole(struct cli *cli, const json_t *snapshot, const struct seen *seen)
+{
+    size_t i;
+    const json_t *need;
+    (void)seen;
+    snapshot_print(cli, snapshot);
+    json_array_foreach (json_get_array(snapshot, "needs"), i, need)
+        (void)fprintf(cli->out, "needs %s\n", json_string_value(need));
+}
+
 static const struct command SNAPSHOT_COMMANDS[] = {
     {
         .name = "snapshot add",
@@ -139,6 +149,19 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/snapshots",
                 .table = {.key = "snapshots", COLUMNS(SNAPSHOTS), .none = MSG_NO_SNAPSHOTS}},
+    },
+    {
+        .name = "snapshot show",
+        .args = "NAME@VERSION",
+        .least = 1,
+        .most = 1,
+        .summary = "show a snapshot, and what it asks of a machine",
+        .text = "Needs are versions that its pyproject.toml, setup.cfg, setup.py or "
+                "requirements.txt ask for, of what a node's probe knows: python, torch, ray, "
+                "vllm, sglang, numpy, transformers. A submit warns when machines of its pool "
+                "are known not to have them.",
+        OPTS(DIFF_OPTS),
+        .ask = {.path = "/v1/snapshots/{}", .print = snapshot_print_whole},
     },
     {
         .name = "snapshot diff",

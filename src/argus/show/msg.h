@@ -105,6 +105,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_L_CODE, "code", "代码")                                                                  \
     X(MSG_L_CONFIG, "config", "配置")                                                              \
     X(MSG_L_DEADLINE, "deadline", "期限")                                                          \
+    X(MSG_L_ARCHIVE, "archive", "归档")                                                            \
     X(MSG_L_DIR, "directory", "目录")                                                              \
     X(MSG_L_DRIVER, "driver", "驱动")                                                              \
     X(MSG_L_ENDED, "ended", "结束")                                                                \
@@ -164,6 +165,7 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_QUEUE_EMPTY, "nothing waits in the queue", "队列为空")                                   \
     X(MSG_NO_NODES, "no machines are known: is the cluster up? 'argus node add' brings machines",  \
       "没有节点：集群是否已启动？用 'argus node add' 添加机器")                                    \
+    X(MSG_NO_FOREIGN, "nobody else gave Ray a job", "没有其他人提交的 Ray 作业")                   \
     X(MSG_NO_POOLS, "no GPUs yet: 'argus node add' brings machines",                               \
       "还没有 GPU：用 'argus node add' 添加机器")                                                  \
     X(MSG_NO_LABELS, "no pools: no machine carries a label; 'argus gpus' shows the whole cluster", \

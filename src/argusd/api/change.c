@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/kit/view.h"
+#include "argusd/submit/jobsight.h"
 #include "base/conf.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -277,7 +279,8 @@ static void add_match(struct matches *m, struct live *l)
     jobs_busy(l);
 }
 
-/* Named ones: each has to be there and may be changed, or nothing happens at all. */
+/* Named ones that are over need nothing; those that are not may each be changed, or nothing happens
+ * at all. */
 static int match_ids(const struct api *a,
                      const struct http_principal *p,
                      const struct filter *f,
@@ -286,8 +289,6 @@ static int match_ids(const struct api *a,
 {
     for (size_t i = 0; i < f->ids.n; i++) {
         struct live *l = jobs_find_id(a->jobs, f->ids.v[i]);
-        if (!l && !idset_has(a->used, f->ids.v[i]))
-            return err_set(err, ERR_NOT_FOUND, "no job '%.128s'", f->ids.v[i]);
         int r = l ? api_may_change(a, p, "stop", l->job, err) : 0;
         if (r < 0)
             return r;
@@ -309,51 +310,112 @@ static void match_all(const struct api *a,
             add_match(m, l);
 }
 
+struct stopped_job {
+    const char *id, *state;
+};
+static const struct field stopped_job_rows[] = {
+    FIELD_AT(stopped_job, "id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    FIELD_AT(stopped_job, "state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
+};
+static const struct field_table stopped_job_table =
+    FIELD_TABLE(NULL, stopped_job_rows, stopped_job);
+
+struct stopped_page {
+    struct field_list jobs;
+    bool more;
+};
+static const struct field stopped_rows[] = {
+    FIELD_AT(stopped_page, "jobs", FIELD_LIST, jobs, .of = &stopped_job_table),
+    FIELD_AT(stopped_page, "more", FIELD_BOOL, more),
+};
+const struct field_table stopped_table = FIELD_TABLE("Stopped", stopped_rows, stopped_page);
+
 static void answer_many(struct http_req *req, struct api *a, const struct matches *m)
 {
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_open(&j, "jobs", '[');
-    for (size_t i = 0; i < m->n; i++) {
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "id", m->v[i]->job->id);
-        jout_str(&j, "state", job_state_to_string(m->v[i]->job->state));
-        jout_close(&j, '}');
-    }
-    jout_close(&j, ']');
-    jout_bool(&j, "more", m->more);
-    jout_close(&j, '}');
+    struct stopped_job *jobs = xcalloc(m->n + 1, sizeof(*jobs));
+    for (size_t i = 0; i < m->n; i++)
+        jobs[i] = (struct stopped_job){.id = m->v[i]->job->id,
+                                       .state = job_state_to_string(m->v[i]->job->state)};
+    const struct stopped_page page = {.jobs = {.v = jobs, .n = m->n}, .more = m->more};
+    field_to_json(&stopped_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    free(jobs);
     http_reply_json(req, 202, &out, api_barrier(a));
     buf_release(&out);
 }
 
-void api_jobs_stop_many(struct http_req *req, void *app)
+/* While it is asked whether the named ones are there. */
+struct stop_many {
+    struct http_req *req;
+    struct api *a;
+    struct filter filter;
+    struct jobsight *sight; /* under way */
+};
+
+static void stop_many_free(struct stop_many *s)
 {
-    struct api *a = app;
-    const struct http_principal *p = http_req_principal(req);
-    struct filter f = {0};
-    struct err err = {0};
-    if (!change_read_body(req, filter_keys, array_len(filter_keys), &f)) {
-        conf_release(filter_keys, array_len(filter_keys), &f);
-        return;
-    }
+    jobsight_forget(s->sight);
+    conf_release(filter_keys, array_len(filter_keys), &s->filter);
+    free(s);
+}
+
+static void stop_matches(struct stop_many *s)
+{
+    const struct http_principal *p = http_req_principal(s->req);
     struct matches *m = xcalloc(1, sizeof(*m));
-    int r = check_filter(p, &f, &err);
-    if (r == 0 && store_is_failing(a->store))
-        r = err_set(&err, ERR_STORE, "the store cannot write now: no job can be stopped");
-    if (r == 0 && f.ids.n)
-        r = match_ids(a, p, &f, m, &err);
+    struct err err = {0};
+    int r = store_is_failing(s->a->store)
+                ? err_set(&err, ERR_STORE, "the store cannot write now: no job can be stopped")
+                : 0;
+    if (r == 0 && s->filter.ids.n)
+        r = match_ids(s->a, p, &s->filter, m, &err);
     else if (r == 0)
-        match_all(a, p, &f, m);
+        match_all(s->a, p, &s->filter, m);
     for (size_t i = 0; i < m->n && r == 0; i++)
         (void)change_stop(m->v[i], p);
     if (r == 0)
-        answer_many(req, a, m);
+        answer_many(s->req, s->a, m);
     else
-        api_fail(req, &err, 0);
+        api_fail(s->req, &err, 0);
     for (size_t i = 0; i < m->n; i++)
         jobs_idle(m->v[i]);
-    conf_release(filter_keys, array_len(filter_keys), &f);
     free(m);
+}
+
+static void stop_many_on_sight(const char *field, const struct err *err, void *arg)
+{
+    struct stop_many *s = arg;
+    http_req_on_close(s->req, NULL, NULL);
+    if (field)
+        api_fail(s->req, err, 0);
+    else
+        stop_matches(s);
+    stop_many_free(s);
+}
+
+static void stop_many_on_gone(struct http_req *req, void *arg)
+{
+    (void)req;
+    stop_many_free(arg);
+}
+
+void api_jobs_stop_many(struct http_req *req, void *app)
+{
+    const struct http_principal *p = http_req_principal(req);
+    struct stop_many *s = xcalloc(1, sizeof(*s));
+    struct spec_jobs named = {0};
+    struct err err = {0};
+    *s = (struct stop_many){.req = req, .a = app};
+    if (!change_read_body(req, filter_keys, array_len(filter_keys), &s->filter)) {
+        stop_many_free(s);
+    } else if (check_filter(p, &s->filter, &err) < 0) {
+        api_fail(req, &err, 0);
+        stop_many_free(s);
+    } else {
+        for (size_t i = 0; i < s->filter.ids.n; i++)
+            spec_jobs_add(&named, "ids", s->filter.ids.v[i]);
+        http_req_on_close(req, stop_many_on_gone, s);
+        jobsight_ask(s->a, p, &named, stop_many_on_sight, s, &s->sight);
+    }
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/work.h"
 #include "argusd/people/people_rules.h"
@@ -14,6 +16,23 @@
 enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
 
 /* ---- list ---- */
+
+struct checkpoints_page {
+    const char *id, *checkpoints;
+    uint64_t bytes;
+};
+static const struct field list_rows[] = {
+    FIELD_AT(checkpoints_page, "id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    FIELD_AT(checkpoints_page, "bytes", FIELD_COUNT, bytes),
+    FIELD_AT(checkpoints_page,
+             "checkpoints",
+             FIELD_JSON,
+             checkpoints,
+             .flags = FIELD_ALWAYS,
+             .schema = LIST(REF("Checkpoint"))),
+};
+const struct field_table checkpoint_list_table =
+    FIELD_TABLE("CheckpointList", list_rows, checkpoints_page);
 
 static void api_checkpoints_list(struct http_req *req,
                                  struct api *a,
@@ -26,11 +45,10 @@ static void api_checkpoints_list(struct http_req *req,
     const struct ckpt_list *known = checkpoints_of(a->checkpoints, job->id);
     (void)extra;
     (void)l;
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", job->id);
-    jout_int(&j, "bytes", known ? (int64_t)(ckpt_list_bytes(known) & INT64_MAX) : 0);
-    checkpoints_put(a->checkpoints, job->id, &j, "checkpoints");
-    jout_close(&j, '}');
+    _cleanup_(freep) char *all = checkpoints_text(a->checkpoints, job->id);
+    const struct checkpoints_page page = {
+        .id = job->id, .bytes = known ? ckpt_list_bytes(known) : 0, .checkpoints = all};
+    field_to_json(&checkpoint_list_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
 }
@@ -42,11 +60,30 @@ void api_jobs_checkpoints(struct http_req *req, void *app)
 
 /* ---- of all jobs ---- */
 
+#define SUM(key, ftype, member, ...) FIELD_AT(checkpoints_sum, key, ftype, member, __VA_ARGS__)
+static const struct field sum_rows[] = {
+    SUM("id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    SUM("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
+    SUM("project", FIELD_STR, project, .flags = FIELD_ALWAYS),
+    SUM("checkpoints", FIELD_COUNT, n),
+    SUM("bytes", FIELD_COUNT, bytes),
+    SUM("newest", FIELD_INT, newest, .flags = FIELD_NO_LIMIT),
+};
+#undef SUM
+static const struct field_table sum_table = FIELD_TABLE(NULL, sum_rows, checkpoints_sum);
+
 struct sums {
     struct checkpoints_sum *v;
     size_t n;
     uint64_t bytes;
+    struct field_list shown; /* the largest of v */
 };
+static const struct field sums_rows[] = {
+    FIELD_AT(sums, "bytes", FIELD_COUNT, bytes),
+    FIELD_AT(sums, "total", FIELD_COUNT, n),
+    FIELD_AT(sums, "jobs", FIELD_LIST, shown, .of = &sum_table),
+};
+const struct field_table checkpoint_sums_table = FIELD_TABLE("CheckpointSums", sums_rows, sums);
 
 static int largest_first(const void *a, const void *b)
 {
@@ -84,6 +121,8 @@ static void api_checkpoints_gather(struct api *a, struct http_req *req, struct s
             continue;
         if ((ret->n & (ret->n - 1)) == 0)
             ret->v = xrealloc(ret->v, ret->n ? ret->n * 2 : 1, sizeof(*ret->v));
+        s.project = *str_or(s.project, "") ? s.project : ACCESS_DEFAULT_PROJECT;
+        s.newest = s.newest ? s.newest : -1; /* null */
         ret->v[ret->n++] = s;
         ret->bytes += s.bytes;
     }
@@ -116,25 +155,8 @@ void api_checkpoints(struct http_req *req, void *app)
         free(all.v);
         return;
     }
-    jout_open(&j, NULL, '{');
-    jout_int(&j, "bytes", (int64_t)(all.bytes & INT64_MAX));
-    jout_int(&j, "total", (int64_t)all.n);
-    jout_open(&j, "jobs", '[');
-    for (size_t i = 0; i < all.n && i < ROWS_MAX; i++) {
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "id", all.v[i].id);
-        jout_str(&j, "user", all.v[i].user);
-        jout_str(&j, "project", *str_or(all.v[i].project, "") ? all.v[i].project : "default");
-        jout_int(&j, "checkpoints", (int64_t)all.v[i].n);
-        jout_int(&j, "bytes", (int64_t)(all.v[i].bytes & INT64_MAX));
-        if (all.v[i].newest)
-            jout_int(&j, "newest", all.v[i].newest);
-        else
-            jout_null(&j, "newest");
-        jout_close(&j, '}');
-    }
-    jout_close(&j, ']');
-    jout_close(&j, '}');
+    all.shown = (struct field_list){.v = all.v, .n = all.n < ROWS_MAX ? all.n : ROWS_MAX};
+    field_to_json(&checkpoint_sums_table, &all, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
     free(all.v);
@@ -164,20 +186,59 @@ static void on_cleaner_gone(struct http_req *req, void *arg)
     cleaning_free(c);
 }
 
-static void put_plan(struct jout *j, const struct checkpoints_answer *r)
+struct cleaned_page {
+    int64_t step;
+    const char *state, *kept_by;
+    uint64_t bytes;
+    bool goes;
+};
+static const struct field cleaned_rows[] = {
+    FIELD_AT(cleaned_page, "step", FIELD_INT, step),
+    FIELD_AT(cleaned_page, "state", FIELD_STR, state, .flags = FIELD_ALWAYS),
+    FIELD_AT(cleaned_page, "bytes", FIELD_COUNT, bytes),
+    FIELD_AT(cleaned_page, "goes", FIELD_BOOL, goes),
+    FIELD_AT(cleaned_page, "kept_by", FIELD_STR, kept_by),
+};
+static const struct field_table cleaned_table = FIELD_TABLE(NULL, cleaned_rows, cleaned_page);
+
+struct cleaning_page {
+    const char *id;
+    bool dry_run;
+    struct field_list checkpoints;
+    uint64_t removed, removed_bytes;
+};
+static const struct field cleaning_rows[] = {
+    FIELD_AT(cleaning_page, "id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    FIELD_AT(cleaning_page, "dry_run", FIELD_BOOL, dry_run),
+    FIELD_AT(cleaning_page, "checkpoints", FIELD_LIST, checkpoints, .of = &cleaned_table),
+    FIELD_AT(cleaning_page, "removed", FIELD_COUNT, removed),
+    FIELD_AT(cleaning_page, "removed_bytes", FIELD_COUNT, removed_bytes),
+};
+const struct field_table checkpoints_cleaned_table =
+    FIELD_TABLE("CheckpointsCleaned", cleaning_rows, cleaning_page);
+
+static void put_cleaning(const struct cleaning *c,
+                         const struct checkpoints_answer *r,
+                         struct jout *j)
 {
-    jout_open(j, "checkpoints", '[');
-    for (size_t i = 0; r->plan && i < r->list->n; i++) {
+    size_t n = r->plan ? r->list->n : 0;
+    struct cleaned_page *rows = xcalloc(n + 1, sizeof(*rows));
+    for (size_t i = 0; i < n; i++) {
         const struct ckpt *k = &r->list->v[i];
-        jout_open(j, NULL, '{');
-        jout_int(j, "step", k->step);
-        jout_str(j, "state", ckpt_state_to_string(k->state));
-        jout_int(j, "bytes", (int64_t)(k->bytes & INT64_MAX));
-        jout_bool(j, "goes", r->plan[i] == CKPT_GOES);
-        jout_str(j, "kept_by", r->plan[i] == CKPT_GOES ? NULL : ckpt_keep_to_string(r->plan[i]));
-        jout_close(j, '}');
+        bool goes = r->plan[i] == CKPT_GOES;
+        rows[i] = (struct cleaned_page){.step = k->step,
+                                        .state = ckpt_state_to_string(k->state),
+                                        .bytes = k->bytes,
+                                        .goes = goes,
+                                        .kept_by = goes ? NULL : ckpt_keep_to_string(r->plan[i])};
     }
-    jout_close(j, ']');
+    const struct cleaning_page page = {.id = c->id,
+                                       .dry_run = c->dry_run,
+                                       .checkpoints = {.v = rows, .n = n},
+                                       .removed = r->removed,
+                                       .removed_bytes = r->removed_bytes};
+    field_to_json(&checkpoints_cleaned_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+    free(rows);
 }
 
 static void on_cleaned(const struct checkpoints_answer *r, void *arg)
@@ -191,13 +252,7 @@ static void on_cleaned(const struct checkpoints_answer *r, void *arg)
         err.code = ERR_UNAVAILABLE;
         api_fail(c->req, &err, 0);
     } else {
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "id", c->id);
-        jout_bool(&j, "dry_run", c->dry_run);
-        put_plan(&j, r);
-        jout_int(&j, "removed", (int64_t)r->removed);
-        jout_int(&j, "removed_bytes", (int64_t)(r->removed_bytes & INT64_MAX));
-        jout_close(&j, '}');
+        put_cleaning(c, r, &j);
         http_reply_json(c->req, 200, &out, api_barrier(c->a));
     }
     buf_release(&out);
@@ -217,6 +272,8 @@ static void api_checkpoints_clean(struct http_req *req,
     (void)extra;
     (void)l;
     int r = api_may_change(a, p, "clean up", job, &err);
+    if (r == 0)
+        r = archives_check_files(a->archives, job->id, &err);
     if (r == 0 && cluster_root_hangs(a->cluster))
         r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer");
     if (r < 0) {
@@ -297,6 +354,8 @@ static int begin_verify(struct http_req *req, struct api *a, const struct job *j
     int64_t step = 0;
     const char *text = http_req_param(req, "step");
     int r = api_may_change(a, http_req_principal(req), "verify", job, err);
+    if (r == 0)
+        r = archives_check_files(a->archives, job->id, err);
     if (r < 0)
         return r;
     if (str_to_int(str_or(text, ""), 1, INT32_MAX, &step, NULL) < 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clusters.c - Ray's own view: actors, placement groups and foreign jobs, each row
- * mapped to the job that it belongs to.
+ * mapped to the job that it belongs to; and adopting a foreign job.
  *
  * Asked of Ray when asked of us, one request at a time: first its job list, which
  * ties its hexadecimal job ids to our ids, then the rows. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +15,24 @@
 
 enum { ANSWER_MAX = 16 << 20 };
 
-enum asked { ASKED_ACTORS, ASKED_GROUPS, ASKED_FOREIGN };
+enum asked { ASKED_ACTORS, ASKED_GROUPS, ASKED_FOREIGN, ASKED_ADOPT };
 
 struct look {
     struct http_req *req;
     struct api *a;
     enum asked what;
     struct ray_call *call;
-    struct pairs owners; /* Ray's hex job id, or its supervisor's name -> our job id */
+    struct pairs owners;   /* Ray's hex job id, or its supervisor's name -> our job id */
+    struct pairs others;   /* Ray's hex job id of each foreign one in its list */
+    char *project, *owner; /* of ASKED_ADOPT */
 };
 
 static void clusters_look_free(struct look *k)
 {
     pairs_release(&k->owners);
+    pairs_release(&k->others);
+    free(k->project);
+    free(k->owner);
     free(k);
 }
 
@@ -67,23 +73,33 @@ static void clusters_put_amounts(struct jout *j, const struct ray_amounts *a)
 
 #define SUPERVISOR "_ray_internal_job_actor_"
 
-/* Ray's own actor that runs an entrypoint bears the name of the submission, and no job's number. */
-static bool clusters_is_hidden(const struct look *k, const char *job, const char *name)
+/* Ray's own actor that runs an entrypoint bears the name of the submission, and no job's number.
+ * What is left of a driver that Ray lists no more may be anybody's. */
+static bool clusters_is_hidden(const struct look *k,
+                               const char *job,
+                               const char *ray_job_id,
+                               const char *name)
 {
     struct api_eyes who = {k->a, http_req_principal(k->req)};
     if (!job && name && str_starts(name, SUPERVISOR))
         job = str_or(pairs_find(&k->owners, name), name);
+    if (!job && ray_job_id && !pairs_find(&k->others, ray_job_id))
+        job = ray_job_id;
     return job && !api_sees_job(job, &who);
 }
 
-/* Whose it is, and the name that its program gave it; neither of a job that he may not see. */
+/* Whose it is, and the names that its program gave it; none of a job that he may not see. An actor
+ * has a class, too. */
 static void put_owner(const struct look *k,
                       struct jout *j,
                       const char *ray_job_id,
-                      const char *name)
+                      const char *name,
+                      const char *class_name)
 {
     const char *job = ray_job_id ? pairs_find(&k->owners, ray_job_id) : NULL;
-    bool hidden = clusters_is_hidden(k, job, name);
+    bool hidden = clusters_is_hidden(k, job, ray_job_id, name);
+    if (class_name)
+        jout_str(j, "class_name", hidden ? NULL : class_name);
     jout_str(j, "name", hidden ? NULL : name);
     jout_str(j, "job", hidden ? NULL : job);
     jout_bool(j, "job_hidden", hidden);
@@ -103,9 +119,8 @@ static void clusters_on_actors(const struct ray_actors *actors, const struct err
         const struct ray_actor *r = &actors->v[i];
         jout_open(&j, NULL, '{');
         jout_str(&j, "actor_id", r->actor_id);
-        jout_str(&j, "class_name", r->class_name);
         jout_str(&j, "state", ray_actor_state_to_string(r->state));
-        put_owner(k, &j, r->job_id, r->name);
+        put_owner(k, &j, r->job_id, r->name, str_or(r->class_name, ""));
         jout_str(&j, "node", clusters_node_name(k, r->node_id));
         jout_int(&j, "pid", r->pid);
         jout_bool(&j, "is_detached", r->is_detached);
@@ -146,7 +161,7 @@ static void clusters_on_groups(const struct ray_groups *groups, const struct err
         jout_open(&j, NULL, '{');
         jout_str(&j, "placement_group_id", g->group_id);
         jout_str(&j, "state", ray_group_state_to_string(g->state));
-        put_owner(k, &j, g->job_id, g->name);
+        put_owner(k, &j, g->job_id, g->name, NULL);
         jout_bool(&j, "is_detached", g->is_detached);
         jout_str(&j, "scheduling_state", g->scheduling_state);
         put_bundles(k, &j, g);
@@ -166,28 +181,124 @@ static bool clusters_is_foreign(const struct look *k, const struct ray_job *rj)
     return rj->is_submission && !mark_is_ours(k->a->instance, rj) && !ray_job_is_ghost(rj);
 }
 
+/* Whose it is, for those who may see jobs of that user and project. */
+static void put_adoption(const struct look *k, struct jout *j, const struct adopted_item *i)
+{
+    struct access_who who;
+    struct access_thing thing = i ? adopted_thing(i) : (struct access_thing){0};
+    people_who(k->a->people, http_req_principal(k->req), &who);
+    bool seen = i && access_check(&who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
+    jout_bool(j, "is_adopted", i);
+    jout_str(j, "project", seen ? i->project : NULL);
+    jout_str(j, "owner", seen ? i->owner : NULL);
+    jout_time(j, "adopted_at", i ? i->adopted_at : 0);
+}
+
+static void put_foreign(const struct look *k, struct jout *j, const struct ray_job *rj)
+{
+    const char *session = cluster_session(k->a->cluster);
+    jout_open(j, NULL, '{');
+    jout_str(j, "ray_id", rj->submission_id);
+    jout_str(j, "ray_job_id", rj->job_id);
+    jout_str(j, "state", ray_job_status_to_string(rj->status));
+    jout_time(j, "started_at", rj->start);
+    jout_time(j, "ended_at", rj->end);
+    jout_str(j, "node", clusters_node_name(k, rj->driver_node_id));
+    put_adoption(k, j, adopted_find(k->a->adopted, rj->submission_id, session));
+    jout_close(j, '}');
+}
+
+/* Ray lists it no more: the record is what there is. */
+static void put_forgotten(const struct look *k, struct jout *j, const struct adopted_item *i)
+{
+    jout_open(j, NULL, '{');
+    jout_str(j, "ray_id", i->ray_id);
+    jout_str(j, "ray_job_id", NULL);
+    jout_str(j, "state", i->state);
+    jout_time(j, "started_at", i->started_at);
+    jout_time(j, "ended_at", i->ended_at);
+    jout_str(j, "node", NULL);
+    put_adoption(k, j, i);
+    jout_close(j, '}');
+}
+
+static const struct ray_job *find_foreign(const struct look *k,
+                                          const struct ray_jobs *jobs,
+                                          const char *ray_id)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        if (clusters_is_foreign(k, &jobs->v[i]) && str_eq(jobs->v[i].submission_id, ray_id))
+            return &jobs->v[i];
+    return NULL;
+}
+
 static void answer_foreign(struct look *k, const struct ray_jobs *jobs)
 {
+    const char *session = cluster_session(k->a->cluster);
+    const struct adopted_item *item;
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '{');
     jout_open(&j, "foreign", '[');
-    for (size_t i = 0; i < jobs->n; i++) {
-        const struct ray_job *rj = &jobs->v[i];
-        if (!clusters_is_foreign(k, rj))
-            continue;
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "ray_id", rj->submission_id);
-        jout_str(&j, "ray_job_id", rj->job_id);
-        jout_str(&j, "state", ray_job_status_to_string(rj->status));
-        jout_time(&j, "started_at", rj->start);
-        jout_time(&j, "ended_at", rj->end);
-        jout_str(&j, "node", clusters_node_name(k, rj->driver_node_id));
-        jout_close(&j, '}');
-    }
+    for (size_t i = 0; i < jobs->n; i++)
+        if (clusters_is_foreign(k, &jobs->v[i]))
+            put_foreign(k, &j, &jobs->v[i]);
+    for (size_t pos = 0; (item = adopted_next(k->a->adopted, &pos));)
+        if (strcmp(item->session, session) != 0 || !find_foreign(k, jobs, item->ray_id))
+            put_forgotten(k, &j, item);
     jout_close(&j, ']');
     jout_close(&j, '}');
     clusters_answer(k, &out, NULL);
+    buf_release(&out);
+}
+
+/* ---- adopting one ---- */
+
+static void tell_adopted(const struct look *k, const struct adopted_item *i)
+{
+    struct access_thing thing = adopted_thing(i);
+    _cleanup_(freep) char *object = xasprintf("foreign/%s", i->ray_id);
+    char text[300];
+    text_printf(text, "adopted for project '%.40s', user '%.40s'", i->project, i->owner);
+    struct events_note note = {
+        .kind = "adopted", .actor = i->adopted_by, .text = text, .thing = &thing, .object = object};
+    events_add(k->a->events, &note, clock_wall());
+}
+
+static void clusters_refuse(struct look *k, const struct err *err)
+{
+    http_req_on_close(k->req, NULL, NULL);
+    api_fail(k->req, err, 0);
+    clusters_look_free(k);
+}
+
+static void clusters_adopt_one(struct look *k, const struct ray_jobs *jobs)
+{
+    const char *ray_id = http_req_param(k->req, "ray_id");
+    const struct ray_job *rj = find_foreign(k, jobs, ray_id);
+    struct adopted_claim claim = {.session = cluster_session(k->a->cluster),
+                                  .project = k->project,
+                                  .owner = k->owner,
+                                  .by = http_req_principal(k->req)->user};
+    const struct adopted_item *item = NULL;
+    struct err err = {0};
+    int r = 0;
+    if (!rj)
+        r = err_set(&err, ERR_NOT_FOUND, "Ray lists no job '%.100s' that is not ours", ray_id);
+    if (r == 0)
+        r = adopted_put(k->a->adopted, rj, &claim, clock_wall(), &item, &err);
+    if (r < 0) {
+        clusters_refuse(k, &err);
+        return;
+    }
+    assert(item); /* adopted_put() sets it */
+    tell_adopted(k, item);
+    struct buf out = BUF_INIT(64 << 10);
+    struct jout j = jout_begin(&out);
+    put_foreign(k, &j, rj);
+    http_req_on_close(k->req, NULL, NULL);
+    http_reply_json(k->req, 200, &out, api_barrier(k->a));
+    clusters_look_free(k);
     buf_release(&out);
 }
 
@@ -198,8 +309,11 @@ static void note_owners(struct look *k, const struct ray_jobs *jobs)
     for (size_t i = 0; i < jobs->n; i++) {
         const char *job = mark_job(&jobs->v[i]);
         const char *id = jobs->v[i].submission_id;
-        if (!job || !id || !mark_is_ours(k->a->instance, &jobs->v[i]))
+        if (!job || !id || !mark_is_ours(k->a->instance, &jobs->v[i])) {
+            if (jobs->v[i].job_id)
+                pairs_set(&k->others, jobs->v[i].job_id, "");
             continue;
+        }
         _cleanup_(freep) char *actor = xasprintf(SUPERVISOR "%s", id);
         pairs_set(&k->owners, actor, job);
         if (jobs->v[i].job_id)
@@ -218,6 +332,8 @@ static void on_jobs(const struct ray_jobs *jobs, const struct err *err, void *ar
     note_owners(k, jobs);
     if (k->what == ASKED_FOREIGN)
         answer_foreign(k, jobs);
+    else if (k->what == ASKED_ADOPT)
+        clusters_adopt_one(k, jobs);
     else if (k->what == ASKED_ACTORS)
         k->call = ray_list_actors(k->a->ray, NULL, clusters_on_actors, k);
     else
@@ -237,29 +353,65 @@ static bool is_our_cluster(struct http_req *req, const struct api *a)
     return false;
 }
 
-static void clusters_begin(struct http_req *req, struct api *a, enum asked what)
+static struct look *clusters_begin(struct http_req *req, struct api *a, enum asked what)
 {
     if (!is_our_cluster(req, a))
-        return;
+        return NULL;
     struct look *k = xcalloc(1, sizeof(*k));
     *k = (struct look){.req = req, .a = a, .what = what};
     http_req_on_close(req, clusters_on_gone, k);
     k->call = ray_list_jobs(a->ray, on_jobs, k);
+    return k;
 }
 
 void api_cluster_actors(struct http_req *req, void *app)
 {
-    clusters_begin(req, app, ASKED_ACTORS);
+    (void)clusters_begin(req, app, ASKED_ACTORS); /* it answers by itself */
 }
 
 void api_cluster_groups(struct http_req *req, void *app)
 {
-    clusters_begin(req, app, ASKED_GROUPS);
+    (void)clusters_begin(req, app, ASKED_GROUPS); /* the same */
 }
 
 void api_cluster_foreign(struct http_req *req, void *app)
 {
-    clusters_begin(req, app, ASKED_FOREIGN);
+    (void)clusters_begin(req, app, ASKED_FOREIGN); /* the same */
+}
+
+/* Which project and user: both have to be there. */
+static int check_claim(const struct api *a, const char *project, const char *owner, struct err *err)
+{
+    if (!project)
+        return err_set(err, ERR_BAD_SPEC, "say for which project: {\"project\": NAME}");
+    if (strcmp(project, ACCESS_DEFAULT_PROJECT) != 0 && !people_find_project(a->people, project))
+        return err_set(err, ERR_NOT_FOUND, "there is no project '%.60s'", project);
+    if (!people_find(a->people, owner))
+        return err_set(err, ERR_NOT_FOUND, "there is no user '%.60s'", owner);
+    return store_is_failing(a->store)
+               ? err_set(err, ERR_STORE, "the store cannot write now: nothing can be adopted")
+               : 0;
+}
+
+void api_cluster_adopt(struct http_req *req, void *app)
+{
+    static const char *const keys[] = {"project", "user", NULL};
+    struct api *a = app;
+    struct err err = {0};
+    _cleanup_(json_unrefp) json_t *o = api_read_action(req, keys);
+    if (!o)
+        return;
+    const char *project = json_get_str(o, "project", NULL);
+    const char *owner = json_get_str(o, "user", http_req_principal(req)->user);
+    if (check_claim(a, project, owner, &err) < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct look *k = clusters_begin(req, a, ASKED_ADOPT);
+    if (!k)
+        return;
+    k->project = xstrdup(project);
+    k->owner = xstrdup(owner);
 }
 
 void api_cluster_nodes(struct http_req *req, void *app)

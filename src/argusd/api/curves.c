@@ -318,6 +318,8 @@ static void curves_answer(struct http_req *req,
     int64_t since = -1, points = POINTS_MAX;
     const char *format = http_req_query(req, "format");
     (void)l;
+    if (!api_has_files(req, a, job))
+        return;
     if (http_req_query_int(req, "since_step", -1, INT64_MAX / 2, -1, &since, &err) < 0 ||
         http_req_query_int(req, "points", 1, POINTS_MAX, POINTS_MAX, &points, &err) < 0 ||
         (format && strcmp(format, "csv") != 0 && strcmp(format, "json") != 0 &&

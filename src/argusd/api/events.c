@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
 #include "base/str.h"
@@ -45,14 +46,45 @@ static void follow_free(struct follow *f)
 
 static void read_more(struct follow *f);
 
+/* Texts are borrowed for one answer, but for those of `reason`. */
+struct event_page {
+    struct store_event row;
+    struct said reason;
+    const char *text, *data;
+};
+#define EVENT(key, ftype, member, ...) FIELD_AT(event_page, key, ftype, member, __VA_ARGS__)
+static const struct field event_rows[] = {
+    EVENT("seq", FIELD_INT, row.seq),
+    EVENT("at", FIELD_TIME, row.at, .flags = FIELD_ALWAYS),
+    EVENT("job", FIELD_STR, row.job),
+    EVENT("object", FIELD_STR, row.object),
+    EVENT("kind", FIELD_STR, row.kind, .flags = FIELD_ALWAYS),
+    EVENT("actor", FIELD_STR, row.actor, .flags = FIELD_ALWAYS),
+    EVENT("from", FIELD_STR, row.from_state),
+    EVENT("to", FIELD_STR, row.to_state),
+    EVENT("reason", FIELD_OBJECT, reason, .of = &said_table),
+    EVENT("text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+    EVENT("data",
+          FIELD_JSON,
+          data,
+          .flags = FIELD_ALWAYS,
+          .schema = AS_IT_CAME("of its kind: an object of before and after, a list, or null")),
+};
+#undef EVENT
+const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
+
 static void api_events_put_row(const struct follow *f,
                                const struct store_event *row,
                                struct jout *j)
 {
     struct api_eyes eyes = {.a = f->a, .p = &f->who};
-    struct saying_to to = {.eyes = &eyes, .about = row->job};
-    struct message_listener listener = saying_listener(&to);
-    events_row_to_json(row, &listener, j);
+    _cleanup_(freep) char *of_job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
+    struct event_page page = {.row = *row, .data = row->data && *row->data ? row->data : NULL};
+    page.row.object = row->object ? row->object : of_job;
+    saying_say(&eyes, row->job, row->reason_code, row->text, &page.reason);
+    page.text = page.reason.text;
+    field_to_json(&event_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+    said_release(&page.reason);
 }
 
 /* ---- pages ---- */

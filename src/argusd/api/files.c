@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/api/people.h"
+#include "argusd/content/registry.h"
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"
 #include "base/str.h"
@@ -53,7 +54,8 @@ static int api_files_may(const struct http_req *req,
     if (p->zone == WALK_JOB && changes)
         return err_set(err, ERR_FORBIDDEN,
                        "the files of a job are its own: here they can be read and not changed");
-    return p->zone == WALK_JOB ? 0 : access_check(&who, action, verb, &thing, err);
+    int r = p->zone == WALK_JOB ? 0 : access_check(&who, action, verb, &thing, err);
+    return r == 0 && changes ? registry_check_files(a->registry, &who, p->path, err) : r;
 }
 
 static bool api_files_parse(struct http_req *req,

@@ -7,6 +7,8 @@ struct job;
 
 void api_jobs_list(struct http_req *req, void *app); /* api/jobs.c */
 void api_jobs_get(struct http_req *req, void *app);
+void api_jobs_archive(struct http_req *req, void *app); /* api/archive.c */
+void api_jobs_unarchive(struct http_req *req, void *app);
 void api_jobs_stop(struct http_req *req, void *app); /* api/change.c */
 void api_jobs_stop_many(struct http_req *req, void *app);
 void api_jobs_hold(struct http_req *req, void *app);
@@ -30,6 +32,7 @@ void api_cluster_nodes(struct http_req *req, void *app);
 void api_cluster_actors(struct http_req *req, void *app);
 void api_cluster_groups(struct http_req *req, void *app);
 void api_cluster_foreign(struct http_req *req, void *app);
+void api_cluster_adopt(struct http_req *req, void *app);
 void api_cluster_up(struct http_req *req, void *app);
 void api_cluster_down(struct http_req *req, void *app);
 void api_nodes(struct http_req *req, void *app); /* api/nodes.c */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
 #include "base/str.h"
 #include "fsroot/loglist.h"
@@ -39,27 +40,58 @@ static void logfiles_look(void *arg)
                                      &g->found, &g->err);
 }
 
-static void put_number(struct jout *j, const char *key, int64_t n)
-{
-    if (n < 0)
-        jout_null(j, key);
-    else
-        jout_int(j, key, n);
-}
+struct logfile_page {
+    struct loglist_file f;
+    const char *source;
+    char *file; /* owned */
+};
+#define FILE_AT(key, ftype, member, ...) FIELD_AT(logfile_page, key, ftype, member, __VA_ARGS__)
+static const struct field logfile_rows[] = {
+    FILE_AT("source",
+            FIELD_STR,
+            source,
+            .flags = FIELD_ALWAYS,
+            .schema = WORDS("\"worker\",\"scene\"")),
+    FILE_AT("file", FIELD_STR, file, .flags = FIELD_ALWAYS),
+    FILE_AT("node", FIELD_STR, f.node, .flags = FIELD_ALWAYS),
+    FILE_AT("name", FIELD_STR, f.name, .flags = FIELD_ALWAYS),
+    FILE_AT("rank", FIELD_INT, f.rank, .flags = FIELD_NO_LIMIT),
+    FILE_AT("actor", FIELD_STR, f.actor),
+    FILE_AT("pid", FIELD_INT, f.pid, .flags = FIELD_NO_LIMIT),
+    FILE_AT("bytes", FIELD_COUNT, f.bytes),
+};
+#undef FILE_AT
+static const struct field_table logfile_table = FIELD_TABLE(NULL, logfile_rows, logfile_page);
 
-static void put_file(struct jout *j, const struct loglist_file *f)
+struct logfiles_page {
+    const char *id;
+    int attempt;
+    bool is_cut;
+    struct field_list files;
+};
+static const struct field logfiles_rows[] = {
+    FIELD_AT(logfiles_page, "id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    FIELD_AT(logfiles_page, "attempt", FIELD_INT32, attempt),
+    FIELD_AT(logfiles_page, "files", FIELD_LIST, files, .of = &logfile_table),
+    FIELD_AT(logfiles_page, "cut", FIELD_BOOL, is_cut),
+};
+const struct field_table logfiles_table = FIELD_TABLE("LogFiles", logfiles_rows, logfiles_page);
+
+static void logfiles_put(const struct looking *g, struct jout *j)
 {
-    _cleanup_(freep) char *file = loglist_name(f);
-    jout_open(j, NULL, '{');
-    jout_str(j, "source", loglist_source_to_string(f->source));
-    jout_str(j, "file", file);
-    jout_str(j, "node", f->node);
-    jout_str(j, "name", f->name);
-    put_number(j, "rank", f->rank);
-    jout_str(j, "actor", f->actor);
-    put_number(j, "pid", f->pid);
-    jout_int(j, "bytes", (int64_t)(f->bytes & INT64_MAX));
-    jout_close(j, '}');
+    struct logfile_page *files = xcalloc(g->found.n + 1, sizeof(*files));
+    const struct logfiles_page page = {.id = g->id,
+                                       .attempt = g->k,
+                                       .is_cut = g->found.is_cut,
+                                       .files = {.v = files, .n = g->found.n}};
+    for (size_t i = 0; i < g->found.n; i++)
+        files[i] = (struct logfile_page){.f = g->found.v[i],
+                                         .source = loglist_source_to_string(g->found.v[i].source),
+                                         .file = loglist_name(&g->found.v[i])};
+    field_to_json(&logfiles_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+    for (size_t i = 0; i < g->found.n; i++)
+        freep(&files[i].file);
+    free(files);
 }
 
 static void logfiles_answer(struct looking *g)
@@ -71,15 +103,7 @@ static void logfiles_answer(struct looking *g)
         g->err.code = ERR_UNAVAILABLE;
         api_fail(g->req, &g->err, 0);
     } else {
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "id", g->id);
-        jout_int(&j, "attempt", g->k);
-        jout_open(&j, "files", '[');
-        for (size_t i = 0; i < g->found.n; i++)
-            put_file(&j, &g->found.v[i]);
-        jout_close(&j, ']');
-        jout_bool(&j, "cut", g->found.is_cut);
-        jout_close(&j, '}');
+        logfiles_put(g, &j);
         http_reply_json(g->req, 200, &out, api_reader_barrier(g->a));
     }
     buf_release(&out);
@@ -121,6 +145,8 @@ static void logfiles_list(struct http_req *req,
     const char *node = http_req_query(req, "node");
     (void)extra;
     (void)l;
+    if (!api_has_files(req, a, job))
+        return;
     int r = http_req_query_int(req, "attempt", 1, 1 << 20, job->n_attempts, &k, &err);
     if (r < 0)
         r = err.code = ERR_BAD_REQUEST;

@@ -296,6 +296,8 @@ static void job_logs(struct http_req *req,
     struct err err = {0};
     (void)extra;
     (void)l;
+    if (!api_has_files(req, a, job))
+        return;
     int r = read_place(req, job, &place, &name, &err);
     if (r == 0 && (http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &limit, &err) < 0 ||
                    http_req_query_int(req, "tail", 0, 1000000, -1, &tail, &err) < 0))

@@ -50,18 +50,29 @@ void api_whoami(struct http_req *req, void *app)
         .name = key, .type = ftype, .offset = offsetof(struct of, member), __VA_ARGS__             \
     }
 
+struct version_ray {
+    const char *version, *session;
+    bool up;
+};
+static const struct field version_ray_rows[] = {
+    ROW(version_ray, "version", FIELD_STR, version),
+    ROW(version_ray, "session", FIELD_STR, session),
+    ROW(version_ray, "up", FIELD_BOOL, up),
+};
+static const struct field_table version_ray_table = {
+    NULL, version_ray_rows, array_len(version_ray_rows), sizeof(struct version_ray), 0};
+
+/* Without a token: the version alone. */
 struct version_page {
-    const char *version, *commit, *ray_version, *ray_session, *cluster, *shared_root;
-    bool ray_up;
+    const char *version, *commit, *cluster, *shared_root;
+    const struct version_ray *ray;
 };
 static const struct field version_rows[] = {
     ROW(version_page, "version", FIELD_STR, version, .flags = FIELD_ALWAYS),
-    ROW(version_page, "commit", FIELD_STR, commit, .flags = FIELD_ALWAYS),
-    ROW(version_page, "ray.version", FIELD_STR, ray_version),
-    ROW(version_page, "ray.session", FIELD_STR, ray_session),
-    ROW(version_page, "ray.up", FIELD_BOOL, ray_up),
-    ROW(version_page, "cluster", FIELD_STR, cluster, .flags = FIELD_ALWAYS),
-    ROW(version_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_ALWAYS),
+    ROW(version_page, "commit", FIELD_STR, commit),
+    ROW(version_page, "ray", FIELD_PART, ray, .of = &version_ray_table),
+    ROW(version_page, "cluster", FIELD_STR, cluster),
+    ROW(version_page, "shared_root", FIELD_STR, shared_root),
 };
 const struct field_table version_table = {"Version", version_rows, array_len(version_rows),
                                           sizeof(struct version_page), 0};
@@ -96,15 +107,18 @@ static void misc_answer_page(struct http_req *req,
 void api_version(struct http_req *req, void *app)
 {
     struct api *a = app;
-    const char *ray = cluster_ray_version(a->cluster);
+    const char *version = cluster_ray_version(a->cluster);
+    const struct version_ray ray = {.version = *version ? version : NULL,
+                                    .session = *version ? cluster_session(a->cluster) : NULL,
+                                    .up = cluster_is_up(a->cluster)};
+    const struct version_page brief = {.version = ARGUS_VERSION};
     const struct version_page page = {.version = ARGUS_VERSION,
                                       .commit = ARGUS_COMMIT,
-                                      .ray_version = *ray ? ray : NULL,
-                                      .ray_session = *ray ? cluster_session(a->cluster) : NULL,
-                                      .ray_up = cluster_is_up(a->cluster),
+                                      .ray = &ray,
                                       .cluster = a->settings->cluster,
                                       .shared_root = a->settings->shared_root};
-    misc_answer_page(req, 200, &version_table, &page);
+    bool is_known = http_req_principal(req)->role > HTTP_ROLE_NONE;
+    misc_answer_page(req, 200, &version_table, is_known ? &page : &brief);
 }
 
 void api_healthz(struct http_req *req, void *app)

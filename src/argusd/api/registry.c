@@ -18,6 +18,7 @@ struct entry_page {
     struct registry_entry entry; /* borrowed, and so are the texts */
     char ref[REGISTRY_REF_MAX];
     const char *project, *progress, *lineage_by;
+    struct strv shared;                                                             /* a copy */
     char *note, *format, *rows, *fit, *architecture, *parameters, *lineage, *about; /* JSON */
 };
 #define EVERYWHERE (FIELD_SHOWN | FIELD_LISTED)
@@ -37,6 +38,9 @@ struct entry_page {
         PAGE(ref, FIELD_TEXT, .flags = EVERYWHERE, .size = REGISTRY_REF_MAX, .doc = "gsm8k@2"),    \
         PAGE(project, FIELD_STR, .flags = EVERYWHERE | FIELD_BORROWED,                             \
              .doc = "whose members see it too"),                                                   \
+        PAGE(shared, FIELD_STRV, .flags = EVERYWHERE,                                              \
+             .doc = "user/bob, project/rl: who sees it beside these; shown to the owner and to "   \
+                    "who sees everything"),                                                        \
         PAGE(progress, FIELD_JSON, .flags = EVERYWHERE | FIELD_BORROWED, .schema = ANY_OBJECT,     \
              .doc = "of an import that has begun"),                                                \
         FOUND(note, TEXT, "of the importer"), FOUND(format, TEXT, "of the files"),                 \
@@ -95,6 +99,9 @@ static void entry_fill(struct resource_ask *q, const void *x, void *out)
                                 .format = entry_json(e->about, "format"),
                                 .lineage = entry_lineage(q, e),
                                 .about = entry_json(e->about, NULL)};
+    bool is_theirs = str_eq(q->who.user, e->owner) || q->who.sees_all;
+    if (is_theirs && !q->is_trail)
+        strv_copy(&page->shared, &e->shared);
     (void)registry_ref(e, page->ref);
     if (e->kind == REGISTRY_DATASET) {
         page->rows = entry_json(e->about, "rows");
@@ -211,11 +218,74 @@ static bool entry_take_away(struct resource_ask *q, const void *x)
     return true;
 }
 
+/* ---- share ---- */
+
+struct share_form {
+    struct strv users, projects;
+    bool off;
+};
+#define SHARE(key, ftype, words)                                                                   \
+    {                                                                                              \
+        .name = #key, .type = (ftype), .offset = offsetof(struct share_form, key),                 \
+        .flags = FIELD_ASKED, .doc = (words)                                                       \
+    }
+static const struct field share_rows[] = {
+    SHARE(users, FIELD_STRV, "names of users"),
+    SHARE(projects, FIELD_STRV, "names of projects: for their members"),
+    SHARE(off, FIELD_BOOL, "they see it no more; without names nobody does"),
+};
+static const struct field_table share_table = {"ShareForm", share_rows, array_len(share_rows),
+                                               sizeof(struct share_form), 0};
+
+/* Whether somebody has a name is not told: not everybody sees every user. */
+static int entry_check_names(struct resource_ask *q, const char *what, const struct strv *names)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < names->n; i++)
+        r = access_check_name(what, names->v[i], &q->err);
+    return r;
+}
+
+static int entry_check_share(struct resource_ask *q, const struct share_form *f)
+{
+    int r = entry_check_names(q, "user", &f->users);
+    if (r == 0)
+        r = entry_check_names(q, "project", &f->projects);
+    if (r == 0 && !f->users.n && !f->projects.n && !f->off)
+        r = err_set(&q->err, ERR_BAD_REQUEST, "say with whom: users, or projects");
+    if (r == 0 && strv_has(&f->projects, ACCESS_DEFAULT_PROJECT))
+        r = err_set(&q->err, ERR_BAD_REQUEST,
+                    "project '%s' has no members: what is for everybody is imported with 'common'",
+                    ACCESS_DEFAULT_PROJECT);
+    return r;
+}
+
+static void entry_share(struct http_req *req, void *app)
+{
+    static const struct resource_act acts[REGISTRY_KINDS] = {
+        {"dataset_share", "who sees it was changed", "share"},
+        {"model_share", "who sees it was changed", "share"}};
+    struct resource_ask q;
+    struct share_form f = {0};
+    resource_begin(&q, req, app);
+    const void *x = resource_find(&q, RESOURCE_TO_CHANGE, "share");
+    struct registry_entry *e = (struct registry_entry *)(uintptr_t)x; /* the registry's own */
+    if (!e || resource_read_form(&q, false, &f) < 0 || entry_check_share(&q, &f) < 0 ||
+        registry_share(q.a->registry, e, &f.users, &f.projects, f.off, &q.err) < 0) {
+        resource_refuse(&q);
+    } else {
+        resource_note(&q, &acts[e->kind], e, NULL, resource_trail(&q, e));
+        resource_reply(&q, e, 200, api_barrier(q.a));
+    }
+    field_release(&share_table, &f);
+    resource_end(&q);
+}
+
 /* ---- the nouns ---- */
 
 #define ENTRY(called, many, of, table, word)                                                       \
     .noun = (called), .kind = (of), .collection = (many), .param = "name", .page = &(table),       \
-    .item = FIELD_LISTED, .trail = FIELD_LISTED, .may_see = ACCESS_DATA_SEE,                       \
+    .form = &share_table, .item = FIELD_LISTED, .trail = FIELD_LISTED, .may_see = ACCESS_DATA_SEE, \
     .may_change = ACCESS_DATA_CHANGE, .add = {word "_import", "an import begins", "import"},       \
     .remove = {word "_remove", NULL, "remove"}, .flags = RESOURCE_STAYS, .next = entry_next,       \
     .wants = entry_wants, .compare = entry_compare, .find = entry_find, .thing = entry_thing,      \
@@ -367,6 +437,15 @@ static const struct http_route rows[] = {
                     USER,
                     "remove a data set and its bytes; refused while a job uses it",
                     .reply_schema = "Dataset"),
+    RESOURCE_ROUTE("POST",
+                   entry_share,
+                   &dataset_noun,
+                   "/v1/datasets/{name}:share",
+                   USER,
+                   "let users and projects see and use a data set, or no more",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .request_schema = "ShareForm",
+                   .reply_schema = "Dataset"),
     RESOURCE_LIST(&model_noun,
                   "/v1/models",
                   VIEWER,
@@ -393,8 +472,18 @@ static const struct http_route rows[] = {
                     USER,
                     "remove a model and its bytes; refused while a job uses it",
                     .reply_schema = "Model"),
+    RESOURCE_ROUTE("POST",
+                   entry_share,
+                   &model_noun,
+                   "/v1/models/{name}:share",
+                   USER,
+                   "let users and projects see and use a model, or no more",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .request_schema = "ShareForm",
+                   .reply_schema = "Model"),
 };
 static const struct http_schema schemas[] = {
+    {.name = "ShareForm", .table = &share_table, .which = FIELD_ASKED, .is_form = true},
     {.name = "ImportForm", .table = &registry_form_table, .which = FIELD_ALL, .is_form = true},
     {.name = "PrepareForm",
      .table = &registry_preparation_table,

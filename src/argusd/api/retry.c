@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
@@ -210,6 +211,7 @@ static void keep_checkpoints(struct retry *r)
 {
     const struct ckpt_list *known = checkpoints_of(r->a->checkpoints, r->id);
     r->kept = xasprintf("%s/checkpoints", r->id);
+    r->use.user = r->who.user;
     r->use.text = r->kept;
     checkpoints_use(r->a->checkpoints, &r->use); /* the submit asks for the one that it is */
     if (known)
@@ -267,6 +269,8 @@ static void retry_job(struct http_req *req,
         x = retry_read_body(req, r, &fix, &err);
     if (x == 0 && r->from)
         x = check_trains(job, &err);
+    if (x == 0 && r->from)
+        x = archives_check_files(a->archives, job->id, &err);
     if (x == 0 && fix)
         x = find_fix(a, job, extra, &r->patch, &err);
     if (x == 0 && r->from && cluster_root_hangs(a->cluster))

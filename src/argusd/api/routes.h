@@ -17,6 +17,10 @@ extern const struct api_part *const API_PARTS[];
 
 /* Pages, by their handlers: a row of GET /v1/clusters, GET /v1/version, GET /readyz. */
 extern const struct field_table cluster_table;
+extern const struct field_table why_table, why_hint_table; /* GET /v1/jobs/{id}/why */
+extern const struct field_table event_table, logfiles_table, stopped_table;
+extern const struct field_table checkpoint_list_table, checkpoint_sums_table,
+    checkpoints_cleaned_table;
 extern const struct field_table version_table;
 extern const struct field_table ready_table;
 
@@ -50,8 +54,6 @@ void routes_openapi(struct buf *out);
 #define OBJECT(required, members)                                                                  \
     "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
 #define WORDS(list) "{\"enum\":[" list "]}"
-/* Of a reason that is a message: its arguments, without names that the reader may not see. */
-#define OPT_ARGS OPT_AS("args", OBJECT_AS_IT_CAME("arguments of the code; null: there are none"))
 #define REASON REF("Reason")
 #define LIST_AND(list, key, item, others)                                                          \
     {                                                                                              \

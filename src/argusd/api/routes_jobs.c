@@ -4,6 +4,7 @@
 
 #include "argusd/api/handlers.h"
 #include "argusd/submit/submit.h"
+#include "argusd/submit/submit_answer.h"
 
 enum { SPEC_MAX = 1 << 20 };
 
@@ -149,7 +150,8 @@ static const struct http_route rows[] = {
      .handle = api_jobs_stop,
      .summary = "stop a job",
      .reply_schema = "Job",
-     .reply_status = 202},
+     .reply_status = 202,
+     .other_schema = "Job"},
     {.method = "POST",
      .pattern = "/v1/jobs:stop",
      .least = HTTP_ROLE_USER,
@@ -192,6 +194,22 @@ static const struct http_route rows[] = {
      .reply_schema = "Submitted",
      .reply_status = 201,
      .other_schema = "PlanOrSubmitted"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:archive",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_archive,
+     .summary = "pack the directory of a job that is over into one verified archive",
+     .reply_schema = "Job",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:unarchive",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_unarchive,
+     .summary = "bring the directory of an archived job back, byte for byte",
+     .reply_schema = "Job",
+     .reply_status = 202},
     {.method = "GET",
      .pattern = "/v1/jobs/{id}/why",
      .least = HTTP_ROLE_VIEWER,
@@ -282,7 +300,7 @@ static const struct http_route rows[] = {
      .pattern = "/v1/version",
      .least = HTTP_ROLE_NONE,
      .handle = api_version,
-     .summary = "versions of argusd and Ray",
+     .summary = "version of argusd; with a token, of Ray too, and where the shared root is",
      .reply_schema = "Version"},
     {.method = "GET",
      .pattern = "/v1/openapi.json",
@@ -308,13 +326,6 @@ static const struct http_route rows[] = {
      .summary = "Prometheus metrics",
      .reply_type = "text/plain"},
 };
-
-static const struct field submitted_rows[] = {
-    HAS_TEXT("id"),        OPT("state", "JobState"),
-    OPT_TEXT("workload"),  OPT_TEXT("user"),
-    OPT_TIME("queued_at"), OPT_AS("warnings", LIST(REF("SpecProblem"))),
-    OPT_TEXT("retry_of"),  OPT_AS("changes", LIST(REF("SpecEdit")))};
-SHAPE(submitted)
 
 static const struct field retry_rows[] = {OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL)};
 SHAPE(retry)
@@ -347,67 +358,8 @@ static const struct field job_filter_rows[] = {OPT_TEXT("user"),
                                                OPT_AS("ids", TEXT_OR_TEXTS)};
 SHAPE(job_filter)
 
-static const struct field stopped_jobs_rows[] = {HAS_TEXT("id"), HAS("state", "JobState")};
-SHAPE(stopped_jobs)
-
-static const struct field stopped_rows[] = {HAS_LIST("jobs", stopped_jobs_table),
-                                            HAS_BOOLEAN("more")};
-SHAPE(stopped)
-
 static const struct field priority_rows[] = {HAS_INTEGER("priority")};
 SHAPE(priority)
-
-static const struct field why_hint_rows[] = {HAS_TEXT("kind"),
-                                             OPT_TEXT("pool"),
-                                             OPT_INTEGER("nnodes"),
-                                             OPT_NUMBER("n_gpus_per_node"),
-                                             OPT_AS("job", TEXT_OR_NULL),
-                                             OPT_AS("at", TEXT_OR_NULL),
-                                             OPT_TEXT("node"),
-                                             OPT_NUMBER("timeout"),
-                                             OPT_INTEGER("priority")};
-SHAPE(why_hint)
-
-static const struct field why_rows[] = {HAS_TEXT("id"),
-                                        HAS("state", "JobState"),
-                                        HAS_TEXT("code"),
-                                        HAS_TEXT("text"),
-                                        OPT_ARGS,
-                                        MAY_INTEGER("position"),
-                                        MAY_PART("hint", why_hint_table),
-                                        HAS_TEXT("hint_text"),
-                                        MAY("eta", "Eta"),
-                                        MAY_TEXT("finding")};
-SHAPE(why)
-
-static const struct field event_rows[] = {
-    HAS_INTEGER("seq"),
-    HAS_TIME("at"),
-    MAY_TEXT("job"),
-    MAY_TEXT("object"),
-    HAS_TEXT("kind"),
-    HAS_TEXT("actor"),
-    MAY_TEXT("from"),
-    MAY_TEXT("to"),
-    HAS("reason", "Reason"),
-    HAS_TEXT("text"),
-    HAS_AS("data", AS_IT_CAME("of its kind: an object of before and after, a list, or null"))};
-SHAPE(event)
-
-static const struct field log_files_files_rows[] = {HAS_AS("source", WORDS("\"worker\",\"scene\"")),
-                                                    HAS_TEXT("file"),
-                                                    HAS_TEXT("node"),
-                                                    HAS_TEXT("name"),
-                                                    MAY_INTEGER("rank"),
-                                                    MAY_TEXT("actor"),
-                                                    MAY_INTEGER("pid"),
-                                                    HAS_INTEGER("bytes")};
-SHAPE(log_files_files)
-
-static const struct field log_files_rows[] = {HAS_TEXT("id"), HAS_INTEGER("attempt"),
-                                              HAS_BOOLEAN("cut"),
-                                              HAS_LIST("files", log_files_files_table)};
-SHAPE(log_files)
 
 static const struct field log_hits_hits_rows[] = {
     HAS_TEXT("job"),       HAS_INTEGER("attempt"), HAS_TEXT("source"),
@@ -424,31 +376,8 @@ static const struct field log_hits_rows[] = {HAS_LIST("hits", log_hits_hits_tabl
                                              MAY_TEXT("next_cursor")};
 SHAPE(log_hits)
 
-static const struct field checkpoint_list_rows[] = {HAS_TEXT("id"), HAS_INTEGER("bytes"),
-                                                    HAS_AS("checkpoints", LIST(REF("Checkpoint")))};
-SHAPE(checkpoint_list)
-
-static const struct field checkpoint_sums_jobs_rows[] = {
-    HAS_TEXT("id"),       HAS_TEXT("user"),     HAS_TEXT("project"), HAS_INTEGER("checkpoints"),
-    HAS_INTEGER("bytes"), MAY_INTEGER("newest")};
-SHAPE(checkpoint_sums_jobs)
-
-static const struct field checkpoint_sums_rows[] = {HAS_INTEGER("bytes"), HAS_INTEGER("total"),
-                                                    HAS_LIST("jobs", checkpoint_sums_jobs_table)};
-SHAPE(checkpoint_sums)
-
 static const struct field checkpoint_cleaning_rows[] = {OPT_BOOLEAN("dry_run")};
 SHAPE(checkpoint_cleaning)
-
-static const struct field checkpoints_cleaned_checkpoints_rows[] = {
-    HAS_INTEGER("step"), HAS_TEXT("state"), HAS_INTEGER("bytes"), HAS_BOOLEAN("goes"),
-    MAY_TEXT("kept_by")};
-SHAPE(checkpoints_cleaned_checkpoints)
-
-static const struct field checkpoints_cleaned_rows[] = {
-    HAS_TEXT("id"), HAS_BOOLEAN("dry_run"), HAS_INTEGER("removed"), HAS_INTEGER("removed_bytes"),
-    HAS_LIST("checkpoints", checkpoints_cleaned_checkpoints_table)};
-SHAPE(checkpoints_cleaned)
 
 static const struct field log_piece_rows[] = {OPT_INTEGER("attempt"), HAS_INTEGER("offset"),
                                               HAS_TEXT("b64")};
@@ -470,7 +399,7 @@ static const struct http_schema schemas[] = {
     LIST_AND("JobList", "jobs", "JobItem", "," KEY("next_cursor", TEXT_OR_NULL)),
     LIST_AND("EventList", "events", "Event", "," KEY("next", INTEGER)),
     LIST_OF("FindingList", "findings", "Finding"),
-    {.name = "Submitted", .table = &submitted_table},
+    {.name = "Submitted", .table = &submit_answer_table},
     {.name = "Retry", .table = &retry_table, .is_form = true},
     {.name = "JobMetrics", .table = &job_metrics_table},
     {.name = "JobFilter", .table = &job_filter_table, .is_form = true},
@@ -478,7 +407,7 @@ static const struct http_schema schemas[] = {
     {.name = "Priority", .table = &priority_table, .is_form = true},
     {.name = "Why", .table = &why_table},
     {.name = "Event", .table = &event_table},
-    {.name = "LogFiles", .table = &log_files_table},
+    {.name = "LogFiles", .table = &logfiles_table},
     {.name = "LogHits", .table = &log_hits_table},
     {.name = "CheckpointList", .table = &checkpoint_list_table},
     {.name = "CheckpointSums", .table = &checkpoint_sums_table},

@@ -35,7 +35,8 @@ static const struct http_route rows[] = {
      .request_type = SPEC_TYPES,
      .request_schema = "NodeOrder",
      .reply_schema = "NodeList",
-     .reply_status = 201},
+     .reply_status = 201,
+     .other_schema = "NodeList"},
     {.method = "GET",
      .pattern = "/v1/nodes/{name}",
      .least = HTTP_ROLE_VIEWER,
@@ -137,75 +138,15 @@ static const struct http_route rows[] = {
      .handle = api_cluster_foreign,
      .summary = "Ray jobs that Argus did not submit",
      .reply_schema = "ForeignList"},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}/foreign/{ray_id}:adopt",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_adopt,
+     .summary = "record whose a job is that Argus did not submit; nothing is done to it",
+     .request_schema = "Adopt",
+     .reply_schema = "Foreign"},
 };
-
-static const struct field node_spec_shown_rows[] = {
-    HAS_TEXT("name"),          OPT_TEXT("cluster"),      HAS_TEXT("host"),
-    OPT_TEXT("user"),          OPT_INTEGER("port"),      OPT_TEXTS("labels"),
-    OPT_INTEGER("gpu_count"),  OPT_INTEGER("cpu_count"), OPT_TEXT("gpu_type"),
-    OPT_TEXT("identity_file"), OPT_TEXT("proxy_jump"),   OPT_TEXT("ray_bin"),
-    OPT_AS("env", MAP(TEXT)),  OPT_TEXT("image")};
-SHAPE(node_spec_shown)
-
-static const struct field node_reason_rows[] = {HAS_TEXT("code"), HAS_TEXT("text"),
-                                                MAY_TEXT("fix")};
-SHAPE(node_reason)
-
-static const struct field node_finding_rows[] = {HAS_TEXT("code"), HAS_TEXT("text"),
-                                                 HAS_TEXT("fix")};
-SHAPE(node_finding)
-
-static const struct field gpus_rows[] = {
-    HAS_NUMBER("total"),   HAS_NUMBER("used"), HAS_NUMBER("free"),    HAS_NUMBER("bad"),
-    OPT_NUMBER("foreign"), OPT_NUMBER("held"), OPT_NUMBER("draining")};
-SHAPE(gpus)
-
-static const struct field node_drain_rows[] = {HAS_TEXT("then"), MAY_TIME("deadline"),
-                                               HAS_BOOLEAN("due")};
-SHAPE(node_drain)
-
-static const struct field node_ports_rows[] = {
-    HAS_TEXT("key"), HAS_INTEGER("first"), HAS_INTEGER("last"), HAS_TEXT("from"), HAS_TEXT("why")};
-SHAPE(node_ports)
-
-static const struct field node_rows[] = {
-    HAS_TEXT("name"),
-    HAS_TEXT("cluster"),
-    MAY_TEXT("pool"),
-    HAS_TEXTS("labels"),
-    HAS_AS("state", WORDS("\"pending\",\"online\",\"draining\",\"offline\"")),
-    HAS_PART("gpus", gpus_table),
-    HAS_PART("cpus", gpus_table),
-    HAS_TEXTS("jobs"),
-    HAS_INTEGER("jobs_hidden"),
-    HAS_TEXT("health"),
-    MAY_TIME("since"),
-    HAS("reason", "NodeReason"),
-    HAS_TEXT("ip"),
-    HAS_BOOLEAN("is_head"),
-    MAY_TEXT("ray_node_id"),
-    HAS_TEXTS("flags"),
-    HAS_BOOLEAN("registered"),
-    OPT_TEXT("want"),
-    OPT_AS("gpu_type", TEXT_OR_NULL),
-    OPT_AS("host_key", TEXT_OR_NULL),
-    OPT_AS("drain", REF_OR_NULL("NodeDrain")),
-    OPT("spec", "NodeSpecShown"),
-    OPT("facts", "NodeFacts"),
-    OPT_AS("findings", LIST(REF("NodeFinding"))),
-    OPT_AS("checked_at", TEXT_OR_NULL),
-    OPT_LIST("ports", node_ports_table)};
-SHAPE(node)
-
-static const struct field firewall_rule_rows[] = {
-    HAS_TEXT("key"),      HAS_INTEGER("first"),  HAS_INTEGER("last"), HAS_TEXT("from"),
-    HAS_TEXTS("sources"), HAS_BOOLEAN("closed"), HAS_TEXT("why")};
-SHAPE(firewall_rule)
-
-static const struct field firewall_rows[] = {HAS_TEXT("node"), MAY_TEXT("address"),
-                                             HAS_TEXTS("unknown"),
-                                             HAS_AS("rules", LIST(REF("FirewallRule")))};
-SHAPE(firewall)
 
 static const struct field drain_rows[] = {
     OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
@@ -217,6 +158,9 @@ SHAPE(remove)
 
 static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
 SHAPE(check)
+
+static const struct field adopt_rows[] = {HAS_TEXT("project"), OPT_TEXT("user")};
+SHAPE(adopt)
 
 static const struct field down_rows[] = {OPT_BOOLEAN("stop_jobs")};
 SHAPE(down)
@@ -251,9 +195,10 @@ static const struct field placement_group_rows[] = {
     HAS_LIST("bundles", placement_group_bundles_table)};
 SHAPE(placement_group)
 
-static const struct field foreign_rows[] = {HAS_TEXT("ray_id"),   MAY_TEXT("ray_job_id"),
-                                            HAS_TEXT("state"),    MAY_TIME("started_at"),
-                                            MAY_TIME("ended_at"), MAY_TEXT("node")};
+static const struct field foreign_rows[] = {
+    HAS_TEXT("ray_id"),   MAY_TEXT("ray_job_id"), HAS_TEXT("state"),         MAY_TIME("started_at"),
+    MAY_TIME("ended_at"), MAY_TEXT("node"),       HAS_BOOLEAN("is_adopted"), MAY_TEXT("project"),
+    MAY_TEXT("owner"),    MAY_TIME("adopted_at")};
 SHAPE(foreign)
 
 #define STALE "," KEY("stale", BOOLEAN)
@@ -270,14 +215,14 @@ static const struct http_schema schemas[] = {
     LIST_AND("PlacementGroupList", "placement_groups", "PlacementGroup", PARTIAL),
     LIST_OF("ForeignList", "foreign", "Foreign"),
     LIST_AND("NodeList", "nodes", "Node", STALE "," KEY("reason", TEXT_OR_NULL)),
-    {.name = "NodeDrain", .table = &node_drain_table},
-    {.name = "NodeSpecShown", .table = &node_spec_shown_table},
+    {.name = "NodeDrain", .table = &nodes_drain_table},
+    {.name = "NodeSpecShown", .table = &nodespec_shown_table},
     {.name = "NodeFacts", .table = &node_facts_table},
-    {.name = "NodeReason", .table = &node_reason_table},
-    {.name = "NodeFinding", .table = &node_finding_table},
-    {.name = "Node", .table = &node_table},
-    {.name = "FirewallRule", .table = &firewall_rule_table},
-    {.name = "Firewall", .table = &firewall_table},
+    {.name = "NodeReason", .table = &nodes_reason_table},
+    {.name = "NodeFinding", .table = &nodes_finding_table},
+    {.name = "Node", .table = &nodes_node_table},
+    {.name = "FirewallRule", .table = &nodes_rule_table},
+    {.name = "Firewall", .table = &nodes_firewall_table},
     {.name = "Drain", .table = &drain_table, .is_form = true},
     {.name = "Remove", .table = &remove_table, .is_form = true},
     {.name = "Check", .table = &check_table, .is_form = true},
@@ -287,6 +232,7 @@ static const struct http_schema schemas[] = {
     {.name = "Actor", .table = &actor_table},
     {.name = "PlacementGroup", .table = &placement_group_table},
     {.name = "Foreign", .table = &foreign_table},
+    {.name = "Adopt", .table = &adopt_table, .is_form = true},
 };
 
 const struct api_part part_routes_machines = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -39,6 +39,9 @@ struct search {
     struct store_read *read;
     char *who; /* asks */
     char *root, *user, *project, *workload;
+    char *pattern;
+    int compiled;        /* of the pattern: what it came to */
+    struct err err;      /* the same */
     usec_t since, until; /* until: mono, from its turn on */
     usec_t begins_at;    /* of one driver's log; 0: at its beginning, or where the cursor says */
     bool as_bytes;       /* lines go out as they are */
@@ -62,8 +65,8 @@ static void search_free(struct search *s)
     for (size_t i = 0; i < s->s.n_targets; i++)
         free(s->targets[i].job);
     free(s->targets);
-    char *texts[] = {s->who,       s->root, s->user,      s->project,   s->workload, s->page,
-                     s->next_page, s->from, s->from_file, s->only_file, s->s.file};
+    char *texts[] = {s->who,  s->root,      s->user, s->project,   s->workload,  s->pattern,
+                     s->page, s->next_page, s->from, s->from_file, s->only_file, s->s.file};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     loggrep_free(s->s.grep);
@@ -138,6 +141,19 @@ static bool on_hit(const struct logsearch_hit *hit, void *arg)
     put_line(s, hit);
     jout_close(&s->j, '}');
     return ++s->hits < s->limit && s->out.len < OUT_MAX / 2;
+}
+
+/* A pattern of a few hundred bytes may take some tens of milliseconds: not on the loop. */
+static void search_run_compile(void *arg)
+{
+    struct search *s = arg;
+    struct grepneeds needs;
+    s->compiled = loggrep_new(s->pattern, &s->s.grep, &s->err);
+    if (s->compiled < 0)
+        return;
+    grepneeds_read(s->pattern, &needs);
+    s->s.ask = s->ask = logindex_ask_new(&needs);
+    grepneeds_release(&needs);
 }
 
 static void search_run(void *arg)
@@ -280,16 +296,29 @@ static void next_page(struct search *s)
 }
 
 /* Of one job there is no list: its only target was put when it was asked for. */
+static void search_on_compiled(void *arg)
+{
+    struct search *s = arg;
+    if (!s->req) {
+        search_end(s);
+    } else if (s->compiled < 0) {
+        http_req_on_close(s->req, NULL, NULL);
+        api_fail(s->req, &s->err, 0);
+        search_end(s);
+    } else if (s->s.n_targets) {
+        search_start(s);
+    } else {
+        next_page(s);
+    }
+}
+
 static void next_turn(struct api *a)
 {
     struct turn *turn;
     while ((turn = turns_next(&a->searches, SEARCHES)) != NULL) {
         struct search *s = container_of(turn, struct search, turn);
         s->until = clock_mono() + PAGE_TIME;
-        if (s->s.n_targets)
-            search_start(s);
-        else
-            next_page(s);
+        work_start(a->loop, search_run_compile, search_on_compiled, s);
     }
 }
 
@@ -359,18 +388,6 @@ static char *copy_query(const struct http_req *req, const char *name)
     return text ? xstrdup(text) : NULL;
 }
 
-static int read_pattern(struct search *s, const char *pattern, struct err *err)
-{
-    struct grepneeds needs;
-    int r = loggrep_new(pattern, &s->s.grep, err);
-    if (r < 0)
-        return r;
-    grepneeds_read(pattern, &needs);
-    s->s.ask = s->ask = logindex_ask_new(&needs);
-    grepneeds_release(&needs);
-    return 0;
-}
-
 /* Of one job: which of the logs beside the driver's. */
 static int search_read_file(struct search *s, struct err *err)
 {
@@ -392,7 +409,7 @@ static int search_read_file(struct search *s, struct err *err)
 static struct search *search_begin(struct http_req *req, struct api *a)
 {
     struct err err = {0};
-    const char *cursor = http_req_query(req, "cursor"), *grep = http_req_query(req, "grep");
+    const char *cursor = http_req_query(req, "cursor");
     struct search *s = xcalloc(1, sizeof(*s));
     *s = (struct search){.req = req,
                          .a = a,
@@ -401,6 +418,7 @@ static struct search *search_begin(struct http_req *req, struct api *a)
                          .who = xstrdup(http_req_principal(req)->user),
                          .project = copy_query(req, "project"),
                          .workload = copy_query(req, "workload"),
+                         .pattern = xstrdup(str_or(http_req_query(req, "grep"), "")),
                          .out = BUF_INIT(OUT_MAX)};
     s->s = (struct logsearch){
         .root = s->root, .most_bytes = PAGE_BYTES, .is_late = is_late, .on_hit = on_hit, .arg = s};
@@ -409,8 +427,6 @@ static struct search *search_begin(struct http_req *req, struct api *a)
         err.code = r = ERR_BAD_REQUEST;
     if (r == 0)
         r = api_read_time(req, "since", clock_wall(), &s->since, &err);
-    if (r == 0)
-        r = read_pattern(s, str_or(grep, ""), &err);
     if (r == 0)
         r = search_read_source(s, http_req_query(req, "source"), &err);
     if (r == 0)

@@ -3,9 +3,8 @@
  *
  * While it waits the scheduler answers: one code, the evidence, the smallest change that
  * helps. In any other state the answer says so and names what it waits for now. */
-#include <string.h>
-
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
 #include "base/str.h"
@@ -13,33 +12,70 @@
 
 enum { WHY_MAX_BYTES = 64 << 10 };
 
-static void put_hint(struct jout *j, const struct api_eyes *eyes, const struct sched_hint *h)
+/* Texts are borrowed for one answer. */
+struct hint_page {
+    const char *kind, *pool, *node, *job;
+    usec_t at;
+    int nnodes, priority;
+    double n_gpus_per_node, timeout;
+};
+
+/* Beside its word a hint has the rows of its kind. */
+#define HINT(key, ftype, member, of_kind, ...)                                                     \
+    FIELD_AT(hint_page, key, ftype, member, .flags = FIELD_OWN(of_kind) | __VA_ARGS__)
+static const struct field hint_rows[] = {
+    FIELD_AT(hint_page, "kind", FIELD_STR, kind, .flags = FIELD_REQUIRED),
+    HINT("pool", FIELD_STR, pool, SCHED_HINT_POOL, FIELD_ALWAYS),
+    HINT("nnodes", FIELD_INT32, nnodes, SCHED_HINT_SHAPE, 0),
+    HINT("n_gpus_per_node", FIELD_REAL, n_gpus_per_node, SCHED_HINT_SHAPE, 0),
+    HINT("job", FIELD_STR, job, SCHED_HINT_JOB_END, 0, .doc = "null: one that you may not see"),
+    HINT("at", FIELD_TIME, at, SCHED_HINT_JOB_END, 0),
+    HINT("node", FIELD_STR, node, SCHED_HINT_NODE, FIELD_ALWAYS),
+    HINT("timeout", FIELD_REAL, timeout, SCHED_HINT_TIMEOUT, 0),
+    HINT("priority", FIELD_INT32, priority, SCHED_HINT_PRIORITY, 0),
+};
+#undef HINT
+const struct field_table why_hint_table = FIELD_TABLE("Hint", hint_rows, hint_page);
+
+/* NULL where there is no hint. Heap. */
+static char *hint_text(const struct api_eyes *eyes, const struct sched_hint *h)
 {
-    if (h->kind == SCHED_HINT_NONE) {
-        jout_null(j, "hint");
-        return;
-    }
-    jout_open(j, "hint", '{');
-    jout_str(j, "kind", sched_hint_to_string(h->kind));
-    if (h->kind == SCHED_HINT_POOL)
-        jout_str(j, "pool", h->pool);
-    if (h->kind == SCHED_HINT_SHAPE) {
-        jout_int(j, "nnodes", h->nnodes);
-        jout_real(j, "n_gpus_per_node", h->n_gpus_per_node);
-    }
-    if (h->kind == SCHED_HINT_JOB_END) {
-        struct api_eyes who = *eyes;
-        jout_str(j, "job", api_sees_job(h->job, &who) ? h->job : NULL);
-        jout_time(j, "at", jobs_to_wall(eyes->a->jobs, h->at));
-    }
-    if (h->kind == SCHED_HINT_NODE)
-        jout_str(j, "node", h->node);
-    if (h->kind == SCHED_HINT_TIMEOUT)
-        jout_real(j, "timeout", (double)h->limit / USEC_SEC);
-    if (h->kind == SCHED_HINT_PRIORITY)
-        jout_int(j, "priority", h->priority);
-    jout_close(j, '}');
+    struct api_eyes who = *eyes;
+    if (h->kind == SCHED_HINT_NONE)
+        return NULL;
+    const struct hint_page page = {
+        .kind = sched_hint_to_string(h->kind),
+        .pool = h->pool,
+        .node = h->node,
+        .job = h->kind == SCHED_HINT_JOB_END && api_sees_job(h->job, &who) ? h->job : NULL,
+        .at = h->kind == SCHED_HINT_JOB_END ? jobs_to_wall(eyes->a->jobs, h->at) : 0,
+        .nnodes = h->nnodes,
+        .n_gpus_per_node = h->n_gpus_per_node,
+        .timeout = (double)h->limit / USEC_SEC,
+        .priority = h->priority};
+    return field_to_text(&why_hint_table, &page, FIELD_REQUIRED | FIELD_OWN(h->kind), FIELD_PAGE);
 }
+
+/* Texts are borrowed for one answer. */
+struct why_page {
+    const char *id, *state, *hint, *hint_text, *finding;
+    struct said reason;
+    int position; /* -1: it does not wait */
+    const struct view_eta *eta;
+};
+#define WHY(key, ftype, member, ...) FIELD_AT(why_page, key, ftype, member, __VA_ARGS__)
+static const struct field why_rows[] = {
+    WHY("id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    WHY("state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
+    WHY("", FIELD_INLINE, reason, .of = &said_table),
+    WHY("position", FIELD_INT32, position, .flags = FIELD_NO_LIMIT),
+    WHY("hint", FIELD_JSON, hint, .schema = "Hint"),
+    WHY("hint_text", FIELD_STR, hint_text, .flags = FIELD_ALWAYS),
+    WHY("eta", FIELD_PART, eta, .of = &view_eta_table),
+    WHY("finding", FIELD_STR, finding),
+};
+#undef WHY
+const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
 
 /* Of a job that runs or did: a sentence where the reason has none. */
 static void say_state(const struct job *job, struct reason *r)
@@ -71,30 +107,31 @@ static void put_why(struct jout *j,
     struct sched_why why = {0};
     struct reason reason = job->reason;
     int position = 0;
-    char hint[32];
+    char kind[32];
     bool waits = l && jobs_why(l, true, &why);
     if (l)
         jobs_reason(l, &reason, &position);
     if (!waits)
         say_state(job, &reason);
-    jout_open(j, NULL, '{');
-    jout_str(j, "id", job->id);
-    jout_str(j, "state", job_state_to_string(job->state));
-    jout_str(j, "code", waits ? why.code : reason.code);
-    saying_put(j, eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text);
+    struct view_eta eta = {0};
     if (waits)
-        jout_int(j, "position", why.position);
-    else
-        jout_null(j, "position");
-    put_hint(j, eyes, &why.hint);
-    (void)snprintf(hint, sizeof(hint), "hint_%s", sched_hint_to_string(why.hint.kind)); /* fits */
-    saying_put_text(j, "hint_text", eyes, job->id, hint, why.hint_text);
-    usec_t p50 = 0, p90 = 0;
-    if (waits)
-        jobs_eta(l, &p50, &p90);
-    view_eta(j, p50, p90);
-    jout_str(j, "finding", record_finding_word(job, extra));
-    jout_close(j, '}');
+        jobs_eta(l, &eta.p50, &eta.p90);
+    _cleanup_(freep) char *its_hint = hint_text(eyes, &why.hint);
+    struct said hint;
+    text_printf(kind, "hint_%s", sched_hint_to_string(why.hint.kind));
+    saying_say(eyes, job->id, kind, why.hint_text, &hint);
+    struct why_page page = {.id = job->id,
+                            .state = job_state_to_string(job->state),
+                            .position = waits ? why.position : -1,
+                            .hint = its_hint,
+                            .hint_text = hint.text,
+                            .eta = view_eta_known(&eta),
+                            .finding = record_finding_word(job, extra)};
+    saying_say(eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text,
+               &page.reason);
+    field_to_json(&why_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+    said_release(&page.reason);
+    said_release(&hint);
 }
 
 static void answer_why(struct http_req *req,
@@ -105,7 +142,6 @@ static void answer_why(struct http_req *req,
 {
     struct buf out = BUF_INIT(WHY_MAX_BYTES);
     struct jout j = jout_begin(&out);
-    (void)extra;
     struct api_eyes eyes = {.a = a, .p = http_req_principal(req)};
     put_why(&j, &eyes, job, extra, l);
     http_reply_json(req, 200, &out, l ? api_barrier(a) : api_reader_barrier(a));

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/people/people.h"
 #include "base/hash.h"
 #include "base/str.h"
 
-enum { TICK_MS = 2000 };
+enum { TICK_MS = 2000, LIST_TEXT_MAX = 2 << 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 static const usec_t LOOK_EVERY = 4 * USEC_SEC;
 static const usec_t OWED_EVERY = 60 * USEC_SEC; /* of a job that is over */
@@ -74,20 +75,23 @@ const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char 
     return b ? &b->list : NULL;
 }
 
-int64_t checkpoints_newest(const struct checkpoints *cs, const char *job)
+int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user)
 {
-    const struct ckpt_list *l = checkpoints_of(cs, job);
-    const struct ckpt *newest = l ? ckpt_list_newest(l) : NULL;
+    const struct book *b = map_find(cs->by_id, job);
+    const struct ckpt *newest = b && book_is_seen_by(b, user) ? ckpt_list_newest(&b->list) : NULL;
     return newest ? newest->step : 0;
 }
 
-void checkpoints_put(const struct checkpoints *cs, const char *job, struct jout *j, const char *key)
+char *checkpoints_text(const struct checkpoints *cs, const char *job)
 {
     const struct ckpt_list *l = checkpoints_of(cs, job);
-    jout_open(j, key, '[');
+    struct buf out = BUF_INIT(LIST_TEXT_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
     for (size_t i = 0; l && i < l->n; i++)
-        ckpt_to_json(&l->v[i], j, NULL);
-    jout_close(j, ']');
+        ckpt_to_json(&l->v[i], &j, NULL);
+    jout_close(&j, ']');
+    return buf_take(&out);
 }
 
 bool checkpoints_next(const struct checkpoints *cs,
@@ -115,7 +119,8 @@ static double gib_of(const struct checkpoints *cs, const char *project, const ch
 {
     double sum = 0;
     for (const struct book *b = cs->first; b; b = b->next)
-        if ((project && str_eq(b->project, project)) || (user && str_eq(b->user, user)))
+        if (((project && str_eq(b->project, project)) || (user && str_eq(b->user, user))) &&
+            !archives_is_away(cs->p.archives, b->id)) /* they count as what they are packed to */
             sum += (double)ckpt_list_bytes(&b->list) / GIB;
     return sum;
 }

@@ -27,8 +27,9 @@ struct checkpoints_parts { /* all borrowed */
     struct events *events;
     const struct cluster *cluster;
     struct jobs *jobs;
-    const struct people *people;   /* quotas of projects */
-    const struct storage *storage; /* whose registry holds what is used where it lies */
+    const struct people *people;     /* quotas of projects */
+    const struct storage *storage;   /* whose registry holds what is used where it lies */
+    const struct archives *archives; /* whose jobs have theirs elsewhere */
 };
 
 struct checkpoints *checkpoints_new(const struct checkpoints_parts *parts);
@@ -41,13 +42,10 @@ void checkpoints_free(struct checkpoints *cs);  /* once the loop has run dry */
 
 /* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
 const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
-/* The step of its newest verified one; 0: it has none. */
-int64_t checkpoints_newest(const struct checkpoints *cs, const char *job);
-/* All that is known as an array. */
-void checkpoints_put(const struct checkpoints *cs,
-                     const char *job,
-                     struct jout *j,
-                     const char *key);
+/* The step of its newest verified one; 0: it has none, or this user may not see the job. */
+int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user);
+/* All that is known of a job's as a JSON array. Heap. */
+char *checkpoints_text(const struct checkpoints *cs, const char *job);
 /* Those of one job, in sum. All borrowed. */
 struct checkpoints_sum {
     const char *id, *user, *project;
@@ -70,6 +68,7 @@ must_check int checkpoints_check_quota(const struct checkpoints *cs,
 
 /* A submit or a retry under way. All is borrowed and stays as it is until checkpoints_unuse(). */
 struct checkpoints_use {
+    const char *user;   /* whose it is: of jobs that he may not see it keeps nothing */
     const char *text;   /* a spec, or "<job>@<step>", or "<job>/checkpoints" for all of a job */
     const char *inputs; /* as record_extra has it; may be NULL */
     struct checkpoints *cs;
@@ -78,6 +77,11 @@ struct checkpoints_use {
 /* From now on nothing that it names begins to be removed, as it is for what a job names that is not
  * over. Say so before you look whether it is there. */
 void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u);
+/* ERR_CONFLICT with who: a job that is not over, a submit under way, or the registry names this job
+ * or what lies in its directory, or its checkpoints are being worked on. */
+must_check int checkpoints_check_unnamed(const struct checkpoints *cs,
+                                         const char *job,
+                                         struct err *err);
 /* ERR_CONFLICT: one that it names was being removed already. */
 must_check int checkpoints_check_use(const struct checkpoints_use *u, struct err *err);
 void checkpoints_unuse(struct checkpoints_use *u); /* one that was never used is fine */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "argusd/ground/work.h"
 #include "base/log.h"
@@ -389,6 +390,6 @@ void checkpoints_start_wanted(struct checkpoints *cs)
     if (cluster_root_hangs(cs->p.cluster))
         return;
     for (struct book *b = cs->first; b && cs->busy < BUSY_MAX; b = b->next)
-        if (b->wanted && !b->busy)
+        if (b->wanted && !b->busy && !archives_is_away(cs->p.archives, b->id))
             book_start_pass(b);
 }

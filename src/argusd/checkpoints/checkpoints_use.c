@@ -11,6 +11,8 @@
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/storage.h"
+#include "argusd/people/people_rules.h"
+#include "base/text.h"
 
 static bool means(const char *text, const char *job, int64_t step)
 {
@@ -18,9 +20,11 @@ static bool means(const char *text, const char *job, int64_t step)
 }
 
 /* The next data set or model of the registry that stays where it was; NULL: no more. */
-static const struct registry_entry *next_in_place(const struct book *b, int *kind, size_t *pos)
+static const struct registry_entry *next_in_place(const struct checkpoints *cs,
+                                                  int *kind,
+                                                  size_t *pos)
 {
-    const struct registry *rg = b->cs->p.storage->registry;
+    const struct registry *rg = cs->p.storage->registry;
     for (; rg && *kind < REGISTRY_KINDS; (*kind)++, *pos = 0)
         for (const struct registry_entry *e;
              (e = registry_next(rg, (enum registry_kind) * kind, pos));)
@@ -29,21 +33,31 @@ static const struct registry_entry *next_in_place(const struct book *b, int *kin
     return NULL;
 }
 
+bool book_is_seen_by(const struct book *b, const char *user)
+{
+    struct http_principal p = {.role = HTTP_ROLE_VIEWER};
+    struct job job = {.id = b->id, .user = b->user, .project = b->project};
+    text_copy(p.user, user);
+    return people_check_job(b->cs->p.people, &p, ACCESS_JOB_SEE, "see", &job, NULL) == 0;
+}
+
 bool book_is_used(const struct book *b, int64_t step)
 {
     const struct live *l;
     const struct registry_entry *e;
     int kind = 0;
-    for (size_t pos = 0; (e = next_in_place(b, &kind, &pos));)
+    for (size_t pos = 0; (e = next_in_place(b->cs, &kind, &pos));)
         if (means(e->path, b->id, step))
             return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
-        if (means(u->text, b->id, step) || means(u->inputs, b->id, step))
+        if ((means(u->text, b->id, step) || means(u->inputs, b->id, step)) &&
+            book_is_seen_by(b, u->user))
             return true;
     for (size_t pos = 0; (l = jobs_next(b->cs->p.jobs, &pos));)
         if (strcmp(l->job->id, b->id) != 0 &&
             (means(l->job->spec, b->id, step) || means(l->extra.inputs, b->id, step) ||
-             means(l->extra.argv, b->id, step)))
+             means(l->extra.argv, b->id, step)) &&
+            book_is_seen_by(b, l->job->user))
             return true;
     return false;
 }
@@ -58,17 +72,60 @@ bool book_is_named(const struct book *b)
     const struct live *l;
     const struct registry_entry *e;
     int kind = 0;
-    for (size_t pos = 0; (e = next_in_place(b, &kind, &pos));)
+    for (size_t pos = 0; (e = next_in_place(b->cs, &kind, &pos));)
         if (names(e->path, b->id))
             return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
-        if (names(u->text, b->id) || names(u->inputs, b->id))
+        if ((names(u->text, b->id) || names(u->inputs, b->id)) && book_is_seen_by(b, u->user))
             return true;
     for (size_t pos = 0; (l = jobs_next(b->cs->p.jobs, &pos));)
         if (strcmp(l->job->id, b->id) != 0 &&
-            (names(l->job->spec, b->id) || names(l->extra.inputs, b->id)))
+            (names(l->job->spec, b->id) || names(l->extra.inputs, b->id)) &&
+            book_is_seen_by(b, l->job->user))
             return true;
     return false;
+}
+
+/* The whole id and not a part of a longer one. */
+static bool is_named_in(const char *text, const char *job)
+{
+    static const char id_bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    size_t n = strlen(job);
+    for (const char *p = text; p && (p = strstr(p, job)); p++) {
+        bool begins = p == text || !strchr(id_bytes, p[-1]);
+        bool ends = !p[n] || !strchr(id_bytes, p[n]);
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, struct err *err)
+{
+    const struct live *l;
+    const struct registry_entry *e;
+    const struct book *b = map_find(cs->by_id, job);
+    int kind = 0;
+    if (b && (b->busy || b->asks || b->followed))
+        return err_set(err, ERR_CONFLICT,
+                       "the checkpoints of job '%s' are being looked at: try again", job);
+    for (size_t pos = 0; (e = next_in_place(cs, &kind, &pos));)
+        if (is_named_in(e->path, job))
+            return err_set(err, ERR_CONFLICT,
+                           "'%s' of the registry lies in the directory of job '%s': remove it, or "
+                           "import it with a copy",
+                           e->name, job);
+    for (const struct checkpoints_use *u = cs->uses; u; u = u->next)
+        if (is_named_in(u->text, job) || is_named_in(u->inputs, job))
+            return err_set(err, ERR_CONFLICT, "a submit under way names job '%s': try again", job);
+    for (size_t pos = 0; (l = jobs_next(cs->p.jobs, &pos));)
+        if (strcmp(l->job->id, job) != 0 &&
+            (is_named_in(l->job->spec, job) || is_named_in(l->extra.inputs, job) ||
+             is_named_in(l->extra.argv, job)))
+            return err_set(err, ERR_CONFLICT,
+                           "job '%s', which is not over, names job '%s': archive it afterwards",
+                           l->job->id, job);
+    return 0;
 }
 
 void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u)
@@ -81,7 +138,8 @@ void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u)
 int checkpoints_check_use(const struct checkpoints_use *u, struct err *err)
 {
     for (const struct book *b = u->cs->busy ? u->cs->first : NULL; b; b = b->next)
-        if (b->going && (means(u->text, b->id, b->going) || means(u->inputs, b->id, b->going)))
+        if (b->going && (means(u->text, b->id, b->going) || means(u->inputs, b->id, b->going)) &&
+            book_is_seen_by(b, u->user))
             return err_set(err, ERR_CONFLICT,
                            "the checkpoint of step %" PRId64 " of job '%s' is being removed",
                            b->going, b->id);

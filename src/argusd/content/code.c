@@ -179,11 +179,9 @@ void code_put_proof(const char *text, struct jout *j)
     jout_str(j, "hash", json_get_str(one, "hash", NULL));
 }
 
-void code_put(const char *text, struct jout *j, const char *key)
+char *code_of_verl(const char *text)
 {
     _cleanup_(json_unrefp) json_t *v = code_read_text(text);
     const json_t *one = of_verl(v);
-    char *object = one ? json_dumps(one, JSON_COMPACT) : NULL;
-    jout_raw(j, key, object ? object : "null");
-    free(object);
+    return one ? json_dumps(one, JSON_COMPACT) : NULL;
 }

@@ -30,5 +30,5 @@ void code_apply(const char *text, struct spec *spec);
 must_check int code_verify(const char *root, const char *text, struct err *err);
 /* Members "snapshot" and "hash" of what stands for the package verl; nulls if it is none. */
 void code_put_proof(const char *text, struct jout *j);
-/* Its object, or null, under key. */
-void code_put(const char *text, struct jout *j, const char *key);
+/* The snapshot that stands for the package verl, as a JSON object. Heap; NULL: none does. */
+char *code_of_verl(const char *text);

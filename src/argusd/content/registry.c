@@ -273,7 +273,8 @@ struct access_thing registry_thing(const struct registry_entry *e)
                                  .name = e->key,
                                  .owner = e->owner,
                                  .project = e->project,
-                                 .is_common = e->is_common};
+                                 .is_common = e->is_common,
+                                 .shared = &e->shared};
 }
 
 int registry_check(const struct registry_entry *e,
@@ -286,6 +287,72 @@ int registry_check(const struct registry_entry *e,
     struct access_thing thing = registry_thing(e);
     thing.name = registry_ref(e, ref);
     return access_check(who, action, verb, &thing, err);
+}
+
+static void registry_add_shared(struct strv *all, const char *kind, const struct strv *names)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        _cleanup_(freep) char *one = xasprintf("%s/%s", kind, names->v[i]);
+        if (!strv_has(all, one))
+            strv_add(all, one);
+    }
+}
+
+int registry_share(struct registry *rg,
+                   struct registry_entry *e,
+                   const struct strv *users,
+                   const struct strv *projects,
+                   bool off,
+                   struct err *err)
+{
+    struct strv named = {0}, all = {0};
+    registry_add_shared(&named, "user", users);
+    registry_add_shared(&named, "project", projects);
+    for (size_t i = 0; i < e->shared.n; i++)
+        if (!off || (named.n && !strv_has(&named, e->shared.v[i])))
+            strv_add(&all, e->shared.v[i]);
+    for (size_t i = 0; !off && i < named.n; i++)
+        if (!strv_has(&all, named.v[i]))
+            strv_add(&all, named.v[i]);
+    strv_release(&named);
+    if (all.n > REGISTRY_SHARED_MAX) {
+        strv_release(&all);
+        return err_set(err, ERR_REFUSED,
+                       "it would be shared with more than %d: share it with a project",
+                       REGISTRY_SHARED_MAX);
+    }
+    strv_release(&e->shared);
+    e->shared = all;
+    registry_save(rg, e);
+    return 0;
+}
+
+static bool registry_overlaps(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b), n = na < nb ? na : nb;
+    return !strncmp(a, b, n) && (na == nb || (na < nb ? b : a)[n] == '/');
+}
+
+int registry_check_files(const struct registry *rg,
+                         const struct access_who *who,
+                         const char *path,
+                         struct err *err)
+{
+    _cleanup_(freep) char *full = xasprintf("%s/%s", rg->p.settings->shared_root, path);
+    const struct registry_entry *e;
+    for (int kind = 0; kind < REGISTRY_KINDS; kind++)
+        for (size_t pos = 0; (e = registry_next(rg, (enum registry_kind)kind, &pos));) {
+            if (e->state == REGISTRY_removing || !e->path || !registry_overlaps(e->path, full))
+                continue;
+            int r = registry_check(e, who, ACCESS_DATA_CHANGE, "change the files of", err);
+            if (r == ERR_NOT_FOUND) /* of others: which one is not told */
+                r = err_set(err, ERR_FORBIDDEN,
+                            "'%.200s' cannot be changed: a registered data set or model lies there",
+                            path);
+            if (r < 0)
+                return r;
+        }
+    return 0;
 }
 
 /* How near it is to who asks; 0 = it is not what he named, or not for him to see. */

@@ -30,7 +30,12 @@ const char *registry_kind_name(enum registry_kind kind); /* "data set": in sente
 enum registry_state { REGISTRY_STATE_TABLE(X) REGISTRY_STATE_END };
 #undef X
 
-enum { REGISTRY_ENTRIES_MAX = 4096, REGISTRY_USED_MAX = 50, REGISTRY_BODY_MAX = 96 << 10 };
+enum {
+    REGISTRY_ENTRIES_MAX = 4096,
+    REGISTRY_USED_MAX = 50,
+    REGISTRY_SHARED_MAX = 100,
+    REGISTRY_BODY_MAX = 96 << 10
+};
 
 struct registry;
 
@@ -41,6 +46,7 @@ struct registry_entry {
     int64_t version;
     char *owner, *project;          /* project: whose members see it too; "" = none */
     bool is_common;                 /* below common/: everybody sees it */
+    struct strv shared;             /* "user/bob", "project/rl": who sees it beside these */
     char *path;                     /* where it is or will be */
     bool in_place;                  /* it was there before us: its bytes are not ours to remove */
     char *source, *revision, *hash; /* NULL = not known */
@@ -111,6 +117,21 @@ must_check int registry_check(const struct registry_entry *e,
                               enum access_action action,
                               const char *verb,
                               struct err *err);
+
+/* These users and projects see it from now on, or (off) not any more; with none of them off is
+ * everybody it was shared with. ERR_REFUSED: more than REGISTRY_SHARED_MAX. */
+must_check int registry_share(struct registry *rg,
+                              struct registry_entry *e,
+                              const struct strv *users,
+                              const struct strv *projects,
+                              bool off,
+                              struct err *err);
+/* May the files at this path below the shared root be changed, as far as an entry of the registry
+ * lies there, in it or above it? ERR_FORBIDDEN. */
+must_check int registry_check_files(const struct registry *rg,
+                                    const struct access_who *who,
+                                    const char *path,
+                                    struct err *err);
 
 /* The directory that holds versions of such entries: "<root>/users/alice/datasets". */
 char *registry_home(const struct settings *s,

@@ -32,6 +32,7 @@ static const struct field entry_rows[] = {
     ROW("owner", FIELD_STR, owner, .flags = WHOLE | FIELD_ALWAYS),
     ROW("project", FIELD_STR, project, .flags = FIELD_STORED),
     ROW("common", FIELD_BOOL, is_common, .flags = WHOLE, .doc = "everybody sees it"),
+    ROW("shared", FIELD_STRV, shared, .flags = FIELD_STORED),
     ROW("path", FIELD_STR, path, .flags = WHOLE | FIELD_ALWAYS, .doc = "where it is, or will be"),
     ROW("in_place", FIELD_BOOL, in_place, .flags = WHOLE, .doc = "it was there before the import"),
     ROW("source", FIELD_STR, source, .flags = WHOLE, .doc = "as the import said"),

@@ -8,7 +8,6 @@
 #include "argusd/content/snapshots.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "core/spec/snapshot.h"
 #include "fsroot/bundle.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 #include "fsroot/snapshot.h"
 
 enum task_kind {
@@ -147,9 +147,10 @@ static void unlist(struct task *t)
 
 static void snapshots_run_make(struct task *t)
 {
-    _cleanup_(closep) int fd = open(t->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct err why = {0};
+    _cleanup_(closep) int fd = rootfile_open(t->root, t->path, &why);
     if (fd < 0) {
-        (void)err_set(&t->err, -errno, "the upload cannot be read: %s", strerror(errno));
+        (void)err_set(&t->err, fd, "the upload cannot be read: %s", why.text);
         return;
     }
     const char *at_sign = strchr(t->ref, '@');
@@ -176,7 +177,8 @@ static void snapshots_run_look(struct task *t)
     t->made.files = m.n;
     t->made.existed = true;
     _cleanup_(freep) char *tree = snapshot_tree(t->root, t->want);
-    t->made.verl = fsroot_verl_version(tree);
+    t->made.verl = fsroot_verl_version(t->root, tree);
+    snapshot_read_needs(t->root, t->want, &t->made.needs);
     manifest_release(&m);
 }
 
@@ -275,6 +277,7 @@ static struct snapshot *snapshots_add_row(struct task *t)
     s->bytes = t->made.bytes;
     s->files = t->made.files;
     s->verl = xstrdup(t->made.verl);
+    strv_copy(&s->needs, &t->made.needs);
     s->actor = xstrdup(t->actor);
     s->created_at = clock_wall();
     s->passing = t->passing;

@@ -24,8 +24,9 @@ struct snapshot {
     char *path; /* the link that is its name on the shared root */
     char hash[HASH_HEX];
     uint64_t bytes, files;
-    char *verl;  /* the version of verl in it; NULL: none */
-    char *actor; /* who added it */
+    char *verl;        /* the version of verl in it; NULL: none */
+    struct strv needs; /* what it asks of a machine, see core/check/needs.h */
+    char *actor;       /* who added it */
     usec_t created_at;
     bool leaving; /* it is being removed: nobody finds it any more */
     bool passing; /* came with a submit that has not become a job: it goes when nobody holds it */

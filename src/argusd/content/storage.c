@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/archive/archives.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/snapshots.h"
 #include "argusd/people/people.h"
@@ -81,6 +82,7 @@ static void storage_sum_up(const struct storage *st, struct sum *x)
 {
     if (st->snapshots && x->user)
         add_snapshots(st, x);
+    x->bytes += archives_bytes(st->archives, x->user, x->project);
     for (int kind = 0; st->registry && kind < REGISTRY_KINDS; kind++)
         add_entries(st, (enum registry_kind)kind, x);
 }
@@ -124,7 +126,7 @@ static char *sentence(const struct sum *x, uint64_t limit, uint64_t more)
     char *needs = more ? xasprintf("%s more would come", storage_size_text(more, comes))
                        : xstrdup("more than that would come");
     char *text = xasprintf(
-        "the %sdata sets and models of %s '%s' take %s of the %s that its quota of "
+        "the %sdata sets, models and archives of %s '%s' take %s of the %s that its quota of "
         "storage allows, and %s: %s",
         x->user ? "snapshots, " : "", x->user ? "user" : "project", x->user ? x->user : x->project,
         storage_size_text(x->bytes, used), storage_size_text(limit, may), needs, remove);

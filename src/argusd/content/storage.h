@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage.h - the bytes that people keep on the shared root, against their quotas of `storage`:
- * snapshots, data sets and models.
+ * snapshots, data sets, models and archives of jobs.
  *
  * A snapshot is charged to its user, a common one to who added it: content with several names once
  * to each who names it, however many others do, so that what one removes never weighs on another. A
  * data set or model is charged to its owner, and to its project where it has one; what stays where
- * it was (in place) to nobody. Nothing is counted apart: the sums are those of the rows of now. */
+ * it was (in place) to nobody. An archive is charged as its job was, with the bytes that it was
+ * packed to. Nothing is counted apart: the sums are those of the rows of now. */
 #pragma once
 #include <stdint.h>
 
 #include "base/err.h"
 
+struct archives;
 struct people;
 struct registry;
 struct snapshots;
@@ -20,6 +22,7 @@ struct storage {
     const struct people *people;
     const struct registry *registry;
     const struct snapshots *snapshots;
+    const struct archives *archives;
 };
 
 /* Bytes of a user (project NULL) or of a project (user NULL). */

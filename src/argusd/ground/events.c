@@ -75,38 +75,6 @@ void events_free(struct events *ev)
     free(ev);
 }
 
-static void put_object(struct jout *j, const struct store_event *row)
-{
-    _cleanup_(freep) char *job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
-    jout_str(j, "object", row->object ? row->object : job);
-}
-
-void events_row_to_json(const struct store_event *row,
-                        const struct message_listener *listener,
-                        struct jout *j)
-{
-    struct buf said = {0};
-    const char *text = message_say(row->reason_code, row->text, listener, &said);
-    jout_open(j, NULL, '{');
-    jout_int(j, "seq", row->seq);
-    jout_time(j, "at", row->at);
-    jout_str(j, "job", row->job);
-    put_object(j, row);
-    jout_str(j, "kind", row->kind);
-    jout_str(j, "actor", row->actor);
-    jout_str(j, "from", row->from_state);
-    jout_str(j, "to", row->to_state);
-    jout_open(j, "reason", '{');
-    jout_str(j, "code", str_or(row->reason_code, ""));
-    jout_str(j, "text", text);
-    message_put_args(j, row->reason_code, row->text, listener);
-    jout_close(j, '}');
-    jout_str(j, "text", text);
-    jout_raw(j, "data", row->data && *row->data ? row->data : "null");
-    jout_close(j, '}');
-    buf_release(&said);
-}
-
 static void events_keep(struct events *ev, const struct store_event *row)
 {
     struct pending *p = xcalloc(1, sizeof(*p));

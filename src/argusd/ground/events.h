@@ -50,8 +50,3 @@ struct events_listener;
 struct events_listener *events_listen(struct events *ev, events_f cb, void *arg);
 /* May be called from inside a callback. NULL is fine. */
 void events_unlisten(struct events_listener *l);
-
-/* A row as the API's object, said to this listener. */
-void events_row_to_json(const struct store_event *row,
-                        const struct message_listener *listener,
-                        struct jout *j);

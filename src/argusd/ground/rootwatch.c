@@ -8,11 +8,11 @@
 
 #include "argusd/ground/tools.h"
 #include "argusd/ground/work.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/fsroot.h"
+#include "fsroot/rootfile.h"
 
 enum { ROOT_POLL_MS = 15000, ROOT_RETRY_MS = 2000 };
 static const usec_t ROOT_HANG = 10 * USEC_SEC;
@@ -76,9 +76,10 @@ static void rootwatch_let_go(struct rootwatch *w)
 /* Nodes look for it: a path that is there and has it is this root and no other. */
 static int place_mark(struct root_check *k)
 {
-    _cleanup_(freep) char *path = xasprintf("%s/%s", k->root, k->mark);
     static const char text[] = "Argus: the shared root of one argusd; nodes look for this file\n";
-    return file_is_there(path) ? 0 : file_write(path, text, sizeof(text) - 1, 0644, 0, &k->err);
+    return rootfile_is_there(k->root, k->mark)
+               ? 0
+               : rootfile_write(k->root, k->mark, 0, text, sizeof(text) - 1, 0644, 0, &k->err);
 }
 
 static void run_check(void *arg)

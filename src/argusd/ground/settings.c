@@ -78,6 +78,9 @@ static const struct field keys[] = {
      .doc = "the largest gang that is taken"},
     {"limits.queued_jobs", FIELD_INT, AT(queued_jobs), "100000", 1, 10000000,
      .doc = "jobs that may wait at the same time"},
+    {"limits.queued_jobs_per_user", FIELD_INT, AT(user_queued_jobs), "10000", 0, 10000000,
+     .doc = "of them those of one user who has no quota of queued jobs (argus quota set --queued); "
+            "0: no limit"},
     {"limits.connections", FIELD_INT, AT(connections), "16384", 16, 1000000,
      .doc = "open connections to the API, or as many as the open files of argusd leave room for: "
             "256 of them are for its own work"},
@@ -111,6 +114,13 @@ static const struct field keys[] = {
      .doc = "bytes that one byte of an archive may become, once they are more than 64 MiB"},
     {"snapshots.max_count", FIELD_INT, AT(snapshots_most), "20000", 1, 1000000,
      .doc = "snapshots that there may be, of all users"},
+    {"archive.dir", FIELD_STR, AT(archive_dir),
+     .doc = "where archived jobs are kept: on the shared root or another mount of the head; "
+            "${SHARED_ROOT}/argus/archive if absent"},
+    {"archive.max_size", FIELD_SIZE, AT(archive_bytes), "10TiB", 1, 1e17,
+     .doc = "the files of one job that is archived, together"},
+    {"archive.max_files", FIELD_INT, AT(archive_files), "500000", 1, 5000000,
+     .doc = "the files and directories of one job that is archived"},
     {"logs.rate", FIELD_SIZE, AT(logs.rate), "64MiB", 0, 1e12,
      .doc = "output of a job that is kept, bytes a second on the average; 0: all of it"},
     {"logs.file_size", FIELD_SIZE, AT(logs.segment), "1GiB", 0, 1e15,
@@ -321,6 +331,7 @@ static void check_together(struct settings *s, const struct node *root, struct p
     if (s->shared_root)
         check_absolute(root, ps, "shared_root", s->shared_root);
     check_absolute(root, ps, "state_dir", s->state_dir);
+    check_absolute(root, ps, "archive", s->archive_dir);
     check_address(s, root, ps);
     check_listen(s, root, ps);
     if (!s->proxies.n) {

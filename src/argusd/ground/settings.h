@@ -33,7 +33,7 @@ struct settings {
     char *cluster;
     int policy;       /* enum policy */
     int lease_breach; /* enum lease_breach */
-    int64_t live_jobs, gpus_per_job, queued_jobs;
+    int64_t live_jobs, gpus_per_job, queued_jobs, user_queued_jobs;
     int64_t connections, address_connections, user_streams, user_bodies, user_polls;
     struct strv proxies;
     double submits_per_second;
@@ -44,6 +44,9 @@ struct settings {
     uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
     usec_t uploads_keep;
     struct launch_logs logs;
+    char *archive_dir; /* NULL: below the shared root */
+    uint64_t archive_bytes;
+    int64_t archive_files;
     uint64_t snapshot_bytes;
     int64_t snapshot_files, snapshot_ratio, snapshots_most;
     struct pairs given_ports, run_as;

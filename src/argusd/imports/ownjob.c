@@ -47,7 +47,9 @@ static int ownjob_check_quota(const struct importer *im,
     char text[JOB_REASON_TEXT_MAX];
     const char *code = sched_refuses(jobs_sched(im->jobs), p->user, str_or(spec->project, ""), d,
                                      text, sizeof(text));
-    return code ? err_set(err, ERR_REFUSED, "%s: %s", code, text) : 0;
+    if (code)
+        return err_set(err, ERR_REFUSED, "%s: %s", code, text);
+    return jobs_check_user_room(im->jobs, im->people, im->settings, p->user, err);
 }
 
 static struct job *ownjob_make_job(const struct importer *im,

@@ -400,7 +400,7 @@ int registry_submit(const struct importer *im,
     struct live *l;
     struct buf spec = BUF_INIT(SPEC_MAX);
     write_spec(im->settings, e, f, verb, order, &spec);
-    struct checkpoints_use use = {.text = buf_str(&spec)}; /* what it reads may be one */
+    struct checkpoints_use use = {.user = p->user, .text = buf_str(&spec)}; /* may name one */
     checkpoints_use(im->checkpoints, &use);
     int r = checkpoints_check_use(&use, err);
     if (r == 0)

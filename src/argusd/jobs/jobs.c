@@ -511,6 +511,7 @@ void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra 
     l->job = taken;
     l->extra = *taken_extra;
     l->jobs = js;
+    l->has_dir = true;
     map_set(js->by_id, taken->id, l);
     js->counts[taken->state]++;
     const char *broken = job_check(taken);

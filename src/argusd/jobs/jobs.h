@@ -47,6 +47,7 @@ struct live {
     size_t place[LIVE_ROSTERS]; /* from 1; 0: it is not in that list */
     struct heap_item due;       /* when the clock has to look at it while it waits */
 
+    bool has_dir;           /* jobs/<id> was made for it, or may have been before argusd started */
     bool pausing;           /* the scheduler holds it for its restart's backoff */
     int restored_attempts;  /* its attempts at the start of argusd, unless it was queued; else 0 */
     usec_t accepted_at;     /* monotonic: when Ray took the attempt under our eyes */

@@ -16,6 +16,27 @@ bool jobs_may_be_seen(const struct jobs *js,
     return access_check(&who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
 }
 
+int jobs_check_user_room(const struct jobs *js,
+                         const struct people *people,
+                         const struct settings *s,
+                         const char *user,
+                         struct err *err)
+{
+    const struct person *p = people_find(people, user);
+    struct sched_usage used;
+    if (!s->user_queued_jobs || (p && p->quota.queued >= 0)) /* of a quota the scheduler tells */
+        return 0;
+    sched_usage(jobs_sched(js), SCHED_USER, user, jobs_now(js), &used);
+    if (used.queued < s->user_queued_jobs)
+        return 0;
+    return err_set(
+        err, ERR_REFUSED,
+        "quota_queued: user '%.64s' has %d jobs waiting and may have %d "
+        "(limits.queued_jobs_per_user): wait until some have started, or ask an admin for "
+        "a quota",
+        user, used.queued, (int)s->user_queued_jobs);
+}
+
 int jobs_check_room(const struct jobs *js,
                     const struct store *store,
                     const struct cluster *cluster,

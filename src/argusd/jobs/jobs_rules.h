@@ -14,6 +14,14 @@ bool jobs_may_be_seen(const struct jobs *js,
                       const struct http_principal *p,
                       const char *id);
 
+/* May this user have one more job waiting? Who has no quota of queued jobs has a default bound.
+ * ERR_REFUSED. */
+must_check int jobs_check_user_room(const struct jobs *js,
+                                    const struct people *people,
+                                    const struct settings *s,
+                                    const char *user,
+                                    struct err *err);
+
 /* Can jobs be taken at all now? ERR_STORE, ERR_UNAVAILABLE, ERR_BUSY. */
 must_check int jobs_check_room(const struct jobs *js,
                                const struct store *store,

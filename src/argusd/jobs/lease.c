@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/ground/jobspec.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -48,7 +49,20 @@ static struct common common_of(const struct cluster *c, const struct gang *gang)
     return all;
 }
 
-static void put_nodes(struct jout *j, const struct cluster *c, const struct gang *gang)
+static void put_env(struct jout *j, const struct pairs *env)
+{
+    if (!env->n)
+        return;
+    jout_open(j, "env", '{');
+    for (size_t i = 0; i < env->n; i++)
+        jout_str(j, env->v[i].key, env->v[i].value);
+    jout_close(j, '}');
+}
+
+static void put_nodes(struct jout *j,
+                      const struct cluster *c,
+                      const struct gang *gang,
+                      const struct pairs *env)
 {
     jout_open(j, "nodes", '[');
     for (size_t i = 0; i < gang->n; i++) {
@@ -59,6 +73,7 @@ static void put_nodes(struct jout *j, const struct cluster *c, const struct gang
         jout_str(j, "id", n ? n->node_id : "");
         if (resource)
             jout_str(j, "resource", resource);
+        put_env(j, &env[i]);
         jout_close(j, '}');
     }
     jout_close(j, ']');
@@ -72,7 +87,16 @@ static const char *label_key(enum cluster_label label)
     return keys[label];
 }
 
-char *lease_text(const struct job *j, const struct cluster *c, const struct settings *settings)
+bool lease_spreads(const struct job *j, const struct settings *settings)
+{
+    const struct spec *spec = jobspec_of(settings, j);
+    return spec && spec->spread == SPEC_SPREAD_CLUSTER;
+}
+
+char *lease_text(const struct job *j,
+                 const struct cluster *c,
+                 const struct settings *settings,
+                 const struct pairs *env)
 {
     char share[SHARE_NAME_MAX];
     struct buf out = BUF_INIT(LEASE_TEXT_MAX);
@@ -83,11 +107,12 @@ char *lease_text(const struct job *j, const struct cluster *c, const struct sett
     jout_str(&o, "job", j->id);
     jout_int(&o, "attempt", j->n_attempts);
     jout_real(&o, "gpus", j->demand.gpus_per_node);
-    put_nodes(&o, c, &j->gang);
+    put_nodes(&o, c, &j->gang, env);
     jout_str(&o, "label", label_key(all.label));
     jout_str(&o, "share",
              j->share >= 0 && j->share < all.shares ? share_name(j->share, share) : NULL);
     jout_str(&o, "worker", asked->n ? asked->v[0].key : NULL);
+    jout_str(&o, "spread", lease_spreads(j, settings) ? "cluster" : "lease");
     jout_close(&o, '}');
     if (out.failed)
         buf_reset(&out); /* thousands of nodes: unbound, and read back */

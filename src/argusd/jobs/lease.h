@@ -3,11 +3,12 @@
  *
  * The text goes into the job's environment as ARGUS_LEASE, from where the hook takes it:
  *   {"job":"x","attempt":1,"gpus":2,"nodes":[{"name":"h2","id":"7e…"}],"label":"argus.node",
- *    "share":"argus_share_3","worker":"worker_node"}
+ *    "share":"argus_share_3","worker":"worker_node","spread":"lease"}
  * gpus: of each node; label: by which Ray tells the nodes apart (argus.node by name,
  * ray.io/node-id by "id", null = it cannot); a node whose own resource is not argus_node_<name>
- * names it ("resource"); share: null = none; worker: a resource that all workers and not the
- * head have. */
+ * names it ("resource"), one whose processes get variables of its network has them ("env", see
+ * core/job/network.h); share: null = none; worker: a resource that all workers and not the head
+ * have; spread: as in the spec. */
 #pragma once
 #include "argusd/ground/cluster.h"
 #include "argusd/jobs/jobs.h"
@@ -15,8 +16,13 @@
 
 /* A share that no live lease on any of the gang's nodes has; SHARE_NONE. */
 int lease_share(const struct jobs *js, const struct gang *gang);
-/* Of a job that was admitted. To be freed. */
-char *lease_text(const struct job *j, const struct cluster *c, const struct settings *settings);
+/* Of a job that was admitted; env: of each of its gang's nodes. To be freed. */
+char *lease_text(const struct job *j,
+                 const struct cluster *c,
+                 const struct settings *settings,
+                 const struct pairs *env);
+/* May what needs no GPU run on any worker? By the spec. */
+bool lease_spreads(const struct job *j, const struct settings *settings);
 /* As a job's driver is sent to it and GPU demand is bound where Ray has no labels:
  * "argus_node_w1" or "node:10.0.0.3". To be freed. */
 char *lease_node_resource(const struct cluster_node *n);

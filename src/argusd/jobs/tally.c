@@ -26,14 +26,6 @@ static struct tally_owner *owner(struct tally *t, const char *job_id)
     return &t->v[t->n++];
 }
 
-const struct tally_place *tally_find(const struct tally_owner *o, const char *node)
-{
-    for (size_t i = 0; i < o->n; i++)
-        if (!strcmp(o->places[i].node, node))
-            return &o->places[i];
-    return NULL;
-}
-
 static struct tally_place *place(struct tally_owner *o, const char *node)
 {
     for (size_t i = 0; i < o->n; i++)

@@ -38,8 +38,6 @@ void tally_add(struct tally *t,
                tally_name_f name,
                void *arg);
 void tally_release(struct tally *t);
-/* The place of that name; NULL if nothing is there. */
-const struct tally_place *tally_find(const struct tally_owner *o, const char *node);
 /* All that `from` has, to `to`. */
 void tally_merge(struct tally_owner *to, const struct tally_owner *from);
 void tally_owner_release(struct tally_owner *o);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/archive/archives.h"
 #include "argusd/jobs/jobs_rules.h"
 #include "base/str.h"
 
@@ -149,6 +150,15 @@ int api_people_may(struct http_req *req,
     if (r < 0)
         api_fail(req, &err, 0);
     return r;
+}
+
+bool api_has_files(struct http_req *req, const struct api *a, const struct job *job)
+{
+    struct err err = {0};
+    if (archives_check_files(a->archives, job->id, &err) == 0)
+        return true;
+    api_fail(req, &err, 0);
+    return false;
 }
 
 /* ---- finding one ---- */

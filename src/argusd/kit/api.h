@@ -15,6 +15,7 @@
 #include "argusd/imports/importer.h"
 #include "argusd/jobs/jobs.h"
 #include "argusd/kit/turns.h"
+#include "argusd/machines/adopted.h"
 #include "argusd/machines/nodes.h"
 #include "argusd/people/people_rules.h"
 #include "argusd/people/secrets.h"
@@ -24,6 +25,7 @@
 #include "ray/ray.h"
 #include "store/store.h"
 
+struct archives;
 struct checkpoints;
 struct curves_kept;
 struct preflights;
@@ -47,11 +49,13 @@ struct api {
     struct people *people;
     struct secrets *secrets;
     struct presets *presets;
+    struct adopted *adopted;
     struct uploads *uploads;
     struct registry *registry;
     struct findings *findings;
     struct metas *metas;
     struct checkpoints *checkpoints;
+    struct archives *archives;
     struct snapshots *snapshots;
     struct storage storage;   /* of these */
     struct importer importer; /* of data sets and models */
@@ -110,6 +114,9 @@ typedef void (*api_job_f)(struct http_req *req,
 void api_find_job(struct http_req *req, struct api *a, api_job_f cb);
 /* The same with another name than the path's {id}; copied. */
 void api_find_job_named(struct http_req *req, struct api *a, const char *ref, api_job_f cb);
+
+/* Its files are where they were; else false, and it was answered. */
+bool api_has_files(struct http_req *req, const struct api *a, const struct job *job);
 
 /* All problems of a body or spec as one problem JSON: the first error speaks for all. */
 void api_answer_problems(struct http_req *req, const struct problems *ps);

@@ -2,6 +2,8 @@
 /* saying.c - which names somebody may hear; see saying.h. */
 #include "argusd/kit/saying.h"
 
+#include <stdlib.h>
+
 #include "base/str.h"
 
 static enum message_hearing hear_job(const struct saying_to *to, const char *name)
@@ -50,28 +52,35 @@ struct message_listener saying_listener(struct saying_to *to)
     return (struct message_listener){.language = MESSAGE_ENGLISH, .hears = hears, .arg = to};
 }
 
-void saying_put_text(struct jout *j,
-                     const char *key,
-                     const struct api_eyes *eyes,
-                     const char *about,
-                     const char *code,
-                     const char *text)
-{
-    struct saying_to to = {.eyes = eyes, .about = about};
-    struct message_listener listener = saying_listener(&to);
-    struct buf said = {0};
-    jout_str(j, key, message_say(code, text, &listener, &said));
-    buf_release(&said);
-}
-
-void saying_put(struct jout *j,
-                const struct api_eyes *eyes,
+void saying_say(const struct api_eyes *eyes,
                 const char *about,
                 const char *code,
-                const char *text)
+                const char *text,
+                struct said *ret)
 {
     struct saying_to to = {.eyes = eyes, .about = about};
     struct message_listener listener = saying_listener(&to);
-    saying_put_text(j, "text", eyes, about, code, text);
-    message_put_args(j, code, text, &listener);
+    *ret = (struct said){.code = str_or(code, "")};
+    ret->text = message_say(code, text, &listener, &ret->held);
+    ret->own_args = message_args(code, text, &listener);
+    ret->args = str_or(ret->own_args, "null");
 }
+
+void said_release(struct said *s)
+{
+    free(s->own_args);
+    buf_release(&s->held);
+}
+
+static const struct field said_rows[] = {
+    FIELD_AT(said, "code", FIELD_STR, code, .flags = FIELD_ALWAYS),
+    FIELD_AT(said, "text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+    FIELD_AT(said,
+             "args",
+             FIELD_JSON,
+             args,
+             .flags = FIELD_OMIT | FIELD_BORROWED,
+             .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":"
+                       "\"arguments of the code; null: there are none\"}}"),
+};
+const struct field_table said_table = FIELD_TABLE("Reason", said_rows, said);

@@ -3,6 +3,7 @@
  * projects and users only the names that he may see. What is stored keeps every name. */
 #pragma once
 #include "argusd/kit/api.h"
+#include "base/field.h"
 #include "base/message.h"
 
 /* Who is told, and of which job it is said; a job's own name may always be heard. */
@@ -15,16 +16,18 @@ struct saying_to {
 /* listener borrows *to. */
 struct message_listener saying_listener(struct saying_to *to);
 
-/* "text" and "args" as members of an object. */
-void saying_put(struct jout *j,
-                const struct api_eyes *eyes,
+/* A message as its reader gets it: `Reason` of openapi.json. code and what text is made of are
+ * borrowed; said_release() frees the rest. */
+struct said {
+    const char *code, *text, *args; /* args: "null" where there are none */
+    char *own_args;
+    struct buf held;
+};
+extern const struct field_table said_table;
+
+void saying_say(const struct api_eyes *eyes,
                 const char *about,
                 const char *code,
-                const char *text);
-/* The sentence alone, as the member `key`. */
-void saying_put_text(struct jout *j,
-                     const char *key,
-                     const struct api_eyes *eyes,
-                     const char *about,
-                     const char *code,
-                     const char *text);
+                const char *text,
+                struct said *ret);
+void said_release(struct said *s);

@@ -24,18 +24,23 @@ void view_job(struct jout *j,
               const struct live *l,
               const struct api_eyes *eyes);
 
-/* "w1:0+1,w2:2" as "nodes":[{name,gpu_ids}]. */
-void view_nodes(struct jout *j, const struct gang *gang);
+/* When a job is expected to start (wall). */
+struct view_eta {
+    usec_t p50, p90;
+};
+/* NULL where nobody can tell. */
+const struct view_eta *view_eta_known(const struct view_eta *eta);
 
-/* When it is expected to start (wall), as "eta": null where nobody can tell. */
-void view_eta(struct jout *j, usec_t p50, usec_t p90);
-
-/* The resolved spec without the values of its secret environment names, wherever they stand. */
+/* The resolved spec as JSON, without the values of its secret environment names wherever they
+ * stand. Heap; NULL: it is too large. */
 struct spec;
-void view_put_spec(struct jout *j, const char *key, const struct spec *spec);
+char *view_spec(const struct spec *spec);
 
 /* The spec text with the values of secret environment names replaced by "***". Heap, yours. */
 char *view_mask_spec(const char *text);
-/* Of a job's page: one attempt, and how much of its time went into steps that counted. */
-extern const struct field_table view_attempt_table;
-extern const struct field_table view_goodput_table;
+
+/* What these pages are made of, and parts of them. */
+extern const struct field_table view_item_table, view_job_table;
+extern const struct field_table view_eta_table, view_attempt_table, view_goodput_table,
+    view_proof_table, view_brief_table;
+extern const struct field_table view_node_gpus_table; /* of struct gang_node */

@@ -15,7 +15,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/dirtree.h"
 #include "fsroot/fsroot.h"
 
 enum { TURN_MS = 500 };
@@ -72,7 +71,8 @@ static void drytrial_run_remove(void *arg)
     const char *root = d->plan.settings->shared_root;
     d->result = fsroot_secrets_remove(root, d->plan.ray_id, &d->err); /* or the sweep does */
     if (d->result == 0)
-        d->result = dirtree_remove(d->plan.dir, &d->err); /* what stays goes with the old cache */
+        d->result =
+            fsroot_sweep(root, d->plan.dir, &d->err); /* what stays goes with the old cache */
 }
 
 static void drytrial_done_remove(void *arg)
@@ -265,15 +265,27 @@ static void on_turn(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
+static const char *drytrials_are_full(const struct drytrials *ds, const char *user)
+{
+    for (const struct drytrial *d = ds->all; d; d = d->next)
+        if (!d->is_over && str_eq(d->plan.user, user))
+            return "another dry run of yours is being tried: ask again once it has answered";
+    return !ds->timer                   ? "argusd stops"
+           : ds->n >= DRYTRIALS_AT_ONCE ? "dry runs of others are being tried: ask again"
+                                        : NULL;
+}
+
 struct drytrial *drytrial_begin(struct drytrials *ds,
                                 const struct job *job,
                                 const struct launchplan *plan,
                                 drytrial_f cb,
-                                void *arg)
+                                void *arg,
+                                const char **ret_why)
 {
     unsigned char bytes[6];
     char hex[2 * sizeof(bytes) + 1];
-    if (!ds->timer || ds->n >= DRYTRIALS_AT_ONCE)
+    *ret_why = drytrials_are_full(ds, job->user);
+    if (*ret_why)
         return NULL;
     struct drytrial *d = xcalloc(1, sizeof(*d));
     random_bytes(bytes, sizeof(bytes));

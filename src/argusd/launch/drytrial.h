@@ -32,12 +32,14 @@ void drytrials_free(struct drytrials *ds); /* once it has */
 typedef void (*drytrial_f)(const struct trial_result *result, const char *why, void *arg);
 
 /* Of this job, in its pool, with the inputs and snapshots of its plan. cb comes later, once, unless
- * it is forgotten. NULL: DRYTRIALS_AT_ONCE run already, or argusd stops. */
+ * it is forgotten. NULL: one of this user or DRYTRIALS_AT_ONCE run already, or argusd stops: then
+ * *ret_why says so in one sentence. */
 struct drytrial *drytrial_begin(struct drytrials *ds,
                                 const struct job *job,
                                 const struct launchplan *plan,
                                 drytrial_f cb,
-                                void *arg);
+                                void *arg,
+                                const char **ret_why);
 void drytrial_forget(struct drytrial *d);
 /* One of an argusd that is over: the id is of a dry run, and of none that is under way. */
 bool drytrials_is_stray(const struct drytrials *ds, const char *id);

@@ -58,18 +58,19 @@ int fitcheck(const struct jobs *js,
     double has = sum.gpus, needs = demand_gpus(d);
     const char *what = has < needs ? "GPUs" : "CPUs beside them, or GPUs on one node";
     char largest[120];
-    tell_largest(sched, pool, d, largest, sizeof(largest));
     if (*pool && !sum.nodes && !(has > 0))
         return warn_empty_pool(cluster, pool, needs, required, ps, err);
+    if (!required && !cluster_is_up(cluster))
+        return 0;
+    tell_largest(sched, pool, d, largest, sizeof(largest));
     if (required)
         return err_set(err, ERR_POOL_TOO_SMALL,
                        "pool_too_small (has %g, needs %g): the pool does not have the %s; %s", has,
                        needs, what, largest);
-    if (cluster_is_up(cluster))
-        problems_add(ps, PROBLEM_WARNING, "nnodes", 0, 0,
-                     "it starts when enough nodes join; --require-fit refuses instead",
-                     "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s",
-                     has, needs, what, largest);
+    problems_add(ps, PROBLEM_WARNING, "nnodes", 0, 0,
+                 "it starts when enough nodes join; --require-fit refuses instead",
+                 "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s", has,
+                 needs, what, largest);
     return 0;
 }
 

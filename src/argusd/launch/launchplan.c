@@ -39,6 +39,7 @@ void launchplan_release(struct launchplan *p)
                      p->driver_node,   p->warning};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
+    strv_release(&p->moved);
     pairs_release(&p->env);
     pairs_wipe(&p->secrets);
     pairs_release(&p->metadata);
@@ -76,12 +77,15 @@ static int launchplan_expand(const char *text, struct roots *roots, char **ret, 
 }
 
 static int expand_env(const struct settings *s,
+                      const struct strv *moved,
                       struct roots *roots,
                       struct pairs *ret,
                       struct err *err)
 {
     for (size_t i = 0; i < s->env_vars.n; i++) {
         _cleanup_(freep) char *value = NULL;
+        if (strv_has(moved, s->env_vars.v[i].key))
+            continue;
         int r = launchplan_expand(s->env_vars.v[i].value, roots, &value, err);
         if (r < 0)
             return err_prefix(err, "argus.yaml: runtime_env.env_vars.%s", s->env_vars.v[i].key);
@@ -113,6 +117,7 @@ struct made {
     struct cmdline cmd;
     struct pairs config_env;
     char *job_dir, *attempt_dir, *hook_dir, *uroot, *user_code, *script;
+    bool has_verl; /* its version was found, and is no guess */
 };
 
 static void made_release(struct made *m)
@@ -125,13 +130,15 @@ static void made_release(struct made *m)
         free(texts[i]);
 }
 
-static const struct verl_version *find_verl(struct launchplan *p, const struct spec *spec)
+static const struct verl_version *find_verl(struct launchplan *p, struct made *m)
 {
+    const struct spec *spec = &m->spec;
     if (!workload_is_verl((enum workload)spec->workload))
         return NULL;
     const char *path = launchplan_verl_path(spec);
-    p->verl = path ? fsroot_verl_version(path) : NULL;
+    p->verl = path ? fsroot_verl_version(p->settings->shared_root, path) : NULL;
     const struct verl_version *v = verl_version_find(str_or(p->verl, ""), NULL);
+    m->has_verl = p->verl != NULL;
     if (!p->verl)
         p->verl = xstrdup(v->name);
     return v;
@@ -142,11 +149,13 @@ static char *proof_text(const struct launchplan *p, const struct spec *spec)
 {
     struct buf out = BUF_INIT(64 << 10);
     struct jout j = jout_begin(&out);
-    _cleanup_(freep) char *found = spec->code_path ? fsroot_verl_version(spec->code_path) : NULL;
+    bool is_verl = workload_is_verl((enum workload)spec->workload); /* then p->verl is set */
+    _cleanup_(freep) char *found =
+        spec->code_path && !is_verl ? fsroot_verl_version(p->settings->shared_root, spec->code_path)
+                                    : NULL;
     jout_open(&j, NULL, '{');
     jout_str(&j, "code", spec->code_path);
-    jout_bool(&j, "expect",
-              spec->code_path && (found || workload_is_verl((enum workload)spec->workload)));
+    jout_bool(&j, "expect", spec->code_path && (found || is_verl));
     jout_str(&j, "verl", found ? found : p->verl);
     jout_str(&j, "working_dir", spec->working_dir);
     code_put_proof(p->snapshots, &j);
@@ -177,11 +186,11 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
     const struct settings *s = p->settings;
     struct problems ps = {0};
     struct roots roots = {s->shared_root, m->uroot};
-    int r = expand_env(s, &roots, &m->config_env, err);
+    int r = expand_env(s, &p->moved, &roots, &m->config_env, err);
     if (r == 0)
         r = launchplan_expand(s->user_code_path, &roots, &m->user_code, err);
     struct cmdline_in in = {.spec = &m->spec,
-                            .version = find_verl(p, &m->spec),
+                            .version = find_verl(p, m),
                             .id = p->id,
                             .attempt = p->k,
                             .shared_root = s->shared_root,
@@ -472,8 +481,12 @@ int launchplan_make(struct launchplan *p, struct err *err)
         p->py_executable = xstrdup(m.spec.py_executable);
         mark_put(&p->metadata, p->instance, p->id, p->k, p->user);
         p->argv = argv_text(p, &m);
-        r = write_dir(p, &m, err);
+        if (p->is_new)
+            r = fsroot_job_make(p->settings->shared_root, p->id, err);
+        p->made = r == 0;
     }
+    if (r == 0)
+        r = write_dir(p, &m, err);
     made_release(&m);
     return r;
 }
@@ -498,13 +511,14 @@ int launchplan_for_trial(const struct launchplan *job,
     if (r == 0) {
         struct mask mask = {0};
         struct pairs open = {0}, secret = {0};
-        const char *path = launchplan_verl_path(&m.spec);
-        _cleanup_(freep) char *verl = path ? fsroot_verl_version(path) : NULL;
         struct strv argv = {0};
         mask_env(&mask, &m.cmd.env, &job->secrets, &open, &secret);
         mask_argv(&mask, &m.cmd.argv, &argv);
-        struct launchplan_trial t = {
-            .spec = &m.spec, .verl = verl, .argv = &argv, .env = &open, .secret = &secret};
+        struct launchplan_trial t = {.spec = &m.spec,
+                                     .verl = m.has_verl ? p.verl : NULL,
+                                     .argv = &argv,
+                                     .env = &open,
+                                     .secret = &secret};
         r = make(&t, arg, err);
         strv_release(&argv);
         pairs_wipe(&secret);

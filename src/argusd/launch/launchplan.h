@@ -21,17 +21,20 @@ struct launchplan {
     double driver_amount;
     char *driver_node;      /* our name of the driver's node; NULL: not known */
     char *lease;            /* ARGUS_LEASE, see lease.h */
+    struct strv moved;      /* variables of argus.yaml's that its lease has for each node instead */
     struct ckpt_list known; /* of its checkpoints */
     int64_t train_rows;     /* as its trial counted them; 0: not known */
     double node_cpus;       /* of the smallest node that it runs on; 0: not known */
     int64_t other_step;   /* newest verified checkpoint of the job that its spec resumes; 0: none */
     struct pairs secrets; /* what the spec names in secrets:, opened */
     char *status_text;    /* of debug/ray_status_pre.txt */
+    bool is_new;          /* jobs/<id> is to be made: nothing may be there yet */
 
     /* Results of launchplan_make(). */
     char *ray_id, *entrypoint, *py_executable;
     struct pairs env, metadata; /* env: for Ray, without what is secret */
     struct ray_amounts resources;
+    bool made;           /* jobs/<id> was */
     char *argv, *verl;   /* JSON array; version text */
     bool code_changed;   /* it failed because a snapshot is not what it was */
     int64_t resume_step; /* of its own checkpoint that a later attempt goes on from; 0: none */
@@ -40,7 +43,8 @@ struct launchplan {
     char *proof;   /* ARGUS_PROOF: what its processes are to import, see there */
 };
 
-/* -EEXIST: a shepherd of this attempt has started already, nothing was changed. */
+/* -EEXIST: a shepherd of this attempt has started already, nothing was changed. ERR_CONFLICT:
+ * is_new, and something is there. */
 must_check int launchplan_make(struct launchplan *p, struct err *err);
 /* Only argv and verl, and nothing is written: for a dry run. */
 must_check int launchplan_preview(struct launchplan *p, struct err *err);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -25,6 +26,7 @@ static const usec_t KNOWN_FOR = USEC_MIN;
 static const usec_t FRESH = 2 * USEC_SEC; /* clocks of file systems tick in milliseconds */
 /* ANSWERS: in one turn of the loop, each of them judges and may submit. */
 enum { LOOKS_MAX = 6, CACHE_MAX = 1000, KNOWN_FILES = 20000, TICK_MS = 100, ANSWERS = 16 };
+enum { QUESTION_MAX = 4 << 20 }; /* a body has 1 MiB at most, and its paths become longer */
 
 /* One configuration's keys, shared with the workers that read them: never changed. */
 struct kept_keys {
@@ -51,12 +53,14 @@ struct look {
     struct look *next;
     struct preflights *p;
     struct preflight_asker *askers; /* the oldest first; NULL: nobody asks any more */
-    unsigned char question[HASH_BYTES];
-    usec_t began;      /* monotonic, of a busy one */
-    bool busy;         /* a worker has it */
-    bool ready;        /* its worker is back: the askers are being answered */
+    struct buf question;            /* all that decides the answer, see say_question() */
+    usec_t began;                   /* monotonic, of a busy one */
+    bool busy;                      /* a worker has it */
+    bool ready;                     /* its worker is back: the askers are being answered */
     struct spec about; /* what a configuration's name depends on: workload and overrides */
     char *root, *tree, *model_id;
+    char *job; /* the id that its spec chose; NULL: none */
+    bool job_is_there;
     struct preflight_facts facts;
     char *verl;
     bool has_verl; /* from the cache */
@@ -112,8 +116,9 @@ static void preflight_look_free(struct look *l)
         }
     preflight_release(&l->facts);
     spec_release(&l->about);
+    buf_release(&l->question);
     unref_keys(l->keys);
-    char *texts[] = {l->root, l->tree, l->model_id, l->verl, l->config};
+    char *texts[] = {l->root, l->tree, l->model_id, l->verl, l->config, l->job};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     free(l);
@@ -215,20 +220,27 @@ static void read_keys(struct look *l)
     l->keys = xcalloc(1, sizeof(*l->keys));
     l->keys->refs = 1;
     l->new_keys = true;
-    l->keys->there = fsroot_verl_keys(l->tree, config, &l->keys->keys);
+    l->keys->there = fsroot_verl_keys(l->root, l->tree, config, &l->keys->keys);
 }
 
 static void preflight_run(void *arg)
 {
     struct look *l = arg;
     if (l->tree && !l->has_verl)
-        l->verl = fsroot_verl_version(l->tree);
+        l->verl = fsroot_verl_version(l->root, l->tree);
     if (l->tree && !l->keys)
         read_keys(l);
+    l->job_is_there = l->job && fsroot_job_is_there(l->root, l->job);
     fsroot_look(l->root, l->p->known, &l->facts, &l->at);
 }
 
 /* ---- on the loop ---- */
+
+static bool is_same_question(const struct look *a, const struct look *b)
+{
+    const struct buf *p = &a->question, *q = &b->question;
+    return p->len == q->len && !memcmp(p->data, q->data, p->len) && !p->failed && !q->failed;
+}
 
 /* The same question, on a worker that may still come back in time. */
 static const struct look *busy_twin(const struct look *l)
@@ -236,7 +248,7 @@ static const struct look *busy_twin(const struct look *l)
     usec_t now = clock_mono();
     for (const struct look *t = l->p->looks; t; t = t->next)
         if (t != l && t->busy && !t->ready && now - t->began < PREFLIGHT_DEADLINE &&
-            !memcmp(t->question, l->question, HASH_BYTES))
+            is_same_question(t, l))
             return t;
     return NULL;
 }
@@ -279,7 +291,8 @@ static void on_answers(uv_timer_t *timer)
     struct preflights *p = timer->data;
     struct look *l = find_ready(p);
     for (int n = 0; l && n < ANSWERS; l = find_ready(p)) {
-        struct preflight_seen seen = {.verl = l->verl, .facts = &l->facts};
+        struct preflight_seen seen = {
+            .verl = l->verl, .facts = &l->facts, .job_is_there = l->job_is_there};
         for (struct preflight_asker *a; n < ANSWERS && (a = l->askers); n++) {
             l->askers = a->next;
             preflight_answer(a, &seen);
@@ -353,37 +366,37 @@ static void preflight_on_tick(uv_timer_t *timer)
 
 /* ---- asking ---- */
 
-static void preflight_add_text(struct hash_running *h, const char *text)
+static void preflight_add_text(struct buf *q, const char *text)
 {
-    hash_add(h, text ? "+" : "-", 1);
+    (void)buf_addc(q, text ? '+' : '-'); /* overflow: no look is like it */
     if (text)
-        hash_add(h, text, strlen(text) + 1);
+        (void)buf_add(q, text, strlen(text) + 1);
 }
 
-/* All that decides what a look finds. */
+/* All that decides what a look finds: compared byte by byte, which costs less than a hash. */
 static void say_question(struct look *l)
 {
-    struct hash_running h;
+    struct buf *q = &l->question;
     const struct preflight_facts *f = &l->facts;
-    hash_begin(&h);
-    preflight_add_text(&h, l->root);
-    preflight_add_text(&h, l->tree);
-    preflight_add_text(&h, l->model_id);
-    hash_add(&h, &l->about.workload, sizeof(l->about.workload));
+    preflight_add_text(q, l->root);
+    preflight_add_text(q, l->tree);
+    preflight_add_text(q, l->model_id);
+    preflight_add_text(q, l->job);
+    (void)buf_add(q, &l->about.workload, sizeof(l->about.workload)); /* overflow: as above */
     for (size_t i = 0; i < l->about.overrides.n; i++)
-        preflight_add_text(&h, l->about.overrides.v[i]);
-    hash_add(&h, &f->n_files, sizeof(f->n_files));
+        preflight_add_text(q, l->about.overrides.v[i]);
+    (void)buf_add(q, &f->n_files, sizeof(f->n_files));
     for (size_t i = 0; i < f->n_files; i++) {
-        preflight_add_text(&h, f->files[i].field);
-        preflight_add_text(&h, f->files[i].path);
-        hash_add(&h, &f->files[i].kind, sizeof(f->files[i].kind));
+        preflight_add_text(q, f->files[i].field);
+        preflight_add_text(q, f->files[i].path);
+        (void)buf_add(q, &f->files[i].kind, sizeof(f->files[i].kind));
     }
-    preflight_add_text(&h, f->model ? f->model->path : NULL);
+    preflight_add_text(q, f->model ? f->model->path : NULL);
+    preflight_add_text(q, f->model ? f->model->cache : NULL);
     if (f->model) {
         const bool how[] = {f->model->is_hub, f->model->is_offline, f->model->only_there};
-        hash_add(&h, how, sizeof(how));
+        (void)buf_add(q, how, sizeof(how));
     }
-    hash_end(&h, l->question);
 }
 
 static struct look *look_new(struct preflights *p,
@@ -395,6 +408,8 @@ static struct look *look_new(struct preflights *p,
     *l = (struct look){.p = p,
                        .root = xstrdup(where->shared_root),
                        .tree = xstrdup(tree),
+                       .question = BUF_INIT(QUESTION_MAX),
+                       .job = xstrdup(spec->id),
                        .model_id = xstrdup(spec->model_id)};
     l->about.workload = spec->workload;
     strv_copy(&l->about.overrides, &spec->overrides);
@@ -408,7 +423,7 @@ static struct look *join_or_add(struct look *taken)
 {
     struct look **at = &taken->p->looks;
     for (; *at; at = &(*at)->next)
-        if (!(*at)->busy && !memcmp((*at)->question, taken->question, HASH_BYTES)) {
+        if (!(*at)->busy && is_same_question(*at, taken)) {
             preflight_look_free(taken);
             return *at;
         }

@@ -16,9 +16,10 @@ void preflights_close(struct preflights *p); /* NULL is fine */
 void preflights_free(struct preflights *p);  /* once the loop has run dry */
 
 struct preflight_seen {
-    bool late;        /* it took longer than PREFLIGHT_DEADLINE: nothing but `where` is set */
-    char where[1024]; /* at what it hangs */
-    const char *verl; /* the version found in the tree; NULL: none */
+    bool late;         /* it took longer than PREFLIGHT_DEADLINE: nothing but `where` is set */
+    char where[1024];  /* at what it hangs */
+    bool job_is_there; /* of a spec with an id: something has the name of its directory */
+    const char *verl;  /* the version found in the tree; NULL: none */
     const struct preflight_facts *facts;
 };
 

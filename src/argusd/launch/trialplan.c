@@ -5,10 +5,12 @@
  * in the same words: the hash of the question, with what the files look like, names the
  * answer in the cache. Only passes are kept there, and not for long: what is installed on the
  * workers is not in the hash. */
+#define _GNU_SOURCE
 #include "argusd/launch/trialplan.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +43,7 @@ static char *trial_dir(const struct trialplan *p)
 
 static char *cache_path(const struct trialplan *p)
 {
-    return xasprintf("%s/argus/trials/%s.json", p->settings->shared_root, p->hash);
+    return xasprintf("%s/trials/%s.json", p->settings->state_dir, p->hash);
 }
 
 void trialplan_release(struct trialplan *p)
@@ -96,13 +98,21 @@ static void put_question(struct jout *j, const struct launchplan_trial *t)
 
 /* ---- its hash ---- */
 
-static void add_look(struct hash_running *h, const char *path)
+/* A descriptor for what a path of the spec names on the root. */
+static int open_named(const struct rootdir *top, const char *path, int open_flags)
+{
+    const char *below = top->path ? rootdir_below(top->path, path) : NULL;
+    return below ? rootdir_open_followed(top, below, open_flags, NULL) : -ENOENT;
+}
+
+static void add_look(struct hash_running *h, const struct rootdir *top, const char *path)
 {
     struct stat st;
     int64_t look[3] = {-1};
     if (!path)
         return;
-    if (stat(path, &st) == 0) {
+    _cleanup_(closep) int fd = open_named(top, path, O_PATH);
+    if (fd >= 0 && fstat(fd, &st) == 0) {
         look[0] = st.st_size;
         look[1] = (int64_t)st.st_mtim.tv_sec;
         look[2] = st.st_mtim.tv_nsec;
@@ -111,18 +121,19 @@ static void add_look(struct hash_running *h, const char *path)
     hash_add(h, look, sizeof(look));
 }
 
-static void add_content(struct hash_running *h, const char *path)
+static void add_content(struct hash_running *h, const struct rootdir *top, const char *path)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(8 << 20);
-    add_look(h, path);
-    if (path && file_read(path, &text, NULL) == 0)
+    add_look(h, top, path);
+    _cleanup_(closep) int fd = path ? open_named(top, path, O_RDONLY) : -1;
+    if (fd >= 0 && file_read_open(fd, path, &text, NULL) == 0)
         hash_add(h, text.data, text.len);
 }
 
-static void add_looks(struct hash_running *h, const struct strv *paths)
+static void add_looks(struct hash_running *h, const struct rootdir *top, const struct strv *paths)
 {
     for (size_t i = 0; i < paths->n; i++)
-        add_look(h, paths->v[i]);
+        add_look(h, top, paths->v[i]);
 }
 
 /* So that a result is that of these values and of this user, and no value can be guessed from a
@@ -153,19 +164,22 @@ static void make_hash(struct trialplan *p, const char *question, const struct la
     const struct spec *s = t->spec;
     hash_begin(&h);
     hash_add(&h, question, strlen(question) + 1);
+    hash_add(&h, p->user, strlen(p->user) + 1); /* what one's jobs write speaks for no other user */
     for (size_t i = 0; i < p->env.n; i++) {
         hash_add(&h, p->env.v[i].key, strlen(p->env.v[i].key) + 1);
         hash_add(&h, p->env.v[i].value, strlen(p->env.v[i].value) + 1);
     }
     add_secrets(&h, p, t->secret);
-    add_looks(&h, &s->train_file);
-    add_looks(&h, &s->val_file);
-    add_content(&h, s->reward_file);
+    _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    (void)!rootdir_open(p->settings->shared_root, "", 0, &top, NULL); /* then nothing is there */
+    add_looks(&h, &top, &s->train_file);
+    add_looks(&h, &top, &s->val_file);
+    add_content(&h, &top, s->reward_file);
     _cleanup_(freep) char *verl = s->code_path ? xasprintf("%s/verl", s->code_path) : NULL;
-    add_look(&h, verl);
-    add_look(&h, s->working_dir);
-    add_looks(&h, &s->extra_pythonpath);
-    add_look(&h, s->py_executable);
+    add_look(&h, &top, verl);
+    add_look(&h, &top, s->working_dir);
+    add_looks(&h, &top, &s->extra_pythonpath);
+    add_look(&h, &top, s->py_executable);
     hash_end(&h, bytes);
     (void)str_hex(bytes, sizeof(bytes), p->hash);
 }
@@ -227,6 +241,10 @@ static int write_ask(struct trialplan *p,
     _cleanup_(freep) char *head = ask_head(p, secret);
     _cleanup_(freep) char *text = xasprintf("%s,%s", head, question + 1);
     int r = fsroot_check_mounted(root, err);
+    if (r == 0 && p->is_new) {
+        r = fsroot_job_make(root, p->id, err);
+        p->made = r == 0;
+    }
     if (r == 0)
         r = open_trial_dir(root, dir, err);
     if (r == 0 && secret->n)
@@ -259,16 +277,18 @@ static int mask_result(const struct trialplan *p,
     return r;
 }
 
-static int trialplan_read_result(struct trialplan *p, const char *path, struct err *err)
+static int trialplan_read_result(struct trialplan *p,
+                                 const char *path,
+                                 struct buf *text,
+                                 struct err *err)
 {
-    _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
-    int r = rootfile_read(p->settings->shared_root, path, &text, err);
+    int r = rootfile_read(p->settings->shared_root, path, text, err);
     if (r == -ENOENT)
         return 0;
     if (r == 0)
-        r = mask_result(p, path, &text, err);
+        r = mask_result(p, path, text, err);
     if (r == 0)
-        r = trial_read(buf_str(&text), text.len, p->hash, &p->result, err);
+        r = trial_read(buf_str(text), text->len, p->hash, &p->result, err);
     return r < 0 ? r : 1;
 }
 
@@ -280,13 +300,14 @@ static usec_t age_of(const struct stat *st)
 
 static bool passed_before(struct trialplan *p)
 {
+    const char *own = p->settings->state_dir;
     _cleanup_(freep) char *path = cache_path(p);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
     struct stat st;
-    struct err err = {0};
-    if (rootfile_look(p->settings->shared_root, path, &st) < 0 ||
-        age_of(&st) > CACHE_DAYS * USEC_DAY)
+    if (rootfile_look(own, path, &st) < 0 || age_of(&st) > CACHE_DAYS * USEC_DAY ||
+        rootfile_read(own, path, &text, NULL) < 0)
         return false;
-    if (trialplan_read_result(p, path, &err) > 0 && p->result.ok)
+    if (trial_read(buf_str(&text), text.len, p->hash, &p->result, NULL) == 0 && p->result.ok)
         return true;
     trial_result_release(&p->result);
     return false;
@@ -317,7 +338,7 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
     if (r == 0) {
         make_hash(p, buf_str(&out), t);
         make_entrypoint(p, dir);
-        p->is_over = passed_before(p) || trialplan_look(p, err) > 0;
+        p->is_over = passed_before(p) || (!p->is_new && trialplan_look(p, err) > 0);
         if (!p->is_over)
             r = write_ask(p, buf_str(&out), dir, t->secret, err);
     }
@@ -361,19 +382,20 @@ static void remove_old(const struct rootdir *dir)
     (void)closedir(d); /* it was only read */
 }
 
-/* A cache: whatever fails here costs one more trial. */
-static void trialplan_remember(const struct trialplan *p, const char *path)
+/* A cache: whatever fails here costs one more trial. It holds what was judged, and lies where no
+ * job can write. */
+static void trialplan_remember(const struct trialplan *p, const struct buf *text)
 {
-    const char *root = p->settings->shared_root;
     _cleanup_(freep) char *to = xasprintf("%s.json", p->hash);
-    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
-    _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE, dry = ROOTDIR_NONE;
     struct err err = {0};
-    if (rootdir_open(root, "argus/trials", 0755, &dir, NULL) < 0 || rootdir_has(&dir, to) ||
-        rootfile_read(root, path, &text, NULL) < 0)
+    if (rootdir_open(p->settings->shared_root, "argus/trials", 0, &dry, NULL) == 0)
+        remove_old(&dry);
+    if (rootdir_open(p->settings->state_dir, "trials", 0700, &dir, NULL) < 0 ||
+        rootdir_has(&dir, to))
         return;
     remove_old(&dir);
-    if (rootdir_write(&dir, to, text.data, text.len, 0644, 0, &err) < 0)
+    if (rootdir_write(&dir, to, text->data, text->len, 0600, 0, &err) < 0)
         log_debug("trial", "%s", err.text);
 }
 
@@ -381,9 +403,10 @@ int trialplan_look(struct trialplan *p, struct err *err)
 {
     _cleanup_(freep) char *dir = trial_dir(p);
     _cleanup_(freep) char *path = xasprintf("%s/result.json", dir);
-    int r = trialplan_read_result(p, path, err);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(TRIAL_RESULT_MAX);
+    int r = trialplan_read_result(p, path, &text, err);
     if (r > 0 && p->result.ok)
-        trialplan_remember(p, path);
+        trialplan_remember(p, &text);
     return r;
 }
 

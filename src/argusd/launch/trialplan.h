@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trialplan.h - what a trial is asked, and what it answered: files of jobs/<id>/trial/ and the
- * cache of passed ones, argus/trials/<hash>.json. Blocking: for the worker pool.
+ * cache of passed ones, <state_dir>/trials/<hash>.json. Blocking: for the worker pool.
  *
  * The job's secrets reach it by a file of their own, argus/secrets/<ray id> (0600), which it
  * removes once it has read it. What it answers is masked by their values before anybody else reads
@@ -17,6 +17,7 @@ struct trialplan {
     char *inputs, *snapshots; /* of struct record_extra; NULL: none */
     char *dir;                /* where its files lie; NULL: jobs/<id>/trial */
     char *ray_id;             /* of this try */
+    bool is_new;              /* jobs/<id> is to be made: nothing may be there yet */
     struct pairs secrets;     /* what the spec names in secrets:, opened */
     unsigned char key[32];    /* of secrets_derive(): secret values are in the hash by it */
 
@@ -25,11 +26,13 @@ struct trialplan {
     struct pairs env; /* for Ray, without what is secret */
     struct mask mask; /* what is */
     char hash[65];
+    bool made;    /* jobs/<id> was */
     bool is_over; /* result is set: passed lately by the same content, or found there */
     struct trial_result result;
 };
 
-/* Writes ask.json, unless there is a result already. */
+/* Writes ask.json, unless there is a result already. ERR_CONFLICT: is_new, and something is there.
+ */
 must_check int trialplan_make(struct trialplan *p, struct err *err);
 /* 1: p->result is set; 0: there is no result yet; negative: what lies there is none. A pass is
  * remembered in the cache. */

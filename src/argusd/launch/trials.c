@@ -366,9 +366,14 @@ static void trials_run_make(void *arg)
 static void trials_done_make(void *arg)
 {
     struct trial_run *r = arg;
+    if (r->plan.made)
+        r->plan.is_new = false;
+    if (r->l)
+        r->l->has_dir |= r->plan.made;
     if (!trials_goes_on(r))
         return;
-    if (r->result == ERR_BAD_SPEC || r->result == -ELOOP) { /* a link is in its directory */
+    if (r->result == ERR_BAD_SPEC || r->result == ERR_CONFLICT ||
+        r->result == -ELOOP) { /* a link is in its directory, or that is another's */
         reject(r, FINDING_CONFIG_ERROR, r->err.text);
     } else if (r->result < 0) {
         trials_say(r, r->err.text); /* the shared root: it may come back */
@@ -411,6 +416,7 @@ static void trials_begin(struct trials *t, struct live *l)
                                  .id = xstrdup(j->id),
                                  .user = xstrdup(j->user),
                                  .ray_id = job_trial_id(j),
+                                 .is_new = !l->has_dir,
                                  .inputs = xstrdup(l->extra.inputs),
                                  .snapshots = xstrdup(l->extra.snapshots)};
     t->runs = r;

@@ -78,6 +78,17 @@ must_check int nodes_add(struct nodes *ns,
                          struct err *err);
 struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
 
+/* How many machines of the pool (NULL: of all) are known not to meet these needs
+ * (core/check/needs.h), of *ret_all; the first with why: "on node 'w1' it needs torch>=2.4,
+ * and there is …". */
+struct strv;
+int nodes_count_unfit(const struct nodes *ns,
+                      const char *pool,
+                      const struct strv *needs,
+                      int *ret_all,
+                      char *ret_first,
+                      size_t size);
+
 struct nodes_drain {
     usec_t within; /* 0 = no deadline */
     enum node_then then;
@@ -142,6 +153,9 @@ must_check int nodes_put_firewall(const struct noderun *nr,
 /* The whole cluster (pool null), then a row per label. */
 void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key);
 extern const struct field_table nodes_pool_table; /* a row */
+/* The page of a node and its parts, and of its firewall. */
+extern const struct field_table nodes_node_table, nodes_reason_table, nodes_finding_table,
+    nodes_drain_table, nodes_rule_table, nodes_firewall_table;
 /* The node of Ray's list with this name that nobody registered; false: there is none. */
 bool nodes_put_attached(const struct nodes *ns,
                         const char *name,

@@ -125,34 +125,58 @@ static void nodes_firewall_take_nodes(struct wall *w)
 
 /* ---- rules ---- */
 
-static void put_rule(const struct wall *w,
+struct rule_page {
+    const char *key, *from, *why;
+    int first, last;
+    struct strv sources;
+    bool is_closed;
+};
+static const struct field rule_rows[] = {
+    FIELD_AT(rule_page, "key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    FIELD_AT(rule_page, "first", FIELD_INT32, first),
+    FIELD_AT(rule_page, "last", FIELD_INT32, last),
+    FIELD_AT(rule_page, "from", FIELD_STR, from, .flags = FIELD_ALWAYS),
+    FIELD_AT(rule_page, "sources", FIELD_STRV, sources),
+    FIELD_AT(rule_page, "closed", FIELD_BOOL, is_closed),
+    FIELD_AT(rule_page, "why", FIELD_STR, why, .flags = FIELD_ALWAYS),
+};
+const struct field_table nodes_rule_table = FIELD_TABLE("FirewallRule", rule_rows, rule_page);
+
+struct wall_page {
+    const char *node, *address;
+    struct field_list rules;
+    struct strv unknown;
+    struct rule_page its_rules[PORTS_COUNT + 1]; /* and sshd */
+};
+static const struct field wall_rows[] = {
+    FIELD_AT(wall_page, "node", FIELD_STR, node, .flags = FIELD_ALWAYS),
+    FIELD_AT(wall_page, "address", FIELD_STR, address),
+    FIELD_AT(wall_page, "rules", FIELD_LIST, rules, .of = &nodes_rule_table),
+    FIELD_AT(wall_page, "unknown", FIELD_STRV, unknown),
+};
+const struct field_table nodes_firewall_table = FIELD_TABLE("Firewall", wall_rows, wall_page);
+
+static void add_rule(const struct wall *w,
                      const struct ports_row *row,
                      struct ports_range range,
                      bool is_closed,
-                     struct jout *j)
+                     struct wall_page *page)
 {
-    jout_open(j, NULL, '{');
-    jout_str(j, "key", row->key);
-    jout_int(j, "first", range.first);
-    jout_int(j, "last", range.last);
-    jout_str(j, "from", row->from);
-    jout_open(j, "sources", '[');
-    struct strv all = {0};
+    struct rule_page *rule = &page->its_rules[page->rules.n++];
+    *rule = (struct rule_page){.key = row->key,
+                               .first = range.first,
+                               .last = range.last,
+                               .from = row->from,
+                               .is_closed = is_closed,
+                               .why = row->why};
     for (int s = 0; s < SIDES; s++)
         for (size_t i = 0; strstr(row->from, sides[s]) && i < w->of[s].n; i++)
-            if (!strv_has(&all, w->of[s].v[i])) {
-                strv_add(&all, w->of[s].v[i]);
-                jout_str(j, NULL, w->of[s].v[i]);
-            }
-    strv_release(&all);
-    jout_close(j, ']');
-    jout_bool(j, "closed", is_closed);
-    jout_str(j, "why", row->why);
-    jout_close(j, '}');
+            if (!strv_has(&rule->sources, w->of[s].v[i]))
+                strv_add(&rule->sources, w->of[s].v[i]);
 }
 
 /* Others than argusd may need it, who are not ours to know: it is let in, nobody is kept out. */
-static void put_sshd(const struct wall *w, struct jout *j)
+static void add_sshd(const struct wall *w, struct wall_page *page)
 {
     static const struct ports_row direct = {
         .key = "sshd", .from = "argusd", .why = "it starts, watches and stops Ray there"};
@@ -162,25 +186,34 @@ static void put_sshd(const struct wall *w, struct jout *j)
     nodes_target(w->nr, &t);
     int port = t.port ? t.port : SSH_PORT;
     if (!t.local)
-        put_rule(w, t.proxy_jump ? &jump : &direct, (struct ports_range){port, port}, false, j);
+        add_rule(w, t.proxy_jump ? &jump : &direct, (struct ports_range){port, port}, false, page);
 }
 
-static void put_rules(const struct wall *w, struct jout *j)
+static void add_rules(const struct wall *w, struct wall_page *page)
 {
     const struct ports *ports = &w->nr->nodes->p.settings->ports;
-    jout_open(j, "rules", '[');
-    put_sshd(w, j);
+    add_sshd(w, page);
     for (int k = 0; k < PORTS_COUNT; k++) {
         const struct ports_row *row = ports_row((enum ports_key)k);
         if (row->on_node || w->nr->row->is_head)
-            put_rule(w, row, ports_at(ports, (enum ports_key)k, w->nr->row->place), true, j);
+            add_rule(w, row, ports_at(ports, (enum ports_key)k, w->nr->row->place), true, page);
     }
-    jout_close(j, ']');
-    jout_open(j, "unknown", '[');
     for (int s = 0; s < SIDES; s++)
         if (w->is_unknown[s])
-            jout_str(j, NULL, sides[s]);
-    jout_close(j, ']');
+            strv_add(&page->unknown, sides[s]);
+}
+
+static void put_wall(const struct wall *w, struct jout *j)
+{
+    const struct node_row *row = w->nr->row;
+    struct wall_page page = {.node = row->spec.name,
+                             .address = *row->address ? row->address : NULL};
+    page.rules.v = page.its_rules;
+    add_rules(w, &page);
+    field_to_json(&nodes_firewall_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+    for (size_t i = 0; i < page.rules.n; i++)
+        strv_release(&page.its_rules[i].sources);
+    strv_release(&page.unknown);
 }
 
 int nodes_put_firewall(const struct noderun *nr,
@@ -198,11 +231,7 @@ int nodes_put_firewall(const struct noderun *nr,
         if (!w.of[SIDE_ARGUSD].n)
             take_argusd(&w);
         nodes_firewall_take_nodes(&w);
-        jout_open(j, NULL, '{');
-        jout_str(j, "node", nr->row->spec.name);
-        jout_str(j, "address", *nr->row->address ? nr->row->address : NULL);
-        put_rules(&w, j);
-        jout_close(j, '}');
+        put_wall(&w, j);
     }
     for (int s = 0; s < SIDES; s++)
         strv_release(&w.of[s]);

@@ -409,14 +409,6 @@ static void start_raylet(struct noderun *nr)
 
 /* ---- Ray's token goes first, by ssh and into a file that only its user reads ---- */
 
-static const char TOKEN_SCRIPT[] =
-    "umask 077\n"
-    "dir=/tmp/argus-$(id -u)/$1\n"
-    "mkdir -p \"$dir\" && [ -O \"$dir\" ] && chmod 700 \"$dir\" || exit 3\n"
-    "printf '%s\\n' \"$2\" >\"$dir/ray_token.$$\" && mv \"$dir/ray_token.$$\" \"$dir/ray_token\" "
-    "|| exit 4\n"
-    "printf '%s\\n' \"$dir/ray_token\"\n";
-
 static void on_token(const struct ssh_result *r, void *arg)
 {
     struct noderun *nr = arg;
@@ -425,8 +417,10 @@ static void on_token(const struct ssh_result *r, void *arg)
     if (r->trouble != SSH_OK) {
         nodes_fail(nr, ssh_trouble_to_string(r->trouble), r->text, r->fix);
     } else if (r->status != 0 || *r->out != '/' || r->out_len >= sizeof(nr->token_path)) {
-        nodes_fail(nr, "token_unwritable", "Ray's token cannot be kept in /tmp on that machine",
-                   "look who owns /tmp/argus-<uid> there, and whether /tmp is full");
+        nodes_fail(
+            nr, "token_unwritable", "Ray's token cannot be kept in /tmp on that machine",
+            "see that /tmp/argus-<uid> there is a directory of the ssh user and no link, and "
+            "whether /tmp is full");
     } else {
         text_printf(nr->token_path, "%.*s", (int)strcspn(r->out, "\n"), r->out);
         start_raylet(nr);
@@ -438,14 +432,14 @@ static void on_token(const struct ssh_result *r, void *arg)
 static void begin_start(struct noderun *nr)
 {
     struct ssh_target t;
-    const char *argv[] = {nr->nodes->p.instance, nr->nodes->token, NULL};
+    const char *const words[] = {nr->nodes->p.instance, nr->nodes->token, NULL};
     if (!nr->nodes->token) {
         start_raylet(nr);
         return;
     }
     nodes_target(nr, &t);
     nr->op = OP_TOKEN;
-    nr->ssh = ssh_run(nr->nodes->p.loop, &t, TOKEN_SCRIPT, argv, TOKEN_LIMIT, on_token, nr);
+    nr->ssh = raylet_put_token(nr->nodes->p.loop, &t, words, TOKEN_LIMIT, on_token, nr);
 }
 
 static void try_start(struct noderun *nr)

@@ -10,6 +10,7 @@
 #include "argusd/machines/nodes_run.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/check/needs.h"
 
 static const usec_t MISSING_FOR = 12 * USEC_SEC; /* in lists without it, before it is lost */
 static const usec_t USE_LAGS = 12 * USEC_SEC;
@@ -290,6 +291,35 @@ char *nodes_labels(const struct nodes *ns, const char *name)
 {
     const struct noderun *nr = nodes_find(ns, name);
     return nr ? nodespec_pool(&nr->row->spec) : NULL;
+}
+
+static bool nodes_is_in_pool(const struct noderun *nr, const char *pool)
+{
+    _cleanup_(freep) char *labels = nodespec_pool(&nr->row->spec);
+    return !pool || !*pool || str_list_has_all(labels, pool);
+}
+
+int nodes_count_unfit(const struct nodes *ns,
+                      const char *pool,
+                      const struct strv *needs,
+                      int *ret_all,
+                      char *ret_first,
+                      size_t size)
+{
+    int n = 0, all = 0;
+    for (size_t i = 0; i < ns->n; i++) {
+        const struct node_row *row = ns->v[i]->row;
+        char why[256];
+        if (row->is_head || !nodes_is_in_pool(ns->v[i], pool))
+            continue;
+        all++;
+        if (!needs_find_unmet(needs, &row->facts, why, sizeof(why)))
+            continue;
+        if (!n++)
+            text_printf_to(ret_first, size, "on node '%s' it %s", row->spec.name, why);
+    }
+    *ret_all = all;
+    return n;
 }
 
 static struct sched_node attached(const struct nodes *ns, const struct cluster_node *k)

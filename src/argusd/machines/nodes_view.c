@@ -12,98 +12,211 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/job/network.h"
 
-/* What a row needs to know, of either kind. */
-struct shown {
-    const char *name, *state, *health, *ip, *node_id;
-    char *pool; /* NULL = no label */
-    bool is_head, usable, draining, is_in;
-    double gpus, cpus, foreign, held;
+/* ---- the page ---- */
+
+struct amounts_page {
+    double total, used, free, bad, foreign, held; /* the last two: -1 = left out */
+};
+#define AMOUNT(key, ...) FIELD_AT(amounts_page, #key, FIELD_REAL, key, __VA_ARGS__)
+static const struct field amounts_rows[] = {
+    AMOUNT(total),
+    AMOUNT(used),
+    AMOUNT(free),
+    AMOUNT(bad),
+    AMOUNT(foreign, .flags = FIELD_NO_LIMIT | FIELD_OMIT),
+    AMOUNT(held, .flags = FIELD_NO_LIMIT | FIELD_OMIT),
+};
+#undef AMOUNT
+static const struct field_table amounts_table = FIELD_TABLE(NULL, amounts_rows, amounts_page);
+
+struct reason_page {
+    const char *code, *text, *fix;
+};
+static const struct field reason_rows[] = {
+    FIELD_AT(reason_page, "code", FIELD_STR, code, .flags = FIELD_ALWAYS),
+    FIELD_AT(reason_page, "text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+    FIELD_AT(reason_page, "fix", FIELD_STR, fix),
+};
+const struct field_table nodes_reason_table = FIELD_TABLE("NodeReason", reason_rows, reason_page);
+
+static const struct field finding_rows[] = {
+    FIELD_AT(probe_finding, "code", FIELD_STR, code, .flags = FIELD_ALWAYS),
+    FIELD_AT(probe_finding, "text", FIELD_TEXT, text),
+    FIELD_AT(probe_finding, "fix", FIELD_TEXT, fix),
+};
+const struct field_table nodes_finding_table =
+    FIELD_TABLE("NodeFinding", finding_rows, probe_finding);
+
+struct drain_page {
+    const char *then;
+    usec_t deadline;
+    bool is_due;
+};
+static const struct field drain_rows[] = {
+    FIELD_AT(drain_page, "then", FIELD_STR, then, .flags = FIELD_ALWAYS),
+    FIELD_AT(drain_page, "deadline", FIELD_TIME, deadline),
+    FIELD_AT(drain_page, "due", FIELD_BOOL, is_due),
+};
+const struct field_table nodes_drain_table = FIELD_TABLE("NodeDrain", drain_rows, drain_page);
+
+struct port_page {
+    const char *key, *from, *why;
+    int first, last;
+};
+static const struct field port_rows[] = {
+    FIELD_AT(port_page, "key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    FIELD_AT(port_page, "first", FIELD_INT32, first),
+    FIELD_AT(port_page, "last", FIELD_INT32, last),
+    FIELD_AT(port_page, "from", FIELD_STR, from, .flags = FIELD_ALWAYS),
+    FIELD_AT(port_page, "why", FIELD_STR, why, .flags = FIELD_ALWAYS),
+};
+static const struct field_table port_table = FIELD_TABLE(NULL, port_rows, port_page);
+
+/* A node of either kind. Texts are borrowed for one answer; labels, jobs, pool and spec
+ * are owned. */
+struct node_page {
+    const char *name, *cluster, *state, *health, *ip, *node_id;
+    char *pool, *spec;
+    struct strv labels, jobs;
+    struct amounts_page gpus, cpus;
+    int64_t jobs_hidden;
     usec_t since;
     struct node_reason reason;
+    struct reason_page shown_reason;
+    bool is_head, is_registered;
+    uint64_t flags;
+    /* Of a registered one alone. */
+    const char *want, *gpu_type, *host_key;
+    const struct drain_page *drain;
+    struct drain_page its_drain;
+    struct node_facts facts;
+    struct pairs network_env; /* owned */
+    struct field_list findings, ports;
+    usec_t checked_at;
+    struct port_page its_ports[PORTS_COUNT];
+    /* What the amounts are made of. */
+    bool usable, draining;
+    double gpus_total, cpus_total, foreign, held;
 };
+
+enum { NODE_FLAG_UNHEALTHY = 1 << 0, NODE_FLAG_SSH_AWAY = 1 << 1, NODE_FLAG_STRAYS = 1 << 2 };
+static const char *const flag_words[] = {"unhealthy", "ssh_unreachable", "strays", NULL};
+
+/* Rows of each node, and those of a registered one alone. */
+#define EACH(key, ftype, member, how, ...)                                                         \
+    FIELD_AT(node_page, key, ftype, member, .flags = FIELD_SHOWN | (how), __VA_ARGS__)
+#define REGISTERED FIELD_OWN(0)
+#define TEXT_MAP "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}"
+#define OWN(key, ftype, member, how, ...)                                                          \
+    FIELD_AT(node_page, key, ftype, member, .flags = REGISTERED | (how), __VA_ARGS__)
+static const struct field node_rows[] = {
+    EACH("name", FIELD_STR, name, FIELD_ALWAYS),
+    EACH("cluster", FIELD_STR, cluster, FIELD_ALWAYS),
+    EACH("pool", FIELD_STR, pool, 0),
+    EACH("labels", FIELD_STRV, labels, 0),
+    EACH("state",
+         FIELD_STR,
+         state,
+         FIELD_ALWAYS,
+         .schema = "{\"enum\":[\"pending\",\"online\",\"draining\",\"offline\"]}"),
+    EACH("gpus", FIELD_OBJECT, gpus, 0, .of = &amounts_table),
+    EACH("cpus", FIELD_OBJECT, cpus, 0, .of = &amounts_table),
+    EACH("jobs", FIELD_STRV, jobs, 0),
+    EACH("jobs_hidden", FIELD_INT, jobs_hidden, 0),
+    EACH("health", FIELD_STR, health, FIELD_ALWAYS),
+    EACH("since", FIELD_TIME, since, 0),
+    EACH("reason", FIELD_OBJECT, shown_reason, 0, .of = &nodes_reason_table),
+    EACH("ip", FIELD_STR, ip, FIELD_ALWAYS),
+    EACH("is_head", FIELD_BOOL, is_head, 0),
+    EACH("ray_node_id", FIELD_STR, node_id, 0),
+    EACH("flags", FIELD_BITS, flags, 0, .names = flag_words),
+    EACH("registered", FIELD_BOOL, is_registered, 0),
+    OWN("want", FIELD_STR, want, FIELD_ALWAYS),
+    OWN("gpu_type", FIELD_STR, gpu_type, 0),
+    OWN("host_key", FIELD_STR, host_key, 0),
+    OWN("drain", FIELD_PART, drain, 0, .of = &nodes_drain_table),
+    OWN("spec", FIELD_JSON, spec, FIELD_ALWAYS, .schema = "NodeSpecShown"),
+    OWN("facts", FIELD_OBJECT, facts, 0, .of = &node_facts_table),
+    OWN("network_env",
+        FIELD_PAIRS,
+        network_env,
+        0,
+        .schema = TEXT_MAP,
+        .doc = "what jobs get that say nothing themselves"),
+    OWN("findings", FIELD_LIST, findings, 0, .of = &nodes_finding_table),
+    OWN("checked_at", FIELD_TIME, checked_at, 0),
+    OWN("ports", FIELD_LIST, ports, 0, .of = &port_table),
+};
+#undef EACH
+#undef OWN
+const struct field_table nodes_node_table = FIELD_TABLE("Node", node_rows, node_page);
 
 /* ---- pieces ---- */
 
-static void nodes_view_put_amounts(struct jout *j,
-                                   const struct shown *s,
-                                   const char *key,
-                                   bool is_gpu,
-                                   double used)
+static struct amounts_page amounts_of(const struct node_page *p, bool is_gpu, double used)
 {
-    double total = is_gpu ? s->gpus : s->cpus, held = is_gpu ? s->held : 0;
+    double total = is_gpu ? p->gpus_total : p->cpus_total, held = is_gpu ? p->held : 0;
     double left = total > used ? total - used : 0;
     double room = left > held ? left - held : 0;
-    jout_open(j, key, '{');
-    jout_real(j, "total", total);
-    jout_real(j, "used", used);
-    jout_real(j, "free", s->usable ? room : 0);
-    jout_real(j, "bad", s->usable || s->draining || s->is_head ? 0 : left);
-    if (is_gpu) {
-        jout_real(j, "foreign", s->foreign);
-        jout_real(j, "held", held > s->foreign ? held - s->foreign : 0);
-    }
-    jout_close(j, '}');
+    return (struct amounts_page){.total = total,
+                                 .used = used,
+                                 .free = p->usable ? room : 0,
+                                 .bad = p->usable || p->draining || p->is_head ? 0 : left,
+                                 .foreign = is_gpu ? p->foreign : -1,
+                                 .held = !is_gpu             ? -1
+                                         : held > p->foreign ? held - p->foreign
+                                                             : 0};
 }
 
-static void put_jobs(struct jout *j,
-                     const struct nodes *ns,
-                     const char *node,
-                     const struct nodes_eyes *eyes)
+static void nodes_view_fill_jobs(const struct nodes *ns,
+                                 const struct nodes_eyes *eyes,
+                                 struct node_page *p)
 {
     const char *id;
-    int64_t hidden = 0;
-    jout_open(j, "jobs", '[');
-    for (size_t i = 0; (id = sched_node_lease(ns->p.sched, node, i)); i++) {
+    for (size_t i = 0; (id = sched_node_lease(ns->p.sched, p->name, i)); i++) {
         if (eyes->sees(id, eyes->arg))
-            jout_str(j, NULL, id);
+            strv_add(&p->jobs, id);
         else
-            hidden++;
+            p->jobs_hidden++;
     }
-    jout_close(j, ']');
-    jout_int(j, "jobs_hidden", hidden);
 }
 
-static void nodes_view_put_labels(struct jout *j, const char *pool)
+static void nodes_view_fill_labels(struct node_page *p)
 {
-    const char *item;
+    const char *item, *list = p->pool;
     size_t n;
-    jout_open(j, "labels", '[');
-    while ((item = str_item(&pool, &n)))
-        jout_strn(j, NULL, item, n);
-    jout_close(j, ']');
+    while ((item = str_item(&list, &n))) {
+        _cleanup_(freep) char *label = xstrndup(item, n);
+        strv_add(&p->labels, label);
+    }
 }
 
-static void nodes_view_put_reason(struct jout *j, const struct node_reason *r)
-{
-    jout_open(j, "reason", '{');
-    jout_str(j, "code", r->code);
-    jout_str(j, "text", r->text);
-    jout_str(j, "fix", *r->fix ? r->fix : NULL);
-    jout_close(j, '}');
-}
-
-static void put_common(const struct nodes *ns,
-                       const struct shown *s,
-                       const struct nodes_eyes *eyes,
-                       struct jout *j)
+/* What both kinds have, once the rest is there; written and released. */
+static void nodes_view_put(const struct nodes *ns,
+                           struct node_page *p,
+                           const struct nodes_eyes *eyes,
+                           struct jout *j,
+                           const char *key)
 {
     double gpus, cpus;
-    sched_node_used(ns->p.sched, s->name, &gpus, &cpus);
-    jout_str(j, "name", s->name);
-    jout_str(j, "cluster", ns->p.settings->cluster);
-    jout_str(j, "pool", s->pool);
-    nodes_view_put_labels(j, s->pool);
-    jout_str(j, "state", s->state);
-    nodes_view_put_amounts(j, s, "gpus", true, gpus);
-    nodes_view_put_amounts(j, s, "cpus", false, cpus);
-    put_jobs(j, ns, s->name, eyes);
-    jout_str(j, "health", s->health);
-    jout_time(j, "since", s->since);
-    nodes_view_put_reason(j, &s->reason);
-    jout_str(j, "ip", s->ip);
-    jout_bool(j, "is_head", s->is_head);
-    jout_str(j, "ray_node_id", s->node_id);
+    unsigned which = FIELD_SHOWN | (p->is_registered ? REGISTERED : 0);
+    sched_node_used(ns->p.sched, p->name, &gpus, &cpus);
+    p->cluster = ns->p.settings->cluster;
+    p->gpus = amounts_of(p, true, gpus);
+    p->cpus = amounts_of(p, false, cpus);
+    p->shown_reason = (struct reason_page){.code = p->reason.code,
+                                           .text = p->reason.text,
+                                           .fix = *p->reason.fix ? p->reason.fix : NULL};
+    nodes_view_fill_labels(p);
+    nodes_view_fill_jobs(ns, eyes, p);
+    field_to_json(&nodes_node_table, p, which, FIELD_PAGE, j, key);
+    strv_release(&p->labels);
+    strv_release(&p->jobs);
+    pairs_release(&p->network_env);
+    free(p->pool);
+    free(p->spec);
 }
 
 /* ---- registered ---- */
@@ -115,119 +228,87 @@ static void nodes_view_set_reason(struct node_reason *r, const char *code, const
     r->fix[0] = 0;
 }
 
-/* Of one that is in there is no reason but its health's. */
-static void show_health(const struct noderun *nr, struct shown *s)
+/* A node that is in has no reason but its health's. */
+static void show_health(const struct noderun *nr, struct node_page *p)
 {
     const struct node_row *n = nr->row;
-    s->health = "ok";
+    p->health = "ok";
     if (n->step != NODE_STEP_IN) {
-        s->health = node_state_to_string(n->state);
+        p->health = node_state_to_string(n->state);
     } else if (*n->sick) {
-        s->health = "unhealthy";
-        nodes_view_set_reason(&s->reason, "unhealthy", n->sick);
+        p->health = "unhealthy";
+        nodes_view_set_reason(&p->reason, "unhealthy", n->sick);
     } else if (nr->strays) {
-        s->health = "strays";
-        nodes_view_set_reason(&s->reason, "strays", nr->stray_text);
+        p->health = "strays";
+        nodes_view_set_reason(&p->reason, "strays", nr->stray_text);
     } else if (n->ssh_away) {
-        s->health = "ssh_unreachable";
-        nodes_view_set_reason(&s->reason, "ssh_unreachable",
+        p->health = "ssh_unreachable";
+        nodes_view_set_reason(&p->reason, "ssh_unreachable",
                               "ssh does not get through, though Ray has the node");
     } else if (nr->n_holds) {
-        s->health = "cleaning";
+        p->health = "cleaning";
     }
 }
 
-static void show_registered(const struct noderun *nr, struct shown *s)
+static void show_registered(const struct noderun *nr, struct node_page *p)
 {
     const struct node_row *n = nr->row;
     double used, cpus;
     sched_node_used(nr->nodes->p.sched, n->spec.name, &used, &cpus);
     double held = nodes_held(nr) + nr->foreign_gpus, room = nr->gpus > used ? nr->gpus - used : 0;
-    *s = (struct shown){.name = n->spec.name,
-                        .state = node_state_to_string(n->state),
-                        .ip = *n->address ? n->address : n->spec.host,
-                        .node_id = nr->ray_alive ? nr->ray_id : NULL,
-                        .pool = n->spec.labels.n ? nodespec_pool(&n->spec) : NULL,
-                        .is_head = n->is_head,
-                        .usable = !*node_why_not(n) && !n->is_head && nr->takes_drivers,
-                        .draining = n->state == NODE_DRAINING,
-                        .is_in = n->step == NODE_STEP_IN,
-                        .gpus = nr->gpus,
-                        .cpus = nr->cpus,
-                        .foreign = nr->foreign_gpus,
-                        .held = held < room ? held : room,
-                        .since = n->since,
-                        .reason = n->reason};
+    *p = (struct node_page){.name = n->spec.name,
+                            .state = node_state_to_string(n->state),
+                            .ip = *n->address ? n->address : n->spec.host,
+                            .node_id = nr->ray_alive ? nr->ray_id : NULL,
+                            .pool = n->spec.labels.n ? nodespec_pool(&n->spec) : NULL,
+                            .is_head = n->is_head,
+                            .is_registered = true,
+                            .usable = !*node_why_not(n) && !n->is_head && nr->takes_drivers,
+                            .draining = n->state == NODE_DRAINING,
+                            .gpus_total = nr->gpus,
+                            .cpus_total = nr->cpus,
+                            .foreign = nr->foreign_gpus,
+                            .held = held < room ? held : room,
+                            .since = n->since,
+                            .reason = n->reason};
     if (n->is_head && n->state == NODE_ONLINE)
-        nodes_view_set_reason(&s->reason, "head", "the head does no computing");
+        nodes_view_set_reason(&p->reason, "head", "the head does no computing");
     else if (n->state == NODE_ONLINE && nr->ray_alive && !nr->takes_drivers)
-        nodes_view_set_reason(&s->reason, "no_driver_resources",
+        nodes_view_set_reason(&p->reason, "no_driver_resources",
                               "it lacks what entrypoint_resources ask for");
-    show_health(nr, s);
+    show_health(nr, p);
 }
 
-static void nodes_view_put_flags(const struct noderun *nr, struct jout *j)
-{
-    jout_open(j, "flags", '[');
-    if (*nr->row->sick)
-        jout_str(j, NULL, "unhealthy");
-    if (nr->row->ssh_away)
-        jout_str(j, NULL, "ssh_unreachable");
-    if (nr->strays)
-        jout_str(j, NULL, "strays");
-    jout_close(j, ']');
-}
-
-static void put_drain(const struct noderun *nr, struct jout *j)
+static void show_drain(const struct noderun *nr, struct node_page *p)
 {
     const struct node_row *n = nr->row;
-    char at[CLOCK_TEXT_MAX];
-    if (n->want != NODE_WANT_DRAINED) {
-        jout_null(j, "drain");
-        return;
-    }
     /* The deadline as it was when it was set: a moment that does not move with the clocks' noise.
      */
-    usec_t deadline = n->drain_within ? n->drain_watch.wall + n->drain_within : 0;
-    jout_open(j, "drain", '{');
-    jout_str(j, "then", node_then_to_string(n->then));
-    jout_str(j, "deadline", deadline ? clock_to_string(deadline, at) : NULL);
-    jout_bool(j, "due", n->drain_due);
-    jout_close(j, '}');
+    p->its_drain =
+        (struct drain_page){.then = node_then_to_string(n->then),
+                            .deadline = n->drain_within ? n->drain_watch.wall + n->drain_within : 0,
+                            .is_due = n->drain_due};
+    p->drain = n->want == NODE_WANT_DRAINED ? &p->its_drain : NULL;
 }
 
-static void put_findings(const struct noderun *nr, struct jout *j)
+static void show_ports(const struct noderun *nr, struct node_page *p)
 {
-    jout_open(j, "findings", '[');
-    for (size_t i = 0; i < nr->n_findings; i++) {
-        jout_open(j, NULL, '{');
-        jout_str(j, "code", nr->findings[i].code);
-        jout_str(j, "text", nr->findings[i].text);
-        jout_str(j, "fix", nr->findings[i].fix);
-        jout_close(j, '}');
-    }
-    jout_close(j, ']');
-    jout_time(j, "checked_at", nr->found_at);
-}
-
-static void put_ports(const struct noderun *nr, struct jout *j)
-{
-    jout_open(j, "ports", '[');
+    p->ports.v = p->its_ports;
     for (int k = 0; k < PORTS_COUNT; k++) {
         const struct ports_row *row = ports_row((enum ports_key)k);
         if (!row->on_node && !nr->row->is_head)
             continue;
         struct ports_range r =
             ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place);
-        jout_open(j, NULL, '{');
-        jout_str(j, "key", row->key);
-        jout_int(j, "first", r.first);
-        jout_int(j, "last", r.last);
-        jout_str(j, "from", row->from);
-        jout_str(j, "why", row->why);
-        jout_close(j, '}');
+        p->its_ports[p->ports.n++] = (struct port_page){
+            .key = row->key, .from = row->from, .why = row->why, .first = r.first, .last = r.last};
     }
-    jout_close(j, ']');
+}
+
+static uint64_t flags_of(const struct noderun *nr)
+{
+    return (*nr->row->sick ? NODE_FLAG_UNHEALTHY : 0u) |
+           (nr->row->ssh_away ? NODE_FLAG_SSH_AWAY : 0u) | (nr->strays ? NODE_FLAG_STRAYS : 0u);
 }
 
 void nodes_put(const struct noderun *nr,
@@ -236,25 +317,25 @@ void nodes_put(const struct noderun *nr,
                const char *key)
 {
     const struct node_row *n = nr->row;
-    struct shown s;
-    show_registered(nr, &s);
-    jout_open(j, key, '{');
-    put_common(nr->nodes, &s, eyes, j);
-    nodes_view_put_flags(nr, j);
-    jout_bool(j, "registered", true);
-    jout_str(j, "want", node_want_to_string(n->want));
-    jout_str(j, "gpu_type",
-             n->spec.gpu_type     ? n->spec.gpu_type
-             : *n->facts.gpu_type ? n->facts.gpu_type
-                                  : NULL);
-    jout_str(j, "host_key", *n->host_key ? n->host_key : NULL);
-    put_drain(nr, j);
-    nodespec_to_json(&n->spec, j, "spec", true);
-    field_to_json(&node_facts_table, &n->facts, FIELD_ALL, FIELD_PAGE, j, "facts");
-    put_findings(nr, j);
-    put_ports(nr, j);
-    jout_close(j, '}');
-    free(s.pool);
+    struct node_page p;
+    show_registered(nr, &p);
+    show_drain(nr, &p);
+    show_ports(nr, &p);
+    p.flags = flags_of(nr);
+    p.want = node_want_to_string(n->want);
+    p.gpu_type = n->spec.gpu_type     ? n->spec.gpu_type
+                 : *n->facts.gpu_type ? n->facts.gpu_type
+                                      : NULL;
+    p.host_key = *n->host_key ? n->host_key : NULL;
+    p.spec = nodespec_text(&n->spec, true);
+    p.facts = n->facts;
+    const struct network_node node = {
+        .name = n->spec.name, .facts = &n->facts, .own = &n->spec.env};
+    network_profile(&node, &nr->nodes->p.settings->env_vars, &p.network_env);
+    p.findings.n = nr->n_findings;
+    p.findings.v = (void *)(uintptr_t)nr->findings; /* a list is not written through */
+    p.checked_at = nr->found_at;
+    nodes_view_put(nr->nodes, &p, eyes, j, key);
 }
 
 /* ---- attached ---- */
@@ -266,31 +347,27 @@ static void put_attached(const struct nodes *ns,
                          const char *key)
 {
     double foreign = k->is_alive ? nodes_foreign(ns, k) : 0;
-    struct shown s = {.name = k->name,
-                      .state = k->is_alive ? "online" : "offline",
-                      .health = k->is_alive ? "ok" : "offline",
-                      .ip = k->ip,
-                      .node_id = k->node_id,
-                      .pool = *k->pool ? k->pool : NULL,
-                      .is_head = k->is_head,
-                      .usable = k->is_alive && !k->is_head && k->takes_drivers,
-                      .gpus = k->gpus,
-                      .cpus = k->cpus,
-                      .foreign = foreign,
-                      .held = foreign,
-                      .since = k->since};
+    struct node_page p = {.name = k->name,
+                          .state = k->is_alive ? "online" : "offline",
+                          .health = k->is_alive ? "ok" : "offline",
+                          .ip = k->ip,
+                          .node_id = k->node_id,
+                          .pool = *k->pool ? xstrdup(k->pool) : NULL,
+                          .is_head = k->is_head,
+                          .usable = k->is_alive && !k->is_head && k->takes_drivers,
+                          .gpus_total = k->gpus,
+                          .cpus_total = k->cpus,
+                          .foreign = foreign,
+                          .held = foreign,
+                          .since = k->since};
     if (!k->is_alive)
-        nodes_view_set_reason(&s.reason, "ray_dead", str_or(k->message, "Ray has given it up"));
+        nodes_view_set_reason(&p.reason, "ray_dead", str_or(k->message, "Ray has given it up"));
     else if (k->is_head)
-        nodes_view_set_reason(&s.reason, "head", "the head does no computing");
+        nodes_view_set_reason(&p.reason, "head", "the head does no computing");
     else if (!k->takes_drivers)
-        nodes_view_set_reason(&s.reason, "no_driver_resources",
+        nodes_view_set_reason(&p.reason, "no_driver_resources",
                               "it lacks what entrypoint_resources ask for");
-    jout_open(j, key, '{');
-    put_common(ns, &s, eyes, j);
-    jout_raw(j, "flags", "[]");
-    jout_bool(j, "registered", false);
-    jout_close(j, '}');
+    nodes_view_put(ns, &p, eyes, j, key);
 }
 
 /* A dead one hides behind the living, and both behind the registry's row. */
@@ -411,10 +488,7 @@ struct pool_page {
     usec_t next_free;
 };
 
-#define ROW(key, ftype, member, ...)                                                               \
-    {                                                                                              \
-        .name = key, .type = ftype, .offset = offsetof(struct pool_page, member), __VA_ARGS__      \
-    }
+#define ROW(key, ftype, member, ...) FIELD_AT(pool_page, key, ftype, member, __VA_ARGS__)
 static const struct field pool_rows[] = {
     ROW("cluster", FIELD_STR, cluster, .flags = FIELD_ALWAYS),
     ROW("pool", FIELD_STR, label, .doc = "a label; null: all nodes"),
@@ -433,8 +507,7 @@ static const struct field pool_rows[] = {
     ROW("next_free", FIELD_TIME, next_free),
 };
 #undef ROW
-const struct field_table nodes_pool_table = {"Pool", pool_rows, array_len(pool_rows),
-                                             sizeof(struct pool_page), 0};
+const struct field_table nodes_pool_table = FIELD_TABLE("Pool", pool_rows, pool_page);
 
 static void put_pool(const struct nodes *ns, const struct pool *p, struct jout *j)
 {

@@ -2,6 +2,7 @@
 /* services_calls.c - see services_calls.h. The argument of each is the struct services. */
 #include "argusd/run/services_calls.h"
 
+#include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
@@ -126,6 +127,16 @@ void calls_saw_jobs(const struct ray_jobs *jobs, void *arg)
 {
     const struct services *s = arg;
     placement_saw_jobs(s->placement, jobs);
+    adopted_saw_jobs(s->api.adopted, s->api.events, jobs, cluster_session(s->api.cluster),
+                     clock_wall());
+}
+
+int calls_check_unused(const char *job, void *arg, struct err *err)
+{
+    const struct services *s = arg;
+    if (jobs_find_any(s->api.jobs, job) || metas_is_owed(s->api.metas, job))
+        return err_set(err, ERR_CONFLICT, "job '%s' has just ended: try again in a moment", job);
+    return checkpoints_check_unnamed(s->api.checkpoints, job, err);
 }
 
 /* Written down for all readers of the job: no name of others. */

@@ -17,6 +17,7 @@ void calls_new_session(void *arg);
 bool calls_knows_id(const char *id, void *arg);
 void calls_settled(void *arg);
 usec_t calls_head_gone(void *arg);
+int calls_check_unused(const char *job, void *arg, struct err *err);
 void calls_saw_jobs(const struct ray_jobs *jobs, void *arg);
 void calls_view_for_file(struct jout *j,
                          const struct settings *s,

@@ -5,6 +5,7 @@
 
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/snapshots.h"
@@ -79,6 +80,11 @@ static void make_secrets(struct services *s)
 static void make_presets(struct services *s)
 {
     s->api.presets = presets_new(s->api.store);
+}
+
+static void make_adopted(struct services *s)
+{
+    s->api.adopted = adopted_new(s->api.store);
 }
 
 static void make_usage(struct services *s)
@@ -189,6 +195,18 @@ static int open_findings(struct services *s, struct err *err)
     return findings_new(&parts, &s->api.findings, err);
 }
 
+static void make_archives(struct services *s)
+{
+    struct archives_parts parts = {.loop = s->loop,
+                                   .settings = s->settings,
+                                   .store = s->api.store,
+                                   .events = s->api.events,
+                                   .cluster = s->api.cluster,
+                                   .check_unused = calls_check_unused,
+                                   .arg = s};
+    s->api.archives = archives_new(&parts);
+}
+
 static void make_checkpoints(struct services *s)
 {
     struct checkpoints_parts parts = {.loop = s->loop,
@@ -198,7 +216,8 @@ static void make_checkpoints(struct services *s)
                                       .cluster = s->api.cluster,
                                       .jobs = s->api.jobs,
                                       .people = s->api.people,
-                                      .storage = &s->api.storage};
+                                      .storage = &s->api.storage,
+                                      .archives = s->api.archives};
     s->api.checkpoints = checkpoints_new(&parts);
 }
 
@@ -210,6 +229,7 @@ static void make_sender(struct services *s)
                                         .ray = s->ray,
                                         .secrets = s->api.secrets,
                                         .checkpoints = s->api.checkpoints,
+                                        .nodes = s->api.nodes,
                                         .instance = s->instance};
     s->sender = sender_new(&sender_parts);
 }
@@ -333,7 +353,8 @@ static void make_snapshots(struct services *s)
 
 static void make_imports(struct services *s)
 {
-    s->api.storage = (struct storage){s->api.people, s->api.registry, s->api.snapshots};
+    s->api.storage =
+        (struct storage){s->api.people, s->api.registry, s->api.snapshots, s->api.archives};
     s->api.importer = (struct importer){.loop = s->loop,
                                         .settings = s->settings,
                                         .store = s->api.store,
@@ -393,6 +414,8 @@ CALL_ROW(restore_secrets, secrets_restore_entry(s->api.secrets, row));
 CALL(free_secrets, secrets_free(s->api.secrets));
 CALL_ROW(restore_presets, presets_restore_entry(s->api.presets, row));
 CALL(free_presets, presets_free(s->api.presets));
+CALL_ROW(restore_adopted, adopted_restore_entry(s->api.adopted, row));
+CALL(free_adopted, adopted_free(s->api.adopted));
 CALL_ROW(restore_usage, people_usage_restore_entry(s->usage, row));
 CALL(close_usage, people_usage_close(s->usage));
 CALL(free_usage, people_usage_free(s->usage));
@@ -416,6 +439,11 @@ CALL(free_nodes, nodes_free(s->api.nodes));
 CALL_ROW(restore_findings, findings_restore(s->api.findings, row));
 CALL(close_findings, findings_close(s->api.findings));
 CALL(free_findings, findings_free(s->api.findings));
+CALL_ROW(restore_archives, archives_restore(s->api.archives, row));
+CALL(start_archives, archives_start(s->api.archives));
+CALL_BATCH(durable_archives, archives_durable(s->api.archives, batch));
+CALL(close_archives, archives_close(s->api.archives));
+CALL(free_archives, archives_free(s->api.archives));
 CALL_ROW(restore_checkpoints, checkpoints_restore(s->api.checkpoints, row));
 CALL(start_checkpoints, checkpoints_start(s->api.checkpoints));
 CALL(close_checkpoints, checkpoints_close(s->api.checkpoints));
@@ -479,6 +507,12 @@ static const struct service services[] = {
      .kinds = {PRESETS_ENTRY},
      .restore = restore_presets,
      .free = free_presets},
+    {.name = "adopted",
+     .make = make_adopted,
+     .is_early = true,
+     .kinds = {ADOPTED_ENTRY},
+     .restore = restore_adopted,
+     .free = free_adopted},
     {.name = "usage",
      .make = make_usage,
      .is_early = true,
@@ -512,6 +546,14 @@ static const struct service services[] = {
      .restore = restore_findings,
      .close = close_findings,
      .free = free_findings},
+    {.name = "archives",
+     .make = make_archives,
+     .kinds = {ARCHIVES_ENTRY},
+     .restore = restore_archives,
+     .start = start_archives,
+     .durable = durable_archives,
+     .close = close_archives,
+     .free = free_archives},
     {.name = "checkpoints",
      .make = make_checkpoints,
      .kinds = {CHECKPOINTS_ENTRY},

@@ -2,9 +2,8 @@
 /* plan.c - what a submit with ?dry_run would do: the command line, the nodes it would
  * get now or why not, what it adds to its quotas, when it would start.
  *
- * The answer is begun on the loop with what is known there. A worker makes the command line
+ * The page is begun on the loop with what is known there. A worker makes the command line
  * and asks copies of the scheduler: nothing is written, nothing is queued. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,15 +19,143 @@
 #include "argusd/launch/pastruns.h"
 #include "argusd/submit/plan.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "core/past/advise.h"
 
 enum { ANSWER_MAX = 2 << 20, FORESEEN_MAX = 1000 };
 
+/* ---- the page ---- */
+
+struct plan_demand {
+    int nnodes;
+    double gpus, cpus, memory;
+};
+static const struct field demand_rows[] = {
+    FIELD_AT(plan_demand, "nnodes", FIELD_INT32, nnodes),
+    FIELD_AT(plan_demand, "gpus", FIELD_REAL, gpus),
+    FIELD_AT(plan_demand, "cpus", FIELD_REAL, cpus),
+    FIELD_AT(plan_demand, "memory", FIELD_REAL, memory),
+};
+static const struct field_table demand_table = FIELD_TABLE(NULL, demand_rows, plan_demand);
+
+struct plan_placement {
+    struct field_list nodes;
+    const char *driver_node;
+};
+static const struct field placement_rows[] = {
+    FIELD_AT(plan_placement, "nodes", FIELD_LIST, nodes, .of = &view_node_gpus_table),
+    FIELD_AT(plan_placement, "driver_node", FIELD_STR, driver_node),
+};
+static const struct field_table placement_table = FIELD_TABLE(NULL, placement_rows, plan_placement);
+
+struct plan_why {
+    struct said reason, hint;
+    int position;
+};
+static const struct field why_rows[] = {
+    FIELD_AT(plan_why, "", FIELD_INLINE, reason, .of = &said_table),
+    FIELD_AT(plan_why, "position", FIELD_INT32, position),
+    FIELD_AT(plan_why, "hint_text", FIELD_STR, hint.text, .flags = FIELD_ALWAYS),
+};
+static const struct field_table why_table = FIELD_TABLE(NULL, why_rows, plan_why);
+
+struct plan_account {
+    const char *name;
+    double gpus_used, gpus_after, guaranteed, ceiling, borrowed_after;
+    int running, queued;
+};
+#define ACCOUNT(key, ftype, member, ...) FIELD_AT(plan_account, key, ftype, member, __VA_ARGS__)
+static const struct field account_rows[] = {
+    ACCOUNT("name", FIELD_STR, name, .flags = FIELD_ALWAYS),
+    ACCOUNT("gpus_used", FIELD_REAL, gpus_used),
+    ACCOUNT("gpus_after", FIELD_REAL, gpus_after),
+    ACCOUNT("running", FIELD_INT32, running),
+    ACCOUNT("queued", FIELD_INT32, queued),
+    ACCOUNT("gpus_guaranteed", FIELD_REAL, guaranteed, .flags = FIELD_NO_LIMIT | FIELD_OMIT),
+    ACCOUNT("gpus_ceiling", FIELD_REAL, ceiling, .flags = FIELD_NO_LIMIT | FIELD_OMIT),
+    ACCOUNT("gpus_borrowed_after",
+            FIELD_REAL,
+            borrowed_after,
+            .flags = FIELD_NO_LIMIT | FIELD_OMIT),
+};
+#undef ACCOUNT
+static const struct field_table account_table = FIELD_TABLE(NULL, account_rows, plan_account);
+
+enum plan_trial_state { PLAN_TRIAL_NOT_RUN, PLAN_TRIAL_PASSED, PLAN_TRIAL_FAILED };
+static const char *const trial_states[] = {"not_run", "passed", "failed", NULL};
+struct plan_trial {
+    enum plan_trial_state state;
+    char text[512];
+    char *result;
+};
+static const struct field trial_rows[] = {
+    FIELD_AT(plan_trial, "state", FIELD_ENUM, state, .names = trial_states),
+    FIELD_AT(plan_trial, "text", FIELD_TEXT, text),
+    FIELD_AT(plan_trial, "result", FIELD_JSON, result, .schema = "TrialResult"),
+};
+static const struct field_table trial_table = FIELD_TABLE(NULL, trial_rows, plan_trial);
+
+struct plan_page {
+    bool dry_run, fits_pool;
+    char *resolved, *verl, *changes, *advice; /* owned */
+    struct plan_demand demand;
+    size_t queue_length;
+    const struct plan_placement *placement;
+    struct plan_placement its_placement;
+    const struct plan_why *why;
+    struct plan_why its_why;
+    const struct view_eta *eta;
+    struct view_eta its_eta;
+    struct plan_account project, user;
+    struct plan_trial trial;
+    const char *argv; /* borrowed */
+    struct field_list problems;
+};
+#define LIST_OF_SCHEMA(name)                                                                       \
+    "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/" name "\"}}"
+#define PAGE(key, ftype, member, ...) FIELD_AT(plan_page, key, ftype, member, __VA_ARGS__)
+static const struct field plan_rows[] = {
+    PAGE("dry_run", FIELD_BOOL, dry_run),
+    PAGE("resolved_spec", FIELD_JSON, resolved, .schema = "ResolvedSpec"),
+    PAGE("demand", FIELD_OBJECT, demand, .of = &demand_table),
+    PAGE("fits_pool", FIELD_BOOL, fits_pool),
+    PAGE("queue_length", FIELD_COUNT, queue_length),
+    PAGE("verl", FIELD_STR, verl),
+    PAGE("changes", FIELD_JSON, changes, .flags = FIELD_OMIT, .schema = LIST_OF_SCHEMA("SpecEdit")),
+    PAGE("placement", FIELD_PART, placement, .of = &placement_table),
+    PAGE("why", FIELD_PART, why, .of = &why_table),
+    PAGE("eta", FIELD_PART, eta, .of = &view_eta_table),
+    PAGE("quota.project", FIELD_OBJECT, project, .of = &account_table),
+    PAGE("quota.user", FIELD_OBJECT, user, .of = &account_table),
+    PAGE("advice", FIELD_JSON, advice, .flags = FIELD_OMIT, .schema = LIST_OF_SCHEMA("Advice")),
+    PAGE("trial", FIELD_OBJECT, trial, .of = &trial_table),
+    PAGE("argv",
+         FIELD_JSON,
+         argv,
+         .flags = FIELD_ALWAYS,
+         .schema = "{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"}}"),
+    PAGE("problems", FIELD_LIST, problems, .of = &problem_table),
+};
+#undef PAGE
+const struct field_table plan_table = FIELD_TABLE("Plan", plan_rows, plan_page);
+
+static void plan_release_page(struct plan_page *page)
+{
+    free(page->resolved);
+    free(page->verl);
+    free(page->changes);
+    free(page->advice);
+    free(page->trial.result);
+    said_release(&page->its_why.reason);
+    said_release(&page->its_why.hint);
+}
+
+/* ---- what is under way ---- */
+
 struct plan {
     struct http_req *req; /* NULL: the client has gone */
     struct api *a;
-    struct buf out; /* the answer so far */
-    struct jout j;
+    struct plan_page page; /* the answer so far */
     struct job *job;
     struct launchplan launch;
     struct sched *copy, *ahead; /* for the pass to come; to run on */
@@ -53,7 +180,7 @@ struct plan {
 
 static void plan_free(struct plan *p)
 {
-    buf_release(&p->out);
+    plan_release_page(&p->page);
     launchplan_release(&p->launch);
     sched_free(p->copy);
     sched_free(p->ahead);
@@ -106,102 +233,97 @@ static void plan_run(void *arg)
 
 /* ---- the answer ---- */
 
-static void put_account(struct plan *p,
-                        const char *key,
-                        enum sched_account kind,
-                        const char *name,
-                        const struct people_quota *q)
+/* limits below 0: not said */
+static void plan_fill_account(const struct plan *p,
+                              enum sched_account kind,
+                              const char *name,
+                              const struct people_quota *q,
+                              struct plan_account *ret)
 {
-    struct jout *j = &p->j;
     struct sched_usage u;
     double gpus = demand_gpus(&p->job->demand);
+    bool guaranteed = q && q->gpus_guaranteed > 0;
     sched_usage(jobs_sched(p->a->jobs), kind, name, p->now, &u);
-    jout_open(j, key, '{');
-    jout_str(j, "name", name);
-    jout_real(j, "gpus_used", u.gpus);
-    jout_real(j, "gpus_after", u.gpus + gpus);
-    jout_int(j, "running", u.running);
-    jout_int(j, "queued", u.queued);
-    if (q && q->gpus_guaranteed > 0)
-        jout_real(j, "gpus_guaranteed", q->gpus_guaranteed);
-    if (q && q->gpus_ceiling >= 0)
-        jout_real(j, "gpus_ceiling", q->gpus_ceiling);
-    if (q && q->gpus_guaranteed > 0)
-        jout_real(j, "gpus_borrowed_after",
-                  u.gpus + gpus > q->gpus_guaranteed ? u.gpus + gpus - q->gpus_guaranteed : 0);
-    jout_close(j, '}');
+    double beyond = guaranteed ? u.gpus + gpus - q->gpus_guaranteed : 0;
+    *ret = (struct plan_account){.name = name,
+                                 .gpus_used = u.gpus,
+                                 .gpus_after = u.gpus + gpus,
+                                 .running = u.running,
+                                 .queued = u.queued,
+                                 .guaranteed = guaranteed ? q->gpus_guaranteed : -1,
+                                 .ceiling = q ? q->gpus_ceiling : -1,
+                                 .borrowed_after = !guaranteed  ? -1
+                                                   : beyond > 0 ? beyond
+                                                                : 0};
 }
 
-static void put_quota(struct plan *p)
+static void plan_fill_quota(struct plan *p)
 {
     const struct job *job = p->job;
     const struct project *project = people_find_project(p->a->people, job->project);
     const struct person *person = people_find(p->a->people, job->user);
-    jout_open(&p->j, "quota", '{');
-    put_account(p, "project", SCHED_PROJECT, job->project, project ? &project->quota : NULL);
-    put_account(p, "user", SCHED_USER, job->user, person ? &person->quota : NULL);
-    jout_close(&p->j, '}');
+    plan_fill_account(p, SCHED_PROJECT, job->project, project ? &project->quota : NULL,
+                      &p->page.project);
+    plan_fill_account(p, SCHED_USER, job->user, person ? &person->quota : NULL, &p->page.user);
 }
 
-static void put_placement(struct plan *p)
+static void plan_fill_placement(struct plan *p)
 {
-    struct jout *j = &p->j;
-    bool starts = p->starts && !*p->block.code;
+    struct plan_page *page = &p->page;
+    struct plan_why *why = &page->its_why;
     char hint[32];
     struct api_eyes eyes = {.a = p->a, .p = http_req_principal(p->req)};
-    if (starts) {
-        jout_open(j, "placement", '{');
-        view_nodes(j, &p->gang);
-        jout_str(j, "driver_node", gang_driver(&p->gang));
-        jout_close(j, '}');
-        jout_null(j, "why");
+    bool blocked = *p->block.code;
+    if (p->starts && !blocked) {
+        page->its_placement = (struct plan_placement){.nodes = {.v = p->gang.v, .n = p->gang.n},
+                                                      .driver_node = gang_driver(&p->gang)};
+        page->placement = &page->its_placement;
         return;
     }
-    jout_null(j, "placement");
-    jout_open(j, "why", '{');
-    bool blocked = *p->block.code;
-    const char *code = blocked ? p->block.code : p->why.code;
-    jout_str(j, "code", code);
-    saying_put(j, &eyes, p->job->id, code, blocked ? p->block.text : p->why.text);
-    jout_int(j, "position", p->why.position);
-    (void)snprintf(hint, sizeof(hint), "hint_%s",
-                   sched_hint_to_string(p->why.hint.kind)); /* fits */
-    saying_put_text(j, "hint_text", &eyes, p->job->id, hint, blocked ? "" : p->why.hint_text);
-    jout_close(j, '}');
+    saying_say(&eyes, p->job->id, blocked ? p->block.code : p->why.code,
+               blocked ? p->block.text : p->why.text, &why->reason);
+    why->position = p->why.position;
+    text_printf(hint, "hint_%s", sched_hint_to_string(p->why.hint.kind));
+    saying_say(&eyes, p->job->id, hint, blocked ? "" : p->why.hint_text, &why->hint);
+    page->why = why;
 }
 
-static void put_advice(struct plan *p, const struct past *past, const struct past_line *line)
+static void plan_fill_advice(struct plan *p, const struct past *past, const struct past_line *line)
 {
-    struct jout *j = &p->j;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
     struct advise_in in = {.spec = &p->spec,
                            .checkpoint_bytes = p->checkpoint_bytes,
                            .free_bytes = p->free_bytes,
                            .past = past,
                            .line = line,
                            .hint = !p->starts && !*p->block.code ? &p->why.hint : NULL};
-    jout_open(j, "advice", '[');
-    fitcheck_advise(p->a->jobs, p->job, &in, j);
-    jout_close(j, ']');
+    jout_open(&j, NULL, '[');
+    fitcheck_advise(p->a->jobs, p->job, &in, &j);
+    jout_close(&j, ']');
+    p->page.advice = buf_take(&out);
 }
 
+/* Texts of result are kept: it is gone before the answer is. */
 static void put_trial(struct plan *p, const struct trial_result *result, const char *why)
 {
-    struct jout *j = &p->j;
-    jout_open(j, "trial", '{');
-    jout_str(j, "state", !result ? "not_run" : result->ok ? "passed" : "failed");
-    jout_str(j, "text", !result ? why : result->ok ? "its trial found nothing" : result->sentence);
-    jout_raw(j, "result", result ? result->shown : "null");
-    jout_close(j, '}');
+    struct plan_trial *t = &p->page.trial;
+    t->state = !result ? PLAN_TRIAL_NOT_RUN : result->ok ? PLAN_TRIAL_PASSED : PLAN_TRIAL_FAILED;
+    text_copy(t->text, !result ? why : result->ok ? "its trial found nothing" : result->sentence);
+    t->result = result ? xstrdup(result->shown) : NULL;
 }
 
 static void plan_reply(struct plan *p)
 {
-    jout_raw(&p->j, "argv", str_or(p->launch.argv, "null"));
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
     if (p->launch.warning)
         problems_add(&p->ps, PROBLEM_WARNING, "", 0, 0, NULL, "%s", p->launch.warning);
-    problems_to_json(&p->ps, &p->j, "problems");
-    jout_close(&p->j, '}');
-    http_reply_json(p->req, 200, &p->out, api_barrier(p->a));
+    p->page.argv = p->launch.argv;
+    p->page.problems = (struct field_list){.v = p->ps.v, .n = p->ps.n};
+    field_to_json(&plan_table, &p->page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(p->req, 200, &out, api_barrier(p->a));
+    buf_release(&out);
     plan_free(p);
 }
 
@@ -261,12 +383,13 @@ static void try_it(struct plan *p)
         plan_reply(p);
         return;
     }
-    p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, on_tried, p);
+    const char *why;
+    p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, on_tried, p, &why);
     if (p->trial) {
         http_req_on_close(p->req, on_gone_while_tried, p);
         return;
     }
-    put_trial(p, NULL, "others run first: ask again");
+    put_trial(p, NULL, why);
     plan_reply(p);
 }
 
@@ -276,7 +399,7 @@ static void on_past(struct past *past, void *arg)
 {
     struct plan *p = arg;
     http_req_on_close(p->req, NULL, NULL);
-    put_advice(p, past, pastruns_line(p->runs));
+    plan_fill_advice(p, past, pastruns_line(p->runs));
     p->runs = NULL;
     try_it(p);
 }
@@ -293,7 +416,7 @@ static void on_gone_while_read(struct http_req *req, void *arg)
 static void look_back(struct plan *p)
 {
     if (!workload_is_verl((enum workload)p->spec.workload)) {
-        put_advice(p, NULL, NULL);
+        plan_fill_advice(p, NULL, NULL);
         try_it(p);
         return;
     }
@@ -308,7 +431,6 @@ static void look_back(struct plan *p)
 static void plan_done(void *arg)
 {
     struct plan *p = arg;
-    struct jout *j = &p->j;
     if (!p->req) {
         plan_free(p);
         return;
@@ -319,9 +441,11 @@ static void plan_done(void *arg)
         plan_free(p);
         return;
     }
-    put_placement(p);
-    view_eta(j, jobs_to_wall(p->a->jobs, p->p50), jobs_to_wall(p->a->jobs, p->p90));
-    put_quota(p);
+    plan_fill_placement(p);
+    p->page.its_eta = (struct view_eta){.p50 = jobs_to_wall(p->a->jobs, p->p50),
+                                        .p90 = jobs_to_wall(p->a->jobs, p->p90)};
+    p->page.eta = view_eta_known(&p->page.its_eta);
+    plan_fill_quota(p);
     if (p->suggest)
         look_back(p);
     else
@@ -330,22 +454,18 @@ static void plan_done(void *arg)
 
 /* ---- the beginning ---- */
 
-static void begin_answer(struct plan *p)
+static void plan_fill_demand(struct plan *p)
 {
-    struct jout *j = &p->j;
     const struct demand *d = &p->job->demand;
     const struct sched *sched = jobs_sched(p->a->jobs);
-    jout_open(j, NULL, '{');
-    jout_bool(j, "dry_run", true);
-    view_put_spec(j, "resolved_spec", &p->spec);
-    jout_open(j, "demand", '{');
-    jout_int(j, "nnodes", d->nnodes);
-    jout_real(j, "gpus", demand_gpus(d));
-    jout_real(j, "cpus", demand_cpus(d));
-    jout_real(j, "memory", demand_memory(d));
-    jout_close(j, '}');
-    jout_bool(j, "fits_pool", sched_fits_empty(sched, p->job->pool, d));
-    jout_int(j, "queue_length", (int64_t)sched_queue_length(sched));
+    p->page.dry_run = true;
+    p->page.resolved = view_spec(&p->spec);
+    p->page.demand = (struct plan_demand){.nnodes = d->nnodes,
+                                          .gpus = demand_gpus(d),
+                                          .cpus = demand_cpus(d),
+                                          .memory = demand_memory(d)};
+    p->page.fits_pool = sched_fits_empty(sched, p->job->pool, d);
+    p->page.queue_length = sched_queue_length(sched);
 }
 
 static void copy_problems(struct plan *p, const struct problems *ps)
@@ -362,7 +482,7 @@ static int64_t newest_of_other(const struct plan *p)
 {
     const struct spec *s = &p->spec;
     return s->resume_mode == SPEC_RESUME_JOB && !s->resume_step
-               ? checkpoints_newest(p->a->checkpoints, s->resume_job)
+               ? checkpoints_newest(p->a->checkpoints, s->resume_job, p->job->user)
                : 0;
 }
 
@@ -394,7 +514,6 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
     struct job *job = in->taken;
     *p = (struct plan){.req = req,
                        .a = a,
-                       .out = BUF_INIT(ANSWER_MAX),
                        .job = job,
                        .spec = in->spec,
                        .suggest = in->suggest,
@@ -406,7 +525,6 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                        .error = jobs_forecast_error(a->jobs),
                        .block = *jobs_blocked(a->jobs),
                        .now = jobs_now(a->jobs)};
-    p->j = jout_begin(&p->out);
     p->launch = (struct launchplan){.settings = a->settings,
                                     .spec = xstrdup(job->spec),
                                     .inputs = xstrdup(in->inputs),
@@ -417,11 +535,10 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                                     .other_step = newest_of_other(p),
                                     .demand = job->demand};
     enqueue(p);
-    begin_answer(p);
+    plan_fill_demand(p);
     copy_problems(p, in->ps);
-    jout_str(&p->j, "verl", in->verl);
-    if (in->changes)
-        jout_raw(&p->j, "changes", in->changes);
+    p->page.verl = xstrdup(in->verl);
+    p->page.changes = xstrdup(in->changes);
     http_req_on_close(req, plan_on_gone, p);
     work_start(a->loop, plan_run, plan_done, p);
 }

@@ -20,3 +20,6 @@ struct api_plan_in {
 
 /* Answers req, later. */
 void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in);
+
+/* Its answer, for openapi.json. */
+extern const struct field_table plan_table;

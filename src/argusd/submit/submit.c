@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/code.h"
 #include "argusd/content/registry_inputs.h"
@@ -18,10 +19,12 @@
 #include "argusd/kit/view.h"
 #include "argusd/launch/fitcheck.h"
 #include "argusd/launch/launchplan.h"
+#include "argusd/launch/needscheck.h"
 #include "argusd/launch/preflight.h"
 #include "argusd/launch/secretcheck.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/submit/idempotency.h"
+#include "argusd/submit/jobsight.h"
 #include "argusd/submit/plan.h"
 #include "argusd/submit/submit.h"
 #include "argusd/submit/submit_answer.h"
@@ -50,11 +53,13 @@ struct submit {
     char *user_root, *hf_home;
     struct preflight_where where; /* of these */
     struct preflight_asker *look; /* under way */
+    struct jobsight *sight;       /* under way */
     char *inputs;                 /* what registered names became; NULL: there are none */
     char *made;                   /* the spec in place of that text, see submitted.h */
     uint64_t checkpoint_bytes;    /* of one; 0 = not known */
     uint64_t free_bytes;          /* where they go; 0 = not known */
     bool dry_run, require_fit, no_trial, smoke, suggest;
+    bool has_dir; /* something has the name of the directory of the chosen id */
 };
 
 static void submit_free(struct submit *s)
@@ -129,8 +134,11 @@ static int check_id(struct submit *s, struct err *err)
                 : store_has_id(s->a->store, s->spec.id, &used, err);
     if (r < 0)
         return r;
-    if (used)
-        return err_set(err, ERR_CONFLICT, "the submission_id '%s' was used before", s->spec.id);
+    if (used || s->has_dir) /* one sentence: whose job it was is not told */
+        return err_set(err, ERR_CONFLICT,
+                       "the submission_id '%s' was used before: there is a job or a directory of "
+                       "that name",
+                       s->spec.id);
     if (cluster_has_foreign(s->a->cluster, s->spec.id))
         return err_set(err, ERR_CONFLICT,
                        "the submission_id '%s' is in Ray already, as a job that is not ours",
@@ -207,9 +215,11 @@ static int submit_check_quota(const struct submit *s, const struct demand *d, st
                                      str_or(s->spec.project, ""), d, text, sizeof(text));
     if (code)
         return err_set(err, ERR_REFUSED, "%s: %s", code, text);
+    const struct api *a = s->a;
+    if (jobs_check_user_room(a->jobs, a->people, a->settings, s->who.user, err) < 0)
+        return ERR_REFUSED;
     bool saves = workload_trains((enum workload)s->spec.workload) && !s->spec.checkpoint_none;
-    return saves ? checkpoints_check_quota(s->a->checkpoints, s->spec.project, s->who.user, err)
-                 : 0;
+    return saves ? checkpoints_check_quota(a->checkpoints, s->spec.project, s->who.user, err) : 0;
 }
 
 /* ---- the job ---- */
@@ -281,6 +291,7 @@ static bool submit_refuse(struct submit *s, const struct demand *d, const char *
                      NULL, api_barrier(s->a));
         return true;
     }
+    needscheck(s->a->nodes, s->a->snapshots, s->snapshots, pool, &s->ps);
     if (!code_is_there(s->a->snapshots, s->snapshots, &err))
         answer_refusal(s, &err, "code", NULL);
     else if (check_honoured(s, &field, &err) < 0)
@@ -428,6 +439,7 @@ static void submit_judge(struct submit *s, const struct preflight_seen *seen)
 {
     bool verl = workload_is_verl((enum workload)s->spec.workload);
     s->verl = xstrdup(seen->verl);
+    s->has_dir = seen->job_is_there;
     s->checkpoint_bytes = preflight_checkpoint_bytes(&s->spec, seen->facts->model);
     s->free_bytes = seen->facts->has_free ? seen->facts->free_bytes : 0;
     preflight_judge(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &s->where,
@@ -458,6 +470,7 @@ static void submit_on_gone(struct http_req *req, void *arg)
     struct submit *s = arg;
     (void)req;
     preflight_forget(s->look);
+    jobsight_forget(s->sight);
     submit_free(s);
 }
 
@@ -471,6 +484,7 @@ static void say_where(struct submit *s)
     s->where = (struct preflight_where){.shared_root = st->shared_root,
                                         .user_root = s->user_root,
                                         .hf_home = s->hf_home,
+                                        .hf_is_ours = !pairs_find(&s->spec.env, "HF_HOME"),
                                         .hf_offline = offline && !strcmp(offline, "1")};
 }
 
@@ -478,7 +492,7 @@ static bool needs_a_look(const struct submit *s)
 {
     struct preflight_facts f;
     preflight_plan(&s->spec, &s->where, &f);
-    bool needs = preflight_has_work(&f);
+    bool needs = s->spec.id || preflight_has_work(&f);
     preflight_release(&f);
     return needs;
 }
@@ -509,10 +523,69 @@ static int resolve_names(struct submit *s)
 
 static int use_checkpoints(struct submit *s, struct err *err)
 {
+    s->use.user = s->who.user;
     s->use.text = spec_text(s);
     s->use.inputs = s->inputs;
     checkpoints_use(s->a->checkpoints, &s->use);
-    return checkpoints_check_use(&s->use, err);
+    int r = checkpoints_check_use(&s->use, err);
+    if (r == 0 && s->spec.resume_mode == SPEC_RESUME_JOB)
+        r = archives_check_files(s->a->archives, s->spec.resume_job, err);
+    if (r == 0)
+        r = archives_check_text(s->a->archives, s->use.text, err);
+    return r == 0 ? archives_check_text(s->a->archives, s->inputs, err) : r;
+}
+
+/* Of data sets, models and checkpoints; what the spec says of jobs its user may say. */
+static void submit_check_names(struct submit *s)
+{
+    struct err err = {0};
+    if (resolve_names(s) < 0) {
+        api_answer_problems(s->req, &s->ps);
+        submit_free(s);
+    } else if (use_checkpoints(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "resume", "name another one, or resume from none",
+                     NULL, api_barrier(s->a));
+        submit_free(s);
+    } else {
+        begin_preflight(s);
+    }
+}
+
+static void submit_on_sight(const char *field, const struct err *err, void *arg)
+{
+    struct submit *s = arg;
+    http_req_on_close(s->req, NULL, NULL);
+    if (!field) {
+        submit_check_names(s);
+        return;
+    }
+    struct err refusal = *err;
+    if (refusal.code == ERR_NOT_FOUND)
+        refusal.code = ERR_BAD_SPEC;
+    answer_refusal(s, &refusal, field, "name a job that you may see");
+    submit_free(s);
+}
+
+/* The jobs that the spec names. Its own directory is its user's, and who sees everything is not
+ * asked: what is not there he learns from the look at the shared root. */
+static void submit_ask_sight(struct submit *s)
+{
+    struct access_who who;
+    struct spec_jobs named = {0};
+    people_who(s->a->people, &s->who, &who);
+    if (!who.sees_all)
+        spec_list_jobs(&s->spec, s->a->settings->shared_root, &named);
+    if (named.n > SPEC_JOBS_MAX) {
+        struct err err = {0};
+        (void)err_set(&err, ERR_BAD_SPEC, "it names more than %d other jobs",
+                      SPEC_JOBS_MAX); /* only fills err */
+        answer_refusal(s, &err, named.v[SPEC_JOBS_MAX].field, NULL);
+        spec_jobs_release(&named);
+        submit_free(s);
+        return;
+    }
+    http_req_on_close(s->req, submit_on_gone, s);
+    jobsight_ask(s->a, &s->who, &named, submit_on_sight, s, &s->sight);
 }
 
 /* What the body says, who may ask for it, and what it names; a refusal is answered here. */
@@ -524,15 +597,11 @@ static void submit_check_spec(struct submit *s)
     if (is_read && people_check_submit(s->a->people, &s->who, &s->spec, &field, &err) < 0) {
         http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
         submit_free(s);
-    } else if (!is_read || resolve_names(s) < 0) {
+    } else if (!is_read) {
         api_answer_problems(s->req, &s->ps);
         submit_free(s);
-    } else if (use_checkpoints(s, &err) < 0) {
-        http_problem(s->req, err.code, &err, "resume", "name another one, or resume from none",
-                     NULL, api_barrier(s->a));
-        submit_free(s);
     } else {
-        begin_preflight(s);
+        submit_ask_sight(s);
     }
 }
 

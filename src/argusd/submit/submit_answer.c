@@ -8,6 +8,46 @@
 #include "base/str.h"
 #include "base/text.h"
 
+enum { ANSWER_MAX = 64 << 10 };
+
+/* Texts are borrowed for one answer. */
+struct submitted_page {
+    const char *id, *state, *workload, *user, *warnings, *retry_of, *changes;
+    usec_t queued_at;
+};
+#define LIST_OF_SCHEMA(name)                                                                       \
+    "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/" name "\"}}"
+#define PAGE(key, ftype, member, ...) FIELD_AT(submitted_page, key, ftype, member, __VA_ARGS__)
+static const struct field submitted_rows[] = {
+    PAGE("id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    PAGE("state", FIELD_STR, state, .flags = FIELD_OMIT, .schema = "JobState"),
+    PAGE("workload", FIELD_STR, workload, .flags = FIELD_OMIT),
+    PAGE("user", FIELD_STR, user, .flags = FIELD_OMIT),
+    PAGE("queued_at", FIELD_TIME, queued_at, .flags = FIELD_OMIT),
+    PAGE("warnings",
+         FIELD_JSON,
+         warnings,
+         .flags = FIELD_OMIT,
+         .schema = LIST_OF_SCHEMA("SpecProblem")),
+    PAGE("retry_of", FIELD_STR, retry_of, .flags = FIELD_OMIT),
+    PAGE("changes", FIELD_JSON, changes, .flags = FIELD_OMIT, .schema = LIST_OF_SCHEMA("SpecEdit")),
+};
+#undef PAGE
+const struct field_table submit_answer_table =
+    FIELD_TABLE("Submitted", submitted_rows, submitted_page);
+
+static void submit_answer_send(struct http_req *req,
+                               struct api *a,
+                               const struct submitted_page *page,
+                               int status)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    field_to_json(&submit_answer_table, page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(req, status, &out, api_barrier(a));
+    buf_release(&out);
+}
+
 void submit_answer(struct http_req *req,
                    struct api *a,
                    struct live *l,
@@ -15,42 +55,30 @@ void submit_answer(struct http_req *req,
                    int status)
 {
     struct store_job row;
-    struct buf out = BUF_INIT(64 << 10);
-    struct jout j = jout_begin(&out);
     char location[128];
     record_job_row(l->job, NULL, &row);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", row.id);
-    jout_str(&j, "state", row.state);
-    jout_str(&j, "workload", row.workload);
-    jout_str(&j, "user", row.user);
-    jout_time(&j, "queued_at", row.queued_at);
-    jout_raw(&j, "warnings", str_or(l->extra.warnings, "[]"));
-    if (l->extra.retry_of)
-        jout_str(&j, "retry_of", l->extra.retry_of);
-    if (changes)
-        jout_raw(&j, "changes", changes);
-    jout_close(&j, '}');
+    const struct submitted_page page = {.id = row.id,
+                                        .state = row.state,
+                                        .workload = row.workload,
+                                        .user = row.user,
+                                        .queued_at = row.queued_at,
+                                        .warnings = str_or(l->extra.warnings, "[]"),
+                                        .retry_of = l->extra.retry_of,
+                                        .changes = changes};
     text_printf(location, "/v1/jobs/%s", row.id);
     http_reply_header(req, "Location", location);
-    http_reply_json(req, status, &out, api_barrier(a));
-    buf_release(&out);
+    submit_answer_send(req, a, &page, status);
 }
 
+/* Of a job that is over the id is all that is known here. */
 static void answer_again(struct http_req *req, struct api *a, const char *id)
 {
     struct live *l = jobs_find_id(a->jobs, id);
-    if (l) {
+    const struct submitted_page page = {.id = id};
+    if (l)
         submit_answer(req, a, l, NULL, 200);
-        return;
-    }
-    struct buf out = BUF_INIT(4096);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", id);
-    jout_close(&j, '}');
-    http_reply_json(req, 200, &out, api_barrier(a));
-    buf_release(&out);
+    else
+        submit_answer_send(req, a, &page, 200);
 }
 
 bool submit_was_here(struct http_req *req, struct api *a, const char *asked)
@@ -71,11 +99,6 @@ char *submit_warnings(const struct problems *ps)
     struct jout j = jout_begin(&out);
     if (!ps->n)
         return NULL;
-    jout_open(&j, NULL, '{');
-    problems_to_json(ps, &j, "w");
-    jout_close(&j, '}');
-    /* Only the array: {"w":[…]} */
-    char *text = xstrndup(buf_str(&out) + 5, out.len - 6);
-    buf_release(&out);
-    return text;
+    problems_to_json(ps, &j, NULL);
+    return buf_take(&out);
 }

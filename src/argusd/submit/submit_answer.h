@@ -14,3 +14,6 @@ void submit_answer(struct http_req *req,
 bool submit_was_here(struct http_req *req, struct api *a, const char *asked);
 /* JSON array for the job's record; NULL: there are none. Yours. */
 char *submit_warnings(const struct problems *ps);
+
+/* The answer of a submit, for openapi.json. */
+extern const struct field_table submit_answer_table;

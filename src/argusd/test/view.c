@@ -53,9 +53,42 @@ static void test_what_cannot_be_read_is_not_shown(void **state)
     free(text);
 }
 
+/* Every member of an item, in the words of the API, and those of a job that is not there yet. */
+static void test_an_item(void **state)
+{
+    const struct store_job row = {.id = "j1",
+                                  .name = "",
+                                  .user = "alice",
+                                  .project = "default",
+                                  .workload = "ray",
+                                  .cluster = "c",
+                                  .state = "SUCCEEDED",
+                                  .flags = "HELD,HUNG",
+                                  .reason_code = "queued_behind",
+                                  .reason_text = "{\"first\":\"another\"}",
+                                  .nnodes = 2,
+                                  .n_gpus_per_node = 0.5,
+                                  .queued_at = USEC_SEC};
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    (void)state;
+    view_item(&j, &row, NULL, NULL);
+    assert_string_equal(
+        buf_str(&out),
+        "{\"id\":\"j1\",\"name\":null,\"user\":\"alice\",\"project\":\"default\",\"workload\":\"ray\","
+        "\"cluster\":\"c\",\"state\":\"SUCCEEDED\",\"flags\":[\"HELD\",\"HUNG\"],\"reason\":{\"code\":"
+        "\"queued_behind\",\"text\":\"behind another's job, which is first in line\",\"args\":"
+        "{\"first\":null}},\"eta\":null,\"pool\":null,\"priority\":0,\"nnodes\":2,"
+        "\"n_gpus_per_node\":0.5,\"gpus\":1,\"queued_at\":\"1970-01-01T00:00:01.000Z\","
+        "\"started_at\":null,\"ended_at\":null,\"attempt\":0,\"restarts\":0,\"step\":null,"
+        "\"gpu_util\":null}");
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_item),
         cmocka_unit_test(test_masking),
         cmocka_unit_test(test_one_secret_begins_like_another),
         cmocka_unit_test(test_secrets_written_with_escapes),

@@ -23,16 +23,16 @@ struct round {
 
 enum { IMPORTS_MAX = 256 << 10, STEP_TAIL = 64 << 10 };
 
-/* Most looks are one stat(): a directory's time tells whether anything came. Two files may come
+/* Most looks end at its time: a directory's time tells whether anything came. Two files may come
  * within one tick of the file system's clock, so a change is read once more at the next look. */
 static void look_at_proof(const char *root, struct files_look *k)
 {
     struct stat st;
     if (!fsroot_is_name(k->id))
         return;
-    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, k->id, k->k, NULL);
-    _cleanup_(freep) char *proof = xasprintf("%s/" ATTEMPT_PROOF, dir);
-    if (stat(proof, &st) < 0)
+    _cleanup_(freep) char *path = fsroot_attempt_dir(root, k->id, k->k, ATTEMPT_PROOF);
+    _cleanup_(rootdir_release) struct rootdir proof = ROOTDIR_NONE;
+    if (rootdir_open(root, path, 0, &proof, NULL) < 0 || fstat(proof.fd, &st) < 0)
         return;
     bool same =
         st.st_mtim.tv_sec == k->proof_mtime.tv_sec && st.st_mtim.tv_nsec == k->proof_mtime.tv_nsec;
@@ -41,7 +41,7 @@ static void look_at_proof(const char *root, struct files_look *k)
     k->proof_mtime = st.st_mtim;
     k->proof_is_settled = same;
     struct buf out = BUF_INIT(IMPORTS_MAX);
-    if (proof_summary(dir, k->k, &out) && !out.failed)
+    if (proof_summary(&proof, k->k, &out) && !out.failed)
         k->imports = buf_take(&out);
     buf_release(&out);
 }

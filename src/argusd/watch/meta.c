@@ -155,12 +155,17 @@ static void meta_settle(struct metas *ms, const char *id)
     owed_remove(ms, id);
 }
 
-static struct owed *owed_find(struct metas *ms, const char *id)
+static struct owed *owed_find(const struct metas *ms, const char *id)
 {
     struct owed *o = ms->first;
     while (o && strcmp(o->id, id) != 0)
         o = o->next;
     return o;
+}
+
+bool metas_is_owed(const struct metas *ms, const char *job)
+{
+    return owed_find(ms, job) != NULL;
 }
 
 static void try_again(struct metas *ms, const char *id)

@@ -28,6 +28,8 @@ struct metas_parts { /* all borrowed */
                  const struct record_extra *extra,
                  struct live *l);
 };
+/* Something of a job that is over is still to be written. */
+bool metas_is_owed(const struct metas *ms, const char *job);
 struct metas *metas_new(const struct metas_parts *parts);
 void metas_start(struct metas *ms);
 void metas_close(struct metas *ms); /* nothing is begun any more; NULL is fine */

@@ -3,6 +3,8 @@
  *
  *   each 3 s: what is used ──(changed, a job began, a minute passed)──▶ actors ─▶ groups ─▶ judge
  *
+ * CPUs in use change with every task, so they alone ask for the lists each 10 s at most.
+ *
  * Ray's monitor tells what is used every 5 s; when it tells nothing, the lists are asked each
  * time. Whose an actor or a group is, is known from the metadata of Ray's jobs: a driver that
  * was seen once stays known, also when another one of the same attempt followed it. */
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
+#include "argusd/jobs/lease.h"
 #include "argusd/jobs/tally.h"
 #include "argusd/launch/mark.h"
 #include "base/hash.h"
@@ -28,6 +31,7 @@
 enum { TICK_MS = 3000, OWNED_MAX = 20000, PLACES_MAX = 64 << 10, NOTE_MAX = 256 << 10 };
 static const char NOTE_FILE[] = "debug/binding.txt"; /* see hook/sitecustomize.py */
 static const usec_t LOOK_ANYWAY = 60 * USEC_SEC;
+static const usec_t LOOK_FOR_CPUS = 10 * USEC_SEC;
 static const usec_t SAVE_EVERY = 30 * USEC_SEC;
 static const double TINY = 1e-3;
 
@@ -41,14 +45,14 @@ struct seen { /* of a live job */
     bool looked;
     double told_gpus;    /* beyond the lease, in all: told again when it grows */
     double doubted_gpus; /* beyond what was told, seen by the last look alone */
-    bool head_told;
+    bool head_told, guest_told;
     usec_t saved_at;
     char *text; /* without its time */
 };
 
 struct use {
     char *node_id;
-    double gpus;
+    double gpus, cpus;
 };
 
 struct placement {
@@ -57,6 +61,7 @@ struct placement {
     struct ray_call *usage_call, *list_call;
     usec_t looked_at; /* monotonic */
     bool again;       /* a look is due */
+    bool cpus_moved;  /* a look is due when the last one is LOOK_FOR_CPUS ago */
     bool no_usage;    /* Ray has no report: the lists are asked each time */
     struct owned *owned;
     size_t n_owned;
@@ -158,6 +163,15 @@ static double leased_on(const struct job *j, const char *node)
     return gang_has(&j->gang, node) ? j->demand.gpus_per_node : 0;
 }
 
+/* Actors of any kind on nodes that are not leased. */
+static int actors_outside(const struct job *j, const struct tally_owner *held)
+{
+    int n = 0;
+    for (size_t i = 0; i < held->n; i++)
+        n += gang_has(&j->gang, held->places[i].node) ? 0 : held->places[i].actors;
+    return n;
+}
+
 static void put_places(struct jout *o, const struct job *j, const struct tally_owner *held)
 {
     jout_open(o, "nodes", '[');
@@ -165,6 +179,7 @@ static void put_places(struct jout *o, const struct job *j, const struct tally_o
         const struct tally_place *q = &held->places[i];
         jout_open(o, NULL, '{');
         jout_str(o, "name", q->node);
+        jout_bool(o, "is_leased", gang_has(&j->gang, q->node));
         jout_real(o, "leased_gpus", leased_on(j, q->node));
         jout_real(o, "gpus", q->gpus);
         jout_int(o, "actors", q->actors);
@@ -188,6 +203,7 @@ static void placement_keep(struct live *l,
     jout_bool(&o, "ok", beyond <= TINY);
     jout_real(&o, "beyond_gpus", beyond);
     jout_real(&o, "waiting_gpus", held->waiting_gpus);
+    jout_int(&o, "actors_outside", actors_outside(l->job, held));
     jout_bool(&o, "is_partial", partial);
     put_places(&o, l->job, held);
     bool changed = !out.failed && !str_eq(s->text, buf_str(&out));
@@ -280,6 +296,25 @@ static void note_guest(struct live *l, struct seen *s, const struct tally_place 
     jobs_note(l, "head_used", "head_used", text, clock_wall());
 }
 
+/* No breach, since it holds no GPU: a library such as Serve has actors on each node. */
+static void note_outside(const struct placement *p,
+                         struct live *l,
+                         struct seen *s,
+                         const struct tally_place *q)
+{
+    const struct cluster_node *n = cluster_find_name(p->p.cluster, q->node);
+    char text[300];
+    if (n && n->is_head)
+        note_guest(l, s, q);
+    if (s->guest_told || !n || n->is_head || !n->is_alive || !q->actors ||
+        gang_has(&l->job->gang, q->node) || lease_spreads(l->job, p->p.settings))
+        return;
+    s->guest_told = true;
+    text_printf(text, "%s runs on '%.60s', which this job has not leased",
+                *q->guest ? q->guest : "an actor", q->node);
+    jobs_note(l, "outside_lease", "outside_lease", text, clock_wall());
+}
+
 /* Actors and groups are two lists of two moments: what moved between them is in both. So a breach
  * is what two looks in a row have seen. */
 static bool is_doubtful(struct placement *p, struct seen *s, double beyond)
@@ -305,8 +340,7 @@ static void placement_judge(struct placement *p, struct live *l, const struct ta
         const struct tally_place *q = &held->places[i];
         const struct cluster_node *n = cluster_find_name(p->p.cluster, q->node);
         double more = q->gpus - leased_on(l->job, q->node);
-        if (n && n->is_head)
-            note_guest(l, s, q);
+        note_outside(p, l, s, q);
         if (more <= TINY)
             continue;
         if (!n || !n->is_alive) {
@@ -403,7 +437,7 @@ static void placement_look(struct placement *p)
     if (p->list_call)
         return;
     tally_release(&p->tally);
-    p->again = false;
+    p->again = p->cpus_moved = false;
     p->list_call = ray_list_actors(p->p.ray, NULL, placement_on_actors, p);
 }
 
@@ -418,15 +452,18 @@ static void uses_release(struct placement *p)
     p->n_uses = 0;
 }
 
-static bool differs(const struct placement *p, const struct ray_usages *usages)
+/* Since the last report: sets again or cpus_moved; true if anything is another. */
+static bool usage_moved(struct placement *p, const struct ray_usages *usages)
 {
-    if (p->n_uses != usages->n)
-        return true;
-    for (size_t i = 0; i < usages->n; i++)
-        if (strcmp(p->uses[i].node_id, usages->v[i].node_id) != 0 ||
-            fabs(p->uses[i].gpus - usages->v[i].gpus_used) > TINY)
-            return true;
-    return false;
+    bool nodes = p->n_uses != usages->n, gpus = false, cpus = false;
+    for (size_t i = 0; i < usages->n && !nodes; i++) {
+        nodes = strcmp(p->uses[i].node_id, usages->v[i].node_id) != 0;
+        gpus |= fabs(p->uses[i].gpus - usages->v[i].gpus_used) > TINY;
+        cpus |= fabs(p->uses[i].cpus - usages->v[i].cpus_used) > TINY;
+    }
+    p->again |= nodes || gpus;
+    p->cpus_moved |= cpus;
+    return nodes || gpus || cpus;
 }
 
 static void on_usage(const struct ray_usages *usages, const struct err *err, void *arg)
@@ -438,14 +475,14 @@ static void on_usage(const struct ray_usages *usages, const struct err *err, voi
         log_debug("placement", "Ray does not tell what is used: %s", err->text);
         return;
     }
-    if (!differs(p, usages))
+    if (!usage_moved(p, usages))
         return;
-    p->again = true;
     uses_release(p);
     p->uses = xcalloc(usages->n + 1, sizeof(*p->uses));
     for (p->n_uses = 0; p->n_uses < usages->n; p->n_uses++)
         p->uses[p->n_uses] = (struct use){.node_id = xstrdup(usages->v[p->n_uses].node_id),
-                                          .gpus = usages->v[p->n_uses].gpus_used};
+                                          .gpus = usages->v[p->n_uses].gpus_used,
+                                          .cpus = usages->v[p->n_uses].cpus_used};
 }
 
 static bool any_unseen(const struct placement *p)
@@ -471,7 +508,9 @@ static void placement_on_tick(uv_timer_t *t)
         return;
     if (!p->usage_call)
         p->usage_call = ray_list_usages(p->p.ray, on_usage, p);
-    if (p->again || p->no_usage || now - p->looked_at >= LOOK_ANYWAY || any_unseen(p))
+    usec_t since = now - p->looked_at;
+    bool due = since >= LOOK_ANYWAY || (p->cpus_moved && since >= LOOK_FOR_CPUS);
+    if (p->again || p->no_usage || due || any_unseen(p))
         placement_look(p);
 }
 

@@ -6,9 +6,13 @@
  * than leased, is an event `lease_breach` within 10 s, and stops the job where argus.yaml's
  * lease_breach says so. What was found is told with the job ("placement").
  *
+ * Actors that hold no GPU and are on a node that is not leased are an event `outside_lease`, once,
+ * and no breach: libraries have some on each node.
+ *
  * Bounded: one small request each 3 s while jobs run (what is used on each node); the two
- * lists of actors and groups, which hold at most 10,000 rows each, only when that changed, when
- * a job began, and once a minute. Tasks without an actor or a group are in neither list: they
+ * lists of actors and groups, which hold at most 10,000 rows each, only when the GPUs in use
+ * changed, when a job began, 10 s after the last look where CPUs changed, and once a minute.
+ * Tasks without an actor or a group are in neither list: they
  * show in what is used alone. */
 #pragma once
 #include <uv.h>

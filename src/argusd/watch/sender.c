@@ -20,11 +20,13 @@
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/mark.h"
 #include "argusd/launch/secretcheck.h"
+#include "argusd/machines/nodes.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/trial.h"
+#include "core/job/network.h"
 #include "core/spec/spec.h"
 #include "fsroot/fsroot.h"
 
@@ -332,6 +334,7 @@ static void tell_resume(const struct sending *g)
 static void done_plan(void *arg)
 {
     struct sending *g = arg;
+    g->l->has_dir |= g->plan.made;
     if (!sender_is_wanted(g)) {
         sending_free(g);
         return;
@@ -343,7 +346,8 @@ static void done_plan(void *arg)
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
     } else if (g->plan.code_changed) {
         sender_fail(g, FINDING_IMPORT_ERROR, g->err.text);
-    } else if (g->result == ERR_BAD_SPEC || g->result == -ELOOP) { /* a link is in its directory */
+    } else if (g->result == ERR_BAD_SPEC || g->result == ERR_CONFLICT ||
+               g->result == -ELOOP) { /* a link is in its directory, or that is another's */
         sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
     } else if (g->result < 0) {
         again_later(g, &g->err); /* the shared root: it may come back */
@@ -394,6 +398,53 @@ static double smallest_cpus(const struct cluster *c, const struct gang *gang)
     return least;
 }
 
+/* argus.yaml's variables of the network, expanded as for this job. */
+static void cluster_network(const struct sending *g, const struct spec *spec, struct pairs *ret)
+{
+    const struct settings *s = g->s->p.settings;
+    for (size_t i = 0; i < s->env_vars.n; i++) {
+        const char *name = s->env_vars.v[i].key;
+        if (!network_is_variable(name) || pairs_find(&spec->env, name))
+            continue;
+        _cleanup_(freep) char *value = launchplan_env(s, spec, g->l->job->user, name);
+        if (value)
+            pairs_set(ret, name, value);
+    }
+}
+
+/* What each node of its lease says of its network, and what argus.yaml must not say then.
+ * ERR_BAD_SPEC: the nodes contradict each other. */
+static int lease_nodes(struct sending *g)
+{
+    const struct job *j = g->l->job;
+    const struct spec *spec = jobspec_of(g->s->p.settings, j);
+    size_t n = j->gang.n;
+    struct network_node *v = xcalloc(n ? n : 1, sizeof(*v));
+    struct pairs *env = xcalloc(n ? n : 1, sizeof(*env)), cluster = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct noderun *nr = nodes_find(g->s->p.nodes, j->gang.v[i].name);
+        const struct node_row *row = nr ? nodes_row(nr) : NULL;
+        v[i] = (struct network_node){.name = j->gang.v[i].name,
+                                     .facts = row ? &row->facts : NULL,
+                                     .own = row ? &row->spec.env : NULL};
+    }
+    if (spec)
+        cluster_network(g, spec, &cluster);
+    _cleanup_(freep) char *differ = NULL;
+    int r = network_plan(v, n, &cluster, spec ? &spec->env : NULL, env, &g->plan.moved, &differ,
+                         &g->err);
+    if (differ && !sent_of(g->l).tries)
+        jobs_note(g->l, "warning", "network_differs", differ, clock_wall());
+    if (r == 0)
+        g->plan.lease = lease_text(j, g->s->p.cluster, g->s->p.settings, env);
+    for (size_t i = 0; i < n; i++)
+        pairs_release(&env[i]);
+    pairs_release(&cluster);
+    free(env);
+    free(v);
+    return r;
+}
+
 /* A spec that resumes another job without saying from where takes its newest verified checkpoint of
  * now: it may have been made since the submit. It stays while this attempt is being sent, and from
  * then on because the job's command line names it. */
@@ -403,10 +454,11 @@ static void find_other_step(struct sending *g)
     const struct spec *spec = jobspec_of(g->s->p.settings, g->l->job);
     if (!spec || spec->resume_mode != SPEC_RESUME_JOB || spec->resume_step > 0)
         return;
-    g->plan.other_step = checkpoints_newest(cs, spec->resume_job);
+    g->plan.other_step = checkpoints_newest(cs, spec->resume_job, g->l->job->user);
     if (!g->plan.other_step)
         return;
     g->used = xasprintf("%s@%lld", spec->resume_job, (long long)g->plan.other_step);
+    g->use.user = g->l->job->user;
     g->use.text = g->used;
     checkpoints_use(cs, &g->use);
 }
@@ -429,9 +481,9 @@ void sender_act(struct sender *s, struct live *l)
                                   .user = xstrdup(j->user),
                                   .instance = xstrdup(s->p.instance),
                                   .k = g->k,
+                                  .is_new = !l->has_dir,
                                   .demand = j->demand,
                                   .driver_node = xstrdup(gang_driver(&j->gang)),
-                                  .lease = lease_text(j, s->p.cluster, s->p.settings),
                                   .train_rows = trial_train_rows(l->extra.trial),
                                   .node_cpus = smallest_cpus(s->p.cluster, &j->gang),
                                   .status_text = status_text(s->p.cluster)};
@@ -443,7 +495,8 @@ void sender_act(struct sender *s, struct live *l)
     sent_change(l)->busy = true;
     jobs_busy(l);
     /* opened now and not before */
-    if (secretcheck_open(s->p.secrets, s->p.settings, j, &g->plan.secrets, &g->err) < 0) {
+    if (lease_nodes(g) < 0 ||
+        secretcheck_open(s->p.secrets, s->p.settings, j, &g->plan.secrets, &g->err) < 0) {
         sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
         sending_free(g);
         return;

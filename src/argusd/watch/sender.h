@@ -21,6 +21,7 @@ struct sender_parts { /* all borrowed */
     struct ray_client *ray;
     struct secrets *secrets;
     struct checkpoints *checkpoints;
+    struct nodes *nodes;
     const char *instance; /* our mark: which store this is */
 };
 

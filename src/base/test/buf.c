@@ -41,9 +41,30 @@ static void test_take_and_consume(void **state)
     free(s);
 }
 
+static void test_numbers_and_room(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT(24);
+    assert_int_equal(buf_add_int(&b, INT64_MIN), 0);
+    assert_string_equal(buf_str(&b), "-9223372036854775808");
+    assert_int_equal(buf_add_int(&b, 0), 0);
+    assert_int_equal(buf_addc(&b, ','), 0);
+    char *p = buf_room(&b, 2);
+    assert_non_null(p);
+    p[0] = 'o';
+    p[1] = 'k';
+    buf_wrote(&b, 2);
+    assert_string_equal(buf_str(&b), "-92233720368547758080,ok");
+    assert_null(buf_room(&b, 1));
+    assert_int_equal(buf_addc(&b, '!'), -EMSGSIZE);
+    assert_string_equal(buf_str(&b), "-92233720368547758080,ok");
+    buf_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ceiling_refuses_and_keeps),
-                                       cmocka_unit_test(test_take_and_consume)};
+                                       cmocka_unit_test(test_take_and_consume),
+                                       cmocka_unit_test(test_numbers_and_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

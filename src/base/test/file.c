@@ -89,22 +89,6 @@ static void test_read(void **state)
     assert_int_equal(file_read(root, &four, &err), -EINVAL);
 }
 
-static void test_link(void **state)
-{
-    const char *root = *state;
-    _cleanup_(freep) char *path = xasprintf("%s/l", root);
-    put(root, "a", "A");
-    put(root, "b", "B");
-    assert_int_equal(file_link("a", path, NULL), 0);
-    assert_text(root, "l", "A");
-    assert_int_equal(file_link("b", path, NULL), 0);
-    assert_int_equal(file_link("b", path, NULL), 0);
-    assert_text(root, "l", "B");
-    assert_int_equal(file_link("no", path, NULL), 0);
-    assert_true(file_is_there(path)); /* a broken link is there too */
-    assert_int_equal(entries(root), 3);
-}
-
 static void test_mkdirs(void **state)
 {
     const char *root = *state;
@@ -176,10 +160,13 @@ static void parts_of_a_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_root(parts_of_a_file),     with_root(test_names),
-        with_root(test_write_replaces), with_root(test_failed_write_changes_nothing),
-        with_root(test_read),           with_root(test_link),
-        with_root(test_mkdirs),         with_root(test_input_may_be_a_pipe),
+        with_root(test_read),
+        with_root(parts_of_a_file),
+        with_root(test_names),
+        with_root(test_write_replaces),
+        with_root(test_failed_write_changes_nothing),
+        with_root(test_mkdirs),
+        with_root(test_input_may_be_a_pipe),
         with_root(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,12 +64,6 @@ size_t manifest_place(const struct manifest *m, const char *path)
     return place_of(path, m->v, m->n, sizeof(*m->v), to_entry);
 }
 
-const struct manifest_entry *manifest_find(const struct manifest *m, const char *path)
-{
-    size_t i = manifest_place(m, path);
-    return i < m->n && !strcmp(m->v[i].path, path) ? &m->v[i] : NULL;
-}
-
 /* ---- the text ---- */
 
 void manifest_write(const struct manifest *m, struct buf *out)

@@ -42,8 +42,6 @@ must_check int manifest_add(struct manifest *m, const struct manifest_entry *e, 
 void manifest_sort(struct manifest *m);
 /* Where path stands, or would stand, in v. */
 size_t manifest_place(const struct manifest *m, const char *path);
-/* NULL if there is none. Borrowed. */
-const struct manifest_entry *manifest_find(const struct manifest *m, const char *path);
 /* Append the text; overflow: out->failed. */
 void manifest_write(const struct manifest *m, struct buf *out);
 const char *manifest_hash(const struct manifest *m, char ret[static HASH_HEX]);

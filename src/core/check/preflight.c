@@ -36,16 +36,13 @@ static void add_files(struct preflight_facts *f,
         preflight_add_file(f, field, kind, paths->v[i]);
 }
 
-/* Overrides whose value is a file of its own. */
 static void add_config_files(struct preflight_facts *f, const struct spec *s)
 {
-    static const char *const keys[] = {
-        "actor_rollout_ref.rollout.multi_turn.tool_config_path",
-        "actor_rollout_ref.rollout.multi_turn.interaction_config_path",
-        "actor_rollout_ref.rollout.agent.agent_loop_config_path",
-    };
-    for (size_t i = 0; i < array_len(keys); i++)
-        preflight_add_file(f, "overrides", PREFLIGHT_TREE, spec_override_find(s, keys[i]));
+    for (size_t i = 0; spec_file_overrides[i]; i++) {
+        const char *path = spec_override_find(s, spec_file_overrides[i]);
+        if (path && !strchr(path, '$')) /* Hydra's own names mean nothing here */
+            preflight_add_file(f, "overrides", PREFLIGHT_TREE, path);
+    }
 }
 
 /* "Qwen/Qwen2.5" to <hf_home>/hub/models--Qwen--Qwen2.5 */
@@ -57,6 +54,12 @@ static char *hub_dir(const char *hf_home, const char *id)
     return xasprintf("%s/hub/models--%.*s--%s", hf_home, (int)(slash - id), id, slash + 1);
 }
 
+static bool preflight_is_below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+    return !strncmp(path, root, n) && (!path[n] || path[n] == '/');
+}
+
 static void plan_model(const struct spec *s,
                        const struct preflight_where *where,
                        struct preflight_facts *f)
@@ -64,11 +67,14 @@ static void plan_model(const struct spec *s,
     if (!s->model_id || !workload_is_verl((enum workload)s->workload))
         return;
     bool is_path = s->model_id[0] == '/';
-    if (!is_path && !where->hf_home)
+    bool is_away = !is_path && where->hf_home && where->shared_root &&
+                   !preflight_is_below(where->hf_home, where->shared_root);
+    if (!is_path && (!where->hf_home || (is_away && !where->hf_is_ours)))
         return;
     f->model = xcalloc(1, sizeof(*f->model));
     *f->model = (struct preflight_model){.path = is_path ? xstrdup(s->model_id)
                                                          : hub_dir(where->hf_home, s->model_id),
+                                         .cache = is_away ? xstrdup(where->hf_home) : NULL,
                                          .is_hub = !is_path,
                                          .is_offline = where->hf_offline,
                                          .only_there = s->workload == WORKLOAD_MERGE};
@@ -117,7 +123,7 @@ static void model_free(struct preflight_model *m)
         free(m->shards[i].name);
         free(m->shards[i].broken);
     }
-    char *texts[] = {m->path, m->real, m->config_broken, m->index_name, m->index_broken};
+    char *texts[] = {m->path, m->cache, m->real, m->config_broken, m->index_name, m->index_broken};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     free(m->shards);
@@ -237,12 +243,6 @@ static void say_error(const struct preflight_file *f, struct problems *ps)
                       f->path, strerror(f->error));
 }
 
-static bool preflight_is_below(const char *path, const char *root)
-{
-    size_t n = strlen(root);
-    return !strncmp(path, root, n) && (!path[n] || path[n] == '/');
-}
-
 /* Where links lead, after the lexical look of spec_expand(). */
 bool preflight_judge_real(const char *field,
                           const char *path,
@@ -357,7 +357,7 @@ void preflight_judge_files(const struct preflight_where *where,
 {
     for (size_t i = 0; i < facts->n_files; i++) {
         const struct preflight_file *f = &facts->files[i];
-        if (leads_away(f, facts->real_root, where, ps))
+        if (f->is_elsewhere || leads_away(f, facts->real_root, where, ps))
             continue;
         if (f->error)
             say_error(f, ps);

@@ -32,10 +32,12 @@ struct preflight_file {
     /* The look: */
     int error; /* errno, 0 = it is there and can be read */
     bool is_dir, is_file, may_run;
+    bool is_elsewhere; /* PROGRAM: a link leads off the root; what it is there is not known */
     uint64_t size;
     unsigned char head[PREFLIGHT_HEAD], tail[PREFLIGHT_TAIL];
     size_t n_head;
-    char *real;   /* where it leads once links are followed; NULL: not known */
+    char *real;   /* where it leads once links are followed, or the text of a link that leaves the
+                   * root; NULL: not known */
     char *broken; /* TREE: why it does not parse; NULL */
 };
 
@@ -47,13 +49,15 @@ struct preflight_shard {
     unsigned char head[PREFLIGHT_HEAD];
     size_t n_head;
     bool is_safetensors;
-    char *broken; /* why its header cannot be read; NULL */
+    bool is_elsewhere; /* a link leads off the root: nothing is known of it */
+    char *broken;      /* why its header cannot be read; NULL */
 };
 
 enum { PREFLIGHT_SHARDS_MAX = 4096 };
 
 struct preflight_model {
     char *path;      /* a directory; of a hub id: the one of the cache that holds snapshots/ */
+    char *cache;     /* of a hub id: the directory of argus.yaml in which it is; NULL: the root */
     bool is_hub;     /* model_id is a Hugging Face id */
     bool is_offline; /* and nothing may be fetched */
     bool only_there; /* merge: a directory that is not empty, no more is asked */
@@ -61,6 +65,7 @@ struct preflight_model {
     /* The look: */
     int error;
     bool is_dir, is_empty, has_config, has_tokenizer, has_index;
+    bool is_elsewhere;   /* of a hub id: a link leads off the root; nothing is known of it */
     char *real;          /* where it leads */
     char *config_broken; /* why config.json does not parse; NULL */
     char *index_name, *index_broken;
@@ -93,6 +98,7 @@ struct preflight_facts {
 struct preflight_where {
     const char *shared_root, *user_root;
     const char *hf_home; /* where the cache of models is */
+    bool hf_is_ours;     /* argus.yaml says so, and not the spec: it may be elsewhere */
     bool hf_offline;
 };
 

@@ -41,6 +41,8 @@ static bool judge_shard(const struct preflight_model *m,
     bool is_zip = !d->is_safetensors && what && strstr(what, "zip"); /* as torch saves */
     (void)preflight_size_text(d->size, has);
     (void)preflight_size_text(d->wants, wants);
+    if (d->is_elsewhere)
+        return false;
     if (d->error == ENOENT)
         problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again,
                      "shard '%.100s' of '%.200s' is missing, which '%.100s' names", d->name,
@@ -97,6 +99,8 @@ void preflight_judge_model(const struct spec *s,
                            const struct preflight_model *m,
                            struct problems *ps)
 {
+    if (m->is_elsewhere)
+        return;
     if (m->error) {
         judge_absent(s, m, ps);
         return;
@@ -163,17 +167,15 @@ void preflight_judge_space(const struct spec *s,
     uint64_t keep = (uint64_t)(s->keep_last > 0 ? s->keep_last : 1) + 1;
     if (__builtin_mul_overflow(bytes, keep, &wants))
         wants = UINT64_MAX;
-    (void)preflight_size_text(bytes, one);
-    (void)preflight_size_text(wants, all);
-    (void)preflight_size_text(f->free_bytes, has);
     if (wants > f->free_bytes)
         problems_add(ps, PROBLEM_ERROR, "checkpoint.keep_last", 0, 0,
                      "keep fewer, free some space, or write 'checkpoint: none'",
                      "%llu checkpoints of about %s do not fit: %s are needed while one is "
                      "written, %s are free",
-                     (unsigned long long)keep, one, all, has);
+                     (unsigned long long)keep, preflight_size_text(bytes, one),
+                     preflight_size_text(wants, all), preflight_size_text(f->free_bytes, has));
     else if (s->save_freq > 0 && s->save_freq < 10)
         problems_add(ps, PROBLEM_WARNING, "save_freq", 0, 0, "10 or more is usual",
                      "a checkpoint every %lld steps writes about %s each time",
-                     (long long)s->save_freq, one);
+                     (long long)s->save_freq, preflight_size_text(bytes, one));
 }

@@ -3,8 +3,8 @@
  *
  * The same questions as verl asks, some of them only after all models are loaded. Only what
  * the overrides say is judged: what the platform fills in divides. */
+#include <assert.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -32,6 +32,22 @@ printf_like(3, 4) static void preflight_sizes_say(const struct sizes *z,
     text_vprintf(text, fmt, ap);
     va_end(ap);
     problems_add(z->ps, PROBLEM_ERROR, "overrides", 0, 0, hint, "%s", text);
+}
+
+/* Of a prefix and a name, made for each submit many times: so not by printf. */
+struct size_key {
+    char text[96];
+};
+
+static struct size_key size_key_of(const char *prefix, const char *middle, const char *name)
+{
+    struct size_key key;
+    size_t n = strlen(prefix), m = strlen(middle), rest = strlen(name);
+    assert(n + m + rest < sizeof(key.text)); /* all are constants of this file */
+    memcpy(key.text, prefix, n);
+    memcpy(key.text + n, middle, m);
+    memcpy(key.text + n + m, name, rest + 1);
+    return key;
 }
 
 /* 0: not given, null, or no number. One that is given and is none that is possible is told. */
@@ -86,8 +102,8 @@ static void judge_megatron(const struct sizes *z, const char *of)
     int64_t product = 1;
     bool given = false;
     for (size_t i = 0; i < array_len(parts); i++) {
-        _cleanup_(freep) char *key = xasprintf("%smegatron.%s", of, parts[i]);
-        int64_t v = preflight_sizes_number(z, key);
+        struct size_key key = size_key_of(of, "megatron.", parts[i]);
+        int64_t v = preflight_sizes_number(z, key.text);
         given |= v > 0;
         product *= at_least_one(v);
         if (product > z->world)
@@ -105,11 +121,11 @@ static void judge_megatron(const struct sizes *z, const char *of)
 
 static void judge_both(const struct sizes *z, const char *prefix, const char *name)
 {
-    _cleanup_(freep) char *whole = xasprintf("%s%s", prefix, name);
-    _cleanup_(freep) char *each = xasprintf("%s%s_per_gpu", prefix, name);
-    if (preflight_sizes_number(z, whole) > 0 && preflight_sizes_number(z, each) > 0)
+    struct size_key whole = size_key_of(prefix, name, "");
+    struct size_key each = size_key_of(prefix, name, "_per_gpu");
+    if (preflight_sizes_number(z, whole.text) > 0 && preflight_sizes_number(z, each.text) > 0)
         preflight_sizes_say(z, "keep the one that ends in _per_gpu",
-                            "'%s' and '%s' exclude each other", whole, each);
+                            "'%s' and '%s' exclude each other", whole.text, each.text);
 }
 
 struct batch {
@@ -121,12 +137,12 @@ static void judge_micro(const struct sizes *z,
                         const char *prefix,
                         int64_t mini)
 {
-    _cleanup_(freep) char *micro_key = xasprintf("%sppo_micro_batch_size_per_gpu", prefix);
-    _cleanup_(freep) char *sp_key = xasprintf("%sulysses_sequence_parallel_size", prefix);
-    _cleanup_(freep) char *dynamic = xasprintf("%suse_dynamic_bsz", prefix);
-    int64_t micro = preflight_sizes_number(z, micro_key),
-            sp = at_least_one(preflight_sizes_number(z, sp_key));
-    if (z->world % sp != 0 || !mini || is_true(z, dynamic))
+    struct size_key micro_key = size_key_of(prefix, "ppo_micro_batch_size", "_per_gpu");
+    struct size_key sp_key = size_key_of(prefix, "ulysses_", "sequence_parallel_size");
+    struct size_key dynamic = size_key_of(prefix, "use_", "dynamic_bsz");
+    int64_t micro = preflight_sizes_number(z, micro_key.text),
+            sp = at_least_one(preflight_sizes_number(z, sp_key.text));
+    if (z->world % sp != 0 || !mini || is_true(z, dynamic.text))
         return;
     int64_t ranks = z->world / sp, mine = mini * b->samples / ranks;
     if (mine == 0)
@@ -136,11 +152,11 @@ static void judge_micro(const struct sizes *z,
     else if (micro > mine)
         preflight_sizes_say(z, "give at most the rows of one rank",
                             "'%s=%lld' is more than the %lld rows of a mini batch on each rank",
-                            micro_key, (long long)micro, (long long)mine);
+                            micro_key.text, (long long)micro, (long long)mine);
     else if (micro > 0 && mine % micro != 0)
         preflight_sizes_say(z, "give a divisor of mini batch * samples / GPUs",
                             "'%s=%lld' does not divide the %lld rows of a mini batch on each rank",
-                            micro_key, (long long)micro, (long long)mine);
+                            micro_key.text, (long long)micro, (long long)mine);
 }
 
 static void judge_ppo_batches(const struct sizes *z)

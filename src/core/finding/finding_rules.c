@@ -105,11 +105,6 @@ void finding_rules_freep(struct finding_rules **r)
     finding_rules_free(*r);
 }
 
-size_t finding_rules_count(const struct finding_rules *r)
-{
-    return r->n;
-}
-
 static const struct finding_rule *rule_find(const struct finding_rules *r, const char *id)
 {
     for (size_t i = 0; i < r->n; i++)

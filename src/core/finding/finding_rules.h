@@ -48,7 +48,6 @@ must_check int finding_rules_compile(struct finding_rules *r, struct err *err);
 /* The rules that the program was built with, compiled. */
 must_check int finding_rules_built_in(struct finding_rules **ret, struct err *err);
 
-size_t finding_rules_count(const struct finding_rules *r);
 /* Every sample of every rule against its own pattern: one problem each that does not hold. */
 void finding_rules_try(const struct finding_rules *r, struct problems *ps);
 /* The page for people: classes, what they mean, their rules' advice. Markdown. */

@@ -116,6 +116,19 @@ static int job_access_check(const struct access_who *who,
                    thing->name, rows[action].who);
 }
 
+static bool access_is_shared(const struct access_who *who, const struct strv *shared)
+{
+    static const char user[] = "user/", project[] = "project/";
+    for (size_t i = 0; shared && i < shared->n; i++) {
+        const char *with = shared->v[i];
+        if (str_starts(with, user)
+                ? str_eq(with + strlen(user), who->user)
+                : str_starts(with, project) && str_list_has(who->projects, with + strlen(project)))
+            return true;
+    }
+    return false;
+}
+
 int access_check(const struct access_who *who,
                  enum access_action action,
                  const char *verb,
@@ -123,7 +136,7 @@ int access_check(const struct access_who *who,
                  struct err *err)
 {
     enum access_relation relation = access_relation(who, thing->owner, thing->project);
-    if (thing->is_common && relation != ACCESS_OWN)
+    if (relation != ACCESS_OWN && (thing->is_common || access_is_shared(who, thing->shared)))
         relation = ACCESS_SHARED;
     return job_access_check(who, action, relation, verb, thing, err);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/strv.h"
 
 /* Each may do what those before it may. */
 enum access_role { ACCESS_NONE, ACCESS_VIEWER, ACCESS_USER, ACCESS_ADMIN };
@@ -130,6 +131,7 @@ struct access_thing {
     const char *name;            /* of a job: its id */
     const char *owner, *project; /* NULL = none */
     bool is_common;              /* everybody sees it, as what is his project's */
+    const struct strv *shared;   /* "user/bob", "project/rl": so do these; NULL = nobody */
 };
 
 /* Of which kinds one of this role sees each thing that is so related to him: "job,node". */

@@ -133,14 +133,6 @@ char *job_trial_id(const struct job *j)
                           : xasprintf("%s-trial", j->id);
 }
 
-bool job_id_is_reserved(const char *id)
-{
-    if (str_ends(id, "-trial"))
-        return true;
-    const char *dash = strrchr(id, '-');
-    return dash && dash[1] == 'a' && dash[2] && !dash[2 + strspn(dash + 2, "0123456789")];
-}
-
 enum job_act job_act(const struct job *j)
 {
     const struct attempt *a = job_attempt(j);

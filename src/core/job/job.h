@@ -158,8 +158,6 @@ bool job_is_holding(const struct job *j);
 char *job_ray_id(const char *job_id, int k);
 /* Ray's id of its trial: "<id>-trial", after n lost ones "<id>-a<n>-trial". */
 char *job_trial_id(const struct job *j);
-/* True for an id that attempts and trials need for themselves: "…-a2", "…-trial". */
-bool job_id_is_reserved(const char *id);
 
 /* What the world owes this job now, from its state alone. */
 enum job_act {

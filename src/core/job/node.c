@@ -26,7 +26,6 @@ enum { FORCED_TRIES = 1 };
 #define X(e, word) word,
 static const char *const states[] = {NODE_STATE_TABLE(X)};
 static const char *const wants[] = {NODE_WANT_TABLE(X)};
-static const char *const steps[] = {NODE_STEP_TABLE(X)};
 static const char *const thens[] = {NODE_THEN_TABLE(X)};
 #undef X
 
@@ -48,29 +47,9 @@ const char *node_want_to_string(enum node_want w)
     return wants[w];
 }
 
-const char *node_step_to_string(enum node_step s)
-{
-    return steps[s];
-}
-
 const char *node_then_to_string(enum node_then t)
 {
     return thens[t];
-}
-
-enum node_state node_state_from_string(const char *word)
-{
-    return (enum node_state)node_word_index(states, array_len(states), word);
-}
-
-enum node_want node_want_from_string(const char *word)
-{
-    return (enum node_want)node_word_index(wants, array_len(wants), word);
-}
-
-enum node_step node_step_from_string(const char *word)
-{
-    return (enum node_step)node_word_index(steps, array_len(steps), word);
 }
 
 enum node_then node_then_from_string(const char *word)
@@ -448,14 +427,6 @@ bool node_is_due(const struct node_row *n, const struct moment *now)
     bool has_deadline = n->drain_within || n->then != NODE_THEN_WAIT;
     return n->state == NODE_DRAINING && n->step == NODE_STEP_IN && has_deadline && !n->drain_due &&
            stopwatch_read(&n->drain_watch, now) >= n->drain_within;
-}
-
-usec_t node_deadline(const struct node_row *n, const struct moment *now)
-{
-    usec_t spent = stopwatch_read(&n->drain_watch, now);
-    if (n->want != NODE_WANT_DRAINED || !n->drain_within)
-        return 0;
-    return now->wall + (n->drain_within > spent ? n->drain_within - spent : 0);
 }
 
 const char *node_why_not(const struct node_row *n)

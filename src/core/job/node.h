@@ -45,12 +45,8 @@ enum node_then { NODE_THEN_TABLE(X) NODE_THEN_END };
 
 const char *node_state_to_string(enum node_state s);
 const char *node_want_to_string(enum node_want w);
-const char *node_step_to_string(enum node_step s);
 const char *node_then_to_string(enum node_then t);
 /* …_END if there is no such word. */
-enum node_state node_state_from_string(const char *word);
-enum node_want node_want_from_string(const char *word);
-enum node_step node_step_from_string(const char *word);
 enum node_then node_then_from_string(const char *word);
 
 enum { NODE_CODE_MAX = 40, NODE_TEXT_MAX = 400, NODE_SICK_MAX = 240 };
@@ -76,14 +72,23 @@ struct node_reason {
     X(numpy, 32, "version")                                                                        \
     X(verl, 32, "version")                                                                         \
     X(transformers, 32, "version")                                                                 \
-    X(gpu_type, 64, "as nvidia-smi calls it")
+    X(gpu_type, 64, "as nvidia-smi calls it")                                                      \
+    X(interface, 24, "network interface that holds the address Ray uses")                          \
+    X(bond_of, 64, "interfaces beneath it, where it is a bond")                                    \
+    X(link_layer, 16, "of its fastest links that jobs may use: infiniband, roce or ethernet")      \
+    X(hca, 256, "RDMA ports of those links, device:port")                                          \
+    X(roce, 8, "version of RoCE: v1 or v2")                                                        \
+    X(gid_index, 8, "of RoCE, where it is the same on all these ports")
 /* X(name, type, field type, words). */
 #define NODE_FACT_NUMBERS(X)                                                                       \
     X(gpus, int64_t, FIELD_INT, "by nvidia-smi")                                                   \
     X(cpus, double, FIELD_REAL, "that processes may use")                                          \
     X(memory_bytes, uint64_t, FIELD_COUNT, "that processes may use")                               \
     X(disk_free_bytes, uint64_t, FIELD_COUNT, "where Ray works")                                   \
-    X(shm_free_bytes, uint64_t, FIELD_COUNT, "in /dev/shm")
+    X(shm_free_bytes, uint64_t, FIELD_COUNT, "in /dev/shm")                                        \
+    X(mtu, int64_t, FIELD_INT, "of that interface")                                                \
+    X(interface_mbps, int64_t, FIELD_INT, "speed of that interface in Mbit/s; 0: it does not say") \
+    X(rdma_gbps, int64_t, FIELD_INT, "rate of each RDMA port in Gbit/s")
 struct node_facts {
 #define X(name, bytes, words) char name[bytes];
     NODE_FACT_TEXTS(X)
@@ -184,8 +189,6 @@ usec_t node_patience(const struct node_row *n);
 
 /* The deadline of its drain has passed and was not told yet: DUE. */
 bool node_is_due(const struct node_row *n, const struct moment *now);
-/* When it passes by the wall clock of this moment; 0 = never. For people. */
-usec_t node_deadline(const struct node_row *n, const struct moment *now);
 
 /* "" if it takes new jobs, else the word why not: "pending" "draining" "offline" "unhealthy". */
 const char *node_why_not(const struct node_row *n);

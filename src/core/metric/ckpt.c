@@ -26,12 +26,13 @@ int64_t ckpt_step_of_name(const char *name)
     return step;
 }
 
+#define ROW(e, word) word,
+static const char *const state_words[] = {CKPT_STATE_TABLE(ROW) NULL};
+#undef ROW
+
 const char *ckpt_state_to_string(enum ckpt_state s)
 {
-#define ROW(e, word) word,
-    static const char *const words[] = {CKPT_STATE_TABLE(ROW)};
-#undef ROW
-    return words[s];
+    return state_words[s];
 }
 
 bool ckpt_state_from_string(const char *word, enum ckpt_state *ret)
@@ -150,24 +151,37 @@ bool ckpt_is_meant(const char *text, const char *job, int64_t step)
 
 /* ---- JSON ---- */
 
+struct ckpt_page {
+    struct ckpt c;
+    bool is_verified;
+    uint64_t bytes;
+    int attempt;  /* -1 = not known */
+    double value; /* NaN = none */
+    const char *why;
+};
+#define PAGE(key, ftype, member, ...) FIELD_AT(ckpt_page, key, ftype, member, __VA_ARGS__)
+static const struct field ckpt_rows[] = {
+    PAGE("step", FIELD_INT, c.step),
+    PAGE("state", FIELD_ENUM, c.state, .names = state_words),
+    PAGE("verified", FIELD_BOOL, is_verified),
+    PAGE("bytes", FIELD_COUNT, bytes),
+    PAGE("at", FIELD_TIME, c.at),
+    PAGE("attempt", FIELD_INT32, attempt, .flags = FIELD_NO_LIMIT),
+    PAGE("value", FIELD_REAL, value, .flags = FIELD_MAYBE),
+    PAGE("why", FIELD_STR, why),
+};
+#undef PAGE
+const struct field_table ckpt_table = FIELD_TABLE("Checkpoint", ckpt_rows, ckpt_page);
+
 void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key)
 {
-    jout_open(j, key, '{');
-    jout_int(j, "step", c->step);
-    jout_str(j, "state", ckpt_state_to_string(c->state));
-    jout_bool(j, "verified", c->state == CKPT_VERIFIED);
-    jout_int(j, "bytes", c->bytes > INT64_MAX ? INT64_MAX : (int64_t)c->bytes);
-    jout_time(j, "at", c->at);
-    if (c->attempt > 0)
-        jout_int(j, "attempt", c->attempt);
-    else
-        jout_null(j, "attempt");
-    if (c->has_value)
-        jout_real(j, "value", c->value);
-    else
-        jout_null(j, "value");
-    jout_str(j, "why", *c->why ? c->why : NULL);
-    jout_close(j, '}');
+    const struct ckpt_page page = {.c = *c,
+                                   .is_verified = c->state == CKPT_VERIFIED,
+                                   .bytes = c->bytes & INT64_MAX,
+                                   .attempt = c->attempt > 0 ? c->attempt : -1,
+                                   .value = c->has_value ? c->value : NAN,
+                                   .why = *c->why ? c->why : NULL};
+    field_to_json(&ckpt_table, &page, FIELD_ALL, FIELD_PAGE, j, key);
 }
 
 int ckpt_from_json(const json_t *o, struct ckpt *ret)

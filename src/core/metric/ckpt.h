@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/json.h"
 
 enum {
@@ -73,6 +74,7 @@ uint64_t ckpt_list_bytes(const struct ckpt_list *l);
 
 /* Writes one checkpoint as a member of an object or array. */
 void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key);
+extern const struct field_table ckpt_table; /* what that writes: for openapi.json */
 /* Back: -EINVAL when it is none of ours. */
 must_check int ckpt_from_json(const json_t *o, struct ckpt *ret);
 

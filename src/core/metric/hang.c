@@ -13,21 +13,11 @@
 #include "base/str.h"
 #include "base/text.h"
 
-static const char *const words[] = {
-#define X(e, word, text) word,
-    HANG_PHASE_TABLE(X)
-#undef X
-};
 static const char *const texts[] = {
-#define X(e, word, text) text,
+#define X(e, text) text,
     HANG_PHASE_TABLE(X)
 #undef X
 };
-
-const char *hang_phase_to_string(enum hang_phase p)
-{
-    return words[p];
-}
 
 /* ---- marks ---- */
 

@@ -16,22 +16,21 @@
 
 #include "base/clock.h"
 
-/* X(enumerator, word, what it is called in a sentence) */
+/* X(enumerator, what it is called in a sentence) */
 #define HANG_PHASE_TABLE(X)                                                                        \
-    X(HANG_ENVIRONMENT, "environment", "the start of its processes")                               \
-    X(HANG_MODEL, "model_load", "loading the model")                                               \
-    X(HANG_FIRST, "first_step", "the first rollout and step")                                      \
-    X(HANG_TRAINING, "training", "training")                                                       \
-    X(HANG_VALIDATION, "validation", "validation")                                                 \
-    X(HANG_SAVING, "saving", "saving a checkpoint")                                                \
-    X(HANG_FINISHING, "finishing", "the end of the training")
+    X(HANG_ENVIRONMENT, "the start of its processes")                                              \
+    X(HANG_MODEL, "loading the model")                                                             \
+    X(HANG_FIRST, "the first rollout and step")                                                    \
+    X(HANG_TRAINING, "training")                                                                   \
+    X(HANG_VALIDATION, "validation")                                                               \
+    X(HANG_SAVING, "saving a checkpoint")                                                          \
+    X(HANG_FINISHING, "the end of the training")
 enum hang_phase {
-#define X(e, word, text) e,
+#define X(e, text) e,
     HANG_PHASE_TABLE(X)
 #undef X
         HANG_PHASE_COUNT
 };
-const char *hang_phase_to_string(enum hang_phase p);
 
 /* The phase that the last mark of trainers in this piece of a log names; `before` if there is
  * none. Each line is looked at by itself; a line that is cut at an end may be missed. */

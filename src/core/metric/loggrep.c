@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+    NEST_LIMIT = 50,       /* groups in groups; PCRE2 itself would take 250 */
     LINE_LIMIT = 50000,    /* steps of a match: a fraction of a millisecond */
     WHOLE_LIMIT = 5000000, /* the same for a text of many lines: some tens of them */
 };
@@ -50,9 +51,13 @@ int loggrep_new(const char *pattern, struct loggrep **ret, struct err *err)
     PCRE2_SIZE at = 0;
     if (!*pattern || strlen(pattern) > LOGGREP_PATTERN_MAX)
         return err_set(err, ERR_BAD_REQUEST, "a pattern has 1 to %d bytes", LOGGREP_PATTERN_MAX);
+    pcre2_compile_context *limits = pcre2_compile_context_create(NULL);
+    (void)pcre2_set_max_pattern_length(limits, LOGGREP_PATTERN_MAX); /* these cannot fail */
+    (void)pcre2_set_parens_nest_limit(limits, NEST_LIMIT);
     pcre2_code *compiled =
         pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                      PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+                      PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &code, &at, limits);
+    pcre2_compile_context_free(limits);
     if (!compiled) {
         unsigned char why[200] = "";
         (void)pcre2_get_error_message(code, why, sizeof(why)); /* cut or empty is as good */

@@ -12,6 +12,16 @@
 /* A limit that leaves room for a slow day, and one so long that it says nothing. */
 enum { ROOM_PERCENT = 150, LOOSE = 4, SAVE_USUAL = 10 };
 
+struct advice {
+    const char *key, *value, *text;
+};
+static const struct field advise_rows[] = {
+    FIELD_AT(advice, "key", FIELD_STR, key),
+    FIELD_AT(advice, "value", FIELD_STR, value),
+    FIELD_AT(advice, "text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+};
+const struct field_table advise_table = FIELD_TABLE("Advice", advise_rows, advice);
+
 void advise_put_one(struct jout *j, const char *key, const char *value, const char *fmt, ...)
 {
     char text[400];
@@ -19,11 +29,8 @@ void advise_put_one(struct jout *j, const char *key, const char *value, const ch
     va_start(ap, fmt);
     text_vprintf(text, fmt, ap);
     va_end(ap);
-    jout_open(j, NULL, '{');
-    jout_str(j, "key", key);
-    jout_str(j, "value", value);
-    jout_str(j, "text", text);
-    jout_close(j, '}');
+    const struct advice advice = {.key = key, .value = value, .text = text};
+    field_to_json(&advise_table, &advice, FIELD_ALL, FIELD_PAGE, j, NULL);
 }
 
 /* In whole minutes below two hours, else in whole hours; never less than asked. */

@@ -26,6 +26,7 @@ struct advise_in {
 /* One object {"key","value","text"} into the array that is open: `--set key=value` takes it. */
 void advise_put_one(struct jout *j, const char *key, const char *value, const char *fmt, ...)
     printf_like(4, 5);
+extern const struct field_table advise_table; /* that object */
 /* All that is known. */
 void advise_put(const struct advise_in *in, struct jout *j);
 /* What starts it now, as sched.h says it. advise_put() says it too, unless its key has a value

@@ -85,7 +85,10 @@ static const char *learn_key_of(struct buf *b, const struct learn_kind *k, int l
     if (!says[level])
         return NULL;
     buf_reset(b);
-    (void)buf_addf(b, "%d\n%.4f\n", level, k->gpus);
+    (void)buf_add_int(b, level);
+    (void)buf_addc(b, '\n');
+    (void)buf_add_int(b, (int64_t)(k->gpus * 10000 + 0.5));
+    (void)buf_addc(b, '\n');
     if (level < LEVELS - 1)
         add_part(b, k->workload);
     if (level < 2)

@@ -34,7 +34,8 @@ static struct share sched_ledger_share_of(double gpus, double cpus)
 
 void shares_of(const struct demand *d, struct share *ret_driver, struct share *ret_other)
 {
-    double spread = d->extra_cpus / (d->nnodes > 1 ? d->nnodes : 1);
+    /* Whole CPUs: half a CPU on each of two nodes holds no process that asks for one. */
+    double spread = ceil(d->extra_cpus / (d->nnodes > 1 ? d->nnodes : 1));
     *ret_driver = sched_ledger_share_of(d->gpus_per_node + d->driver_gpus,
                                         d->cpus_per_node + spread + d->driver_cpus);
     *ret_other = sched_ledger_share_of(d->gpus_per_node, d->cpus_per_node + spread);

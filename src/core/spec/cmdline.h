@@ -51,10 +51,6 @@ must_check int cmdline_build(const struct cmdline_in *in,
                              struct err *err);
 void cmdline_release(struct cmdline *c);
 
-/* PYTHONPATH as the shepherd's child must see it: Ray's form with "${PYTHONPATH}" replaced
- * by the worker's own (NULL or "": dropped with its colon). Heap text, yours. */
-char *cmdline_pythonpath(const char *value, const char *own);
-
 /* Append a shell script that runs exactly this argv in c->cwd (else cwd). -EMSGSIZE. */
 must_check int cmdline_script_text(const struct cmdline *c, const char *cwd, struct buf *out);
 

@@ -15,19 +15,6 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-char *cmdline_pythonpath(const char *value, const char *own)
-{
-    static const char tail[] = "${PYTHONPATH}";
-    if (!str_ends(value, tail))
-        return xstrdup(value);
-    size_t n = strlen(value) - strlen(tail);
-    if (own && *own)
-        return xasprintf("%.*s%s", (int)n, value, own);
-    while (n > 0 && value[n - 1] == ':')
-        n--;
-    return xstrndup(value, n);
-}
-
 static bool is_inert(const char *word)
 {
     static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -351,59 +351,54 @@ int nodespec_read_all(const struct node *root,
 
 /* ---- writing ---- */
 
-static void nodespec_put_text(struct jout *j, const char *key, const char *value)
-{
-    if (value)
-        jout_str(j, key, value);
-}
-
-static void put_count(struct jout *j, const char *key, int64_t n, int64_t none)
-{
-    if (n != none)
-        jout_int(j, key, n);
-}
-
-static void nodespec_put_labels(struct jout *j, const struct nodespec *s)
-{
-    if (!s->labels.n && !s->network && !s->shareable)
-        return;
-    jout_open(j, "labels", '[');
-    for (size_t i = 0; i < s->labels.n; i++)
-        jout_str(j, NULL, s->labels.v[i]);
-    if (s->network) {
-        _cleanup_(freep) char *text = xasprintf("network=%s", s->network);
-        jout_str(j, NULL, text);
-    }
-    if (s->shareable)
-        jout_str(j, NULL, "shareable");
-    jout_close(j, ']');
-}
+struct nodespec_page {
+    struct nodespec s;
+    struct strv labels; /* with those that have a meaning of their own */
+};
+#define PAGE(key, ftype, member, how) FIELD_AT(nodespec_page, key, ftype, member, .flags = (how))
+static const struct field shown_rows[] = {
+    PAGE("name", FIELD_STR, s.name, FIELD_ALWAYS),
+    PAGE("cluster", FIELD_STR, s.cluster, FIELD_OMIT),
+    PAGE("host", FIELD_STR, s.host, FIELD_ALWAYS),
+    PAGE("user", FIELD_STR, s.user, FIELD_OMIT),
+    PAGE("port", FIELD_INT, s.port, FIELD_OMIT),
+    PAGE("labels", FIELD_STRV, labels, FIELD_OMIT),
+    PAGE("gpu_count", FIELD_INT, s.gpu_count, FIELD_NO_LIMIT | FIELD_OMIT),
+    PAGE("cpu_count", FIELD_INT, s.cpu_count, FIELD_NO_LIMIT | FIELD_OMIT),
+    PAGE("gpu_type", FIELD_STR, s.gpu_type, FIELD_OMIT),
+    PAGE("identity_file", FIELD_STR, s.identity_file, FIELD_OMIT),
+    PAGE("proxy_jump", FIELD_STR, s.proxy_jump, FIELD_OMIT),
+    PAGE("ray_bin", FIELD_STR, s.ray_bin, FIELD_OMIT),
+    FIELD_AT(nodespec_page,
+             "env",
+             FIELD_PAIRS,
+             s.env,
+             .flags = FIELD_OMIT,
+             .schema = "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}"),
+    PAGE("image", FIELD_STR, s.image, FIELD_OMIT),
+};
+#undef PAGE
+const struct field_table nodespec_shown_table =
+    FIELD_TABLE("NodeSpecShown", shown_rows, nodespec_page);
 
 void nodespec_to_json(const struct nodespec *s, struct jout *j, const char *key, bool masked)
 {
-    jout_open(j, key, '{');
-    jout_str(j, "name", s->name);
-    nodespec_put_text(j, "cluster", s->cluster);
-    jout_str(j, "host", s->host);
-    nodespec_put_text(j, "user", s->user);
-    put_count(j, "port", s->port, 0);
-    nodespec_put_labels(j, s);
-    put_count(j, "gpu_count", s->gpu_count, -1);
-    put_count(j, "cpu_count", s->cpu_count, -1);
-    nodespec_put_text(j, "gpu_type", s->gpu_type);
-    nodespec_put_text(j, "identity_file", s->identity_file);
-    nodespec_put_text(j, "proxy_jump", s->proxy_jump);
-    nodespec_put_text(j, "ray_bin", s->ray_bin);
-    if (s->env.n) {
-        jout_open(j, "env", '{');
-        for (size_t i = 0; i < s->env.n; i++) {
-            bool hide = masked && str_is_secret_name(s->env.v[i].key);
-            jout_str(j, s->env.v[i].key, hide ? "***" : s->env.v[i].value);
-        }
-        jout_close(j, '}');
-    }
-    nodespec_put_text(j, "image", s->image);
-    jout_close(j, '}');
+    struct nodespec_page page = {.s = *s};
+    strv_copy(&page.labels, &s->labels);
+    if (s->network)
+        strv_addf(&page.labels, "network=%s", s->network);
+    if (s->shareable)
+        strv_add(&page.labels, "shareable");
+    field_to_json(&nodespec_shown_table, &page, FIELD_ALL, masked ? FIELD_PAGE : FIELD_ROW, j, key);
+    strv_release(&page.labels);
+}
+
+char *nodespec_text(const struct nodespec *s, bool masked)
+{
+    struct buf text = BUF_INIT(4 * NODESPEC_JSON_MAX);
+    struct jout j = jout_begin(&text);
+    nodespec_to_json(s, &j, NULL, masked);
+    return buf_take(&text);
 }
 
 bool nodespec_equal(const struct nodespec *a, const struct nodespec *b)

@@ -57,6 +57,7 @@ must_check int nodespec_read_all(const struct node *root,
 /* As an object under key, what was not given left out; reads back as the same. With `masked`
  * the values of secret-looking variables are "***": for eyes, not for the store. */
 void nodespec_to_json(const struct nodespec *s, struct jout *j, const char *key, bool masked);
+char *nodespec_text(const struct nodespec *s, bool masked); /* that object; heap */
 bool nodespec_equal(const struct nodespec *a, const struct nodespec *b);
 
 /* [A-Za-z0-9][A-Za-z0-9_.-]{0,62}. "head" is one too, but nobody may give it in a list. */
@@ -65,7 +66,7 @@ must_check int nodespec_check_name(const char *name, struct err *err);
 char *nodespec_pool(const struct nodespec *s);
 /* The same sshd: no two nodes may have it. */
 bool nodespec_same_machine(const struct nodespec *a, const struct nodespec *b);
-/* The rows of a NodeSpec, for openapi.json. */
-extern const struct field_table nodespec_table;
+/* The rows of a NodeSpec as it is given, and as it is shown, for openapi.json. */
+extern const struct field_table nodespec_table, nodespec_shown_table;
 /* The reference text of its keys. */
 void nodespec_describe(struct buf *out);

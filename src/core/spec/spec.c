@@ -28,6 +28,7 @@ static_assert(array_len(workload_names) == WORKLOAD_COUNT + 1, "one word per wor
 
 static const char *const mode_names[] = {"max", "min", NULL};
 static const char *const action_names[] = {"alert", "stop", NULL};
+static const char *const spread_names[] = {"lease", "cluster", NULL};
 static const char *const wandb_names[] = {"online", "offline", "disabled", NULL};
 
 enum { BIG = 1000000000 };
@@ -56,6 +57,10 @@ const struct field spec_keys[] = {
      .max = 1024, .doc = "GPUs on each node; 0.25 and 0.5 only with an entrypoint"},
     {.name = "n_cpus_per_gpu", .type = FIELD_REAL, .offset = AT(cpus_per_gpu), .min = 0,
      .max = 1024, .doc = "default: what the verl version really asks for"},
+    {.name = "spread", .type = FIELD_ENUM, .offset = AT(spread), .dflt = "lease",
+     .names = spread_names,
+     .doc = "where tasks and actors without GPUs run: on the nodes of its lease, or on any worker "
+            "of the cluster"},
     {.name = "memory_per_node", .type = FIELD_SIZE, .offset = AT(memory_per_node), .min = 0,
      .max = 1e15, .doc = "memory that it takes of each node, 200GiB; quotas count it"},
     {.name = "entrypoint_num_cpus", .type = FIELD_REAL, .offset = AT(entrypoint_cpus), .flags = FIELD_NO_LIMIT, .min = 0,

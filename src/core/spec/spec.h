@@ -42,6 +42,9 @@ enum workload {
 
 enum spec_resume { SPEC_RESUME_AUTO, SPEC_RESUME_NEVER, SPEC_RESUME_JOB };
 
+/* Where what needs no GPU runs: on the leased nodes, or on any worker. */
+enum spec_spread { SPEC_SPREAD_LEASE, SPEC_SPREAD_CLUSTER };
+
 enum { SPEC_ID_MAX = 63, SPEC_ID_BUF = 64, SPEC_SECRETS_MAX = 32, SPEC_SECRET_NAME_MAX = 64 };
 
 struct spec_limits {
@@ -59,6 +62,7 @@ struct spec {
     int64_t nnodes;
     double gpus_per_node;              /* fractions only where there is an entrypoint */
     double cpus_per_gpu;               /* 0: what the verl version asks for */
+    int spread;                        /* enum spec_spread */
     uint64_t memory_per_node;          /* bytes; 0: not stated */
     double entrypoint_cpus;            /* < 0: as in argus.yaml */
     double entrypoint_gpus;            /* < 0: as in argus.yaml, or what the workload needs */
@@ -132,6 +136,20 @@ struct spec_roots {
  * ERR_BAD_SPEC when ps got errors. */
 must_check int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems *ps);
 
+/* The other jobs that an expanded spec names, each once: the one that it resumes, and those below
+ * whose directory a path, or a word of the entrypoint, env and overrides, lies. */
+enum { SPEC_JOBS_MAX = 64 }; /* more are counted as one more */
+struct spec_jobs {
+    struct spec_job_name {
+        const char *field; /* static: where the job is named first */
+        char *id;
+    } * v;
+    size_t n;
+};
+void spec_list_jobs(const struct spec *s, const char *shared_root, struct spec_jobs *ret);
+void spec_jobs_add(struct spec_jobs *sj, const char *field, const char *id); /* id: copied */
+void spec_jobs_release(struct spec_jobs *sj);
+
 /* Can this text be the name of a registered data set or model (core/spec/dataref.h)? spec_expand()
  * leaves such names in train_file, val_file and model_id as they are. */
 bool spec_is_input_name(const char *text);
@@ -177,3 +195,7 @@ must_check int spec_check_secret_name(const char *name, struct err *err);
 /* The value of the last override that sets key (without + or ++), NULL if none does.
  * Borrowed. Hydra's quoting is not undone. */
 const char *spec_override_find(const struct spec *s, const char *key);
+/* The keys whose value is the path of a file of its own; NULL ends them. */
+extern const char *const spec_file_overrides[];
+/* The value, a part of the override, of one with such a key; NULL for others. */
+const char *spec_override_file(const char *override);

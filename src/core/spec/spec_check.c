@@ -14,22 +14,9 @@
 #include "core/spec/snapshot.h"
 #include "core/spec/spec_table.h"
 
-static const struct node *spec_check_find(const struct node *root, const char *path)
-{
-    char part[64];
-    const struct node *n = root;
-    while (n && *path) {
-        size_t len = strcspn(path, ".");
-        text_printf(part, "%.*s", (int)len, path);
-        n = node_find(n, part);
-        path += len + (path[len] == '.');
-    }
-    return n;
-}
-
 bool spec_is_given(const struct node *root, const char *path)
 {
-    const struct node *n = spec_check_find(root, path);
+    const struct node *n = node_find_path(root, path);
     return n && !node_is_null(n);
 }
 
@@ -41,7 +28,7 @@ printf_like(5, 0) static void spec_check_complain(const struct spec_check *c,
                                                   va_list ap)
 {
     char text[512];
-    const struct node *n = spec_check_find(c->root, field);
+    const struct node *n = node_find_path(c->root, field);
     text_vprintf(text, fmt, ap);
     problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
 }
@@ -349,7 +336,7 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
                    workload_to_string((enum workload)s->workload));
         return;
     }
-    const struct node *word = spec_check_find(c->root, "workload");
+    const struct node *word = node_find_path(c->root, "workload");
     if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
         check_needs(s, c);
     spec_check_names(s, c);

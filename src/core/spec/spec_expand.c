@@ -120,12 +120,11 @@ static bool is_under_a_root(const struct spec_roots *r, const char *path)
     return false;
 }
 
-/* By its hash anybody could name what is another user's own. */
-static bool is_content(const struct spec_roots *r, const char *path)
+/* Argus's own: secrets, uploads, and snapshots, which anybody could name by their hash. */
+static bool spec_expand_is_ours(const struct spec_roots *r, const char *path, const char *dir)
 {
     size_t n = strlen(r->shared_root);
-    return spec_expand_is_below(path, r->shared_root) &&
-           spec_expand_is_below(path + n, "/argus/snapshots");
+    return spec_expand_is_below(path, r->shared_root) && spec_expand_is_below(path + n, dir);
 }
 
 static bool spec_expand_is_foreign(const struct spec_roots *r, const char *path)
@@ -154,12 +153,17 @@ static void expand_path(struct expansion *x, const char *field, char **path)
     else if (!normalise(full) || !is_under_a_root(&x->roots, full))
         spec_error(&x->check, field, "copy it there first",
                    "'%.200s' does not lie under the shared root '%s'", full, x->roots.shared_root);
-    else if (is_content(&x->roots, full))
+    else if (spec_expand_is_ours(&x->roots, full, "/argus/snapshots"))
         spec_error(&x->check, field, "name the snapshot: code: name@version",
                    "'%.200s' is the content of a snapshot", full);
+    else if (spec_expand_is_ours(&x->roots, full, "/argus"))
+        spec_error(&x->check, field, "copy it to common/ or to your own directory",
+                   "'%.200s' lies in Argus's own directory", full);
     else if (spec_expand_is_foreign(&x->roots, full))
-        spec_error(&x->check, field, "ask for a copy under common/",
-                   "'%.200s' lies in another user's directory", full);
+        spec_error(
+            &x->check, field,
+            "name the data set or model that is shared with you, owner:name, or ask for a copy under common/",
+            "'%.200s' lies in another user's directory", full);
     free(*path);
     *path = full;
 }
@@ -176,6 +180,23 @@ static void expand_inputs(struct expansion *x, const char *field, struct strv *s
     for (size_t i = 0; i < sv->n; i++)
         if (!spec_is_input_name(sv->v[i]))
             expand_path(x, field, &sv->v[i]);
+}
+
+/* Of overrides that name a file: as other paths. Relative ones, and Hydra's own names, are no
+ * business of argusd, which opens none of them. */
+static void expand_file_overrides(struct expansion *x, struct strv *overrides)
+{
+    for (size_t i = 0; i < overrides->n; i++) {
+        char **all = &overrides->v[i];
+        const char *value = spec_override_file(*all);
+        if (!value || *value != '/' || strchr(value, '$'))
+            continue;
+        _cleanup_(freep) char *path = xstrdup(value);
+        expand_path(x, "overrides", &path);
+        char *whole = xasprintf("%.*s%s", (int)(value - *all), *all, path);
+        free(*all);
+        *all = whole;
+    }
 }
 
 static bool looks_like_path(const char *s)
@@ -232,6 +253,7 @@ int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems 
     expand_pairs(&x, "env", &s->env);
     expand_list(&x, "entrypoint", &s->entrypoint);
     expand_list(&x, "overrides", &s->overrides);
+    expand_file_overrides(&x, &s->overrides);
     if (s->tracking_uri)
         expand_text(&x, "tracking.uri", &s->tracking_uri);
     return ps->errors > errors ? ERR_BAD_SPEC : 0;

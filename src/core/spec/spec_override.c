@@ -110,12 +110,31 @@ void spec_check_overrides(const struct spec *s, const struct spec_check *c)
     }
 }
 
+const char *const spec_file_overrides[] = {
+    "actor_rollout_ref.rollout.multi_turn.tool_config_path",
+    "actor_rollout_ref.rollout.multi_turn.interaction_config_path",
+    "actor_rollout_ref.rollout.agent.agent_loop_config_path",
+    NULL,
+};
+
+const char *spec_override_file(const char *override)
+{
+    const char *start;
+    size_t n = key_part(override, &start);
+    const char *equals = is_flag(override) || *override == '~' ? NULL : strchr(start, '=');
+    for (size_t i = 0; equals && spec_file_overrides[i]; i++)
+        if (n == strlen(spec_file_overrides[i]) && !strncmp(start, spec_file_overrides[i], n))
+            return equals + 1;
+    return NULL;
+}
+
+/* Asked many times for each submit: most overrides differ from the key in a few bytes. */
 const char *spec_override_find(const struct spec *s, const char *key)
 {
+    size_t n = strlen(key);
     for (size_t i = s->overrides.n; i > 0; i--) {
-        const char *o = s->overrides.v[i - 1], *start;
-        size_t n = key_part(o, &start);
-        if (is_flag(o) || o[0] == '~' || n != strlen(key) || strncmp(start, key, n) != 0)
+        const char *o = s->overrides.v[i - 1], *start = o + strspn(o, "+~ \t");
+        if (strncmp(start, key, n) != 0 || !strchr("=@ \t", start[n]) || is_flag(o) || o[0] == '~')
             continue;
         const char *equals = strchr(start, '=');
         if (equals)

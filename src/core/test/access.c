@@ -113,9 +113,9 @@ static void test_submitting(void **state)
 static void test_sentences(void **state)
 {
     struct access_who who = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
-    struct access_thing mine = {ACCESS_KIND_JOB, "j1", "ann", "x", false};
-    struct access_thing ours = {ACCESS_KIND_JOB, "j2", "bob", "llm", false};
-    struct access_thing theirs = {ACCESS_KIND_JOB, "j3", "bob", "x", false};
+    struct access_thing mine = {ACCESS_KIND_JOB, "j1", "ann", "x", false, NULL};
+    struct access_thing ours = {ACCESS_KIND_JOB, "j2", "bob", "llm", false, NULL};
+    struct access_thing theirs = {ACCESS_KIND_JOB, "j3", "bob", "x", false, NULL};
     struct err err = {0};
     (void)state;
     assert_int_equal(access_check(&who, ACCESS_JOB_CHANGE, "stop", &mine, &err), 0);
@@ -151,10 +151,10 @@ static void test_snapshots(void **state)
     struct access_who ann = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
     struct access_who root = {.user = "root", .role = ACCESS_ADMIN, .sees_all = true};
     enum access_kind kind = ACCESS_KIND_SNAPSHOT;
-    struct access_thing bobs = {kind, "verl@1", "bob", NULL, false};
-    struct access_thing bobs_common = {kind, "verl@1", "bob", NULL, true};
-    struct access_thing anns = {kind, "verl@1", "ann", NULL, false};
-    struct access_thing anns_common = {kind, "verl@1", "ann", NULL, true};
+    struct access_thing bobs = {kind, "verl@1", "bob", NULL, false, NULL};
+    struct access_thing bobs_common = {kind, "verl@1", "bob", NULL, true, NULL};
+    struct access_thing anns = {kind, "verl@1", "ann", NULL, false, NULL};
+    struct access_thing anns_common = {kind, "verl@1", "ann", NULL, true, NULL};
     enum access_action see = ACCESS_SNAPSHOT_SEE, rm = ACCESS_SNAPSHOT_REMOVE;
     (void)state;
     assert_int_equal(access_check(&ann, see, "see", &bobs, NULL), ERR_NOT_FOUND);
@@ -166,13 +166,37 @@ static void test_snapshots(void **state)
     assert_int_equal(access_check(&root, rm, "remove", &bobs_common, NULL), 0);
 }
 
+static void test_shared(void **state)
+{
+    char *names[] = {(char[]){"user/bob"}, (char[]){"project/llm"}, (char[]){"odd"}};
+    const struct strv with = {.v = names, .n = 3};
+    const struct access_thing thing = {
+        .kind = ACCESS_KIND_DATASET, .name = "d@1", .owner = "ann", .shared = &with};
+    const struct {
+        struct access_who who;
+        int sees, changes;
+    } rows[] = {
+        {{.user = "bob", .role = ACCESS_USER, .projects = ""}, 0, ERR_FORBIDDEN},
+        {{.user = "cy", .role = ACCESS_VIEWER, .projects = "rl,llm"}, 0, ERR_FORBIDDEN},
+        {{.user = "llm", .role = ACCESS_USER, .projects = "bob"}, ERR_NOT_FOUND, ERR_NOT_FOUND},
+        {{.user = "ann", .role = ACCESS_USER, .projects = ""}, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        assert_int_equal(access_check(&rows[i].who, ACCESS_DATA_SEE, "see", &thing, NULL),
+                         rows[i].sees);
+        assert_int_equal(access_check(&rows[i].who, ACCESS_DATA_CHANGE, "change", &thing, NULL),
+                         rows[i].changes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_cell), cmocka_unit_test(test_more_role_is_never_less),
         cmocka_unit_test(test_relations),  cmocka_unit_test(test_snapshots),
         cmocka_unit_test(test_submitting), cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests_name("core/access", tests, NULL, NULL);
 }

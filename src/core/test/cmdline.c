@@ -366,23 +366,6 @@ static void drivers_of_sft_see_a_gpu(void **state)
     }
 }
 
-static void pythonpath_for_the_child(void **state)
-{
-    static const char *const rows[][3] = {
-        {"/a:/b:${PYTHONPATH}", "/c:/d", "/a:/b:/c:/d"},
-        {"/a:/b:${PYTHONPATH}", "", "/a:/b"},
-        {"/a:/b:${PYTHONPATH}", NULL, "/a:/b"},
-        {"${PYTHONPATH}", "/c", "/c"},
-        {"${PYTHONPATH}", NULL, ""},
-        {"/a", "/c", "/a"},
-    };
-    (void)state;
-    for (size_t i = 0; i < array_len(rows); i++) {
-        _cleanup_(freep) char *got = cmdline_pythonpath(rows[i][0], rows[i][1]);
-        assert_string_equal(got, rows[i][2]);
-    }
-}
-
 /* ---- text for people ---- */
 
 static const struct cmdline_submit submit = {
@@ -575,7 +558,6 @@ int main(void)
         cmocka_unit_test(shell_lines),
         cmocka_unit_test(verl_uses_the_given_python),
         cmocka_unit_test(drivers_of_sft_see_a_gpu),
-        cmocka_unit_test(pythonpath_for_the_child),
         cmocka_unit_test(submit_text),
         cmocka_unit_test(submit_text_goes_through_the_script),
         cmocka_unit_test(the_shell_reads_every_byte_back),

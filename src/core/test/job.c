@@ -133,16 +133,6 @@ static void test_what_it_ends_as(void **state)
     assert_int_equal(end_as(STOP_FINDING, "exit", 0), JOB_FAILED);
 }
 
-static void test_reserved_ids(void **state)
-{
-    (void)state;
-    assert_true(job_id_is_reserved("x-a2"));
-    assert_true(job_id_is_reserved("x-trial"));
-    assert_false(job_id_is_reserved("x-alpha"));
-    assert_false(job_id_is_reserved("x-a"));
-    assert_false(job_id_is_reserved("a2"));
-}
-
 static void test_limits_of_states(void **state)
 {
     (void)state;
@@ -432,7 +422,6 @@ static void trial_id_is(const struct job *j, const char *want)
 {
     _cleanup_(freep) char *id = job_trial_id(j);
     assert_string_equal(id, want);
-    assert_true(job_id_is_reserved(id));
 }
 
 static void test_a_trial_comes_first(void **state)
@@ -592,7 +581,6 @@ int main(void)
         cmocka_unit_test(test_a_good_life),
         cmocka_unit_test(test_requeued_gets_a_new_id),
         cmocka_unit_test(test_what_it_ends_as),
-        cmocka_unit_test(test_reserved_ids),
         cmocka_unit_test(test_limits_of_states),
         cmocka_unit_test(test_deadlines_for_people),
         cmocka_unit_test(test_held_time_is_not_counted),

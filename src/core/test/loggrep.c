@@ -77,6 +77,24 @@ static void test_bad_patterns(void **state)
 }
 
 /* Exponential on its lines; the others are found all the same. */
+static void test_nested_patterns(void **state)
+{
+    char pattern[256] = "";
+    struct loggrep *g = NULL;
+    struct err err = {0};
+    (void)state;
+    for (int depth = 0; depth < 51; depth++)
+        (void)snprintf(pattern + strlen(pattern), sizeof(pattern) - strlen(pattern), "(");
+    (void)snprintf(pattern + strlen(pattern), sizeof(pattern) - strlen(pattern), "a");
+    for (int depth = 0; depth < 51; depth++)
+        (void)snprintf(pattern + strlen(pattern), sizeof(pattern) - strlen(pattern), ")");
+    assert_int_equal(loggrep_new(pattern, &g, &err), ERR_BAD_REQUEST);
+    assert_non_null(strstr(err.text, "parentheses are too deeply nested"));
+    pattern[strlen(pattern) - 1] = 0;
+    assert_int_equal(loggrep_new(pattern + 1, &g, NULL), 0); /* one less */
+    loggrep_free(g);
+}
+
 static void test_costly_patterns(void **state)
 {
     struct buf text = BUF_INIT(1 << 20);
@@ -97,9 +115,8 @@ static void test_costly_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_enough),
-        cmocka_unit_test(test_bad_patterns),
+        cmocka_unit_test(test_lines),           cmocka_unit_test(test_enough),
+        cmocka_unit_test(test_bad_patterns),    cmocka_unit_test(test_nested_patterns),
         cmocka_unit_test(test_costly_patterns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

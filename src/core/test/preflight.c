@@ -98,6 +98,7 @@ static void judges_files(void **state)
              "there is no checkpoint");
     one_file((struct preflight_file){.kind = PREFLIGHT_PROGRAM, .is_file = true, .size = 9}, 1,
              "cannot be executed");
+    one_file((struct preflight_file){.kind = PREFLIGHT_PROGRAM, .is_elsewhere = true}, 0, NULL);
     one_file((struct preflight_file){.kind = PREFLIGHT_REWARD, DATA("def f():", "x")}, 0, NULL);
     one_file((struct preflight_file){.kind = PREFLIGHT_REWARD,
                                      DATA("\x7f"
@@ -360,6 +361,17 @@ static void plans_what_to_look_at(void **state)
     assert_int_equal(f.n_files, 5);
     assert_string_equal(f.model->path, "/s/hf/hub/models--o--m");
     assert_true(f.model->is_hub && preflight_has_work(&f));
+    preflight_release(&f);
+    spec_release(&s);
+    struct preflight_where away = where;
+    away.hf_home = "/cache"; /* it is looked at when argus.yaml says so, and not when a spec does */
+    read_spec(GRPO, &s);
+    preflight_plan(&s, &away, &f);
+    assert_null(f.model);
+    preflight_release(&f);
+    away.hf_is_ours = true;
+    preflight_plan(&s, &away, &f);
+    assert_string_equal(f.model->cache, "/cache");
     preflight_release(&f);
     spec_release(&s);
     read_spec(GRPO "resume: j1@40\n", &s);

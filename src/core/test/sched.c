@@ -147,6 +147,28 @@ static void test_cpus_count(void **state)
     sched_free(s);
 }
 
+/* Processes stay on the leased nodes, so half a CPU on each of two is no place for one. */
+static void test_extra_cpus_are_whole_on_a_node(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct demand fills = gang(1, 1, 12.5), d = gang(2, 1, 2);
+    d.extra_cpus = 1;
+    two_nodes(s); /* 16 CPUs each */
+    add(s, "a", 1, 60, &fills);
+    add(s, "b", 2, 60, &fills); /* 2.5 are left on each node */
+    assert_int_equal(next(s, &dec), 1);
+    assert_int_equal(next(s, &dec), 2);
+    d.driver_cpus = 0;
+    add(s, "c", 3, 50, &d);
+    assert_int_equal(next(s, &dec), 0);
+    d.extra_cpus = 0;
+    add(s, "d", 4, 55, &d);
+    assert_int_equal(next(s, &dec), 4);
+    sched_free(s);
+}
+
 static void test_pool_labels_priority_and_limit(void **state)
 {
     (void)state;
@@ -327,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order_and_gang),
                                        cmocka_unit_test(test_too_large_blocks_nobody),
                                        cmocka_unit_test(test_cpus_count),
+                                       cmocka_unit_test(test_extra_cpus_are_whole_on_a_node),
                                        cmocka_unit_test(test_pool_labels_priority_and_limit),
                                        cmocka_unit_test(test_restore_counts),
                                        cmocka_unit_test(test_slots_and_held),

@@ -2,6 +2,7 @@
 /* sched_world.c - see sched_world.h: the books, and the clock of those that run. */
 #include "sched_world.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,7 @@ static void book(struct world *w, const struct world_job *j, int sign)
         double gpus = d->gpus_per_node + (n ? 0 : d->driver_gpus);
         book_slots(node, colon ? colon + 1 : it + len, colon ? len - name_len - 1 : 0, gpus, sign);
         node->cpus_used +=
-            sign * (d->cpus_per_node + d->extra_cpus / d->nnodes + (n ? 0 : d->driver_cpus));
+            sign * (d->cpus_per_node + ceil(d->extra_cpus / d->nnodes) + (n ? 0 : d->driver_cpus));
         if (sign < 0)
             continue;
         assert_true(node->usable && str_list_has_all(node->labels, j->pool));

@@ -11,6 +11,7 @@
 
 #include "base/unit.h"
 
+#define TOOLS "actor_rollout_ref.rollout.multi_turn.tool_config_path"
 #define PPO                                                                                        \
     "workload: ppo\nn_gpus_per_node: 4\nmodel_id: o/m\ntrain_file: /s/a.parquet\n"                 \
     "val_file: /s/b.parquet\n"
@@ -182,6 +183,52 @@ static void snapshots_are_named(void **state)
     }
 }
 
+static void paths_of_argus_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "train_file: '${SHARED_ROOT}/argus/secrets/x'",
+        "code_path: '${SHARED_ROOT}/argus'",
+        "working_dir: '${SHARED_ROOT}/common/../argus/uploads/1/data'",
+    };
+    struct result x;
+    (void)state;
+    for (size_t i = 0; i < array_len(bad); i++) {
+        _cleanup_(freep) char *text = xasprintf(
+            i == 0 ? "workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\n%s\n" : RAY "%s\n", bad[i]);
+        read_all(text, &x);
+        assert_int_equal(x.ps.errors, 1);
+        assert_non_null(strstr(x.ps.v[0].text, "lies in Argus's own directory"));
+        release(&x);
+    }
+}
+
+static void jobs_that_are_named(void **state)
+{
+    static const char yaml[] =
+        "workload: grpo\nn_gpus_per_node: 1\nmodel_id: /s/jobs/m-1/checkpoints/global_step_5\n"
+        "train_file: [/s/common/jobs/no.parquet, /s/jobs/../jobs/d_2/out.parquet]\n"
+        "val_file: gsm8k\nresume: r.3@7\nenv: {A: 'x:${SHARED_ROOT}/jobs/e4:/s/jobs/m-1/y'}\n"
+        "overrides: ['+a.b=\"/s//jobs/o5\"', '+c=/x/s/jobs/no', '+d=/s/jobs/$ID', '+e=/s/jobsno/x']\n";
+    static const char *const want[][2] = {{"resume", "r.3"},
+                                          {"train_file", "d_2"},
+                                          {"model_id", "m-1"},
+                                          {"env", "e4"},
+                                          {"overrides", "o5"}};
+    struct result x;
+    struct spec_jobs named;
+    (void)state;
+    read_all(yaml, &x);
+    assert_int_equal(x.ps.errors, 0);
+    spec_list_jobs(&x.spec, "/s", &named);
+    assert_int_equal(named.n, array_len(want));
+    for (size_t i = 0; i < named.n; i++) {
+        assert_string_equal(named.v[i].field, want[i][0]);
+        assert_string_equal(named.v[i].id, want[i][1]);
+    }
+    spec_jobs_release(&named);
+    release(&x);
+}
+
 static void later_keys_warn(void **state)
 {
     static const char *const lines[][2] = {
@@ -269,6 +316,9 @@ static void refusals(void **state)
         {PPO "secrets: [A]\nenv: {A: x}\n", "secrets", "stands in the environment too"},
         {PPO "overrides: [nonsense]\n", "overrides", "not a Hydra"},
         {PPO "overrides: ['--multirun']\n", "overrides", "not an override"},
+        {PPO "overrides: ['" TOOLS "=/etc/x']\n", "overrides", "does not lie under"},
+        {PPO "overrides: ['++" TOOLS "=/s/../etc/x']\n", "overrides", "does not lie under"},
+        {PPO "overrides: ['" TOOLS "=${USER_ROOT}/../bob/x']\n", "overrides", "another user's"},
         {"workload: rocket\n", "workload", "not one of"},
         {"workload: notebook\nentrypoint: a\n", "workload", "not in this version"},
         {"workload: serve\n", "entrypoint", "'serve' needs"},
@@ -445,6 +495,27 @@ static void rewards(void **state)
     release(&x);
 }
 
+/* One canonical form; what is no path of the head is left to Hydra. */
+static void overrides_that_name_files(void **state)
+{
+    static const char *const rows[][2] = {
+        {TOOLS "=/s//a/../b/", TOOLS "=/s/b"},
+        {"+" TOOLS "=${SHARED_ROOT}/t", "+" TOOLS "=/s/t"},
+        {TOOLS "=config/t.yaml", TOOLS "=config/t.yaml"},
+        {TOOLS "=/etc/${oc.env:X}", TOOLS "=/etc/${oc.env:X}"},
+        {"a.b=/etc/x", "a.b=/etc/x"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct result x;
+        _cleanup_(freep) char *yaml = xasprintf(PPO "overrides: ['%s']\n", rows[i][0]);
+        read_only(yaml, NULL, &x);
+        assert_int_equal(spec_expand(&x.spec, &roots, &x.ps), 0);
+        assert_string_equal(x.spec.overrides.v[0], rows[i][1]);
+        release(&x);
+    }
+}
+
 static void overrides_are_found(void **state)
 {
     (void)state;
@@ -454,6 +525,9 @@ static void overrides_are_found(void **state)
     strv_add(&s.overrides, "~c.d=1");
     strv_add(&s.overrides, "--config-name=x");
     assert_string_equal(spec_override_find(&s, "a.b"), "'x=y'");
+    _cleanup_(freep) char *file = xasprintf("+%s=/s/t", spec_file_overrides[1]);
+    assert_string_equal(spec_override_file(file), "/s/t");
+    assert_null(spec_override_file("a.b=/s/t"));
     assert_null(spec_override_find(&s, "a"));
     assert_null(spec_override_find(&s, "a.b.c"));
     assert_null(spec_override_find(&s, "c.d"));
@@ -671,6 +745,8 @@ int main(void)
         cmocka_unit_test(reads_and_defaults),
         cmocka_unit_test(every_key_of_the_manual),
         cmocka_unit_test(snapshots_are_named),
+        cmocka_unit_test(paths_of_argus_are_refused),
+        cmocka_unit_test(jobs_that_are_named),
         cmocka_unit_test(later_keys_warn),
         cmocka_unit_test(warnings),
         cmocka_unit_test(all_problems_at_once_with_places),
@@ -683,6 +759,7 @@ int main(void)
         cmocka_unit_test(free_text_keeps_other_names),
         cmocka_unit_test(rewards),
         cmocka_unit_test(overrides_are_found),
+        cmocka_unit_test(overrides_that_name_files),
         cmocka_unit_test(ids),
         cmocka_unit_test(generated_ids_are_good),
         cmocka_unit_test(copies),

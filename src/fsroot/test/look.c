@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/str.h"
 
@@ -75,6 +76,103 @@ static void sees_files(void **state)
     assert_true(!f.files[4].is_file && !f.files[4].is_dir && !f.files[4].error);
     assert_true(f.has_free && f.free_bytes > 0);
     preflight_release(&f);
+}
+
+static struct preflight_file file_at(const char *root, const char *name, enum preflight_kind kind)
+{
+    struct preflight_facts f = {.files = xcalloc(1, sizeof(*f.files)), .n_files = 1};
+    f.files[0].path = xasprintf("%s/%s", root, name);
+    f.files[0].kind = kind;
+    fsroot_look(root, NULL, &f, NULL);
+    struct preflight_file got = f.files[0];
+    free(got.path);
+    f.n_files = 0;
+    preflight_release(&f);
+    got.path = NULL;
+    return got;
+}
+
+static void expect_file(const char *root,
+                        const char *name,
+                        bool is_file,
+                        int error,
+                        const char *real)
+{
+    _cleanup_(freep) char *below =
+        *real == '+' ? xasprintf("%s/%s", root, real + 1) : xstrdup(real);
+    struct preflight_file f = file_at(root, name, PREFLIGHT_TREE);
+    assert_int_equal(f.is_file, is_file);
+    assert_int_equal(f.error, error);
+    assert_string_equal(str_or(f.real, ""), below);
+    assert_null(f.broken);
+    free(f.real);
+}
+
+static void put_link(const char *root, const char *name, const char *text)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/%s", root, name);
+    assert_int_equal(symlink(text, path), 0);
+}
+
+/* A link is followed on the root alone, and elsewhere is not even asked what is there. */
+static void follows_links_on_the_root(void **state)
+{
+    const char *root = *state;
+    put(root, "d/t.yaml", "a: 1\n");
+    put_link(root, "to", "d");
+    put_link(root, "t", "to/t.yaml");
+    put_link(root, "out", "/proc/self/status");
+    put_link(root, "gone", "/nowhere");
+    put_link(root, "proc", "../../../../../../proc");
+    put_link(root, "self", "self");
+    expect_file(root, "d/t.yaml", true, 0, "+d/t.yaml");
+    expect_file(root, "to/t.yaml", true, 0, "+d/t.yaml");
+    expect_file(root, "t", true, 0, "+d/t.yaml");
+    expect_file(root, "out", false, 0, "/proc/self/status");
+    expect_file(root, "gone", false, 0, "/nowhere");
+    expect_file(root, "proc/self/status", false, 0, "../../../../../../proc");
+    expect_file(root, "self", false, ELOOP, "");
+    expect_file(root, "../x", false, 0, "..");
+    struct preflight_file f = file_at(root, "out", PREFLIGHT_PROGRAM);
+    assert_true(f.is_elsewhere && !f.error && !f.may_run);
+    free(f.real);
+}
+
+/* As the hub's own library lays a cache out. */
+static void follows_links_of_a_cache(void **state)
+{
+    const char *root = *state;
+    put(root, "models--q--w/blobs/1", "{}");
+    put_shard(root, "models--q--w/blobs/2", 0);
+    put(root, "models--q--w/snapshots/abc/tokenizer.json", "{}");
+    put_link(root, "models--q--w/snapshots/abc/config.json", "../../blobs/1");
+    put_link(root, "models--q--w/snapshots/abc/model.safetensors", "../../blobs/2");
+    struct preflight_model m = model_at(root, "models--q--w", true);
+    assert_true(m.has_config && !m.config_broken && m.n_shards == 1 && m.shards[0].wants);
+    release(&m);
+    put_link(root, "models--away", "/nowhere");
+    m = model_at(root, "models--away", true);
+    assert_true(m.is_elsewhere && !m.error);
+    release(&m);
+}
+
+/* What a link has elsewhere is there, and is not read. */
+static void reads_no_part_of_a_model_elsewhere(void **state)
+{
+    const char *root = *state;
+    put(root, "l/tokenizer.json", "{}");
+    put_link(root, "l/config.json", "/proc/self/status");
+    put_link(root, "l/model.safetensors", "/proc/self/status");
+    put_link(root, "l/model.safetensors.index.json", "/proc/self/status");
+    struct preflight_model m = model_at(root, "l", false);
+    assert_true(m.has_config && !m.config_broken && !m.has_index && m.n_shards == 1);
+    assert_true(m.shards[0].is_elsewhere && !m.shards[0].error && !m.shards[0].broken);
+    release(&m);
+    put_link(root, "k", "/proc/self");
+    m = model_at(root, "k", false);
+    assert_true(m.is_dir && !m.error && !m.n_shards);
+    assert_string_equal(m.real, "/proc/self");
+    release(&m);
 }
 
 /* What was read before is told again, unless it is another file by now. */
@@ -213,7 +311,7 @@ static void composes_keys(void **state)
     put(root, "t/verl/trainer/config/odd.yaml", "defaults:\n- m: ${n}\na: 1\n");
     _cleanup_(freep) char *tree = xasprintf("%s/t", root);
     struct preflight_keys k;
-    assert_true(fsroot_verl_keys(tree, "sft", &k));
+    assert_true(fsroot_verl_keys(root, tree, "sft", &k));
     static const char *const all[] = {
         "data.files",    "data.empty", "model.path", "seed", "model.lora.rank",
         "model.inner.k", "y.z.k",      "y",          "model"};
@@ -223,21 +321,25 @@ static void composes_keys(void **state)
     assert_true(k.whole && strv_has(&k.groups, "model") && strv_has(&k.options, "model=hf"));
     assert_true(strv_has(&k.leaves, "data.empty") && !strv_has(&k.leaves, "data"));
     preflight_keys_release(&k);
-    assert_true(fsroot_verl_keys(tree, "ppo", &k));
+    assert_true(fsroot_verl_keys(root, tree, "ppo", &k));
     has(&k, "trainer.nnodes");
     assert_true(k.whole);
     preflight_keys_release(&k);
-    assert_true(fsroot_verl_keys(tree, "odd", &k));
+    assert_true(fsroot_verl_keys(root, tree, "odd", &k));
     assert_false(k.whole);
     preflight_keys_release(&k);
-    assert_false(fsroot_verl_keys(tree, "none", &k));
-    assert_false(fsroot_verl_keys("/nowhere", "sft", &k));
+    assert_false(fsroot_verl_keys(root, tree, "none", &k));
+    assert_false(fsroot_verl_keys(root, "/nowhere", "sft", &k));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sees_files, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(follows_links_on_the_root, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(follows_links_of_a_cache, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(reads_no_part_of_a_model_elsewhere, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(sees_what_changed, root_setup, root_teardown),
         cmocka_unit_test(remembers),
         cmocka_unit_test_setup_teardown(sees_a_whole_model, root_setup, root_teardown),

@@ -115,14 +115,22 @@ static void test_mismatch_is_found(void **state)
     assert_non_null(strstr(text, "'/code' is not there"));
 }
 
+static size_t summary_of(const char *dir, int attempt, struct buf *out)
+{
+    _cleanup_(rootdir_release) struct rootdir proof = ROOTDIR_NONE;
+    return rootdir_open(dir, ATTEMPT_PROOF, 0, &proof, NULL) < 0
+               ? 0
+               : proof_summary(&proof, attempt, out);
+}
+
 static void test_summary(void **state)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(64 << 10);
-    assert_int_equal(proof_summary(*state, 1, &out), 0);
+    assert_int_equal(summary_of(*state, 1, &out), 0);
     put(*state, "proof/worker-w2-1.json", WORKER);
     put(*state, "proof/driver-w1-1.json", DRIVER);
     put(*state, "proof/worker-w3-1.json", "torn");
-    assert_int_equal(proof_summary(*state, 3, &out), 2);
+    assert_int_equal(summary_of(*state, 3, &out), 2);
     _cleanup_(json_unrefp) json_t *o = NULL;
     assert_int_equal(json_parse(buf_str(&out), out.len, out.max, &o, NULL), 0);
     assert_int_equal(json_get_int(o, "attempt", 0), 3);
@@ -138,7 +146,7 @@ static void test_summary(void **state)
 
     put(*state, "proof/mismatch-worker-w2-1.json", BAD("verl", "\"/site/verl\""));
     buf_reset(&out);
-    assert_int_equal(proof_summary(*state, 3, &out), 3);
+    assert_int_equal(summary_of(*state, 3, &out), 3);
     assert_non_null(strstr(buf_str(&out), "\"ok\":false"));
     assert_non_null(strstr(buf_str(&out), "from '/site/verl' and not from '/code'"));
 }
@@ -151,7 +159,7 @@ static void test_a_job_may_write_there_what_it_likes(void **state)
         put(*state, name, WORKER);
     }
     _cleanup_(buf_release) struct buf out = BUF_INIT(64 << 10);
-    assert_int_equal(proof_summary(*state, 1, &out), 200);
+    assert_int_equal(summary_of(*state, 1, &out), 200);
     _cleanup_(json_unrefp) json_t *o = NULL;
     assert_int_equal(json_parse(buf_str(&out), out.len, out.max, &o, NULL), 0);
     assert_int_equal(json_array_size(json_get_array(o, "processes")), PROOF_SHOWN_MAX);

@@ -84,7 +84,6 @@ static void test_no_directory_by_a_link(void **state)
     assert_int_equal(rootdir_open_in(&jobs, "out", 0755, &d, &err), -ELOOP);
     assert_int_equal(rootfile_write(root, "jobs/out/f", 0755, "x", 1, 0644, 0, &err), -ELOOP);
     assert_int_equal(rootfile_symlink(root, "jobs/out/f", 0755, "x", &err), -ELOOP);
-    assert_int_equal(rootfile_unlink(root, "jobs/out/secret", &err), -ELOOP);
     assert_false(rootfile_is_there(root, "jobs/out/secret"));
     expect_untouched(state);
 }
@@ -203,6 +202,67 @@ static void test_links_that_stay(void **state)
     assert_int_equal(rootfile_open_followed(root, "jobs/none", O_RDONLY, &err), -ENOENT);
 }
 
+static void expect_real(const struct rootdir *d, const char *below, int want, const char *text)
+{
+    char *real = NULL;
+    int fd = rootdir_open_followed(d, below, O_PATH, &real);
+    assert_int_equal(fd < 0 ? fd : 0, want);
+    if (text)
+        assert_string_equal(real, text);
+    else
+        assert_null(real);
+    free(real);
+    closep(&fd);
+}
+
+/* A link off the root is told by its text, whether or not anything is there. */
+static void test_where_links_lead(void **state)
+{
+    _cleanup_(freep) char *root = root_of(state);
+    _cleanup_(freep) char *real_root = realpath(root, NULL);
+    _cleanup_(freep) char *other = xasprintf("%s/other", (const char *)*state);
+    _cleanup_(freep) char *far = xasprintf("%s/jobs/j", real_root);
+    _cleanup_(freep) char *sly = xasprintf("%s/../outside/secret", other);
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    link_in(state, "other", "root");
+    link_in(state, "root/jobs/near", "./j");
+    link_in(state, "root/jobs/far", far);
+    link_in(state, "root/jobs/j/up", "../near/real");
+    link_in(state, "root/top", other);
+    link_in(state, "root/out", "/nowhere/at/all");
+    link_in(state, "root/sly", sly);
+    link_in(state, "root/deep", "jobs/../../outside");
+    link_in(state, "root/circle", "circle");
+    assert_int_equal(rootdir_open(other, "", 0, &d, NULL), 0);
+    expect_real(&d, "jobs/j/real", 0, "jobs/j/real");
+    expect_real(&d, "jobs/near/real", 0, "jobs/j/real");
+    expect_real(&d, "jobs/far/up", 0, "jobs/j/real"); /* by the real path of the root */
+    expect_real(&d, "top/jobs/near", 0, "jobs/j");    /* and by the other one */
+    expect_real(&d, "top", 0, "");
+    expect_real(&d, "out", -EXDEV, "/nowhere/at/all");
+    expect_real(&d, "out/further", -EXDEV, "/nowhere/at/all");
+    expect_real(&d, "sly", -EXDEV, sly);
+    expect_real(&d, "deep/secret", -EXDEV, "jobs/../../outside");
+    expect_real(&d, "circle", -ELOOP, NULL);
+    expect_real(&d, "jobs/near/none", -ENOENT, NULL);
+}
+
+static void test_files_for_writing(void **state)
+{
+    _cleanup_(freep) char *root = root_of(state);
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    struct err err = {0};
+    link_in(state, "root/jobs/j/out", "../../../outside/secret");
+    assert_int_equal(rootdir_open(root, "jobs/j", 0, &d, &err), 0);
+    _cleanup_(closep) int fd = rootdir_open_for(&d, "new", O_WRONLY | O_CREAT, 0600, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(rootdir_open_for(&d, "new", O_WRONLY | O_CREAT | O_EXCL, 0600, &err), -EEXIST);
+    assert_int_equal(rootdir_open_for(&d, "out", O_WRONLY | O_CREAT, 0600, &err), -ELOOP);
+    assert_int_equal(rootdir_open_for(&d, "none", O_RDWR, 0600, &err), -ENOENT);
+    assert_int_equal(rootdir_open_for(&d, "a/b", O_RDWR | O_CREAT, 0600, &err), -EINVAL);
+    expect_untouched(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +273,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names_are_one_part, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_renaming_and_names, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_links_that_stay, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_where_links_lead, set_up, root_teardown),
+        cmocka_unit_test_setup_teardown(test_files_for_writing, set_up, root_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

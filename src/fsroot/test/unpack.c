@@ -3,9 +3,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <lzma.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -469,6 +471,46 @@ static void test_too_much(void **state)
     (void)close(s.archive);
 }
 
+/* What its first block says that it takes to unpack it: 1 GiB, whatever is in it. */
+static int make_wide(enum form form)
+{
+    int fd = make(form, &(struct item){.path = "a", .text = "x"}, 1);
+    uint8_t head[64];
+    assert_int_equal(pread(fd, head, sizeof(head), 0), sizeof(head));
+    if (form == TAR_ZST) {
+        assert_int_equal(head[4] & 0x20, 0); /* it has a window */
+        head[5] = (30 - 10) << 3;
+    } else {
+        uint8_t *block = head + 12;
+        size_t crc_at = (block[0] + 1U) * 4 - 4;
+        assert_int_equal(block[2], 0x21); /* LZMA2 and nothing before it */
+        block[4] = (30 - 12) * 2;
+        uint32_t crc = htole32(lzma_crc32(block, crc_at, 0));
+        memcpy(block + crc_at, &crc, sizeof(crc));
+    }
+    assert_int_equal(pwrite(fd, head, sizeof(head), 0), sizeof(head));
+    return fd;
+}
+
+static void test_windows(void **state)
+{
+    refuse_fd(*state, make_wide(TAR_XZ), "more than 128 MiB of memory");
+    refuse_fd(*state, make_wide(TAR_ZST), "more than 128 MiB of memory");
+    /* In a later stream, too: what libarchive would have read of it is not asked. */
+    static char noise[300000];
+    for (size_t i = 0; i < sizeof(noise) - 1; i++)
+        noise[i] = (char)('a' + i * i % 26);
+    struct item large = {.path = "a", .text = noise};
+    int fd = make(TAR_XZ, &large, 1), wide = make_wide(TAR_XZ);
+    uint8_t bytes[4096];
+    off_t half = lseek(fd, 0, SEEK_END);
+    assert_true(half > 0 && half % 4 == 0);
+    ssize_t n = pread(wide, bytes, sizeof(bytes), 0);
+    assert_int_equal(pwrite(fd, bytes, (size_t)n, half), n);
+    refuse_fd(*state, fd, "more than 128 MiB of memory");
+    (void)close(wide);
+}
+
 /* Refused by its headers, long before the end, with nothing written. */
 static void test_two_million(void **state)
 {
@@ -542,6 +584,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_links, setup, teardown),
         cmocka_unit_test_setup_teardown(test_types, setup, teardown),
         cmocka_unit_test_setup_teardown(test_too_much, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_million, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
     };

@@ -370,6 +370,7 @@ static const struct http_param pieces_params[] = {
 static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how long"}, {0}};
 static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
 static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "number"}, {0}};
+static const struct http_example examples[] = {{"/things/{id}", "one"}, {NULL, NULL}};
 static const struct http_schema schemas[] = {
     {.name = "Text",
      .json = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
@@ -415,7 +416,7 @@ static void on_openapi(struct http_req *req, void *app)
 {
     (void)app;
     struct buf out = BUF_INIT(1 << 20);
-    http_openapi(routes, array_len(routes), schemas, array_len(schemas), "1", &out);
+    http_openapi(routes, array_len(routes), examples, schemas, array_len(schemas), "1", &out);
     http_reply_json(req, 200, &out, 0);
 }
 

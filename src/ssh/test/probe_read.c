@@ -68,6 +68,89 @@ static void expect(const char *line,
         fail_msg("no '%s' in: %s", in_fix, r.findings[0].fix);
 }
 
+/* The network members of an answer that has these lines in its step. */
+static void judge_network(const char *lines, const char *node_ip, struct probe_result *ret)
+{
+    struct probe_want want = wanted();
+    want.node_ip = node_ip;
+    const char *at = strstr(fit, "STEP=ray\n");
+    _cleanup_(freep) char *text =
+        xasprintf("%.*sSTEP=network\n%s%s", (int)(at - fit), fit, lines, at);
+    judge(text, &want, ret);
+    assert_int_equal(ret->n_findings, 0);
+}
+
+static void test_network_of_a_machine(void **state)
+{
+    (void)state;
+    struct probe_result r;
+    judge_network("LINK=lo 65536 0\nLINK=eth0 1500 10000\nLINK=bond0 9000 50000 ens1 ens2\n"
+                  "ADDRESS=eth0 10.0.0.7\nADDRESS=bond0 10.1.0.7\n"
+                  "HCA=mlx5_0 1 InfiniBand 4 400 1\nHCA=mlx5_1 1 InfiniBand 1 400 1\n"
+                  "HCA=mlx5_2 1 InfiniBand 4 100 1\nHCA=mlx5_3 1 InfiniBand 4 400 1\n"
+                  "HCA=mlx5_4 1 Ethernet 4 800 1\n",
+                  "10.1.0.7", &r);
+    assert_string_equal(r.facts.interface, "bond0");
+    assert_string_equal(r.facts.bond_of, "ens1,ens2");
+    assert_int_equal(r.facts.mtu, 9000);
+    assert_int_equal(r.facts.interface_mbps, 50000);
+    assert_string_equal(r.facts.link_layer, "infiniband");
+    assert_string_equal(r.facts.hca, "mlx5_0:1,mlx5_3:1");
+    assert_int_equal(r.facts.rdma_gbps, 400);
+    assert_string_equal(r.facts.gid_index, "");
+}
+
+static void test_gid_index_only_where_ports_agree(void **state)
+{
+    (void)state;
+    static const char ports[] = "LINK=eth0 1500 10000\nROUTE=eth0 0x00000000 0x00000000\n"
+                                "HCA=a 1 Ethernet 4 200 1\nHCA=b 1 Ethernet 4 200 1\n"
+                                "GID=a 1 0 1 fe80:0000:0000:0000:0000:0000:0000:0001\n"
+                                "GID=a 1 1 2 fe80:0000:0000:0000:0000:0000:0000:0001\n"
+                                "GID=a 1 3 2 0000:0000:0000:0000:0000:ffff:0a00:0007\n";
+    struct probe_result r;
+    _cleanup_(freep) char *same =
+        xasprintf("%sGID=b 1 3 2 0000:0000:0000:0000:0000:ffff:0a00:0107\n", ports);
+    judge_network(same, NULL, &r);
+    assert_string_equal(r.facts.interface, "eth0"); /* the way to everywhere */
+    assert_string_equal(r.facts.link_layer, "roce");
+    assert_string_equal(r.facts.roce, "v2");
+    assert_string_equal(r.facts.gid_index, "3");
+    _cleanup_(freep) char *other =
+        xasprintf("%sGID=b 1 5 2 0000:0000:0000:0000:0000:ffff:0a00:0107\n", ports);
+    judge_network(other, NULL, &r);
+    assert_string_equal(r.facts.roce, "v2");
+    assert_string_equal(r.facts.gid_index, "");
+}
+
+/* What stands here becomes variables of jobs: odd names, numbers and floods are left out. */
+static void test_network_of_a_liar(void **state)
+{
+    (void)state;
+    struct probe_result r;
+    struct buf text = BUF_INIT(1 << 20);
+    for (int i = 0; i < 2000; i++)
+        assert_int_equal(buf_addf(&text,
+                                  "LINK=e%d 1500 1\nADDRESS=e%d 10.0.0.9\nHCA=d%d 1 "
+                                  "InfiniBand 4 400 1\nGID=d%d 1 1 2 f\n"
+                                  "ROUTE=e%d 0x00000000 0x00000000\n",
+                                  i, i, i, i, i),
+                         0);
+    judge_network(buf_str(&text), "10.0.0.9", &r);
+    assert_string_equal(r.facts.interface, "e0");
+    assert_true(strlen(r.facts.hca) < sizeof(r.facts.hca));
+    buf_release(&text);
+    judge_network("LINK=eth0;rm 1500 1\nLINK=-x 1 1\nLINK=\x1b[31mx 1 1\nLINK=eth0 -1 99999999999\n"
+                  "ADDRESS=$(id) 10.0.0.9\nHCA=m\xc3\x28 1 InfiniBand 4 400 1\n"
+                  "HCA=m 1 InfiniBand 4 400 0\nHCA=m 0 InfiniBand 4 400 1\nHCA=\nGID=\n"
+                  "ROUTE=eth0 zz 0x00000000\n",
+                  "10.0.0.9", &r);
+    assert_string_equal(r.facts.interface, "");
+    assert_string_equal(r.facts.link_layer, "ethernet");
+    assert_string_equal(r.facts.hca, "");
+    assert_int_equal(r.facts.mtu, 0);
+}
+
 static void test_facts_of_a_fit_machine(void **state)
 {
     (void)state;
@@ -303,6 +386,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_facts_of_a_fit_machine),
+        cmocka_unit_test(test_network_of_a_machine),
+        cmocka_unit_test(test_gid_index_only_where_ports_agree),
+        cmocka_unit_test(test_network_of_a_liar),
         cmocka_unit_test(test_limits_of_a_container),
         cmocka_unit_test(test_ray_and_python),
         cmocka_unit_test(test_neither_ray_nor_python),

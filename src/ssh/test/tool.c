@@ -146,6 +146,14 @@ static void on_probe(const struct probe_result *r, void *arg)
     add_versions(&j, r);
     jout_int(&j, "gpus", r->facts.gpus);
     jout_str(&j, "gpu_type", r->facts.gpu_type);
+    jout_str(&j, "interface", r->facts.interface);
+    jout_str(&j, "bond_of", r->facts.bond_of);
+    jout_str(&j, "link_layer", r->facts.link_layer);
+    jout_str(&j, "hca", r->facts.hca);
+    jout_str(&j, "roce", r->facts.roce);
+    jout_str(&j, "gid_index", r->facts.gid_index);
+    jout_int(&j, "mtu", r->facts.mtu);
+    jout_int(&j, "rdma_gbps", r->facts.rdma_gbps);
     jout_bool(&j, "has_nvidia", r->has_nvidia);
     jout_str(&j, "gpu_trouble", r->gpu_trouble);
     jout_real(&j, "cpus", r->facts.cpus);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* archives.h - finished jobs whose directory is packed into one file, and on their way there and
+ * back.
+ *
+ *   archives_pack ─▶ packing ─▶ removing ─▶ archived ─▶ unpacking ─▶ restoring ─▶ (no row)
+ *                       └─ fails: undone, FAILED until the next try ─┘ fails: archived again
+ *
+ * The row of the store says which step was begun, and a step that takes something away begins only
+ * once the row is on disk (fsroot/jobarchive.h has the steps). So a start goes on where a kill
+ * came: what was being packed is undone, the rest is done to its end. One job at a time, in the
+ * worker pool. Who may do it and which job is over is asked by the handler. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/ground/cluster.h"
+#include "argusd/ground/events.h"
+#include "argusd/ground/settings.h"
+#include "base/field.h"
+#include "core/job/job.h"
+#include "store/store.h"
+
+struct archives;
+
+struct archives_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct events *events;
+    const struct cluster *cluster;
+    /* ERR_CONFLICT with a sentence: somebody needs the job's files where they are. */
+    int (*check_unused)(const char *job, void *arg, struct err *err);
+    void *arg;
+};
+
+/* Of a job's page. */
+extern const struct field_table archives_table;
+
+struct archives *archives_new(const struct archives_parts *parts);
+#define ARCHIVES_ENTRY "archive"
+void archives_restore(struct archives *as, const struct store_entry *row);
+void archives_start(struct archives *as);
+void archives_durable(struct archives *as, uint64_t batch);
+void archives_close(struct archives *as); /* what runs is told to stop; NULL is fine */
+void archives_free(struct archives *as);  /* once the loop has run dry */
+
+/* From now on it is packed, or brought back; a request that comes twice is one. ERR_CONFLICT,
+ * ERR_BUSY, or what check_unused says. */
+must_check int archives_pack(struct archives *as,
+                             const struct job *job,
+                             const char *actor,
+                             struct err *err);
+must_check int archives_unpack(struct archives *as,
+                               const struct job *job,
+                               const char *actor,
+                               struct err *err);
+
+/* Its state, sizes and place as a JSON object. Heap; NULL: the job was never packed. */
+char *archives_text(const struct archives *as, const char *job);
+/* Its files are not where they were, or are about to leave. */
+bool archives_is_away(const struct archives *as, const char *job);
+/* ERR_CONFLICT with what to do, if that is so. */
+must_check int archives_check_files(const struct archives *as, const char *job, struct err *err);
+/* The same for each job that a text names by a path below jobs/. */
+must_check int archives_check_text(const struct archives *as, const char *text, struct err *err);
+/* What the archives of a user (project NULL), or of a project (user NULL), take. */
+uint64_t archives_bytes(const struct archives *as, const char *user, const char *project);

@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+DIR *a(const char *path)
+{
+    return opendir(path);
+}
