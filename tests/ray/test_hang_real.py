@@ -64,7 +64,8 @@ class Job:
     def __init__(self, argusd, place, **keys):
         self.argusd, self.place, self.bed = argusd, place, BEDS.get("2.60.0")
         (place / "train.py").write_text(PROGRAM)
-        self.id = argusd.submit(argusd.spec([str(self.bed.python), str(place / "train.py"), str(place)]), **keys)
+        command = [str(self.bed.python), str(place / "train.py"), str(place)]
+        self.id = argusd.submit(argusd.spec(command, spread="cluster"), **keys)
         argusd.wait_job(self.id, lambda j: (j["step"] or 0) > 5, "trains")
         ranks = json.loads((place / "ranks-1").read_text())
         assert len({r["host"] for r in ranks}) == 2, ranks

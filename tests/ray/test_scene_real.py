@@ -42,7 +42,8 @@ def test_what_a_failure_leaves(tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     with Argusd(tmp_path, bed.url) as a:
-        spec = {**a.spec([str(bed.python), "-c", PROGRAM, str(gate)]), "env": {"MY_TOKEN": CANARY}}
+        command = [str(bed.python), "-c", PROGRAM, str(gate)]
+        spec = {**a.spec(command), "env": {"MY_TOKEN": CANARY}, "spread": "cluster"}  # the actor leaves the lease
         job = a.submit(spec)
         attempt = a.log_file(job).parents[1]
         workers = attempt / "logs" / "workers"
@@ -90,7 +91,8 @@ def test_the_raylet_dies(tmp_path):
     try:
         with Argusd(tmp_path, bed.url) as a:
             os.mkfifo(tmp_path / "gate")
-            spec = {**a.spec([str(bed.python), "-c", PROGRAM, str(tmp_path / "gate")]), "env": {"MY_TOKEN": CANARY}}
+            command = [str(bed.python), "-c", PROGRAM, str(tmp_path / "gate")]
+            spec = {**a.spec(command), "env": {"MY_TOKEN": CANARY}, "spread": "cluster"}
             job = a.submit(spec)
             until(lambda: a.log_file(job).exists() and "FAR " in a.log_file(job).read_text(), "the far actor runs")
             far = next(line.split()[1] for line in a.log_file(job).read_text().splitlines() if line.startswith("FAR "))
