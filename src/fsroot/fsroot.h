@@ -89,8 +89,9 @@ char *fsroot_beside_interpreter(const struct rootdir *top, const char *below, co
 /* Makes jobs/<job> for a job that has none yet. ERR_CONFLICT: something is there already, and it is
  * not just an empty directory of ours. */
 must_check int fsroot_job_make(const char *root, const char *job, struct err *err);
-/* Whether anything, a broken link as well, has that name. */
-bool fsroot_job_is_there(const char *root, const char *job);
+/* For each of these names, whether anything, a broken link as well, has it below jobs. ret: one for
+ * each. */
+void fsroot_jobs_are_there(const char *root, const struct strv *jobs, bool *ret);
 
 /* The content of an attempt's directory. Values under secret names (see str_is_secret_name) are
  * masked in every file that people read, and so is each occurrence of such a value in any of the

@@ -5,6 +5,7 @@
  * lost, and what is in a directory is all that could mislead a reader. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,8 +48,12 @@ int fsroot_job_make(const char *root, const char *job, struct err *err)
                    jobs.path, job);
 }
 
-bool fsroot_job_is_there(const char *root, const char *job)
+void fsroot_jobs_are_there(const char *root, const struct strv *jobs, bool *ret)
 {
-    _cleanup_(freep) char *path = fsroot_job_dir(root, job);
-    return fsroot_is_name(job) && rootfile_is_there(root, path);
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    struct stat st;
+    bool opened = rootdir_open(root, "jobs", 0, &dir, NULL) == 0;
+    for (size_t i = 0; i < jobs->n; i++)
+        ret[i] = opened && fsroot_is_name(jobs->v[i]) &&
+                 fstatat(dir.fd, jobs->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
 }

@@ -6,7 +6,8 @@
  * a look that has not begun, so that no answer is older than its question; of one question one
  * look runs at a time; and what many questions name is read once, as long as it does not change. So
  * a crowd costs two looks, a hung mount a few workers, and everybody who asks meanwhile is told at
- * what it hangs. */
+ * what it hangs. The directory of a chosen id is no part of the question: a look asks for those of
+ * all its askers at once, since each submit has another one. */
 #include "argusd/launch/preflight.h"
 
 #include <stdlib.h>
@@ -47,6 +48,8 @@ struct preflight_asker {
     preflight_f cb;
     void *arg;
     usec_t asked; /* monotonic */
+    char *job;    /* the id that its spec chose; NULL: none */
+    size_t at;    /* among the jobs of a look that has begun */
 };
 
 struct look {
@@ -59,8 +62,8 @@ struct look {
     bool ready;                     /* its worker is back: the askers are being answered */
     struct spec about; /* what a configuration's name depends on: workload and overrides */
     char *root, *tree, *model_id;
-    char *job; /* the id that its spec chose; NULL: none */
-    bool job_is_there;
+    struct strv jobs;     /* that its askers chose, when it began */
+    bool *jobs_are_there; /* of each */
     struct preflight_facts facts;
     char *verl;
     bool has_verl; /* from the cache */
@@ -103,11 +106,17 @@ static void unref_keys(struct kept_keys *k)
     free(k);
 }
 
+static void asker_free(struct preflight_asker *a)
+{
+    free(a->job);
+    free(a);
+}
+
 static void preflight_look_free(struct look *l)
 {
     for (struct preflight_asker *a = l->askers, *next; a; a = next) {
         next = a->next;
-        free(a);
+        asker_free(a);
     }
     for (struct look **at = &l->p->looks; *at; at = &(*at)->next)
         if (*at == l) {
@@ -117,8 +126,10 @@ static void preflight_look_free(struct look *l)
     preflight_release(&l->facts);
     spec_release(&l->about);
     buf_release(&l->question);
+    strv_release(&l->jobs);
+    free(l->jobs_are_there);
     unref_keys(l->keys);
-    char *texts[] = {l->root, l->tree, l->model_id, l->verl, l->config, l->job};
+    char *texts[] = {l->root, l->tree, l->model_id, l->verl, l->config};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     free(l);
@@ -230,7 +241,8 @@ static void preflight_run(void *arg)
         l->verl = fsroot_verl_version(l->root, l->tree);
     if (l->tree && !l->keys)
         read_keys(l);
-    l->job_is_there = l->job && fsroot_job_is_there(l->root, l->job);
+    if (l->jobs.n > 0)
+        fsroot_jobs_are_there(l->root, &l->jobs, l->jobs_are_there);
     fsroot_look(l->root, l->p->known, &l->facts, &l->at);
 }
 
@@ -253,6 +265,17 @@ static const struct look *busy_twin(const struct look *l)
     return NULL;
 }
 
+/* Nobody joins from here on, and who leaves keeps his place. */
+static void look_take_jobs(struct look *l)
+{
+    for (struct preflight_asker *a = l->askers; a; a = a->next)
+        if (a->job) {
+            a->at = l->jobs.n;
+            strv_add(&l->jobs, a->job);
+        }
+    l->jobs_are_there = xcalloc(l->jobs.n + 1, sizeof(*l->jobs_are_there));
+}
+
 static void preflight_done(void *arg);
 
 static void preflight_begin_next(struct preflights *p)
@@ -265,6 +288,7 @@ static void preflight_begin_next(struct preflights *p)
             l->began = clock_mono();
             p->n_busy++;
             recall(l);
+            look_take_jobs(l);
             work_start(p->loop, preflight_run, preflight_done, l);
         }
 }
@@ -274,7 +298,7 @@ static void preflight_answer(struct preflight_asker *taken, const struct preflig
 {
     preflight_f cb = taken->cb;
     void *cb_arg = taken->arg;
-    free(taken);
+    asker_free(taken);
     cb(seen, cb_arg);
 }
 
@@ -291,10 +315,10 @@ static void on_answers(uv_timer_t *timer)
     struct preflights *p = timer->data;
     struct look *l = find_ready(p);
     for (int n = 0; l && n < ANSWERS; l = find_ready(p)) {
-        struct preflight_seen seen = {
-            .verl = l->verl, .facts = &l->facts, .job_is_there = l->job_is_there};
+        struct preflight_seen seen = {.verl = l->verl, .facts = &l->facts};
         for (struct preflight_asker *a; n < ANSWERS && (a = l->askers); n++) {
             l->askers = a->next;
+            seen.job_is_there = a->job && l->jobs_are_there[a->at];
             preflight_answer(a, &seen);
         }
         if (!l->askers)
@@ -381,7 +405,6 @@ static void say_question(struct look *l)
     preflight_add_text(q, l->root);
     preflight_add_text(q, l->tree);
     preflight_add_text(q, l->model_id);
-    preflight_add_text(q, l->job);
     (void)buf_add(q, &l->about.workload, sizeof(l->about.workload)); /* overflow: as above */
     for (size_t i = 0; i < l->about.overrides.n; i++)
         preflight_add_text(q, l->about.overrides.v[i]);
@@ -409,7 +432,6 @@ static struct look *look_new(struct preflights *p,
                        .root = xstrdup(where->shared_root),
                        .tree = xstrdup(tree),
                        .question = BUF_INIT(QUESTION_MAX),
-                       .job = xstrdup(spec->id),
                        .model_id = xstrdup(spec->model_id)};
     l->about.workload = spec->workload;
     strv_copy(&l->about.overrides, &spec->overrides);
@@ -441,7 +463,8 @@ struct preflight_asker *preflight_look(struct preflights *p,
     struct preflight_asker *a = xcalloc(1, sizeof(*a));
     struct look *l = join_or_add(look_new(p, spec, where, tree));
     struct preflight_asker **end = &l->askers;
-    *a = (struct preflight_asker){.look = l, .cb = cb, .arg = arg, .asked = clock_mono()};
+    *a = (struct preflight_asker){
+        .look = l, .cb = cb, .arg = arg, .asked = clock_mono(), .job = xstrdup(spec->id)};
     while (*end)
         end = &(*end)->next;
     *end = a;
@@ -459,7 +482,7 @@ void preflight_forget(struct preflight_asker *a)
         at = &(*at)->next;
     if (*at)
         *at = a->next;
-    free(a);
+    asker_free(a);
     if (!l->askers && !l->busy)
         preflight_look_free(l);
 }
