@@ -10,6 +10,15 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEDS = {"acceptance": "training", "verl": "training", "faults": "hosts", "ray": "hosts", "ssh": "machines"}
+# Those on bare hosts go where there are bare hosts; those without any bed go wherever a worker is free.
+OTHERS = {
+    "acceptance/test_sop.py": "machines",
+    "acceptance/test_v2_1.py": "machines",
+    "ray/test_fake_ray.py": None,
+    "ray/test_ray_client.py": None,
+    "verl/test_cmdline_real.py": None,
+    "verl/test_trial.py": None,
+}
 LIB = str(HERE / "lib")
 if LIB not in sys.path:
     sys.path.insert(0, LIB)
@@ -44,7 +53,9 @@ def pytest_sessionstart(session):
 def group_of(nodeid):
     """For runs with several workers: a file stays whole, and what shares a bed of hosts is one worker's, in turn."""
     path = pathlib.PurePath(nodeid.partition("::")[0])
-    return BEDS.get(path.parent.name, str(path))
+    name = f"{path.parent.name}/{path.name}"
+    bed = OTHERS[name] if name in OTHERS else BEDS.get(path.parent.name)
+    return bed or str(path)
 
 
 def is_nightly(item):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of argusd at any moment of submits, starts, runs and stops: nothing acknowledged is lost, nothing is doubled,
-nothing is started twice, and every log is whole. ARGUS_KILL_LOOPS kills (200); nightly takes more."""
+nothing is started twice, and every log is whole. ARGUS_KILL_LOOPS kills (60); nightly takes more."""
 
 import hashlib
 import http.client
@@ -16,7 +16,7 @@ from argusd import Argusd, needs_argusd, pause, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(0)]
 
-LOOPS = int(os.environ.get("ARGUS_KILL_LOOPS", "200"))
+LOOPS = int(os.environ.get("ARGUS_KILL_LOOPS", "60"))
 JOBS = max(LOOPS * 3 // 4, 8)
 SPREAD = 3  # submitters
 LIMITS = "limits: {live_jobs: 24, submit_per_second: 200}"

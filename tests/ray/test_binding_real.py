@@ -29,7 +29,7 @@ signal.pause()
 """
 
 
-@pytest.fixture(scope="module", params=["2.51.1", "2.60.0"])
+@pytest.fixture(scope="module", params=[pytest.param("2.51.1", marks=pytest.mark.nightly), "2.60.0"])
 def bed(request):
     return BEDS.get(request.param)
 
@@ -163,7 +163,6 @@ def test_what_is_outside_is_found_and_the_job_is_stopped(argusd, bed, kind):
     assert [n for n in placement["nodes"] if n["name"] == where][0]["gpus"] == gpus
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_breach_is_an_event_only_where_argus_yaml_says_so(bed, tmp_path):
     with Argusd(tmp_path, bed.url, more="lease_breach: event") as argusd:
         wait_for(lambda: len(nodes(argusd)) == 2, "both workers are there", 60)
@@ -199,10 +198,10 @@ def here(self=None):
 Worker, task = type("Worker", (), {"here": here}), ray.remote(num_cpus=0.1)(lambda: here())
 held = []  # until the end
 def actors(nodes, **options):
-    for i in range(4):
+    for i in range(2):
         where = {"scheduling_strategy": Affinity(nodes[i % len(nodes)], soft=True)} if nodes else {}
         held.append(ray.remote(**options)(Worker).options(**where).remote())
-    return sorted(set(ray.get([a.here.remote() for a in held[-4:]])))
+    return sorted(set(ray.get([a.here.remote() for a in held[-2:]])))
 def group(strategy):
     held.append(placement_group([{"CPU": 0.1}] * 4, strategy=strategy))
     assert held[-1].wait(60), strategy
@@ -214,7 +213,7 @@ got = {
     "verl": actors(listed, num_cpus=0.1),
     "any node": actors(sorted(NAMES), num_cpus=0.1),
     "no CPU": actors([], num_cpus=0),
-    "tasks": sorted(set(ray.get([task.options(scheduling_strategy="SPREAD").remote() for _ in range(12)]))),
+    "tasks": sorted(set(ray.get([task.options(scheduling_strategy="SPREAD").remote() for _ in range(6)]))),
     **{s: group(s) for s in ("PACK", "SPREAD", "STRICT_PACK")},
 }
 print("GOT " + json.dumps(got), flush=True)
@@ -254,7 +253,7 @@ def test_what_needs_no_gpu_stays_on_the_lease(argusd, bed):
         got = spread_over(argusd, job)
         (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
         assert {tuple(places) for places in got.values()} == {(home,)}, (home, got)
-        placement = read_back(argusd, job, 12)
+        placement = read_back(argusd, job, 6)
         assert placement["ok"] and placement["actors_outside"] == 0, placement
         assert [(n["name"], n["is_leased"]) for n in placement["nodes"]] == [(home, True)]
         assert "outside_lease" not in argusd.kinds(job)
@@ -263,26 +262,23 @@ def test_what_needs_no_gpu_stays_on_the_lease(argusd, bed):
     end(argusd, *jobs)
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_job_without_gpus_has_a_lease_too_and_may_leave_it_if_it_says_so(argusd, bed):
-    job = submit(argusd, bed, AS_VERL)
+    job, free = submit(argusd, bed, AS_VERL), submit(argusd, bed, AS_VERL, spread="cluster")
     got = spread_over(argusd, job)
     (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
     assert {tuple(places) for places in got.values()} == {(home,)}, (home, got)
-    free = submit(argusd, bed, AS_VERL, spread="cluster")
     got = spread_over(argusd, free)
     (home,) = [n["name"] for n in argusd.job(free)["nodes"]]
     assert got["driver"] == [home] and got["listed"] == ["h2", "h3"]
     assert got["verl"] == got["SPREAD"] == ["h2", "h3"]
     assert not [way for way, places in got.items() if "head" in places], got
-    placement = read_back(argusd, free, 12)
+    placement = read_back(argusd, free, 6)
     assert placement["ok"] and placement["actors_outside"] > 0, placement
     assert sorted(n["is_leased"] for n in placement["nodes"]) == [False, True]
     assert "outside_lease" not in argusd.kinds(free)
     end(argusd, job, free)
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_an_actor_outside_of_the_lease_is_told_and_no_breach(argusd, bed):
     script = ESCAPE.replace("INNER", repr(AS_VERL))
     job = submit(argusd, bed, script, n_gpus_per_node=1)
@@ -291,13 +287,12 @@ def test_an_actor_outside_of_the_lease_is_told_and_no_breach(argusd, bed):
     (event,) = [e for e in argusd.events(job) if e["kind"] == "outside_lease"]
     other = {"h2": "h3", "h3": "h2"}[home]
     assert event["text"] == f"actor Worker runs on '{other}', which this job has not leased"
-    placement = read_back(argusd, job, 12)
+    placement = read_back(argusd, job, 6)
     assert placement["ok"] and placement["actors_outside"] > 0
     assert argusd.job(job)["state"] == "RUNNING"
     end(argusd, job)
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_job_without_gpus_gets_none(argusd, bed):
     script = """
 import ray
@@ -311,7 +306,6 @@ print("CAME" if ray.wait([f.remote()], timeout=5)[0] else "WAITS", flush=True)
     assert "argus: this job asks Ray for 1 GPUs on one node, and its lease has 0 GPUs" in log(argusd, job)
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_a_hook_that_fails_leaves_a_note(argusd, bed):
     """Ray as it may be one day: what the hook wants to change is not there. The job runs, unbound, and that is told."""
     script = """

@@ -300,6 +300,7 @@ def maimed(stage, lost):
     return {**during, "over": over}
 
 
+@pytest.mark.nightly  # a minute; the killed head is in every check
 def test_head_without_its_raylet_is_not_ended_under_a_job(stage, maimed):
     assert maimed["gcs"] == maimed["was"] and len(maimed["was"]) == 1
     assert (maimed["job"]["state"], maimed["job"]["attempt"]) == ("RUNNING", 1)
@@ -312,7 +313,7 @@ def test_head_without_its_raylet_is_not_ended_under_a_job(stage, maimed):
 
 
 @pytest.fixture(scope="module")
-def beheaded(stage, maimed):
+def beheaded(stage, lost):
     before, nodes = last_seq(stage), {name: stage.node(name) for name in HOSTS}
     killed = time.time()
     stage.bed.on("h1", "kill", "-9", *pids(stage, "h1", "raylet"), *pids(stage, "h1", "gcs_server"), dashboard(stage))

@@ -26,7 +26,7 @@ print("JOBS=" + json.dumps([{k: j[k] for k in keep} | {"exit_code": j["driver_ex
 """
 
 
-@pytest.fixture(scope="module", params=["2.51.1", "2.60.0"])
+@pytest.fixture(scope="module", params=[pytest.param("2.51.1", marks=pytest.mark.nightly), "2.60.0"])
 def bed(request):
     return BEDS.get(request.param)
 

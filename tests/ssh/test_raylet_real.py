@@ -76,7 +76,7 @@ class Cluster:
         return [int(line.split("/")[2]) for line in out.split()]
 
 
-@pytest.fixture(scope="module", params=["2.51.1", "2.60.0"])
+@pytest.fixture(scope="module", params=[pytest.param("2.51.1", marks=pytest.mark.nightly), "2.60.0"])
 def cluster(request):
     got = Cluster(BEDS.bare(request.param))
     yield got
@@ -153,7 +153,6 @@ def test_adopted_never_a_second_one(cluster, worker):
     assert len(cluster.nodes("h2")) == 1
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_two_starts_at_once(cluster, worker):
     one, other = worker(), worker()
     for _ in range(3):
@@ -208,7 +207,7 @@ def test_stop_ends_all_of_it_and_ray_hears_at_once(cluster, worker):
     assert h("stop", grace=1000)["ended"] == 0
 
 
-@pytest.mark.nightly(on="2.51.1")  # three quarters of a minute for each
+@pytest.mark.nightly  # three minutes on a busy machine
 def test_what_is_not_ours_is_left_alone(cluster, worker):
     """Somebody else's raylet and process on the same machine, and a recycled pid in our record."""
     bed = cluster.bed
@@ -251,7 +250,6 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_processes_of_jobs(cluster, worker, tmp_path):
     h = worker()
     start(h)
@@ -279,7 +277,6 @@ def bed_argv(bed, host, *argv):
     return [str(pathlib.Path(__file__).resolve().parents[2] / "tools/bed/bed"), "on", "--dir", bed.dir, host, *argv]
 
 
-@pytest.mark.nightly(on="2.51.1")  # the new Ray's in every check
 def test_destroyed_host_comes_back(cluster, worker):
     h = worker("h3")
     first = start(h)

@@ -57,7 +57,7 @@ def trained(stage, job):
     assert "could not be bound" not in stage.driver_log(job)
 
 
-@pytest.mark.nightly(on="ppo")  # bound as grpo is
+@pytest.mark.nightly  # a minute each; in every check tests/acceptance/test_v1_1.py sees SFT on its two nodes
 @pytest.mark.parametrize("stage", ["2.51.1"], indirect=True)
 @pytest.mark.parametrize("workload", ["grpo", "ppo"])
 def test_two_nodes_each_with_its_part(stage, workload):
