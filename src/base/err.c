@@ -85,6 +85,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
         cut_mark(err->text, sizeof(err->text));
     mask_controls(err->text);
     err->code = code;
+    err->message = NULL;
     return code;
 }
 

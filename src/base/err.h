@@ -43,8 +43,10 @@ enum err_code {
 };
 
 struct err {
-    int code;       /* 0 or negative */
-    char text[512]; /* one sentence; ends in "..." when it was cut */
+    int code;            /* 0 or negative */
+    char text[512];      /* one sentence; ends in "..." when it was cut */
+    const char *message; /* code of the sentence in the catalogue (base/message.h); NULL: none */
+    char args[384];      /* of the message, a JSON object; unset without a message */
 };
 
 /* Sets both and returns `code`, so that `return err_set(err, -ENOENT, …);` is

@@ -1,128 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message.c - the catalogue, and how a row becomes a sentence; see message.h.
  *
- * {key} is the argument of that name, {key|one|more} a word that depends on a number. Of several
- * rows with one code the first is said all of whose arguments are there. */
+ * Its rows stand in the families of message_rows.h. */
 #include "base/message.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
+#include "base/message_rows.h"
 #include "base/str.h"
+#include "base/text.h"
 
-enum { ARGS_MAX = 4096, SAID_MAX = 8192, DEPTH_MAX = 4 };
+enum { ARGS_MAX = 4096, SAID_MAX = 8192, DEPTH_MAX = 4, ARG_LEAST = 16 };
 
-static const struct {
-    const char *code, *said[MESSAGE_LANGUAGES];
-} rows[] = {
-    {"held", {"held by '{holder}'; it waits until it is released", "被 '{holder}' 挂起，等待释放"}},
-    {"held", {"held until it is released", "已挂起，等待释放"}},
-    {"trial_running", {"its trial has to end first: {trial}", "先要等试跑结束：{trial}"}},
-    {"restart_backoff",
-     {"it pauses for another {span} before {reason}", "再等 {span} 后：{reason}"}},
-    {"quota_running",
-     {"{kind} '{account}' runs {running} jobs and may run {limit} at once",
-      "{kind} '{account}' 已运行 {running} 个作业，最多同时 {limit} 个"}},
-    {"quota_gpus",
-     {"{kind} '{account}' holds {held} GPUs and may hold {limit}; this job needs {needs}",
-      "{kind} '{account}' 已占 {held} 块 GPU，上限 {limit}；本作业需要 {needs}"}},
-    {"quota_cpus",
-     {"{kind} '{account}' holds {held} CPUs and may hold {limit}; this job needs {needs}",
-      "{kind} '{account}' 已占 {held} 个 CPU，上限 {limit}；本作业需要 {needs}"}},
-    {"quota_memory",
-     {"{kind} '{account}' holds {held} GiB of memory and may hold {limit}; this job states {needs}",
-      "{kind} '{account}' 已占 {held} GiB 内存，上限 {limit}；本作业声明 {needs}"}},
-    {"quota_gpu_hours",
-     {"{kind} '{account}' has used its {limit} GPU-hours of this month; the next begins on the 1st "
-      "(UTC)",
-      "{kind} '{account}' 本月 {limit} GPU 小时已用完；下月 1 日（UTC）重新计"}},
-    {"pool_too_small",
-     {"pool_too_small (has {has}, needs {needs}): {pool} has {gpus} {gpus|GPU|GPUs} on {nodes} "
-      "{nodes|node|nodes}; it starts when enough nodes join",
-      "pool_too_small（有 {has}，需要 {needs}）：{pool}共 {nodes} 个节点 {gpus} 块 "
-      "GPU；等足够的节点加入后启动"}},
-    {"pool_too_small",
-     {"pool_too_small: {pool} has {gpus} {gpus|GPU|GPUs} on {nodes} {nodes|node|nodes}, but no "
-      "{nnodes} with {each} GPUs and {cpus} CPUs each, even when empty{shared|, or share their "
-      "GPUs|}; ask for another shape or fewer CPUs",
-      "pool_too_small：{pool}共 {nodes} 个节点 {gpus} 块 GPU，但即使全空也没有 {nnodes} 个各有 "
-      "{each} 块 GPU 和 {cpus} 个 CPU{shared|（或共享 GPU）|} 的节点；请改形状或减少 CPU"}},
-    {"waiting_for_gpus",
-     {"needs {nnodes} x {each} GPUs; others than Argus hold {foreign} of the pool's {all}",
-      "需要 {nnodes} x {each} 块 GPU；Argus 之外的程序占着资源池 {all} 块中的 {foreign} 块"}},
-    {"waiting_for_gpus",
-     {"needs {nnodes} x {each} GPUs, {free} of the pool's {all} are free, in one gang at most "
-      "{gang}; {place}",
-      "需要 {nnodes} x {each} 块 GPU，资源池 {all} 块中空闲 {free}，一次最多可给 {gang}；{place}"}},
-    {"waiting_for_cpus",
-     {"needs {nnodes} x {cpus} CPUs beside its GPUs, and where those are free the CPUs are not; "
-      "{place}",
-      "除 GPU 外需要 {nnodes} x {cpus} 个 CPU，有空闲 GPU 的地方 CPU 不够；{place}"}},
-    {"nodes_not_usable",
-     {"needs {nnodes} nodes; {more} of its pool take no jobs now ('{node}' is {state})",
-      "需要 {nnodes} 个节点；资源池中 {more} 个现在不接作业（'{node}' {state}）"}},
-    {"live_jobs_limit",
-     {"{running} jobs run, as many as limits.live_jobs allows",
-      "已运行 {running} 个作业，达到 limits.live_jobs 上限"}},
-    {"reclaiming",
-     {"within its guarantee: {gpus} GPUs come back from {jobs} jobs that were asked to make room",
-      "在其保证额度内：{jobs} 个作业正在让出 {gpus} 块 GPU"}},
-    {"reclaiming",
-     {"it is stopped in {within} and goes on later: {claim}",
-      "{within} 后停止，稍后继续：{claim}"}},
-    {"reclaiming", {"{claim}", "{claim}"}},
-    {"preempted", {"{claim}", "{claim}"}},
-    {"claim",
-     {"{claim_project} needs {needs} of its {guaranteed} guaranteed GPUs for {job}",
-      "{claim_project}需要其保证的 {guaranteed} 块 GPU 中的 {needs} 块给{job}"}},
-    {"claim",
-     {"{claim_user} needs {needs} of its {guaranteed} guaranteed GPUs for {job}",
-      "{claim_user}需要其保证的 {guaranteed} 块 GPU 中的 {needs} 块给{job}"}},
-    {"place", {"first in line, its start is promised by {at}", "排在第一，承诺最晚 {at} 启动"}},
-    {"place", {"{before} before it in line", "前面还有 {before} 个"}},
-    {"place", {"first in line", "排在第一"}},
-    {"queued_behind", {"behind {first}, which is first in line", "排在{first}之后，它排第一"}},
-    {"queued_behind", {"it fits and starts in the next pass", "放得下，下一轮启动"}},
-    {"backfill_would_delay",
-     {"it fits but would delay {first}, first in line, whose nodes are promised by {at}: it may "
-      "run for {lasts}",
-      "放得下，但会推迟排第一的{first}（节点承诺最晚 {at}）：它可能运行 {lasts}"}},
-    {"backfill_would_delay",
-     {"it fits but would delay {first}, first in line, whose nodes are promised by {at}: it has no "
-      "timeout",
-      "放得下，但会推迟排第一的{first}（节点承诺最晚 {at}）：它没有 timeout"}},
-    {"backfill_would_delay",
-     {"it fits but would delay {first}, first in line, whose nodes are promised when those that "
-      "run there end: it may run for {lasts}",
-      "放得下，但会推迟排第一的{first}（其节点等正在运行的结束）：它可能运行 {lasts}"}},
-    {"backfill_would_delay",
-     {"it fits but would delay {first}, first in line, whose nodes are promised when those that "
-      "run there end: it has no timeout",
-      "放得下，但会推迟排第一的{first}（其节点等正在运行的结束）：它没有 timeout"}},
-    {"hint_release", {"starts when it is released", "释放后即启动"}},
-    {"hint_pool", {"would start now on pool {on}", "在资源池 {on} 可立即启动"}},
-    {"hint_shape",
-     {"would start now with nnodes {nnodes} and n_gpus_per_node {each}",
-      "用 nnodes {nnodes}、n_gpus_per_node {each} 可立即启动"}},
-    {"hint_timeout", {"would start now with timeout {limit}", "设 timeout {limit} 可立即启动"}},
-    {"hint_priority", {"would start now with priority {priority}", "优先级 {priority} 可立即启动"}},
-    {"hint_job_end", {"starts when {job} ends, expected {at}", "{job}结束后启动，预计 {at}"}},
-    {"hint_job_end", {"starts when {job} ends", "{job}结束后启动"}},
-    {"hint_node",
-     {"starts when node '{node}' takes jobs again (it is {state})",
-      "节点 '{node}' 再接作业时启动（现在 {state}）"}},
-    {"submitted_again", {"submitted again as {job}", "重新提交为{job}"}},
-    {"retry", {"it is {job} again", "它是{job}的重试"}},
+static const struct message_family *const families[] = {
+    &message_wait,
+    &message_refusal,
+    &message_node,
 };
 
-const char *message_row(size_t i, enum message_language language, const char **ret_code)
+const struct message_row *message_row(size_t i)
 {
-    if (i >= array_len(rows))
-        return NULL;
-    *ret_code = rows[i].code;
-    return rows[i].said[language];
+    for (size_t k = 0; k < array_len(families); i -= families[k++]->n)
+        if (i < families[k]->n)
+            return &families[k]->rows[i];
+    return NULL;
+}
+
+/* "zh-CN;q=0.9": the weight of one item of the list. */
+static double weight_of(const char *item, size_t n)
+{
+    static const char q[] = ";q=";
+    const char *at = memmem(item, n, q, strlen(q));
+    return at ? strtod(at + strlen(q), NULL) : 1;
+}
+
+enum message_language message_language(const char *accepted)
+{
+    static const char *const tags[MESSAGE_LANGUAGES] = {"en", "zh"};
+    enum message_language best = MESSAGE_ENGLISH;
+    double most = 0;
+    for (const char *p = accepted ? accepted : ""; *p; p += strspn(p, ", ")) {
+        size_t n = strcspn(p, ",");
+        for (int i = 0; i < MESSAGE_LANGUAGES; i++)
+            if (!strncasecmp(p, tags[i], 2) && weight_of(p, n) > most) {
+                most = weight_of(p, n);
+                best = (enum message_language)i;
+            }
+        p += n;
+    }
+    return best;
 }
 
 /* ---- arguments ---- */
@@ -146,10 +78,78 @@ static const char *const unheard[][MESSAGE_LANGUAGES] = {
 };
 static const char *const over[MESSAGE_LANGUAGES] = {"a job that is over", "已结束的作业"};
 
-/* Arguments that are one of a few words. */
+/* Arguments of these keys are words of ours, of which each language has its own. */
+static const char *const word_keys[] = {"kind", "noun", "verb", "only"};
 static const struct {
-    const char *word, *said[MESSAGE_LANGUAGES];
-} words[] = {{"project", {"project", "项目"}}, {"user", {"user", "用户"}}};
+    const char *word, *said; /* in Chinese; another word stays as it is */
+} words[] = {
+    {"project", "项目"},
+    {"user", "用户"},
+    {"job", "作业"},
+    {"node", "节点"},
+    {"cluster", "集群"},
+    {"token", "令牌"},
+    {"path", "路径"},
+    {"upload", "上传"},
+    {"data set", "数据集"},
+    {"model", "模型"},
+    {"snapshot", "快照"},
+    {"secret", "密钥"},
+    {"preset", "预设"},
+    {"the log of", "日志"},
+    {"see", "查看"},
+    {"add", "添加"},
+    {"make", "创建"},
+    {"change", "修改"},
+    {"remove", "删除"},
+    {"stop", "停止"},
+    {"hold", "挂起"},
+    {"release", "释放"},
+    {"retry", "重试"},
+    {"archive", "归档"},
+    {"unarchive", "取回"},
+    {"verify", "校验"},
+    {"read", "读取"},
+    {"write", "写入"},
+    {"submit to", "提交到"},
+    {"upload for", "上传到"},
+    {"see the tokens of", "查看令牌："},
+    {"its owner, the owner's project and admins", "其所有者、所有者的项目成员和管理员"},
+    {"its owner or an admin", "其所有者或管理员"},
+    {"its members or an admin", "其成员或管理员"},
+    {"everybody with a token", "有令牌的人"},
+    {"an admin", "管理员"},
+    {"everyone who may see their subject", "能看到其对象的人"},
+    {"admins and users of role viewer", "管理员和 viewer 角色的用户"},
+    {"the user, members of the user's projects and admins", "本人、同项目成员和管理员"},
+    {"their owner or an admin", "其所有者或管理员"},
+    {"their owner, with a token of role user, or an admin",
+     "其所有者（用 user 角色的令牌）或管理员"},
+    {"its members and admins", "其成员和管理员"},
+    {"its owner and admins", "其所有者和管理员"},
+    {"its owner (in common/ everybody), with a token of role user, or an admin",
+     "其所有者（common/ 下为所有人，用 user 角色的令牌）或管理员"},
+    {"its owner, with a token of role user", "其所有者（用 user 角色的令牌）"},
+    {"users, with a token of role user", "用户（用 user 角色的令牌）"},
+    {"who added it or an admin", "添加者或管理员"},
+    {"its owner, members of its project and admins", "其所有者、项目成员和管理员"},
+    {"its owner or members of its project, with a token of role user, or an admin",
+     "其所有者或项目成员（用 user 角色的令牌），或管理员"},
+    {"members of its project and admins", "项目成员和管理员"},
+    {"who stored it or an admin", "保存者或管理员"},
+    {"everybody", "所有人"},
+};
+
+static const char *word_said(const char *key, const char *word, enum message_language in)
+{
+    size_t i = 0, k = 0;
+    while (k < array_len(word_keys) && strcmp(word_keys[k], key) != 0)
+        k++;
+    while (i < array_len(words) && strcmp(words[i].word, word) != 0)
+        i++;
+    bool is_ours = in == MESSAGE_CHINESE && k < array_len(word_keys) && i < array_len(words);
+    return is_ours ? words[i].said : word;
+}
 
 struct saying {
     const json_t *args;
@@ -202,7 +202,7 @@ static void say_pool(const struct saying *s, const char *pool)
 
 static void say_text(const struct saying *s, const char *key, const char *value)
 {
-    size_t name = find_name(key), i = 0;
+    size_t name = find_name(key);
     if (name < array_len(names)) {
         say_name(s, name, value);
         return;
@@ -211,9 +211,7 @@ static void say_text(const struct saying *s, const char *key, const char *value)
         say_pool(s, value);
         return;
     }
-    while (i < array_len(words) && (!str_eq(key, "kind") || strcmp(words[i].word, value) != 0))
-        i++;
-    (void)buf_adds(s->out, i < array_len(words) ? words[i].said[s->to->language] : value);
+    (void)buf_adds(s->out, word_said(key, value, s->to->language));
 }
 
 static void say_object(const struct saying *s, const char *code);
@@ -238,6 +236,8 @@ static void say_arg(const struct saying *s, const char *key)
         say_text(s, key, json_string_value(v));
     else if (json_is_object(v))
         say_nested(s, v);
+    else if (json_is_null(v) && find_name(key) < array_len(names)) /* hidden by message_page() */
+        (void)buf_adds(s->out, unheard[names[find_name(key)].kind][s->to->language]);
 }
 
 /* {key|one|more} */
@@ -279,22 +279,19 @@ static bool has_all(const json_t *args, const char *row)
     return true;
 }
 
-static const char *find_row(const struct saying *s, const char *code)
+static const struct message_row *find_row(const char *code, const json_t *args)
 {
-    for (size_t i = 0; i < array_len(rows); i++)
-        if (!strcmp(rows[i].code, code) && has_all(s->args, rows[i].said[MESSAGE_ENGLISH]))
-            return rows[i].said[s->to->language];
+    const struct message_row *row;
+    for (size_t i = 0; (row = message_row(i)); i++)
+        if (!strcmp(row->code, code) && has_all(args, row->said[MESSAGE_ENGLISH]))
+            return row;
     return NULL;
 }
 
-static void say_object(const struct saying *s, const char *code)
+static void say_row(const struct saying *s, const char *row)
 {
-    const char *row = find_row(s, code), *rest, *hole;
+    const char *rest, *hole;
     char key[KEY_MAX];
-    if (!row) {
-        (void)buf_adds(s->out, code);
-        return;
-    }
     for (; (hole = next_hole(row, key, &rest)); row = strchr(rest, '}') + 1) {
         (void)buf_add(s->out, row, (size_t)(hole - row));
         if (*rest == '|')
@@ -305,12 +302,22 @@ static void say_object(const struct saying *s, const char *code)
     (void)buf_adds(s->out, row);
 }
 
+static void say_object(const struct saying *s, const char *code)
+{
+    const struct message_row *row = find_row(code, s->args);
+    if (row)
+        say_row(s, row->said[s->to->language]);
+    else
+        (void)buf_adds(s->out, code);
+}
+
 static bool is_known(const char *code)
 {
-    size_t i = 0;
-    while (i < array_len(rows) && strcmp(rows[i].code, code) != 0)
-        i++;
-    return i < array_len(rows);
+    const struct message_row *row;
+    for (size_t i = 0; (row = message_row(i)); i++)
+        if (!strcmp(row->code, code))
+            return true;
+    return false;
 }
 
 /* NULL: the text is a sentence, of others perhaps, who begin theirs with a brace. */
@@ -441,13 +448,40 @@ static void hide_names(json_t *args, const struct message_listener *to, int dept
     }
 }
 
-char *message_args(const char *code, const char *text, const struct message_listener *listener)
+void message_page(const char *code,
+                  const char *text,
+                  const struct message_listener *listener,
+                  struct message_page *ret)
 {
     _cleanup_(json_unrefp) json_t *args = args_of(code, text);
-    if (!args)
-        return NULL;
+    *ret = (struct message_page){0};
+    if (!args) {
+        ret->text = sentence_say(str_or(text, ""), listener, &ret->held);
+        return;
+    }
+    const struct message_row *row = find_row(str_or(code, ""), args);
+    struct saying s = {.args = args, .to = listener, .out = &ret->held};
+    ret->held = BUF_INIT(SAID_MAX);
+    if (row)
+        say_row(&s, row->said[listener->language]);
+    else
+        (void)buf_adds(&ret->held, code);
+    ret->text = buf_str(&ret->held);
+    if (row && row->fix[listener->language]) {
+        s.out = &ret->held_fix;
+        ret->held_fix = BUF_INIT(SAID_MAX);
+        say_row(&s, row->fix[listener->language]);
+        ret->fix = buf_str(&ret->held_fix);
+    }
     hide_names(args, listener, 0);
-    return json_dumps(args, JSON_COMPACT);
+    ret->args = json_dumps(args, JSON_COMPACT);
+}
+
+void message_page_release(struct message_page *p)
+{
+    free(p->args);
+    buf_release(&p->held);
+    buf_release(&p->held_fix);
 }
 
 /* ---- writing ---- */
@@ -476,6 +510,54 @@ void message_end(struct message *m, char *text, size_t size)
     bool fits = !m->buf.failed && m->buf.len < size;
     (void)snprintf(text, size, "%s", fits ? buf_str(&m->buf) : "{}"); /* fits */
     buf_release(&m->buf);
+}
+
+/* A text is cut to `most` bytes, between characters. */
+static void put_arg(struct jout *j, const struct message_arg *a, size_t most)
+{
+    if (!*a->key || (a->text && !*a->text))
+        return;
+    if (a->message) {
+        message_put(j, a->key, a->message, a->text);
+    } else if (a->text) {
+        size_t n = strnlen(a->text, most);
+        while (n && a->text[n] && ((unsigned char)a->text[n] & 0xc0) == 0x80)
+            n--;
+        _cleanup_(freep) char *cut = xstrndup(a->text, n);
+        jout_str(j, a->key, cut);
+    } else if (floor(a->number) < a->number || fabs(a->number) > 1e15) {
+        jout_real(j, a->key, a->number);
+    } else {
+        jout_int(j, a->key, (int64_t)a->number);
+    }
+}
+
+void message_write(char *text, size_t size, const struct message_arg *args)
+{
+    for (size_t most = size; most >= ARG_LEAST; most /= 2) {
+        struct message m;
+        message_begin(&m);
+        for (const struct message_arg *a = args; a->key; a++)
+            put_arg(&m.j, a, most);
+        message_end(&m, text, size);
+        if (text[1] != '}' || !args->key)
+            return;
+    }
+}
+
+int message_refuse(struct err *err, int code, const char *message, const struct message_arg *args)
+{
+    static const struct message_listener to = {.language = MESSAGE_ENGLISH};
+    struct buf said = {0};
+    char text[sizeof(err->args)];
+    if (!err)
+        return code;
+    message_write(text, sizeof(text), args);
+    (void)err_set(err, code, "%s", message_say(message, text, &to, &said));
+    buf_release(&said);
+    err->message = message;
+    text_copy(err->args, text);
+    return code;
 }
 
 void message_put(struct jout *j, const char *key, const char *code, const char *text)

@@ -4,17 +4,20 @@
  * A message travels as a code and a text. The text of one is a JSON object, its arguments:
  * {"first":"job-7","at":"2026-01-01T10:00Z"}. A text that is no object is a sentence already: of a
  * source that has no row here, or of a store of an older version, whose names are known by the
- * words before them. The catalogue in message.c has
- * the sentences of each code in each language. Some arguments are names of jobs, projects and
- * users: the listener says of each whether it may be heard, so privacy depends on no wording.
- * Pure. */
+ * words before them. The catalogue (message_rows.h) has the sentences of each code in each
+ * language. Some arguments are names of jobs, projects and users: the listener says of each whether
+ * it may be heard, so privacy depends on no wording. Pure. */
 #pragma once
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/json.h"
 
 enum message_language { MESSAGE_ENGLISH, MESSAGE_CHINESE, MESSAGE_LANGUAGES };
+
+/* Of the value of an Accept-Language header: the one its reader likes best; NULL is fine. */
+enum message_language message_language(const char *accepted);
 
 enum message_name { MESSAGE_NO_NAME, MESSAGE_JOB, MESSAGE_PROJECT, MESSAGE_USER };
 enum message_hearing {
@@ -36,12 +39,25 @@ const char *message_say(const char *code,
                         const char *text,
                         const struct message_listener *listener,
                         struct buf *ret);
+/* All that a page has of a message, of one reading: what is said, the fix and the arguments. */
+struct message_page {
+    const char *text, *fix; /* fix NULL: the catalogue has nothing to say */
+    char *args; /* a JSON object, null in place of each name that the listener may not hear; NULL
+                   for a sentence */
+    struct buf held, held_fix;
+};
+void message_page(const char *code,
+                  const char *text,
+                  const struct message_listener *listener,
+                  struct message_page *ret);
+void message_page_release(struct message_page *p);
 /* In English, for logs with every name, for files that others read without any: cut to size. */
 void message_to_string(const char *code, const char *text, bool named, char *ret, size_t size);
 
-/* The arguments as a JSON object, null in place of each name that he may not hear. Heap; NULL for a
- * sentence. */
-char *message_args(const char *code, const char *text, const struct message_listener *listener);
+/* Of the arguments in openapi.json. */
+#define MESSAGE_ARGS_SCHEMA                                                                        \
+    "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":"                   \
+    "\"arguments of the code; null: there are none\"}}"
 
 /* Writing arguments: message_begin(), jout_… into j, message_end(). */
 struct message {
@@ -56,5 +72,30 @@ void message_end(struct message *m, char *text, size_t size);
 /* An argument that is a message itself. text: as above, or a sentence. */
 void message_put(struct jout *j, const char *key, const char *code, const char *text);
 
-/* The catalogue, row by row: NULL behind the last. For tests. */
-const char *message_row(size_t i, enum message_language language, const char **ret_code);
+/* One argument, or a message as an argument; a list ends with a NULL key. An argument without key
+ * or with an empty text is left out. Borrowed. */
+struct message_arg {
+    const char *key, *text, *message; /* text NULL: a number; message: a code whose text text is */
+    double number;
+};
+#define MESSAGE_STR(name, value)                                                                   \
+    {                                                                                              \
+        .key = (name), .text = (value)                                                             \
+    }
+#define MESSAGE_NUM(name, value)                                                                   \
+    {                                                                                              \
+        .key = (name), .number = (double)(value)                                                   \
+    }
+#define MESSAGE_OF(name, code, value)                                                              \
+    {                                                                                              \
+        .key = (name), .text = (value), .message = (code)                                          \
+    }
+#define MESSAGE_ARGS(...) ((const struct message_arg[]){__VA_ARGS__, {.key = NULL}})
+#define MESSAGE_NO_ARGS ((const struct message_arg[]){{.key = NULL}})
+
+/* The arguments as a text of a message; long ones are cut until the text fits. */
+void message_write(char *text, size_t size, const struct message_arg *args);
+
+/* As err_set(), with a code of the catalogue and its arguments instead of a sentence: the sentence
+ * in English is the error's text, and whoever shows the error may say it in another language. */
+int message_refuse(struct err *err, int code, const char *message, const struct message_arg *args);

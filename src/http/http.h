@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/message.h"
 #include "base/problem.h"
 #include "base/strv.h"
 
@@ -93,7 +94,8 @@ struct http_principal {
     char user[HTTP_USER_MAX];
     char token_id[HTTP_TOKEN_ID_MAX];
     enum http_role role;
-    char why_not[160]; /* of a refusal: the sentence; "" = the usual one */
+    enum message_language language; /* that he reads, by his Accept-Language; the server fills it */
+    char why_not[160];              /* of a refusal: the sentence; "" = the usual one */
 };
 
 struct http_limits {              /* 0 = the default in brackets */

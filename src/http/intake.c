@@ -87,6 +87,10 @@ static enum MHD_Result intake_on_header(void *cls,
             h->n_length++;
         }
         break;
+    case 15:
+        if (intake_is_name(key, n, "accept-language"))
+            h->language = value;
+        break;
     case 17:
         if (intake_is_name(key, n, "transfer-encoding")) {
             h->encoding = value;
@@ -136,7 +140,9 @@ int intake_authenticate(struct http_req *req)
     if (a && !strncasecmp(a, "bearer ", 7))
         bearer = a + 7 + strspn(a + 7, " ");
     memset(&req->principal, 0, sizeof(req->principal));
-    return opt->authenticate(bearer, &req->principal, opt->app) < 0 ? ERR_UNAUTHORISED : 0;
+    int r = opt->authenticate(bearer, &req->principal, opt->app);
+    req->principal.language = message_language(req->head.language);
+    return r < 0 ? ERR_UNAUTHORISED : 0;
 }
 
 static int authenticate(struct http_req *req)
@@ -144,7 +150,8 @@ static int authenticate(struct http_req *req)
     if (req->route->least == HTTP_ROLE_NONE) {
         /* Who sends a token may be told more; one that is not known is none. */
         if (!req->head.authorization || intake_authenticate(req) < 0)
-            memset(&req->principal, 0, sizeof(req->principal));
+            req->principal =
+                (struct http_principal){.language = message_language(req->head.language)};
         return 0;
     }
     if (intake_authenticate(req) < 0)

@@ -22,6 +22,7 @@ static const char problem_schema[] =
     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},\"code\":{\"type\":"
     "\"string\"},"
     "\"field\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
+    "\"args\":{\"type\":\"object\",\"additionalProperties\":{\"description\":\"arguments of the code\"}},"
     "\"problems\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/SpecProblem\"}}}}";
 
 /* "POST /v1/jobs/{id}:stop" → "post_v1_jobs_id_stop": unique as the table's rows are. */

@@ -223,7 +223,23 @@ void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_
     http_reply(req, status, "application/json", body, barrier);
 }
 
-static void problem_to_json(const struct problem_reply *p, struct buf *out)
+/* Sentence, hint and arguments of an error whose sentence the catalogue has. */
+static void put_message(const struct problem_reply *p, enum message_language in, struct jout *j)
+{
+    const struct message_listener to = {.language = in};
+    struct message_page said;
+    message_page(p->err->message, p->err->args, &to, &said);
+    jout_str(j, "detail", said.text);
+    jout_str(j, "code", p->err->message);
+    jout_raw(j, "args", str_or(said.args, "{}"));
+    if (p->hint || said.fix)
+        jout_str(j, "hint", str_or(said.fix, p->hint));
+    message_page_release(&said);
+}
+
+static void problem_to_json(const struct problem_reply *p,
+                            enum message_language in,
+                            struct buf *out)
 {
     struct jout j = jout_begin(out);
     const char *word = err_word(p->code);
@@ -233,12 +249,16 @@ static void problem_to_json(const struct problem_reply *p, struct buf *out)
     jout_str(&j, "type", type);
     jout_str(&j, "title", err_sentence(p->code));
     jout_int(&j, "status", p->status);
-    jout_str(&j, "detail", p->err && p->err->text[0] ? p->err->text : err_sentence(p->code));
-    jout_str(&j, "code", word);
     if (p->field)
         jout_str(&j, "field", p->field);
-    if (p->hint)
-        jout_str(&j, "hint", p->hint);
+    if (p->err && p->err->text[0] && p->err->message) {
+        put_message(p, in, &j);
+    } else {
+        jout_str(&j, "detail", p->err && p->err->text[0] ? p->err->text : err_sentence(p->code));
+        jout_str(&j, "code", word);
+        if (p->hint)
+            jout_str(&j, "hint", p->hint);
+    }
     if (p->problems)
         problems_to_json(p->problems, &j, "problems");
     jout_close(&j, '}');
@@ -247,12 +267,12 @@ static void problem_to_json(const struct problem_reply *p, struct buf *out)
 void req_problem(struct http_req *req, const struct problem_reply *p)
 {
     struct buf out = BUF_INIT(PROBLEM_MAX);
-    problem_to_json(p, &out);
+    problem_to_json(p, req->principal.language, &out);
     if (out.failed) { /* the list was too long: the sentence alone is not */
         struct problem_reply bare = *p;
         bare.problems = NULL;
         buf_release(&out);
-        problem_to_json(&bare, &out);
+        problem_to_json(&bare, req->principal.language, &out);
     }
     if ((p->status == 503 || p->status == 429) && !pairs_find(&req->headers, "Retry-After"))
         http_reply_header(req, "Retry-After", "2");

@@ -108,7 +108,7 @@ struct head {
     size_t bytes;
     unsigned n_length, n_encoding, n_host, n_authorization;
     bool is_bad;
-    const char *length, *encoding, *authorization, *content_type, *none_match, *expect;
+    const char *length, *encoding, *authorization, *content_type, *none_match, *expect, *language;
 };
 
 /* Fields before `head` are zeroed at birth, the others are filled when used. */

@@ -47,12 +47,11 @@ static void probe_destroy(struct probe *p)
     free(p);
 }
 
-static void find_one(struct probe_result *ret, const char *code, const char *text, const char *fix)
+static void find_one(struct probe_result *ret, const char *code, const char *text)
 {
     struct probe_finding *f = &ret->findings[ret->n_findings++];
     f->code = code;
     text_copy(f->text, text);
-    text_copy(f->fix, fix);
 }
 
 static void probe_on_answer(const struct ssh_result *r, void *arg)
@@ -64,7 +63,7 @@ static void probe_on_answer(const struct ssh_result *r, void *arg)
         probe_read(r->out, r->out_len, &p->want, p->want.now ? p->want.now + r->heard_after : 0,
                    got);
     else
-        find_one(got, ssh_trouble_to_string(r->trouble), r->text, r->fix);
+        find_one(got, ssh_trouble_to_string(r->trouble), r->text);
     if (ssh_pinned_key(&p->target, got->host_key, NULL) < 0)
         got->host_key[0] = 0; /* the call itself says what is wrong with that file */
     p->cb(got, p->arg);

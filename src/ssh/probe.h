@@ -61,7 +61,7 @@ struct probe_want {
 
 struct probe_finding {
     const char *code; /* static, of the table */
-    char text[400], fix[400];
+    char text[400];   /* a message's (base/message.h): what is wrong, and its fix */
 };
 
 /* A fact that is not known is "" or 0. */

@@ -9,9 +9,11 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "ssh/answer.h"
@@ -194,25 +196,19 @@ static void weigh(const struct seen *s, struct probe_result *ret)
 
 static void probe_find(struct probe_result *ret,
                        enum probe_code code,
-                       const char *fix,
-                       const char *fmt,
-                       ...) printf_like(4, 5);
-
-static void probe_find(struct probe_result *ret,
-                       enum probe_code code,
-                       const char *fix,
-                       const char *fmt,
-                       ...)
+                       const struct message_arg *args)
 {
     if (ret->n_findings == PROBE_FINDINGS_MAX)
         return;
     struct probe_finding *f = &ret->findings[ret->n_findings++];
-    va_list ap;
-    va_start(ap, fmt);
     f->code = codes[code];
-    text_vprintf(f->text, fmt, ap);
-    text_copy(f->fix, fix);
-    va_end(ap);
+    message_write(f->text, sizeof(f->text), args);
+}
+
+/* Bytes as GiB with so many digits as people read. */
+static double gib(uint64_t bytes, double digits)
+{
+    return round((double)bytes / GIB * digits) / digits;
 }
 
 static void judge_clock(const struct seen *s,
@@ -227,12 +223,9 @@ static void judge_clock(const struct seen *s,
     usec_t off = (usec_t)llabs(ret->facts.skew);
     char span[CLOCK_TEXT_MAX];
     if (want->max_skew && off > want->max_skew)
-        probe_find(
-            ret, PROBE_CLOCK_OFF,
-            "set its clock by NTP (chronyc makestep, or on the machine below it if this is a "
-            "container)",
-            "its clock is %s %s ours", span_to_string(off, span),
-            ret->facts.skew < 0 ? "behind" : "ahead of");
+        probe_find(ret, PROBE_CLOCK_OFF,
+                   MESSAGE_ARGS(MESSAGE_STR(ret->facts.skew < 0 ? "behind" : "ahead",
+                                            span_to_string(off, span))));
 }
 
 static bool same_minor(const char *a, const char *b)
@@ -246,34 +239,26 @@ static void judge_python(const struct seen *s,
                          const struct probe_want *want,
                          struct probe_result *ret)
 {
-    char fix[400];
-    if (!ret->facts.python[0]) {
+    const struct node_facts *f = &ret->facts;
+    if (!f->python[0]) {
         probe_find(ret, PROBE_NO_PYTHON,
-                   "make that environment anew, or name another one by ray_bin",
-                   "the Python of '%s' does not run ('%s'%s%s)", ret->facts.ray_bin, s->python_bin,
-                   s->python_says[0] ? ": " : "", s->python_says);
+                   MESSAGE_ARGS(MESSAGE_STR("program", f->ray_bin),
+                                MESSAGE_STR("python", str_or(s->python_bin, "")),
+                                MESSAGE_STR("says", s->python_says)));
         return;
     }
-    if (!ret->facts.ray[0]) {
-        probe_find(ret, PROBE_NO_RAY,
-                   "install it: pip install 'ray[default]' of the head's version, or name another "
-                   "environment by ray_bin",
-                   "there is no package 'ray' in the Python of '%s'", ret->facts.ray_bin);
+    if (!f->ray[0]) {
+        probe_find(ret, PROBE_NO_RAY, MESSAGE_ARGS(MESSAGE_STR("program", f->ray_bin)));
         return;
     }
-    if (want->ray_version && strcmp(ret->facts.ray, want->ray_version) != 0) {
-        text_printf(
-            fix,
-            "pip install 'ray[default]==%s' there, or name an environment that has it by ray_bin",
-            want->ray_version);
-        probe_find(ret, PROBE_RAY_VERSION, fix, "Ray is %s at '%s', and the head runs %s",
-                   ret->facts.ray, ret->facts.ray_bin, want->ray_version);
-    }
-    if (want->python_version && !same_minor(ret->facts.python, want->python_version)) {
-        text_printf(fix, "name an environment with Python %s by ray_bin", want->python_version);
-        probe_find(ret, PROBE_PYTHON_VERSION, fix, "Python is %s at '%s', and the head runs %s",
-                   ret->facts.python, ret->facts.ray_bin, want->python_version);
-    }
+    if (want->ray_version && strcmp(f->ray, want->ray_version) != 0)
+        probe_find(ret, PROBE_RAY_VERSION,
+                   MESSAGE_ARGS(MESSAGE_STR("has", f->ray), MESSAGE_STR("program", f->ray_bin),
+                                MESSAGE_STR("needs", want->ray_version)));
+    if (want->python_version && !same_minor(f->python, want->python_version))
+        probe_find(ret, PROBE_PYTHON_VERSION,
+                   MESSAGE_ARGS(MESSAGE_STR("has", f->python), MESSAGE_STR("program", f->ray_bin),
+                                MESSAGE_STR("needs", want->python_version)));
 }
 
 static void judge_ray(const struct seen *s, const struct probe_want *want, struct probe_result *ret)
@@ -281,49 +266,38 @@ static void judge_ray(const struct seen *s, const struct probe_want *want, struc
     if (s->has_ray)
         judge_python(s, want, ret);
     else if (want->ray_bin)
-        probe_find(ret, PROBE_NO_RAY,
-                   "name the whole path of 'ray' in the right environment by ray_bin",
-                   "there is no program '%s'", want->ray_bin);
-    else if (!s->has_python3)
-        probe_find(ret, PROBE_NO_PYTHON, "use an image with Python and Ray of the head's version",
-                   "there is no python3, and no 'ray' either");
+        probe_find(ret, PROBE_NO_RAY, MESSAGE_ARGS(MESSAGE_STR("ray_bin", want->ray_bin)));
     else
-        probe_find(ret, PROBE_NO_RAY,
-                   "pip install 'ray[default]' of the head's version, or name the path of 'ray' by "
-                   "ray_bin",
-                   "there is no 'ray' on PATH nor in the usual places");
+        probe_find(ret, s->has_python3 ? PROBE_NO_RAY : PROBE_NO_PYTHON, MESSAGE_NO_ARGS);
+}
+
+static void judge_shm(const struct seen *s, const struct probe_want *want, struct probe_result *ret)
+{
+    bool is_small = ret->shm_bytes < want->min_shm_bytes;
+    if (!s->has_shm && want->min_shm_bytes)
+        probe_find(ret, PROBE_SHM_TOO_SMALL, MESSAGE_NO_ARGS);
+    else if (ret->facts.shm_free_bytes < want->min_shm_bytes)
+        probe_find(ret, PROBE_SHM_TOO_SMALL,
+                   MESSAGE_ARGS(MESSAGE_NUM("free", gib(ret->facts.shm_free_bytes, 100)),
+                                MESSAGE_NUM("size", gib(ret->shm_bytes, 100)),
+                                MESSAGE_NUM("needs", gib(want->min_shm_bytes, 100)),
+                                MESSAGE_NUM(is_small ? "" : "left", 1)));
 }
 
 static void judge_room(const struct seen *s,
                        const struct probe_want *want,
                        struct probe_result *ret)
 {
-    char fix[400];
-    if (s->disk_closed[0]) {
-        text_printf(fix, "let '%s' write there, or set another temp_dir", s->disk_closed);
-        probe_find(ret, PROBE_DISK_FULL, fix, "'%s' cannot be written", s->disk_at);
-    } else if (s->has_disk && ret->facts.disk_free_bytes < want->min_disk_bytes) {
-        text_printf(fix,
-                    "clear '%s' of old Ray sessions (/tmp/ray/session_*) and other files, or "
-                    "set another temp_dir",
-                    s->disk_at);
-        probe_find(ret, PROBE_DISK_FULL, fix,
-                   "the disk below '%s' has %.1f GiB free, and %.1f GiB are needed", s->disk_at,
-                   (double)ret->facts.disk_free_bytes / GIB, (double)want->min_disk_bytes / GIB);
-    }
-    if (!s->has_shm && want->min_shm_bytes)
-        probe_find(ret, PROBE_SHM_TOO_SMALL,
-                   "mount a tmpfs there (docker run --shm-size, or an emptyDir of medium Memory)",
-                   "there is no /dev/shm");
-    else if (ret->facts.shm_free_bytes < want->min_shm_bytes)
+    if (s->disk_closed[0])
         probe_find(
-            ret, PROBE_SHM_TOO_SMALL,
-            ret->shm_bytes < want->min_shm_bytes
-                ? "make it larger: mount -o remount,size=… /dev/shm, or docker run --shm-size"
-                : "remove what dead processes left in /dev/shm",
-            "/dev/shm has %.2f GiB free of %.2f GiB, and %.2f GiB are needed",
-            (double)ret->facts.shm_free_bytes / GIB, (double)ret->shm_bytes / GIB,
-            (double)want->min_shm_bytes / GIB);
+            ret, PROBE_DISK_FULL,
+            MESSAGE_ARGS(MESSAGE_STR("at", s->disk_at), MESSAGE_STR("closed", s->disk_closed)));
+    else if (s->has_disk && ret->facts.disk_free_bytes < want->min_disk_bytes)
+        probe_find(ret, PROBE_DISK_FULL,
+                   MESSAGE_ARGS(MESSAGE_STR("at", s->disk_at),
+                                MESSAGE_NUM("free", gib(ret->facts.disk_free_bytes, 10)),
+                                MESSAGE_NUM("needs", gib(want->min_disk_bytes, 10))));
+    judge_shm(s, want, ret);
 }
 
 /* Whether an address of /proc/net/tcp[6] stands in our way. Hosts on loopback addresses share a
@@ -352,17 +326,10 @@ static void judge_ports(const struct seen *s,
         if (is_told)
             continue;
         told[n_told++] = p->port;
-        char fix[400];
-        if (p->pid)
-            text_printf(fix, "stop process %" PRIu64 " there, or set other ports in argus.yaml",
-                        p->pid);
-        else
-            text_copy(
-                fix,
-                "find who holds it there (as root: ss -ltnp), or set other ports in argus.yaml");
-        probe_find(ret, PROBE_PORT_TAKEN, fix, "port %d is taken by %s%s%s", p->port,
-                   p->pid ? "'" : "a process of another user", p->pid ? p->holder : "",
-                   p->pid ? "'" : "");
+        probe_find(ret, PROBE_PORT_TAKEN,
+                   MESSAGE_ARGS(MESSAGE_NUM("port", p->port),
+                                MESSAGE_NUM(p->pid ? "pid" : "", p->pid),
+                                MESSAGE_STR("holder", p->holder)));
     }
 }
 
@@ -382,26 +349,17 @@ static void judge_raylets(const struct seen *s,
 {
     for (size_t i = 0; i < s->n_raylets; i++) {
         const struct seen_raylet *r = &s->raylets[i];
-        char fix[400];
         if (is_welcome(r, want))
             continue;
-        if (want->owner && !strcmp(r->owner, want->owner)) {
-            text_printf(fix, "remove one of the two: argus node rm %s", r->node);
-            probe_find(ret, PROBE_RAYLET_FOREIGN, fix,
-                       "the machine is our node '%s' already: its raylet runs there (pid %" PRIu64
-                       ")",
-                       r->node, r->pid);
-            continue;
-        }
         bool has_owner = strcmp(r->owner, "-") != 0;
-        text_printf(
-            fix, "let '%s' stop it there (kill %" PRIu64 "), or leave the machine to that cluster",
-            r->user, r->pid);
-        probe_find(ret, PROBE_RAYLET_FOREIGN, fix,
-                   "a raylet that is not ours runs there: pid %" PRIu64
-                   " of user '%s', in the cluster of %s%s%s",
-                   r->pid, r->user, r->gcs, has_owner ? ", started by the argusd " : "",
-                   has_owner ? r->owner : "");
+        if (want->owner && !strcmp(r->owner, want->owner))
+            probe_find(ret, PROBE_RAYLET_FOREIGN,
+                       MESSAGE_ARGS(MESSAGE_STR("node", r->node), MESSAGE_NUM("pid", r->pid)));
+        else
+            probe_find(ret, PROBE_RAYLET_FOREIGN,
+                       MESSAGE_ARGS(MESSAGE_NUM("pid", r->pid), MESSAGE_STR("user", r->user),
+                                    MESSAGE_STR("gcs", r->gcs),
+                                    MESSAGE_STR("owner", has_owner ? r->owner : "")));
     }
 }
 
@@ -412,35 +370,28 @@ static void probe_judge_root(const struct seen *s,
     const char *root = want->shared_root;
     if (!root || !strcmp(s->root, "ok") || !s->root[0])
         return;
-    char fix[400];
-    if (!strcmp(s->root, "missing")) {
-        text_printf(fix, "mount it there at the same path: '%s'", root);
-        probe_find(ret, PROBE_ROOT_NOT_MOUNTED, fix, "the shared root '%s' is not there", root);
-    } else if (!strcmp(s->root, "other") && s->root_is_empty) {
-        text_printf(fix, "mount it: '%s' is only an empty directory there", root);
-        probe_find(ret, PROBE_ROOT_NOT_MOUNTED, fix, "the shared root is not mounted at '%s'",
-                   root);
-    } else if (!strcmp(s->root, "other")) {
-        text_printf(fix, "mount argusd's shared root at '%s' there; now it is '%s'", root,
-                    s->root_mount);
-        probe_find(ret, PROBE_ROOT_OTHER, fix,
-                   "'%s' is another file system than argusd's: it has no '%s'", root,
-                   str_or(want->root_mark, ""));
-    } else {
-        text_copy(fix, "let the user that ssh logs in as write there: remount it read-write, or "
-                       "see its export options and quota");
-        const char *why = strstr(s->root_says, "create ");
-        probe_find(ret, PROBE_ROOT_READ_ONLY, fix, "the shared root '%s' cannot be written%s%s",
-                   root, s->root_says[0] ? ": " : "", why ? why : s->root_says);
-    }
+    const char *why = strstr(s->root_says, "create ");
+    bool is_other = !strcmp(s->root, "other");
+    if (!strcmp(s->root, "missing"))
+        probe_find(ret, PROBE_ROOT_NOT_MOUNTED, MESSAGE_ARGS(MESSAGE_STR("root", root)));
+    else if (is_other && s->root_is_empty)
+        probe_find(ret, PROBE_ROOT_NOT_MOUNTED,
+                   MESSAGE_ARGS(MESSAGE_STR("root", root), MESSAGE_NUM("empty", 1)));
+    else if (is_other)
+        probe_find(ret, PROBE_ROOT_OTHER,
+                   MESSAGE_ARGS(MESSAGE_STR("root", root),
+                                MESSAGE_STR("mark", str_or(want->root_mark, "?")),
+                                MESSAGE_STR("mount", s->root_mount)));
+    else
+        probe_find(
+            ret, PROBE_ROOT_READ_ONLY,
+            MESSAGE_ARGS(MESSAGE_STR("root", root), MESSAGE_STR("says", why ? why : s->root_says)));
 }
 
 static void probe_judge_gpus(struct probe_result *ret)
 {
     if (ret->gpu_trouble[0])
-        probe_find(ret, PROBE_GPU_TROUBLE,
-                   "run nvidia-smi there; reset the GPU or restart the machine",
-                   "nvidia-smi reports trouble: %s", ret->gpu_trouble);
+        probe_find(ret, PROBE_GPU_TROUBLE, MESSAGE_ARGS(MESSAGE_STR("says", ret->gpu_trouble)));
 }
 
 /* Whether an answer went on past this step, so that what is not in it is not there. */
@@ -468,16 +419,12 @@ static void judge_step(const struct seen *s,
     if (!strcmp(s->step, "end"))
         return;
     if (root && (!strcmp(s->step, "root") || is_env_on_root))
-        probe_find(ret, PROBE_ROOT_HANGS,
-                   "see that the file server answers, and mount it anew there",
-                   "the shared root '%s' hangs there", root);
+        probe_find(ret, PROBE_ROOT_HANGS, MESSAGE_ARGS(MESSAGE_STR("root", root)));
     else if (!strcmp(s->step, "gpus"))
-        probe_find(ret, PROBE_GPU_TROUBLE, "restart the machine: its GPU driver does not answer",
-                   "nvidia-smi hangs there");
+        probe_find(ret, PROBE_GPU_TROUBLE, MESSAGE_NO_ARGS);
     else
-        probe_find(ret, PROBE_FAILED, "try it again; if it stays, log in and see what hangs",
-                   "the probe did not end: it stopped at '%s'",
-                   s->step[0] ? s->step : "the beginning");
+        probe_find(ret, PROBE_FAILED,
+                   MESSAGE_ARGS(MESSAGE_STR("step", s->step[0] ? s->step : "the beginning")));
 }
 
 void probe_read(const char *text,

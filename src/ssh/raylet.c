@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "ssh/embedded.h"
@@ -88,7 +89,6 @@ static void raylet_on_answer(const struct ssh_result *r, void *arg)
     if (r->trouble != SSH_OK) {
         c->end = (struct raylet_end){.outcome = RAYLET_SSH, .trouble = r->trouble};
         text_copy(c->end.text, r->text);
-        text_copy(c->end.fix, r->fix);
     }
     raylet_tell(c, r);
     raylet_destroy(c);
@@ -254,8 +254,7 @@ static struct raylet_call *raylet_call_new(void *arg)
 static void raylet_refuse(struct raylet_call *c, uv_loop_t *loop, const struct err *err)
 {
     c->end.outcome = RAYLET_REFUSED;
-    text_copy(c->end.text, err->text);
-    text_copy(c->end.fix, "give the node another value for it");
+    message_write(c->end.text, sizeof(c->end.text), MESSAGE_ARGS(MESSAGE_STR("says", err->text)));
     c->later = later_new(loop, raylet_on_refused, c);
 }
 

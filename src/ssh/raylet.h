@@ -57,11 +57,12 @@ enum raylet_outcome { RAYLET_TABLE(X) RAYLET_END };
 #undef X
 const char *raylet_outcome_to_string(enum raylet_outcome outcome);
 
-/* How an act ended; text and fix are "" for RAYLET_OK. */
+/* How an act ended; text is a message's (base/message.h), "" for RAYLET_OK. Its code is the word of
+ * the outcome, or of the trouble. */
 struct raylet_end {
     enum raylet_outcome outcome;
     enum ssh_trouble trouble; /* SSH_OK unless outcome is RAYLET_SSH */
-    char text[600], fix[400];
+    char text[400];
 };
 
 /* Our processes on that machine. */
@@ -121,9 +122,9 @@ struct raylet_look {
     size_t n_jobs;
     size_t strays; /* processes of jobs that are not live, and GPU processes that belong to no job
                       of ours */
-    char stray_text[400];  /* names them, "" = none */
-    char trouble[400];     /* of the machine's health, in one sentence; "" = healthy */
-    char trouble_code[24]; /* a code of probe.h, or "root_slow" */
+    char stray_text[400];  /* of the message "strays", "" = none */
+    char trouble[400];     /* of the machine's health: a message's text; "" = healthy */
+    char trouble_code[24]; /* its code: one of probe.h, or "root_slow" */
     usec_t root_write;     /* what one small synced write took; 0 = not looked at */
 };
 typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);

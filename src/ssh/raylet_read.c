@@ -2,10 +2,11 @@
 /* raylet_read.c - the answers of raylet.sh as values, and what a look says of the machine's health;
  * see raylet.h. */
 #include <assert.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "ssh/answer.h"
@@ -32,22 +33,10 @@ const char *raylet_outcome_to_string(enum raylet_outcome outcome)
 
 static void end_set(struct raylet_end *e,
                     enum raylet_outcome outcome,
-                    const char *fix,
-                    const char *fmt,
-                    ...) printf_like(4, 5);
-
-static void end_set(struct raylet_end *e,
-                    enum raylet_outcome outcome,
-                    const char *fix,
-                    const char *fmt,
-                    ...)
+                    const struct message_arg *args)
 {
-    va_list ap;
-    va_start(ap, fmt);
     e->outcome = outcome;
-    text_vprintf(e->text, fmt, ap);
-    text_copy(e->fix, fix);
-    va_end(ap);
+    message_write(e->text, sizeof(e->text), args);
 }
 
 /* ---- what all answers have ---- */
@@ -96,15 +85,11 @@ static bool raylet_read_end(const struct answer *a, struct said *ret)
 static bool is_common_end(const struct said *s, struct raylet_end *e)
 {
     if (!strcmp(s->word, "busy"))
-        end_set(e, RAYLET_BUSY, "wait for the other start or stop to end, then try again",
-                "another start or stop of this node has not ended yet");
+        end_set(e, RAYLET_BUSY, MESSAGE_NO_ARGS);
     else if (!strcmp(s->word, "unwritable"))
-        end_set(e, RAYLET_UNWRITABLE,
-                "make room in /tmp there, and let no other user own that directory",
-                "no record can be kept in '%s'", s->rest);
+        end_set(e, RAYLET_UNWRITABLE, MESSAGE_ARGS(MESSAGE_STR("at", s->rest)));
     else if (!s->word[0])
-        end_set(e, RAYLET_UNREADABLE, "try it again; if it stays, see what sh does on that machine",
-                "the script there did not say how it ended");
+        end_set(e, RAYLET_UNREADABLE, MESSAGE_ARGS(MESSAGE_NUM("script", 1)));
     else
         return false;
     return true;
@@ -141,27 +126,19 @@ static void raylet_read_log(const char *value, struct log *l)
 
 static void judge_failed(const struct said *s, const struct log *l, struct raylet_end *e)
 {
-    char fix[400];
     const char *why = l->error[0] ? l->error : l->last;
-    text_printf(fix, "read '%s' there", l->at);
+    const char *how = !strcmp(s->rest, "dashboard")                        ? "dashboard"
+                      : !strcmp(s->rest, "137") || !strcmp(s->rest, "124") ? "late"
+                      : !strcmp(s->rest, "0")                              ? "gone"
+                                                                           : "";
+    char status[8];
+    text_printf(status, "%.4s", s->rest);
     if (l->is_head_away)
-        end_set(e, RAYLET_NO_HEAD,
-                "see that the head's GCS port is open from that machine, and that both run the "
-                "same Ray and Python",
-                "the head did not take it in: %s", why);
-    else if (!strcmp(s->rest, "dashboard"))
-        end_set(e, RAYLET_START_FAILED, fix,
-                "the head ran, and its dashboard did not listen; all of it was ended again%s%s",
-                *why ? ": " : "", why);
-    else if (!strcmp(s->rest, "137") || !strcmp(s->rest, "124"))
-        end_set(e, RAYLET_START_FAILED, fix, "ray start did not end in time%s%s",
-                *why ? "; its last line: " : "", why);
-    else if (!strcmp(s->rest, "0"))
-        end_set(e, RAYLET_START_FAILED, fix,
-                "ray start ended well, but the raylet was gone at once%s%s", *why ? ": " : "", why);
+        end_set(e, RAYLET_NO_HEAD, MESSAGE_ARGS(MESSAGE_STR("says", why)));
     else
-        end_set(e, RAYLET_START_FAILED, fix, "ray start failed (status %.4s)%s%s", s->rest,
-                *why ? ": " : "", why);
+        end_set(e, RAYLET_START_FAILED,
+                MESSAGE_ARGS(MESSAGE_STR("log", l->at), MESSAGE_STR("says", why),
+                             MESSAGE_STR("status", *how ? "" : status), MESSAGE_NUM(how, 1)));
 }
 
 void raylet_read_start(const char *text, size_t len, struct raylet_started *ret)
@@ -187,15 +164,11 @@ void raylet_read_start(const char *text, size_t len, struct raylet_started *ret)
     if (is_common_end(&said, &ret->end) || (is_well && ret->facts.alive))
         return;
     if (!strcmp(said.word, "gcs_alone")) {
-        end_set(&ret->end, RAYLET_GCS_ALONE,
-                "'argus cluster down' and 'up' start it anew at once, and end what runs by it",
-                "the head's raylet is gone and its GCS goes on; jobs run by it, so it is left "
-                "alone until they are over");
+        end_set(&ret->end, RAYLET_GCS_ALONE, MESSAGE_NO_ARGS);
         return;
     }
     if (is_well)
-        end_set(&ret->end, RAYLET_UNREADABLE, "look at the node again",
-                "the machine does not name the raylet that it started");
+        end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_ARGS(MESSAGE_NUM("start", 1)));
     else
         judge_failed(&said, &log, &ret->end);
 }
@@ -222,19 +195,16 @@ void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret)
     const char *rest = said.rest;
     ret->ended = (size_t)answer_number(&rest, 1 << 20, 0);
     if (left[0])
-        end_set(&ret->end, RAYLET_NOT_ENDED,
-                "a process that SIGKILL does not end waits for a device or a mount: restart the "
-                "machine",
-                "SIGKILL did not end process %s", left);
+        end_set(&ret->end, RAYLET_NOT_ENDED, MESSAGE_ARGS(MESSAGE_STR("left", left)));
     else if (strcmp(said.word, "stopped") != 0)
-        end_set(&ret->end, RAYLET_UNREADABLE, "look at the node again",
-                "the machine does not say whether it stopped the raylet");
+        end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_ARGS(MESSAGE_NUM("stop", 1)));
 }
 
 /* ---- look ---- */
 
 struct health {
-    char step[16], root[16], root_says[200], xid[120];
+    char step[16], root[16], root_says[200], xid_device[64], stray_job[80], stray_user[104];
+    int xid; /* 0 = none */
     bool has_disk, has_shm, has_root_time;
     uint64_t disk_free, shm_free;
     usec_t root_write;
@@ -254,6 +224,7 @@ static bool is_live(const struct raylet_want *want, const char *id)
 /* "<processes> <id>" */
 static void raylet_read_job(const char *value,
                             const struct raylet_want *want,
+                            struct health *h,
                             struct raylet_look *ret)
 {
     struct raylet_job job = {.processes = (unsigned)answer_number(&value, 1 << 20, 0)};
@@ -262,21 +233,12 @@ static void raylet_read_job(const char *value,
     if (!job.id[0] || !job.processes)
         return;
     if (!job.is_live) {
-        size_t n = strlen(ret->stray_text);
         ret->strays += job.processes;
-        text_printf_to(ret->stray_text + n, sizeof(ret->stray_text) - n, "%s%u of job '%s'",
-                       n ? ", " : "", job.processes, job.id);
+        if (!h->stray_job[0])
+            text_copy(h->stray_job, job.id);
     }
     if (ret->n_jobs < RAYLET_JOBS_MAX)
         ret->jobs[ret->n_jobs++] = job;
-}
-
-static void read_gpu_user(const char *value, struct raylet_look *ret)
-{
-    size_t n = strlen(ret->stray_text);
-    ret->strays++;
-    text_printf_to(ret->stray_text + n, sizeof(ret->stray_text) - n, "%son a GPU: %.100s",
-                   n ? ", " : "", value);
 }
 
 /* "<uptime> <seconds> <number> <device>": only those after which a GPU is not to be used, and only
@@ -289,8 +251,10 @@ static void read_xid(const char *value, struct health *h)
     if (up < at || (up - at) * USEC_SEC > XID_FRESH)
         return;
     for (size_t i = 0; i < array_len(grave); i++)
-        if (grave[i] == number)
-            text_printf(h->xid, "the driver reported Xid %" PRIu64 " (%.60s)", number, value);
+        if (grave[i] == number) {
+            h->xid = (int)number;
+            text_copy(h->xid_device, value);
+        }
 }
 
 static void read_health(const struct answer *a, struct health *h)
@@ -321,19 +285,13 @@ static void read_health(const struct answer *a, struct health *h)
     }
 }
 
-static void trouble_is(struct raylet_look *ret, const char *code, const char *fmt, ...)
-    printf_like(3, 4);
-
 /* The first one stays: they are judged in order of weight. */
-static void trouble_is(struct raylet_look *ret, const char *code, const char *fmt, ...)
+static void trouble_is(struct raylet_look *ret, const char *code, const struct message_arg *args)
 {
-    va_list ap;
     if (ret->trouble[0])
         return;
-    va_start(ap, fmt);
-    text_vprintf(ret->trouble, fmt, ap);
+    message_write(ret->trouble, sizeof(ret->trouble), args);
     text_copy(ret->trouble_code, code);
-    va_end(ap);
 }
 
 static void raylet_judge_gpus(const struct health *h,
@@ -342,14 +300,16 @@ static void raylet_judge_gpus(const struct health *h,
 {
     const char *code = probe_code_to_string(PROBE_GPU_TROUBLE);
     if (!strcmp(h->step, "gpus"))
-        trouble_is(ret, code, "nvidia-smi hangs");
+        trouble_is(ret, code, MESSAGE_NO_ARGS);
     else if (h->gpus.trouble[0])
-        trouble_is(ret, code, "nvidia-smi reports trouble: %s", h->gpus.trouble);
-    else if (h->xid[0])
-        trouble_is(ret, code, "%s", h->xid);
+        trouble_is(ret, code, MESSAGE_ARGS(MESSAGE_STR("says", h->gpus.trouble)));
+    else if (h->xid)
+        trouble_is(ret, code,
+                   MESSAGE_ARGS(MESSAGE_NUM("xid", h->xid),
+                                MESSAGE_STR("device", h->xid_device[0] ? h->xid_device : "?")));
     else if (h->has_nvidia && h->gpus.n < want->gpus)
-        trouble_is(ret, code, "nvidia-smi shows %d GPUs, and the node has %d", h->gpus.n,
-                   want->gpus);
+        trouble_is(ret, code,
+                   MESSAGE_ARGS(MESSAGE_NUM("has", h->gpus.n), MESSAGE_NUM("needs", want->gpus)));
 }
 
 static void raylet_judge_root(const struct health *h,
@@ -357,19 +317,22 @@ static void raylet_judge_root(const struct health *h,
                               struct raylet_look *ret)
 {
     char took[CLOCK_TEXT_MAX];
+    const struct message_arg root = MESSAGE_STR("root", str_or(want->shared_root, "?"));
     if (!strcmp(h->step, "root"))
-        trouble_is(ret, probe_code_to_string(PROBE_ROOT_HANGS), "the shared root '%s' hangs",
-                   str_or(want->shared_root, ""));
+        trouble_is(ret, probe_code_to_string(PROBE_ROOT_HANGS), MESSAGE_ARGS(root));
     else if (!strcmp(h->root, "missing"))
-        trouble_is(ret, probe_code_to_string(PROBE_ROOT_NOT_MOUNTED),
-                   "the shared root '%s' is not mounted", str_or(want->shared_root, ""));
+        trouble_is(ret, probe_code_to_string(PROBE_ROOT_NOT_MOUNTED), MESSAGE_ARGS(root));
     else if (h->root_says[0])
         trouble_is(ret, probe_code_to_string(PROBE_ROOT_READ_ONLY),
-                   "the shared root '%s' cannot be written: %s", str_or(want->shared_root, ""),
-                   h->root_says);
+                   MESSAGE_ARGS(root, MESSAGE_STR("says", h->root_says)));
     else if (h->has_root_time && want->max_write && h->root_write > want->max_write)
-        trouble_is(ret, ROOT_SLOW, "one small write on the shared root took %s",
-                   span_to_string(h->root_write, took));
+        trouble_is(ret, ROOT_SLOW,
+                   MESSAGE_ARGS(MESSAGE_STR("took", span_to_string(h->root_write, took))));
+}
+
+static double in_gib(uint64_t bytes, double digits)
+{
+    return round((double)bytes / GIB * digits) / digits;
 }
 
 static void judge_rest(const struct health *h,
@@ -379,20 +342,21 @@ static void judge_rest(const struct health *h,
 {
     if (h->has_disk && h->disk_free < want->min_disk_bytes)
         trouble_is(ret, probe_code_to_string(PROBE_DISK_FULL),
-                   "the disk below '%s' has %.1f GiB free, and %.1f GiB are needed",
-                   str_or(want->temp_dir, "/tmp"), (double)h->disk_free / GIB,
-                   (double)want->min_disk_bytes / GIB);
+                   MESSAGE_ARGS(MESSAGE_STR("at", str_or(want->temp_dir, "/tmp")),
+                                MESSAGE_NUM("free", in_gib(h->disk_free, 10)),
+                                MESSAGE_NUM("needs", in_gib(want->min_disk_bytes, 10))));
     if (h->has_shm && h->shm_free < want->min_shm_bytes)
         trouble_is(ret, probe_code_to_string(PROBE_SHM_TOO_SMALL),
-                   "/dev/shm has %.2f GiB free, and %.2f GiB are needed", (double)h->shm_free / GIB,
-                   (double)want->min_shm_bytes / GIB);
+                   MESSAGE_ARGS(MESSAGE_NUM("free", in_gib(h->shm_free, 100)),
+                                MESSAGE_NUM("needs", in_gib(want->min_shm_bytes, 100))));
     if (h->clock <= 0 || !began || !want->max_skew)
         return;
     int64_t skew = (int64_t)(h->clock * 1e6) - (int64_t)began;
     char span[CLOCK_TEXT_MAX];
     if ((usec_t)llabs(skew) > want->max_skew)
-        trouble_is(ret, probe_code_to_string(PROBE_CLOCK_OFF), "its clock is %s %s ours",
-                   span_to_string((usec_t)llabs(skew), span), skew < 0 ? "behind" : "ahead of");
+        trouble_is(ret, probe_code_to_string(PROBE_CLOCK_OFF),
+                   MESSAGE_ARGS(MESSAGE_STR(skew < 0 ? "behind" : "ahead",
+                                            span_to_string((usec_t)llabs(skew), span))));
 }
 
 void raylet_read_look(const char *text,
@@ -408,15 +372,21 @@ void raylet_read_look(const char *text,
         read_fact(&a, &ret->facts);
         read_health(&a, &h);
         if (answer_is(&a, "JOB"))
-            raylet_read_job(a.value, want, ret);
-        else if (answer_is(&a, "GPU_USER"))
-            read_gpu_user(a.value, ret);
+            raylet_read_job(a.value, want, &h, ret);
+        else if (answer_is(&a, "GPU_USER")) {
+            ret->strays++;
+            if (!h.stray_user[0])
+                text_copy(h.stray_user, a.value);
+        }
     }
+    if (ret->strays)
+        message_write(ret->stray_text, sizeof(ret->stray_text),
+                      MESSAGE_ARGS(MESSAGE_NUM("strays", ret->strays),
+                                   MESSAGE_STR("job", h.stray_job),
+                                   MESSAGE_STR("user", h.stray_user)));
     ret->root_write = h.root_write;
     if (!h.step[0]) { /* the first step comes after all that is told of processes */
-        end_set(&ret->end, RAYLET_UNREADABLE,
-                "try it again; if it stays, see what sh does on that machine",
-                "the look there did not get to its end");
+        end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_NO_ARGS);
         return;
     }
     raylet_judge_root(&h, want, ret);

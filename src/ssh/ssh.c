@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "ssh/command.h"
 #include "ssh/keep.h"
 #include "ssh/later.h"
@@ -115,39 +116,41 @@ static void on_heard(const struct buf *out, void *arg)
 
 /* ---- the verdict ---- */
 
-static const char here[] =
-    "install the OpenSSH client on argusd's machine, or put it on argusd's PATH";
+/* "status 1", "signal 9" */
+static const char *how_ended(const struct run_end *end, char ret[static 32])
+{
+    text_printf_to(ret, 32, "%s %d", end->status < 0 ? "signal" : "status", abs(end->status));
+    return ret;
+}
 
 static void say_late(const struct ssh_call *c, struct ssh_result *r)
 {
     char span[CLOCK_TEXT_MAX];
     trouble_set(r, SSH_TIMEOUT,
-                c->heard_after ? "see what hangs there: a stale mount, a full disk, a sick GPU"
-                               : "see that the machine is up and not overloaded",
-                "'%s' %s within %s", c->t.name,
-                c->heard_after ? "did not finish" : "did not answer",
-                span_to_string(c->limit, span));
+                MESSAGE_ARGS(MESSAGE_STR("node", c->t.name),
+                             MESSAGE_STR("limit", span_to_string(c->limit, span)),
+                             MESSAGE_NUM(c->heard_after ? "begun" : "", 1)));
 }
 
 static void say_broken(const struct ssh_call *c, const struct run_end *end, struct ssh_result *r)
 {
-    char last[200];
+    char last[200], how[32];
     (void)trouble_last_line(buf_str(end->errs), end->errs->len, last, sizeof(last));
     if (end->status == 255 && !c->t.local)
-        trouble_set(r, SSH_UNREACHABLE, "see that the network to the machine is steady",
-                    "the connection to '%s' broke%s%s", c->t.name, *last ? ": " : "", last);
+        trouble_set(r, SSH_UNREACHABLE,
+                    MESSAGE_ARGS(MESSAGE_STR("node", c->t.name), MESSAGE_STR("says", last),
+                                 MESSAGE_NUM("broke", 1)));
     else
-        trouble_set(r, SSH_FAILED, "see whether processes are killed there, or memory is short",
-                    "the shell on '%s' ended too early (%s %d)%s%s", c->t.name,
-                    end->status < 0 ? "signal" : "status", abs(end->status), *last ? ": " : "",
-                    last);
+        trouble_set(r, SSH_FAILED,
+                    MESSAGE_ARGS(MESSAGE_STR("node", c->t.name), MESSAGE_STR("says", last),
+                                 MESSAGE_STR("end", how_ended(end, how)), MESSAGE_NUM("early", 1)));
 }
 
 static void say_never_began(const struct ssh_call *c,
                             const struct run_end *end,
                             struct ssh_result *r)
 {
-    char last[200];
+    char last[200], how[32];
     (void)trouble_last_line(buf_str(end->errs), end->errs->len, last, sizeof(last));
     if (end->status == 255 && !c->t.local) {
         trouble_read(buf_str(end->errs), end->errs->len, &c->t, c->pinned, r);
@@ -155,9 +158,9 @@ static void say_never_began(const struct ssh_call *c,
     }
     if (!*last) /* a login shell that refuses everyone says so on its standard output */
         (void)trouble_last_line(buf_str(end->out), end->out->len, last, sizeof(last));
-    trouble_set(r, SSH_FAILED, "give that user a login shell and let it run 'sh -s'",
-                "'%s' let us in but runs no shell (%s %d)%s%s", c->t.name,
-                end->status < 0 ? "signal" : "status", abs(end->status), *last ? ": " : "", last);
+    trouble_set(r, SSH_FAILED,
+                MESSAGE_ARGS(MESSAGE_STR("node", c->t.name), MESSAGE_STR("says", last),
+                             MESSAGE_STR("end", how_ended(end, how))));
 }
 
 /* In order of certainty; the first that holds is the verdict. */
@@ -172,15 +175,16 @@ static void ssh_judge(const struct ssh_call *c, const struct run_end *end, struc
     r->out_len = begin ? end->out->len - (size_t)(begin - end->out->data) : 0;
     bool is_whole = begin && find_end(c, begin, r->out_len, &r->out_len, &r->status);
     if (end->err.code == -ENOENT)
-        trouble_set(r, SSH_NO_CLIENT, here, "%s", end->err.text);
+        trouble_set(r, SSH_NO_CLIENT, MESSAGE_ARGS(MESSAGE_STR("says", end->err.text)));
     else if (end->err.code < 0)
-        trouble_set(r, SSH_FAILED, "see argusd's limits of processes and open files", "%s",
-                    end->err.text);
+        trouble_set(r, SSH_FAILED,
+                    MESSAGE_ARGS(MESSAGE_STR("says", end->err.text), MESSAGE_NUM("spawn", 1)));
     else if (is_whole)
         return;
     else if (end->is_loud)
-        trouble_set(r, SSH_FAILED, "see what the login shell prints there",
-                    "'%s' printed more than %d bytes", c->t.name, SSH_OUT_MAX);
+        trouble_set(
+            r, SSH_FAILED,
+            MESSAGE_ARGS(MESSAGE_STR("node", c->t.name), MESSAGE_NUM("bytes", SSH_OUT_MAX)));
     else if (end->is_late)
         say_late(c, r);
     else if (begin)
@@ -211,7 +215,7 @@ static void ssh_on_refused(void *arg)
 {
     struct ssh_call *c = arg;
     struct ssh_result r = {.status = -1, .out = "", .errs = ""};
-    trouble_set(&r, SSH_FAILED, "give the node another value for it", "%s", c->refused.text);
+    trouble_set(&r, SSH_FAILED, MESSAGE_ARGS(MESSAGE_STR("says", c->refused.text)));
     c->cb(&r, c->arg);
     ssh_destroy(c);
 }

@@ -58,10 +58,11 @@ enum ssh_trouble { SSH_TROUBLE_TABLE(X) SSH_TROUBLE_END };
 const char *ssh_trouble_to_string(enum ssh_trouble trouble); /* "ssh_unreachable" */
 
 /* Whole only if trouble is SSH_OK: the script ran to its end, status says how. Otherwise text
- * says what is wrong in one sentence and fix what to do; out and errs have what came until then. */
+ * is a message's (base/message.h) whose code is that of trouble: what is wrong, and its fix; out
+ * and errs have what came until then. */
 struct ssh_result {
     enum ssh_trouble trouble;
-    char text[400], fix[400];
+    char text[400];
     int status;             /* exit status of the script; -1 when it is not known */
     const char *out, *errs; /* NUL-terminated; borrowed until the callback returns */
     size_t out_len, errs_len;

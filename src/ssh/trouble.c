@@ -87,18 +87,10 @@ const char *trouble_last_line(const char *p, size_t len, char *ret, size_t size)
     return ret;
 }
 
-void trouble_set(struct ssh_result *ret,
-                 enum ssh_trouble trouble,
-                 const char *fix,
-                 const char *fmt,
-                 ...)
+void trouble_set(struct ssh_result *ret, enum ssh_trouble trouble, const struct message_arg *args)
 {
-    va_list ap;
-    va_start(ap, fmt);
     ret->trouble = trouble;
-    text_vprintf(ret->text, fmt, ap);
-    text_copy(ret->fix, fix);
-    va_end(ap);
+    message_write(ret->text, sizeof(ret->text), args);
 }
 
 /* "user@host -p 2222" as people type it. */
@@ -130,16 +122,11 @@ static void say_changed(const char *errs,
                         const char *pinned,
                         struct ssh_result *ret)
 {
-    char shown[SSH_KEY_MAX], fix[sizeof(ret->fix)];
+    char shown[SSH_KEY_MAX];
     find_shown(errs, len, shown);
-    text_printf(fix,
-                "if this machine was made anew, accept its key: argus node check %s --accept-key; "
-                "if not, another machine answers at %s",
-                t->name, t->host);
-    trouble_set(ret, SSH_HOST_KEY_CHANGED, fix,
-                "the host key of '%s' is not the one that was pinned at first contact "
-                "(pinned %s, shown now %s)",
-                t->name, *pinned ? pinned : "none", *shown ? shown : "one of another kind");
+    trouble_set(ret, SSH_HOST_KEY_CHANGED,
+                MESSAGE_ARGS(MESSAGE_STR("node", t->name), MESSAGE_STR("host", t->host),
+                             MESSAGE_STR("pinned", pinned), MESSAGE_STR("shown", shown)));
 }
 
 static void say_refused(const struct ssh_target *t,
@@ -147,18 +134,14 @@ static void say_refused(const struct ssh_target *t,
                         const char *last,
                         struct ssh_result *ret)
 {
-    char fix[sizeof(ret->fix)];
-    if (t->identity_file && *t->identity_file == '/' && access(t->identity_file, R_OK) < 0) {
-        trouble_set(ret, SSH_REFUSED, "name a private key on argusd's machine as identity_file",
-                    "'%s' refuses us: the key '%s' cannot be read: %s", t->name, t->identity_file,
-                    strerror(errno));
-        return;
-    }
-    text_printf(fix,
-                "put the public key into ~/.ssh/authorized_keys there (ssh-copy-id %s), or "
-                "name the right private key as identity_file",
-                to);
-    trouble_set(ret, SSH_REFUSED, fix, "'%s' refuses our key: %s", t->name, last);
+    if (t->identity_file && *t->identity_file == '/' && access(t->identity_file, R_OK) < 0)
+        trouble_set(ret, SSH_REFUSED,
+                    MESSAGE_ARGS(MESSAGE_STR("node", t->name), MESSAGE_STR("key", t->identity_file),
+                                 MESSAGE_STR("says", strerror(errno))));
+    else
+        trouble_set(ret, SSH_REFUSED,
+                    MESSAGE_ARGS(MESSAGE_STR("node", t->name), MESSAGE_STR("says", last),
+                                 MESSAGE_STR("to", to)));
 }
 
 void trouble_read(const char *errs,
@@ -174,7 +157,7 @@ void trouble_read(const char *errs,
         if (until)
             trouble = meanings[i].trouble;
     }
-    char last[200], to[160], fix[sizeof(ret->fix)];
+    char last[200], to[160];
     (void)trouble_last_line(errs, until ? until : len, last, sizeof(last));
     way(t, to, sizeof(to));
     switch (trouble) {
@@ -184,14 +167,10 @@ void trouble_read(const char *errs,
     case SSH_REFUSED:
         say_refused(t, to, last, ret);
         return;
-    case SSH_UNREACHABLE:
-        text_printf(fix, "see that the machine is up and its sshd answers: ssh %s", to);
-        trouble_set(ret, trouble, fix, "'%s' cannot be reached: %s", t->name, last);
-        return;
     default:
-        text_printf(fix, "try it by hand: ssh %s", to);
-        trouble_set(ret, SSH_FAILED, fix, "ssh to '%s' fails: %s", t->name,
-                    *last ? last : "it gives no reason");
+        trouble_set(ret, trouble,
+                    MESSAGE_ARGS(MESSAGE_STR("node", t->name), MESSAGE_STR("says", last),
+                                 MESSAGE_STR("to", to)));
         return;
     }
 }

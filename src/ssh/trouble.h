@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trouble.h - inside of this layer: what the ssh client's complaint means. Pure. */
 #pragma once
+#include "base/message.h"
 #include "ssh/ssh.h"
 
 /* Sets trouble, text and fix from what ssh printed before it gave up with 255. `pinned` is the
@@ -11,12 +12,8 @@ void trouble_read(const char *errs,
                   const char *pinned,
                   struct ssh_result *ret);
 
-/* trouble, text and fix at once. */
-void trouble_set(struct ssh_result *ret,
-                 enum ssh_trouble trouble,
-                 const char *fix,
-                 const char *fmt,
-                 ...) printf_like(4, 5);
+/* trouble and text at once. */
+void trouble_set(struct ssh_result *ret, enum ssh_trouble trouble, const struct message_arg *args);
 
 /* The last line of these bytes that says something, cut to size and printable. Returns ret. */
 const char *trouble_last_line(const char *p, size_t len, char *ret, size_t size);

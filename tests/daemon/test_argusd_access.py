@@ -226,8 +226,9 @@ def answer_of(reply):
     """The letter. What is not there or not well asked for was let in: only a thing that is there is hidden."""
     if reply.status in (401, 403):
         return {401: "u", 403: "d"}[reply.status]
-    code = reply.json().get("code") if reply.headers["Content-Type"] == "application/problem+json" else None
-    return {"not_found": "h", "bad_spec": "r"}.get(code, "y")
+    is_problem = reply.headers["Content-Type"] == "application/problem+json"
+    kind = reply.json()["type"].rpartition(":")[2] if is_problem else None
+    return {"not_found": "h", "bad_spec": "r"}.get(kind, "y")
 
 
 @pytest.mark.parametrize("route", ROUTES)

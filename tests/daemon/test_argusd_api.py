@@ -252,7 +252,7 @@ class Whole:
         problem = reply.json()
         self.check(problem, self.schema("Problem"))
         assert problem["status"] == status
-        assert code is None or problem["code"] == code, problem
+        assert code is None or problem["type"] == f"urn:argus:problem:{code}", problem
         assert problem["detail"]
         return problem
 
@@ -546,13 +546,21 @@ def test_one_user_does_not_fill_the_queue(tmp_path):
             for _ in range(2):
                 argusd.submit("echo x", token="user")
             reply = argusd.post(Argusd.spec("echo x"), token="user")
-            assert (reply.status, reply.json()["code"]) == (422, "refused")
+            assert (reply.status, reply.json()["type"]) == (422, "urn:argus:problem:refused")
+            assert reply.json()["code"] == "quota_queued"
+            assert reply.json()["args"] == {"user": "alice", "queued": 2, "limit": 2}
             assert "alice' has 2 jobs waiting and may have 2 (limits.queued_jobs_per_user)" in reply.json()["detail"]
             argusd.submit("echo x", token="admin")  # others still get in
             assert argusd.call("PUT", "/v1/users/alice/quota", {"queued": 3}).status == 200
             argusd.submit("echo x", token="user")
             reply = argusd.post(Argusd.spec("echo x"), token="user")
             assert (reply.status, "may have 3 (queued)" in reply.json()["detail"]) == (422, True), reply
+            assert reply.json()["args"] == {"kind": "user", "account": "alice", "queued": 3, "limit": 3}
+            spoken = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
+            other = argusd.call("POST", "/v1/jobs", Argusd.spec("echo x"), token="user", **spoken).json()
+            same = ("type", "status", "code", "args")
+            assert [other[k] for k in same] == [reply.json()[k] for k in same]
+            assert "个作业等待" in other["detail"] and other["hint"] != reply.json()["hint"]
 
 
 # ---- lists ----

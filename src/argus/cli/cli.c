@@ -35,6 +35,8 @@ int cli_open(struct cli *cli, struct err *err)
         return r;
     cli->client = client_new(&cli->settings);
     client_set_talk(cli->client, on_talk, cli);
+    client_set_language(cli->client, cli->term.lang == LANG_ZH ? MESSAGE_CHINESE : MESSAGE_ENGLISH,
+                        !cli->is_data);
     return 0;
 }
 

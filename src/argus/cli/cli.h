@@ -38,6 +38,7 @@ struct cli {
     struct term term;
     struct settings settings; /* valid once client is there */
     struct client *client;    /* made by cli_open() */
+    bool is_data;             /* -o json or yaml: the server's words, whatever the language */
 };
 
 void cli_release(struct cli *cli);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/cli/cli.h"
 #include "argus/cli/manual.h"
 #include "base/str.h"
 
@@ -100,6 +101,14 @@ static int check_args(const struct command *c, const struct strv *args, struct e
     return 0;
 }
 
+static bool asks_for_data(const struct opt *opts, size_t n, const void *values)
+{
+    for (size_t i = 0; i < n; i++)
+        if (opts[i].choices == OUTPUT_NAMES)
+            return *(const int *)opt_at(&opts[i], values) >= OUTPUT_JSON;
+    return false;
+}
+
 int command_run(const struct command *c,
                 struct cli *cli,
                 int argc,
@@ -119,6 +128,7 @@ int command_run(const struct command *c,
     } else {
         if (r >= 0)
             r = check_args(c, &args, err);
+        cli->is_data = asks_for_data(opts, c->n_opts, values);
         if (r >= 0)
             r = c->run ? c->run(cli, values, &args, err)
                        : ask_run(cli, &c->ask, opts, c->n_opts, values, &args, err);

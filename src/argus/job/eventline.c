@@ -120,6 +120,7 @@ static int eventline_on_event(const struct sse_event *e, void *arg)
     _cleanup_(json_unrefp) json_t *event = NULL;
     if (json_parse(e->data, e->data_len, SSE_EVENT_MAX, &event, NULL) < 0)
         return err_set(&f->err, ERR_INTERNAL, "the event stream is broken: no JSON");
+    client_say(f->cli->client, event);
     int64_t seq = json_get_int(event, "seq", 0);
     if (seq <= f->seq)
         return 0;

@@ -139,6 +139,7 @@ static int send_it(struct submission *s,
     if (response.status >= 400)
         return refusal(s, &response, err);
     r = json_parse(buf_str(&response.body), response.body.len, CLIENT_BODY_MAX, ret, err);
+    client_say(cli->client, r < 0 ? NULL : *ret);
     if (r >= 0)
         (void)tell_problems(s, *ret); /* warnings: how many does not matter */
     return r;

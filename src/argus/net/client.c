@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/show/said.h"
 #include "base/str.h"
 #include "base/version.h"
 
 /* A stream that says nothing at all for this long is dead: servers send a comment each 15 s. */
 enum { SILENCE_SECONDS = 75, CONNECT_SECONDS = 10, HEADERS_MAX = 64, BLOCK_BYTES = 512 << 10 };
+
+static const char PROBLEM_TYPE[] = "urn:argus:problem:";
 
 struct client {
     CURLM *multi;
@@ -25,6 +28,8 @@ struct client {
     int wake_fd;
     void (*talk)(const char *sentence, void *arg);
     void *talk_arg;
+    enum message_language language;
+    bool says_bodies;
 };
 
 struct transfer {
@@ -66,6 +71,12 @@ void client_free(struct client *c)
 void client_set_wake(struct client *c, int fd)
 {
     c->wake_fd = fd;
+}
+
+void client_set_language(struct client *c, enum message_language language, bool bodies)
+{
+    c->language = language;
+    c->says_bodies = bodies;
 }
 
 void client_set_talk(struct client *c, void (*talk)(const char *sentence, void *arg), void *arg)
@@ -233,12 +244,14 @@ struct transfer *transfer_start(struct client *c,
                                 void *arg)
 {
     struct transfer *t = xcalloc(1, sizeof(*t));
-    *t = (struct transfer){
-        .client = c,
-        .on_bytes = on_bytes,
-        .arg = arg,
-        .easy = curl_easy_init(),
-        .response = {.body = BUF_INIT(CLIENT_BODY_MAX), .log_size = -1, .log_offset = -1}};
+    *t = (struct transfer){.client = c,
+                           .on_bytes = on_bytes,
+                           .arg = arg,
+                           .easy = curl_easy_init(),
+                           .response = {.body = BUF_INIT(CLIENT_BODY_MAX),
+                                        .log_size = -1,
+                                        .log_offset = -1,
+                                        .language = c->language}};
     assert(t->easy);
     set_options(t, request);
     CURLMcode r = curl_multi_add_handle(c->multi, t->easy);
@@ -431,10 +444,13 @@ int response_error(const struct response *r, struct err *err)
     _cleanup_(json_unrefp) json_t *problem = NULL;
     if (json_parse(buf_str(&r->body), r->body.len, CLIENT_BODY_MAX, &problem, NULL) < 0)
         problem = NULL; /* some proxy's page: the status says enough */
-    const char *word = json_get_str(problem, "code", "");
+    said_in(problem, r->language);
+    const char *word = json_get_str(problem, "code", ""), *type = json_get_str(problem, "type", "");
     const char *detail = json_get_str(problem, "detail", json_get_str(problem, "title", NULL));
     const char *hint = json_get_str(problem, "hint", NULL);
     int code = err_from_word(word);
+    if (code == ERR_INTERNAL && str_starts(type, PROBLEM_TYPE))
+        code = err_from_word(type + strlen(PROBLEM_TYPE));
     if (code == ERR_INTERNAL)
         code = status_code(r->status);
     if (code == ERR_UNAUTHORISED && !hint)
@@ -446,6 +462,12 @@ int response_error(const struct response *r, struct err *err)
                   : err_set(err, code, "the server answered %d without saying why", r->status));
     buf_release(&more);
     return code;
+}
+
+void client_say(const struct client *c, json_t *answer)
+{
+    if (c->says_bodies)
+        said_in(answer, c->language);
 }
 
 int client_json(struct client *c, const struct request *request, json_t **ret, struct err *err)
@@ -463,6 +485,7 @@ int client_json(struct client *c, const struct request *request, json_t **ret, s
             json_unrefp(ret);
         return err_set(err, ERR_INTERNAL, "'%s' does not answer like argusd", c->settings->server);
     }
+    client_say(c, *ret);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/message.h"
 
 enum { CLIENT_BODY_MAX = 64 << 20 };
 
@@ -40,7 +41,8 @@ struct response {
     int status; /* 0 = no answer */
     struct buf body;
     char etag[128];
-    int64_t log_size, log_offset; /* Argus-Log-Size and -Offset, -1 = none */
+    int64_t log_size, log_offset;   /* Argus-Log-Size and -Offset, -1 = none */
+    enum message_language language; /* of its refusal */
 };
 
 struct client;
@@ -49,6 +51,10 @@ struct transfer;
 struct client *client_new(const struct settings *settings); /* settings are borrowed */
 void client_free(struct client *c);                         /* NULL is fine */
 void client_set_wake(struct client *c, int fd);             /* borrowed; -1 = none */
+/* Refusals are said in this language, and with `bodies` so are the messages in answers:
+ * base/message.h has the sentences. What this program has no sentence for stays as the server said
+ * it. */
+void client_set_language(struct client *c, enum message_language language, bool bodies);
 /* Told about every new try. */
 void client_set_talk(struct client *c, void (*talk)(const char *sentence, void *arg), void *arg);
 
@@ -68,6 +74,9 @@ must_check int client_json(struct client *c,
                            json_t **ret,
                            struct err *err);
 must_check int client_get(struct client *c, const char *path, json_t **ret, struct err *err);
+
+/* The messages of an answer that was read elsewhere, as client_set_language() asks. */
+void client_say(const struct client *c, json_t *answer);
 
 /* 0 for a status below 400, else the problem that the server told. */
 must_check int response_error(const struct response *r, struct err *err);

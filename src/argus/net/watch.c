@@ -64,6 +64,7 @@ static int watch_finish(struct watch *w, json_t **ret_job, struct err *err)
     r = json_parse(buf_str(&response->body), response->body.len, CLIENT_BODY_MAX, ret_job, err);
     if (r < 0)
         return r;
+    client_say(w->client, *ret_job);
     text_copy(w->etag, response->etag);
     return 1;
 }

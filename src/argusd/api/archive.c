@@ -22,8 +22,9 @@ static int archive_check(const struct api *a,
     if (r == 0 && store_is_failing(a->store))
         r = err_set(err, ERR_STORE, "the store cannot write now: no job can be archived");
     if (r == 0 && !job_state_is_terminal(job->state))
-        r = err_set(err, ERR_CONFLICT, "job '%s' is %s: only a job that is over is archived",
-                    job->id, job_state_to_string(job->state));
+        r = message_refuse(err, ERR_CONFLICT, "job_not_over",
+                           MESSAGE_ARGS(MESSAGE_STR("job", job->id),
+                                        MESSAGE_STR("state", job_state_to_string(job->state))));
     return r;
 }
 

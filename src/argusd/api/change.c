@@ -91,8 +91,9 @@ static void change_job(struct http_req *req,
     struct err err = {0};
     int r = change_check(a, http_req_principal(req), verb, job, &err);
     if (r == 0 && !l)
-        r = err_set(&err, ERR_CONFLICT, "job '%s' is over: it is %s", job->id,
-                    job_state_to_string(job->state));
+        r = message_refuse(&err, ERR_CONFLICT, "job_over",
+                           MESSAGE_ARGS(MESSAGE_STR("job", job->id),
+                                        MESSAGE_STR("state", job_state_to_string(job->state))));
     if (r == 0 && l) {
         jobs_busy(l);
         r = do_it(req, l, &err);
@@ -109,8 +110,10 @@ static int change_hold(struct http_req *req, struct live *l, struct err *err)
     const struct http_principal *p = http_req_principal(req);
     char text[HTTP_USER_MAX + 32];
     if (l->job->state != JOB_QUEUED)
-        return err_set(err, ERR_CONFLICT, "job '%s' is %s: only a job that waits can be held",
-                       l->job->id, job_state_to_string(l->job->state));
+        return message_refuse(
+            err, ERR_CONFLICT, "job_not_waiting",
+            MESSAGE_ARGS(MESSAGE_STR("job", l->job->id),
+                         MESSAGE_STR("state", job_state_to_string(l->job->state))));
     text_printf(text, "held by '%s'", p->user);
     struct job_event e = {.kind = JOB_EV_HELD, .by = p->user, .code = "held", .text = text};
     (void)jobs_apply(l, &e, p->user, clock_wall()); /* it may be held already */
@@ -123,8 +126,9 @@ static int change_release(struct http_req *req, struct live *l, struct err *err)
     const struct job *j = l->job;
     char text[HTTP_USER_MAX + 32];
     if (j->held_by && p->role < HTTP_ROLE_ADMIN && !str_eq(j->held_by, p->user))
-        return err_set(err, ERR_FORBIDDEN, "job '%s' was held by '%s'; he or an admin releases it",
-                       j->id, j->held_by);
+        return message_refuse(
+            err, ERR_FORBIDDEN, "held_by_another",
+            MESSAGE_ARGS(MESSAGE_STR("job", j->id), MESSAGE_STR("holder", j->held_by)));
     text_printf(text, "released by '%s'", p->user);
     struct job_event e = {.kind = JOB_EV_RELEASED, .code = "released", .text = text};
     (void)jobs_apply(l, &e, p->user, clock_wall()); /* it may not be held */

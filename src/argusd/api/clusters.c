@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/kit/saying.h"
 #include "argusd/launch/mark.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -430,8 +431,8 @@ struct cluster_page {
     } head;
     int64_t nodes, registered, online;
     double gpus;
-    const char *code, *text;
-    char why[2 * NODE_TEXT_MAX + 64];
+    struct said reason;
+    const char *fix;
 };
 
 #define ROW(key, ftype, member, ...)                                                               \
@@ -453,8 +454,14 @@ static const struct field cluster_rows[] = {
     ROW("online", FIELD_INT, online),
     ROW("gpus", FIELD_REAL, gpus),
     ROW("shared_root", FIELD_STR, shared_root, .flags = FIELD_ALWAYS),
-    ROW("reason.code", FIELD_STR, code, .flags = FIELD_ALWAYS),
-    ROW("reason.text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+    ROW("reason.code", FIELD_STR, reason.code, .flags = FIELD_ALWAYS),
+    ROW("reason.text", FIELD_STR, reason.text, .flags = FIELD_ALWAYS),
+    ROW("reason.fix", FIELD_STR, fix),
+    ROW("reason.args",
+        FIELD_JSON,
+        reason.args,
+        .flags = FIELD_OMIT | FIELD_BORROWED,
+        .schema = MESSAGE_ARGS_SCHEMA),
 };
 #undef ROW
 const struct field_table cluster_table = {"Cluster", cluster_rows, array_len(cluster_rows),
@@ -472,20 +479,22 @@ static void fill_head(const struct api *a, const struct noderun *head, struct cl
 }
 
 /* Of a head that argusd starts itself its row says why it is not there yet. */
-static void fill_reason(const struct api *a, const struct noderun *head, struct cluster_page *c)
+static void fill_reason(const struct api_eyes *eyes,
+                        const struct noderun *head,
+                        struct cluster_page *c)
 {
     const struct node_reason *r = head ? &nodes_row(head)->reason : NULL;
-    cluster_why_not(a->cluster, &c->code, &c->text);
-    if (!r || cluster_is_up(a->cluster) || nodes_row(head)->state == NODE_ONLINE || !*r->text)
-        return;
-    c->code = r->code;
-    c->text = c->why;
-    text_printf(c->why, "the head is %s: %s%s%s", node_state_to_string(nodes_row(head)->state),
-                r->text, *r->fix ? "; " : "", r->fix);
+    const char *code, *text;
+    cluster_why_not(eyes->a->cluster, &code, &text);
+    bool of_head =
+        r && *r->text && !cluster_is_up(eyes->a->cluster) && nodes_row(head)->state != NODE_ONLINE;
+    saying_say(eyes, NULL, of_head ? r->code : code, of_head ? r->text : text, &c->reason);
+    c->fix = of_head && *r->fix ? r->fix : c->reason.fix;
 }
 
-static void put_cluster(const struct api *a, struct jout *j)
+static void put_cluster(const struct api_eyes *eyes, struct jout *j)
 {
+    const struct api *a = eyes->a;
     const char *version = cluster_ray_version(a->cluster);
     const struct noderun *head = nodes_find(a->nodes, "head");
     size_t n, registered, online;
@@ -503,8 +512,9 @@ static void put_cluster(const struct api *a, struct jout *j)
                              .gpus = pool.gpus,
                              .shared_root = a->settings->shared_root};
     fill_head(a, head, &c);
-    fill_reason(a, head, &c);
+    fill_reason(eyes, head, &c);
     field_to_json(&cluster_table, &c, FIELD_ALL, FIELD_PAGE, j, NULL);
+    said_release(&c.reason);
 }
 
 static void answer_clusters(struct http_req *req, const struct api *a, int status)
@@ -513,7 +523,8 @@ static void answer_clusters(struct http_req *req, const struct api *a, int statu
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '{');
     jout_open(&j, "clusters", '[');
-    put_cluster(a, &j);
+    const struct api_eyes eyes = {.a = a, .p = http_req_principal(req)};
+    put_cluster(&eyes, &j);
     jout_close(&j, ']');
     jout_close(&j, '}');
     http_reply_json(req, status, &out, status == 200 ? api_reader_barrier(a) : api_barrier(a));

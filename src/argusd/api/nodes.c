@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/kit/saying.h"
 #include "base/hash.h"
 #include "base/str.h"
 
@@ -19,7 +20,9 @@ void api_nodes(struct http_req *req, void *app)
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
     struct api_eyes who = {a, http_req_principal(req)};
-    struct nodes_eyes eyes = {api_sees_job, &who};
+    struct saying_to to = {.eyes = &who};
+    struct message_listener listener = saying_listener(&to);
+    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
     const char *code, *text;
     cluster_why_not(a->cluster, &code, &text);
     jout_open(&j, NULL, '{');
@@ -79,7 +82,9 @@ static void api_nodes_render(struct http_req *req,
                              struct buf *out)
 {
     struct api_eyes who = {a, http_req_principal(req)};
-    struct nodes_eyes eyes = {api_sees_job, &who};
+    struct saying_to to = {.eyes = &who};
+    struct message_listener listener = saying_listener(&to);
+    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
     struct jout j = jout_begin(out);
     const struct noderun *nr = nodes_find(a->nodes, name);
     if (nr)
@@ -227,7 +232,9 @@ static void answer_added(struct http_req *req,
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
     struct api_eyes who = {a, http_req_principal(req)};
-    struct nodes_eyes eyes = {api_sees_job, &who};
+    struct saying_to to = {.eyes = &who};
+    struct message_listener listener = saying_listener(&to);
+    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
     jout_open(&j, NULL, '{');
     jout_open(&j, "nodes", '[');
     for (size_t i = 0; i < n; i++)

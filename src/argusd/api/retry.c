@@ -112,7 +112,9 @@ static int retry_find_owner(struct api *a,
     text_copy(ret->user, job->user);
     ret->role = HTTP_ROLE_USER;
     if (people_admit(a->people, ret) < 0)
-        return err_set(err, ERR_REFUSED, "job '%s' cannot be retried: %s", job->id, ret->why_not);
+        return message_refuse(
+            err, ERR_REFUSED, "not_retried",
+            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_STR("why", ret->why_not)));
     return 0;
 }
 
@@ -120,8 +122,10 @@ static int retry_check(struct http_req *req, struct api *a, const struct job *jo
 {
     int r = api_may_change(a, http_req_principal(req), "retry", job, err);
     if (r == 0 && !job_state_is_terminal(job->state))
-        r = err_set(err, ERR_CONFLICT, "job '%s' is %s: only a job that has ended can be retried",
-                    job->id, job_state_to_string(job->state));
+        r = message_refuse(err, ERR_CONFLICT, "job_not_over",
+                           MESSAGE_ARGS(MESSAGE_STR("job", job->id),
+                                        MESSAGE_STR("state", job_state_to_string(job->state)),
+                                        MESSAGE_NUM("retry", 1)));
     return r;
 }
 
@@ -129,18 +133,18 @@ static int check_trains(const struct job *job, struct err *err)
 {
     if (workload_word_trains(job->workload))
         return 0;
-    return err_set(err, ERR_REFUSED,
-                   "job '%s' has no checkpoints: workload '%s' has nothing to "
-                   "resume",
-                   job->id, job->workload);
+    return message_refuse(
+        err, ERR_REFUSED, "nothing_to_resume",
+        MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_STR("workload", job->workload)));
 }
 
 /* ---- the fix ---- */
 
 static int refuse_fix(const struct job *job, const char *why, struct err *err)
 {
-    return err_set(err, ERR_REFUSED, "there is no fix to apply: %s of job '%s' %s",
-                   why ? "the finding" : "no finding", job->id, str_or(why, "is there"));
+    return message_refuse(
+        err, ERR_REFUSED, "no_fix",
+        MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_STR("why", str_or(why, ""))));
 }
 
 /* The patch of the finding, with values for this spec. */

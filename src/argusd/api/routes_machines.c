@@ -219,7 +219,6 @@ static const struct http_schema schemas[] = {
     {.name = "NodeSpecShown", .table = &nodespec_shown_table},
     {.name = "NodeFacts", .table = &node_facts_table},
     {.name = "NodeReason", .table = &nodes_reason_table},
-    {.name = "NodeFinding", .table = &nodes_finding_table},
     {.name = "Node", .table = &nodes_node_table},
     {.name = "FirewallRule", .table = &nodes_rule_table},
     {.name = "Firewall", .table = &nodes_firewall_table},

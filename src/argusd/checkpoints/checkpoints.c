@@ -3,6 +3,7 @@
  *
  * What a look does is checkpoints_pass.c's. A book without a checkpoint, of a job that does not
  * run, is none. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,9 +130,10 @@ static int check_limit(const char *kind, const char *name, double has, double ma
 {
     if (may < 0 || has <= may)
         return 0;
-    return err_set(err, ERR_REFUSED,
-                   "the checkpoints of %s '%.60s' take %.4g GiB and its quota is %.4g GiB", kind,
-                   name, has, may);
+    return message_refuse(err, ERR_REFUSED, "quota_checkpoints",
+                          MESSAGE_ARGS(MESSAGE_STR("kind", kind), MESSAGE_STR("account", name),
+                                       MESSAGE_NUM("has", round(has * 100) / 100),
+                                       MESSAGE_NUM("limit", may)));
 }
 
 int checkpoints_check_quota(const struct checkpoints *cs,

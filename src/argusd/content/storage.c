@@ -117,22 +117,19 @@ static bool limit_of(const struct storage *st, const struct sum *x, uint64_t *re
     return true;
 }
 
-static char *sentence(const struct sum *x, uint64_t limit, uint64_t more)
+static int storage_refuse(const struct sum *x, uint64_t limit, uint64_t more, struct err *err)
 {
     char used[SIZE_MAX_TEXT], may[SIZE_MAX_TEXT], comes[SIZE_MAX_TEXT], large[SIZE_MAX_TEXT];
-    char *remove = *x->largest ? xasprintf("remove some first, the largest is the %s with %s",
-                                           x->largest, storage_size_text(x->most, large))
-                               : xstrdup("ask an admin for more");
-    char *needs = more ? xasprintf("%s more would come", storage_size_text(more, comes))
-                       : xstrdup("more than that would come");
-    char *text = xasprintf(
-        "the %sdata sets, models and archives of %s '%s' take %s of the %s that its quota of "
-        "storage allows, and %s: %s",
-        x->user ? "snapshots, " : "", x->user ? "user" : "project", x->user ? x->user : x->project,
-        storage_size_text(x->bytes, used), storage_size_text(limit, may), needs, remove);
-    free(remove);
-    free(needs);
-    return text;
+    return message_refuse(
+        err, ERR_REFUSED, "quota_storage",
+        MESSAGE_ARGS(MESSAGE_STR("kind", x->user ? "user" : "project"),
+                     MESSAGE_STR("account", x->user ? x->user : x->project),
+                     MESSAGE_NUM("own", x->user ? 1 : 0),
+                     MESSAGE_STR("used", storage_size_text(x->bytes, used)),
+                     MESSAGE_STR("limit", storage_size_text(limit, may)),
+                     MESSAGE_STR("more", more ? storage_size_text(more, comes) : ""),
+                     MESSAGE_STR("largest", x->largest),
+                     MESSAGE_STR("takes", *x->largest ? storage_size_text(x->most, large) : "")));
 }
 
 /* His own first, then that of the project. */
@@ -172,8 +169,7 @@ int storage_check(const struct storage *s,
         uint64_t limit, left = left_of(s, &x[i], &limit);
         if (left && left >= more)
             continue;
-        _cleanup_(freep) char *text = sentence(&x[i], limit, more);
-        return err_set(err, ERR_REFUSED, "%s", text);
+        return storage_refuse(&x[i], limit, more, err);
     }
     return 0;
 }
@@ -186,5 +182,8 @@ char *storage_sentence(const struct storage *s, const char *user, const char *pr
     for (size_t i = 0; i < array_len(x); i++)
         left[i] = left_of(s, &x[i], &limit[i]);
     size_t least = left[1] < left[0];
-    return left[least] == UINT64_MAX ? NULL : sentence(&x[least], limit[least], 0);
+    struct err err = {0};
+    if (left[least] < UINT64_MAX)
+        (void)storage_refuse(&x[least], limit[least], 0, &err); /* only fills err */
+    return err.code ? xstrdup(err.text) : NULL;
 }

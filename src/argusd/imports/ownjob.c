@@ -44,11 +44,9 @@ static int ownjob_check_quota(const struct importer *im,
                               const struct demand *d,
                               struct err *err)
 {
-    char text[JOB_REASON_TEXT_MAX];
-    const char *code = sched_refuses(jobs_sched(im->jobs), p->user, str_or(spec->project, ""), d,
-                                     text, sizeof(text));
-    if (code)
-        return err_set(err, ERR_REFUSED, "%s: %s", code, text);
+    int r = sched_refuses(jobs_sched(im->jobs), p->user, str_or(spec->project, ""), d, err);
+    if (r < 0)
+        return r;
     return jobs_check_user_room(im->jobs, im->people, im->settings, p->user, err);
 }
 

@@ -2,6 +2,8 @@
 /* jobs_rules.c - see jobs_rules.h. Pure questions: nothing is changed and nobody is answered. */
 #include "argusd/jobs/jobs_rules.h"
 
+#include "base/message.h"
+
 bool jobs_may_be_seen(const struct jobs *js,
                       const struct people *people,
                       const struct http_principal *p,
@@ -29,12 +31,10 @@ int jobs_check_user_room(const struct jobs *js,
     sched_usage(jobs_sched(js), SCHED_USER, user, jobs_now(js), &used);
     if (used.queued < s->user_queued_jobs)
         return 0;
-    return err_set(
-        err, ERR_REFUSED,
-        "quota_queued: user '%.64s' has %d jobs waiting and may have %d "
-        "(limits.queued_jobs_per_user): wait until some have started, or ask an admin for "
-        "a quota",
-        user, used.queued, (int)s->user_queued_jobs);
+    return message_refuse(err, ERR_REFUSED, "quota_queued",
+                          MESSAGE_ARGS(MESSAGE_STR("user", user),
+                                       MESSAGE_NUM("queued", used.queued),
+                                       MESSAGE_NUM("limit", s->user_queued_jobs)));
 }
 
 int jobs_check_room(const struct jobs *js,
@@ -50,7 +50,7 @@ int jobs_check_room(const struct jobs *js,
     if (cluster_root_is_bad(cluster))
         return err_set(err, ERR_UNAVAILABLE, "%s", text);
     if (jobs_count(js, JOB_QUEUED) >= (size_t)s->queued_jobs)
-        return err_set(err, ERR_BUSY, "%zu jobs wait, as many as limits.queued_jobs allows",
-                       jobs_count(js, JOB_QUEUED));
+        return message_refuse(err, ERR_BUSY, "too_many_requests",
+                              MESSAGE_ARGS(MESSAGE_NUM("waiting", jobs_count(js, JOB_QUEUED))));
     return 0;
 }

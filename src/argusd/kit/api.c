@@ -105,7 +105,7 @@ json_t *api_read_action(struct http_req *req, const char *const *keys)
     if (r == 0 && !len)
         o = json_object();
     if (r == 0 && !json_is_object(o))
-        r = err_set(&err, ERR_BAD_REQUEST, "the body is no JSON object");
+        r = message_refuse(&err, ERR_BAD_REQUEST, "no_object", MESSAGE_NO_ARGS);
     json_t *v;
     if (r == 0)
         json_object_foreach (o, key, v) {
@@ -113,7 +113,8 @@ json_t *api_read_action(struct http_req *req, const char *const *keys)
             while (keys[i] && strcmp(keys[i], key) != 0)
                 i++;
             if (!keys[i])
-                r = err_set(&err, ERR_BAD_REQUEST, "the body has an unknown member '%.60s'", key);
+                r = message_refuse(&err, ERR_BAD_REQUEST, "unknown_member",
+                                   MESSAGE_ARGS(MESSAGE_STR("member", key)));
         }
     if (r == 0)
         return o;
@@ -146,7 +147,7 @@ int api_people_may(struct http_req *req,
     people_who(a->people, http_req_principal(req), &who);
     int r = access_check(&who, action, verb, thing, &err);
     if (r == 0 && changes && store_is_failing(a->store))
-        r = err_set(&err, ERR_STORE, "the store cannot write now: nothing can be changed");
+        r = message_refuse(&err, ERR_STORE, "store_failed", MESSAGE_NO_ARGS);
     if (r < 0)
         api_fail(req, &err, 0);
     return r;

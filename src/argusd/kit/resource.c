@@ -62,7 +62,7 @@ int resource_can_store(struct resource_ask *q)
 {
     if (!store_is_failing(q->a->store))
         return 0;
-    return err_set(&q->err, ERR_STORE, "the store cannot write now: nothing can be changed");
+    return message_refuse(&q->err, ERR_STORE, "store_failed", MESSAGE_NO_ARGS);
 }
 
 int resource_may(struct resource_ask *q,
@@ -80,7 +80,9 @@ const void *resource_find(struct resource_ask *q, enum resource_need need, const
 {
     const void *x = q->of->find(q, NULL);
     if (!x && !q->err.code)
-        (void)err_set(&q->err, ERR_NOT_FOUND, "no %s '%.128s'", q->of->noun, q->name);
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "not_found",
+                             MESSAGE_ARGS(MESSAGE_STR("noun", q->of->noun),
+                                          MESSAGE_STR("name", q->name))); /* only fills err */
     return x && resource_may(q, need, verb, x, NULL) == 0 ? x : NULL;
 }
 

@@ -2,8 +2,6 @@
 /* saying.c - which names somebody may hear; see saying.h. */
 #include "argusd/kit/saying.h"
 
-#include <stdlib.h>
-
 #include "base/str.h"
 
 static enum message_hearing hear_job(const struct saying_to *to, const char *name)
@@ -49,7 +47,8 @@ struct message_listener saying_listener(struct saying_to *to)
         people_who(to->eyes->a->people, to->eyes->p, &who);
         to->sees_all = who.sees_all;
     }
-    return (struct message_listener){.language = MESSAGE_ENGLISH, .hears = hears, .arg = to};
+    return (struct message_listener){
+        .language = to->eyes ? to->eyes->p->language : MESSAGE_ENGLISH, .hears = hears, .arg = to};
 }
 
 void saying_say(const struct api_eyes *eyes,
@@ -61,15 +60,15 @@ void saying_say(const struct api_eyes *eyes,
     struct saying_to to = {.eyes = eyes, .about = about};
     struct message_listener listener = saying_listener(&to);
     *ret = (struct said){.code = str_or(code, "")};
-    ret->text = message_say(code, text, &listener, &ret->held);
-    ret->own_args = message_args(code, text, &listener);
-    ret->args = str_or(ret->own_args, "null");
+    message_page(code, text, &listener, &ret->page);
+    ret->text = ret->page.text;
+    ret->fix = ret->page.fix;
+    ret->args = str_or(ret->page.args, "null");
 }
 
 void said_release(struct said *s)
 {
-    free(s->own_args);
-    buf_release(&s->held);
+    message_page_release(&s->page);
 }
 
 static const struct field said_rows[] = {
@@ -80,7 +79,6 @@ static const struct field said_rows[] = {
              FIELD_JSON,
              args,
              .flags = FIELD_OMIT | FIELD_BORROWED,
-             .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":"
-                       "\"arguments of the code; null: there are none\"}}"),
+             .schema = MESSAGE_ARGS_SCHEMA),
 };
 const struct field_table said_table = FIELD_TABLE("Reason", said_rows, said);

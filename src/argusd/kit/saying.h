@@ -20,8 +20,8 @@ struct message_listener saying_listener(struct saying_to *to);
  * borrowed; said_release() frees the rest. */
 struct said {
     const char *code, *text, *args; /* args: "null" where there are none */
-    char *own_args;
-    struct buf held;
+    const char *fix;                /* what to do about it; NULL: nothing is said */
+    struct message_page page;
 };
 extern const struct field_table said_table;
 

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -55,7 +56,9 @@ void nodes_note(struct noderun *nr, const struct events_note *what)
     struct access_thing thing = {.kind = ACCESS_KIND_NODE, .name = name};
     note.thing = &thing;
     note.object = object;
-    log_info("node", "%s: %s node=%s", note.kind, str_or(note.text, ""), name);
+    char said[NODE_TEXT_MAX];
+    message_to_string(note.code, note.text, true, said, sizeof(said));
+    log_info("node", "%s: %s node=%s", note.kind, said, name);
     events_add(nr->nodes->p.events, &note, clock_wall());
 }
 
@@ -187,9 +190,9 @@ bool nodes_change(struct noderun *nr, const struct node_event *e, const char *ac
     return true;
 }
 
-void nodes_fail(struct noderun *nr, const char *code, const char *text, const char *fix)
+void nodes_fail(struct noderun *nr, const char *code, const char *text)
 {
-    struct node_event e = {.kind = NODE_EV_FAILED, .code = code, .text = text, .fix = fix};
+    struct node_event e = {.kind = NODE_EV_FAILED, .code = code, .text = text};
     (void)nodes_change(nr, &e, "argusd");
 }
 

@@ -128,10 +128,11 @@ void nodes_jobs_on(const struct nodes *ns, const char *name, char *ret, size_t s
 
 /* ---- the same for eyes: JSON into an open list or under key ---- */
 
-/* Whose eyes: a job that they may not see is counted and not named. */
+/* Whose eyes: a job that they may not see is counted and not named. Borrowed. */
 struct nodes_eyes {
     bool (*sees)(const char *job, void *arg);
     void *arg;
+    const struct message_listener *listener; /* of reasons */
 };
 void nodes_put(const struct noderun *nr,
                const struct nodes_eyes *eyes,
@@ -154,8 +155,8 @@ must_check int nodes_put_firewall(const struct noderun *nr,
 void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key);
 extern const struct field_table nodes_pool_table; /* a row */
 /* The page of a node and its parts, and of its firewall. */
-extern const struct field_table nodes_node_table, nodes_reason_table, nodes_finding_table,
-    nodes_drain_table, nodes_rule_table, nodes_firewall_table;
+extern const struct field_table nodes_node_table, nodes_reason_table, nodes_drain_table,
+    nodes_rule_table, nodes_firewall_table;
 /* The node of Ray's list with this name that nobody registered; false: there is none. */
 bool nodes_put_attached(const struct nodes *ns,
                         const char *name,

@@ -90,7 +90,7 @@ static struct noderun *add_one(struct nodes *ns, struct nodespec *taken, const c
     n->added_at = n->since = clock_wall();
     if (choose_place(ns, n->spec.host, &n->place, NULL) < 0)
         n->place = PORTS_RAYLETS_MAX - 1; /* many at once: its probe says whose ports it has */
-    text_copy(n->reason.text, "it is to be looked at");
+    text_copy(n->reason.text, "{}");
     text_copy(n->reason.code, "added");
     struct noderun *nr = nodes_insert(ns, n);
     _cleanup_(freep) char *after = nodes_summary(n);
@@ -163,10 +163,8 @@ int nodes_drain(struct noderun *nr,
         return r;
     if (nr->row->want == NODE_WANT_REMOVED)
         return refuse_state(nr, "drained", err);
-    struct node_event e = {.kind = NODE_EV_DRAIN,
-                           .within = how->within,
-                           .then = how->then,
-                           .text = "it takes no new job; its raylet goes when nothing runs on it"};
+    struct node_event e = {
+        .kind = NODE_EV_DRAIN, .within = how->within, .then = how->then, .text = "{}"};
     if (nodes_change(nr, &e, actor)) /* twice is once */
         tell_sched(nr->nodes);
     return 0;
@@ -294,7 +292,7 @@ int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *
         struct node_event e = {.kind = NODE_EV_DRAIN,
                                .then = NODE_THEN_STOP,
                                .downed = true,
-                               .text = "the cluster is being taken down"};
+                               .text = "{\"cluster\":1}"};
         (void)nodes_change(ns->v[i], &e, actor);
     }
     tell_sched(ns);

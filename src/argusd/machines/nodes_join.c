@@ -10,6 +10,7 @@
 
 #include "argusd/machines/nodes_run.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/job/share.h"
@@ -107,9 +108,8 @@ static void compare_gpus(struct noderun *nr, const struct probe_result *r)
         return;
     struct probe_finding *f = &nr->findings[nr->n_findings++];
     f->code = "gpu_trouble";
-    (void)snprintf(f->text, sizeof(f->text), "nvidia-smi shows %d GPUs, and gpu_count says %d",
-                   (int)r->facts.gpus, (int)want); /* fits */
-    (void)snprintf(f->fix, sizeof(f->fix), "correct gpu_count, or repair what is missing");
+    message_write(f->text, sizeof(f->text),
+                  MESSAGE_ARGS(MESSAGE_NUM("has", r->facts.gpus), MESSAGE_NUM("gpu_count", want)));
 }
 
 static void end_checks(struct noderun *nr)
@@ -131,7 +131,7 @@ static void on_probed(const struct probe_result *r, void *arg)
     compare_gpus(nr, r);
     if (nr->n_findings) {
         const struct probe_finding *f = &nr->findings[0];
-        nodes_fail(nr, f->code, f->text, f->fix);
+        nodes_fail(nr, f->code, f->text);
     } else {
         struct node_event e = {.kind = NODE_EV_PROBED};
         nodes_save(nr);
@@ -274,7 +274,7 @@ static void took(struct noderun *nr, const struct raylet_started *r)
         nr->lost_id[0] = 0;
     if (!nr->row->is_head && r->adopted && *r->facts.address &&
         strcmp(r->facts.address, want) != 0) {
-        lost_session(nr, "a raylet of ours runs there for another head; it goes first");
+        lost_session(nr, "{}");
         return;
     }
     if (*r->facts.node_ip)
@@ -415,12 +415,9 @@ static void on_token(const struct ssh_result *r, void *arg)
     nr->op = OP_NONE;
     nr->ssh = NULL;
     if (r->trouble != SSH_OK) {
-        nodes_fail(nr, ssh_trouble_to_string(r->trouble), r->text, r->fix);
+        nodes_fail(nr, ssh_trouble_to_string(r->trouble), r->text);
     } else if (r->status != 0 || *r->out != '/' || r->out_len >= sizeof(nr->token_path)) {
-        nodes_fail(
-            nr, "token_unwritable", "Ray's token cannot be kept in /tmp on that machine",
-            "see that /tmp/argus-<uid> there is a directory of the ssh user and no link, and "
-            "whether /tmp is full");
+        nodes_fail(nr, "token_unwritable", "{}");
     } else {
         text_printf(nr->token_path, "%.*s", (int)strcspn(r->out, "\n"), r->out);
         start_raylet(nr);
@@ -445,9 +442,7 @@ static void begin_start(struct noderun *nr)
 static void try_start(struct noderun *nr)
 {
     struct nodes *ns = nr->nodes;
-    struct node_event e = {.kind = NODE_EV_BLOCKED,
-                           .code = "waiting_for_head",
-                           .text = "the machine is fit; it joins when Ray's head answers"};
+    struct node_event e = {.kind = NODE_EV_BLOCKED, .code = "waiting_for_head", .text = "{}"};
     if (!nr->row->is_head && !cluster_is_up(ns->p.cluster)) {
         (void)nodes_change(nr, &e, "argusd"); /* once */
         nr->act_batch = 0;
@@ -455,7 +450,6 @@ static void try_start(struct noderun *nr)
         begin_start(nr);
     } else {
         e.code = "waiting_for_turn";
-        e.text = "the machine is fit; others join before it (nodes.joins)";
         (void)nodes_change(nr, &e, "argusd");
         nr->act_batch = 0;
     }
@@ -467,14 +461,7 @@ static void try_start(struct noderun *nr)
  * head whose dashboard never came up was none (dashboard_wait). */
 static void tell_silent_head(struct noderun *nr)
 {
-    struct node_event e = {
-        .kind = NODE_EV_SILENT,
-        .code = "dashboard_silent",
-        .text =
-            "the head runs, and its dashboard does not answer; nothing of it is ended by itself",
-        .fix = "see that ray.address reaches it from here, and read dashboard.log below Ray's "
-               "session directory there; when nothing runs there that matters, 'argus cluster "
-               "down' and 'up' start it anew"};
+    struct node_event e = {.kind = NODE_EV_SILENT, .code = "dashboard_silent", .text = "{}"};
     (void)nodes_change(nr, &e, "argusd"); /* once */
 }
 
@@ -488,10 +475,9 @@ static void watch_join(struct noderun *nr, usec_t now)
     if (nr->row->is_head)
         tell_silent_head(nr);
     else if (!nodes_is_busy(nr) && nr->adopted)
-        lost_session(nr, "its raylet runs, and Ray does not know it; it goes first");
+        lost_session(nr, "{\"unlisted\":1}");
     else
-        nodes_fail(nr, "join_timeout", "its raylet runs, and Ray's list has not shown it in time",
-                   "look at raylet.out below Ray's session directory on that machine");
+        nodes_fail(nr, "join_timeout", "{}");
 }
 
 static void nodes_join_watch(struct noderun *nr, usec_t now)

@@ -15,7 +15,7 @@ void nodes_fail_end(struct noderun *nr, const struct raylet_end *end)
 {
     const char *code = end->outcome == RAYLET_SSH ? ssh_trouble_to_string(end->trouble)
                                                   : raylet_outcome_to_string(end->outcome);
-    nodes_fail(nr, code, end->text, end->fix);
+    nodes_fail(nr, code, end->text);
 }
 
 /* ---- stop ---- */
@@ -87,12 +87,9 @@ static void stop_jobs_of(struct noderun *nr)
 
 static void watch_drain(struct noderun *nr)
 {
-    static const char *const texts[NODE_THEN_END] = {
-        [NODE_THEN_WAIT] =
-            "the deadline of the drain has passed; jobs still run, and are waited for",
-        [NODE_THEN_STOP] = "the deadline of the drain is there: its jobs are being stopped",
-        [NODE_THEN_RESTART] =
-            "the deadline of the drain is there: its jobs go back to the queue, for other nodes"};
+    static const char *const texts[NODE_THEN_END] = {[NODE_THEN_WAIT] = "{}",
+                                                     [NODE_THEN_STOP] = "{\"stop\":1}",
+                                                     [NODE_THEN_RESTART] = "{\"restart\":1}"};
     struct moment now = nodes_moment(nr->nodes);
     struct node_event e = {.kind = NODE_EV_EMPTY};
     if (!nodes_is_busy(nr)) {

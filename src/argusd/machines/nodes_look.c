@@ -11,6 +11,7 @@
 
 #include "argusd/machines/nodes_run.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -115,9 +116,8 @@ static void take_strays(struct noderun *nr, const struct raylet_look *r)
     if (had == (nr->strays > 0))
         return;
     nr->nodes->table_changed = true;
-    nodes_tell(nr, had ? "node_clean" : "node_strays", had ? "" : "strays",
-               had ? "no stray process is left; its free GPUs are given out again"
-                   : nr->stray_text);
+    nodes_tell(nr, had ? "node_clean" : "node_strays", had ? "clean" : "strays",
+               had ? "{}" : nr->stray_text);
 }
 
 static void expire_holds(struct noderun *nr, usec_t now)
@@ -132,9 +132,9 @@ static void expire_holds(struct noderun *nr, usec_t now)
 
 /* ---- verdicts ---- */
 
-static void nodes_look_lose(struct noderun *nr, const char *code, const char *text, const char *fix)
+static void nodes_look_lose(struct noderun *nr, const char *code, const char *text)
 {
-    struct node_event e = {.kind = NODE_EV_LOST, .code = code, .text = text, .fix = fix};
+    struct node_event e = {.kind = NODE_EV_LOST, .code = code, .text = text};
     text_copy(nr->lost_id, nr->ray_id);
     nodes_holds_free(nr);
     (void)nodes_change(nr, &e, "argusd");
@@ -146,18 +146,18 @@ static bool nodes_look_is_silent(const struct noderun *nr)
     return nr->looks_failed && nr->reach_failed >= 2 && nr->reach_ever;
 }
 
-static void judge_silence(struct noderun *nr, const char *why)
+/* code and why: a message, "" = none. */
+static void judge_silence(struct noderun *nr, const char *code, const char *why)
 {
     char text[NODE_TEXT_MAX];
     if (nr->row->step != NODE_STEP_IN)
         return;
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_STR("host", nr->row->spec.host), MESSAGE_OF("why", code, why)));
     if (nodes_look_is_silent(nr)) {
-        text_printf(text, "neither sshd nor the raylet of '%s' answers any more%s%.200s",
-                    nr->row->spec.host, *why ? ": " : "", why);
-        nodes_look_lose(nr, "node_unreachable", text,
-                        "nothing of it was stopped; it is taken back when it answers again");
+        nodes_look_lose(nr, "node_unreachable", text);
     } else if (nr->looks_failed >= 2 && !nr->row->ssh_away) {
-        text_printf(text, "ssh does not get through, though Ray has the node: %s", why);
         struct node_event e = {.kind = NODE_EV_AWAY, .code = "ssh_unreachable", .text = text};
         (void)nodes_change(nr, &e, "argusd");
     }
@@ -172,24 +172,23 @@ static void take_health(struct noderun *nr, const struct raylet_look *r)
     struct node_event e = {.kind = *r->trouble ? NODE_EV_SICK : NODE_EV_WELL,
                            .code = r->trouble_code,
                            .text = r->trouble};
-    if (!*r->trouble)
-        e.text = "it is well again";
+    if (!*r->trouble) {
+        e.code = "healthy";
+        e.text = "{}";
+    }
     (void)nodes_change(nr, &e, "argusd");
 }
 
 static void take_look(struct noderun *nr, const struct raylet_look *r)
 {
-    struct node_event back = {.kind = NODE_EV_BACK, .text = "ssh gets through again"};
+    struct node_event back = {.kind = NODE_EV_BACK, .code = "ssh_back", .text = "{}"};
     nr->looks_failed = 0;
     if (nr->row->ssh_away)
         (void)nodes_change(nr, &back, "argusd");
     if (!r->facts.alive && !r->facts.starting) {
         if (!r->facts.has_gcs)
             nr->gone_at = clock_mono();
-        nodes_look_lose(nr, "raylet_died",
-                        nr->row->is_head ? "Ray's head is not running on its machine any more"
-                                         : "its raylet is not running on the machine any more",
-                        "it is started again by itself");
+        nodes_look_lose(nr, "raylet_died", nr->row->is_head ? "{\"head\":1}" : "{}");
         return;
     }
     clean_holds(nr, r);
@@ -214,9 +213,12 @@ static void nodes_look_on_looked(const struct raylet_look *r, void *arg)
     } else if (r->end.outcome == RAYLET_SSH) {
         nr->looks_failed++;
         nr->look_after = now + (every < LOOK_AGAIN ? every : LOOK_AGAIN);
-        judge_silence(nr, r->end.text);
+        judge_silence(nr, ssh_trouble_to_string(r->end.trouble), r->end.text);
     } else {
-        log_warn("node", "a look says nothing: %s node=%s", r->end.text, nr->row->spec.name);
+        char said[NODE_TEXT_MAX];
+        message_to_string(raylet_outcome_to_string(r->end.outcome), r->end.text, true, said,
+                          sizeof(said));
+        log_warn("node", "a look says nothing: %s node=%s", said, nr->row->spec.name);
     }
     nodes_pass(nr->nodes);
 }
@@ -288,7 +290,7 @@ static void take_reach(struct noderun *nr, int status, usec_t now)
         nr->reach_ever |= status == 0;
         if (status != 0 && nr->reach_ever && nr->reach_failed != 1)
             nr->look_after = 0; /* ssh says whether it is the raylet or the host */
-        judge_silence(nr, "");
+        judge_silence(nr, "", "");
     } else if (answers && was_silent) {
         nr->act_after = 0; /* it is back: what was to be tried later is tried now */
     }

@@ -104,7 +104,7 @@ struct nodes {
 
 /* nodes.c */
 bool nodes_change(struct noderun *nr, const struct node_event *e, const char *actor);
-void nodes_fail(struct noderun *nr, const char *code, const char *text, const char *fix);
+void nodes_fail(struct noderun *nr, const char *code, const char *text);
 void nodes_save(struct noderun *nr); /* facts changed outside of a transition */
 void nodes_tell(struct noderun *nr, const char *kind, const char *code, const char *text);
 void nodes_note(struct noderun *nr, const struct events_note *what); /* adds the object */

@@ -10,6 +10,7 @@
 #include "argusd/machines/nodes_run.h"
 #include "base/field.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/job/network.h"
@@ -31,23 +32,23 @@ static const struct field amounts_rows[] = {
 #undef AMOUNT
 static const struct field_table amounts_table = FIELD_TABLE(NULL, amounts_rows, amounts_page);
 
+/* A message as its reader gets it, see kit/saying.h. */
 struct reason_page {
-    const char *code, *text, *fix;
+    const char *code, *text, *fix, *args;
+    struct message_page said;
 };
 static const struct field reason_rows[] = {
     FIELD_AT(reason_page, "code", FIELD_STR, code, .flags = FIELD_ALWAYS),
     FIELD_AT(reason_page, "text", FIELD_STR, text, .flags = FIELD_ALWAYS),
     FIELD_AT(reason_page, "fix", FIELD_STR, fix),
+    FIELD_AT(reason_page,
+             "args",
+             FIELD_JSON,
+             args,
+             .flags = FIELD_OMIT | FIELD_BORROWED,
+             .schema = MESSAGE_ARGS_SCHEMA),
 };
 const struct field_table nodes_reason_table = FIELD_TABLE("NodeReason", reason_rows, reason_page);
-
-static const struct field finding_rows[] = {
-    FIELD_AT(probe_finding, "code", FIELD_STR, code, .flags = FIELD_ALWAYS),
-    FIELD_AT(probe_finding, "text", FIELD_TEXT, text),
-    FIELD_AT(probe_finding, "fix", FIELD_TEXT, fix),
-};
-const struct field_table nodes_finding_table =
-    FIELD_TABLE("NodeFinding", finding_rows, probe_finding);
 
 struct drain_page {
     const char *then;
@@ -84,7 +85,7 @@ struct node_page {
     int64_t jobs_hidden;
     usec_t since;
     struct node_reason reason;
-    struct reason_page shown_reason;
+    struct reason_page shown_reason, shown_findings[PROBE_FINDINGS_MAX];
     bool is_head, is_registered;
     uint64_t flags;
     /* Of a registered one alone. */
@@ -145,7 +146,7 @@ static const struct field node_rows[] = {
         0,
         .schema = TEXT_MAP,
         .doc = "what jobs get that say nothing themselves"),
-    OWN("findings", FIELD_LIST, findings, 0, .of = &nodes_finding_table),
+    OWN("findings", FIELD_LIST, findings, 0, .of = &nodes_reason_table),
     OWN("checked_at", FIELD_TIME, checked_at, 0),
     OWN("ports", FIELD_LIST, ports, 0, .of = &port_table),
 };
@@ -193,6 +194,19 @@ static void nodes_view_fill_labels(struct node_page *p)
     }
 }
 
+static struct reason_page nodes_view_say(const struct nodes_eyes *eyes,
+                                         const char *code,
+                                         const char *text,
+                                         const char *fix)
+{
+    struct reason_page r = {.code = code};
+    message_page(code, text, eyes->listener, &r.said);
+    r.text = r.said.text;
+    r.fix = *fix ? fix : r.said.fix;
+    r.args = str_or(r.said.args, "null");
+    return r;
+}
+
 /* What both kinds have, once the rest is there; written and released. */
 static void nodes_view_put(const struct nodes *ns,
                            struct node_page *p,
@@ -206,12 +220,13 @@ static void nodes_view_put(const struct nodes *ns,
     p->cluster = ns->p.settings->cluster;
     p->gpus = amounts_of(p, true, gpus);
     p->cpus = amounts_of(p, false, cpus);
-    p->shown_reason = (struct reason_page){.code = p->reason.code,
-                                           .text = p->reason.text,
-                                           .fix = *p->reason.fix ? p->reason.fix : NULL};
+    p->shown_reason = nodes_view_say(eyes, p->reason.code, p->reason.text, p->reason.fix);
     nodes_view_fill_labels(p);
     nodes_view_fill_jobs(ns, eyes, p);
     field_to_json(&nodes_node_table, p, which, FIELD_PAGE, j, key);
+    message_page_release(&p->shown_reason.said);
+    for (size_t i = 0; i < p->findings.n; i++)
+        message_page_release(&p->shown_findings[i].said);
     strv_release(&p->labels);
     strv_release(&p->jobs);
     pairs_release(&p->network_env);
@@ -243,8 +258,7 @@ static void show_health(const struct noderun *nr, struct node_page *p)
         nodes_view_set_reason(&p->reason, "strays", nr->stray_text);
     } else if (n->ssh_away) {
         p->health = "ssh_unreachable";
-        nodes_view_set_reason(&p->reason, "ssh_unreachable",
-                              "ssh does not get through, though Ray has the node");
+        nodes_view_set_reason(&p->reason, "ssh_unreachable", "{}");
     } else if (nr->n_holds) {
         p->health = "cleaning";
     }
@@ -272,10 +286,9 @@ static void show_registered(const struct noderun *nr, struct node_page *p)
                             .since = n->since,
                             .reason = n->reason};
     if (n->is_head && n->state == NODE_ONLINE)
-        nodes_view_set_reason(&p->reason, "head", "the head does no computing");
+        nodes_view_set_reason(&p->reason, "head", "{}");
     else if (n->state == NODE_ONLINE && nr->ray_alive && !nr->takes_drivers)
-        nodes_view_set_reason(&p->reason, "no_driver_resources",
-                              "it lacks what entrypoint_resources ask for");
+        nodes_view_set_reason(&p->reason, "no_driver_resources", "{}");
     show_health(nr, p);
 }
 
@@ -333,7 +346,9 @@ void nodes_put(const struct noderun *nr,
         .name = n->spec.name, .facts = &n->facts, .own = &n->spec.env};
     network_profile(&node, &nr->nodes->p.settings->env_vars, &p.network_env);
     p.findings.n = nr->n_findings;
-    p.findings.v = (void *)(uintptr_t)nr->findings; /* a list is not written through */
+    p.findings.v = p.shown_findings;
+    for (size_t i = 0; i < nr->n_findings; i++)
+        p.shown_findings[i] = nodes_view_say(eyes, nr->findings[i].code, nr->findings[i].text, "");
     p.checked_at = nr->found_at;
     nodes_view_put(nr->nodes, &p, eyes, j, key);
 }
@@ -360,13 +375,15 @@ static void put_attached(const struct nodes *ns,
                           .foreign = foreign,
                           .held = foreign,
                           .since = k->since};
-    if (!k->is_alive)
-        nodes_view_set_reason(&p.reason, "ray_dead", str_or(k->message, "Ray has given it up"));
-    else if (k->is_head)
-        nodes_view_set_reason(&p.reason, "head", "the head does no computing");
-    else if (!k->takes_drivers)
-        nodes_view_set_reason(&p.reason, "no_driver_resources",
-                              "it lacks what entrypoint_resources ask for");
+    if (!k->is_alive) {
+        text_copy(p.reason.code, "ray_dead");
+        message_write(p.reason.text, sizeof(p.reason.text),
+                      MESSAGE_ARGS(MESSAGE_STR("says", str_or(k->message, ""))));
+    }
+    if (k->is_alive && k->is_head)
+        nodes_view_set_reason(&p.reason, "head", "{}");
+    else if (k->is_alive && !k->takes_drivers)
+        nodes_view_set_reason(&p.reason, "no_driver_resources", "{}");
     nodes_view_put(ns, &p, eyes, j, key);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 static const char *project_of(const char *name)
@@ -40,15 +41,15 @@ static int check_project(const struct people *pp,
     people_who(pp, p, &who);
     int r = access_check_name("project", name, err);
     if (r == 0 && !who.any_project && who.role == ACCESS_ADMIN && !people_find_project(pp, name))
-        return err_set(err, ERR_BAD_SPEC,
-                       "there is no project '%s': make it with 'argus project add %s'", name, name);
+        return message_refuse(err, ERR_BAD_SPEC, "no_such_project",
+                              MESSAGE_ARGS(MESSAGE_STR("project", name)));
     if (r == 0)
         r = access_check_submit(&who, name, err);
-    if (r == ERR_NOT_FOUND)
-        return err_set(err, ERR_BAD_SPEC,
-                       "you are in no project '%s' (in default%s%s): an admin makes you a member",
-                       name, *who.projects ? "," : "", who.projects);
-    return r;
+    if (r != ERR_NOT_FOUND)
+        return r;
+    _cleanup_(freep) char *yours = xasprintf("default%s%s", *who.projects ? "," : "", who.projects);
+    return message_refuse(err, ERR_BAD_SPEC, "no_such_project",
+                          MESSAGE_ARGS(MESSAGE_STR("project", name), MESSAGE_STR("yours", yours)));
 }
 
 int people_check_priority(const struct people *pp,
@@ -59,8 +60,10 @@ int people_check_priority(const struct people *pp,
     const struct project *p = people_find_project(pp, project_of(project));
     if (!p || priority <= p->priority_ceiling)
         return 0;
-    return err_set(err, ERR_REFUSED, "priority %d is above %d, the most in project '%s'",
-                   (int)priority, (int)p->priority_ceiling, p->name);
+    return message_refuse(err, ERR_REFUSED, "priority_ceiling",
+                          MESSAGE_ARGS(MESSAGE_NUM("priority", priority),
+                                       MESSAGE_NUM("limit", p->priority_ceiling),
+                                       MESSAGE_STR("project", p->name)));
 }
 
 static void take_pool(const struct project *project, struct spec *spec)

@@ -83,8 +83,8 @@ int idempotency_make_room(struct api *a, const struct http_req *req, usec_t now,
     if (!key || !*key)
         return 0;
     if (strlen(key) > KEY_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "the Idempotency-Key is longer than %d bytes",
-                       KEY_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "key_too_long",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", KEY_MAX)));
     for (size_t i = 0; i < array_len(KEY_AGES); i++) {
         if (map_count(a->idempotency) < IDEMPOTENCY_MAX)
             return 0;
@@ -110,9 +110,8 @@ int idempotency_find(const struct api *a,
         return 0;
     hash_asked(req, asked, body);
     if (memcmp(body, old->body, sizeof(body)) != 0)
-        return err_set(err, ERR_CONFLICT,
-                       "this Idempotency-Key was used for another body, which made job '%s'",
-                       old->job_id);
+        return message_refuse(err, ERR_CONFLICT, "key_used",
+                              MESSAGE_ARGS(MESSAGE_STR("job", old->job_id)));
     *ret_job = old->job_id;
     return 0;
 }

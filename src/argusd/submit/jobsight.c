@@ -43,7 +43,9 @@ static void jobsight_refuse(struct jobsight *js)
 {
     const struct spec_job_name *one = &js->named.v[js->at];
     struct err err = {0};
-    (void)err_set(&err, ERR_NOT_FOUND, "no job '%.128s'", one->id); /* only fills err */
+    (void)message_refuse(&err, ERR_NOT_FOUND, "not_found",
+                         MESSAGE_ARGS(MESSAGE_STR("noun", "job"),
+                                      MESSAGE_STR("name", one->id))); /* only fills err */
     jobsight_end(js, one->field, &err);
 }
 

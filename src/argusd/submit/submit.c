@@ -135,14 +135,12 @@ static int check_id(struct submit *s, struct err *err)
     if (r < 0)
         return r;
     if (used || s->has_dir) /* one sentence: whose job it was is not told */
-        return err_set(err, ERR_CONFLICT,
-                       "the submission_id '%s' was used before: there is a job or a directory of "
-                       "that name",
-                       s->spec.id);
+        return message_refuse(err, ERR_CONFLICT, "id_used",
+                              MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id)));
     if (cluster_has_foreign(s->a->cluster, s->spec.id))
-        return err_set(err, ERR_CONFLICT,
-                       "the submission_id '%s' is in Ray already, as a job that is not ours",
-                       s->spec.id);
+        return message_refuse(
+            err, ERR_CONFLICT, "id_used",
+            MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id), MESSAGE_NUM("foreign", 1)));
     return 0;
 }
 
@@ -185,8 +183,9 @@ static int check_honoured(const struct submit *s, const char **ret_field, struct
     if (!sp->cluster || !*sp->cluster || !strcmp(sp->cluster, ours))
         return 0;
     *ret_field = "cluster";
-    return err_set(err, ERR_BAD_SPEC, "there is no cluster '%.60s'; this argusd serves '%s'",
-                   sp->cluster, ours);
+    return message_refuse(
+        err, ERR_BAD_SPEC, "no_such_cluster",
+        MESSAGE_ARGS(MESSAGE_STR("cluster", sp->cluster), MESSAGE_STR("ours", ours)));
 }
 
 static void compute_demand(const struct submit *s, struct demand *ret)
@@ -210,12 +209,10 @@ static char *pool_text(const struct spec *spec)
 /* What could never start, or would wait beside too many. */
 static int submit_check_quota(const struct submit *s, const struct demand *d, struct err *err)
 {
-    char text[JOB_REASON_TEXT_MAX];
-    const char *code = sched_refuses(jobs_sched(s->a->jobs), s->who.user,
-                                     str_or(s->spec.project, ""), d, text, sizeof(text));
-    if (code)
-        return err_set(err, ERR_REFUSED, "%s: %s", code, text);
     const struct api *a = s->a;
+    int r = sched_refuses(jobs_sched(a->jobs), s->who.user, str_or(s->spec.project, ""), d, err);
+    if (r < 0)
+        return r;
     if (jobs_check_user_room(a->jobs, a->people, a->settings, s->who.user, err) < 0)
         return ERR_REFUSED;
     bool saves = workload_trains((enum workload)s->spec.workload) && !s->spec.checkpoint_none;
@@ -420,7 +417,7 @@ static int check_again(struct submit *s, const char **ret_field, struct err *err
     const struct http_principal *p = http_req_principal(s->req);
     *ret_field = NULL;
     if (!people_may_go_on(s->a->people, s->a->tokens, p))
-        return err_set(err, ERR_UNAUTHORISED, "this token has ended meanwhile");
+        return message_refuse(err, ERR_UNAUTHORISED, "token_ended", MESSAGE_NO_ARGS);
     int r = submit_check_room(s->a, err);
     return r < 0 ? r : people_check_submit(s->a->people, &s->who, &s->spec, ret_field, err);
 }
@@ -428,11 +425,10 @@ static int check_again(struct submit *s, const char **ret_field, struct err *err
 static void answer_late(struct submit *s, const struct preflight_seen *seen)
 {
     struct err err = {0};
-    (void)err_set(&err, ERR_UNAVAILABLE,
-                  "'%.300s' did not answer within 5 s: the file system that holds it hangs",
-                  seen->where); /* only fills err */
-    http_problem(s->req, err.code, &err, NULL, "look at that mount; nothing was submitted", &s->ps,
-                 0);
+    (void)message_refuse(
+        &err, ERR_UNAVAILABLE, "root_hangs_here",
+        MESSAGE_ARGS(MESSAGE_STR("path", seen->where), MESSAGE_NUM("limit", 5))); /* fills err */
+    http_problem(s->req, err.code, &err, NULL, NULL, &s->ps, 0);
 }
 
 static void submit_judge(struct submit *s, const struct preflight_seen *seen)
@@ -577,8 +573,8 @@ static void submit_ask_sight(struct submit *s)
         spec_list_jobs(&s->spec, s->a->settings->shared_root, &named);
     if (named.n > SPEC_JOBS_MAX) {
         struct err err = {0};
-        (void)err_set(&err, ERR_BAD_SPEC, "it names more than %d other jobs",
-                      SPEC_JOBS_MAX); /* only fills err */
+        (void)message_refuse(&err, ERR_BAD_SPEC, "too_many_jobs_named",
+                             MESSAGE_ARGS(MESSAGE_NUM("most", SPEC_JOBS_MAX))); /* fills err */
         answer_refusal(s, &err, named.v[SPEC_JOBS_MAX].field, NULL);
         spec_jobs_release(&named);
         submit_free(s);

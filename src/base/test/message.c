@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message_rows.h"
 #include "base/str.h"
 #include "base/unit.h"
 
@@ -100,11 +101,16 @@ static void test_names(void **state)
     expect(&chinese, "hint_job_end", "{\"job\":\"j\"}", "别人的作业结束后启动");
     message_to_string("preempted", claim, false, text, sizeof(text));
     assert_string_equal(text, "another project needs 8 of its 8 guaranteed GPUs for another's job");
-    char *args = message_args("preempted", claim, &some);
-    assert_string_equal(args, "{\"claim\":{\"code\":\"claim\",\"args\":{\"claim_project\":null,"
-                              "\"needs\":8,\"guaranteed\":8,\"job\":null}}}");
-    free(args);
-    assert_null(message_args("preempted", "a sentence", &some));
+    struct message_page page;
+    message_page("preempted", claim, &some, &page);
+    assert_string_equal(page.args,
+                        "{\"claim\":{\"code\":\"claim\",\"args\":{\"claim_project\":null,"
+                        "\"needs\":8,\"guaranteed\":8,\"job\":null}}}");
+    expect(&chinese, "preempted", page.args, "其他项目需要其保证的 8 块 GPU 中的 8 块给别人的作业");
+    message_page_release(&page);
+    message_page("preempted", "a sentence", &some, &page);
+    assert_null(page.args);
+    message_page_release(&page);
 }
 
 static void test_writing(void **state)
@@ -124,30 +130,95 @@ static void test_writing(void **state)
     assert_string_equal(small, "{}");
 }
 
-/* The holes of a row, sorted by their order: "{a}{b|}". */
-static void holes_of(const char *row, struct buf *ret)
+/* Each hole of `from` is one of `to`, too. */
+static bool has_holes_of(const char *from, const char *to)
 {
-    for (const char *p = row; (p = strchr(p, '{')); p++)
-        (void)buf_addf(ret, "%.*s ", (int)strcspn(p + 1, "|}"), p + 1);
+    for (const char *p = from; (p = strchr(p, '{')); p++) {
+        size_t n = strcspn(p + 1, "|}");
+        const char *at = to;
+        while ((at = strchr(at, '{')) &&
+               (strncmp(at + 1, p + 1, n) != 0 || !strchr("|}", at[1 + n])))
+            at++;
+        if (!at)
+            return false;
+    }
+    return true;
 }
 
-/* Each language says the arguments that the English row says, none is said twice by all rows. */
+static void expect_same_holes(const char *one, const char *other)
+{
+    assert_true(*one && other && *other);
+    if (!has_holes_of(one, other) || !has_holes_of(other, one))
+        fail_msg("other arguments: '%s' and '%s'", one, other);
+}
+
+/* Every row has both languages, its fix too, with the same arguments in each; a row whose arguments
+ * an earlier one of its code asks for in full, too, could never be said. */
 static void test_every_row_in_every_language(void **state)
 {
-    const char *code, *row;
+    const struct message_row *row, *before;
     (void)state;
-    for (size_t i = 0; (row = message_row(i, MESSAGE_ENGLISH, &code)); i++) {
-        struct buf english = BUF_INIT(1024);
-        const char *other = message_row(i, MESSAGE_CHINESE, &code);
-        assert_true(*code && *row && other && *other);
-        holes_of(row, &english);
-        for (const char *p = other; (p = strchr(p, '{')); p++) {
-            _cleanup_(freep) char *key = xasprintf("%.*s ", (int)strcspn(p + 1, "|}"), p + 1);
-            if (!strstr(buf_str(&english), key))
-                fail_msg("'%s' says {%s}, which its English row does not", other, key);
-        }
-        buf_release(&english);
+    for (size_t i = 0; (row = message_row(i)); i++) {
+        assert_true(*row->code);
+        expect_same_holes(row->said[MESSAGE_ENGLISH], row->said[MESSAGE_CHINESE]);
+        assert_true(!row->fix[MESSAGE_ENGLISH] == !row->fix[MESSAGE_CHINESE]);
+        if (row->fix[MESSAGE_ENGLISH])
+            expect_same_holes(row->fix[MESSAGE_ENGLISH], row->fix[MESSAGE_CHINESE]);
+        for (size_t k = 0; k < i && (before = message_row(k)); k++)
+            if (str_eq(before->code, row->code) &&
+                has_holes_of(before->said[MESSAGE_ENGLISH], row->said[MESSAGE_ENGLISH]))
+                fail_msg("'%s' is never said: '%s' comes first", row->said[MESSAGE_ENGLISH],
+                         before->said[MESSAGE_ENGLISH]);
     }
+}
+
+static void expect_fix(const struct message_listener *to, const char *text, const char *fix)
+{
+    struct message_page page;
+    message_page("root_not_mounted", text, to, &page);
+    assert_true(str_eq(page.fix, fix));
+    message_page_release(&page);
+}
+
+static void test_fixes(void **state)
+{
+    (void)state;
+    expect_fix(&all, "{\"root\":\"/r\"}", "mount it there at the same path: '/r'");
+    expect_fix(&chinese, "{\"root\":\"/r\"}", "在那里以相同路径挂载：'/r'");
+    expect_fix(&all, "a sentence", NULL);
+}
+
+static void test_languages(void **state)
+{
+    (void)state;
+    assert_int_equal(message_language(NULL), MESSAGE_ENGLISH);
+    assert_int_equal(message_language("zh-CN,zh;q=0.9,en;q=0.8"), MESSAGE_CHINESE);
+    assert_int_equal(message_language("en-US, zh;q=0.5"), MESSAGE_ENGLISH);
+    assert_int_equal(message_language("fr, en;q=0.2, zh;q=0.3"), MESSAGE_CHINESE);
+    assert_int_equal(message_language("zh;q=0, *"), MESSAGE_ENGLISH);
+    assert_int_equal(message_language(",,;q=,zh;q"), MESSAGE_CHINESE);
+}
+
+static void test_refusals(void **state)
+{
+    struct err err;
+    char text[64];
+    (void)state;
+    assert_int_equal(
+        message_refuse(&err, ERR_REFUSED, "quota_queued",
+                       MESSAGE_ARGS(MESSAGE_STR("user", "ann"), MESSAGE_NUM("queued", 3),
+                                    MESSAGE_NUM("limit", 3), MESSAGE_STR("none", ""))),
+        ERR_REFUSED);
+    assert_string_equal(err.message, "quota_queued");
+    assert_string_equal(err.args, "{\"user\":\"ann\",\"queued\":3,\"limit\":3}");
+    assert_non_null(strstr(err.text, "'ann' has 3 jobs waiting"));
+    assert_int_equal(err_set(&err, ERR_REFUSED, "another"), ERR_REFUSED);
+    assert_null(err.message);
+    assert_int_equal(message_refuse(NULL, ERR_BUSY, "x", MESSAGE_NO_ARGS), ERR_BUSY);
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("long", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
+    assert_string_equal(text, "{\"long\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"); /* cut */
 }
 
 int main(void)
@@ -158,6 +229,9 @@ int main(void)
         cmocka_unit_test(test_sentences_of_before),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_writing),
+        cmocka_unit_test(test_fixes),
+        cmocka_unit_test(test_languages),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_row_in_every_language),
     };
     return cmocka_run_group_tests_name("base/message", tests, NULL, NULL);

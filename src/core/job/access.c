@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 /* Beyond the roles, in a cell: */
@@ -90,10 +91,10 @@ int access_check_name(const char *what, const char *name, struct err *err)
     for (const char *s = name; ok && *s; s++)
         ok = islower((unsigned char)*s) || isdigit((unsigned char)*s) || strchr("_.-", *s);
     return ok ? 0
-              : err_set(err, ERR_BAD_SPEC,
-                        "'%.60s' cannot be the name of a %s: 1 to %d of a-z 0-9 _ . - , beginning "
-                        "with a letter or a number",
-                        name, what, ACCESS_NAME_MAX);
+              : message_refuse(err, ERR_BAD_SPEC, "bad_name",
+                               MESSAGE_ARGS(MESSAGE_STR("name", *name ? name : " "),
+                                            MESSAGE_STR("noun", what),
+                                            MESSAGE_NUM("most", ACCESS_NAME_MAX)));
 }
 
 static int job_access_check(const struct access_who *who,
@@ -107,13 +108,17 @@ static int job_access_check(const struct access_who *who,
     case ACCESS_ALLOW:
         return 0;
     case ACCESS_HIDE:
-        return err_set(err, ERR_NOT_FOUND, "no %s '%.128s'", kinds[thing->kind].said, thing->name);
+        return message_refuse(err, ERR_NOT_FOUND, "not_found",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", kinds[thing->kind].said),
+                                           MESSAGE_STR("name", thing->name)));
     case ACCESS_DENY:
         break;
     }
-    return err_set(err, ERR_FORBIDDEN, "%s may not %s %s '%.128s': only %s may",
-                   relation == ACCESS_OWN ? "this token" : "you", verb, kinds[thing->kind].said,
-                   thing->name, rows[action].who);
+    return message_refuse(
+        err, ERR_FORBIDDEN, "forbidden",
+        MESSAGE_ARGS(MESSAGE_NUM(relation == ACCESS_OWN ? "by_token" : "", 1),
+                     MESSAGE_STR("verb", verb), MESSAGE_STR("noun", kinds[thing->kind].said),
+                     MESSAGE_STR("name", thing->name), MESSAGE_STR("only", rows[action].who)));
 }
 
 static bool access_is_shared(const struct access_who *who, const struct strv *shared)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -145,7 +146,7 @@ static void probed(struct node_row *n, const struct node_event *e, const struct 
 {
     (void)e;
     n->may_run = true; /* on disk before the start */
-    node_set_reason(n, "starting", "the machine is fit; its raylet is being started", NULL);
+    node_set_reason(n, "starting", "{}", NULL);
     go(n, NODE_PENDING, NODE_STEP_START, now);
 }
 
@@ -179,7 +180,7 @@ static void fenced(struct node_row *n, const struct node_event *e, const struct 
 static void started(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
     text_copy(n->session, str_or(e->session, ""));
-    node_set_reason(n, "joining", "its raylet is started; Ray's list has not shown it yet", NULL);
+    node_set_reason(n, "joining", "{}", NULL);
     go(n, NODE_PENDING, NODE_STEP_JOIN, now);
 }
 
@@ -211,11 +212,7 @@ static enum node_state leaving(const struct node_row *n)
 static void lose_session(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
     n->tries = 0;
-    node_set_reason(n, str_or(e->code, "head_restarted"),
-                    str_or(e->text,
-                           "Ray's head was started anew and has forgotten this node; it is "
-                           "taken in again"),
-                    NULL);
+    node_set_reason(n, str_or(e->code, "head_restarted"), str_or(e->text, "{}"), NULL);
     if (n->want == NODE_WANT_UP)
         go(n, NODE_PENDING, NODE_STEP_FENCE, now);
     else
@@ -238,11 +235,10 @@ static void drain(struct node_row *n, const struct node_event *e, const struct m
         go(n, NODE_DRAINING, NODE_STEP_IN, now);
     } else if (n->may_run && n->step != NODE_STEP_LEAVE) {
         n->tries = 0;
-        node_set_reason(n, "draining", "it was on its way in: what was started there is stopped",
-                        NULL);
+        node_set_reason(n, "draining", "{\"on_its_way\":1}", NULL);
         go(n, leaving(n), NODE_STEP_LEAVE, now);
     } else if (n->step != NODE_STEP_LEAVE) {
-        node_set_reason(n, "drained", "it was drained", NULL);
+        node_set_reason(n, "drained", "{}", NULL);
         go(n, NODE_OFFLINE, NODE_STEP_OUT, now);
     }
 }
@@ -262,8 +258,7 @@ static void empty(struct node_row *n, const struct node_event *e, const struct m
     if (n->state != NODE_DRAINING)
         return;
     n->tries = 0;
-    node_set_reason(n, "stopping", "nothing runs on it any more; its raylet is being stopped",
-                    NULL);
+    node_set_reason(n, "stopping", "{}", NULL);
     go(n, NODE_DRAINING, NODE_STEP_LEAVE, now);
 }
 
@@ -273,12 +268,12 @@ static void stopped(struct node_row *n, const struct node_event *e, const struct
     n->may_run = false;
     n->session[0] = 0;
     if (n->want == NODE_WANT_UP) {
-        node_set_reason(n, "rejoining", "it is taken in again", NULL);
+        node_set_reason(n, "rejoining", "{}", NULL);
         begin_join(n, NODE_PENDING, now);
         return;
     }
     n->tries = 0;
-    node_set_reason(n, "drained", "it was drained", NULL);
+    node_set_reason(n, "drained", "{}", NULL);
     go(n, NODE_OFFLINE, NODE_STEP_OUT, now);
 }
 
@@ -294,7 +289,7 @@ static void undrain(struct node_row *n, const struct node_event *e, const struct
         node_set_reason(n, NULL, NULL, NULL);
         go(n, NODE_ONLINE, NODE_STEP_IN, now);
     } else if (n->step == NODE_STEP_OUT) {
-        node_set_reason(n, "rejoining", "it is taken in again", NULL);
+        node_set_reason(n, "rejoining", "{}", NULL);
         begin_join(n, NODE_PENDING, now);
     } /* leaving: it goes first, then comes in again */
 }
@@ -305,7 +300,7 @@ static void remove_it(struct node_row *n, const struct node_event *e, const stru
     n->forced |= e->forced;
     n->drain_within = 0;
     n->tries = 0;
-    node_set_reason(n, "removing", "it is being removed", NULL);
+    node_set_reason(n, "removing", "{}", NULL);
     if (n->may_run)
         go(n, leaving(n), NODE_STEP_LEAVE, now);
     else
@@ -316,7 +311,8 @@ static void fall_sick(struct node_row *n, const struct node_event *e, const stru
 {
     if (!*n->sick)
         n->sick_since = now->wall;
-    text_copy(n->sick, str_or(e->text, "trouble"));
+    message_write(n->sick, sizeof(n->sick),
+                  MESSAGE_ARGS(MESSAGE_OF("trouble", str_or(e->code, ""), str_or(e->text, "?"))));
 }
 
 static void get_well(struct node_row *n, const struct node_event *e, const struct moment *now)

@@ -49,8 +49,10 @@ const char *node_then_to_string(enum node_then t);
 /* …_END if there is no such word. */
 enum node_then node_then_from_string(const char *word);
 
-enum { NODE_CODE_MAX = 40, NODE_TEXT_MAX = 400, NODE_SICK_MAX = 240 };
+enum { NODE_CODE_MAX = 40, NODE_TEXT_MAX = 400, NODE_SICK_MAX = 480 };
 
+/* A message (base/message.h). fix is of a store of before, whose texts are sentences: now the
+ * catalogue has it. */
 struct node_reason {
     char code[NODE_CODE_MAX]; /* "" = none */
     char text[NODE_TEXT_MAX], fix[NODE_TEXT_MAX];
@@ -111,7 +113,7 @@ struct node_row {
     enum node_step step;
     usec_t added_at, since; /* wall; of the state */
     struct node_reason reason;
-    char sick[NODE_SICK_MAX]; /* unhealthy: why; "" = well */
+    char sick[NODE_SICK_MAX]; /* text of the message "unhealthy"; "" = well */
     usec_t sick_since;
     bool ssh_away;                /* ssh does not get through, though Ray has the node */
     bool may_run;                 /* a raylet of ours was started there and not seen to be gone */

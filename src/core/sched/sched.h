@@ -128,14 +128,13 @@ void sched_usage(const struct sched *s,
                  struct sched_usage *ret);
 /* The calendar month (UTC) of now began: month sums start at 0. Called by sched_next() itself. */
 
-/* Would this much more waiting be refused? NULL, or the code "quota_queued" / "quota_ceiling" and
- * a sentence: what can never start under the ceiling is refused at submit. */
-const char *sched_refuses(const struct sched *s,
-                          const char *user,
-                          const char *project,
-                          const struct demand *d,
-                          char *ret_text,
-                          size_t size);
+/* Would this much more waiting be refused? ERR_REFUSED, with the message "quota_queued" or
+ * "quota_ceiling": what can never start under the ceiling is refused at submit. */
+must_check int sched_refuses(const struct sched *s,
+                             const char *user,
+                             const char *project,
+                             const struct demand *d,
+                             struct err *err);
 
 /* ---- the queue ---- */
 

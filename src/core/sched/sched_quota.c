@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/sched/sched_queue.h"
@@ -275,61 +276,52 @@ void sched_set_quota(struct sched *s,
     changed(s);
 }
 
-static const char *refused_by(const struct account *a,
-                              const struct demand *d,
-                              char *ret_text,
-                              size_t size)
+static const char *const kind_words[] = {[SCHED_PROJECT] = "project", [SCHED_USER] = "user"};
+
+static int refuse_ceiling(const struct account *a,
+                          const char *limit_key,
+                          double limit,
+                          const char *asked_key,
+                          double asked,
+                          struct err *err)
 {
-    static const char *const words[] = {[SCHED_PROJECT] = "project", [SCHED_USER] = "user"};
-    const struct sched_quota *q = &a->quota;
-    if (!a->has_quota)
-        return NULL;
-    if (q->gpus_ceiling >= 0 && demand_gpus(d) > q->gpus_ceiling + 1e-6) {
-        text_printf_to(
-            ret_text, size,
-            "%s '%.64s' may hold at most %g GPUs at once (gpus_ceiling) and this job asks for %g",
-            words[a->kind], a->name, q->gpus_ceiling, demand_gpus(d));
-        return "quota_ceiling";
-    }
-    if (q->cpus >= 0 && demand_cpus(d) > q->cpus + 1e-6) {
-        text_printf_to(
-            ret_text, size,
-            "%s '%.64s' may hold at most %g CPUs at once (cpus) and this job asks for %g",
-            words[a->kind], a->name, q->cpus, demand_cpus(d));
-        return "quota_ceiling";
-    }
-    if (q->memory >= 0 && demand_memory(d) > q->memory + 1e-6) {
-        text_printf_to(ret_text, size,
-                       "%s '%.64s' may hold at most %g GiB of memory at once (memory) and this job "
-                       "asks for %g (memory_per_node)",
-                       words[a->kind], a->name, q->memory, demand_memory(d));
-        return "quota_ceiling";
-    }
-    if (q->queued >= 0 && a->queued >= q->queued) {
-        text_printf_to(
-            ret_text, size,
-            "%s '%.64s' has %d jobs waiting and may have %d (queued): wait until some have started",
-            words[a->kind], a->name, a->queued, q->queued);
-        return "quota_queued";
-    }
-    return NULL;
+    return message_refuse(
+        err, ERR_REFUSED, "quota_ceiling",
+        MESSAGE_ARGS(MESSAGE_STR("kind", kind_words[a->kind]), MESSAGE_STR("account", a->name),
+                     MESSAGE_NUM(limit_key, limit), MESSAGE_NUM(asked_key, asked)));
 }
 
-const char *sched_refuses(const struct sched *s,
-                          const char *user,
-                          const char *project,
-                          const struct demand *d,
-                          char *ret_text,
-                          size_t size)
+static int refused_by(const struct account *a, const struct demand *d, struct err *err)
+{
+    const struct sched_quota *q = &a->quota;
+    if (!a->has_quota)
+        return 0;
+    if (q->gpus_ceiling >= 0 && demand_gpus(d) > q->gpus_ceiling + 1e-6)
+        return refuse_ceiling(a, "gpus_ceiling", q->gpus_ceiling, "gpus", demand_gpus(d), err);
+    if (q->cpus >= 0 && demand_cpus(d) > q->cpus + 1e-6)
+        return refuse_ceiling(a, "cpus_ceiling", q->cpus, "cpus", demand_cpus(d), err);
+    if (q->memory >= 0 && demand_memory(d) > q->memory + 1e-6)
+        return refuse_ceiling(a, "memory_ceiling", q->memory, "memory", demand_memory(d), err);
+    if (q->queued < 0 || a->queued < q->queued)
+        return 0;
+    return message_refuse(
+        err, ERR_REFUSED, "quota_queued",
+        MESSAGE_ARGS(MESSAGE_STR("kind", kind_words[a->kind]), MESSAGE_STR("account", a->name),
+                     MESSAGE_NUM("queued", a->queued), MESSAGE_NUM("limit", q->queued)));
+}
+
+int sched_refuses(const struct sched *s,
+                  const char *user,
+                  const char *project,
+                  const struct demand *d,
+                  struct err *err)
 {
     const uint32_t both[] = {account_find(s, SCHED_PROJECT, str_or(project, "")),
                              account_find(s, SCHED_USER, str_or(user, ""))};
-    for (size_t i = 0; i < array_len(both); i++) {
-        const char *code = both[i] ? refused_by(account_at(s, both[i]), d, ret_text, size) : NULL;
-        if (code)
-            return code;
-    }
-    return NULL;
+    int r = 0;
+    for (size_t i = 0; i < array_len(both) && r == 0; i++)
+        r = both[i] ? refused_by(account_at(s, both[i]), d, err) : 0;
+    return r;
 }
 
 /* ---- invariants ---- */

@@ -267,18 +267,22 @@ static void test_ceilings(void **state)
     struct world *w = world_new(1, &limits);
     struct sched_quota q = free_quota;
     struct sched_why why;
-    char text[300];
+    struct err err = {0};
     q.gpus_ceiling = 4;
     q.queued = 3;
     world_add_nodes(w, 2, "", 8, 64);
     sched_set_quota(w->s, SCHED_PROJECT, "p", &q);
     struct demand five = {.nnodes = 1, .gpus_per_node = 5}, one = {.nnodes = 1, .gpus_per_node = 1};
-    assert_string_equal(sched_refuses(w->s, "u", "p", &five, text, sizeof(text)), "quota_ceiling");
-    assert_null(sched_refuses(w->s, "u", "p", &one, text, sizeof(text)));
+    assert_int_equal(sched_refuses(w->s, "u", "p", &five, &err), ERR_REFUSED);
+    assert_string_equal(err.message, "quota_ceiling");
+    assert_string_equal(err.args,
+                        "{\"kind\":\"project\",\"account\":\"p\",\"gpus_ceiling\":4,\"gpus\":5}");
+    assert_int_equal(sched_refuses(w->s, "u", "p", &one, &err), 0);
     (void)submit_of(w, "p", 1, 3);
     struct world_job *waits = submit_of(w, "p", 1, 2);
     struct world_job *fits = submit_of(w, "p", 1, 1), *other = submit_of(w, "o", 1, 8);
-    assert_string_equal(sched_refuses(w->s, "u", "p", &one, text, sizeof(text)), "quota_queued");
+    assert_int_equal(sched_refuses(w->s, "u", "p", &one, &err), ERR_REFUSED);
+    assert_string_equal(err.message, "quota_queued");
     world_pass(w);
     assert_int_equal(waits->state, WORLD_WAITS);
     assert_int_equal(fits->state, WORLD_RUNS); /* who is over its quota blocks nobody */
@@ -339,12 +343,13 @@ static void test_memory_is_counted(void **state)
     struct sched_quota q = free_quota;
     struct sched_why why;
     struct sched_usage u;
-    char text[300];
+    struct err err = {0};
     q.memory = 300;
     world_add_nodes(w, 2, "", 8, 64);
     sched_set_quota(w->s, SCHED_USER, "u0", &q);
     struct demand much = {.nnodes = 2, .gpus_per_node = 1, .memory_per_node = 151};
-    assert_string_equal(sched_refuses(w->s, "u0", "p", &much, text, sizeof(text)), "quota_ceiling");
+    assert_int_equal(sched_refuses(w->s, "u0", "p", &much, &err), ERR_REFUSED);
+    assert_string_equal(err.message, "quota_ceiling");
     struct world_job *j[3];
     for (size_t i = 0; i < array_len(j); i++) {
         j[i] = world_job(w, 2, 1, 60 * USEC_MIN, 30 * USEC_MIN);

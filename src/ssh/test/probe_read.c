@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 #include "ssh/probe.h"
 
 static const char fit[] =
@@ -60,12 +61,12 @@ static void expect(const char *line,
     judge(text, &want, &r);
     if (r.n_findings != 1)
         fail_msg("%zu findings for '%s', the first %s", r.n_findings, instead,
-                 r.n_findings ? r.findings[0].text : "");
+                 r.n_findings ? unit_said(r.findings[0].code, r.findings[0].text) : "");
     assert_string_equal(r.findings[0].code, code);
-    if (!strstr(r.findings[0].text, in_text))
-        fail_msg("no '%s' in: %s", in_text, r.findings[0].text);
-    if (!strstr(r.findings[0].fix, in_fix))
-        fail_msg("no '%s' in: %s", in_fix, r.findings[0].fix);
+    if (!strstr(unit_said(r.findings[0].code, r.findings[0].text), in_text))
+        fail_msg("no '%s' in: %s", in_text, unit_said(r.findings[0].code, r.findings[0].text));
+    if (!strstr(unit_fix(r.findings[0].code, r.findings[0].text), in_fix))
+        fail_msg("no '%s' in: %s", in_fix, unit_fix(r.findings[0].code, r.findings[0].text));
 }
 
 /* The network members of an answer that has these lines in its step. */
@@ -214,7 +215,7 @@ static void test_neither_ray_nor_python(void **state)
     want.ray_bin = "/venv/bin/ray";
     judge("STEP=ray\nRAY_BIN=/venv/bin/ray\nANY_PYTHON=1\nSTEP=end\n", &want, &r);
     assert_string_equal(r.findings[0].code, "no_ray");
-    assert_non_null(strstr(r.findings[0].text, "'/venv/bin/ray'"));
+    assert_non_null(strstr(unit_said(r.findings[0].code, r.findings[0].text), "'/venv/bin/ray'"));
 }
 
 static void test_root(void **state)
@@ -233,14 +234,14 @@ static void test_root(void **state)
 static void test_room(void **state)
 {
     (void)state;
-    expect("DISK_KB=104857600 52428800", "DISK_KB=104857600 1024", "disk_full", "0.0 GiB free",
+    expect("DISK_KB=104857600 52428800", "DISK_KB=104857600 1024", "disk_full", "0 GiB free",
            "'/tmp'");
     expect("DISK_AT=/tmp", "DISK_AT=/tmp\nDISK_CLOSED=ray", "disk_full", "'/tmp' cannot be written",
            "'ray'");
     expect("SHM_KB=16777216 8388608", "SHM_KB=65536 65536", "shm_too_small",
            "0.06 GiB free of 0.06", "--shm-size");
-    expect("SHM_KB=16777216 8388608", "SHM_KB=16777216 10", "shm_too_small",
-           "0.00 GiB free of 16.00", "dead processes");
+    expect("SHM_KB=16777216 8388608", "SHM_KB=16777216 10", "shm_too_small", "0 GiB free of 16",
+           "dead processes");
     expect("SHM_KB=16777216 8388608", "", "shm_too_small", "no /dev/shm", "tmpfs");
 }
 
@@ -348,7 +349,7 @@ static void test_answers_that_stop(void **state)
         judge(text, &want, &r);
         assert_int_equal(r.n_findings, 1);
         assert_string_equal(r.findings[0].code, rows[i].code);
-        assert_non_null(strstr(r.findings[0].text, rows[i].text));
+        assert_non_null(strstr(unit_said(r.findings[0].code, r.findings[0].text), rows[i].text));
     }
 }
 

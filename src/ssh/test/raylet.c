@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/unit_dir.h"
+#include "base/unit_message.h"
 #include "ssh/probe.h"
 
 struct world {
@@ -148,7 +149,8 @@ static void test_start_look_stop(void **state)
     struct world *w = *state;
     start(w);
     if (w->started.end.outcome != RAYLET_OK)
-        fail_msg("%s", w->started.end.text);
+        fail_msg("%s",
+                 unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text));
     assert_true(w->started.facts.alive && !w->started.adopted && is_there(w->started.facts.pid));
     struct raylet_facts first = w->started.facts;
     look(w);
@@ -228,14 +230,18 @@ static void test_start_that_fails_leaves_nothing(void **state)
                      "'ValueError: no' >&2\nexit 3\n");
     start(w);
     assert_int_equal(w->started.end.outcome, RAYLET_START_FAILED);
-    assert_non_null(strstr(w->started.end.text, "(status 3): ValueError: no"));
+    assert_non_null(
+        strstr(unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text),
+               "(status 3): ValueError: no"));
     _cleanup_(freep) char *pid = get(w->root, "bin/pid");
     int64_t n = strtol(pid, NULL, 10);
     assert_true(n > 1 && !is_there(n));
     make_programs(w, "#!/bin/sh\nexit 0\n");
     start(w);
     assert_int_equal(w->started.end.outcome, RAYLET_START_FAILED);
-    assert_non_null(strstr(w->started.end.text, "gone at once"));
+    assert_non_null(
+        strstr(unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text),
+               "gone at once"));
 }
 
 #define STARTS_HEAD                                                                                \
@@ -273,7 +279,8 @@ static void test_head_and_its_dashboard(void **state)
     w->spec.dashboard_wait = USEC_SEC;
     start(w);
     if (w->started.end.outcome != RAYLET_OK)
-        fail_msg("%s", w->started.end.text);
+        fail_msg("%s",
+                 unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text));
     int64_t first = w->started.facts.pid;
     w->spec.spare = true;
     assert_int_equal(kill((pid_t)first, SIGKILL), 0);
@@ -292,8 +299,10 @@ static void test_head_and_its_dashboard(void **state)
     stop(w);
     start(w);
     assert_int_equal(w->started.end.outcome, RAYLET_START_FAILED);
-    if (!strstr(w->started.end.text, "its dashboard did not listen"))
-        fail_msg("%s", w->started.end.text);
+    if (!strstr(unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text),
+                "its dashboard did not listen"))
+        fail_msg("%s",
+                 unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text));
     look(w);
     assert_true(!w->look.facts.alive && !w->look.facts.starting && !w->look.facts.has_gcs);
     stop(w);
@@ -506,8 +515,10 @@ static void refused(struct world *w, const char *in_text)
 {
     start(w);
     assert_int_equal(w->started.end.outcome, RAYLET_REFUSED);
-    if (!strstr(w->started.end.text, in_text))
-        fail_msg("no '%s' in: %s", in_text, w->started.end.text);
+    if (!strstr(unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text),
+                in_text))
+        fail_msg("no '%s' in: %s", in_text,
+                 unit_said(raylet_outcome_to_string(w->started.end.outcome), w->started.end.text));
 }
 
 static void test_refused_specs(void **state)

@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "base/unit.h"
+#include "base/unit_message.h"
 #include "ssh/raylet.h"
 
 /* ---- answers ---- */
@@ -65,9 +66,11 @@ static void test_starts_that_fail(void **state)
     for (size_t i = 0; i < array_len(rows); i++) {
         struct raylet_started r = started(rows[i].text);
         assert_int_equal(r.end.outcome, rows[i].outcome);
-        if (!strstr(r.end.text, rows[i].in_text))
-            fail_msg("no '%s' in: %s", rows[i].in_text, r.end.text);
-        assert_true(r.end.fix[0]);
+        if (!strstr(unit_said(raylet_outcome_to_string(r.end.outcome), r.end.text),
+                    rows[i].in_text))
+            fail_msg("no '%s' in: %s", rows[i].in_text,
+                     unit_said(raylet_outcome_to_string(r.end.outcome), r.end.text));
+        assert_true(unit_fix(raylet_outcome_to_string(r.end.outcome), r.end.text)[0]);
     }
 }
 
@@ -81,7 +84,8 @@ static void test_stop_is_read(void **state)
     assert_true(r.end.outcome == RAYLET_OK && r.ended == 9 && r.killed == 2);
     raylet_read_stop(left, strlen(left), &r);
     assert_int_equal(r.end.outcome, RAYLET_NOT_ENDED);
-    assert_non_null(strstr(r.end.text, "process 12 python x"));
+    assert_non_null(strstr(unit_said(raylet_outcome_to_string(r.end.outcome), r.end.text),
+                           "process 12 python x"));
     raylet_read_stop("END=odd\n", 8, &r);
     assert_int_equal(r.end.outcome, RAYLET_UNREADABLE);
 }
@@ -112,7 +116,7 @@ static void test_jobs_and_strays(void **state)
     assert_int_equal(r.n_jobs, 3);
     assert_true(r.jobs[0].is_live && !r.jobs[1].is_live && r.jobs[0].processes == 12);
     assert_int_equal(r.strays, 5);
-    assert_string_equal(r.stray_text, "3 of job 'j-2', 1 of job 'j-3', on a GPU: 77 python x");
+    assert_string_equal(r.stray_text, "{\"strays\":5,\"job\":\"j-2\",\"user\":\"77 python x\"}");
     r = look_of("JOB=12 j-1\n"); /* cut off */
     assert_int_equal(r.end.outcome, RAYLET_UNREADABLE);
 }
@@ -130,7 +134,7 @@ static void test_health(void **state)
          "a\nSTEP=end\n",
          "", ""},
         {"STEP=root\n", "root_hangs", "'/shared' hangs"},
-        {"ROOT=missing\nSTEP=end\n", "root_not_mounted", "not mounted"},
+        {"ROOT=missing\nSTEP=end\n", "root_not_mounted", "is not there"},
         {"ROOT_SAYS=Read-only file system\nSTEP=end\n", "root_read_only", "Read-only"},
         {"ROOT_SAYS=\nSTEP=end\n", "root_read_only", "no reason"},
         {"ROOT_MS=1001\nSTEP=end\n", "root_slow", "took 1s"},
@@ -139,7 +143,7 @@ static void test_health(void **state)
         {"NVIDIA=1\nGPU=H200, 5, 0\nSTEP=end\n", "gpu_trouble", "shows 1 GPUs, and the node has 2"},
         {"NVIDIA=1\nGPU=H200, 5, 0\nGPU=H200, 5, 0\nXID=9000 8000 79 PCI:0000:3b\nSTEP=end\n",
          "gpu_trouble", "Xid 79 (PCI:0000:3b)"},
-        {"DISK_KB=9999999 10\nSTEP=end\n", "disk_full", "0.0 GiB free"},
+        {"DISK_KB=9999999 10\nSTEP=end\n", "disk_full", "0 GiB free"},
         {"SHM_KB=9999999 10\nSTEP=end\n", "shm_too_small", "/dev/shm"},
         {"CLOCK=1000061.5\nSTEP=end\n", "clock_off", "ahead of ours"},
     };
@@ -147,8 +151,8 @@ static void test_health(void **state)
         struct raylet_look r = look_of(rows[i].text);
         assert_int_equal(r.end.outcome, RAYLET_OK);
         assert_string_equal(r.trouble_code, rows[i].code);
-        if (!strstr(r.trouble, rows[i].in_text))
-            fail_msg("no '%s' in: %s", rows[i].in_text, r.trouble);
+        if (!strstr(unit_said(r.trouble_code, r.trouble), rows[i].in_text))
+            fail_msg("no '%s' in: %s", rows[i].in_text, unit_said(r.trouble_code, r.trouble));
     }
 }
 

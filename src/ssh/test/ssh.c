@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/unit_dir.h"
+#include "base/unit_message.h"
 
 struct world {
     uv_loop_t loop;
@@ -142,7 +143,8 @@ static void test_connection_breaks(void **state)
     fake_ssh(w, "sh -s | head -n 3; echo 'Connection to h closed by remote host.' >&2; exit 255");
     call(w, "echo one; echo two; sleep 0", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_UNREACHABLE);
-    assert_non_null(strstr(w->r.text, "the connection to 'n1' broke"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text),
+                           "the connection to 'n1' broke"));
     assert_string_equal(w->out, "one\n"); /* what came until then */
     assert_true(w->r.heard_after > 0);
 }
@@ -153,7 +155,8 @@ static void test_no_shell_there(void **state)
     fake_ssh(w, "echo 'This account is currently not available.'; exit 1");
     call(w, "true", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_FAILED);
-    assert_non_null(strstr(w->r.text, "currently not available"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text),
+                           "currently not available"));
 }
 
 static void test_shell_killed(void **state)
@@ -161,7 +164,7 @@ static void test_shell_killed(void **state)
     struct world *w = *state;
     call(w, "kill -9 $$", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_FAILED);
-    assert_non_null(strstr(w->r.text, "signal 9"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "signal 9"));
 }
 
 static void test_deadline(void **state)
@@ -169,12 +172,14 @@ static void test_deadline(void **state)
     struct world *w = *state;
     call(w, "echo begun; sleep 600", NULL, 300 * USEC_MS);
     assert_int_equal(w->r.trouble, SSH_TIMEOUT);
-    assert_non_null(strstr(w->r.text, "did not finish"));
+    assert_non_null(
+        strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "did not finish"));
     assert_string_equal(w->out, "begun\n");
     fake_ssh(w, "case $* in *exit*) exit 0;; esac; sleep 600");
     call(w, "true", NULL, 300 * USEC_MS);
     assert_int_equal(w->r.trouble, SSH_TIMEOUT);
-    assert_non_null(strstr(w->r.text, "did not answer"));
+    assert_non_null(
+        strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "did not answer"));
 }
 
 static void test_no_client(void **state)
@@ -184,7 +189,7 @@ static void test_no_client(void **state)
     assert_int_equal(setenv("PATH", w->root, 1), 0);
     call(w, "true", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_NO_CLIENT);
-    assert_non_null(strstr(w->r.text, "'ssh'"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "'ssh'"));
 }
 
 static void test_unusable_target(void **state)
@@ -194,7 +199,7 @@ static void test_unusable_target(void **state)
     w->t.host = "-bad";
     call(w, "true", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_FAILED);
-    assert_non_null(strstr(w->r.text, "'-bad'"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "'-bad'"));
     ssh_call_free(ssh_run(&w->loop, &w->t, "true", NULL, 0, on_result, w));
     assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(w->calls, 0);
@@ -214,7 +219,8 @@ static void test_too_loud(void **state)
     struct world *w = *state;
     call(w, "yes", NULL, USEC_MIN);
     assert_int_equal(w->r.trouble, SSH_FAILED);
-    assert_non_null(strstr(w->r.text, "printed more than"));
+    assert_non_null(
+        strstr(unit_said(ssh_trouble_to_string(w->r.trouble), w->r.text), "printed more than"));
 }
 
 /* A mark that was cut off behind its number, or that the script prints itself, is no end. */

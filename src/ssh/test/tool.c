@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/unit_message.h"
 #include "ssh/probe.h"
 #include "ssh/raylet.h"
 
@@ -104,8 +105,8 @@ static void on_run(const struct ssh_result *r, void *arg)
 {
     struct jout j = begin(arg);
     jout_str(&j, "trouble", ssh_trouble_to_string(r->trouble));
-    jout_str(&j, "text", r->text);
-    jout_str(&j, "fix", r->fix);
+    jout_str(&j, "text", unit_said(ssh_trouble_to_string(r->trouble), r->text));
+    jout_str(&j, "fix", unit_fix(ssh_trouble_to_string(r->trouble), r->text));
     jout_int(&j, "status", r->status);
     jout_strn(&j, "out", r->out, r->out_len);
     jout_strn(&j, "errs", r->errs, r->errs_len);
@@ -135,8 +136,8 @@ static void on_probe(const struct probe_result *r, void *arg)
     for (size_t i = 0; i < r->n_findings; i++) {
         jout_open(&j, NULL, '{');
         jout_str(&j, "code", r->findings[i].code);
-        jout_str(&j, "text", r->findings[i].text);
-        jout_str(&j, "fix", r->findings[i].fix);
+        jout_str(&j, "text", unit_said(r->findings[i].code, r->findings[i].text));
+        jout_str(&j, "fix", unit_fix(r->findings[i].code, r->findings[i].text));
         jout_close(&j, '}');
     }
     jout_close(&j, ']');
@@ -166,12 +167,18 @@ static void on_probe(const struct probe_result *r, void *arg)
     print(&j);
 }
 
+static const char *end_code(const struct raylet_end *e)
+{
+    return e->outcome == RAYLET_SSH ? ssh_trouble_to_string(e->trouble)
+                                    : raylet_outcome_to_string(e->outcome);
+}
+
 static void add_end(struct jout *j, const struct raylet_end *e)
 {
     jout_str(j, "outcome", raylet_outcome_to_string(e->outcome));
     jout_str(j, "trouble", ssh_trouble_to_string(e->trouble));
-    jout_str(j, "text", e->text);
-    jout_str(j, "fix", e->fix);
+    jout_str(j, "text", unit_said(end_code(e), e->text));
+    jout_str(j, "fix", unit_fix(end_code(e), e->text));
 }
 
 static void add_facts(struct jout *j, const struct raylet_facts *f)
@@ -222,8 +229,8 @@ static void on_look(const struct raylet_look *r, void *arg)
     }
     jout_close(&j, ']');
     jout_int(&j, "strays", (int64_t)r->strays);
-    jout_str(&j, "stray_text", r->stray_text);
-    jout_str(&j, "health", r->trouble);
+    jout_str(&j, "stray_text", unit_said("strays", r->stray_text));
+    jout_str(&j, "health", unit_said(r->trouble_code, r->trouble));
     jout_str(&j, "health_code", r->trouble_code);
     jout_int(&j, "root_write", (int64_t)r->root_write);
     print(&j);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 static const struct ssh_target target = {.name = "n1",
                                          .host = "10.0.0.1",
@@ -52,8 +53,8 @@ static void test_meanings(void **state)
     for (size_t i = 0; i < array_len(rows); i++) {
         struct ssh_result r = read_text(rows[i].said);
         assert_int_equal(r.trouble, rows[i].trouble);
-        assert_non_null(strstr(r.text, "'n1'"));
-        assert_true(r.fix[0]);
+        assert_non_null(strstr(unit_said(ssh_trouble_to_string(r.trouble), r.text), "'n1'"));
+        assert_true(unit_fix(ssh_trouble_to_string(r.trouble), r.text)[0]);
     }
 }
 
@@ -67,9 +68,9 @@ static void test_a_key_that_is_not_there_is_told(void **state)
     trouble_read(said, strlen(said), &t, "", &r);
     assert_int_equal(r.trouble, SSH_REFUSED);
     assert_string_equal(
-        r.text,
+        unit_said(ssh_trouble_to_string(r.trouble), r.text),
         "'n1' refuses us: the key '/none/of/ours' cannot be read: No such file or directory");
-    assert_non_null(strstr(r.fix, "identity_file"));
+    assert_non_null(strstr(unit_fix(ssh_trouble_to_string(r.trouble), r.text), "identity_file"));
 }
 
 static void test_sentences_quote_ssh(void **state)
@@ -77,9 +78,10 @@ static void test_sentences_quote_ssh(void **state)
     (void)state;
     struct ssh_result r =
         read_text("motd\nssh: connect to host h port 22: Connection refused\r\n\n");
-    assert_string_equal(r.text,
+    assert_string_equal(unit_said(ssh_trouble_to_string(r.trouble), r.text),
                         "'n1' cannot be reached: connect to host h port 22: Connection refused");
-    assert_non_null(strstr(r.fix, "ssh -p 2222 ray@10.0.0.1"));
+    assert_non_null(
+        strstr(unit_fix(ssh_trouble_to_string(r.trouble), r.text), "ssh -p 2222 ray@10.0.0.1"));
 }
 
 static void test_the_jumps_own_complaint(void **state)
@@ -89,7 +91,7 @@ static void test_the_jumps_own_complaint(void **state)
         read_text("ssh: connect to host jump port 1: Connection refused\r\n"
                   "kex_exchange_identification: Connection closed by remote host\r\n"
                   "Connection closed by UNKNOWN port 65535\r\n");
-    assert_string_equal(r.text,
+    assert_string_equal(unit_said(ssh_trouble_to_string(r.trouble), r.text),
                         "'n1' cannot be reached: connect to host jump port 1: Connection refused");
 }
 
@@ -101,8 +103,10 @@ static void test_changed_key_shows_both(void **state)
         "The fingerprint for the ED25519 key sent by the remote host is\nSHA256:new+/key.\n"
         "Host key verification failed.\n");
     assert_int_equal(r.trouble, SSH_HOST_KEY_CHANGED);
-    assert_non_null(strstr(r.text, "pinned SHA256:old, shown now SHA256:new+/key)"));
-    assert_non_null(strstr(r.fix, "argus node check n1 --accept-key"));
+    assert_non_null(strstr(unit_said(ssh_trouble_to_string(r.trouble), r.text),
+                           "pinned SHA256:old, shown now SHA256:new+/key)"));
+    assert_non_null(strstr(unit_fix(ssh_trouble_to_string(r.trouble), r.text),
+                           "argus node check n1 --accept-key"));
 }
 
 static void test_nothing_unprintable(void **state)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of an answer in the reader's language, wherever they stand in it. */
+#include "argus/show/said.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "base/unit.h"
+
+static json_t *said(const char *text, enum message_language language)
+{
+    json_t *v = NULL;
+    assert_int_equal(json_parse(text, strlen(text), 1 << 16, &v, NULL), 0);
+    said_in(v, language);
+    return v;
+}
+
+static void expect(const char *text, const char *member, const char *want)
+{
+    json_t *v = said(text, MESSAGE_CHINESE);
+    assert_string_equal(json_get_str(json_get_object(v, "reason"), member, ""), want);
+    json_decref(v);
+}
+
+static void test_messages_are_said(void **state)
+{
+    (void)state;
+    expect(
+        "{\"reason\":{\"code\":\"root_not_mounted\",\"args\":{\"root\":\"/r\"},\"text\":\"x\",\"fix\":\"y\"}}",
+        "text", "共享根 '/r' 不存在");
+    expect(
+        "{\"reason\":{\"code\":\"root_not_mounted\",\"args\":{\"root\":\"/r\"},\"text\":\"x\",\"fix\":\"y\"}}",
+        "fix", "在那里以相同路径挂载：'/r'");
+    expect("{\"reason\":{\"code\":\"hint_job_end\",\"args\":{\"job\":null},\"text\":\"x\"}}",
+           "text", "别人的作业结束后启动");
+    json_t *list =
+        said("[{\"a\":[{\"code\":\"held\",\"args\":{},\"detail\":\"x\"}]}]", MESSAGE_CHINESE);
+    const json_t *in = json_array_get(json_get_array(json_array_get(list, 0), "a"), 0);
+    assert_string_equal(json_get_str(in, "detail", ""), "已挂起，等待释放");
+    json_decref(list);
+}
+
+/* A code of a newer server, arguments that no sentence has, no arguments: the server's words. */
+static void test_the_rest_stays(void **state)
+{
+    (void)state;
+    expect("{\"reason\":{\"code\":\"newer\",\"args\":{\"a\":1},\"text\":\"its words\"}}", "text",
+           "its words");
+    expect("{\"reason\":{\"code\":\"hint_pool\",\"args\":{},\"text\":\"its words\"}}", "text",
+           "its words");
+    expect("{\"reason\":{\"code\":\"held\",\"args\":null,\"text\":\"its words\"}}", "text",
+           "its words");
+    expect("{\"reason\":{\"code\":7,\"args\":{},\"text\":\"its words\"}}", "text", "its words");
+    json_t *v = said("{\"code\":\"held\",\"args\":{},\"text\":\"x\"}", MESSAGE_ENGLISH);
+    assert_string_equal(json_get_str(v, "text", ""), "x");
+    json_decref(v);
+    said_in(NULL, MESSAGE_CHINESE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_are_said),
+        cmocka_unit_test(test_the_rest_stays),
+    };
+    return cmocka_run_group_tests_name("argus/said", tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* message_rows.h - the catalogue behind message.h, one file of rows per family of messages.
+ *
+ * {key} is the argument of that name, {key|one|more} a word that depends on a number. Of several
+ * rows with one code the first is said all of whose arguments are there, so the row with the most
+ * arguments comes first; {key||} asks for an argument and says nothing. Every row has all
+ * languages, with the same arguments in each, and so has its fix, where it has one. */
+#pragma once
+#include <stddef.h>
+
+#include "base/message.h"
+
+struct message_row {
+    const char *code, *said[MESSAGE_LANGUAGES];
+    const char *fix[MESSAGE_LANGUAGES]; /* what to do about it; NULL: nothing to say */
+};
+#define SAY_FIX(c, english, chinese, english_fix, chinese_fix)                                     \
+    {                                                                                              \
+        .code = (c), .said = {english, chinese}, .fix = { english_fix, chinese_fix }               \
+    }
+#define SAY(c, english, chinese) SAY_FIX(c, english, chinese, NULL, NULL)
+struct message_family {
+    const struct message_row *rows;
+    size_t n;
+};
+#define MESSAGE_FAMILY(r)                                                                          \
+    {                                                                                              \
+        .rows = (r), .n = sizeof(r) / sizeof((r)[0])                                               \
+    }
+
+extern const struct message_family message_wait;    /* why a job waits, what would start it */
+extern const struct message_family message_refusal; /* of the API */
+extern const struct message_family message_node;    /* machines: probe, join, health, leave */
+
+/* The catalogue, row by row: NULL behind the last. */
+const struct message_row *message_row(size_t i);
