@@ -19,9 +19,7 @@
 enum { ARGS_MAX = 4096, SAID_MAX = 8192, DEPTH_MAX = 4, ARG_LEAST = 16 };
 
 static const struct message_family *const families[] = {
-    &message_wait,
-    &message_refusal,
-    &message_node,
+    &message_wait, &message_refusal, &message_node, &message_advice, &message_rule,
 };
 
 const struct message_row *message_row(size_t i)

@@ -30,6 +30,8 @@ struct message_family {
 
 extern const struct message_family message_wait;    /* why a job waits, what would start it */
 extern const struct message_family message_refusal; /* of the API */
+extern const struct message_family message_advice;  /* of findings that no rule makes */
+extern const struct message_family message_rule;    /* of rules: made by tools/advicerows */
 extern const struct message_family message_node;    /* machines: probe, join, health, leave */
 
 /* The catalogue, row by row: NULL behind the last. */

@@ -146,7 +146,7 @@ def test_user_over_the_ceiling_is_told(quota, doc):
     assert quota["why"]["code"] == "quota_gpus" and "bob" in quota["why"]["text"]
     assert quota["why"]["text"] in quota["said"]
     problem = quota["refused"]
-    assert (problem.status, problem.json()["code"]) == (422, "refused")
+    assert (problem.status, problem.json()["code"]) == (422, "quota_ceiling")
     assert "'bob' may hold at most 1 GPU" in problem.json()["detail"]
     doc.run("over-quota", code=5)
 

@@ -85,7 +85,11 @@ def test_the_first_error_is_named_with_its_place(w):
     assert quoted(w, job, found) == (OOM, OOM)
     assert found["evidence"][0]["line"] == 2 and found["node"] == job["driver"]["node"]
     assert found["rule"] and found["advice"] and 0 < found["confidence"] <= 1
+    assert found["advice_code"] == found["rule"]
     assert findings(w, job["id"]) == [found]
+    reply = w.call("GET", f"/v1/jobs/{job['id']}/findings", **{"Accept-Language": "zh-CN"})
+    (other,) = reply.json()["findings"]
+    assert {**other, "advice": found["advice"]} == found and "显存" in other["advice"]
     left = json.loads((w.job_dir(job["id"]) / "attempts/1/finding.json").read_text())
     assert left == found
     told = [(e["kind"], e["reason"]["code"]) for e in w.events(job["id"])]

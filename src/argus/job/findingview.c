@@ -13,6 +13,7 @@
 
 #include "argus/show/text.h"
 #include "base/file.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/finding/finding_rules.h"
@@ -99,6 +100,8 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
 {
     _cleanup_(buf_release) struct buf where = BUF_INIT(TEXT_MAX), class = BUF_INIT(TEXT_MAX),
                                       fix = BUF_INIT(TEXT_MAX);
+    _cleanup_(freep) char *advice = said_advice(
+        f->advice_code, f->advice, t->lang == LANG_ZH ? MESSAGE_CHINESE : MESSAGE_ENGLISH);
     (void)buf_addf(&class, "%s - %s", finding_class_to_string(f->class),
                    finding_class_meaning(f->class)); /* short */
     add_where(&where, "rank", f->rank);
@@ -113,7 +116,7 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
         primary(t, "evidence", &f->evidence[0], out);
     quotes(t, "", 1, f->evidence, f->n_evidence, out);
     quotes(t, "followed by", 0, f->after, f->n_after, out);
-    paragraph(t, "advice", STYLE_PLAIN, f->advice, out);
+    paragraph(t, "advice", STYLE_PLAIN, advice, out);
     for (size_t i = 0; i < f->n_patch; i++) {
         buf_reset(&fix);
         finding_change_to_text(&f->patch[i], &fix);

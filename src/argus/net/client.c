@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argus/show/said.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "base/version.h"
 

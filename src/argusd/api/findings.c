@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "base/said.h"
 
 enum { ANSWER_MAX = 16 << 20, BODIES_MAX = 8 << 20 };
 
@@ -32,6 +33,16 @@ static size_t first_told(const struct store_result *r)
     return i;
 }
 
+/* As it was stored, in English; for another reader its advice is said anew. */
+static void put_finding(struct jout *j, const char *body, enum message_language language)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    if (language != MESSAGE_ENGLISH && json_parse(body, strlen(body), BODIES_MAX, &o, NULL) == 0)
+        said_in(o, language);
+    _cleanup_(freep) char *said = o ? json_dumps(o, JSON_COMPACT) : NULL;
+    jout_raw(j, NULL, said ? said : body);
+}
+
 static void api_findings_on_listed(const struct store_result *r, void *arg)
 {
     struct listing *g = arg;
@@ -44,7 +55,7 @@ static void api_findings_on_listed(const struct store_result *r, void *arg)
         jout_open(&j, NULL, '{');
         jout_open(&j, "findings", '[');
         for (size_t i = first_told(r); i < r->nfindings; i++)
-            jout_raw(&j, NULL, r->findings[i].body);
+            put_finding(&j, r->findings[i].body, http_req_principal(g->req)->language);
         jout_close(&j, ']');
         jout_close(&j, '}');
         http_reply_json(g->req, 200, &out, api_reader_barrier(g->a));

@@ -225,13 +225,9 @@ static void note_hang(struct watched *w,
                                                          : 0.6,
                         .fatal = true};
     f.evidence[f.n_evidence++] = hangs_quote(NULL, text);
-    f.advice =
-        xstrdup(v && v->is_stopped ? "somebody or something stopped this process (SIGSTOP, a "
-                                     "debugger): look who, let it go on or end the job"
-                : v && v->has_odd  ? "look at the process that stands elsewhere: the others "
-                                     "wait for it"
-                                   : "look at the stacks of all ranks, and at the network "
-                                     "between them if all wait for each other");
+    finding_advise(&f, v && v->is_stopped ? "hang-stopped"
+                       : v && v->has_odd  ? "hang-odd"
+                                          : "hang-all");
     if (v && v->has_odd) {
         f.rank = *v->rank ? xstrdup(v->rank) : NULL;
         f.node = *v->node ? xstrdup(v->node) : NULL;

@@ -47,11 +47,8 @@ void silence_begin(struct findings *fs, struct live *l)
         return; /* before our time */
     struct finding f = {.class = is_gone ? FINDING_NODE_LOST : FINDING_UNKNOWN,
                         .rule = xstrdup(rule),
-                        .advice =
-                            xstrdup(is_gone ? "the job is run again when the head is back, if "
-                                              "its spec wants that and it does not live on"
-                                            : "see that Ray's head and the shared root answer"),
                         .confidence = is_gone ? 0.9 : 0.5};
+    finding_advise(&f, is_gone ? "head-gone" : "head-silent");
     silence_note(fs, l, &f, text);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/finding/finding_rule.h"
@@ -36,6 +37,7 @@ void finding_release(struct finding *f)
 {
     free(f->rule);
     free(f->advice);
+    free(f->advice_code);
     free(f->rank);
     free(f->node);
     free(f->actor);
@@ -83,6 +85,18 @@ static void changes_to_json(const struct finding *f, struct jout *j)
     jout_close(j, ']');
 }
 
+enum { ADVICE_MAX = 512 };
+
+void finding_advise(struct finding *f, const char *code)
+{
+    char text[ADVICE_MAX];
+    message_to_string(code, "{}", true, text, sizeof(text));
+    free(f->advice);
+    free(f->advice_code);
+    f->advice = xstrdup(text);
+    f->advice_code = xstrdup(code);
+}
+
 void finding_to_json(const struct finding *f, struct jout *j, const char *key)
 {
     jout_open(j, key, '{');
@@ -99,6 +113,7 @@ void finding_to_json(const struct finding *f, struct jout *j, const char *key)
     quotes_to_json(f->evidence, f->n_evidence, j, "evidence");
     quotes_to_json(f->after, f->n_after, j, "after");
     jout_str(j, "advice", f->advice);
+    jout_str(j, "advice_code", f->advice_code);
     changes_to_json(f, j);
     jout_int(j, "bytes", (int64_t)f->bytes);
     jout_int(j, "lines", (int64_t)f->lines);
@@ -154,6 +169,7 @@ int finding_from_json(const json_t *o, struct finding *ret, struct err *err)
     ret->class = (enum finding_class) class;
     ret->rule = xstrdup(json_get_str(o, "rule", NULL));
     ret->advice = xstrdup(json_get_str(o, "advice", NULL));
+    ret->advice_code = xstrdup(json_get_str(o, "advice_code", NULL));
     ret->confidence = json_get_real(o, "confidence", 0);
     ret->rank = xstrdup(json_get_str(o, "rank", NULL));
     ret->node = xstrdup(json_get_str(o, "node", NULL));

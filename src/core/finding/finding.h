@@ -96,7 +96,8 @@ struct finding_change {
 struct finding {
     enum finding_class class;
     char *rule;        /* id of the rule; "fact-..." when a fact decides; NULL: none and unknown */
-    char *advice;      /* what a person can do; NULL for none */
+    char *advice;      /* what a person can do, in English; NULL for none */
+    char *advice_code; /* of the catalogue (base/message.h), which says it in each language */
     double confidence; /* 0 to 1 */
     bool is_vague;     /* a guess from a word or two: to be told, not to act by; not in its JSON */
     /* Of the primary line, as far as its prefixes tell; else NULL. */
@@ -114,6 +115,8 @@ struct finding {
 };
 
 void finding_release(struct finding *f);
+/* Advises what the catalogue has under this code. */
+void finding_advise(struct finding *f, const char *code);
 /* {"class","rule","confidence","rank",…,"evidence":[…],"after":[…],"advice","patch":[…]} under
  * key, null where nothing is known. */
 void finding_to_json(const struct finding *f, struct jout *j, const char *key);

@@ -51,7 +51,7 @@ struct fact {
     int weight;
     uint64_t beats;
     bool (*holds)(const struct finding_facts *f);
-    const char *text, *advice;
+    const char *text; /* its advice is that of the id in the catalogue */
 };
 
 /* Shells tell of a command that a signal ended by 128 and its number. */
@@ -102,55 +102,35 @@ HOLDS(is_oom_suspected, oom_kills > 0 && f->oom_unsure)
 HOLDS(is_node_lost, lost_node != NULL)
 
 static const struct fact FACTS[] = {
-    {"fact-stopped", FINDING_PREEMPTED_OR_STOPPED, 99, ALL, is_stopped, "the job was stopped",
-     "nothing to repair: submit it again when it is wanted"},
+    {"fact-stopped", FINDING_PREEMPTED_OR_STOPPED, 99, ALL, is_stopped, "the job was stopped"},
     {"fact-preempted", FINDING_PREEMPTED_OR_STOPPED, 99, ALL, is_preempted,
-     "the job's GPUs were taken back", "nothing to repair: it goes on when there is room again"},
+     "the job's GPUs were taken back"},
     {"fact-import", FINDING_IMPORT_ERROR, 98, ALL, is_mismatch,
-     "the proof shows code that is not the job's",
-     "look at the proof: another copy of the package comes first in sys.path, or the snapshot "
-     "was changed"},
+     "the proof shows code that is not the job's"},
     {"fact-oom-kill", FINDING_HOST_OOM, 85,
      DIED | BIT(FINDING_USER_CODE_ERROR) | BIT(FINDING_NODE_LOST), is_oom_killed,
-     "the kernel's OOM killer ended a process of the job",
-     "give the job more memory per node, or let it use less: fewer rollout and loader workers, "
-     "smaller batches on the host, no CPU offload"},
+     "the kernel's OOM killer ended a process of the job"},
     {"fact-xid", FINDING_GPU_HARDWARE, 85, DIED | BIT(FINDING_CUDA_ERROR), is_bad_xid,
-     "the GPU driver reported an Xid that means hardware",
-     "drain the node, look at the GPU (nvidia-smi -q, dmesg), and run again elsewhere"},
+     "the GPU driver reported an Xid that means hardware"},
     {"fact-disk-full", FINDING_DISK_FULL, 82,
      DIED | BIT(FINDING_CHECKPOINT_ERROR) | BIT(FINDING_PERMISSION_OR_PATH), is_disk_full,
-     "the file system that the job writes to was full",
-     "free space or raise the quota, keep fewer checkpoints"},
-    {"fact-shm-full", FINDING_SHM_EXHAUSTED, 82, DIED, is_shm_full, "/dev/shm was full",
-     "give the container a larger /dev/shm, or use fewer loader workers"},
-    {"fact-node-lost", FINDING_NODE_LOST, 80, DIED, is_node_lost, "a node of the job went away",
-     "run again on other nodes; look at why the node went (power, network, kubelet)"},
-    {"fact-head-lost", FINDING_NODE_LOST, 80, DIED, is_head_lost, "Ray's head went away",
-     "the job is run again when the head is back"},
+     "the file system that the job writes to was full"},
+    {"fact-shm-full", FINDING_SHM_EXHAUSTED, 82, DIED, is_shm_full, "/dev/shm was full"},
+    {"fact-node-lost", FINDING_NODE_LOST, 80, DIED, is_node_lost, "a node of the job went away"},
+    {"fact-head-lost", FINDING_NODE_LOST, 80, DIED, is_head_lost, "Ray's head went away"},
     {"fact-timed-out", FINDING_TIMEOUT_OR_HANG, 70, 0, is_timed_out,
-     "the job's own timeout was over", "raise 'timeout', or let the job do less"},
-    {"fact-hung", FINDING_TIMEOUT_OR_HANG, 62, 0, is_hung, "the job made no progress",
-     "look at the stacks of all ranks for the one that stands elsewhere"},
-    {"fact-nan", FINDING_NAN_LOSS, 60, 0, is_nan, "the metrics became NaN or infinite",
-     "go back to a checkpoint from before, lower the learning rate, clip gradients"},
+     "the job's own timeout was over"},
+    {"fact-hung", FINDING_TIMEOUT_OR_HANG, 62, 0, is_hung, "the job made no progress"},
+    {"fact-nan", FINDING_NAN_LOSS, 60, 0, is_nan, "the metrics became NaN or infinite"},
     {"fact-not-started", FINDING_PLATFORM, 50, 0, is_not_started,
-     "the attempt could not be started",
-     "ask the operator; the events of the job say what Ray answered"},
+     "the attempt could not be started"},
     {"fact-shepherd-killed", FINDING_PLATFORM, 50, 0, is_shepherd_killed,
-     "the job's shepherd was killed, and its command with it",
-     "look at the node's kernel log: signal 9 is most often memory; run it again"},
+     "the job's shepherd was killed, and its command with it"},
     {"fact-signalled", FINDING_PREEMPTED_OR_STOPPED, 35, 0, is_ended,
-     "the driver was ended by a signal that asks to stop",
-     "somebody or something outside Argus ended it: look at the node and at Ray"},
+     "the driver was ended by a signal that asks to stop"},
     {"fact-oom-suspected", FINDING_HOST_OOM, 32, 0, is_oom_suspected,
-     "the kernel's OOM killer ended a process in the job's cgroup, which other jobs share, so it "
-     "is "
-     "not certain that it was this job's",
-     "look at the node's kernel log for the process; give jobs that share a node a cgroup each, or "
-     "more memory"},
-    {"fact-killed", FINDING_ACTOR_DIED, 30, 0, is_killed, "the driver was killed by a signal",
-     "look at the node's kernel log; signal 9 is most often memory, 11 a crash in native code"},
+     "the kernel's OOM killer ended a process in the job's cgroup, which other jobs share, so it is not certain that it was this job's"},
+    {"fact-killed", FINDING_ACTOR_DIED, 30, 0, is_killed, "the driver was killed by a signal"},
 };
 
 static void finding_judge_add(struct candidates *c, struct candidate add)
@@ -436,7 +416,9 @@ static double confidence_of(const struct candidates *c, const struct candidate *
 static void finding_judge_fill_event(const struct finding_event *e, struct finding *ret)
 {
     ret->rule = xstrdup(e->rule->id);
-    ret->advice = xstrdup(e->frame && e->frame->advice ? e->frame->advice : e->rule->advice);
+    const struct finding_rule *adviser = e->frame && e->frame->advice ? e->frame : e->rule;
+    ret->advice = xstrdup(adviser->advice);
+    ret->advice_code = adviser->advice ? xstrdup(adviser->id) : NULL;
     ret->rank = xstrdup(e->rank);
     ret->node = xstrdup(e->node);
     ret->actor = xstrdup(e->actor);
@@ -452,7 +434,7 @@ static void fill_fact(const struct fact *fact,
                       struct finding *ret)
 {
     ret->rule = xstrdup(fact->id);
-    ret->advice = xstrdup(fact->advice);
+    finding_advise(ret, fact->id);
     ret->node = xstrdup(fact->class == FINDING_NODE_LOST ? facts->lost_node : facts->odd_node);
     ret->rank = xstrdup(facts->odd_rank);
     _cleanup_(freep) char *text = finding_judge_text_of(fact, facts);
@@ -516,8 +498,7 @@ static void fill_unknown(const struct finder *f, bool failed, struct finding *re
     ret->confidence = failed ? 0.3 : 0.9;
     if (!failed)
         return;
-    ret->advice =
-        xstrdup("the log does not say why: look at the workers' own logs and at the scene");
+    finding_advise(ret, "unknown");
     if (w)
         add_quote(ret->evidence, &ret->n_evidence, FINDING_EVIDENCE_MAX, &w->quote);
     add_after(f, w ? w->at : 0, ret);

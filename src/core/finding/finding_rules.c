@@ -32,7 +32,7 @@ static const char *const ROLES[] = {
 
 /* What a rule says, before it is checked. */
 struct raw {
-    char *id, *pattern, *advice;
+    char *id, *pattern, *advice, *advice_zh;
     int class, role;
     int64_t weight;
     bool lasting, quiet, heals, head, stalls, severe;
@@ -57,6 +57,7 @@ static const struct field KEYS[] = {
     {.name = "severe", .type = FIELD_BOOL, .offset = AT(severe)},
     {.name = "context", .type = FIELD_STRV, .offset = AT(context)},
     {.name = "advice", .type = FIELD_STR, .offset = AT(advice)},
+    {.name = "advice_zh", .type = FIELD_STR, .offset = AT(advice_zh)},
     {.name = "patch", .type = FIELD_NODE, .offset = AT(patch)},
     {.name = "samples.match", .type = FIELD_STRV, .offset = AT(match), .flags = FIELD_REQUIRED},
     {.name = "samples.miss", .type = FIELD_STRV, .offset = AT(miss)},

@@ -19,6 +19,7 @@
  *     quiet: true            counts in a line of level INFO or WARNING, too
  *     context: [data_error]  the frames of a traceback may name one of these instead
  *     advice: text
+ *     advice_zh: text        the same in Chinese; rules of our own have both (tools/advicerows)
  *     patch: [{key, set | scale | add, from, min, max}]
  *     samples: {match: [lines], miss: [lines]}
  *

@@ -7,6 +7,10 @@
 #include "base/json.h"
 #include "base/message.h"
 
-/* Says each message below v anew: text or detail, and with it fix or hint. NULL v is fine. The
+/* Says each message below v anew: text or detail, and with it fix or hint; and each advice, an
+ * object with an advice_code and its advice. NULL v is fine. The
  * server speaks English by itself, so English changes nothing. */
 void said_in(json_t *v, enum message_language language);
+/* An advice as it is said in that language: as it is, where it is not the catalogue's under that
+ * code. Heap; NULL of NULL. */
+char *said_advice(const char *code, const char *advice, enum message_language language);

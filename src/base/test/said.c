@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of an answer in the reader's language, wherever they stand in it. */
-#include "argus/show/said.h"
+#include "base/said.h"
 
 #include <string.h>
 
@@ -40,6 +40,19 @@ static void test_messages_are_said(void **state)
     json_decref(list);
 }
 
+static void test_advice_is_said(void **state)
+{
+    (void)state;
+    expect("{\"reason\":{\"advice_code\":\"hydra-assert\",\"advice\":\"x\"}}", "advice", "x");
+    expect("{\"reason\":{\"advice_code\":\"fact-shm-full\",\"advice\":\"their own\"}}", "advice",
+           "their own");
+    expect(
+        "{\"reason\":{\"advice_code\":\"fact-shm-full\",\"advice\":\"give the container a larger "
+        "/dev/shm, or use fewer loader workers\"}}",
+        "advice", "给容器更大的 /dev/shm，或减少加载进程");
+    expect("{\"reason\":{\"advice_code\":\"port-taken\",\"advice\":null}}", "advice", "");
+}
+
 /* A code of a newer server, arguments that no sentence has, no arguments: the server's words. */
 static void test_the_rest_stays(void **state)
 {
@@ -61,7 +74,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_are_said),
+        cmocka_unit_test(test_advice_is_said),
         cmocka_unit_test(test_the_rest_stays),
     };
-    return cmocka_run_group_tests_name("argus/said", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("base/said", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* said.c - see said.h. Names that the server hides are null in the arguments, and said as such. */
-#include "argus/show/said.h"
+#include "base/said.h"
 
 #include <stdlib.h>
 
@@ -32,6 +32,30 @@ static void say_again(json_t *o, enum message_language language)
     message_page_release(&said);
 }
 
+char *said_advice(const char *code, const char *advice, enum message_language language)
+{
+    const struct message_listener english = {.language = MESSAGE_ENGLISH},
+                                  to = {.language = language};
+    struct buf held = {0}, other = {0};
+    const char *known = code ? message_say(code, "{}", &english, &held) : NULL;
+    char *ret = xstrdup(advice);
+    if (known && str_eq(known, advice)) { /* else somebody's own rule has that id */
+        free(ret);
+        ret = xstrdup(message_say(code, "{}", &to, &other));
+    }
+    buf_release(&held);
+    buf_release(&other);
+    return ret;
+}
+
+static void advise_again(json_t *o, enum message_language language)
+{
+    const char *code = json_get_str(o, "advice_code", NULL);
+    _cleanup_(freep) char *said =
+        code ? said_advice(code, json_get_str(o, "advice", NULL), language) : NULL;
+    replace(o, "advice", said);
+}
+
 static void said_below(json_t *v, enum message_language language, int depth)
 {
     const char *key;
@@ -39,8 +63,10 @@ static void said_below(json_t *v, enum message_language language, int depth)
     json_t *member;
     if (depth > SAID_DEPTH_MAX)
         return;
-    if (json_is_object(v))
+    if (json_is_object(v)) {
         say_again(v, language);
+        advise_again(v, language);
+    }
     json_object_foreach (v, key, member)
         said_below(member, language, depth + 1);
     json_array_foreach (v, i, member)
