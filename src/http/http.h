@@ -149,8 +149,9 @@ void http_server_release(struct http_server *s, uint64_t durable);
 /* Held replies cannot be acknowledged now: answers each with err (503) instead of making it
  * wait. */
 void http_server_refuse_held(struct http_server *s, const struct err *err);
-/* Prometheus text: requests by route and status, latency, connections, streams. */
-void http_metrics(const struct http_server *s, struct buf *out, const char *prefix);
+struct expo;
+/* Requests by route and status, their time, connections, streams. */
+void http_metrics(const struct http_server *s, struct expo *e);
 
 /* ---- reading a request; everything is borrowed until the reply ---- */
 

@@ -27,7 +27,10 @@ enum MHD_Result req_send(struct http_req *req)
         return MHD_YES;
     }
     req->state = REQ_SENT;
-    stats_count(s->stats, req->route, (int)req->status, s->opt.mono() - req->started);
+    stats_count(s->stats, &(struct stats_request){.route = req->route,
+                                                  .status = (int)req->status,
+                                                  .waited = req->park_until != 0,
+                                                  .span = s->opt.mono() - req->started});
     enum MHD_Result r = MHD_queue_response(req->conn->mhd, req->status, req->response);
     MHD_destroy_response(req->response); /* our reference; libmicrohttpd has its own */
     req->response = NULL;

@@ -505,20 +505,13 @@ unsigned http_server_port(const struct http_server *s)
     return s->port;
 }
 
-void http_metrics(const struct http_server *s, struct buf *out, const char *prefix)
+void http_metrics(const struct http_server *s, struct expo *e)
 {
-    stats_to_text(s->stats, out, prefix);
-    buf_addf(out, "# HELP %sconnections Open connections.\n# TYPE %sconnections gauge\n", prefix,
-             prefix);
-    buf_addf(out, "%sconnections %u\n", prefix, s->n_conns);
-    buf_addf(out, "# HELP %sstreams Open streams.\n# TYPE %sstreams gauge\n", prefix, prefix);
-    buf_addf(out, "%sstreams %u\n", prefix, s->n_streams);
-    buf_addf(out,
-             "# HELP %sconnections_refused_total Connections over the ceiling of their address.\n"
-             "# TYPE %sconnections_refused_total counter\n%sconnections_refused_total %u\n",
-             prefix, prefix, prefix, s->n_refused);
-    buf_addf(out,
-             "# HELP %sconnections_slow_total Connections cut because their client was too slow.\n"
-             "# TYPE %sconnections_slow_total counter\n%sconnections_slow_total %u\n",
-             prefix, prefix, prefix, s->n_slow);
+    stats_put(s->stats, e);
+    expo_one(e, EXPO_GAUGE, "http_connections", "Open connections.", s->n_conns);
+    expo_one(e, EXPO_GAUGE, "http_streams", "Open streams.", s->n_streams);
+    expo_one(e, EXPO_COUNTER, "http_connections_refused_total",
+             "Connections over the ceiling of their address.", s->n_refused);
+    expo_one(e, EXPO_COUNTER, "http_connections_slow_total",
+             "Connections cut because their client was too slow.", s->n_slow);
 }

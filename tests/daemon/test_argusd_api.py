@@ -346,7 +346,8 @@ def test_submitted_and_running_jobs_match_the_schema(w):
         on = [n for n in w.argusd.get("/v1/nodes")["nodes"] if job in n["jobs"]]
         assert [n["name"] for n in on] == [view["driver"]["node"]]
         assert on[0]["gpus"]["used"] == 1
-        assert f'argus_slots{{node="{on[0]["name"]}",use="leased"}} 1' in w.argusd.call("GET", "/metrics").body.decode()
+        leased = f'argus_node_gpus{{node="{on[0]["name"]}",use="leased"}} 1'
+        assert leased in w.argusd.call("GET", "/metrics").body.decode()
     finally:
         w.argusd.stop_job(job)
     assert w.argusd.wait_over(job)["state"] == "STOPPED"

@@ -53,7 +53,7 @@ def test_ends_with_work_in_flight(tmp_path, ray):
             begin(lambda: argusd.submit("echo last")),
         ]
         text = lambda: argusd.call("GET", "/metrics").body.decode()  # noqa: E731
-        until(lambda: "argus_streams 2" in text(), "both streams are open")
+        until(lambda: "argus_http_streams 2" in text(), "both streams are open")
         argusd.process.send_signal(signal.SIGTERM)
         assert argusd.process.wait(PATIENCE) == 0
         for thread in under_way:

@@ -171,8 +171,8 @@ def test_metrics(server):
     server.call("GET", "/nothing")
     text = server.call("GET", "/metrics").body.decode()
     assert 'toy_http_requests_total{method="GET",route="/hello",status="200"} 1\n' in text
-    assert 'toy_http_requests_total{method="",route="",status="404"} 1\n' in text
-    assert 'toy_http_request_seconds_bucket{method="GET",route="/hello",le="+Inf"} 1\n' in text
+    assert 'toy_http_requests_total{method="other",route="other",status="404"} 1\n' in text
+    assert 'toy_http_request_duration_seconds_bucket{method="GET",route="/hello",le="+Inf"} 1\n' in text
     assert "toy_http_connections 1\n" in text
 
 

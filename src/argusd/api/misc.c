@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misc.c - whoami, version, health, metrics, openapi. */
+/* misc.c - whoami, version, health, openapi. */
 #include <stdio.h>
 #include <string.h>
 
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/kit/view.h"
-#include "argusd/logs/tails.h"
 #include "base/field.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/version.h"
-
-enum { ANSWER_MAX = 8 << 20 };
 
 /* ---- who and what ---- */
 
@@ -147,72 +144,6 @@ void api_readyz(struct http_req *req, void *app)
                                     .reason = *text ? text : NULL};
     bool is_known = http_req_principal(req)->role > HTTP_ROLE_NONE;
     misc_answer_page(req, failing ? 503 : 200, &ready_table, is_known ? &page : &brief);
-}
-
-/* ---- metrics ---- */
-
-static void gauge(struct buf *out, const char *prefix, const char *name, const char *help)
-{
-    (void)buf_addf(out, "# HELP %s%s %s\n# TYPE %s%s gauge\n", prefix, name, help, prefix,
-                   name); /* overflow: out->failed, here and below */
-}
-
-static void add_job_metrics(struct buf *out, const struct api *a, const char *prefix)
-{
-    gauge(out, prefix, "jobs", "Jobs that are not over, by state.");
-    for (int s = JOB_QUEUED; s <= JOB_STOPPING; s++)
-        (void)buf_addf(out, "%sjobs{state=\"%s\"} %zu\n", prefix,
-                       job_state_to_string((enum job_state)s),
-                       jobs_count(a->jobs, (enum job_state)s));
-    gauge(out, prefix, "jobs_ever", "Jobs that were ever submitted.");
-    (void)buf_addf(out, "%sjobs_ever %zu\n", prefix, idset_count(a->used));
-}
-
-static void add_node_metrics(struct buf *out, const struct api *a, const char *prefix)
-{
-    size_t n;
-    const struct cluster_node *nodes = cluster_nodes(a->cluster, &n);
-    gauge(out, prefix, "slots", "GPUs of a node by use.");
-    for (size_t i = 0; i < n; i++) {
-        double gpus, cpus;
-        sched_node_used(jobs_sched(a->jobs), nodes[i].name, &gpus, &cpus);
-        if (!nodes[i].is_alive || nodes[i].is_head)
-            continue;
-        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"leased\"} %g\n", prefix, nodes[i].name,
-                       gpus);
-        (void)buf_addf(out, "%sslots{node=\"%s\",use=\"free\"} %g\n", prefix, nodes[i].name,
-                       nodes[i].gpus > gpus ? nodes[i].gpus - gpus : 0);
-    }
-    gauge(out, prefix, "node_online", "1 while Ray lists the node as alive.");
-    for (size_t i = 0; i < n; i++)
-        (void)buf_addf(out, "%snode_online{node=\"%s\",ray_node_id=\"%s\"} %d\n", prefix,
-                       nodes[i].name, nodes[i].node_id, nodes[i].is_alive);
-    nodes_put_metrics(a->nodes, prefix, out);
-    gauge(out, prefix, "ray_up", "1 while Ray answers.");
-    (void)buf_addf(out, "%sray_up %d\n", prefix, cluster_is_up(a->cluster));
-    gauge(out, prefix, "shared_root_ok", "1 while the shared root can be used.");
-    (void)buf_addf(out, "%sshared_root_ok %d\n", prefix, cluster_root_is_ok(a->cluster));
-    gauge(out, prefix, "shared_root_free_bytes", "Free bytes on the shared root.");
-    (void)buf_addf(out, "%sshared_root_free_bytes %llu\n", prefix,
-                   (unsigned long long)cluster_root_free_bytes(a->cluster));
-    gauge(out, prefix, "store_failing", "1 while the store cannot write.");
-    (void)buf_addf(out, "%sstore_failing %d\n", prefix, store_is_failing(a->store));
-}
-
-void api_metrics(struct http_req *req, void *app)
-{
-    struct api *a = app;
-    const char *prefix = a->settings->prefix;
-    struct buf out = BUF_INIT(ANSWER_MAX);
-    gauge(&out, prefix, "build_info", "Version of argusd.");
-    (void)buf_addf(&out, "%sbuild_info{version=\"%s\",commit=\"%s\"} 1\n", prefix, ARGUS_VERSION,
-                   ARGUS_COMMIT);
-    add_job_metrics(&out, a, prefix);
-    add_node_metrics(&out, a, prefix);
-    http_metrics(a->http, &out, prefix);
-    tails_metrics(a->tails, &out, prefix);
-    http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
-    buf_release(&out);
 }
 
 void api_openapi(struct http_req *req, void *app)

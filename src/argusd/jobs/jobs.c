@@ -31,6 +31,7 @@ struct jobs *jobs_new(const struct jobs_parts *parts)
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
     struct jobs *js = xcalloc(1, sizeof(*js));
+    jobs_metrics_init(js);
     *js = (struct jobs){.p = *parts,
                         .store = parts->store,
                         .sched = parts->sched,
@@ -495,6 +496,7 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)
         l->accepted_at = clock_mono();
+    jobs_metrics_count(l, e->kind, now);
     jobs_wake(l);
     queue_act(l);
     if (job_state_is_terminal(j->state))

@@ -194,6 +194,9 @@ void jobs_eta(const struct live *l, usec_t *ret_p50, usec_t *ret_p90);
 /* Nothing is admitted while this says why ("" code = admit). Kept by the cluster's watcher. */
 void jobs_block(struct jobs *js, const char *code, const char *text);
 const struct reason *jobs_blocked(const struct jobs *js);
+struct expo;
+/* Jobs by state, ends, restarts, waits, passes of the scheduler, GPUs and queues of pools. */
+void jobs_put_metrics(const struct jobs *js, struct expo *e);
 /* How past forecasts came true: a copy, for whoever looks ahead himself. */
 struct forecast_error *jobs_forecast_error(const struct jobs *js);
 /* Learnt spans of running; 0 where nothing is known. */

@@ -4,9 +4,18 @@
 #pragma once
 #include "argusd/jobs/jobs.h"
 #include "base/map.h"
+#include "http/expo.h"
 
 struct due;
 struct foresight;
+
+/* What Prometheus is told that no table has; since this start of argusd. */
+struct jobs_counts {
+    uint64_t ended[JOB_STATE_END]; /* by state */
+    uint64_t restarts;             /* attempts after the first one of their job */
+    struct expo_spans waits;       /* of first attempts, in the queue */
+    struct expo_spans passes;      /* of the scheduler */
+};
 
 struct jobs {
     struct jobs_parts p;
@@ -14,6 +23,7 @@ struct jobs {
     struct sched *sched;
     struct map *by_id, *by_ray;
     size_t counts[JOB_STATE_END];
+    struct jobs_counts seen; /* jobs_metrics.c */
     int64_t next_seq;
     struct live *act_first, **act_tail;
     struct live *ended; /* over; freed by jobs_sweep() */
@@ -30,6 +40,12 @@ struct jobs {
 /* Its state, flags or waiters changed, see due.h. */
 void jobs_follow_due(struct live *l);
 void jobs_wake(struct live *l);
+
+/* ---- jobs_metrics.c ---- */
+
+void jobs_metrics_init(struct jobs *js);
+/* The event was applied. */
+void jobs_metrics_count(struct live *l, enum job_event_kind kind, usec_t now);
 
 /* ---- queue.c ---- */
 

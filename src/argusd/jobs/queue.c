@@ -200,11 +200,13 @@ void jobs_admit(struct jobs *js, usec_t now)
     struct sched_decision d;
     if (*js->block.code)
         return;
+    usec_t began = clock_mono();
     while (sched_next(js->sched, jobs_now(js), &d))
         if (d.verb == SCHED_START)
             queue_start(d.job, now);
         else
             ask_back(d.job, d.text);
+    expo_spans_add(&js->seen.passes, clock_mono() - began);
 }
 
 /* Somebody waits for news of it: another reason or place is news, other numbers are not. */

@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "fsroot/launch.h"
+#include "http/expo.h"
 
 enum {
     TICK_MS = 250,
@@ -569,20 +570,14 @@ void tails_follow(struct tails *ts,
     }
 }
 
-void tails_metrics(const struct tails *ts, struct buf *out, const char *prefix)
+void tails_put_metrics(const struct tails *ts, struct expo *e)
 {
-    const struct {
-        const char *name, *kind, *doc;
-        uint64_t value;
-    } rows[] = {
-        {"log_followers", "gauge", "Streams that follow a log.", ts->n_followers},
-        {"log_reads_total", "counter", "Reads of followed logs.", ts->reads},
-        {"log_read_bytes_total", "counter", "Bytes read of followed logs.", ts->read_bytes},
-        {"log_sent_bytes_total", "counter", "Bytes of logs sent to followers.", ts->sent_bytes},
-        {"log_kept_bytes", "gauge", "Bytes of logs kept for followers.", ts->kept},
-    };
-    for (size_t i = 0; i < array_len(rows); i++)
-        (void)buf_addf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n%s%s %" PRIu64 "\n", prefix,
-                       rows[i].name, rows[i].doc, prefix, rows[i].name, rows[i].kind, prefix,
-                       rows[i].name, rows[i].value); /* overflow shows in the buf */
+    expo_one(e, EXPO_GAUGE, "log_followers", "Streams that follow a log.", (double)ts->n_followers);
+    expo_one(e, EXPO_COUNTER, "log_reads_total", "Reads of followed logs.", (double)ts->reads);
+    expo_one(e, EXPO_COUNTER, "log_read_bytes_total", "Bytes read of followed logs.",
+             (double)ts->read_bytes);
+    expo_one(e, EXPO_COUNTER, "log_sent_bytes_total", "Bytes of logs sent to followers.",
+             (double)ts->sent_bytes);
+    expo_one(e, EXPO_GAUGE, "log_kept_bytes", "Bytes of logs kept for followers.",
+             (double)ts->kept);
 }

@@ -22,6 +22,7 @@
 
 struct http_req;
 struct job;
+struct expo;
 struct tails;
 
 struct tails_parts { /* all borrowed */
@@ -50,5 +51,5 @@ void tails_follow(struct tails *ts,
                   const struct job *job,
                   const struct tails_place *place);
 
-/* What it costs, as Prometheus text with this prefix. */
-void tails_metrics(const struct tails *ts, struct buf *out, const char *prefix);
+/* What it costs, for Prometheus. */
+void tails_put_metrics(const struct tails *ts, struct expo *e);

@@ -19,6 +19,7 @@
 #include "core/sched/sched.h"
 #include "store/store.h"
 
+struct expo;
 struct nodes;
 struct noderun; /* a registered node at run time: nodes_run.h */
 
@@ -163,8 +164,10 @@ bool nodes_put_attached(const struct nodes *ns,
                         const struct nodes_eyes *eyes,
                         struct jout *j,
                         const char *key);
-/* Lines of Prometheus' text form. */
-void nodes_put_metrics(const struct nodes *ns, const char *prefix, struct buf *out);
+/* GPUs of this machine that Ray counts as used and that are not ours. */
+double nodes_foreign(const struct nodes *ns, const struct cluster_node *k);
+/* State and health of each registered node, for Prometheus. */
+void nodes_put_metrics(const struct nodes *ns, struct expo *e);
 /* How many are registered, and how many of them are online. */
 void nodes_count(const struct nodes *ns, size_t *ret_registered, size_t *ret_online);
 const struct node_row *nodes_row(const struct noderun *nr);

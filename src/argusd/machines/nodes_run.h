@@ -143,7 +143,5 @@ void nodes_holds_free(struct noderun *nr);
 void nodes_ended_free(struct nodes *ns);
 /* It is removed: what Ray's list still has of it is history, neither shown nor used. */
 void nodes_bury(const struct noderun *nr);
-/* GPUs of an attached node that are used and not ours. */
-double nodes_foreign(const struct nodes *ns, const struct cluster_node *k);
 void nodes_give_table(struct nodes *ns);
 bool nodes_is_busy(const struct noderun *nr); /* a lease of ours is on it */

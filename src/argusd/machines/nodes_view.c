@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/job/network.h"
+#include "http/expo.h"
 
 /* ---- the page ---- */
 
@@ -610,29 +611,15 @@ const struct node_row *nodes_row(const struct noderun *nr)
     return nr->row;
 }
 
-void nodes_put_metrics(const struct nodes *ns, const char *prefix, struct buf *out)
+void nodes_put_metrics(const struct nodes *ns, struct expo *e)
 {
-    (void)buf_addf(out,
-                   "# HELP %snode_state 1 for the state that a registered node is in.\n"
-                   "# TYPE %snode_state gauge\n",
-                   prefix, prefix); /* overflow: out->failed, here and below */
+    expo_family(e, EXPO_GAUGE, "node_state", "1 for the state that a registered node is in.");
     for (size_t i = 0; i < ns->n; i++)
         for (int s = 0; s < NODE_STATE_END; s++)
-            (void)buf_addf(out, "%snode_state{node=\"%s\",state=\"%s\"} %d\n", prefix,
-                           ns->v[i]->row->spec.name, node_state_to_string((enum node_state)s),
-                           ns->v[i]->row->state == (enum node_state)s);
-    (void)buf_addf(out,
-                   "# HELP %snode_unhealthy 1 while its health keeps jobs off.\n"
-                   "# TYPE %snode_unhealthy gauge\n",
-                   prefix, prefix);
+            EXPO_PUT(e, ns->v[i]->row->state == (enum node_state)s,
+                     {"node", ns->v[i]->row->spec.name},
+                     {"state", node_state_to_string((enum node_state)s)});
+    expo_family(e, EXPO_GAUGE, "node_unhealthy", "1 while its health keeps jobs off.");
     for (size_t i = 0; i < ns->n; i++)
-        (void)buf_addf(out, "%snode_unhealthy{node=\"%s\"} %d\n", prefix, ns->v[i]->row->spec.name,
-                       *ns->v[i]->row->sick != 0);
-    (void)buf_addf(out,
-                   "# HELP %sforeign_gpus GPUs that Ray counts as used and that are not ours.\n"
-                   "# TYPE %sforeign_gpus gauge\n",
-                   prefix, prefix);
-    for (size_t i = 0; i < ns->n; i++)
-        (void)buf_addf(out, "%sforeign_gpus{node=\"%s\"} %g\n", prefix, ns->v[i]->row->spec.name,
-                       ns->v[i]->foreign_gpus);
+        EXPO_PUT(e, *ns->v[i]->row->sick != 0, {"node", ns->v[i]->row->spec.name});
 }

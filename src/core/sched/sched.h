@@ -250,6 +250,9 @@ struct sched_pool {
     usec_t next_free;    /* when the next lease on it is expected to end; 0 = not known */
 };
 void sched_pool(const struct sched *s, const char *pool, usec_t now, struct sched_pool *ret);
+/* The labels of the nodes of the table, one node after the other. *pos = 0 first; NULL: the end.
+ * Borrowed. */
+const char *sched_node_labels_next(const struct sched *s, size_t *pos);
 /* Leased on this node. */
 void sched_node_used(const struct sched *s, const char *node, double *ret_gpus, double *ret_cpus);
 /* Ids of the leases on this node, the i-th; NULL at the end. Borrowed. */

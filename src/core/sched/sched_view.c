@@ -65,6 +65,14 @@ bool sched_waiting_next(const struct sched *s, size_t *pos, struct sched_lease_v
 
 /* ---- nodes ---- */
 
+const char *sched_node_labels_next(const struct sched *s, size_t *pos)
+{
+    while (++*pos < s->hosts.n)
+        if (row_is_used(&s->hosts, (uint32_t)*pos) && host_at(s, (uint32_t)*pos)->listed)
+            return str_or(host_at(s, (uint32_t)*pos)->labels, "");
+    return NULL;
+}
+
 void sched_node_used(const struct sched *s, const char *node, double *ret_gpus, double *ret_cpus)
 {
     uint32_t host = host_find(s, node, strlen(node));

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "http/expo.h"
 #include "http/http.h"
 #include "http/openapi.h"
 
@@ -344,7 +345,8 @@ static void on_metrics(struct http_req *req, void *arg)
 {
     struct app *app = arg;
     struct buf out = BUF_INIT(1 << 20);
-    http_metrics(app->server, &out, "toy_http_");
+    struct expo e = {.out = &out, .prefix = "toy_"};
+    http_metrics(app->server, &e);
     http_reply(req, 200, "text/plain; version=0.0.4", &out, 0);
 }
 

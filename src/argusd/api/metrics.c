@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.c - GET /metrics: argusd, its jobs and its machines, for Prometheus.
+ *
+ * Ids that change (a start of Ray on a node) stand in `_info` series alone. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/logs/tails.h"
+#include "base/str.h"
+#include "base/version.h"
+#include "http/expo.h"
+
+enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024 };
+
+/* ---- the process ---- */
+
+static double resident_bytes(void)
+{
+    char text[STAT_MAX] = "";
+    FILE *f = fopen("/proc/self/statm", "re");
+    const char *space = f && fgets(text, sizeof(text), f) ? strchr(text, ' ') : NULL;
+    if (f)
+        (void)fclose(f); /* it was only read */
+    return space ? strtod(space, NULL) * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static double open_descriptors(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    double n = 0;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += *e->d_name != '.';
+    if (d)
+        (void)closedir(d);    /* it was only read */
+    return n > 0 ? n - 1 : 0; /* this one */
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage u;
+    (void)getrusage(RUSAGE_SELF, &u); /* cannot fail */
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Prometheus' own names, which have no prefix. */
+static void put_process(struct buf *out, const struct api *a)
+{
+    struct expo e = {.out = out, .prefix = ""};
+    struct rlimit most = {0};
+    (void)getrlimit(RLIMIT_NOFILE, &most); /* cannot fail */
+    expo_one(&e, EXPO_COUNTER, "process_cpu_seconds_total", "CPU time of argusd.", cpu_seconds());
+    expo_one(&e, EXPO_GAUGE, "process_resident_memory_bytes", "Memory of argusd.",
+             resident_bytes());
+    expo_one(&e, EXPO_GAUGE, "process_open_fds", "Open descriptors.", open_descriptors());
+    expo_one(&e, EXPO_GAUGE, "process_max_fds", "Descriptors that may be open.",
+             (double)most.rlim_cur);
+    expo_one(&e, EXPO_GAUGE, "process_start_time_seconds", "Unix time at which argusd started.",
+             (double)a->started_at / 1e6);
+}
+
+/* ---- machines ---- */
+
+static void put_node_gpus(struct expo *e, const struct api *a, const struct cluster_node *n)
+{
+    double leased, cpus, foreign = nodes_foreign(a->nodes, n);
+    sched_node_used(jobs_sched(a->jobs), n->name, &leased, &cpus);
+    double rest = n->gpus - leased - foreign;
+    EXPO_PUT(e, leased, {"node", n->name}, {"use", "leased"});
+    EXPO_PUT(e, foreign, {"node", n->name}, {"use", "foreign"});
+    EXPO_PUT(e, rest > 0 ? rest : 0, {"node", n->name}, {"use", "not_leased"});
+}
+
+static void put_nodes(struct expo *e, const struct api *a)
+{
+    size_t n;
+    const struct cluster_node *v = cluster_nodes(a->cluster, &n);
+    expo_family(e, EXPO_GAUGE, "node_gpus", "GPUs of a machine that Ray lists as alive, by use.");
+    for (size_t i = 0; i < n; i++)
+        if (v[i].is_alive && !v[i].is_head)
+            put_node_gpus(e, a, &v[i]);
+    expo_family(e, EXPO_GAUGE, "node_online", "1 while Ray lists the machine as alive.");
+    for (size_t i = 0; i < n; i++)
+        if (cluster_find_name(a->cluster, v[i].name) == &v[i]) /* of each name the newest start */
+            EXPO_PUT(e, v[i].is_alive, {"node", v[i].name});
+    expo_family(e, EXPO_GAUGE, "node_info", "1; what joins the names of a machine.");
+    for (size_t i = 0; i < n; i++)
+        if (v[i].is_alive)
+            EXPO_PUT(e, 1, {"node", v[i].name}, {"ray_node_id", v[i].node_id}, {"address", v[i].ip},
+                     {"pool", v[i].pool});
+    nodes_put_metrics(a->nodes, e);
+}
+
+static void put_cluster(struct expo *e, const struct api *a)
+{
+    expo_one(e, EXPO_GAUGE, "ray_up", "1 while Ray answers.", cluster_is_up(a->cluster));
+    expo_one(e, EXPO_GAUGE, "shared_root_ok", "1 while the shared root can be used.",
+             cluster_root_is_ok(a->cluster));
+    expo_one(e, EXPO_GAUGE, "shared_root_free_bytes", "Free bytes on the shared root.",
+             (double)cluster_root_free_bytes(a->cluster));
+    expo_one(e, EXPO_GAUGE, "store_failing", "1 while the store cannot write.",
+             store_is_failing(a->store));
+}
+
+void api_metrics(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(PAGE_MAX);
+    struct expo e = {.out = &out, .prefix = a->settings->prefix};
+    expo_family(&e, EXPO_GAUGE, "build_info", "1; the version of argusd.");
+    EXPO_PUT(&e, 1, {"version", ARGUS_VERSION}, {"commit", ARGUS_COMMIT},
+             {"cluster", a->settings->cluster});
+    put_process(&out, a);
+    expo_one(&e, EXPO_COUNTER, "jobs_submitted_total", "Jobs that were ever submitted.",
+             (double)idset_count(a->used));
+    jobs_put_metrics(a->jobs, &e);
+    put_nodes(&e, a);
+    put_cluster(&e, a);
+    http_metrics(a->http, &e);
+    tails_put_metrics(a->tails, &e);
+    if (out.failed) {
+        struct err err = {0};
+        (void)err_set(&err, ERR_INTERNAL, "the page of metrics is larger than %d MiB",
+                      PAGE_MAX >> 20); /* only fills err */
+        api_fail(req, &err, 0);
+    } else {
+        http_reply(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out, 0);
+    }
+    buf_release(&out);
+}

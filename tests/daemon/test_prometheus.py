@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argusd as Prometheus sees it: the page by promtool, the shipped rules by promtool's own tests, and a real Prometheus,
+started by deploy/observe/up, that scrapes argusd with a token."""
+
+import json
+import pathlib
+import re
+import subprocess
+import urllib.parse
+import urllib.request
+
+import pytest
+import yaml
+from fakeray import FakeRay
+
+from argusd import Argusd, free_port, needs_argusd, until
+
+pytestmark = [needs_argusd, pytest.mark.timeout(300)]
+
+OBSERVE = pathlib.Path(__file__).resolve().parents[2] / "deploy/observe"
+# Prometheus' own and those of the client: not ours to name.
+FOREIGN = {"up"}
+
+
+@pytest.fixture(scope="module")
+def promtool():
+    found = subprocess.run([OBSERVE / "fetch", "--where"], stdout=subprocess.PIPE, text=True, check=True)
+    return pathlib.Path(found.stdout.strip()) / "usr/bin/promtool"
+
+
+@pytest.fixture(scope="module")
+def argusd(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("prometheus"), ray.url) as made:
+        job = made.submit("exit 3")
+        made.wait_over(job)
+        made.call("GET", "/nowhere")
+        yield made
+
+
+def page(argusd):
+    return argusd.call("GET", "/metrics").body.decode()
+
+
+def names(text):
+    return set(re.findall(r"^# TYPE (\S+)", text, re.M))
+
+
+def test_page_is_what_promtool_wants(argusd, promtool):
+    text = page(argusd)
+    got = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (got.returncode, got.stderr) == (0, ""), got
+    series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(series) == len(set(series)), "a series is there twice"
+    assert '=""' not in text
+
+
+def test_page_holds_no_ids_but_in_info(argusd):
+    ids = [j["id"] for j in argusd.get("/v1/jobs")["jobs"]]
+    nodes = [n["ray_node_id"] for n in argusd.get("/v1/nodes")["nodes"] if n.get("ray_node_id")]
+    for line in page(argusd).splitlines():
+        if not re.match(r"\w+_info\{", line):
+            assert not [i for i in ids + nodes if i in line], line
+
+
+def test_page_counts(argusd):
+    text = page(argusd)
+    assert 'argus_jobs_ended_total{state="FAILED"} 1\n' in text
+    assert "argus_job_wait_seconds_count 1\n" in text
+    assert 'argus_http_requests_total{method="other",route="other",status="404"} 1\n' in text
+    uses = dict(re.findall(r'^argus_gpus\{use="(\w+)"\} (\S+)$', text, re.M))
+    nodes = argusd.get("/v1/nodes")["nodes"]
+    assert sum(map(float, uses.values())) == sum(n["gpus"]["total"] for n in nodes if not n["is_head"]) > 0
+    assert float(re.search(r"^process_resident_memory_bytes (\S+)$", text, re.M)[1]) > 1 << 20
+
+
+def test_rules_by_promtool(promtool):
+    rules = sorted((OBSERVE / "rules").glob("*.yml"))
+    assert len(rules) == 2
+    for call in (["check", "rules", "--lint-fatal", *rules], ["test", "rules", OBSERVE / "rules_test.yml"]):
+        got = subprocess.run([promtool, *call], capture_output=True, text=True)
+        assert got.returncode == 0, got
+
+
+def test_rules_name_series_that_there_are(argusd):
+    known = names(page(argusd)) | FOREIGN
+    known |= {n + s for n in known for s in ("_bucket", "_count", "_sum")}
+    for f in (OBSERVE / "rules").glob("*.yml"):
+        groups = yaml.safe_load(f.read_text())["groups"]
+        for rule in (r for g in groups for r in g["rules"]):
+            expression = re.sub(r'"[^"]*"', "", rule["expr"])
+            used = set(re.findall(r"(?<![\w:])((?:argus|process|up)\w*)(?![\w:(])", expression))
+            assert used <= known, (rule, used - known)
+
+
+def test_every_alert_is_tested_or_simple():
+    """An alert whose expression computes has a case in rules_test.yml."""
+    tested = (OBSERVE / "rules_test.yml").read_text()
+    for group in yaml.safe_load((OBSERVE / "rules/alerts.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            simple = re.fullmatch(r'\w+(\{[^}]*\})? == [01]|[\w:{}="/ ]+ > [\d.]+', rule["expr"])
+            assert simple or f"alertname: {rule['alert']}" in tested, rule["alert"]
+
+
+class Prometheus:
+    def __init__(self, url):
+        self.url = url
+
+    def get(self, path, **query):
+        with urllib.request.urlopen(f"{self.url}{path}?{urllib.parse.urlencode(query)}", timeout=10) as r:
+            return json.load(r)["data"]
+
+    def value(self, query):
+        result = self.get("/api/v1/query", query=query)["result"]
+        return float(result[0]["value"][1]) if result else None
+
+
+@pytest.fixture(scope="module")
+def prometheus(argusd, tmp_path_factory):
+    where = tmp_path_factory.mktemp("observe")
+    (where / "token").write_text(argusd.tokens["viewer"] + "\n")
+    listen = f"127.0.0.1:{free_port()}"
+    up = [OBSERVE / "up", "--argusd", f"127.0.0.1:{argusd.port}", "--token-file", where / "token"]
+    got = subprocess.run([*up, "--dir", where / "d", "--listen", listen], capture_output=True, text=True)
+    assert got.returncode == 0, got
+    try:
+        yield Prometheus(f"http://{listen}")
+    finally:
+        subprocess.run([OBSERVE / "down", where / "d"], check=True)
+
+
+def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
+    until(lambda: prometheus.value('up{job="argusd"}') == 1, "argusd is up in Prometheus")
+    assert prometheus.value("argus_build_info") == 1
+    assert prometheus.value('argus_jobs_ended_total{state="FAILED"}') == 1
+    rules = [r for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]]
+    assert len(rules) == 19
+    until(lambda: all(r["health"] == "ok" for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]),
+          "every rule was evaluated")
+    total = until(lambda: prometheus.value("cluster:argus_gpus:sum"), "a recorded series is there")
+    assert total == prometheus.value("sum(argus_gpus)")
+
+
+def test_up_says_what_is_wrong(tmp_path):
+    def up(*options):
+        got = subprocess.run([OBSERVE / "up", *options], capture_output=True, text=True)
+        return got.returncode, got.stderr
+
+    assert up("--argusd", "nohost") == (2, "up: --argusd HOST:PORT is missing: where argusd listens, without http://\n")
+    code, text = up("--argusd", "h:1", "--token-file", tmp_path / "none")
+    assert code == 2 and "argus token add" in text
