@@ -174,6 +174,11 @@ def test_what_outsiders_are_told(argusd):
 @needs_argusd
 def test_a_poll_whose_token_is_revoked_meanwhile_says_nothing(argusd):
     made = argusd.call("POST", "/v1/tokens", {"name": "short", "user": "alice"}).json()
+    news = {"node_online", "root_ok"}  # of a start: they would answer the poll
+    until(lambda: news <= {e["kind"] for e in argusd.get("/v1/events")["events"]}, "the cluster is there")
+    nodes = len(argusd.get("/v1/nodes")["nodes"])
+    seen = argusd.get("/v1/events")["events"]
+    assert [e["kind"] for e in seen].count("node_online") == nodes > 0
     since = argusd.get("/v1/events?newest_first=true&limit=1")["events"][0]["seq"]
     path = f"/v1/events?since={since}&wait=60s"
     with connect(argusd.port, "127.9.9.3") as s:
