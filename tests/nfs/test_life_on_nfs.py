@@ -3,8 +3,6 @@
 jobs run is another one. Cables are cut, and the server starts again."""
 
 import contextlib
-import os
-import pathlib
 import re
 import subprocess
 import time
@@ -12,13 +10,11 @@ import uuid
 
 import pytest
 from fakeray import FakeRay
+from nfsbed import HEAD, NODE, ON_NODE, sh
 from programs import PROGRAMS
 
 from argusd import Argusd, until
 
-HEAD, NODE = (pathlib.Path(p) for p in os.environ["ARGUS_NFS"].split(":"))
-# The root has one path everywhere: what the head has mounted is hidden from the node by the node's own mount.
-ON_NODE = ("unshare", "--mount", "sh", "-c", f'mount --bind {NODE} {HEAD} && exec "$@"', "sh")
 AWAY = 20  # seconds without the server
 
 # It tells its steps on the node's own disk as well, and ends when it is told to.
@@ -32,10 +28,6 @@ while [ ! -e {end} ]; do
 done
 echo the last was $i
 """
-
-
-def sh(*argv):
-    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=120).stdout
 
 
 @contextlib.contextmanager

@@ -9,8 +9,10 @@ in each phase of a join and of a drain; phases are held open by programs of a ho
 
 import concurrent.futures
 import datetime
+import json
 import os
 import pathlib
+import re
 import shutil
 import time
 
@@ -28,6 +30,27 @@ HOSTS = {"node-1": "h2", "node-2": "h3"}
 LOSS_DEADLINE = 60  # seconds; on a quiet machine the event comes within 30
 AGAIN = {"max": 3, "on": ["node_lost"], "backoff": "1s"}
 QUICK_LOOKS = "nodes: {look_every: 2s}"
+OWN = {"GLOO_SOCKET_IFNAME": "lo"}  # of node-2, by its NodeSpec
+NETWORK = """
+import json, os, socket, subprocess, sys
+import ray
+from ray.util.placement_group import placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+CHILD = "import json, os; print(json.dumps({n: v for n, v in os.environ.items() if n.startswith(('NCCL_', 'GLOO_'))}))"
+
+class Rank:
+    def look(self):
+        return [socket.gethostname(), json.loads(subprocess.check_output([sys.executable, "-c", CHILD]))]
+
+ray.init()
+group = placement_group([{"GPU": 1, "CPU": 1}] * 2, strategy="STRICT_SPREAD")
+ray.get(group.ready())
+place = [PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=i) for i in range(2)]
+ranks = [ray.remote(num_gpus=1)(Rank).options(scheduling_strategy=p).remote() for p in place]
+for told in ray.get([r.look.remote() for r in ranks]):
+    print("SEES " + json.dumps(told), flush=True)
+"""
 # Tells each start of itself, and goes on until it is told to end.
 WORK = 'echo start >>"$0/$1.starts"; while [ ! -e "$0/$1.end" ]; do sleep 0.1; done; echo "end of $1"'
 
@@ -161,7 +184,7 @@ def joined(stage):
             probe.met()
             seen["probe"] = stage.node("node-1")
             crash(stage)
-        assert stage.call("POST", "/v1/nodes", spec(stage, "node-2")).status == 201
+        assert stage.call("POST", "/v1/nodes", spec(stage, "node-2", env=OWN)).status == 201
         ray_start.met()
         seen["start"] = stage.node("node-1")
         stage.more = QUICK_LOOKS
@@ -198,6 +221,24 @@ def test_one_raylet_came_of_it(stage, joined):
         assert [n["ray_node_id"] for n in alive] == [joined["online"][name]["ray_node_id"]]
     listed = stage.ray("/api/v0/nodes?detail=1")["data"]["result"]["result"]
     assert len([n for n in listed if n["node_ip"] == stage.bed.ips["h2"]]) == 1, "and no other one before it"
+
+
+# ---- what the processes of a job see of their node's network ----
+
+
+def test_network_of_each_node_in_the_processes_of_its_ranks(stage, joined):
+    """A child of a rank: the JobSpec's own first, then the NodeSpec's, then what was seen of the node."""
+    argv = [str(stage.bed.python), "-c", NETWORK]
+    body = stage.spec(argv, nnodes=2, n_gpus_per_node=1, env={"NCCL_IB_DISABLE": "0"}, submission_id="network")
+    stage.submit(body, token="admin")
+    stage.wait_state("network", "SUCCEEDED")
+    told = dict(map(json.loads, re.findall(r"(?m)^SEES (.*)$", stage.driver_log("network"))))
+    seen = {"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0", "NCCL_IB_DISABLE": "0"}
+    assert {node: stage.node(node)["network_env"] for node in HOSTS} == {
+        "node-1": {**seen, "NCCL_IB_DISABLE": "1"},
+        "node-2": {**seen, "NCCL_IB_DISABLE": "1", **OWN},
+    }
+    assert {host: {n: env[n] for n in seen} for host, env in told.items()} == {"h2": seen, "h3": {**seen, **OWN}}
 
 
 # ---- sshd is gone, the raylet lives ----
