@@ -29,12 +29,14 @@ void api_jobs_events(struct http_req *req, void *app);   /* api/events.c */
 void api_events(struct http_req *req, void *app);
 void api_clusters(struct http_req *req, void *app); /* api/clusters.c */
 void api_cluster_nodes(struct http_req *req, void *app);
-void api_cluster_actors(struct http_req *req, void *app);
+void api_cluster_up(struct http_req *req, void *app);
+void api_cluster_down(struct http_req *req, void *app);
+/* True if the path names our cluster; else the 404 was sent. */
+bool api_is_our_cluster(struct http_req *req, const struct api *a);
+void api_cluster_actors(struct http_req *req, void *app); /* api/rayside.c */
 void api_cluster_groups(struct http_req *req, void *app);
 void api_cluster_foreign(struct http_req *req, void *app);
 void api_cluster_adopt(struct http_req *req, void *app);
-void api_cluster_up(struct http_req *req, void *app);
-void api_cluster_down(struct http_req *req, void *app);
 void api_nodes(struct http_req *req, void *app); /* api/nodes.c */
 void api_nodes_create(struct http_req *req, void *app);
 void api_nodes_get(struct http_req *req, void *app);

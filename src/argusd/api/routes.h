@@ -16,7 +16,7 @@ struct api_part {
 extern const struct api_part *const API_PARTS[];
 
 /* Pages, by their handlers: a row of GET /v1/clusters, GET /v1/version, GET /readyz. */
-extern const struct field_table cluster_table;
+extern const struct field_table cluster_table, actor_table, placement_group_table, foreign_table;
 extern const struct field_table why_table, why_hint_table; /* GET /v1/jobs/{id}/why */
 extern const struct field_table event_table, logfiles_table, stopped_table;
 extern const struct field_table checkpoint_list_table, checkpoint_sums_table,

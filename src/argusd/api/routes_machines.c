@@ -165,42 +165,6 @@ SHAPE(adopt)
 static const struct field down_rows[] = {OPT_BOOLEAN("stop_jobs")};
 SHAPE(down)
 
-static const struct field actor_rows[] = {HAS_TEXT("actor_id"),
-                                          MAY_TEXT("class_name"),
-                                          HAS_TEXT("state"),
-                                          MAY_TEXT("name"),
-                                          MAY_TEXT("job"),
-                                          HAS_BOOLEAN("job_hidden"),
-                                          MAY_TEXT("ray_job_id"),
-                                          MAY_TEXT("node"),
-                                          HAS_INTEGER("pid"),
-                                          HAS_BOOLEAN("is_detached"),
-                                          MAY_TEXT("placement_group_id"),
-                                          HAS_AS("resources", MAP(NUMBER))};
-SHAPE(actor)
-
-static const struct field placement_group_bundles_rows[] = {MAY_TEXT("node"),
-                                                            HAS_AS("resources", MAP(NUMBER))};
-SHAPE(placement_group_bundles)
-
-static const struct field placement_group_rows[] = {
-    HAS_TEXT("placement_group_id"),
-    HAS_TEXT("state"),
-    MAY_TEXT("name"),
-    MAY_TEXT("job"),
-    HAS_BOOLEAN("job_hidden"),
-    MAY_TEXT("ray_job_id"),
-    HAS_BOOLEAN("is_detached"),
-    MAY_TEXT("scheduling_state"),
-    HAS_LIST("bundles", placement_group_bundles_table)};
-SHAPE(placement_group)
-
-static const struct field foreign_rows[] = {
-    HAS_TEXT("ray_id"),   MAY_TEXT("ray_job_id"), HAS_TEXT("state"),         MAY_TIME("started_at"),
-    MAY_TIME("ended_at"), MAY_TEXT("node"),       HAS_BOOLEAN("is_adopted"), MAY_TEXT("project"),
-    MAY_TEXT("owner"),    MAY_TIME("adopted_at")};
-SHAPE(foreign)
-
 #define STALE "," KEY("stale", BOOLEAN)
 #define PARTIAL "," KEY("is_partial", BOOLEAN)
 

@@ -72,7 +72,7 @@ struct checkpoints_use {
     const char *text;   /* a spec, or "<job>@<step>", or "<job>/checkpoints" for all of a job */
     const char *inputs; /* as record_extra has it; may be NULL */
     struct checkpoints *cs;
-    struct checkpoints_use *next;
+    struct checkpoints_use *next, **at; /* at: what points here */
 };
 /* From now on nothing that it names begins to be removed, as it is for what a job names that is not
  * over. Say so before you look whether it is there. */

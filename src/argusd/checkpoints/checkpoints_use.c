@@ -12,6 +12,7 @@
 #include "argusd/content/registry.h"
 #include "argusd/content/storage.h"
 #include "argusd/people/people_rules.h"
+#include "base/message.h"
 #include "base/text.h"
 
 static bool means(const char *text, const char *job, int64_t step)
@@ -107,24 +108,24 @@ int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, str
     const struct book *b = map_find(cs->by_id, job);
     int kind = 0;
     if (b && (b->busy || b->asks || b->followed))
-        return err_set(err, ERR_CONFLICT,
-                       "the checkpoints of job '%s' are being looked at: try again", job);
+        return message_refuse(err, ERR_CONFLICT, "checkpoints_busy",
+                              MESSAGE_ARGS(MESSAGE_STR("job", job)));
     for (size_t pos = 0; (e = next_in_place(cs, &kind, &pos));)
         if (is_named_in(e->path, job))
-            return err_set(err, ERR_CONFLICT,
-                           "'%s' of the registry lies in the directory of job '%s': remove it, or "
-                           "import it with a copy",
-                           e->name, job);
+            return message_refuse(
+                err, ERR_CONFLICT, "job_in_use",
+                MESSAGE_ARGS(MESSAGE_STR("entry", e->name), MESSAGE_STR("job", job)));
     for (const struct checkpoints_use *u = cs->uses; u; u = u->next)
         if (is_named_in(u->text, job) || is_named_in(u->inputs, job))
-            return err_set(err, ERR_CONFLICT, "a submit under way names job '%s': try again", job);
+            return message_refuse(err, ERR_CONFLICT, "job_in_use",
+                                  MESSAGE_ARGS(MESSAGE_STR("job", job)));
     for (size_t pos = 0; (l = jobs_next(cs->p.jobs, &pos));)
         if (strcmp(l->job->id, job) != 0 &&
             (is_named_in(l->job->spec, job) || is_named_in(l->extra.inputs, job) ||
              is_named_in(l->extra.argv, job)))
-            return err_set(err, ERR_CONFLICT,
-                           "job '%s', which is not over, names job '%s': archive it afterwards",
-                           l->job->id, job);
+            return message_refuse(
+                err, ERR_CONFLICT, "job_in_use",
+                MESSAGE_ARGS(MESSAGE_STR("namer", l->job->id), MESSAGE_STR("job", job)));
     return 0;
 }
 
@@ -132,6 +133,9 @@ void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u)
 {
     u->cs = cs;
     u->next = cs->uses;
+    u->at = &cs->uses;
+    if (u->next)
+        u->next->at = &u->next;
     cs->uses = u;
 }
 
@@ -150,9 +154,8 @@ void checkpoints_unuse(struct checkpoints_use *u)
 {
     if (!u->cs)
         return;
-    struct checkpoints_use **at = &u->cs->uses;
-    while (*at != u)
-        at = &(*at)->next;
-    *at = u->next;
+    *u->at = u->next;
+    if (u->next)
+        u->next->at = u->at;
     u->cs = NULL;
 }
