@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/figure/figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/unit.h"
+#include "core/figure/promtext.h"
+
+static struct figure_page read_text(enum figure_source source, const char *text)
+{
+    struct figure_page p;
+    figure_page_init(&p);
+    figure_page_read(&p, source, text, strlen(text));
+    return p;
+}
+
+static struct figure_page read_sample(const char *name)
+{
+    _cleanup_(freep) char *path = xasprintf("%s/figures/%s", GOLDEN_DIR, name);
+    struct buf text = BUF_INIT(1 << 20);
+    assert_int_equal(file_read(path, &text, NULL), 0);
+    struct figure_page p = read_text(FIGURE_OF_RAY, buf_str(&text));
+    buf_release(&text);
+    return p;
+}
+
+static void check_near(const struct figure_page *p, enum figure f, int gpu, double want)
+{
+    double got = figure_page_find(p, f, gpu);
+    double step = figure_from_steps(f, 1);
+    if (!(fabs(got - want) <= step / 2 + 1e-9))
+        fail_msg("%s of gpu %d is %g and not %g", figure_to_string(f), gpu, got, want);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    for (int f = 0; f < FIGURE_END; f++)
+        assert_int_equal(figure_from_string(figure_to_string((enum figure)f)), f);
+    assert_int_equal(figure_from_string("gpu_util"), FIGURE_END);
+    assert_true(figure_to_steps(FIGURE_CPU_UTIL, (double)NAN) == FIGURE_NONE);
+    assert_true(figure_to_steps(FIGURE_CPU_UTIL, 1e300) == FIGURE_NONE);
+    assert_true(isnan(figure_from_steps(FIGURE_CPU_UTIL, FIGURE_NONE)));
+}
+
+/* Pages as Ray wrote them. */
+static void test_ray(void **state)
+{
+    (void)state;
+    struct figure_page p = read_sample("ray-2.60.0-worker.prom");
+    assert_int_equal(p.bad, 0);
+    assert_int_equal(p.n_gpus, 2);
+    check_near(&p, FIGURE_CPU_UTIL, -1, 0.159);
+    check_near(&p, FIGURE_MEM_USED, -1, 3179302912.0);
+    check_near(&p, FIGURE_GPU_UTIL, 0, 0.87);
+    check_near(&p, FIGURE_GPU_UTIL, 1, 0.05);
+    check_near(&p, FIGURE_GPU_MEM_USED, 0, 40960 * 1048576.0);
+    check_near(&p, FIGURE_GPU_MEM_TOTAL, 0, 81559 * 1048576.0);
+    check_near(&p, FIGURE_GPU_POWER, 0, 512);
+    check_near(&p, FIGURE_GPU_TEMPERATURE, 1, 35);
+    assert_string_equal(p.gpus[1].uuid, "GPU-00000000-0000-0000-0000-000000000001");
+    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_XID, 0)));
+
+    struct figure_page old = read_sample("ray-2.51.1-worker.prom");
+    assert_int_equal(old.bad, 0);
+    assert_int_equal(old.n_gpus, 2);
+    assert_string_equal(old.gpus[0].uuid, "");
+    assert_true(!isnan(figure_page_find(&old, FIGURE_GPU_UTIL, 0)));
+    assert_true(isnan(figure_page_find(&old, FIGURE_GPU_POWER, 0)));
+}
+
+static void test_exporters(void **state)
+{
+    (void)state;
+    struct figure_page p =
+        read_text(FIGURE_OF_DCGM, "# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).\n"
+                                  "DCGM_FI_DEV_GPU_UTIL{gpu=\"3\",UUID=\"GPU-a\"} 21\n"
+                                  "DCGM_FI_DEV_FB_USED{gpu=\"3\",UUID=\"GPU-a\"} 10\n"
+                                  "DCGM_FI_DEV_FB_FREE{gpu=\"3\",UUID=\"GPU-a\"} 30\n"
+                                  "DCGM_FI_DEV_XID_ERRORS{gpu=\"3\",UUID=\"GPU-a\"} 79\n"
+                                  "DCGM_FI_DEV_GPU_TEMP{gpu=\"3\"} 9223372036854775794\n");
+    check_near(&p, FIGURE_GPU_UTIL, 3, 0.21);
+    check_near(&p, FIGURE_GPU_MEM_TOTAL, 3, 40 * 1048576.0);
+    check_near(&p, FIGURE_GPU_XID, 3, 79);
+    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_TEMPERATURE, 3)));
+    assert_true(!p.gpus[0].is_there);
+
+    /* By uuid alone: where it is known from Ray, it is that GPU. */
+    struct figure_page both = read_sample("ray-2.60.0-worker.prom");
+    const char *text = "nvidia_smi_utilization_gpu_ratio{uuid=\"00000000-0000-0000-0000-"
+                       "000000000001\"} 0.42\n";
+    figure_page_read(&both, FIGURE_OF_NVIDIA, text, strlen(text));
+    assert_int_equal(both.n_gpus, 2);
+    check_near(&both, FIGURE_GPU_UTIL, 1, 0.42);
+    check_near(&both, FIGURE_GPU_UTIL, 0, 0.87);
+}
+
+/* What a peer can do with a page. */
+static void test_lies(void **state)
+{
+    (void)state;
+    struct figure_page p =
+        read_text(FIGURE_OF_RAY, "ray_node_gpus_utilization{GpuIndex=\"64\"} 1\n"
+                                 "ray_node_gpus_utilization{GpuIndex=\"-1\"} 1\n"
+                                 "ray_node_gpus_utilization{GpuIndex=\"1000\"} 1\n"
+                                 "ray_node_gpus_utilization{GpuIndex=\"0\"} NaN\n"
+                                 "ray_node_gpus_utilization{GpuIndex=\"1\"} -5\n"
+                                 "ray_node_mem_used 1e308\n"
+                                 "ray_node_mem_total +Inf\n"
+                                 "ray_node_cpu_utilization{ip=\"x} 5\n"
+                                 "ray_node_cpu_utilization{ip=\"x\" 5\n"
+                                 "ray_node_cpu_utilization five\n"
+                                 "ray_node_cpu_utilization 5 6 7\n"
+                                 "{} 5\n"
+                                 "ray_node_cpu_utilization");
+    for (int f = 0; f < FIGURE_NODE_FIGURES; f++)
+        assert_true(isnan(figure_page_find(&p, (enum figure)f, -1)));
+    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 0)));
+    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 1)));
+    assert_int_equal(p.n_gpus, 2);
+    assert_int_equal(p.bad, 6);
+    assert_int_equal(p.lines, 13);
+    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 64)));
+
+    /* A line without end, and one with too many labels: the next one is read. */
+    struct buf long_line = BUF_INIT(1 << 20);
+    assert_int_equal(buf_adds(&long_line, "ray_node_cpu_utilization{a=\""), 0);
+    for (int i = 0; i < PROMTEXT_LINE_MAX; i++)
+        assert_int_equal(buf_addc(&long_line, 'x'), 0);
+    assert_int_equal(buf_adds(&long_line, "\"} 7\nray_node_cpu_utilization{"), 0);
+    for (int i = 0; i <= PROMTEXT_LABELS_MAX; i++)
+        assert_int_equal(buf_adds(&long_line, "a=\"\","), 0);
+    assert_int_equal(
+        buf_adds(&long_line, "} 8\r\n\nray_node_cpu_utilization{ip=\"a\\\"}\",} 9 17\r\n"), 0);
+    p = read_text(FIGURE_OF_RAY, buf_str(&long_line));
+    assert_int_equal(p.bad, 2);
+    check_near(&p, FIGURE_CPU_UTIL, -1, 0.09);
+    buf_release(&long_line);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_ray),
+        cmocka_unit_test(test_exporters),
+        cmocka_unit_test(test_lies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/figure/figure_block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/unit.h"
+
+static uint32_t block_dice = 12345;
+
+static uint32_t roll_dice(uint32_t sides)
+{
+    block_dice = block_dice * 1664525u + 1013904223u;
+    return (block_dice >> 8) % sides;
+}
+
+static int32_t any_value(void)
+{
+    switch (roll_dice(8)) {
+    case 0:
+        return FIGURE_UNTOLD;
+    case 1:
+        return INT32_MAX;
+    case 2:
+        return INT32_MIN + 1;
+    case 3:
+        return (int32_t)roll_dice(1u << 24) - (1 << 23);
+    default:
+        return (int32_t)roll_dice(3);
+    }
+}
+
+static struct figure_record *any_record(int64_t slot, int n_gpus)
+{
+    struct figure_record *r = xcalloc(1, sizeof(*r));
+    r->slot = slot;
+    r->n_gpus = n_gpus;
+    r->is_rollup = roll_dice(2);
+    for (size_t c = 0; c < figure_columns(n_gpus); c++) {
+        int32_t v[FIGURE_ROLL];
+        for (int i = 0; i < FIGURE_ROLL; i++)
+            v[i] = any_value();
+        if (r->is_rollup)
+            r->rolls[c] = figure_roll_of(v, FIGURE_ROLL);
+        else
+            memcpy(r->samples[c], v, sizeof(v));
+    }
+    return r;
+}
+
+static bool is_same(const struct figure_record *a, const struct figure_record *b)
+{
+    size_t columns = figure_columns(a->n_gpus);
+    return a->is_rollup == b->is_rollup && a->slot == b->slot && a->n_gpus == b->n_gpus &&
+           !memcmp(a->samples, b->samples,
+                   a->is_rollup ? columns * sizeof(*a->rolls) : columns * sizeof(*a->samples));
+}
+
+enum { RECORDS = 40 };
+
+/* A file of random records, and where each begins. */
+static void fill_file(struct buf *file, struct figure_record **wrote, size_t *starts)
+{
+    struct figure_before *before = xcalloc(1, sizeof(*before));
+    for (int i = 0; i < RECORDS; i++) {
+        wrote[i] = any_record((int64_t)i * FIGURE_ROLL, (int)roll_dice(3) * 4);
+        starts[i] = file->len;
+        assert_int_equal(figure_record_put(wrote[i], before, file), 0);
+    }
+    free(before);
+}
+
+/* How many records can be read, each the one that was written. */
+static int count_good(const unsigned char *p, size_t n, struct figure_record **wrote, int *ret_end)
+{
+    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_record *got = xcalloc(1, sizeof(*got));
+    size_t at = 0;
+    int good = 0;
+    while ((*ret_end = figure_record_get(p, n, &at, before, got)) > 0)
+        assert_true(is_same(got, wrote[good++]));
+    free(before);
+    free(got);
+    return good;
+}
+
+static void test_back(void **state)
+{
+    (void)state;
+    struct buf file = BUF_INIT(8 << 20);
+    struct figure_record *wrote[RECORDS];
+    size_t starts[RECORDS];
+    int end;
+    fill_file(&file, wrote, starts);
+    const unsigned char *p = (const unsigned char *)file.data;
+    assert_int_equal(count_good(p, file.len, wrote, &end), RECORDS);
+    assert_int_equal(end, 0);
+    /* Cut anywhere, all whole records before are good, and the end is told. */
+    for (int i = 0; i < RECORDS; i++) {
+        size_t length = (i + 1 < RECORDS ? starts[i + 1] : file.len) - starts[i];
+        size_t cut = starts[i] + 1 + roll_dice((uint32_t)length - 1);
+        assert_int_equal(count_good(p, cut, wrote, &end), i);
+        assert_int_equal(end, -EBADMSG);
+    }
+    /* A byte that fell over is met. */
+    for (int i = 0; i < RECORDS; i++) {
+        file.data[starts[i] + 9] ^= 1;
+        assert_int_equal(count_good(p, file.len, wrote, &end), i);
+        assert_int_equal(end, -EBADMSG);
+        file.data[starts[i] + 9] ^= 1;
+    }
+    for (int i = 0; i < RECORDS; i++)
+        free(wrote[i]);
+    buf_release(&file);
+}
+
+/* What does not change costs next to nothing. */
+static void test_small(void **state)
+{
+    (void)state;
+    struct figure_record *r = xcalloc(1, sizeof(*r));
+    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct buf file = BUF_INIT(1 << 20);
+    r->n_gpus = 8;
+    for (size_t c = 0; c < figure_columns(8); c++)
+        for (int i = 0; i < FIGURE_ROLL; i++)
+            r->samples[c][i] = 81559;
+    assert_int_equal(figure_record_put(r, before, &file), 0);
+    size_t first = file.len;
+    assert_int_equal(figure_record_put(r, before, &file), 0);
+    assert_true(file.len - first < 20);
+    /* No room: nothing is built upon, and the next one begins anew. */
+    struct buf tiny = BUF_INIT(10);
+    assert_int_equal(figure_record_put(r, before, &tiny), -EMSGSIZE);
+    assert_false(before->is_begun);
+    buf_release(&tiny);
+    buf_release(&file);
+    free(before);
+    free(r);
+}
+
+static void test_roll(void **state)
+{
+    (void)state;
+    int32_t v[] = {4, FIGURE_UNTOLD, 1, 8};
+    struct figure_roll roll = figure_roll_of(v, 4);
+    assert_true(roll.n == 3 && roll.max == 8 && roll.min == 1 && roll.mean == 4);
+    roll = figure_roll_of(v + 1, 1);
+    assert_true(roll.n == 0 && roll.mean == FIGURE_UNTOLD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_back),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_roll),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
