@@ -46,6 +46,7 @@ struct ray_call {
         ray_supervisor_f supervisor;
         ray_jobs_f jobs;
         ray_nodes_f nodes;
+        ray_port_f port;
         ray_usages_f usages;
         ray_actors_f actors;
         ray_groups_f groups;

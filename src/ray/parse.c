@@ -351,6 +351,26 @@ int ray_parse_nodes(const char *text, size_t len, struct ray_nodes *ret, struct 
     return r;
 }
 
+int ray_parse_metrics_port(const char *text,
+                           size_t len,
+                           const char *node_id,
+                           int *ret,
+                           struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *root = NULL;
+    int r = ray_read_json(text, len, JSON_OBJECT, &root, err);
+    if (r < 0)
+        return r;
+    const json_t *detail = json_get_object(json_get_object(root, "data"), "detail");
+    const json_t *raylet = json_get_object(detail, "raylet");
+    int64_t port = json_get_int(raylet, "metricsExportPort", 0);
+    if (!str_eq(json_get_str(raylet, "nodeId", ""), node_id) || port < 1 || port > 65535)
+        return err_set(err, ERR_NOT_FOUND, "ray tells no metrics port of its node '%.60s'",
+                       node_id);
+    *ret = (int)port;
+    return 0;
+}
+
 /* -- usage ------------------------------------------------------------------ */
 
 /* "GPU": [used, total]; nothing of the kind is 0 of 0. */

@@ -25,6 +25,12 @@ must_check int ray_parse_nodes(const char *text,
                                size_t len,
                                struct ray_nodes *ret,
                                struct err *err);
+/* /nodes/<id>: the port of its metrics page. ERR_NOT_FOUND: it has none, or is of another node. */
+must_check int ray_parse_metrics_port(const char *text,
+                                      size_t len,
+                                      const char *node_id,
+                                      int *ret,
+                                      struct err *err);
 /* /api/cluster_status; an error too while Ray has no report yet. */
 must_check int ray_parse_usages(const char *text,
                                 size_t len,

@@ -238,6 +238,29 @@ struct ray_call *ray_list_nodes(struct ray_client *rc, ray_nodes_f cb, void *arg
     return call;
 }
 
+static void finish_port(struct ray_call *call, const struct wire_reply *reply)
+{
+    struct err err = {0};
+    int port = 0, r = check_status(reply, "asking ray for a node", &err);
+    if (r == 0)
+        r = ray_parse_metrics_port(reply->body, reply->len, call->id, &port, &err);
+    call->cb.port(port, r < 0 ? &err : NULL, call->arg);
+}
+
+struct ray_call *ray_get_metrics_port(struct ray_client *rc,
+                                      const char *node_id,
+                                      ray_port_f cb,
+                                      void *arg)
+{
+    struct ray_call *call = call_new(rc, finish_port, arg);
+    _cleanup_(freep) char *id = call_escape(node_id);
+    _cleanup_(freep) char *path = xasprintf("/nodes/%s", id);
+    call->id = xstrdup(node_id);
+    call->cb.port = cb;
+    send_get(call, path, rc->reply_max_bytes);
+    return call;
+}
+
 struct ray_call *ray_list_usages(struct ray_client *rc, ray_usages_f cb, void *arg)
 {
     struct ray_call *call = call_new(rc, finish_usages, arg);

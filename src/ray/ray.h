@@ -153,6 +153,14 @@ struct ray_call *ray_list_jobs(struct ray_client *rc, ray_jobs_f cb, void *arg);
 typedef void (*ray_nodes_f)(const struct ray_nodes *nodes, const struct err *err, void *arg);
 struct ray_call *ray_list_nodes(struct ray_client *rc, ray_nodes_f cb, void *arg);
 
+/* The port of a live node's metrics page, on the node's own address; err ERR_NOT_FOUND: Ray knows
+ * no such node, or no port of it. port is 0 with err. */
+typedef void (*ray_port_f)(int port, const struct err *err, void *arg);
+struct ray_call *ray_get_metrics_port(struct ray_client *rc,
+                                      const char *node_id,
+                                      ray_port_f cb,
+                                      void *arg);
+
 /* A cross-check of our own ledger, never the truth. */
 typedef void (*ray_usages_f)(const struct ray_usages *usages, const struct err *err, void *arg);
 struct ray_call *ray_list_usages(struct ray_client *rc, ray_usages_f cb, void *arg);

@@ -50,6 +50,7 @@ class Api:
             web.get("/api/jobs/{id}/logs", self.logs),
             web.get("/api/v0/logs/file", self.log_file),
             web.get("/api/v0/{resource}", self.state),
+            web.get("/nodes/{id}", self.node_detail),
             web.get("/api/cluster_status", self.cluster_status),
         ]
 
@@ -214,6 +215,13 @@ class Api:
                 "labels": n["labels"],
             }
             yield {**row, "start_time_ms": 1, "end_time_ms": 0} if detail else row
+
+    async def node_detail(self, request):
+        """Of the real one's many members, those that somebody asks for; an unknown node has an empty detail."""
+        n = next((n for n in self.cluster.nodes if n["node_id"] == request.match_info["id"]), None)
+        raylet = n and {"nodeId": n["node_id"], "metricsExportPort": n["spec"].get("metrics_port", 0)}
+        detail = {"raylet": raylet, "ip": n["ip"], "hostname": n["name"]} if n else {}
+        return web.json_response({"result": True, "msg": "Node details fetched.", "data": {"detail": detail}})
 
     def actors(self, detail):
         for job in self.cluster.jobs.values():

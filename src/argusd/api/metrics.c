@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/figures/figures.h"
 #include "argusd/logs/tails.h"
 #include "base/str.h"
 #include "base/version.h"
@@ -94,6 +95,7 @@ static void put_nodes(struct expo *e, const struct api *a)
             EXPO_PUT(e, 1, {"node", v[i].name}, {"ray_node_id", v[i].node_id}, {"address", v[i].ip},
                      {"pool", v[i].pool});
     nodes_put_metrics(a->nodes, e);
+    figures_put_metrics(a->figures, e);
 }
 
 static void put_cluster(struct expo *e, const struct api *a)

@@ -32,6 +32,7 @@ struct preflights;
 struct snapshots;
 struct tails;
 struct registry;
+struct figures;
 struct findings;
 struct metas;
 struct uploads;
@@ -52,6 +53,7 @@ struct api {
     struct adopted *adopted;
     struct uploads *uploads;
     struct registry *registry;
+    struct figures *figures;
     struct findings *findings;
     struct metas *metas;
     struct checkpoints *checkpoints;

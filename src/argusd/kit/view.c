@@ -5,11 +5,13 @@
 #include "argusd/content/code.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
+#include "argusd/figures/figures.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/kit/api.h"
 #include "argusd/kit/saying.h"
@@ -81,6 +83,19 @@ const struct view_eta *view_eta_known(const struct view_eta *eta)
     return eta->p50 ? eta : NULL;
 }
 
+/* Percent, of all GPUs of its lease over the last minutes; -1 while not half of it is known. A
+ * whole number: a page that is the same keeps its ETag. */
+static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
+{
+    static const usec_t window = 5 * USEC_MIN, begun = 2 * FIGURE_EVERY;
+    if (!l || !eyes || !l->job->gang.n || l->job->state != JOB_RUNNING)
+        return -1;
+    usec_t ran = jobs_in_state(l);
+    usec_t span = ran < begun ? begun : ran < window ? ran : window;
+    struct figures_window w = figures_gang(eyes->a->figures, &l->job->gang, FIGURE_GPU_UTIL, span);
+    return w.n > 0 && 2 * w.n >= w.of ? round(100 * w.mean) : -1;
+}
+
 static void view_fill_item(struct job_item *item,
                            const struct store_job *row,
                            const struct live *l,
@@ -91,7 +106,7 @@ static void view_fill_item(struct job_item *item,
                               .flags = record_flags_from_string(row->flags),
                               .unknown_since = l ? l->job->unknown_since : 0,
                               .gpus = (double)row->nnodes * row->n_gpus_per_node,
-                              .gpu_util = -1};
+                              .gpu_util = view_gpu_util(l, eyes)};
     item->row.name = row->name && *row->name ? row->name : NULL;
     item->row.pool = row->pool && *row->pool ? row->pool : NULL;
     item->row.step = step > 0 ? step : -1;

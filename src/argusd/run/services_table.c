@@ -10,6 +10,7 @@
 #include "argusd/content/registry.h"
 #include "argusd/content/snapshots.h"
 #include "argusd/content/uploads.h"
+#include "argusd/figures/figures.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
@@ -153,6 +154,13 @@ static void make_cluster(struct services *s)
                                       .arg = s};
     s->api.cluster =
         cluster_new(s->loop, s->settings, s->ray, s->instance, s->api.events, &cluster_ops);
+}
+
+static int open_figures(struct services *s, struct err *err)
+{
+    struct figures_parts parts = {
+        .loop = s->loop, .settings = s->settings, .cluster = s->api.cluster, .ray = s->ray};
+    return figures_new(&parts, &s->api.figures, err);
 }
 
 static void make_metas(struct services *s)
@@ -427,6 +435,9 @@ CALL_BATCH(durable_jobs, jobs_durable(s->api.jobs, batch));
 CALL(free_jobs, jobs_free(s->api.jobs));
 CALL(start_cluster, cluster_start(s->api.cluster));
 CALL(unplug_cluster, cluster_free(s->api.cluster));
+CALL(start_figures, figures_start(s->api.figures));
+CALL(close_figures, figures_close(s->api.figures));
+CALL(free_figures, figures_free(s->api.figures));
 CALL_ROW(restore_metas, metas_restore(s->api.metas, row));
 CALL(start_metas, metas_start(s->api.metas));
 CALL(close_metas, metas_close(s->api.metas));
@@ -525,6 +536,11 @@ static const struct service services[] = {
     {.name = "events", .make = make_events, .durable = durable_events, .free = free_events},
     {.name = "jobs", .make = make_jobs, .durable = durable_jobs, .free = free_jobs},
     {.name = "cluster", .make = make_cluster, .start = start_cluster, .unplug = unplug_cluster},
+    {.name = "figures",
+     .open = open_figures,
+     .start = start_figures,
+     .close = close_figures,
+     .free = free_figures},
     {.name = "metas",
      .make = make_metas,
      .kinds = {METAS_ENTRY},

@@ -85,5 +85,3 @@ void figure_page_init(struct figure_page *p);
 /* Adds what a page in Prometheus' text form says; what it does not say stays. text needs no end.
  * A later sample of one figure replaces an earlier one. */
 void figure_page_read(struct figure_page *p, enum figure_source source, const char *text, size_t n);
-/* The value of a figure, gpu < 0 for one of the node; NaN: not told. */
-double figure_page_find(const struct figure_page *p, enum figure f, int gpu);

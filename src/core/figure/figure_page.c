@@ -179,12 +179,3 @@ void figure_page_read(struct figure_page *p, enum figure_source source, const ch
     p->lines += t.lines;
     p->bad += t.bad;
 }
-
-double figure_page_find(const struct figure_page *p, enum figure f, int gpu)
-{
-    if (!figure_is_of_gpu(f))
-        return figure_from_steps(f, p->v[f]);
-    return gpu >= 0 && gpu < FIGURE_GPUS_MAX
-               ? figure_from_steps(f, p->gpus[gpu].v[f - FIGURE_GPU_UTIL])
-               : (double)NAN;
-}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* figure.c - pages that Ray and exporters wrote become figures, and pages that lie do no harm. */
 #include "core/figure/figure.h"
 
 #include <math.h>
@@ -8,6 +9,15 @@
 #include "base/file.h"
 #include "base/unit.h"
 #include "core/figure/promtext.h"
+
+/* The value of a figure, gpu < 0 for one of the node; NaN: not told. */
+static double figure_of(const struct figure_page *p, enum figure f, int gpu)
+{
+    if (!figure_is_of_gpu(f))
+        return figure_from_steps(f, p->v[f]);
+    return gpu < FIGURE_GPUS_MAX ? figure_from_steps(f, p->gpus[gpu].v[f - FIGURE_GPU_UTIL])
+                                 : (double)NAN;
+}
 
 static struct figure_page read_text(enum figure_source source, const char *text)
 {
@@ -29,7 +39,7 @@ static struct figure_page read_sample(const char *name)
 
 static void check_near(const struct figure_page *p, enum figure f, int gpu, double want)
 {
-    double got = figure_page_find(p, f, gpu);
+    double got = figure_of(p, f, gpu);
     double step = figure_from_steps(f, 1);
     if (!(fabs(got - want) <= step / 2 + 1e-9))
         fail_msg("%s of gpu %d is %g and not %g", figure_to_string(f), gpu, got, want);
@@ -62,14 +72,14 @@ static void test_ray(void **state)
     check_near(&p, FIGURE_GPU_POWER, 0, 512);
     check_near(&p, FIGURE_GPU_TEMPERATURE, 1, 35);
     assert_string_equal(p.gpus[1].uuid, "GPU-00000000-0000-0000-0000-000000000001");
-    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_XID, 0)));
+    assert_true(isnan(figure_of(&p, FIGURE_GPU_XID, 0)));
 
     struct figure_page old = read_sample("ray-2.51.1-worker.prom");
     assert_int_equal(old.bad, 0);
     assert_int_equal(old.n_gpus, 2);
     assert_string_equal(old.gpus[0].uuid, "");
-    assert_true(!isnan(figure_page_find(&old, FIGURE_GPU_UTIL, 0)));
-    assert_true(isnan(figure_page_find(&old, FIGURE_GPU_POWER, 0)));
+    assert_true(!isnan(figure_of(&old, FIGURE_GPU_UTIL, 0)));
+    assert_true(isnan(figure_of(&old, FIGURE_GPU_POWER, 0)));
 }
 
 static void test_exporters(void **state)
@@ -85,7 +95,7 @@ static void test_exporters(void **state)
     check_near(&p, FIGURE_GPU_UTIL, 3, 0.21);
     check_near(&p, FIGURE_GPU_MEM_TOTAL, 3, 40 * 1048576.0);
     check_near(&p, FIGURE_GPU_XID, 3, 79);
-    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_TEMPERATURE, 3)));
+    assert_true(isnan(figure_of(&p, FIGURE_GPU_TEMPERATURE, 3)));
     assert_true(!p.gpus[0].is_there);
 
     /* By uuid alone: where it is known from Ray, it is that GPU. */
@@ -117,13 +127,13 @@ static void test_lies(void **state)
                                  "{} 5\n"
                                  "ray_node_cpu_utilization");
     for (int f = 0; f < FIGURE_NODE_FIGURES; f++)
-        assert_true(isnan(figure_page_find(&p, (enum figure)f, -1)));
-    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 0)));
-    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 1)));
+        assert_true(isnan(figure_of(&p, (enum figure)f, -1)));
+    assert_true(isnan(figure_of(&p, FIGURE_GPU_UTIL, 0)));
+    assert_true(isnan(figure_of(&p, FIGURE_GPU_UTIL, 1)));
     assert_int_equal(p.n_gpus, 2);
     assert_int_equal(p.bad, 6);
     assert_int_equal(p.lines, 13);
-    assert_true(isnan(figure_page_find(&p, FIGURE_GPU_UTIL, 64)));
+    assert_true(isnan(figure_of(&p, FIGURE_GPU_UTIL, 64)));
 
     /* A line without end, and one with too many labels: the next one is read. */
     struct buf long_line = BUF_INIT(1 << 20);

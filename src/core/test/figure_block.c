@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* figure_block.c - random records come back as they were written, from files that were cut or
+ * damaged up to that place. */
 #include "core/figure/figure_block.h"
 
 #include <errno.h>

@@ -217,6 +217,31 @@ static void test_nodes_refused(void **state)
     }
 }
 
+static void test_metrics_port(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code, port;
+    } rows[] = {
+        {"{\"data\":{\"detail\":{\"raylet\":{\"nodeId\":\"ab\",\"metricsExportPort\":35723}}}}", 0,
+         35723},
+        {"{\"data\":{\"detail\":{\"raylet\":{\"nodeId\":\"cd\",\"metricsExportPort\":35723}}}}",
+         ERR_NOT_FOUND, 0},
+        {"{\"data\":{\"detail\":{\"raylet\":{\"nodeId\":\"ab\",\"metricsExportPort\":65536}}}}",
+         ERR_NOT_FOUND, 0},
+        {"{\"data\":{\"detail\":{}}}", ERR_NOT_FOUND, 0},
+        {"[]", ERR_BAD_REQUEST, 0},
+    };
+    for (size_t i = 0; i < array_len(rows); i++) {
+        int port = 0;
+        assert_int_equal(
+            ray_parse_metrics_port(rows[i].text, strlen(rows[i].text), "ab", &port, NULL),
+            rows[i].code);
+        assert_int_equal(port, rows[i].port);
+    }
+}
+
 static void test_usages(void **state)
 {
     (void)state;
@@ -416,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_jobs_refused_whole),
         cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_nodes_refused),
+        cmocka_unit_test(test_metrics_port),
         cmocka_unit_test(test_usages),
         cmocka_unit_test(test_actors),
         cmocka_unit_test(test_groups),

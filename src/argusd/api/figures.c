@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - GET /v1/nodes/{name}/figures and GET /v1/jobs/{id}/gpus: what a machine and the GPUs
+ * of a job did, as series.
+ *
+ * A job's GPUs are those of its lease, by node and index, in the time in which the job ran. What is
+ * older than a day is there in steps of 5 minutes. Points are read in the worker pool. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/figures/figures.h"
+#include "base/str.h"
+
+enum { FIGURES_BYTES_MAX = 32 << 20 };
+static const usec_t LATELY = USEC_HOUR;
+static const usec_t SAMPLES_SINCE = USEC_DAY;
+static const usec_t ROLLUP = FIGURE_ROLL * FIGURE_EVERY;
+
+struct figures_asked {
+    struct http_req *req; /* NULL: gone */
+    struct api *a;
+    char *name;         /* of the node or job */
+    const char *answer; /* "node" or "id" */
+    struct figures_read *used, *mem;
+    bool is_job;
+};
+
+/* ---- the answer ---- */
+
+/* Six digits: no figure has more, and none is written as 0.33333334326744. */
+static double figures_short(double v)
+{
+    if (!isfinite(v) || v == 0)
+        return v;
+    double scale = pow(10, 5 - floor(log10(fabs(v))));
+    return round(v * scale) / scale;
+}
+
+static void figures_put_points(struct jout *j, const char *key, const float *v, size_t n)
+{
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < n; i++)
+        jout_real(j, NULL, figures_short((double)v[i]));
+    jout_close(j, ']');
+}
+
+static void figures_put_real(struct jout *j, const char *key, double v)
+{
+    jout_real(j, key, figures_short(v)); /* NaN is null */
+}
+
+/* Over the points, which are as long as each other. */
+static double figures_mean(const float *v, size_t n)
+{
+    double sum = 0;
+    size_t told = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i])) {
+            sum += (double)v[i];
+            told++;
+        }
+    return told ? sum / (double)told : (double)NAN;
+}
+
+static double figures_max(const float *v, size_t n)
+{
+    double max = (double)NAN;
+    for (size_t i = 0; i < n; i++)
+        max = isnan(max) || (double)v[i] > max ? (double)v[i] : max;
+    return max;
+}
+
+static void figures_put_gpu(struct jout *j, const struct figures_asked *k, size_t i)
+{
+    const struct figures_row *row = &k->used->rows[i];
+    const char *uuid = figures_uuid(k->a->figures, row->node, row->gpu);
+    size_t n = k->used->points;
+    jout_open(j, NULL, '{');
+    jout_str(j, "node", row->node);
+    jout_count(j, "gpu", row->gpu);
+    jout_str(j, "uuid", *uuid ? uuid : NULL);
+    figures_put_points(j, "mean", row->mean, n);
+    figures_put_points(j, "max", row->max, n);
+    figures_put_real(j, "mean_of_all", figures_mean(row->mean, n));
+    if (k->is_job) {
+        figures_put_real(j, "mem_used_max_bytes", figures_max(k->mem->rows[i].max, n));
+        figures_put_real(j, "mem_total_bytes",
+                         figures_now(k->a->figures, row->node, FIGURE_GPU_MEM_TOTAL, row->gpu));
+    }
+    jout_close(j, '}');
+}
+
+static void figures_answer(struct figures_asked *k)
+{
+    const struct figures_read *r = k->used;
+    struct buf body = BUF_INIT(FIGURES_BYTES_MAX);
+    struct jout j = jout_begin(&body);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, k->answer, k->name);
+    jout_str(&j, "figure", figure_to_string(r->figure));
+    jout_time(&j, "from", r->from);
+    jout_int(&j, "step_s", (int64_t)(r->step / USEC_SEC));
+    jout_int(&j, "points", (int64_t)r->points);
+    jout_open(&j, "series", '[');
+    for (size_t i = 0; i < r->n_rows; i++)
+        figures_put_gpu(&j, k, i);
+    jout_close(&j, ']');
+    if (!k->is_job)
+        jout_str(&j, "why_not", figures_why_not(k->a->figures, k->name));
+    jout_close(&j, '}');
+    http_reply_json(k->req, 200, &body, api_reader_barrier(k->a));
+    buf_release(&body);
+}
+
+static void figures_on_gone(struct http_req *req, void *arg)
+{
+    struct figures_asked *k = arg;
+    (void)req;
+    k->req = NULL;
+}
+
+static void figures_asked_free(struct figures_asked *k)
+{
+    figures_read_free(k->used);
+    figures_read_free(k->mem);
+    free(k->name);
+    free(k);
+}
+
+static void figures_on_read(void *arg)
+{
+    struct figures_asked *k = arg;
+    if (k->req) {
+        http_req_on_close(k->req, NULL, NULL);
+        figures_answer(k);
+    }
+    figures_asked_free(k);
+}
+
+static void figures_on_first(void *arg)
+{
+    struct figures_asked *k = arg;
+    if (k->mem && k->req)
+        figures_read_start(k->a->figures, k->mem, figures_on_read, k);
+    else
+        figures_on_read(k);
+}
+
+static void figures_begin(struct figures_asked *k)
+{
+    http_req_on_close(k->req, figures_on_gone, k);
+    figures_read_start(k->a->figures, k->used, figures_on_first, k);
+}
+
+/* ---- the request ---- */
+
+/* Steps finer than a rollup are there for a day alone. */
+static int figures_span(struct http_req *req,
+                        usec_t *from,
+                        usec_t *to,
+                        usec_t *ret_step,
+                        struct err *err)
+{
+    usec_t now = clock_wall();
+    const char *step = http_req_query(req, "step");
+    *ret_step = 0;
+    if (api_read_time(req, "since", now, from, err) < 0 ||
+        api_read_time(req, "until", now, to, err) < 0)
+        return ERR_BAD_REQUEST;
+    if (step && span_from_string(step, ret_step, err) < 0)
+        return err->code = ERR_BAD_REQUEST;
+    if (*to > now)
+        *to = now;
+    if (*from >= *to)
+        return err_set(err, ERR_BAD_REQUEST,
+                       "query parameter 'since' is not before 'until': nothing lies between them");
+    if (*from + SAMPLES_SINCE < now && *ret_step < ROLLUP)
+        *ret_step = ROLLUP;
+    return 0;
+}
+
+static void figures_add_node(struct figures_read *r, const struct api *a, const char *node)
+{
+    if (!figure_is_of_gpu(r->figure)) {
+        (void)figures_read_add(r, node, -1); /* the first: there is room */
+        return;
+    }
+    for (int g = 0; g < figures_gpus(a->figures, node); g++)
+        (void)figures_read_add(r, node, g); /* at most 64 */
+}
+
+static void api_node_figures(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    const char *node = http_req_param(req, "name");
+    const char *word = str_or(http_req_query(req, "figure"), "gpu_util_ratio");
+    enum figure f = figure_from_string(word);
+    usec_t to = clock_wall(), from = to - LATELY, step;
+    int r = 0;
+    if (!cluster_find_name(a->cluster, node) && !nodes_find(a->nodes, node))
+        r = err_set(&err, ERR_NOT_FOUND, "there is no node '%.60s': argus node ls shows all", node);
+    else if (f == FIGURE_END)
+        r = err_set(&err, ERR_BAD_REQUEST,
+                    "query parameter 'figure': there is no figure '%.60s'; one is gpu_util_ratio",
+                    word);
+    else
+        r = figures_span(req, &from, &to, &step, &err);
+    if (r < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct figures_asked *k = xcalloc(1, sizeof(*k));
+    *k = (struct figures_asked){.req = req,
+                                .a = a,
+                                .name = xstrdup(node),
+                                .answer = "node",
+                                .used = figures_read_new(f, from, to, step)};
+    figures_add_node(k->used, a, node);
+    figures_begin(k);
+}
+
+/* Its GPUs, on all its nodes; what does not fit is left out. */
+static void figures_add_gang(struct figures_read *r, const struct gang *gang)
+{
+    for (size_t i = 0; i < gang->n; i++)
+        for (int g = 0; g < GANG_GPUS_MAX; g++)
+            if (gang->v[i].gpus >> g & 1 && !figures_read_add(r, gang->v[i].name, g))
+                return;
+}
+
+static void figures_of_job(struct http_req *req,
+                           struct api *a,
+                           const struct job *job,
+                           const struct record_extra *extra,
+                           struct live *l)
+{
+    struct err err = {0};
+    const struct attempt *last = job->n_attempts ? &job->attempts[job->n_attempts - 1] : NULL;
+    usec_t now = clock_wall(), step;
+    usec_t to = last && last->ended_at ? last->ended_at : now;
+    usec_t from = last && last->started_at ? last->started_at : to - FIGURE_EVERY;
+    (void)extra;
+    (void)l;
+    if (figures_span(req, &from, &to, &step, &err) < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct figures_asked *k = xcalloc(1, sizeof(*k));
+    *k = (struct figures_asked){.req = req,
+                                .a = a,
+                                .name = xstrdup(job->id),
+                                .answer = "id",
+                                .used = figures_read_new(FIGURE_GPU_UTIL, from, to, step),
+                                .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step),
+                                .is_job = true};
+    figures_add_gang(k->used, &job->gang);
+    figures_add_gang(k->mem, &job->gang);
+    figures_begin(k);
+}
+
+static void api_jobs_gpus(struct http_req *req, void *app)
+{
+    api_find_job(req, app, figures_of_job);
+}
+
+/* ---- the routes ---- */
+
+#define SPAN_PARAMS                                                                                \
+    {"since", HTTP_PARAM_STRING, "from this time on, or this long ago (2h)"},                      \
+        {"until", HTTP_PARAM_STRING, "up to this time, now if it is not given"},                   \
+    {                                                                                              \
+        "step", HTTP_PARAM_SPAN,                                                                   \
+            "length of a point; at least 15s, 5m for what is older than a day, and what 1000 "     \
+            "points ask for"                                                                       \
+    }
+static const struct http_param job_params[] = {SPAN_PARAMS, {0}};
+static const struct http_param node_params[] = {
+    {"figure", HTTP_PARAM_STRING, "which one, gpu_util_ratio if it is not given"},
+    SPAN_PARAMS,
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/gpus",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_gpus,
+     .summary = "what each GPU of a job did while its newest attempt ran",
+     .params = job_params,
+     .reply_schema = "JobGpus"},
+    {.method = "GET",
+     .pattern = "/v1/nodes/{name}/figures",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_node_figures,
+     .summary = "one figure of a node, or of each of its GPUs, over time",
+     .params = node_params,
+     .reply_schema = "NodeFigures"},
+};
+
+#define SERIES                                                                                     \
+    KEY("figure", TEXT) "," KEY("from", TEXT) "," KEY("step_s", INTEGER) "," KEY("points", INTEGER)
+#define POINTS KEY("mean", LIST(NUMBER_OR_NULL)) "," KEY("max", LIST(NUMBER_OR_NULL))
+#define GPU                                                                                        \
+    KEY("node", TEXT)                                                                              \
+    "," KEY("gpu", INTEGER_OR_NULL) "," KEY("uuid", TEXT_OR_NULL) "," POINTS "," KEY(              \
+        "mean_of_all", NUMBER_OR_NULL)
+static const struct http_schema schemas[] = {
+    {.name = "FigureSeries", .json = OBJECT("\"node\",\"mean\",\"max\"", GPU)},
+    {.name = "JobGpu",
+     .json = OBJECT("\"node\",\"mean\",\"max\"",
+                    GPU "," KEY("mem_used_max_bytes", NUMBER_OR_NULL) "," KEY("mem_total_bytes",
+                                                                              NUMBER_OR_NULL))},
+    {.name = "NodeFigures",
+     .json = OBJECT(
+         "\"node\",\"series\"",
+         KEY("node", TEXT) "," SERIES
+                           "," KEY("why_not", TEXT) "," KEY("series", LIST(REF("FigureSeries"))))},
+    {.name = "JobGpus",
+     .json = OBJECT("\"id\",\"series\"",
+                    KEY("id", TEXT) "," SERIES "," KEY("series", LIST(REF("JobGpu"))))},
+};
+
+const struct api_part part_figures = {rows, array_len(rows), schemas, array_len(schemas)};

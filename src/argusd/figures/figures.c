@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.c - the samples in memory, and what is asked of them; see figures.h.
+ *
+ * A node's samples are a table of columns (core/figure/figure_block.h) by slots of 15 s, of which
+ * the last FIGURES_KEPT are there. A slot that was skipped is untold. When the clock jumps further
+ * than the table is long, what is in memory is forgotten. */
+#include "argusd/figures/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/figures/figures_state.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/version.h"
+
+enum { TICK_MS = 250, PARALLEL = 32 };
+static const usec_t CONNECT_TIMEOUT = 3 * USEC_SEC;
+
+/* ---- samples ---- */
+
+static int32_t *figures_at(const struct figures_node *n, size_t column, int64_t slot)
+{
+    return &n->cells[column * FIGURES_KEPT + (size_t)(slot % FIGURES_KEPT)];
+}
+
+int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot)
+{
+    bool is_there = n->cells && column < figure_columns(n->n_gpus) && slot <= n->newest &&
+                    slot > n->newest - FIGURES_KEPT;
+    return is_there ? *figures_at(n, column, slot) : FIGURE_UNTOLD;
+}
+
+static void figures_grow(struct figures_node *n, int n_gpus)
+{
+    size_t had = n->cells ? figure_columns(n->n_gpus) : 0, wanted = figure_columns(n_gpus);
+    if (had >= wanted)
+        return;
+    n->cells = xrealloc(n->cells, wanted * FIGURES_KEPT, sizeof(*n->cells));
+    for (size_t i = had * FIGURES_KEPT; i < wanted * FIGURES_KEPT; i++)
+        n->cells[i] = FIGURE_UNTOLD;
+    n->n_gpus = n_gpus;
+}
+
+static void figures_clear_slot(struct figures_node *n, int64_t slot)
+{
+    for (size_t c = 0; c < figure_columns(n->n_gpus); c++)
+        *figures_at(n, c, slot) = FIGURE_UNTOLD;
+}
+
+/* The table's newest slot becomes this one. */
+static void figures_move_to(struct figures_node *n, int64_t slot)
+{
+    bool jumped = slot <= n->newest - FIGURES_KEPT || slot >= n->newest + FIGURES_KEPT;
+    if (!jumped && slot <= n->newest)
+        return;
+    for (int64_t s = jumped ? slot - FIGURES_KEPT + 1 : n->newest + 1; s <= slot; s++)
+        figures_clear_slot(n, s);
+    if (jumped)
+        n->kept_to = slot - slot % FIGURE_ROLL;
+    n->newest = slot;
+}
+
+static void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
+{
+    bool fits = steps > INT32_MIN && steps <= INT32_MAX;
+    *figures_at(n, column, slot) = fits ? (int32_t)steps : FIGURE_UNTOLD;
+}
+
+void figures_put(struct figures_node *n, int64_t slot, const struct figure_page *page)
+{
+    figures_grow(n, page->n_gpus);
+    figures_move_to(n, slot);
+    for (int f = 0; f < FIGURE_NODE_FIGURES; f++)
+        figures_set(n, (size_t)f, slot, page->v[f]);
+    for (int g = 0; g < page->n_gpus; g++) {
+        for (int f = 0; f < FIGURE_GPU_FIGURES; f++)
+            figures_set(n, figure_column((enum figure)(FIGURE_GPU_UTIL + f), g), slot,
+                        page->gpus[g].v[f]);
+        memcpy(n->uuids[g], page->gpus[g].uuid, sizeof(n->uuids[g]));
+    }
+}
+
+/* ---- asking ---- */
+
+static const struct figures_node *figures_find(const struct figures *fs, const char *node)
+{
+    return fs && node ? map_find(fs->nodes, node) : NULL;
+}
+
+struct figures_sum {
+    double total, max, min;
+    double last_total; /* of the newest of each GPU */
+    int n, of, lasts;
+};
+
+static void figures_sum_add(struct figures_sum *s,
+                            const struct figures_node *n,
+                            enum figure f,
+                            int gpu,
+                            usec_t span)
+{
+    int64_t now = figure_slot(clock_wall());
+    int64_t slots = (int64_t)(span / FIGURE_EVERY);
+    bool had_last = false;
+    slots = slots < 1 ? 1 : slots > FIGURES_KEPT - 8 ? FIGURES_KEPT - 8 : slots;
+    s->of += (int)slots;
+    for (int64_t slot = now; n && slot > now - slots; slot--) {
+        int32_t cell = figures_cell(n, figure_column(f, gpu), slot);
+        if (cell == FIGURE_UNTOLD)
+            continue;
+        double v = figure_from_steps(f, cell);
+        s->max = s->n && s->max > v ? s->max : v;
+        s->min = s->n && s->min < v ? s->min : v;
+        s->total += v;
+        s->n++;
+        s->last_total += had_last ? 0 : v;
+        s->lasts += !had_last;
+        had_last = true;
+    }
+}
+
+static struct figures_window figures_judge(const struct figures_sum *s)
+{
+    double none = (double)NAN;
+    return (struct figures_window){.mean = s->n ? s->total / s->n : none,
+                                   .max = s->n ? s->max : none,
+                                   .min = s->n ? s->min : none,
+                                   .last = s->lasts ? s->last_total / s->lasts : none,
+                                   .n = s->n,
+                                   .of = s->of};
+}
+
+static bool figures_is_asked_well(enum figure f, int gpu)
+{
+    return (unsigned)f < FIGURE_END && figure_is_of_gpu(f) == (gpu >= 0) && gpu < FIGURE_GPUS_MAX;
+}
+
+struct figures_window figures_window(const struct figures *fs,
+                                     const char *node,
+                                     enum figure f,
+                                     int gpu,
+                                     usec_t span)
+{
+    struct figures_sum s = {0};
+    if (figures_is_asked_well(f, gpu))
+        figures_sum_add(&s, figures_find(fs, node), f, gpu, span);
+    return figures_judge(&s);
+}
+
+double figures_now(const struct figures *fs, const char *node, enum figure f, int gpu)
+{
+    return figures_window(fs, node, f, gpu, FIGURES_FRESH + FIGURE_EVERY).last;
+}
+
+struct figures_window figures_gang(const struct figures *fs,
+                                   const struct gang *gang,
+                                   enum figure f,
+                                   usec_t span)
+{
+    struct figures_sum s = {0};
+    for (size_t i = 0; i < gang->n && figure_is_of_gpu(f); i++)
+        for (int g = 0; g < GANG_GPUS_MAX; g++)
+            if (gang->v[i].gpus >> g & 1)
+                figures_sum_add(&s, figures_find(fs, gang->v[i].name), f, g, span);
+    return figures_judge(&s);
+}
+
+int figures_gpus(const struct figures *fs, const char *node)
+{
+    const struct figures_node *n = figures_find(fs, node);
+    return n ? n->n_gpus : 0;
+}
+
+const char *figures_uuid(const struct figures *fs, const char *node, int gpu)
+{
+    const struct figures_node *n = figures_find(fs, node);
+    return n && gpu >= 0 && gpu < n->n_gpus ? n->uuids[gpu] : "";
+}
+
+const char *figures_why_not(const struct figures *fs, const char *node)
+{
+    const struct figures_node *n = figures_find(fs, node);
+    return n ? n->why : "";
+}
+
+void figures_each_node(const struct figures *fs,
+                       void (*each)(const char *node, void *arg),
+                       void *arg)
+{
+    size_t pos = 0;
+    int64_t oldest = figure_slot(clock_wall() - FIGURES_FRESH);
+    for (const struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));)
+        if (n->cells && n->newest >= oldest)
+            each(n->name, arg);
+}
+
+static void figures_count_node(const char *node, void *arg)
+{
+    int *count = arg;
+    (void)node;
+    (*count)++;
+}
+
+void figures_put_metrics(const struct figures *fs, struct expo *e)
+{
+    int nodes = 0;
+    figures_each_node(fs, figures_count_node, &nodes);
+    expo_one(e, EXPO_GAUGE, "figures_nodes", "Nodes that told their figures in the last minute.",
+             nodes);
+    expo_one(e, EXPO_COUNTER, "figures_pages_total", "Pages of nodes that were read.",
+             (double)fs->pages);
+    expo_one(e, EXPO_COUNTER, "figures_page_failures_total",
+             "Pages of nodes that could not be had.", (double)fs->failures);
+    expo_one(e, EXPO_COUNTER, "figures_bad_lines_total", "Lines of pages that could not be read.",
+             (double)fs->bad_lines);
+    expo_one(e, EXPO_COUNTER, "figures_written_bytes_total", "Bytes of figures written to files.",
+             (double)fs->bytes);
+    expo_one(e, EXPO_COUNTER, "figures_write_failures_total",
+             "Records of figures that could not be written.", (double)fs->write_failures);
+}
+
+/* ---- life ---- */
+
+static void figures_on_tick(uv_timer_t *timer)
+{
+    struct figures *fs = timer->data;
+    int64_t slot = figure_slot(clock_wall());
+    size_t pos = 0;
+    figures_scrape_tick(fs);
+    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));)
+        figures_keep(n, slot, false);
+    figures_keep_sweep(fs, slot);
+}
+
+int figures_new(const struct figures_parts *parts, struct figures **ret, struct err *err)
+{
+    unsigned char seed[16];
+    struct wire *wire;
+    struct wire_options opt = {.loop = parts->loop,
+                               .user_agent = "argus/" ARGUS_VERSION,
+                               .connect_timeout = CONNECT_TIMEOUT,
+                               .parallel_max = PARALLEL};
+    int r = wire_new(&opt, &wire, err);
+    if (r < 0)
+        return r;
+    random_bytes(seed, sizeof(seed));
+    struct figures *fs = xcalloc(1, sizeof(*fs));
+    *fs = (struct figures){.loop = parts->loop,
+                           .settings = parts->settings,
+                           .cluster = parts->cluster,
+                           .ray = parts->ray,
+                           .wire = wire,
+                           .root = xasprintf("%s/figures", parts->settings->state_dir),
+                           .nodes = map_new(seed)};
+    (void)uv_timer_init(fs->loop, &fs->timer); /* never fails */
+    fs->timer.data = fs;
+    *ret = fs;
+    return 0;
+}
+
+void figures_start(struct figures *fs)
+{
+    (void)uv_timer_start(&fs->timer, figures_on_tick, TICK_MS, TICK_MS); /* never fails */
+}
+
+void figures_close(struct figures *fs)
+{
+    size_t pos = 0;
+    if (!fs || fs->closing)
+        return;
+    fs->closing = true;
+    uv_close((uv_handle_t *)&fs->timer, NULL);
+    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));) {
+        figures_scrape_stop(n);
+        figures_keep(n, n->newest, true);
+    }
+    wire_free(fs->wire);
+}
+
+void figures_free(struct figures *fs)
+{
+    size_t pos = 0;
+    if (!fs)
+        return;
+    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));) {
+        free(n->name);
+        free(n->node_id);
+        free(n->ip);
+        free(n->cells);
+        free(n);
+    }
+    map_free(fs->nodes);
+    free(fs->root);
+    free(fs);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figures.h - what nodes and their GPUs do, now and lately: asked of every node each 15 s.
+ *
+ * Reading is cheap and never blocks: everything here is in memory. What was kept for longer is read
+ * by figures_read(), in the worker pool. A node is known by the name it has in cluster.h, a GPU by
+ * its index there, the one that leases name. Not told, or not lately, is NaN, never 0. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/ground/cluster.h"
+#include "argusd/ground/settings.h"
+#include "core/figure/figure.h"
+#include "core/job/gang.h"
+#include "http/expo.h"
+
+struct figures;
+
+struct figures_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct cluster *cluster;
+    struct ray_client *ray;
+};
+
+must_check int figures_new(const struct figures_parts *parts,
+                           struct figures **ret,
+                           struct err *err);
+void figures_start(struct figures *fs);
+/* No more is asked; what was not kept yet is written by the worker pool. */
+void figures_close(struct figures *fs);
+void figures_free(struct figures *fs); /* after the loop; NULL is fine */
+
+/* ---- in memory ---- */
+
+/* A figure that was told within this span is one of now. */
+#define FIGURES_FRESH (60 * USEC_SEC)
+/* A window is at most this long. */
+#define FIGURES_WINDOW_MAX (30 * USEC_MIN)
+
+/* The newest value; gpu < 0: of the node itself. NaN: not told within FIGURES_FRESH. */
+double figures_now(const struct figures *fs, const char *node, enum figure f, int gpu);
+
+/* What the samples of a span say. */
+struct figures_window {
+    double mean, max, min, last; /* NaN without a sample */
+    int n;                       /* samples */
+    int of;                      /* so many would be there if each had been told */
+};
+/* Of the last `span` up to now. */
+struct figures_window figures_window(const struct figures *fs,
+                                     const char *node,
+                                     enum figure f,
+                                     int gpu,
+                                     usec_t span);
+/* Of a GPU's figure over all GPUs of a lease: the mean is over GPUs and time alike, `last` is the
+ * mean of the newest. `of` counts GPUs that never told, too: n < of means that not all is known. */
+struct figures_window figures_gang(const struct figures *fs,
+                                   const struct gang *gang,
+                                   enum figure f,
+                                   usec_t span);
+/* How many GPUs the node's last page told of; 0: none, or no page. */
+int figures_gpus(const struct figures *fs, const char *node);
+/* "GPU-…", "" where it was not told. Borrowed until the loop goes on. */
+const char *figures_uuid(const struct figures *fs, const char *node, int gpu);
+/* Of each node that was told within FIGURES_FRESH. Do not close fs meanwhile. */
+void figures_each_node(const struct figures *fs,
+                       void (*each)(const char *node, void *arg),
+                       void *arg);
+/* Why the newest page of a node could not be had; "" = it was. Borrowed until the loop goes on. */
+const char *figures_why_not(const struct figures *fs, const char *node);
+
+/* ---- what was kept ---- */
+
+enum { FIGURES_POINTS_MAX = 1000, FIGURES_ROWS_MAX = 512 };
+
+/* One GPU (or the node, gpu < 0) of one node: a row of the answer. */
+struct figures_row {
+    char *node; /* owned */
+    int gpu;
+    /* Per point: NaN where nobody told. Owned; made by figures_read(). */
+    float *mean, *max;
+};
+struct figures_read {
+    enum figure figure;
+    usec_t from, to; /* wall */
+    usec_t step;     /* of a point: a multiple of FIGURE_EVERY */
+    size_t points;
+    struct figures_row *rows;
+    size_t n_rows;
+};
+
+/* Points from `from` to `to`, each of `step` or what FIGURES_POINTS_MAX asks for; rows are added
+ * with figures_read_add() before it is begun. done on the loop, once. */
+struct figures_read *figures_read_new(enum figure f, usec_t from, usec_t to, usec_t step);
+/* False: FIGURES_ROWS_MAX are there. */
+bool figures_read_add(struct figures_read *r, const char *node, int gpu);
+void figures_read_free(struct figures_read *r); /* NULL is fine; not while it is read */
+void figures_read_start(struct figures *fs,
+                        struct figures_read *r,
+                        void (*done)(void *arg),
+                        void *arg);
+
+/* How the asking goes. */
+void figures_put_metrics(const struct figures *fs, struct expo *e);

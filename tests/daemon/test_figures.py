@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of machines: argusd asks each node's own metrics page, beside a fake Ray whose nodes have real HTTP pages of
+what a Ray 2.60.0 and a 2.51.1 wrote; what a page says comes to the job, to the routes and over a restart."""
+
+import http.server
+import pathlib
+import threading
+
+import pytest
+from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "figures"
+UUID = "GPU-00000000-0000-0000-0000-00000000000"
+
+
+class Page:
+    """The metrics page of one node, on an address of its own."""
+
+    def __init__(self, ip, text):
+        self.text, self.status, self.asked = text, 200, 0
+        page = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                page.asked += 1
+                body = page.text.encode() if self.path == "/metrics" else b"elsewhere"
+                self.send_response(page.status)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                try:
+                    self.wfile.write(body)
+                except ConnectionError:
+                    pass  # argusd had enough of it
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((ip, 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class World:
+    def __init__(self, home):
+        new, old = (GOLDEN / f"ray-{v}-worker.prom" for v in ("2.60.0", "2.51.1"))
+        self.pages = {"w1": Page("127.0.0.2", new.read_text()), "w2": Page("127.0.0.3", old.read_text())}
+        worker = {"resources": {"CPU": 8, "GPU": 2, "worker_node": 1}}
+        nodes = [
+            {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}},
+            {"name": "w1", "ip": "127.0.0.2", "metrics_port": self.pages["w1"].port, **worker},
+            {"name": "w2", "ip": "127.0.0.3", "metrics_port": self.pages["w2"].port, **worker},
+        ]
+        for n in nodes[1:]:
+            n["resources"] = {**n["resources"], f"argus_node_{n['name']}": 1}
+        self.ray = FakeRay(nodes=nodes, state=home / "ray").start()
+        self.argusd = Argusd(home, self.ray.url).__enter__()
+        until(lambda: len(self.argusd.get("/v1/nodes")["nodes"]) == 3, "the nodes of the fake Ray")
+
+    def close(self, kind=None):
+        self.argusd.__exit__(kind)
+        self.ray.stop()
+        for page in self.pages.values():
+            page.close()
+
+    def figures(self, node, figure="gpu_util_ratio", query="since=10m&step=15s"):
+        return self.argusd.get(f"/v1/nodes/{node}/figures?figure={figure}&{query}")
+
+    def told(self, node, figure="gpu_util_ratio"):
+        """The series of a node once each has a value; all values of each, in the order of GPUs."""
+
+        def known():
+            series = self.figures(node, figure)["series"]
+            values = [[v for v in s["mean"] if v is not None] for s in series]
+            return values if values and all(values) else None
+
+        return until(known, f"{figure} of {node}")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    made = World(tmp_path_factory.mktemp("figures"))
+    yield made
+    made.close()
+
+
+def test_a_node_is_asked_and_tells(world):
+    assert [v[-1] for v in world.told("w1")] == [0.87, 0.05]
+    assert world.told("w1", "gpu_power_watts")[0][-1] == 512
+    assert world.told("w1", "gpu_mem_total_bytes")[1][-1] == pytest.approx(81559 * 2**20, rel=1e-5)
+    assert world.told("w1", "cpu_util_ratio")[0][-1] == 0.159
+    page = world.figures("w1")
+    assert [s["uuid"] for s in page["series"]] == [UUID + "0", UUID + "1"]
+    assert page["why_not"] == "" and page["step_s"] == 15 and page["points"] == len(page["series"][0]["mean"])
+    # Ray 2.51 tells no uuid and no power.
+    assert world.told("w2")
+    assert [s["uuid"] for s in world.figures("w2")["series"]] == [None, None]
+    assert all(v is None for s in world.figures("w2", "gpu_power_watts")["series"] for v in s["mean"])
+    # The head has no port in this Ray: it is said, and nothing else suffers.
+    until(lambda: "metrics" in world.figures("head", "cpu_util_ratio")["why_not"], "why the head tells nothing")
+
+
+def test_a_job_has_the_use_of_its_own_gpus(world):
+    world.told("w1")
+    gate = world.argusd.root / "common" / "gate"
+    job = world.argusd.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", n_gpus_per_node=1, nnodes=2)
+    running = world.argusd.wait_job(job, lambda j: j["gpu_util"] is not None, "has a use")
+    held = {(n["name"], g) for n in running["nodes"] for g in n["gpu_ids"]}
+    last = {}
+    for node in ("w1", "w2"):
+        for g, values in enumerate(world.told(node)):
+            last[node, g] = values[-1]
+    assert running["gpu_util"] == round(100 * sum(last[k] for k in held) / len(held))
+    rows = world.argusd.get("/v1/jobs")["jobs"]
+    assert next(r for r in rows if r["id"] == job)["gpu_util"] == running["gpu_util"]
+
+    def gpus():
+        page = world.argusd.get(f"/v1/jobs/{job}/gpus?step=15s")
+        told = [s for s in page["series"] if any(v is not None for v in s["mean"])]
+        return page if len(told) == 2 else None
+
+    page = until(gpus, "the series of its GPUs")
+    assert {(s["node"], s["gpu"]) for s in page["series"]} == held
+    for s in page["series"]:
+        assert s["mean_of_all"] == pytest.approx(last[s["node"], s["gpu"]])
+        assert 0 < s["mem_used_max_bytes"] < s["mem_total_bytes"]
+    gate.touch()
+    world.argusd.wait_over(job)
+
+
+def test_what_was_told_is_there_after_a_restart(world):
+    world.told("w1")
+    before = world.figures("w1", query="since=10m&step=15s")["series"][0]
+    asked = sum(v is not None for v in before["mean"])
+    world.argusd.process.terminate()
+    assert world.argusd.process.wait() == 0
+    files = sorted(p.name.split(".")[1] for p in (world.argusd.state_dir / "figures" / "w1").iterdir())
+    assert set(files) == {"rollups", "samples"}
+    # A crash in the middle of a record, and argusd goes on behind the last whole one.
+    for p in (world.argusd.state_dir / "figures" / "w1").iterdir():
+        with open(p, "ab") as f:
+            f.write(b"\x40\0\0\0torn")
+    pages = world.pages["w1"].asked
+    world.argusd.start()
+    until(lambda: world.pages["w1"].asked > pages, "it asks again")
+
+    def kept():
+        values = [v for v in world.figures("w1")["series"][:1] for v in v["mean"] if v is not None]
+        return len(values) > asked and values
+
+    assert set(until(kept, "old and new samples")) == {0.87}
+
+
+def test_a_page_that_lies_harms_nobody(world):
+    world.told("w1")
+    good, page = world.pages["w1"].text, world.pages["w1"]
+    asked = page.asked
+    page.text = "ray_node_gpus_utilization{" + "x" * (5 << 20)
+    until(lambda: "larger than" in world.figures("w1")["why_not"], "a page that is too large is told")
+    page.text, page.status = good, 500
+    until(lambda: "answers 500" in world.figures("w1")["why_not"], "a page that fails is told")
+    page.status = 200
+    page.text = 'ray_node_gpus_utilization{GpuIndex="1000"} 1\nray_node_mem_used NaN\n\x00\xff{{{\n' + good
+    until(lambda: world.figures("w1")["why_not"] == "", "it is well again")
+    assert page.asked > asked
+    assert world.told("w1")[0][-1] == 0.87
+    metrics = world.argusd.call("GET", "/metrics").body.decode()
+    lines = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line.startswith("argus_figures_"))
+    assert float(lines["argus_figures_page_failures_total"]) >= 2
+    assert float(lines["argus_figures_bad_lines_total"]) >= 1
+    assert float(lines["argus_figures_write_failures_total"]) == 0
+
+
+def test_what_cannot_be_asked_is_said(world):
+    a = world.argusd
+    for path, status, word in (
+        ("/v1/nodes/nobody/figures", 404, "nobody"),
+        ("/v1/nodes/w1/figures?figure=heat", 400, "heat"),
+        ("/v1/nodes/w1/figures?since=2000-01-01T00:00:00Z&until=1999-01-01T00:00:00Z", 400, "since"),
+    ):
+        reply = a.call("GET", path)
+        assert reply.status == status and word in reply.json()["detail"], reply
+    coarse = world.figures("w1", query="since=89d&step=15s")
+    assert coarse["step_s"] >= 300 and coarse["points"] <= 1001
