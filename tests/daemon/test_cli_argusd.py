@@ -120,3 +120,15 @@ def test_lists_filters_and_events_agree(cli, argusd):
     assert cli.run("events", "-f", jobs[0]).returncode == 0
     assert cli.run("logs", "--tail", "1", jobs[0]).returncode == 0
     assert cli.json("whoami")["role"] == "admin" and cli.json("version")["server"]["version"]
+
+
+def test_refusals_are_said_by_lang(cli, argusd):
+    spec = yaml.safe_dump(Argusd.spec("echo x"))
+    assert argusd.call("PUT", "/v1/users/admin/quota", {"queued": 0}).status == 200
+    english = cli.run("submit", "-", text=spec)
+    cli.env["LC_ALL"] = "zh_CN.UTF-8"
+    chinese = cli.run("submit", "-", text=spec)
+    assert (english.returncode, chinese.returncode) == (5, 5)
+    assert "jobs waiting and may have 0" in english.stderr and "个作业等待，最多 0 个" in chinese.stderr
+    gone = cli.run("user", "rm", "nobody")
+    assert gone.returncode == 4 and "没有用户 'nobody'" in gone.stderr
