@@ -39,7 +39,7 @@ void problems_add(struct problems *ps,
         abort(); /* memory: as xmalloc */
     va_end(ap);
     ps->v = xrealloc(ps->v, ps->n + 1, sizeof(*ps->v));
-    ps->v[ps->n++] = (struct problem){.level = level,
+    ps->v[ps->n++] = (struct problem){.level = (int)level,
                                       .field = xstrdup(field ? field : ""),
                                       .text = text,
                                       .hint = xstrdup(hint),

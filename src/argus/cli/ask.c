@@ -273,7 +273,7 @@ int ask_send(struct cli *cli,
              struct err *err)
 {
     _cleanup_(json_unrefp) json_t *taken = body;
-    _cleanup_(freep) char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    _cleanup_(freep) char *text = taken ? json_dumps(taken, JSON_COMPACT) : NULL;
     struct request request = {.method = method,
                               .path = path,
                               .content_type = text ? "application/json" : NULL,

@@ -107,8 +107,8 @@ static void test_what_is_no_node(void **state)
     (void)state;
     static const char *const texts[] = {
         "", "[]", "{}", "{\"spec\":{\"name\":\"n\",\"host\":\"h\"}}",
-        "{\"spec\":{\"name\":\"n\",\"host\":\"h\"},\"want\":\"up\",\"state\":\"online\","
-        "\"step\":\"out\",\"added_at\":\"2026-01-31T12:00:00Z\"}"};
+        ("{\"spec\":{\"name\":\"n\",\"host\":\"h\"},\"want\":\"up\",\"state\":\"online\","
+         "\"step\":\"out\",\"added_at\":\"2026-01-31T12:00:00Z\"}")};
     for (size_t i = 0; i < array_len(texts); i++) {
         struct node_row *n = NULL;
         struct err err = {0};

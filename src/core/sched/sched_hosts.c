@@ -278,7 +278,9 @@ static int64_t sched_hosts_units(double amount)
 static unsigned update_host(struct host *h, const struct sched_node *n)
 {
     unsigned change = HOST_SAME;
-    if (text_changed(&h->labels, n->pool) | text_changed(&h->network, n->network))
+    bool is_relabelled = text_changed(&h->labels, n->pool);
+    bool is_rewired = text_changed(&h->network, n->network);
+    if (is_relabelled || is_rewired)
         change |= HOST_KIND;
     if (!h->listed || h->usable != n->usable)
         change |= HOST_KIND;

@@ -248,7 +248,8 @@ static void read_table(const struct reading *r, struct raw *raw)
     for (size_t i = 0; i < own.n; i++) {
         const struct problem *p = &own.v[i];
         _cleanup_(freep) char *field = xasprintf("%s%s", r->prefix, p->field);
-        problems_add(r->ps, p->level, field, p->line, p->column, p->hint, "%s", p->text);
+        enum problem_level level = (enum problem_level)p->level;
+        problems_add(r->ps, level, field, p->line, p->column, p->hint, "%s", p->text);
     }
     problems_release(&own);
 }

@@ -137,8 +137,8 @@ static void test_boundary(void **state)
         "multipart/form-data; boundary=XX; boundary=YY",
         "multipart/form-data; boundary=X{",
         "multipart/form-data; boundary=\"XX\"YY",
-        "multipart/form-data; boundary="
-        "01234567890123456789012345678901234567890123456789012345678901234567890",
+        ("multipart/form-data; boundary="
+         "01234567890123456789012345678901234567890123456789012345678901234567890"),
     };
     static const char body[] = PART("a") "x\r\n--XX--";
     (void)state;
