@@ -15,15 +15,15 @@
 enum { FIGURES_BYTES_MAX = 32 << 20 };
 static const usec_t LATELY = USEC_HOUR;
 static const usec_t SAMPLES_SINCE = USEC_DAY;
+static const usec_t KEPT_SINCE = 91 * USEC_DAY; /* no file is looked for beyond */
 static const usec_t ROLLUP = FIGURE_ROLL * FIGURE_EVERY;
 
 struct figures_asked {
     struct http_req *req; /* NULL: gone */
     struct api *a;
-    char *name;         /* of the node or job */
-    const char *answer; /* "node" or "id" */
-    struct figures_read *used, *mem;
-    bool is_job;
+    char *name;                      /* of the node or job */
+    const char *answer;              /* "node" or "id" */
+    struct figures_read *used, *mem; /* mem: of a job alone */
 };
 
 /* ---- the answer ---- */
@@ -83,7 +83,7 @@ static void figures_put_gpu(struct jout *j, const struct figures_asked *k, size_
     figures_put_points(j, "mean", row->mean, n);
     figures_put_points(j, "max", row->max, n);
     figures_put_real(j, "mean_of_all", figures_mean(row->mean, n));
-    if (k->is_job) {
+    if (k->mem) {
         figures_put_real(j, "mem_used_max_bytes", figures_max(k->mem->rows[i].max, n));
         figures_put_real(j, "mem_total_bytes",
                          figures_now(k->a->figures, row->node, FIGURE_GPU_MEM_TOTAL, row->gpu));
@@ -106,7 +106,7 @@ static void figures_answer(struct figures_asked *k)
     for (size_t i = 0; i < r->n_rows; i++)
         figures_put_gpu(&j, k, i);
     jout_close(&j, ']');
-    if (!k->is_job)
+    if (!k->mem)
         jout_str(&j, "why_not", figures_why_not(k->a->figures, k->name));
     jout_close(&j, '}');
     http_reply_json(k->req, 200, &body, api_reader_barrier(k->a));
@@ -172,6 +172,8 @@ static int figures_span(struct http_req *req,
         return err->code = ERR_BAD_REQUEST;
     if (*to > now)
         *to = now;
+    if (*from + KEPT_SINCE < now)
+        *from = now - KEPT_SINCE;
     if (*from >= *to)
         return err_set(err, ERR_BAD_REQUEST,
                        "query parameter 'since' is not before 'until': nothing lies between them");
@@ -197,7 +199,7 @@ static void api_node_figures(struct http_req *req, void *app)
     const char *node = http_req_param(req, "name");
     const char *word = str_or(http_req_query(req, "figure"), "gpu_util_ratio");
     enum figure f = figure_from_string(word);
-    usec_t to = clock_wall(), from = to - LATELY, step;
+    usec_t to = clock_wall(), from = to - LATELY, step = 0;
     int r = 0;
     if (!cluster_find_name(a->cluster, node) && !nodes_find(a->nodes, node))
         r = err_set(&err, ERR_NOT_FOUND, "there is no node '%.60s': argus node ls shows all", node);
@@ -238,7 +240,7 @@ static void figures_of_job(struct http_req *req,
 {
     struct err err = {0};
     const struct attempt *last = job->n_attempts ? &job->attempts[job->n_attempts - 1] : NULL;
-    usec_t now = clock_wall(), step;
+    usec_t now = clock_wall(), step = 0;
     usec_t to = last && last->ended_at ? last->ended_at : now;
     usec_t from = last && last->started_at ? last->started_at : to - FIGURE_EVERY;
     (void)extra;
@@ -253,8 +255,7 @@ static void figures_of_job(struct http_req *req,
                                 .name = xstrdup(job->id),
                                 .answer = "id",
                                 .used = figures_read_new(FIGURE_GPU_UTIL, from, to, step),
-                                .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step),
-                                .is_job = true};
+                                .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step)};
     figures_add_gang(k->used, &job->gang);
     figures_add_gang(k->mem, &job->gang);
     figures_begin(k);

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On real Ray: argusd finds the metrics page of each raylet, asks it, and knows what the machine does."""
+
+import pytest
+from raybed import BEDS
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = [pytest.mark.ray, needs_argusd, pytest.mark.timeout(600)]
+
+
+def test_every_real_node_tells(tmp_path):
+    with Argusd(tmp_path, BEDS.get("2.51.1").url) as argusd:
+        nodes = until(lambda: [n["name"] for n in argusd.get("/v1/nodes")["nodes"] if n["state"] == "online"], "nodes")
+        assert len(nodes) >= 2
+
+        def value(node, figure):
+            (series,) = argusd.get(f"/v1/nodes/{node}/figures?figure={figure}&step=15s")["series"]
+            told = [v for v in series["mean"] if v is not None]
+            return told[-1] if told else None
+
+        for node in nodes:
+            until(lambda n=node: value(n, "cpu_util_ratio") is not None, f"the CPU use of {node}")
+            assert 0 <= value(node, "cpu_util_ratio") <= 1
+            assert 0 < value(node, "mem_used_bytes") < value(node, "mem_total_bytes")
+            assert value(node, "object_store_free_bytes") > 0
+            assert argusd.get(f"/v1/nodes/{node}/figures")["why_not"] == ""
