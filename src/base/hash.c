@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash_blocks.h"
 #include "base/str.h"
@@ -90,4 +91,35 @@ int hash_compare(const void *a, const void *b, size_t n)
 void random_bytes(void *p, size_t n)
 {
     randombytes_buf(p, n);
+}
+
+void hash_hmac(const void *key,
+               size_t key_n,
+               const void *p,
+               size_t n,
+               unsigned char ret[static HASH_BYTES])
+{
+    crypto_auth_hmacsha256_state s;
+    (void)crypto_auth_hmacsha256_init(&s, key, key_n); /* always 0, as below */
+    (void)crypto_auth_hmacsha256_update(&s, p, n);
+    (void)crypto_auth_hmacsha256_final(&s, ret);
+    sodium_memzero(&s, sizeof(s));
+}
+
+char *hash_base64(const void *p, size_t n)
+{
+    size_t room = sodium_base64_ENCODED_LEN(n, sodium_base64_VARIANT_ORIGINAL);
+    char *text = xmalloc(room);
+    return sodium_bin2base64(text, room, p, n, sodium_base64_VARIANT_ORIGINAL);
+}
+
+unsigned char *hash_from_base64(const char *text, size_t *ret_n)
+{
+    size_t len = strlen(text);
+    unsigned char *p = xmalloc(len + 1);
+    if (sodium_base642bin(p, len + 1, text, len, NULL, ret_n, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) == 0)
+        return p;
+    free(p);
+    return NULL;
 }

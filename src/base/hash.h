@@ -27,3 +27,13 @@ uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n
 /* Constant-time: 0 when equal. */
 int hash_compare(const void *a, const void *b, size_t n);
 void random_bytes(void *p, size_t n);
+/* HMAC-SHA-256 with a key of any length. */
+void hash_hmac(const void *key,
+               size_t key_n,
+               const void *p,
+               size_t n,
+               unsigned char ret[static HASH_BYTES]);
+/* Base64 with padding, as HTTP has it. Heap. */
+char *hash_base64(const void *p, size_t n);
+/* Heap, *ret_n bytes; NULL: it is no base64. */
+unsigned char *hash_from_base64(const char *text, size_t *ret_n);

@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,7 +29,7 @@ struct wire {
     CURLM *multi;
     uv_timer_t timer;
     unsigned handles; /* of uv, not closed yet */
-    bool is_dead;
+    bool is_dead, no_link_local;
     char *user_agent;
     char *ca_file;
     struct curl_slist *headers;
@@ -42,7 +43,10 @@ struct wire_request {
     struct wire *w;
     struct wire_request *prev, *next;
     CURL *easy; /* NULL while it waits */
-    char *method, *url, *body;
+    char *method, *url, *body, *said;
+    char *mail_from, *user, *password;
+    struct curl_slist *headers, *mail_to;
+    size_t body_sent;
     usec_t timeout;
     bool is_fresh;
     struct buf reply;
@@ -98,6 +102,14 @@ static void wire_destroy(struct wire_request *r)
     free(r->method);
     free(r->url);
     free(r->body);
+    free(r->said);
+    free(r->mail_from);
+    free(r->user);
+    if (r->password)
+        explicit_bzero(r->password, strlen(r->password));
+    free(r->password);
+    curl_slist_free_all(r->headers);
+    curl_slist_free_all(r->mail_to);
     buf_release(&r->reply);
     free(r);
 }
@@ -133,12 +145,56 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
     return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
 }
 
+static size_t wire_on_mail(char *to, size_t size, size_t n, void *arg)
+{
+    struct wire_request *r = arg;
+    size_t left = strlen(r->body) - r->body_sent, take = size * n < left ? size * n : left;
+    memcpy(to, r->body + r->body_sent, take);
+    r->body_sent += take;
+    return take;
+}
+
+static bool is_link_local(const struct sockaddr *to)
+{
+    if (to->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)to;
+        uint32_t a = ntohl(v4->sin_addr.s_addr);
+        return a >> 16 == 0xa9fe || a == 0 || a >> 28 == 0xe;
+    }
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)to;
+    const unsigned char *b = v6->sin6_addr.s6_addr;
+    return to->sa_family != AF_INET6 || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80) || b[0] == 0xff ||
+           IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && b[12] == 0xa9 && b[13] == 0xfe);
+}
+
+static curl_socket_t open_allowed(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+    (void)arg;
+    (void)purpose;
+    if (is_link_local(&to->addr))
+        return CURL_SOCKET_BAD;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
 /* Options of ours are known to this libcurl: a refusal is our own bug. */
 #define set(r, option, value)                                                                      \
     do {                                                                                           \
         CURLcode set_code = curl_easy_setopt((r)->easy, option, value);                            \
         assert(set_code == CURLE_OK);                                                              \
     } while (0)
+
+static void wire_set_mail(struct wire_request *r)
+{
+    set(r, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+    set(r, CURLOPT_CUSTOMREQUEST, (char *)NULL);
+    set(r, CURLOPT_MAIL_FROM, r->mail_from);
+    set(r, CURLOPT_MAIL_RCPT, r->mail_to);
+    set(r, CURLOPT_UPLOAD, 1L);
+    set(r, CURLOPT_READFUNCTION, wire_on_mail);
+    set(r, CURLOPT_READDATA, r);
+    set(r, CURLOPT_USE_SSL, r->user ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
+}
 
 static void wire_set_options(struct wire_request *r)
 {
@@ -152,7 +208,7 @@ static void wire_set_options(struct wire_request *r)
     set(r, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     set(r, CURLOPT_CUSTOMREQUEST, r->method);
     set(r, CURLOPT_USERAGENT, w->user_agent);
-    set(r, CURLOPT_HTTPHEADER, w->headers);
+    set(r, CURLOPT_HTTPHEADER, r->headers ? r->headers : w->headers);
     set(r, CURLOPT_TCP_KEEPALIVE, 1L);
     set(r, CURLOPT_MAXAGE_CONN, 30L); /* the dashboard closes idle ones after 75 s */
     set(r, CURLOPT_FRESH_CONNECT, r->is_fresh ? 1L : 0L);
@@ -166,7 +222,15 @@ static void wire_set_options(struct wire_request *r)
     set(r, CURLOPT_HEADERDATA, r);
     if (w->ca_file)
         set(r, CURLOPT_CAINFO, w->ca_file);
-    if (r->body || str_eq(r->method, "POST"))
+    if (w->no_link_local)
+        set(r, CURLOPT_OPENSOCKETFUNCTION, open_allowed);
+    if (r->user) {
+        set(r, CURLOPT_USERNAME, r->user);
+        set(r, CURLOPT_PASSWORD, str_or(r->password, ""));
+    }
+    if (r->mail_from)
+        wire_set_mail(r);
+    else if (r->body || str_eq(r->method, "POST"))
         set(r, CURLOPT_POSTFIELDS, str_or(r->body, ""));
 }
 
@@ -188,6 +252,29 @@ static void start_waiting(struct wire *w)
             wire_start(r);
 }
 
+static struct curl_slist *slist_add(struct curl_slist *list, const char *text)
+{
+    struct curl_slist *longer = curl_slist_append(list, text);
+    assert(longer);
+    return longer;
+}
+
+static void wire_copy_more(struct wire_request *r, const struct wire_order *order)
+{
+    r->said = xstrdup(order->said);
+    r->mail_from = xstrdup(order->mail_from);
+    r->user = xstrdup(order->user);
+    r->password = xstrdup(order->password);
+    for (size_t i = 0; order->mail_to && i < order->mail_to->n; i++)
+        r->mail_to = slist_add(r->mail_to, order->mail_to->v[i]);
+    if (!order->headers)
+        return;
+    for (const struct curl_slist *h = r->w->headers; h; h = h->next)
+        r->headers = slist_add(r->headers, h->data);
+    for (size_t i = 0; i < order->headers->n; i++)
+        r->headers = slist_add(r->headers, order->headers->v[i]);
+}
+
 struct wire_request *wire_send(struct wire *w, const struct wire_order *order, wire_f cb, void *arg)
 {
     assert(!w->is_dead);
@@ -204,6 +291,7 @@ struct wire_request *wire_send(struct wire *w, const struct wire_order *order, w
         .cb = cb,
         .arg = arg,
     };
+    wire_copy_more(r, order);
     if (w->last)
         w->last->next = r;
     else
@@ -226,19 +314,21 @@ static bool is_never_sent(const struct wire_request *r)
 
 static void describe_failure(const struct wire_request *r, CURLcode code, struct wire_reply *reply)
 {
-    const char *why = *r->error ? r->error : curl_easy_strerror(code);
+    /* Its own words may hold the URL. */
+    const char *why = *r->error && !r->said ? r->error : curl_easy_strerror(code);
     int word = !reply->was_sent                   ? ERR_UNREACHABLE
                : r->reply.failed                  ? ERR_TOO_LARGE
                : code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT
                                                   : ERR_UNAVAILABLE;
     if (word == ERR_TOO_LARGE)
         (void)err_set(&reply->err, word, "the answer to %s '%.150s' is larger than %zu bytes",
-                      r->method, r->url, r->reply.max);
+                      r->method, str_or(r->said, r->url), r->reply.max);
     else if (r->header_bytes > HEADER_BYTES_MAX)
         (void)err_set(&reply->err, word, "the answer to %s '%.150s' has too many headers",
-                      r->method, r->url);
+                      r->method, str_or(r->said, r->url));
     else
-        (void)err_set(&reply->err, word, "%s '%.150s' failed: %.200s", r->method, r->url, why);
+        (void)err_set(&reply->err, word, "%s '%.150s' failed: %.200s", r->method,
+                      str_or(r->said, r->url), why);
 }
 
 /* Hand one finished transfer out. The request is off all lists before the callback. */
@@ -246,8 +336,10 @@ static void wire_finish(struct wire_request *r, CURLcode code)
 {
     struct wire_reply reply = {.was_sent = !is_never_sent(r)};
     long status = 0;
-    if (code == CURLE_OK)
+    if (code == CURLE_OK || r->mail_from) /* a mail that is refused is an error to curl */
         (void)curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 = none */
+    if (code != CURLE_OK && status < 400)
+        status = 0;
     reply.status = (int)status;
     reply.body = buf_str(&r->reply);
     reply.len = r->reply.len;
@@ -405,6 +497,7 @@ int wire_new(const struct wire_options *opt, struct wire **ret, struct err *err)
     w->ca_file = xstrdup(opt->ca_file);
     w->connect_timeout_ms = (long)(opt->connect_timeout / USEC_MS);
     w->parallel_max = opt->parallel_max;
+    w->no_link_local = opt->no_link_local;
     add_headers(w, opt->token);
     w->multi = curl_multi_init();
     assert(w->multi);

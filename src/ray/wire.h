@@ -2,7 +2,8 @@
 /* wire.h - HTTP requests of one client on a uv loop: libcurl's multi interface
  * whose sockets and timer the loop polls.
  *
- * Knows nothing of Ray. No redirects, no proxy, no cookies, http and https only.
+ * Knows nothing of Ray. A request may be a mail, too: url smtp(s)://…, mail_from, mail_to.
+ * No redirects, no proxy, no cookies, http and https only.
  * Connections are kept and used again; at most parallel_max requests run, the
  * others wait in order. */
 #pragma once
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/strv.h"
 
 struct wire;
 struct wire_request;
@@ -23,6 +25,8 @@ struct wire_options {
     const char *ca_file; /* NULL = the system's */
     usec_t connect_timeout;
     unsigned parallel_max;
+    bool no_link_local; /* refuse to connect there: addresses where clouds tell machines their keys
+                         */
 };
 
 struct wire_order {
@@ -32,6 +36,12 @@ struct wire_order {
     usec_t timeout;   /* of the whole request, from the moment that it is started */
     size_t max_bytes; /* of the reply's body */
     bool is_fresh;    /* not over a kept connection, which the peer may just be closing */
+    /* All NULL for none; copied. */
+    const struct strv *headers; /* "Name: value", beside ours */
+    const char *said;           /* in sentences in place of the URL, which may hold a key */
+    const char *mail_from;      /* then it is a mail: body is the whole message */
+    const struct strv *mail_to;
+    const char *user, *password;
 };
 
 struct wire_reply {

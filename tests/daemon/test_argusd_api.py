@@ -28,6 +28,7 @@ NODE = "{name: there, host: 127.0.0.1, port: 1, labels: [a]}"  # nobody listens 
 
 # Every route: path to call and body; its least role is what openapi.json says. One that is missing here fails
 # test_the_table_is_whole.
+RULE = {"of": "job", "when": "gpus > 30", "text": "job '{name}' wants {gpus} GPUs"}
 ROUTES = {
     ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", Argusd.spec("echo x")),
     ("GET", "/v1/jobs"): ("/v1/jobs", None),
@@ -121,6 +122,22 @@ ROUTES = {
     ("GET", "/v1/files/content"): ("/v1/files/content?path=common/file", None),
     ("POST", "/v1/files"): ("/v1/files", "A_FILE"),
     ("DELETE", "/v1/files"): ("/v1/files?path=common/MADE_DIR", None),
+    ("GET", "/v1/alerts"): ("/v1/alerts", None),
+    ("GET", "/v1/alerts/{alert}"): ("/v1/alerts/ALERT", None),
+    ("POST", "/v1/alerts/{alert}:ack"): ("/v1/alerts/ALERT:ack", {"note": "x"}),
+    ("POST", "/v1/alerts/{alert}:silence"): ("/v1/alerts/ALERT:silence", {"for": "1s"}),
+    ("GET", "/v1/incidents"): ("/v1/incidents", None),
+    ("GET", "/v1/incidents/{incident}"): ("/v1/incidents/i1", None),
+    ("GET", "/v1/incidents/{incident}/report"): ("/v1/incidents/i1/report", None),
+    ("GET", "/v1/silences"): ("/v1/silences", None),
+    ("POST", "/v1/silences"): ("/v1/silences", {"for": "1h", "names": ["nothing"]}),
+    ("DELETE", "/v1/silences/{silence}"): ("/v1/silences/SILENCE", None),
+    ("GET", "/v1/alert_rules"): ("/v1/alert_rules", None),
+    ("GET", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/job_failed", None),
+    ("PUT", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/FRESH", RULE),
+    ("DELETE", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", None),
+    ("GET", "/v1/receivers"): ("/v1/receivers", None),
+    ("POST", "/v1/receivers/{receiver}:test"): ("/v1/receivers/ops:test", None),
     ("GET", "/v1/uploads"): ("/v1/uploads", None),
     ("POST", "/v1/uploads"): ("/v1/uploads", {"name": "x", "bytes": 3}),
     ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
@@ -156,6 +173,9 @@ class Whole:
         raw.write_text('{"question": "1 + 1?", "answer": "#### 2"}\n')
         self.made("/v1/datasets", {"name": "ready", "source": str(raw), "in_place": True, "common": True})
         until(lambda: argusd.get("/v1/datasets/ready")["state"] == "ready", "a data set is ready")
+        assert argusd.call("PUT", "/v1/alert_rules/large", RULE).status == 201
+        until(lambda: argusd.get("/v1/alerts?state=all")["alerts"], "there is an alert")
+        self.alert = argusd.get("/v1/alerts?state=all")["alerts"][0]["id"]
         self.content = added(argusd, "there@1", tar({"a.py": "1"}), common=True)["hash"]
 
     def made(self, path, body, token="admin"):
@@ -198,6 +218,10 @@ class Whole:
     def owner(role):
         return role if role == "user" else "admin"
 
+    def rule(self, name):
+        assert self.argusd.call("PUT", f"/v1/alert_rules/{name}", RULE).status == 201
+        return name
+
     def upload(self, name, role):
         return self.made("/v1/uploads", {"name": name, "bytes": 0}, self.owner(role))["id"]
 
@@ -227,6 +251,9 @@ class Whole:
             "MADE_PRESET": lambda: self.preset(fresh, role),
             "FRESH": lambda: fresh,
             "MADE_UPLOAD": lambda: self.upload(fresh, role),
+            "ALERT": lambda: self.alert,
+            "SILENCE": lambda: self.made("/v1/silences", {"for": "1h", "names": ["nothing"]})["id"],
+            "MADE_RULE": lambda: self.rule(fresh),
             "MADE_DIR": lambda: self.folder(fresh),
             "SECRET": lambda: self.secret("user" if role == "user" else "admin"),
             "TOKEN": lambda: self.made("/v1/tokens", {}, "user" if role == "user" else "admin")["id"],
@@ -262,7 +289,8 @@ class Whole:
 @pytest.fixture(scope="module")
 def w(tmp_path_factory):
     home = tmp_path_factory.mktemp("api")
-    with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url) as argusd:
+    more = "alerts: {receivers: {ops: {kind: log}}}"
+    with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url, more=more) as argusd:
         ray.add_job(submission_id="theirs", status="RUNNING")  # of somebody else
         yield Whole(ray, argusd)
 

@@ -55,6 +55,11 @@ def fill(argusd):
     made(argusd, "/v1/projects", {"name": "rlhf"})
     made(argusd, "/v1/secrets/HF_TOKEN", {"value": "none of yours"}, "PUT")
     added(argusd, "verl@0.9.1", tar({"a.py": "1"}), token="admin", common=True)
+    rule = {"of": "job", "when": "gpus > 30", "text": "job '{name}' wants {gpus} GPUs"}
+    made(argusd, "/v1/alert_rules/large", rule, "PUT")
+    argusd.submit("echo held", nnodes=9, n_gpus_per_node=4)
+    until(lambda: argusd.get("/v1/alerts")["alerts"], "there is an alert")
+    made(argusd, "/v1/silences", {"for": "1h", "names": ["nothing"]})
     token = made(argusd, "/v1/tokens", {"user": "alice", "name": "for the path"})["id"]
     upload = made(argusd, "/v1/uploads", {"name": "x", "bytes": 0})["id"]
     return {"/v1/tokens/{token}": token, "/v1/uploads/{id}": upload}
@@ -87,7 +92,8 @@ def run(argusd, home, config, *options):
 
 
 def test_the_api_is_as_it_says(tmp_path):
-    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+    more = "alerts: {receivers: {ops: {kind: log}}}"
+    with FakeRay() as ray, Argusd(tmp_path, ray.url, more=more) as argusd:
         chosen = fill(argusd)
         config = settings(argusd.get("/v1/openapi.json"), chosen)
         phases = ("--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--workers", "4")

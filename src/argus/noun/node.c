@@ -12,9 +12,9 @@
 #include "argus/cli/listing.h"
 #include "argus/job/jobview.h"
 #include "argus/job/submission.h"
-#include "argus/noun/firewall.h"
 #include "argus/noun/nodecall.h"
 #include "argus/noun/nodepage.h"
+#include "argus/show/firewall.h"
 #include "argus/show/member.h"
 #include "base/str.h"
 

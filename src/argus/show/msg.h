@@ -55,6 +55,14 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_REASON, "REASON", "原因")                                                                \
     X(MSG_RESTARTS, "RESTARTS", "重启")                                                            \
     X(MSG_RUN, "RUN", "运行")                                                                      \
+    X(MSG_SEVERITY, "SEVERITY", "级别")                                                            \
+    X(MSG_RULE, "RULE", "规则")                                                                    \
+    X(MSG_INCIDENT, "INCIDENT", "事件")                                                            \
+    X(MSG_ACKED, "ACKED BY", "确认人")                                                             \
+    X(MSG_FROM, "FROM", "来源")                                                                    \
+    X(MSG_WHEN, "WHEN", "条件")                                                                    \
+    X(MSG_UNTIL, "UNTIL", "至")                                                                    \
+    X(MSG_ALERT, "ALERT", "告警")                                                                  \
     X(MSG_SEQ, "SEQ", "序号")                                                                      \
     X(MSG_SINCE, "SINCE", "自")                                                                    \
     X(MSG_SLOWDOWN, "SLOWDOWN", "减速比")                                                          \

@@ -10,16 +10,21 @@
 
 /* Of every name in a path. tests/daemon/test_described.py makes objects of these names. */
 static const struct http_example path_examples[] = {
+    {"/v1/alert_rules/{rule}", "job_failed"},
+    {"/v1/alerts/{alert}", "a1"},
     {"/v1/clusters/{cluster}", "default"},
     {"/v1/clusters/{cluster}/foreign/{ray_id}", "raysubmit_1"},
     {"/v1/datasets/{name}", "gsm8k"},
+    {"/v1/incidents/{incident}", "i1"},
     {"/v1/jobs/{id}", "sft-gsm8k"},
     {"/v1/jobs/{id}/checkpoints/{step}", "10"},
     {"/v1/models/{name}", "qwen"},
     {"/v1/nodes/{name}", "worker1"},
     {"/v1/presets/{name}", "baseline"},
     {"/v1/projects/{project}", "rlhf"},
+    {"/v1/receivers/{receiver}", "ops"},
     {"/v1/secrets/{name}", "HF_TOKEN"},
+    {"/v1/silences/{silence}", "s1"},
     {"/v1/snapshots/{name}", "verl@0.9.1"},
     {"/v1/tokens/{token}", "t1"},
     {"/v1/uploads/{id}", "u1"},

@@ -40,6 +40,8 @@ struct events {
     struct pending *first, **tail;
     struct events_listener *listeners;
     bool walking;
+    events_tap_f tap;
+    void *tap_arg;
 };
 
 struct events *events_new(struct store *store, const struct store_last *last)
@@ -133,6 +135,15 @@ void events_add(struct events *ev, const struct events_note *note, usec_t now)
     ev->last_batch = store_batch(ev->store);
     if (ev->listeners)
         events_keep(ev, &row);
+    row.hash = NULL; /* of a later one, once the tap adds some */
+    if (ev->tap)
+        ev->tap(&row, ev->tap_arg);
+}
+
+void events_tap(struct events *ev, events_tap_f cb, void *arg)
+{
+    ev->tap = cb;
+    ev->tap_arg = arg;
 }
 
 int64_t events_last(const struct events *ev)

@@ -43,6 +43,11 @@ int64_t events_last(const struct events *ev);
 /* The newest one that was added, and its hash. 0: there is none. */
 int64_t events_head(const struct events *ev, unsigned char ret_hash[static STORE_HASH_BYTES]);
 
+/* What is added is told at once, in the batch that holds it: what follows from it is stored with it
+ * or not at all. row is borrowed for the call. At most one; it may add events itself. */
+typedef void (*events_tap_f)(const struct store_event *row, void *arg);
+void events_tap(struct events *ev, events_tap_f cb, void *arg);
+
 /* This one is on disk. job: its id, borrowed for the call; NULL: it is of no job, or it was added
  * before the listener came, and is of any. */
 typedef void (*events_f)(int64_t seq, const char *job, void *arg);

@@ -27,6 +27,8 @@ static const struct field keys[] = {
      .doc = "address and port of the HTTP API; beyond loopback use tls"},
     {"tls.cert", FIELD_STR, AT(tls_cert), .doc = "PEM file of the server's certificate chain"},
     {"tls.key", FIELD_STR, AT(tls_key), .doc = "PEM file of its private key"},
+    {"alerts", FIELD_NODE, AT(alerts_node),
+     .doc = "receivers, routes, quiet hours, escalation and rules of alerts: docs/alerts.md"},
     {"state_dir", FIELD_STR, AT(state_dir), "/var/lib/argus",
      .doc = "local directory of the store; never on NFS"},
     {"cluster", FIELD_STR, AT(cluster), "default", .doc = "name of the Ray cluster"},
@@ -393,6 +395,8 @@ int settings_load(const char *path, struct settings *ret, struct problems *ps)
     if (r == 0) {
         conf_read(keys, array_len(keys), doc_root(d), ret, ps);
         ret->text = xstrdup(buf_str(&text));
+        alert_config_read(ret->alerts_node, &ret->alerts, ps);
+        ret->alerts_node = NULL;
         if (ret->listen && ret->state_dir)
             check_together(ret, doc_root(d), ps);
         r = ps->errors ? -EINVAL : 0;
@@ -405,6 +409,7 @@ void settings_release(struct settings *s)
 {
     conf_release(keys, array_len(keys), s);
     free(s->text);
+    alert_config_release(&s->alerts);
     *s = (struct settings){0};
 }
 

@@ -2,6 +2,7 @@
 /* settings.h - argus.yaml: read whole, checked whole, then never changed. */
 #pragma once
 #include "base/conf.h"
+#include "core/alert/alert_route.h"
 #include "core/job/ports.h"
 #include "fsroot/launch.h"
 
@@ -57,6 +58,8 @@ struct settings {
     usec_t look_every, max_skew;
     uint64_t min_disk_bytes, min_shm_bytes;
     char *prefix;
+    const struct node *alerts_node; /* while it is read */
+    struct alert_config alerts;
     char *shepherd, *hook; /* NULL: beside argusd */
 
     char *text; /* the file, for the copy in each job's directory */

@@ -25,6 +25,7 @@
 #include "ray/ray.h"
 #include "store/store.h"
 
+struct alerts;
 struct archives;
 struct checkpoints;
 struct curves_kept;
@@ -58,6 +59,7 @@ struct api {
     struct metas *metas;
     struct checkpoints *checkpoints;
     struct archives *archives;
+    struct alerts *alerts;
     struct snapshots *snapshots;
     struct storage storage;   /* of these */
     struct importer importer; /* of data sets and models */

@@ -203,6 +203,11 @@ struct noderun *nodes_find(const struct nodes *ns, const char *name)
     return map_find(ns->by_name, name);
 }
 
+const struct node_row *nodes_next(const struct nodes *ns, size_t *pos)
+{
+    return *pos < ns->n ? ns->v[(*pos)++]->row : NULL;
+}
+
 bool nodes_is_registered(const struct nodes *ns, const char *name)
 {
     return map_find(ns->by_name, name) != NULL;

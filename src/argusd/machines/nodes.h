@@ -77,6 +77,8 @@ must_check int nodes_add(struct nodes *ns,
                          struct noderun ***ret,
                          size_t *ret_new,
                          struct err *err);
+/* The head, if it is managed, and all of the registry. NULL at the end. */
+const struct node_row *nodes_next(const struct nodes *ns, size_t *pos);
 struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
 
 /* How many machines of the pool (NULL: of all) are known not to meet these needs

@@ -3,6 +3,7 @@
  * service is a member of struct services, an open function, and a row. */
 #include <string.h>
 
+#include "argusd/alerts/alerts.h"
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
@@ -201,6 +202,20 @@ static int open_findings(struct services *s, struct err *err)
                                    .jobs = s->api.jobs,
                                    .metas = s->api.metas};
     return findings_new(&parts, &s->api.findings, err);
+}
+
+static void make_alerts(struct services *s)
+{
+    struct alerts_parts parts = {.loop = s->loop,
+                                 .settings = s->settings,
+                                 .store = s->api.store,
+                                 .events = s->api.events,
+                                 .cluster = s->api.cluster,
+                                 .jobs = s->api.jobs,
+                                 .nodes = s->api.nodes,
+                                 .people = s->api.people,
+                                 .secrets = s->api.secrets};
+    s->api.alerts = alerts_new(&parts);
 }
 
 static void make_archives(struct services *s)
@@ -450,6 +465,11 @@ CALL(free_nodes, nodes_free(s->api.nodes));
 CALL_ROW(restore_findings, findings_restore(s->api.findings, row));
 CALL(close_findings, findings_close(s->api.findings));
 CALL(free_findings, findings_free(s->api.findings));
+CALL_ROW(restore_alerts, alerts_restore(s->api.alerts, row));
+CALL(start_alerts, alerts_start(s->api.alerts));
+CALL_BATCH(durable_alerts, alerts_durable(s->api.alerts, batch));
+CALL(close_alerts, alerts_close(s->api.alerts));
+CALL(free_alerts, alerts_free(s->api.alerts));
 CALL_ROW(restore_archives, archives_restore(s->api.archives, row));
 CALL(start_archives, archives_start(s->api.archives));
 CALL_BATCH(durable_archives, archives_durable(s->api.archives, batch));
@@ -562,6 +582,15 @@ static const struct service services[] = {
      .restore = restore_findings,
      .close = close_findings,
      .free = free_findings},
+    {.name = "alerts",
+     .make = make_alerts,
+     .kinds = {ALERTS_ENTRY_INCIDENT, ALERTS_ENTRY_SILENCE, ALERTS_ENTRY_RULE,
+               ALERTS_ENTRY_DELIVERY},
+     .restore = restore_alerts,
+     .start = start_alerts,
+     .durable = durable_alerts,
+     .close = close_alerts,
+     .free = free_alerts},
     {.name = "archives",
      .make = make_archives,
      .kinds = {ARCHIVES_ENTRY},

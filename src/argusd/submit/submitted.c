@@ -19,7 +19,14 @@ static int submitted_read_text(const struct submitted *s,
 {
     spec_release(ret);
     *ret = (struct spec){0};
-    return jobspec_read(s->settings, text, len, s->who->user, want_places, ret, ps);
+    int r = jobspec_read(s->settings, text, len, s->who->user, want_places, ret, ps);
+    for (size_t i = 0; r == 0 && i < ret->notify.n; i++) {
+        struct err err = {0};
+        r = alert_notify_check(&s->settings->alerts, ret->notify.v[i], &err);
+        if (r < 0)
+            problems_add(ps, PROBLEM_ERROR, "notify", 0, 0, NULL, "%s", err.text);
+    }
+    return r;
 }
 
 static int submitted_read_given(const struct submitted *s, struct spec *ret, struct problems *ps)

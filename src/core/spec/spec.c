@@ -154,8 +154,8 @@ const struct field spec_keys[] = {
      .max = 604800, .doc = "keep the slots for so long, for a look: argus release ends it"},
     {.name = "after", .type = FIELD_STRV, .offset = AT(after), .flags = FIELD_ACCEPTED,
      .doc = "jobs that must have SUCCEEDED before"},
-    {.name = "notify", .type = FIELD_STRV, .offset = AT(notify), .flags = FIELD_ACCEPTED,
-     .doc = "receivers"},
+    {.name = "notify", .type = FIELD_STRV, .offset = AT(notify),
+     .doc = "receivers, and of what: ops, ops:succeeded,failed"},
 };
 /* clang-format on */
 const size_t spec_keys_n = array_len(spec_keys);

@@ -233,7 +233,6 @@ static void later_keys_warn(void **state)
 {
     static const char *const lines[][2] = {
         {"after: [b]", "after"},
-        {"notify: [c]", "notify"},
         {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
     };
     (void)state;

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alerts_facts.c - what is the case now, as facts that rules ask about; see alerts_run.h. Their
+ * list for people is docs/alerts.md.
+ *
+ * A fact that is not known is left out: no rule fires or ends by it. A job suspects the nodes that
+ * it was leased and its cluster; a node suspects the cluster. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/alerts/alerts_run.h"
+#include "argusd/ground/jobspec.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { FACTS_MAX = 32, FACT_TEXT_MAX = 400 };
+/* After a start nothing is said to be gone before it could be seen. */
+static const usec_t SETTLES = 10 * USEC_SEC;
+
+struct facts {
+    struct alert_fact v[FACTS_MAX];
+    size_t n;
+};
+
+static void fact_text(struct facts *f, const char *name, const char *text)
+{
+    if (text && f->n < FACTS_MAX)
+        f->v[f->n++] = (struct alert_fact){.name = name, .text = text};
+}
+
+static void fact_number(struct facts *f, const char *name, double number)
+{
+    if (f->n < FACTS_MAX)
+        f->v[f->n++] = (struct alert_fact){.name = name, .number = number};
+}
+
+static void fact_yes(struct facts *f, const char *name, bool yes)
+{
+    fact_text(f, name, yes ? "yes" : "no");
+}
+
+static double seconds_since(usec_t since, usec_t now)
+{
+    return since && now > since ? (double)(now - since) / (double)USEC_SEC : 0;
+}
+
+static void alerts_see(struct alerts *as,
+                       const struct alert_subject *what,
+                       struct facts *f,
+                       usec_t now)
+{
+    struct alert_subject s = *what;
+    fact_text(f, "name", s.name);
+    s.v = f->v;
+    s.n = f->n;
+    alert_table_see(as->table, &as->rules, &s, now);
+}
+
+/* ---- jobs ---- */
+
+static void place_free(struct strv *place)
+{
+    if (place)
+        strv_release(place);
+    free(place);
+}
+
+void alerts_places_free(struct alerts *as)
+{
+    struct strv *place;
+    for (size_t pos = 0; (place = map_next(as->places, &pos, NULL));)
+        place_free(place);
+    map_free(as->places);
+}
+
+/* What it is leased is remembered beyond its end, until that was told. */
+static void place_keep(struct alerts *as, const struct job *j)
+{
+    if (!j->gang.n)
+        return;
+    struct strv *place = map_find(as->places, j->id);
+    if (!place) {
+        place = xcalloc(1, sizeof(*place));
+        (void)map_set(as->places, j->id, place); /* there was none */
+    }
+    strv_release(place);
+    for (size_t i = 0; i < j->gang.n; i++)
+        strv_addf(place, "node/%s", j->gang.v[i].name);
+    strv_addf(place, "cluster/%s", j->cluster);
+}
+
+static void job_facts(const struct job *j,
+                      usec_t now,
+                      struct facts *f,
+                      char at[static CLOCK_TEXT_MAX])
+{
+    fact_text(f, "user", j->user);
+    fact_text(f, "project", j->project);
+    fact_text(f, "workload", j->workload);
+    fact_text(f, "pool", j->pool);
+    fact_text(f, "state", job_state_to_string(j->state));
+    fact_number(f, "gpus", j->demand.nnodes * j->demand.gpus_per_node);
+    fact_number(f, "attempts", j->n_attempts);
+    fact_yes(f, "hung", (j->flags & JOB_FLAG_HUNG) != 0);
+    fact_yes(f, "held", (j->flags & JOB_FLAG_HELD) != 0);
+    fact_yes(f, "unknown", (j->flags & JOB_FLAG_UNKNOWN) != 0);
+    if (j->flags & JOB_FLAG_UNKNOWN) {
+        fact_number(f, "unknown_for", seconds_since(j->unknown_since, now));
+        fact_text(f, "unknown_since", clock_to_string(j->unknown_since, at));
+    }
+    if (j->state == JOB_RUNNING)
+        fact_number(f, "running_for", seconds_since(j->started_at, now));
+    if (j->state == JOB_QUEUED)
+        fact_number(f, "queued_for", seconds_since(j->queued_at, now));
+}
+
+/* Who is told by its spec of this. */
+static void job_notify(const struct alerts *as,
+                       const struct live *l,
+                       const char *word,
+                       struct strv *ret)
+{
+    const struct spec *spec = jobspec_of(as->p.settings, l->job);
+    for (size_t i = 0; spec && i < spec->notify.n; i++)
+        (void)alert_notify_wants(spec->notify.v[i], word, ret); /* the rest is not for them */
+}
+
+static void see_job(struct alerts *as, struct live *l, usec_t now)
+{
+    const struct job *j = l->job;
+    char at[CLOCK_TEXT_MAX];
+    struct facts f = {0};
+    struct strv notify = {0};
+    place_keep(as, j);
+    job_facts(j, now, &f, at);
+    if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
+        job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
+    struct alert_subject s = {.of = ALERT_OF_JOB,
+                              .name = j->id,
+                              .owner = j->user,
+                              .project = j->project,
+                              .notify = &notify,
+                              .suspects = map_find(as->places, j->id),
+                              .gpus = j->demand.nnodes * j->demand.gpus_per_node};
+    alerts_see(as, &s, &f, now);
+    strv_release(&notify);
+}
+
+/* ---- machines ---- */
+
+static const char *node_trouble(const struct node_row *n)
+{
+    return *n->reason.text ? n->reason.text : *n->sick ? n->sick : "no reason is known";
+}
+
+static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
+{
+    struct facts f = {0};
+    struct strv suspects = {0};
+    bool was_in = n->state != NODE_PENDING;
+    fact_text(&f, "state", node_state_to_string(n->state));
+    fact_text(&f, "want", node_want_to_string(n->want));
+    fact_yes(&f, "wanted", n->want == NODE_WANT_UP);
+    fact_yes(&f, "head", n->is_head);
+    if (was_in)
+        fact_yes(&f, "alive", n->state != NODE_OFFLINE);
+    fact_yes(&f, "unhealthy", *n->sick != 0);
+    fact_yes(&f, "ssh_away", n->ssh_away);
+    fact_text(&f, "reason", *n->sick ? n->sick : node_trouble(n));
+    if (n->facts.at) {
+        fact_number(&f, "clock_skew", fabs((double)n->facts.skew) / (double)USEC_SEC);
+        fact_number(&f, "disk_free", (double)n->facts.disk_free_bytes);
+        fact_number(&f, "shm_free", (double)n->facts.shm_free_bytes);
+    }
+    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
+    struct alert_subject s = {.of = ALERT_OF_NODE,
+                              .name = n->spec.name,
+                              .suspects = &suspects,
+                              .gpus = (double)n->spec.gpu_count};
+    alerts_see(as, &s, &f, now);
+    strv_release(&suspects);
+}
+
+/* Of Ray's list alone, which nobody registered. */
+static void see_attached(struct alerts *as, const struct cluster_node *k, usec_t now)
+{
+    struct facts f = {0};
+    struct strv suspects = {0};
+    fact_text(&f, "state", k->is_alive ? "online" : "offline");
+    fact_yes(&f, "wanted", true);
+    fact_yes(&f, "head", k->is_head);
+    fact_yes(&f, "alive", k->is_alive);
+    fact_text(&f, "reason", k->message && *k->message ? k->message : "Ray has given it up");
+    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
+    struct alert_subject s = {
+        .of = ALERT_OF_NODE, .name = k->name, .suspects = &suspects, .gpus = k->gpus};
+    alerts_see(as, &s, &f, now);
+    strv_release(&suspects);
+}
+
+/* A name that is there again stands twice in Ray's list: the living one counts. */
+static bool has_successor(const struct cluster_node *v, size_t n, const struct cluster_node *k)
+{
+    bool found = false;
+    for (size_t i = 0; i < n && !k->is_alive; i++)
+        found =
+            found || (&v[i] != k && !strcmp(v[i].name, k->name) && (v[i].is_alive || &v[i] > k));
+    return found;
+}
+
+static void see_nodes(struct alerts *as, usec_t now)
+{
+    const struct node_row *row;
+    size_t n;
+    const struct cluster_node *v = cluster_nodes(as->p.cluster, &n);
+    for (size_t pos = 0; (row = nodes_next(as->p.nodes, &pos));)
+        see_node(as, row, now);
+    for (size_t i = 0; i < n; i++)
+        if (!nodes_is_registered(as->p.nodes, v[i].name) && !nodes_is_former(as->p.nodes, &v[i]) &&
+            !v[i].is_head && !has_successor(v, n, &v[i]))
+            see_attached(as, &v[i], now);
+    if (cluster_generation(as->p.cluster) > 0)
+        alert_table_round(as->table, ALERT_OF_NODE, now);
+}
+
+/* ---- cluster, root, queue ---- */
+
+static void see_cluster(struct alerts *as, usec_t now)
+{
+    const struct cluster *c = as->p.cluster;
+    const char *code, *text;
+    struct facts f = {0};
+    cluster_why_not(c, &code, &text);
+    fact_yes(&f, "up", cluster_is_up(c));
+    fact_text(&f, "reason", *text ? text : "no reason is known");
+    fact_text(&f, "session", cluster_session(c));
+    struct alert_subject s = {.of = ALERT_OF_CLUSTER, .name = as->p.settings->cluster};
+    alerts_see(as, &s, &f, now);
+}
+
+static void see_root(struct alerts *as, usec_t now)
+{
+    const struct cluster *c = as->p.cluster;
+    struct facts f = {0};
+    bool ok = cluster_root_is_ok(c), bad = cluster_root_is_bad(c);
+    if (ok || bad)
+        fact_yes(&f, "ok", ok);
+    fact_yes(&f, "hangs", cluster_root_hangs(c));
+    if (ok)
+        fact_number(&f, "free", (double)cluster_root_free_bytes(c));
+    fact_text(&f, "reason", cluster_root_why(c));
+    struct alert_subject s = {.of = ALERT_OF_ROOT, .name = "shared"};
+    alerts_see(as, &s, &f, now);
+}
+
+static void see_queue(struct alerts *as, usec_t oldest, usec_t now)
+{
+    const struct reason *why = jobs_blocked(as->p.jobs);
+    struct facts f = {0};
+    fact_number(&f, "waiting", (double)jobs_count(as->p.jobs, JOB_QUEUED));
+    fact_number(&f, "running", (double)jobs_count(as->p.jobs, JOB_RUNNING));
+    fact_yes(&f, "blocked", *why->code != 0);
+    fact_text(&f, "code", why->code);
+    fact_text(&f, "reason", why->text);
+    fact_number(&f, "longest_wait", seconds_since(oldest, now));
+    struct alert_subject s = {.of = ALERT_OF_QUEUE, .name = "queue"};
+    alerts_see(as, &s, &f, now);
+}
+
+/* The jobs, and when the one was queued that waits the longest and is not held. */
+static usec_t see_jobs(struct alerts *as, usec_t now)
+{
+    struct live *l;
+    usec_t oldest = 0;
+    for (size_t pos = 0; (l = jobs_next(as->p.jobs, &pos));) {
+        const struct job *j = l->job;
+        bool waits = j->state == JOB_QUEUED && !(j->flags & JOB_FLAG_HELD);
+        if (waits && (!oldest || j->queued_at < oldest))
+            oldest = j->queued_at;
+        if (!l->over)
+            see_job(as, l, now);
+    }
+    alert_table_round(as->table, ALERT_OF_JOB, now);
+    return oldest;
+}
+
+/* ---- quotas ---- */
+
+static void see_account(struct alerts *as,
+                        enum sched_account kind,
+                        const char *name,
+                        double limit,
+                        usec_t now)
+{
+    struct sched_usage u;
+    struct facts f = {0};
+    char key[80];
+    if (limit <= 0)
+        return;
+    sched_usage(jobs_sched(as->p.jobs), kind, name, jobs_now(as->p.jobs), &u);
+    text_printf(key, "%s/%s", kind == SCHED_USER ? "user" : "project", name);
+    fact_text(&f, "kind", kind == SCHED_USER ? "user" : "project");
+    fact_number(&f, "limit", limit);
+    fact_number(&f, "used_hours", u.gpu_seconds_month / 3600);
+    fact_number(&f, "used", u.gpu_seconds_month / 3600 / limit);
+    struct alert_subject s = {.of = ALERT_OF_QUOTA,
+                              .name = key,
+                              .owner = kind == SCHED_USER ? name : NULL,
+                              .project = kind == SCHED_PROJECT ? name : NULL};
+    alerts_see(as, &s, &f, now);
+}
+
+static void see_quotas(struct alerts *as, usec_t now)
+{
+    struct person *p;
+    struct project *project;
+    for (size_t pos = 0; (p = people_next(as->p.people, &pos));)
+        see_account(as, SCHED_USER, p->name, p->quota.gpu_hours_per_month, now);
+    for (size_t pos = 0; (project = people_next_project(as->p.people, &pos));)
+        see_account(as, SCHED_PROJECT, project->name, project->quota.gpu_hours_per_month, now);
+    alert_table_round(as->table, ALERT_OF_QUOTA, now);
+}
+
+/* ---- argusd itself ---- */
+
+static void see_argusd(struct alerts *as, usec_t now)
+{
+    const struct outlet *worst = NULL;
+    usec_t mono = clock_mono();
+    struct facts f = {0};
+    for (size_t i = 0; i < as->n_outlets; i++) {
+        const struct outlet *o = &as->outlets[i];
+        if (o->failing_since && (!worst || o->failing_since < worst->failing_since))
+            worst = o;
+    }
+    fact_yes(&f, "store_failing", store_is_failing(as->p.store));
+    fact_number(&f, "loop_late", (double)as->late / (double)USEC_SEC);
+    fact_number(&f, "messages_failing", worst ? seconds_since(worst->failing_since, mono) : 0);
+    if (worst) {
+        fact_text(&f, "receiver", worst->receiver->name);
+        fact_text(&f, "reason", worst->trouble);
+    }
+    struct alert_subject s = {.of = ALERT_OF_ARGUSD, .name = "argusd"};
+    alerts_see(as, &s, &f, now);
+}
+
+void alerts_look(struct alerts *as, usec_t now)
+{
+    see_argusd(as, now);
+    see_root(as, now);
+    usec_t oldest = see_jobs(as, now);
+    if (clock_mono() - as->started >= SETTLES || cluster_is_up(as->p.cluster)) {
+        see_cluster(as, now);
+        see_nodes(as, now);
+        see_queue(as, oldest, now);
+    }
+    see_quotas(as, now);
+    alert_table_tick(as->table, &as->rules, now);
+}
+
+/* ---- events ---- */
+
+/* What ended for its own reasons is not the node's fault. */
+static bool may_be_a_machine(const struct job *j)
+{
+    enum finding_class c = j->finding;
+    return c == FINDING_NONE || finding_class_is(c, FINDING_BLAMES_NODE) ||
+           finding_class_is(c, FINDING_IS_LOSS) || finding_class_is(c, FINDING_IS_DEATH);
+}
+
+static const char *end_word(const struct store_event *row)
+{
+    static const struct {
+        const char *state, *word;
+    } words[] = {{"FAILED", "failed"},
+                 {"TIMEOUT", "timeout"},
+                 {"SUCCEEDED", "succeeded"},
+                 {"STOPPED", "stopped"},
+                 {"QUEUED", "interrupted"}};
+    for (size_t i = 0; i < array_len(words); i++)
+        if (!strcmp(str_or(row->to_state, ""), words[i].state))
+            return words[i].word;
+    return "";
+}
+
+static bool is_finding(const struct store_event *row)
+{
+    return !strcmp(row->kind, "finding");
+}
+
+static void see_job_event(struct alerts *as, struct live *l, const struct store_event *row)
+{
+    char at[CLOCK_TEXT_MAX], said[FACT_TEXT_MAX];
+    struct facts f = {0};
+    struct strv notify = {0};
+    usec_t now = clock_wall();
+    const struct job *j = l ? l->job : NULL;
+    message_to_string(row->reason_code, row->text, true, said, sizeof(said));
+    fact_text(&f, "event", row->kind);
+    fact_text(&f, "from", row->from_state);
+    fact_text(&f, "to", row->to_state);
+    fact_text(&f, is_finding(row) ? "class" : "code", row->reason_code);
+    fact_text(&f, "finding", said);
+    if (j)
+        job_facts(j, now, &f, at);
+    if (l)
+        job_notify(as, l, end_word(row), &notify);
+    if (l && !is_finding(row))
+        fact_yes(&f, "asked_for", notify.n > 0);
+    struct alert_subject s = {.of = ALERT_OF_JOB,
+                              .name = row->job,
+                              .owner = j ? j->user : NULL,
+                              .project = j ? j->project : NULL,
+                              .notify = &notify,
+                              .suspects =
+                                  j && may_be_a_machine(j) ? map_find(as->places, j->id) : NULL,
+                              .gpus = j ? j->demand.nnodes * j->demand.gpus_per_node : 0};
+    alerts_see(as, &s, &f, now);
+    strv_release(&notify);
+    if (j && job_state_is_terminal(j->state))
+        place_free(map_remove(as->places, row->job));
+}
+
+bool alerts_see_event(struct alerts *as, const struct store_event *row)
+{
+    bool ends =
+        row->to_state && strcmp(str_or(row->from_state, ""), row->to_state) != 0 && *end_word(row);
+    if (!row->job || (!ends && !is_finding(row)))
+        return false;
+    see_job_event(as, jobs_find_any(as->p.jobs, row->job), row);
+    return true;
+}

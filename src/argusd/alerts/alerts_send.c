@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alerts_send.c - deliveries on their way: one outlet per receiver, with its own connection, line
+ * and pace; see alerts_run.h.
+ *
+ * The oldest goes first. Where the pace of a receiver leaves fewer messages than wait, people get
+ * several in one; programs get each for itself. A delivery leaves the store when it was taken or
+ * refused for good. Alertmanager forgets what is not repeated: it hears of what is open each
+ * minute. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/alerts/alerts_run.h"
+#include "base/log.h"
+#include "base/seal.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "core/alert/alert_form.h"
+
+enum { REPLY_MAX = 64 << 10 };
+static const usec_t SEND_TIMEOUT = 15 * USEC_SEC, CONNECT_TIMEOUT = 5 * USEC_SEC;
+static const usec_t BACKOFF_FIRST = 2 * USEC_SEC, BACKOFF_MOST = 5 * USEC_MIN;
+static const usec_t GIVE_UP_AFTER = 3 * USEC_DAY, REFRESH_EVERY = USEC_MIN;
+
+static void delivery_free(struct delivery *d)
+{
+    field_release(&delivery_table, d);
+    free(d);
+}
+
+struct outlet *outlet_find(const struct alerts *as, const char *name)
+{
+    for (size_t i = 0; i < as->n_outlets; i++)
+        if (str_eq(as->outlets[i].receiver->name, name))
+            return &as->outlets[i];
+    return NULL;
+}
+
+void outlets_open(struct alerts *as)
+{
+    as->n_outlets = as->config->n_receivers;
+    as->outlets = xcalloc(as->n_outlets ? as->n_outlets : 1, sizeof(*as->outlets));
+    for (size_t i = 0; i < as->n_outlets; i++) {
+        struct outlet *o = &as->outlets[i];
+        struct err err = {0};
+        *o = (struct outlet){.alerts = as, .receiver = &as->config->receivers[i]};
+        o->tail = &o->first;
+        struct wire_options opt = {.loop = as->p.loop,
+                                   .user_agent = "argus/" ARGUS_VERSION,
+                                   .ca_file = o->receiver->ca_file,
+                                   .connect_timeout = CONNECT_TIMEOUT,
+                                   .parallel_max = 1,
+                                   .no_link_local = true};
+        if (o->receiver->kind != ALERT_KIND_LOG && wire_new(&opt, &o->wire, &err) < 0)
+            log_err("alerts", "receiver '%s' cannot be used: %s", o->receiver->name, err.text);
+    }
+}
+
+void outlets_close(struct alerts *as)
+{
+    for (size_t i = 0; i < as->n_outlets; i++) {
+        wire_free(as->outlets[i].wire);
+        as->outlets[i].wire = NULL;
+        as->outlets[i].running = NULL;
+    }
+}
+
+void outlets_free(struct alerts *as)
+{
+    for (size_t i = 0; i < as->n_outlets; i++)
+        for (struct delivery *d = as->outlets[i].first, *next; d; d = next) {
+            next = d->next;
+            delivery_free(d);
+        }
+    free(as->outlets);
+}
+
+void outlet_add(struct outlet *o, struct delivery *d)
+{
+    *o->tail = d;
+    o->tail = &d->next;
+    o->waiting++;
+}
+
+static void outlet_pop(struct outlet *o)
+{
+    struct delivery *d = o->first;
+    o->first = d->next;
+    if (!o->first)
+        o->tail = &o->first;
+    o->waiting--;
+    store_remove_entry(o->alerts->p.store, ALERTS_ENTRY_DELIVERY, d->id);
+    delivery_free(d);
+}
+
+/* ---- pace ---- */
+
+static int64_t outlet_room(const struct outlet *o, usec_t now)
+{
+    int64_t used = 0, most = o->receiver->per_minute;
+    if (most <= 0 || most > (int64_t)array_len(o->sent))
+        most = (int64_t)array_len(o->sent);
+    for (size_t i = 0; i < array_len(o->sent); i++)
+        used += o->sent[i] && now - o->sent[i] < USEC_MIN;
+    return o->receiver->per_minute <= 0 || o->receiver->per_minute > most ? INT64_MAX : most - used;
+}
+
+static void outlet_note_sent(struct outlet *o, usec_t now)
+{
+    o->sent[o->next_sent++ % array_len(o->sent)] = now;
+}
+
+/* ---- how it ended ---- */
+
+static void outlet_tell_refused(struct outlet *o, const char *why)
+{
+    static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
+    char object[80], text[500];
+    text_printf(object, "receiver/%s", o->receiver->name);
+    text_printf(text, "receiver '%s' has refused a message: %.300s", o->receiver->name, why);
+    struct events_note note = {.thing = &thing,
+                               .kind = "alert_refused",
+                               .actor = "argusd",
+                               .object = object,
+                               .text = text};
+    events_add(o->alerts->p.events, &note, clock_wall());
+    log_err("alerts", "%s", text);
+}
+
+static void outlet_fail(struct outlet *o, const char *why, usec_t now)
+{
+    usec_t wait = BACKOFF_FIRST;
+    for (int i = 0; i < o->fails && wait < BACKOFF_MOST; i++)
+        wait *= 2;
+    o->after = now + (wait < BACKOFF_MOST ? wait : BACKOFF_MOST);
+    if (!o->fails++)
+        log_warn("alerts", "receiver '%s' takes no message: %s; it is tried again",
+                 o->receiver->name, why);
+    if (!o->failing_since)
+        o->failing_since = now;
+    text_copy(o->trouble, why);
+}
+
+static void outlet_took(struct outlet *o, const char *why_not, usec_t now)
+{
+    if (o->fails)
+        log_info("alerts", "receiver '%s' takes messages again", o->receiver->name);
+    o->fails = 0;
+    o->failing_since = 0;
+    o->after = 0;
+    text_copy(o->trouble, str_or(why_not, ""));
+    if (!why_not)
+        o->taken_at = clock_wall();
+    if (why_not && !o->is_refresh)
+        outlet_tell_refused(o, why_not);
+    for (; o->sending > 0; o->sending--) {
+        if (why_not)
+            o->refused++;
+        else
+            o->taken++;
+        outlet_pop(o);
+    }
+    o->refreshed = now;
+}
+
+static void outlet_end(struct outlet *o, enum alert_verdict v, const char *why)
+{
+    usec_t now = clock_mono();
+    bool old = o->sending && o->first->at + GIVE_UP_AFTER < clock_wall();
+    if (v == ALERT_TAKEN)
+        outlet_took(o, NULL, now);
+    else if (v == ALERT_REFUSED || (v == ALERT_AGAIN && old))
+        outlet_took(o, why, now);
+    else
+        outlet_fail(o, why, now);
+    o->sending = 0;
+    o->is_refresh = false;
+    outlets_turn(o->alerts);
+}
+
+static void outlet_on_reply(const struct wire_reply *reply, void *arg)
+{
+    struct outlet *o = arg;
+    struct err err = reply->err;
+    enum alert_verdict v = ALERT_AGAIN;
+    o->running = NULL;
+    if (reply->status)
+        v = alert_judge((enum alert_kind)o->receiver->kind, reply->status, reply->body, reply->len,
+                        &err);
+    outlet_end(o, v, err.text);
+}
+
+/* ---- sending ---- */
+
+static void keys_take(const struct outlet *o, struct pairs *ret)
+{
+    const struct alert_receiver *r = o->receiver;
+    const char *of = o->alerts->config->secrets_of, *slash = of ? strchr(of, '/') : NULL;
+    const char *const wanted[] = {r->url_secret, r->secret, r->password};
+    struct strv names = {0};
+    for (size_t i = 0; i < array_len(wanted); i++)
+        if (wanted[i] && !strv_has(&names, wanted[i]))
+            strv_add(&names, wanted[i]);
+    if (slash && names.n) {
+        bool of_project = str_starts(of, "project/");
+        secrets_reveal(o->alerts->p.secrets, of_project ? "" : slash + 1,
+                       of_project ? slash + 1 : "", &names, ret);
+    }
+    strv_release(&names);
+}
+
+static const char *key_find(const struct pairs *keys, const char *name, const char **ret_missing)
+{
+    const char *value = name ? pairs_find(keys, name) : NULL;
+    if (name && !value)
+        *ret_missing = name;
+    return value;
+}
+
+static bool url_is_of_kind(const struct alert_receiver *r, const char *url)
+{
+    return r->kind == ALERT_KIND_MAIL ? str_starts(url, "smtp://") || str_starts(url, "smtps://")
+                                      : str_starts(url, "http://") || str_starts(url, "https://");
+}
+
+static void outlet_post(struct outlet *o, const struct alert_order *order, const char *password)
+{
+    struct alert_letter letter = {0};
+    struct err err = {0};
+    bool mail = o->receiver->kind == ALERT_KIND_MAIL;
+    char said[80];
+    text_printf(said, "receiver '%s'", o->receiver->name);
+    if (alert_form(order, &letter, &err) < 0) {
+        outlet_fail(o, err.text, clock_mono());
+    } else {
+        struct wire_order w = {.method = "POST",
+                               .url = letter.url,
+                               .body = buf_str(&letter.body),
+                               .timeout = SEND_TIMEOUT,
+                               .max_bytes = REPLY_MAX,
+                               .is_fresh = true,
+                               .headers = mail ? NULL : &letter.headers,
+                               .said = said,
+                               .mail_from = mail ? o->receiver->from : NULL,
+                               .mail_to = mail ? &o->receiver->to : NULL,
+                               .user = mail ? o->receiver->user : NULL,
+                               .password = password};
+        o->running = wire_send(o->wire, &w, outlet_on_reply, o);
+        outlet_note_sent(o, clock_mono());
+    }
+    alert_letter_release(&letter);
+}
+
+/* Fills in what only now may be known, and sends. */
+static void outlet_send(struct outlet *o, const char *id, const json_t *const *payloads, size_t n)
+{
+    const struct alert_receiver *r = o->receiver;
+    const char *missing = NULL;
+    char why[200];
+    struct pairs keys = {0};
+    keys_take(o, &keys);
+    const char *url = r->url_secret ? key_find(&keys, r->url_secret, &missing) : r->url;
+    const char *secret = key_find(&keys, r->secret, &missing);
+    const char *password = key_find(&keys, r->password, &missing);
+    struct alert_order order = {.to = r,
+                                .url = url,
+                                .secret = secret,
+                                .id = id,
+                                .payloads = payloads,
+                                .n = n,
+                                .now = clock_wall()};
+    if (missing) {
+        text_printf(why, "there is no secret '%.60s' of %.60s: store it with 'argus secret set'",
+                    missing, str_or(o->alerts->config->secrets_of, "anybody"));
+        outlet_fail(o, why, clock_mono());
+    } else if (!url || !url_is_of_kind(r, url)) {
+        text_printf(why, "the secret '%.60s' is no URL of its kind", str_or(r->url_secret, ""));
+        outlet_fail(o, why, clock_mono());
+    } else {
+        outlet_post(o, &order, password);
+    }
+    if (!o->running)
+        o->sending = 0;
+    pairs_wipe(&keys);
+}
+
+static void outlet_log(struct outlet *o)
+{
+    while (o->first && o->first->batch <= store_durable(o->alerts->p.store)) {
+        _cleanup_(json_unrefp) json_t *p = NULL;
+        const char *text = o->first->payload;
+        if (json_parse(text, strlen(text), ALERT_PAYLOAD_MAX, &p, NULL) == 0)
+            log_warn(
+                "alert", "%s message=%s",
+                json_get_str(p, o->receiver->language == ALERT_CHINESE ? "title_zh" : "title", ""),
+                o->first->id);
+        o->sending = 1;
+        outlet_took(o, NULL, clock_mono());
+    }
+}
+
+/* How many of its first ones go in one message: those that are on disk. */
+static size_t outlet_batch(const struct outlet *o, int64_t room)
+{
+    bool for_people = o->receiver->kind != ALERT_KIND_WEBHOOK;
+    size_t n = 0;
+    uint64_t durable = store_durable(o->alerts->p.store);
+    for (const struct delivery *d = o->first; d && d->batch <= durable && n < OUTLET_MERGES;
+         d = d->next)
+        n++;
+    return n && (!for_people || (int64_t)o->waiting <= room / 2) ? 1 : n;
+}
+
+static void outlet_send_first(struct outlet *o, size_t n)
+{
+    json_t *payloads[OUTLET_MERGES] = {0};
+    const struct delivery *d = o->first;
+    for (size_t i = 0; i < n; i++, d = d->next)
+        if (json_parse(d->payload, strlen(d->payload), ALERT_PAYLOAD_MAX, &payloads[i], NULL) < 0)
+            payloads[i] = json_object(); /* our own row: never */
+    o->sending = n;
+    outlet_send(o, o->first->id, (const json_t *const *)payloads, n);
+    for (size_t i = 0; i < n; i++)
+        json_decref(payloads[i]);
+}
+
+/* All that is open and that it was told of, once more. */
+static void outlet_refresh(struct outlet *o)
+{
+    json_t *payloads[OUTLET_MERGES] = {0};
+    struct incident *x;
+    size_t n = 0;
+    for (size_t i = 0; (x = incident_at(o->alerts->table, i)) && n < OUTLET_MERGES; i++) {
+        struct buf text = BUF_INIT(ALERT_PAYLOAD_MAX);
+        if (x->open && strv_has(&x->told, o->receiver->name)) {
+            incident_payload(x, ALERT_GREW, "", clock_wall(), &text);
+            n += json_parse(buf_str(&text), text.len, ALERT_PAYLOAD_MAX, &payloads[n], NULL) == 0;
+        }
+        buf_release(&text);
+    }
+    o->is_refresh = n > 0;
+    o->refreshed = clock_mono();
+    if (n)
+        outlet_send(o, "", (const json_t *const *)payloads, n);
+    for (size_t i = 0; i < n; i++)
+        json_decref(payloads[i]);
+}
+
+static void outlet_turn(struct outlet *o, usec_t now)
+{
+    int64_t room = outlet_room(o, now);
+    if (o->receiver->kind == ALERT_KIND_LOG) {
+        outlet_log(o);
+        return;
+    }
+    if (!o->wire || o->running || now < o->after || room <= 0)
+        return;
+    size_t n = o->first ? outlet_batch(o, room) : 0;
+    if (n)
+        outlet_send_first(o, n);
+    else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER && now - o->refreshed >= REFRESH_EVERY)
+        outlet_refresh(o);
+}
+
+void outlets_turn(struct alerts *as)
+{
+    usec_t now = clock_mono();
+    for (size_t i = 0; !as->closing && i < as->n_outlets; i++)
+        outlet_turn(&as->outlets[i], now);
+}
+
+bool alerts_outlet_at(const struct alerts *as, size_t i, struct alerts_outlet *ret)
+{
+    if (i >= as->n_outlets)
+        return false;
+    const struct outlet *o = &as->outlets[i];
+    usec_t now = clock_wall(), span = o->failing_since ? clock_mono() - o->failing_since : 0;
+    *ret = (struct alerts_outlet){.receiver = o->receiver,
+                                  .waiting = o->waiting,
+                                  .taken = o->taken,
+                                  .refused = o->refused,
+                                  .taken_at = o->taken_at,
+                                  .failing_since = o->failing_since ? now - span : 0,
+                                  .trouble = o->trouble};
+    return true;
+}

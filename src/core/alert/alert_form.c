@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alert_form.c - see alert_form.h.
+ *
+ * Bodies are written member by member, since text of others stands in them. Signatures are those of
+ * the makers' documents; tests compare them with ones made by other programs. */
+#include "core/alert/alert_form.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/seal.h"
+#include "base/str.h"
+#include "base/text.h"
+
+enum { LETTER_MAX = 128 << 10, TEXT_BYTES_MAX = 16000, WECOM_MAX = 2000, ANSWER_MAX = 64 << 10 };
+static const usec_t ALERTMANAGER_LASTS = 4 * USEC_MIN;
+
+void alert_letter_release(struct alert_letter *l)
+{
+    if (l->url)
+        seal_forget(l->url, strlen(l->url));
+    free(l->url);
+    for (size_t i = 0; i < l->headers.n; i++)
+        seal_forget(l->headers.v[i], strlen(l->headers.v[i]));
+    strv_release(&l->headers);
+    buf_release(&l->body);
+    *l = (struct alert_letter){0};
+}
+
+/* ---- signatures ---- */
+
+static char *sign_base64(const void *key, size_t key_n, const char *text)
+{
+    unsigned char mac[HASH_BYTES];
+    hash_hmac(key, key_n, text, strlen(text), mac);
+    return hash_base64(mac, sizeof(mac));
+}
+
+/* Standard Webhooks: of `id.timestamp.body`, with what follows whsec_ in base64. */
+static int sign_webhook(const struct alert_order *o, struct alert_letter *l, struct err *err)
+{
+    static const char prefix[] = "whsec_";
+    long long ts = (long long)(o->now / USEC_SEC);
+    size_t n = 0;
+    strv_addf(&l->headers, "webhook-id: %s", o->id);
+    strv_addf(&l->headers, "webhook-timestamp: %lld", ts);
+    if (!o->secret)
+        return 0;
+    if (!str_starts(o->secret, prefix))
+        return err_set(err, ERR_USAGE, "the secret '%s' does not begin with whsec_", o->to->secret);
+    unsigned char *key = hash_from_base64(o->secret + strlen(prefix), &n);
+    if (!key)
+        return err_set(err, ERR_USAGE, "the secret '%s' is no base64 behind whsec_", o->to->secret);
+    _cleanup_(freep) char *text = xasprintf("%s.%lld.%s", o->id, ts, buf_str(&l->body));
+    _cleanup_(freep) char *sign = sign_base64(key, n, text);
+    seal_forget(key, n);
+    free(key);
+    strv_addf(&l->headers, "webhook-signature: v1,%s", sign);
+    return 0;
+}
+
+static void put_percent(const char *text, struct buf *out)
+{
+    for (; *text; text++)
+        if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+            (void)buf_addc(out, *text);
+        else
+            (void)buf_addf(out, "%%%02X", (unsigned)(unsigned char)*text);
+}
+
+/* DingTalk: in the URL, of `ms\nsecret` with the secret as key. */
+static void sign_dingtalk(const struct alert_order *o, struct alert_letter *l)
+{
+    if (!o->secret)
+        return;
+    struct buf url = BUF_INIT(8192);
+    long long ms = (long long)(o->now / USEC_MS);
+    _cleanup_(freep) char *text = xasprintf("%lld\n%s", ms, o->secret);
+    _cleanup_(freep) char *sign = sign_base64(o->secret, strlen(o->secret), text);
+    (void)buf_addf(&url, "%s%ctimestamp=%lld&sign=", l->url, strchr(l->url, '?') ? '&' : '?', ms);
+    put_percent(sign, &url);
+    free(l->url);
+    l->url = buf_take(&url);
+    seal_forget(text, strlen(text));
+}
+
+/* Feishu: in the body; the key is `s\nsecret`, and the message is empty. */
+static void sign_feishu(const struct alert_order *o, struct jout *j)
+{
+    char ts[32];
+    if (!o->secret)
+        return;
+    text_printf(ts, "%lld", (long long)(o->now / USEC_SEC));
+    _cleanup_(freep) char *key = xasprintf("%s\n%s", ts, o->secret);
+    _cleanup_(freep) char *sign = sign_base64(key, strlen(key), "");
+    jout_str(j, "timestamp", ts);
+    jout_str(j, "sign", sign);
+    seal_forget(key, strlen(key));
+}
+
+/* ---- words ---- */
+
+static void say_one(const struct alert_order *o, const json_t *p, struct buf *out)
+{
+    bool zh = o->to->language == ALERT_CHINESE;
+    const json_t *line;
+    size_t i;
+    (void)buf_adds(out, json_get_str(p, zh ? "title_zh" : "title", ""));
+    (void)buf_adds(out, "\n");
+    json_array_foreach (json_get_array(p, zh ? "lines_zh" : "lines"), i, line)
+        (void)buf_addf(out, "- %s\n", str_or(json_string_value(line), ""));
+}
+
+/* Whole lines, as many bytes as fit. Heap. */
+static char *say_all(const struct alert_order *o, size_t most)
+{
+    struct buf out = BUF_INIT(LETTER_MAX);
+    for (size_t i = 0; i < o->n; i++)
+        say_one(o, o->payloads[i], &out);
+    char *text = buf_take(&out);
+    if (strlen(text) > most) {
+        static const char cut[] = "\n...";
+        size_t n = most - sizeof(cut);
+        while (n > 0 && text[n] != '\n' && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+        memcpy(text + n, cut, sizeof(cut));
+    }
+    return text;
+}
+
+static const char *say_title(const struct alert_order *o)
+{
+    return json_get_str(o->payloads[0], o->to->language == ALERT_CHINESE ? "title_zh" : "title",
+                        "");
+}
+
+/* ---- forms ---- */
+
+static void form_feishu(const struct alert_order *o, struct jout *j)
+{
+    _cleanup_(freep) char *text = say_all(o, TEXT_BYTES_MAX);
+    jout_open(j, NULL, '{');
+    sign_feishu(o, j);
+    jout_str(j, "msg_type", "text");
+    jout_open(j, "content", '{');
+    jout_str(j, "text", text);
+    jout_close(j, '}');
+    jout_close(j, '}');
+}
+
+/* DingTalk and WeCom. */
+static void form_msgtype(const struct alert_order *o, size_t most, struct jout *j)
+{
+    _cleanup_(freep) char *text = say_all(o, most);
+    jout_open(j, NULL, '{');
+    jout_str(j, "msgtype", "text");
+    jout_open(j, "text", '{');
+    jout_str(j, "content", text);
+    jout_close(j, '}');
+    jout_close(j, '}');
+}
+
+/* Slack's form takes & < > as markup. */
+static void form_slack(const struct alert_order *o, struct jout *j)
+{
+    _cleanup_(freep) char *text = say_all(o, TEXT_BYTES_MAX);
+    struct buf out = BUF_INIT(LETTER_MAX);
+    for (const char *s = text; *s; s++)
+        if (*s == '&' || *s == '<' || *s == '>')
+            (void)buf_adds(&out, *s == '&' ? "&amp;" : *s == '<' ? "&lt;" : "&gt;");
+        else
+            (void)buf_addc(&out, *s);
+    jout_open(j, NULL, '{');
+    jout_str(j, "text", buf_str(&out));
+    jout_close(j, '}');
+    buf_release(&out);
+}
+
+static void alertmanager_labels(const json_t *a, const char *incident, struct jout *j)
+{
+    static const char *const keys[] = {"severity", "kind", "name", "user", "project"};
+    jout_open(j, "labels", '{');
+    jout_str(j, "alertname", json_get_str(a, "rule", "argus"));
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (*json_get_str(a, keys[i], "")) /* an empty label is none */
+            jout_str(j, keys[i], json_get_str(a, keys[i], ""));
+    jout_str(j, "incident", incident);
+    jout_close(j, '}');
+}
+
+/* Without an end Alertmanager ends it after five minutes by itself: each says how long it holds. */
+static void form_alertmanager(const struct alert_order *o, struct jout *j)
+{
+    const json_t *a;
+    size_t k;
+    jout_open(j, NULL, '[');
+    for (size_t i = 0; i < o->n; i++) {
+        const json_t *incident = json_get_object(o->payloads[i], "incident");
+        json_array_foreach (json_get_array(incident, "alerts"), k, a) {
+            bool open = json_get_bool(a, "open", false);
+            jout_open(j, NULL, '{');
+            alertmanager_labels(a, json_get_str(incident, "id", ""), j);
+            jout_open(j, "annotations", '{');
+            jout_str(j, "summary", json_get_str(a, "text", ""));
+            jout_close(j, '}');
+            jout_str(j, "startsAt", json_get_str(a, "since", NULL));
+            if (open)
+                jout_time(j, "endsAt", o->now + ALERTMANAGER_LASTS);
+            else
+                jout_str(j, "endsAt", json_get_str(a, "ended_at", NULL));
+            jout_close(j, '}');
+        }
+    }
+    jout_close(j, ']');
+}
+
+static void form_header(const char *name, const char *text, struct buf *out)
+{
+    _cleanup_(freep) char *coded = hash_base64(text, strlen(text) > 180 ? 180 : strlen(text));
+    (void)buf_addf(out, "%s: =?UTF-8?B?%s?=\r\n", name, coded);
+}
+
+/* RFC 5322: headers, then the text in base64, which no line of ours can break. */
+static void form_mail(const struct alert_order *o, struct buf *out)
+{
+    _cleanup_(freep) char *text = say_all(o, TEXT_BYTES_MAX);
+    _cleanup_(freep) char *coded = hash_base64(text, strlen(text));
+    (void)buf_addf(out, "From: <%s>\r\n", o->to->from);
+    for (size_t i = 0; i < o->to->to.n; i++)
+        (void)buf_addf(out, "%s<%s>%s", i ? " " : "To: ", o->to->to.v[i],
+                       i + 1 < o->to->to.n ? ",\r\n" : "\r\n");
+    form_header("Subject", say_title(o), out);
+    (void)buf_addf(out, "Message-ID: <%s@argus>\r\nMIME-Version: 1.0\r\n", o->id);
+    (void)buf_adds(out,
+                   "Content-Type: text/plain; charset=utf-8\r\n"
+                   "Content-Transfer-Encoding: base64\r\nAuto-Submitted: auto-generated\r\n\r\n");
+    for (size_t i = 0, n = strlen(coded); i < n; i += 76)
+        (void)buf_addf(out, "%.76s\r\n", coded + i);
+}
+
+int alert_form(const struct alert_order *o, struct alert_letter *ret, struct err *err)
+{
+    *ret = (struct alert_letter){.url = xstrdup(str_or(o->url, "")), .body = BUF_INIT(LETTER_MAX)};
+    struct jout j = jout_begin(&ret->body);
+    int r = 0;
+    switch ((enum alert_kind)o->to->kind) {
+    case ALERT_KIND_FEISHU:
+        form_feishu(o, &j);
+        break;
+    case ALERT_KIND_DINGTALK:
+        form_msgtype(o, TEXT_BYTES_MAX, &j);
+        sign_dingtalk(o, ret);
+        break;
+    case ALERT_KIND_WECOM:
+        form_msgtype(o, WECOM_MAX, &j);
+        break;
+    case ALERT_KIND_SLACK:
+        form_slack(o, &j);
+        break;
+    case ALERT_KIND_ALERTMANAGER:
+        form_alertmanager(o, &j);
+        break;
+    case ALERT_KIND_MAIL:
+        form_mail(o, &ret->body);
+        break;
+    case ALERT_KIND_WEBHOOK:
+    case ALERT_KIND_LOG:
+    case ALERT_KIND_END: {
+        char *text = json_dumps(o->payloads[0], JSON_COMPACT);
+        (void)buf_adds(&ret->body, str_or(text, "{}"));
+        free(text);
+        r = o->to->kind == ALERT_KIND_WEBHOOK ? sign_webhook(o, ret, err) : 0;
+        break;
+    }
+    }
+    if (r == 0 && ret->body.failed)
+        r = err_set(err, ERR_TOO_LARGE, "the message is larger than %d bytes", LETTER_MAX);
+    return r;
+}
+
+/* ---- answers ---- */
+
+/* {"code": 0} of Feishu, {"errcode": 0} of the others. Rates may pass; the rest is ours to mend. */
+static enum alert_verdict judge_chat(const char *key, const char *body, size_t len, struct err *err)
+{
+    static const int64_t rates[] = {11232, 130101, 90030, 45009, -1, 9999};
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    if (json_parse(body, len, ANSWER_MAX, &o, NULL) < 0 || !json_is_object(o))
+        return (void)err_set(err, ERR_UNAVAILABLE, "it answered with no JSON"), ALERT_AGAIN;
+    const char *word = json_object_get(o, key) ? key : "StatusCode"; /* of an older Feishu */
+    int64_t code = json_get_int(o, word, -1);
+    if (code == 0)
+        return ALERT_TAKEN;
+    const char *said = json_get_str(o, "errmsg", json_get_str(o, "msg", "no reason told"));
+    (void)err_set(err, ERR_REFUSED, "it refused with %s %lld: %.200s", word, (long long)code, said);
+    for (size_t i = 0; i < array_len(rates); i++)
+        if (code == rates[i])
+            return ALERT_AGAIN;
+    return ALERT_REFUSED;
+}
+
+static enum alert_verdict judge_status(int status, struct err *err)
+{
+    if (status >= 200 && status < 300)
+        return ALERT_TAKEN;
+    (void)err_set(err, ERR_UNAVAILABLE, "it answered with %d", status);
+    if (status >= 300 && status < 400)
+        (void)err_set(err, ERR_REFUSED, "it answered with %d, and redirects are not followed",
+                      status);
+    bool again = status >= 500 || status == 408 || status == 425 || status == 429;
+    return again ? ALERT_AGAIN : ALERT_REFUSED;
+}
+
+enum alert_verdict alert_judge(enum alert_kind kind,
+                               int status,
+                               const char *body,
+                               size_t len,
+                               struct err *err)
+{
+    if (kind == ALERT_KIND_MAIL) { /* 4xx: later, as grey-listing has it */
+        (void)err_set(err, ERR_UNAVAILABLE, "the mail server answered with %d", status);
+        return status >= 200 && status < 300 ? ALERT_TAKEN
+               : status >= 500               ? ALERT_REFUSED
+                                             : ALERT_AGAIN;
+    }
+    enum alert_verdict v = judge_status(status, err);
+    if (v != ALERT_TAKEN)
+        return v;
+    if (kind == ALERT_KIND_FEISHU)
+        return judge_chat("code", body, len, err);
+    if (kind == ALERT_KIND_DINGTALK || kind == ALERT_KIND_WECOM)
+        return judge_chat("errcode", body, len, err);
+    return ALERT_TAKEN;
+}

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alert_table.c - see alert_table.h. Rules and incidents are few hundreds: walks are fine; what is
+ * pending and open is found by key, rule\nkind/name. */
+#include "core/alert/alert_table.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+
+static const usec_t MERGES_WITHIN = 5 * USEC_MIN, REOPENS_WITHIN = 10 * USEC_MIN;
+enum { NO_NEWS = -1, ALERT_FACTS_MAX = 60, ALERT_KEY_MAX = 320 };
+
+#define ALERT(key, ftype, member, ...) FIELD_AT(alert, key, ftype, member, __VA_ARGS__)
+enum { ALERT_KEPT = FIELD_STORED };
+static const struct field alert_rows[] = {
+    ALERT("id", FIELD_TEXT, id, .size = ALERT_ID_MAX, .flags = ALERT_KEPT),
+    ALERT("rule", FIELD_STR, rule, .flags = ALERT_KEPT),
+    ALERT("of", FIELD_ENUM, of, .names = alert_of_names, .flags = ALERT_KEPT),
+    ALERT("severity", FIELD_ENUM, severity, .names = alert_severity_names, .flags = ALERT_KEPT),
+    ALERT("name", FIELD_STR, name, .flags = ALERT_KEPT),
+    ALERT("owner", FIELD_STR, owner, .flags = ALERT_KEPT),
+    ALERT("project", FIELD_STR, project, .flags = ALERT_KEPT),
+    ALERT("args", FIELD_JSON, args, .flags = ALERT_KEPT),
+    ALERT("text", FIELD_STR, text, .flags = ALERT_KEPT),
+    ALERT("zh", FIELD_STR, zh, .flags = ALERT_KEPT),
+    ALERT("fix", FIELD_STR, fix, .flags = ALERT_KEPT),
+    ALERT("fix_zh", FIELD_STR, fix_zh, .flags = ALERT_KEPT),
+    ALERT("suspects", FIELD_STRV, suspects, .flags = ALERT_KEPT),
+    ALERT("notify", FIELD_STRV, notify, .flags = ALERT_KEPT),
+    ALERT("gpus", FIELD_REAL, gpus, .flags = ALERT_KEPT),
+    ALERT("open", FIELD_BOOL, open, .flags = ALERT_KEPT),
+    ALERT("count", FIELD_INT, count, .flags = ALERT_KEPT),
+    ALERT("since", FIELD_TIME, since, .flags = ALERT_KEPT),
+    ALERT("ended_at", FIELD_TIME, ended_at, .flags = ALERT_KEPT),
+    ALERT("last_at", FIELD_TIME, last_at, .flags = ALERT_KEPT),
+    ALERT("keep", FIELD_SPAN, keep, .flags = ALERT_KEPT),
+    ALERT("acked_at", FIELD_TIME, acked_at, .flags = ALERT_KEPT),
+    ALERT("acked_by", FIELD_STR, acked_by, .flags = ALERT_KEPT),
+    ALERT("ack_note", FIELD_STR, ack_note, .flags = ALERT_KEPT),
+};
+const struct field_table alert_table_of_alert = FIELD_TABLE(NULL, alert_rows, alert);
+
+#define INCIDENT(key, ftype, member, ...) FIELD_AT(incident, key, ftype, member, __VA_ARGS__)
+static const struct field incident_rows[] = {
+    INCIDENT("id", FIELD_TEXT, id, .size = ALERT_ID_MAX, .flags = FIELD_STORED),
+    INCIDENT("seq", FIELD_INT, seq, .flags = FIELD_STORED),
+    INCIDENT("cause", FIELD_STR, cause, .flags = FIELD_STORED),
+    INCIDENT("severity",
+             FIELD_ENUM,
+             severity,
+             .names = alert_severity_names,
+             .flags = FIELD_STORED),
+    INCIDENT("open", FIELD_BOOL, open, .flags = FIELD_STORED),
+    INCIDENT("opened_at", FIELD_TIME, opened_at, .flags = FIELD_STORED),
+    INCIDENT("closed_at", FIELD_TIME, closed_at, .flags = FIELD_STORED),
+    INCIDENT("alerts", FIELD_LIST, alerts, .of = &alert_table_of_alert, .flags = FIELD_STORED),
+    INCIDENT("left_out", FIELD_INT, left_out, .flags = FIELD_STORED),
+    INCIDENT("merged_into", FIELD_STR, merged_into, .flags = FIELD_STORED),
+    INCIDENT("told_at", FIELD_TIME, told_at, .flags = FIELD_STORED),
+    INCIDENT("told_severity", FIELD_INT32, told_severity, .flags = FIELD_STORED),
+    INCIDENT("told_end", FIELD_BOOL, told_end, .flags = FIELD_STORED),
+    INCIDENT("escalations", FIELD_INT, escalations, .flags = FIELD_STORED),
+    INCIDENT("told", FIELD_STRV, told, .flags = FIELD_STORED),
+};
+const struct field_table incident_table = FIELD_TABLE(NULL, incident_rows, incident);
+
+struct alert_table {
+    struct map *pending; /* key -> usec_t *: since when it holds */
+    struct map *open;    /* key -> its struct incident */
+    struct incident **v;
+    size_t n;
+    int64_t next_alert, next_incident;
+    uint64_t round[ALERT_OF_END];
+};
+
+struct alert_table *alert_table_new(const unsigned char seed[static 16])
+{
+    struct alert_table *t = xcalloc(1, sizeof(*t));
+    t->pending = map_new(seed);
+    t->open = map_new(seed);
+    t->next_alert = t->next_incident = 1;
+    for (int i = 0; i < ALERT_OF_END; i++)
+        t->round[i] = 1;
+    return t;
+}
+
+void incident_free(struct incident *i)
+{
+    if (!i)
+        return;
+    field_release(&incident_table, i);
+    free(i);
+}
+
+void alert_table_free(struct alert_table *t)
+{
+    usec_t *since;
+    if (!t)
+        return;
+    for (size_t pos = 0; (since = map_next(t->pending, &pos, NULL));)
+        free(since);
+    map_free(t->pending);
+    map_free(t->open);
+    for (size_t i = 0; i < t->n; i++)
+        incident_free(t->v[i]);
+    free(t->v);
+    free(t);
+}
+
+/* ---- finding ---- */
+
+static void alert_key(char key[static ALERT_KEY_MAX], const char *rule, int of, const char *name)
+{
+    text_printf_to(key, ALERT_KEY_MAX, "%s\n%s/%.250s", rule, alert_of_names[of], name);
+}
+
+static struct alert *incident_find_open(const struct incident *i,
+                                        const char *rule,
+                                        const char *name)
+{
+    for (size_t k = i->alerts.n; k-- > 0;) {
+        struct alert *a = incident_alert(i, k);
+        if (a->open && str_eq(a->rule, rule) && str_eq(a->name, name))
+            return a;
+    }
+    return NULL;
+}
+
+struct incident *incident_at(const struct alert_table *t, size_t i)
+{
+    return i < t->n ? t->v[i] : NULL;
+}
+
+struct incident *incident_find(const struct alert_table *t, const char *id)
+{
+    for (size_t i = t->n; i-- > 0;)
+        if (!strcmp(t->v[i]->id, id))
+            return t->v[i];
+    return NULL;
+}
+
+struct alert *alert_table_find(const struct alert_table *t,
+                               const char *id,
+                               struct incident **ret_incident)
+{
+    for (size_t i = t->n; i-- > 0;)
+        for (size_t k = 0; k < t->v[i]->alerts.n; k++)
+            if (!strcmp(incident_alert(t->v[i], k)->id, id)) {
+                *ret_incident = t->v[i];
+                return incident_alert(t->v[i], k);
+            }
+    return NULL;
+}
+
+struct incident *alert_table_dirty(const struct alert_table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->v[i]->is_dirty)
+            return t->v[i];
+    return NULL;
+}
+
+void incident_took(struct incident *i)
+{
+    i->is_dirty = false;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        incident_alert(i, k)->news = 0;
+}
+
+size_t incident_open_alerts(const struct incident *i)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        n += incident_alert(i, k)->open;
+    return n;
+}
+
+bool incident_is_acked(const struct incident *i)
+{
+    bool acked = true;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        acked = acked && (!incident_alert(i, k)->open || incident_alert(i, k)->acked_at);
+    return acked;
+}
+
+/* ---- incidents ---- */
+
+static void table_add(struct alert_table *t, struct incident *i)
+{
+    t->v = xrealloc(t->v, t->n + 1, sizeof(*t->v));
+    t->v[t->n++] = i;
+}
+
+static void table_index(struct alert_table *t, struct incident *i)
+{
+    char key[ALERT_KEY_MAX];
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *a = incident_alert(i, k);
+        alert_key(key, a->rule, a->of, a->name);
+        if (a->open)
+            (void)map_set(t->open, key, i); /* of an incident that was merged: the newer place */
+    }
+}
+
+static int64_t alert_number(const char *id)
+{
+    int64_t n;
+    return *id && str_to_int(id + 1, 1, INT64_MAX - 1, &n, NULL) == 0 ? n : 0;
+}
+
+void alert_table_restore(struct alert_table *t, struct incident *taken)
+{
+    struct incident *i = xcalloc(1, sizeof(*i));
+    *i = *taken;
+    *taken = (struct incident){0};
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        int64_t n = alert_number(incident_alert(i, k)->id);
+        t->next_alert = n >= t->next_alert ? n + 1 : t->next_alert;
+        incident_alert(i, k)->round = t->round[incident_alert(i, k)->of];
+    }
+    if (i->seq >= t->next_incident)
+        t->next_incident = i->seq + 1;
+    table_add(t, i);
+    for (size_t at = t->n - 1; at > 0 && t->v[at - 1]->seq > i->seq; at--) {
+        t->v[at] = t->v[at - 1];
+        t->v[at - 1] = i;
+    }
+    table_index(t, i);
+}
+
+static struct incident *incident_new(struct alert_table *t, const char *cause, usec_t now)
+{
+    struct incident *i = xcalloc(1, sizeof(*i));
+    i->seq = t->next_incident++;
+    text_printf(i->id, "i%lld", (long long)i->seq);
+    i->cause = xstrdup(cause);
+    i->opened_at = now;
+    i->open = true;
+    i->told_severity = NO_NEWS;
+    table_add(t, i);
+    return i;
+}
+
+static struct incident *find_open_cause(const struct alert_table *t, const char *cause)
+{
+    for (size_t i = t->n; i-- > 0;)
+        if (t->v[i]->open && str_eq(t->v[i]->cause, cause))
+            return t->v[i];
+    return NULL;
+}
+
+/* The same trouble a moment ago: it flaps, and goes on. */
+static struct incident *find_young_cause(const struct alert_table *t, const char *cause, usec_t now)
+{
+    for (size_t i = t->n; i-- > 0;) {
+        struct incident *x = t->v[i];
+        if (!x->open && !x->merged_into && str_eq(x->cause, cause) &&
+            x->closed_at + REOPENS_WITHIN > now)
+            return x;
+    }
+    return NULL;
+}
+
+static void incident_take_alert(struct incident *i, struct alert *taken)
+{
+    struct field_list *l = &i->alerts;
+    l->v = xrealloc(l->v, l->n + 1, sizeof(struct alert));
+    *incident_alert(i, l->n++) = *taken;
+    *taken = (struct alert){0};
+    if (incident_alert(i, l->n - 1)->severity > i->severity)
+        i->severity = incident_alert(i, l->n - 1)->severity;
+    i->is_dirty = true;
+}
+
+static bool suspects_all(const struct incident *i, const char *cause)
+{
+    bool all = i->alerts.n > 0;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        all = all && strv_has(&incident_alert(i, k)->suspects, cause);
+    return all;
+}
+
+static void incident_merge(struct alert_table *t,
+                           struct incident *into,
+                           struct incident *from,
+                           usec_t now)
+{
+    for (size_t k = 0; k < from->alerts.n; k++)
+        incident_take_alert(into, incident_alert(from, k));
+    free(from->alerts.v);
+    from->alerts = (struct field_list){0};
+    from->open = false;
+    from->closed_at = now;
+    set_str(&from->merged_into, into->id);
+    from->is_dirty = true;
+    table_index(t, into);
+}
+
+/* A cause has shown itself: what began lately and suspects it is part of it. */
+static void gather_young(struct alert_table *t, struct incident *into, usec_t now)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct incident *x = t->v[i];
+        if (x != into && x->open && x->opened_at + MERGES_WITHIN > now &&
+            x->alerts.n + into->alerts.n <= INCIDENT_ALERTS_MAX && suspects_all(x, into->cause))
+            incident_merge(t, into, x, now);
+    }
+}
+
+static struct incident *incident_for(struct alert_table *t,
+                                     const char *cause,
+                                     const struct strv *suspects,
+                                     usec_t now,
+                                     bool *ret_new)
+{
+    struct incident *found = NULL;
+    for (size_t i = 0; suspects && i < suspects->n && !found; i++)
+        found = find_open_cause(t, suspects->v[i]);
+    *ret_new = false;
+    if (!found)
+        found = find_open_cause(t, cause);
+    if (found)
+        return found;
+    *ret_new = true;
+    found = find_young_cause(t, cause, now);
+    if (!found)
+        return incident_new(t, cause, now);
+    found->open = true;
+    found->closed_at = 0;
+    if (found->told_end) { /* they think that it is over */
+        strv_release(&found->told);
+        found->told_severity = NO_NEWS;
+        found->told_at = 0;
+        found->escalations = 0;
+        found->told_end = false;
+    }
+    return found;
+}
+
+/* ---- alerts ---- */
+
+static void put_fact(json_t *args, const struct alert_fact *f)
+{
+    if (f->text)
+        (void)json_object_set_new(args, f->name, json_string(f->text)); /* no text: left out */
+    else if (isfinite(f->number))
+        (void)json_object_set_new(args, f->name, json_real(f->number));
+}
+
+/* What is said of it, as of now; what is no fact any more stays. True if that changed a text. */
+static bool alert_take_facts(struct alert *a, const struct alert_subject *s)
+{
+    _cleanup_(json_unrefp) json_t *args = NULL;
+    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
+        args = json_object();
+    for (size_t i = 0; i < s->n && json_object_size(args) < ALERT_FACTS_MAX; i++)
+        put_fact(args, &s->v[i]);
+    char *text = json_dumps(args, JSON_COMPACT);
+    bool differs = text && strlen(text) <= ALERT_ARGS_MAX && !str_eq(text, a->args);
+    if (differs)
+        set_str(&a->args, text);
+    free(text);
+    return differs;
+}
+
+static void alert_fire(struct alert_table *t,
+                       const struct alert_rule *r,
+                       const struct alert_subject *s,
+                       const char *key,
+                       usec_t now)
+{
+    char cause[ALERT_KEY_MAX];
+    bool is_new;
+    text_printf(cause, "%s/%.250s", alert_of_names[s->of], s->name);
+    struct incident *i = incident_for(t, cause, s->suspects, now, &is_new);
+    if (i->alerts.n >= INCIDENT_ALERTS_MAX) {
+        i->left_out++;
+        i->is_dirty = true;
+        return;
+    }
+    struct alert a = {.of = (int)s->of,
+                      .severity = r->severity,
+                      .open = true,
+                      .count = 1,
+                      .since = now,
+                      .last_at = now,
+                      .keep = r->keep,
+                      .gpus = s->gpus,
+                      .round = t->round[s->of],
+                      .news = ALERT_FIRED};
+    text_printf(a.id, "a%lld", (long long)t->next_alert++);
+    a.rule = xstrdup(r->name);
+    a.name = xstrdup(s->name);
+    a.owner = xstrdup(s->owner);
+    a.project = xstrdup(s->project);
+    a.text = xstrdup(r->text);
+    a.zh = xstrdup(r->zh);
+    a.fix = xstrdup(r->fix);
+    a.fix_zh = xstrdup(r->fix_zh);
+    if (s->suspects)
+        strv_copy(&a.suspects, s->suspects);
+    if (s->notify)
+        strv_copy(&a.notify, s->notify);
+    (void)alert_take_facts(&a, s); /* it is new in any case */
+    incident_take_alert(i, &a);
+    (void)map_set(t->open, key, i);
+    if (is_new)
+        gather_young(t, i, now);
+}
+
+static void alert_end(struct alert_table *t, struct incident *i, struct alert *a, usec_t now)
+{
+    char key[ALERT_KEY_MAX];
+    alert_key(key, a->rule, a->of, a->name);
+    (void)map_remove(t->open, key);
+    a->open = false;
+    a->ended_at = now;
+    a->news |= ALERT_ENDED;
+    i->is_dirty = true;
+    if (incident_open_alerts(i) || !i->open)
+        return;
+    i->open = false;
+    i->closed_at = now;
+}
+
+/* It holds: for long enough? */
+static void rule_holds(struct alert_table *t,
+                       const struct alert_rule *r,
+                       const struct alert_subject *s,
+                       const char *key,
+                       usec_t now)
+{
+    usec_t *since = map_find(t->pending, key);
+    if (!since && r->hold) {
+        since = xmalloc(sizeof(*since));
+        *since = now;
+        (void)map_set(t->pending, key, since); /* there was none */
+    }
+    if (since && *since > now)
+        *since = now; /* the clock went back */
+    if (since && now - *since < r->hold)
+        return;
+    free(map_remove(t->pending, key));
+    alert_fire(t, r, s, key, now);
+}
+
+static void alert_goes_on(struct alert_table *t,
+                          const struct alert_rule *r,
+                          const struct alert_subject *s,
+                          struct incident *i,
+                          struct alert *a,
+                          enum alert_truth holds,
+                          usec_t now)
+{
+    enum alert_truth clears = r->clear_expr              ? alert_expr_ask(r->clear_expr, s->v, s->n)
+                              : r->keep                  ? ALERT_FALSE
+                              : holds == ALERT_NOT_KNOWN ? ALERT_NOT_KNOWN
+                              : holds == ALERT_TRUE      ? ALERT_FALSE
+                                                         : ALERT_TRUE;
+    a->round = t->round[s->of];
+    if (holds == ALERT_TRUE && r->keep) { /* the event came again */
+        a->count++;
+        a->last_at = now;
+        i->is_dirty = true;
+    }
+    if (r->keep && alert_take_facts(a, s))
+        i->is_dirty = true;
+    if (clears != ALERT_TRUE) {
+        a->clear_since = 0;
+        return;
+    }
+    if (!a->clear_since || a->clear_since > now)
+        a->clear_since = now;
+    if (now - a->clear_since >= r->clear_hold)
+        alert_end(t, i, a, now);
+}
+
+static void table_see_rule(struct alert_table *t,
+                           const struct alert_rule *r,
+                           const struct alert_subject *s,
+                           usec_t now)
+{
+    char key[ALERT_KEY_MAX];
+    alert_key(key, r->name, (int)s->of, s->name);
+    enum alert_truth holds = alert_expr_ask(r->when_expr, s->v, s->n);
+    struct incident *i = map_find(t->open, key);
+    struct alert *a = i ? incident_find_open(i, r->name, s->name) : NULL;
+    if (a)
+        alert_goes_on(t, r, s, i, a, holds, now);
+    else if (holds == ALERT_TRUE)
+        rule_holds(t, r, s, key, now);
+    else
+        free(map_remove(t->pending, key));
+}
+
+void alert_table_see(struct alert_table *t,
+                     const struct alert_rules *rules,
+                     const struct alert_subject *s,
+                     usec_t now)
+{
+    for (size_t i = 0; i < rules->n; i++)
+        if (rules->v[i].of == (int)s->of && !rules->v[i].off && rules->v[i].when_expr)
+            table_see_rule(t, &rules->v[i], s, now);
+}
+
+/* Ends the open alerts for which `ends` says so. */
+typedef bool (*alert_ends_f)(const struct alert *a, const void *arg, usec_t now);
+static void table_end_some(struct alert_table *t, alert_ends_f ends, const void *arg, usec_t now)
+{
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; t->v[i]->open && k < t->v[i]->alerts.n; k++) {
+            struct alert *a = incident_alert(t->v[i], k);
+            if (a->open && ends(a, arg, now))
+                alert_end(t, t->v[i], a, now);
+        }
+}
+
+struct round_of {
+    int of;
+    uint64_t round;
+};
+
+static bool was_not_seen(const struct alert *a, const void *arg, usec_t now)
+{
+    const struct round_of *r = arg;
+    (void)now;
+    return a->of == r->of && !a->keep && a->round < r->round;
+}
+
+void alert_table_round(struct alert_table *t, enum alert_of of, usec_t now)
+{
+    struct round_of r = {.of = (int)of, .round = t->round[of]};
+    table_end_some(t, was_not_seen, &r, now);
+    t->round[of]++;
+}
+
+static bool is_due_or_ruleless(const struct alert *a, const void *arg, usec_t now)
+{
+    const struct alert_rule *r = alert_rules_find(arg, a->rule);
+    return !r || r->off || (a->keep && now > a->last_at && now - a->last_at >= a->keep);
+}
+
+void alert_table_tick(struct alert_table *t, const struct alert_rules *rules, usec_t now)
+{
+    table_end_some(t, is_due_or_ruleless, rules, now);
+}
+
+bool alert_table_ack(struct alert *a,
+                     struct incident *i,
+                     const char *by,
+                     const char *note,
+                     usec_t now)
+{
+    if (a->acked_at)
+        return false;
+    a->acked_at = now;
+    set_str(&a->acked_by, by);
+    set_str(&a->ack_note, note);
+    a->news |= ALERT_ACKED;
+    i->is_dirty = true;
+    return true;
+}
+
+struct incident *alert_table_expire(struct alert_table *t)
+{
+    size_t closed = 0, oldest = t->n;
+    for (size_t i = t->n; i-- > 0;)
+        if (!t->v[i]->open) {
+            closed++;
+            oldest = i;
+        }
+    if (closed <= INCIDENTS_CLOSED_MAX)
+        return NULL;
+    struct incident *x = t->v[oldest];
+    memmove(&t->v[oldest], &t->v[oldest + 1], (--t->n - oldest) * sizeof(struct incident *));
+    return x;
+}

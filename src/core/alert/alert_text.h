@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alert_text.h - what is said of an alert and of an incident, in English and Chinese: sentences,
+ * the message that goes to receivers, and the report of an incident. Pure. */
+#pragma once
+#include "base/buf.h"
+#include "core/alert/alert_route.h"
+
+/* The template with {fact}, {fact:percent}, {fact:bytes}, {fact:span} of args filled in; of what is
+ * not there "?". Nothing of a fact is read as a template. */
+void alert_fill(const char *text, const char *args, struct buf *out);
+/* The alert's sentence, or (is_fix) what to do: "" if there is none. */
+void alert_sentence(const struct alert *a, enum alert_language in, bool is_fix, struct buf *out);
+
+enum alert_what { ALERT_OPENED, ALERT_GREW, ALERT_ESCALATED, ALERT_RESOLVED, ALERT_TEST };
+extern const char *const alert_what_names[];
+/* "[critical] node 'w1' is lost: … (8 jobs)" */
+void incident_title(const struct incident *i,
+                    enum alert_what what,
+                    enum alert_language in,
+                    struct buf *out);
+size_t incident_jobs(const struct incident *i);
+/* The worst alert, the oldest of those; what the title says. NULL: it has none. */
+const struct alert *incident_first(const struct incident *i);
+/* GPUs x hours of what was hit, from its first moment to its end or now. */
+double incident_gpu_hours(const struct incident *i, usec_t now);
+
+/* What a receiver is told, as JSON: {"id","type","timestamp","incident":{…,"alerts":[…]},"title",
+ * "title_zh","lines","lines_zh"}. Of many alerts the first 20. */
+enum { ALERT_PAYLOAD_MAX = 64 << 10 };
+void incident_payload(const struct incident *i,
+                      enum alert_what what,
+                      const char *id,
+                      usec_t now,
+                      struct buf *out);
+/* The same of a test, which has no incident. */
+void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *out);
+
+enum { INCIDENT_REPORT_MAX = 2 << 20 };
+/* What, when, who, evidence, what was done, what it cost. sees NULL: all alerts. */
+typedef bool (*incident_sees_f)(const struct alert *a, void *arg);
+void incident_report(const struct incident *i,
+                     bool is_html,
+                     enum alert_language in,
+                     usec_t now,
+                     incident_sees_f sees,
+                     void *arg,
+                     struct buf *out);

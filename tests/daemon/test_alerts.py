@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Something breaks, and who is to hear of it does: real HTTP servers in the place of receivers, which check signatures
+as the real ones document and answer as those do. Each message comes at least once, always with the same id."""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import http.server
+import json
+import threading
+import urllib.parse
+
+import pytest
+from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+KEY = base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Keeps what it is told; answers what `answer` says: (status, body), or None to say nothing for ever."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Post)
+        self.port, self.answer = self.server_address[1], (200, b"{}")
+        self.got, self.seen, self.over = [], [], threading.Event()
+        self.url = f"http://127.0.0.1:{self.port}/in?access_token=hidden-key"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.shutdown()
+        self.server_close()
+
+    def bodies(self):
+        return [json.loads(body) for _, _, body in list(self.got)]
+
+    def ids(self):
+        return [head["webhook-id"] for _, head, _ in list(self.got)]
+
+    def titled(self, part):
+        return [b for b in self.bodies() if part in b["title"]]
+
+
+class Post(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):  # noqa: N802, the name is http.server's
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.seen.append(self.headers.get("webhook-id"))
+        answer = self.server.answer
+        if answer is None:
+            self.server.over.wait()
+            return
+        status, text = answer(self, body) if callable(answer) else answer
+        if status < 300:
+            self.server.got.append((self.path, self.headers, body))
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", f"http://127.0.0.1:{self.server.port}/elsewhere")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+def sign(key, text):
+    return base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
+
+
+def check_webhook(post, body):
+    head = post.headers
+    text = f"{head['webhook-id']}.{head['webhook-timestamp']}.".encode() + body
+    good = head["webhook-signature"] == "v1," + sign(base64.b64decode(KEY), text)
+    return (204, b"") if good else (401, b"wrong signature")
+
+
+def check_feishu(post, body):
+    said = json.loads(body)
+    good = said["sign"] == sign(f"{said['timestamp']}\nSEC".encode(), b"")
+    return 200, json.dumps({"code": 0 if good else 19021, "msg": "sign match fail"}).encode()
+
+
+def check_dingtalk(post, body):
+    query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(post.path).query))
+    good = query.get("sign") == sign(b"SEC", f"{query.get('timestamp')}\nSEC".encode())
+    return 200, json.dumps({"errcode": 0 if good else 310000, "errmsg": "sign not match"}).encode()
+
+
+def alerts_yaml(receivers, more=""):
+    lines = [f"    {name}: {{{said}}}" for name, said in receivers.items()]
+    return "\n".join(["alerts:", "  wait: 1s", "  settle: 1s", "  every: 1s", "  secrets_of: user/admin", more,
+                      "  receivers:", *lines])  # fmt: skip
+
+
+@contextlib.contextmanager
+def house(home, receivers, more="", secrets=()):
+    with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url, more=alerts_yaml(receivers, more)) as argusd:
+        for name, value in secrets:
+            assert argusd.call("PUT", f"/v1/secrets/{name}", {"value": value}).status == 201
+        argusd.ray = ray
+        yield argusd
+
+
+def hears(receiver, part):
+    until(lambda: receiver.titled(part), f"a message with {part!r}: {receiver.bodies()}")
+    return receiver.titled(part)[0]
+
+
+def test_a_job_that_fails_is_told_in_every_form(tmp_path):
+    with Receiver() as hook, Receiver() as feishu, Receiver() as ding, Receiver() as wecom, Receiver() as slack:
+        hook.answer, feishu.answer, ding.answer = check_webhook, check_feishu, check_dingtalk
+        wecom.answer = (200, b'{"errcode":0}')
+        receivers = {
+            "hook": f'kind: webhook, url: "{hook.url}", secret: HOOK_KEY',
+            "feishu": f'kind: feishu, url: "{feishu.url}", secret: CHAT_KEY, language: zh',
+            "ding": f'kind: dingtalk, url: "{ding.url}", secret: CHAT_KEY',
+            "wecom": "kind: wecom, url_secret: WECOM_URL",
+            "slack": f'kind: slack, url: "{slack.url}"',
+            "log": "kind: log",
+        }
+        secrets = [("HOOK_KEY", "whsec_" + KEY), ("CHAT_KEY", "SEC"), ("WECOM_URL", wecom.url)]
+        with house(tmp_path, receivers, secrets=secrets) as argusd:
+            job = argusd.submit("exit 3")
+            argusd.wait_over(job)
+            said = hears(hook, job)
+            assert said["type"] == "incident.opened" and said["incident"]["severity"] == "warning"
+            assert said["incident"]["alerts"][0]["rule"] == "job_failed"
+            for other in (feishu, ding, wecom, slack):
+                until(lambda o=other: any(job in json.dumps(b) for b in o.bodies()), "it is told")
+            assert "作业" in feishu.bodies()[0]["content"]["text"]
+            until(lambda: f"[warning] job '{job}'" in argusd.said(), "the log has it")
+            assert len(hook.titled(job)) == 1  # an incident alerts once
+            shown = argusd.get("/v1/receivers")["receivers"]
+            assert {r["name"]: (r["waiting"], r["trouble"]) for r in shown} == dict.fromkeys(receivers, (0, None))
+            everything = json.dumps([shown, argusd.get("/v1/alerts"), argusd.events()]) + argusd.said()
+            assert "hidden-key" not in everything and KEY not in everything
+
+
+def test_a_dead_receiver_delays_no_other_and_a_200_may_be_a_failure(tmp_path):
+    with Receiver() as dead, Receiver() as rude, Receiver() as moved, Receiver() as hook:
+        dead.answer, rude.answer, moved.answer = None, (200, b'{"errcode":310000,"errmsg":"no"}'), (302, b"")
+        receivers = {
+            "dead": f'kind: webhook, url: "{dead.url}"',
+            "rude": f'kind: dingtalk, url: "{rude.url}"',
+            "moved": f'kind: webhook, url: "{moved.url}"',
+            "hook": f'kind: webhook, url: "{hook.url}"',
+        }
+        with house(tmp_path, receivers) as argusd:
+            job = argusd.submit("exit 3")
+            hears(hook, job)
+
+            def refused():
+                return {e["object"] for e in argusd.events() if e["kind"] == "alert_refused"}
+
+            until(lambda: refused() == {"receiver/rude", "receiver/moved"}, "two have refused")
+            assert len(moved.seen) == 1  # no redirect is followed
+            assert "hidden-key" not in json.dumps(argusd.events())
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+def test_kill_9_between_fault_and_delivery_loses_nothing(tmp_path, moment):
+    with Receiver() as hook:
+        hook.answer = (503, b"later") if moment == "before" else None
+        with house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+            job = argusd.submit("exit 3")
+            argusd.wait_over(job)
+            until(lambda: hook.seen, "it was tried")
+            argusd.kill9()
+            hook.over.set()
+            hook.answer = (200, b"{}")
+            argusd.start()
+            said = hears(hook, job)
+            assert set(hook.seen) == {hook.ids()[0]}  # every try had one id
+            until(lambda: argusd.get("/v1/receivers")["receivers"][0]["waiting"] == 0, "it was taken")
+            again = argusd.submit("exit 3")
+            hears(hook, again)
+            assert len(hook.titled(job)) == 1 and said["incident"]["id"] == "i1"
+
+
+def test_ray_away_is_one_incident_with_all_jobs_and_it_ends(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        jobs = [argusd.submit("exec tail -f /dev/null") for _ in range(3)]
+        for job in jobs:
+            argusd.wait_state(job, "RUNNING")
+        argusd.ray.listen(False)
+        said = hears(hook, "Ray's head")
+        assert said["incident"]["cause"] == "cluster/default" and said["incident"]["severity"] == "critical"
+        argusd.ray.listen(True)
+        until(lambda: [b for b in hook.bodies() if b["type"] == "incident.resolved"], "it is over")
+        rows = argusd.get("/v1/incidents?all=1")["incidents"]
+        assert [i["cause"] for i in rows if i["cause"].startswith("cluster/")] == ["cluster/default"]
+
+
+def test_ack_silence_rules_and_report(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        rule = {"of": "job", "when": "gpus > 200", "text": "job '{name}' wants {gpus} GPUs", "severity": "critical"}
+        assert argusd.call("PUT", "/v1/alert_rules/greedy", {**rule, "when": "gpus >"}).status == 422
+        assert argusd.call("PUT", "/v1/alert_rules/greedy", rule, token="user").status == 403
+        assert argusd.call("PUT", "/v1/alert_rules/greedy", rule).status == 201
+        job = argusd.submit("echo held", nnodes=222, n_gpus_per_node=1)
+        said = hears(hook, job)
+        assert "wants 222 GPUs" in said["title"]
+        alert = argusd.get("/v1/alerts")["alerts"][0]
+        mine = argusd.call("POST", f"/v1/alerts/{alert['id']}:ack", {"note": "I look"}, token="user")
+        assert mine.status == 200 and mine.json()["acked_by"] == "alice"
+        assert argusd.call("POST", f"/v1/alerts/{alert['id']}:silence", {"for": "1h"}).status == 200
+        assert argusd.get("/v1/alerts")["alerts"] == []
+        assert argusd.get("/v1/alerts?state=silenced")["alerts"][0]["silenced_by"] == "s1"
+        assert argusd.call("POST", "/v1/silences", {"for": "1h"}).status == 422  # of everything
+        assert argusd.call("DELETE", "/v1/silences/s1").status == 200
+        report = argusd.call("GET", f"/v1/incidents/{alert['incident']}/report")
+        assert job in report.body.decode() and "I look" in report.body.decode()
+        html = argusd.call("GET", f"/v1/incidents/{alert['incident']}/report?format=html&language=zh")
+        assert html.headers["Content-Type"].startswith("text/html") and job in html.body.decode()
+        argusd.restart()
+        assert argusd.get("/v1/alerts")["alerts"][0]["acked_by"] == "alice"
+        assert argusd.get("/v1/alert_rules/greedy")["from"] == "admin"
+        assert argusd.call("DELETE", "/v1/alert_rules/greedy").status == 200
+        until(lambda: argusd.get("/v1/alerts")["alerts"] == [], "its alert has ended")
+        assert argusd.call("DELETE", "/v1/alert_rules/job_failed").status == 409
+
+
+def test_notify_of_a_job(tmp_path):
+    with Receiver() as mine, Receiver() as ops:
+        receivers = {"mine": f'kind: webhook, url: "{mine.url}"', "ops": f'kind: webhook, url: "{ops.url}"'}
+        with house(tmp_path, receivers, more='  routes: [{to: ops, least: critical}]') as argusd:
+            refused = argusd.post(Argusd.spec("exit 3", notify=["nobody"]), token="user")
+            assert refused.status == 422 and "receiver" in refused.json()["detail"]
+            failed = argusd.submit("exit 3", notify=["mine"])
+            good = argusd.submit("echo fine", notify=["mine:succeeded"])
+            quiet = argusd.submit("echo fine", notify=["mine"])
+            for job in (failed, good, quiet):
+                argusd.wait_over(job)
+            hears(mine, failed)
+            hears(mine, good)
+            assert not mine.titled(quiet) and not ops.got
+
+
+def test_a_test_message(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        assert argusd.call("POST", "/v1/receivers/hook:test").status == 202
+        until(lambda: hook.got, "it came")
+        assert hook.bodies()[0]["type"] == "test"
+        assert argusd.call("POST", "/v1/receivers/none:test").status == 404
