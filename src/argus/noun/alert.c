@@ -9,21 +9,15 @@
 static const char *const STATES[] = {"open", "silenced", "past", "all", NULL};
 static const char *const SEVERITIES[] = {"", "info", "warning", "critical", NULL};
 
-struct alert_ls_opts {
-    struct listing_opts listing;
-    int state, severity;
-};
 static const struct opt LS_OPTS[] = {
     {.name = "state",
      .type = OPT_CHOICE,
-     .offset = offsetof(struct alert_ls_opts, state),
      .arg = "STATE",
      .doc = "open (if not given), silenced, past or all",
      .choices = STATES,
      .to = "query:state"},
     {.name = "severity",
      .type = OPT_CHOICE,
-     .offset = offsetof(struct alert_ls_opts, severity),
      .arg = "SEVERITY",
      .doc = "info, warning or critical",
      .choices = SEVERITIES,
@@ -138,7 +132,6 @@ static const struct command ALERT_COMMANDS[] = {
              "alert is one rule about one thing while it holds; what has one cause is one "
              "incident: see 'argus incident ls'.",
      OPTS(LS_OPTS),
-     .opts_size = sizeof(struct alert_ls_opts),
      .ask = {.path = "/v1/alerts", .table = {.key = "alerts", COLUMNS(ALERTS)}}},
     {.name = "alert show",
      ONE("ID"),
