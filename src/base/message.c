@@ -515,7 +515,7 @@ static void put_arg(struct jout *j, const struct message_arg *a, size_t most)
 {
     if (!*a->key || (a->text && !*a->text))
         return;
-    if (a->message) {
+    if (a->message && a->text) {
         message_put(j, a->key, a->message, a->text);
     } else if (a->text) {
         size_t n = strnlen(a->text, most);
