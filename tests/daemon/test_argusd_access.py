@@ -144,6 +144,7 @@ ROUTES = {
     "GET /healthz": ("/healthz", EVERYBODY, None),
     "GET /readyz": ("/readyz", EVERYBODY, None),
     "GET /metrics": ("/metrics", TOKEN, None),
+    "GET /v1/prometheus/targets": ("/v1/prometheus/targets", TOKEN, None),
 }
 
 

@@ -149,6 +149,7 @@ ROUTES = {
     ("GET", "/healthz"): ("/healthz", None),
     ("GET", "/readyz"): ("/readyz", None),
     ("GET", "/metrics"): ("/metrics", None),
+    ("GET", "/v1/prometheus/targets"): ("/v1/prometheus/targets", None),
 }  # fmt: skip
 
 

@@ -140,11 +140,33 @@ def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
     assert total == prometheus.value("sum(argus_gpus)")
 
 
+def test_targets_are_the_machines_that_have_a_page(tmp_path):
+    worker = {"resources": {"CPU": 8, "GPU": 2, "worker_node": 1}}
+    nodes = [
+        {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}},
+        {"name": "w1", "ip": "127.0.0.2", "metrics_port": 9, **worker},
+        {"name": "w2", "ip": "127.0.0.3", "metrics_port": 10, **worker},
+    ]
+    with FakeRay(nodes=nodes, state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as a:
+
+        def told():
+            reply = a.call("GET", "/v1/prometheus/targets", token="viewer")
+            assert reply.status in (200, 503), reply
+            return reply.json() if reply.status == 200 else None
+
+        targets = until(told, "every machine has told where its page is")
+        assert sorted(t["targets"] for t in targets) == [["127.0.0.2:9"], ["127.0.0.3:10"]]
+        assert all(t["labels"]["cluster"] == "default" and t["labels"]["kind"] == "ray" for t in targets)
+        assert all(value for t in targets for value in t["labels"].values())
+        ray.stop()
+        until(lambda: a.call("GET", "/v1/prometheus/targets").status == 503, "a Ray that is away gives no shorter list")
+
+
 def test_up_says_what_is_wrong(tmp_path):
     def up(*options):
         got = subprocess.run([OBSERVE / "up", *options], capture_output=True, text=True)
         return got.returncode, got.stderr
 
-    assert up("--argusd", "nohost") == (2, "up: --argusd HOST:PORT is missing: where argusd listens, without http://\n")
+    assert up("--argusd", "nohost") == (2, "up: --argusd HOST:PORT is missing: where argusd listens\n")
     code, text = up("--argusd", "h:1", "--token-file", tmp_path / "none")
     assert code == 2 and "argus token add" in text

@@ -88,8 +88,9 @@ static const struct command MODEL_COMMANDS[] = {
         .most = 1,
         .summary = "let others see and use a model",
         .text = ENTRY_SHARE_TEXT,
-        .example = "argus model share qwen-0.5b --user bob --project rlhf\tone more user, one project\n"
-                   "argus model share qwen-0.5b --off\tnobody's but yours again",
+        .example =
+            "argus model share qwen-0.5b --user bob --project rlhf\tone more user, one project\n"
+            "argus model share qwen-0.5b --off\tnobody's but yours again",
         .opts = ENTRY_SHARE_OPTS,
         .n_opts = ENTRY_SHARE_OPT_COUNT,
         .ask = {.method = "POST",

@@ -50,7 +50,6 @@ void api_whoami(struct http_req *req, void *app); /* api/misc.c */
 void api_version(struct http_req *req, void *app);
 void api_healthz(struct http_req *req, void *app);
 void api_readyz(struct http_req *req, void *app);
-void api_metrics(struct http_req *req, void *app);
 void api_openapi(struct http_req *req, void *app);
 
 void api_events_verify(struct http_req *req, void *app); /* api/verify.c */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - GET /metrics: argusd, its jobs and its machines, for Prometheus.
+/* metrics.c - GET /metrics: argusd, its jobs and its machines, for Prometheus, and GET
+ * /v1/prometheus/targets: where Ray's own pages are, for its HTTP service discovery.
  *
- * Ids that change (a start of Ray on a node) stand in `_info` series alone. */
+ * Ids that change (a start of Ray on a node) stand in `_info` series alone. A list of targets that
+ * is not whole yet is 503: Prometheus then keeps the last one, and drops what a shorter one lacks.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +13,15 @@
 #include <unistd.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
 #include "argusd/logs/tails.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "http/expo.h"
 
-enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024 };
+enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024, TARGET_MAX = 512 };
 
 /* ---- the process ---- */
 
@@ -109,7 +114,7 @@ static void put_cluster(struct expo *e, const struct api *a)
              store_is_failing(a->store));
 }
 
-void api_metrics(struct http_req *req, void *app)
+static void api_metrics(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct buf out = BUF_INIT(PAGE_MAX);
@@ -135,3 +140,84 @@ void api_metrics(struct http_req *req, void *app)
     }
     buf_release(&out);
 }
+
+/* ---- targets ---- */
+
+/* False: nobody knows yet where its page is. */
+static bool put_target(struct jout *j, const struct api *a, const struct cluster_node *n)
+{
+    char address[TARGET_MAX];
+    int port = figures_port(a->figures, n->name);
+    if (port <= 0)
+        return port == 0;
+    text_printf(address, strchr(n->ip, ':') ? "[%s]:%d" : "%s:%d", n->ip, port);
+    jout_open(j, NULL, '{');
+    jout_open(j, "targets", '[');
+    jout_str(j, NULL, address);
+    jout_close(j, ']');
+    jout_open(j, "labels", '{');
+    jout_str(j, "cluster", a->settings->cluster);
+    jout_str(j, "node", n->name);
+    if (n->pool && *n->pool) /* an empty label would be none */
+        jout_str(j, "pool", n->pool);
+    jout_str(j, "kind", "ray");
+    jout_close(j, '}');
+    jout_close(j, '}');
+    return true;
+}
+
+static void api_targets(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(PAGE_MAX);
+    struct jout j = jout_begin(&out);
+    size_t n;
+    const struct cluster_node *v = cluster_nodes(a->cluster, &n);
+    bool whole = cluster_is_up(a->cluster) && n > 0;
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; whole && i < n; i++)
+        if (v[i].is_alive)
+            whole = put_target(&j, a, &v[i]);
+    jout_close(&j, ']');
+    if (whole) {
+        http_reply_json(req, 200, &out, 0);
+    } else {
+        struct err err = {0};
+        (void)err_set(
+            &err, ERR_UNAVAILABLE,
+            "not every machine has told yet where its metrics are: ask again in 15 s, and "
+            "keep the list of before"); /* only fills err */
+        api_fail(req, &err, 0);
+    }
+    buf_release(&out);
+}
+
+static const struct http_route routes[] = {
+    {.method = "GET",
+     .pattern = "/metrics",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_metrics,
+     .summary = "Prometheus metrics",
+     .reply_type = "text/plain"},
+    {.method = "GET",
+     .pattern = "/v1/prometheus/targets",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_targets,
+     .summary =
+         "where the machines' own metrics are, for Prometheus' HTTP service discovery; 503 until all have told",
+     .reply_schema = "Targets"},
+};
+
+static const struct http_schema schemas[] = {
+    {.name = "Targets",
+     .json = "{\"type\":\"array\",\"items\":" OBJECT(
+         "\"targets\",\"labels\"",
+         KEY("targets", "{\"type\":\"array\",\"items\":" TEXT "}") "," KEY(
+             "labels",
+             OBJECT("\"cluster\",\"node\",\"kind\"",
+                    KEY("cluster", TEXT) "," KEY("node", TEXT) "," KEY("pool",
+                                                                       TEXT) "," KEY("kind",
+                                                                                     TEXT)))) "}"},
+};
+
+const struct api_part part_metrics = {routes, array_len(routes), schemas, array_len(schemas)};

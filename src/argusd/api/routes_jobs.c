@@ -319,12 +319,6 @@ static const struct http_route rows[] = {
      .handle = api_readyz,
      .summary = "jobs can be taken",
      .reply_schema = "Ready"},
-    {.method = "GET",
-     .pattern = "/metrics",
-     .least = HTTP_ROLE_VIEWER,
-     .handle = api_metrics,
-     .summary = "Prometheus metrics",
-     .reply_type = "text/plain"},
 };
 
 static const struct field retry_rows[] = {OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL)};

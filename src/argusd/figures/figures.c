@@ -179,6 +179,14 @@ const char *figures_uuid(const struct figures *fs, const char *node, int gpu)
     return n && gpu >= 0 && gpu < n->n_gpus ? n->uuids[gpu] : "";
 }
 
+int figures_port(const struct figures *fs, const char *node)
+{
+    const struct figures_node *n = figures_find(fs, node);
+    if (!n || (!n->told_port && (!n->port_at || n->port_call)))
+        return -1;
+    return n->told_port;
+}
+
 const char *figures_why_not(const struct figures *fs, const char *node)
 {
     const struct figures_node *n = figures_find(fs, node);

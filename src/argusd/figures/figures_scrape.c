@@ -54,7 +54,7 @@ static void figures_see(struct figures *fs, const struct cluster_node *k)
     figures_scrape_stop(n);
     set_str(&n->node_id, k->node_id);
     set_str(&n->ip, k->ip);
-    n->port = 0;
+    n->port = n->told_port = 0;
     n->port_at = 0;
 }
 
@@ -79,6 +79,8 @@ static void figures_on_port(int port, const struct err *err, void *arg)
     struct figures_node *n = arg;
     n->port_call = NULL;
     n->port = port > 0 ? port : 0;
+    if (n->port)
+        n->told_port = n->port;
     if (!n->port)
         text_printf(n->why, "ray does not say where its metrics are: %s",
                     err ? err->text : "it has no port");

@@ -18,6 +18,7 @@ struct figures_node {
     /* Asking. */
     char *node_id, *ip; /* of the raylet that is there now */
     int port;           /* 0: not known yet */
+    int told_port;      /* the last one that was told for this raylet, for Prometheus */
     unsigned phase;
     uint64_t generation; /* of the cluster's list that it was last seen in */
     struct ray_call *port_call;
