@@ -13,7 +13,7 @@
 /* The value of a figure, gpu < 0 for one of the node; NaN: not told. */
 static double figure_of(const struct figure_page *p, enum figure f, int gpu)
 {
-    if (!figure_is_of_gpu(f))
+    if ((int)f < FIGURE_NODE_FIGURES)
         return figure_from_steps(f, p->v[f]);
     return gpu < FIGURE_GPUS_MAX ? figure_from_steps(f, p->gpus[gpu].v[f - FIGURE_GPU_UTIL])
                                  : (double)NAN;
