@@ -38,7 +38,8 @@ def content(argusd, path, token="user", **headers):
 
 
 def problem(reply, status, code):
-    assert (reply.status, reply.json()["code"]) == (status, code), reply
+    of_class = reply.json()["type"].removeprefix("urn:argus:problem:")  # its code names the sentence
+    assert (reply.status, of_class) == (status, code), reply
     assert reply.json()["detail"]
     return reply.json()["detail"]
 

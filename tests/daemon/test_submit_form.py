@@ -54,7 +54,8 @@ def left(argusd):
 
 
 def problem(reply, status, code):
-    assert (reply.status, reply.json()["code"]) == (status, code), reply
+    of_class = reply.json()["type"].removeprefix("urn:argus:problem:")  # its code names the sentence
+    assert (reply.status, of_class) == (status, code), reply
     return reply.json()["detail"]
 
 
