@@ -13,7 +13,7 @@
 #include "core/job/access.h"
 
 const char *const alert_kind_names[] = {
-#define X(e, word, most) [ALERT_KIND_##e] = word,
+#define X(e, word, most) [ALERT_KIND_##e] = (word),
     ALERT_KIND_TABLE(X)
 #undef X
         NULL};
@@ -46,12 +46,12 @@ static const struct field_table receiver_table = FIELD_TABLE(NULL, receiver_rows
 #define MATCH(of, key, ftype, member, ...) FIELD_AT(of, key, ftype, member, __VA_ARGS__)
 #define MATCH_ROWS(of, flag)                                                                       \
     MATCH(of, "least", FIELD_ENUM, match.least, "info", .names = alert_severity_names,             \
-          .flags = flag, .doc = "of this severity and above"),                                     \
-        MATCH(of, "rules", FIELD_STRV, match.rules, .flags = flag, .doc = "patterns: node_*"),     \
-        MATCH(of, "kinds", FIELD_STRV, match.kinds, .flags = flag, .doc = "job, node, gpu …"),     \
-        MATCH(of, "projects", FIELD_STRV, match.projects, .flags = flag),                          \
-        MATCH(of, "users", FIELD_STRV, match.users, .flags = flag),                                \
-        MATCH(of, "names", FIELD_STRV, match.names, .flags = flag,                                 \
+          .flags = (flag), .doc = "of this severity and above"),                                   \
+        MATCH(of, "rules", FIELD_STRV, match.rules, .flags = (flag), .doc = "patterns: node_*"),   \
+        MATCH(of, "kinds", FIELD_STRV, match.kinds, .flags = (flag), .doc = "job, node, gpu …"),   \
+        MATCH(of, "projects", FIELD_STRV, match.projects, .flags = (flag)),                        \
+        MATCH(of, "users", FIELD_STRV, match.users, .flags = (flag)),                              \
+        MATCH(of, "names", FIELD_STRV, match.names, .flags = (flag),                               \
               .doc = "patterns of what it is about: w1, job-*")
 static const struct field route_rows[] = {
     MATCH_ROWS(alert_routing, 0u),

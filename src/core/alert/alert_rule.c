@@ -16,7 +16,7 @@
 #include "embedded.h"
 
 const char *const alert_of_names[] = {
-#define X(e, word) [ALERT_OF_##e] = word,
+#define X(e, word) [ALERT_OF_##e] = (word),
     ALERT_OF_TABLE(X)
 #undef X
         NULL};

@@ -191,7 +191,7 @@ bool incident_is_acked(const struct incident *i)
 
 static void table_add(struct alert_table *t, struct incident *i)
 {
-    t->v = xrealloc(t->v, t->n + 1, sizeof(*t->v));
+    t->v = xrealloc(t->v, t->n + 1, sizeof(struct incident *));
     t->v[t->n++] = i;
 }
 
