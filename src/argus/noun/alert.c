@@ -123,7 +123,7 @@ static void alert_print(struct cli *cli, const json_t *alert, const struct seen 
             (void)fprintf(cli->out, "%-12s %s\n", keys[i], member_str(alert, keys[i]));
 }
 
-#define ONE(words) .args = words, .least = 1, .most = 1
+#define ONE(words) .args = (words), .least = 1, .most = 1
 static const struct command ALERT_COMMANDS[] = {
     {.name = "alert ls",
      .args = "",
