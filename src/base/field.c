@@ -60,6 +60,10 @@ static void field_release_one(const struct field *f, void *p)
     case FIELD_LIST:
         field_release_list(f->of, p);
         break;
+    case FIELD_REALS:
+        free(((struct field_list *)p)->v);
+        *(struct field_list *)p = (struct field_list){0};
+        break;
     default:
         break; /* plain values own nothing */
     }
@@ -76,12 +80,19 @@ void field_release(const struct field_table *t, void *object)
 static size_t field_width(const struct field *f)
 {
     static const size_t widths[] = {
-        [FIELD_INT] = sizeof(int64_t), [FIELD_REAL] = sizeof(double),
-        [FIELD_BOOL] = sizeof(bool),   [FIELD_SPAN] = sizeof(usec_t),
-        [FIELD_ENUM] = sizeof(int),    [FIELD_SIZE] = sizeof(uint64_t),
-        [FIELD_INT32] = sizeof(int),   [FIELD_COUNT] = sizeof(uint64_t),
-        [FIELD_TIME] = sizeof(usec_t), [FIELD_NODE] = sizeof(void *),
-        [FIELD_PART] = sizeof(void *), [FIELD_BITS] = sizeof(uint64_t),
+        [FIELD_INT] = sizeof(int64_t),
+        [FIELD_REAL] = sizeof(double),
+        [FIELD_BOOL] = sizeof(bool),
+        [FIELD_SPAN] = sizeof(usec_t),
+        [FIELD_ENUM] = sizeof(int),
+        [FIELD_SIZE] = sizeof(uint64_t),
+        [FIELD_INT32] = sizeof(int),
+        [FIELD_COUNT] = sizeof(uint64_t),
+        [FIELD_TIME] = sizeof(usec_t),
+        [FIELD_NODE] = sizeof(void *),
+        [FIELD_PART] = sizeof(void *),
+        [FIELD_BITS] = sizeof(uint64_t),
+        [FIELD_REALS] = 0, /* JSON out only: a copy has none */
     };
     return f->type == FIELD_TEXT ? f->size : widths[f->type];
 }

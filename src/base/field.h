@@ -39,6 +39,7 @@ enum field_type {
     FIELD_PART,   /* const struct *: one described by `of`, NULL is null; borrowed, JSON out only */
     FIELD_BITS,   /* uint64_t: a list of the names of the bits that are set, or of their numbers
                      where names is NULL; JSON out only */
+    FIELD_REALS,  /* struct field_list of double: a list of numbers, null for NaN; JSON out only */
     FIELD_INLINE, /* a struct inside this one whose members, described by `of`, are this one's own
                      members: of no name ("") and no object in JSON; `which` picks among them */
 };
@@ -58,7 +59,7 @@ enum field_flags {
                                  the struct */
     FIELD_ALWAYS = 1 << 11,   /* never null in a page, of a type that can be */
     FIELD_MAYBE = 1 << 13,    /* FIELD_REAL: no number (NaN) is "not set", null in a page; unlike
-                                 FIELD_NO_LIMIT for values that may lie below 0 */
+                                 FIELD_NO_LIMIT for values that may lie below 0, and 0 is a value */
     FIELD_OR_NONE = 1 << 12,  /* the word "none" may stand for the object that this row begins */
     /* From here on bits are a table's own: they say of which objects a row is, see `which`. Not
      * every object has such a row, so it is never required. */

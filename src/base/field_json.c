@@ -49,6 +49,7 @@ static bool field_is_set(const struct field *f, unsigned flags, const void *p)
     case FIELD_PAIRS:
         return ((const struct pairs *)p)->n > 0;
     case FIELD_LIST:
+    case FIELD_REALS:
         return ((const struct field_list *)p)->n > 0;
     case FIELD_BITS:
         return *(const uint64_t *)p != 0;
@@ -59,6 +60,8 @@ static bool field_is_set(const struct field *f, unsigned flags, const void *p)
     case FIELD_NODE:
         return true;
     default:
+        if (flags & FIELD_MAYBE)
+            return !isnan(*(const double *)p);
         return flags & FIELD_NO_LIMIT ? field_number(f, p) >= 0
                                       : field_number(f, p) != 0 || f->dflt != NULL;
     }
@@ -132,6 +135,15 @@ static void field_put_real(struct jout *j, const char *key, double v)
         jout_int(j, key, (int64_t)v);
     else
         jout_real(j, key, v);
+}
+
+static void field_put_reals(struct jout *j, const char *key, const struct field_list *list)
+{
+    const double *v = list->v;
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < list->n; i++)
+        jout_real(j, NULL, v[i]);
+    jout_close(j, ']');
 }
 
 static void field_put_time(struct jout *j, const char *key, usec_t wall, enum field_form form)
@@ -228,6 +240,9 @@ static void field_put_value(const struct field *f,
         break;
     case FIELD_BITS:
         field_put_bits(j, key, f, *(const uint64_t *)p);
+        break;
+    case FIELD_REALS:
+        field_put_reals(j, key, p);
         break;
     case FIELD_PAIRS:
         field_put_pairs(j, key, p, form);
@@ -494,6 +509,7 @@ static void field_get_one(const struct field *f, const json_t *v, unsigned which
         field_get_list(f, v, which, p);
         break;
     case FIELD_PART:
+    case FIELD_REALS:
     case FIELD_NODE:
         break; /* borrowed; see conf_read() */
     default:

@@ -165,6 +165,10 @@ static void schema_put_body(const struct schema_writer *w, const struct field *f
         jout_str(j, "type", "array");
         jout_raw(j, "items", f->names ? "{\"type\":\"string\"}" : "{\"type\":\"integer\"}");
         break;
+    case FIELD_REALS:
+        jout_str(j, "type", "array");
+        jout_raw(j, "items", "{\"type\":[\"number\",\"null\"]}");
+        break;
     case FIELD_PAIRS:
         jout_str(j, "type", "object");
         jout_raw(j, "additionalProperties", "{\"type\":[\"string\",\"number\",\"boolean\"]}");

@@ -149,18 +149,51 @@ char *proof_mismatch(const char *dir)
 
 /* ---- together ---- */
 
+/* NULL where nobody said it. Owned. */
+struct process_page {
+    char *kind, *node, *verl, *file;
+    int64_t pid;
+    bool ok;
+};
+#define PROCESS(member, ftype) FIELD_AT(process_page, #member, ftype, member, .flags = 0)
+static const struct field process_rows[] = {
+    PROCESS(kind, FIELD_STR), PROCESS(node, FIELD_STR), PROCESS(pid, FIELD_INT),
+    PROCESS(verl, FIELD_STR), PROCESS(file, FIELD_STR), PROCESS(ok, FIELD_BOOL),
+};
+static const struct field_table process_table = FIELD_TABLE(NULL, process_rows, process_page);
+
 struct summary {
+    struct field_list processes;
+    int attempt;
+    bool ok;
     struct proof_record all; /* the first thing that anybody said */
     struct strv nodes;
     char *mismatch;
     size_t n;
 };
+#define ALL(member, ftype) FIELD_AT(summary, #member, ftype, member, .flags = 0)
+#define FIRST(member) FIELD_AT(summary, #member, FIELD_STR, all.member, .flags = FIELD_BORROWED)
+static const struct field summary_rows[] = {
+    FIELD_AT(summary, "processes", FIELD_LIST, processes, .of = &process_table),
+    ALL(attempt, FIELD_INT32),
+    ALL(ok, FIELD_BOOL),
+    FIRST(verl),
+    FIRST(file),
+    FIRST(snapshot),
+    FIRST(hash),
+    FIRST(reward),
+    FIRST(python),
+    FIRST(torch),
+    FIRST(ray),
+    ALL(nodes, FIELD_STRV),
+    ALL(mismatch, FIELD_STR),
+};
+const struct field_table proof_summary_table = FIELD_TABLE("Imports", summary_rows, summary);
 
 static void summary_release(struct summary *s)
 {
     proof_record_release(&s->all);
-    strv_release(&s->nodes);
-    free(s->mismatch);
+    field_release(&proof_summary_table, s);
 }
 
 static void proof_take_first(char **dst, char **src)
@@ -169,18 +202,6 @@ static void proof_take_first(char **dst, char **src)
         return;
     *dst = *src;
     *src = NULL;
-}
-
-static void put_process(struct jout *j, const struct proof_record *r)
-{
-    jout_open(j, NULL, '{');
-    jout_str(j, "kind", r->kind);
-    jout_str(j, "node", r->node);
-    jout_int(j, "pid", r->pid);
-    jout_str(j, "verl", r->verl);
-    jout_str(j, "file", r->file);
-    jout_bool(j, "ok", !r->what);
-    jout_close(j, '}');
 }
 
 static void proof_note_node(struct strv *nodes, const char *node)
@@ -209,48 +230,37 @@ static void proof_merge(struct summary *s, struct proof_record *r)
         proof_take_first(pairs[i][0], pairs[i][1]);
 }
 
-static void put_rest(struct jout *j, const struct summary *s, int attempt)
+static void proof_show_process(struct summary *s, const struct proof_record *r)
 {
-    const struct proof_record *a = &s->all;
-    jout_int(j, "attempt", attempt);
-    jout_bool(j, "ok", !s->mismatch);
-    jout_str(j, "verl", a->verl);
-    jout_str(j, "file", a->file);
-    jout_str(j, "snapshot", a->snapshot);
-    jout_str(j, "hash", a->hash);
-    jout_str(j, "reward", a->reward);
-    jout_str(j, "python", a->python);
-    jout_str(j, "torch", a->torch);
-    jout_str(j, "ray", a->ray);
-    jout_open(j, "nodes", '[');
-    for (size_t i = 0; i < s->nodes.n; i++)
-        jout_str(j, NULL, s->nodes.v[i]);
-    jout_close(j, ']');
-    jout_str(j, "mismatch", s->mismatch);
+    struct process_page *v = s->processes.v;
+    if (s->processes.n == PROOF_SHOWN_MAX)
+        return;
+    if (!v)
+        s->processes.v = v = xcalloc(PROOF_SHOWN_MAX, sizeof(*v));
+    v[s->processes.n++] = (struct process_page){.kind = xstrdup(r->kind),
+                                                .node = xstrdup(r->node),
+                                                .pid = r->pid,
+                                                .verl = xstrdup(r->verl),
+                                                .file = xstrdup(r->file),
+                                                .ok = !r->what};
 }
 
 size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out)
 {
     _cleanup_(strv_release) struct strv names = {0};
-    _cleanup_(summary_release) struct summary s = {0};
+    _cleanup_(summary_release) struct summary s = {.attempt = attempt};
     struct jout j = jout_begin(out);
     list_records(proof, "", &names);
     for (size_t i = 0; i < names.n; i++) {
         _cleanup_(proof_record_release) struct proof_record rec = {0};
         if (read_record(proof, names.v[i], &rec) < 0)
             continue;
-        if (s.n++ == 0) {
-            jout_open(&j, NULL, '{');
-            jout_open(&j, "processes", '[');
-        }
-        if (s.n <= PROOF_SHOWN_MAX)
-            put_process(&j, &rec);
+        s.n++;
+        proof_show_process(&s, &rec);
         proof_merge(&s, &rec);
     }
-    if (!s.n)
-        return 0;
-    jout_close(&j, ']');
-    put_rest(&j, &s, attempt);
-    jout_close(&j, '}');
+    s.ok = !s.mismatch;
+    if (s.n)
+        field_to_json(&proof_summary_table, &s, FIELD_ALL, FIELD_PAGE, &j, NULL);
     return s.n;
 }

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/field.h"
 #include "fsroot/rootdir.h"
 
 #define ATTEMPT_PROOF "proof"
@@ -48,9 +48,8 @@ char *proof_sentence(const struct proof_record *r);
  * the caller's own: links on the way there are followed, none is in it. */
 char *proof_mismatch(const char *dir);
 
-/* Append what all records of this proof directory of an attempt say together, as one JSON object:
- *   {"attempt": k, "ok": true, "verl": "0.5.0", "file": …, "snapshot": …, "hash": …, "reward": …,
- *    "python": …, "torch": …, "ray": …, "nodes": ["w1"], "mismatch": "…" or null,
- *    "processes": [{"kind": …, "node": …, "pid": 7, "verl": …, "file": …, "ok": true}]}
- * Returns how many records there are; 0: nothing was appended. */
+/* Append what all records of this proof directory of an attempt say together, as one JSON object
+ * (proof_summary_table; "mismatch" is NULL when all is well). Returns how many records there are;
+ * 0: nothing was appended. */
+extern const struct field_table proof_summary_table;
 size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out);

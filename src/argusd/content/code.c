@@ -14,25 +14,46 @@
 
 enum { TEXT_MAX = 64 << 10 };
 
+struct code_use {
+    char *key, *name, *hash, *path, *verl; /* owned */
+    bool common;
+};
+#define USE(member, ftype, ...) FIELD_AT(code_use, #member, ftype, member, __VA_ARGS__)
+static const struct field use_rows[] = {
+    USE(key, FIELD_STR, .flags = FIELD_ALWAYS),  USE(name, FIELD_STR, .flags = FIELD_ALWAYS),
+    USE(common, FIELD_BOOL, .flags = 0),         USE(hash, FIELD_STR, .flags = FIELD_ALWAYS),
+    USE(path, FIELD_STR, .flags = FIELD_ALWAYS), USE(verl, FIELD_STR, .flags = 0),
+};
+const struct field_table code_use_table = FIELD_TABLE("SnapshotUse", use_rows, code_use);
+
+/* The snapshots of one spec: its code and its working_dir. */
+enum { USES_MAX = 4 };
+struct code_uses {
+    struct code_use v[USES_MAX];
+    size_t n;
+};
+
+static void code_uses_release(struct code_uses *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        field_release(&code_use_table, &u->v[i]);
+}
+
 struct naming {
     const struct snapshots *sn;
     const char *user;
     struct problems *ps;
-    struct jout j;
-    size_t n;
+    struct code_uses uses;
 };
 
-static void put_one(struct naming *x, const char *key, const struct snapshot *s, const char *tree)
+static void add_use(struct naming *x, const char *key, const struct snapshot *s, const char *tree)
 {
-    jout_open(&x->j, NULL, '{');
-    jout_str(&x->j, "key", key);
-    jout_str(&x->j, "name", s->ref);
-    jout_bool(&x->j, "common", s->user == NULL);
-    jout_str(&x->j, "hash", s->hash);
-    jout_str(&x->j, "path", tree);
-    jout_str(&x->j, "verl", s->verl);
-    jout_close(&x->j, '}');
-    x->n++;
+    x->uses.v[x->uses.n++] = (struct code_use){.key = xstrdup(key),
+                                               .name = xstrdup(s->ref),
+                                               .common = s->user == NULL,
+                                               .hash = xstrdup(s->hash),
+                                               .path = xstrdup(tree),
+                                               .verl = xstrdup(s->verl)};
 }
 
 static void resolve_name(struct naming *x, const char *key, const char *ref, char **ret_path)
@@ -46,7 +67,7 @@ static void resolve_name(struct naming *x, const char *key, const char *ref, cha
     }
     free(*ret_path);
     *ret_path = snapshots_tree(x->sn, s);
-    put_one(x, key, s, *ret_path);
+    add_use(x, key, s, *ret_path);
 }
 
 /* A path of a snapshot stays as it was written. Another user's is as if it were not there. */
@@ -56,7 +77,18 @@ static void resolve_path(struct naming *x, const char *key, const char *path)
     if (!s || (s->user && strcmp(s->user, x->user) != 0))
         return;
     _cleanup_(freep) char *tree = snapshots_tree(x->sn, s);
-    put_one(x, key, s, tree);
+    add_use(x, key, s, tree);
+}
+
+static char *code_uses_text(const struct code_uses *u)
+{
+    struct buf out = BUF_INIT(TEXT_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < u->n; i++)
+        field_to_json(&code_use_table, &u->v[i], FIELD_ALL, FIELD_PAGE, &j, NULL);
+    jout_close(&j, ']');
+    return buf_take(&out);
 }
 
 char *code_resolve(const struct snapshots *sn,
@@ -64,9 +96,7 @@ char *code_resolve(const struct snapshots *sn,
                    struct spec *spec,
                    struct problems *ps)
 {
-    struct buf out = BUF_INIT(TEXT_MAX);
-    struct naming x = {.sn = sn, .user = user, .ps = ps, .j = jout_begin(&out)};
-    jout_open(&x.j, NULL, '[');
+    struct naming x = {.sn = sn, .user = user, .ps = ps};
     if (spec->code)
         resolve_name(&x, "code", spec->code, &spec->code_path);
     else
@@ -77,54 +107,55 @@ char *code_resolve(const struct snapshots *sn,
     } else {
         resolve_path(&x, "working_dir", spec->working_dir);
     }
-    jout_close(&x.j, ']');
-    char *text = x.n ? buf_take(&out) : NULL;
-    buf_release(&out);
+    char *text = x.uses.n ? code_uses_text(&x.uses) : NULL;
+    code_uses_release(&x.uses);
     return text;
 }
 
 /* ---- the text ---- */
 
-static json_t *code_read_text(const char *text)
+/* What code_resolve() wrote; NULL: none. */
+static void code_uses_read(const char *text, struct code_uses *ret)
 {
-    json_t *v = NULL;
-    return text && json_parse(text, strlen(text), TEXT_MAX, &v, NULL) == 0 ? v : NULL;
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    *ret = (struct code_uses){0};
+    if (!text || json_parse(text, strlen(text), TEXT_MAX, &v, NULL) < 0)
+        return;
+    for (; ret->n < json_array_size(v) && ret->n < USES_MAX; ret->n++) {
+        struct code_use *use = &ret->v[ret->n];
+        field_from_json(&code_use_table, json_array_get(v, ret->n), FIELD_ALL, use);
+    }
 }
 
 bool code_is_there(const struct snapshots *sn, const char *text, struct err *err)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    size_t i;
-    const json_t *one;
-    json_array_foreach (v, i, one) {
-        const char *path = json_get_str(one, "path", "");
-        if (!snapshots_find_path(sn, path)) {
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    for (size_t i = 0; i < u.n; i++)
+        if (!snapshots_find_path(sn, str_or(u.v[i].path, ""))) {
             (void)err_set(err, ERR_CONFLICT, "snapshot '%s' was removed meanwhile",
-                          json_get_str(one, "name", "")); /* only fills err */
+                          str_or(u.v[i].name, "")); /* only fills err */
             return false;
         }
-    }
     return true;
 }
 
 bool code_has(const char *text, const char *hash)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    size_t i;
-    const json_t *one;
-    json_array_foreach (v, i, one)
-        if (str_eq(json_get_str(one, "hash", NULL), hash))
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    for (size_t i = 0; i < u.n; i++)
+        if (str_eq(u.v[i].hash, hash))
             return true;
     return false;
 }
 
 void code_keep(struct snapshots *sn, const char *text, snapshots_row_f row, void *arg)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    size_t i;
-    const json_t *one;
-    json_array_foreach (v, i, one) {
-        struct snapshot *s = snapshots_find_path(sn, json_get_str(one, "path", ""));
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    for (size_t i = 0; i < u.n; i++) {
+        struct snapshot *s = snapshots_find_path(sn, str_or(u.v[i].path, ""));
         if (!s || !s->passing)
             continue;
         snapshots_keep(sn, s);
@@ -134,54 +165,53 @@ void code_keep(struct snapshots *sn, const char *text, snapshots_row_f row, void
 
 void code_apply(const char *text, struct spec *spec)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    size_t i;
-    const json_t *one;
-    json_array_foreach (v, i, one) {
-        const char *key = json_get_str(one, "key", ""), *path = json_get_str(one, "path", NULL);
-        if (!strcmp(key, "code"))
-            set_str(&spec->code_path, path);
-        else if (!strcmp(key, "working_dir") && spec->working_dir &&
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    for (size_t i = 0; i < u.n; i++) {
+        if (str_eq(u.v[i].key, "code"))
+            set_str(&spec->code_path, u.v[i].path);
+        else if (str_eq(u.v[i].key, "working_dir") && spec->working_dir &&
                  snapshot_is_ref(spec->working_dir))
-            set_str(&spec->working_dir, path);
+            set_str(&spec->working_dir, u.v[i].path);
     }
 }
 
 int code_verify(const char *root, const char *text, struct err *err)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    size_t i;
-    const json_t *one;
-    json_array_foreach (v, i, one) {
-        int r = snapshot_verify(root, json_get_str(one, "hash", ""), err);
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    for (size_t i = 0; i < u.n; i++) {
+        int r = snapshot_verify(root, str_or(u.v[i].hash, ""), err);
         if (r == -ENOENT)
             r = err_set(err, ERR_REFUSED, "it is gone");
         if (r < 0)
             return r == ERR_REFUSED
                        ? err_prefix(err, "snapshot '%s' was changed after it was added",
-                                    json_get_str(one, "name", ""))
+                                    str_or(u.v[i].name, ""))
                        : r;
     }
     return 0;
 }
 
-static const json_t *of_verl(const json_t *v)
+/* NULL: none stands for the package verl. */
+static const struct code_use *code_use_of_verl(const struct code_uses *u)
 {
-    const json_t *first = json_array_get(v, 0);
-    return str_starts(json_get_str(first, "key", ""), "code") ? first : NULL;
+    return u->n && str_starts(str_or(u->v[0].key, ""), "code") ? &u->v[0] : NULL;
 }
 
 void code_put_proof(const char *text, struct jout *j)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    const json_t *one = of_verl(v);
-    jout_str(j, "snapshot", json_get_str(one, "name", NULL));
-    jout_str(j, "hash", json_get_str(one, "hash", NULL));
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    const struct code_use *use = code_use_of_verl(&u);
+    jout_str(j, "snapshot", use ? use->name : NULL);
+    jout_str(j, "hash", use ? use->hash : NULL);
 }
 
 char *code_of_verl(const char *text)
 {
-    _cleanup_(json_unrefp) json_t *v = code_read_text(text);
-    const json_t *one = of_verl(v);
-    return one ? json_dumps(one, JSON_COMPACT) : NULL;
+    _cleanup_(code_uses_release) struct code_uses u;
+    code_uses_read(text, &u);
+    const struct code_use *use = code_use_of_verl(&u);
+    return use ? field_to_text(&code_use_table, use, FIELD_ALL, FIELD_PAGE) : NULL;
 }

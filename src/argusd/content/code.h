@@ -2,15 +2,15 @@
 /* code.h - the snapshots that a spec names, fixed when it is submitted.
  *
  * What `code` and `working_dir` named then is what every attempt runs, whatever the names mean
- * later. It is kept with the job as JSON:
- *   [{"key": "code", "name": "verl@0.9.1", "common": true, "hash": …, "path": …, "verl": …}, …]
+ * later. It is kept with the job as JSON, a list of code_use_table.
  * A code_path or working_dir that lies in a snapshot is one as well. */
 #pragma once
 #include "argusd/content/snapshots.h"
-#include "base/json.h"
+#include "base/field.h"
 #include "base/problem.h"
 
 struct spec;
+extern const struct field_table code_use_table; /* "SnapshotUse" in openapi.json */
 
 /* Put paths in place of names. What is wrong is added to ps. The text (yours), NULL: it names
  * none. */

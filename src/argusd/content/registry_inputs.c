@@ -14,12 +14,27 @@
 
 enum { INPUTS_MAX = 1 << 20 };
 
+/* A name of the spec, and the files that it stood for. */
+struct input_use {
+    char *key, *text, *kind, *ref, *entry, *hash; /* owned */
+    struct strv files;
+};
+#define USE(member, ftype, ...) FIELD_AT(input_use, #member, ftype, member, __VA_ARGS__)
+static const struct field use_rows[] = {
+    USE(key, FIELD_STR, .flags = FIELD_ALWAYS),   USE(text, FIELD_STR, .flags = FIELD_ALWAYS),
+    USE(kind, FIELD_STR, .flags = FIELD_ALWAYS),  USE(ref, FIELD_STR, .flags = FIELD_ALWAYS),
+    USE(entry, FIELD_STR, .flags = FIELD_ALWAYS), USE(hash, FIELD_STR, .flags = 0),
+    USE(files, FIELD_STRV, .flags = 0),
+};
+const struct field_table registry_input_table = FIELD_TABLE("InputUse", use_rows, input_use);
+
 struct resolving {
     const struct registry *rg;
     const struct access_who *who;
     struct spec *spec;
     struct problems *ps;
-    json_t *all;
+    struct input_use *v; /* owned */
+    size_t n;
 };
 
 static void registry_inputs_complain(struct resolving *x,
@@ -39,32 +54,32 @@ static bool is_clean(const char *file)
     return dataref_read(text, &ref) && ref.file;
 }
 
-static void add_file(json_t *files, const struct registry_entry *e, const char *file)
+static void add_file(struct strv *files, const struct registry_entry *e, const char *file)
 {
     bool single = json_get_bool(e->about, "single", false);
     _cleanup_(freep) char *path = single ? xstrdup(e->path) : xasprintf("%s/%s", e->path, file);
     if (is_clean(file))
-        (void)json_array_append_new(files, json_string(path)); /* fails for lack of memory */
+        strv_add(files, path);
 }
 
-static json_t *files_of(const struct registry_entry *e, const char *key, const char *file)
+static void add_files(struct strv *files,
+                      const struct registry_entry *e,
+                      const char *key,
+                      const char *file)
 {
     static const char *const train[] = {"train", "all", NULL};
     static const char *const val[] = {"val", "test", "all", NULL};
     const json_t *splits = json_get_object(e->about, "splits");
-    json_t *files = json_array();
     size_t i;
     const json_t *name;
     if (file) {
         add_file(files, e, file);
-        return files;
+        return;
     }
-    for (const char *const *s = !strcmp(key, "train_file") ? train : val;
-         *s && !json_array_size(files); s++)
+    for (const char *const *s = !strcmp(key, "train_file") ? train : val; *s && !files->n; s++)
         json_array_foreach (json_get_array(splits, *s), i, name)
             if (json_is_string(name))
                 add_file(files, e, json_string_value(name));
-    return files;
 }
 
 /* ---- fit ---- */
@@ -106,17 +121,40 @@ static void check_fit(struct resolving *x, const struct registry_entry *e, const
 
 /* ---- one name ---- */
 
-static void add_input(struct resolving *x,
-                      const struct registry_entry *e,
-                      const char *key,
-                      const char *text,
-                      json_t *taken_files)
+/* Its files are added by the caller. */
+static struct input_use *add_input(struct resolving *x,
+                                   const struct registry_entry *e,
+                                   const char *key,
+                                   const char *text)
 {
     char ref[REGISTRY_REF_MAX];
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:o}", "key", key, "text", text, "kind",
-                          registry_kind_word(e->kind), "ref", registry_ref(e, ref), "entry", e->key,
-                          "hash", e->hash, "files", taken_files);
-    (void)json_array_append_new(x->all, o); /* fails for lack of memory */
+    x->v = xrealloc(x->v, x->n + 1, sizeof(*x->v));
+    struct input_use *use = &x->v[x->n++];
+    *use = (struct input_use){.key = xstrdup(key),
+                              .text = xstrdup(text),
+                              .kind = xstrdup(registry_kind_word(e->kind)),
+                              .ref = xstrdup(registry_ref(e, ref)),
+                              .entry = xstrdup(e->key),
+                              .hash = xstrdup(e->hash)};
+    return use;
+}
+
+/* What is stored of them, and releases them. Heap; NULL: the spec names none. */
+static char *take_inputs(struct resolving *x, bool *ret_too_long)
+{
+    struct buf out = BUF_INIT(INPUTS_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < x->n; i++) {
+        field_to_json(&registry_input_table, &x->v[i], FIELD_ALL, FIELD_PAGE, &j, NULL);
+        field_release(&registry_input_table, &x->v[i]);
+    }
+    jout_close(&j, ']');
+    *ret_too_long = out.failed;
+    char *text = x->n ? buf_take(&out) : NULL;
+    buf_release(&out);
+    freep(&x->v);
+    return text;
 }
 
 static struct registry_entry *registry_inputs_find(struct resolving *x,
@@ -158,15 +196,15 @@ static void resolve_files(struct resolving *x, const char *key, const struct str
         const struct registry_entry *e = registry_inputs_find(x, REGISTRY_DATASET, key, text, true);
         if (!e)
             continue;
-        json_t *files = files_of(e, key, ref.file);
-        if (!json_array_size(files)) {
+        _cleanup_(strv_release) struct strv files = {0};
+        add_files(&files, e, key, ref.file);
+        if (!files.n) {
             text_printf(why, "data set '%.80s' has no files for %s", text, key);
             registry_inputs_complain(x, key, "name one of its files: NAME/FILE", why);
-            json_decref(files);
             continue;
         }
         check_fit(x, e, key);
-        add_input(x, e, key, text, files);
+        strv_copy(&add_input(x, e, key, text)->files, &files);
     }
 }
 
@@ -182,9 +220,7 @@ static void resolve_model(struct resolving *x)
         registry_inputs_find(x, REGISTRY_MODEL, "model_id", text, ours);
     if (!e)
         return;
-    json_t *files = json_array();
-    (void)json_array_append_new(files, json_string(e->path)); /* fails for lack of memory */
-    add_input(x, e, "model_id", text, files);
+    strv_add(&add_input(x, e, "model_id", text)->files, e->path);
 }
 
 int registry_resolve(const struct registry *rg,
@@ -194,14 +230,14 @@ int registry_resolve(const struct registry *rg,
                      struct problems *ps)
 {
     size_t before = ps->errors;
-    struct resolving x = {.rg = rg, .who = who, .spec = spec, .ps = ps, .all = json_array()};
+    struct resolving x = {.rg = rg, .who = who, .spec = spec, .ps = ps};
     struct err err = {0};
     resolve_files(&x, "train_file", &spec->train_file);
     resolve_files(&x, "val_file", &spec->val_file);
     resolve_model(&x);
-    char *text = json_array_size(x.all) ? json_dumps(x.all, JSON_COMPACT) : NULL;
-    json_decref(x.all);
-    if (text && strlen(text) > INPUTS_MAX)
+    bool too_long = false;
+    char *text = take_inputs(&x, &too_long);
+    if (too_long)
         registry_inputs_complain(&x, "train_file", "merge its files",
                                  "the data sets have too many files");
     else if (spec_put_inputs(spec, text, &err) < 0)

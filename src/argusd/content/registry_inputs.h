@@ -4,6 +4,8 @@
 #include "argusd/content/registry.h"
 #include "core/spec/spec.h"
 
+extern const struct field_table registry_input_table; /* "InputUse" in openapi.json */
+
 /* Each name in train_file, val_file and model_id becomes paths in the spec. *ret is what was put
  * (see spec_put_inputs()), with hashes, or NULL when there is no name. Every problem goes to ps;
  * what does not fit the workload is a warning. ERR_BAD_SPEC when ps got errors. */

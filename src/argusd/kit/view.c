@@ -147,13 +147,13 @@ static const struct field attempt_rows[] = {
 const struct field_table view_attempt_table = FIELD_TABLE("Attempt", attempt_rows, attempt);
 
 /* What a page says of one attempt's steps: more is in its metrics. */
-static const struct field goodput_attempt_rows[] = {
+static const struct field brief_attempt_rows[] = {
     FIELD_AT(goodput_attempt, "k", FIELD_INT32, k),
     FIELD_AT(goodput_attempt, "steps", FIELD_COUNT, steps),
     FIELD_AT(goodput_attempt, "steps_lost", FIELD_COUNT, lost),
 };
-static const struct field_table goodput_attempt_table =
-    FIELD_TABLE(NULL, goodput_attempt_rows, goodput_attempt);
+static const struct field_table brief_attempt_table =
+    FIELD_TABLE(NULL, brief_attempt_rows, goodput_attempt);
 
 struct goodput_page {
     struct goodput g;
@@ -171,7 +171,7 @@ static const struct field goodput_rows[] = {
     FIELD_AT(goodput_page, "mtbf_s", FIELD_REAL, g.mtbf_s, .flags = FIELD_NO_LIMIT),
     FIELD_AT(goodput_page, "failures", FIELD_INT32, failures),
     FIELD_AT(goodput_page, "save_freq", FIELD_INT, g.save_freq, .flags = FIELD_NO_LIMIT),
-    FIELD_AT(goodput_page, "attempts", FIELD_LIST, attempts, .of = &goodput_attempt_table),
+    FIELD_AT(goodput_page, "attempts", FIELD_LIST, attempts, .of = &brief_attempt_table),
 };
 const struct field_table view_goodput_table = FIELD_TABLE("Goodput", goodput_rows, goodput_page);
 

@@ -287,33 +287,54 @@ static bool take_whole(struct diagnosis *d)
     return true;
 }
 
-static void set_text(json_t *o, const char *key, const char *text)
+/* What is stored of an attempt's finding, and shown. */
+struct verdict_page {
+    struct finding_page finding;
+    int attempt;
+    uint64_t skipped_bytes;
+    const char *job, *sentence;
+    usec_t at;
+};
+/* Rows that older versions stored have none of these. */
+enum { SINCE_LATER = FIELD_OWN(0) };
+#define VERDICT(key, ftype, member, ...) FIELD_AT(verdict_page, key, ftype, member, __VA_ARGS__)
+static const struct field verdict_rows[] = {
+    VERDICT("", FIELD_INLINE, finding, .of = &finding_page_table),
+    VERDICT("attempt", FIELD_INT32, attempt),
+    VERDICT("skipped_bytes", FIELD_COUNT, skipped_bytes, .flags = SINCE_LATER),
+    VERDICT("job", FIELD_STR, job, .flags = FIELD_ALWAYS | SINCE_LATER),
+    VERDICT("sentence", FIELD_STR, sentence, .flags = FIELD_ALWAYS),
+    VERDICT("at", FIELD_TIME, at, .flags = FIELD_ALWAYS),
+};
+const struct field_table diagnosis_table = FIELD_TABLE("Finding", verdict_rows, verdict_page);
+
+static void put_verdict(const struct diagnosis *d,
+                        const struct finding *found,
+                        uint64_t skipped,
+                        struct buf *out)
 {
-    json_t *v = text ? json_string(text) : NULL;
-    (void)json_object_set_new(o, key, v ? v : json_null()); /* fails only for lack of memory */
+    struct verdict_page page = {.attempt = d->k,
+                                .skipped_bytes = skipped,
+                                .job = d->job,
+                                .sentence = d->sentence,
+                                .at = d->at};
+    struct jout j = jout_begin(out);
+    finding_page_fill(found, &page.finding);
+    if (!page.finding.node)
+        page.finding.node = d->lost_node ? d->lost_node : d->node;
+    field_to_json(&diagnosis_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
 }
 
 static char *make_body(const struct diagnosis *d, uint64_t skipped)
 {
-    char at[CLOCK_TEXT_MAX];
-    _cleanup_(buf_release) struct buf text = BUF_INIT(DIAGNOSIS_BODY_MAX);
-    struct jout j = jout_begin(&text);
-    _cleanup_(json_unrefp) json_t *o = NULL;
-    finding_to_json(&d->found, &j, NULL);
-    if (text.failed || json_parse(buf_str(&text), text.len, DIAGNOSIS_BODY_MAX, &o, NULL) < 0) {
-        json_decref(o);
-        o = json_object();
-        set_text(o, "class", finding_class_to_string(d->found.class));
+    struct buf text = BUF_INIT(DIAGNOSIS_BODY_MAX);
+    put_verdict(d, &d->found, skipped, &text);
+    if (text.failed) { /* too long: without its lines */
+        const struct finding bare = {.class = d->found.class};
+        buf_release(&text);
+        put_verdict(d, &bare, skipped, &text);
     }
-    (void)json_object_set_new(o, "attempt",
-                              json_integer(d->k)); /* these fail only without memory */
-    (void)json_object_set_new(o, "skipped_bytes", json_integer((json_int_t)skipped));
-    set_text(o, "job", d->job);
-    set_text(o, "sentence", d->sentence);
-    set_text(o, "at", clock_to_string(d->at, at));
-    if (!d->found.node)
-        set_text(o, "node", d->lost_node ? d->lost_node : d->node);
-    return json_dumps(o, JSON_COMPACT);
+    return buf_take(&text);
 }
 
 /* Logs know nodes by their addresses, people by their names. */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strv.h"
-#include "core/finding/finding.h"
+#include "core/finding/finding_page.h"
 
 enum {
     DIAGNOSIS_HEAD = 128 << 20,       /* of a log that is larger than both together */
@@ -46,6 +46,8 @@ struct diagnosis {
     char *body;       /* JSON object, as it is stored and shown */
     struct err wrote; /* why there is no finding.json; code 0: there is */
 };
+
+extern const struct field_table diagnosis_table; /* of the body: "Finding" in openapi.json */
 
 /* d->facts gets its texts. */
 void diagnosis_run(struct diagnosis *d);

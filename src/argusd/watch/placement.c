@@ -172,21 +172,69 @@ static int actors_outside(const struct job *j, const struct tally_owner *held)
     return n;
 }
 
-static void put_places(struct jout *o, const struct job *j, const struct tally_owner *held)
+struct place_page {
+    const char *name;
+    bool is_leased;
+    double leased_gpus, gpus;
+    int actors, bundles;
+};
+/* Rows that older versions stored have none of these. */
+enum { SINCE_LATER = FIELD_OWN(0) };
+#define PLACE(member, ftype, ...) FIELD_AT(place_page, #member, ftype, member, __VA_ARGS__)
+static const struct field place_rows[] = {
+    PLACE(name, FIELD_STR, .flags = FIELD_ALWAYS),
+    PLACE(is_leased, FIELD_BOOL, .flags = SINCE_LATER),
+    PLACE(leased_gpus, FIELD_REAL, .flags = 0),
+    PLACE(gpus, FIELD_REAL, .flags = 0),
+    PLACE(actors, FIELD_INT32, .flags = 0),
+    PLACE(bundles, FIELD_INT32, .flags = 0),
+};
+static const struct field_table place_table = FIELD_TABLE(NULL, place_rows, place_page);
+
+struct placement_page {
+    bool ok, is_partial;
+    double beyond_gpus, waiting_gpus;
+    int actors_outside;
+    struct field_list nodes; /* owned */
+    usec_t checked_at;
+};
+#define PAGE(member, ftype, ...) FIELD_AT(placement_page, #member, ftype, member, __VA_ARGS__)
+static const struct field placement_rows[] = {
+    PAGE(ok, FIELD_BOOL, .flags = 0),
+    PAGE(beyond_gpus, FIELD_REAL, .flags = 0),
+    PAGE(waiting_gpus, FIELD_REAL, .flags = 0),
+    PAGE(actors_outside, FIELD_INT32, .flags = SINCE_LATER),
+    PAGE(is_partial, FIELD_BOOL, .flags = 0),
+    PAGE(nodes, FIELD_LIST, .of = &place_table),
+    PAGE(checked_at, FIELD_TIME, .flags = 0),
+};
+const struct field_table placement_table = FIELD_TABLE("Placement", placement_rows, placement_page);
+
+static struct field_list places_of(const struct job *j, const struct tally_owner *held)
 {
-    jout_open(o, "nodes", '[');
+    struct place_page *v = xcalloc(held->n + 1, sizeof(*v));
     for (size_t i = 0; i < held->n; i++) {
         const struct tally_place *q = &held->places[i];
-        jout_open(o, NULL, '{');
-        jout_str(o, "name", q->node);
-        jout_bool(o, "is_leased", gang_has(&j->gang, q->node));
-        jout_real(o, "leased_gpus", leased_on(j, q->node));
-        jout_real(o, "gpus", q->gpus);
-        jout_int(o, "actors", q->actors);
-        jout_int(o, "bundles", q->bundles);
-        jout_close(o, '}');
+        v[i] = (struct place_page){.name = q->node,
+                                   .is_leased = gang_has(&j->gang, q->node),
+                                   .leased_gpus = leased_on(j, q->node),
+                                   .gpus = q->gpus,
+                                   .actors = q->actors,
+                                   .bundles = q->bundles};
     }
-    jout_close(o, ']');
+    return (struct field_list){.v = v, .n = held->n};
+}
+
+/* Heap; NULL: it is too long. */
+static char *placement_text(const struct placement_page *page)
+{
+    struct buf out = BUF_INIT(PLACES_MAX);
+    struct jout o = jout_begin(&out);
+    field_to_json(&placement_table, page, FIELD_ALL, FIELD_PAGE, &o, NULL);
+    if (!out.failed)
+        return buf_take(&out);
+    buf_release(&out);
+    return NULL;
 }
 
 /* What the job's page shows; stored when it changed, and not more often than needed. */
@@ -196,24 +244,25 @@ static void placement_keep(struct live *l,
                            double beyond,
                            bool partial)
 {
-    struct buf out = BUF_INIT(PLACES_MAX);
-    struct jout o = jout_begin(&out);
+    struct placement_page page = {.ok = beyond <= TINY,
+                                  .is_partial = partial,
+                                  .beyond_gpus = beyond,
+                                  .waiting_gpus = held->waiting_gpus,
+                                  .actors_outside = actors_outside(l->job, held),
+                                  .nodes = places_of(l->job, held)};
     usec_t now = clock_mono();
-    jout_open(&o, NULL, '{');
-    jout_bool(&o, "ok", beyond <= TINY);
-    jout_real(&o, "beyond_gpus", beyond);
-    jout_real(&o, "waiting_gpus", held->waiting_gpus);
-    jout_int(&o, "actors_outside", actors_outside(l->job, held));
-    jout_bool(&o, "is_partial", partial);
-    put_places(&o, l->job, held);
-    bool changed = !out.failed && !str_eq(s->text, buf_str(&out));
+    char *text = placement_text(&page);
+    bool changed = text && !str_eq(s->text, text);
     if (changed) {
-        set_str(&s->text, buf_str(&out));
-        jout_time(&o, "checked_at", clock_wall());
-        jout_close(&o, '}');
-        set_str(&l->extra.placement, out.failed ? NULL : buf_str(&out));
+        free(s->text);
+        s->text = text;
+        page.checked_at = clock_wall();
+        free(l->extra.placement);
+        l->extra.placement = placement_text(&page);
+    } else {
+        free(text);
     }
-    buf_release(&out);
+    free(page.nodes.v);
     if (changed && (!s->saved_at || now - s->saved_at > SAVE_EVERY || beyond > TINY)) {
         s->saved_at = now;
         jobs_save(l);

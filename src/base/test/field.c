@@ -383,6 +383,41 @@ static void test_bits_and_numbers_that_are_none(void **state)
     odd_reads(&odd, FIELD_REQUIRED, "{\"flags\":[\"HUNG\"],\"gpus\":[],\"value\":null}");
 }
 
+struct curve {
+    double least;
+    struct field_list points;
+};
+static const struct field curve_rows[] = {
+    FIELD_AT(curve, "least", FIELD_REAL, least, .flags = FIELD_OMIT | FIELD_MAYBE),
+    FIELD_AT(curve, "points", FIELD_REALS, points),
+};
+static const struct field_table curve_table = FIELD_TABLE(NULL, curve_rows, curve);
+
+static void test_lists_of_numbers(void **state)
+{
+    double *v = xcalloc(3, sizeof(*v));
+    struct curve curve = {.least = NAN, .points = {.v = v, .n = 3}};
+    (void)state;
+    v[0] = 0.5;
+    v[1] = NAN;
+    v[2] = 3;
+    char *text = field_to_text(&curve_table, &curve, FIELD_ALL, FIELD_PAGE);
+    assert_string_equal(text, "{\"points\":[0.5,null,3]}");
+    free(text);
+    curve.least = 0; /* is a value here */
+    field_release(&curve_table, &curve);
+    assert_null(curve.points.v);
+    text = field_to_text(&curve_table, &curve, FIELD_ALL, FIELD_PAGE);
+    assert_string_equal(text, "{\"least\":0,\"points\":[]}");
+    free(text);
+    struct buf out = BUF_INIT(OUT_MAX);
+    struct jout j = jout_begin(&out);
+    field_page_schema(&curve_table, FIELD_ALL, &j, NULL);
+    assert_non_null(strstr(buf_str(&out), "\"items\":{\"type\":[\"number\",\"null\"]}"));
+    assert_non_null(strstr(buf_str(&out), "\"required\":[\"points\"]"));
+    buf_release(&out);
+}
+
 static void test_rows_of_one_kind(void **state)
 {
     const struct odd odd = {.nodes = 2, .priority = 0};
@@ -402,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_page),
                                        cmocka_unit_test(test_bits_and_numbers_that_are_none),
+                                       cmocka_unit_test(test_lists_of_numbers),
                                        cmocka_unit_test(test_rows_of_one_kind),
                                        cmocka_unit_test(test_back),
                                        cmocka_unit_test(test_nothing_is_trusted),

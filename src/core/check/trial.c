@@ -34,45 +34,78 @@ static void say_first(const json_t *findings, struct trial_result *r)
         text_copy(r->sentence, "the trial failed and did not say why");
 }
 
-static void trial_put_findings(struct jout *j, const json_t *findings)
+struct trial_finding_page {
+    const char *class, *field, *detail, *hint;
+};
+#define FOUND(member, ...) FIELD_AT(trial_finding_page, #member, FIELD_STR, member, __VA_ARGS__)
+static const struct field found_rows[] = {
+    FOUND(class, .flags = FIELD_ALWAYS),
+    FOUND(field, .flags = FIELD_ALWAYS),
+    FOUND(detail, .flags = FIELD_ALWAYS),
+    FOUND(hint, .flags = 0),
+};
+static const struct field_table found_table = FIELD_TABLE(NULL, found_rows, trial_finding_page);
+
+/* The parts are what the trial wrote, and left out where it wrote none. */
+struct trial_page {
+    bool ok;
+    struct field_list findings;
+    char *seconds, *versions, *row, *reward, *train_rows, *verl_at; /* owned */
+};
+#define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
+#define SAID(what) "{\"description\":\"" what "\"}"
+#define PART(member, text)                                                                         \
+    FIELD_AT(trial_page, #member, FIELD_JSON, member, .flags = FIELD_OMIT, .schema = text)
+static const struct field trial_rows[] = {
+    FIELD_AT(trial_page, "ok", FIELD_BOOL, ok),
+    FIELD_AT(trial_page, "findings", FIELD_LIST, findings, .of = &found_table),
+    PART(seconds, NUMBER_OR_NULL),
+    PART(versions,
+         "{\"type\":[\"object\",\"null\"],\"additionalProperties\":" SAID(
+             "a version, by package") "}"),
+    PART(row, SAID("the first row of the data")),
+    PART(reward, SAID("what the reward gave for it")),
+    PART(train_rows, NUMBER_OR_NULL),
+    PART(verl_at, "{\"type\":[\"string\",\"null\"]}"),
+};
+const struct field_table trial_result_table = FIELD_TABLE("TrialResult", trial_rows, trial_page);
+
+static struct field_list trial_findings(const json_t *findings, struct trial_finding_page *v)
 {
-    size_t i;
-    json_t *f;
-    jout_open(j, "findings", '[');
-    json_array_foreach (findings, i, f) {
-        if (i >= TRIAL_FINDINGS_MAX)
-            break;
-        jout_open(j, NULL, '{');
-        jout_str(j, "class", json_get_str(f, "class", ""));
-        jout_str(j, "field", json_get_str(f, "field", ""));
-        jout_str(j, "detail", json_get_str(f, "detail", ""));
-        jout_str(j, "hint", json_get_str(f, "hint", NULL));
-        jout_close(j, '}');
+    struct field_list list = {.v = v};
+    for (; list.n < json_array_size(findings) && list.n < TRIAL_FINDINGS_MAX; list.n++) {
+        const json_t *f = json_array_get(findings, list.n);
+        v[list.n] = (struct trial_finding_page){.class = json_get_str(f, "class", ""),
+                                                .field = json_get_str(f, "field", ""),
+                                                .detail = json_get_str(f, "detail", ""),
+                                                .hint = json_get_str(f, "hint", NULL)};
     }
-    jout_close(j, ']');
+    return list;
 }
 
-static void trial_put_part(struct jout *j, const json_t *root, const char *key)
+/* A member as it came; NULL: there is none, or too much. Heap. */
+static char *trial_part(const json_t *root, const char *key)
 {
     const json_t *v = json_object_get(root, key);
     char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (text && strlen(text) < TRIAL_SHOWN_MAX / 8)
-        jout_raw(j, key, text);
+    if (!text || strlen(text) < TRIAL_SHOWN_MAX / 8)
+        return text;
     free(text);
+    return NULL;
 }
 
 static char *shown(const json_t *root, const json_t *findings, bool ok)
 {
-    static const char *const parts[] = {"seconds", "versions",   "row",
-                                        "reward",  "train_rows", "verl_at"};
+    struct trial_finding_page found[TRIAL_FINDINGS_MAX];
+    struct trial_page page = {.ok = ok, .findings = trial_findings(findings, found)};
     struct buf out = BUF_INIT(TRIAL_SHOWN_MAX);
     struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_bool(&j, "ok", ok);
-    trial_put_findings(&j, findings);
-    for (size_t i = 0; i < array_len(parts); i++)
-        trial_put_part(&j, root, parts[i]);
-    jout_close(&j, '}');
+    for (size_t i = 0; i < array_len(trial_rows); i++)
+        if (trial_rows[i].type == FIELD_JSON)
+            *(char **)((char *)&page + trial_rows[i].offset) = trial_part(root, trial_rows[i].name);
+    field_to_json(&trial_result_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    page.findings = (struct field_list){0}; /* not the page's */
+    field_release(&trial_result_table, &page);
     if (!out.failed)
         return buf_take(&out);
     buf_release(&out);

@@ -3,8 +3,8 @@
 #pragma once
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/field.h"
 #include "core/spec/finding_class.h"
 
 enum { TRIAL_RESULT_MAX = 1 << 20, TRIAL_SHOWN_MAX = 32 << 10, TRIAL_FINDINGS_MAX = 20 };
@@ -16,6 +16,8 @@ struct trial_result {
     char sentence[320];       /* of all: "2 findings: …; …" */
     char *shown;              /* JSON object for people, at most TRIAL_SHOWN_MAX bytes */
 };
+
+extern const struct field_table trial_result_table; /* of what is shown */
 
 /* hash: of what was asked; a result of something else is -ESTALE. -EINVAL: it is none. */
 must_check int trial_read(const char *text,

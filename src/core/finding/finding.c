@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* finding.c - findings as values: their words, JSON out and in, and one line for people. */
+/* finding.c - findings as values: their words, read from JSON, and one line for people. */
 #include "core/finding/finding.h"
 
 #include <stdlib.h>
@@ -52,39 +52,6 @@ void finding_release(struct finding *f)
     *f = (struct finding){0};
 }
 
-static void quotes_to_json(const struct finding_quote *q, size_t n, struct jout *j, const char *key)
-{
-    jout_open(j, key, '[');
-    for (size_t i = 0; i < n; i++) {
-        jout_open(j, NULL, '{');
-        jout_str(j, "source", q[i].source);
-        jout_int(j, "offset", (int64_t)q[i].offset);
-        jout_int(j, "line", (int64_t)q[i].line);
-        jout_str(j, "text", q[i].text);
-        jout_close(j, '}');
-    }
-    jout_close(j, ']');
-}
-
-static void changes_to_json(const struct finding *f, struct jout *j)
-{
-    jout_open(j, "patch", '[');
-    for (size_t i = 0; i < f->n_patch; i++) {
-        const struct finding_change *c = &f->patch[i];
-        jout_open(j, NULL, '{');
-        jout_str(j, "key", c->key);
-        jout_str(j, OPS[c->op], c->value);
-        if (c->from)
-            jout_str(j, "from", c->from);
-        if (c->min < c->max) {
-            jout_real(j, "min", c->min);
-            jout_real(j, "max", c->max);
-        }
-        jout_close(j, '}');
-    }
-    jout_close(j, ']');
-}
-
 enum { ADVICE_MAX = 512 };
 
 void finding_advise(struct finding *f, const char *code)
@@ -95,29 +62,6 @@ void finding_advise(struct finding *f, const char *code)
     free(f->advice_code);
     f->advice = xstrdup(text);
     f->advice_code = xstrdup(code);
-}
-
-void finding_to_json(const struct finding *f, struct jout *j, const char *key)
-{
-    jout_open(j, key, '{');
-    jout_str(j, "class", finding_class_to_string(f->class));
-    jout_str(j, "meaning", finding_class_meaning(f->class));
-    jout_str(j, "rule", f->rule);
-    jout_real(j, "confidence", f->confidence);
-    jout_str(j, "rank", f->rank);
-    jout_str(j, "node", f->node);
-    jout_str(j, "actor", f->actor);
-    jout_str(j, "pid", f->pid);
-    jout_str(j, "time", f->time);
-    jout_bool(j, "fatal", f->fatal);
-    quotes_to_json(f->evidence, f->n_evidence, j, "evidence");
-    quotes_to_json(f->after, f->n_after, j, "after");
-    jout_str(j, "advice", f->advice);
-    jout_str(j, "advice_code", f->advice_code);
-    changes_to_json(f, j);
-    jout_int(j, "bytes", (int64_t)f->bytes);
-    jout_int(j, "lines", (int64_t)f->lines);
-    jout_close(j, '}');
 }
 
 static uint64_t get_count(const json_t *o, const char *key)

@@ -34,23 +34,18 @@ void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, doubl
     a->save_s += known(save_s);
 }
 
-void goodput_to_json(const struct goodput_sums *s, struct jout *j, const char *key)
-{
-    jout_open(j, key, '[');
-    for (size_t i = 0; i < s->n; i++) {
-        const struct goodput_attempt *a = &s->v[i];
-        jout_open(j, NULL, '{');
-        jout_int(j, "k", a->k);
-        jout_int(j, "steps", (int64_t)a->steps);
-        jout_int(j, "lost", (int64_t)a->lost);
-        jout_real(j, "good_s", a->good_s);
-        jout_real(j, "lost_s", a->lost_s);
-        jout_int(j, "saves", (int64_t)a->saves);
-        jout_real(j, "save_s", a->save_s);
-        jout_close(j, '}');
-    }
-    jout_close(j, ']');
-}
+#define ATTEMPT(member, ftype) FIELD_AT(goodput_attempt, #member, ftype, member, .flags = 0)
+#define SECONDS(member) FIELD_AT(goodput_attempt, #member, FIELD_REAL, member, .flags = FIELD_MAYBE)
+static const struct field attempt_rows[] = {
+    ATTEMPT(k, FIELD_INT32),
+    ATTEMPT(steps, FIELD_COUNT),
+    ATTEMPT(lost, FIELD_COUNT),
+    SECONDS(good_s),
+    SECONDS(lost_s),
+    ATTEMPT(saves, FIELD_COUNT),
+    SECONDS(save_s),
+};
+const struct field_table goodput_attempt_table = FIELD_TABLE(NULL, attempt_rows, goodput_attempt);
 
 static uint64_t goodput_count_of(const json_t *o, const char *key)
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/field.h"
 
 enum { GOODPUT_ATTEMPTS_MAX = 64 };
 
@@ -34,8 +34,8 @@ struct goodput_sums {
 
 /* A step of attempt k. seconds, save_s: NaN or 0 where not known, or where nothing was saved. */
 void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, double save_s);
-/* An array under key, and back: what has another form is left out. */
-void goodput_to_json(const struct goodput_sums *s, struct jout *j, const char *key);
+extern const struct field_table goodput_attempt_table;
+/* From a list of them; what has another form is left out. */
 void goodput_from_json(const json_t *array, struct goodput_sums *ret);
 
 struct goodput {

@@ -19,7 +19,8 @@ enum {
     TIMES = 64,        /* step times that are remembered */
     WINDOW = 8,        /* values of the reward that are one mean */
     COLLAPSE_AFTER = 3 * WINDOW,
-    LATEST_MAX = 128, /* values that a page is given */
+    LATEST_MAX = 128,         /* values that a page is given */
+    LATEST_BYTES = 256 << 10, /* their names have a ceiling: they fit */
 };
 static const double RISE_LEAST = 0.1; /* of the best: less than that is no rise */
 static const double FALL_TO = 0.2;    /* of the rise: what is left of it in a collapse */
@@ -338,64 +339,147 @@ static size_t find_validation(const struct metric_watch *w)
     return k;
 }
 
-/* {"key":…,"value":…,"spark":[…]}: the curve in small, one number for each point. */
-static void put_curve(const struct metric_watch *w, struct jout *j, const char *key, size_t k)
+/* The curve in small, one number for each point. */
+struct curve_page {
+    const char *key;
+    double value, min, max;
+    int64_t step;
+    struct field_list spark; /* owned */
+};
+#define CURVE(name, ftype, member, ...) FIELD_AT(curve_page, name, ftype, member, __VA_ARGS__)
+static const struct field curve_rows[] = {
+    CURVE("key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    CURVE("value", FIELD_REAL, value, .flags = FIELD_MAYBE),
+    CURVE("step", FIELD_INT, step),
+    CURVE("min", FIELD_REAL, min, .flags = FIELD_OMIT | FIELD_MAYBE),
+    CURVE("max", FIELD_REAL, max, .flags = FIELD_OMIT | FIELD_MAYBE),
+    CURVE("spark", FIELD_REALS, spark),
+};
+const struct field_table metric_curve_table = FIELD_TABLE("Curve", curve_rows, curve_page);
+
+struct bad_page {
+    const char *key;
+    int64_t step;
+};
+static const struct field bad_rows[] = {
+    FIELD_AT(bad_page, "key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    FIELD_AT(bad_page, "step", FIELD_INT, step),
+};
+static const struct field_table bad_table = FIELD_TABLE(NULL, bad_rows, bad_page);
+
+struct fall_page {
+    int64_t step;
+    double best, now;
+};
+static const struct field fall_rows[] = {
+    FIELD_AT(fall_page, "step", FIELD_INT, step),
+    FIELD_AT(fall_page, "best", FIELD_REAL, best, .flags = FIELD_MAYBE),
+    FIELD_AT(fall_page, "now", FIELD_REAL, now, .flags = FIELD_MAYBE),
+};
+static const struct field_table fall_table = FIELD_TABLE(NULL, fall_rows, fall_page);
+
+#define NOT_FINITE "not_finite"
+#define COLLAPSE "collapse"
+
+/* What a page shows of a training. */
+struct training_page {
+    int64_t step, total, keys;
+    double progress, eta_s, step_seconds, tokens_per_s, mfu;
+    usec_t eta, updated_at;
+    int attempt;
+    const struct curve_page *reward, *loss, *validation;
+    const struct bad_page *bad;
+    const struct fall_page *fall;
+    uint64_t superseded, left_out;
+    struct field_list attempts;
+    char *latest; /* owned */
+};
+#define PAGE(key, ftype, member, ...) FIELD_AT(training_page, key, ftype, member, __VA_ARGS__)
+static const struct field training_rows[] = {
+    PAGE("step", FIELD_INT, step),
+    PAGE("total_steps", FIELD_INT, total, .flags = FIELD_NO_LIMIT),
+    PAGE("progress", FIELD_REAL, progress, .flags = FIELD_MAYBE),
+    PAGE("eta_s", FIELD_REAL, eta_s, .flags = FIELD_MAYBE),
+    PAGE("eta", FIELD_TIME, eta),
+    PAGE("step_seconds", FIELD_REAL, step_seconds, .flags = FIELD_MAYBE),
+    PAGE("tokens_per_s", FIELD_REAL, tokens_per_s, .flags = FIELD_MAYBE),
+    PAGE("updated_at", FIELD_TIME, updated_at),
+    PAGE("attempt", FIELD_INT32, attempt),
+    PAGE("mfu", FIELD_REAL, mfu, .flags = FIELD_MAYBE),
+    PAGE("reward", FIELD_PART, reward, .of = &metric_curve_table),
+    PAGE("loss", FIELD_PART, loss, .of = &metric_curve_table),
+    PAGE("validation", FIELD_PART, validation, .of = &metric_curve_table),
+    PAGE(NOT_FINITE, FIELD_PART, bad, .of = &bad_table),
+    PAGE(COLLAPSE, FIELD_PART, fall, .of = &fall_table),
+    PAGE("superseded", FIELD_COUNT, superseded),
+    PAGE("left_out", FIELD_COUNT, left_out),
+    PAGE("attempts", FIELD_LIST, attempts, .of = &goodput_attempt_table),
+    PAGE("latest",
+         FIELD_JSON,
+         latest,
+         .flags = FIELD_ALWAYS,
+         .schema = "{\"type\":\"object\",\"additionalProperties\":"
+                   "{\"type\":[\"number\",\"null\"]}}"),
+    PAGE("keys", FIELD_INT, keys),
+};
+const struct field_table metric_training_table =
+    FIELD_TABLE("Training", training_rows, training_page);
+
+/* The curve of key k in ret; NULL: there is none. */
+static const struct curve_page *curve_of(const struct metric_watch *w,
+                                         size_t k,
+                                         struct curve_page *ret)
 {
     const struct metric_table *t = w->table;
     struct metric_point p;
-    int64_t step;
-    if (k >= metric_table_keys(t)) {
-        jout_null(j, key);
-        return;
+    size_t n = metric_table_points(t);
+    if (k >= metric_table_keys(t))
+        return NULL;
+    *ret = (struct curve_page){.key = metric_table_key(t, k), .min = NAN, .max = NAN};
+    ret->value = metric_table_latest(t, k, &ret->step);
+    if (metric_table_range(t, k, 0, n, &p)) {
+        ret->min = p.min;
+        ret->max = p.max;
     }
-    jout_open(j, key, '{');
-    jout_str(j, "key", metric_table_key(t, k));
-    jout_real(j, "value", metric_table_latest(t, k, &step));
-    jout_int(j, "step", step);
-    if (metric_table_range(t, k, 0, metric_table_points(t), &p)) {
-        jout_real(j, "min", p.min);
-        jout_real(j, "max", p.max);
-    }
-    jout_open(j, "spark", '[');
-    for (size_t i = 0; i < metric_table_points(t); i++)
+    double *spark = xcalloc(n + 1, sizeof(*spark));
+    ret->spark.v = spark;
+    for (size_t i = 0; i < n; i++)
         if (metric_table_range(t, k, i, i + 1, &p))
-            jout_real(j, NULL, p.value);
-    jout_close(j, ']');
-    jout_close(j, '}');
+            spark[ret->spark.n++] = p.value;
+    return ret;
 }
 
-static void put_latest(const struct metric_watch *w, struct jout *j)
+/* The newest values by their names; heap. */
+static char *latest_text(const struct metric_watch *w)
 {
     size_t n = metric_table_keys(w->table);
     int64_t step;
-    jout_open(j, "latest", '{');
+    struct buf out = BUF_INIT(LATEST_BYTES);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
     for (size_t k = 0; k < n && k < LATEST_MAX; k++)
-        jout_real(j, metric_table_key(w->table, k), metric_table_latest(w->table, k, &step));
-    jout_close(j, '}');
-    jout_int(j, "keys", (int64_t)n);
+        jout_real(&j, metric_table_key(w->table, k), metric_table_latest(w->table, k, &step));
+    jout_close(&j, '}');
+    return buf_take(&out);
 }
 
 /* The end as it is expected, from the newest record on: it changes only when one comes. */
-static void put_progress(const struct metric_watch *w, struct jout *j)
+static void show_progress(const struct metric_watch *w, struct training_page *p)
 {
     double s = metric_watch_step_seconds(w);
     int64_t left = w->total > w->step ? w->total - w->step : 0;
     double rest = s * (double)left;
     bool known = w->total && w->step >= 0;
-    jout_int(j, "step", w->step);
-    if (w->total)
-        jout_int(j, "total_steps", w->total);
-    else
-        jout_null(j, "total_steps");
-    jout_real(j, "progress",
-              known ? (double)(w->total - left) / (double)w->total : NAN); /* NaN is null */
-    jout_real(j, "eta_s", known ? rest : NAN);
     bool foreseen = known && left && w->at && rest >= 0 && rest < 1e9;
-    jout_time(j, "eta", foreseen ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0);
-    jout_real(j, "step_seconds", s);
-    jout_real(j, "tokens_per_s", w->tokens_per_s);
-    jout_time(j, "updated_at", w->at);
-    jout_int(j, "attempt", w->attempt);
+    p->step = w->step;
+    p->total = w->total ? w->total : -1;
+    p->progress = known ? (double)(w->total - left) / (double)w->total : NAN;
+    p->eta_s = known ? rest : NAN;
+    p->eta = foreseen ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0;
+    p->step_seconds = s;
+    p->tokens_per_s = w->tokens_per_s;
+    p->updated_at = w->at;
+    p->attempt = w->attempt;
 }
 
 void metric_watch_trouble(const struct metric_watch *w, struct metric_trouble *ret)
@@ -409,50 +493,35 @@ void metric_watch_trouble(const struct metric_watch *w, struct metric_trouble *r
     memcpy(ret->bad_key, w->bad_key, sizeof(ret->bad_key));
 }
 
-static const char NOT_FINITE[] = "not_finite", COLLAPSE[] = "collapse"; /* members of the page */
-
 unsigned metric_trouble_from_json(const json_t *metrics)
 {
     return (json_get_object(metrics, NOT_FINITE) ? METRIC_NOT_FINITE : 0u) |
            (json_get_object(metrics, COLLAPSE) ? METRIC_COLLAPSED : 0u);
 }
 
-static void put_trouble(const struct metric_watch *w, struct jout *j)
-{
-    if (*w->bad_key) {
-        jout_open(j, NOT_FINITE, '{');
-        jout_str(j, "key", w->bad_key);
-        jout_int(j, "step", w->bad_step);
-        jout_close(j, '}');
-    } else {
-        jout_null(j, NOT_FINITE);
-    }
-    if (w->fallen_step) {
-        jout_open(j, COLLAPSE, '{');
-        jout_int(j, "step", w->fallen_step);
-        jout_real(j, "best", w->best);
-        jout_real(j, "now", w->fallen_to);
-        jout_close(j, '}');
-    } else {
-        jout_null(j, COLLAPSE);
-    }
-    jout_int(j, "superseded", (int64_t)w->n_superseded);
-    jout_int(j, "left_out", (int64_t)(w->n_left_out + metric_table_left_out(w->table)));
-}
-
 void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const char *key)
 {
     int64_t step;
-    size_t mfu = find_key(w, mfus, array_len(mfus));
-    jout_open(j, key, '{');
-    put_progress(w, j);
-    jout_real(j, "mfu",
-              mfu < metric_table_keys(w->table) ? metric_table_latest(w->table, mfu, &step) : NAN);
-    put_curve(w, j, "reward", find_key(w, rewards, array_len(rewards)));
-    put_curve(w, j, "loss", find_key(w, losses, array_len(losses)));
-    put_curve(w, j, "validation", find_validation(w));
-    put_trouble(w, j);
-    goodput_to_json(&w->sums, j, "attempts");
-    put_latest(w, j);
-    jout_close(j, '}');
+    size_t n = metric_table_keys(w->table), mfu = find_key(w, mfus, array_len(mfus));
+    const struct bad_page bad = {.key = w->bad_key, .step = w->bad_step};
+    const struct fall_page fall = {.step = w->fallen_step, .best = w->best, .now = w->fallen_to};
+    struct curve_page reward = {0}, loss = {0}, validation = {0};
+    struct training_page page = {
+        .keys = (int64_t)n,
+        .mfu = mfu < n ? metric_table_latest(w->table, mfu, &step) : NAN,
+        .reward = curve_of(w, find_key(w, rewards, array_len(rewards)), &reward),
+        .loss = curve_of(w, find_key(w, losses, array_len(losses)), &loss),
+        .validation = curve_of(w, find_validation(w), &validation),
+        .bad = *w->bad_key ? &bad : NULL,
+        .fall = w->fallen_step ? &fall : NULL,
+        .superseded = w->n_superseded,
+        .left_out = w->n_left_out + metric_table_left_out(w->table),
+        .attempts = {.v = (void *)(uintptr_t)w->sums.v, .n = w->sums.n}, /* only written out */
+        .latest = latest_text(w)};
+    show_progress(w, &page);
+    field_to_json(&metric_training_table, &page, FIELD_ALL, FIELD_PAGE, j, key);
+    free(reward.spark.v);
+    free(loss.spark.v);
+    free(validation.spark.v);
+    free(page.latest);
 }

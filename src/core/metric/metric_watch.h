@@ -5,6 +5,7 @@
  * Pure and bounded. The same records give the same answer, so it is made anew from the merged
  * file after a restart. */
 #pragma once
+#include "base/field.h"
 #include "core/metric/metric.h"
 
 struct metric_watch;
@@ -56,5 +57,6 @@ void metric_watch_trouble(const struct metric_watch *w, struct metric_trouble *r
 /* The kinds that metric_watch_to_json() wrote. */
 unsigned metric_trouble_from_json(const json_t *metrics);
 
-/* What a page shows of it, as one object; see JobMetrics in argusd/api/routes_jobs.c. */
+/* What a page shows of the training, as one object: "Training" in openapi.json. */
+extern const struct field_table metric_training_table, metric_curve_table;
 void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const char *key);

@@ -21,6 +21,16 @@ struct work {
 
 /* ---- what is told ---- */
 
+struct edit_page {
+    const char *key, *old, *new;
+};
+static const struct field edit_rows[] = {
+    FIELD_AT(edit_page, "key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    FIELD_AT(edit_page, "old", FIELD_STR, old),
+    FIELD_AT(edit_page, "new", FIELD_STR, new),
+};
+const struct field_table respec_edit_table = FIELD_TABLE("SpecEdit", edit_rows, edit_page);
+
 /* verl's sizes in tokens are no secrets, whatever their names say. */
 static bool is_size(const char *key)
 {
@@ -31,11 +41,9 @@ static void respec_tell(struct work *w, const char *key, const char *old, const 
 {
     const char *dot = strrchr(key, '.');
     bool hidden = str_is_secret_name(dot ? dot + 1 : key) && !is_size(key);
-    jout_open(&w->changes, NULL, '{');
-    jout_str(&w->changes, "key", key);
-    jout_str(&w->changes, "old", old && hidden ? "***" : old);
-    jout_str(&w->changes, "new", new &&hidden ? "***" : new);
-    jout_close(&w->changes, '}');
+    const struct edit_page page = {
+        .key = key, .old = old && hidden ? "***" : old, .new = new &&hidden ? "***" : new};
+    field_to_json(&respec_edit_table, &page, FIELD_ALL, FIELD_PAGE, &w->changes, NULL);
     w->n++;
 }
 

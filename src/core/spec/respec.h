@@ -6,9 +6,11 @@
 #pragma once
 #include "base/buf.h"
 #include "base/doc.h"
-#include "base/json.h"
+#include "base/field.h"
 
 enum { RESPEC_CHANGES_MAX = 64 << 10 }; /* bytes of the text that tells of the changes */
+
+extern const struct field_table respec_edit_table; /* of what is told of one change */
 
 struct respec {
     const char *resume;  /* in place of the spec's own; NULL: as it is */
