@@ -54,6 +54,7 @@ static bool field_is_set(const struct field *f, unsigned flags, const void *p)
     case FIELD_BITS:
         return *(const uint64_t *)p != 0;
     case FIELD_BOOL:
+        return *(const bool *)p;
     case FIELD_ENUM:
     case FIELD_OBJECT:
     case FIELD_INLINE:

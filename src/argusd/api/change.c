@@ -139,20 +139,27 @@ struct priority_body {
     int64_t priority;
     const struct api *a;
 };
-static const struct field priority_keys[] = {
-    {"priority", FIELD_INT, offsetof(struct priority_body, priority), .min = 0, .max = 100,
-     .flags = FIELD_REQUIRED, .doc = "0 to 100, high first"},
+static const struct field priority_rows[] = {
+    FIELD_AT(priority_body,
+             "priority",
+             FIELD_INT,
+             priority,
+             .min = 0,
+             .max = 100,
+             .flags = FIELD_REQUIRED,
+             .doc = "0 to 100, high first"),
 };
+const struct field_table priority_form = FIELD_TABLE(NULL, priority_rows, priority_body);
 
 /* False: it was answered. */
-static bool change_read_body(struct http_req *req, const struct field *keys, size_t n, void *ret)
+static bool change_read_body(struct http_req *req, const struct field_table *form, void *ret)
 {
     struct problems ps = {0};
     struct doc *d = NULL;
     size_t len;
     const char *text = http_req_body(req, &len);
     if (doc_parse(len ? text : "{}", len ? len : 2, true, &d, &ps) == 0)
-        conf_read(keys, n, doc_root(d), ret, &ps);
+        conf_read(form->rows, form->n, doc_root(d), ret, &ps);
     doc_free(d);
     bool good = !ps.errors;
     if (!good)
@@ -200,7 +207,7 @@ static void set_priority_job(struct http_req *req,
 {
     struct priority_body body = {.a = a};
     (void)extra;
-    if (!change_read_body(req, priority_keys, array_len(priority_keys), &body))
+    if (!change_read_body(req, &priority_form, &body))
         return;
     http_req_set_data(req, &body);
     change_job(req, a, job, l, "change", set_priority);
@@ -229,16 +236,16 @@ struct filter {
     unsigned states; /* as bits; 0 = any */
 };
 
-#define FILTER(member) offsetof(struct filter, member)
-
-static const struct field filter_keys[] = {
-    {"user", FIELD_STR, FILTER(user), .doc = "jobs of this user"},
-    {"project", FIELD_STR, FILTER(project), .doc = "of this project"},
-    {"pool", FIELD_STR, FILTER(pool), .doc = "for this pool"},
-    {"workload", FIELD_STR, FILTER(workload), .doc = "of this workload"},
-    {"state", FIELD_STRV, FILTER(state), .doc = "in one of these states"},
-    {"ids", FIELD_STRV, FILTER(ids), .doc = "one of these"},
+#define FILTER(member, ftype, words) FIELD_AT(filter, #member, ftype, member, .doc = words)
+static const struct field filter_rows[] = {
+    FILTER(user, FIELD_STR, "jobs of this user"),
+    FILTER(project, FIELD_STR, "of this project"),
+    FILTER(pool, FIELD_STR, "for this pool"),
+    FILTER(workload, FIELD_STR, "of this workload"),
+    FILTER(state, FIELD_STRV, "in one of these states"),
+    FILTER(ids, FIELD_STRV, "one of these"),
 };
+const struct field_table job_filter_form = FIELD_TABLE(NULL, filter_rows, filter);
 
 static int check_filter(const struct http_principal *p, struct filter *f, struct err *err)
 {
@@ -360,7 +367,7 @@ struct stop_many {
 static void stop_many_free(struct stop_many *s)
 {
     jobsight_forget(s->sight);
-    conf_release(filter_keys, array_len(filter_keys), &s->filter);
+    field_release(&job_filter_form, &s->filter);
     free(s);
 }
 
@@ -411,7 +418,7 @@ void api_jobs_stop_many(struct http_req *req, void *app)
     struct spec_jobs named = {0};
     struct err err = {0};
     *s = (struct stop_many){.req = req, .a = app};
-    if (!change_read_body(req, filter_keys, array_len(filter_keys), &s->filter)) {
+    if (!change_read_body(req, &job_filter_form, &s->filter)) {
         stop_many_free(s);
     } else if (check_filter(p, &s->filter, &err) < 0) {
         api_fail(req, &err, 0);

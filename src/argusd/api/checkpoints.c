@@ -259,13 +259,15 @@ static void on_cleaned(const struct checkpoints_answer *r, void *arg)
     cleaning_free(c);
 }
 
+static const struct field checkpoint_cleaning_form_rows[] = {OPT_BOOLEAN("dry_run")};
+const struct field_table checkpoint_cleaning_form = ACTION_FORM(checkpoint_cleaning_form_rows);
+
 static void api_checkpoints_clean(struct http_req *req,
                                   struct api *a,
                                   const struct job *job,
                                   const struct record_extra *extra,
                                   struct live *l)
 {
-    static const char *const keys[] = {"dry_run", NULL};
     const struct http_principal *p = http_req_principal(req);
     struct err err = {0};
     _cleanup_(json_unrefp) json_t *body = NULL;
@@ -280,7 +282,7 @@ static void api_checkpoints_clean(struct http_req *req,
         api_fail(req, &err, 0);
         return;
     }
-    body = api_read_action(req, keys);
+    body = api_read_action(req, &checkpoint_cleaning_form);
     if (!body)
         return; /* that was answered */
     struct cleaning *c = xcalloc(1, sizeof(*c));

@@ -142,11 +142,13 @@ void api_clusters(struct http_req *req, void *app)
     answer_clusters(req, app, 200);
 }
 
+static const struct field cluster_down_form_rows[] = {OPT_BOOLEAN("stop_jobs")};
+const struct field_table cluster_down_form = ACTION_FORM(cluster_down_form_rows);
+
 /* ---- up and down ---- */
 
 static void clusters_change(struct http_req *req, struct api *a, bool up)
 {
-    static const char *const keys[] = {"stop_jobs", NULL};
     const char *user = http_req_principal(req)->user;
     struct err err = {0};
     if (!api_is_our_cluster(req, a))
@@ -156,7 +158,7 @@ static void clusters_change(struct http_req *req, struct api *a, bool up)
         api_fail(req, &err, 0);
         return;
     }
-    _cleanup_(json_unrefp) json_t *o = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *o = api_read_action(req, &cluster_down_form);
     if (!o)
         return;
     bool stop_jobs = json_get_bool(o, "stop_jobs", false);

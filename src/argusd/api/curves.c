@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
 #include "base/str.h"
 #include "fsroot/metricfile.h"
@@ -91,68 +92,97 @@ static bool point_at(const struct shown *s,
 
 /* ---- JSON ---- */
 
-enum part { PART_STEP, PART_VALUE, PART_MIN, PART_MAX };
+/* One curve: a list of each. */
+struct series_page {
+    struct field_list step, value, min, max;
+};
+#define SERIES(member, ...) FIELD_AT(series_page, #member, FIELD_REALS, member, __VA_ARGS__)
+static const struct field series_rows[] = {
+    SERIES(step, .schema = LIST(INTEGER)),
+    SERIES(value, .flags = 0),
+    SERIES(min, .flags = 0),
+    SERIES(max, .flags = 0),
+};
+const struct field_table metric_series_table = FIELD_TABLE(NULL, series_rows, series_page);
 
-static void put_part(struct jout *j,
-                     const char *name,
-                     const struct shown *s,
-                     size_t key,
-                     enum part part)
+static const struct field void_rows[] = {
+    FIELD_AT(metric_void, "attempt", FIELD_INT32, attempt),
+    FIELD_AT(metric_void, "from_step", FIELD_INT, first),
+    FIELD_AT(metric_void, "to_step", FIELD_INT, last),
+};
+static const struct field_table void_table = FIELD_TABLE(NULL, void_rows, metric_void);
+
+struct curves_page {
+    const char *id, *state, *summary, *series;
+    struct strv keys; /* the names are the table's */
+    struct field_list superseded;
+    bool cut;
+};
+#define PAGE(member, ftype, ...) FIELD_AT(curves_page, #member, ftype, member, __VA_ARGS__)
+static const struct field curves_rows[] = {
+    PAGE(id, FIELD_STR, .flags = FIELD_ALWAYS),
+    PAGE(state, FIELD_STR, .flags = FIELD_ALWAYS, .schema = "JobState"),
+    PAGE(summary, FIELD_JSON, .flags = 0, .schema = "Training"),
+    PAGE(keys, FIELD_STRV, .flags = 0),
+    PAGE(series, FIELD_JSON, .flags = FIELD_ALWAYS, .schema = MAP(REF("Series"))),
+    PAGE(superseded, FIELD_LIST, .of = &void_table),
+    PAGE(cut, FIELD_BOOL, .flags = 0),
+};
+const struct field_table job_metrics_table = FIELD_TABLE(NULL, curves_rows, curves_page);
+
+/* The points of one curve; v has room for each of the page's lists. */
+static void fill_series(const struct shown *s, size_t key, double *v, struct series_page *ret)
 {
+    double *step = v, *value = v + POINTS_MAX, *min = value + POINTS_MAX, *max = min + POINTS_MAX;
     struct metric_point p;
     bool any;
-    jout_open(j, name, '[');
+    size_t n = 0;
     for (size_t i = 0; point_at(s, key, i, &p, &any); i++) {
         if (!any)
             continue;
-        if (part == PART_STEP)
-            jout_int(j, NULL, p.last);
-        else
-            jout_real(j, NULL, part == PART_VALUE ? p.value : part == PART_MIN ? p.min : p.max);
+        step[n] = (double)p.last;
+        value[n] = p.value;
+        min[n] = p.min;
+        max[n++] = p.max;
     }
-    jout_close(j, ']');
+    *ret = (struct series_page){{step, n}, {value, n}, {min, n}, {max, n}};
 }
 
-static void put_series(struct jout *j, const struct shown *s)
+static void put_series(const struct shown *s, struct buf *out)
 {
-    jout_open(j, "series", '{');
+    struct jout j = jout_begin(out);
+    double *v = xcalloc(4 * (size_t)POINTS_MAX, sizeof(*v));
+    jout_open(&j, NULL, '{');
     for (size_t i = 0; i < s->n_keys; i++) {
-        size_t k = s->keys[i];
-        jout_open(j, metric_table_key(s->t, k), '{');
-        put_part(j, "step", s, k, PART_STEP);
-        put_part(j, "value", s, k, PART_VALUE);
-        put_part(j, "min", s, k, PART_MIN);
-        put_part(j, "max", s, k, PART_MAX);
-        jout_close(j, '}');
+        struct series_page page;
+        fill_series(s, s->keys[i], v, &page);
+        field_to_json(&metric_series_table, &page, FIELD_ALL, FIELD_PAGE, &j,
+                      metric_table_key(s->t, s->keys[i]));
     }
-    jout_close(j, '}');
+    jout_close(&j, '}');
+    free(v);
 }
 
 static void curves_put_json(struct curves *c, const struct shown *s)
 {
     struct jout j = jout_begin(&c->out);
-    size_t n;
+    struct buf series = BUF_INIT(CURVES_MAX_BYTES);
+    size_t n, keys = metric_table_keys(s->t);
     const struct metric_void *voids = metric_curves_voids(c->curves, &n);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "id", c->id);
-    jout_str(&j, "state", c->state);
-    jout_raw(&j, "summary", str_or(c->summary, "null"));
-    jout_open(&j, "keys", '[');
-    for (size_t k = 0; k < metric_table_keys(s->t); k++)
-        jout_str(&j, NULL, metric_table_key(s->t, k));
-    jout_close(&j, ']');
-    put_series(&j, s);
-    jout_open(&j, "superseded", '[');
-    for (size_t i = 0; i < n; i++) {
-        jout_open(&j, NULL, '{');
-        jout_int(&j, "attempt", voids[i].attempt);
-        jout_int(&j, "from_step", voids[i].first);
-        jout_int(&j, "to_step", voids[i].last);
-        jout_close(&j, '}');
-    }
-    jout_close(&j, ']');
-    jout_bool(&j, "cut", metric_curves_is_cut(c->curves));
-    jout_close(&j, '}');
+    struct curves_page page = {.id = c->id,
+                               .state = c->state,
+                               .summary = c->summary,
+                               .keys = {.v = xcalloc(keys + 1, sizeof(char *)), .n = keys},
+                               .superseded = {.v = (void *)(uintptr_t)voids, .n = n},
+                               .cut = metric_curves_is_cut(c->curves)};
+    for (size_t k = 0; k < keys; k++)
+        page.keys.v[k] = (char *)(uintptr_t)metric_table_key(s->t, k); /* only written out */
+    put_series(s, &series);
+    page.series = buf_str(&series);
+    field_to_json(&job_metrics_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    c->out.failed |= series.failed;
+    free(page.keys.v);
+    buf_release(&series);
 }
 
 /* ---- CSV ---- */

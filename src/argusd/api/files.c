@@ -3,6 +3,7 @@
  * Reading is api/content.c. What is asked of the disk runs on a worker thread. */
 #include "argusd/api/files.h"
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,53 +192,88 @@ static void api_files_run_look(void *arg)
         return; /* err says it */
 }
 
-static void api_files_put_entry(struct jout *j, const struct place_entry *e)
+/* A file, or an entry of a directory: its name stands in its directory only. */
+struct entry_page {
+    const char *name, *kind, *etag, *target;
+    int64_t bytes; /* of a file; -1 */
+    bool odd;
+    usec_t changed_at;
+};
+#define ENTRY(member, ftype, ...) FIELD_AT(entry_page, #member, ftype, member, __VA_ARGS__)
+static const struct field entry_rows[] = {
+    ENTRY(name, FIELD_STR, .flags = FIELD_OMIT),
+    ENTRY(kind,
+          FIELD_STR,
+          .flags = FIELD_ALWAYS,
+          .schema = WORDS("\"file\",\"directory\",\"link\",\"other\"")),
+    ENTRY(bytes, FIELD_INT, .flags = FIELD_OMIT | FIELD_NO_LIMIT),
+    ENTRY(etag, FIELD_STR, .flags = FIELD_OMIT),
+    ENTRY(target, FIELD_STR, .flags = FIELD_OMIT),
+    ENTRY(odd, FIELD_BOOL, .flags = FIELD_OMIT),
+    ENTRY(changed_at, FIELD_TIME, .flags = 0),
+};
+static const struct field_table entry_table = {NULL, entry_rows, array_len(entry_rows),
+                                               sizeof(struct entry_page), FIELD_SHOWN};
+
+/* All rows of a directory; those of FIELD_SHOWN of what is none. */
+struct look_page {
+    const char *path, *next_cursor;
+    struct entry_page self;
+    struct field_list entries;
+};
+#define LOOK(key, ftype, member, ...) FIELD_AT(look_page, key, ftype, member, __VA_ARGS__)
+static const struct field look_rows[] = {
+    LOOK("path", FIELD_STR, path, .flags = FIELD_ALWAYS | FIELD_SHOWN),
+    LOOK("", FIELD_INLINE, self, .of = &entry_table),
+    LOOK("entries", FIELD_LIST, entries, .of = &entry_table, .flags = FIELD_OWN(0)),
+    LOOK("next_cursor", FIELD_STR, next_cursor, .flags = FIELD_OWN(0)),
+};
+const struct field_table file_table = FIELD_TABLE(NULL, look_rows, look_page);
+
+static struct entry_page entry_page_of(const struct place_entry *e)
 {
-    if (e->name)
-        jout_str(j, "name", e->name);
-    jout_str(j, "kind", place_kind_to_string(e->kind));
-    if (e->kind == PLACE_FILE) {
-        jout_int(j, "bytes", (int64_t)e->bytes);
-        jout_str(j, "etag", e->etag);
-    }
-    if (e->target)
-        jout_str(j, "target", e->target);
-    if (e->is_odd)
-        jout_bool(j, "odd", true);
-    jout_time(j, "changed_at", e->changed_at);
+    bool is_file = e->kind == PLACE_FILE;
+    return (struct entry_page){.name = e->name,
+                               .kind = place_kind_to_string(e->kind),
+                               .bytes = is_file ? (int64_t)e->bytes : -1,
+                               .etag = is_file ? e->etag : NULL,
+                               .target = e->target,
+                               .odd = e->is_odd,
+                               .changed_at = e->changed_at};
+}
+
+static void answer_look(struct http_req *req, const struct look_page *page, bool is_directory)
+{
+    struct buf out = BUF_INIT(REPLY_MAX);
+    struct jout j = jout_begin(&out);
+    field_to_json(&file_table, page, is_directory ? FIELD_ALL : FIELD_SHOWN, FIELD_PAGE, &j, NULL);
+    http_reply_json(req, 200, &out, 0);
+    buf_release(&out);
 }
 
 static void end_look(struct op *op)
 {
+    char cursor[2 * WALK_NAME_MAX + 1] = "";
+    const struct place_list *list = &op->list;
     if (!op->req)
         return;
     if (op->err.code) {
         api_files_fail(op->req, &op->err);
         return;
     }
-    struct buf out = BUF_INIT(REPLY_MAX);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "path", op->place.path);
-    api_files_put_entry(&j, &op->entry);
-    if (op->entry.kind == PLACE_DIRECTORY) {
-        char cursor[2 * WALK_NAME_MAX + 1] = "";
-        jout_open(&j, "entries", '[');
-        for (size_t i = 0; i < op->list.n; i++) {
-            jout_open(&j, NULL, '{');
-            api_files_put_entry(&j, &op->list.v[i]);
-            jout_close(&j, '}');
-        }
-        jout_close(&j, ']');
-        if (op->list.more && op->list.n) {
-            const char *last = op->list.v[op->list.n - 1].name;
-            (void)str_hex((const unsigned char *)last, strlen(last), cursor);
-        }
-        jout_str(&j, "next_cursor", *cursor ? cursor : NULL);
+    struct entry_page *v = xcalloc(list->n + 1, sizeof(*v));
+    for (size_t i = 0; i < list->n; i++)
+        v[i] = entry_page_of(&list->v[i]);
+    if (list->more && list->n) {
+        const char *last = list->v[list->n - 1].name;
+        (void)str_hex((const unsigned char *)last, strlen(last), cursor);
     }
-    jout_close(&j, '}');
-    http_reply_json(op->req, 200, &out, 0);
-    buf_release(&out);
+    const struct look_page page = {.path = op->place.path,
+                                   .self = entry_page_of(&op->entry),
+                                   .entries = {.v = v, .n = list->n},
+                                   .next_cursor = *cursor ? cursor : NULL};
+    answer_look(op->req, &page, op->entry.kind == PLACE_DIRECTORY);
+    free(v);
 }
 
 static int digit(char c)
@@ -287,27 +323,18 @@ static void api_files_begin_look(struct http_req *req, struct api *a, struct wal
 /* Without a path: where he may begin. */
 static void answer_roots(struct http_req *req)
 {
-    struct buf out = BUF_INIT(BODY_TEXT_MAX);
-    struct jout j = jout_begin(&out);
     _cleanup_(freep) char *own = xasprintf("users/%s", http_req_principal(req)->user);
     const char *const roots[] = {"common", own};
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "path", "");
-    jout_str(&j, "kind", place_kind_to_string(PLACE_DIRECTORY));
-    jout_null(&j, "changed_at");
-    jout_open(&j, "entries", '[');
+    const struct entry_page directory = {.kind = place_kind_to_string(PLACE_DIRECTORY),
+                                         .bytes = -1};
+    struct entry_page v[array_len(roots)];
     for (size_t i = 0; i < array_len(roots); i++) {
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "name", roots[i]);
-        jout_str(&j, "kind", place_kind_to_string(PLACE_DIRECTORY));
-        jout_null(&j, "changed_at");
-        jout_close(&j, '}');
+        v[i] = directory;
+        v[i].name = roots[i];
     }
-    jout_close(&j, ']');
-    jout_null(&j, "next_cursor");
-    jout_close(&j, '}');
-    http_reply_json(req, 200, &out, 0);
-    buf_release(&out);
+    const struct look_page page = {
+        .path = "", .self = directory, .entries = {.v = v, .n = array_len(roots)}};
+    answer_look(req, &page, true);
 }
 
 void api_files(struct http_req *req, void *app)
@@ -330,32 +357,64 @@ static void run_put(void *arg)
         return; /* err says it */
 }
 
+/* What a change came to, as its reply and as its event say. */
+struct changed_page {
+    const char *path, *kind, *sha256;
+    uint64_t bytes, removed;
+    bool replaced;
+};
+#define CHANGED(member, ftype, ...) FIELD_AT(changed_page, #member, ftype, member, __VA_ARGS__)
+static const struct field put_rows[] = {
+    CHANGED(path, FIELD_STR, .flags = FIELD_ALWAYS),
+    CHANGED(kind, FIELD_STR, .flags = FIELD_ALWAYS),
+    CHANGED(bytes, FIELD_COUNT, .flags = FIELD_STORED),
+    CHANGED(sha256, FIELD_STR, .flags = FIELD_ALWAYS | FIELD_STORED),
+    CHANGED(replaced, FIELD_BOOL, .flags = 0),
+};
+const struct field_table file_put_table = FIELD_TABLE(NULL, put_rows, changed_page);
+static const struct field removed_rows[] = {
+    CHANGED(path, FIELD_STR, .flags = FIELD_ALWAYS),
+    CHANGED(removed, FIELD_COUNT, .flags = FIELD_STORED),
+};
+const struct field_table file_removed_table = FIELD_TABLE(NULL, removed_rows, changed_page);
+
+static struct changed_page changed_page_of(const struct op *op)
+{
+    return (struct changed_page){.path = op->place.path,
+                                 .kind = place_kind_to_string(PLACE_FILE),
+                                 .bytes = op->given.bytes,
+                                 .sha256 = op->given.sha256,
+                                 .replaced = op->was_there,
+                                 .removed = op->removed};
+}
+
 static void api_files_note(const struct op *op, const char *kind, const char *text)
 {
+    const struct field_table *of = op->given.path ? &file_put_table : &file_removed_table;
+    const struct changed_page page = changed_page_of(op);
+    const struct entry_page entry = entry_page_of(&op->entry);
     _cleanup_(freep) char *object = xasprintf("file/%s", op->place.path);
-    _cleanup_(buf_release) struct buf before = BUF_INIT(BODY_TEXT_MAX);
-    _cleanup_(buf_release) struct buf after = BUF_INIT(BODY_TEXT_MAX);
-    struct jout b = jout_begin(&before), c = jout_begin(&after);
-    jout_open(&b, NULL, '{');
-    api_files_put_entry(&b, &op->entry);
-    jout_close(&b, '}');
-    jout_open(&c, NULL, '{');
-    if (op->given.path) {
-        jout_int(&c, "bytes", (int64_t)op->given.bytes);
-        jout_str(&c, "sha256", op->given.sha256);
-    } else {
-        jout_int(&c, "removed", (int64_t)op->removed);
-    }
-    jout_close(&c, '}');
+    _cleanup_(freep) char *before = field_to_text(&entry_table, &entry, FIELD_ALL, FIELD_PAGE);
+    _cleanup_(freep) char *after = field_to_text(of, &page, FIELD_STORED, FIELD_PAGE);
     struct access_thing thing = api_files_thing(&op->place);
     struct events_note n = {.thing = &thing,
                             .kind = kind,
                             .actor = op->user,
                             .object = object,
                             .text = text,
-                            .before = op->was_there ? buf_str(&before) : NULL,
-                            .after = buf_str(&after)};
+                            .before = op->was_there ? before : NULL,
+                            .after = after};
     events_add(op->a->events, &n, clock_wall());
+}
+
+static void answer_changed(const struct op *op, const struct field_table *of, int status)
+{
+    const struct changed_page page = changed_page_of(op);
+    struct buf out = BUF_INIT(BODY_TEXT_MAX);
+    struct jout j = jout_begin(&out);
+    field_to_json(of, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(op->req, status, &out, api_barrier(op->a));
+    buf_release(&out);
 }
 
 static void end_put(struct op *op)
@@ -372,19 +431,8 @@ static void end_put(struct op *op)
     }
     api_files_note(op, "file_put", op->was_there ? "a file was replaced" : "a file was put");
     uploads_used(op->a->uploads, op->upload);
-    if (!op->req)
-        return;
-    struct buf out = BUF_INIT(BODY_TEXT_MAX);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "path", op->place.path);
-    jout_str(&j, "kind", place_kind_to_string(PLACE_FILE));
-    jout_int(&j, "bytes", (int64_t)op->given.bytes);
-    jout_str(&j, "sha256", op->given.sha256);
-    jout_bool(&j, "replaced", op->was_there);
-    jout_close(&j, '}');
-    http_reply_json(op->req, 201, &out, api_barrier(op->a));
-    buf_release(&out);
+    if (op->req)
+        answer_changed(op, &file_put_table, 201);
 }
 
 static int take_upload(struct op *op, const json_t *v, struct err *err)
@@ -406,13 +454,17 @@ static int take_upload(struct op *op, const json_t *v, struct err *err)
     return 0;
 }
 
+static const struct field file_form_rows[] = {MUST_TEXT("path"), MUST_TEXT("upload"),
+                                              OPT_TEXT("sha256"), OPT_BOOLEAN("replace"),
+                                              OPT_BOOLEAN("parents")};
+const struct field_table file_form = ACTION_FORM(file_form_rows);
+
 void api_files_put(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"path", "upload", "sha256", "replace", "parents", NULL};
     struct api *a = app;
     struct walk_place p = {0};
     struct err err = {0};
-    _cleanup_(json_unrefp) json_t *v = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *v = api_read_action(req, &file_form);
     if (!v || !api_files_parse(req, a, json_get_str(v, "path", NULL), true, &p))
         return;
     struct op *op = op_new(req, a, &p);
@@ -453,14 +505,7 @@ static void end_remove(struct op *op)
                      NULL, api_barrier(op->a));
         return;
     }
-    struct buf out = BUF_INIT(BODY_TEXT_MAX);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "path", op->place.path);
-    jout_int(&j, "removed", (int64_t)op->removed);
-    jout_close(&j, '}');
-    http_reply_json(op->req, 200, &out, api_barrier(op->a));
-    buf_release(&out);
+    answer_changed(op, &file_removed_table, 200);
 }
 
 /* What users, jobs and argusd expect to be there. */

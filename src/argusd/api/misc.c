@@ -13,6 +13,28 @@
 
 /* ---- who and what ---- */
 
+struct whoami_page {
+    const char *user, *role, *token_id, *token_name;
+    bool sees_all;
+    struct strv projects;
+    usec_t expires_at;
+};
+#define WHO(key, ftype, member, ...) FIELD_AT(whoami_page, key, ftype, member, __VA_ARGS__)
+static const struct field whoami_rows[] = {
+    WHO("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
+    WHO("role",
+        FIELD_STR,
+        role,
+        .flags = FIELD_ALWAYS,
+        .schema = WORDS("\"viewer\",\"user\",\"admin\"")),
+    WHO("sees_all", FIELD_BOOL, sees_all),
+    WHO("projects", FIELD_STRV, projects),
+    WHO("token.id", FIELD_STR, token_id, .flags = FIELD_ALWAYS),
+    WHO("token.name", FIELD_STR, token_name),
+    WHO("token.expires_at", FIELD_TIME, expires_at),
+};
+const struct field_table whoami_table = FIELD_TABLE(NULL, whoami_rows, whoami_page);
+
 void api_whoami(struct http_req *req, void *app)
 {
     struct api *a = app;
@@ -22,21 +44,17 @@ void api_whoami(struct http_req *req, void *app)
     people_who(a->people, p, &who);
     struct buf out = BUF_INIT(64 << 10);
     struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "user", p->user);
-    jout_str(&j, "role", http_role_to_string(p->role));
-    jout_bool(&j, "sees_all", who.sees_all);
-    jout_open(&j, "projects", '[');
+    struct whoami_page page = {.user = p->user,
+                               .role = http_role_to_string(p->role),
+                               .sees_all = who.sees_all,
+                               .token_id = p->token_id,
+                               .token_name = k ? k->name : NULL,
+                               .expires_at = k ? k->expires_at : 0};
     const char *list = who.projects, *item;
     for (size_t n; (item = str_item(&list, &n));)
-        jout_strn(&j, NULL, item, n);
-    jout_close(&j, ']');
-    jout_open(&j, "token", '{');
-    jout_str(&j, "id", p->token_id);
-    jout_str(&j, "name", k ? k->name : NULL);
-    jout_time(&j, "expires_at", k ? k->expires_at : 0);
-    jout_close(&j, '}');
-    jout_close(&j, '}');
+        strv_addf(&page.projects, "%.*s", (int)n, item);
+    field_to_json(&whoami_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    strv_release(&page.projects);
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
 }

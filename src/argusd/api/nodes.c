@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -287,6 +288,17 @@ void api_nodes_create(struct http_req *req, void *app)
     problems_release(&ps);
 }
 
+static const struct field drain_rows[] = {
+    OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
+    OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\"")),
+};
+const struct field_table node_drain_form = ACTION_FORM(drain_rows);
+static const struct field_table undrain_form = {0};
+static const struct field remove_rows[] = {OPT_BOOLEAN("force")};
+const struct field_table node_remove_form = ACTION_FORM(remove_rows);
+static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
+const struct field_table node_check_form = ACTION_FORM(check_rows);
+
 static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
 {
     const char *then = json_get_str(o, "then", "wait");
@@ -306,12 +318,11 @@ static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
 
 void api_nodes_drain(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"deadline", "then", NULL};
     struct api *a = app;
     struct err err = {0};
     struct nodes_drain how = {0};
     struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_drain_form) : NULL;
     if (!o)
         return;
     if (read_drain(o, &how, &err) < 0 ||
@@ -323,11 +334,10 @@ void api_nodes_drain(struct http_req *req, void *app)
 
 void api_nodes_undrain(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {NULL};
     struct api *a = app;
     struct err err = {0};
     struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &undrain_form) : NULL;
     if (!o)
         return;
     if (nodes_undrain(nr, http_req_principal(req)->user, &err) < 0)
@@ -338,11 +348,10 @@ void api_nodes_undrain(struct http_req *req, void *app)
 
 void api_nodes_remove(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"force", NULL};
     struct api *a = app;
     struct err err = {0};
     struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_remove_form) : NULL;
     if (!o)
         return;
     bool force = json_get_bool(o, "force", false);
@@ -394,10 +403,9 @@ static void on_checker_gone(struct http_req *req, void *arg)
 
 void api_nodes_check(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"accept_key", NULL};
     struct api *a = app;
     struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, keys) : NULL;
+    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_check_form) : NULL;
     if (!o)
         return;
     struct checking *k = xcalloc(1, sizeof(*k));

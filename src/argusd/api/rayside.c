@@ -465,12 +465,14 @@ static int check_claim(const struct api *a, const char *project, const char *own
                : 0;
 }
 
+static const struct field adopt_form_rows[] = {MUST_TEXT("project"), OPT_TEXT("user")};
+const struct field_table adopt_form = ACTION_FORM(adopt_form_rows);
+
 void api_cluster_adopt(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"project", "user", NULL};
     struct api *a = app;
     struct err err = {0};
-    _cleanup_(json_unrefp) json_t *o = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *o = api_read_action(req, &adopt_form);
     if (!o)
         return;
     const char *project = json_get_str(o, "project", NULL);

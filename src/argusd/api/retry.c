@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/jobspec.h"
@@ -81,10 +82,13 @@ static int read_from(const char *text, const char *job, int64_t *ret_step, struc
     return 0;
 }
 
+static const struct field retry_form_rows[] = {OPT_BOOLEAN("apply_fix"),
+                                               OPT_AS("from", TEXT_OR_NULL)};
+const struct field_table retry_form = ACTION_FORM(retry_form_rows);
+
 static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix, struct err *err)
 {
-    static const char *const keys[] = {"apply_fix", "from", NULL};
-    _cleanup_(json_unrefp) json_t *body = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *body = api_read_action(req, &retry_form);
     if (!body)
         return -ECANCELED;
     const json_t *fix = json_object_get(body, "apply_fix"), *from = json_object_get(body, "from");

@@ -21,7 +21,14 @@ extern const struct field_table why_table, why_hint_table; /* GET /v1/jobs/{id}/
 extern const struct field_table event_table, logfiles_table, stopped_table;
 extern const struct field_table checkpoint_list_table, checkpoint_sums_table,
     checkpoints_cleaned_table;
+extern const struct field_table job_metrics_table, metric_series_table, log_hits_table;
+extern const struct field_table file_table, file_put_table, file_removed_table;
+extern const struct field_table whoami_table, verified_table;
 extern const struct field_table version_table;
+/* Bodies of actions, by their handlers. */
+extern const struct field_table node_drain_form, node_remove_form, node_check_form, adopt_form,
+    cluster_down_form, retry_form, checkpoint_cleaning_form, file_form, priority_form,
+    job_filter_form;
 extern const struct field_table ready_table;
 
 /* All rows; free() them after the server is closed. */
@@ -61,42 +68,18 @@ void routes_openapi(struct buf *out);
     }
 #define LIST_OF(list, key, item) LIST_AND(list, key, item, "")
 
-/* Rows of a page that is still written by hand: they say what its members are and not where they
- * lie, so they make a schema and nothing else. HAS: always there, never null. MAY: there, or null.
- * OPT: left out at times, never null. */
+/* Rows of the body of an action, by the names that its handler asks for: they make its schema, and
+ * a member of another name is refused. */
 #define SAYS(key, ftype, ...)                                                                      \
     {                                                                                              \
         .name = key, .type = ftype, __VA_ARGS__                                                    \
     }
-#define HAS_TEXT(key) SAYS(key, FIELD_STR, .flags = FIELD_ALWAYS)
-#define MAY_TEXT(key) SAYS(key, FIELD_STR, .flags = 0)
-#define OPT_TEXT(key) SAYS(key, FIELD_STR, .flags = FIELD_OMIT)
-#define HAS_TIME(key) SAYS(key, FIELD_TIME, .flags = FIELD_ALWAYS)
-#define MAY_TIME(key) SAYS(key, FIELD_TIME, .flags = 0)
-#define OPT_TIME(key) SAYS(key, FIELD_TIME, .flags = FIELD_OMIT)
-#define HAS_INTEGER(key) SAYS(key, FIELD_INT, .flags = 0)
-#define MAY_INTEGER(key) SAYS(key, FIELD_INT, .flags = FIELD_NO_LIMIT)
-#define OPT_INTEGER(key) SAYS(key, FIELD_INT, .flags = FIELD_OMIT)
-#define HAS_NUMBER(key) SAYS(key, FIELD_REAL, .flags = 0)
-#define MAY_NUMBER(key) SAYS(key, FIELD_REAL, .flags = FIELD_NO_LIMIT)
-#define OPT_NUMBER(key) SAYS(key, FIELD_REAL, .flags = FIELD_OMIT)
-#define HAS_BOOLEAN(key) SAYS(key, FIELD_BOOL, .flags = 0)
-#define OPT_BOOLEAN(key) SAYS(key, FIELD_BOOL, .flags = FIELD_OMIT)
-#define HAS_TEXTS(key) SAYS(key, FIELD_STRV, .flags = 0)
-#define OPT_TEXTS(key) SAYS(key, FIELD_STRV, .flags = FIELD_OMIT)
-/* Another schema by its name. */
-#define HAS(key, named) SAYS(key, FIELD_JSON, .flags = FIELD_ALWAYS, .schema = named)
-#define MAY(key, named) SAYS(key, FIELD_JSON, .flags = 0, .schema = named)
-#define OPT(key, named) SAYS(key, FIELD_JSON, .flags = FIELD_OMIT, .schema = named)
-/* A schema as text. */
-#define HAS_AS(key, text) HAS(key, text)
-#define OPT_AS(key, text) OPT(key, text)
-/* Rows of its own. */
-#define HAS_PART(key, table) SAYS(key, FIELD_OBJECT, .of = &(table))
-#define MAY_PART(key, table) SAYS(key, FIELD_PART, .of = &(table))
-#define OPT_PART(key, table) SAYS(key, FIELD_OBJECT, .flags = FIELD_OMIT, .of = &(table))
-#define HAS_LIST(key, table) SAYS(key, FIELD_LIST, .of = &(table))
-#define OPT_LIST(key, table) SAYS(key, FIELD_LIST, .flags = FIELD_OMIT, .of = &(table))
-#define SHAPE(base)                                                                                \
-    static const struct field_table base##_table = {.rows = base##_rows,                           \
-                                                    .n = array_len(base##_rows)};
+#define MUST_TEXT(key) SAYS(key, FIELD_STR, .flags = FIELD_REQUIRED)
+#define MUST_INTEGER(key) SAYS(key, FIELD_INT, .flags = FIELD_REQUIRED)
+#define OPT_TEXT(key) SAYS(key, FIELD_STR, .flags = 0)
+#define OPT_BOOLEAN(key) SAYS(key, FIELD_BOOL, .flags = 0)
+#define OPT_AS(key, text) SAYS(key, FIELD_JSON, .flags = 0, .schema = text)
+#define ACTION_FORM(its_rows)                                                                      \
+    {                                                                                              \
+        .rows = (its_rows), .n = array_len(its_rows)                                               \
+    }

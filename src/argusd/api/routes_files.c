@@ -50,29 +50,11 @@ static const struct http_route rows[] = {
      .reply_schema = "FileRemoved"},
 };
 
-#define ENTRY                                                                                      \
-    "\"kind\":{\"enum\":[\"file\",\"directory\",\"link\",\"other\"]},\"bytes\":" INTEGER           \
-    ",\"etag\":" TEXT ",\"target\":" TEXT ",\"odd\":" BOOLEAN ",\"changed_at\":" TEXT_OR_NULL
-
 static const struct http_schema schemas[] = {
-    {.name = "File",
-     .json = "{\"type\":\"object\",\"required\":[\"path\",\"kind\"],\"properties\":{\"path\":" TEXT
-             "," ENTRY ",\"entries\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
-             "\"required\":[\"name\",\"kind\"],"
-             "\"properties\":{\"name\":" TEXT "," ENTRY "}}},\"next_cursor\":" TEXT_OR_NULL "}}"},
-    {.name = "FileForm",
-     .json =
-         "{\"type\":\"object\",\"required\":[\"path\",\"upload\"],\"additionalProperties\":false,"
-         "\"properties\":{\"path\":" TEXT ",\"upload\":" TEXT ",\"sha256\":" TEXT
-         ",\"replace\":" BOOLEAN ",\"parents\":" BOOLEAN "}}"},
-    {.name = "FilePut",
-     .json = "{\"type\":\"object\",\"required\":[\"path\",\"bytes\",\"sha256\"],\"properties\":{"
-             "\"path\":" TEXT ",\"kind\":" TEXT ",\"bytes\":" INTEGER ",\"sha256\":" TEXT
-             ",\"replaced\":" BOOLEAN "}}"},
-    {.name = "FileRemoved",
-     .json =
-         "{\"type\":\"object\",\"required\":[\"path\",\"removed\"],\"properties\":{\"path\":" TEXT
-         ",\"removed\":" INTEGER "}}"},
+    {.name = "File", .table = &file_table},
+    {.name = "FileForm", .table = &file_form, .is_form = true},
+    {.name = "FilePut", .table = &file_put_table},
+    {.name = "FileRemoved", .table = &file_removed_table},
 };
 
 const struct api_part part_routes_files = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -3,6 +3,7 @@
 #include "argusd/api/routes.h"
 
 #include "argusd/api/handlers.h"
+#include "argusd/logs/tails.h"
 #include "argusd/submit/submit.h"
 #include "argusd/submit/submit_answer.h"
 
@@ -321,65 +322,6 @@ static const struct http_route rows[] = {
      .reply_schema = "Ready"},
 };
 
-static const struct field retry_rows[] = {OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL)};
-SHAPE(retry)
-
-static const struct field job_metrics_superseded_rows[] = {
-    HAS_INTEGER("attempt"), HAS_INTEGER("from_step"), HAS_INTEGER("to_step")};
-SHAPE(job_metrics_superseded)
-
-static const struct field job_metrics_rows[] = {
-    HAS_TEXT("id"),
-    HAS("state", "JobState"),
-    MAY("summary", "Training"),
-    HAS_TEXTS("keys"),
-    HAS_AS("series",
-           "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\",\"required\":["
-           "\"step\",\"value\",\"min\",\"max\"],\"properties\":{\"step\":{\"type\":\"array\","
-           "\"items\":{\"type\":\"integer\"}},\"value\":{\"type\":\"array\",\"items\":{\"type\":["
-           "\"number\",\"null\"]}},\"min\":{\"type\":\"array\",\"items\":{\"type\":[\"number\","
-           "\"null\"]}},\"max\":{\"type\":\"array\",\"items\":{\"type\":[\"number\",\"null\"]}}},"
-           "\"additionalProperties\":false}}"),
-    HAS_LIST("superseded", job_metrics_superseded_table),
-    HAS_BOOLEAN("cut")};
-SHAPE(job_metrics)
-
-static const struct field job_filter_rows[] = {OPT_TEXT("user"),
-                                               OPT_TEXT("project"),
-                                               OPT_TEXT("pool"),
-                                               OPT_TEXT("workload"),
-                                               OPT_AS("state", TEXT_OR_TEXTS),
-                                               OPT_AS("ids", TEXT_OR_TEXTS)};
-SHAPE(job_filter)
-
-static const struct field priority_rows[] = {HAS_INTEGER("priority")};
-SHAPE(priority)
-
-static const struct field log_hits_hits_rows[] = {
-    HAS_TEXT("job"),       HAS_INTEGER("attempt"), HAS_TEXT("source"),
-    MAY_TEXT("file"),      MAY_TEXT("node"),       MAY_INTEGER("rank"),
-    HAS_INTEGER("offset"), OPT_TEXT("text"),       OPT_TEXT("b64")};
-SHAPE(log_hits_hits)
-
-static const struct field log_hits_rows[] = {HAS_LIST("hits", log_hits_hits_table),
-                                             OPT_INTEGER("attempt"),
-                                             OPT_INTEGER("offset"),
-                                             HAS_INTEGER("jobs"),
-                                             HAS_INTEGER("bytes"),
-                                             HAS_INTEGER("skipped_bytes"),
-                                             MAY_TEXT("next_cursor")};
-SHAPE(log_hits)
-
-static const struct field checkpoint_cleaning_rows[] = {OPT_BOOLEAN("dry_run")};
-SHAPE(checkpoint_cleaning)
-
-static const struct field log_piece_rows[] = {OPT_INTEGER("attempt"), HAS_INTEGER("offset"),
-                                              HAS_TEXT("b64")};
-SHAPE(log_piece)
-static const struct field log_end_rows[] = {HAS("state", "JobState"), MAY_INTEGER("exit_code"),
-                                            HAS("reason", "Reason")};
-SHAPE(log_end)
-
 static const struct http_schema schemas[] = {
     {.name = "SubmitForm",
      .json = OBJECT("\"spec\"",
@@ -388,24 +330,25 @@ static const struct http_schema schemas[] = {
                                               "\"binary\"}"))},
     {.name = "PlanOrSubmitted", .json = "{\"anyOf\":[" REF("Plan") "," REF("Submitted") "]}"},
     {.name = "LogMessage", .json = "{\"anyOf\":[" REF("LogPiece") "," REF("LogEnd") "]}"},
-    {.name = "LogPiece", .table = &log_piece_table},
-    {.name = "LogEnd", .table = &log_end_table},
+    {.name = "LogPiece", .table = &tails_piece_table},
+    {.name = "LogEnd", .table = &tails_end_table},
     LIST_AND("JobList", "jobs", "JobItem", "," KEY("next_cursor", TEXT_OR_NULL)),
     LIST_AND("EventList", "events", "Event", "," KEY("next", INTEGER)),
     LIST_OF("FindingList", "findings", "Finding"),
     {.name = "Submitted", .table = &submit_answer_table},
-    {.name = "Retry", .table = &retry_table, .is_form = true},
+    {.name = "Retry", .table = &retry_form, .is_form = true},
     {.name = "JobMetrics", .table = &job_metrics_table},
-    {.name = "JobFilter", .table = &job_filter_table, .is_form = true},
+    {.name = "Series", .table = &metric_series_table},
+    {.name = "JobFilter", .table = &job_filter_form, .is_form = true},
     {.name = "Stopped", .table = &stopped_table},
-    {.name = "Priority", .table = &priority_table, .is_form = true},
+    {.name = "Priority", .table = &priority_form, .is_form = true},
     {.name = "Why", .table = &why_table},
     {.name = "Event", .table = &event_table},
     {.name = "LogFiles", .table = &logfiles_table},
     {.name = "LogHits", .table = &log_hits_table},
     {.name = "CheckpointList", .table = &checkpoint_list_table},
     {.name = "CheckpointSums", .table = &checkpoint_sums_table},
-    {.name = "CheckpointCleaning", .table = &checkpoint_cleaning_table, .is_form = true},
+    {.name = "CheckpointCleaning", .table = &checkpoint_cleaning_form, .is_form = true},
     {.name = "CheckpointsCleaned", .table = &checkpoints_cleaned_table},
     {.name = "Version", .table = &version_table},
     {.name = "Ready", .table = &ready_table},

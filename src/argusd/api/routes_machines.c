@@ -148,23 +148,6 @@ static const struct http_route rows[] = {
      .reply_schema = "Foreign"},
 };
 
-static const struct field drain_rows[] = {
-    OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
-    OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\""))};
-SHAPE(drain)
-
-static const struct field remove_rows[] = {OPT_BOOLEAN("force")};
-SHAPE(remove)
-
-static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
-SHAPE(check)
-
-static const struct field adopt_rows[] = {HAS_TEXT("project"), OPT_TEXT("user")};
-SHAPE(adopt)
-
-static const struct field down_rows[] = {OPT_BOOLEAN("stop_jobs")};
-SHAPE(down)
-
 #define STALE "," KEY("stale", BOOLEAN)
 #define PARTIAL "," KEY("is_partial", BOOLEAN)
 
@@ -186,16 +169,16 @@ static const struct http_schema schemas[] = {
     {.name = "Node", .table = &nodes_node_table},
     {.name = "FirewallRule", .table = &nodes_rule_table},
     {.name = "Firewall", .table = &nodes_firewall_table},
-    {.name = "Drain", .table = &drain_table, .is_form = true},
-    {.name = "Remove", .table = &remove_table, .is_form = true},
-    {.name = "Check", .table = &check_table, .is_form = true},
-    {.name = "Down", .table = &down_table, .is_form = true},
+    {.name = "Drain", .table = &node_drain_form, .is_form = true},
+    {.name = "Remove", .table = &node_remove_form, .is_form = true},
+    {.name = "Check", .table = &node_check_form, .is_form = true},
+    {.name = "Down", .table = &cluster_down_form, .is_form = true},
     {.name = "Pool", .table = &nodes_pool_table},
     {.name = "Cluster", .table = &cluster_table},
     {.name = "Actor", .table = &actor_table},
     {.name = "PlacementGroup", .table = &placement_group_table},
     {.name = "Foreign", .table = &foreign_table},
-    {.name = "Adopt", .table = &adopt_table, .is_form = true},
+    {.name = "Adopt", .table = &adopt_form, .is_form = true},
 };
 
 const struct api_part part_routes_machines = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -24,26 +24,9 @@ static const struct http_route rows[] = {
      .reply_schema = "Verified"},
 };
 
-#define ROLE "{\"enum\":[\"viewer\",\"user\",\"admin\"]}"
-
 static const struct http_schema schemas[] = {
-    {.name = "Verified",
-     .json =
-         "{\"type\":\"object\",\"required\":[\"ok\",\"count\",\"head\",\"broken_seq\",\"reason\"],"
-         "\"properties\":{\"ok\":" BOOLEAN ",\"count\":" INTEGER ",\"unchained\":" INTEGER
-         ",\"head\":{\"type\":\"object\",\"required\":[\"seq\",\"hash\"],\"properties\":{"
-         "\"seq\":" INTEGER ",\"hash\":" TEXT_OR_NULL
-         "}},\"expected_seq\":{\"type\":[\"integer\",\"null\"]},"
-         "\"broken_seq\":{\"type\":[\"integer\",\"null\"]},\"reason\":" REASON "}}"},
-    {.name = "Whoami",
-     .json = OBJECT("\"user\",\"role\",\"sees_all\",\"projects\",\"token\"",
-                    KEY("user", TEXT) "," KEY("role", ROLE) "," KEY("sees_all", BOOLEAN) "," KEY(
-                        "projects",
-                        TEXTS) "," KEY("token",
-                                       OBJECT("\"id\",\"name\",\"expires_at\"",
-                                              KEY("id", TEXT) "," KEY("name", TEXT_OR_NULL) "," KEY(
-                                                  "expires_at",
-                                                  TEXT_OR_NULL))))},
+    {.name = "Verified", .table = &verified_table},
+    {.name = "Whoami", .table = &whoami_table},
 };
 
 const struct api_part part_routes_people = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
 #include "base/str.h"
 #include "fsroot/launch.h"
@@ -105,40 +106,80 @@ static bool is_late(void *arg)
     return clock_mono() >= s->until;
 }
 
-static void put_place(struct jout *j, const struct loglist_file *f)
-{
-    _cleanup_(freep) char *file = f ? loglist_name(f) : NULL;
-    jout_str(j, "source", f ? loglist_source_to_string(f->source) : "driver");
-    jout_str(j, "file", file);
-    jout_str(j, "node", f ? f->node : NULL);
-    if (f && f->rank >= 0)
-        jout_int(j, "rank", f->rank);
-    else
-        jout_null(j, "rank");
-}
+/* `text` is written from the log's own bytes, which may hold a NUL. */
+struct hit_page {
+    const char *job, *source, *file, *node, *text, *b64;
+    int64_t rank; /* -1: not known */
+    uint64_t offset;
+    int attempt;
+};
+#define HIT(member, ftype, ...) FIELD_AT(hit_page, #member, ftype, member, __VA_ARGS__)
+#define HIT_TEXT "text"
+static const struct field hit_rows[] = {
+    HIT(job, FIELD_STR, .flags = FIELD_ALWAYS),
+    HIT(attempt, FIELD_INT32, .flags = 0),
+    HIT(source, FIELD_STR, .flags = FIELD_ALWAYS),
+    HIT(file, FIELD_STR, .flags = 0),
+    HIT(node, FIELD_STR, .flags = 0),
+    HIT(rank, FIELD_INT, .flags = FIELD_NO_LIMIT),
+    HIT(offset, FIELD_COUNT, .flags = 0),
+    HIT(b64, FIELD_STR, .flags = FIELD_OMIT),
+    HIT(text, FIELD_STR, .flags = FIELD_OMIT),
+};
+static const struct field_table hit_table = FIELD_TABLE(NULL, hit_rows, hit_page);
 
-static void put_line(struct search *s, const struct logsearch_hit *hit)
+/* The hits go out as they come, what ends the page after them. */
+enum { PAGE_END = FIELD_SHOWN };
+struct hits_page {
+    struct field_list hits;
+    int64_t attempt, offset; /* of one log; -1: of many */
+    int64_t jobs;
+    uint64_t bytes, skipped_bytes;
+    char *next_cursor; /* owned */
+};
+#define HITS(member, ftype, ...) FIELD_AT(hits_page, #member, ftype, member, __VA_ARGS__)
+#define OF_ONE (PAGE_END | FIELD_OMIT | FIELD_NO_LIMIT)
+static const struct field hits_rows[] = {
+    HITS(hits, FIELD_LIST, .of = &hit_table),
+    HITS(attempt, FIELD_INT, .flags = OF_ONE),
+    HITS(offset, FIELD_INT, .flags = OF_ONE),
+    HITS(jobs, FIELD_INT, .flags = PAGE_END),
+    HITS(bytes, FIELD_COUNT, .flags = PAGE_END),
+    HITS(skipped_bytes, FIELD_COUNT, .flags = PAGE_END),
+    HITS(next_cursor, FIELD_STR, .flags = PAGE_END),
+};
+const struct field_table log_hits_table = FIELD_TABLE(NULL, hits_rows, hits_page);
+
+/* Heap; NULL: it goes out as text. */
+static char *line_b64(const struct search *s, const struct logsearch_hit *hit)
 {
-    if (!s->as_bytes) {
-        jout_strn(&s->j, "text", hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
-        return;
-    }
+    if (!s->as_bytes)
+        return NULL;
     size_t len = sodium_base64_ENCODED_LEN(hit->n, sodium_base64_VARIANT_ORIGINAL);
-    _cleanup_(freep) char *b64 = xmalloc(len);
+    char *b64 = xmalloc(len);
     (void)sodium_bin2base64(b64, len, (const unsigned char *)hit->line, hit->n,
                             sodium_base64_VARIANT_ORIGINAL); /* it fits by len */
-    jout_str(&s->j, "b64", b64);
+    return b64;
 }
 
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
 {
     struct search *s = arg;
+    const struct loglist_file *f = hit->file;
+    _cleanup_(freep) char *file = f ? loglist_name(f) : NULL;
+    _cleanup_(freep) char *b64 = line_b64(s, hit);
+    const struct hit_page page = {.job = hit->job,
+                                  .attempt = hit->k,
+                                  .source = f ? loglist_source_to_string(f->source) : "driver",
+                                  .file = file,
+                                  .node = f ? f->node : NULL,
+                                  .rank = f ? f->rank : -1,
+                                  .offset = hit->offset,
+                                  .b64 = b64};
     jout_open(&s->j, NULL, '{');
-    jout_str(&s->j, "job", hit->job);
-    jout_int(&s->j, "attempt", hit->k);
-    put_place(&s->j, hit->file);
-    jout_int(&s->j, "offset", (int64_t)hit->offset);
-    put_line(s, hit);
+    field_put_members(&hit_table, &page, FIELD_ALL, FIELD_PAGE, &s->j);
+    if (!b64)
+        jout_strn(&s->j, HIT_TEXT, hit->line, hit->n < LINE_SHOWN ? hit->n : LINE_SHOWN);
     jout_close(&s->j, '}');
     return ++s->hits < s->limit && s->out.len < OUT_MAX / 2;
 }
@@ -171,34 +212,32 @@ static void search_run(void *arg)
 
 /* ---- the answer ---- */
 
-/* "<page of the store>~<job>~<attempt>~<offset>", and "~<file>" in a worker's log */
-static void put_cursor(struct search *s)
+/* "<page of the store>~<job>~<attempt>~<offset>", and "~<file>" in a worker's log. Heap; NULL: that
+ * was all. */
+static char *search_cursor(const struct search *s)
 {
-    if (s->s.at == s->s.n_targets && !s->next_page) {
-        jout_str(&s->j, "next_cursor", NULL);
-        return;
-    }
     bool whole = s->s.at == s->s.n_targets;
-    _cleanup_(freep) char *cursor =
-        xasprintf("%s~%s~%d~%" PRIu64 "%s%s", str_or(whole ? s->next_page : s->page, ""),
-                  whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k, whole ? 0 : s->s.offset,
-                  whole || !s->s.file ? "" : "~", whole ? "" : str_or(s->s.file, ""));
-    jout_str(&s->j, "next_cursor", cursor);
+    if (whole && !s->next_page)
+        return NULL;
+    return xasprintf("%s~%s~%d~%" PRIu64 "%s%s", str_or(whole ? s->next_page : s->page, ""),
+                     whole ? "" : s->targets[s->s.at].job, whole ? 0 : s->s.k,
+                     whole ? 0 : s->s.offset, whole || !s->s.file ? "" : "~",
+                     whole ? "" : str_or(s->s.file, ""));
 }
 
 static void search_answer(struct search *s)
 {
+    const struct hits_page page = {.attempt = s->one_log ? s->targets[0].k : -1,
+                                   .offset = s->one_log ? (int64_t)s->s.whole : -1,
+                                   .jobs = s->jobs,
+                                   .bytes = s->s.bytes,
+                                   .skipped_bytes = s->s.skipped,
+                                   .next_cursor = search_cursor(s)};
     http_req_on_close(s->req, NULL, NULL);
     jout_close(&s->j, ']');
-    if (s->one_log) {
-        jout_int(&s->j, "attempt", s->targets[0].k);
-        jout_int(&s->j, "offset", (int64_t)s->s.whole);
-    }
-    jout_int(&s->j, "jobs", s->jobs);
-    jout_int(&s->j, "bytes", (int64_t)s->s.bytes);
-    jout_int(&s->j, "skipped_bytes", (int64_t)s->s.skipped);
-    put_cursor(s);
+    field_put_members(&log_hits_table, &page, PAGE_END, FIELD_PAGE, &s->j);
     jout_close(&s->j, '}');
+    free(page.next_cursor);
     http_reply_json(s->req, 200, &s->out, api_reader_barrier(s->a));
     search_end(s);
 }

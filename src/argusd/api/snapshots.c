@@ -213,9 +213,13 @@ static void adding_begin(struct resource_ask *q, const struct form *f)
     snapshots_add(a->snapshots, &wish, api_snapshots_on_row, on_made, x);
 }
 
+static const struct field snapshot_form_rows[] = {MUST_TEXT("name"), OPT_AS("upload", TEXT_OR_NULL),
+                                                  OPT_AS("hash", TEXT_OR_NULL),
+                                                  OPT_BOOLEAN("common")};
+static const struct field_table snapshot_form = ACTION_FORM(snapshot_form_rows);
+
 static void snapshot_add(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"name", "upload", "hash", "common", NULL};
     struct api *a = app;
     struct form f;
     struct resource_ask q;
@@ -223,7 +227,7 @@ static void snapshot_add(struct http_req *req, void *app)
     struct access_thing thing = {.kind = ACCESS_KIND_SNAPSHOT, .name = "new", .owner = q.who.user};
     if (api_people_may(req, a, ACCESS_SNAPSHOT_ADD, "add", &thing, true) < 0)
         return;
-    _cleanup_(json_unrefp) json_t *v = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *v = api_read_action(req, &snapshot_form);
     if (!v)
         return;
     int r = api_snapshots_read_form(v, &f, &q.err);
@@ -281,13 +285,46 @@ static bool snapshot_take_away(struct resource_ask *q, const void *x)
 
 /* ---- comparing ---- */
 
+struct difference_page {
+    const char *path, *how;
+};
+static const struct field difference_rows[] = {
+    FIELD_AT(difference_page, "path", FIELD_STR, path, .flags = FIELD_ALWAYS),
+    FIELD_AT(difference_page,
+             "how",
+             FIELD_STR,
+             how,
+             .flags = FIELD_ALWAYS,
+             .schema = WORDS("\"added\",\"removed\",\"changed\"")),
+};
+static const struct field_table difference_table =
+    FIELD_TABLE(NULL, difference_rows, difference_page);
+
+struct diff_page {
+    const char *a, *b;
+    struct field_list differences;
+    uint64_t added, removed, changed;
+    bool more;
+};
+#define DIFF(member, ftype, ...) FIELD_AT(diff_page, #member, ftype, member, __VA_ARGS__)
+static const struct field diff_rows[] = {
+    DIFF(a, FIELD_STR, .flags = FIELD_ALWAYS),
+    DIFF(b, FIELD_STR, .flags = FIELD_ALWAYS),
+    DIFF(differences, FIELD_LIST, .of = &difference_table),
+    DIFF(added, FIELD_COUNT, .flags = 0),
+    DIFF(removed, FIELD_COUNT, .flags = 0),
+    DIFF(changed, FIELD_COUNT, .flags = 0),
+    DIFF(more, FIELD_BOOL, .flags = 0),
+};
+static const struct field_table diff_table = FIELD_TABLE(NULL, diff_rows, diff_page);
+
 struct comparing {
     struct api *a;
     struct http_req *req; /* NULL: gone */
     char *root, *names[2], hashes[2][HASH_HEX];
     struct buf out;
-    struct jout j;
-    size_t counts[3], shown;
+    struct difference_page *shown; /* owned; the paths are the manifests' */
+    size_t n_shown, counts[3];
     struct err err;
 };
 
@@ -296,11 +333,12 @@ static void comparing_free(struct comparing *c)
     free(c->root);
     free(c->names[0]);
     free(c->names[1]);
+    free(c->shown);
     buf_release(&c->out);
     free(c);
 }
 
-static void put_difference(const struct manifest_entry *x,
+static void add_difference(const struct manifest_entry *x,
                            const struct manifest_entry *y,
                            void *arg)
 {
@@ -308,33 +346,35 @@ static void put_difference(const struct manifest_entry *x,
     static const char *const words[] = {"added", "removed", "changed"};
     size_t how = !x ? 0 : !y ? 1 : 2;
     c->counts[how]++;
-    if (++c->shown > DIFF_SHOWN)
-        return;
-    jout_open(&c->j, NULL, '{');
-    jout_str(&c->j, "path", x ? x->path : y->path);
-    jout_str(&c->j, "how", words[how]);
-    jout_close(&c->j, '}');
+    if (c->n_shown++ < DIFF_SHOWN)
+        c->shown[c->n_shown - 1] =
+            (struct difference_page){.path = x ? x->path : y->path, .how = words[how]};
+}
+
+static void show_diff(struct comparing *c, const struct manifest *a, const struct manifest *b)
+{
+    struct jout j = jout_begin(&c->out);
+    c->shown = xcalloc(DIFF_SHOWN, sizeof(*c->shown));
+    manifest_diff(a, b, add_difference, c);
+    bool more = c->n_shown > DIFF_SHOWN;
+    const struct diff_page page = {
+        .a = c->names[0],
+        .b = c->names[1],
+        .differences = {.v = c->shown, .n = more ? DIFF_SHOWN : c->n_shown},
+        .added = c->counts[0],
+        .removed = c->counts[1],
+        .changed = c->counts[2],
+        .more = more};
+    field_to_json(&diff_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
 }
 
 static void run_compare(void *arg)
 {
     struct comparing *c = arg;
     struct manifest m[2] = {{0}, {0}};
-    c->j = jout_begin(&c->out);
     if (snapshot_read(c->root, c->hashes[0], &m[0], &c->err) == 0 &&
-        snapshot_read(c->root, c->hashes[1], &m[1], &c->err) == 0) {
-        jout_open(&c->j, NULL, '{');
-        jout_str(&c->j, "a", c->names[0]);
-        jout_str(&c->j, "b", c->names[1]);
-        jout_open(&c->j, "differences", '[');
-        manifest_diff(&m[0], &m[1], put_difference, c);
-        jout_close(&c->j, ']');
-        jout_int(&c->j, "added", (int64_t)c->counts[0]);
-        jout_int(&c->j, "removed", (int64_t)c->counts[1]);
-        jout_int(&c->j, "changed", (int64_t)c->counts[2]);
-        jout_bool(&c->j, "more", c->shown > DIFF_SHOWN);
-        jout_close(&c->j, '}');
-    }
+        snapshot_read(c->root, c->hashes[1], &m[1], &c->err) == 0)
+        show_diff(c, &m[0], &m[1]);
     manifest_release(&m[0]);
     manifest_release(&m[1]);
 }
@@ -462,19 +502,9 @@ static const struct http_route rows[] = {
                     .reply_schema = "Snapshot"),
 };
 static const struct http_schema schemas[] = {
-    {.name = "SnapshotForm",
-     .json = "{\"type\":\"object\",\"required\":[\"name\"],\"additionalProperties\":false,"
-             "\"properties\":{\"name\":" TEXT ",\"upload\":" TEXT_OR_NULL ",\"hash\":" TEXT_OR_NULL
-             ",\"common\":" BOOLEAN "}}"},
+    {.name = "SnapshotForm", .table = &snapshot_form, .is_form = true},
     {.name = "Snapshot", .table = &snapshots_page_table, .which = FIELD_SHOWN},
     LIST_OF("SnapshotList", "snapshots", "Snapshot"),
-    {.name = "SnapshotDiff",
-     .json = "{\"type\":\"object\",\"required\":[\"a\",\"b\",\"differences\",\"added\",\"removed\","
-             "\"changed\",\"more\"],\"properties\":{\"a\":" TEXT ",\"b\":" TEXT
-             ",\"differences\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":["
-             "\"path\","
-             "\"how\"],\"properties\":{\"path\":" TEXT
-             ",\"how\":{\"enum\":[\"added\",\"removed\",\"changed\"]}}}},\"added\":" INTEGER
-             ",\"removed\":" INTEGER ",\"changed\":" INTEGER ",\"more\":" BOOLEAN "}}"},
+    {.name = "SnapshotDiff", .table = &diff_table},
 };
 const struct api_part part_snapshots = {rows, array_len(rows), schemas, array_len(schemas)};

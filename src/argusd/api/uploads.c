@@ -155,9 +155,12 @@ static int read_wish(const json_t *v, const struct http_req *req, struct upload_
                : -1;
 }
 
+static const struct field upload_form_rows[] = {MUST_TEXT("name"), MUST_INTEGER("bytes"),
+                                                OPT_AS("sha256", TEXT_OR_NULL)};
+static const struct field_table upload_form = ACTION_FORM(upload_form_rows);
+
 static void upload_add(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"name", "bytes", "sha256", NULL};
     struct api *a = app;
     struct upload_wish w = {0};
     struct upload *u = NULL;
@@ -166,7 +169,7 @@ static void upload_add(struct http_req *req, void *app)
     struct access_thing thing = {.kind = ACCESS_KIND_USER, .name = user, .owner = user};
     if (api_people_may(req, a, ACCESS_UPLOAD, "upload for", &thing, true) < 0)
         return;
-    json_t *v = api_read_action(req, keys);
+    json_t *v = api_read_action(req, &upload_form);
     if (!v)
         return;
     int r =
@@ -318,10 +321,7 @@ static const struct http_route rows[] = {
                     .reply_schema = "Upload"),
 };
 static const struct http_schema schemas[] = {
-    {.name = "UploadForm",
-     .json =
-         "{\"type\":\"object\",\"required\":[\"name\",\"bytes\"],\"additionalProperties\":false,"
-         "\"properties\":{\"name\":" TEXT ",\"bytes\":" INTEGER ",\"sha256\":" TEXT_OR_NULL "}}"},
+    {.name = "UploadForm", .table = &upload_form, .is_form = true},
     {.name = "Upload", .table = &page_table, .which = FIELD_SHOWN},
     LIST_OF("UploadList", "uploads", "Upload"),
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
 #include "argusd/ground/events_chain.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -70,6 +71,26 @@ static const char *verify_judge(const struct walk *w, char *ret_text, size_t siz
     return "";
 }
 
+/* Of seqs -1 is none. */
+struct verified_page {
+    bool ok;
+    int64_t count, unchained, head_seq, expected_seq, broken_seq;
+    const char *head_hash, *code, *text;
+};
+#define VERIFIED(key, ftype, member, ...) FIELD_AT(verified_page, key, ftype, member, __VA_ARGS__)
+static const struct field verified_rows[] = {
+    VERIFIED("ok", FIELD_BOOL, ok),
+    VERIFIED("count", FIELD_INT, count),
+    VERIFIED("unchained", FIELD_INT, unchained),
+    VERIFIED("head.seq", FIELD_INT, head_seq),
+    VERIFIED("head.hash", FIELD_STR, head_hash),
+    VERIFIED("expected_seq", FIELD_INT, expected_seq, .flags = FIELD_NO_LIMIT),
+    VERIFIED("broken_seq", FIELD_INT, broken_seq, .flags = FIELD_NO_LIMIT),
+    VERIFIED("reason.code", FIELD_STR, code, .flags = FIELD_ALWAYS),
+    VERIFIED("reason.text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+};
+const struct field_table verified_table = FIELD_TABLE(NULL, verified_rows, verified_page);
+
 static void verify_answer(struct walk *w)
 {
     const struct events_check *c = &w->check;
@@ -77,27 +98,17 @@ static void verify_answer(struct walk *w)
     struct jout j = jout_begin(&out);
     char text[256], hex[HASH_HEX];
     const char *code = verify_judge(w, text, sizeof(text));
-    jout_open(&j, NULL, '{');
-    jout_bool(&j, "ok", !*code);
-    jout_int(&j, "count", c->count);
-    jout_int(&j, "unchained", c->count - c->chained);
-    jout_open(&j, "head", '{');
-    jout_int(&j, "seq", c->last_seq);
-    jout_str(&j, "hash", c->chained ? hex_of(c->hash, hex) : NULL);
-    jout_close(&j, '}');
-    if (c->has_expected && c->expected_seq)
-        jout_int(&j, "expected_seq", c->expected_seq);
-    else
-        jout_null(&j, "expected_seq");
-    if (c->broken_seq)
-        jout_int(&j, "broken_seq", c->broken_seq);
-    else
-        jout_null(&j, "broken_seq");
-    jout_open(&j, "reason", '{');
-    jout_str(&j, "code", code);
-    jout_str(&j, "text", text);
-    jout_close(&j, '}');
-    jout_close(&j, '}');
+    const struct verified_page page = {
+        .ok = !*code,
+        .count = c->count,
+        .unchained = c->count - c->chained,
+        .head_seq = c->last_seq,
+        .head_hash = c->chained ? hex_of(c->hash, hex) : NULL,
+        .expected_seq = c->has_expected && c->expected_seq ? c->expected_seq : -1,
+        .broken_seq = c->broken_seq ? c->broken_seq : -1,
+        .code = code,
+        .text = text};
+    field_to_json(&verified_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(w->req, 200, &out, 0);
     buf_release(&out);
 }

@@ -95,7 +95,15 @@ int api_read_time(const struct http_req *req,
                    name, text);
 }
 
-json_t *api_read_action(struct http_req *req, const char *const *keys)
+static bool api_form_has(const struct field_table *form, const char *key)
+{
+    for (size_t i = 0; i < form->n; i++)
+        if (!strcmp(form->rows[i].name, key))
+            return true;
+    return false;
+}
+
+json_t *api_read_action(struct http_req *req, const struct field_table *form)
 {
     struct err err = {0};
     size_t len;
@@ -108,14 +116,10 @@ json_t *api_read_action(struct http_req *req, const char *const *keys)
         r = message_refuse(&err, ERR_BAD_REQUEST, "no_object", MESSAGE_NO_ARGS);
     json_t *v;
     if (r == 0)
-        json_object_foreach (o, key, v) {
-            size_t i = 0;
-            while (keys[i] && strcmp(keys[i], key) != 0)
-                i++;
-            if (!keys[i])
+        json_object_foreach (o, key, v)
+            if (!api_form_has(form, key))
                 r = message_refuse(&err, ERR_BAD_REQUEST, "unknown_member",
                                    MESSAGE_ARGS(MESSAGE_STR("member", key)));
-        }
     if (r == 0)
         return o;
     err.code = ERR_BAD_REQUEST;

@@ -20,6 +20,7 @@
 #include "argusd/people/people_rules.h"
 #include "argusd/people/secrets.h"
 #include "argusd/people/tokens.h"
+#include "base/field.h"
 #include "base/map.h"
 #include "http/http.h"
 #include "ray/ray.h"
@@ -131,9 +132,9 @@ must_check int api_may_change(const struct api *a,
                               const struct job *job,
                               struct err *err);
 
-/* The body of an action, an object with these members at most, or nothing (then an empty one).
- * NULL: the refusal was sent. */
-json_t *api_read_action(struct http_req *req, const char *const *keys);
+/* The body of an action, an object with the members of this form at most, or nothing (then an empty
+ * one). NULL: the refusal was sent. */
+json_t *api_read_action(struct http_req *req, const struct field_table *form);
 /* 0, or it was answered: he may not, or the store cannot write now (when `changes`). */
 must_check int api_people_may(struct http_req *req,
                               struct api *a,

@@ -153,6 +153,18 @@ static void end_follower(struct follower *f)
 
 /* ---- sending ---- */
 
+struct piece_page {
+    int attempt;
+    uint64_t offset;
+    const char *b64;
+};
+static const struct field piece_rows[] = {
+    FIELD_AT(piece_page, "attempt", FIELD_INT32, attempt),
+    FIELD_AT(piece_page, "offset", FIELD_COUNT, offset),
+    FIELD_AT(piece_page, "b64", FIELD_STR, b64, .flags = FIELD_ALWAYS),
+};
+const struct field_table tails_piece_table = FIELD_TABLE(NULL, piece_rows, piece_page);
+
 static void make_event(struct tail *t, const struct tailchunk *c, bool named)
 {
     size_t len = sodium_base64_ENCODED_LEN(c->n, sodium_base64_VARIANT_ORIGINAL);
@@ -163,12 +175,11 @@ static void make_event(struct tail *t, const struct tailchunk *c, bool named)
     (void)buf_adds(&t->event, "id: "); /* all of it fits: twice the chunk */
     if (!named && t->k > 1)
         (void)buf_addf(&t->event, "%d:", t->k);
-    (void)buf_addf(&t->event,
-                   "%" PRIu64 "\nevent: log\ndata: {\"attempt\":%d,\"offset\":%" PRIu64
-                   ",\"b64\":\"",
-                   c->at + c->n, t->k, c->at);
-    (void)buf_add(&t->event, b64, len - 1);
-    (void)buf_adds(&t->event, "\"}\n\n");
+    (void)buf_addf(&t->event, "%" PRIu64 "\nevent: log\ndata: ", c->at + c->n);
+    const struct piece_page page = {.attempt = t->k, .offset = c->at, .b64 = b64};
+    struct jout j = jout_begin(&t->event);
+    field_to_json(&tails_piece_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    (void)buf_adds(&t->event, "\n\n");
     t->event_offset = c->asked;
     t->event_next = c->at + c->n;
     t->event_named = named;
@@ -374,23 +385,29 @@ static void move_follower(struct follower *f, int k)
     add_follower(to, f);
 }
 
+struct end_page {
+    const char *state, *code, *text;
+    int exit_code;
+};
+static const struct field end_rows[] = {
+    FIELD_AT(end_page, "state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
+    FIELD_AT(end_page, "exit_code", FIELD_INT32, exit_code, .flags = FIELD_NO_LIMIT),
+    FIELD_AT(end_page, "reason.code", FIELD_STR, code, .flags = FIELD_ALWAYS),
+    FIELD_AT(end_page, "reason.text", FIELD_STR, text, .flags = FIELD_ALWAYS),
+};
+const struct field_table tails_end_table = FIELD_TABLE(NULL, end_rows, end_page);
+
 static void send_end(struct follower *f, const struct job *job)
 {
     char text[JOB_REASON_TEXT_MAX];
     struct buf out = BUF_INIT(4096);
     struct jout j = jout_begin(&out);
     message_to_string(job->reason.code, job->reason.text, false, text, sizeof(text));
-    jout_open(&j, NULL, '{');
-    jout_str(&j, "state", job_state_to_string(job->state));
-    if (job->has_exit && job->exit_code >= 0)
-        jout_int(&j, "exit_code", job->exit_code);
-    else
-        jout_null(&j, "exit_code");
-    jout_open(&j, "reason", '{');
-    jout_str(&j, "code", job->reason.code);
-    jout_str(&j, "text", text);
-    jout_close(&j, '}');
-    jout_close(&j, '}');
+    const struct end_page page = {.state = job_state_to_string(job->state),
+                                  .exit_code = job->has_exit ? job->exit_code : -1,
+                                  .code = job->reason.code,
+                                  .text = text};
+    field_to_json(&tails_end_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     /* No room: it ends without the event, and the client asks for the rest. */
     bool said = http_stream_sse(f->st, NULL, "end", buf_str(&out), out.len) >= 0;
     (void)said;

@@ -19,6 +19,9 @@
 #include "argusd/jobs/jobs.h"
 #include "argusd/people/people_rules.h"
 #include "base/buf.h"
+#include "base/field.h"
+
+extern const struct field_table tails_piece_table, tails_end_table; /* of `log` and `end` */
 
 struct http_req;
 struct job;

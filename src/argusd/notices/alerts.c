@@ -184,6 +184,9 @@ static int alert_may(struct resource_ask *q,
     return alert_access(&q->who, action, verb, x, &q->err);
 }
 
+static const struct field alert_ack_form_rows[] = {OPT_TEXT("note")};
+static const struct field_table alert_ack_form = ACTION_FORM(alert_ack_form_rows);
+
 static const struct resource alert_noun = {.noun = "alert",
                                            .kind = ACCESS_KIND_CLUSTER,
                                            .collection = "alerts",
@@ -201,11 +204,10 @@ static const struct resource alert_noun = {.noun = "alert",
 
 static void alert_ack(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"note", NULL};
     struct resource_ask q;
     struct incident *i;
     resource_begin(&q, req, app);
-    _cleanup_(json_unrefp) json_t *body = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *body = api_read_action(req, &alert_ack_form);
     const struct alert *seen = body ? resource_find(&q, RESOURCE_TO_CHANGE, "acknowledge") : NULL;
     struct alert *a = seen ? alert_table_find(alerts_table(q.a->alerts), seen->id, &i) : NULL;
     if (a) {
@@ -306,6 +308,9 @@ static bool silence_take_away(struct resource_ask *q, const void *x)
     return true;
 }
 
+static const struct field alert_silence_form_rows[] = {MUST_TEXT("for"), OPT_TEXT("note")};
+static const struct field_table alert_silence_form = ACTION_FORM(alert_silence_form_rows);
+
 static const struct resource silence_noun = {
     .noun = "silence",
     .kind = ACCESS_KIND_CLUSTER,
@@ -328,12 +333,11 @@ static const struct resource silence_noun = {
 /* Of one alert: its owner may. */
 static void alert_silence(struct http_req *req, void *app)
 {
-    static const char *const keys[] = {"for", "note", NULL};
     struct resource_ask q;
     struct alert_silence s = {0};
     usec_t lasts = 0;
     resource_begin(&q, req, app);
-    _cleanup_(json_unrefp) json_t *body = api_read_action(req, keys);
+    _cleanup_(json_unrefp) json_t *body = api_read_action(req, &alert_silence_form);
     const struct alert *a = body ? resource_find(&q, RESOURCE_TO_CHANGE, "silence") : NULL;
     q.field = a ? "for" : NULL;
     int r = a ? span_from_string(json_get_str(body, "for", ""), &lasts, &q.err) : -1;
@@ -803,8 +807,8 @@ static const struct http_route rows[] = {
 static const struct http_schema schemas[] = {
     {.name = "Alert", .table = &alert_page_table, .which = FIELD_SHOWN},
     LIST_OF("AlertList", "alerts", "Alert"),
-    {.name = "AlertAck", .json = OBJECT("", KEY("note", TEXT))},
-    {.name = "AlertSilence", .json = OBJECT("\"for\"", KEY("for", TEXT) "," KEY("note", TEXT))},
+    {.name = "AlertAck", .table = &alert_ack_form, .is_form = true},
+    {.name = "AlertSilence", .table = &alert_silence_form, .is_form = true},
     {.name = "Incident", .table = &incident_page_table, .which = FIELD_SHOWN},
     {.name = "IncidentItem", .table = &incident_page_table, .which = FIELD_LISTED},
     LIST_OF("IncidentList", "incidents", "IncidentItem"),
