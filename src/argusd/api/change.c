@@ -1,155 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* change.c - stop, hold, release jobs and change their priority; stop many at once.
+/* change.c - stop, hold, release and archive jobs and change their priority; stop many at once.
+ * A change of one job is a row, which its route names.
  *
  * A change is decided and answered in one turn of the loop, so that it is one batch of the
- * store: of many jobs either all are stopped or, after a crash, none. Only what is live
- * can change; asking twice is harmless. */
+ * store: of many jobs either all are stopped or, after a crash, none. Asking twice is
+ * harmless. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
+#include "argusd/archive/archives.h"
 #include "argusd/kit/view.h"
 #include "argusd/submit/jobsight.h"
 #include "base/conf.h"
 #include "base/str.h"
 #include "base/text.h"
 
-enum { STOP_MANY_MAX = 10000, ANSWER_MAX = 8 << 20 };
+enum { STOP_MANY_MAX = 10000, ANSWER_MAX = 8 << 20, BODY_MAX = 4096, FILTER_MAX = 1 << 20 };
 
-static int change_check(const struct api *a,
-                        const struct http_principal *p,
-                        const char *verb,
-                        const struct job *job,
-                        struct err *err)
+/* What a change may be asked of. */
+enum change_of { CHANGE_ANY, CHANGE_LIVE, CHANGE_OVER };
+
+struct change_ask {
+    struct http_req *req;
+    struct api *a;
+    const struct http_principal *p;
+    const struct job *job;
+    const struct record_extra *extra;
+    struct live *l; /* NULL: it is over */
+    int64_t priority;
+};
+
+/* One change of one job, which its route names. */
+struct change {
+    const char *verb; /* of refusals */
+    enum change_of of;
+    int status; /* of the answer */
+    int (*apply)(struct change_ask *q, struct err *err);
+    const struct field_table *form; /* of the body, into the ask; NULL: none is read */
+};
+
+static int change_check(const struct change_ask *q, const struct change *how, struct err *err)
 {
-    int r = api_may_change(a, p, verb, job, err);
-    if (r == 0 && store_is_failing(a->store))
+    bool is_over = how->of == CHANGE_OVER ? job_state_is_terminal(q->job->state) : !q->l;
+    int r = api_may_change(q->a, q->p, how->verb, q->job, err);
+    if (r == 0 && store_is_failing(q->a->store))
         r = err_set(err, ERR_STORE, "the store cannot write now: no job can be changed");
-    return r;
+    if (r < 0 || how->of == CHANGE_ANY || is_over == (how->of == CHANGE_OVER))
+        return r;
+    return message_refuse(err, ERR_CONFLICT, is_over ? "job_over" : "job_not_over",
+                          MESSAGE_ARGS(MESSAGE_STR("job", q->job->id),
+                                       MESSAGE_STR("state", job_state_to_string(q->job->state))));
 }
 
-static void change_answer(struct http_req *req, struct api *a, struct live *l, int status)
+static void change_answer(const struct change_ask *q, int status)
 {
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
-    struct api_eyes eyes = {.a = a, .p = http_req_principal(req)};
-    view_job(&j, a->settings, l->job, &l->extra, l, &eyes);
-    http_reply_json(req, status, &out, api_barrier(a));
+    struct api_eyes eyes = {.a = q->a, .p = q->p};
+    if (q->l)
+        view_job(&j, q->a->settings, q->l->job, &q->l->extra, q->l, &eyes);
+    else
+        view_job(&j, q->a->settings, q->job, q->extra, NULL, &eyes);
+    http_reply_json(q->req, status, &out, api_barrier(q->a));
     buf_release(&out);
 }
-
-/* ---- stop one ---- */
-
-static bool change_stop(struct live *l, const struct http_principal *p)
-{
-    char text[HTTP_USER_MAX + 32];
-    text_printf(text, "stopped by '%s'", p->user);
-    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
-    return jobs_apply(l, &e, p->user, clock_wall()); /* stopping twice changes nothing */
-}
-
-static void stop_job(struct http_req *req,
-                     struct api *a,
-                     const struct job *job,
-                     const struct record_extra *extra,
-                     struct live *l)
-{
-    const struct http_principal *p = http_req_principal(req);
-    struct err err = {0};
-    if (change_check(a, p, "stop", job, &err) < 0) {
-        api_fail(req, &err, 0);
-        return;
-    }
-    if (!l) {
-        api_answer_job(req, a, job, extra, NULL); /* it is over already: stopping is done */
-        return;
-    }
-    jobs_busy(l);
-    (void)change_stop(l, p);
-    change_answer(req, a, l, 202);
-    jobs_idle(l);
-}
-
-void api_jobs_stop(struct http_req *req, void *app)
-{
-    api_find_job(req, app, stop_job);
-}
-
-/* ---- hold, release, priority ---- */
-
-typedef int (*change_f)(struct http_req *req, struct live *l, struct err *err);
-
-static void change_job(struct http_req *req,
-                       struct api *a,
-                       const struct job *job,
-                       struct live *l,
-                       const char *verb,
-                       change_f do_it)
-{
-    struct err err = {0};
-    int r = change_check(a, http_req_principal(req), verb, job, &err);
-    if (r == 0 && !l)
-        r = message_refuse(&err, ERR_CONFLICT, "job_over",
-                           MESSAGE_ARGS(MESSAGE_STR("job", job->id),
-                                        MESSAGE_STR("state", job_state_to_string(job->state))));
-    if (r == 0 && l) {
-        jobs_busy(l);
-        r = do_it(req, l, &err);
-        if (r == 0)
-            change_answer(req, a, l, 200);
-        jobs_idle(l);
-    }
-    if (r < 0)
-        api_fail(req, &err, 0);
-}
-
-static int change_hold(struct http_req *req, struct live *l, struct err *err)
-{
-    const struct http_principal *p = http_req_principal(req);
-    char text[HTTP_USER_MAX + 32];
-    if (l->job->state != JOB_QUEUED)
-        return message_refuse(
-            err, ERR_CONFLICT, "job_not_waiting",
-            MESSAGE_ARGS(MESSAGE_STR("job", l->job->id),
-                         MESSAGE_STR("state", job_state_to_string(l->job->state))));
-    text_printf(text, "held by '%s'", p->user);
-    struct job_event e = {.kind = JOB_EV_HELD, .by = p->user, .code = "held", .text = text};
-    (void)jobs_apply(l, &e, p->user, clock_wall()); /* it may be held already */
-    return 0;
-}
-
-static int change_release(struct http_req *req, struct live *l, struct err *err)
-{
-    const struct http_principal *p = http_req_principal(req);
-    const struct job *j = l->job;
-    char text[HTTP_USER_MAX + 32];
-    if (j->held_by && p->role < HTTP_ROLE_ADMIN && !str_eq(j->held_by, p->user))
-        return message_refuse(
-            err, ERR_FORBIDDEN, "held_by_another",
-            MESSAGE_ARGS(MESSAGE_STR("job", j->id), MESSAGE_STR("holder", j->held_by)));
-    text_printf(text, "released by '%s'", p->user);
-    struct job_event e = {.kind = JOB_EV_RELEASED, .code = "released", .text = text};
-    (void)jobs_apply(l, &e, p->user, clock_wall()); /* it may not be held */
-    return 0;
-}
-
-struct priority_body {
-    int64_t priority;
-    const struct api *a;
-};
-static const struct field priority_rows[] = {
-    FIELD_AT(priority_body,
-             "priority",
-             FIELD_INT,
-             priority,
-             .min = 0,
-             .max = 100,
-             .flags = FIELD_REQUIRED,
-             .doc = "0 to 100, high first"),
-};
-const struct field_table priority_form = FIELD_TABLE(NULL, priority_rows, priority_body);
 
 /* False: it was answered. */
 static bool change_read_body(struct http_req *req, const struct field_table *form, void *ret)
@@ -168,65 +85,127 @@ static bool change_read_body(struct http_req *req, const struct field_table *for
     return good;
 }
 
-static int set_priority(struct http_req *req, struct live *l, struct err *err)
+static void change_job(struct http_req *req,
+                       struct api *a,
+                       const struct job *job,
+                       const struct record_extra *extra,
+                       struct live *l)
 {
-    const struct http_principal *p = http_req_principal(req);
-    const struct priority_body *body = http_req_data(req);
-    int r = people_check_priority(body->a->people, l->job->project, body->priority, err);
+    const struct change *how = http_req_arg(req);
+    struct change_ask q = {.req = req,
+                           .a = a,
+                           .p = http_req_principal(req),
+                           .job = job,
+                           .extra = extra,
+                           .l = how->of == CHANGE_OVER ? NULL : l};
+    struct err err = {0};
+    if (how->form && !change_read_body(req, how->form, &q))
+        return;
+    int r = change_check(&q, how, &err);
+    if (r == 0 && !q.l && how->of == CHANGE_ANY) {
+        api_answer_job(req, a, job, extra, NULL); /* it is over already: nothing is to be done */
+        return;
+    }
+    if (q.l)
+        jobs_busy(q.l);
+    if (r == 0)
+        r = how->apply(&q, &err);
+    if (r == 0)
+        change_answer(&q, how->status);
+    if (q.l)
+        jobs_idle(q.l);
     if (r < 0)
-        return r;
-    (void)jobs_set_priority(l, (int)body->priority, p->user, clock_wall()); /* it may be that */
+        api_fail(req, &err, 0);
+}
+
+static void api_jobs_change(struct http_req *req, void *app)
+{
+    api_find_job(req, app, change_job);
+}
+
+/* ---- stop, hold, release, priority, archive ---- */
+
+static bool change_stop(struct live *l, const struct http_principal *p)
+{
+    char text[HTTP_USER_MAX + 32];
+    text_printf(text, "stopped by '%s'", p->user);
+    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
+    return jobs_apply(l, &e, p->user, clock_wall()); /* stopping twice changes nothing */
+}
+
+static int apply_stop(struct change_ask *q, struct err *err)
+{
+    (void)err;
+    (void)change_stop(q->l, q->p); /* it may be stopping already */
     return 0;
 }
 
-static void hold_job(struct http_req *req,
-                     struct api *a,
-                     const struct job *job,
-                     const struct record_extra *extra,
-                     struct live *l)
+static int apply_hold(struct change_ask *q, struct err *err)
 {
-    (void)extra;
-    change_job(req, a, job, l, "hold", change_hold);
+    char text[HTTP_USER_MAX + 32];
+    if (q->job->state != JOB_QUEUED)
+        return message_refuse(
+            err, ERR_CONFLICT, "job_not_waiting",
+            MESSAGE_ARGS(MESSAGE_STR("job", q->job->id),
+                         MESSAGE_STR("state", job_state_to_string(q->job->state))));
+    text_printf(text, "held by '%s'", q->p->user);
+    struct job_event e = {.kind = JOB_EV_HELD, .by = q->p->user, .code = "held", .text = text};
+    (void)jobs_apply(q->l, &e, q->p->user, clock_wall()); /* it may be held already */
+    return 0;
 }
 
-static void release_job(struct http_req *req,
-                        struct api *a,
-                        const struct job *job,
-                        const struct record_extra *extra,
-                        struct live *l)
+static int apply_release(struct change_ask *q, struct err *err)
 {
-    (void)extra;
-    change_job(req, a, job, l, "release", change_release);
+    const struct job *j = q->job;
+    char text[HTTP_USER_MAX + 32];
+    if (j->held_by && q->p->role < HTTP_ROLE_ADMIN && !str_eq(j->held_by, q->p->user))
+        return message_refuse(
+            err, ERR_FORBIDDEN, "held_by_another",
+            MESSAGE_ARGS(MESSAGE_STR("job", j->id), MESSAGE_STR("holder", j->held_by)));
+    text_printf(text, "released by '%s'", q->p->user);
+    struct job_event e = {.kind = JOB_EV_RELEASED, .code = "released", .text = text};
+    (void)jobs_apply(q->l, &e, q->p->user, clock_wall()); /* it may not be held */
+    return 0;
 }
 
-static void set_priority_job(struct http_req *req,
-                             struct api *a,
-                             const struct job *job,
-                             const struct record_extra *extra,
-                             struct live *l)
+static int apply_priority(struct change_ask *q, struct err *err)
 {
-    struct priority_body body = {.a = a};
-    (void)extra;
-    if (!change_read_body(req, &priority_form, &body))
-        return;
-    http_req_set_data(req, &body);
-    change_job(req, a, job, l, "change", set_priority);
+    int r = people_check_priority(q->a->people, q->job->project, q->priority, err);
+    if (r == 0)
+        (void)jobs_set_priority(q->l, (int)q->priority, q->p->user,
+                                clock_wall()); /* it may be that already */
+    return r;
 }
 
-void api_jobs_hold(struct http_req *req, void *app)
+/* The work goes on after the answer: the job's page says how far it is, and an event its end. */
+static int apply_archive(struct change_ask *q, struct err *err)
 {
-    api_find_job(req, app, hold_job);
+    return archives_pack(q->a->archives, q->job, q->p->user, err);
 }
 
-void api_jobs_release(struct http_req *req, void *app)
+static int apply_unarchive(struct change_ask *q, struct err *err)
 {
-    api_find_job(req, app, release_job);
+    return archives_unpack(q->a->archives, q->job, q->p->user, err);
 }
 
-void api_jobs_priority(struct http_req *req, void *app)
-{
-    api_find_job(req, app, set_priority_job);
-}
+static const struct field priority_rows[] = {
+    FIELD_AT(change_ask,
+             "priority",
+             FIELD_INT,
+             priority,
+             .min = 0,
+             .max = 100,
+             .flags = FIELD_REQUIRED,
+             .doc = "0 to 100, high first"),
+};
+static const struct field_table priority_form = FIELD_TABLE(NULL, priority_rows, change_ask);
+
+static const struct change stop = {"stop", CHANGE_ANY, 202, apply_stop, NULL};
+static const struct change hold = {"hold", CHANGE_LIVE, 200, apply_hold, NULL};
+static const struct change release = {"release", CHANGE_LIVE, 200, apply_release, NULL};
+static const struct change priority = {"change", CHANGE_LIVE, 200, apply_priority, &priority_form};
+static const struct change archive = {"archive", CHANGE_OVER, 202, apply_archive, NULL};
+static const struct change unarchive = {"unarchive", CHANGE_OVER, 202, apply_unarchive, NULL};
 
 /* ---- stop many ---- */
 
@@ -245,7 +224,7 @@ static const struct field filter_rows[] = {
     FILTER(state, FIELD_STRV, "in one of these states"),
     FILTER(ids, FIELD_STRV, "one of these"),
 };
-const struct field_table job_filter_form = FIELD_TABLE(NULL, filter_rows, filter);
+static const struct field_table job_filter_form = FIELD_TABLE(NULL, filter_rows, filter);
 
 static int check_filter(const struct http_principal *p, struct filter *f, struct err *err)
 {
@@ -339,7 +318,7 @@ static const struct field stopped_rows[] = {
     FIELD_AT(stopped_page, "jobs", FIELD_LIST, jobs, .of = &stopped_job_table),
     FIELD_AT(stopped_page, "more", FIELD_BOOL, more),
 };
-const struct field_table stopped_table = FIELD_TABLE("Stopped", stopped_rows, stopped_page);
+static const struct field_table stopped_table = FIELD_TABLE("Stopped", stopped_rows, stopped_page);
 
 static void answer_many(struct http_req *req, struct api *a, const struct matches *m)
 {
@@ -411,7 +390,7 @@ static void stop_many_on_gone(struct http_req *req, void *arg)
     stop_many_free(arg);
 }
 
-void api_jobs_stop_many(struct http_req *req, void *app)
+static void api_jobs_stop_many(struct http_req *req, void *app)
 {
     const struct http_principal *p = http_req_principal(req);
     struct stop_many *s = xcalloc(1, sizeof(*s));
@@ -430,3 +409,74 @@ void api_jobs_stop_many(struct http_req *req, void *app)
         jobsight_ask(s->a, p, &named, stop_many_on_sight, s, &s->sight);
     }
 }
+
+static const struct http_route rows[] = {
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:stop",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &stop,
+     .summary = "stop a job",
+     .reply_schema = "Job",
+     .reply_status = 202,
+     .other_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs:stop",
+     .least = HTTP_ROLE_USER,
+     .max_body = FILTER_MAX,
+     .handle = api_jobs_stop_many,
+     .summary = "stop all live jobs that fit a filter, in one transaction",
+     .request_schema = "JobFilter",
+     .reply_schema = "Stopped",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:hold",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &hold,
+     .summary = "keep a job that waits from starting",
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:release",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &release,
+     .summary = "let a job that is held wait for its turn again",
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:priority",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &priority,
+     .summary = "change a job's priority, within its project's ceiling",
+     .request_schema = "Priority",
+     .reply_schema = "Job"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:archive",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &archive,
+     .summary = "pack the directory of a job that is over into one verified archive",
+     .reply_schema = "Job",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:unarchive",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &unarchive,
+     .summary = "bring the directory of an archived job back, byte for byte",
+     .reply_schema = "Job",
+     .reply_status = 202},
+};
+static const struct http_schema schemas[] = {
+    {.name = "JobFilter", .table = &job_filter_form, .is_form = true},
+    {.name = "Priority", .table = &priority_form, .is_form = true},
+    {.name = "Stopped", .table = &stopped_table},
+};
+const struct api_part part_change = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -7,13 +7,6 @@ struct job;
 
 void api_jobs_list(struct http_req *req, void *app); /* api/jobs.c */
 void api_jobs_get(struct http_req *req, void *app);
-void api_jobs_archive(struct http_req *req, void *app); /* api/archive.c */
-void api_jobs_unarchive(struct http_req *req, void *app);
-void api_jobs_stop(struct http_req *req, void *app); /* api/change.c */
-void api_jobs_stop_many(struct http_req *req, void *app);
-void api_jobs_hold(struct http_req *req, void *app);
-void api_jobs_release(struct http_req *req, void *app);
-void api_jobs_priority(struct http_req *req, void *app);
 void api_jobs_retry(struct http_req *req, void *app);    /* api/retry.c */
 void api_jobs_findings(struct http_req *req, void *app); /* api/findings.c */
 void api_checkpoints(struct http_req *req, void *app);   /* api/checkpoints.c */

@@ -18,7 +18,7 @@ extern const struct api_part *const API_PARTS[];
 /* Pages, by their handlers: a row of GET /v1/clusters, GET /v1/version, GET /readyz. */
 extern const struct field_table cluster_table, actor_table, placement_group_table, foreign_table;
 extern const struct field_table why_table, why_hint_table; /* GET /v1/jobs/{id}/why */
-extern const struct field_table event_table, logfiles_table, stopped_table;
+extern const struct field_table event_table, logfiles_table;
 extern const struct field_table checkpoint_list_table, checkpoint_sums_table,
     checkpoints_cleaned_table;
 extern const struct field_table job_metrics_table, metric_series_table, log_hits_table;
@@ -27,8 +27,7 @@ extern const struct field_table whoami_table, verified_table;
 extern const struct field_table version_table;
 /* Bodies of actions, by their handlers. */
 extern const struct field_table node_drain_form, node_remove_form, node_check_form, adopt_form,
-    cluster_down_form, retry_form, checkpoint_cleaning_form, file_form, priority_form,
-    job_filter_form;
+    cluster_down_form, retry_form, checkpoint_cleaning_form, file_form;
 extern const struct field_table ready_table;
 
 /* All rows; free() them after the server is closed. */
