@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* incidents.c - /v1/incidents: an incident shows its reader the alerts that he may see, and counts
+ * the others. */
+#include "argusd/notices/notices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/routes.h"
+#include "argusd/kit/resource.h"
+#include "base/conf.h"
+#include "base/str.h"
+
+/* ---- incidents ---- */
+
+struct incident_page {
+    char *id, *cause, *merged_into; /* borrowed */
+    char *title, *title_zh;
+    int severity;
+    bool open;
+    usec_t opened_at, closed_at;
+    int64_t jobs, hidden;
+    double gpu_hours;
+    struct strv told;
+    struct field_list alerts; /* of struct alert_page */
+};
+#define INCIDENT_PAGE(key, ftype, member, extra, ...)                                              \
+    FIELD_AT(incident_page, key, ftype, member, .flags = FIELD_SHOWN | (extra), __VA_ARGS__)
+static const struct field incident_page_rows[] = {
+    INCIDENT_PAGE("id", FIELD_STR, id, FIELD_LISTED | FIELD_BORROWED | FIELD_ALWAYS),
+    INCIDENT_PAGE("cause",
+                  FIELD_STR,
+                  cause,
+                  FIELD_LISTED | FIELD_BORROWED | FIELD_ALWAYS,
+                  .doc = "kind and name of what it began with: node/w1"),
+    INCIDENT_PAGE("severity", FIELD_ENUM, severity, FIELD_LISTED, .names = alert_severity_names),
+    INCIDENT_PAGE("open", FIELD_BOOL, open, FIELD_LISTED),
+    INCIDENT_PAGE("title", FIELD_STR, title, FIELD_LISTED | FIELD_ALWAYS),
+    INCIDENT_PAGE("title_zh", FIELD_STR, title_zh, FIELD_LISTED | FIELD_ALWAYS),
+    INCIDENT_PAGE("opened_at", FIELD_TIME, opened_at, FIELD_LISTED),
+    INCIDENT_PAGE("closed_at", FIELD_TIME, closed_at, FIELD_LISTED),
+    INCIDENT_PAGE("jobs", FIELD_INT, jobs, FIELD_LISTED, .doc = "that it hit"),
+    INCIDENT_PAGE("gpu_hours", FIELD_REAL, gpu_hours, FIELD_LISTED, .doc = "what it cost"),
+    INCIDENT_PAGE("merged_into",
+                  FIELD_STR,
+                  merged_into,
+                  FIELD_LISTED | FIELD_BORROWED,
+                  .doc = "the incident whose part it turned out to be"),
+    INCIDENT_PAGE("hidden", FIELD_INT, hidden, FIELD_LISTED, .doc = "alerts that you may not see"),
+    INCIDENT_PAGE("told", FIELD_STRV, told, 0u, .doc = "receivers"),
+    INCIDENT_PAGE("alerts", FIELD_LIST, alerts, 0u, .of = &alert_page_table),
+};
+static const struct field_table incident_page_table =
+    FIELD_TABLE("Incident", incident_page_rows, incident_page);
+
+static bool incident_sees(const struct alert *a, void *arg)
+{
+    const struct resource_ask *q = arg;
+    return alert_access(&q->who, ACCESS_MACHINE_SEE, "see", a, NULL) == 0;
+}
+
+/* Anything of it; of one that was merged there is nothing left to hide. */
+static int incident_may(struct resource_ask *q,
+                        enum access_action action,
+                        const char *verb,
+                        const void *x)
+{
+    const struct incident *i = x;
+    (void)action;
+    (void)verb;
+    if (q->who.sees_all || (i->merged_into && !str_starts(i->cause, "job/")))
+        return 0;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        if (incident_sees(incident_alert(i, k), q))
+            return 0;
+    return err_set(&q->err, ERR_NOT_FOUND, "no incident '%.40s'", i->id);
+}
+
+static char *page_title(struct resource_ask *q, const struct incident *i, enum alert_language in)
+{
+    const struct alert *first = incident_first(i);
+    struct buf out = BUF_INIT(ALERT_SHOWN_MAX);
+    if (first && incident_sees(first, q))
+        incident_title(i, ALERT_OPENED, in, &out);
+    else
+        (void)buf_addf(&out, "[%s] %s", alert_severity_names[i->severity], i->cause); /* fits */
+    return buf_take(&out);
+}
+
+static void incident_fill(struct resource_ask *q, const void *x, void *out)
+{
+    const struct incident *i = x;
+    struct incident_page *page = out;
+    *page = (struct incident_page){.id = alert_borrow(i->id),
+                                   .cause = i->cause,
+                                   .merged_into = i->merged_into,
+                                   .title = page_title(q, i, ALERT_ENGLISH),
+                                   .title_zh = page_title(q, i, ALERT_CHINESE),
+                                   .severity = i->severity,
+                                   .open = i->open,
+                                   .opened_at = i->opened_at,
+                                   .closed_at = i->closed_at,
+                                   .jobs = (int64_t)incident_jobs(i),
+                                   .gpu_hours = incident_gpu_hours(i, clock_wall())};
+    struct alert_page *v = xcalloc(i->alerts.n ? i->alerts.n : 1, sizeof(*v));
+    strv_copy(&page->told, &i->told);
+    page->alerts.v = v;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        if (incident_sees(incident_alert(i, k), q))
+            alert_page_fill(q->a, i, incident_alert(i, k), &v[page->alerts.n++]);
+    page->hidden = (int64_t)(i->alerts.n - page->alerts.n) + i->left_out;
+}
+
+static const void *incident_next(struct resource_ask *q, size_t *pos)
+{
+    const struct alert_table *t = alerts_table(q->a->alerts);
+    size_t n = 0;
+    while (incident_at(t, n))
+        n++;
+    return *pos < n ? incident_at(t, n - ++*pos) : NULL;
+}
+
+static bool incident_wants(struct resource_ask *q, const void *x)
+{
+    const struct incident *i = x;
+    return i->open || http_req_query_bool(q->req, "all", false);
+}
+
+static const void *incident_look_up(struct resource_ask *q, const void *asked)
+{
+    (void)asked;
+    return incident_find(alerts_table(q->a->alerts), q->name);
+}
+
+static const struct resource incident_noun = {.noun = "incident",
+                                              .kind = ACCESS_KIND_CLUSTER,
+                                              .collection = "incidents",
+                                              .param = "incident",
+                                              .page = &incident_page_table,
+                                              .item = FIELD_LISTED,
+                                              .may_see = ACCESS_MACHINE_SEE,
+                                              .may_change = ACCESS_MACHINE_CHANGE,
+                                              .next = incident_next,
+                                              .wants = incident_wants,
+                                              .find = incident_look_up,
+                                              .may = incident_may,
+                                              .fill = incident_fill};
+
+static void incident_report_reply(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
+    resource_begin(&q, req, app);
+    const struct incident *i = resource_find(&q, RESOURCE_TO_SEE, "see");
+    const char *form = str_or(http_req_query(req, "format"), "md");
+    bool zh = str_eq(http_req_query(req, "language"), "zh"), html = str_eq(form, "html");
+    if (i && !html && !str_eq(form, "md")) {
+        q.field = "format";
+        (void)err_set(&q.err, ERR_BAD_REQUEST, "'%.20s' is neither md nor html", form);
+        i = NULL;
+    }
+    if (i) {
+        incident_report(i, html, zh ? ALERT_CHINESE : ALERT_ENGLISH, clock_wall(), incident_sees,
+                        &q, &out);
+        http_reply(req, 200, html ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8",
+                   &out, api_reader_barrier(q.a));
+    } else {
+        resource_refuse(&q);
+    }
+    buf_release(&out);
+    resource_end(&q);
+}
+
+/* ---- routes ---- */
+
+static const struct http_param incident_params[] = {
+    {"all", HTTP_PARAM_BOOLEAN, "those that are over, too"},
+    {0}};
+static const struct http_param report_params[] = {
+    {"format", HTTP_PARAM_STRING, "md (if not given) or html"},
+    {"language", HTTP_PARAM_STRING, "en (if not given) or zh"},
+    {0}};
+static const struct http_route rows[] = {
+    RESOURCE_LIST(&incident_noun,
+                  "/v1/incidents",
+                  VIEWER,
+                  "incidents, the newest first",
+                  .params = incident_params,
+                  .reply_schema = "IncidentList"),
+    RESOURCE_GET(&incident_noun,
+                 "/v1/incidents/{incident}",
+                 VIEWER,
+                 "one incident, with the alerts that you may see",
+                 .reply_schema = "Incident"),
+    RESOURCE_ROUTE("GET",
+                   incident_report_reply,
+                   &incident_noun,
+                   "/v1/incidents/{incident}/report",
+                   VIEWER,
+                   "what, when, who, evidence, what was done, what it cost",
+                   .params = report_params,
+                   .reply_type = "text/markdown"),
+};
+static const struct http_schema schemas[] = {
+    {.name = "Incident", .table = &incident_page_table, .which = FIELD_SHOWN},
+    {.name = "IncidentItem", .table = &incident_page_table, .which = FIELD_LISTED},
+    LIST_OF("IncidentList", "incidents", "IncidentItem"),
+};
+const struct api_part part_incidents = {rows, array_len(rows), schemas, array_len(schemas)};
