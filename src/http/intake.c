@@ -401,80 +401,6 @@ static enum MHD_Result take_body(struct http_req *req, const char *data, size_t 
     return MHD_YES;
 }
 
-static bool value_fits(enum http_param_type type, const char *value)
-{
-    int64_t number;
-    usec_t span;
-    switch (type) {
-    case HTTP_PARAM_STRING:
-        return true;
-    case HTTP_PARAM_INTEGER:
-        return str_to_int(value, INT64_MIN, INT64_MAX, &number, NULL) == 0;
-    case HTTP_PARAM_BOOLEAN:
-        return !*value || str_eq(value, "true") || str_eq(value, "false") || str_eq(value, "1") ||
-               str_eq(value, "0");
-    case HTTP_PARAM_SPAN:
-        return span_from_string(value, &span, NULL) == 0;
-    }
-    return false;
-}
-
-static const struct http_param *find_param(const struct http_route *route, const char *name)
-{
-    for (const struct http_param *p = route->params; p && p->name; p++)
-        if (!strcmp(p->name, name))
-            return p;
-    return NULL;
-}
-
-static void refuse_unknown_query(struct http_req *req, const char *name)
-{
-    enum { KNOWN_MAX = 32 };
-    const char *names[KNOWN_MAX];
-    size_t n = 0;
-    for (const struct http_param *p = req->route->params; p && p->name && n < KNOWN_MAX; p++)
-        names[n++] = p->name;
-    const char *near = str_nearest(name, names, n);
-    struct err err;
-    char hint[96];
-    err_set(&err, ERR_BAD_REQUEST, "unknown query parameter '%.64s'", name);
-    text_printf(hint, "did you mean '%.64s'", str_or(near, ""));
-    http_problem(req, ERR_BAD_REQUEST, &err, name, near ? hint : NULL, NULL, 0);
-}
-
-/* True if the reply was made. */
-static bool refuse_query(struct http_req *req)
-{
-    static const char *const forms[] = {
-        [HTTP_PARAM_STRING] = "any text",
-        [HTTP_PARAM_INTEGER] = "a whole number",
-        [HTTP_PARAM_BOOLEAN] = "true or false",
-        [HTTP_PARAM_SPAN] = "a span such as 30s or 1h30m",
-    };
-    struct err err;
-    int n = uri_split_query(req->query, req->queries, QUERY_MAX, &err);
-    if (n < 0) {
-        http_problem(req, n, &err, NULL, NULL, NULL, 0);
-        return true;
-    }
-    req->n_query = (size_t)n;
-    for (size_t i = 0; i < req->n_query; i++) {
-        const struct uri_pair *q = &req->queries[i];
-        const struct http_param *p = find_param(req->route, q->name);
-        if (!p && !(req->route->flags & HTTP_ROUTE_ANY_QUERY)) {
-            refuse_unknown_query(req, q->name);
-            return true;
-        }
-        if (!p || value_fits(p->type, q->value))
-            continue;
-        err_set(&err, ERR_BAD_REQUEST, "'%.64s' of '%s' is not %s", q->value, p->name,
-                forms[p->type]);
-        http_problem(req, ERR_BAD_REQUEST, &err, p->name, NULL, NULL, 0);
-        return true;
-    }
-    return false;
-}
-
 /* Is the type one of a list such as "application/json, application/yaml"? */
 static bool is_listed(const char *list, const char *type)
 {
@@ -524,7 +450,8 @@ static enum MHD_Result handle(struct http_req *req)
     req->in_handler = true;
     if (req->refused)
         intake_refuse(req);
-    else if (!refuse_query(req) && (!req->body.len || !refuse_media(req)) && !refuse_poll(req))
+    else if (!intake_refuse_query(req) && (!req->body.len || !refuse_media(req)) &&
+             !refuse_poll(req))
         req->route->handle(req, c->server->opt.app);
     req->in_handler = false;
     if (c->gone && req->state == REQ_HANDLING && (req->on_close || req->on_timeout))
@@ -540,7 +467,7 @@ static enum MHD_Result begin_pieces(struct http_req *req)
     req->receiving = true;
     req->state = REQ_HANDLING;
     req->in_handler = true;
-    if (!refuse_query(req) && (!has_body(&req->head) || !refuse_media(req)))
+    if (!intake_refuse_query(req) && (!has_body(&req->head) || !refuse_media(req)))
         req->route->handle(req, req->conn->server->opt.app);
     req->in_handler = false;
     if (req->state == REQ_BODY || !req->early)

@@ -213,6 +213,8 @@ void intake_end(void *cls,
                 enum MHD_RequestTerminationCode why);
 size_t intake_max_body(const struct http_req *req);
 /* The user of the token that was sent: 0, or ERR_UNAUTHORISED. */
+/* True: the query does not fit the route, and the reply was made. */
+bool intake_refuse_query(struct http_req *req);
 int intake_authenticate(struct http_req *req);
 
 /* Bytes of a refused body that are read and dropped, so that the client receives the reply. A

@@ -10,9 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/manifest.h"
+
+enum { TOKEN_FILE_MAX = 4096 };
 
 static const char *const auths[] = {"none", "token", NULL};
 static const char *const policies[] = {"fair", "fifo", NULL};
@@ -416,4 +419,17 @@ void settings_release(struct settings *s)
 char *settings_store_path(const struct settings *s)
 {
     return xasprintf("%s/argus.db", s->state_dir);
+}
+
+int settings_read_token(const struct settings *s, char **ret, struct err *err)
+{
+    struct buf text = BUF_INIT(TOKEN_FILE_MAX);
+    int r = s->auth == RAY_AUTH_TOKEN ? file_read(s->auth_token_file, &text, err) : 0;
+    *ret = NULL;
+    if (r == 0 && s->auth == RAY_AUTH_TOKEN) {
+        *ret = buf_take(&text);
+        (*ret)[strcspn(*ret, " \r\n")] = 0;
+    }
+    buf_release(&text);
+    return r;
 }

@@ -74,3 +74,5 @@ must_check int settings_load(const char *path, struct settings *ret, struct prob
 void settings_release(struct settings *s);
 
 char *settings_store_path(const struct settings *s); /* the store, below state_dir; yours */
+/* The token of Ray, as its file has it now; NULL: Ray asks for none. Yours. */
+must_check int settings_read_token(const struct settings *s, char **ret, struct err *err);

@@ -12,17 +12,14 @@
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/figures/figures.h"
-#include "argusd/ground/jobspec.h"
 #include "argusd/kit/api.h"
 #include "argusd/kit/saying.h"
 #include "base/field.h"
 #include "base/str.h"
 #include "core/metric/goodput.h"
-#include "core/spec/spec.h"
 #include "fsroot/fsroot.h"
-#include "fsroot/mask.h"
 
-enum { RESOLVED_MAX = 8 << 20, METRICS_MAX = 256 << 10 };
+enum { METRICS_MAX = 256 << 10 };
 
 /* ---- the list item ---- */
 
@@ -457,43 +454,6 @@ static char *view_finding(const struct job *job,
     return text;
 }
 
-char *view_spec(const struct spec *spec)
-{
-    struct mask mask = {0};
-    struct buf open = BUF_INIT(RESOLVED_MAX), shown = BUF_INIT(RESOLVED_MAX);
-    struct jout o = jout_begin(&open);
-    for (size_t i = 0; i < spec->env.n; i++)
-        if (str_is_secret_name(spec->env.v[i].key))
-            mask_add(&mask, spec->env.v[i].value);
-    spec_to_json(spec, &o, NULL);
-    mask_json(&mask, buf_str(&open), &shown);
-    bool whole = !open.failed && !shown.failed;
-    char *text = whole ? buf_take(&shown) : NULL;
-    mask_release(&mask);
-    buf_release(&open);
-    buf_release(&shown);
-    return text;
-}
-
-/* NULL: it was taken by an older version that read it otherwise. */
-static char *view_resolved(const struct settings *settings,
-                           const struct job *job,
-                           const char *inputs,
-                           const char *snapshots)
-{
-    struct spec spec = {0};
-    char *text = NULL;
-    const struct spec *given = jobspec_of(settings, job);
-    if (given)
-        spec_copy(&spec, given);
-    if (given && spec_put_inputs(&spec, inputs, NULL) == 0) {
-        code_apply(snapshots, &spec);
-        text = view_spec(&spec);
-    }
-    spec_release(&spec);
-    return text;
-}
-
 static void view_fill_texts(struct job_page *p,
                             const struct settings *settings,
                             const struct job *job,
@@ -556,56 +516,4 @@ void view_job(struct jout *j,
     p.deadline = l ? job_deadline(job, settings->start_deadline, &now) : 0;
     field_to_json(&view_job_table, &p, FIELD_ALL, FIELD_PAGE, j, NULL);
     view_release_page(&p);
-}
-
-/* ---- masking ---- */
-
-static void view_collect(const struct node *map, struct strv *values)
-{
-    for (const struct node *c = map && map->kind == NODE_MAP ? map->first : NULL; c; c = c->next)
-        if (c->kind == NODE_SCALAR && str_is_secret_name(c->key) && *c->text)
-            strv_add(values, c->text);
-}
-
-/* False when one of them is written otherwise than it reads: in quotes with escapes, folded. */
-static bool stand_as_they_are(const struct strv *values, const char *text)
-{
-    for (size_t i = 0; i < values->n; i++)
-        if (!strstr(text, values->v[i]))
-            return false;
-    return true;
-}
-
-static void replace(struct buf *out, const char *text, const struct strv *values)
-{
-    while (*text) {
-        const char *hit = NULL; /* the longest: one secret may begin like another */
-        for (size_t i = 0; i < values->n; i++)
-            if (str_starts(text, values->v[i]) && (!hit || strlen(values->v[i]) > strlen(hit)))
-                hit = values->v[i];
-        (void)buf_add(out, hit ? "***" : text, hit ? 3 : 1); /* at most as long as a spec */
-        text += hit ? strlen(hit) : 1;
-    }
-}
-
-char *view_mask_spec(const char *text)
-{
-    struct problems ps = {0};
-    struct doc *d = NULL;
-    struct strv values = {0};
-    struct buf out = BUF_INIT(4 * (size_t)DOC_MAX_BYTES);
-    bool shown = doc_parse(text, strlen(text), false, &d, &ps) == 0;
-    if (shown) {
-        view_collect(node_find(doc_root(d), "env"), &values);
-        view_collect(node_find(node_find(doc_root(d), "runtime_env"), "env_vars"), &values);
-        doc_free(d);
-        shown = stand_as_they_are(&values, text);
-    }
-    if (shown)
-        replace(&out, text, &values);
-    else
-        (void)buf_adds(&out, "# *** a secret in this spec cannot be cut out of its text\n");
-    problems_release(&ps);
-    strv_release(&values);
-    return buf_take(&out);
 }

@@ -35,6 +35,12 @@ const struct view_eta *view_eta_known(const struct view_eta *eta);
  * stand. Heap; NULL: it is too large. */
 struct spec;
 char *view_spec(const struct spec *spec);
+/* The same of a job's spec, with its inputs and snapshots in place. NULL also: an older version
+ * took the spec and read it otherwise. */
+char *view_resolved(const struct settings *settings,
+                    const struct job *job,
+                    const char *inputs,
+                    const char *snapshots);
 
 /* The spec text with the values of secret environment names replaced by "***". Heap, yours. */
 char *view_mask_spec(const char *text);

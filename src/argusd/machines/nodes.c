@@ -12,7 +12,6 @@
 
 #include "argusd/machines/noderecord.h"
 #include "argusd/machines/nodes_run.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/message.h"
@@ -417,19 +416,6 @@ static void nodes_take_head(struct nodes *ns)
     text_copy(nr->row->address, s->head_host);
 }
 
-static int nodes_read_token(struct nodes *ns, struct err *err)
-{
-    struct buf text = BUF_INIT(4096);
-    int r = 0;
-    if (ns->p.settings->auth == RAY_AUTH_TOKEN &&
-        (r = file_read(ns->p.settings->auth_token_file, &text, err)) == 0) {
-        ns->token = buf_take(&text);
-        ns->token[strcspn(ns->token, " \r\n")] = 0;
-    }
-    buf_release(&text);
-    return r;
-}
-
 int nodes_new(const struct nodes_parts *parts, struct nodes **ret, struct err *err)
 {
     unsigned char seed[16];
@@ -437,7 +423,7 @@ int nodes_new(const struct nodes_parts *parts, struct nodes **ret, struct err *e
     ns->p = *parts;
     int r = ssh_control_dir(parts->settings->state_dir, ns->control_dir, err);
     if (r == 0)
-        r = nodes_read_token(ns, err);
+        r = settings_read_token(parts->settings, &ns->token, err);
     if (r < 0) {
         free(ns);
         return r;

@@ -3,7 +3,8 @@
  *
  * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
  * nodes_leave.c out; nodes_look.c watches them; nodes_table.c merges with Ray's list;
- * nodes_view.c and nodes_firewall.c render. Only nodes_change() changes a row's state. */
+ * nodes_view.c, nodes_pools.c and nodes_firewall.c render. Only nodes_change() changes a row's
+ * state. */
 #pragma once
 #include "argusd/machines/nodes.h"
 #include "base/map.h"
@@ -145,3 +146,7 @@ void nodes_ended_free(struct nodes *ns);
 void nodes_bury(const struct noderun *nr);
 void nodes_give_table(struct nodes *ns);
 bool nodes_is_busy(const struct noderun *nr); /* a lease of ours is on it */
+/* nodes_view.c */
+/* A node of Ray that a list leaves out: the living one, or its row in the registry, stands for it.
+ */
+bool nodes_view_is_hidden(const struct nodes *ns, const struct cluster_node *k);

@@ -31,23 +31,22 @@
 #include "argusd/watch/placement.h"
 #include "argusd/watch/sender.h"
 #include "argusd/watch/watcher.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"
 
-static char *services_read_token(const struct settings *s, struct err *err)
-{
-    struct buf text = BUF_INIT(4096);
-    char *token = NULL;
-    if (file_read(s->auth_token_file, &text, err) == 0) {
-        token = buf_take(&text);
-        token[strcspn(token, " \r\n")] = 0;
-    }
-    buf_release(&text);
-    return token;
-}
+/* A function of the table that hands a service to its own function. */
+#define CALL_WITH(name, arg, call)                                                                 \
+    static void name(struct services *s arg)                                                       \
+    {                                                                                              \
+        call;                                                                                      \
+    }                                                                                              \
+    _Static_assert(true, "")
+#define CALL(name, call) CALL_WITH(name, , call)
+#define CALL_ROW(name, call) CALL_WITH(name, COMMA const struct store_entry *row, call)
+#define CALL_BATCH(name, call) CALL_WITH(name, COMMA uint64_t batch, call)
+#define COMMA ,
 
 /* ---- before the store is read ---- */
 
@@ -59,54 +58,28 @@ static void make_ids(struct services *s)
     s->api.idempotency = map_new(seed);
 }
 
-static void make_preflights(struct services *s)
-{
-    s->api.preflights = preflights_new(s->loop);
-}
-
-static void make_tokens(struct services *s)
-{
-    s->api.tokens = tokens_new(s->api.store);
-}
-
-static void make_people(struct services *s)
-{
-    s->api.people = people_new(s->api.store);
-}
-
-static void make_secrets(struct services *s)
-{
-    s->api.secrets = secrets_new(s->api.store, s->settings->state_dir);
-}
-
-static void make_presets(struct services *s)
-{
-    s->api.presets = presets_new(s->api.store);
-}
-
-static void make_adopted(struct services *s)
-{
-    s->api.adopted = adopted_new(s->api.store);
-}
-
-static void make_usage(struct services *s)
-{
-    s->usage = people_usage_new(s->api.store);
-}
+CALL(make_preflights, s->api.preflights = preflights_new(s->loop));
+CALL(make_tokens, s->api.tokens = tokens_new(s->api.store));
+CALL(make_people, s->api.people = people_new(s->api.store));
+CALL(make_secrets, s->api.secrets = secrets_new(s->api.store, s->settings->state_dir));
+CALL(make_presets, s->api.presets = presets_new(s->api.store));
+CALL(make_adopted, s->api.adopted = adopted_new(s->api.store));
+CALL(make_usage, s->usage = people_usage_new(s->api.store));
 
 /* ---- after it ---- */
 
 static int open_ray(struct services *s, struct err *err)
 {
     _cleanup_(freep) char *token = NULL;
-    if (s->settings->auth == RAY_AUTH_TOKEN && !(token = services_read_token(s->settings, err)))
-        return err->code;
+    int r = settings_read_token(s->settings, &token, err);
+    if (r < 0)
+        return r;
     struct ray_options opt = {.loop = s->loop,
                               .base_url = s->settings->ray_address,
                               .token = token,
                               .user_agent = "argus/" ARGUS_VERSION,
                               .submits_per_second = s->settings->submits_per_second};
-    int r = ray_client_new(&opt, &s->ray, err);
+    r = ray_client_new(&opt, &s->ray, err);
     s->api.ray = s->ray;
     s->api.instance = s->instance;
     return r;
@@ -125,10 +98,7 @@ static void make_sched(struct services *s)
     people_usage_restored(s->usage, s->sched);
 }
 
-static void make_events(struct services *s)
-{
-    s->api.events = events_new(s->api.store, &s->last);
-}
+CALL(make_events, s->api.events = events_new(s->api.store, &s->last));
 
 static void make_jobs(struct services *s)
 {
@@ -403,24 +373,9 @@ static void make_tails(struct services *s)
     s->api.tails = tails_new(&tails_parts);
 }
 
-static void make_curves(struct services *s)
-{
-    s->api.curves = curves_kept_new();
-}
+CALL(make_curves, s->api.curves = curves_kept_new());
 
 /* ---- the row of each ---- */
-
-/* A function of the table that hands a service to its own function. */
-#define CALL_WITH(name, arg, call)                                                                 \
-    static void name(struct services *s arg)                                                       \
-    {                                                                                              \
-        call;                                                                                      \
-    }                                                                                              \
-    _Static_assert(true, "")
-#define CALL(name, call) CALL_WITH(name, , call)
-#define CALL_ROW(name, call) CALL_WITH(name, COMMA const struct store_entry *row, call)
-#define CALL_BATCH(name, call) CALL_WITH(name, COMMA uint64_t batch, call)
-#define COMMA ,
 
 static void free_ids(struct services *s)
 {
