@@ -10,7 +10,7 @@
 #include "argusd/kit/view.h"
 #include "argusd/submit/plan.h"
 #include "argusd/watch/diagnosis.h"
-#include "argusd/watch/placement.h"
+#include "argusd/watch/placement_page.h"
 #include "core/check/trial.h"
 #include "core/metric/ckpt.h"
 #include "core/metric/metric_watch.h"

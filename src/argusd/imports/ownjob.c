@@ -71,9 +71,7 @@ static struct job *ownjob_make_job(const struct importer *im,
     j->spec = xstrdup(text);
     j->priority = (int)spec->priority;
     j->demand = *d;
-    j->timeout = spec->timeout;
-    j->queue_timeout = spec->queue_timeout;
-    j->stop_grace = spec->stop_grace;
+    j->limits = job_limits_of(spec);
     restart_from_spec(spec, &j->restart);
     j->queued_at = clock_wall();
     j->seq = jobs_next_seq(im->jobs);

@@ -123,8 +123,8 @@ static usec_t due_at(const struct live *l, const struct moment *now)
     usec_t at = 0, passed = stopwatch_read(&j->watch, now);
     if (l->over || j->state != JOB_QUEUED || !j->watch.running)
         return 0;
-    if (j->queue_timeout)
-        at = sooner(at, j->queue_timeout, passed, now);
+    if (j->limits.queue_timeout)
+        at = sooner(at, j->limits.queue_timeout, passed, now);
     if (l->pausing)
         at = sooner(at, j->restart.pause, passed, now);
     return at;

@@ -95,7 +95,7 @@ static struct learn_kind foresight_kind_of(const struct job *j)
                                .pool = j->pool,
                                .name = j->name,
                                .gpus = demand_gpus(&j->demand),
-                               .limit = j->timeout};
+                               .limit = j->limits.timeout};
 }
 
 /* A name that is only the id says nothing of the kind. */

@@ -44,7 +44,7 @@ static struct sched_job sched_job_of(struct live *l)
                               .avoid = j->restart.bad_nodes,
                               .demand = j->demand,
                               .queued_at = before_now(l->jobs, jobs_in_state(l)),
-                              .limit = j->timeout,
+                              .limit = j->limits.timeout,
                               .expected_p50 = l->extra.expected_p50,
                               .expected_p90 = l->extra.expected_p90,
                               .restartable = j->restart.preemptible,
@@ -65,7 +65,7 @@ void queue_enter(struct live *l)
 static void note_leaving(struct live *l)
 {
     const struct job *j = l->job;
-    sched_lease_leaving(l->jobs->sched, j->id, jobs_now(l->jobs) + j->stop_grace);
+    sched_lease_leaving(l->jobs->sched, j->id, jobs_now(l->jobs) + j->limits.stop_grace);
 }
 
 void queue_restore(struct live *l)

@@ -105,10 +105,7 @@ TABLE(exit, job)
 /* The others: left out where they say nothing. */
 #define J(member, ftype, ...) ROW(job, #member, ftype, member, __VA_ARGS__)
 static const struct field job_rows[] = {
-    J(timeout, FIELD_SPAN),
-    J(queue_timeout, FIELD_SPAN),
-    J(stop_grace, FIELD_SPAN),
-    J(hold_on_failure, FIELD_SPAN, .flags = FIELD_OMIT),
+    ROW(job, "", FIELD_INLINE, limits, .of = &job_limits_table),
     J(ran, FIELD_SPAN, .flags = FIELD_OMIT),
     J(held_by, FIELD_STR, .flags = FIELD_OMIT),
     J(trial_tries, FIELD_INT32, .flags = FIELD_OMIT),

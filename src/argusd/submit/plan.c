@@ -499,7 +499,7 @@ static void enqueue(struct plan *p)
                               .project = j->project,
                               .demand = j->demand,
                               .queued_at = p->now,
-                              .limit = j->timeout,
+                              .limit = j->limits.timeout,
                               .expected_p50 = p50,
                               .expected_p90 = p90,
                               .restartable = j->restart.preemptible,

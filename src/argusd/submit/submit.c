@@ -253,10 +253,7 @@ static struct job *submit_make_job(struct submit *s,
     j->spec = xstrdup(spec_text(s));
     j->priority = (int)spec->priority;
     j->demand = *d;
-    j->timeout = spec->timeout;
-    j->queue_timeout = spec->queue_timeout;
-    j->stop_grace = spec->stop_grace;
-    j->hold_on_failure = spec->hold_on_failure;
+    j->limits = job_limits_of(spec);
     if (workload_is_verl((enum workload)spec->workload) && spec->workload != WORKLOAD_MERGE &&
         s->a->settings->trial && !s->no_trial)
         j->trial = JOB_TRIAL_DUE;

@@ -31,9 +31,9 @@ static struct job *queued_job(void)
     j->priority = 60;
     j->demand = (struct demand){
         .nnodes = 2, .gpus_per_node = 4, .cpus_per_node = 8, .extra_cpus = 1, .driver_cpus = 1};
-    j->timeout = 3 * USEC_HOUR;
-    j->queue_timeout = USEC_DAY;
-    j->stop_grace = USEC_MIN;
+    j->limits.timeout = 3 * USEC_HOUR;
+    j->limits.queue_timeout = USEC_DAY;
+    j->limits.stop_grace = USEC_MIN;
     j->restart = (struct restart){.max = 3,
                                   .backoff = USEC_MIN,
                                   .avoid = true,
@@ -116,9 +116,9 @@ static void assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->demand.nnodes, b->demand.nnodes);
     assert_true(demand_gpus(&a->demand) == demand_gpus(&b->demand));
-    assert_int_equal(a->timeout, b->timeout);
-    assert_int_equal(a->queue_timeout, b->queue_timeout);
-    assert_int_equal(a->stop_grace, b->stop_grace);
+    assert_int_equal(a->limits.timeout, b->limits.timeout);
+    assert_int_equal(a->limits.queue_timeout, b->limits.queue_timeout);
+    assert_int_equal(a->limits.stop_grace, b->limits.stop_grace);
     assert_int_equal(a->queued_at, b->queued_at);
     assert_int_equal(a->started_at, b->started_at);
     assert_int_equal(a->ended_at, b->ended_at);

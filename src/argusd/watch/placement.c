@@ -19,8 +19,8 @@
 #include "argusd/jobs/lease.h"
 #include "argusd/jobs/tally.h"
 #include "argusd/launch/mark.h"
+#include "argusd/watch/placement_page.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -28,12 +28,12 @@
 #include "fsroot/fsroot.h"
 #include "fsroot/rootfile.h"
 
-enum { TICK_MS = 3000, OWNED_MAX = 20000, PLACES_MAX = 64 << 10, NOTE_MAX = 256 << 10 };
+enum { TICK_MS = 3000, OWNED_MAX = 20000, NOTE_MAX = 256 << 10 };
 static const char NOTE_FILE[] = "debug/binding.txt"; /* see hook/sitecustomize.py */
 static const usec_t LOOK_ANYWAY = 60 * USEC_SEC;
 static const usec_t LOOK_FOR_CPUS = 10 * USEC_SEC;
 static const usec_t SAVE_EVERY = 30 * USEC_SEC;
-static const double TINY = 1e-3;
+static const double TINY = PLACEMENT_TINY;
 
 struct owned { /* a driver of one of our attempts */
     char *ray_job, *job;
@@ -158,85 +158,6 @@ static const struct attempt *placed_attempt(const struct live *l)
 
 /* ---- judging one job ---- */
 
-static double leased_on(const struct job *j, const char *node)
-{
-    return gang_has(&j->gang, node) ? j->demand.gpus_per_node : 0;
-}
-
-/* Actors of any kind on nodes that are not leased. */
-static int actors_outside(const struct job *j, const struct tally_owner *held)
-{
-    int n = 0;
-    for (size_t i = 0; i < held->n; i++)
-        n += gang_has(&j->gang, held->places[i].node) ? 0 : held->places[i].actors;
-    return n;
-}
-
-struct place_page {
-    const char *name;
-    bool is_leased;
-    double leased_gpus, gpus;
-    int actors, bundles;
-};
-/* Rows that older versions stored have none of these. */
-enum { SINCE_LATER = FIELD_OWN(0) };
-#define PLACE(member, ftype, ...) FIELD_AT(place_page, #member, ftype, member, __VA_ARGS__)
-static const struct field place_rows[] = {
-    PLACE(name, FIELD_STR, .flags = FIELD_ALWAYS),
-    PLACE(is_leased, FIELD_BOOL, .flags = SINCE_LATER),
-    PLACE(leased_gpus, FIELD_REAL, .flags = 0),
-    PLACE(gpus, FIELD_REAL, .flags = 0),
-    PLACE(actors, FIELD_INT32, .flags = 0),
-    PLACE(bundles, FIELD_INT32, .flags = 0),
-};
-static const struct field_table place_table = FIELD_TABLE(NULL, place_rows, place_page);
-
-struct placement_page {
-    bool ok, is_partial;
-    double beyond_gpus, waiting_gpus;
-    int actors_outside;
-    struct field_list nodes; /* owned */
-    usec_t checked_at;
-};
-#define PAGE(member, ftype, ...) FIELD_AT(placement_page, #member, ftype, member, __VA_ARGS__)
-static const struct field placement_rows[] = {
-    PAGE(ok, FIELD_BOOL, .flags = 0),
-    PAGE(beyond_gpus, FIELD_REAL, .flags = 0),
-    PAGE(waiting_gpus, FIELD_REAL, .flags = 0),
-    PAGE(actors_outside, FIELD_INT32, .flags = SINCE_LATER),
-    PAGE(is_partial, FIELD_BOOL, .flags = 0),
-    PAGE(nodes, FIELD_LIST, .of = &place_table),
-    PAGE(checked_at, FIELD_TIME, .flags = 0),
-};
-const struct field_table placement_table = FIELD_TABLE("Placement", placement_rows, placement_page);
-
-static struct field_list places_of(const struct job *j, const struct tally_owner *held)
-{
-    struct place_page *v = xcalloc(held->n + 1, sizeof(*v));
-    for (size_t i = 0; i < held->n; i++) {
-        const struct tally_place *q = &held->places[i];
-        v[i] = (struct place_page){.name = q->node,
-                                   .is_leased = gang_has(&j->gang, q->node),
-                                   .leased_gpus = leased_on(j, q->node),
-                                   .gpus = q->gpus,
-                                   .actors = q->actors,
-                                   .bundles = q->bundles};
-    }
-    return (struct field_list){.v = v, .n = held->n};
-}
-
-/* Heap; NULL: it is too long. */
-static char *placement_text(const struct placement_page *page)
-{
-    struct buf out = BUF_INIT(PLACES_MAX);
-    struct jout o = jout_begin(&out);
-    field_to_json(&placement_table, page, FIELD_ALL, FIELD_PAGE, &o, NULL);
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return NULL;
-}
-
 /* What the job's page shows; stored when it changed, and not more often than needed. */
 static void placement_keep(struct live *l,
                            struct seen *s,
@@ -244,25 +165,20 @@ static void placement_keep(struct live *l,
                            double beyond,
                            bool partial)
 {
-    struct placement_page page = {.ok = beyond <= TINY,
-                                  .is_partial = partial,
-                                  .beyond_gpus = beyond,
-                                  .waiting_gpus = held->waiting_gpus,
-                                  .actors_outside = actors_outside(l->job, held),
-                                  .nodes = places_of(l->job, held)};
     usec_t now = clock_mono();
-    char *text = placement_text(&page);
+    struct placement_seen seen = {
+        .job = l->job, .held = held, .beyond_gpus = beyond, .is_partial = partial};
+    char *text = placement_text(&seen);
     bool changed = text && !str_eq(s->text, text);
     if (changed) {
         free(s->text);
         s->text = text;
-        page.checked_at = clock_wall();
+        seen.checked_at = clock_wall();
         free(l->extra.placement);
-        l->extra.placement = placement_text(&page);
+        l->extra.placement = placement_text(&seen);
     } else {
         free(text);
     }
-    free(page.nodes.v);
     if (changed && (!s->saved_at || now - s->saved_at > SAVE_EVERY || beyond > TINY)) {
         s->saved_at = now;
         jobs_save(l);
@@ -388,7 +304,7 @@ static void placement_judge(struct placement *p, struct live *l, const struct ta
     for (size_t i = 0; i < held->n; i++) {
         const struct tally_place *q = &held->places[i];
         const struct cluster_node *n = cluster_find_name(p->p.cluster, q->node);
-        double more = q->gpus - leased_on(l->job, q->node);
+        double more = q->gpus - placement_leased(l->job, q->node);
         note_outside(p, l, s, q);
         if (more <= TINY)
             continue;
@@ -400,7 +316,7 @@ static void placement_judge(struct placement *p, struct live *l, const struct ta
         if (len < sizeof(where)) /* cut: the first ones say enough */
             len += (size_t)snprintf(where + len, sizeof(where) - len,
                                     "%s%g GPUs on '%.60s', where it has %g (%s)", len ? ", " : "",
-                                    q->gpus, q->node, leased_on(l->job, q->node), q->what);
+                                    q->gpus, q->node, placement_leased(l->job, q->node), q->what);
     }
     p->again |= unsure;
     if (is_doubtful(p, s, beyond))

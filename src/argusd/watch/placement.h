@@ -20,11 +20,9 @@
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
 #include "argusd/jobs/jobs.h"
-#include "base/field.h"
 #include "ray/ray.h"
 
 struct placement;
-extern const struct field_table placement_table; /* "Placement" in openapi.json */
 
 struct placement_parts { /* all borrowed */
     uv_loop_t *loop;

@@ -147,13 +147,13 @@ usec_t job_limit(const struct job *j, usec_t start_deadline)
 {
     switch (j->state) {
     case JOB_QUEUED:
-        return j->queue_timeout;
+        return j->limits.queue_timeout;
     case JOB_STARTING:
         return start_deadline;
     case JOB_RUNNING:
-        return job_is_holding(j) ? j->hold_on_failure : j->timeout;
+        return job_is_holding(j) ? j->limits.hold_on_failure : j->limits.timeout;
     case JOB_STOPPING:
-        return j->stop_grace + JOB_STOP_OVERDUE;
+        return j->limits.stop_grace + JOB_STOP_OVERDUE;
     default:
         return 0;
     }

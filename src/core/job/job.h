@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "core/job/gang.h"
+#include "core/job/job_limits.h"
 #include "core/job/stopwatch.h"
 #include "core/spec/demand.h"
 #include "core/spec/finding_class.h"
@@ -116,8 +117,7 @@ struct job {
     struct job_read *read;                                        /* of job_new(), never NULL */
     int priority;
     struct demand demand;
-    usec_t timeout, queue_timeout, stop_grace; /* spans; 0 = none */
-    usec_t hold_on_failure;                    /* for so long its slots are kept then; 0 = not */
+    struct job_limits limits;
     struct restart restart;
 
     enum job_state state;

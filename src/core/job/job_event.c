@@ -163,7 +163,7 @@ static void keep_slots(struct job *j, const struct job_end *end)
     char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
     text_printf(text,
                 "it has failed; its slots are kept for %s: `argus release %s` gives them back: %s",
-                span_to_string(j->hold_on_failure, span), j->id, end->text);
+                span_to_string(j->limits.hold_on_failure, span), j->id, end->text);
     job_event_set_reason(j, finding_code(j->finding, end->cause), text);
     j->flags = JOB_FLAG_HOLDING;
     j->unknown_since = 0;
@@ -201,7 +201,7 @@ static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
     if (j->stop_cause == STOP_NONE || state == JOB_SUCCEEDED)
         job_event_set_reason(j, state == JOB_SUCCEEDED ? "" : finding_code(j->finding, end->cause),
                              state == JOB_SUCCEEDED ? "" : end->text);
-    bool wants_a_look = j->hold_on_failure && j->stop_cause == STOP_NONE;
+    bool wants_a_look = j->limits.hold_on_failure && j->stop_cause == STOP_NONE;
     if (state == JOB_FAILED && wants_a_look && j->state == JOB_RUNNING)
         keep_slots(j, end);
     else

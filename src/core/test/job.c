@@ -138,9 +138,9 @@ static void test_limits_of_states(void **state)
     (void)state;
     struct job *j = new_job();
     assert_int_equal(job_limit(j, 20), 0);
-    j->queue_timeout = 50;
-    j->timeout = 70;
-    j->stop_grace = 5;
+    j->limits.queue_timeout = 50;
+    j->limits.timeout = 70;
+    j->limits.stop_grace = 5;
     assert_int_equal(job_limit(j, 20), 50);
     apply(j, JOB_EV_ADMITTED, 2000);
     assert_int_equal(job_limit(j, 20), 20);
@@ -166,7 +166,7 @@ static void test_deadlines_for_people(void **state)
     struct job *j = new_job();
     struct moment now = {.wall = 1000 + 7, .boot = 1000 + 8, .boot_id = "b"};
     assert_int_equal(job_deadline(j, 20, &now), 0);
-    j->queue_timeout = 50;
+    j->limits.queue_timeout = 50;
     assert_int_equal(job_deadline(j, 20, &now), 1050);
     now.wall += USEC_DAY; /* set forward */
     assert_int_equal(job_deadline(j, 20, &now), USEC_DAY - USEC_SEC + 1050);
@@ -331,7 +331,7 @@ static bool fail_at(struct job *j, usec_t now)
 static struct job *failed_and_held(void)
 {
     struct job *j = new_job();
-    j->hold_on_failure = 500;
+    j->limits.hold_on_failure = 500;
     j->restart.preemptible = true;
     apply(j, JOB_EV_ADMITTED, 2000);
     apply(j, JOB_EV_STARTED, 3000);
@@ -367,7 +367,7 @@ static void test_slots_are_not_kept(void **state)
 {
     (void)state;
     struct job *j = new_job(); /* it goes back to the queue */
-    j->hold_on_failure = 500;
+    j->limits.hold_on_failure = 500;
     j->restart.max = 1;
     restart_on_from_text("data_error", &j->restart.on);
     apply(j, JOB_EV_ADMITTED, 2000);
@@ -389,7 +389,7 @@ static void test_random_events(void **state)
     for (int round = 0; round < 2000; round++) {
         struct job *j = new_job();
         j->restart = (struct restart){.max = round % 3, .preemptible = true};
-        j->hold_on_failure = round % 2 ? 50 : 0;
+        j->limits.hold_on_failure = round % 2 ? 50 : 0;
         enum job_state last = j->state;
         for (usec_t t = 2000; t < 2040; t++) {
             rng = rng * 1664525 + 1013904223;
