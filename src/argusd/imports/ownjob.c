@@ -50,34 +50,6 @@ static int ownjob_check_quota(const struct importer *im,
     return jobs_check_user_room(im->jobs, im->people, im->settings, p->user, err);
 }
 
-static struct job *ownjob_make_job(const struct importer *im,
-                                   const struct http_principal *p,
-                                   const char *id,
-                                   const char *text,
-                                   const struct spec *spec,
-                                   const struct demand *d)
-{
-    struct buf pool = BUF_INIT(1024);
-    for (size_t i = 0; i < spec->pool.n; i++)
-        (void)buf_addf(&pool, "%s%s", i ? "," : "", spec->pool.v[i]); /* overflow: no node fits */
-    struct job *j = job_new();
-    j->id = xstrdup(id);
-    j->name = xstrdup(str_or(spec->name, ""));
-    j->user = xstrdup(p->user);
-    j->project = xstrdup(str_or(spec->project, ""));
-    j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
-    j->cluster = xstrdup(im->settings->cluster);
-    j->pool = buf_take(&pool);
-    j->spec = xstrdup(text);
-    j->priority = (int)spec->priority;
-    j->demand = *d;
-    j->limits = job_limits_of(spec);
-    restart_from_spec(spec, &j->restart);
-    j->queued_at = clock_wall();
-    j->seq = jobs_next_seq(im->jobs);
-    return j;
-}
-
 int ownjob_submit(const struct importer *im,
                   const struct http_principal *p,
                   const char *id,
@@ -101,7 +73,14 @@ int ownjob_submit(const struct importer *im,
     }
     if (r == 0) {
         struct record_extra extra = {0};
-        struct job *job = ownjob_make_job(im, p, id, spec_text, &spec, &d);
+        const struct job_given given = {.id = id,
+                                        .user = p->user,
+                                        .cluster = im->settings->cluster,
+                                        .text = spec_text,
+                                        .demand = &d,
+                                        .now = clock_wall()};
+        struct job *job = job_of_spec(&spec, &given);
+        job->seq = jobs_next_seq(im->jobs);
         idset_add(im->used, id);
         *ret = jobs_add(im->jobs, job, &extra, job->queued_at);
         struct person *who = people_find(im->people, p->user);

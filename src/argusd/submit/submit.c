@@ -198,14 +198,6 @@ static void compute_demand(const struct submit *s, struct demand *ret)
                    ret);
 }
 
-static char *pool_text(const struct spec *spec)
-{
-    struct buf out = BUF_INIT(1024);
-    for (size_t i = 0; i < spec->pool.n; i++)
-        (void)buf_addf(&out, "%s%s", i ? "," : "", spec->pool.v[i]); /* overflow: no node fits */
-    return buf_take(&out);
-}
-
 /* What could never start, or would wait beside too many. */
 static int submit_check_quota(const struct submit *s, const struct demand *d, struct err *err)
 {
@@ -240,25 +232,19 @@ static struct job *submit_make_job(struct submit *s,
                                    usec_t now)
 {
     const struct spec *spec = &s->spec;
-    struct job *j = job_new();
     char id[SPEC_ID_BUF];
     choose_id(s, now, id);
-    j->id = xstrdup(s->dry_run && !s->spec.id ? "dry-run" : id);
-    j->name = xstrdup(str_or(spec->name, ""));
-    j->user = xstrdup(s->who.user);
-    j->project = xstrdup(str_or(spec->project, ""));
-    j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
-    j->cluster = xstrdup(s->a->settings->cluster);
-    j->pool = taken_pool;
-    j->spec = xstrdup(spec_text(s));
-    j->priority = (int)spec->priority;
-    j->demand = *d;
-    j->limits = job_limits_of(spec);
+    const struct job_given given = {.id = s->dry_run && !spec->id ? "dry-run" : id,
+                                    .user = s->who.user,
+                                    .cluster = s->a->settings->cluster,
+                                    .text = spec_text(s),
+                                    .demand = d,
+                                    .now = now,
+                                    .taken_pool = taken_pool};
+    struct job *j = job_of_spec(spec, &given);
     if (workload_is_verl((enum workload)spec->workload) && spec->workload != WORKLOAD_MERGE &&
         s->a->settings->trial && !s->no_trial)
         j->trial = JOB_TRIAL_DUE;
-    restart_from_spec(spec, &j->restart);
-    j->queued_at = now;
     return j;
 }
 
@@ -396,7 +382,7 @@ static void submit_finish(struct submit *s)
     }
     compute_demand(s, &d);
     check_verl(s);
-    char *pool = pool_text(&s->spec);
+    char *pool = job_pools(&s->spec);
     if (submit_refuse(s, &d, pool))
         free(pool);
     else if (s->dry_run)

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/str.h"
+#include "core/spec/spec.h"
+
+enum { POOLS_MAX = 1024 };
 
 /* ---- words ---- */
 
@@ -78,6 +82,33 @@ struct job *job_new(void)
     struct job *j = xcalloc(1, sizeof(*j));
     j->read = xcalloc(1, sizeof(*j->read));
     j->proof.on_worker = j->share = -1;
+    return j;
+}
+
+char *job_pools(const struct spec *spec)
+{
+    struct buf out = BUF_INIT(POOLS_MAX);
+    for (size_t i = 0; i < spec->pool.n; i++)
+        (void)buf_addf(&out, "%s%s", i ? "," : "", spec->pool.v[i]); /* overflow: no node fits */
+    return buf_take(&out);
+}
+
+struct job *job_of_spec(const struct spec *spec, const struct job_given *given)
+{
+    struct job *j = job_new();
+    j->id = xstrdup(given->id);
+    j->name = xstrdup(str_or(spec->name, ""));
+    j->user = xstrdup(given->user);
+    j->project = xstrdup(str_or(spec->project, ""));
+    j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
+    j->cluster = xstrdup(given->cluster);
+    j->pool = given->taken_pool ? given->taken_pool : job_pools(spec);
+    j->spec = xstrdup(given->text);
+    j->priority = (int)spec->priority;
+    j->demand = *given->demand;
+    j->limits = job_limits_of(spec);
+    restart_from_spec(spec, &j->restart);
+    j->queued_at = given->now;
     return j;
 }
 

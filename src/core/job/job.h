@@ -146,6 +146,18 @@ struct job {
 };
 
 struct job *job_new(void);
+/* What a new job is besides its spec. All borrowed. */
+struct job_given {
+    const char *id, *user, *cluster;
+    const char *text; /* of the spec */
+    const struct demand *demand;
+    usec_t now;       /* wall */
+    char *taken_pool; /* job_pools() of its spec; NULL: made */
+};
+/* "a,b"; yours. */
+char *job_pools(const struct spec *spec);
+/* A queued job, with what its spec says of it. */
+struct job *job_of_spec(const struct spec *spec, const struct job_given *given);
 void job_free(struct job *j); /* NULL is fine */
 
 /* The newest attempt, NULL before the first. Borrowed. */
