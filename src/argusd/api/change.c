@@ -215,7 +215,7 @@ struct filter {
     unsigned states; /* as bits; 0 = any */
 };
 
-#define FILTER(member, ftype, words) FIELD_AT(filter, #member, ftype, member, .doc = words)
+#define FILTER(member, ftype, words) FIELD_AT(filter, #member, ftype, member, .doc = (words))
 static const struct field filter_rows[] = {
     FILTER(user, FIELD_STR, "jobs of this user"),
     FILTER(project, FIELD_STR, "of this project"),
