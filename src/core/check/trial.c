@@ -55,7 +55,7 @@ struct trial_page {
 #define NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
 #define SAID(what) "{\"description\":\"" what "\"}"
 #define PART(member, text)                                                                         \
-    FIELD_AT(trial_page, #member, FIELD_JSON, member, .flags = FIELD_OMIT, .schema = text)
+    FIELD_AT(trial_page, #member, FIELD_JSON, member, .flags = FIELD_OMIT, .schema = (text))
 static const struct field trial_rows[] = {
     FIELD_AT(trial_page, "ok", FIELD_BOOL, ok),
     FIELD_AT(trial_page, "findings", FIELD_LIST, findings, .of = &found_table),
