@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit_finish.c - the end of a submit, in one turn of the loop: the checks that need no look at
+ * the disk, the id, the job and the answer; or the plan of a dry run. */
+#include "argusd/submit/submit_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/content/code.h"
+#include "argusd/content/registry_inputs.h"
+#include "argusd/content/snapshots_view.h"
+#include "argusd/jobs/jobs_rules.h"
+#include "argusd/launch/fitcheck.h"
+#include "argusd/launch/launchplan.h"
+#include "argusd/launch/needscheck.h"
+#include "argusd/launch/secretcheck.h"
+#include "argusd/people/people_dirs.h"
+#include "argusd/submit/idempotency.h"
+#include "argusd/submit/plan.h"
+#include "argusd/submit/submit_answer.h"
+#include "argusd/submit/submitted.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/spec/verl.h"
+
+/* ---- checks ---- */
+
+static int check_id(struct submit *s, struct err *err)
+{
+    if (!s->spec.id)
+        return 0;
+    bool used = jobs_find_any(s->a->jobs, s->spec.id) != NULL;
+    /* The set may be wrong once in 10^13: what is not in memory is looked up. */
+    int r = used || !idset_has(s->a->used, s->spec.id)
+                ? 0
+                : store_has_id(s->a->store, s->spec.id, &used, err);
+    if (r < 0)
+        return r;
+    if (used || s->has_dir) /* one sentence: whose job it was is not told */
+        return message_refuse(err, ERR_CONFLICT, "id_used",
+                              MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id)));
+    if (cluster_has_foreign(s->a->cluster, s->spec.id))
+        return message_refuse(
+            err, ERR_CONFLICT, "id_used",
+            MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id), MESSAGE_NUM("foreign", 1)));
+    return 0;
+}
+
+/* What a guessed version would do wrong is told before the job waits for hours. */
+static void check_verl(struct submit *s)
+{
+    bool exact;
+    if (!workload_is_verl((enum workload)s->spec.workload))
+        return;
+    const char *path = launchplan_verl_path(&s->spec);
+    const struct verl_version *v = verl_version_find(str_or(s->verl, ""), &exact);
+    if (!exact && s->verl)
+        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0, "try it with few steps first",
+                     "verl %s is not known: the command line is that of verl %s", s->verl, v->name);
+    else if (!s->verl)
+        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0,
+                     "name the tree of verl with code_path, or its venv with py_executable",
+                     "the version of verl is not known%s%s: the command line is that of verl %s",
+                     path ? ", there is none at " : "", str_or(path, ""), v->name);
+}
+
+/* Keys of a JobSpec that this version cannot honour and that do harm when they are ignored:
+ * the job would run too early, or other code, or without what it needs. */
+static int check_honoured(const struct submit *s, const char **ret_field, struct err *err)
+{
+    const struct spec *sp = &s->spec;
+    const char *ours = s->a->settings->cluster;
+    const struct {
+        const char *field;
+        bool given;
+        const char *sentence;
+    } keys[] = {
+        {"after", sp->after.n > 0, "this version cannot wait for other jobs"},
+    };
+    for (size_t i = 0; i < array_len(keys); i++)
+        if (keys[i].given) {
+            *ret_field = keys[i].field;
+            return err_set(err, ERR_BAD_SPEC, "%s", keys[i].sentence);
+        }
+    if (!sp->cluster || !*sp->cluster || !strcmp(sp->cluster, ours))
+        return 0;
+    *ret_field = "cluster";
+    return message_refuse(
+        err, ERR_BAD_SPEC, "no_such_cluster",
+        MESSAGE_ARGS(MESSAGE_STR("cluster", sp->cluster), MESSAGE_STR("ours", ours)));
+}
+
+static void compute_demand(const struct submit *s, struct demand *ret)
+{
+    const struct settings *st = s->a->settings;
+    struct demand_defaults dflt = {.entrypoint_cpus = (double)st->entrypoint_num_cpus,
+                                   .entrypoint_gpus = (double)st->entrypoint_num_gpus};
+    bool verl = workload_is_verl((enum workload)s->spec.workload);
+    demand_compute(&s->spec, verl ? verl_version_find(str_or(s->verl, ""), NULL) : NULL, &dflt,
+                   ret);
+}
+
+/* What could never start, or would wait beside too many. */
+static int submit_check_quota(const struct submit *s, const struct demand *d, struct err *err)
+{
+    const struct api *a = s->a;
+    int r = sched_refuses(jobs_sched(a->jobs), s->who.user, str_or(s->spec.project, ""), d, err);
+    if (r < 0)
+        return r;
+    if (jobs_check_user_room(a->jobs, a->people, a->settings, s->who.user, err) < 0)
+        return ERR_REFUSED;
+    bool saves = workload_trains((enum workload)s->spec.workload) && !s->spec.checkpoint_none;
+    return saves ? checkpoints_check_quota(a->checkpoints, s->spec.project, s->who.user, err) : 0;
+}
+
+/* ---- the job ---- */
+
+static void choose_id(struct submit *s, usec_t now, char ret[static SPEC_ID_BUF])
+{
+    unsigned char bytes[6];
+    if (s->spec.id) {
+        text_copy_to(ret, SPEC_ID_BUF, s->spec.id);
+        return;
+    }
+    do {
+        random_bytes(bytes, sizeof(bytes));
+        (void)spec_generate_id((enum workload)s->spec.workload, now, bytes, ret);
+    } while (idset_has(s->a->used, ret));
+}
+
+static struct job *submit_make_job(struct submit *s,
+                                   const struct demand *d,
+                                   char *taken_pool,
+                                   usec_t now)
+{
+    const struct spec *spec = &s->spec;
+    char id[SPEC_ID_BUF];
+    choose_id(s, now, id);
+    const struct job_given given = {.id = s->dry_run && !spec->id ? "dry-run" : id,
+                                    .user = s->who.user,
+                                    .cluster = s->a->settings->cluster,
+                                    .text = submit_spec_text(s),
+                                    .demand = d,
+                                    .now = now,
+                                    .taken_pool = taken_pool};
+    struct job *j = job_of_spec(spec, &given);
+    if (workload_is_verl((enum workload)spec->workload) && spec->workload != WORKLOAD_MERGE &&
+        s->a->settings->trial && !s->no_trial)
+        j->trial = JOB_TRIAL_DUE;
+    return j;
+}
+
+void submit_answer_refusal(struct submit *s,
+                           const struct err *err,
+                           const char *field,
+                           const char *hint)
+{
+    if (!s->ps.errors) {
+        http_problem(s->req, err->code, err, field, hint, NULL, api_barrier(s->a));
+        return;
+    }
+    problems_add(&s->ps, PROBLEM_ERROR, str_or(field, ""), 0, 0, hint, "%s", err->text);
+    api_answer_problems(s->req, &s->ps);
+}
+
+/* True if it was refused and answered. */
+static bool submit_refuse(struct submit *s, const struct demand *d, const char *pool)
+{
+    struct err err = {0};
+    const char *field = NULL;
+    if (check_id(s, &err) < 0) {
+        http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
+                     NULL, api_barrier(s->a));
+        return true;
+    }
+    needscheck(s->a->nodes, s->a->snapshots, s->snapshots, pool, &s->ps);
+    if (!code_is_there(s->a->snapshots, s->snapshots, &err))
+        submit_answer_refusal(s, &err, "code", NULL);
+    else if (check_honoured(s, &field, &err) < 0)
+        submit_answer_refusal(s, &err, field, "leave it out");
+    else if (secretcheck(s->a->secrets, s->who.user, &s->spec, submit_spec_text(s), &err) < 0)
+        submit_answer_refusal(s, &err, "secrets", NULL);
+    else if (fitcheck(s->a->jobs, s->a->cluster, d, pool, s->require_fit, &s->ps, &err) < 0)
+        submit_answer_refusal(s, &err, "nnodes", NULL);
+    else if (submit_check_quota(s, d, &err) < 0)
+        submit_answer_refusal(s, &err, "project", NULL);
+    else if (s->ps.errors)
+        api_answer_problems(s->req, &s->ps);
+    else
+        return false;
+    return true;
+}
+
+/* Told on both: each names the other, and says what was changed. */
+static void note_retry(const struct submit *s, struct live *l, usec_t now)
+{
+    const char *actor = http_req_principal(s->req)->user;
+    char text[2 * SPEC_ID_BUF + 64];
+    struct message m;
+    struct events_note old = {.kind = "retried",
+                              .actor = actor,
+                              .job_seq = s->retry.seq,
+                              .job = s->retry.id,
+                              .code = "submitted_again",
+                              .text = text,
+                              .data = s->retry.changes};
+    message_begin(&m);
+    jout_str(&m.j, "job", l->job->id);
+    message_end(&m, text, sizeof(text));
+    events_add(s->a->events, &old, now);
+    message_begin(&m);
+    jout_str(&m.j, "job", s->retry.id);
+    message_end(&m, text, sizeof(text));
+    jobs_note_by(l, "retry", actor, "retry", text, now);
+}
+
+static void on_kept(struct snapshot *snapshot, void *arg)
+{
+    const struct submit *s = arg;
+    snapshots_note(s->a->events, snapshot, s->who.user, false);
+}
+
+static void submit_take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    struct api *a = s->a;
+    struct record_extra extra = {.warnings = submit_warnings(&s->ps),
+                                 .verl = xstrdup(s->verl),
+                                 .snapshots = xstrdup(s->snapshots),
+                                 .inputs = xstrdup(s->inputs),
+                                 .retry_of = xstrdup(s->retry.id)};
+    struct job *job = submit_make_job(s, d, taken_pool, now);
+    struct err err = {0};
+    if (secretcheck_holds(&s->spec) &&
+        secrets_seal_spec(a->secrets, job->id, job->spec, &extra.sealed_spec, &err) < 0) {
+        api_fail(s->req, &err, 0);
+        record_extra_release(&extra);
+        job_free(job);
+        return;
+    }
+    job->seq = jobs_next_seq(a->jobs);
+    idset_add(a->used, job->id);
+    idempotency_note(a, s->req, s->asked, job->id, now);
+    registry_note_inputs(a->registry, s->inputs, job->id);
+    code_keep(a->snapshots, s->snapshots, on_kept, s);
+    struct live *l = jobs_add(a->jobs, job, &extra, now);
+    if (s->retry.id)
+        note_retry(s, l, now);
+    struct person *p = people_find(a->people, l->job->user);
+    if (p)
+        people_dirs_make(a->loop, a->cluster, a->settings->shared_root, a->people, p);
+    jobs_busy(l);
+    jobs_admit(a->jobs, now);
+    submit_answer(s->req, a, l, s->retry.changes, 201);
+    jobs_idle(l);
+    store_flush_if_idle(a->store);
+}
+
+static void submit_plan(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    struct api_plan_in in = {.taken = submit_make_job(s, d, taken_pool, now),
+                             .spec = s->spec,
+                             .verl = s->verl,
+                             .inputs = s->inputs,
+                             .snapshots = s->snapshots,
+                             .changes = s->retry.changes,
+                             .ps = &s->ps,
+                             .held = s->held,
+                             .suggest = s->suggest,
+                             .checkpoint_bytes = s->checkpoint_bytes,
+                             .free_bytes = s->free_bytes};
+    s->spec = (struct spec){0};
+    s->held = NULL;
+    api_plan(s->req, s->a, &in);
+}
+
+void submit_finish(struct submit *s)
+{
+    struct demand d;
+    usec_t now = clock_wall();
+    if (submit_was_here(s->req, s->a,
+                        s->asked)) { /* its twin came in while the shared root was looked at */
+        submit_state_free(s);
+        return;
+    }
+    compute_demand(s, &d);
+    check_verl(s);
+    char *pool = job_pools(&s->spec);
+    if (submit_refuse(s, &d, pool))
+        free(pool);
+    else if (s->dry_run)
+        submit_plan(s, &d, pool, now);
+    else
+        submit_take(s, &d, pool, now);
+    submit_state_free(s);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit_state.h - inside of a submit: submit.c reads it and looks, submit_finish.c makes the job.
+ */
+#pragma once
+#include "argusd/checkpoints/checkpoints.h"
+#include "argusd/kit/api.h"
+#include "argusd/launch/preflight.h"
+#include "argusd/submit/submit.h"
+#include "core/check/preflight.h"
+
+struct jobsight;
+struct snapshot;
+
+/* One submit between its checks. Owned by the request until it is answered. */
+struct submit {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    struct http_principal who;  /* whose job it will be: he who asks, but for a retry */
+    char *text;                 /* the spec, in place of the body; NULL = the body */
+    char *asked;                /* see idempotency.h */
+    struct submit_retry retry;  /* owned texts */
+    struct snapshot *held;      /* came with it; NULL = none */
+    struct checkpoints_use use; /* what it names stays until it is a job */
+    struct spec spec;
+    struct problems ps;
+    char *verl;      /* version text found in its tree, NULL = none */
+    char *snapshots; /* that it names, see code.h */
+    char *user_root, *hf_home;
+    struct preflight_where where; /* of these */
+    struct preflight_asker *look; /* under way */
+    struct jobsight *sight;       /* under way */
+    char *inputs;                 /* what registered names became; NULL: there are none */
+    char *made;                   /* the spec in place of that text, see submitted.h */
+    uint64_t checkpoint_bytes;    /* of one; 0 = not known */
+    uint64_t free_bytes;          /* where they go; 0 = not known */
+    bool dry_run, require_fit, no_trial, smoke, suggest;
+    bool has_dir; /* something has the name of the directory of the chosen id */
+};
+
+void submit_state_free(struct submit *s);
+/* Is there room for one more job at all? */
+must_check int submit_check_room(const struct api *a, struct err *err);
+/* The text that the job keeps. */
+const char *submit_spec_text(const struct submit *s);
+
+/* All was looked at: what is wrong is told, or the job is made and answered. s is freed. */
+void submit_finish(struct submit *s);
+/* With every problem that was found, where there is one. */
+void submit_answer_refusal(struct submit *s,
+                           const struct err *err,
+                           const char *field,
+                           const char *hint);
