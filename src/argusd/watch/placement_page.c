@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement_page.c - see placement_page.h. */
+/* placement_page.c - the members of a placement and of each of its nodes, as they are shown and
+ * stored; see placement_page.h. */
 #include "argusd/watch/placement_page.h"
 
 #include <stdlib.h>
