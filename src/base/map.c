@@ -73,7 +73,7 @@ static void map_grow(struct map *m)
 
 void *map_find(const struct map *m, const char *key)
 {
-    return m->slots[map_place_of(m, key, map_hash_of(m, key))].value;
+    return m->n ? m->slots[map_place_of(m, key, map_hash_of(m, key))].value : NULL;
 }
 
 void *map_set(struct map *m, const char *key, void *value)

@@ -246,6 +246,17 @@ def test_notify_of_a_job(tmp_path):
             assert not mine.titled(quiet) and not ops.got
 
 
+def test_a_submit_is_no_return_to_the_queue(tmp_path):
+    """A new job is queued, as one that was interrupted is; only the latter has come from another state."""
+    with house(tmp_path, {}) as argusd:
+        rule = {"of": "job", "when": "to == QUEUED", "keep": "1h", "text": "'{name}' is back", "severity": "info"}
+        assert argusd.call("PUT", "/v1/alert_rules/back", rule).status in (200, 201)
+        job = argusd.submit("exit 3")
+        argusd.wait_over(job)
+        until(lambda: [a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job], "its end is told")
+        assert [a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job] == ["job_failed"]
+
+
 def test_a_test_message(tmp_path):
     with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
         assert argusd.call("POST", "/v1/receivers/hook:test").status == 202

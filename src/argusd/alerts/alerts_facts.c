@@ -141,7 +141,7 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
                               .owner = j->user,
                               .project = j->project,
                               .notify = &notify,
-                              .suspects = map_find(as->places, j->id),
+                              .suspects = j->n_attempts ? map_find(as->places, j->id) : NULL,
                               .gpus = j->demand.nnodes * j->demand.gpus_per_node};
     alerts_see(as, &s, &f, now);
     strv_release(&notify);
@@ -424,8 +424,9 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
 
 bool alerts_see_event(struct alerts *as, const struct store_event *row)
 {
-    bool ends =
-        row->to_state && strcmp(str_or(row->from_state, ""), row->to_state) != 0 && *end_word(row);
+    /* A job that has just been submitted is queued, too, but it came from no state. */
+    bool ends = row->from_state && row->to_state && strcmp(row->from_state, row->to_state) != 0 &&
+                *end_word(row);
     if (!row->job || (!ends && !is_finding(row)))
         return false;
     see_job_event(as, jobs_find_any(as->p.jobs, row->job), row);

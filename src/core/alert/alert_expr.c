@@ -46,7 +46,7 @@ struct expr_reader {
 const struct alert_fact *alert_fact_find(const struct alert_fact *v, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(v[i].name, name))
+        if (*v[i].name == *name && !strcmp(v[i].name, name))
             return &v[i];
     return NULL;
 }
@@ -308,9 +308,11 @@ static enum alert_truth expr_ask_node(const struct alert_expr *e,
     enum alert_truth left = expr_ask_node(e, node->left, v, n);
     if (node->op == EXPR_NOT)
         return expr_not(left);
-    enum alert_truth right = expr_ask_node(e, node->right, v, n);
     enum alert_truth decides = node->op == EXPR_AND ? ALERT_FALSE : ALERT_TRUE;
-    if (left == decides || right == decides)
+    if (left == decides)
+        return decides;
+    enum alert_truth right = expr_ask_node(e, node->right, v, n);
+    if (right == decides)
         return decides;
     return left == ALERT_NOT_KNOWN || right == ALERT_NOT_KNOWN ? ALERT_NOT_KNOWN
                                                                : expr_not(decides);

@@ -485,8 +485,10 @@ static void table_see_rule(struct alert_table *t,
                            usec_t now)
 {
     char key[ALERT_KEY_MAX];
-    alert_key(key, r->name, (int)s->of, s->name);
     enum alert_truth holds = alert_expr_ask(r->when_expr, s->v, s->n);
+    if (holds != ALERT_TRUE && !map_count(t->open) && !map_count(t->pending))
+        return; /* the usual case, asked for each job and rule at each look */
+    alert_key(key, r->name, (int)s->of, s->name);
     struct incident *i = map_find(t->open, key);
     struct alert *a = i ? incident_find_open(i, r->name, s->name) : NULL;
     if (a)
