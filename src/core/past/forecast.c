@@ -192,26 +192,26 @@ static const double MIDDLE = 0.57, LONG = 0.8;
 
 struct coming { /* an end */
     usec_t at;
-    const char *id;
+    char *id; /* a copy: what is run ahead moves its own */
 };
 
-/* A job that waits, found by its pointer; id and spans are those of the scheduler it came from. */
+/* A job that was asked for, found by its pointer. */
 struct place {
-    struct sched_lease_view view;
-    usec_t start; /* 0 = not yet */
+    const void *job; /* NULL: free */
+    size_t row;
 };
 
 struct ahead {
-    const struct sched *from; /* lends the ids */
-    struct sched *s;          /* the copy that is run */
+    struct sched *s; /* what is run */
     double q;
     usec_t now;
     struct coming *heap;
     size_t n, cap;
-    struct place *places; /* open addressing; a power of two */
+    const struct place *places; /* open addressing; a power of two */
     size_t mask;
-    size_t left; /* of those asked for, without a start */
-    struct sched_decision *decision;
+    usec_t *starts; /* of each row; 0 = not yet */
+    size_t left;    /* rows without a start */
+    size_t steps;
 };
 
 static bool forecast_is_before(const struct coming *a, const struct coming *b)
@@ -220,11 +220,13 @@ static bool forecast_is_before(const struct coming *a, const struct coming *b)
     return a->at != b->at ? a->at < b->at : order < 0;
 }
 
-static void forecast_heap_add(struct ahead *a, usec_t left, const char *id)
+static void forecast_heap_add(struct ahead *a, const struct sched_lease_view *v)
 {
-    struct coming c = {a->now + left, id};
+    usec_t ran = a->now > v->started_at ? a->now - v->started_at : 0;
+    usec_t left = forecast_left(ran, v->expected_p50, v->expected_p90, v->limit, a->q);
     if (left == UINT64_MAX)
         return; /* nobody knows */
+    struct coming c = {a->now + left, xstrdup(v->id)};
     if (a->n == a->cap) {
         a->cap = a->cap ? 2 * a->cap : 64;
         a->heap = xrealloc(a->heap, a->cap, sizeof(*a->heap));
@@ -250,83 +252,92 @@ static struct coming forecast_heap_take(struct ahead *a)
     return first;
 }
 
-static struct place *forecast_place_of(const struct ahead *a, const void *job)
+static size_t forecast_place_of(const struct place *places, size_t mask, const void *job)
 {
-    size_t i = (size_t)((uintptr_t)job * 0x9e3779b97f4a7c15ULL >> 20) & a->mask;
-    while (a->places[i].view.job && a->places[i].view.job != job)
-        i = (i + 1) & a->mask;
-    return &a->places[i];
+    size_t i = (size_t)((uintptr_t)job * 0x9e3779b97f4a7c15ULL >> 20) & mask;
+    while (places[i].job && places[i].job != job)
+        i = (i + 1) & mask;
+    return i;
 }
 
-static void note_all(struct ahead *a)
+static struct place *forecast_places_new(const struct forecast_row *rows,
+                                         size_t n,
+                                         size_t *ret_mask)
 {
-    struct sched_lease_view v;
     size_t cap = 64;
-    while (cap < 2 * sched_queue_length(a->from))
+    while (cap < 2 * n)
         cap *= 2;
-    a->places = xcalloc(cap, sizeof(*a->places));
-    a->mask = cap - 1;
-    for (size_t pos = 0; sched_waiting_next(a->from, &pos, &v);)
-        if (v.job)
-            forecast_place_of(a, v.job)->view = v;
+    struct place *v = xcalloc(cap, sizeof(*v));
+    for (size_t i = 0; i < n; i++)
+        v[forecast_place_of(v, cap - 1, rows[i].job)] = (struct place){rows[i].job, i};
+    *ret_mask = cap - 1;
+    return v;
 }
 
-/* All that the copy starts at this instant. What a borrower is asked to leave stays with it. */
-static size_t forecast_pass(struct ahead *a)
+/* All that starts at this instant. What a borrower is asked to leave stays with it. */
+static void forecast_pass(struct ahead *a, bool with_ends)
 {
-    size_t n = 0;
-    for (; a->left && sched_next(a->s, a->now, a->decision); n++) {
-        struct place *p = forecast_place_of(a, a->decision->job);
-        if (a->decision->verb != SCHED_START || !p->view.job || p->start)
+    struct sched_decision d;
+    struct sched_lease_view v;
+    for (; a->left && sched_next(a->s, a->now, &d); a->steps++) {
+        if (d.verb != SCHED_START)
             continue;
-        const struct sched_lease_view *v = &p->view;
-        p->start = a->now;
-        forecast_heap_add(a, forecast_left(0, v->expected_p50, v->expected_p90, v->limit, a->q),
-                          v->id);
-        a->left--;
+        const struct place *p = &a->places[forecast_place_of(a->places, a->mask, d.job)];
+        if (p->job && !a->starts[p->row]) {
+            a->starts[p->row] = a->now;
+            a->left--;
+        }
+        if (with_ends && sched_lease_find(a->s, d.id, &v))
+            forecast_heap_add(a, &v);
     }
-    return n;
 }
 
-static void forecast_run_ahead(struct ahead *a)
+/* From one end to the next, if every span is its q-quantile. a is where all runs begin: what can
+ * start at once has been started. Takes the scheduler. */
+static void forecast_run_ahead(struct ahead a, struct sched *taken, double q, usec_t *starts)
 {
     struct sched_lease_view v;
-    usec_t now = a->now;
-    a->s = sched_copy(a->from);
-    for (size_t pos = 0; sched_lease_next(a->from, &pos, &v);) {
-        usec_t ran = now > v.started_at ? now - v.started_at : 0;
-        forecast_heap_add(a, forecast_left(ran, v.expected_p50, v.expected_p90, v.limit, a->q),
-                          v.id);
+    a.s = taken;
+    a.q = q;
+    a.starts = starts;
+    for (size_t pos = 0; a.left && sched_lease_next(a.s, &pos, &v);)
+        forecast_heap_add(&a, &v);
+    while (a.left && a.n && a.steps < FORECAST_MAX_STEPS) {
+        struct coming c = forecast_heap_take(&a);
+        a.now = c.at;
+        sched_lease_end(a.s, c.id, c.at);
+        free(c.id);
+        a.steps++;
+        if (!a.n || a.heap[0].at > a.now)
+            forecast_pass(&a, true);
     }
-    size_t steps = forecast_pass(a);
-    while (a->left && a->n && steps < FORECAST_MAX_STEPS) {
-        struct coming c = forecast_heap_take(a);
-        a->now = c.at;
-        sched_lease_end(a->s, c.id, c.at);
-        steps++;
-        if (!a->n || a->heap[0].at > a->now)
-            steps += forecast_pass(a);
-    }
-    sched_free(a->s);
-    free(a->heap);
+    for (size_t i = 0; i < a.n; i++)
+        free(a.heap[i].id);
+    free(a.heap);
+    sched_free(a.s);
 }
 
-/* When each row's job starts if every span is its q-quantile; 0 = not seen to start. */
-static void forecast_starts_at(const struct sched *from,
+/* When each row's job starts, where spans are of the middle (starts) and where they are long
+ * (starts + n); 0 = not seen to start. The first pass is the same for both, and what is not copied
+ * need not be paid for: with nothing that will end there is one run. */
+static void forecast_starts_of(struct sched *taken,
                                usec_t now,
-                               double q,
-                               struct forecast_row *rows,
+                               const struct forecast_row *rows,
                                size_t n,
-                               usec_t *ret)
+                               usec_t *starts)
 {
-    struct ahead a = {.from = from, .q = q, .now = now, .left = sched_queue_length(from)};
-    a.decision = xcalloc(1, sizeof(*a.decision));
-    note_all(&a);
-    forecast_run_ahead(&a);
-    for (size_t i = 0; i < n; i++)
-        ret[i] = forecast_place_of(&a, rows[i].job)->start;
-    free(a.places);
-    free(a.decision);
+    struct ahead a = {.s = taken, .now = now, .left = n, .starts = starts};
+    struct place *places = forecast_places_new(rows, n, &a.mask);
+    a.places = places;
+    forecast_pass(&a, false);
+    memcpy(starts + n, starts, n * sizeof(*starts));
+    if (a.left && sched_lease_count(taken)) {
+        forecast_run_ahead(a, sched_copy(taken), MIDDLE, starts);
+        forecast_run_ahead(a, taken, LONG, starts + n);
+    } else {
+        sched_free(taken);
+    }
+    free(places);
 }
 
 /* From the starts that were seen to what is told. */
@@ -360,13 +371,12 @@ size_t forecast_run(struct sched *taken_copy,
     for (void *job; n < max && (job = sched_queue_at(taken_copy, n, now)); n++)
         ret[n] = (struct forecast_row){.job = job};
     usec_t *starts = xcalloc(2 * n + 1, sizeof(*starts));
-    if (n) {
-        forecast_starts_at(taken_copy, now, MIDDLE, ret, n, starts);
-        forecast_starts_at(taken_copy, now, LONG, ret, n, starts + n);
-    }
+    if (n)
+        forecast_starts_of(taken_copy, now, ret, n, starts);
+    else
+        sched_free(taken_copy);
     for (size_t i = 0; i < n; i++)
         forecast_tell(&ret[i], starts[i], starts[n + i], e, now);
     free(starts);
-    sched_free(taken_copy);
     return n;
 }

@@ -184,8 +184,9 @@ enum sched_verb {
 struct sched_decision {
     enum sched_verb verb;
     void *job;
+    const char *id;          /* START: the job's */
     const char *nodes;       /* START: comma-separated names, the driver's node first */
-    const char *driver_node; /* both borrowed until the next call of sched_next() */
+    const char *driver_node; /* all three borrowed until the scheduler is changed */
     char text[256];          /* PREEMPT: the job or account that needs the room */
 };
 /* The next decision, false: none. Call until false. now never falls. */
@@ -269,6 +270,8 @@ struct sched_lease_view {
 /* The leases, in no order that means anything but always the same. *pos = 0 first; false: the end.
  */
 bool sched_lease_next(const struct sched *s, size_t *pos, struct sched_lease_view *ret);
+/* The lease of this job; false: there is none. */
+bool sched_lease_find(const struct sched *s, const char *id, struct sched_lease_view *ret);
 /* The iterator over waiting jobs, held ones among them; started_at is 0. */
 bool sched_waiting_next(const struct sched *s, size_t *pos, struct sched_lease_view *ret);
 /* The job waiting at place i (0 …) of the order that a pass would take; NULL at the end.

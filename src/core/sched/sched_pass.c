@@ -93,6 +93,7 @@ static void tell_start(struct sched *s, uint32_t lease, struct sched_decision *r
     (void)buf_adds(&t->driver, host_at(s, part_at(s, l->first_part)->host)->name); /* it fits */
     ret->verb = SCHED_START;
     ret->job = l->f.job;
+    ret->id = l->f.id;
     ret->nodes = buf_str(&t->nodes);
     ret->driver_node = buf_str(&t->driver);
     ret->text[0] = 0;

@@ -26,6 +26,25 @@ size_t sched_lease_count(const struct sched *s)
     return s->n_leases;
 }
 
+static struct sched_lease_view lease_view(const struct lease *l)
+{
+    return (struct sched_lease_view){.id = l->f.id,
+                                     .job = l->f.job,
+                                     .gpus = (double)l->gpus / UNIT,
+                                     .started_at = l->started_at,
+                                     .limit = l->f.limit,
+                                     .expected_p50 = l->f.p50,
+                                     .expected_p90 = l->f.p90};
+}
+
+bool sched_lease_find(const struct sched *s, const char *id, struct sched_lease_view *ret)
+{
+    uint32_t lease = lease_find(s, id);
+    if (lease)
+        *ret = lease_view(lease_at(s, lease));
+    return lease;
+}
+
 bool sched_lease_next(const struct sched *s, size_t *pos, struct sched_lease_view *ret)
 {
     uint32_t i = (uint32_t)*pos + 1;
@@ -33,14 +52,7 @@ bool sched_lease_next(const struct sched *s, size_t *pos, struct sched_lease_vie
         i++;
     if (i >= s->leases.n)
         return false;
-    const struct lease *l = lease_at(s, i);
-    *ret = (struct sched_lease_view){.id = l->f.id,
-                                     .job = l->f.job,
-                                     .gpus = (double)l->gpus / UNIT,
-                                     .started_at = l->started_at,
-                                     .limit = l->f.limit,
-                                     .expected_p50 = l->f.p50,
-                                     .expected_p90 = l->f.p90};
+    *ret = lease_view(lease_at(s, i));
     *pos = i;
     return true;
 }
