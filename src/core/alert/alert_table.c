@@ -12,7 +12,13 @@
 #include "base/text.h"
 
 static const usec_t MERGES_WITHIN = 5 * USEC_MIN, REOPENS_WITHIN = 10 * USEC_MIN;
-enum { NO_NEWS = -1, ALERT_FACTS_MAX = 60, ALERT_KEY_MAX = 320 };
+enum {
+    NO_NEWS = -1,
+    ALERT_FACTS_MAX = 60,
+    ALERT_KEY_MAX = 320,
+    ALERT_NAME_MAX = 250,
+    ALERT_MARKS = 1024
+};
 
 #define ALERT(key, ftype, member, ...) FIELD_AT(alert, key, ftype, member, __VA_ARGS__)
 enum { ALERT_KEPT = FIELD_STORED };
@@ -71,6 +77,8 @@ const struct field_table incident_table = FIELD_TABLE(NULL, incident_rows, incid
 struct alert_table {
     struct map *pending; /* key -> usec_t *: since when it holds */
     struct map *open;    /* key -> its struct incident */
+    /* How many keys of both maps are of such a subject: 0 spares most jobs a key per rule. */
+    uint32_t marks[ALERT_MARKS];
     struct incident **v;
     size_t n;
     int64_t next_alert, next_incident;
@@ -115,7 +123,40 @@ void alert_table_free(struct alert_table *t)
 
 static void alert_key(char key[static ALERT_KEY_MAX], const char *rule, int of, const char *name)
 {
-    text_printf_to(key, ALERT_KEY_MAX, "%s\n%s/%.250s", rule, alert_of_names[of], name);
+    text_printf_to(key, ALERT_KEY_MAX, "%s\n%s/%.*s", rule, alert_of_names[of], ALERT_NAME_MAX,
+                   name);
+}
+
+/* FNV-1a of what a key has of its subject. */
+static uint32_t *alert_mark_of(struct alert_table *t, int of, const char *name)
+{
+    uint32_t h = 2166136261U ^ (uint32_t)of;
+    for (size_t i = 0; i < ALERT_NAME_MAX && name[i]; i++)
+        h = (h ^ (unsigned char)name[i]) * 16777619U;
+    return &t->marks[h % ALERT_MARKS];
+}
+
+static void alert_keep(struct alert_table *t,
+                       struct map *m,
+                       const char *key,
+                       int of,
+                       const char *name,
+                       void *value)
+{
+    if (!map_set(m, key, value))
+        ++*alert_mark_of(t, of, name);
+}
+
+static void *alert_drop(struct alert_table *t,
+                        struct map *m,
+                        const char *key,
+                        int of,
+                        const char *name)
+{
+    void *old = map_remove(m, key);
+    if (old)
+        --*alert_mark_of(t, of, name);
+    return old;
 }
 
 static struct alert *incident_find_open(const struct incident *i,
@@ -201,8 +242,8 @@ static void table_index(struct alert_table *t, struct incident *i)
     for (size_t k = 0; k < i->alerts.n; k++) {
         const struct alert *a = incident_alert(i, k);
         alert_key(key, a->rule, a->of, a->name);
-        if (a->open)
-            (void)map_set(t->open, key, i); /* of an incident that was merged: the newer place */
+        if (a->open) /* of an incident that was merged: the newer place */
+            alert_keep(t, t->open, key, a->of, a->name, i);
     }
 }
 
@@ -407,7 +448,7 @@ static void alert_fire(struct alert_table *t,
         strv_copy(&a.notify, s->notify);
     (void)alert_take_facts(&a, s); /* it is new in any case */
     incident_take_alert(i, &a);
-    (void)map_set(t->open, key, i);
+    alert_keep(t, t->open, key, (int)s->of, s->name, i);
     if (is_new)
         gather_young(t, i, now);
 }
@@ -416,7 +457,7 @@ static void alert_end(struct alert_table *t, struct incident *i, struct alert *a
 {
     char key[ALERT_KEY_MAX];
     alert_key(key, a->rule, a->of, a->name);
-    (void)map_remove(t->open, key);
+    (void)alert_drop(t, t->open, key, a->of, a->name);
     a->open = false;
     a->ended_at = now;
     a->news |= ALERT_ENDED;
@@ -438,13 +479,13 @@ static void rule_holds(struct alert_table *t,
     if (!since && r->hold) {
         since = xmalloc(sizeof(*since));
         *since = now;
-        (void)map_set(t->pending, key, since); /* there was none */
+        alert_keep(t, t->pending, key, (int)s->of, s->name, since);
     }
     if (since && *since > now)
         *since = now; /* the clock went back */
     if (since && now - *since < r->hold)
         return;
-    free(map_remove(t->pending, key));
+    free(alert_drop(t, t->pending, key, (int)s->of, s->name));
     alert_fire(t, r, s, key, now);
 }
 
@@ -482,12 +523,13 @@ static void alert_goes_on(struct alert_table *t,
 static void table_see_rule(struct alert_table *t,
                            const struct alert_rule *r,
                            const struct alert_subject *s,
+                           bool is_marked,
                            usec_t now)
 {
     char key[ALERT_KEY_MAX];
     enum alert_truth holds = alert_expr_ask(r->when_expr, s->v, s->n);
-    if (holds != ALERT_TRUE && !map_count(t->open) && !map_count(t->pending))
-        return; /* the usual case, asked for each job and rule at each look */
+    if (holds != ALERT_TRUE && !is_marked)
+        return; /* the usual case, for each job and rule at each look */
     alert_key(key, r->name, (int)s->of, s->name);
     struct incident *i = map_find(t->open, key);
     struct alert *a = i ? incident_find_open(i, r->name, s->name) : NULL;
@@ -496,7 +538,7 @@ static void table_see_rule(struct alert_table *t,
     else if (holds == ALERT_TRUE)
         rule_holds(t, r, s, key, now);
     else
-        free(map_remove(t->pending, key));
+        free(alert_drop(t, t->pending, key, (int)s->of, s->name));
 }
 
 void alert_table_see(struct alert_table *t,
@@ -504,9 +546,10 @@ void alert_table_see(struct alert_table *t,
                      const struct alert_subject *s,
                      usec_t now)
 {
+    bool is_marked = *alert_mark_of(t, (int)s->of, s->name) > 0;
     for (size_t i = 0; i < rules->n; i++)
         if (rules->v[i].of == (int)s->of && !rules->v[i].off && rules->v[i].when_expr)
-            table_see_rule(t, &rules->v[i], s, now);
+            table_see_rule(t, &rules->v[i], s, is_marked, now);
 }
 
 /* Ends the open alerts for which `ends` says so. */
