@@ -162,19 +162,10 @@ static const struct field process_rows[] = {
 };
 static const struct field_table process_table = FIELD_TABLE(NULL, process_rows, process_page);
 
-struct summary {
-    struct field_list processes;
-    int attempt;
-    bool ok;
-    struct proof_record all; /* the first thing that anybody said */
-    struct strv nodes;
-    char *mismatch;
-    size_t n;
-};
-#define ALL(member, ftype) FIELD_AT(summary, #member, ftype, member, .flags = 0)
-#define FIRST(member) FIELD_AT(summary, #member, FIELD_STR, all.member, .flags = FIELD_BORROWED)
+#define ALL(member, ftype) FIELD_AT(proof_summary, #member, ftype, member, .flags = 0)
+#define FIRST(member) FIELD_AT(proof_summary, #member, FIELD_STR, all.member, .flags = 0)
 static const struct field summary_rows[] = {
-    FIELD_AT(summary, "processes", FIELD_LIST, processes, .of = &process_table),
+    FIELD_AT(proof_summary, "processes", FIELD_LIST, processes, .of = &process_table),
     ALL(attempt, FIELD_INT32),
     ALL(ok, FIELD_BOOL),
     FIRST(verl),
@@ -188,12 +179,12 @@ static const struct field summary_rows[] = {
     ALL(nodes, FIELD_STRV),
     ALL(mismatch, FIELD_STR),
 };
-const struct field_table proof_summary_table = FIELD_TABLE("Imports", summary_rows, summary);
+const struct field_table proof_summary_table = FIELD_TABLE("Imports", summary_rows, proof_summary);
 
-static void summary_release(struct summary *s)
+void proof_summary_release(struct proof_summary *s)
 {
+    field_release(&proof_summary_table, s); /* what is shown of the record, too */
     proof_record_release(&s->all);
-    field_release(&proof_summary_table, s);
 }
 
 static void proof_take_first(char **dst, char **src)
@@ -213,7 +204,7 @@ static void proof_note_node(struct strv *nodes, const char *node)
 }
 
 /* A process with a verl speaks before one without. */
-static void proof_merge(struct summary *s, struct proof_record *r)
+static void proof_merge(struct proof_summary *s, struct proof_record *r)
 {
     struct proof_record *a = &s->all;
     proof_note_node(&s->nodes, r->node);
@@ -230,7 +221,7 @@ static void proof_merge(struct summary *s, struct proof_record *r)
         proof_take_first(pairs[i][0], pairs[i][1]);
 }
 
-static void proof_show_process(struct summary *s, const struct proof_record *r)
+static void proof_show_process(struct proof_summary *s, const struct proof_record *r)
 {
     struct process_page *v = s->processes.v;
     if (s->processes.n == PROOF_SHOWN_MAX)
@@ -248,7 +239,7 @@ static void proof_show_process(struct summary *s, const struct proof_record *r)
 size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out)
 {
     _cleanup_(strv_release) struct strv names = {0};
-    _cleanup_(summary_release) struct summary s = {.attempt = attempt};
+    _cleanup_(proof_summary_release) struct proof_summary s = {.attempt = attempt};
     struct jout j = jout_begin(out);
     list_records(proof, "", &names);
     for (size_t i = 0; i < names.n; i++) {

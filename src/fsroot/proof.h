@@ -48,8 +48,19 @@ char *proof_sentence(const struct proof_record *r);
  * the caller's own: links on the way there are followed, none is in it. */
 char *proof_mismatch(const char *dir);
 
-/* Append what all records of this proof directory of an attempt say together, as one JSON object
- * (proof_summary_table; "mismatch" is NULL when all is well). Returns how many records there are;
- * 0: nothing was appended. */
-extern const struct field_table proof_summary_table;
+/* What all records of an attempt say together. */
+struct proof_summary {
+    struct field_list processes; /* the first of them, as rows of the table */
+    int attempt;
+    bool ok;
+    struct proof_record all; /* the first thing that anybody said */
+    struct strv nodes;       /* with a process that told */
+    char *mismatch;          /* NULL: all is well */
+    size_t n;                /* records; not in the JSON */
+};
+extern const struct field_table proof_summary_table; /* "Imports" in openapi.json */
+void proof_summary_release(struct proof_summary *s); /* zeroed memory is fine */
+
+/* Append the summary of this proof directory of an attempt as one JSON object. Returns how many
+ * records there are; 0: nothing was appended. */
 size_t proof_summary(const struct rootdir *proof, int attempt, struct buf *out);

@@ -24,6 +24,7 @@ struct task {
     struct findings *fs;
     struct task *next;
     struct diagnosis d;
+    char *given_word; /* the class that is given, in the row; of a newer Argus any word */
     int64_t job_seq;
     struct live *l; /* while somebody waits */
     findings_f done;
@@ -58,6 +59,7 @@ int findings_new(const struct findings_parts *parts, struct findings **ret, stru
 static void findings_task_free(struct task *t)
 {
     diagnosis_release(&t->d);
+    free(t->given_word);
     free(t->arg);
     free(t);
 }
@@ -99,40 +101,47 @@ static void append(struct task *t)
 
 /* ---- what is owed, as rows ---- */
 
-/* X(member of finding_facts): what a late finding still needs when argusd starts anew. */
-#define FLAGS(X)                                                                                   \
-    X(exit_known)                                                                                  \
-    X(shepherd_killed)                                                                             \
-    X(metrics_nan)                                                                                 \
-    X(stopped) X(preempted) X(timed_out) X(hung) X(not_started) X(head_lost) X(import_mismatch)
+/* What of a late finding is still needed when argusd starts anew. */
+#define OWED(key, ftype, member) FIELD_AT(task, key, ftype, member, .flags = 0)
+#define FACT(member, ftype) OWED(#member, ftype, d.facts.member)
+#define TOLD(member, ftype) OWED(#member, ftype, d.member)
+static const struct field owed_rows[] = {
+    OWED("seq", FIELD_INT, job_seq),
+    TOLD(job, FIELD_STR),
+    TOLD(k, FIELD_INT32),
+    FACT(exit_known, FIELD_BOOL),
+    FACT(shepherd_killed, FIELD_BOOL),
+    FACT(metrics_nan, FIELD_BOOL),
+    FACT(stopped, FIELD_BOOL),
+    FACT(preempted, FIELD_BOOL),
+    FACT(timed_out, FIELD_BOOL),
+    FACT(hung, FIELD_BOOL),
+    FACT(not_started, FIELD_BOOL),
+    FACT(head_lost, FIELD_BOOL),
+    FACT(import_mismatch, FIELD_BOOL),
+    FACT(exit_code, FIELD_INT32),
+    FACT(signal, FIELD_INT32),
+    FACT(oom_kills, FIELD_INT),
+    FACT(oom_unsure, FIELD_BOOL),
+    TOLD(no_logs, FIELD_BOOL),
+    OWED("given", FIELD_STR, given_word),
+    TOLD(lost_node, FIELD_STR),
+    TOLD(odd_node, FIELD_STR),
+    TOLD(odd_rank, FIELD_STR),
+    TOLD(stopped_reason, FIELD_STR),
+    TOLD(oom_line, FIELD_STR),
+    TOLD(nan_text, FIELD_STR),
+    TOLD(node, FIELD_STR),
+};
+static const struct field_table owed_table = FIELD_TABLE(NULL, owed_rows, task);
 
-static void put_owed(const struct task *t)
+static void put_owed(struct task *t)
 {
-    const struct finding_facts *f = &t->d.facts;
     _cleanup_(freep) char *name = xasprintf("%s/%d", t->d.job, t->d.k);
     struct buf body = BUF_INIT(OWED_MAX);
     struct jout j = jout_begin(&body);
-    jout_open(&j, NULL, '{');
-    jout_int(&j, "seq", t->job_seq);
-    jout_str(&j, "job", t->d.job);
-    jout_int(&j, "k", t->d.k);
-#define X(flag) jout_bool(&j, #flag, f->flag);
-    FLAGS(X)
-#undef X
-    jout_int(&j, "exit_code", f->exit_code);
-    jout_int(&j, "signal", f->signal);
-    jout_int(&j, "oom_kills", f->oom_kills);
-    jout_bool(&j, "oom_unsure", f->oom_unsure);
-    jout_bool(&j, "no_logs", t->d.no_logs);
-    jout_str(&j, "given", t->d.is_given ? finding_class_to_string(t->d.given) : NULL);
-    jout_str(&j, "lost_node", t->d.lost_node);
-    jout_str(&j, "odd_node", t->d.odd_node);
-    jout_str(&j, "odd_rank", t->d.odd_rank);
-    jout_str(&j, "stopped_reason", t->d.stopped_reason);
-    jout_str(&j, "oom_line", t->d.oom_line);
-    jout_str(&j, "nan_text", t->d.nan_text);
-    jout_str(&j, "node", t->d.node);
-    jout_close(&j, '}');
+    set_str(&t->given_word, t->d.is_given ? finding_class_to_string(t->d.given) : NULL);
+    field_to_json(&owed_table, t, FIELD_ALL, FIELD_ROW, &j, NULL);
     struct store_entry row = {
         .kind = FINDINGS_ENTRY, .name = name, .body = buf_str(&body), .at = clock_wall()};
     if (!body.failed) /* its texts have ceilings: it fits */
@@ -156,26 +165,10 @@ static void findings_read_given(const char *word, struct diagnosis *d)
 
 static void read_owed(const json_t *o, struct task *t)
 {
-    struct finding_facts *f = &t->d.facts;
-    t->job_seq = json_get_int(o, "seq", 0);
-    t->d.k = (int)json_get_int(o, "k", 0);
-    set_str(&t->d.job, json_get_str(o, "job", ""));
-#define X(flag) f->flag = json_get_bool(o, #flag, false);
-    FLAGS(X)
-#undef X
-    f->exit_code = (int)json_get_int(o, "exit_code", 0);
-    f->signal = (int)json_get_int(o, "signal", 0);
-    f->oom_kills = json_get_int(o, "oom_kills", 0);
-    f->oom_unsure = json_get_bool(o, "oom_unsure", false);
-    t->d.no_logs = json_get_bool(o, "no_logs", false);
-    findings_read_given(json_get_str(o, "given", NULL), &t->d);
-    set_str(&t->d.lost_node, json_get_str(o, "lost_node", NULL));
-    set_str(&t->d.odd_node, json_get_str(o, "odd_node", NULL));
-    set_str(&t->d.odd_rank, json_get_str(o, "odd_rank", NULL));
-    set_str(&t->d.stopped_reason, json_get_str(o, "stopped_reason", NULL));
-    set_str(&t->d.oom_line, json_get_str(o, "oom_line", NULL));
-    set_str(&t->d.nan_text, json_get_str(o, "nan_text", NULL));
-    set_str(&t->d.node, json_get_str(o, "node", NULL));
+    field_from_json(&owed_table, o, FIELD_ALL, t);
+    if (!t->d.job)
+        t->d.job = xstrdup("");
+    findings_read_given(t->given_word, &t->d);
 }
 
 static struct task *findings_task_new(struct findings *fs)

@@ -9,28 +9,29 @@
 #include <string.h>
 
 #include "argusd/watch/sight.h"
-#include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/proof.h"
 
-enum { IMPORTS_MAX = 256 << 10 };
-
-static json_t *imports_parse(const char *text)
+/* A text that proof_summary() wrote; NULL, or one that does not read: nothing is known. */
+static struct proof_summary imports_read(const char *text)
 {
-    json_t *o = NULL;
-    return text && json_parse(text, strlen(text), IMPORTS_MAX, &o, NULL) == 0 ? o : NULL;
+    struct proof_summary s = {0};
+    (void)field_from_text(&proof_summary_table, text, FIELD_ALL, &s); /* else it stays empty */
+    return s;
 }
 
-static void imports_tell(struct live *l, const json_t *old, const json_t *new)
+static void imports_tell(struct live *l,
+                         const struct proof_summary *old,
+                         const struct proof_summary *new)
 {
     char text[JOB_REASON_TEXT_MAX];
-    bool first = json_get_int(old, "attempt", 0) != json_get_int(new, "attempt", 0);
-    const char *bad = json_get_str(new, "mismatch", NULL), *file = json_get_str(new, "file", NULL);
-    if (bad && (first || !json_get_str(old, "mismatch", NULL)))
+    bool first = old->attempt != new->attempt;
+    const char *bad = new->mismatch, *file = new->all.file;
+    if (bad && (first || !old->mismatch))
         jobs_note(l, "imported", PROOF_CLASS, bad, clock_wall());
-    else if (file && !bad && (first || !json_get_str(old, "file", NULL))) {
-        text_printf(text, "verl %s was imported from '%s'", json_get_str(new, "verl", "-"),
+    else if (file && !bad && (first || !old->all.file)) {
+        text_printf(text, "verl %s was imported from '%s'", str_or(new->all.verl, "-"),
                     file); /* cut: the page has it whole */
         jobs_note(l, "imported", "", text, clock_wall());
     }
@@ -38,33 +39,23 @@ static void imports_tell(struct live *l, const json_t *old, const json_t *new)
 
 /* ---- silence ---- */
 
-static bool has_node(const json_t *imports, const char *node)
-{
-    size_t i;
-    const json_t *item;
-    json_array_foreach (json_get_array(imports, "nodes"), i, item)
-        if (str_eq(json_string_value(item), node))
-            return true;
-    return false;
-}
-
 /* The first node of the gang that no process speaks for. NULL: all have one. Borrowed. */
-static const char *silent_node(const struct live *l, const json_t *imports)
+static const char *silent_node(const struct live *l, const struct proof_summary *imports)
 {
     const struct gang *gang = &l->job->gang;
     for (size_t i = 0; i < gang->n; i++)
-        if (!has_node(imports, gang->v[i].name))
+        if (!strv_has(&imports->nodes, gang->v[i].name))
             return gang->v[i].name;
     return NULL;
 }
 
-static json_t *own_imports(const struct live *l)
+/* Of the newest attempt. */
+static struct proof_summary own_imports(const struct live *l)
 {
-    json_t *o = imports_parse(l->extra.imports);
-    if (o && json_get_int(o, "attempt", 0) == job_attempt(l->job)->k)
-        return o;
-    json_decref(o);
-    return NULL;
+    struct proof_summary s = imports_read(l->extra.imports);
+    if (s.attempt != job_attempt(l->job)->k)
+        proof_summary_release(&s);
+    return s;
 }
 
 bool imports_are_missing(const struct live *l)
@@ -72,17 +63,14 @@ bool imports_are_missing(const struct live *l)
     if (sight_of(l)->silence_told || sight_of(l)->all_proven || l->job->state != JOB_RUNNING ||
         job_is_holding(l->job))
         return false;
-    _cleanup_(json_unrefp) json_t *o = own_imports(l);
-    if (!l->extra.verl && !json_get_str(o, "file", NULL))
-        return false;
-    const char *node = silent_node(l, o);
-    return node != NULL;
+    _cleanup_(proof_summary_release) struct proof_summary s = own_imports(l);
+    return (l->extra.verl || s.all.file) && silent_node(l, &s);
 }
 
 static void tell_silence(struct live *l)
 {
-    _cleanup_(json_unrefp) json_t *o = own_imports(l);
-    const char *node = silent_node(l, o);
+    _cleanup_(proof_summary_release) struct proof_summary s = own_imports(l);
+    const char *node = silent_node(l, &s);
     char text[JOB_REASON_TEXT_MAX];
     if (!node)
         return;
@@ -102,9 +90,9 @@ static void take_records(struct live *l, struct files_look *k)
     sight_change(l)->proof_is_settled = k->proof_is_settled;
     if (!k->imports)
         return;
-    _cleanup_(json_unrefp) json_t *old = imports_parse(l->extra.imports),
-                                  *new = imports_parse(k->imports);
-    const char *node = silent_node(l, new);
+    _cleanup_(proof_summary_release) struct proof_summary old = imports_read(l->extra.imports);
+    _cleanup_(proof_summary_release) struct proof_summary new = imports_read(k->imports);
+    const char *node = silent_node(l, &new);
     sight_change(l)->all_proven = !node;
     if (str_eq(k->imports, l->extra.imports))
         return;
@@ -112,7 +100,7 @@ static void take_records(struct live *l, struct files_look *k)
     l->extra.imports = k->imports;
     k->imports = NULL;
     jobs_save(l);
-    imports_tell(l, old, new);
+    imports_tell(l, &old, &new);
 }
 
 void imports_take(struct live *l, struct files_look *k)
