@@ -22,7 +22,6 @@ struct figures_asked {
     struct http_req *req; /* NULL: gone */
     struct api *a;
     char *name;                      /* of the node or job */
-    const char *answer;              /* "node" or "id" */
     struct figures_read *used, *mem; /* mem: of a job alone */
 };
 
@@ -35,19 +34,6 @@ static double figures_short(double v)
         return v;
     double scale = pow(10, 5 - floor(log10(fabs(v))));
     return round(v * scale) / scale;
-}
-
-static void figures_put_points(struct jout *j, const char *key, const float *v, size_t n)
-{
-    jout_open(j, key, '[');
-    for (size_t i = 0; i < n; i++)
-        jout_real(j, NULL, figures_short((double)v[i]));
-    jout_close(j, ']');
-}
-
-static void figures_put_real(struct jout *j, const char *key, double v)
-{
-    jout_real(j, key, figures_short(v)); /* NaN is null */
 }
 
 /* Over the points, which are as long as each other. */
@@ -71,44 +57,113 @@ static double figures_max(const float *v, size_t n)
     return max;
 }
 
-static void figures_put_gpu(struct jout *j, const struct figures_asked *k, size_t i)
+struct figures_row_page {
+    const char *node, *uuid;
+    int gpu; /* -1: of the node */
+    struct field_list mean, max;
+    double mean_of_all;
+};
+#define OF_ROW(member, ftype, ...) FIELD_AT(figures_row_page, #member, ftype, member, __VA_ARGS__)
+static const struct field row_rows[] = {
+    OF_ROW(node, FIELD_STR, .flags = FIELD_ALWAYS),
+    OF_ROW(gpu, FIELD_INT32, .flags = FIELD_NO_LIMIT),
+    OF_ROW(uuid, FIELD_STR, .flags = 0),
+    OF_ROW(mean, FIELD_REALS, .flags = 0),
+    OF_ROW(max, FIELD_REALS, .flags = 0),
+    OF_ROW(mean_of_all, FIELD_REAL, .flags = FIELD_MAYBE),
+};
+static const struct field_table row_table = FIELD_TABLE("FigureSeries", row_rows, figures_row_page);
+
+struct figures_gpu_page {
+    struct figures_row_page row;
+    double mem_used_max_bytes, mem_total_bytes;
+};
+#define OF_GPU(member) FIELD_AT(figures_gpu_page, #member, FIELD_REAL, member, .flags = FIELD_MAYBE)
+static const struct field gpu_rows[] = {
+    FIELD_AT(figures_gpu_page, "", FIELD_INLINE, row, .of = &row_table),
+    OF_GPU(mem_used_max_bytes),
+    OF_GPU(mem_total_bytes),
+};
+static const struct field_table gpu_table = FIELD_TABLE("JobGpu", gpu_rows, figures_gpu_page);
+
+/* The series are written between the other members, one after the other. */
+enum { BEFORE_SERIES = FIELD_SHOWN, AFTER_SERIES = FIELD_LISTED };
+struct figures_page {
+    const char *name, *figure, *why_not;
+    usec_t from;
+    int64_t step_s, points;
+    struct field_list series;
+};
+#define PAGE(key, ftype, member, ...) FIELD_AT(figures_page, key, ftype, member, __VA_ARGS__)
+#define PAGE_ROWS(whose, item)                                                                     \
+    PAGE(whose, FIELD_STR, name, .flags = FIELD_ALWAYS | BEFORE_SERIES),                           \
+        PAGE("figure", FIELD_STR, figure, .flags = FIELD_ALWAYS | BEFORE_SERIES),                  \
+        PAGE("from", FIELD_TIME, from, .flags = FIELD_ALWAYS | BEFORE_SERIES),                     \
+        PAGE("step_s", FIELD_INT, step_s, .flags = BEFORE_SERIES),                                 \
+        PAGE("points", FIELD_INT, points, .flags = BEFORE_SERIES),                                 \
+        PAGE("series", FIELD_LIST, series, .of = &(item))
+static const struct field of_job_rows[] = {PAGE_ROWS("id", gpu_table)};
+static const struct field_table of_job_table = FIELD_TABLE("JobGpus", of_job_rows, figures_page);
+static const struct field of_node_rows[] = {
+    PAGE_ROWS("node", row_table),
+    PAGE("why_not", FIELD_STR, why_not, .flags = FIELD_ALWAYS | AFTER_SERIES),
+};
+static const struct field_table of_node_table =
+    FIELD_TABLE("NodeFigures", of_node_rows, figures_page);
+
+static struct field_list figures_points(const float *from, size_t n, double *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = figures_short((double)from[i]);
+    return (struct field_list){.v = to, .n = n};
+}
+
+/* v has room for two lists of points. */
+static void figures_put_series(struct jout *j, const struct figures_asked *k, size_t i, double *v)
 {
     const struct figures_row *row = &k->used->rows[i];
     const char *uuid = figures_uuid(k->a->figures, row->node, row->gpu);
     size_t n = k->used->points;
-    jout_open(j, NULL, '{');
-    jout_str(j, "node", row->node);
-    jout_count(j, "gpu", row->gpu);
-    jout_str(j, "uuid", *uuid ? uuid : NULL);
-    figures_put_points(j, "mean", row->mean, n);
-    figures_put_points(j, "max", row->max, n);
-    figures_put_real(j, "mean_of_all", figures_mean(row->mean, n));
-    if (k->mem) {
-        figures_put_real(j, "mem_used_max_bytes", figures_max(k->mem->rows[i].max, n));
-        figures_put_real(j, "mem_total_bytes",
-                         figures_now(k->a->figures, row->node, FIGURE_GPU_MEM_TOTAL, row->gpu));
+    struct figures_gpu_page page = {
+        .row = {.node = row->node,
+                .gpu = row->gpu,
+                .uuid = *uuid ? uuid : NULL,
+                .mean = figures_points(row->mean, n, v),
+                .max = figures_points(row->max, n, v + n),
+                .mean_of_all = figures_short(figures_mean(row->mean, n))}};
+    if (!k->mem) {
+        field_to_json(&row_table, &page.row, FIELD_ALL, FIELD_PAGE, j, NULL);
+        return;
     }
-    jout_close(j, '}');
+    page.mem_used_max_bytes = figures_short(figures_max(k->mem->rows[i].max, n));
+    page.mem_total_bytes =
+        figures_short(figures_now(k->a->figures, row->node, FIGURE_GPU_MEM_TOTAL, row->gpu));
+    field_to_json(&gpu_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
 }
 
 static void figures_answer(struct figures_asked *k)
 {
     const struct figures_read *r = k->used;
+    const struct field_table *of = k->mem ? &of_job_table : &of_node_table;
+    const struct figures_page page = {.name = k->name,
+                                      .figure = figure_to_string(r->figure),
+                                      .why_not =
+                                          k->mem ? NULL : figures_why_not(k->a->figures, k->name),
+                                      .from = r->from,
+                                      .step_s = (int64_t)(r->step / USEC_SEC),
+                                      .points = (int64_t)r->points};
     struct buf body = BUF_INIT(FIGURES_BYTES_MAX);
     struct jout j = jout_begin(&body);
+    double *v = xcalloc(2 * r->points + 1, sizeof(*v));
     jout_open(&j, NULL, '{');
-    jout_str(&j, k->answer, k->name);
-    jout_str(&j, "figure", figure_to_string(r->figure));
-    jout_time(&j, "from", r->from);
-    jout_int(&j, "step_s", (int64_t)(r->step / USEC_SEC));
-    jout_int(&j, "points", (int64_t)r->points);
+    field_put_members(of, &page, BEFORE_SERIES, FIELD_PAGE, &j);
     jout_open(&j, "series", '[');
     for (size_t i = 0; i < r->n_rows; i++)
-        figures_put_gpu(&j, k, i);
+        figures_put_series(&j, k, i, v);
     jout_close(&j, ']');
-    if (!k->mem)
-        jout_str(&j, "why_not", figures_why_not(k->a->figures, k->name));
+    field_put_members(of, &page, AFTER_SERIES, FIELD_PAGE, &j);
     jout_close(&j, '}');
+    free(v);
     http_reply_json(k->req, 200, &body, api_reader_barrier(k->a));
     buf_release(&body);
 }
@@ -214,11 +269,8 @@ static void api_node_figures(struct http_req *req, void *app)
         return;
     }
     struct figures_asked *k = xcalloc(1, sizeof(*k));
-    *k = (struct figures_asked){.req = req,
-                                .a = a,
-                                .name = xstrdup(node),
-                                .answer = "node",
-                                .used = figures_read_new(f, from, to, step)};
+    *k = (struct figures_asked){
+        .req = req, .a = a, .name = xstrdup(node), .used = figures_read_new(f, from, to, step)};
     figures_add_node(k->used, a, node);
     figures_begin(k);
 }
@@ -253,7 +305,6 @@ static void figures_of_job(struct http_req *req,
     *k = (struct figures_asked){.req = req,
                                 .a = a,
                                 .name = xstrdup(job->id),
-                                .answer = "id",
                                 .used = figures_read_new(FIGURE_GPU_UTIL, from, to, step),
                                 .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step)};
     figures_add_gang(k->used, &job->gang);
@@ -299,27 +350,11 @@ static const struct http_route rows[] = {
      .reply_schema = "NodeFigures"},
 };
 
-#define SERIES                                                                                     \
-    KEY("figure", TEXT) "," KEY("from", TEXT) "," KEY("step_s", INTEGER) "," KEY("points", INTEGER)
-#define POINTS KEY("mean", LIST(NUMBER_OR_NULL)) "," KEY("max", LIST(NUMBER_OR_NULL))
-#define GPU                                                                                        \
-    KEY("node", TEXT)                                                                              \
-    "," KEY("gpu", INTEGER_OR_NULL) "," KEY("uuid", TEXT_OR_NULL) "," POINTS "," KEY(              \
-        "mean_of_all", NUMBER_OR_NULL)
 static const struct http_schema schemas[] = {
-    {.name = "FigureSeries", .json = OBJECT("\"node\",\"mean\",\"max\"", GPU)},
-    {.name = "JobGpu",
-     .json = OBJECT("\"node\",\"mean\",\"max\"",
-                    GPU "," KEY("mem_used_max_bytes", NUMBER_OR_NULL) "," KEY("mem_total_bytes",
-                                                                              NUMBER_OR_NULL))},
-    {.name = "NodeFigures",
-     .json = OBJECT(
-         "\"node\",\"series\"",
-         KEY("node", TEXT) "," SERIES
-                           "," KEY("why_not", TEXT) "," KEY("series", LIST(REF("FigureSeries"))))},
-    {.name = "JobGpus",
-     .json = OBJECT("\"id\",\"series\"",
-                    KEY("id", TEXT) "," SERIES "," KEY("series", LIST(REF("JobGpu"))))},
+    {.name = "FigureSeries", .table = &row_table},
+    {.name = "JobGpu", .table = &gpu_table},
+    {.name = "NodeFigures", .table = &of_node_table},
+    {.name = "JobGpus", .table = &of_job_table},
 };
 
 const struct api_part part_figures = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -143,6 +143,21 @@ static void api_metrics(struct http_req *req, void *app)
 
 /* ---- targets ---- */
 
+struct target_page {
+    struct strv targets; /* borrowed */
+    const char *cluster, *node, *pool, *kind;
+};
+#define LABEL(member, how)                                                                         \
+    FIELD_AT(target_page, "labels." #member, FIELD_STR, member, .flags = (how))
+static const struct field target_rows[] = {
+    FIELD_AT(target_page, "targets", FIELD_STRV, targets),
+    LABEL(cluster, FIELD_ALWAYS),
+    LABEL(node, FIELD_ALWAYS),
+    LABEL(pool, FIELD_OMIT), /* an empty label would be none */
+    LABEL(kind, FIELD_ALWAYS),
+};
+static const struct field_table target_table = FIELD_TABLE(NULL, target_rows, target_page);
+
 /* False: nobody knows yet where its page is. */
 static bool put_target(struct jout *j, const struct api *a, const struct cluster_node *n)
 {
@@ -151,18 +166,13 @@ static bool put_target(struct jout *j, const struct api *a, const struct cluster
     if (port <= 0)
         return port == 0;
     text_printf(address, strchr(n->ip, ':') ? "[%s]:%d" : "%s:%d", n->ip, port);
-    jout_open(j, NULL, '{');
-    jout_open(j, "targets", '[');
-    jout_str(j, NULL, address);
-    jout_close(j, ']');
-    jout_open(j, "labels", '{');
-    jout_str(j, "cluster", a->settings->cluster);
-    jout_str(j, "node", n->name);
-    if (n->pool && *n->pool) /* an empty label would be none */
-        jout_str(j, "pool", n->pool);
-    jout_str(j, "kind", "ray");
-    jout_close(j, '}');
-    jout_close(j, '}');
+    char *targets[] = {address};
+    const struct target_page page = {.targets = {.v = targets, .n = 1},
+                                     .cluster = a->settings->cluster,
+                                     .node = n->name,
+                                     .pool = n->pool && *n->pool ? n->pool : NULL,
+                                     .kind = "ray"};
+    field_to_json(&target_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
     return true;
 }
 
@@ -209,15 +219,8 @@ static const struct http_route routes[] = {
 };
 
 static const struct http_schema schemas[] = {
-    {.name = "Targets",
-     .json = "{\"type\":\"array\",\"items\":" OBJECT(
-         "\"targets\",\"labels\"",
-         KEY("targets", "{\"type\":\"array\",\"items\":" TEXT "}") "," KEY(
-             "labels",
-             OBJECT("\"cluster\",\"node\",\"kind\"",
-                    KEY("cluster", TEXT) "," KEY("node", TEXT) "," KEY("pool",
-                                                                       TEXT) "," KEY("kind",
-                                                                                     TEXT)))) "}"},
+    {.name = "Target", .table = &target_table},
+    {.name = "Targets", .json = LIST(REF("Target"))},
 };
 
 const struct api_part part_metrics = {routes, array_len(routes), schemas, array_len(schemas)};
