@@ -493,6 +493,10 @@ def test_require_fit(w):
     spec = Argusd.spec("echo x", nnodes=3, n_gpus_per_node=4)
     problem = w.check_problem(w.argusd.post(spec, "?require_fit=1"), 422, "pool_too_small")
     assert "pool_too_small (has 8, needs 12)" in problem["detail"]
+    assert problem["code"] == "pool_too_small"
+    assert problem["args"] == {"has": 8, "needs": 12, "few_gpus": 1, "fit_nodes": 2, "fit_gpus": 4}
+    other = w.argusd.call("POST", "/v1/jobs?require_fit=1", spec, **{"Accept-Language": "zh"}).json()
+    assert other["args"] == problem["args"] and "最多可用 nnodes: 2" in other["detail"]
     assert w.argusd.post(Argusd.spec("echo x", n_gpus_per_node=4), "?require_fit=1&dry_run=1").status == 200
     reply = w.argusd.post(spec)
     assert reply.status == 201
@@ -504,6 +508,7 @@ def test_pool_that_no_machine_is_in(w):
     spec = Argusd.spec("echo x", pool="nope")
     problem = w.check_problem(w.argusd.post(spec, "?require_fit=1"), 422, "pool_too_small")
     assert "no machine is in pool 'nope'" in problem["detail"] and "argus pool ls" in problem["detail"]
+    assert problem["args"]["empty_pool"] == "nope"
     reply = w.argusd.post(spec)
     (warning,) = reply.json()["warnings"]
     assert warning["field"] == "pool" and "no machine is in pool 'nope' now" in json.dumps(warning)

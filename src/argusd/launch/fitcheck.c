@@ -3,6 +3,7 @@
  * reason to refuse, and while Ray is away nothing is known of it. */
 #include "argusd/launch/fitcheck.h"
 
+#include "base/message.h"
 #include "base/text.h"
 
 /* The largest size that would be taken, in nodes of the shape that was asked. */
@@ -30,16 +31,38 @@ static int warn_empty_pool(const struct cluster *cluster,
                            struct err *err)
 {
     if (required)
-        return err_set(err, ERR_POOL_TOO_SMALL,
-                       "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now; "
-                       "'argus pool ls' shows the pools",
-                       needs, pool);
+        return message_refuse(
+            err, ERR_POOL_TOO_SMALL, "pool_too_small",
+            MESSAGE_ARGS(MESSAGE_NUM("needs", needs), MESSAGE_STR("empty_pool", pool)));
     if (cluster_is_up(cluster))
         problems_add(ps, PROBLEM_WARNING, "pool", 0, 0,
                      "'argus pool ls' shows the pools; it starts when enough machines join",
                      "pool_too_small (has 0, needs %g): no machine is in pool '%.80s' now", needs,
                      pool);
     return 0;
+}
+
+/* With the largest size that would be taken, as tell_largest(). */
+static int refuse_small_pool(const struct sched *sched,
+                             const char *pool,
+                             const struct demand *d,
+                             double has,
+                             struct err *err)
+{
+    double needs = demand_gpus(d);
+    int n = sched_largest_gang(sched, pool, d);
+    if (n > 0)
+        return message_refuse(
+            err, ERR_POOL_TOO_SMALL, "pool_too_small",
+            MESSAGE_ARGS(
+                MESSAGE_NUM("has", has), MESSAGE_NUM("needs", needs),
+                MESSAGE_NUM("few_gpus", has < needs ? 1 : 2), MESSAGE_NUM("fit_nodes", n),
+                MESSAGE_NUM("fit_gpus", d->gpus_per_node + (d->nnodes == 1 ? d->driver_gpus : 0))));
+    return message_refuse(err, ERR_POOL_TOO_SMALL, "pool_too_small",
+                          MESSAGE_ARGS(MESSAGE_NUM("has", has), MESSAGE_NUM("needs", needs),
+                                       MESSAGE_NUM("few_gpus", has < needs ? 1 : 2),
+                                       MESSAGE_NUM("node_gpus", d->gpus_per_node),
+                                       MESSAGE_NUM("node_cpus", d->cpus_per_node)));
 }
 
 int fitcheck(const struct jobs *js,
@@ -62,11 +85,9 @@ int fitcheck(const struct jobs *js,
         return warn_empty_pool(cluster, pool, needs, required, ps, err);
     if (!required && !cluster_is_up(cluster))
         return 0;
-    tell_largest(sched, pool, d, largest, sizeof(largest));
     if (required)
-        return err_set(err, ERR_POOL_TOO_SMALL,
-                       "pool_too_small (has %g, needs %g): the pool does not have the %s; %s", has,
-                       needs, what, largest);
+        return refuse_small_pool(sched, pool, d, has, err);
+    tell_largest(sched, pool, d, largest, sizeof(largest));
     problems_add(ps, PROBLEM_WARNING, "nnodes", 0, 0,
                  "it starts when enough nodes join; --require-fit refuses instead",
                  "pool_too_small (has %g, needs %g): the pool does not have the %s now; %s", has,

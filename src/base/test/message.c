@@ -46,6 +46,17 @@ static void test_sentences(void **state)
            "\"shared\":1}",
            "pool_too_small: the cluster has 1 GPU on 2 nodes, but no 3 with 0.5 GPUs and 4 CPUs "
            "each, even when empty, or share their GPUs; ask for another shape or fewer CPUs");
+    expect(&all, "pool_too_small", "{\"needs\":4,\"empty_pool\":\"nope\"}",
+           "pool_too_small (has 0, needs 4): no machine is in pool 'nope' now; 'argus pool ls' "
+           "shows the pools");
+    expect(&all, "pool_too_small",
+           "{\"has\":8,\"needs\":12,\"few_gpus\":1,\"fit_nodes\":2,\"fit_gpus\":4}",
+           "pool_too_small (has 8, needs 12): the pool does not have the GPUs; at most nnodes: 2 "
+           "with n_gpus_per_node: 4 fits it");
+    expect(&all, "pool_too_small",
+           "{\"has\":8,\"needs\":8,\"few_gpus\":2,\"node_gpus\":8,\"node_cpus\":8}",
+           "pool_too_small (has 8, needs 8): the pool does not have the CPUs beside them, or GPUs "
+           "on one node; not even one node with 8 GPUs and 8 CPUs fits it");
     expect(&all, "waiting_for_cpus",
            "{\"nnodes\":2,\"cpus\":4,\"place\":{\"code\":\"place\",\"args\":{\"before\":3}}}",
            "needs 2 x 4 CPUs beside its GPUs, and where those are free the CPUs are not; 3 before "
