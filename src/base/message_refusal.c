@@ -52,10 +52,10 @@ static const struct message_row rows[] = {
         "pool_too_small（有 0，需要 {needs}）：资源池 '{empty_pool}' 中现在没有机器；'argus pool ls' 列出各资源池"),
     SAY("pool_too_small",
         "pool_too_small (has {has}, needs {needs}): the pool does not have the {few_gpus|GPUs|CPUs beside them, or GPUs on one node}; at most nnodes: {fit_nodes} with n_gpus_per_node: {fit_gpus} fits it",
-        "pool_too_small（有 {has}，需要 {needs}）：资源池{few_gpus|GPU 不够|的 CPU 或单节点 GPU 不够}；最多可用 nnodes: {fit_nodes}、n_gpus_per_node: {fit_gpus}"),
+        "pool_too_small（有 {has}，需要 {needs}）：资源池{few_gpus|中的 GPU 不够|的 CPU 或单节点 GPU 不够}；最多可用 nnodes: {fit_nodes}、n_gpus_per_node: {fit_gpus}"),
     SAY("pool_too_small",
         "pool_too_small (has {has}, needs {needs}): the pool does not have the {few_gpus|GPUs|CPUs beside them, or GPUs on one node}; not even one node with {node_gpus} GPUs and {node_cpus} CPUs fits it",
-        "pool_too_small（有 {has}，需要 {needs}）：资源池{few_gpus|GPU 不够|的 CPU 或单节点 GPU 不够}；连一个有 {node_gpus} 块 GPU 和 {node_cpus} 个 CPU 的节点也没有"),
+        "pool_too_small（有 {has}，需要 {needs}）：资源池{few_gpus|中的 GPU 不够|的 CPU 或单节点 GPU 不够}；连一个有 {node_gpus} 块 GPU 和 {node_cpus} 个 CPU 的节点也没有"),
 
     /* ---- who may, and what there is ---- */
     SAY("not_found", "no {noun} '{name}'", "没有{noun} '{name}'"),
