@@ -57,6 +57,17 @@ static const struct message_row rows[] = {
         "pool_too_small (has {has}, needs {needs}): the pool does not have the {few_gpus|GPUs|CPUs beside them, or GPUs on one node}; not even one node with {node_gpus} GPUs and {node_cpus} CPUs fits it",
         "pool_too_small（有 {has}，需要 {needs}）：资源池{few_gpus|中的 GPU 不够|的 CPU 或单节点 GPU 不够}；连一个有 {node_gpus} 块 GPU 和 {node_cpus} 个 CPU 的节点也没有"),
 
+    /* ---- what a release of verl cannot do ---- */
+    SAY("sft_on_one_node",
+        "sft over {nnodes} nodes needs verl 0.7.0 or newer, this is {verl}",
+        "sft 跨 {nnodes} 个节点需要 verl 0.7.0 或更新版本，当前是 {verl}"),
+    SAY("sft_needs_val_file",
+        "sft of verl {verl} needs 'val_file'",
+        "verl {verl} 的 sft 需要 'val_file'"),
+    SAY("one_val_file",
+        "{workload} of verl {verl} reads one 'val_file', not {files}",
+        "verl {verl} 的 {workload} 只读一个 'val_file'，而不是 {files} 个"),
+
     /* ---- who may, and what there is ---- */
     SAY("not_found", "no {noun} '{name}'", "没有{noun} '{name}'"),
     SAY("forbidden",

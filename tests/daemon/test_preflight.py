@@ -104,6 +104,16 @@ def test_all_findings_come_at_once(w):
     assert fields >= {"train_file", "val_file", "model_id", "working_dir", "overrides", "secrets"}
 
 
+def test_what_a_release_of_verl_cannot_do_is_refused_at_the_submit(w):
+    sft = {k: v for k, v in GOOD.items() if k != "reward_fn_path"} | {"workload": "sft", "nnodes": 2}
+    reply = w.post(sft, token="user")
+    (problem,) = told(w, sft)
+    assert problem["field"] == "nnodes", problem
+    assert "sft over 2 nodes needs verl 0.7.0 or newer, this is 0.5.0" in reply.json()["detail"], reply
+    fields = {p["field"] for p in told(w, {k: v for k, v in sft.items() if k != "val_file"} | {"nnodes": 1})}
+    assert fields == {"val_file"}
+
+
 def test_a_smoke_run_is_the_same_and_small(w):
     spec = {**GOOD, "nnodes": 2, "total_training_steps": 900, "overrides": ["data.train_batch_size=8"]}
     plan = w.post(spec, "?dry_run=1&smoke=1&no_trial=1", token="user").json()

@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "base/text.h"
+#include "core/spec/cmdline.h"
 
 enum { REWARD_BYTES_MAX = 4 << 20, TREE_BYTES_MAX = 1 << 20 };
 
@@ -371,6 +372,16 @@ void preflight_judge_files(const struct preflight_where *where,
 
 /* ---- all ---- */
 
+/* Told while its user looks on, and not when the gang is there. */
+static void judge_version(const struct spec *s, const struct verl_version *v, struct problems *ps)
+{
+    const char *field;
+    struct err err = {0};
+    if (cmdline_check_version(s, v, &field, &err) < 0)
+        problems_add(ps, PROBLEM_ERROR, field, 0, 0, "change it, or take a newer verl", "%s",
+                     err.text);
+}
+
 void preflight_judge(const struct spec *s,
                      const struct verl_version *v,
                      const struct preflight_where *where,
@@ -380,8 +391,10 @@ void preflight_judge(const struct spec *s,
     preflight_judge_files(where, f, ps);
     if (f->model)
         preflight_judge_model(s, where, f->real_root, f->model, ps);
-    if (v)
+    if (v) {
+        judge_version(s, v, ps);
         preflight_judge_sizes(s, v, ps);
+    }
     preflight_judge_space(s, f, ps);
     if (f->keys)
         preflight_judge_keys(s, f->keys, ps);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/cmdline_build.h"
@@ -261,6 +262,37 @@ static void build_entrypoint(struct build *b)
 
 /* ---- all ---- */
 
+static int refuse_files(const struct spec *s, const char *verl, struct err *err)
+{
+    return message_refuse(
+        err, ERR_BAD_SPEC, "one_val_file",
+        MESSAGE_ARGS(MESSAGE_STR("workload", workload_to_string((enum workload)s->workload)),
+                     MESSAGE_STR("verl", verl), MESSAGE_NUM("files", (double)s->val_file.n)));
+}
+
+int cmdline_check_version(const struct spec *s,
+                          const struct verl_version *v,
+                          const char **ret_field,
+                          struct err *err)
+{
+    *ret_field = "val_file";
+    if (s->workload == WORKLOAD_EVAL && s->val_file.n > 1)
+        return refuse_files(s, v->name, err);
+    if (s->workload == WORKLOAD_GENERATE && !v->generate_is_server && s->val_file.n > 1)
+        return refuse_files(s, v->name, err);
+    if (s->workload != WORKLOAD_SFT)
+        return 0;
+    if (!v->sft_is_engine && s->val_file.n == 0)
+        return message_refuse(err, ERR_BAD_SPEC, "sft_needs_val_file",
+                              MESSAGE_ARGS(MESSAGE_STR("verl", v->name)));
+    *ret_field = "nnodes";
+    if (!v->sft_ray && s->nnodes > 1)
+        return message_refuse(
+            err, ERR_BAD_SPEC, "sft_on_one_node",
+            MESSAGE_ARGS(MESSAGE_STR("verl", v->name), MESSAGE_NUM("nnodes", (double)s->nnodes)));
+    return 0;
+}
+
 int cmdline_build(const struct cmdline_in *in,
                   struct cmdline *ret,
                   struct problems *ps,
@@ -281,6 +313,9 @@ int cmdline_build(const struct cmdline_in *in,
                        workload_to_string((enum workload)b.s->workload));
     if (workload_has_entrypoint((enum workload)b.s->workload))
         b.v = NULL;
+    const char *field;
+    if (b.v)
+        b.r = cmdline_check_version(b.s, b.v, &field, err);
     set_str(&ret->cwd, b.s->working_dir);
     builders[b.s->workload](&b);
     add_env(&b);

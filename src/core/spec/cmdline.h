@@ -43,6 +43,13 @@ struct cmdline {
     int64_t save_freq;  /* as resolved; 0 where the workload saves nothing */
 };
 
+/* ERR_BAD_SPEC with a code when this release of verl cannot do what the spec asks, whatever its
+ * files hold; *ret_field is the key to change then. */
+must_check int cmdline_check_version(const struct spec *s,
+                                     const struct verl_version *v,
+                                     const char **ret_field,
+                                     struct err *err);
+
 /* ERR_BAD_SPEC with a sentence when this version cannot do what the spec asks; warnings
  * (keys that were guessed) go to ps. *ret is released by the caller in both cases. */
 must_check int cmdline_build(const struct cmdline_in *in,

@@ -306,15 +306,12 @@ void build_ppo(struct build *b)
 
 /* ---- sft ---- */
 
-/* The trainer before the engine one reads questions and answers unless told otherwise, and
- * cannot do without a validation file. */
+/* The trainer before the engine one reads questions and answers unless told otherwise. */
 static void add_old_sft(struct build *b)
 {
     build_text(b, "model.partial_pretrain", b->s->model_id);
     build_plain(b, "data.multiturn.enable", "True");
     build_plain(b, "data.multiturn.messages_key", "messages");
-    if (b->s->val_file.n == 0)
-        build_fail(b, "sft of verl %s needs 'val_file'", b->v->name);
 }
 
 /* The driver of sft_trainer_ray makes tensors on the device, but Ray hides the GPUs from a
@@ -334,9 +331,6 @@ void build_sft(struct build *b)
         show_gpus_to_driver(b);
     } else {
         begin_torchrun(b, b->v->sft_torchrun);
-        if (b->s->nnodes > 1)
-            build_fail(b, "sft over %d nodes needs verl 0.7.0 or newer, this is %s",
-                       (int)b->s->nnodes, b->v->name);
     }
     if (b->v->sft_is_engine)
         build_text(b, "model.path", b->s->model_id);
@@ -365,8 +359,6 @@ static void link_custom_module(struct build *b)
 void build_eval(struct build *b)
 {
     begin_python(b, "verl.trainer.main_eval");
-    if (b->s->val_file.n > 1)
-        build_fail(b, "eval reads one 'val_file', not %zu", b->s->val_file.n);
     build_files(b, "data.path", &b->s->val_file);
     build_plain(b, "data.prompt_key", "prompt");
     build_plain(b, "data.response_key", "responses");
@@ -381,9 +373,6 @@ void build_eval(struct build *b)
 
 static void add_generate_old(struct build *b, const char *output)
 {
-    if (b->s->val_file.n > 1)
-        build_fail(b, "generate of verl %s reads one 'val_file', not %zu", b->v->name,
-                   b->s->val_file.n);
     build_files(b, "data.path", &b->s->val_file);
     build_text(b, "data.output_path", output);
     build_text(b, "model.path", b->s->model_id);

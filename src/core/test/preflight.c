@@ -349,6 +349,36 @@ static void warns_of_a_device_that_waits(void **state)
     }
 }
 
+static void version(const char *yaml, const char *verl, const char *field, const char *part)
+{
+    const struct preflight_facts facts = {.files = NULL};
+    struct problems ps = {0};
+    struct spec s;
+    read_spec(yaml, &s);
+    preflight_judge(&s, verl_version_find(verl, NULL), &where, &facts, &ps);
+    expect(&ps, part ? 1 : 0, part);
+    if (part)
+        assert_string_equal(ps.v[0].field, field);
+    problems_release(&ps);
+    spec_release(&s);
+}
+
+#define ON_TWO SFT "nnodes: 2\n"
+#define NO_VAL "workload: sft\nn_gpus_per_node: 4\nmodel_id: /s/m\ntrain_file: /s/a\n"
+#define TWO_FILES "n_gpus_per_node: 1\nmodel_id: /s/m\nval_file: [/s/a, /s/b]\n"
+
+static void judges_what_a_release_cannot_do(void **state)
+{
+    (void)state;
+    version(ON_TWO, "0.5.0", "nnodes", "sft over 2 nodes needs verl 0.7.0 or newer, this is 0.5.0");
+    version(ON_TWO, "0.6.1", "nnodes", "this is 0.6.1");
+    version(ON_TWO, "0.9.1", NULL, NULL);
+    version(NO_VAL, "0.5.0", "val_file", "sft of verl 0.5.0 needs 'val_file'");
+    version(NO_VAL, "0.9.1", NULL, NULL);
+    version("workload: generate\n" TWO_FILES, "0.5.0", "val_file", "reads one 'val_file', not 2");
+    version("workload: generate\n" TWO_FILES, "0.9.1", NULL, NULL);
+}
+
 static void plans_what_to_look_at(void **state)
 {
     (void)state;
@@ -398,6 +428,7 @@ int main(void)
         cmocka_unit_test(judges_keys),
         cmocka_unit_test(names_the_configuration),
         cmocka_unit_test(warns_of_a_device_that_waits),
+        cmocka_unit_test(judges_what_a_release_cannot_do),
         cmocka_unit_test(plans_what_to_look_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
