@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/message.h"
 #include "store/rows.h"
 
 #define SQL_HAS_ID "SELECT 1 FROM job WHERE id=?1"
@@ -202,7 +203,9 @@ static int store_query_resolve(struct reader *reader, struct matches *m, struct 
     if (r < 0)
         return r;
     if (m->n == 0)
-        return err_set(err, ERR_NOT_FOUND, "no job '%s'", m->ref->ref);
+        return message_refuse(
+            err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "job"), MESSAGE_STR("name", m->ref->ref)));
     if (m->n > 1)
         return err_set(err, ERR_CONFLICT, "'%s' could be any of %s%s: give more of the id",
                        m->ref->ref, buf_str(&m->names), m->n < MATCHES_MAX ? "" : " and more");

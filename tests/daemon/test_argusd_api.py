@@ -465,6 +465,14 @@ def test_every_problem_of_a_spec_at_once(w, as_json):
     assert problem["field"] in found
 
 
+@pytest.mark.parametrize("path", ["/v1/jobs/no-such", "/v1/jobs/no-such/logs", "/v1/files?path=jobs/no-such/work"])
+def test_unknown_job_in_the_reader_s_language(w, path):
+    problem = w.check_problem(w.argusd.call("GET", path), 404, "not_found")
+    assert (problem["detail"], problem["args"]) == ("no job 'no-such'", {"noun": "job", "name": "no-such"})
+    other = w.argusd.call("GET", path, **{"Accept-Language": "zh-CN"}).json()
+    assert (other["detail"], other["args"]) == ("没有作业 'no-such'", problem["args"])
+
+
 def test_wrong_headers_of_authorisation(w):
     good = w.argusd.tokens["admin"]
     for value in ("", "Bearer", "Bearer ", f"Basic {good}", good, f"Bearer {good}x", f"Bearer {good[:-1]}"):

@@ -13,6 +13,7 @@
 #include "argusd/content/registry.h"
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { LIST_DEFAULT = 200, LIST_MOST = 1000, REPLY_MAX = 8 << 20, BODY_TEXT_MAX = 64 << 10 };
@@ -98,7 +99,9 @@ static void on_job(struct http_req *req,
         (*then)(req, a, &p);
         return;
     }
-    (void)err_set(&err, ERR_NOT_FOUND, "no job '%.128s'", p.name); /* only fills err */
+    (void)message_refuse(
+        &err, ERR_NOT_FOUND, "not_found",
+        MESSAGE_ARGS(MESSAGE_STR("noun", "job"), MESSAGE_STR("name", p.name))); /* only fills err */
     api_files_fail(req, &err);
     walk_place_release(&p);
 }
