@@ -470,7 +470,9 @@ struct preflight_asker *preflight_look(struct preflights *p,
     *end = a;
     if (!uv_is_active((uv_handle_t *)&p->timer))
         (void)uv_timer_start(&p->timer, preflight_on_tick, TICK_MS, TICK_MS); /* never fails */
-    preflight_begin_next(p);
+    /* Requests that the loop reads in one turn share a look: it begins in the next turn. */
+    if (!uv_is_active((uv_handle_t *)&p->answers))
+        (void)uv_timer_start(&p->answers, on_answers, 0, 0); /* never fails */
     return a;
 }
 
