@@ -11,7 +11,7 @@ import pytest
 from fakeray import FakeRay
 from programs import PROGRAMS
 
-from argusd import Argusd, needs_argusd
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 COMPAT = pathlib.Path(__file__).resolve().parents[2] / "examples/compat"
@@ -34,7 +34,8 @@ def w(tmp_path_factory):
         if not broken.make_world(argusd.root):
             pytest.skip("no verl environment is there")
         common = argusd.root / "common"
-        (common / "code/verl/verl_repo").symlink_to(common / "code/verl/0.5.0")
+        if not broken.make_verl(common / "code/verl", "0.9.1"):
+            pytest.skip("no environment of verl 0.9.1 is there")
         for name in ("gsm8k", "gsm8k_sft"):
             (common / "datasets" / name).mkdir()
             for part, of in (("train", "train"), ("test", "val")):
@@ -53,12 +54,42 @@ def test_the_config_is_read_as_it_stands():
     assert "user_code_path" in done.stdout + done.stderr  # common to all users: a warning
 
 
-@pytest.mark.parametrize("name", ["ppo", "grpo", "sft"])
-def test_a_jobspec_is_taken_as_it_stands(w, name):
-    reply = w.post((COMPAT / f"jobspec_{name}.yaml").read_bytes(), "?no_trial=1", token="user")
-    assert reply.status == 201, reply
+def lead_to(w, version):
+    """The JobSpecs' code_path is this release of verl."""
+    link = w.root / "common/code/verl/verl_repo"
+    link.unlink(missing_ok=True)
+    link.symlink_to(link.with_name(version))
+
+
+def submit(w, name):
+    return w.post((COMPAT / f"jobspec_{name}.yaml").read_bytes(), "?no_trial=1", token="user")
+
+
+def settled(w, name, status):
+    """argusd remembers for some seconds which release lies at a path."""
+    replies = []
+
+    def is_settled():
+        replies.append(submit(w, name))
+        return replies[-1].status == status
+
+    until(is_settled, f"{name} is answered with {status}")
+    return replies[-1]
+
+
+@pytest.mark.parametrize(("name", "version"), [("ppo", "0.5.0"), ("grpo", "0.5.0"), ("sft", "0.9.1")])
+def test_a_jobspec_is_taken_as_it_stands(w, name, version):
+    lead_to(w, version)
+    reply = settled(w, name, 201)
     job = w.job(reply.json()["id"])
     assert job["id"].startswith(f"{name}-")  # an empty submission_id is none
     assert (job["workload"], job["nnodes"]) == (name, 2)
-    assert name == "sft" or job["gpus"] == 8  # of SFT in this verl the driver is the trainer
+    assert job["gpus"] == 8
     w.stop_job(job["id"])
+
+
+def test_sft_over_nodes_waits_for_a_newer_verl(w):
+    lead_to(w, "0.5.0")
+    reply = settled(w, "sft", 422)
+    assert [p["field"] for p in reply.json()["problems"]] == ["nnodes"]
+    assert "0.7.0 or newer" in reply.json()["detail"]

@@ -23,7 +23,8 @@
 #include "fsroot/look.h"
 #include "fsroot/looked.h"
 
-static const usec_t KNOWN_FOR = USEC_MIN;
+/* Somebody puts another release in place, and submits again. */
+static const usec_t KNOWN_FOR = 5 * USEC_SEC;
 static const usec_t FRESH = 2 * USEC_SEC; /* clocks of file systems tick in milliseconds */
 /* ANSWERS: in one turn of the loop, each of them judges and may submit. */
 enum { LOOKS_MAX = 6, CACHE_MAX = 1000, KNOWN_FILES = 20000, TICK_MS = 100, ANSWERS = 16 };
@@ -167,7 +168,7 @@ void preflights_free(struct preflights *p)
     free(p);
 }
 
-/* ---- what is remembered for a minute ---- */
+/* ---- what is remembered for KNOWN_FOR ---- */
 
 static void remember_verl(struct look *l)
 {
