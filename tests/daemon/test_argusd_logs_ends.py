@@ -58,7 +58,13 @@ class Case:
         with open(self.printed, "wb") as out:
             self.command = subprocess.Popen(argv, env=env, stdout=out, stderr=subprocess.PIPE)
         self.said = pool.submit(self.command.communicate)
-        until(lambda: all(f.last for f in self.followers) and self.printed.stat().st_size, "all have begun")
+        until(self.has_begun, "all have begun")
+
+    def has_begun(self):
+        for g in self.going:
+            if g.done():
+                g.result()  # raises what went wrong
+        return all(f.last for f in self.followers) and self.printed.stat().st_size
 
     def finish(self):
         whole = self.copy.with_name(self.how + ".whole")

@@ -6,6 +6,7 @@ Schemas are compiled to functions, for thousands of replies are judged; what the
 import functools
 import json
 import re
+import threading
 
 import jsonschema
 
@@ -60,6 +61,7 @@ class Contract:
         self.api = api
         self.seen = set()  # (method, pattern) of replies that were judged
         self.compiled = {}
+        self.compiling = threading.RLock()  # tests follow streams in many threads
         self.routes = []
         for pattern, item in api["paths"].items():
             regex = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(pattern))
@@ -79,10 +81,11 @@ class Contract:
 
     def compile(self, schema):
         key = json.dumps(schema, sort_keys=True)
-        if key not in self.compiled:
-            self.compiled[key] = None  # a schema that names itself is looked up when it is used
-            self.compiled[key] = self.build(schema)
-        return self.compiled[key] or (lambda v: self.compiled[key](v))
+        with self.compiling:
+            if key not in self.compiled:
+                self.compiled[key] = None  # a schema that names itself is looked up when it is used
+                self.compiled[key] = self.build(schema)
+            return self.compiled[key] or (lambda v: self.compiled[key](v))
 
     def build(self, schema):
         assert set(schema) <= KNOWN, f"a word of schemas that contract.py does not know: {set(schema) - KNOWN}"
