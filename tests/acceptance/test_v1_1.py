@@ -72,6 +72,7 @@ def started_trained_saved(stage, job, steps):
 # ---- three in a row ----
 
 
+@pytest.mark.timeout(600)  # three trainings, one after the other
 def test_three_ppo_runs_in_a_row_share_no_directory(stage, doc):
     doc.run("three")
     files, starts = {}, []
