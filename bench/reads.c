@@ -108,6 +108,8 @@ int main(int argc, char **argv)
         {"user", {.limit = PAGE, .user = "user7"}},
         {"state", {.limit = PAGE, .states = failed, .nstates = 1}},
         {"user and two states", {.limit = PAGE, .user = "user7", .states = two, .nstates = 2}},
+        {"pool", {.limit = PAGE, .pool = "big"}},
+        {"pool, nowhere", {.limit = PAGE, .pool = "nowhere"}},
         {"live", {.limit = PAGE, .live = true}},
         {"since", {.limit = PAGE, .since = (usec_t)1767225600 * USEC_SEC + 90 * USEC_DAY}},
         {"q, in one of 10,000", {.limit = PAGE, .q = "exp-1234"}},

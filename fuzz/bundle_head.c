@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "fsroot/bundle_head.h"
+#include "fsroot/content/bundle_head.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

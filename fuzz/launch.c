@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "fsroot/launch.h"
+#include "fsroot/attempt/launch.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logindex.c - any bytes as the index of a log, with checksums made right: what is to be read goes
  * on, to the end. */
-#include "fsroot/logindex.h"
+#include "fsroot/logs/logindex.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "fsroot/launch.h"
-#include "fsroot/logindex_file.h"
-#include "fsroot/trigrams.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/logs/logindex_file.h"
+#include "fsroot/logs/trigrams.h"
 #include "fuzz.h"
 
 static char index_bytes[LOGINDEX_GROUP_RECORD + 3 * LOGINDEX_BLOCK_RECORD], text[LOGINDEX_LEAST];

@@ -3,6 +3,7 @@
  * whole, every text ends within its array, every code is of the table, an end that is not well has
  * its sentence. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
@@ -64,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_end(&stopped.end);
     raylet_read_look(text, size, &want, USEC_SEC, &look);
     check_end(&look.end);
+    free(look.cards);
     assert(look.n_jobs <= RAYLET_JOBS_MAX && (look.trouble[0] != 0) == (look.trouble_code[0] != 0));
     trouble_read(text, size, &t, "", &r);
     assert(r.trouble != SSH_OK && r.text[0] == '{');

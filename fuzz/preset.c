@@ -3,7 +3,7 @@
  */
 #include <assert.h>
 
-#include "core/spec/preset.h"
+#include "core/preset/preset.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "fsroot/proof.h"
+#include "fsroot/attempt/proof.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     assert(r.kind && r.node);
     if (r.what) {
-        _cleanup_(freep) char *text = proof_sentence(&r);
+        _cleanup_(freep) char *text = proof_says(&r);
         assert(text[0]);
     }
     proof_record_release(&r);

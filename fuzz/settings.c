@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     conf_release(keys, n, &s);
 
     _cleanup_(buf_release) struct buf out = BUF_INIT(1 << 20);
-    problems_to_text(&ps, "argus.yaml", &out);
+    problems_to_text(&ps, "argus.yaml", MESSAGE_ENGLISH, &out);
     assert(ps.n == 0 || out.len > 0);
     return 0;
 }

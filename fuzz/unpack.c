@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "core/spec/snapshot.h"
-#include "fsroot/dirtree.h"
-#include "fsroot/unpack.h"
+#include "fsroot/content/unpack.h"
+#include "fsroot/tree/dirtree.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -22,8 +22,13 @@ from Ray where things really are.
 In a worker of Ray, the first one of the attempt on its node starts our scout there: a small program of its own
 that copies the workers' logs to the shared root and tells what it found there when the job fails.
 
+Each line of stdout and stderr is written by one call, also where Python is told not to buffer.
+
 Where argusd names a file (ARGUS_SECRETS), its values are put into the environment. So is what the lease says of
 this node's network, where nobody has set it.
+
+Where the job has a tracker over a network (ARGUS_TRACKERS), verl's logger of it works in a thread of its own, and what
+it raises or waits for never reaches the training (class _ArgusTracker).
 
 Where argusd says what code the job is to run (ARGUS_PROOF), what a process really
 imported is written to proof/ of the attempt, and what is not as it was to be, too:
@@ -31,8 +36,10 @@ the shepherd ends the attempt then (class _ArgusProof). A process that wants ano
 verl on purpose starts without that variable."""
 
 from argus_finder import _ArgusFinder
+from argus_lines import _argus_write_lines
 from argus_proof import _argus_proof
 from argus_say import _argus_quiet
+from argus_tracking import _argus_tracking_changes
 from argus_worker import _argus_scout, _argus_take_network, _argus_take_secrets
 from argus_wrap import _argus_lease_changes
 
@@ -83,13 +90,14 @@ def _argus_watch():
 
     if any(type(f).__name__ == "_ArgusFinder" for f in sys.meta_path):
         return
-    changes, proof = _argus_lease_changes(), _argus_proof()
+    changes, proof = {**_argus_lease_changes(), **_argus_tracking_changes()}, _argus_proof()
     if proof:
         changes.update(proof.changes())
     if changes:
         sys.meta_path.insert(0, _ArgusFinder(changes, proof.watches() if proof else {}))
 
 
+_argus_quiet(_argus_write_lines)()
 _argus_quiet(_argus_scout)()
 _argus_take_secrets()
 _argus_quiet(_argus_take_network)()

@@ -38,6 +38,7 @@ HYDRA_MAIN = r"@hydra\.main\(\s*config_path\s*=\s*[\"']([^\"']*)[\"']\s*,\s*conf
 MUST = {"actor_rollout_ref.rollout.name", "actor_rollout_ref.model.path", "model.path"}  # others may stay open
 OUTPUT_MAX = 1 << 20  # bytes that a reward may print for one row
 SHOWN_MAX = 300
+ARG_MAX = 600
 CLASSES = {"data": "data_error", "reward": "user_code_error", "import": "import_error", "config": "config_error"}
 PACKAGES = (
     *("torch", "ray", "transformers", "tensordict", "numpy", "pyarrow"),
@@ -115,10 +116,10 @@ class Trial:
         self.ask, self.findings, self.facts, self.began = ask, [], {}, time.monotonic()
         self.secrets = []
 
-    def find(self, kind, field, detail, hint=None):
-        self.findings.append(
-            {"class": CLASSES[kind], "level": "error", "field": field, "detail": veiled(detail)[:1000], "hint": hint}
-        )
+    def find(self, kind, field, code, /, **args):
+        """What is said of it stands in argusd's catalogue (src/base/catalogue/message_trial.c), under this code."""
+        args = {k: veiled(v)[:ARG_MAX] if isinstance(v, str) else v for k, v in args.items() if v not in (None, "")}
+        self.findings.append({"class": CLASSES[kind], "level": "error", "field": field, "code": code, "args": args})
 
     def result(self):
         seconds = round(time.monotonic() - self.began, 3)
@@ -148,15 +149,11 @@ def verl_of(trial):
     places = list(spec.submodule_search_locations or []) if spec else []
     wanted = trial.ask.get("code_path")
     if not places:
-        hint = "look at code_path" if wanted else "name its tree with code_path, or its venv with py_executable"
-        trial.find("import", "code_path", "verl cannot be imported on this worker", hint)
+        trial.find("import", "code_path", "trial_no_verl", code_path=wanted)
         return None
     found = os.path.realpath(places[0])
     if wanted and found != os.path.realpath(os.path.join(wanted, "verl")):
-        trial.find(
-            "import", "code_path", f"verl would be imported from '{found}', not from '{wanted}'",
-            "take away what lies before it: working_dir and user_code_path must not hold a 'verl'",
-        )  # fmt: skip
+        trial.find("import", "code_path", "trial_other_verl", found=found, expected=wanted)
     return found
 
 
@@ -199,13 +196,11 @@ def look_at_imports(trial):
     trial.facts |= {"versions": versions, "verl_at": verl, "python_at": sys.executable}
     wanted = trial.ask.get("verl")
     if verl and wanted and version and version != wanted:
-        trial.find("import", "code_path", f"verl {version} would run, the command line is that of {wanted}",
-                   "name its tree with code_path")  # fmt: skip
+        trial.find("import", "code_path", "trial_verl_version", version=version, expected=wanted)
     missing = [name for name in needed_modules(trial, version) if not is_there(name)]
     if missing:
-        trial.find("import", "runtime_env.py_executable",
-                   f"the environment of this worker lacks {', '.join(missing)}, which verl {version or ''} needs",
-                   "install it, or name another venv with runtime_env.py_executable")  # fmt: skip
+        lacks = ", ".join(missing)
+        trial.find("import", "runtime_env.py_executable", "trial_lacks", lacks=lacks, version=version or "")
     return verl
 
 
@@ -238,7 +233,7 @@ def compose(trial, verl):
     try:
         directory, name = config_of(verl, module)
     except OSError:
-        trial.find("import", "code_path", f"this verl has no program '{module}'", "look at its version")
+        trial.find("import", "code_path", "trial_no_program", module=module)
         return None
     if not directory or not is_there("hydra"):
         return None
@@ -253,7 +248,7 @@ def compose(trial, verl):
             config = hydra_compose(config_name=name.removesuffix(".yaml"), overrides=overrides)
             return resolved(trial, config)
     except Exception as e:
-        trial.find("config", "overrides", f"the command line does not compose: {one_line(e)}", "look at overrides")
+        trial.find("config", "overrides", "trial_no_compose", error=one_line(e))
         return None
 
 
@@ -262,11 +257,11 @@ def resolved(trial, config):
     from omegaconf import OmegaConf
 
     for key in sorted(OmegaConf.missing_keys(config) & MUST):
-        trial.find("config", "overrides", f"'{key}' must be given", f"add '{key}=…' to overrides")
+        trial.find("config", "overrides", "trial_key_missing", key=key)
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
     except Exception as e:
-        trial.find("config", "overrides", f"the configuration does not resolve: {one_line(e)}", "look at overrides")
+        trial.find("config", "overrides", "trial_no_resolve", error=one_line(e))
         return OmegaConf.to_container(config, resolve=False, throw_on_missing=False)
 
 
@@ -282,8 +277,7 @@ def at(config, path, default=None):
 def look_at_engine(trial, config):
     name = at(config, "actor_rollout_ref.rollout.name") or at(config, "rollout.name")
     if name in ("vllm", "sglang") and not is_there(name):
-        trial.find("import", "overrides", f"the rollout engine '{name}' is not installed on this worker",
-                   "install it, or choose another with actor_rollout_ref.rollout.name")  # fmt: skip
+        trial.find("import", "overrides", "trial_no_engine", engine=name)
 
 
 # ---- the data ----
@@ -339,14 +333,12 @@ def judge_row(trial, field, path, row, config):
     if workload in ("ppo", "grpo"):
         prompt, truth = at(config, "data.prompt_key", "prompt"), row.get("reward_model")
         if not is_chat(row[prompt]):
-            trial.find("data", field, f"'{prompt}' of '{path}' is no list of messages: {short(row[prompt], 120)}",
-                       "write [{role: user, content: …}]")  # fmt: skip
+            trial.find("data", field, "trial_no_chat", column=prompt, path=path, value=short(row[prompt], 120))
         if not isinstance(truth, dict) or "ground_truth" not in truth:
-            trial.find("data", field, f"'reward_model' of '{path}' has no 'ground_truth': {short(truth, 120)}",
-                       "write {style: rule, ground_truth: …}")  # fmt: skip
+            trial.find("data", field, "trial_no_truth", path=path, value=short(truth, 120))
     elif workload == "sft" and len(wanted := wanted_columns(workload, config)) == 1 and not is_chat(row[wanted[0]]):
-        trial.find("data", field, f"'{wanted[0]}' of '{path}' is no list of messages: {short(row[wanted[0]], 120)}",
-                   "write [{role: user, content: …}, {role: assistant, content: …}]")  # fmt: skip
+        value = short(row[wanted[0]], 120)
+        trial.find("data", field, "trial_no_dialogue", column=wanted[0], path=path, value=value)
 
 
 def look_at_file(trial, field, path, config):
@@ -354,16 +346,16 @@ def look_at_file(trial, field, path, config):
     try:
         schema, count, row = (read_json if path.endswith((".json", ".jsonl")) else read_parquet)(path)
     except Exception as e:
-        trial.find("data", field, f"'{path}' cannot be read: {one_line(e)}", "write it again")
+        trial.find("data", field, "trial_unreadable", path=path, error=one_line(e))
         return 0, None
     missing = [c for c in wanted_columns(trial.ask["workload"], config) if c and c not in schema]
     trial.facts.setdefault("data", []).append({"path": path, "rows": count, "columns": schema})
     if missing:
-        trial.find("data", field, f"'{path}' has no column {', '.join(repr(c) for c in missing)}; it has "
-                   f"{short(', '.join(schema))}", "prepare it for this workload ('argus data prepare')")  # fmt: skip
+        lacks, has = ", ".join(repr(c) for c in missing), short(", ".join(schema))
+        trial.find("data", field, "trial_no_column", path=path, lacks=lacks, has=has)
         return count, None
     if row is None:
-        trial.find("data", field, f"'{path}' has no rows", "write some")
+        trial.find("data", field, "trial_no_rows", path=path)
         return count, None
     judge_row(trial, field, path, row, config)
     return count, row
@@ -383,8 +375,7 @@ def look_at_data(trial, config):
         trial.facts["train_rows"] = train
     batch = at(config, "data.train_batch_size")
     if trial.ask.get("train_file") and isinstance(batch, int) and 0 < train < batch:
-        trial.find("data", "train_file", f"{train} rows do not fill one batch of {batch}: there would be no step",
-                   "give more rows, or a smaller data.train_batch_size")  # fmt: skip
+        trial.find("data", "train_file", "trial_few_rows", rows=train, batch=batch)
     if kept is not None:
         trial.facts["row"] = {k: short(v) for k, v in list(kept.items())[:50]}
     return kept
@@ -470,50 +461,49 @@ def run_reward(trial, args, kwargs):
 def how_it_ended(code):
     if code < 0:
         with contextlib.suppress(ValueError):
-            return f"was killed by {signal.Signals(-code).name}"
-    return f"ended Python itself, with exit status {code}"
+            return "trial_reward_killed", {"signal": signal.Signals(-code).name}
+    return "trial_reward_exits", {"exit_code": code}
 
 
 def judge_score(trial, score):
     value = score.get("score") if isinstance(score, dict) else score
     trial.facts["reward"]["returned"] = short(score)
     if isinstance(score, dict) and "score" not in score:
-        return f"returned a dictionary without 'score': {short(score)}"
+        return "trial_reward_no_score", {"value": short(score)}
     if isinstance(value, list) and len(value) == 1:
         value = value[0]["score"] if isinstance(value[0], dict) and "score" in value[0] else value[0]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None if isinstance(value, bool) else f"returned {short(score)}, which is no number"
-    return None if math.isfinite(value) else f"returned {value} for one row"
+        return (None, {}) if isinstance(value, bool) else ("trial_reward_no_number", {"value": short(score)})
+    return (None, {}) if math.isfinite(value) else ("trial_reward_not_finite", {"value": str(value)})
 
 
 def look_at_reward(trial, row, config):
     reward = trial.ask.get("reward")
     if not reward:
         return
-    name = f"'{reward['function']}' of '{reward.get('file') or reward.get('module')}'"
+    name = {"function": reward["function"], "of": reward.get("file") or reward.get("module")}
     trial.facts["reward"] = {"function": reward["function"]}
     args, kwargs = arguments(trial, row, config) if row else (None, {})
     said, printed, why, code = run_reward(trial, args, kwargs)
     trial.facts["reward"]["printed"] = short(printed)
     seconds = trial.ask["reward_seconds"]
-    problem, hint = None, "run it by hand on the row above"
+    problem, told = None, {}
     answer = {}
     with contextlib.suppress(ValueError):
         answer = json.loads(said)
     if why == "late" and not answer:
-        problem, hint = f"{name} did not return within {seconds} s on one row", "look for an endless loop"
+        problem, told = "trial_reward_late", {"seconds": seconds}
     elif why == "output":
-        problem, hint = f"{name} printed more than {OUTPUT_MAX >> 20} MiB for one row", "print less"
+        problem, told = "trial_reward_prints", {"mib": OUTPUT_MAX >> 20}
     elif "error" in answer:
-        problem, hint = f"{name} {answer['error']}", answer.get("hint") or hint
+        problem, told = str(answer["error"]), dict(answer.get("args") or {})
     elif "score" not in answer and row is not None:
-        problem = f"{name} {how_it_ended(code)} on one row"
+        problem, told = how_it_ended(code)
     elif row is not None:
         trial.facts["reward"]["file"] = answer.get("file")
-        problem = (said_problem := judge_score(trial, answer["score"])) and f"{name} {said_problem}"
-        hint = "return a number, or a dictionary with 'score'"
+        problem, told = judge_score(trial, answer["score"])
     if problem:
-        trial.find("reward", "reward_fn_path", problem, hint)
+        trial.find("reward", "reward_fn_path", problem, **{**told, **name})
 
 
 # ---- the child ----
@@ -552,23 +542,25 @@ def where(error, task):
         if tb.tb_frame.f_code.co_filename not in (__file__, os.path.abspath(__file__)):
             line = f"{os.path.basename(tb.tb_frame.f_code.co_filename)}:{tb.tb_lineno}"
         tb = tb.tb_next
-    return f" at {line}" if line else ""
+    return line
+
+
+def raised(error, task):
+    return {"error": f"{type(error).__name__}: {short(one_line(error))}", "place": where(error, task)}
 
 
 def call_reward(task):
     try:
         module, function = load_reward(task)
     except SyntaxError as e:
-        return {"error": f"does not compile: {e.msg} at line {e.lineno}", "hint": "correct the line"}
+        return {"error": "trial_reward_compile", "args": {"error": e.msg, "line": e.lineno}}
     except MemoryError:
-        return {"error": f"needs more than {task['bytes'] >> 20} MiB to be loaded", "hint": "load less"}
+        return {"error": "trial_reward_large", "args": {"mib": task["bytes"] >> 20}}
     except BaseException as e:
-        return {"error": f"cannot be loaded: {type(e).__name__}: {short(one_line(e))}{where(e, task)}",
-                "hint": "look at its imports, and at extra_pythonpath"}  # fmt: skip
+        return {"error": "trial_reward_no_load", "args": raised(e, task)}
     if not callable(function):
         known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
-        said = f": it has {', '.join(known[:10])}" if known else ""
-        return {"error": f"does not exist{said}", "hint": "write reward_fn_path: <file>:<function>"}
+        return {"error": "trial_reward_absent", "args": {"has": ", ".join(known[:10])}}
     if task["args"] is None:
         return {}  # there is no row to call it on: that is told already
     try:
@@ -581,9 +573,9 @@ def call_reward(task):
 
             score = asyncio.run(wait())
     except MemoryError:
-        return {"error": f"needs more than {task['bytes'] >> 20} MiB for one row", "hint": "look at what it keeps"}
+        return {"error": "trial_reward_memory", "args": {"mib": task["bytes"] >> 20}}
     except BaseException as e:
-        return {"error": f"raises {type(e).__name__}: {short(one_line(e))}{where(e, task)}"}
+        return {"error": "trial_reward_raises", "args": raised(e, task)}
     return {"score": plain(score), "file": getattr(module, "__file__", None)}
 
 
@@ -629,9 +621,7 @@ def run(trial):
 
 def too_late(trial, directory):
     def on_alarm(*_):
-        seconds = trial.ask["seconds"]
-        sentence = f"the trial did not end within {seconds} s"
-        trial.find("config", "", sentence, "look at the shared root, or use --no-trial")
+        trial.find("config", "", "trial_late", seconds=trial.ask["seconds"])
         write(directory, trial.result())
         os._exit(1)
 
@@ -650,13 +640,13 @@ def main(directory):
         if trial.ask.get("secrets"):
             trial.secrets = take_secrets(trial.ask["secrets"])
     except PermissionError:
-        trial.find("config", "secrets", "the job's secrets cannot be read on this worker",
-                   "argusd and the workers' Ray need the same user")  # fmt: skip
+        trial.find("config", "secrets", "trial_no_secrets")
     run(trial)
     signal.alarm(0)
     result = trial.result()
     write(directory, result)
-    print(json.dumps({k: result[k] for k in ("ok", "seconds")} | {"findings": [f["detail"] for f in trial.findings]}))
+    told = [{k: f[k] for k in ("code", "args")} for f in result["findings"]]
+    print(json.dumps({"ok": result["ok"], "seconds": result["seconds"], "findings": told}))
 
 
 if __name__ == "__main__":

@@ -42,9 +42,10 @@ static int run_words(struct cli *cli,
 /* One line about the failure and, for wrong usage, where to read more. */
 static int argus_tell_failure(const struct cli *cli, const struct command *c, const struct err *err)
 {
-    cli_talk(cli, "argus: %s", err->text);
+    _cleanup_(freep) char *said = cli_err_text(cli, err);
+    cli_talk(cli, "argus: %s", said);
     if (err->code == ERR_USAGE)
-        cli_talk(cli, "try 'argus %s%s'", c ? c->name : "help", c ? " --help" : "");
+        cli_say(cli, MSG_TRY_HELP, c ? c->name : "help", c ? " --help" : "", "");
     return err_exit_status(err->code);
 }
 

@@ -29,7 +29,7 @@ void buf_reset(struct buf *b)
         b->data[0] = 0;
 }
 
-static int buf_grow(struct buf *b, size_t n)
+int buf_grow(struct buf *b, size_t n)
 {
     if (b->failed || n > b->max || b->len > b->max - n) {
         b->failed = true;
@@ -40,7 +40,7 @@ static int buf_grow(struct buf *b, size_t n)
         return 0;
     size_t cap = b->cap ? b->cap : 64;
     while (cap < need)
-        cap += cap / 2 + 16;
+        cap *= 2;
     b->data = xrealloc(b->data, cap, 1);
     b->cap = cap;
     return 0;
@@ -48,13 +48,12 @@ static int buf_grow(struct buf *b, size_t n)
 
 int buf_add(struct buf *b, const void *p, size_t n)
 {
-    int r = buf_grow(b, n);
-    if (r < 0)
-        return r;
+    char *room = buf_room(b, n);
+    if (!room)
+        return -EMSGSIZE;
     if (n)
-        memcpy(b->data + b->len, p, n);
-    b->len += n;
-    b->data[b->len] = 0;
+        memcpy(room, p, n);
+    buf_wrote(b, n);
     return 0;
 }
 
@@ -63,25 +62,14 @@ int buf_adds(struct buf *b, const char *s)
     return buf_add(b, s, strlen(s));
 }
 
-int buf_addc(struct buf *b, char c)
+void buf_add_url(struct buf *b, const char *text)
 {
-    char *p = buf_room(b, 1);
-    if (!p)
-        return -EMSGSIZE;
-    *p = c;
-    buf_wrote(b, 1);
-    return 0;
-}
-
-char *buf_room(struct buf *b, size_t n)
-{
-    return buf_grow(b, n) < 0 ? NULL : b->data + b->len;
-}
-
-void buf_wrote(struct buf *b, size_t n)
-{
-    b->len += n;
-    b->data[b->len] = 0;
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     strchr("-._~", c);
+        (void)(plain ? buf_addc(b, *text) : buf_addf(b, "%%%02X", c)); /* keeps `failed` */
+    }
 }
 
 /* Decimal digits from the right; room for the sign and 19 of them. */

@@ -6,6 +6,7 @@
  * `failed`, which stays until buf_reset(): a writer may append blindly and look
  * once at the end. data is always NUL-terminated once anything was appended. */
 #pragma once
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,11 +31,14 @@ void buf_reset(struct buf *b);   /* len = 0, failed = false, keeps the memory */
 /* 0 or -EMSGSIZE. */
 int buf_add(struct buf *b, const void *p, size_t n);
 int buf_adds(struct buf *b, const char *s);
-int buf_addc(struct buf *b, char c);
+/* Text as one segment of a URL's path, or a value of its query: all but letters, digits and "-._~"
+ * as %XX (RFC 3986). Past the ceiling b->failed is set. */
+void buf_add_url(struct buf *b, const char *text);
+static inline int buf_addc(struct buf *b, char c);
 /* Room for n bytes at the end, or NULL as where buf_add() fails. What is written there counts once
  * buf_wrote() says how many bytes it is: at most n. */
-char *buf_room(struct buf *b, size_t n);
-void buf_wrote(struct buf *b, size_t n);
+static inline char *buf_room(struct buf *b, size_t n);
+static inline void buf_wrote(struct buf *b, size_t n);
 int buf_add_int(struct buf *b, int64_t value); /* decimal; cheaper than buf_addf() */
 int buf_addf(struct buf *b, const char *fmt, ...) printf_like(2, 3);
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) printf_like(2, 0);
@@ -46,3 +50,28 @@ void buf_consume(struct buf *b, size_t n);
 const char *buf_str(const struct buf *b);
 /* The heap string moves to the caller ("" when empty); the buffer is empty again. */
 char *buf_take(struct buf *b);
+
+/* Makes room for n bytes more; 0 or -EMSGSIZE. For the functions below. */
+int buf_grow(struct buf *b, size_t n);
+
+static inline char *buf_room(struct buf *b, size_t n)
+{
+    bool fits = n < b->cap - b->len && n <= b->max - b->len && !b->failed;
+    return fits || buf_grow(b, n) == 0 ? b->data + b->len : NULL;
+}
+
+static inline void buf_wrote(struct buf *b, size_t n)
+{
+    b->len += n;
+    b->data[b->len] = 0;
+}
+
+static inline int buf_addc(struct buf *b, char c)
+{
+    char *p = buf_room(b, 1);
+    if (!p)
+        return -EMSGSIZE;
+    *p = c;
+    buf_wrote(b, 1);
+    return 0;
+}

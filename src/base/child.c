@@ -15,13 +15,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/message.h"
 
 enum stage { STAGE_LIMITS, STAGE_FILES, STAGE_SESSION, STAGE_CWD, STAGE_EXEC };
 
@@ -101,7 +102,7 @@ static void place_files(const struct plan *p)
     for (int i = 0; i < 3; i++)
         if (dup2(from[i], i) < 0)
             child_fail(p->report, STAGE_FILES, errno);
-    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
         return;
     struct rlimit lim; /* kernels before 5.11 */
     int end =
@@ -187,23 +188,33 @@ static int read_report(int fd, const struct child_spec *spec, struct err *err)
     const char *why = strerror(r.error);
     switch (r.stage) {
     case STAGE_LIMITS:
-        return err_set(err, -r.error, "cannot limit '%s': %s", spec->argv[0], why);
+        return message_refuse(
+            err, -r.error, "child_no_limit",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", why)));
     case STAGE_FILES:
-        return err_set(err, -r.error, "cannot give '%s' its files: %s", spec->argv[0], why);
+        return message_refuse(
+            err, -r.error, "child_no_files",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", why)));
     case STAGE_SESSION:
-        return err_set(err, -r.error, "cannot start a session for '%s': %s", spec->argv[0], why);
+        return message_refuse(
+            err, -r.error, "child_no_session",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", why)));
     case STAGE_CWD:
-        return err_set(err, -r.error, "cannot enter the working directory '%s': %s", spec->cwd,
-                       why);
+        return message_refuse(
+            err, -r.error, "child_no_cwd",
+            MESSAGE_ARGS(MESSAGE_STR("path", spec->cwd), MESSAGE_STR("why", why)));
     case STAGE_EXEC:
         break;
     }
     if (r.error == ENOENT && !strchr(spec->argv[0], '/'))
-        return err_set(err, -ENOENT, "program '%s' is not in PATH", spec->argv[0]);
+        return message_refuse(err, -ENOENT, "child_not_in_path",
+                              MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0])));
     if (r.error == ENOENT && access(spec->argv[0], F_OK) == 0)
-        return err_set(err, -ENOENT, "the interpreter that '%s' names does not exist",
-                       spec->argv[0]);
-    return err_set(err, -r.error, "cannot execute '%s': %s", spec->argv[0], why);
+        return message_refuse(err, -ENOENT, "child_no_interpreter",
+                              MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0])));
+    return message_refuse(
+        err, -r.error, "child_no_run",
+        MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", why)));
 }
 
 static int child_finish(pid_t pid,
@@ -219,27 +230,29 @@ static int child_finish(pid_t pid,
         return r;
     }
     /* -1 on kernels before 5.3; the caller still has the pid. */
-    *ret = (struct child){.pid = pid, .pidfd = pidfd_open(pid, 0)};
+    *ret = (struct child){.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0U)};
     return 0;
 }
 
 int child_start(const struct child_spec *spec, struct child *ret, struct err *err)
 {
     if (!spec->argv || !spec->argv[0] || !spec->argv[0][0])
-        return err_set(err, -EINVAL, "there is no program to start");
+        return message_refuse(err, -EINVAL, "child_no_program", MESSAGE_NO_ARGS);
     _cleanup_(child_plan_release) struct plan p = {.spec = spec, .parent = getpid()};
     plan_candidates(&p);
     plan_env(&p);
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) < 0)
-        return err_set(err, -errno, "cannot start '%s': no pipe: %s", spec->argv[0],
-                       strerror(errno));
+        return message_refuse(
+            err, -errno, "child_no_pipe",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", strerror(errno))));
     _cleanup_(closep) int report = pipes[0];
     _cleanup_(closep) int report_end = fcntl(pipes[1], F_DUPFD_CLOEXEC, 3); /* not 0, 1 or 2 */
     close(pipes[1]);
     if (report_end < 0)
-        return err_set(err, -errno, "cannot start '%s': no pipe: %s", spec->argv[0],
-                       strerror(errno));
+        return message_refuse(
+            err, -errno, "child_no_pipe",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", strerror(errno))));
     p.report = report_end;
     sigset_t all, old;
     (void)sigfillset(&all); /* no handler of ours may run in the child */
@@ -250,7 +263,9 @@ int child_start(const struct child_spec *spec, struct child *ret, struct err *er
     int error = errno;
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (pid < 0)
-        return err_set(err, -error, "cannot start '%s': fork: %s", spec->argv[0], strerror(error));
+        return message_refuse(
+            err, -error, "child_no_fork",
+            MESSAGE_ARGS(MESSAGE_STR("name", spec->argv[0]), MESSAGE_STR("why", strerror(error))));
     closep(&report_end); /* or reading would never end */
     return child_finish(pid, report, spec, ret, err);
 }

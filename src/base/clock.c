@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/message.h"
 #include "base/text.h"
 
 static usec_t read_clock(clockid_t id)
@@ -99,7 +100,7 @@ int clock_from_string(const char *text, usec_t *ret_wall, struct err *err)
         p++;
     time_t sec = p && !*p ? timegm(&tm) : -1;
     if (sec < 0)
-        return err_set(err, -EINVAL, "'%.40s' is not a time such as 2026-01-31T12:00:00Z", text);
+        return message_refuse(err, -EINVAL, "not_time", MESSAGE_ARGS(MESSAGE_STR("text", text)));
     *ret_wall = (usec_t)sec * USEC_SEC + frac;
     return 0;
 }
@@ -138,7 +139,7 @@ int span_from_string(const char *text, usec_t *ret_span, struct err *err)
             return 0;
         }
     }
-    return err_set(err, -EINVAL, "'%.40s' is not a duration such as 90s, 30m, 12h or 2d", text);
+    return message_refuse(err, -EINVAL, "not_span", MESSAGE_ARGS(MESSAGE_STR("text", text)));
 }
 
 const char *span_to_string(usec_t span, char text[static CLOCK_TEXT_MAX])

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -28,34 +29,45 @@ static int check_bounds(const struct field *k, double v, const char *text, struc
 {
     if ((k->min == 0 && k->max == 0) || (v >= k->min && v <= k->max))
         return 0;
-    return err_set(err, ERR_BAD_SPEC, "'%.60s' is outside %.15g to %.15g%s", text, k->min, k->max,
-                   k->type == FIELD_SPAN ? " seconds" : "");
+    return message_refuse(err, ERR_BAD_SPEC,
+                          k->type == FIELD_SPAN ? "outside_span" : "outside_bounds",
+                          MESSAGE_ARGS(MESSAGE_STR("text", text), MESSAGE_NUM("min", k->min),
+                                       MESSAGE_NUM("max", k->max)));
 }
 
 static int read_number(const struct field *k, const char *text, void *p, struct err *err)
 {
     int64_t i = 0;
+    const char *otherwise;
     double d = 0;
     usec_t span = 0;
     uint64_t bytes = 0;
     int r;
     switch (k->type) {
     case FIELD_INT:
-        r = str_to_int(text, INT64_MIN, INT64_MAX, &i, err);
+        r = str_to_int(text, INT64_MIN, INT64_MAX, &i, NULL);
+        otherwise = "not_whole";
         d = (double)i;
         break;
     case FIELD_SPAN:
-        r = span_from_string(text, &span, err);
+        r = span_from_string(text, &span, NULL);
+        otherwise = "not_span";
         d = (double)span / (double)USEC_SEC;
         break;
     case FIELD_SIZE:
-        r = size_from_string(text, &bytes, err);
+        r = size_from_string(text, &bytes, NULL);
+        otherwise = "not_size";
         d = (double)bytes;
         break;
     default:
-        r = str_to_real(text, &d, err);
+        r = str_to_real(text, &d, NULL);
+        otherwise = "not_number";
     }
-    if (r < 0 || (r = check_bounds(k, d, text, err)) < 0)
+    if (r < 0)
+        return message_refuse(err, ERR_BAD_SPEC, otherwise,
+                              MESSAGE_ARGS(MESSAGE_STR("text", text)));
+    r = check_bounds(k, d, text, err);
+    if (r < 0)
         return r;
     if (k->type == FIELD_INT)
         *(int64_t *)p = i;
@@ -78,21 +90,29 @@ static int read_bool(const char *text, bool *p, struct err *err)
             return 0;
         }
     }
-    return err_set(err, ERR_BAD_SPEC, "'%.60s' is neither true nor false", text);
+    return message_refuse(err, ERR_BAD_SPEC, "not_boolean",
+                          MESSAGE_ARGS(MESSAGE_STR("text", text)));
+}
+
+static int refuse_enum(const struct field *k, const char *text, struct err *err)
+{
+    char all[256] = "";
+    for (int i = 0; k->names[i]; i++) {
+        size_t n = strlen(all);
+        text_printf_to(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", k->names[i]);
+    }
+    return message_refuse(err, ERR_BAD_SPEC, "not_one_of",
+                          MESSAGE_ARGS(MESSAGE_STR("text", text), MESSAGE_STR("all", all)));
 }
 
 static int read_enum(const struct field *k, const char *text, int *p, struct err *err)
 {
-    char all[256] = "";
-    for (int i = 0; k->names[i]; i++) {
+    for (int i = 0; k->names[i]; i++)
         if (!strcmp(text, k->names[i])) {
             *p = i;
             return 0;
         }
-        size_t n = strlen(all);
-        text_printf_to(all + n, sizeof(all) - n, "%s%s", n ? ", " : "", k->names[i]);
-    }
-    return err_set(err, ERR_BAD_SPEC, "'%.60s' is not one of %s", text, all);
+    return refuse_enum(k, text, err);
 }
 
 static int conf_read_text(const struct field *k, const char *text, void *p, struct err *err)
@@ -111,7 +131,7 @@ static int conf_read_text(const struct field *k, const char *text, void *p, stru
         return 0;
     case FIELD_PAIRS:
     case FIELD_NODE:
-        return err_set(err, ERR_BAD_SPEC, "a mapping is expected");
+        return message_refuse(err, ERR_BAD_SPEC, "mapping_expected", MESSAGE_NO_ARGS);
     default:
         return read_number(k, text, p, err);
     }
@@ -124,7 +144,7 @@ static void conf_complain(struct problems *ps,
                           const struct node *n,
                           const struct err *err)
 {
-    problems_add(ps, PROBLEM_ERROR, path, n->line, n->column, NULL, "%s", err->text);
+    problems_add_err(ps, PROBLEM_ERROR, path, n->line, n->column, err);
 }
 
 static const char *kind_word(const struct node *n)
@@ -139,8 +159,8 @@ static void read_strv(const char *path, const struct node *n, struct strv *sv, s
         if (c->kind == NODE_SCALAR)
             strv_add(sv, c->text);
         else
-            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, NULL,
-                         "the list holds %s where a text is expected", kind_word(c));
+            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, "list_holds",
+                         MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(c))));
     }
 }
 
@@ -151,8 +171,9 @@ static void read_pairs(const char *path, const struct node *n, struct pairs *p, 
         if (c->kind == NODE_SCALAR)
             pairs_set(p, c->key, c->text);
         else
-            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, NULL,
-                         "'%.60s' is %s where a text is expected", c->key, kind_word(c));
+            problems_add(
+                ps, PROBLEM_ERROR, path, c->line, c->column, "not_text",
+                MESSAGE_ARGS(MESSAGE_STR("key", c->key), MESSAGE_STR("shape", kind_word(c))));
     }
 }
 
@@ -163,21 +184,21 @@ static void read_node(const struct field *k, const struct node *n, void *out, st
         *(const struct node **)at(k, out) = n;
     } else if (node_is_null(n)) {
         if (k->flags & FIELD_REQUIRED)
-            problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, NULL,
-                         "a value is missing");
+            problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, "no_value",
+                         MESSAGE_NO_ARGS);
     } else if (k->type == FIELD_STRV && n->kind == NODE_SEQ) {
         read_strv(k->name, n, at(k, out), ps);
     } else if (k->type == FIELD_PAIRS && n->kind == NODE_MAP) {
         read_pairs(k->name, n, at(k, out), ps);
     } else if (n->kind != NODE_SCALAR) {
-        problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, NULL,
-                     "%s stands where a single value is expected", kind_word(n));
+        problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, "not_single",
+                     MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(n))));
     } else if (conf_read_text(k, n->text, at(k, out), &err) < 0) {
         conf_complain(ps, k->name, n, &err);
     }
     if (k->flags & FIELD_ACCEPTED)
-        problems_add(ps, PROBLEM_WARNING, k->name, n->key_line, n->key_column, NULL,
-                     "accepted, but this version does not act on it");
+        problems_add(ps, PROBLEM_WARNING, k->name, n->key_line, n->key_column, "not_acted_on",
+                     MESSAGE_NO_ARGS);
 }
 
 /* ---- the whole mapping ---- */
@@ -212,10 +233,9 @@ static void report_unknown(const struct field *keys,
         if (!strncmp(keys[i].name, prefix, len))
             names[m++] = keys[i].name + len;
     const char *near = str_nearest(c->key, names, m);
-    _cleanup_(freep) char *hint = near ? xasprintf("did you mean '%s'?", near) : NULL;
     _cleanup_(freep) char *field = xasprintf("%s%s", prefix, c->key);
-    problems_add(ps, PROBLEM_ERROR, field, c->key_line, c->key_column, hint, "unknown key '%.60s'",
-                 c->key);
+    problems_add(ps, PROBLEM_ERROR, field, c->key_line, c->key_column, "unknown_key",
+                 MESSAGE_ARGS(MESSAGE_STR("key", c->key), MESSAGE_STR("near", str_or(near, ""))));
     free(names);
 }
 
@@ -241,8 +261,8 @@ static void find_unknown(const struct field *keys,
             path[len + 1] = 0;
             find_unknown(keys, n, path, c, ps);
         } else if (k == KNOWN_PARENT && !node_is_null(c)) {
-            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, NULL,
-                         "%s stands where a mapping is expected", kind_word(c));
+            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, "not_mapping",
+                         MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(c))));
         }
     }
 }
@@ -254,6 +274,23 @@ static void set_default(const struct field *k, void *out)
     (void)r;
 }
 
+/* A bit for the two letters with which a name begins, up to its first dot. */
+static uint64_t conf_mark(const char *name)
+{
+    unsigned second = name[0] && name[1] != '.' ? (unsigned char)name[1] : 0;
+    return UINT64_C(1) << (((unsigned char)name[0] * 7 + second) & 63);
+}
+
+/* The marks of all keys of the mapping: most rows of a table stand in no document, and are not
+ * looked for. */
+static uint64_t conf_marks(const struct node *map)
+{
+    uint64_t marks = 0;
+    for (const struct node *c = map ? map->first : NULL; c; c = c->next)
+        marks |= conf_mark(c->key);
+    return marks;
+}
+
 void conf_read(const struct field *keys,
                size_t n,
                const struct node *root,
@@ -263,17 +300,20 @@ void conf_read(const struct field *keys,
     for (size_t i = 0; i < n; i++)
         set_default(&keys[i], out);
     if (root && root->kind != NODE_MAP) {
-        problems_add(ps, PROBLEM_ERROR, "", root->line, root->column, "write 'key: value' lines",
-                     "%s stands where a mapping is expected", kind_word(root));
+        problems_add(ps, PROBLEM_ERROR, "", root->line, root->column, "body_not_mapping",
+                     MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(root))));
         root = NULL;
     }
+    uint64_t marks = conf_marks(root);
     for (size_t i = 0; i < n; i++) {
-        const struct node *v = root ? node_find_path(root, keys[i].name) : NULL;
+        const struct node *v =
+            marks & conf_mark(keys[i].name) ? node_find_path(root, keys[i].name) : NULL;
         if (v)
             read_node(&keys[i], v, out, ps);
         else if (keys[i].flags & FIELD_REQUIRED)
-            problems_add(ps, PROBLEM_ERROR, keys[i].name, 0, 0, keys[i].doc, "'%s' is missing",
-                         keys[i].name);
+            problems_add(ps, PROBLEM_ERROR, keys[i].name, 0, 0, "key_missing",
+                         MESSAGE_ARGS(MESSAGE_STR("key", keys[i].name),
+                                      MESSAGE_STR("doc", str_or(keys[i].doc, ""))));
     }
     if (root)
         find_unknown(keys, n, "", root, ps);

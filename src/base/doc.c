@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/doclines.h"
+#include "base/message.h"
 #include "base/quoted.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -175,13 +176,10 @@ struct reader {
     int depth;
 };
 
-static int doc_complain(struct reader *rd,
-                        const struct fy_mark *m,
-                        const char *hint,
-                        const char *text)
+static int doc_complain(struct reader *rd, const struct fy_mark *m, const char *code)
 {
-    problems_add(rd->ps, PROBLEM_ERROR, "", m ? m->line + 1 : 0, m ? m->column + 1 : 0, hint, "%s",
-                 text);
+    problems_add(rd->ps, PROBLEM_ERROR, "", m ? m->line + 1 : 0, m ? m->column + 1 : 0, code,
+                 MESSAGE_NO_ARGS);
     return -EINVAL;
 }
 
@@ -239,9 +237,9 @@ static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
     }
     _cleanup_(buf_release) struct buf text = BUF_INIT(4 * DOC_MAX_BYTES);
     if (t && scalar_text(rd, t, &text) < 0)
-        return doc_complain(rd, fy_token_start_mark(t), NULL, "a text has a wrong escape");
+        return doc_complain(rd, fy_token_start_mark(t), "yaml_escape");
     if (memchr(buf_str(&text), 0, text.len))
-        return doc_complain(rd, fy_token_start_mark(t), "remove it", "a text holds a NUL byte");
+        return doc_complain(rd, fy_token_start_mark(t), "yaml_nul");
     struct node *n = doc_new_node(rd->d, NODE_SCALAR);
     n->plain = !t || fy_token_scalar_style(t) == FYSS_PLAIN;
     n->text = doc_keep_text(rd->d, buf_str(&text), text.len);
@@ -280,11 +278,11 @@ static int doc_read_key(struct reader *rd,
     struct fy_token *t = fy_event_get_token(e);
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
     if (e->type != FYET_SCALAR)
-        return doc_complain(rd, m, "write 'key: value'", "a key is not a text");
+        return doc_complain(rd, m, "yaml_key");
     int r = read_scalar(rd, e, ret);
     if (r == 0 && node_find(map, (*ret)->text)) {
         problems_add(rd->ps, PROBLEM_ERROR, (*ret)->text, (*ret)->line, (*ret)->column,
-                     "keep one of the two", "the key '%.60s' is given twice", (*ret)->text);
+                     "yaml_key_twice", MESSAGE_ARGS(MESSAGE_STR("key", (*ret)->text)));
         return -EINVAL;
     }
     return r;
@@ -325,15 +323,15 @@ static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **r
     struct fy_token *t = fy_event_get_token(e);
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
     if (rd->d->nodes >= DOC_MAX_NODES)
-        return doc_complain(rd, m, NULL, "the text has too many values (20000 are read)");
+        return doc_complain(rd, m, "yaml_too_many");
     if (e->type == FYET_SCALAR)
         return read_scalar(rd, e, ret);
     if (e->type == FYET_ALIAS)
-        return doc_complain(rd, m, "write the value out", "YAML aliases are not accepted");
+        return doc_complain(rd, m, "yaml_alias");
     if (e->type != FYET_MAPPING_START && e->type != FYET_SEQUENCE_START)
-        return doc_complain(rd, m, NULL, "a value is missing");
+        return doc_complain(rd, m, "no_value");
     if (rd->depth == DOC_MAX_DEPTH)
-        return doc_complain(rd, m, NULL, "the text is nested too deeply (32 levels are read)");
+        return doc_complain(rd, m, "yaml_too_deep");
     bool map = e->type == FYET_MAPPING_START;
     struct node *n = doc_new_node(rd->d, map ? NODE_MAP : NODE_SEQ);
     doc_place(n, t);
@@ -357,7 +355,7 @@ static int doc_read_stream(struct reader *rd)
             break;
         case FYET_DOCUMENT_START:
             if (docs++)
-                r = doc_complain(rd, NULL, "keep one", "the text holds several YAML documents");
+                r = doc_complain(rd, NULL, "yaml_documents");
             break;
         default:
             r = doc_read_value(rd, e, &rd->d->root);
@@ -372,10 +370,10 @@ static void report_syntax(struct reader *rd, struct fy_diag *diag)
     void *prev = NULL;
     struct fy_diag_error *e = fy_diag_errors_iterate(diag, &prev);
     if (e)
-        problems_add(rd->ps, PROBLEM_ERROR, "", e->line, e->column, NULL, "broken YAML: %s",
-                     e->msg);
+        problems_add(rd->ps, PROBLEM_ERROR, "", e->line, e->column, "yaml_broken",
+                     MESSAGE_ARGS(MESSAGE_STR("why", e->msg)));
     else
-        problems_add(rd->ps, PROBLEM_ERROR, "", 0, 0, NULL, "broken YAML");
+        problems_add(rd->ps, PROBLEM_ERROR, "", 0, 0, "yaml_broken", MESSAGE_NO_ARGS);
 }
 
 static int parse_yaml(const char *text, size_t len, struct doc *d, struct problems *ps)
@@ -413,8 +411,8 @@ static int doc_check_keys(const char *text, size_t len, struct problems *ps)
     int line = 1;
     for (size_t i = 0, from = 0; i < len; i++) {
         if (is_explicit_key(text, len, i)) {
-            problems_add(ps, PROBLEM_ERROR, "", line, (int)(i - from) + 1, "write 'key: value'",
-                         "a key begins with '? '");
+            problems_add(ps, PROBLEM_ERROR, "", line, (int)(i - from) + 1, "yaml_question",
+                         MESSAGE_NO_ARGS);
             return -EINVAL;
         }
         if (text[i] == '\n') {
@@ -432,8 +430,8 @@ static int doc_check_bytes(const char *text, size_t len, struct problems *ps)
     for (size_t i = 0, n; i < len; i += n) {
         n = str_utf8_length(text + i, len - i);
         if (n == 0 || text[i] == 0) {
-            problems_add(ps, PROBLEM_ERROR, "", line, column, NULL,
-                         n ? "the text holds a NUL byte" : "the text is not UTF-8");
+            problems_add(ps, PROBLEM_ERROR, "", line, column, n ? "text_nul" : "text_not_utf8",
+                         MESSAGE_NO_ARGS);
             return -EINVAL;
         }
         line += text[i] == '\n';
@@ -445,8 +443,8 @@ static int doc_check_bytes(const char *text, size_t len, struct problems *ps)
 int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, struct problems *ps)
 {
     if (len > DOC_MAX_BYTES) {
-        problems_add(ps, PROBLEM_ERROR, "", 0, 0, NULL,
-                     "the text has %zu bytes, at most %d are read", len, (int)DOC_MAX_BYTES);
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, "text_too_long",
+                     MESSAGE_ARGS(MESSAGE_NUM("bytes", len), MESSAGE_NUM("most", DOC_MAX_BYTES)));
         return -EINVAL;
     }
     if (doc_check_bytes(text, len, ps) < 0)
@@ -495,7 +493,7 @@ const struct node *node_find_path(const struct node *root, const char *path)
 {
     const struct node *n = root;
     while (n && *path) {
-        size_t len = strcspn(path, ".");
+        size_t len = (size_t)(strchrnul(path, '.') - path);
         n = node_find_part(n, path, len);
         path += len + (path[len] == '.');
     }

@@ -15,11 +15,10 @@ struct row {
     const char *word;
     int http;
     int exit;
-    const char *sentence;
 };
 
 static const struct row rows[] = {
-#define X(e, w, h, x, s) {e, w, h, x, s},
+#define X(e, w, h, x) {e, w, h, x},
     ERR_TABLE(X)
 #undef X
 };
@@ -89,6 +88,15 @@ int err_set(struct err *err, int code, const char *fmt, ...)
     return code;
 }
 
+int err_copy(struct err *err, int code, const struct err *from)
+{
+    if (!err)
+        return code;
+    *err = *from;
+    err->code = code;
+    return code;
+}
+
 int err_prefix(struct err *err, const char *fmt, ...)
 {
     if (!err)
@@ -115,11 +123,6 @@ int err_http_status(int code)
 int err_exit_status(int code)
 {
     return err_find(code)->exit;
-}
-
-const char *err_sentence(int code)
-{
-    return err_find(code)->sentence;
 }
 
 int err_from_word(const char *word)

@@ -56,6 +56,7 @@ static bool field_is_set(const struct field *f, unsigned flags, const void *p)
     case FIELD_BOOL:
         return *(const bool *)p;
     case FIELD_ENUM:
+        return !str_eq(str_or(f->names[*(const int *)p], ""), "");
     case FIELD_OBJECT:
     case FIELD_INLINE:
     case FIELD_NODE:

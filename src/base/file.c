@@ -16,9 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/message.h"
+
 static int file_fail(struct err *err, int error, const char *what, const char *path)
 {
-    return err_set(err, -error, "cannot %s '%s': %s", what, path, strerror(error));
+    return message_refuse(err, -error, "file_cannot",
+                          MESSAGE_ARGS(MESSAGE_STR("verb", what), MESSAGE_STR("path", path),
+                                       MESSAGE_STR("why", strerror(error))));
 }
 
 /* ESTALE says that the name was looked up in an old cache: the second try asks the server. */
@@ -40,8 +44,9 @@ static int file_read_all(int fd, struct buf *out, const char *path, struct err *
         if (n == 0)
             return 0;
         if (buf_add(out, part, (size_t)n) < 0)
-            return err_set(err, -EMSGSIZE, "'%s' is larger than the %zu bytes that are read", path,
-                           out->max);
+            return message_refuse(
+                err, -EMSGSIZE, "file_larger",
+                MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_NUM("most", out->max)));
     }
 }
 
@@ -51,7 +56,8 @@ int file_read_open(int fd, const char *path, struct buf *out, struct err *err)
     if (fstat(fd, &st) < 0)
         return file_fail(err, errno, "look at", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "'%s' is no regular file", path);
+        return message_refuse(err, -EINVAL, "file_no_regular",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     return file_read_all(fd, out, path, err);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/message.h"
+
 enum { READ_BYTES = 128 << 10 };
 
 int filehash_at(int fd,
@@ -24,9 +26,12 @@ int filehash_at(int fd,
     _cleanup_(closep) int in =
         openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (in < 0 || fstat(in, &st) < 0)
-        return err_set(err, -errno, "'%s' cannot be read: %s", name, strerror(errno));
+        return message_refuse(
+            err, -errno, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", name), MESSAGE_STR("why", strerror(errno))));
     if (!S_ISREG(st.st_mode))
-        return err_set(err, -EINVAL, "'%s' is no plain file", name);
+        return message_refuse(err, -EINVAL, "file_not_regular",
+                              MESSAGE_ARGS(MESSAGE_STR("path", name)));
     _cleanup_(freep) char *bytes = xmalloc(READ_BYTES);
     uint64_t size = 0;
     hash_begin(&h);
@@ -34,7 +39,9 @@ int filehash_at(int fd,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return err_set(err, -errno, "'%s' cannot be read: %s", name, strerror(errno));
+            return message_refuse(
+                err, -errno, "disk_no_read",
+                MESSAGE_ARGS(MESSAGE_STR("path", name), MESSAGE_STR("why", strerror(errno))));
         hash_add(&h, bytes, (size_t)n);
         size += (uint64_t)n;
     }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +63,33 @@ void hash_add(struct hash_running *h, const void *p, size_t n)
     (void)crypto_hash_sha256_update(s, at, n);
 }
 
+/* The last bytes, a one, zeroes and the number of bits: one block or two. */
+static size_t hash_pad(const crypto_hash_sha256_state *s, unsigned char ret[static 2 * HASH_BLOCK])
+{
+    size_t held = (size_t)(s->count >> 3) % HASH_BLOCK;
+    size_t blocks = held + 1 + sizeof(s->count) > HASH_BLOCK ? 2 : 1;
+    uint64_t bits = htobe64(s->count);
+    memcpy(ret, s->buf, held);
+    ret[held] = 0x80;
+    memset(ret + held + 1, 0, blocks * HASH_BLOCK - held - 1);
+    memcpy(ret + blocks * HASH_BLOCK - sizeof(bits), &bits, sizeof(bits));
+    return blocks;
+}
+
 void hash_end(struct hash_running *h, unsigned char ret[static HASH_BYTES])
 {
-    (void)crypto_hash_sha256_final((crypto_hash_sha256_state *)(void *)h, ret); /* always 0 */
+    crypto_hash_sha256_state *s = (crypto_hash_sha256_state *)(void *)h;
+    unsigned char last[2 * HASH_BLOCK];
+    if (!hash_blocks(s->state, last, hash_pad(s, last))) {
+        (void)crypto_hash_sha256_final(s, ret); /* always 0 */
+        return;
+    }
+    for (size_t i = 0; i < array_len(s->state); i++) {
+        uint32_t word = htobe32(s->state[i]);
+        memcpy(ret + i * sizeof(word), &word, sizeof(word));
+    }
+    sodium_memzero(last, sizeof(last));
+    sodium_memzero(s, sizeof(*s));
 }
 
 const char *hash_so_far_hex(const struct hash_running *h, char ret[static HASH_HEX])

@@ -7,20 +7,23 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/str.h"
 
 int json_parse(const char *text, size_t len, size_t max, json_t **ret, struct err *err)
 {
     if (len > max)
-        return err_set(err, ERR_TOO_LARGE, "the JSON text has %zu bytes, at most %zu are read", len,
-                       max);
+        return message_refuse(err, ERR_TOO_LARGE, "json_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", len), MESSAGE_NUM("most", max)));
     if (len && memchr(text, 0, len)) /* jansson takes one at the end for the end */
-        return err_set(err, ERR_BAD_REQUEST, "the JSON text holds a NUL byte");
+        return message_refuse(err, ERR_BAD_REQUEST, "json_nul", MESSAGE_NO_ARGS);
     json_error_t e;
     json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
     if (!v)
-        return err_set(err, ERR_BAD_REQUEST, "the JSON text is broken at %d:%d: %s", e.line,
-                       e.column, e.text);
+        return message_refuse(err, ERR_BAD_REQUEST, "json_broken",
+                              MESSAGE_ARGS(MESSAGE_NUM("line", e.line),
+                                           MESSAGE_NUM("column", e.column),
+                                           MESSAGE_STR("why", e.text)));
     *ret = v;
     return 0;
 }

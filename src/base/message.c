@@ -13,13 +13,25 @@
 
 #include "base/mem.h"
 #include "base/message_rows.h"
+#include "base/message_words.h"
 #include "base/str.h"
 #include "base/text.h"
 
-enum { ARGS_MAX = 4096, SAID_MAX = 8192, DEPTH_MAX = 4, ARG_LEAST = 16 };
+enum {
+    ARGS_MAX = 4096,
+    SAID_MAX = 8192,
+    DEPTH_MAX = 6,
+    HIDE_DEPTH_MAX = 2 * DEPTH_MAX,
+    ARG_LEAST = 16
+};
 
 static const struct message_family *const families[] = {
-    &message_wait, &message_refusal, &message_node, &message_advice, &message_rule,
+    &message_wait,     &message_refusal, &message_node,  &message_form,       &message_spec,
+    &message_check,    &message_ask,     &message_file,  &message_simulation, &message_account,
+    &message_machine,  &message_pipe,    &message_now,   &message_conf,       &message_thing,
+    &message_advice,   &message_rule,    &message_class, &message_cli,        &message_disk,
+    &message_ray,      &message_job,     &message_serve, &message_event,      &message_trial,
+    &message_notebook, &message_ops,
 };
 
 const struct message_row *message_row(size_t i)
@@ -75,79 +87,6 @@ static const char *const unheard[][MESSAGE_LANGUAGES] = {
     [MESSAGE_USER] = {"another user", "其他用户"},
 };
 static const char *const over[MESSAGE_LANGUAGES] = {"a job that is over", "已结束的作业"};
-
-/* Arguments of these keys are words of ours, of which each language has its own. */
-static const char *const word_keys[] = {"kind", "noun", "verb", "only"};
-static const struct {
-    const char *word, *said; /* in Chinese; another word stays as it is */
-} words[] = {
-    {"project", "项目"},
-    {"user", "用户"},
-    {"job", "作业"},
-    {"node", "节点"},
-    {"cluster", "集群"},
-    {"token", "令牌"},
-    {"path", "路径"},
-    {"upload", "上传"},
-    {"data set", "数据集"},
-    {"model", "模型"},
-    {"snapshot", "快照"},
-    {"secret", "密钥"},
-    {"preset", "预设"},
-    {"the log of", "日志"},
-    {"see", "查看"},
-    {"add", "添加"},
-    {"make", "创建"},
-    {"change", "修改"},
-    {"remove", "删除"},
-    {"stop", "停止"},
-    {"hold", "挂起"},
-    {"release", "释放"},
-    {"retry", "重试"},
-    {"archive", "归档"},
-    {"unarchive", "取回"},
-    {"verify", "校验"},
-    {"read", "读取"},
-    {"write", "写入"},
-    {"submit to", "提交到"},
-    {"upload for", "上传到"},
-    {"see the tokens of", "查看令牌："},
-    {"its owner, the owner's project and admins", "其所有者、所有者的项目成员和管理员"},
-    {"its owner or an admin", "其所有者或管理员"},
-    {"its members or an admin", "其成员或管理员"},
-    {"everybody with a token", "有令牌的人"},
-    {"an admin", "管理员"},
-    {"everyone who may see their subject", "能看到其对象的人"},
-    {"admins and users of role viewer", "管理员和 viewer 角色的用户"},
-    {"the user, members of the user's projects and admins", "本人、同项目成员和管理员"},
-    {"their owner or an admin", "其所有者或管理员"},
-    {"their owner, with a token of role user, or an admin",
-     "其所有者（用 user 角色的令牌）或管理员"},
-    {"its members and admins", "其成员和管理员"},
-    {"its owner and admins", "其所有者和管理员"},
-    {"its owner (in common/ everybody), with a token of role user, or an admin",
-     "其所有者（common/ 下为所有人，用 user 角色的令牌）或管理员"},
-    {"its owner, with a token of role user", "其所有者（用 user 角色的令牌）"},
-    {"users, with a token of role user", "用户（用 user 角色的令牌）"},
-    {"who added it or an admin", "添加者或管理员"},
-    {"its owner, members of its project and admins", "其所有者、项目成员和管理员"},
-    {"its owner or members of its project, with a token of role user, or an admin",
-     "其所有者或项目成员（用 user 角色的令牌），或管理员"},
-    {"members of its project and admins", "项目成员和管理员"},
-    {"who stored it or an admin", "保存者或管理员"},
-    {"everybody", "所有人"},
-};
-
-static const char *word_said(const char *key, const char *word, enum message_language in)
-{
-    size_t i = 0, k = 0;
-    while (k < array_len(word_keys) && strcmp(word_keys[k], key) != 0)
-        k++;
-    while (i < array_len(words) && strcmp(words[i].word, word) != 0)
-        i++;
-    bool is_ours = in == MESSAGE_CHINESE && k < array_len(word_keys) && i < array_len(words);
-    return is_ours ? words[i].said : word;
-}
 
 struct saying {
     const json_t *args;
@@ -209,7 +148,7 @@ static void say_text(const struct saying *s, const char *key, const char *value)
         say_pool(s, value);
         return;
     }
-    (void)buf_adds(s->out, word_said(key, value, s->to->language));
+    (void)buf_adds(s->out, message_word(key, value, s->to->language));
 }
 
 static void say_object(const struct saying *s, const char *code);
@@ -223,6 +162,20 @@ static void say_nested(const struct saying *s, const json_t *message)
         say_object(&inner, json_get_str(message, "code", ""));
 }
 
+static void say_list(const struct saying *s, const json_t *messages)
+{
+    size_t i;
+    const json_t *v;
+    json_array_foreach (messages, i, v) {
+        if (i)
+            (void)buf_adds(s->out, s->to->language == MESSAGE_ENGLISH ? "; " : "；");
+        if (json_is_object(v))
+            say_nested(s, v);
+        else
+            (void)buf_adds(s->out, str_or(json_string_value(v), ""));
+    }
+}
+
 static void say_arg(const struct saying *s, const char *key)
 {
     const json_t *v = json_object_get(s->args, key);
@@ -234,6 +187,8 @@ static void say_arg(const struct saying *s, const char *key)
         say_text(s, key, json_string_value(v));
     else if (json_is_object(v))
         say_nested(s, v);
+    else if (json_is_array(v))
+        say_list(s, v);
     else if (json_is_null(v) && find_name(key) < array_len(names)) /* hidden by message_page() */
         (void)buf_adds(s->out, unheard[names[find_name(key)].kind][s->to->language]);
 }
@@ -258,6 +213,8 @@ enum { KEY_MAX = 32 };
 static const char *next_hole(const char *at, char key[static KEY_MAX], const char **ret_rest)
 {
     const char *open = strchr(at, '{');
+    while (open && open > at && open[-1] == '$') /* ${…} is what people write in a spec */
+        open = strchr(open + 1, '{');
     if (!open)
         return NULL;
     size_t n = strcspn(open + 1, "|}");
@@ -277,13 +234,32 @@ static bool has_all(const json_t *args, const char *row)
     return true;
 }
 
-static const struct message_row *find_row(const char *code, const json_t *args)
+/* The first row of the code from row i of family k on; NULL: there is none. Most codes differ from
+ * the one that is asked for in their first bytes. */
+static const struct message_row *next_row(const char *code, size_t *k, size_t *i)
 {
-    const struct message_row *row;
-    for (size_t i = 0; (row = message_row(i)); i++)
-        if (!strcmp(row->code, code) && has_all(args, row->said[MESSAGE_ENGLISH]))
-            return row;
+    for (; *k < array_len(families); ++*k, *i = 0)
+        for (; *i < families[*k]->n; ++*i) {
+            const struct message_row *row = &families[*k]->rows[*i];
+            if (row->code[0] == code[0] && !strcmp(row->code, code))
+                return row;
+        }
     return NULL;
+}
+
+/* The first row all of whose arguments are there; else the last one, which asks for the least: an
+ * argument that is empty was left out. NULL: no such code. */
+static const struct message_row *find_row(const char *code, const json_t *args, bool *ret_whole)
+{
+    const struct message_row *row, *last = NULL;
+    *ret_whole = true;
+    for (size_t k = 0, i = 0; (row = next_row(code, &k, &i)); i++) {
+        if (has_all(args, row->said[MESSAGE_ENGLISH]))
+            return row;
+        last = row;
+    }
+    *ret_whole = false;
+    return last;
 }
 
 static void say_row(const struct saying *s, const char *row)
@@ -302,33 +278,51 @@ static void say_row(const struct saying *s, const char *row)
 
 static void say_object(const struct saying *s, const char *code)
 {
-    const struct message_row *row = find_row(code, s->args);
+    bool is_whole;
+    const struct message_row *row = find_row(code, s->args, &is_whole);
     if (row)
         say_row(s, row->said[s->to->language]);
     else
         (void)buf_adds(s->out, code);
 }
 
-static bool is_known(const char *code)
+const char *message_code(const char *code)
 {
-    const struct message_row *row;
-    for (size_t i = 0; (row = message_row(i)); i++)
-        if (!strcmp(row->code, code))
-            return true;
-    return false;
+    size_t k = 0, i = 0;
+    const struct message_row *row = next_row(code, &k, &i);
+    return row ? row->code : NULL;
 }
+
+#define SAYS "{\"message\":"
 
 /* NULL: the text is a sentence, of others perhaps, who begin theirs with a brace. */
 static json_t *args_of(const char *code, const char *text)
 {
     json_t *args = NULL;
-    if (!text || *text != '{' || !is_known(str_or(code, "")) ||
+    if (!text || *text != '{' || (!message_code(str_or(code, "")) && !str_starts(text, SAYS)) ||
         json_parse(text, strlen(text), ARGS_MAX, &args, NULL) < 0)
         return NULL;
     if (json_is_object(args))
         return args;
     json_decref(args);
     return NULL;
+}
+
+/* What is said of a code and its arguments: where the code only classes it, another one. */
+struct message_at {
+    const char *code, *sentence; /* sentence: instead of all */
+    const json_t *args;
+};
+
+static struct message_at message_said(const char *code, const json_t *args)
+{
+    const json_t *says = json_object_get(args, "message");
+    if (json_is_string(says))
+        return (struct message_at){.sentence = json_string_value(says)};
+    if (!json_is_object(says))
+        return (struct message_at){.code = str_or(code, ""), .args = args};
+    return (struct message_at){.code = json_get_str(says, "code", ""),
+                               .args = json_get_object(says, "args")};
 }
 
 /* ---- sentences of a store of before ---- */
@@ -407,8 +401,12 @@ const char *message_say(const char *code,
     if (!args)
         return sentence_say(str_or(text, ""), listener, ret);
     *ret = BUF_INIT(SAID_MAX);
-    struct saying s = {.args = args, .to = listener, .out = ret};
-    say_object(&s, str_or(code, ""));
+    struct message_at at = message_said(code, args);
+    struct saying s = {.args = at.args, .to = listener, .out = ret};
+    if (at.sentence)
+        (void)buf_adds(ret, at.sentence);
+    else
+        say_object(&s, at.code);
     return buf_str(ret);
 }
 
@@ -439,10 +437,15 @@ static void hide_names(json_t *args, const struct message_listener *to, int dept
     const char *key;
     json_t *v;
     json_object_foreach (args, key, v) {
+        size_t i;
+        json_t *one;
         if (is_unheard(to, key, v))
             (void)json_object_set_new(args, key, json_null()); /* it is there: no memory is asked */
-        else if (json_is_object(v) && depth < DEPTH_MAX)
+        else if (json_is_object(v) && depth < HIDE_DEPTH_MAX)
             hide_names(v, to, depth + 1);
+        json_array_foreach (v, i, one)
+            if (depth < HIDE_DEPTH_MAX)
+                hide_names(one, to, depth + 1);
     }
 }
 
@@ -457,13 +460,14 @@ void message_page(const char *code,
         ret->text = sentence_say(str_or(text, ""), listener, &ret->held);
         return;
     }
-    const struct message_row *row = find_row(str_or(code, ""), args);
-    struct saying s = {.args = args, .to = listener, .out = &ret->held};
+    struct message_at at = message_said(code, args);
+    const struct message_row *row = at.sentence ? NULL : find_row(at.code, at.args, &ret->is_whole);
+    struct saying s = {.args = at.args, .to = listener, .out = &ret->held};
     ret->held = BUF_INIT(SAID_MAX);
     if (row)
         say_row(&s, row->said[listener->language]);
     else
-        (void)buf_adds(&ret->held, code);
+        (void)buf_adds(&ret->held, str_or(at.sentence, str_or(at.code, "")));
     ret->text = buf_str(&ret->held);
     if (row && row->fix[listener->language]) {
         s.out = &ret->held_fix;
@@ -510,19 +514,28 @@ void message_end(struct message *m, char *text, size_t size)
     buf_release(&m->buf);
 }
 
+static void put_cut(struct jout *j, const char *key, const char *text, size_t most)
+{
+    size_t n = strnlen(text, most);
+    while (n && text[n] && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    _cleanup_(freep) char *cut = xstrndup(text, n);
+    jout_str(j, key, cut);
+}
+
 /* A text is cut to `most` bytes, between characters. */
 static void put_arg(struct jout *j, const struct message_arg *a, size_t most)
 {
     if (!*a->key || (a->text && !*a->text))
         return;
-    if (a->message && a->text) {
+    if (a->message && a->text && strlen(a->text) <= most) {
         message_put(j, a->key, a->message, a->text);
+    } else if (a->message && a->text) { /* in English at least */
+        char said[ARGS_MAX / 4];
+        message_to_string(a->message, a->text, true, said, sizeof(said));
+        put_cut(j, a->key, said, most);
     } else if (a->text) {
-        size_t n = strnlen(a->text, most);
-        while (n && a->text[n] && ((unsigned char)a->text[n] & 0xc0) == 0x80)
-            n--;
-        _cleanup_(freep) char *cut = xstrndup(a->text, n);
-        jout_str(j, a->key, cut);
+        put_cut(j, a->key, a->text, most);
     } else if (floor(a->number) < a->number || fabs(a->number) > 1e15) {
         jout_real(j, a->key, a->number);
     } else {
@@ -543,18 +556,66 @@ void message_write(char *text, size_t size, const struct message_arg *args)
     }
 }
 
+char *message_keep(const struct err *err)
+{
+    return err->message ? xasprintf("%s%s", err->message, err->args) : xstrdup(err->text);
+}
+
+const char *message_kept_code(const char *kept)
+{
+    size_t n = strcspn(kept, "{");
+    _cleanup_(freep) char *code = xstrndup(kept, n);
+    return kept[n] ? message_code(code) : NULL;
+}
+
+const char *message_kept_text(const char *kept)
+{
+    return message_kept_code(kept) ? kept + strcspn(kept, "{") : kept;
+}
+
+char *message_kept_say(const char *kept, const struct message_listener *listener)
+{
+    struct buf held = {0};
+    if (!kept)
+        return NULL;
+    char *said =
+        xstrdup(message_say(message_kept_code(kept), message_kept_text(kept), listener, &held));
+    buf_release(&held);
+    return said;
+}
+
 int message_refuse(struct err *err, int code, const char *message, const struct message_arg *args)
 {
-    static const struct message_listener to = {.language = MESSAGE_ENGLISH};
-    struct buf said = {0};
     char text[sizeof(err->args)];
     if (!err)
         return code;
     message_write(text, sizeof(text), args);
-    (void)err_set(err, code, "%s", message_say(message, text, &to, &said));
+    return message_refuse_text(err, code, message, text);
+}
+
+int message_refuse_kept(struct err *err, int code, const char *kept)
+{
+    const char *message = message_kept_code(kept);
+    return message ? message_refuse_text(err, code, message, message_kept_text(kept))
+                   : err_set(err, code, "%s", kept);
+}
+
+int message_wrap(struct err *err, const char *message)
+{
+    return err ? message_refuse(err, err->code, message, MESSAGE_ARGS(MESSAGE_ERR("why", err)))
+               : ERR_INTERNAL;
+}
+
+int message_refuse_text(struct err *err, int code, const char *message, const char *args)
+{
+    static const struct message_listener to = {.language = MESSAGE_ENGLISH};
+    struct buf said = {0};
+    if (!err)
+        return code;
+    (void)err_set(err, code, "%s", message_say(message, args, &to, &said));
     buf_release(&said);
     err->message = message;
-    text_copy(err->args, text);
+    text_copy(err->args, args);
     return code;
 }
 

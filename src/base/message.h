@@ -6,7 +6,11 @@
  * source that has no row here, or of a store of an older version, whose names are known by the
  * words before them. The catalogue (message_rows.h) has the sentences of each code in each
  * language. Some arguments are names of jobs, projects and users: the listener says of each whether
- * it may be heard, so privacy depends on no wording. Pure. */
+ * it may be heard, so privacy depends on no wording.
+ *
+ * An argument may be a message itself, or a list of messages, which are said one after the other. A
+ * code may class what is said without being a row, as the class of a failure does: then the text is
+ * {"message": one}, and that message is said in its place. Pure. */
 #pragma once
 #include <stddef.h>
 
@@ -34,7 +38,8 @@ struct message_listener {
 };
 
 /* The sentence, either text itself or in *ret, which is zeroed memory and yours to release. NULL
- * texts are "". Arguments that no row of the code has are said as the code. */
+ * texts are "". Of arguments that no row of the code has all, the row that asks for the least is
+ * said, with nothing in the place of what is missing. */
 const char *message_say(const char *code,
                         const char *text,
                         const struct message_listener *listener,
@@ -42,8 +47,9 @@ const char *message_say(const char *code,
 /* All that a page has of a message, of one reading: what is said, the fix and the arguments. */
 struct message_page {
     const char *text, *fix; /* fix NULL: the catalogue has nothing to say */
-    char *args; /* a JSON object, null in place of each name that the listener may not hear; NULL
-                   for a sentence */
+    char *args;    /* a JSON object, null in place of each name that the listener may not hear; NULL
+                      for a sentence */
+    bool is_whole; /* of a code: no argument was missing */
     struct buf held, held_fix;
 };
 void message_page(const char *code,
@@ -90,12 +96,42 @@ struct message_arg {
     {                                                                                              \
         .key = (name), .text = (value), .message = (code)                                          \
     }
+/* The text of a code that classes another message; see above. code NULL: text is a sentence. */
+#define MESSAGE_SAYS(code, text) MESSAGE_ARGS(MESSAGE_OF("message", code, text))
+/* What another error says, as an argument. */
+#define MESSAGE_ERR(name, err)                                                                     \
+    {                                                                                              \
+        .key = (name), .text = (err)->message ? (err)->args : (err)->text,                         \
+        .message = (err)->message                                                                  \
+    }
 #define MESSAGE_ARGS(...) ((const struct message_arg[]){__VA_ARGS__, {.key = NULL}})
 #define MESSAGE_NO_ARGS ((const struct message_arg[]){{.key = NULL}})
 
 /* The arguments as a text of a message; long ones are cut until the text fits. */
 void message_write(char *text, size_t size, const struct message_arg *args);
 
+/* The catalogue's own text of a code, which is never freed; NULL: it has no such code. */
+const char *message_code(const char *code);
+/* What an error says in one text, to be kept: "code{…}", or a sentence where it has no code. Taken.
+ */
+char *message_keep(const struct err *err);
+/* A text that was kept, as it is said to this listener. Heap; NULL of NULL. */
+char *message_kept_say(const char *kept, const struct message_listener *listener);
+/* Refuses with a text that was kept. */
+int message_refuse_kept(struct err *err, int code, const char *kept);
+/* Of a text that was kept: the catalogue's own code, or NULL; and the text behind it. */
+const char *message_kept_code(const char *kept);
+const char *message_kept_text(const char *kept);
+#define MESSAGE_KEPT(name, kept)                                                                   \
+    {                                                                                              \
+        .key = (name), .text = message_kept_text(kept), .message = message_kept_code(kept)         \
+    }
+
 /* As err_set(), with a code of the catalogue and its arguments instead of a sentence: the sentence
  * in English is the error's text, and whoever shows the error may say it in another language. */
 int message_refuse(struct err *err, int code, const char *message, const struct message_arg *args);
+/* Puts a sentence around the error: it becomes the argument `why` of that message, in its reader's
+ * language too; the code stays. Returns err->code. */
+int message_wrap(struct err *err, const char *message);
+/* As message_refuse(), with arguments that message_write() has written. */
+int message_refuse_text(struct err *err, int code, const char *message, const char *args);

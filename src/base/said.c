@@ -3,6 +3,7 @@
 #include "base/said.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -23,7 +24,7 @@ static void say_again(json_t *o, enum message_language language)
         return;
     struct message_page said;
     message_page(code, args, &to, &said);
-    if (said.args && !str_eq(said.text, code)) {
+    if (said.args && said.is_whole) {
         replace(o, "text", said.text);
         replace(o, "detail", said.text);
         replace(o, "fix", said.fix);
@@ -71,6 +72,17 @@ static void said_below(json_t *v, enum message_language language, int depth)
         said_below(member, language, depth + 1);
     json_array_foreach (v, i, member)
         said_below(member, language, depth + 1);
+}
+
+char *said_in_text(const char *json, enum message_language language)
+{
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    size_t n = json ? strlen(json) : 0;
+    if (language == MESSAGE_ENGLISH || !n || json_parse(json, n, n, &v, NULL) < 0)
+        return xstrdup(json);
+    said_in(v, language);
+    char *said = json_dumps(v, JSON_COMPACT);
+    return said ? said : xstrdup(json);
 }
 
 void said_in(json_t *v, enum message_language language)

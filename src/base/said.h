@@ -11,6 +11,8 @@
  * object with an advice_code and its advice. NULL v is fine. The
  * server speaks English by itself, so English changes nothing. */
 void said_in(json_t *v, enum message_language language);
+/* The same of a JSON text, which stays as it is where it is none. Heap; NULL of NULL. */
+char *said_in_text(const char *json, enum message_language language);
 /* An advice as it is said in that language: as it is, where it is not the catalogue's under that
  * code. Heap; NULL of NULL. */
 char *said_advice(const char *code, const char *advice, enum message_language language);

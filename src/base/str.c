@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
+
+char *str_with_port(const char *address, int port)
+{
+    bool is_v6 = strchr(address, ':') != NULL;
+    return xasprintf("%s%s%s:%d", is_v6 ? "[" : "", address, is_v6 ? "]" : "", port);
+}
+
 bool str_eq(const char *a, const char *b)
 {
     return a == b || (a && b && !strcmp(a, b));
@@ -32,9 +40,11 @@ int str_to_int(const char *s, int64_t min, int64_t max, int64_t *ret, struct err
     errno = 0;
     long long v = strtoll(s, &end, 10);
     if (errno || end == s || *end || isspace((unsigned char)*s))
-        return err_set(err, -EINVAL, "'%.60s' is not a whole number", s);
+        return message_refuse(err, -EINVAL, "not_whole", MESSAGE_ARGS(MESSAGE_STR("text", s)));
     if (v < min || v > max)
-        return err_set(err, -EINVAL, "'%.60s' is outside %" PRId64 " to %" PRId64, s, min, max);
+        return message_refuse(
+            err, -EINVAL, "outside_bounds",
+            MESSAGE_ARGS(MESSAGE_STR("text", s), MESSAGE_NUM("min", min), MESSAGE_NUM("max", max)));
     *ret = v;
     return 0;
 }
@@ -44,7 +54,7 @@ int str_to_real(const char *s, double *ret, struct err *err)
     char *end;
     double v = strtod(s, &end);
     if (end == s || *end || !isfinite(v) || isspace((unsigned char)*s))
-        return err_set(err, -EINVAL, "'%.60s' is not a number", s);
+        return message_refuse(err, -EINVAL, "not_number", MESSAGE_ARGS(MESSAGE_STR("text", s)));
     *ret = v;
     return 0;
 }
@@ -73,7 +83,7 @@ int size_from_string(const char *s, uint64_t *ret_bytes, struct err *err)
                 *ret_bytes = n * units[i].bytes;
                 return 0;
             }
-    return err_set(err, -EINVAL, "'%.60s' is not a size such as 512MiB or 40GB", s);
+    return message_refuse(err, -EINVAL, "not_size", MESSAGE_ARGS(MESSAGE_STR("text", s)));
 }
 
 /* Levenshtein distance with one row; words longer than the row are never near. */
@@ -191,6 +201,13 @@ static size_t str_name_length(const char *s)
     return n;
 }
 
+static int refuse_variable(const char *name, struct err *err)
+{
+    _cleanup_(freep) char *text = xasprintf("${%s}", name);
+    return message_refuse(err, -EINVAL, "variable_unknown",
+                          MESSAGE_ARGS(MESSAGE_STR("text", text)));
+}
+
 int str_expand(struct buf *out, const char *text, str_look_up_f look_up, void *arg, struct err *err)
 {
     int r = 0;
@@ -206,24 +223,31 @@ int str_expand(struct buf *out, const char *text, str_look_up_f look_up, void *a
             name[n] = 0;
             const char *value = look_up(name, arg);
             if (!value)
-                return err_set(err, -EINVAL, "'${%s}' is not known here", name);
+                return refuse_variable(name, err);
             r = buf_adds(out, value);
             text += n + 3;
         } else {
             r = buf_addc(out, *text++);
         }
     }
-    return r < 0 ? err_set(err, r, "the text is too long once expanded") : 0;
+    return r < 0 ? message_refuse(err, r, "text_long_expanded", MESSAGE_NO_ARGS) : 0;
 }
 
-bool str_is_secret_name(const char *name)
+static bool secret_word_at(const char *s)
 {
     static const char *const words[] = {"TOKEN",      "SECRET",     "PASSWORD",
                                         "PASSWD",     "CREDENTIAL", "APIKEY",
                                         "ACCESS_KEY", "API_KEY",    "PRIVATE_KEY"};
     for (size_t i = 0; i < array_len(words); i++)
-        if (strcasestr(name, words[i]) && !strcasestr(name, "TOKENIZER") &&
-            !strcasestr(name, "TOKENS"))
+        if ((*s & ~0x20) == *words[i] && !strncasecmp(s, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+bool str_is_secret_name(const char *name)
+{
+    for (const char *s = name; *s; s++)
+        if (secret_word_at(s) && !strcasestr(name, "TOKENIZER") && !strcasestr(name, "TOKENS"))
             return true;
     size_t n = strlen(name);
     return (n >= 4 && !strcasecmp(name + n - 4, "_KEY")) ||

@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* "10.0.0.1:80", "[fd00::1]:80": an address and its port as a URL has them. Heap. */
+char *str_with_port(const char *address, int port);
 bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);

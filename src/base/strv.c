@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 static void strv_take(struct strv *sv, char *s)
 {
     if (sv->n + 2 > sv->cap) {
@@ -48,6 +50,14 @@ void strv_copy(struct strv *dst, const struct strv *src)
     strv_release(dst);
     for (size_t i = 0; i < src->n; i++)
         strv_add(dst, src->v[i]);
+}
+
+char *strv_join(const struct strv *sv, const char *between)
+{
+    struct buf out = BUF_INIT(SIZE_MAX / 2); /* as large as the list that is there already */
+    for (size_t i = 0; i < sv->n; i++)
+        (void)buf_addf(&out, "%s%s", i ? between : "", sv->v[i]);
+    return buf_take(&out);
 }
 
 bool strv_has(const struct strv *sv, const char *s)

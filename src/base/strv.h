@@ -18,6 +18,7 @@ void strv_add(struct strv *sv, const char *s); /* copied */
 void strv_addf(struct strv *sv, const char *fmt, ...) printf_like(2, 3);
 void strv_copy(struct strv *dst, const struct strv *src); /* dst is emptied first */
 bool strv_has(const struct strv *sv, const char *s);
+char *strv_join(const struct strv *sv, const char *between); /* yours */
 
 struct pair {
     char *key;

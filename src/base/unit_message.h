@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/message.h"
+#include "base/problem.h"
 #include "base/str.h"
 
 enum { UNIT_SAID_MAX = 1024 };
@@ -25,6 +26,17 @@ static inline const char *unit_fix_into(char *said, const char *code, const char
     return said;
 }
 
+/* "code: sentence (fix)" */
+static inline const char *unit_problem_into(char *said, const struct problem *p)
+{
+    struct problem_page page = problem_say(p, MESSAGE_ENGLISH);
+    (void)snprintf(said, UNIT_SAID_MAX, "%s: %s%s%s%s", str_or(p->code, ""), page.detail,
+                   page.hint ? " (" : "", str_or(page.hint, ""), page.hint ? ")" : "");
+    problem_page_release(&page);
+    return said;
+}
+
+#define unit_problem(p) unit_problem_into((char[UNIT_SAID_MAX]){0}, p)
 #define unit_said(code, text) unit_said_into((char[UNIT_SAID_MAX]){0}, code, text)
 /* "" where there is none. */
 #define unit_fix(code, text) unit_fix_into((char[UNIT_SAID_MAX]){0}, code, text)

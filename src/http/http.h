@@ -56,6 +56,8 @@ enum http_route_flags {
     HTTP_ROUTE_HIDDEN = 1 << 2,    /* not in openapi.json */
     HTTP_ROUTE_CACHEABLE = 1 << 3, /* no "Cache-Control: no-store" */
     HTTP_ROUTE_PIECES = 1 << 4,    /* the handler comes before the body, see http_body_read() */
+    HTTP_ROUTE_RELAY = 1 << 5,     /* the request is passed on: any query, a body of any type in
+                                      pieces as small as they come, upgrades; see relay.h */
 };
 
 typedef void (*http_handler_f)(struct http_req *req, void *app);
@@ -63,7 +65,7 @@ typedef void (*http_handler_f)(struct http_req *req, void *app);
 /* A row. All pointers are borrowed for the life of the server. */
 struct http_route {
     const char *method;   /* GET POST PUT PATCH DELETE; HEAD comes with GET, OPTIONS by itself */
-    const char *pattern;  /* "/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}:stop" */
+    const char *pattern;  /* "/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}:stop"; see router.h */
     enum http_role least; /* HTTP_ROLE_NONE: no token is asked for */
     unsigned flags;       /* enum http_route_flags */
     size_t max_body;      /* bytes; 0: a body is refused */
@@ -93,10 +95,31 @@ enum { HTTP_USER_MAX = 64, HTTP_TOKEN_ID_MAX = 64 };
 struct http_principal {
     char user[HTTP_USER_MAX];
     char token_id[HTTP_TOKEN_ID_MAX];
+    char session_id[HTTP_TOKEN_ID_MAX]; /* "": the request came with the token itself */
     enum http_role role;
     enum message_language language; /* that he reads, by his Accept-Language; the server fills it */
-    char why_not[160];              /* of a refusal: the sentence; "" = the usual one */
+    const char *why_not;            /* of a refusal: a code of the catalogue; NULL: the usual one */
+    char why_args[160];             /* its arguments, as message_write() writes them */
 };
+
+/* ERR_UNAUTHORISED, with why_not and why_args. */
+int http_principal_refuse(struct http_principal *p,
+                          const char *message,
+                          const struct message_arg *args);
+
+/* How a request says who sends it. Texts are borrowed and never NULL ("" when nothing was sent), so
+ * that the work of judging them is the same. A bearer token goes before a cookie. */
+struct http_credentials {
+    const char *bearer;
+    const char *cookie; /* the header; "" also when there is a token */
+    const char *csrf;   /* the header Argus-CSRF */
+    bool changes;       /* neither GET nor HEAD */
+    bool is_foreign;    /* the browser says that another site asks (Sec-Fetch-Site) */
+};
+
+/* The value of one cookie of a Cookie header, copied. False: there is none of this name, or there
+ * are two, of which nobody knows who set which, or it does not fit. */
+bool http_cookie_find(const char *header, const char *name, char *ret, size_t size);
 
 struct http_limits {              /* 0 = the default in brackets */
     unsigned connections;         /* [4096] more wait in the kernel's queue */
@@ -106,6 +129,8 @@ struct http_limits {              /* 0 = the default in brackets */
     unsigned streams;             /* [2048] more get 503 */
     unsigned user_streams;        /* [no limit] of one user; more get 429, as in the next two */
     unsigned user_polls;          /* [no limit] requests that wait, see http_req_wait() */
+    unsigned relays;              /* [4096] requests that are passed on; more get 503 */
+    unsigned user_relays;         /* [no limit] of one user; more get 429 */
     unsigned user_bodies;         /* [no limit] bodies of more than 64 KiB, or of any length */
     unsigned bodies;              /* [256] read in pieces at the same time; more get 503 */
     size_t bodies_bytes;          /* [256 MiB] all bodies in memory that are not in pieces, and
@@ -127,9 +152,11 @@ struct http_options {
     struct http_limits limits;
     const struct http_route *routes; /* borrowed */
     size_t n_routes;
-    /* Judge a token: 0 and *ret filled, or negative for an unknown, expired or missing one.
-     * bearer is never NULL ("" when none was sent), so that the work is the same. */
-    int (*authenticate)(const char *bearer, struct http_principal *ret, void *app);
+    /* What answers a GET of a path that no row has and that is not below /v1/: the pages of people.
+     * Borrowed; NULL: such a path is not found. */
+    const struct http_route *pages;
+    /* Judge them: 0 and *ret filled, or negative for an unknown, expired or missing one. */
+    int (*authenticate)(const struct http_credentials *c, struct http_principal *ret, void *app);
     usec_t (*mono)(void); /* clock_mono */
     void *app;            /* given to handlers and authenticate; borrowed */
 };
@@ -156,6 +183,8 @@ void http_metrics(const struct http_server *s, struct expo *e);
 /* ---- reading a request; everything is borrowed until the reply ---- */
 
 const char *http_req_method(const struct http_req *req);
+/* As it was sent, without the query. */
+const char *http_req_path(const struct http_req *req);
 /* Decoded; "" only when the pattern has no such name. Never holds NUL or control bytes. */
 const char *http_req_param(const struct http_req *req, const char *name);
 /* Decoded; NULL if absent. Given twice: the first. */
@@ -235,12 +264,13 @@ void http_reply_borrowed(struct http_req *req,
 void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_t barrier);
 
 /* RFC 9457. `code` gives status and word; the sentence is err's, or the code's own when err
- * is NULL. field, hint and problems may be NULL. 503 and 429 get a Retry-After. */
+ * is NULL. field and problems may be NULL. What to do about it is the fix of the error's row
+ * (SAY_FIX of base/message_rows.h). 503 and 429 get a
+ * Retry-After of 2 s, ERR_NOT_YET of 1 s. */
 void http_problem(struct http_req *req,
                   int code,
                   const struct err *err,
                   const char *field,
-                  const char *hint,
                   const struct problems *problems,
                   uint64_t barrier);
 
@@ -249,6 +279,27 @@ void http_problem(struct http_req *req,
 bool http_reply_not_modified(struct http_req *req, const char *etag, uint64_t barrier);
 /* If-None-Match has this etag (without quotes): for a long-poll that wants a newer one. */
 bool http_req_has_etag(const struct http_req *req, const char *etag);
+
+/* ---- in another row's place ---- */
+
+/* What the other row replied, in problem JSON where it refused; may be changed. body is yours to
+ * change and not NULL. 401 is better left as it is: clients know it. */
+typedef void (*http_wrap_f)(struct http_req *req,
+                            int *status,
+                            const char **content_type,
+                            struct buf *body,
+                            const char *arg);
+struct http_forward {
+    const char *method; /* a literal */
+    const char *target; /* "/v1/jobs/x?limit=5", escaped; copied */
+    struct buf *body;   /* JSON, taken; NULL = none */
+    http_wrap_f wrap;   /* called once, before the reply leaves */
+    char *arg;          /* taken: freed with the request; may be NULL */
+};
+/* The request becomes one for another row, which judges it as if it had come over the wire: role,
+ * query, body, waits. Of rows that reply once: no stream, relay or body in pieces. Nothing read of
+ * req before holds after; the reply is made, or will be. Once per request. */
+void http_req_forward(struct http_req *req, const struct http_forward *to);
 
 /* ---- replying later ---- */
 

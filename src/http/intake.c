@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/state.h"
@@ -66,8 +67,12 @@ static enum MHD_Result intake_on_header(void *cls,
         h->n_host += intake_is_name(key, n, "host");
         break;
     case 6:
-        if (intake_is_name(key, n, "expect"))
+        if (intake_is_name(key, n, "expect")) {
             h->expect = value;
+        } else if (intake_is_name(key, n, "cookie")) {
+            h->cookie = value;
+            h->n_cookie++;
+        }
         break;
     case 12:
         if (intake_is_name(key, n, "content-type"))
@@ -105,7 +110,7 @@ static enum MHD_Result intake_on_header(void *cls,
 static bool is_ambiguous(const struct head *h)
 {
     return h->is_bad || h->n_length > 1 || h->n_encoding > 1 || h->n_host > 1 ||
-           h->n_authorization > 1 || (h->n_length && h->n_encoding) ||
+           h->n_authorization > 1 || h->n_cookie > 1 || (h->n_length && h->n_encoding) ||
            (h->n_encoding && strcasecmp(h->encoding, "chunked") != 0);
 }
 
@@ -132,15 +137,27 @@ static void copy_content_type(struct http_req *req)
     req->content_type[n] = 0;
 }
 
+/* What stands beside a cookie; most requests have none. */
+static void read_cookie(const struct http_req *req, struct http_credentials *c)
+{
+    const char *site = http_req_header(req, "Sec-Fetch-Site");
+    c->cookie = req->head.cookie;
+    c->csrf = str_or(http_req_header(req, "Argus-CSRF"), "");
+    c->changes = strcmp(req->method, "GET") != 0 && strcmp(req->method, "HEAD") != 0;
+    c->is_foreign = site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 int intake_authenticate(struct http_req *req)
 {
     const struct http_options *opt = &req->conn->server->opt;
-    const char *bearer = "";
-    const char *a = req->head.authorization;
-    if (a && !strncasecmp(a, "bearer ", 7))
-        bearer = a + 7 + strspn(a + 7, " ");
+    const struct head *h = &req->head;
+    struct http_credentials c = {.bearer = "", .cookie = "", .csrf = ""};
+    if (h->authorization && !strncasecmp(h->authorization, "bearer ", 7))
+        c.bearer = h->authorization + 7 + strspn(h->authorization + 7, " ");
+    if (!h->authorization && h->cookie)
+        read_cookie(req, &c);
     memset(&req->principal, 0, sizeof(req->principal));
-    int r = opt->authenticate(bearer, &req->principal, opt->app);
+    int r = opt->authenticate(&c, &req->principal, opt->app);
     req->principal.language = message_language(req->head.language);
     return r < 0 ? ERR_UNAUTHORISED : 0;
 }
@@ -149,7 +166,8 @@ static int authenticate(struct http_req *req)
 {
     if (req->route->least == HTTP_ROLE_NONE) {
         /* Who sends a token may be told more; one that is not known is none. */
-        if (!req->head.authorization || intake_authenticate(req) < 0)
+        bool says = req->head.authorization || req->head.cookie;
+        if (!says || intake_authenticate(req) < 0)
             req->principal =
                 (struct http_principal){.language = message_language(req->head.language)};
         return 0;
@@ -180,13 +198,26 @@ static int take_params(struct http_req *req, const struct router_match *m)
     return 0;
 }
 
-static int find_route(struct http_req *req)
+/* A path of the pages, which know their own addresses: a page's address is no row. */
+static bool is_page(const struct http_req *req)
+{
+    bool is_read = !strcmp(req->method, "GET") || !strcmp(req->method, "HEAD");
+    return req->conn->server->opt.pages && is_read && strncmp(req->path, "/v1/", 4) != 0 &&
+           strcmp(req->path, "/v1") != 0;
+}
+
+int intake_find_route(struct http_req *req)
 {
     struct router_match m;
     int r = router_find(req->conn->server->router, req->method, req->path, &m);
+    if (r == ERR_NOT_FOUND && is_page(req)) {
+        req->route = req->conn->server->opt.pages;
+        return 0;
+    }
     if (r < 0)
         return r;
     req->route = m.route;
+    req->tail = m.tail;
     return take_params(req, &m);
 }
 
@@ -212,7 +243,7 @@ static int judge_head(struct http_req *req)
         return ERR_HEADERS;
     if (!strcmp(req->method, "OPTIONS"))
         return ERR_METHOD;
-    int r = find_route(req);
+    int r = intake_find_route(req);
     if (r == 0)
         r = authenticate(req);
     if (r == 0 && has_body(&req->head) && !length_fits(&req->head, intake_max_body(req)))
@@ -226,7 +257,7 @@ static void reply_options(struct http_req *req)
     bool is_all = !strcmp(req->path, "*");
     router_allow(req->conn->server->router, req->path, allow);
     if (!is_all && !*allow) {
-        http_problem(req, ERR_NOT_FOUND, NULL, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_NOT_FOUND, NULL, NULL, NULL, 0);
         return;
     }
     http_reply_header(req, "Allow",
@@ -243,21 +274,22 @@ static void refuse_method(struct http_req *req)
     char allow[ROUTER_ALLOW_MAX];
     struct err err;
     http_reply_header(req, "Allow", router_allow(req->conn->server->router, req->path, allow));
-    err_set(&err, ERR_METHOD, "'%.16s' is not allowed here: there are %s", req->method, allow);
-    http_problem(req, ERR_METHOD, &err, NULL, NULL, NULL, 0);
+    message_refuse(&err, ERR_METHOD, "method_not_here",
+                   MESSAGE_ARGS(MESSAGE_STR("method", req->method), MESSAGE_STR("allow", allow)));
+    http_problem(req, ERR_METHOD, &err, NULL, NULL, 0);
 }
 
 static void refuse_uri(struct http_req *req)
 {
     struct err err;
-    err_set(&err, ERR_TOO_LARGE, "the address is too long: at most %zu bytes are read",
-            req->conn->server->limits.uri_bytes);
+    message_refuse(&err, ERR_TOO_LARGE, "address_long",
+                   MESSAGE_ARGS(MESSAGE_NUM("most", req->conn->server->limits.uri_bytes)));
     const struct problem_reply p = {
         .status = MHD_HTTP_URI_TOO_LONG, .code = ERR_TOO_LARGE, .err = &err};
     req_problem(req, &p);
 }
 
-static void intake_refuse(struct http_req *req)
+void intake_refuse(struct http_req *req)
 {
     const struct http_limits *limits = &req->conn->server->limits;
     struct err err = {0};
@@ -266,33 +298,36 @@ static void intake_refuse(struct http_req *req)
         refuse_method(req);
         return;
     case ERR_NOT_FOUND:
-        err_set(&err, ERR_NOT_FOUND, "no such address '%.128s'", req->path);
+        message_refuse(&err, ERR_NOT_FOUND, "no_address",
+                       MESSAGE_ARGS(MESSAGE_STR("path", req->path)));
         break;
     case ERR_UNAUTHORISED:
         http_reply_header(req, "WWW-Authenticate", "Bearer");
-        if (*req->principal.why_not)
-            err_set(&err, ERR_UNAUTHORISED, "%s", req->principal.why_not);
+        if (req->principal.why_not)
+            message_refuse_text(&err, ERR_UNAUTHORISED, req->principal.why_not,
+                                req->principal.why_args);
         break;
     case ERR_FORBIDDEN:
-        err_set(&err, ERR_FORBIDDEN, "role '%s' may not do that: it needs '%s'",
-                http_role_to_string(req->principal.role), http_role_to_string(req->route->least));
+        message_refuse(&err, ERR_FORBIDDEN, "role_too_low",
+                       MESSAGE_ARGS(MESSAGE_STR("role", http_role_to_string(req->principal.role)),
+                                    MESSAGE_STR("needs", http_role_to_string(req->route->least))));
         break;
     case ERR_BUSY:
-        req_busy(req, limits->user_bodies, "bodies are being read");
+        req_busy(req, limits->user_bodies, "too_many_bodies");
         return;
     case ERR_UNAVAILABLE:
-        err_set(&err, ERR_UNAVAILABLE, "too many bytes are being sent to the server now");
+        message_refuse(&err, ERR_UNAVAILABLE, "too_many_bytes", MESSAGE_NO_ARGS);
         break;
     case ERR_TOO_LARGE:
         if (req->is_long) {
             refuse_uri(req);
             return;
         }
-        err_set(&err, ERR_TOO_LARGE, "the body is too large: at most %zu bytes are read here",
-                intake_max_body(req));
+        message_refuse(&err, ERR_TOO_LARGE, "body_large",
+                       MESSAGE_ARGS(MESSAGE_NUM("most", intake_max_body(req))));
         break;
     }
-    http_problem(req, req->refused, err.code ? &err : NULL, NULL, NULL, NULL, 0);
+    http_problem(req, req->refused, err.code ? &err : NULL, NULL, NULL, 0);
 }
 
 /* A body that would not be thrown away in time, or a head that two readers may cut
@@ -305,7 +340,16 @@ static bool must_close(const struct http_req *req)
 
 static bool wants_pieces(const struct http_req *req)
 {
-    return !req->refused && ((req->route->flags & HTTP_ROUTE_PIECES) || is_pieces_type(req));
+    if (req->refused)
+        return false;
+    if (req->route->flags & HTTP_ROUTE_RELAY)
+        return has_body(&req->head);
+    return (req->route->flags & HTTP_ROUTE_PIECES) || is_pieces_type(req);
+}
+
+static bool is_relayed(const struct http_req *req)
+{
+    return req->route->flags & HTTP_ROUTE_RELAY;
 }
 
 static enum MHD_Result begin_pieces(struct http_req *req);
@@ -330,7 +374,8 @@ static enum MHD_Result intake_take_head(struct http_req *req, const char *method
     req->started = c->server->opt.mono();
     memset(&req->head, 0, sizeof(req->head));
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, intake_on_header,
-                                      &req->head); /* a count */
+                                      &req->head);                  /* a count */
+    req->principal.language = message_language(req->head.language); /* of refusals before a token */
     copy_content_type(req);
     if (!req->refused)
         req->refused = judge_head(req);
@@ -357,7 +402,7 @@ static enum MHD_Result intake_take_head(struct http_req *req, const char *method
 
 /* ---- the body and the handler ---- */
 
-static void uncount_body(struct http_req *req)
+void intake_uncount_body(struct http_req *req)
 {
     struct http_server *s = req->conn->server;
     shares_give_bytes(s->shares, req->principal.user, req->counted_bytes);
@@ -373,7 +418,7 @@ static void drop_body(struct http_req *req, int why)
     req->dropping = true;
     req->refused = why;
     buf_release(&req->body);
-    uncount_body(req);
+    intake_uncount_body(req);
 }
 
 /* What waits in memory is counted, for all and for the user. */
@@ -422,20 +467,21 @@ static bool refuse_media(struct http_req *req)
         return false;
     const char *form = req->route->pieces_type;
     struct err err;
-    err_set(&err, ERR_MEDIA, "content type '%s' is not read here: send %s%s%s", req->content_type,
-            list, form ? ", " : "", str_or(form, ""));
-    http_problem(req, ERR_MEDIA, &err, NULL, NULL, NULL, 0);
+    message_refuse(&err, ERR_MEDIA, "media_not_read",
+                   MESSAGE_ARGS(MESSAGE_STR("type", req->content_type), MESSAGE_STR("list", list),
+                                MESSAGE_STR("form", str_or(form, ""))));
+    http_problem(req, ERR_MEDIA, &err, NULL, NULL, 0);
     return true;
 }
 
 /* True if the reply was made: a request that waits is one of those that its user may have. */
-static bool refuse_poll(struct http_req *req)
+bool intake_refuse_poll(struct http_req *req)
 {
     struct http_server *s = req->conn->server;
     if (!http_req_wait(req))
         return false;
     if (!shares_take(s->shares, SHARE_POLLS, req->principal.user, s->limits.user_polls)) {
-        req_busy(req, s->limits.user_polls, "requests are waiting");
+        req_busy(req, s->limits.user_polls, "too_many_polls");
         return true;
     }
     req->is_poll = true;
@@ -450,8 +496,9 @@ static enum MHD_Result handle(struct http_req *req)
     req->in_handler = true;
     if (req->refused)
         intake_refuse(req);
-    else if (!intake_refuse_query(req) && (!req->body.len || !refuse_media(req)) &&
-             !refuse_poll(req))
+    else if (is_relayed(req) ||
+             (!intake_refuse_query(req) && (!req->body.len || !refuse_media(req)) &&
+              !intake_refuse_poll(req)))
         req->route->handle(req, c->server->opt.app);
     req->in_handler = false;
     if (c->gone && req->state == REQ_HANDLING && (req->on_close || req->on_timeout))
@@ -467,7 +514,8 @@ static enum MHD_Result begin_pieces(struct http_req *req)
     req->receiving = true;
     req->state = REQ_HANDLING;
     req->in_handler = true;
-    if (!intake_refuse_query(req) && (!has_body(&req->head) || !refuse_media(req)))
+    if (is_relayed(req) ||
+        (!intake_refuse_query(req) && (!has_body(&req->head) || !refuse_media(req))))
         req->route->handle(req, req->conn->server->opt.app);
     req->in_handler = false;
     if (req->state == REQ_BODY || !req->early)
@@ -566,14 +614,16 @@ void intake_end(void *cls,
     link_remove(&req->held);
     link_remove(&req->parked);
     stream_free(req->stream);
+    relay_end(req);
     pieces_free(req);
-    uncount_body(req);
+    intake_uncount_body(req);
     if (req->is_poll)
         shares_give(s->shares, SHARE_POLLS, req->principal.user);
     if (req->response)
         MHD_destroy_response(req->response);
     buf_release(&req->body);
     pairs_release(&req->headers);
+    forward_release(req);
     free(req);
     c->req = NULL;
     c->phase = CONN_HEAD;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/state.h"
@@ -42,10 +43,9 @@ static void query_refuse_unknown(struct http_req *req, const char *name)
         names[n++] = p->name;
     const char *near = str_nearest(name, names, n);
     struct err err;
-    char hint[96];
-    err_set(&err, ERR_BAD_REQUEST, "unknown query parameter '%.64s'", name);
-    text_printf(hint, "did you mean '%.64s'", str_or(near, ""));
-    http_problem(req, ERR_BAD_REQUEST, &err, name, near ? hint : NULL, NULL, 0);
+    message_refuse(&err, ERR_BAD_REQUEST, "unknown_query",
+                   MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_STR("near", str_or(near, ""))));
+    http_problem(req, ERR_BAD_REQUEST, &err, name, NULL, 0);
 }
 
 bool intake_refuse_query(struct http_req *req)
@@ -59,7 +59,7 @@ bool intake_refuse_query(struct http_req *req)
     struct err err;
     int n = uri_split_query(req->query, req->queries, QUERY_MAX, &err);
     if (n < 0) {
-        http_problem(req, n, &err, NULL, NULL, NULL, 0);
+        http_problem(req, n, &err, NULL, NULL, 0);
         return true;
     }
     req->n_query = (size_t)n;
@@ -72,9 +72,10 @@ bool intake_refuse_query(struct http_req *req)
         }
         if (!p || query_fits(p->type, q->value))
             continue;
-        err_set(&err, ERR_BAD_REQUEST, "'%.64s' of '%s' is not %s", q->value, p->name,
-                forms[p->type]);
-        http_problem(req, ERR_BAD_REQUEST, &err, p->name, NULL, NULL, 0);
+        message_refuse(&err, ERR_BAD_REQUEST, "bad_query",
+                       MESSAGE_ARGS(MESSAGE_STR("value", q->value), MESSAGE_STR("name", p->name),
+                                    MESSAGE_STR("is", forms[p->type])));
+        http_problem(req, ERR_BAD_REQUEST, &err, p->name, NULL, 0);
         return true;
     }
     return false;

@@ -4,9 +4,11 @@
 #include "http/listen.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/tcp.h> /* the tcp_info of libc lacks tcpi_bytes_acked */
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -76,6 +78,25 @@ int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err
     *ret_port = ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
     *ret_fd = fd;
     return 0;
+}
+
+static_assert((int)LISTEN_ADDRESS_MAX == INET6_ADDRSTRLEN, "each address fits");
+
+void listen_address(const struct sockaddr *a, char ret[static LISTEN_ADDRESS_MAX])
+{
+    const void *from = NULL;
+    int family = a ? a->sa_family : AF_UNSPEC;
+    *ret = 0;
+    if (family == AF_INET)
+        from = &((const struct sockaddr_in *)(const void *)a)->sin_addr;
+    if (family == AF_INET6) {
+        const struct in6_addr *at = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+        bool is_v4 = IN6_IS_ADDR_V4MAPPED(at);
+        family = is_v4 ? AF_INET : AF_INET6;
+        from = is_v4 ? (const void *)&at->s6_addr[12] : at;
+    }
+    if (from)
+        (void)inet_ntop(family, from, ret, LISTEN_ADDRESS_MAX); /* it fits */
 }
 
 uint64_t listen_acked(int fd)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 enum { DELIMITER_MAX = MULTIPART_BOUNDARY_MAX + 4 };
@@ -70,9 +71,8 @@ int multipart_new(const char *content_type,
     const char *boundary = NULL;
     size_t n = find_boundary(content_type, &boundary);
     if (!n)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "the form has no boundary of 1 to %d plain characters in its Content-Type",
-                       MULTIPART_BOUNDARY_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "form_no_boundary",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", MULTIPART_BOUNDARY_MAX)));
     struct multipart *m = xcalloc(1, sizeof(*m));
     m->to = *to;
     memcpy(m->delimiter, "\r\n--", 4);
@@ -184,8 +184,8 @@ static int multipart_read_line(const char *line, struct disposition *d, struct e
     const char *v = multipart_value_of(line, "Content-Transfer-Encoding");
     if (v && strcasecmp(v, "binary") != 0 && strcasecmp(v, "8bit") != 0 &&
         strcasecmp(v, "7bit") != 0)
-        return err_set(err, ERR_BAD_REQUEST, "a part of the form is encoded as '%.40s': send bytes",
-                       v);
+        return message_refuse(err, ERR_BAD_REQUEST, "form_encoded",
+                              MESSAGE_ARGS(MESSAGE_STR("encoding", v)));
     if ((v = multipart_value_of(line, "Content-Disposition"))) {
         size_t n = strlen("form-data");
         if (d->is_there || strncasecmp(v, "form-data", n) != 0 || v[n] != ';' ||
@@ -196,7 +196,7 @@ static int multipart_read_line(const char *line, struct disposition *d, struct e
         v = line;
     }
     if (!v || !strchr(line, ':') || !is_plain_line(line))
-        return err_set(err, ERR_BAD_REQUEST, "a part of the form has a head that cannot be read");
+        return message_refuse(err, ERR_BAD_REQUEST, "form_bad_head", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -205,15 +205,15 @@ static int end_head(struct multipart *m, struct err *err)
 {
     struct disposition d = {0};
     char *s = m->head.data;
-    int r = strlen(s) == m->head.len ? 0
-                                     : err_set(err, ERR_BAD_REQUEST,
-                                               "a part of the form has a head that cannot be read");
+    int r = strlen(s) == m->head.len
+                ? 0
+                : message_refuse(err, ERR_BAD_REQUEST, "form_bad_head", MESSAGE_NO_ARGS);
     for (char *end; r == 0 && (end = strstr(s, "\r\n")) && end != s; s = end + 2) {
         *end = 0;
         r = multipart_read_line(s, &d, err);
     }
     if (r == 0 && !d.is_there)
-        r = err_set(err, ERR_BAD_REQUEST, "a part of the form has no name");
+        r = message_refuse(err, ERR_BAD_REQUEST, "form_no_name", MESSAGE_NO_ARGS);
     buf_reset(&m->head);
     m->step = DATA;
     return r < 0 ? r : m->to.part(d.name, d.has_file ? d.file : NULL, m->to.arg, err);
@@ -225,8 +225,8 @@ static int add_head(struct multipart *m, const char *p, size_t n, size_t *ret_us
     size_t take = line ? (size_t)(line - p) + 1 : n;
     *ret_used = take;
     if (buf_add(&m->head, p, take) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "a part of the form has a head of more than %d bytes",
-                       MULTIPART_HEAD_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "form_long_head",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", MULTIPART_HEAD_MAX)));
     const struct buf *h = &m->head;
     bool whole = line && h->len >= 2 && !memcmp(h->data + h->len - 2, "\r\n", 2) &&
                  (h->len == 2 || (h->len >= 4 && !memcmp(h->data + h->len - 4, "\r\n", 2)));
@@ -237,7 +237,7 @@ static int add_head(struct multipart *m, const char *p, size_t n, size_t *ret_us
 
 static int broken(struct err *err)
 {
-    return err_set(err, ERR_BAD_REQUEST, "the form is broken at one of its boundaries");
+    return message_refuse(err, ERR_BAD_REQUEST, "form_broken", MESSAGE_NO_ARGS);
 }
 
 static int add_data(struct multipart *m, const char *p, size_t n, size_t *ret_used, struct err *err)
@@ -312,5 +312,5 @@ int multipart_end(const struct multipart *m, struct err *err)
 {
     return m->step == END || m->step == OVER
                ? 0
-               : err_set(err, ERR_BAD_REQUEST, "the form ends before its last boundary");
+               : message_refuse(err, ERR_BAD_REQUEST, "form_cut", MESSAGE_NO_ARGS);
 }

@@ -22,6 +22,7 @@ static const char problem_schema[] =
     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},\"code\":{\"type\":"
     "\"string\"},"
     "\"field\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
+    "\"line\":{\"type\":\"integer\"},\"column\":{\"type\":\"integer\"},"
     "\"args\":{\"type\":\"object\",\"additionalProperties\":{\"description\":\"arguments of the code\"}},"
     "\"problems\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/SpecProblem\"}}}}";
 
@@ -288,6 +289,26 @@ static void add_schema(const struct http_schema *s, struct jout *j)
         field_page_schema(s->table, s->which, j, s->name);
 }
 
+/* What is sent without being asked for. */
+static void add_webhooks(const struct http_schema *schemas, size_t n, struct jout *j)
+{
+    jout_open(j, "webhooks", '{');
+    for (size_t i = 0; i < n; i++) {
+        if (!schemas[i].sent)
+            continue;
+        jout_open(j, schemas[i].name, '{');
+        jout_open(j, "post", '{');
+        jout_str(j, "summary", schemas[i].sent);
+        jout_open(j, "requestBody", '{');
+        openapi_add_content(j, "application/json", schemas[i].name, NULL);
+        jout_close(j, '}');
+        jout_raw(j, "responses", "{\"2XX\":{\"description\":\"it was taken\"}}");
+        jout_close(j, '}');
+        jout_close(j, '}');
+    }
+    jout_close(j, '}');
+}
+
 static void add_components(const struct http_schema *schemas, size_t n, struct jout *j)
 {
     jout_open(j, "components", '{');
@@ -328,6 +349,7 @@ void http_openapi(const struct http_route *routes,
     jout_str(&j, "version", version);
     jout_close(&j, '}');
     add_paths(routes, n_routes, examples, &j);
+    add_webhooks(schemas, n_schemas, &j);
     add_components(schemas, n_schemas, &j);
     jout_close(&j, '}');
 }

@@ -17,6 +17,8 @@ struct http_schema {
     const struct field_table *table;
     unsigned which;
     bool is_form;
+    const char
+        *sent; /* argusd sends it by itself, as a webhook: in one line when; NULL: it does not */
 };
 
 /* A name that a path may have: "/v1/jobs/{id}" and "sft-gsm8k". It counts for each pattern that

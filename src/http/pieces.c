@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "http/state.h"
 
@@ -23,8 +24,9 @@ struct pieces {
     struct buf fill;
     uint64_t received;
     size_t progress;
-    bool lent;  /* the owner has not asked for the next one */
-    bool ended; /* he had the last one */
+    size_t least; /* bytes of a piece, but of the last */
+    bool lent;    /* the owner has not asked for the next one */
+    bool ended;   /* he had the last one */
 };
 
 int64_t http_req_body_length(const struct http_req *req)
@@ -43,20 +45,21 @@ bool http_body_read(struct http_req *req, http_piece_f cb, void *arg)
     assert(req->receiving && req->state == REQ_HANDLING && !req->pieces);
     if (s->n_bodies >= s->limits.bodies || s->closing) {
         struct err err;
-        err_set(&err, ERR_UNAVAILABLE,
-                s->closing ? "the server is closing" : "too many bodies are being read");
-        http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, NULL, 0);
+        message_refuse(&err, ERR_UNAVAILABLE, s->closing ? "server_closing" : "bodies_full",
+                       MESSAGE_NO_ARGS);
+        http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, 0);
         return false;
     }
     if (!req->is_large &&
         !shares_take(s->shares, SHARE_BODIES, req->principal.user, s->limits.user_bodies)) {
-        req_busy(req, s->limits.user_bodies, "bodies are being read");
+        req_busy(req, s->limits.user_bodies, "too_many_bodies");
         return false;
     }
     req->is_large = true;
     struct pieces *p = xcalloc(1, sizeof(*p));
     p->cb = cb;
     p->arg = arg;
+    p->least = req->route->flags & HTTP_ROUTE_RELAY ? 1 : HTTP_PIECE_BYTES;
     buf_init(&p->fill, FILL_MAX);
     req->pieces = p;
     req->early = false;
@@ -86,6 +89,18 @@ static bool pieces_is_full(const struct pieces *p)
     return p->fill.len >= HTTP_PIECE_BYTES;
 }
 
+static bool pieces_is_ready(const struct pieces *p)
+{
+    return p->fill.len >= p->least;
+}
+
+/* The client left while its last piece came, when nobody listened for that. */
+static void pieces_abort_if_gone(struct http_req *req)
+{
+    if (req->conn->gone && req->state == REQ_HANDLING && req->on_close)
+        req_abort(req);
+}
+
 void http_body_next(struct http_req *req)
 {
     struct pieces *p = req->pieces;
@@ -93,9 +108,12 @@ void http_body_next(struct http_req *req)
     p->lent = false;
     if (p->ended || req->aborted || req->was_replied)
         return;
-    if (!req->receiving)
+    if (!req->receiving) {
         pieces_hand_over(req, HTTP_BODY_WHOLE);
-    else if (pieces_is_full(p))
+        pieces_abort_if_gone(req);
+        return;
+    }
+    if (pieces_is_ready(p))
         pieces_hand_over(req, HTTP_BODY_MORE);
     if (req->receiving && req->suspended && !pieces_is_full(p)) {
         c->phase = CONN_BODY;
@@ -151,7 +169,7 @@ enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n)
         return MHD_NO; /* it slept when it was full: this cannot be */
     note_progress(req, *n);
     *n = 0;
-    if (pieces_is_full(p) && !p->lent) {
+    if (pieces_is_ready(p) && !p->lent) {
         req->in_handler = true;
         pieces_hand_over(req, HTTP_BODY_MORE);
         req->in_handler = false;
@@ -171,6 +189,7 @@ enum MHD_Result pieces_end(struct http_req *req)
     if (!p->lent)
         pieces_hand_over(req, HTTP_BODY_WHOLE);
     req->in_handler = false;
+    pieces_abort_if_gone(req);
     return req_send(req);
 }
 

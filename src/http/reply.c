@@ -8,11 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/state.h"
 
 enum { PROBLEM_MAX = 256 << 10 };
+/* Whatever a browser opens at an address of the API (a file of a user is one) runs nothing, is
+ * framed by nobody and has an origin of its own: the pages say otherwise of themselves. */
+#define CSP "Content-Security-Policy"
 
 /* ---- the hand-over ---- */
 
@@ -27,10 +31,11 @@ enum MHD_Result req_send(struct http_req *req)
         return MHD_YES;
     }
     req->state = REQ_SENT;
-    stats_count(s->stats, &(struct stats_request){.route = req->route,
-                                                  .status = (int)req->status,
-                                                  .waited = req->park_until != 0,
-                                                  .span = s->opt.mono() - req->started});
+    stats_count(s->stats,
+                &(struct stats_request){.route = req->route == s->opt.pages ? NULL : req->route,
+                                        .status = (int)req->status,
+                                        .waited = req->park_until != 0,
+                                        .span = s->opt.mono() - req->started});
     enum MHD_Result r = MHD_queue_response(req->conn->mhd, req->status, req->response);
     MHD_destroy_response(req->response); /* our reference; libmicrohttpd has its own */
     req->response = NULL;
@@ -98,7 +103,7 @@ void http_server_refuse_held(struct http_server *s, const struct err *err)
         MHD_destroy_response(req->response);
         req->response = NULL;
         req->state = REQ_HANDLING;
-        http_problem(req, err->code, err, NULL, "ask again: it may have been taken", NULL, 0);
+        http_problem(req, err->code, err, NULL, NULL, 0);
     }
 }
 
@@ -138,6 +143,9 @@ void req_headers(struct http_req *req, struct MHD_Response *response, const char
     if (content_type)
         reply_add(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
     reply_add(response, "X-Content-Type-Options", "nosniff");
+    reply_add(response, "Referrer-Policy", "no-referrer");
+    if (!pairs_find(&req->headers, CSP))
+        reply_add(response, CSP, "default-src 'none'; frame-ancestors 'none'; sandbox");
     if (!req->route || !(req->route->flags & HTTP_ROUTE_CACHEABLE))
         reply_add(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     for (size_t i = 0; i < req->headers.n; i++)
@@ -149,12 +157,13 @@ void req_headers(struct http_req *req, struct MHD_Response *response, const char
 
 /* ---- replies ---- */
 
-void req_busy(struct http_req *req, unsigned most, const char *what)
+void req_busy(struct http_req *req, unsigned most, const char *message)
 {
     struct err err;
-    err_set(&err, ERR_BUSY, "%u %s for '%s', as many as one user may have: end some, or wait", most,
-            what, req->principal.user);
-    http_problem(req, ERR_BUSY, &err, NULL, NULL, NULL, 0);
+    message_refuse(
+        &err, ERR_BUSY, message_code(message),
+        MESSAGE_ARGS(MESSAGE_NUM("most", most), MESSAGE_STR("user", req->principal.user)));
+    http_problem(req, ERR_BUSY, &err, NULL, NULL, 0);
 }
 
 /* Who waited is asked for his token again: it may have ended meanwhile. True: the reply was made.
@@ -173,10 +182,11 @@ static bool refuse_ended(struct http_req *req, struct buf *body)
     if (body)
         buf_release(body);
     struct err err;
-    err_set(&err, ERR_UNAUTHORISED, "%s",
-            str_or(r < 0 && *req->principal.why_not ? req->principal.why_not : NULL,
-                   "this token may not do that any more"));
-    http_problem(req, ERR_UNAUTHORISED, &err, NULL, NULL, NULL, 0);
+    bool is_told = r < 0 && req->principal.why_not;
+    message_refuse_text(&err, ERR_UNAUTHORISED,
+                        is_told ? req->principal.why_not : "token_may_no_more",
+                        is_told ? req->principal.why_args : "{}");
+    http_problem(req, ERR_UNAUTHORISED, &err, NULL, NULL, 0);
     return true;
 }
 
@@ -203,11 +213,15 @@ void http_reply(struct http_req *req,
         return;
     if (body && body->failed) {
         struct err err;
-        err_set(&err, ERR_INTERNAL, "the reply is larger than %zu bytes: ask for less", body->max);
+        message_refuse(&err, ERR_INTERNAL, "reply_too_large",
+                       MESSAGE_ARGS(MESSAGE_NUM("most", body->max)));
         buf_release(body);
-        http_problem(req, ERR_INTERNAL, &err, NULL, NULL, NULL, barrier);
+        http_problem(req, ERR_INTERNAL, &err, NULL, NULL, barrier);
         return;
     }
+    struct buf empty = {0};
+    if (req->forward.wrap)
+        forward_wrap(req, &status, &content_type, body ? body : (body = &empty));
     struct MHD_Response *response;
     if (body && body->len) {
         size_t n = body->len;
@@ -226,59 +240,76 @@ void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_
     http_reply(req, status, "application/json", body, barrier);
 }
 
-/* Sentence, hint and arguments of an error whose sentence the catalogue has. */
-static void put_message(const struct problem_reply *p, enum message_language in, struct jout *j)
+/* Of a class of failure, where nothing more is known. */
+static struct problem_page say_class(const struct problem_reply *p, enum message_language in)
 {
     const struct message_listener to = {.language = in};
-    struct message_page said;
-    message_page(p->err->message, p->err->args, &to, &said);
-    jout_str(j, "detail", said.text);
-    jout_str(j, "code", p->err->message);
-    jout_raw(j, "args", str_or(said.args, "{}"));
-    if (p->hint || said.fix)
-        jout_str(j, "hint", str_or(said.fix, p->hint));
-    message_page_release(&said);
+    struct buf held = {0};
+    char code[64];
+    text_printf(code, "class_%s", err_word(p->code));
+    const struct problem_page page = {.field = p->field,
+                                      .detail = xstrdup(message_say(code, "{}", &to, &held))};
+    buf_release(&held);
+    return page;
+}
+
+/* What is said: the error, the first of a list of problems, or the class. */
+static struct problem_page say_problem(const struct problem_reply *p, enum message_language in)
+{
+    const struct problem *first = p->problems ? problems_first(p->problems) : NULL;
+    if (!p->err || !p->err->text[0])
+        return first ? problem_say(first, in) : say_class(p, in);
+    /* Borrowed for this one call. */
+    const struct problem own = {
+        .code = (char *)(uintptr_t)p->err->message,
+        .text = (char *)(uintptr_t)(p->err->message ? p->err->args : p->err->text),
+        .field = (char *)(uintptr_t)p->field};
+    return problem_say(&own, in);
 }
 
 static void problem_to_json(const struct problem_reply *p,
+                            bool has_list,
                             enum message_language in,
                             struct buf *out)
 {
     struct jout j = jout_begin(out);
     const char *word = err_word(p->code);
+    struct problem_page said = say_problem(p, in), title = say_class(p, in);
     char type[96];
     text_printf(type, "urn:argus:problem:%s", word);
     jout_open(&j, NULL, '{');
     jout_str(&j, "type", type);
-    jout_str(&j, "title", err_sentence(p->code));
+    jout_str(&j, "title", title.detail);
     jout_int(&j, "status", p->status);
-    if (p->field)
-        jout_str(&j, "field", p->field);
-    if (p->err && p->err->text[0] && p->err->message) {
-        put_message(p, in, &j);
-    } else {
-        jout_str(&j, "detail", p->err && p->err->text[0] ? p->err->text : err_sentence(p->code));
-        jout_str(&j, "code", word);
-        if (p->hint)
-            jout_str(&j, "hint", p->hint);
+    if (said.field && *said.field)
+        jout_str(&j, "field", said.field);
+    if (said.line) {
+        jout_int(&j, "line", said.line);
+        jout_int(&j, "column", said.column);
     }
-    if (p->problems)
-        problems_to_json(p->problems, &j, "problems");
+    jout_str(&j, "detail", said.detail);
+    jout_str(&j, "code", str_or(said.code, word));
+    if (said.args)
+        jout_raw(&j, "args", said.args);
+    if (said.hint)
+        jout_str(&j, "hint", said.hint);
+    if (has_list)
+        problems_to_json(p->problems, in, &j, "problems");
     jout_close(&j, '}');
+    problem_page_release(&said);
+    problem_page_release(&title);
 }
 
 void req_problem(struct http_req *req, const struct problem_reply *p)
 {
     struct buf out = BUF_INIT(PROBLEM_MAX);
-    problem_to_json(p, req->principal.language, &out);
-    if (out.failed) { /* the list was too long: the sentence alone is not */
-        struct problem_reply bare = *p;
-        bare.problems = NULL;
+    problem_to_json(p, p->problems, req->principal.language, &out);
+    if (out.failed) { /* the list was too long: the first one alone is not */
         buf_release(&out);
-        problem_to_json(&bare, req->principal.language, &out);
+        problem_to_json(p, false, req->principal.language, &out);
     }
     if ((p->status == 503 || p->status == 429) && !pairs_find(&req->headers, "Retry-After"))
-        http_reply_header(req, "Retry-After", "2");
+        http_reply_header(req, "Retry-After", p->code == ERR_NOT_YET ? "1" : "2");
     http_reply(req, (int)p->status, "application/problem+json", &out, p->barrier);
 }
 
@@ -286,7 +317,6 @@ void http_problem(struct http_req *req,
                   int code,
                   const struct err *err,
                   const char *field,
-                  const char *hint,
                   const struct problems *problems,
                   uint64_t barrier)
 {
@@ -294,7 +324,6 @@ void http_problem(struct http_req *req,
                                     .code = code,
                                     .err = err,
                                     .field = field,
-                                    .hint = hint,
                                     .problems = problems,
                                     .barrier = barrier};
     req_problem(req, &p);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "http/state.h"
 
@@ -34,6 +35,27 @@ int http_role_from_string(const char *text, enum http_role *ret, struct err *err
 const char *http_req_method(const struct http_req *req)
 {
     return req->method;
+}
+
+const char *http_req_path(const struct http_req *req)
+{
+    return req->path;
+}
+
+bool http_cookie_find(const char *header, const char *name, char *ret, size_t size)
+{
+    size_t name_n = strlen(name), found = 0;
+    for (const char *p = header; *p; p += strspn(p, "; ")) {
+        size_t n = strcspn(p, ";"), value_n = n > name_n ? n - name_n - 1 : 0;
+        if (n > name_n && p[name_n] == '=' && !strncmp(p, name, name_n)) {
+            if (found++ || value_n >= size)
+                return false;
+            memcpy(ret, p + name_n + 1, value_n);
+            ret[value_n] = 0;
+        }
+        p += n;
+    }
+    return found == 1;
 }
 
 const char *http_req_param(const struct http_req *req, const char *name)
@@ -70,10 +92,12 @@ int http_req_query_int(const struct http_req *req,
         *ret = dflt;
         return 0;
     }
-    int r = str_to_int(text, min, max, ret, err);
-    if (r < 0)
-        err_prefix(err, "query parameter '%s'", name);
-    return r;
+    int r = str_to_int(text, min, max, ret, NULL);
+    return r < 0
+               ? message_refuse(err, r, "bad_number_query",
+                                MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_STR("value", text),
+                                             MESSAGE_NUM("min", min), MESSAGE_NUM("max", max)))
+               : 0;
 }
 
 bool http_req_query_bool(const struct http_req *req, const char *name, bool dflt)
@@ -137,4 +161,13 @@ const char *http_req_last_event_id(const struct http_req *req)
 {
     const char *id = http_req_header(req, "Last-Event-ID");
     return id ? id : http_req_query(req, "last_event_id");
+}
+
+int http_principal_refuse(struct http_principal *p,
+                          const char *message,
+                          const struct message_arg *args)
+{
+    p->why_not = message_code(message);
+    message_write(p->why_args, sizeof(p->why_args), args);
+    return ERR_UNAUTHORISED;
 }

@@ -2,7 +2,7 @@
 /* router.c - finds the row of a method and path; see router.h. Rows are sorted once by number of
  * segments, then literals before names; a request looks at the rows of its own length only. Rows
  * of one pattern lie side by side, so that the first pattern that matches decides which methods
- * there are. */
+ * there are. Patterns that end in a star stand behind all others, the longest first. */
 #include "http/router.h"
 
 #include <assert.h>
@@ -23,21 +23,23 @@ struct segment {
 
 struct row {
     const struct http_route *route;
-    size_t n;
+    size_t n;     /* segments, without the star */
+    bool is_tail; /* it ends in a star */
     struct segment segments[ROUTER_SEGMENTS_MAX];
 };
 
 struct router {
     struct row *rows;
     size_t n;
-    size_t first[ROUTER_SEGMENTS_MAX + 2]; /* rows of k segments: [first[k], first[k + 1]) */
+    size_t first[ROUTER_SEGMENTS_MAX + 2]; /* rows of k segments: [first[k], first[k + 1]); from the
+                                              last on there are those with a star */
 };
 
 static int parse_segment(const char *s, size_t len, struct segment *ret)
 {
     *ret = (struct segment){.text = s, .len = len, .verb = ""};
     if (!len || *s != '{')
-        return len && !memchr(s, '}', len) ? 0 : -EINVAL;
+        return len && !memchr(s, '}', len) && !memchr(s, '*', len) ? 0 : -EINVAL;
     const char *end = memchr(s, '}', len);
     if (!end || end == s + 1 || end - s > ROUTER_NAME_MAX)
         return -EINVAL;
@@ -47,6 +49,11 @@ static int parse_segment(const char *s, size_t len, struct segment *ret)
     ret->verb = end + 1;
     ret->verb_len = (size_t)(s + len - end) - 1;
     return ret->verb_len && (*ret->verb != ':' || ret->verb_len < 2) ? -EINVAL : 0;
+}
+
+static bool is_star(const char *segment)
+{
+    return segment[0] == '*' && !segment[1];
 }
 
 static int parse_row(const struct http_route *route, struct row *ret, struct err *err)
@@ -60,6 +67,9 @@ static int parse_row(const struct http_route *route, struct row *ret, struct err
         size_t len = strcspn(p, "/");
         if (!len && !*p && !ret->n)
             break; /* "/" has no segments */
+        ret->is_tail = is_star(p);
+        if (ret->is_tail && ret->n)
+            break; /* it is the last one, and not the only one */
         good = ret->n < ROUTER_SEGMENTS_MAX && parse_segment(p, len, &ret->segments[ret->n]) == 0;
         if (good)
             params += ret->segments[ret->n++].is_param;
@@ -86,8 +96,10 @@ static int compare_segments(const struct segment *a, const struct segment *b)
 
 static int compare_patterns(const struct row *a, const struct row *b)
 {
+    if (a->is_tail != b->is_tail)
+        return a->is_tail ? 1 : -1;
     if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
+        return (a->n < b->n) != a->is_tail ? -1 : 1;
     for (size_t i = 0; i < a->n; i++) {
         int c = compare_segments(&a->segments[i], &b->segments[i]);
         if (c)
@@ -111,7 +123,7 @@ static int index_rows(struct router *r, struct err *err)
             return err_set(err, ERR_USAGE, "row '%s %s' stands twice in the route table",
                            r->rows[i].route->method, r->rows[i].route->pattern);
     for (size_t k = 0, i = 0; k < array_len(r->first); k++) {
-        while (i < r->n && r->rows[i].n < k)
+        while (i < r->n && !r->rows[i].is_tail && r->rows[i].n < k)
             i++;
         r->first[k] = i;
     }
@@ -189,6 +201,19 @@ static bool row_matches(const struct row *row, const struct piece *pieces)
     return true;
 }
 
+/* The first segments fit, and a '/' follows them. */
+static bool tail_matches(const struct row *row, const char *path, struct piece *pieces)
+{
+    for (size_t k = 0; k < row->n; k++) {
+        size_t len = *path == '/' ? strcspn(path + 1, "/") : 0;
+        if (!len)
+            return false;
+        pieces[k] = (struct piece){path + 1, len, memrchr(path + 1, ':', len)};
+        path += len + 1;
+    }
+    return *path == '/' && row_matches(row, pieces);
+}
+
 /* The rows of the first pattern that matches: [*i, *end). False if there is none. */
 static bool find_rows(const struct router *r,
                       const char *path,
@@ -197,12 +222,16 @@ static bool find_rows(const struct router *r,
                       size_t *end)
 {
     int n = split_path(path, pieces);
-    if (n < 0)
-        return false;
-    *i = r->first[n];
-    size_t stop = r->first[n + 1];
-    while (*i < stop && !row_matches(&r->rows[*i], pieces))
-        ++*i;
+    size_t stop = n < 0 ? 0 : r->first[n + 1];
+    for (*i = n < 0 ? 0 : r->first[n]; *i < stop; ++*i)
+        if (row_matches(&r->rows[*i], pieces))
+            break;
+    if (*i >= stop) { /* what follows the star may be anything, also what is no path of ours */
+        stop = r->n;
+        for (*i = r->first[ROUTER_SEGMENTS_MAX + 1]; *i < stop; ++*i)
+            if (tail_matches(&r->rows[*i], path, pieces))
+                break;
+    }
     *end = *i;
     while (*end < stop && compare_patterns(&r->rows[*i], &r->rows[*end]) == 0)
         ++*end;
@@ -212,6 +241,7 @@ static bool find_rows(const struct router *r,
 static void fill_params(const struct row *row, const struct piece *pieces, struct router_match *m)
 {
     m->n_params = 0;
+    m->tail = row->is_tail ? pieces[row->n - 1].s + pieces[row->n - 1].len : NULL;
     for (size_t i = 0; i < row->n; i++) {
         const struct segment *seg = &row->segments[i];
         if (!seg->is_param)

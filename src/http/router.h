@@ -4,7 +4,8 @@
  * Patterns are segments: a literal, "{name}", or "{name}:verb". A path matches exactly or
  * not at all: literals byte by byte as sent, no empty segments, no trailing slash. A ':'
  * as sent belongs to a verb, so "{name}" takes only segments without it ("%3A" is fine).
- * Literals win over names. */
+ * Literals win over names. A pattern whose last segment is "*" takes every path that goes on with a
+ * '/' there, whatever follows it, if no other pattern matches. */
 #pragma once
 #include "http/http.h"
 
@@ -26,6 +27,7 @@ struct router_param {
 struct router_match {
     const struct http_route *route;
     size_t n_params;
+    const char *tail; /* what a star stands for, with its '/'; NULL: the pattern has none */
     struct router_param params[ROUTER_PARAMS_MAX];
 };
 

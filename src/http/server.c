@@ -43,12 +43,14 @@ static void server_on_gone(uv_poll_t *handle, int status, int events)
         struct conn *c = ev[i].data.ptr;
         struct http_req *req = c->req;
         c->gone = true;
-        if (c->phase == CONN_HEAD || c->phase == CONN_BODY)
+        if (c->phase == CONN_HEAD || c->phase == CONN_BODY || (req && relay_is_open(req)))
             c->since = s->opt.mono();
         if (!req)
             continue;
         bool waits = req->state == REQ_HANDLING && (req->on_close || req->on_timeout);
-        if (waits || (req->stream && req->state >= REQ_REPLIED))
+        if (relay_is_open(req))
+            continue; /* its owner reads the end himself; where TLS hides it, the tick tells him */
+        if (waits || ((req->stream || req->pull.pull) && req->state >= REQ_REPLIED))
             req_abort(req);
     }
 }
@@ -185,7 +187,7 @@ static void server_turn(struct http_server *s)
 static bool is_too_slow_a_reader(struct conn *c, usec_t now)
 {
     const struct http_req *req = c->req;
-    if (!req || req->state != REQ_SENT || req->suspended) {
+    if (!req || req->state != REQ_SENT || req->suspended || relay_is_open(req)) {
         c->phase = CONN_BUSY;
         return false;
     }
@@ -200,12 +202,25 @@ static bool is_too_slow_a_reader(struct conn *c, usec_t now)
     return false;
 }
 
+/* libmicrohttpd's TLS does not tell the owner of an upgraded connection that its client has left.
+ */
+static void relay_gone_later(struct conn *c, usec_t now)
+{
+    enum { LAST_BYTES_USEC = 2 * USEC_SEC }; /* what the client sent last has come by then */
+    if (c->gone && c->server->opt.tls_cert && now - c->since > LAST_BYTES_USEC)
+        relay_gone(c->req);
+}
+
 /* A slow head, body or reader: end the connection under libmicrohttpd, which then cleans up. */
 static void cut_slow(struct http_server *s, usec_t now)
 {
     const usec_t limits[] = {[CONN_HEAD] = s->limits.idle_usec, [CONN_BODY] = s->limits.body_usec};
     for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
         struct conn *c = container_of(l, struct conn, link);
+        if (c->req && relay_is_open(c->req)) {
+            relay_gone_later(c, now);
+            continue;
+        }
         if (c->phase == CONN_BUSY || c->phase == CONN_REPLY) {
             if (is_too_slow_a_reader(c, now)) {
                 s->n_slow++;
@@ -251,6 +266,7 @@ static void fill_limits(struct http_limits *l)
 {
     const struct http_limits dflt = {.connections = 4096,
                                      .streams = 2048,
+                                     .relays = 4096,
                                      .bodies = 256,
                                      .head_bytes = 8192,
                                      .uri_bytes = 4096,
@@ -262,6 +278,7 @@ static void fill_limits(struct http_limits *l)
                                      .heartbeat_usec = 15 * USEC_SEC};
     l->connections = l->connections ? l->connections : dflt.connections;
     l->streams = l->streams ? l->streams : dflt.streams;
+    l->relays = l->relays ? l->relays : dflt.relays;
     l->bodies = l->bodies ? l->bodies : dflt.bodies;
     l->head_bytes = l->head_bytes ? l->head_bytes : dflt.head_bytes;
     l->uri_bytes = l->uri_bytes ? l->uri_bytes : dflt.uri_bytes;
@@ -286,7 +303,7 @@ static int read_pem(const char *path, bool is_secret, char **ret, struct err *er
                        "must not read it",
                        path, (unsigned)st.st_mode & 0777);
     if (st.st_size > PEM_MAX)
-        return err_set(err, ERR_TOO_LARGE, "'%s' is too large for a PEM file", path);
+        return err_set(err, ERR_USAGE, "'%s' is too large for a PEM file", path);
     char *text = xcalloc(1, (size_t)st.st_size + 1);
     ssize_t n = read(fd, text, (size_t)st.st_size);
     if (n != st.st_size) {
@@ -315,6 +332,24 @@ printf_like(2, 0) static void server_on_log(void *arg, const char *fmt, va_list 
         log_debug("http", "%s", buf_str(&b));
 }
 
+static bool server_has_relays(const struct http_server *s)
+{
+    for (size_t i = 0; i < s->opt.n_routes; i++)
+        if (s->opt.routes[i].flags & HTTP_ROUTE_RELAY)
+            return true;
+    return false;
+}
+
+/* Before 1.0 libmicrohttpd passes the bytes of an upgraded TLS connection four at a time. */
+static void server_warn_of_tls(const struct http_server *s)
+{
+    if (s->opt.tls_cert && str_starts(MHD_get_version(), "0.") && server_has_relays(s))
+        log_warn("http",
+                 "libmicrohttpd %s passes WebSockets over TLS at 0.3 MB/s: install version 1.0 or "
+                 "newer, or let a server in front end TLS",
+                 MHD_get_version());
+}
+
 static int start_daemon(struct http_server *s,
                         int listen_fd,
                         char *cert,
@@ -323,6 +358,8 @@ static int start_daemon(struct http_server *s,
 {
     const struct http_limits *l = &s->limits;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    if (server_has_relays(s))
+        flags |= MHD_ALLOW_UPGRADE;
     /* TLS 1.2 and 1.3, whatever the distribution's default is. Read by the call below only. */
     char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, cert},
@@ -400,6 +437,7 @@ static int open_all(struct http_server *s, struct err *err)
     if (r < 0)
         return r;
     fd = -1; /* libmicrohttpd's now */
+    server_warn_of_tls(s);
     return start_watching(s, err);
 }
 
@@ -471,7 +509,9 @@ static void server_finish_close(struct http_server *s)
     for (struct link *l = s->conns.next; l != &s->conns; l = next) {
         struct conn *c = container_of(l, struct conn, link);
         next = l->next;
-        if (c->req)
+        if (c->req && relay_is_open(c->req))
+            relay_gone(c->req);
+        else if (c->req)
             req_abort(c->req);
     }
     uv_timer_stop(&s->tick);
@@ -495,6 +535,11 @@ void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *a
         if (st->req->state == REQ_SENT)
             req_wake(st->req);
     }
+    for (struct link *l = s->conns.next; l != &s->conns; l = l->next) {
+        struct conn *c = container_of(l, struct conn, link);
+        if (c->req && relay_is_open(c->req))
+            relay_gone(c->req);
+    }
     park_fire_all(s);
     (void)uv_timer_start(&s->tick, server_on_tick, CLOSING_TICK_MS,
                          CLOSING_TICK_MS); /* cannot fail here */
@@ -510,6 +555,7 @@ void http_metrics(const struct http_server *s, struct expo *e)
     stats_put(s->stats, e);
     expo_one(e, EXPO_GAUGE, "http_connections", "Open connections.", s->n_conns);
     expo_one(e, EXPO_GAUGE, "http_streams", "Open streams.", s->n_streams);
+    expo_one(e, EXPO_GAUGE, "http_relays", "Requests that are being passed on.", s->n_relays);
     expo_one(e, EXPO_COUNTER, "http_connections_refused_total",
              "Connections over the ceiling of their address.", s->n_refused);
     expo_one(e, EXPO_COUNTER, "http_connections_slow_total",

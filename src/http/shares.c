@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "http/listen.h"
 
 struct share {
     unsigned n[SHARE_KINDS];
@@ -105,27 +106,15 @@ void shares_address(const struct sockaddr *a,
                     const struct strv *exempt,
                     char ret[static SHARE_NAME_MAX])
 {
-    char text[INET6_ADDRSTRLEN] = "";
+    char text[LISTEN_ADDRESS_MAX];
     *ret = 0;
-    if (a->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)a;
-        (void)inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)); /* it fits */
-        if (!(exempt && strv_has(exempt, text)))
-            text_copy_to(ret, SHARE_NAME_MAX, text);
+    listen_address(a, text);
+    if (exempt && strv_has(exempt, text))
         return;
-    }
-    if (a->sa_family != AF_INET6)
-        return;
-    struct in6_addr at = ((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(&at))
-        (void)inet_ntop(AF_INET, &at.s6_addr[12], text, sizeof(text)); /* it fits, as below */
-    else
-        (void)inet_ntop(AF_INET6, &at, text, sizeof(text));
-    if ((exempt && strv_has(exempt, text)))
-        return;
-    if (!IN6_IS_ADDR_V4MAPPED(&at)) {
+    if (strchr(text, ':')) {
+        struct in6_addr at = ((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
         memset(&at.s6_addr[8], 0, 8);
-        (void)inet_ntop(AF_INET6, &at, text, sizeof(text));
+        (void)inet_ntop(AF_INET6, &at, text, sizeof(text)); /* it fits */
     }
     text_copy_to(ret, SHARE_NAME_MAX, text);
 }

@@ -10,7 +10,14 @@
 
 #include "base/strv.h"
 
-enum share_kind { SHARE_CONNECTIONS, SHARE_STREAMS, SHARE_BODIES, SHARE_POLLS, SHARE_KINDS };
+enum share_kind {
+    SHARE_CONNECTIONS,
+    SHARE_STREAMS,
+    SHARE_BODIES,
+    SHARE_POLLS,
+    SHARE_RELAYS,
+    SHARE_KINDS
+};
 enum { SHARE_NAME_MAX = 64 };
 
 struct shares;

@@ -10,6 +10,7 @@
 
 #include "base/strv.h"
 #include "http/http.h"
+#include "http/relay.h"
 #include "http/router.h"
 #include "http/shares.h"
 #include "http/stats.h"
@@ -68,7 +69,7 @@ struct http_server {
     struct link held;    /* requests by barrier */
     struct link parked;  /* requests by deadline */
     struct link streams; /* open ones */
-    unsigned n_conns, n_reqs, n_streams, n_bodies;
+    unsigned n_conns, n_reqs, n_streams, n_bodies, n_relays;
     unsigned n_refused, n_slow; /* connections: over the ceiling of an address; cut as too slow */
     size_t body_bytes;          /* of bodies in memory */
 
@@ -106,9 +107,10 @@ enum req_state {
 /* The result of the single walk over the headers; borrowed from the connection. */
 struct head {
     size_t bytes;
-    unsigned n_length, n_encoding, n_host, n_authorization;
+    unsigned n_length, n_encoding, n_host, n_authorization, n_cookie;
     bool is_bad;
     const char *length, *encoding, *authorization, *content_type, *none_match, *expect, *language;
+    const char *cookie;
 };
 
 /* Fields before `head` are zeroed at birth, the others are filled when used. */
@@ -125,7 +127,11 @@ struct http_req {
     bool is_long;  /* the target was cut */
     bool is_poll;  /* counts as a poll of its user */
     bool is_large; /* counts as a body of its user */
-    int refused;   /* code of the refusal found in the head, 0 if none */
+    bool is_relay; /* counts as a relay, its user's too */
+    struct http_pull pull;
+    struct http_upgrade upgrade;
+    struct MHD_UpgradeResponseHandle *socket; /* the connection speaks no HTTP any more */
+    int refused;                              /* code of the refusal found in the head, 0 if none */
     const struct http_route *route;
     struct MHD_Response *response;
     unsigned status;
@@ -144,8 +150,13 @@ struct http_req {
     struct http_stream *stream;
     struct pieces *pieces;
     void *data;
-    char *path;  /* as sent, without the query */
-    char *query; /* cut into pairs by the first look; NULL if none */
+    struct { /* see http_req_forward(); zeroes: not forwarded */
+        http_wrap_f wrap;
+        char *arg, *text; /* text: the target twice and its decoded parameters */
+    } forward;
+    char *path;       /* as sent, without the query */
+    char *query;      /* cut into pairs by the first look, but of a relay never; NULL if none */
+    const char *tail; /* of the path, what the star of the pattern stands for; NULL: it has none */
     char *params_text;
     size_t n_query, n_params;
     const char *method;
@@ -189,13 +200,13 @@ struct problem_reply {
     unsigned status;
     int code;
     const struct err *err;
-    const char *field, *hint;
+    const char *field;
     const struct problems *problems;
     uint64_t barrier;
 };
 void req_problem(struct http_req *req, const struct problem_reply *p);
-/* 429: the user has as many as he may. what: "streams are open". */
-void req_busy(struct http_req *req, unsigned most, const char *what);
+/* 429: the user has as many as he may; the code says of what. */
+void req_busy(struct http_req *req, unsigned most, const char *message);
 
 /* intake.c: libmicrohttpd's callbacks for one request. */
 void *intake_begin(void *cls, const char *uri, struct MHD_Connection *mhd);
@@ -216,6 +227,17 @@ size_t intake_max_body(const struct http_req *req);
 /* True: the query does not fit the route, and the reply was made. */
 bool intake_refuse_query(struct http_req *req);
 int intake_authenticate(struct http_req *req);
+/* The row of its method and path, and what the path names: ERR_NOT_FOUND, ERR_METHOD… */
+must_check int intake_find_route(struct http_req *req);
+void intake_refuse(struct http_req *req); /* by req->refused */
+/* True if the reply was made: its user has as many that wait as he may. */
+bool intake_refuse_poll(struct http_req *req);
+
+/* ---- forward.c ---- */
+
+/* What another row replied becomes what is sent. body is not NULL. */
+void forward_wrap(struct http_req *req, int *status, const char **content_type, struct buf *body);
+void forward_release(struct http_req *req);
 
 /* Bytes of a refused body that are read and dropped, so that the client receives the reply. A
  * client that sends more is answered at once, or is cut off. */
@@ -224,11 +246,19 @@ enum { PIECES_REST_MAX = 64 << 20 };
 enum MHD_Result pieces_take(struct http_req *req, const char *data, size_t *n);
 enum MHD_Result pieces_end(struct http_req *req);
 void pieces_free(struct http_req *req);
+/* The body is over: it is none of those that the server and the user may have at a time. */
+void intake_uncount_body(struct http_req *req);
 
 /* stream.c */
 void stream_free(struct http_stream *st);  /* NULL is fine */
 void stream_close(struct http_stream *st); /* on_close, then nothing more is read */
 void stream_beat(struct http_stream *st);
+
+/* relay.c */
+void relay_end(struct http_req *req);  /* libmicrohttpd is done with the request */
+void relay_gone(struct http_req *req); /* the client of an upgraded connection has left */
+bool relay_is_open(
+    const struct http_req *req); /* what was a request is a connection of its owner's */
 
 /* park.c */
 void park_arm(struct http_server *s);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "http/state.h"
 
 enum { BLOCK_BYTES = 4096, SIZED_BLOCK_BYTES = 128 << 10, KEEP_BYTES = 16 << 10 };
@@ -63,13 +64,13 @@ static struct http_stream *stream_begin(struct http_req *req,
     struct http_server *s = req->conn->server;
     if (s->n_streams >= s->limits.streams || s->closing) {
         struct err err;
-        err_set(&err, ERR_UNAVAILABLE,
-                s->closing ? "the server is closing" : "too many streams are open");
-        http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, NULL, barrier);
+        message_refuse(&err, ERR_UNAVAILABLE, s->closing ? "server_closing" : "streams_full",
+                       MESSAGE_NO_ARGS);
+        http_problem(req, ERR_UNAVAILABLE, &err, NULL, NULL, barrier);
         return NULL;
     }
     if (!shares_take(s->shares, SHARE_STREAMS, req->principal.user, s->limits.user_streams)) {
-        req_busy(req, s->limits.user_streams, "streams are open");
+        req_busy(req, s->limits.user_streams, "too_many_streams");
         return NULL;
     }
     struct http_stream *st = xcalloc(1, sizeof(*st));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 bool uri_is_clean(const char *s)
@@ -57,17 +58,16 @@ int uri_decode(char *s, bool is_query, struct err *err)
         int high = hex_value(p[1]);
         int low = high < 0 ? -1 : hex_value(p[2]);
         if (low < 0)
-            return err_set(err, ERR_BAD_REQUEST,
-                           "bad escape '%.3s' in the address: write %%25 for %%", p);
+            return message_refuse(err, ERR_BAD_REQUEST, "bad_escape",
+                                  MESSAGE_ARGS(MESSAGE_STR("text", p)));
         if (!high && !low)
-            return err_set(err, ERR_BAD_REQUEST, "the address holds a NUL byte");
+            return message_refuse(err, ERR_BAD_REQUEST, "address_nul", MESSAGE_NO_ARGS);
         *to++ = (char)(high << 4 | low);
         p += 2;
     }
     *to = 0;
     if (!uri_is_plain_text(s))
-        return err_set(err, ERR_BAD_REQUEST,
-                       "the address holds control bytes or is not UTF-8 when decoded");
+        return message_refuse(err, ERR_BAD_REQUEST, "address_control", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -81,7 +81,8 @@ int uri_split_query(char *s, struct uri_pair *ret, size_t max, struct err *err)
         if (!*s)
             continue;
         if (n == max)
-            return err_set(err, ERR_BAD_REQUEST, "more than %zu query parameters", max);
+            return message_refuse(err, ERR_BAD_REQUEST, "too_many_queries",
+                                  MESSAGE_ARGS(MESSAGE_NUM("most", max)));
         char *value = strchr(s, '=');
         if (value)
             *value++ = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { RUNTIME_ENV_MAX_BYTES = 1 << 20 };
@@ -20,8 +21,8 @@ static json_t *ray_body_number(double v)
 static int ray_body_add_text(json_t *object, const char *key, const char *value, struct err *err)
 {
     if (json_object_set_new(object, key, json_string(value)) < 0)
-        return err_set(err, ERR_USAGE, "the value of '%s' is not UTF-8, ray takes nothing else",
-                       key);
+        return message_refuse(err, ERR_USAGE, "ray_value_utf8",
+                              MESSAGE_ARGS(MESSAGE_STR("key", key)));
     return 0;
 }
 
@@ -57,18 +58,18 @@ static int add_runtime_env(json_t *body, const struct ray_submit *what, struct e
         int r = json_parse(what->runtime_env, strlen(what->runtime_env), RUNTIME_ENV_MAX_BYTES,
                            &runtime, err);
         if (r < 0)
-            return err_set(err, ERR_USAGE, "the 'runtime_env' is broken JSON or too large");
+            return message_refuse(err, ERR_USAGE, "ray_env_broken", MESSAGE_NO_ARGS);
     }
     json_object_set_new(body, "runtime_env", runtime);
     if (!json_is_object(runtime))
-        return err_set(err, ERR_USAGE, "the 'runtime_env' is no JSON object");
+        return message_refuse(err, ERR_USAGE, "ray_env_no_object", MESSAGE_NO_ARGS);
     if (!has_env)
         return 0;
     if (!json_object_get(runtime, "env_vars"))
         json_object_set_new(runtime, "env_vars", json_object());
     json_t *env = json_object_get(runtime, "env_vars");
     if (!json_is_object(env))
-        return err_set(err, ERR_USAGE, "'runtime_env.env_vars' is no JSON object");
+        return message_refuse(err, ERR_USAGE, "ray_env_vars", MESSAGE_NO_ARGS);
     return add_pairs(env, what->env, err);
 }
 
@@ -88,7 +89,8 @@ static int add_resources(json_t *body, const struct ray_submit *what, struct err
     for (size_t i = 0; i < what->resources->n; i++) {
         const struct ray_amount *a = &what->resources->v[i];
         if (json_object_set_new(object, a->name, ray_body_number(a->amount)) < 0)
-            return err_set(err, ERR_USAGE, "the resource '%s' cannot be sent", a->name);
+            return message_refuse(err, ERR_USAGE, "ray_resource",
+                                  MESSAGE_ARGS(MESSAGE_STR("name", a->name)));
     }
     return 0;
 }
@@ -96,9 +98,10 @@ static int add_resources(json_t *body, const struct ray_submit *what, struct err
 static int ray_body_fill(json_t *body, const struct ray_submit *what, struct err *err)
 {
     if (!what->submission_id || !*what->submission_id)
-        return err_set(err, ERR_USAGE, "a job for ray needs a submission id");
+        return message_refuse(err, ERR_USAGE, "ray_no_id", MESSAGE_NO_ARGS);
     if (!what->entrypoint || !*what->entrypoint)
-        return err_set(err, ERR_USAGE, "job '%s' has no entrypoint", what->submission_id);
+        return message_refuse(err, ERR_USAGE, "ray_no_entrypoint",
+                              MESSAGE_ARGS(MESSAGE_STR("id", what->submission_id)));
     int r = ray_body_add_text(body, "entrypoint", what->entrypoint, err);
     if (r == 0)
         r = ray_body_add_text(body, "submission_id", what->submission_id, err);

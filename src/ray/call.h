@@ -50,6 +50,7 @@ struct ray_call {
         ray_usages_f usages;
         ray_actors_f actors;
         ray_groups_f groups;
+        ray_serve_f serve;
     } cb;
     void *arg;
     char *id;

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "ray/clean.h"
 
@@ -44,19 +45,21 @@ static int ray_read_json(const char *text,
         at++;
     /* Error bodies are mostly plain text or a page of HTML: look before parsing. */
     if (at == len || text[at] != (want == JSON_OBJECT ? '{' : '['))
-        return err_set(err, ERR_BAD_REQUEST,
-                       "ray's reply is not the JSON %s that was expected: '%s'",
-                       want == JSON_OBJECT ? "object" : "list", excerpt(text, len, words));
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "ray_other_json",
+            MESSAGE_ARGS(MESSAGE_STR("wants", want == JSON_OBJECT ? "object" : "list"),
+                         MESSAGE_STR("says", excerpt(text, len, words))));
     _cleanup_(free_buf) struct buf clean = BUF_INIT(2 * len + 16);
     if (clean_json(text, len, RAY_VALUES_MAX, &clean) < 0)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "ray's reply has more than %d values or is mostly not UTF-8",
-                       RAY_VALUES_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_too_many_values",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", RAY_VALUES_MAX)));
     json_error_t e;
     json_t *v = json_loadb(clean.data, clean.len, JSON_DECODE_INT_AS_REAL, &e);
     if (!v)
-        return err_set(err, ERR_BAD_REQUEST, "ray's reply is broken JSON at %d:%d: %.100s", e.line,
-                       e.column, e.text);
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_broken_json",
+                              MESSAGE_ARGS(MESSAGE_NUM("line", e.line),
+                                           MESSAGE_NUM("column", e.column),
+                                           MESSAGE_STR("why", e.text)));
     *ret = v;
     return 0;
 }
@@ -116,16 +119,19 @@ static int read_list(const json_t *array,
 {
     size_t count = json_array_size(array);
     if (count > RAY_LIST_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "ray's list has %zu entries, at most %d are read",
-                       count, RAY_LIST_MAX);
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "ray_long_list",
+            MESSAGE_ARGS(MESSAGE_NUM("entries", count), MESSAGE_NUM("most", RAY_LIST_MAX)));
     char *v = *ret_v = xcalloc(count + 1, r->size);
     *ret_n = 0;
     for (size_t i = 0; i < count; i++) {
         int n = r->read(json_array_get(array, i), v + *ret_n * r->size, err);
         if (n < 0) {
-            (void)err_prefix(err, "entry %zu of ray's list of %ss", i,
-                             r->noun); /* err may be NULL */
-            return n;
+            return err ? message_refuse(err, n, "ray_entry",
+                                        MESSAGE_ARGS(MESSAGE_NUM("entry", i),
+                                                     MESSAGE_STR("noun", r->noun),
+                                                     MESSAGE_ERR("why", err)))
+                       : n;
         }
         *ret_n += (size_t)n;
     }
@@ -156,8 +162,8 @@ static int read_envelope(const char *text,
     if (!list || !json_get_bool(root, "result", false)) {
         char words[64];
         const char *msg = json_get_str(root, "msg", "no list in it");
-        r = err_set(err, ERR_BAD_REQUEST, "ray's state reply cannot be used: '%s'",
-                    excerpt(msg, strlen(msg), words));
+        r = message_refuse(err, ERR_BAD_REQUEST, "ray_state_reply",
+                           MESSAGE_ARGS(MESSAGE_STR("says", excerpt(msg, strlen(msg), words))));
         json_decref(root);
         return r;
     }
@@ -218,8 +224,7 @@ int ray_parse_version(const char *text, size_t len, struct ray_version *ret, str
     const char *session = json_get_str(root, "session_name", "");
     struct ray_version v = {0};
     if (!ray_read_numbers(version, &v.major, &v.minor, &v.patch) || !*session)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "ray's version reply has no 'ray_version' or no 'session_name'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_version_reply", MESSAGE_NO_ARGS);
     v.text = xstrdup(version);
     v.session_name = xstrdup(session);
     read_supports(&v);
@@ -235,9 +240,9 @@ static int ray_read_job(const json_t *from, void *out, struct err *err)
     const char *submission_id = json_get_str(from, "submission_id", "");
     bool is_submission = str_eq(type, "SUBMISSION");
     if (!is_submission && !str_eq(type, "DRIVER"))
-        return err_set(err, ERR_BAD_REQUEST, "ray's job has no usable 'type'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_job_type", MESSAGE_NO_ARGS);
     if (is_submission ? !*submission_id : !*json_get_str(from, "job_id", ""))
-        return err_set(err, ERR_BAD_REQUEST, "ray's job has no usable id");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_job_id", MESSAGE_NO_ARGS);
     const json_t *driver = json_get_object(from, "driver_info");
     int64_t code = json_get_int(from, "driver_exit_code", INT64_MAX);
     struct ray_job job = {
@@ -304,9 +309,9 @@ static int ray_read_node(const json_t *from, void *out, struct err *err)
 {
     const char *state = json_get_str(from, "state", "");
     if (!*json_get_str(from, "node_id", "") || !*json_get_str(from, "node_ip", ""))
-        return err_set(err, ERR_BAD_REQUEST, "ray's node has no 'node_id' or no 'node_ip'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_node_id", MESSAGE_NO_ARGS);
     if (!str_eq(state, "ALIVE") && !str_eq(state, "DEAD"))
-        return err_set(err, ERR_BAD_REQUEST, "ray's node has no usable 'state'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_node_state", MESSAGE_NO_ARGS);
     struct ray_node node = {
         .node_id = ray_get_text(from, "node_id"),
         .ip = ray_get_text(from, "node_ip"),
@@ -339,7 +344,7 @@ int ray_parse_nodes(const char *text, size_t len, struct ray_nodes *ret, struct 
     if (r < 0)
         return r;
     if (partial)
-        return err_set(err, ERR_BAD_REQUEST, "ray told only a part of its nodes");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_some_nodes", MESSAGE_NO_ARGS);
     struct ray_nodes nodes = {0};
     void *v = NULL;
     r = read_list(list, &reader, &v, &nodes.n, err);
@@ -365,8 +370,8 @@ int ray_parse_metrics_port(const char *text,
     const json_t *raylet = json_get_object(detail, "raylet");
     int64_t port = json_get_int(raylet, "metricsExportPort", 0);
     if (!str_eq(json_get_str(raylet, "nodeId", ""), node_id) || port < 1 || port > 65535)
-        return err_set(err, ERR_NOT_FOUND, "ray tells no metrics port of its node '%.60s'",
-                       node_id);
+        return message_refuse(err, ERR_NOT_FOUND, "ray_metrics_port",
+                              MESSAGE_ARGS(MESSAGE_STR("node", node_id)));
     *ret = (int)port;
     return 0;
 }
@@ -396,11 +401,12 @@ int ray_parse_usages(const char *text, size_t len, struct ray_usages *ret, struc
     const json_t *status = json_get_object(json_get_object(root, "data"), "clusterStatus");
     json_t *nodes = json_object_get(json_get_object(status, "loadMetricsReport"), "usageByNode");
     if (!json_is_object(nodes))
-        return err_set(err, ERR_BAD_REQUEST, "ray has no report of what its nodes use");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_no_report", MESSAGE_NO_ARGS);
     size_t count = json_object_size(nodes);
     if (count > RAY_LIST_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "ray's report has %zu nodes, at most %d are read",
-                       count, RAY_LIST_MAX);
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "ray_long_report",
+            MESSAGE_ARGS(MESSAGE_NUM("nodes", count), MESSAGE_NUM("most", RAY_LIST_MAX)));
     double seconds = json_get_real(status, "time", 0);
     struct ray_usages usages = {
         .v = xcalloc(count + 1, sizeof(*usages.v)),
@@ -423,7 +429,7 @@ static int read_actor(const json_t *from, void *out, struct err *err)
 {
     enum ray_actor_state state = ray_actor_state_from_string(json_get_str(from, "state", ""));
     if (!*json_get_str(from, "actor_id", ""))
-        return err_set(err, ERR_BAD_REQUEST, "ray's actor has no 'actor_id'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_actor_id", MESSAGE_NO_ARGS);
     if (state == RAY_ACTOR_DEAD)
         return 0;
     struct ray_actor actor = {
@@ -487,7 +493,7 @@ static int ray_read_group(const json_t *from, void *out, struct err *err)
 {
     enum ray_group_state state = ray_group_state_from_string(json_get_str(from, "state", ""));
     if (!*json_get_str(from, "placement_group_id", ""))
-        return err_set(err, ERR_BAD_REQUEST, "ray's placement group has no id");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_group_id", MESSAGE_NO_ARGS);
     if (state == RAY_GROUP_REMOVED)
         return 0;
     const json_t *stats = json_get_object(from, "stats");
@@ -541,7 +547,8 @@ int ray_parse_flag(const char *text, size_t len, const char *name, bool *ret, st
         return r;
     const json_t *flag = json_object_get(root, name);
     if (!json_is_boolean(flag))
-        return err_set(err, ERR_BAD_REQUEST, "ray's reply has no '%s'", name);
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_reply_lacks",
+                              MESSAGE_ARGS(MESSAGE_STR("key", name)));
     *ret = json_is_true(flag);
     return 0;
 }
@@ -554,7 +561,8 @@ int ray_parse_submitted(const char *text, size_t len, char **ret, struct err *er
         return r;
     char *id = ray_get_text(root, "submission_id");
     if (!id)
-        return err_set(err, ERR_BAD_REQUEST, "ray's reply has no 'submission_id'");
+        return message_refuse(err, ERR_BAD_REQUEST, "ray_reply_lacks",
+                              MESSAGE_ARGS(MESSAGE_STR("key", "submission_id")));
     *ret = id;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "ray/call.h"
 #include "ray/parse.h"
@@ -96,8 +97,10 @@ static void finish_job(struct ray_call *call, const struct wire_reply *reply)
     if (r == 0)
         r = ray_parse_job(reply->body, reply->len, &job, &err);
     if (r == 0 && !str_eq(job.submission_id, call->id) && !str_eq(job.job_id, call->id))
-        r = err_set(&err, ERR_BAD_REQUEST, "ray was asked for job '%s' and answered with '%s'",
-                    call->id, str_or(job.submission_id, "another one"));
+        r = message_refuse(
+            &err, ERR_BAD_REQUEST, "ray_other_job",
+            MESSAGE_ARGS(MESSAGE_STR("asked", call->id),
+                         MESSAGE_STR("answered", str_or(job.submission_id, "another one"))));
     if (r < 0)
         call->cb.job(RAY_UNKNOWN, NULL, &err, call->arg);
     else
@@ -179,7 +182,7 @@ static void finish_supervisor(struct ray_call *call, const struct wire_reply *re
         if (str_eq(actors.v[i].name, call->id))
             found = &actors.v[i];
     if (r == 0 && !found && actors.is_partial)
-        r = err_set(&err, ERR_BAD_REQUEST, "ray told only a part of its actors");
+        r = message_refuse(&err, ERR_BAD_REQUEST, "ray_some_actors", MESSAGE_NO_ARGS);
     if (r < 0)
         call->cb.supervisor(RAY_UNKNOWN, NULL, &err, call->arg);
     else

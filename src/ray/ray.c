@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "ray/call.h"
 
@@ -134,15 +135,19 @@ static void last_words(const struct wire_reply *reply, char *out, size_t size)
 int reply_error(const struct wire_reply *reply, const char *what, struct err *err)
 {
     if (!reply->status)
-        return err_set(err, reply->err.code, "%s: %s", what, reply->err.text);
+        return message_refuse(
+            err, reply->err.code, "ray_asked",
+            MESSAGE_ARGS(MESSAGE_STR("verb", what), MESSAGE_ERR("why", &reply->err)));
     if (reply->status == 401 || reply->status == 403)
-        return err_set(err, ERR_UNAUTHORISED,
-                       "%s: ray refuses the token (HTTP %d): check 'auth' and its token file", what,
-                       reply->status);
+        return message_refuse(
+            err, ERR_UNAUTHORISED, "ray_token",
+            MESSAGE_ARGS(MESSAGE_STR("verb", what), MESSAGE_NUM("status", reply->status)));
     char words[256];
     last_words(reply, words, sizeof(words));
-    return err_set(err, ERR_UNAVAILABLE, "%s: ray answered HTTP %d: '%s'", what, reply->status,
-                   words);
+    return message_refuse(err, ERR_UNAVAILABLE, "ray_answered",
+                          MESSAGE_ARGS(MESSAGE_STR("verb", what),
+                                       MESSAGE_NUM("status", reply->status),
+                                       MESSAGE_STR("says", words)));
 }
 
 /* -- start and end ------------------------------------------------------------------ */
@@ -158,8 +163,8 @@ static int check_url(const char *url, struct err *err)
     curl_free(query);
     curl_url_cleanup(parts);
     if (!ok)
-        return err_set(err, ERR_USAGE, "'%.200s' cannot be ray's address: write 'http://HOST:PORT'",
-                       url);
+        return message_refuse(err, ERR_USAGE, "ray_address",
+                              MESSAGE_ARGS(MESSAGE_STR("address", url)));
     return 0;
 }
 

@@ -176,3 +176,13 @@ struct ray_call *ray_list_groups(struct ray_client *rc,
                                  const char *job_id,
                                  ray_groups_f cb,
                                  void *arg);
+
+/* -- Ray Serve -------------------------------------------------------------- */
+
+/* text: the answer of Serve, NULL with err when it is not known. The first call of a cluster takes
+ * seconds. ERR_UNAVAILABLE with the code ray_no_serve: Ray was installed without it. */
+typedef void (*ray_serve_f)(const char *text, size_t len, const struct err *err, void *arg);
+struct ray_call *ray_get_serve(struct ray_client *rc, ray_serve_f cb, void *arg);
+/* The whole list of applications. err NULL: it was accepted, which says nothing of what becomes of
+ * it; text is then "". The first one starts Serve and may take half a minute. */
+struct ray_call *ray_put_serve(struct ray_client *rc, const char *list, ray_serve_f cb, void *arg);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "ray/body.h"
@@ -93,15 +94,13 @@ static enum ray_submit_outcome ray_submit_judge(const struct ray_call *call,
         if (r == 0 && str_eq(id, call->id))
             return RAY_SUBMIT_ACCEPTED;
         if (r == 0)
-            (void)err_set(err, ERR_BAD_REQUEST,
-                          "job '%s' was sent to ray, which answered with the id '%.100s'", call->id,
-                          id);
+            (void)message_refuse(
+                err, ERR_BAD_REQUEST, "ray_other_id",
+                MESSAGE_ARGS(MESSAGE_STR("job", call->id), MESSAGE_STR("answered", id)));
         return RAY_SUBMIT_DOUBT;
     }
     enum ray_submit_outcome outcome = judge_failure(reply);
-    char what[160];
-    text_printf(what, "submitting '%.100s'", call->id); /* cut: still a name */
-    (void)reply_error(reply, what, err);                /* the outcome is the code that counts */
+    (void)reply_error(reply, "submitting the job", err); /* the outcome is the code that counts */
     if (outcome == RAY_SUBMIT_REFUSED)
         err->code = ERR_REFUSED;
     if (outcome == RAY_SUBMIT_DUPLICATE)

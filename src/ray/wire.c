@@ -20,6 +20,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { HEADER_BYTES_MAX = 64 * 1024 };
@@ -321,14 +322,19 @@ static void describe_failure(const struct wire_request *r, CURLcode code, struct
                : code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT
                                                   : ERR_UNAVAILABLE;
     if (word == ERR_TOO_LARGE)
-        (void)err_set(&reply->err, word, "the answer to %s '%.150s' is larger than %zu bytes",
-                      r->method, str_or(r->said, r->url), r->reply.max);
+        (void)message_refuse(&reply->err, word, "answer_too_large",
+                             MESSAGE_ARGS(MESSAGE_STR("method", r->method),
+                                          MESSAGE_STR("url", str_or(r->said, r->url)),
+                                          MESSAGE_NUM("most", r->reply.max)));
     else if (r->header_bytes > HEADER_BYTES_MAX)
-        (void)err_set(&reply->err, word, "the answer to %s '%.150s' has too many headers",
-                      r->method, str_or(r->said, r->url));
+        (void)message_refuse(&reply->err, word, "answer_headers",
+                             MESSAGE_ARGS(MESSAGE_STR("method", r->method),
+                                          MESSAGE_STR("url", str_or(r->said, r->url))));
     else
-        (void)err_set(&reply->err, word, "%s '%.150s' failed: %.200s", r->method,
-                      str_or(r->said, r->url), why);
+        (void)message_refuse(&reply->err, word, "request_failed",
+                             MESSAGE_ARGS(MESSAGE_STR("method", r->method),
+                                          MESSAGE_STR("url", str_or(r->said, r->url)),
+                                          MESSAGE_STR("why", why)));
 }
 
 /* Hand one finished transfer out. The request is off all lists before the callback. */
@@ -485,10 +491,10 @@ static void add_headers(struct wire *w, const char *token)
 int wire_new(const struct wire_options *opt, struct wire **ret, struct err *err)
 {
     if (!is_header_text(opt->user_agent) || strncasecmp(opt->user_agent, "mozilla", 7) == 0)
-        return err_set(err, ERR_USAGE, "'%s' cannot be the user agent: ray refuses browsers",
-                       opt->user_agent);
+        return message_refuse(err, ERR_USAGE, "ray_browser",
+                              MESSAGE_ARGS(MESSAGE_STR("name", opt->user_agent)));
     if (opt->token && (!*opt->token || !is_header_text(opt->token)))
-        return err_set(err, ERR_USAGE, "the token of ray is empty or holds control characters");
+        return message_refuse(err, ERR_USAGE, "ray_token_text", MESSAGE_NO_ARGS);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(err, ERR_INTERNAL, "libcurl cannot be started");
     struct wire *w = xcalloc(1, sizeof(*w));

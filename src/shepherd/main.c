@@ -21,12 +21,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "shepherd/host.h"
-#include "shepherd/run.h"
-#include "shepherd/scout.h"
+#include "shepherd/attempt/run.h"
+#include "shepherd/host/host.h"
+#include "shepherd/scout/scout.h"
 
 #define STUCK_PATIENCE USEC_MIN /* for exit.json, when the log was waited for in vain */
 
@@ -110,7 +111,7 @@ static void names_from_path(const char *dir, struct outcome *o)
 static int run_attempt(struct attempt *a, struct outcome *o, struct err *err)
 {
     if (!a->sink)
-        return err_prefix(err, "cannot start");
+        return message_wrap(err, "attempt_cannot_start");
     o->stop_reason = run_take_stop(a->dir);
     if (o->stop_reason) {
         o->cause = CAUSE_STOPPED_BEFORE_START;
@@ -153,7 +154,7 @@ static void fill_outcome(struct attempt *a, struct outcome *o, int result, const
     o->ended = o->ended ? o->ended : clock_wall();
     if (result < 0) {
         o->cause = CAUSE_START_FAILED;
-        o->sentence = xstrdup(err->text);
+        o->why = message_keep(err);
     }
     if (a->sink && !o->pid && !o->is_root_stuck && !o->log_error && sink_finish(a->sink, &sync) < 0)
         o->log_error = xstrdup(sync.text);

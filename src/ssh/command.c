@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -42,32 +43,40 @@ static int check_path(const char *what, const char *path, struct err *err)
 {
     for (const char *p = str_or(path, ""); *p; p++)
         if (*p == '"' || *p == '\\' || *p == '$' || iscntrl((unsigned char)*p))
-            return err_set(err, -EINVAL, "%s has a character that ssh cannot be given: '%c'", what,
-                           iscntrl((unsigned char)*p) ? '?' : *p);
+            return message_refuse(
+                err, -EINVAL, "ssh_character",
+                MESSAGE_ARGS(MESSAGE_STR("key", what),
+                             MESSAGE_STR("character", iscntrl((unsigned char)*p)
+                                                          ? "?"
+                                                          : ((const char[]){*p, 0}))));
     return 0;
 }
 
 static int check_target(const struct ssh_target *t, struct err *err)
 {
     if (!command_is_of(str_or(t->name, ""), "._-"))
-        return err_set(err, -EINVAL, "'%s' cannot be the name of a node", str_or(t->name, ""));
+        return message_refuse(err, -EINVAL, "ssh_node_name",
+                              MESSAGE_ARGS(MESSAGE_STR("name", str_or(t->name, ""))));
     if (!command_is_of(str_or(t->host, ""), "._:%-"))
-        return err_set(err, -EINVAL, "'%s' is no host name or address", str_or(t->host, ""));
+        return message_refuse(err, -EINVAL, "ssh_host",
+                              MESSAGE_ARGS(MESSAGE_STR("host", str_or(t->host, ""))));
     if (t->user && !command_is_of(t->user, "._@+-"))
-        return err_set(err, -EINVAL, "'%s' is no user name", t->user);
+        return message_refuse(err, -EINVAL, "ssh_user",
+                              MESSAGE_ARGS(MESSAGE_STR("login", t->user)));
     if (t->proxy_jump && !command_is_of(t->proxy_jump, "._:%@,+[]-"))
-        return err_set(err, -EINVAL, "'%s' is no list of jump hosts", t->proxy_jump);
+        return message_refuse(err, -EINVAL, "ssh_jump",
+                              MESSAGE_ARGS(MESSAGE_STR("hosts", t->proxy_jump)));
     if (t->port < 0 || t->port > 65535)
-        return err_set(err, -EINVAL, "%d is no port", t->port);
+        return message_refuse(err, -EINVAL, "ssh_port", MESSAGE_ARGS(MESSAGE_NUM("port", t->port)));
     if (!t->known_hosts || !t->control_dir)
-        return err_set(err, -EINVAL, "there is no place for host keys or control sockets");
+        return message_refuse(err, -EINVAL, "ssh_no_place", MESSAGE_NO_ARGS);
     if (strlen(t->control_dir) >= SSH_DIR_MAX)
-        return err_set(err, -ENAMETOOLONG, "the control directory '%s' is too long for a socket",
-                       t->control_dir);
-    int r = check_path("the path of known_hosts", t->known_hosts, err);
-    r = r < 0 ? r : check_path("the control directory", t->control_dir, err);
+        return message_refuse(err, -ENAMETOOLONG, "ssh_long_dir",
+                              MESSAGE_ARGS(MESSAGE_STR("path", t->control_dir)));
+    int r = check_path("known_hosts", t->known_hosts, err);
+    r = r < 0 ? r : check_path("control_dir", t->control_dir, err);
     r = r < 0 ? r : check_path("identity_file", t->identity_file, err);
-    return r < 0 ? r : check_path("the path of the ssh configuration", t->config_file, err);
+    return r < 0 ? r : check_path("ssh_config", t->config_file, err);
 }
 
 /* ---- options ---- */
@@ -241,8 +250,8 @@ int command_script(const char *script,
         out, "\nprintf '\\n%%s\\n' %s\n(\n%s\n) </dev/null\nprintf '\\n%%s %%d\\n' %s \"$?\"\n",
         mark, script, mark);
     if (out->failed)
-        return err_set(err, ERR_TOO_LARGE, "the script for a machine is larger than %d bytes",
-                       SSH_SCRIPT_MAX);
+        return message_refuse(err, ERR_TOO_LARGE, "ssh_large_script",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", SSH_SCRIPT_MAX)));
     return 0;
 }
 
@@ -254,11 +263,16 @@ static int check_private(const char *path, struct err *err)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
-        return err_set(err, -errno, "cannot look at '%s': %s", path, strerror(errno));
+        return message_refuse(
+            err, -errno, "ssh_dir_unseen",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-        return err_set(err, -EPERM, "'%s' is not a directory of ours", path);
+        return message_refuse(err, -EPERM, "ssh_dir_anothers",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if ((st.st_mode & 077) && chmod(path, 0700) < 0)
-        return err_set(err, -errno, "cannot close '%s' to others: %s", path, strerror(errno));
+        return message_refuse(
+            err, -errno, "ssh_dir_open",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     return 0;
 }
 

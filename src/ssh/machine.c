@@ -35,9 +35,10 @@ void machine_read_gpu(const char *value, struct machine_gpus *ret)
     }
     const char *ecc = second + 1;
     uint64_t faults = answer_number(&ecc, ECC_MAX, 0); /* "[N/A]" where it has no ECC */
-    if (faults && !ret->trouble[0])
-        text_printf(ret->trouble, "GPU %d has %" PRIu64 " memory errors that ECC could not correct",
-                    ret->n, faults);
+    if (faults && !ret->ecc_errors) {
+        ret->ecc_errors = faults;
+        ret->ecc_gpu = ret->n;
+    }
     ret->n++;
 }
 

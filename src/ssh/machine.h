@@ -8,7 +8,9 @@
 struct machine_gpus {
     int n;
     char type[64], driver[32];
-    char trouble[200]; /* of the first that has one; "" = none */
+    char trouble[200];   /* what nvidia-smi says of the first that has one; "" = none */
+    uint64_t ecc_errors; /* that could not be corrected, of the first GPU that has any; 0 = none */
+    int ecc_gpu;
 };
 
 /* A line of nvidia-smi: "NVIDIA H200, 550.54.15, 0"; a sick GPU or driver says a sentence instead.

@@ -74,6 +74,8 @@ struct probe_result {
     bool has_skew;
     bool has_nvidia;
     char gpu_trouble[200]; /* "" = none */
+    uint64_t ecc_errors;   /* of the GPU ecc_gpu; 0 = none */
+    int ecc_gpu;
 };
 /* Borrowed until it returns. */
 typedef void (*probe_f)(const struct probe_result *r, void *arg);

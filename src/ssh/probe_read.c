@@ -190,6 +190,8 @@ static void weigh(const struct seen *s, struct probe_result *ret)
     answer_text(s->gpus.type, ret->facts.gpu_type, sizeof(ret->facts.gpu_type));
     answer_text(s->gpus.driver, ret->facts.driver, sizeof(ret->facts.driver));
     answer_text(s->gpus.trouble, ret->gpu_trouble, sizeof(ret->gpu_trouble));
+    ret->ecc_errors = s->gpus.ecc_errors;
+    ret->ecc_gpu = s->gpus.ecc_gpu;
 }
 
 /* ---- findings ---- */
@@ -392,6 +394,10 @@ static void probe_judge_gpus(struct probe_result *ret)
 {
     if (ret->gpu_trouble[0])
         probe_find(ret, PROBE_GPU_TROUBLE, MESSAGE_ARGS(MESSAGE_STR("says", ret->gpu_trouble)));
+    else if (ret->ecc_errors)
+        probe_find(ret, PROBE_GPU_TROUBLE,
+                   MESSAGE_ARGS(MESSAGE_NUM("ecc_gpu", ret->ecc_gpu),
+                                MESSAGE_NUM("ecc_errors", ret->ecc_errors)));
 }
 
 /* Whether an answer went on past this step, so that what is not in it is not there. */

@@ -3,7 +3,8 @@
  * See raylet.h.
  *
  * A start and a stop are wrapped in raylet_detach.sh: they go on in a session of their own when the
- * connection breaks. A look is not: it holds no lock and changes nothing. */
+ * connection breaks. A look is not: it holds no lock, and what it starts is a reader that may be
+ * there twice without harm. */
 #include "ssh/raylet.h"
 
 #include <ctype.h>
@@ -23,6 +24,7 @@
 enum {
     START_LIMIT_S = 180,
     LOOK_LIMIT_S = 20,
+    EXPORTER_LIMIT_S = 30,
     STOP_WAIT_S = 60,
     STOP_MORE_S = 30,
     NAME_MAX_BYTES = 64,
@@ -39,6 +41,8 @@ struct raylet_call {
     raylet_start_f start_cb; /* one of three */
     raylet_stop_f stop_cb;
     raylet_look_f look_cb;
+    raylet_exporter_f exporter_cb;
+    struct raylet_exporter_spec exporter; /* texts in `texts` */
     void *arg;
 };
 
@@ -50,6 +54,7 @@ static void raylet_tell(struct raylet_call *c, const struct ssh_result *r)
         struct raylet_started started;
         struct raylet_stopped stopped;
         struct raylet_look look;
+        struct raylet_exporter exporter;
     } *ret = xcalloc(1, sizeof(*ret));
     bool hangs = r && r->trouble == SSH_TIMEOUT && r->heard_after && c->look_cb;
     bool is_answer = r && (r->trouble == SSH_OK || hangs);
@@ -72,6 +77,13 @@ static void raylet_tell(struct raylet_call *c, const struct ssh_result *r)
         else
             ret->look.end = c->end;
         c->look_cb(&ret->look, c->arg);
+        free(ret->look.cards);
+    } else if (c->exporter_cb) {
+        if (is_answer)
+            raylet_read_exporter(r->out, r->out_len, &c->exporter, &ret->exporter);
+        else
+            ret->exporter.end = c->end;
+        c->exporter_cb(&ret->exporter, c->arg);
     }
     free(ret);
 }
@@ -126,9 +138,11 @@ static bool raylet_is_name(const char *s, const char *more)
 static int raylet_check_names(const char *owner, const char *node, struct err *err)
 {
     if (!raylet_is_name(owner, "_-"))
-        return err_set(err, -EINVAL, "'%s' cannot be the mark of an owner", str_or(owner, ""));
+        return message_refuse(err, -EINVAL, "raylet_owner",
+                              MESSAGE_ARGS(MESSAGE_STR("mark", str_or(owner, ""))));
     if (!raylet_is_name(node, "._-"))
-        return err_set(err, -EINVAL, "'%s' cannot be the name of a node", str_or(node, ""));
+        return message_refuse(err, -EINVAL, "ssh_node_name",
+                              MESSAGE_ARGS(MESSAGE_STR("name", str_or(node, ""))));
     return 0;
 }
 
@@ -170,7 +184,8 @@ static int raylet_add_env(struct strv *words, const struct pairs *env, struct er
         while (isalnum((unsigned char)key[n]) || key[n] == '_')
             n++;
         if (!n || key[n] || isdigit((unsigned char)*key))
-            return err_set(err, -EINVAL, "'%s' cannot be the name of an environment variable", key);
+            return message_refuse(err, -EINVAL, "raylet_variable",
+                                  MESSAGE_ARGS(MESSAGE_STR("name", key)));
         strv_addf(words, "%s=%s", key, env->v[i].value);
     }
     return 0;
@@ -223,10 +238,10 @@ static int start_words(const struct raylet_spec *s,
     if (r < 0)
         return r;
     if (!s->ray_bin || *s->ray_bin != '/')
-        return err_set(err, -EINVAL, "ray_bin is '%s' and must be a whole path",
-                       str_or(s->ray_bin, ""));
+        return message_refuse(err, -EINVAL, "raylet_ray_bin",
+                              MESSAGE_ARGS(MESSAGE_STR("path", str_or(s->ray_bin, ""))));
     if (!s->head && !s->address)
-        return err_set(err, -EINVAL, "a worker needs the address of its head");
+        return message_refuse(err, -EINVAL, "raylet_no_head", MESSAGE_NO_ARGS);
     raylet_add_names(words, "start", s->owner, s->node);
     raylet_add_token(words);
     add_seconds(words, limit * 3 / 4);  /* to wait for another start, */
@@ -326,12 +341,54 @@ struct raylet_call *raylet_stop(uv_loop_t *loop,
     return c;
 }
 
+/* Their words for where to listen; COUNTERS: the file that the script writes. */
+static void add_exporter_words(struct strv *words, const struct raylet_exporter_spec *s)
+{
+    bool is_dcgm = !strcmp(s->program, "dcgm-exporter");
+    _cleanup_(freep) char *at = str_with_port(str_or(s->address, ""), s->port);
+    strv_addf(words, is_dcgm ? "--address=%s" : "--web.listen-address=%s", at);
+    if (!is_dcgm)
+        return;
+    strv_add(words, "--collect-interval=5000");
+    strv_add(words, "--collectors");
+    strv_add(words, "COUNTERS");
+}
+
+struct raylet_call *raylet_exporter(uv_loop_t *loop,
+                                    const struct ssh_target *t,
+                                    const struct raylet_exporter_spec *spec,
+                                    usec_t limit,
+                                    raylet_exporter_f cb,
+                                    void *arg)
+{
+    struct raylet_call *c = raylet_call_new(arg);
+    _cleanup_(strv_release) struct strv words = {0};
+    struct err err = {0};
+    c->exporter_cb = cb;
+    c->exporter = *spec;
+    c->exporter.program = keep(&c->texts, spec->program);
+    c->exporter.place = keep(&c->texts, spec->place);
+    c->exporter.owner = c->exporter.node = c->exporter.address = NULL; /* not looked at any more */
+    if (raylet_check_names(spec->owner, spec->node, &err) < 0) {
+        raylet_refuse(c, loop, &err);
+        return c;
+    }
+    raylet_add_names(&words, "exporter", spec->owner, spec->node);
+    strv_add(&words, spec->program);
+    strv_addf(&words, "%d", spec->port);
+    strv_add(&words, str_or(spec->place, ""));
+    add_exporter_words(&words, spec);
+    send_detached(c, loop, t, &words, limit ? limit : EXPORTER_LIMIT_S * USEC_SEC);
+    return c;
+}
+
 static void raylet_copy_want(struct raylet_call *c, const struct raylet_want *w)
 {
     c->want = *w;
     c->want.shared_root = keep(&c->texts, w->shared_root);
     c->want.root_mark = keep(&c->texts, w->root_mark);
     c->want.temp_dir = keep(&c->texts, w->temp_dir);
+    c->want.cards = keep(&c->texts, w->cards);
     c->want.owner = c->want.node = NULL; /* not looked at any more */
     for (size_t i = 0; i < w->n_live_jobs; i++)
         strv_add(&c->live_jobs, w->live_jobs[i]);
@@ -358,6 +415,7 @@ struct raylet_call *raylet_look(uv_loop_t *loop,
     strv_add(&words, str_or(want->temp_dir, "/tmp"));
     strv_add(&words, str_or(want->shared_root, ""));
     strv_add(&words, str_or(want->root_mark, ""));
+    strv_add(&words, str_or(want->cards, ""));
     c->ssh = ssh_run(loop, t, (const char *)embedded_raylet_sh, (const char *const *)words.v,
                      limit ? limit : LOOK_LIMIT_S * USEC_SEC, raylet_on_answer, c);
     return c;
@@ -374,10 +432,8 @@ static int check_label(const char *s, size_t max, struct err *err)
         is_good = isalnum((unsigned char)s[i]) || strchr("._-", s[i]);
     if (is_good)
         return 0;
-    return err_set(err, ERR_REFUSED,
-                   "'%s' cannot be a label in Ray: 1 to %zu letters, digits and '._-', with a "
-                   "letter or digit at both ends",
-                   s, max);
+    return message_refuse(err, ERR_REFUSED, "raylet_label",
+                          MESSAGE_ARGS(MESSAGE_STR("label", s), MESSAGE_NUM("most", max)));
 }
 
 int raylet_labels(const char *node,
@@ -397,5 +453,7 @@ int raylet_labels(const char *node,
         (void)buf_addf(out, ",argus.pool=%s", pools[0]);
     for (size_t i = 0; i < n_pools && n_pools > 1; i++)
         (void)buf_addf(out, ",argus.pool.%s=1", pools[i]);
-    return out->failed ? err_set(err, ERR_TOO_LARGE, "the labels of '%s' are too long", node) : 0;
+    return out->failed ? message_refuse(err, ERR_TOO_LARGE, "raylet_long_labels",
+                                        MESSAGE_ARGS(MESSAGE_STR("node", node)))
+                       : 0;
 }

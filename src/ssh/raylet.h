@@ -15,6 +15,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/strv.h"
+#include "core/figure/gpu_card.h"
 #include "ssh/ssh.h"
 
 /* Copied. NULL or 0 = Ray's own choice. */
@@ -103,8 +104,9 @@ struct raylet_want {
     uint64_t min_disk_bytes, min_shm_bytes; /* free, below Ray's temp_dir and in /dev/shm */
     const char *temp_dir;                   /* [/tmp] */
     usec_t max_skew, max_write;             /* clock; one small file on the root, synced */
-    usec_t now; /* wall clock of the caller, now; 0 = no look at the clock */
-    int gpus;   /* nvidia-smi shows fewer = trouble */
+    usec_t now;        /* wall clock of the caller, now; 0 = no look at the clock */
+    int gpus;          /* nvidia-smi shows fewer = trouble */
+    const char *cards; /* directory with <architecture>/argus-gpus: the driver is asked, too */
 };
 
 enum { RAYLET_JOBS_MAX = 64 };
@@ -126,6 +128,9 @@ struct raylet_look {
     char trouble[400];     /* of the machine's health: a message's text; "" = healthy */
     char trouble_code[24]; /* its code: one of probe.h, or "root_slow" */
     usec_t root_write;     /* what one small synced write took; 0 = not looked at */
+    /* What the driver says, by a reader that runs beside the raylet and that the look starts where
+     * it does not; NULL = nothing. Borrowed until the callback returns. */
+    struct gpu_sample *cards;
 };
 typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);
 
@@ -138,6 +143,32 @@ struct ssh_call *raylet_put_token(uv_loop_t *loop,
                                   usec_t limit,
                                   ssh_f cb,
                                   void *arg);
+
+/* An exporter of GPU figures beside the raylet. Copied. */
+struct raylet_exporter_spec {
+    const char *owner, *node;
+    const char *program; /* its name; the machine's own comes first */
+    const char
+        *place; /* a directory that may have <architecture>/<program>, to be copied; or NULL */
+    const char *address; /* on which it is to listen; NULL = on all */
+    int port;
+};
+/* X(enumerator, word): the words are codes of messages. */
+#define RAYLET_EXPORTER_TABLE(X)                                                                   \
+    X(RUNS, "exporter_runs")                                                                       \
+    X(FOREIGN, "exporter_foreign") /* somebody else listens on its port: left alone */             \
+    X(MISSING, "exporter_missing") /* there is no such program */                                  \
+    X(ENDED, "exporter_ended")     /* it was started and ended at once; text quotes it */
+#define X(name, word) RAYLET_EXPORTER_##name,
+enum raylet_exporter_state { RAYLET_EXPORTER_TABLE(X) RAYLET_EXPORTER_END };
+#undef X
+const char *raylet_exporter_to_string(enum raylet_exporter_state state);
+struct raylet_exporter {
+    struct raylet_end end; /* not OK: nothing is known */
+    enum raylet_exporter_state state;
+    char text[400]; /* of the message of its state */
+};
+typedef void (*raylet_exporter_f)(const struct raylet_exporter *r, void *arg);
 
 struct raylet_call;
 /* Like ssh_run(): one callback, from the loop and never from inside the call; then the handle is
@@ -163,6 +194,13 @@ struct raylet_call *raylet_look(uv_loop_t *loop,
                                 usec_t limit,
                                 raylet_look_f cb,
                                 void *arg);
+/* It runs afterwards, unless the state says otherwise. raylet_stop() of this node ends it. */
+struct raylet_call *raylet_exporter(uv_loop_t *loop,
+                                    const struct ssh_target *t,
+                                    const struct raylet_exporter_spec *spec,
+                                    usec_t limit,
+                                    raylet_exporter_f cb,
+                                    void *arg);
 void raylet_call_free(struct raylet_call *c); /* NULL is fine */
 
 /* "argus.node=<node>,argus.pool=<pool>…" in the form that Ray takes: keys and values are 1 to 63 of
@@ -177,6 +215,11 @@ must_check int raylet_labels(const char *node,
 /* Any bytes as the answer of a start, a stop, a look: for the fuzz target and unit tests. */
 void raylet_read_start(const char *text, size_t len, struct raylet_started *ret);
 void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret);
+void raylet_read_exporter(const char *text,
+                          size_t len,
+                          const struct raylet_exporter_spec *spec,
+                          struct raylet_exporter *ret);
+/* ret->cards is yours to free(). */
 void raylet_read_look(const char *text,
                       size_t len,
                       const struct raylet_want *want,

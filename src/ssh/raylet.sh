@@ -4,7 +4,9 @@
 #   start OWNER NODE MARK TOKEN WAIT LIMIT HEAD SPARE DASHBOARD ADDRESS NODE_IP [K=V]… RAY start …
 #         in a session of its own (raylet_detach.sh). SPARE: 1 or nothing; DASHBOARD of a head: "PORT SECONDS", or nothing
 #   stop  OWNER NODE MARK WAIT GRACE                                                  the same
-#   look  OWNER NODE MARK TEMP_DIR ROOT ROOT_MARK
+#   look  OWNER NODE MARK TEMP_DIR ROOT ROOT_MARK CARDS    CARDS: a directory with <architecture>/argus-gpus, or nothing
+#   exporter OWNER NODE MARK PROGRAM PORT PLACE WORDS…    that program runs beside the raylet and listens on PORT: it is found,
+#         or copied from PLACE/<architecture>; started in a session of its own, or adopted. Who stops the raylet, stops it.
 # MARK (of owner and node) and TOKEN (of one start) are in the environment of all that the raylet starts.
 #
 # What may be ended, exactly: a recorded process with the start time that was recorded, in the same boot; who
@@ -160,12 +162,13 @@ lock() { # seconds to wait
 unlock() { [ "$(readlink "$dir/lock")" = "$me" ] && rm -f "$dir/lock"; }
 
 # Below /tmp others may be first: what is not a directory of ours is not used.
-make_dir() {
+has_dir() {
     at=/tmp/argus-$(id -u)
     (umask 077 && mkdir -p "$dir") 2>/dev/null
     # shellcheck disable=SC3067 # every sh that is in use knows -O
-    [ -d "$dir" ] && [ ! -L "$at" ] && [ -O "$at" ] && [ -w "$dir" ] || end "unwritable $dir"
+    [ -d "$dir" ] && [ ! -L "$at" ] && [ -O "$at" ] && [ -w "$dir" ]
 }
+make_dir() { has_dir || end "unwritable $dir"; }
 
 # ---- ending ----
 
@@ -395,9 +398,11 @@ stop() { # wait grace
     end "stopped $ended"
 }
 
-look() { # temp_dir root root_mark
+look() { # temp_dir root root_mark cards
+    has_ours=
     echo "CLOCK=$(date +%s.%N)"
     if find_ours; then
+        has_ours=1
         print_facts
         [ ! -f "$dir/record" ] || touch "$dir/record" "$dir" # tmp cleaners go by age
     elif [ "$r_state" = starting ] && holder_lives "$(readlink "$dir/lock" 2>/dev/null)"; then
@@ -444,8 +449,132 @@ look() { # temp_dir root root_mark
             rm -f "$file"
         fi
     fi
+    if [ -n "$4" ] && [ -n "$has_ours" ]; then
+        echo STEP=cards
+        cards "$4/$(uname -m)/argus-gpus"
+    fi
     echo STEP=end
     end looked
+}
+
+# ---- what the driver says of its GPUs ----
+
+# A reader of ours runs beside the raylet and keeps its newest sample in a file: the driver tells some errors only while
+# it is watched, and to open it anew takes seconds. It bears the mark: who stops the raylet, stops it.
+cards() { # program
+    [ -x "$1" ] && has_dir || return 0
+    at=$dir/cards
+    c_boot='' c_pid='' c_start=''
+    [ ! -f "$at.pid" ] || read -r c_boot c_pid c_start <"$at.pid"
+    [ "$c_boot" = "$boot" ] || c_pid=
+    if is_alive "$c_pid" "$c_start" && [ ! "/proc/$c_pid/exe" -ef "$1" ]; then # a newer one was placed
+        send KILL "$c_pid $c_start"
+        wait_gone 2 "$c_pid $c_start"
+    fi
+    if ! is_alive "$c_pid" "$c_start"; then
+        rm -f "$at.json"
+        program=$1
+        c_pid=$(run_marked "$at.log" ARGUS_CARDS="$mark" --keep "$at.json")
+        stat_of "$c_pid" && echo "$boot $c_pid $start" >"$at.pid"
+        until=$(($(now) + 2000)) # its first sample; what is later comes with the next look
+        while [ ! -f "$at.json" ] && is_alive "$c_pid" "$start" && [ "$(now)" -lt "$until" ]; do pause; done
+    fi
+    [ ! -f "$at.json" ] || [ "$(wc -c <"$at.json")" -gt 131072 ] || sed 's/^/CARDS=/' "$at.json"
+}
+
+# ---- the exporter of GPU figures beside it ----
+
+# e_*: the one that was started in this boot; false: it does not run
+find_exporter() {
+    e_pid='' e_start='' e_port=''
+    if [ -f "$dir/exporter" ]; then
+        read -r e_boot e_pid e_start e_port <"$dir/exporter"
+        [ "$e_boot" = "$boot" ] && is_alive "$e_pid" "$e_start" && return 0
+    fi
+    for e_pid in $(pids_with "ARGUS_EXPORTER=$mark"); do # without a record
+        stat_of "$e_pid" && e_start=$start e_port='' && return 0
+    done
+    return 1
+}
+
+# The program: this machine's own, else a copy of what lies at PLACE, so that no mount that hangs can stop it.
+place_exporter() { # name place
+    for program in "$(command -v "$1" 2>/dev/null)" "/usr/bin/$1" "/usr/local/bin/$1"; do
+        [ -n "$program" ] && [ -x "$program" ] && return 0
+    done
+    program=$dir/$1 source=$2/$(uname -m)/$1
+    if [ -n "$2" ] && [ -f "$source" ] && ! cmp -s "$source" "$program" && [ "$(wc -c <"$source")" -le 268435456 ]; then
+        cp "$source" "$program.$$" && chmod 700 "$program.$$" && mv "$program.$$" "$program"
+    fi
+    [ -x "$program" ]
+}
+
+# What dcgm-exporter is to tell; its own list leaves the errors out.
+write_counters() {
+    for field in GPU_UTIL FB_USED FB_FREE FB_RESERVED POWER_USAGE GPU_TEMP XID_ERRORS ECC_DBE_VOL_TOTAL \
+        UNCORRECTABLE_REMAPPED_ROWS ROW_REMAP_FAILURE; do
+        echo "DCGM_FI_DEV_$field, gauge, $field"
+    done >"$dir/counters.csv"
+}
+
+# $program in a session of its own, with our marks; prints its pid
+run_marked() { # log K=V words…
+    log=$1 with="ARGUS_OWNER=$owner ARGUS_NODE=$node ARGUS_MARK=$mark $2"
+    shift 2
+    unset SSH_CLIENT SSH_CONNECTION SSH_TTY BASH_ENV ENV
+    : >"$log"
+    # shellcheck disable=SC2016 # it is the inner shell's
+    act='env "$@" >>"$0" 2>&1 </dev/null & echo $!'
+    # shellcheck disable=SC2086 # several words, none with blanks
+    if command -v setsid >/dev/null 2>&1; then
+        setsid sh -c "$act" "$log" $with "$program" "$@"
+    else
+        sh -c "$act" "$log" $with "$program" "$@"
+    fi
+}
+
+run_exporter() { # words…
+    for word in "$@"; do
+        shift
+        [ "$word" != COUNTERS ] || word=$dir/counters.csv
+        set -- "$@" "$word"
+    done
+    run_marked "$dir/exporter.log" "ARGUS_EXPORTER=$mark" "$@"
+}
+
+exporter() { # name port place words…
+    name=$1 port=$2 place=$3
+    shift 3
+    make_dir
+    lock 10 || end busy
+    if find_exporter; then
+        if [ "$e_port" = "$port" ]; then
+            [ "$(wc -c <"$dir/exporter.log")" -le 1048576 ] || : >"$dir/exporter.log"
+            touch "$dir/exporter"
+            unlock
+            end runs "$e_pid"
+        fi
+        send KILL "$e_pid $e_start" # on another port, or nobody knows on which
+        wait_gone 5 "$e_pid $e_start"
+    fi
+    if listens "$port"; then
+        unlock
+        end foreign
+    fi
+    if ! place_exporter "$name" "$place"; then
+        unlock
+        end missing
+    fi
+    write_counters
+    e_pid=$(run_exporter "$@")
+    stat_of "$e_pid" && echo "$boot $e_pid $start $port" >"$dir/exporter"
+    e_start=$start
+    unlock
+    until=$(($(now) + 5000))
+    while is_alive "$e_pid" "$e_start" && ! listens "$port" && [ "$(now)" -lt "$until" ]; do pause; done
+    is_alive "$e_pid" "$e_start" && end runs "$e_pid"
+    tail -n 5 "$dir/exporter.log" | cut -c 1-300 | sed 's/^/LOG=/'
+    end ended
 }
 
 killed=0

@@ -200,6 +200,47 @@ void raylet_read_stop(const char *text, size_t len, struct raylet_stopped *ret)
         end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_ARGS(MESSAGE_NUM("stop", 1)));
 }
 
+/* ---- exporter ---- */
+
+static const char *const exporter_words[] = {
+#define X(name, word) word,
+    RAYLET_EXPORTER_TABLE(X)
+#undef X
+};
+
+const char *raylet_exporter_to_string(enum raylet_exporter_state state)
+{
+    return exporter_words[state];
+}
+
+void raylet_read_exporter(const char *text,
+                          size_t len,
+                          const struct raylet_exporter_spec *spec,
+                          struct raylet_exporter *ret)
+{
+    struct answer a = answer_of(text, len);
+    struct said said = {0};
+    char log[300] = "", code[40];
+    *ret = (struct raylet_exporter){0};
+    while (answer_next(&a))
+        if (answer_is(&a, "LOG"))
+            answer_text(a.value, log, sizeof(log));
+        else
+            (void)raylet_read_end(&a, &said); /* another line is none */
+    if (is_common_end(&said, &ret->end))
+        return;
+    text_printf(code, "exporter_%s", said.word);
+    while (ret->state < RAYLET_EXPORTER_END && strcmp(exporter_words[ret->state], code) != 0)
+        ret->state++;
+    if (ret->state == RAYLET_EXPORTER_END)
+        end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_ARGS(MESSAGE_NUM("script", 1)));
+    else
+        message_write(
+            ret->text, sizeof(ret->text),
+            MESSAGE_ARGS(MESSAGE_STR("program", spec->program), MESSAGE_NUM("port", spec->port),
+                         MESSAGE_STR("place", str_or(spec->place, "?")), MESSAGE_STR("says", log)));
+}
+
 /* ---- look ---- */
 
 struct health {
@@ -294,6 +335,38 @@ static void trouble_is(struct raylet_look *ret, const char *code, const struct m
     text_copy(ret->trouble_code, code);
 }
 
+/* The line of a sample is longer than an answer's value may be. NULL: there is none. */
+static struct gpu_sample *raylet_read_cards(const char *text, size_t len)
+{
+    static const char key[] = "CARDS=";
+    const size_t n = sizeof(key) - 1;
+    for (const char *line = text, *end = text + len, *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        next = stop ? stop + 1 : end;
+        if ((size_t)(next - line) <= n || memcmp(line, key, n) != 0 || !stop)
+            continue;
+        struct gpu_sample *s = xcalloc(1, sizeof(*s));
+        if (gpu_sample_read(line + n, (size_t)(stop - line) - n, s))
+            return s;
+        free(s);
+        return NULL;
+    }
+    return NULL;
+}
+
+/* What makes a GPU unfit for any job. Heat and links are for people to weigh: rules of alerts. */
+static void raylet_judge_cards(struct raylet_look *ret)
+{
+    const char *code = probe_code_to_string(PROBE_GPU_TROUBLE);
+    if (!ret->cards)
+        return;
+    if (ret->cards->trouble[0])
+        trouble_is(ret, code, MESSAGE_ARGS(MESSAGE_STR("driver", ret->cards->trouble)));
+    for (size_t i = 0; i < ret->cards->n; i++)
+        if (ret->cards->v[i].rows_failed > 0)
+            trouble_is(ret, code, MESSAGE_ARGS(MESSAGE_NUM("rows_of", ret->cards->v[i].index)));
+}
+
 static void raylet_judge_gpus(const struct health *h,
                               const struct raylet_want *want,
                               struct raylet_look *ret)
@@ -303,6 +376,10 @@ static void raylet_judge_gpus(const struct health *h,
         trouble_is(ret, code, MESSAGE_NO_ARGS);
     else if (h->gpus.trouble[0])
         trouble_is(ret, code, MESSAGE_ARGS(MESSAGE_STR("says", h->gpus.trouble)));
+    else if (h->gpus.ecc_errors)
+        trouble_is(ret, code,
+                   MESSAGE_ARGS(MESSAGE_NUM("ecc_gpu", h->gpus.ecc_gpu),
+                                MESSAGE_NUM("ecc_errors", h->gpus.ecc_errors)));
     else if (h->xid)
         trouble_is(ret, code,
                    MESSAGE_ARGS(MESSAGE_NUM("xid", h->xid),
@@ -389,7 +466,9 @@ void raylet_read_look(const char *text,
         end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_NO_ARGS);
         return;
     }
+    ret->cards = raylet_read_cards(text, len);
     raylet_judge_root(&h, want, ret);
     raylet_judge_gpus(&h, want, ret);
+    raylet_judge_cards(ret);
     judge_rest(&h, want, began, ret);
 }

@@ -175,10 +175,10 @@ static void ssh_judge(const struct ssh_call *c, const struct run_end *end, struc
     r->out_len = begin ? end->out->len - (size_t)(begin - end->out->data) : 0;
     bool is_whole = begin && find_end(c, begin, r->out_len, &r->out_len, &r->status);
     if (end->err.code == -ENOENT)
-        trouble_set(r, SSH_NO_CLIENT, MESSAGE_ARGS(MESSAGE_STR("says", end->err.text)));
+        trouble_set(r, SSH_NO_CLIENT, MESSAGE_ARGS(MESSAGE_ERR("says", &end->err)));
     else if (end->err.code < 0)
         trouble_set(r, SSH_FAILED,
-                    MESSAGE_ARGS(MESSAGE_STR("says", end->err.text), MESSAGE_NUM("spawn", 1)));
+                    MESSAGE_ARGS(MESSAGE_ERR("says", &end->err), MESSAGE_NUM("spawn", 1)));
     else if (is_whole)
         return;
     else if (end->is_loud)

@@ -7,6 +7,10 @@
  * most): that needs no statistics and cannot be very wrong. Several states are
  * several such reads merged (UNION ALL keeps their order without a sort).
  *
+ * Clusters, pools and workloads have indexes of the jobs that ended alone, so that a submit
+ * does not pay for them: the live jobs are merged in from theirs, unless the caller knows that none
+ * of them fits.
+ *
  * since and until become bounds of seq by bisection, for jobs are numbered as they
  * are queued. A clock that was set back makes that order untrue by as much, so the
  * bounds are SLACK wide of the times, and the exact test stays in the query. */
@@ -15,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "store/query.h"
@@ -25,6 +30,9 @@
 #define SQL_DETAIL ", NULL, (SELECT d.detail FROM job_detail d WHERE d.seq=j.seq)"
 #define SQL_ORDER " ORDER BY 1 DESC LIMIT ?3"
 #define SQL_UNION " UNION ALL "
+/* The jobs of an index of those that ended, and the others. */
+#define SQL_ENDED " AND NOT j.live"
+#define SQL_LIVE " AND j.live"
 #define SQL_PROBE                                                                                  \
     "SELECT count(*) FROM (SELECT 1 FROM job j %s WHERE j.seq<?1 AND j.seq>?2%s LIMIT ?3)"
 /* The parts of the filter BY_SCOPE. */
@@ -52,18 +60,26 @@ enum filter {
 static const struct {
     const char *index; /* NULL: cannot drive */
     const char *test;  /* its parameter is 4 + the filter's number */
+    bool is_of_ended;  /* its index holds the jobs that ended alone */
 } filters[FILTERS] = {
-    [BY_USER] = {"INDEXED BY job_user", " AND j.user=?4"},
-    [BY_PROJECT] = {"INDEXED BY job_project", " AND j.project=?5"},
-    [BY_CLUSTER] = {"INDEXED BY job_cluster", " AND j.cluster=?6"},
-    [BY_POOL] = {"INDEXED BY job_pool", " AND j.pool=?7"},
-    [BY_WORKLOAD] = {"INDEXED BY job_workload", " AND j.workload=?8"},
-    [BY_SINCE] = {NULL, " AND j.queued_at>=?9"},
-    [BY_UNTIL] = {NULL, " AND j.queued_at<?10"},
-    [BY_PART] = {NULL, " AND (j.id LIKE ?11 ESCAPE '\\' OR j.name LIKE ?11 ESCAPE '\\')"},
-    [BY_LIVE] = {"INDEXED BY job_live", " AND j.live"},
-    [BY_SCOPE] = {"INDEXED BY job_user", NULL},  /* of user ?13, or of a project */
-    [BY_STATE] = {"INDEXED BY job_state", NULL}, /* one of ?14, ?15, … */
+    [BY_USER] = {.index = "INDEXED BY job_user", .test = " AND j.user=?4"},
+    [BY_PROJECT] = {.index = "INDEXED BY job_project", .test = " AND j.project=?5"},
+    [BY_CLUSTER] = {.index = "INDEXED BY job_ended_cluster",
+                    .test = " AND j.cluster=?6",
+                    .is_of_ended = true},
+    [BY_POOL] = {.index = "INDEXED BY job_ended_pool",
+                 .test = " AND j.pool=?7",
+                 .is_of_ended = true},
+    [BY_WORKLOAD] = {.index = "INDEXED BY job_ended_workload",
+                     .test = " AND j.workload=?8",
+                     .is_of_ended = true},
+    [BY_SINCE] = {.index = NULL, .test = " AND j.queued_at>=?9"},
+    [BY_UNTIL] = {.index = NULL, .test = " AND j.queued_at<?10"},
+    [BY_PART] = {.index = NULL,
+                 .test = " AND (j.id LIKE ?11 ESCAPE '\\' OR j.name LIKE ?11 ESCAPE '\\')"},
+    [BY_LIVE] = {.index = "INDEXED BY job_live", .test = SQL_LIVE},
+    [BY_SCOPE] = {.index = "INDEXED BY job_user", .test = NULL},  /* of user ?13, or of a project */
+    [BY_STATE] = {.index = "INDEXED BY job_state", .test = NULL}, /* one of ?14, ?15, … */
 };
 
 enum {
@@ -133,8 +149,8 @@ static char *make_part(const char *q)
 static int store_list_read_cursor(const char *cursor, int64_t *ret, struct err *err)
 {
     if (cursor[0] != 'j' || str_to_int(cursor + 1, 1, INT64_MAX, ret, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "'%s' is not a cursor: give `next` of the page before, or none", cursor);
+        return message_refuse(err, ERR_BAD_REQUEST, "not_a_cursor",
+                              MESSAGE_ARGS(MESSAGE_STR("cursor", cursor)));
     return 0;
 }
 
@@ -143,12 +159,15 @@ static int init(struct list *l, struct err *err)
     const struct store_job_query *q = l->q;
     l->below = INT64_MAX;
     if (q->limit < 1 || q->limit > STORE_PAGE_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "limit %u is not between 1 and %d", q->limit,
-                       STORE_PAGE_MAX);
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "limit_outside",
+            MESSAGE_ARGS(MESSAGE_NUM("limit", q->limit), MESSAGE_NUM("most", STORE_PAGE_MAX)));
     if (q->nstates > STORE_STATES_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "more than %d states in one filter", STORE_STATES_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "many_states",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", STORE_STATES_MAX)));
     if (q->scope && q->scope->nprojects > STORE_SCOPE_MAX)
-        return err_set(err, ERR_REFUSED, "more than %d projects of one user", STORE_SCOPE_MAX);
+        return message_refuse(err, ERR_REFUSED, "many_projects",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", STORE_SCOPE_MAX)));
     if (q->q && *q->q)
         l->part = make_part(q->q);
     for (enum filter f = 0; f < FILTERS; f++)
@@ -296,16 +315,23 @@ static int probe_scope(const struct list *l, int64_t *ret, struct err *err)
     return r;
 }
 
+/* How many rows this filter's index has to give, and all live ones beside it where that holds
+ * only those that ended. */
 static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), test = BUF_INIT(SQL_MAX_BYTES);
+    int64_t n = 0, live = 0;
     if (f == BY_SCOPE)
         return probe_scope(l, ret, err);
     if (f == BY_STATE)
         add_states(l, &test);
-    (void)buf_addf(&sql, SQL_PROBE, filters[f].index,
-                   f == BY_STATE ? buf_str(&test) : filters[f].test);
-    int r = store_list_ask(l, buf_str(&sql), PROBE_ROWS, ret, err);
+    else
+        (void)buf_addf(&test, "%s%s", filters[f].test, filters[f].is_of_ended ? SQL_ENDED : "");
+    (void)buf_addf(&sql, SQL_PROBE, filters[f].index, buf_str(&test));
+    int r = store_list_ask(l, buf_str(&sql), PROBE_ROWS, &n, err);
+    if (r == 0 && filters[f].is_of_ended && !l->q->no_live)
+        r = probe(l, BY_LIVE, &live, err);
+    *ret = n + live;
     buf_release(&sql);
     buf_release(&test);
     return r;
@@ -314,7 +340,8 @@ static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *
 static bool may_drive(const struct list *l, enum filter f)
 {
     return store_list_has(l, f) && filters[f].index &&
-           (f != BY_SCOPE || l->q->scope->nprojects <= SCOPE_DRIVES_MAX);
+           (f != BY_SCOPE || l->q->scope->nprojects <= SCOPE_DRIVES_MAX) &&
+           !(filters[f].is_of_ended && l->q->live);
 }
 
 /* The filter whose index gives the fewest rows; FILTERS if none has an index. */
@@ -393,20 +420,39 @@ static void add_scope_selects(const struct list *l, struct buf *sql)
     }
 }
 
+static void add_state_selects(const struct list *l, struct buf *sql)
+{
+    for (size_t i = 0; i < l->q->nstates; i++) {
+        if (is_repeated(l, i))
+            continue;
+        if (i)
+            (void)buf_adds(sql, SQL_UNION);
+        add_select(l, BY_STATE, (int)i, sql);
+    }
+}
+
+/* Those that ended by the filter's index, the live ones by theirs if there are any. */
+static void add_ended_and_live(const struct list *l, enum filter driver, struct buf *sql)
+{
+    add_select(l, driver, -1, sql);
+    (void)buf_adds(sql, SQL_ENDED);
+    if (l->q->no_live)
+        return;
+    (void)buf_adds(sql, SQL_UNION);
+    add_select(l, BY_LIVE, -1, sql);
+    (void)buf_adds(sql, SQL_LIVE);
+}
+
 static void store_list_make_sql(const struct list *l, enum filter driver, struct buf *sql)
 {
     if (driver == BY_SCOPE)
         add_scope_selects(l, sql);
-    else if (driver != BY_STATE)
-        add_select(l, driver, -1, sql);
+    else if (driver == BY_STATE)
+        add_state_selects(l, sql);
+    else if (driver != FILTERS && filters[driver].is_of_ended)
+        add_ended_and_live(l, driver, sql);
     else
-        for (size_t i = 0; i < l->q->nstates; i++) {
-            if (is_repeated(l, i))
-                continue;
-            if (i)
-                (void)buf_adds(sql, SQL_UNION);
-            add_select(l, driver, (int)i, sql);
-        }
+        add_select(l, driver, -1, sql);
     (void)buf_adds(sql, SQL_ORDER);
 }
 
@@ -444,7 +490,9 @@ static int store_list_run(struct list *l, struct answer *a, struct err *err)
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     enum filter driver = FILTERS;
     int r = init(l, err);
-    if (r == 0 && (l->q->since || l->q->until))
+    if (r < 0 || (l->q->live && l->q->no_live))
+        return r; /* 0: there is none */
+    if (l->q->since || l->q->until)
         r = narrow(l, err);
     if (r == 0)
         r = store_list_choose(l, &driver, err);

@@ -187,7 +187,8 @@ static int check_scope(const struct store_scope *scope, struct err *err)
 {
     if (!scope || scope->nprojects <= STORE_SCOPE_MAX)
         return 0;
-    return err_set(err, ERR_REFUSED, "more than %d projects of one user", STORE_SCOPE_MAX);
+    return message_refuse(err, ERR_REFUSED, "many_projects",
+                          MESSAGE_ARGS(MESSAGE_NUM("most", STORE_SCOPE_MAX)));
 }
 
 /* Which one is meant: the first step that finds any says. */
@@ -207,8 +208,10 @@ static int store_query_resolve(struct reader *reader, struct matches *m, struct 
             err, ERR_NOT_FOUND, "not_found",
             MESSAGE_ARGS(MESSAGE_STR("noun", "job"), MESSAGE_STR("name", m->ref->ref)));
     if (m->n > 1)
-        return err_set(err, ERR_CONFLICT, "'%s' could be any of %s%s: give more of the id",
-                       m->ref->ref, buf_str(&m->names), m->n < MATCHES_MAX ? "" : " and more");
+        return message_refuse(err, ERR_CONFLICT, "job_ambiguous",
+                              MESSAGE_ARGS(MESSAGE_STR("text", m->ref->ref),
+                                           MESSAGE_STR("ids", buf_str(&m->names)),
+                                           MESSAGE_STR("more", m->n < MATCHES_MAX ? "" : "yes")));
     return 0;
 }
 

@@ -21,3 +21,7 @@ must_check int query_findings(struct reader *reader,
                               struct answer *a,
                               struct err *err);
 must_check int query_has_id(struct reader *reader, const char *id, bool *ret, struct err *err);
+must_check int query_usage(struct reader *reader,
+                           const struct store_usage_query *q,
+                           struct answer *a,
+                           struct err *err);

@@ -148,6 +148,7 @@ void answer_release(struct answer *a)
     free(a->attempts);
     free(a->events);
     free(a->findings);
+    free(a->usage);
     *a = (struct answer){0};
 }
 
@@ -241,4 +242,15 @@ void answer_add_finding(struct answer *a, const struct store_finding *finding)
     to->rule = reader_keep(a, finding->rule);
     to->node = reader_keep(a, finding->node);
     to->rank = reader_keep(a, finding->rank);
+}
+
+/* Rows come by name: a name is kept once for all of its points. */
+void answer_add_usage(struct answer *a, const struct store_usage_sum *sum)
+{
+    a->usage = more(a->usage, a->result.nusage, &a->usage_cap, sizeof(*a->usage));
+    a->result.usage = a->usage;
+    const char *last = a->result.nusage ? a->usage[a->result.nusage - 1].name : NULL;
+    struct store_usage_sum *to = &a->usage[a->result.nusage++];
+    *to = *sum;
+    to->name = last && !strcmp(last, sum->name) ? last : reader_keep(a, sum->name);
 }

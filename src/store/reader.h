@@ -34,7 +34,8 @@ struct answer {
     struct store_attempt *attempts;
     struct store_event *events;
     struct store_finding *findings;
-    size_t jobs_cap, attempts_cap, events_cap, findings_cap;
+    struct store_usage_sum *usage;
+    size_t jobs_cap, attempts_cap, events_cap, findings_cap, usage_cap;
     struct answer_block *blocks;
     char cursor[STORE_CURSOR_MAX];
 };
@@ -44,4 +45,5 @@ void answer_release(struct answer *a);
 void answer_add_job(struct answer *a, const struct store_job *job);
 void answer_add_attempt(struct answer *a, const struct store_attempt *attempt);
 void answer_add_event(struct answer *a, const struct store_event *event);
+void answer_add_usage(struct answer *a, const struct store_usage_sum *sum);
 void answer_add_finding(struct answer *a, const struct store_finding *finding);

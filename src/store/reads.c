@@ -31,6 +31,7 @@ struct store_read {
     struct store_event_scope event_scope;
     struct store_event_query events;
     struct store_job_ref ref;
+    struct store_usage_query usage;
     int64_t job_seq;
     struct strv texts; /* what the queries point to */
 
@@ -67,6 +68,8 @@ static void read_free(struct store_read *r)
     if (r->answer.result.rendered && r->then.drop)
         r->then.drop(r->answer.result.rendered);
     answer_release(&r->answer);
+    if (r->then.release)
+        r->then.release(r->then.arg);
     strv_release(&r->texts);
     free(r->states);
     free(r->projects);
@@ -247,6 +250,11 @@ static int run_findings(struct store_read *r, struct err *err)
     return query_findings(r->reader, r->job_seq, &r->answer, err);
 }
 
+static int run_usage(struct store_read *r, struct err *err)
+{
+    return query_usage(r->reader, &r->usage, &r->answer, err);
+}
+
 struct store_read *reads_jobs(struct reads *rs,
                               const struct store_job_query *q,
                               const struct store_then *then)
@@ -302,6 +310,20 @@ struct store_read *reads_findings(struct reads *rs, int64_t job_seq, const struc
     struct store_read *r = read_new(rs, then);
     r->query = run_findings;
     r->job_seq = job_seq;
+    return reads_enqueue(r);
+}
+
+struct store_read *reads_usage(struct reads *rs,
+                               const struct store_usage_query *q,
+                               const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+    r->query = run_usage;
+    r->line = LINE_SLOW;
+    r->usage = *q;
+    r->usage.project = own(r, q->project);
+    r->usage.user = own(r, q->user);
+    r->usage.scope = own_scope(r, q->scope);
     return reads_enqueue(r);
 }
 

@@ -23,3 +23,6 @@ struct store_read *reads_events(struct reads *rs,
                                 const struct store_event_query *q,
                                 const struct store_then *then);
 struct store_read *reads_findings(struct reads *rs, int64_t job_seq, const struct store_then *then);
+struct store_read *reads_usage(struct reads *rs,
+                               const struct store_usage_query *q,
+                               const struct store_then *then);

@@ -60,6 +60,7 @@ static void row_read_job(struct row *r, struct store_job *ret)
     ret->attempt = integer(r);
     ret->restarts = integer(r);
     ret->step = integer(r);
+    ret->gpu_held = integer(r);
     ret->has_exit_code = sqlite3_column_type(r->st, r->column) != SQLITE_NULL;
     ret->exit_code = integer(r);
 }

@@ -13,8 +13,8 @@
     "j.seq, j.id, coalesce(j.name, j.id), j.user, j.project, j.workload, j.cluster, j.pool,"       \
     " j.queued_at, j.state, j.live, j.flags, j.reason_code, j.reason_text, j.nnodes,"              \
     " j.n_gpus_per_node, j.priority, j.started_at, j.ended_at, j.attempt, j.restarts, j.step,"     \
-    " j.exit_code"
-enum { ROWS_JOB_COLUMNS = 23 };
+    " j.gpu_held, j.exit_code"
+enum { ROWS_JOB_COLUMNS = 24 };
 #define ROWS_ATTEMPT "a.job_seq, a.k, a.ray_id, a.state, a.started_at, a.ended_at, a.detail"
 #define ROWS_EVENT                                                                                 \
     "e.seq, e.at, e.job_seq, j.id, e.kind, e.actor, e.from_state, e.to_state, e.reason_code,"      \

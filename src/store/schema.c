@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "base/message.h"
 #include "store/conn.h"
 
 #define SQL_VERSION "PRAGMA user_version"
@@ -98,6 +99,31 @@ static const char *const steps[SCHEMA_VERSION] = {
     "ALTER TABLE event ADD COLUMN owner TEXT;"
     "ALTER TABLE event ADD COLUMN project TEXT;" OLD_EVENTS ";"
     "PRAGMA user_version=4",
+
+    /* One row per interval and key; the texts of keys stand once. */
+    "CREATE TABLE usage_key(id INTEGER PRIMARY KEY, cluster TEXT NOT NULL, labels TEXT NOT NULL,"
+    " project TEXT NOT NULL, user TEXT NOT NULL, workload TEXT NOT NULL,"
+    " UNIQUE(cluster, labels, project, user, workload)) STRICT;"
+    "CREATE TABLE usage(step INTEGER NOT NULL, at INTEGER NOT NULL, key INTEGER NOT NULL,"
+    " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
+    " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
+    " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL,"
+    " PRIMARY KEY(step, at, key)) STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version=5",
+
+    /* Each index is a page more in each commit. Of live jobs there are few: see list.c. */
+    "DROP INDEX job_cluster; DROP INDEX job_pool; DROP INDEX job_workload;"
+    "CREATE INDEX job_ended_cluster ON job(cluster) WHERE NOT live;"
+    "CREATE INDEX job_ended_pool ON job(pool) WHERE NOT live;"
+    "CREATE INDEX job_ended_workload ON job(workload) WHERE NOT live;"
+    "PRAGMA user_version=6",
+
+    /* What a job held was in its detail alone, and a list does not read that. */
+    "ALTER TABLE job ADD COLUMN gpu_held INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE job SET gpu_held=d.held FROM (SELECT seq, json_extract(detail, '$.gpu_held') AS held"
+    " FROM job_detail WHERE json_valid(detail)) AS d"
+    " WHERE d.seq=job.seq AND typeof(d.held)='integer';"
+    "PRAGMA user_version=7",
 };
 
 /* The version there is, after a look at whose file this is. */
@@ -112,14 +138,13 @@ static int schema_look(sqlite3 *db, const char *path, int64_t *ret_version, stru
     if (r < 0)
         return r;
     if (used && application != SCHEMA_APPLICATION)
-        return err_set(err, ERR_REFUSED,
-                       "'%s' is a database of some other program: name another file", path);
+        return message_refuse(err, ERR_REFUSED, "store_foreign",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (version > SCHEMA_VERSION)
-        return err_set(
-            err, ERR_REFUSED,
-            "the store '%s' has schema %" PRId64
-            " and this argusd knows up to %d: start the newer argusd, or restore an older backup",
-            path, version, SCHEMA_VERSION);
+        return message_refuse(err, ERR_REFUSED, "store_newer",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path),
+                                           MESSAGE_NUM("version", version),
+                                           MESSAGE_NUM("most", SCHEMA_VERSION)));
     *ret_version = version;
     return 0;
 }

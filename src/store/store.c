@@ -18,6 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "store/batch.h"
@@ -64,7 +65,7 @@ static int create_private(const char *path, int *ret, struct err *err)
     return 0;
 }
 
-static int lock(const char *path, int *ret, struct err *err)
+int store_lock(const char *path, int *ret, struct err *err)
 {
     _cleanup_(freep) char *name = xasprintf("%s.lock", path);
     _cleanup_(closep) int fd = -1;
@@ -76,9 +77,9 @@ static int lock(const char *path, int *ret, struct err *err)
         if (read(fd, pid, sizeof(pid) - 1) < 0)
             pid[0] = '\0';
         pid[strcspn(pid, "\n")] = '\0';
-        return err_set(err, ERR_CONFLICT,
-                       "the store '%s' is in use by another argusd (pid %s): stop that one first",
-                       path, *pid ? pid : "unknown");
+        return message_refuse(
+            err, ERR_CONFLICT, "store_in_use",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("pid", *pid ? pid : "unknown")));
     }
     text_printf(pid, "%ld\n", (long)getpid());
     /* The pid is only for the sentence above: a store without it works. */
@@ -236,10 +237,8 @@ static int check_local(const struct store *s, struct err *err)
         return err_set(err, ERR_STORE, "'%s': %s", s->path, strerror(errno));
     uint32_t type = (uint32_t)fs.f_type;
     if (type == NFS_SUPER_MAGIC || type == SMB_SUPER_MAGIC || type == CIFS || type == SMB2)
-        return err_set(err, ERR_REFUSED,
-                       "'%s' is on a network file system, which can destroy the store: give "
-                       "state_dir a local disk",
-                       s->path);
+        return message_refuse(err, ERR_REFUSED, "store_on_network",
+                              MESSAGE_ARGS(MESSAGE_STR("path", s->path)));
     return 0;
 }
 
@@ -251,7 +250,7 @@ int store_open(const struct store_options *opt, struct store **ret, struct err *
     s->lock_fd = -1;
     set_str(&s->path, opt->path);
     set_str(&s->vfs, opt->vfs);
-    int r = lock(s->path, &s->lock_fd, err);
+    int r = store_lock(s->path, &s->lock_fd, err);
     if (r == 0)
         r = check_local(s, err);
     if (r == 0)
@@ -297,6 +296,11 @@ uint64_t store_durable(const struct store *s)
 bool store_is_failing(const struct store *s)
 {
     return s->failing;
+}
+
+int store_check(const struct store *s, struct err *err)
+{
+    return s->failing ? message_refuse(err, ERR_STORE, "store_failed", MESSAGE_NO_ARGS) : 0;
 }
 
 void store_flush(struct store *s)
@@ -372,7 +376,7 @@ void store_put_job(struct store *s, const struct store_job *job)
     put_time(b, job->queued_at);
     put_state(b, job);
     put_long_text(b, WRITE_JOB_SPEC, job->seq, job->spec);
-    put_long_text(b, WRITE_JOB_DETAIL, job->seq, job->detail);
+    put_long_text(b, WRITE_JOB_DETAIL_NEW, job->seq, job->detail);
 }
 
 void store_update_job(struct store *s, const struct store_job *job)
@@ -382,6 +386,7 @@ void store_update_job(struct store *s, const struct store_job *job)
     batch_begin(b, WRITE_JOB_STATE);
     batch_int(b, job->seq);
     put_state(b, job);
+    batch_int(b, job->gpu_held);
     put_long_text(b, WRITE_JOB_DETAIL, job->seq, job->detail);
 }
 
@@ -518,6 +523,34 @@ void store_put_meta(struct store *s, const char *key, const char *value)
     batch_text(b, value);
 }
 
+static void put_usage_key(struct batch *b, unsigned statement, const struct store_usage *u)
+{
+    batch_begin(b, statement);
+    batch_text(b, u->cluster);
+    batch_text(b, u->labels);
+    batch_text(b, u->project);
+    batch_text(b, u->user);
+    batch_text(b, u->workload);
+}
+
+void store_add_usage(struct store *s, const struct store_usage *usage)
+{
+    struct batch *b = &s->open;
+    put_usage_key(b, WRITE_USAGE_KEY, usage);
+    put_usage_key(b, WRITE_USAGE, usage);
+    batch_int(b, usage->step);
+    batch_int(b, usage->at);
+    for (int i = 0; i < STORE_USAGE_SUMS; i++)
+        batch_int(b, usage->sums[i]);
+}
+
+void store_prune_usage(struct store *s, int64_t step, int64_t before)
+{
+    batch_begin(&s->open, WRITE_USAGE_PRUNE);
+    batch_int(&s->open, step);
+    batch_int(&s->open, before);
+}
+
 void store_prune_idempotency(struct store *s, usec_t before)
 {
     batch_begin(&s->open, WRITE_IDEMPOTENCY_PRUNE);
@@ -566,4 +599,11 @@ struct store_read *store_list_findings(struct store *s,
                                        const struct store_then *then)
 {
     return reads_findings(s->reads, job_seq, then);
+}
+
+struct store_read *store_list_usage(struct store *s,
+                                    const struct store_usage_query *query,
+                                    const struct store_then *then)
+{
+    return reads_usage(s->reads, query, then);
 }

@@ -54,6 +54,10 @@ must_check int store_open(const struct store_options *opt, struct store **ret, s
  * last batches could not be written. NULL is fine. */
 must_check int store_close(struct store *s, struct err *err);
 
+/* Only that no other process has it, for as long as *ret is open: for who replaces the file.
+ * ERR_CONFLICT, ERR_STORE. */
+must_check int store_lock(const char *path, int *ret, struct err *err);
+
 /* ---- batches ---- */
 
 /* The number of the newest batch whose changes the caller may have seen: the open batch if it
@@ -70,6 +74,8 @@ void store_flush(struct store *s);
 void store_flush_if_idle(struct store *s);
 /* Commits fail at present. */
 bool store_is_failing(const struct store *s);
+/* ERR_STORE with a sentence while they do. */
+must_check int store_check(const struct store *s, struct err *err);
 
 /* ---- rows: written by store_put_*, handed out by loads and reads ---- */
 
@@ -88,6 +94,8 @@ struct store_job {
     int64_t priority;
     usec_t started_at, ended_at;
     int64_t attempt, restarts, step;
+    int64_t gpu_held; /* by its leases that are over: 1/10000 of a GPU times ms (core/account); a
+                         job is put without any */
     bool has_exit_code;
     int64_t exit_code;
     const char *detail; /* JSON text of everything else; NULL in lists and, in an
@@ -147,6 +155,15 @@ struct store_entry {
     usec_t at;
 };
 
+/* Sums of one interval for one key, as they are added up; what they mean is the caller's. */
+enum { STORE_USAGE_SUMS = 10 };
+struct store_usage {
+    const char *cluster, *labels, *project, *user, *workload; /* together with step and at the key;
+                                                                 not NULL */
+    int64_t step, at;                                         /* s */
+    int64_t sums[STORE_USAGE_SUMS];
+};
+
 struct store_idempotency {
     const char *user, *key;         /* together the key */
     const unsigned char *body_hash; /* STORE_HASH_BYTES */
@@ -172,6 +189,10 @@ void store_remove_user(struct store *s, const char *name);
 void store_remove_entry(struct store *s, const char *kind, const char *name);
 /* Events are only added. */
 void store_put_event(struct store *s, const struct store_event *event);
+/* Adds the sums to those of the row with this key. */
+void store_add_usage(struct store *s, const struct store_usage *usage);
+/* Forget the rows of this step that began before. */
+void store_prune_usage(struct store *s, int64_t step, int64_t before);
 /* Forget the idempotency keys older than this. */
 void store_prune_idempotency(struct store *s, usec_t before);
 
@@ -210,6 +231,21 @@ must_check int store_has_id(struct store *s, const char *id, bool *ret, struct e
 
 struct store_read; /* a read that is under way */
 
+/* What a query for usage groups by. */
+enum store_usage_by {
+    STORE_USAGE_BY_CLUSTER,
+    STORE_USAGE_BY_LABELS,
+    STORE_USAGE_BY_PROJECT,
+    STORE_USAGE_BY_USER,
+    STORE_USAGE_BY_WORKLOAD,
+    STORE_USAGE_BYS
+};
+struct store_usage_sum {
+    const char *name; /* of what is grouped by */
+    int64_t point;    /* from 0 */
+    int64_t sums[STORE_USAGE_SUMS];
+};
+
 struct store_result {
     struct err err; /* code 0: the rest is valid */
     const struct store_job *jobs;
@@ -220,6 +256,8 @@ struct store_result {
     size_t nevents;
     const struct store_finding *findings;
     size_t nfindings;
+    const struct store_usage_sum *usage;
+    size_t nusage;
     const char *next; /* cursor of the next page, NULL after the last row */
     void *rendered;   /* what render returned */
 };
@@ -234,6 +272,10 @@ struct store_then {
     void (*done)(const struct store_result *r, void *arg);
     /* Frees what render made when done will never run; may be NULL. Any thread. */
     void (*drop)(void *rendered);
+    /* The last call of each read, cancelled or not: from here on no thread touches arg. On the
+     * loop; from within store_read_cancel() if the read had not begun. May be NULL; needed where
+     * render reads what is freed when the read is cancelled. */
+    void (*release)(void *arg);
     void *arg;
 };
 
@@ -254,7 +296,8 @@ enum { STORE_SCOPE_MAX = 256, STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STOR
 struct store_job_query {
     const char *const *states; /* any of these; more than STORE_STATES_MAX are an error */
     size_t nstates;
-    bool live;                                              /* only jobs that have not ended */
+    bool live;    /* only jobs that have not ended */
+    bool no_live; /* the caller knows that none of those fits: they are not looked through */
     const char *user, *project, *cluster, *pool, *workload; /* NULL = any */
     const struct store_scope *scope;                        /* NULL = everything */
     usec_t since, until; /* queued at or after / before; 0 = open */
@@ -311,6 +354,27 @@ struct store_read *store_list_events(struct store *s,
 struct store_read *store_list_findings(struct store *s,
                                        int64_t job_seq,
                                        const struct store_then *then);
+
+/* A stretch of rows of one step, from and to in s; a row belongs to where it begins. */
+struct store_usage_span {
+    int64_t step, from, to;
+};
+enum { STORE_USAGE_SPANS = 3, STORE_USAGE_ROWS_MAX = 200000 };
+struct store_usage_query {
+    enum store_usage_by by;
+    struct store_usage_span spans[STORE_USAGE_SPANS];
+    size_t n_spans;
+    int64_t origin, point;           /* a row of time `at` counts for point (at - origin) / point */
+    const char *project, *user;      /* NULL = any */
+    bool owned;                      /* only what somebody held */
+    const struct store_scope *scope; /* NULL = everything */
+};
+
+/* Sums by name and point, of each span by itself: one name and point may come once per span.
+ * ERR_TOO_LARGE: more than STORE_USAGE_ROWS_MAX. */
+struct store_read *store_list_usage(struct store *s,
+                                    const struct store_usage_query *query,
+                                    const struct store_then *then);
 
 /* Forget a read: done never fires. Only before done was called. A long one is
  * interrupted. */

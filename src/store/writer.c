@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "store/conn.h"
+#include "store/gather.h"
 
 #define SQL_BEGIN "BEGIN IMMEDIATE"
 #define SQL_COMMIT "COMMIT"
@@ -27,12 +28,13 @@ static const char *const writer_sql[] = {
         " started_at, ended_at, attempt, restarts, step, exit_code)"
         " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [WRITE_JOB_SPEC] = "INSERT INTO job_spec(seq, spec) VALUES(?,?)",
+    [WRITE_JOB_DETAIL_NEW] = "INSERT INTO job_detail(seq, detail) VALUES(?,?)",
     [WRITE_JOB_DETAIL] = "INSERT INTO job_detail(seq, detail) VALUES(?,?)"
                          " ON CONFLICT(seq) DO UPDATE SET detail=excluded.detail",
     [WRITE_JOB_STATE] =
         "UPDATE job SET state=?2, live=?3, flags=?4, reason_code=?5, reason_text=?6, nnodes=?7,"
         " n_gpus_per_node=?8, priority=?9, started_at=?10, ended_at=?11, attempt=?12,"
-        " restarts=?13, step=?14, exit_code=?15 WHERE seq=?1",
+        " restarts=?13, step=?14, exit_code=?15, gpu_held=?16 WHERE seq=?1",
     [WRITE_ATTEMPT] = "INSERT INTO attempt(job_seq, k, ray_id, state, started_at, ended_at, detail)"
                       " VALUES(?,?,?,?,?,?,?) ON CONFLICT(job_seq, k) DO UPDATE SET"
                       " ray_id=excluded.ray_id, state=excluded.state,"
@@ -54,6 +56,16 @@ static const char *const writer_sql[] = {
                           " VALUES(?,?,?,?,?)",
     [WRITE_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)",
     [WRITE_IDEMPOTENCY_PRUNE] = "DELETE FROM idempotency WHERE at < ?",
+    [WRITE_USAGE_KEY] = "INSERT OR IGNORE INTO usage_key(cluster, labels, project, user, workload)"
+                        " VALUES(?,?,?,?,?)",
+    [WRITE_USAGE] =
+        "INSERT INTO usage(step, at, key, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9)"
+        " SELECT ?6, ?7, id, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 FROM usage_key"
+        " WHERE cluster=?1 AND labels=?2 AND project=?3 AND user=?4 AND workload=?5"
+        " ON CONFLICT(step, at, key) DO UPDATE SET s0=s0+excluded.s0, s1=s1+excluded.s1,"
+        " s2=s2+excluded.s2, s3=s3+excluded.s3, s4=s4+excluded.s4, s5=s5+excluded.s5,"
+        " s6=s6+excluded.s6, s7=s7+excluded.s7, s8=s8+excluded.s8, s9=s9+excluded.s9",
+    [WRITE_USAGE_PRUNE] = "DELETE FROM usage WHERE step=? AND at < ?",
 };
 static_assert(array_len(writer_sql) == WRITE_COUNT, "each statement has its SQL");
 
@@ -66,6 +78,7 @@ enum { RETRY_FIRST_MS = 5, RETRY_MAX_MS = 1000 };
 struct writer {
     /* Used by the thread alone. */
     sqlite3 *db;
+    struct gather *gather; /* NULL: none */
     sqlite3_stmt *begin, *commit, *rollback;
     sqlite3_stmt *st[WRITE_COUNT];
     struct batch now; /* being committed */
@@ -165,33 +178,45 @@ static void wait_retry(struct writer *w, unsigned ms)
         ;
 }
 
+/* What became of a try, for the loop. It is woken without the lock, which it takes at once. */
+static void writer_tell(struct writer *w, int r, const char *why)
+{
+    uv_mutex_lock(&w->lock);
+    if (r == SQLITE_OK)
+        w->look.durable = w->now.number;
+    else if (!w->look.failing) {
+        text_copy(w->look.why, why);
+        w->look.troubles++;
+    }
+    w->look.failing = r != SQLITE_OK;
+    uv_mutex_unlock(&w->lock);
+    w->wake(w->arg);
+}
+
+/* False: told to stop. */
+static bool writer_may_retry(struct writer *w, unsigned ms)
+{
+    uv_mutex_lock(&w->lock);
+    bool last = w->stop;
+    if (!last)
+        wait_retry(w, ms);
+    uv_mutex_unlock(&w->lock);
+    return !last;
+}
+
 /* Commit `now` however often it takes; false: told to stop while it fails. */
 static bool commit_batch(struct writer *w)
 {
-    unsigned ms = RETRY_FIRST_MS;
     char why[sizeof(w->look.why)];
-    bool last = false;
-
-    for (;;) {
+    for (unsigned ms = RETRY_FIRST_MS;; ms = ms * 2 < RETRY_MAX_MS ? ms * 2 : RETRY_MAX_MS) {
         int r = commit(w, why, sizeof(why));
         if (r != SQLITE_OK && !conn_is_passing(r))
             die(why);
-        uv_mutex_lock(&w->lock);
+        writer_tell(w, r, why);
         if (r == SQLITE_OK)
-            w->look.durable = w->now.number;
-        else if (!w->look.failing) {
-            memcpy(w->look.why, why, sizeof(why));
-            w->look.troubles++;
-        }
-        w->look.failing = r != SQLITE_OK;
-        w->wake(w->arg);
-        last = w->stop;
-        if (r != SQLITE_OK && !last)
-            wait_retry(w, ms);
-        uv_mutex_unlock(&w->lock);
-        if (r == SQLITE_OK || last)
-            return r == SQLITE_OK;
-        ms = ms * 2 < RETRY_MAX_MS ? ms * 2 : RETRY_MAX_MS;
+            return true;
+        if (!writer_may_retry(w, ms))
+            return false;
     }
 }
 
@@ -247,6 +272,7 @@ static void writer_release(struct writer *w)
     (void)sqlite3_finalize(w->commit);
     (void)sqlite3_finalize(w->rollback);
     conn_close(w->db);
+    gather_free(w->gather);
     uv_cond_destroy(&w->some);
     uv_mutex_destroy(&w->lock);
     batch_release(&w->now);
@@ -281,6 +307,7 @@ int writer_open(sqlite3 *db, writer_wake_f wake, void *arg, struct writer **ret,
     writer_init_lock(w);
     (void)sqlite3_wal_hook(db, on_wal, w); /* returns the hook before; ends SQLite's own */
     int r = writer_prepare(w, err);
+    w->gather = gather_new(db);
     if (r == 0 && uv_thread_create(&w->thread, writer_run, w) < 0)
         r = err_set(err, ERR_STORE, "cannot start the store's thread");
     if (r < 0) {

@@ -17,6 +17,7 @@ struct writer;
 enum writer_statement {
     WRITE_JOB,
     WRITE_JOB_SPEC,
+    WRITE_JOB_DETAIL_NEW,
     WRITE_JOB_DETAIL,
     WRITE_JOB_STATE,
     WRITE_ATTEMPT,
@@ -31,6 +32,9 @@ enum writer_statement {
     WRITE_IDEMPOTENCY,
     WRITE_META,
     WRITE_IDEMPOTENCY_PRUNE,
+    WRITE_USAGE_KEY,
+    WRITE_USAGE,
+    WRITE_USAGE_PRUNE,
     WRITE_COUNT,
 };
 

@@ -3,6 +3,9 @@
 
 import pytest
 
+# A training: minutes of CPU. In every check test_v2_0.py trains by PPO and looks at its driver.
+pytestmark = pytest.mark.nightly
+
 JOB = "v1-ppo"
 CLIENT = """
 import json

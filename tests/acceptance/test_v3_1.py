@@ -13,6 +13,10 @@ import pytest
 from raybed import ENVS, env_path
 from stage import verl_package
 
+# Three trainings: minutes of CPU. In every check test_v1_1.py trains with two trees of verl and with the newest one,
+# and tests/daemon/test_hook*.py have the proof and the environment of children.
+pytestmark = pytest.mark.nightly
+
 FAMILY = pathlib.Path(__file__).with_name("family.py")
 BESIDE = "uvicorn fastapi starlette h11 annotated_doc transfer_queue".split()  # verl 0.9.1 wants them, 0.5.0 does not
 STEPS = 24  # of the curves

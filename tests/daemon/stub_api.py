@@ -39,6 +39,7 @@ def job(job_id, **members):
         "restarts": 0,
         "step": None,
         "gpu_util": None,
+        "gpu_hours": 0,
         **members,
     }
 

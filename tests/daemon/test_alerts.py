@@ -2,86 +2,17 @@
 """Something breaks, and who is to hear of it does: real HTTP servers in the place of receivers, which check signatures
 as the real ones document and answer as those do. Each message comes at least once, always with the same id."""
 
-import base64
 import contextlib
-import hashlib
-import hmac
-import http.server
 import json
-import threading
 import urllib.parse
 
 import pytest
 from fakeray import FakeRay
+from receiver import KEY, Receiver, check_webhook, sign
 
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
-
-KEY = base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
-
-
-class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps what it is told; answers what `answer` says: (status, body), or None to say nothing for ever."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Post)
-        self.port, self.answer = self.server_address[1], (200, b"{}")
-        self.got, self.seen, self.over = [], [], threading.Event()
-        self.url = f"http://127.0.0.1:{self.port}/in?access_token=hidden-key"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.shutdown()
-        self.server_close()
-
-    def bodies(self):
-        return [json.loads(body) for _, _, body in list(self.got)]
-
-    def ids(self):
-        return [head["webhook-id"] for _, head, _ in list(self.got)]
-
-    def titled(self, part):
-        return [b for b in self.bodies() if part in b["title"]]
-
-
-class Post(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):  # noqa: N802, the name is http.server's
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.seen.append(self.headers.get("webhook-id"))
-        answer = self.server.answer
-        if answer is None:
-            self.server.over.wait()
-            return
-        status, text = answer(self, body) if callable(answer) else answer
-        if status < 300:
-            self.server.got.append((self.path, self.headers, body))
-        self.send_response(status)
-        if status == 302:
-            self.send_header("Location", f"http://127.0.0.1:{self.server.port}/elsewhere")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_):
-        pass
-
-
-def sign(key, text):
-    return base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
-
-
-def check_webhook(post, body):
-    head = post.headers
-    text = f"{head['webhook-id']}.{head['webhook-timestamp']}.".encode() + body
-    good = head["webhook-signature"] == "v1," + sign(base64.b64decode(KEY), text)
-    return (204, b"") if good else (401, b"wrong signature")
 
 
 def check_feishu(post, body):
@@ -228,6 +159,27 @@ def test_ack_silence_rules_and_report(tmp_path):
         assert argusd.call("DELETE", "/v1/alert_rules/greedy").status == 200
         until(lambda: argusd.get("/v1/alerts")["alerts"] == [], "its alert has ended")
         assert argusd.call("DELETE", "/v1/alert_rules/job_failed").status == 409
+
+
+def test_a_job_that_only_waits_is_asked_about_when_its_time_comes(tmp_path):
+    """Of what waits nothing changes but the time: two rules, the one met before the other, and one made meanwhile."""
+    with house(tmp_path, {}) as argusd:
+
+        def put(name, when):
+            rule = {"of": "job", "when": when, "text": "'{name}' waits", "severity": "info"}
+            assert argusd.call("PUT", f"/v1/alert_rules/{name}", rule).status == 201
+
+        def fired():
+            return {a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job}
+
+        put("soon", "queued_for > 1s")
+        put("later", "queued_for >= 3s and user == alice")
+        job = argusd.submit("echo held", nnodes=222, n_gpus_per_node=1)
+        until(lambda: fired() == {"soon", "later"}, "both are told, one after the other")
+        put("new", "queued_for > 2s")
+        until(lambda: fired() == {"soon", "later", "new"}, "a new rule is asked about a job that waits already")
+        argusd.stop_job(job)
+        until(lambda: fired() == set(), "what is over waits no more")
 
 
 def test_notify_of_a_job(tmp_path):

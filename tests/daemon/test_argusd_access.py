@@ -24,6 +24,7 @@ SEE_JOB, CHANGE_JOB = "uyyyyhy", "udyddhy"
 SEE_PERSON, OWN = "uyyyyhy", "uyyyyyy"
 
 PRESET = {"spec": {"workload": "ray", "entrypoint": "true"}}
+PIPELINE = {"name": "hers", "concurrency": "allow", "steps": {"a": {"with": PRESET["spec"]}}}
 IMPORT = {"name": "x", "source": "http://127.0.0.1:9/x.jsonl"}
 
 ROUTES = {
@@ -52,6 +53,9 @@ ROUTES = {
     "POST /v1/jobs/{id}:stop": ("/v1/jobs/NEW_JOB:stop", CHANGE_JOB, None),
     "GET /v1/events": ("/v1/events", TOKEN, None),
     "GET /v1/events:verify": ("/v1/events:verify", "uyddddy", None),
+    "GET /v1/agent": ("/v1/agent", TOKEN, None),
+    "GET /v1/backups": ("/v1/backups", TOKEN, None),
+    "POST /v1/backups": ("/v1/backups", "udddddy", None),
     "GET /v1/alerts": ("/v1/alerts", TOKEN, None),
     "GET /v1/alerts/{alert}": ("/v1/alerts/none", TOKEN, None),
     "POST /v1/alerts/{alert}:ack": ("/v1/alerts/none:ack", "udydyyy", {}),
@@ -77,16 +81,24 @@ ROUTES = {
     "POST /v1/nodes/{name}:undrain": ("/v1/nodes/none:undrain", ADMIN, None),
     "POST /v1/nodes/{name}:remove": ("/v1/nodes/none:remove", ADMIN, None),
     "POST /v1/nodes/{name}:check": ("/v1/nodes/none:check", ADMIN, None),
+    "POST /v1/nodes:check": ("/v1/nodes:check", ADMIN, {"nodes": [1]}),
+    "GET /v1/clusters/{cluster}/network": ("/v1/clusters/default/network", TOKEN, None),
     "GET /v1/pools": ("/v1/pools", TOKEN, None),
+    "GET /v1/usage/jobs": ("/v1/usage/jobs", TOKEN, None),
+    "GET /v1/usage": ("/v1/usage", TOKEN, None),
+    "GET /v1/forecast": ("/v1/forecast", TOKEN, None),
     "GET /v1/clusters": ("/v1/clusters", TOKEN, None),
     "POST /v1/clusters/{cluster}:up": ("/v1/clusters/none:up", ADMIN, None),
     "POST /v1/clusters/{cluster}:down": ("/v1/clusters/none:down", ADMIN, None),
+    "POST /v1/jobs/{id}/findings": ("/v1/jobs/JOB/findings", "udydyhy", {"cause": "the disk is full"}),
     "GET /v1/clusters/{cluster}/nodes": ("/v1/clusters/default/nodes", TOKEN, None),
     "GET /v1/clusters/{cluster}/actors": ("/v1/clusters/default/actors", TOKEN, None),
     "GET /v1/clusters/{cluster}/placement_groups": ("/v1/clusters/default/placement_groups", TOKEN, None),
     "GET /v1/clusters/{cluster}/foreign": ("/v1/clusters/default/foreign", TOKEN, None),
     "POST /v1/clusters/{cluster}/foreign/{ray_id}:adopt": (
-        "/v1/clusters/default/foreign/none:adopt", ADMIN, {"project": "default"},
+        "/v1/clusters/default/foreign/none:adopt",
+        ADMIN,
+        {"project": "default"},
     ),
     "GET /v1/whoami": ("/v1/whoami", TOKEN, None),
     "GET /v1/users": ("/v1/users", TOKEN, None),
@@ -99,6 +111,12 @@ ROUTES = {
     "GET /v1/tokens": ("/v1/tokens?user=alice", "udyyhhy", None),
     "POST /v1/tokens": ("/v1/tokens", "udydhhy", {"user": "alice", "role": "viewer"}),
     "DELETE /v1/tokens/{token}": ("/v1/tokens/NEW_TOKEN", "udydhhy", None),
+    "GET /v1/changes": ("/v1/changes", TOKEN, None),
+    "POST /v1/session": ("/v1/session", "uuuuuuu", {"token": "none"}),
+    "GET /v1/session": ("/v1/session", "uhhhhhh", None),  # they come with a token and not with a cookie
+    "DELETE /v1/session": ("/v1/session", "uhhhhhh", None),
+    "GET /v1/sessions": ("/v1/sessions", TOKEN, None),
+    "DELETE /v1/sessions/{session}": ("/v1/sessions/NEW_SESSION", "udyyhhy", None),
     "GET /v1/secrets": ("/v1/secrets?user=alice", TOKEN, None),
     "PUT /v1/secrets/{name}": ("/v1/secrets/MY_KEY", "udydhhy", {"value": "x", "user": "alice"}),
     "DELETE /v1/secrets/{name}": ("/v1/secrets/NEW_SECRET?user=alice", "udydhhy", None),
@@ -125,10 +143,51 @@ ROUTES = {
     "GET /v1/projects/{project}/quota": ("/v1/projects/rlhf/quota", SEE_JOB, None),
     "PUT /v1/projects/{project}/quota": ("/v1/projects/rlhf/quota", ADMIN, {"queued": 1000}),
     "GET /v1/quotas": ("/v1/quotas", TOKEN, None),
+    "GET /v1/pipelines": ("/v1/pipelines", TOKEN, None),
+    "GET /v1/pipelines/{name}": ("/v1/pipelines/hers?user=alice", SEE_JOB, None),
+    "PUT /v1/pipelines/{name}": ("/v1/pipelines/hers?project=rlhf", "udydyhy", PIPELINE),
+    "DELETE /v1/pipelines/{name}": ("/v1/pipelines/NEW_PIPELINE?user=alice", CHANGE_JOB, None),
+    "POST /v1/pipelines/{name}:run": ("/v1/pipelines/hers:run?user=alice", "udydyhy", {}),
+    "POST /v1/pipelines/{name}:schedule": ("/v1/pipelines/hers:schedule?user=alice", CHANGE_JOB, {"cron": "@yearly"}),
+    "GET /v1/pipeline-runs": ("/v1/pipeline-runs", TOKEN, None),
+    "GET /v1/pipeline-runs/{run}": ("/v1/pipeline-runs/RUN", SEE_JOB, None),
+    "POST /v1/pipeline-runs/{run}:cancel": ("/v1/pipeline-runs/RUN:cancel", CHANGE_JOB, None),
+    "POST /v1/pipeline-runs/{run}:retry": ("/v1/pipeline-runs/RUN:retry", CHANGE_JOB, {}),
+    "POST /mcp": ("/mcp", TOKEN, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    "POST /v1/ops/drain_node": ("/v1/ops/drain_node", "uddddd" + "h", {"node": "none"}),
+    "POST /v1/ops/remove_node": ("/v1/ops/remove_node", "uddddd" + "h", {"node": "none"}),
+    "POST /v1/ops/restart_ray_head": ("/v1/ops/restart_ray_head", ADMIN, {}),
+    "POST /v1/ops/cleanup_job_artifacts": ("/v1/ops/cleanup_job_artifacts", CHANGE_JOB, {"job": "JOB"}),
+    "POST /v1/ops/stop_many": ("/v1/ops/stop_many", "udydyyy", {"project": "nobodys"}),
+    "GET /v1/ops/plans": ("/v1/ops/plans", TOKEN, None),
+    "GET /v1/ops/plans/{plan}": ("/v1/ops/plans/NEW_PLAN", "uyyyhhy", None),
+    "POST /v1/ops/plans/{plan}:approve": ("/v1/ops/plans/NEW_PLAN:approve", "uddddd" + "y", None),
+    "POST /v1/ops/plans/{plan}:apply": ("/v1/ops/plans/NEW_PLAN:apply", "udydhhy", {}),
+    "GET /v1/notebooks": ("/v1/notebooks", TOKEN, None),
+    "POST /v1/notebooks": ("/v1/notebooks", "udrdrrr", {"name": "A b"}),
+    "GET /v1/notebooks/{name}": ("/v1/notebooks/hers?user=alice", "udydhhy", None),
+    "DELETE /v1/notebooks/{name}": ("/v1/notebooks/hers?user=alice", "udydhhy", None),
+    "POST /v1/notebooks/{name}:extend": ("/v1/notebooks/hers:extend?user=alice", "udydhhy", {"for": "1h"}),
+    "POST /v1/notebooks/{name}:open": ("/v1/notebooks/hers:open?user=alice", "udydhhd", None),
+    "POST /v1/notebooks/{name}:stop": ("/v1/notebooks/hers:stop?user=alice", "udydhhy", None),
+    "GET /v1/services": ("/v1/services", TOKEN, None),
+    "POST /v1/services": ("/v1/services", "udrdrrr", {"app": "no application"}),
+    "GET /v1/services/{name}": ("/v1/services/SERVICE", SEE_JOB, None),
+    "PATCH /v1/services/{name}": ("/v1/services/SERVICE", "udydyhy", {"keep": "cold"}),
+    "DELETE /v1/services/{name}": ("/v1/services/NEW_SERVICE", "udydyhy", None),
+    "POST /v1/services/{name}:ask": ("/v1/services/SERVICE:ask", "udydyhy", {"path": "/"}),
+    "POST /v1/services/{name}:deploy": ("/v1/services/SERVICE:deploy", "udydyhy", {}),
+    "POST /v1/services/{name}:rollback": ("/v1/services/SERVICE:rollback", "udydyhy", {"version": 1}),
+    "POST /v1/services/{name}:scale": ("/v1/services/SERVICE:scale", "udydyhy", {"replicas": 1}),
+    "POST /v1/services/{name}:stop": ("/v1/services/SERVICE:stop", "udydyhy", None),
+    "GET /v1/services/{name}:requests": ("/v1/services/SERVICE:requests", SEE_JOB, None),
+    "GET /v1/service-applications": ("/v1/service-applications", TOKEN, None),
     "GET /v1/snapshots": ("/v1/snapshots", TOKEN, None),
     "POST /v1/snapshots": ("/v1/snapshots", "udydyyy", {"name": "x@1", "hash": "no"}),
     "GET /v1/snapshots/{name}": ("/v1/snapshots/hers@1?user=alice", "uyyyhhy", None),
     "GET /v1/snapshots/{name}:diff": ("/v1/snapshots/hers@1:diff?user=alice&with=hers@1", "uyyyhhy", None),
+    "GET /v1/snapshots/{name}:files": ("/v1/snapshots/hers@1:files?user=alice", "uyyyhhy", None),
+    "PATCH /v1/snapshots/{name}": ("/v1/snapshots/hers@1?user=alice", "udydhhy", {"needs": []}),
     "DELETE /v1/snapshots/{name}": ("/v1/snapshots/NEW_SNAPSHOT?user=alice", "udydhhy", None),
     "GET /v1/files": ("/v1/files?path=users/alice", "udyyhhy", None),
     "GET /v1/files/content": ("/v1/files/content?path=users/alice/file", "udyyhhy", None),
@@ -139,6 +198,14 @@ ROUTES = {
     "GET /v1/uploads/{id}": ("/v1/uploads/NEW_UPLOAD", "udydhhh", None),
     "PUT /v1/uploads/{id}": ("/v1/uploads/NEW_UPLOAD?offset=0", "udydhhh", None),
     "DELETE /v1/uploads/{id}": ("/v1/uploads/NEW_UPLOAD", "udydhhh", None),
+    "GET /v1/simulations": ("/v1/simulations", TOKEN, None),
+    "POST /v1/simulations": ("/v1/simulations", "udydyyy", None),
+    "GET /v1/simulations/{simulation}": ("/v1/simulations/NEW_SIM", "uyyyhhy", None),
+    "GET /v1/simulations/{simulation}/csv": ("/v1/simulations/NEW_SIM/csv", "uyyyhhy", None),
+    "POST /v1/simulations/{simulation}:cancel": ("/v1/simulations/NEW_SIM:cancel", "udydhhy", None),
+    "DELETE /v1/simulations/{simulation}": ("/v1/simulations/NEW_SIM", "udydhhy", None),
+    "GET /v1/me/settings": ("/v1/me/settings", TOKEN, None),
+    "PATCH /v1/me/settings": ("/v1/me/settings", TOKEN, {"settings": {"x": 1}}),
     "GET /v1/version": ("/v1/version", EVERYBODY, None),
     "GET /v1/openapi.json": ("/v1/openapi.json", EVERYBODY, None),
     "GET /healthz": ("/healthz", EVERYBODY, None),
@@ -154,9 +221,10 @@ def routes():
 
 
 class House:
-    def __init__(self, argusd):
+    def __init__(self, argusd, has_work=True):
         self.argusd = argusd
         self.numbers = itertools.count()
+        self.last_plan = None
         for name in ("bob", "carol"):
             self.make("/v1/users", {"name": name})
             argusd.tokens[name] = self.make("/v1/tokens", {"user": name})["token"]
@@ -169,6 +237,11 @@ class House:
         (argusd.root / "users/alice/file").write_text("hers")
         self.snapshot("hers@1")
         self.preset("hers")
+        self.pipeline("hers")
+        if has_work:
+            self.make("/v1/notebooks", {"name": "hers"}, "alice")
+            self.service("hers")
+            self.run = self.make("/v1/pipelines/hers:run", {}, "alice")["id"]
 
     def make(self, path, body, token="admin"):
         reply = self.argusd.call("POST", path, body, token=token)
@@ -180,6 +253,15 @@ class House:
 
     def preset(self, name):
         reply = self.argusd.call("PUT", f"/v1/presets/{name}?project=rlhf", PRESET, token="alice")
+        assert reply.status == 201, reply
+        return name
+
+    def service(self, name):
+        return self.make("/v1/services", {"app": "m:a", "name": name, "project": "rlhf"}, "alice")["name"]
+
+    def pipeline(self, name):
+        body = {**PIPELINE, "name": name}
+        reply = self.argusd.call("PUT", f"/v1/pipelines/{name}?project=rlhf", body, token="alice")
         assert reply.status == 201, reply
         return name
 
@@ -202,6 +284,23 @@ class House:
         assert self.argusd.call("POST", f"/v1/jobs/{job}:hold", token="alice").status == 200
         return job
 
+    def simulation(self):
+        """Of alice, who may have two that have not ended."""
+
+        def begun():
+            reply = self.argusd.call("POST", "/v1/simulations", token="alice")
+            return reply.json()["id"] if reply.status == 202 else None
+
+        return until(begun, "a simulation begins")
+
+    def plan(self):
+        """Of alice, about one job that waits for ever; the one before is applied: she may have only so many."""
+        if self.last_plan:
+            self.argusd.call("POST", f"/v1/ops/plans/{self.last_plan}:apply", {}, token="alice")
+        job = self.argusd.submit("echo x", token="alice", nnodes=9, n_gpus_per_node=4)
+        self.last_plan = self.make("/v1/ops/stop_many", {"jobs": [job]}, "alice")["id"]
+        return self.last_plan
+
     def ask(self, route, person):
         path, _, body = ROUTES[route]
         fresh = f"x{next(self.numbers)}"
@@ -211,12 +310,19 @@ class House:
             "NEW_PROJECT": lambda: self.make("/v1/projects", {"name": fresh})["name"],
             "NEW_SECRET": lambda: self.secret("alice"),
             "NEW_TOKEN": lambda: self.make("/v1/tokens", {}, "alice")["id"],
+            "NEW_SESSION": lambda: self.make("/v1/session", {"token": self.argusd.tokens["alice"]}, None)["id"],
             "NEW_UPLOAD": lambda: self.make("/v1/uploads", {"name": fresh, "bytes": 0}, "alice")["id"],
             "NEW_DATA": lambda: self.make("/v1/datasets", {**IMPORT, "project": "rlhf"}, "alice")["ref"],
             "NEW_MODEL": lambda: self.make("/v1/models", {**IMPORT, "project": "rlhf"}, "alice")["ref"],
             "NEW_PRESET": lambda: self.preset(fresh),
+            "NEW_PIPELINE": lambda: self.pipeline(fresh),
+            "NEW_SERVICE": lambda: self.service(fresh),
+            "SERVICE": lambda: "hers",
+            "RUN": lambda: self.run,
             "NEW?": lambda: f"{fresh}?",
             "NEW_SNAPSHOT": lambda: self.snapshot(f"{fresh}@1"),
+            "NEW_SIM": self.simulation,
+            "NEW_PLAN": self.plan,
             "MINE": self.held_by_alice,
             "ENDED": lambda: self.ended(),
             "JOB": lambda: self.job,
@@ -226,6 +332,8 @@ class House:
                 path = path.replace(word, make())
         if body == {"name": "NEW"}:
             body = {"name": fresh}
+        if body == {"job": "JOB"}:
+            body = {"job": self.job}
         return self.argusd.call(route.split()[0], path, body, token=person)
 
 
@@ -292,7 +400,7 @@ def rows_of_ray(ray, job):
 def machines(tmp_path_factory):
     """Two jobs run, alice's in project rlhf and bob's own; Ray lists actors and groups of both."""
     with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("machines"), ray.url) as argusd:
-        house = House(argusd)
+        house = House(argusd, has_work=False)  # its other work would be more jobs on a machine
         house.hers = argusd.submit("sleep 600", token="alice", project="rlhf", n_gpus_per_node=1)
         house.his = argusd.submit("sleep 600", token="bob", n_gpus_per_node=1)
         for job in (house.hers, house.his):

@@ -52,7 +52,7 @@ def test_a_foreign_job_is_adopted_and_its_record_stays(argusd):
     argusd.ray.lose_memory()
     until(lambda: foreign(argusd, dora)["theirs"]["state"] == "GONE", "Ray forgot it")
     (end,) = told(argusd, "adopted_ended", dora)
-    assert (end["object"], end["text"]) == ("foreign/theirs", "what project 'rlhf' adopted is over: GONE")
+    assert (end["object"], end["text"]) == ("foreign/theirs", "the job that project 'rlhf' adopted is over: GONE")
     assert foreign(argusd)["theirs"]["ended_at"]
     listed = json.loads(ok(argusd, "cluster", "foreign", "default", "-o", "json"))["foreign"]
     assert [(f["ray_id"], f["project"]) for f in listed] == [("theirs", "rlhf")]

@@ -9,6 +9,7 @@ import stat
 import subprocess
 
 import pytest
+from checkpoints import put_checkpoint
 from fakeray import FakeRay
 from programs import PROGRAMS
 
@@ -77,12 +78,12 @@ def state_of(a, job):
     return (a.job(job)["archived"] or {}).get("state")
 
 
-def change(a, job, verb):
+def change(a, job, verb, body=None):
     """Until it is taken: its last records may still be on their way to the disk."""
     last = {}
 
     def taken():
-        last["reply"] = a.call("POST", f"/v1/jobs/{job}:{verb}", token="user")
+        last["reply"] = a.call("POST", f"/v1/jobs/{job}:{verb}", body, token="user")
         return last["reply"].status == 202
 
     until(taken, f"{verb} is taken")
@@ -121,6 +122,102 @@ def test_there_and_back(argusd):
     assert [k for k in argusd.kinds(job) if "archive" in k] == ["archived", "unarchived"]
     assert argusd.follow(job)[0] == driver_log
     assert not [n for n in os.listdir(argusd.root / "jobs") if n.startswith(".argus-")]
+
+
+def with_checkpoint(a):
+    """A job whose checkpoint is in the catalogue."""
+    job = finished(a)
+    kept = a.job_dir(job) / "checkpoints"
+    put_checkpoint(kept, 10)
+    assert a.call("POST", f"/v1/jobs/{job}/checkpoints:gc", {"dry_run": True}).status == 200
+    assert [c["step"] for c in steps_of(a, job)] == [10]
+    return job
+
+
+def steps_of(a, job):
+    return a.get(f"/v1/jobs/{job}/checkpoints")["checkpoints"]
+
+
+def without_checkpoints(tree):
+    return {k: v for k, v in tree.items() if not k.startswith(b"checkpoints/") or k == b"checkpoints/."}
+
+
+def test_without_its_checkpoints(argusd):
+    """They go with the directory, for good, and from the catalogue; all else comes back byte for byte."""
+    job = with_checkpoint(argusd)
+    top = argusd.job_dir(job)
+    before = tree_of(top)
+    bare = without_checkpoints(before)
+    assert len(before) > len(bare)
+    change(argusd, job, "archive", {"checkpoints": False})
+    argusd.kill9()  # whatever step it is at, is undone or done to its end
+    argusd.start()
+    until(lambda: state_of(argusd, job) in ("archived", "failed", None), "it is done or undone")
+    if state_of(argusd, job) != "archived":
+        assert tree_of(top) == before and steps_of(argusd, job)
+        change(argusd, job, "archive", {"checkpoints": False})
+        until(lambda: state_of(argusd, job) == "archived", f"{job} is archived")
+    page = argusd.job(job)["archived"]
+    assert page["no_checkpoints"] and page["files"] == len({r[4] for r in bare.values() if len(r) == 5}), page
+    assert json.loads((top / "archived.json").read_text())["without"] == "checkpoints"
+    listed = subprocess.run(["tar", "--zstd", "-tf", page["path"]], capture_output=True, check=True).stdout
+    assert f"{job}/made/deep/f7\n".encode() in listed and b"global_step_10" not in listed
+    (told,) = [e for e in argusd.events(job) if e["kind"] == "archived"]
+    assert "its checkpoints were removed" in told["text"], told
+    # With them it cannot be archived any more: that is another archive.
+    reply = argusd.call("POST", f"/v1/jobs/{job}:archive", token="user")
+    assert (reply.status, reply.json()["code"]) == (409, "job_archived"), reply
+    change(argusd, job, "unarchive")
+    until(lambda: state_of(argusd, job) is None, f"{job} is back")
+    assert tree_of(top) == bare and steps_of(argusd, job) == []
+
+
+def test_a_checkpoint_in_use_keeps_its_job(argusd):
+    """Nobody's model goes with the directory of the job that made it."""
+    job = with_checkpoint(argusd)
+    model = f"{argusd.root}/jobs/{job}/checkpoints/global_step_10"
+    holder = argusd.submit("exec tail -f /dev/null", env={"MODEL": model})
+    reply = argusd.call("POST", f"/v1/jobs/{job}:archive", {"checkpoints": False}, token="user")
+    assert (reply.status, reply.json()["code"]) == (409, "job_in_use"), reply
+    assert state_of(argusd, job) is None and steps_of(argusd, job)
+    argusd.stop_job(holder)
+    argusd.wait_over(holder)
+
+
+def test_by_the_retention_of_the_project(tmp_path):
+    """What ended longer ago is archived, told, and comes back byte for byte; checkpoints only where it says so."""
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as a:
+        made = a.call("POST", "/v1/projects", {"name": "brief", "members": ["alice"], "retention": "1s"})
+        assert (made.status, made.json()["retention"], made.json()["retention_checkpoints"]) == (201, "1s", False), made
+        jobs = [a.submit("echo made", project=p) for p in ("brief", "default")]
+        writer = f"mkdir -p {a.root}/jobs/$ARGUS_JOB_ID/checkpoints"
+        jobs.append(a.submit(writer, project="brief"))
+        for job in jobs:
+            assert a.wait_over(job)["state"] == "SUCCEEDED"
+            until(lambda job=job: settled(a, job), f"{job} is written down")
+        brief, other, saved = jobs
+        fill(a.job_dir(brief), 20)
+        put_checkpoint(a.job_dir(saved) / "checkpoints", 10)
+        reply = a.call("POST", f"/v1/jobs/{saved}/checkpoints:gc", {"dry_run": True})
+        assert reply.status == 200 and len(a.get(f"/v1/jobs/{saved}/checkpoints")["checkpoints"]) == 1, reply
+        before = tree_of(a.job_dir(brief))
+        a.stop()
+        a.start()  # a round begins
+        until(lambda: state_of(a, brief) == "archived", "its retention is over")
+        (told,) = [e for e in a.events(brief) if e["kind"] == "retention"]
+        assert told["actor"] == "argusd" and "the retention of project 'brief', 1s" in told["text"], told
+        change(a, brief, "unarchive")
+        until(lambda: state_of(a, brief) is None, "it is back")
+        assert tree_of(a.job_dir(brief)) == before
+        assert state_of(a, other) is None and state_of(a, saved) is None
+        done = cli(a, "project", "set", "brief", "--retention", "90d", token="admin")
+        assert done.returncode == 0 and a.get("/v1/projects/brief")["retention"] == "7776000s", done
+        done = cli(a, "project", "set", "brief", "--retention", "1s", "--retention-checkpoints", token="admin")
+        assert done.returncode == 0 and a.get("/v1/projects/brief")["retention_checkpoints"], done
+        a.stop()
+        a.start()
+        until(lambda: state_of(a, saved) == "archived" and state_of(a, brief) == "archived", "both, now")
+        assert state_of(a, other) is None
 
 
 def test_who_may_and_when(argusd):
@@ -174,8 +271,8 @@ def test_a_changed_archive_is_not_believed(argusd):
     assert (argusd.job_dir(job) / "made" / "deep" / "f3").read_bytes() == b"3\n" * 40
 
 
-def cli(a, *args):
-    env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"], "LANG": "C"}
+def cli(a, *args, token="user"):
+    env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens[token], "LANG": "C"}
     return subprocess.run([PROGRAMS["argus"], *args], capture_output=True, text=True, env=env)
 
 
@@ -188,6 +285,8 @@ def test_by_the_command_line(argusd):
     assert cli(argusd, "logs", job).returncode != 0
     done = cli(argusd, "unarchive", job, "--wait")
     assert done.returncode == 0 and f"job {job} is back" in done.stderr, done
+    done = cli(argusd, "archive", job, "--no-checkpoints", "--wait")
+    assert done.returncode == 0 and argusd.job(job)["archived"]["no_checkpoints"], done
     assert cli(argusd, "archive").returncode == 2
     done = cli(argusd, "archive", "--older", "9999d")
     assert done.returncode == 0 and done.stdout == ""

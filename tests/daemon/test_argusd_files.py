@@ -12,6 +12,8 @@ import subprocess
 import pytest
 import yaml
 from fakeray import FakeRay
+from hangs import hanging
+from wallclock import COMPILER
 
 from argusd import PROGRAMS, Argusd, needs_argusd, until
 
@@ -240,7 +242,7 @@ def refused(argusd, words):
     until(lambda: re.search(words, argusd.get("/readyz")["reason"]), f"the reason says '{words}'")
     reply = argusd.post(Argusd.spec("echo x"))
     problem = reply.json()
-    assert (reply.status, problem["code"]) == (503, "unavailable")
+    assert (reply.status, problem["code"]) == (503, "shared_root_unavailable")
     assert re.search(words, problem["detail"]), problem
     assert argusd.call("GET", "/healthz").status == 200
     assert argusd.get("/v1/jobs")["jobs"] is not None
@@ -260,6 +262,25 @@ def test_missing_root_at_start(tmp_path, ray):
         refused(argusd, "does not exist: mount it, or correct 'shared_root'")
         (tmp_path / "away").rename(argusd.root)
         heals(argusd)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_a_request_before_the_first_look_at_the_root_is_asked_again(tmp_path, ray):
+    """It is told so, and the command line waits; before, it was told that the root is checked, and gave up."""
+    argusd = Argusd(tmp_path, ray.url, shared_root=tmp_path / "hung/shared")
+    argusd.env = hanging(tmp_path)
+    with argusd:
+        early = argusd.ask("GET", "/v1/files?path=common", None, argusd.tokens["user"], {})
+        assert (early.status, early.json()["code"]) == (503, "shared_root_not_seen"), early
+        assert (early.json()["type"], early.headers["Retry-After"]) == ("urn:argus:problem:not_yet", "1")
+        env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"]}
+        argv = [PROGRAMS["argus"], "files", "ls", "common"]
+        with subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asks:
+            told = asks.stderr.readline()
+            (tmp_path / "free").touch()
+            out, err = asks.communicate(timeout=240)
+        assert "has not looked at the shared root yet" in told and (asks.returncode, err) == (0, ""), (out, err)
+        assert argusd.call("GET", "/v1/files?path=common", token="user").status == 200
 
 
 def test_root_that_goes_away(argusd):
@@ -324,7 +345,8 @@ def test_full_state_dir(tmp_path, ray, disk):
                 taken.append(reply.json()["id"])
             return reply if reply.status == 503 else None
 
-        assert until(refusal, "a writer is told").json()["code"] == "store_failed"
+        told = until(refusal, "a writer is told").json()
+        assert told["type"] == "urn:argus:problem:store_failed"
         assert argusd.call("GET", "/readyz").status == 503
         assert argusd.call("GET", "/healthz").status == 200
         assert {j["id"] for j in argusd.all_jobs()} >= set(taken[:5])

@@ -10,8 +10,9 @@ import sys
 
 import pytest
 from fakeray import FakeRay
+from ports import free_port
 
-from argusd import Argusd, free_port, needs_argusd, until
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -102,7 +103,7 @@ def dashboard_listens(argusd):
 
 def test_a_head_that_is_silent_is_told_and_goes_on(argusd, tmp_path):
     head = argusd.wait_reason("dashboard_silent")
-    assert head["state"] == "pending" and "nothing of it is ended" in head["reason"]["text"]
+    assert head["state"] == "pending" and "ends none of its processes" in head["reason"]["text"]
     assert "cluster down" in head["reason"]["fix"]
     reason = argusd.get("/v1/clusters")["clusters"][0]["reason"]
     assert reason["code"] == "dashboard_silent"

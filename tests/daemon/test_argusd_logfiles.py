@@ -112,7 +112,8 @@ def test_no_way_out(w, source, file, status):
         (workers / "w1/worker-dir.out").mkdir()
     reply = read(w, source, file)
     assert reply.status == status and "secret" not in reply.body.decode()
-    assert reply.json()["code"] == {400: "bad_request", 404: "not_found"}[status]
+    word = {400: "bad_request", 404: "not_found"}[status]
+    assert reply.json()["type"] == f"urn:argus:problem:{word}"
     assert not [f for f in files(w) if "linked" in f["file"] or "dir" in f["file"]]
 
 

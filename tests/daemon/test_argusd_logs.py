@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import os
 import subprocess
+import threading
 
 import pytest
 from fakeray import FakeRay
@@ -24,6 +25,14 @@ for half in range(2):
         os.write(1, r.randbytes(r.choice([1, 2, 17, 4096, 9000])) + b'\\n' * r.randrange(3))
     while half == 0 and not os.path.exists(sys.argv[1]):
         select.select([], [], [], 0.02)
+"""
+
+
+# A hundred lines, and no more until it may end.
+WAITS = """
+os.write(1, b"old line\\n" * 100)
+while not os.path.exists(sys.argv[1]):
+    select.select([], [], [], 0.02)
 """
 
 
@@ -325,3 +334,101 @@ def test_events_wait(argusd):
         argusd.stop_job(job)
         wait_for(waiting.done, "an answer before the wait is over", 40)
         assert [e["to"] for e in waiting.result()["events"]] == ["STOPPED"]
+
+
+class Replaced:
+    """A follower of a log that somebody exchanges: pieces of each file that it was told of, and what it was told."""
+
+    def __init__(self, argusd, job, offset=0):
+        self.stream = argusd.stream(f"/v1/jobs/{job}/logs?follow=1&offset={offset}")
+        self.files, self.told, self.at = [bytearray()], [], offset
+        self.over = False
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        with contextlib.closing(self.stream):
+            for number, kind, event in self.stream:
+                if kind == "end":
+                    self.over = True
+                    return
+                if kind == "replaced":
+                    assert event["was"] == self.at and event["lost"] == 0
+                    self.told.append(event["offset"])
+                    self.files.append(bytearray())
+                else:
+                    assert event["offset"] == self.at
+                    self.files[-1] += base64.b64decode(event["b64"])
+                self.at = int(number)
+
+    def has(self, *texts):
+        def same():
+            assert self.thread.is_alive()
+            return [bytes(x) for x in self.files] == list(texts)
+
+        until(same, "what is there now is followed")
+
+
+def renamed(log, text):
+    new = log.with_name("new")
+    new.write_bytes(text)
+    new.rename(log)
+
+
+def rotated(log, text):
+    log.rename(log.with_name("driver.log.old"))
+    log.write_bytes(text)
+
+
+def new_directory(log, text):
+    """As after a server has put another one in its place."""
+    log.parent.rename(log.parent.with_name(f"logs.old.{len(text)}"))
+    log.parent.mkdir()
+    log.write_bytes(text)
+
+
+def written_anew(log, text):
+    log.write_bytes(b"")
+    log.write_bytes(text)
+
+
+LONG = b"".join(b"new line %d\n" % i for i in range(3000))
+
+
+@pytest.mark.parametrize("how", [renamed, rotated, new_directory, written_anew])
+def test_another_file_in_the_place_of_a_log(argusd, how):
+    """Shorter, longer, and one more time: all of each file, each byte once, and told once for each."""
+    go = argusd.home / "go"
+    job = argusd.submit(argusd.python("import os, select, sys\n" + WAITS, go))
+    argusd.wait_state(job, "RUNNING")
+    log = argusd.log_file(job)
+    until(lambda: log.read_bytes() == b"old line\n" * 100, "it has written")
+    late = Replaced(argusd, job, offset=890)  # one line of it
+    seen = Replaced(argusd, job)
+    try:
+        old = b"old line\n" * 100
+        late.has(old[890:])
+        seen.has(old)
+        how(log, b"a short one\n")
+        seen.has(old, b"a short one\n")
+        how(log, LONG)
+        seen.has(old, b"a short one\n", LONG)
+        with log.open("ab") as f:
+            f.write(b"and on\n")
+        seen.has(old, b"a short one\n", LONG + b"and on\n")
+        late.has(old[890:], b"a short one\n", LONG + b"and on\n")
+        copy = log.with_name("copy")
+        copy.write_bytes(log.read_bytes() + b"a copy that goes on\n")
+        copy.rename(log)  # the same log: nothing is told
+        seen.has(old, b"a short one\n", LONG + b"and on\na copy that goes on\n")
+        os.truncate(log, len(LONG))
+        until(lambda: seen.told[2:] == late.told[2:] == [len(LONG)], "the cut is told")
+        with log.open("ab") as f:
+            f.write(b"after a cut\n")
+        seen.has(old, b"a short one\n", LONG + b"and on\na copy that goes on\n", b"after a cut\n")
+    finally:
+        go.touch()
+        seen.thread.join()
+        late.thread.join()
+    assert seen.over and late.over and seen.told == late.told == [0, 0, len(LONG)]
+    assert argusd.said().count("a followed log was") == 1

@@ -5,6 +5,7 @@ it runs, over a restart of argusd and over one of the job."""
 import csv
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -66,7 +67,16 @@ def cli(argusd, *args):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
     env["COLUMNS"] = "80"
     argv = [PROGRAMS["argus"], *args]
-    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=240).stdout
+
+
+def lane(argusd, job):
+    """(goodput, lane) of a job, as Prometheus reads it; None while it has none."""
+    page = argusd.call("GET", "/metrics").body.decode()
+    found = re.search(rf'^argus_job_lane_info{{lane="(\d+)",id="{job}",.*}} 1$', page, re.M)
+    if not found:
+        return None
+    return float(re.search(rf'^argus_job_goodput_ratio{{lane="{found[1]}"}} (\S+)$', page, re.M)[1]), found[1]
 
 
 def test_a_file_that_grows(argusd):
@@ -85,7 +95,9 @@ def test_a_file_that_grows(argusd):
     assert curves["series"]["critic/score/mean"]["value"] == [s / 100 for s in range(1, 11)]
     assert t.curves("?since_step=8&keys=critic/*")["series"]["critic/score/mean"]["step"] == [9, 10]
     few = t.curves("?points=2&keys=critic/*")["series"]["critic/score/mean"]
+    times = few.pop("time")
     assert few == {"step": [5, 10], "value": [0.05, 0.1], "min": [0.01, 0.06], "max": [0.05, 0.1]}
+    assert times == sorted(times) and times == [r["at"] // 1000 / 1e3 for r in t.merged() if r["step"] in (5, 10)]
     # A torn line waits for its end, and the last lines before the exit are read before the job is over.
     t.write('{"step":11,"data":{"critic/sc')
     t.write('ore/mean":0.11}}\n{"step":12,"data":{"critic/score/mean":0.5}}')
@@ -163,8 +175,36 @@ def test_steps_that_are_run_again(argusd):
     assert t.until_step(10)["goodput"]["save_freq"] >= 1
     page = cli(argusd, "status", t.id)
     assert "2 steps were run again" in page and "save_freq" in page
+    ratio, _ = until(lambda: lane(argusd, t.id), "Prometheus is told")
+    assert ratio == pytest.approx(argusd.job(t.id)["goodput"]["ratio"], abs=0.05)
+    argusd.restart()
+    until(lambda: lane(argusd, t.id), "Prometheus is told after a restart")
     t.let_go(attempt=2)
-    assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+    view = argusd.wait_over(t.id)
+    assert view["state"] == "SUCCEEDED" and lane(argusd, t.id) is None
+    page = argusd.call("GET", "/metrics").body.decode()
+    (useful,) = re.findall(r"^argus_job_useful_seconds_total (\S+)$", page, re.M)
+    (held,) = re.findall(r"^argus_job_held_seconds_total (\S+)$", page, re.M)
+    assert (float(useful), float(held)) == (20, pytest.approx(view["goodput"]["held_s"], abs=2))
+
+
+def test_two_lanes_and_the_one_that_is_free_again(argusd):
+    first, second = Training(argusd), Training(argusd)
+    for t in (first, second):
+        t.steps(1, 2)
+        until(lambda t=t: lane(argusd, t.id), "it has a lane")
+    was, other = (lane(argusd, t.id)[1] for t in (first, second))
+    assert was != other
+    first.let_go()
+    argusd.wait_over(first.id)
+    third = Training(argusd)
+    third.steps(1, 2)
+    until(lambda: lane(argusd, third.id), "it has a lane")
+    assert lane(argusd, third.id)[1] == was and lane(argusd, second.id)[1] == other
+    for t in (second, third):
+        t.let_go()
+        argusd.wait_over(t.id)
+    assert "argus_job_goodput_ratio{" not in argusd.call("GET", "/metrics").body.decode()
 
 
 def test_what_is_wrong_is_told_once(argusd):
@@ -209,7 +249,7 @@ def test_pages_for_people(argusd):
         cli(argusd, "top", "--csv", "--keys", "x" * 9000 + ",critic/score/*", t.id)
     assert "--keys is too long" in refused.value.stderr
     bad = argusd.call("GET", f"/v1/jobs/{t.id}/metrics?points=0")
-    assert (bad.status, bad.json()["code"]) == (400, "bad_request")
+    assert (bad.status, bad.json()["code"]) == (400, "bad_number_query")
     assert argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=xml").status == 400
     t.let_go()
     argusd.wait_over(t.id)

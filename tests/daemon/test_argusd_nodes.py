@@ -69,9 +69,9 @@ def test_the_same_spec_is_the_same_node_and_another_one_is_refused(w):
     spec = {"name": "s1", "host": "s1.invalid"}
     add(w, spec)
     assert len(add(w, spec, 200)["nodes"]) == 1
-    for other in ({"name": "s1", "host": "s2.invalid"}, {"name": "s2", "host": "s1.invalid"}):
-        reply = w.call("POST", "/v1/nodes", other)
-        assert (reply.status, reply.json()["code"]) == (409, "conflict"), reply
+    for name, host, code in (("s1", "s2.invalid", "node_other_spec"), ("s2", "s1.invalid", "host_is_node")):
+        reply = w.call("POST", "/v1/nodes", {"name": name, "host": host})
+        assert (reply.status, reply.json()["code"]) == (409, code), reply
         assert "s1" in reply.json()["detail"]
     add(w, {"name": "s2", "host": "s1.invalid", "port": 2222})  # another sshd is another machine
     for name in ("s1", "s2"):
@@ -93,7 +93,7 @@ def test_a_list_is_taken_whole_or_not_at_all(w):
     good = [{"name": f"l{i}", "host": f"l{i}.invalid"} for i in range(3)]
     bad = [*good, {"name": "l3", "host": "l3.invalid", "gpus_count": 4}]
     reply = w.call("POST", "/v1/nodes", bad)
-    assert (reply.status, reply.json()["code"]) == (422, "bad_spec")
+    assert (reply.status, reply.json()["code"]) == (422, "unknown_key")
     (problem,) = reply.json()["problems"]
     assert problem["field"] == "[3].gpus_count" and "gpu_count" in problem["hint"]
     assert w.call("POST", "/v1/nodes", [*good, {"name": "head", "host": "x"}]).status == 422
@@ -182,6 +182,7 @@ def test_what_others_hold_in_ray_is_held_back(tmp_path):
             until(lambda: node(argusd, "h2")["gpus"]["foreign"] == 3, "what the others hold")
             assert argusd.get("/v1/pools")["pools"][0]["gpus"] == {
                 "total": 8, "used": 0, "foreign": 3, "held": 0, "free": 5, "draining": 0, "bad": 0,
+                "idle_held": 0, "unknown": 0,
             }  # fmt: skip
             job = argusd.submit("exec sleep 1000", nnodes=2, n_gpus_per_node=2)
             until(lambda: argusd.job(job)["reason"]["code"] == "waiting_for_gpus", "it waits")
@@ -207,7 +208,8 @@ def test_firewall_names_who_is_to_reach_its_ports(w):
     assert (rules["sshd"]["first"], rules["sshd"]["closed"]) == (1, False)
     assert all(r["closed"] for k, r in rules.items() if k != "sshd")
     assert "127.0.0.72" in rules["objects"]["sources"] and "127.0.0.71" not in rules["objects"]["sources"]
-    assert rules["metrics"]["sources"] == ["127.0.0.9", "10.1.0.0/16"]
+    for key in ("metrics", "exporter"):  # argusd asks for them itself
+        assert rules[key]["sources"] == [*rules["sshd"]["sources"], "127.0.0.9", "10.1.0.0/16"]
     assert rules["runtime_env"]["sources"] == []
     assert set(rules["raylet"]["sources"]) > set(rules["objects"]["sources"]) or "127.0.0.1" in rules["sshd"]["sources"]
     assert got["unknown"] == ["nodes"]  # nobody knows f3's

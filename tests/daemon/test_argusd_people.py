@@ -58,7 +58,7 @@ def ok(argusd, *args, **more):
 def test_users_come_and_go(argusd):
     made = ask(argusd, "POST", "/v1/users", 201, {"name": "bob", "note": "new here"})
     assert (made["role"], made["disabled"], made["projects"], made["tokens"]) == ("user", False, [], 0)
-    assert ask(argusd, "POST", "/v1/users", 409, {"name": "bob"})["code"] == "conflict"
+    assert ask(argusd, "POST", "/v1/users", 409, {"name": "bob"})["code"] == "is_there"
     token = ask(argusd, "POST", "/v1/tokens", 201, {"user": "bob"})["token"]
     assert argusd.get("/v1/whoami", token=token)["user"] == "bob"
     argusd.restart()

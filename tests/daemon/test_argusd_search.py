@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fakeray import FakeRay
+from threads import only_the_first
 
 from argusd import PROGRAMS, Argusd, needs_argusd, until
 
@@ -97,10 +98,30 @@ def test_what_is_refused(w):
     for more in ({"pattern": "a(b"}, {"pattern": ""}, {"pattern": "x" * 2000}, {"pattern": "x", "cursor": "1~2"},
                  {"pattern": "x", "limit": 0}, {"pattern": "x", "since": "yesterday"}):  # fmt: skip
         problem = search(w, "/v1/logs", status=400, **more)
-        assert problem["code"] == "bad_request", problem
+        assert problem["type"] == "urn:argus:problem:bad_request", problem
     for path in ("/v1/logs", f"/v1/jobs/{w.ids[0]}/logs"):
         assert "'10' has no unit: 10s, 10m, 10h or 10d" in search(w, path, "x", status=400, since="10")["detail"]
     assert "'a(b' is no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
+
+
+def test_a_pattern_is_compiled_beside_the_loop(w):
+    """While the other threads stand still the loop answers everybody, and a broken pattern has no answer yet."""
+    assert "no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]  # the threads are there
+    with socket.create_connection(("127.0.0.1", w.port), 60) as s:
+        try:
+            with only_the_first(w.process.pid) as n:
+                assert n >= 2
+                token = f"Authorization: Bearer {w.tokens['user']}"
+                s.sendall(f"GET /v1/logs?grep=a(b HTTP/1.1\r\nHost: x\r\n{token}\r\n\r\n".encode())
+                for _ in range(20):  # turns of the loop: the search was read in one of them
+                    assert w.call("GET", "/healthz").status == 200
+                s.setblocking(False)
+                with pytest.raises(BlockingIOError):
+                    s.recv(1)
+        except PermissionError:
+            pytest.skip("no thread may be held on this machine")
+        s.settimeout(60)
+        assert s.recv(12) == b"HTTP/1.1 400"
 
 
 def test_the_command_line(w):

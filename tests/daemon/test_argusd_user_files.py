@@ -302,3 +302,14 @@ def test_a_root_that_is_away(argusd):
         away.rename(argusd.root)
     until(lambda: ask(argusd, "GET", "common").status == 200, "the root is there again")
     assert argusd.call("POST", "/v1/files", {"path": "common/x", "upload": made}, token="user").status == 201
+
+
+def test_files_are_the_first_that_a_new_user_brings(argusd):
+    """Before a job or a token made their directories: somebody else's are not made by looking."""
+    argusd.stop()
+    argusd.tokens["new"] = argusd.init("--user", "new", "--role", "user")
+    argusd.start()
+    problem(ask(argusd, "GET", "users/new", token="bob"), 404, "not_found")
+    assert not (argusd.root / "users/new").exists()
+    names = [e["name"] for e in ask(argusd, "GET", "users/new", token="new").json()["entries"]]
+    assert sorted(names) == ["code", "datasets", "models"]

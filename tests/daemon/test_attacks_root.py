@@ -14,6 +14,7 @@ from fakeray import FakeRay
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
+THERE_BEFORE = "was there before the job: submit it under another submission_id"
 
 
 @pytest.fixture
@@ -34,9 +35,8 @@ def shell(job, line="echo honest"):
 
 
 @contextlib.contextmanager
-def waiting(argusd, *specs, restored=True):
-    """The jobs are accepted and wait for GPUs, which come in the end. restored: argusd was started anew meanwhile, and
-    cannot know any more whether it made their directories."""
+def waiting(argusd, *specs, restored=False):
+    """The jobs are accepted and wait for GPUs, which come in the end. restored: argusd is started anew meanwhile."""
     holder = argusd.submit("exec tail -f /dev/null", nnodes=2, n_gpus_per_node=4)
     argusd.wait_state(holder, "RUNNING")
     for spec in specs:
@@ -45,6 +45,28 @@ def waiting(argusd, *specs, restored=True):
         argusd.restart()
     yield
     argusd.stop_job(holder)
+
+
+@contextlib.contextmanager
+def unsent(argusd, *specs):
+    """The jobs have the directories of their first attempts, and Ray took none of them: argusd was killed, and writes
+    all of it again."""
+    argusd.ray.fault("status", method="POST", path="/api/jobs/", status=500)
+    for spec in specs:
+        argusd.submit({**spec, "n_gpus_per_node": 1})
+    for spec in specs:
+        launch = argusd.root / "jobs" / spec["submission_id"] / "attempts/1/launch.json"
+        until(launch.exists, f"{launch} is written")
+    argusd.kill9()
+    yield
+    argusd.ray.heal()
+    argusd.start()
+
+
+def replaced(at, by):
+    """What is there is renamed away, and a link has its name."""
+    at.rename(at.with_name(at.name + ".kept"))
+    at.symlink_to(by)
 
 
 @contextlib.contextmanager
@@ -72,12 +94,10 @@ def honest(argusd, job="honest"):
 
 
 def test_a_link_in_a_jobs_directory_is_not_written_through(w, outside):
-    places = [".", "attempts", "attempts/1", "attempts/1/logs", "config", "logs", "debug"]
-    with waiting(w, *(shell(f"evil{i}", "echo owned") for i in range(len(places)))):
+    places = ["", "attempts", "attempts/1", "attempts/1/logs", "config", "logs", "debug"]
+    with unsent(w, *(shell(f"evil{i}", "echo owned") for i in range(len(places)))):
         for i, place in enumerate(places):
-            at = w.root / f"jobs/evil{i}" / place
-            at.parent.mkdir(parents=True, exist_ok=True)
-            at.symlink_to(outside)
+            replaced(w.root / f"jobs/evil{i}" / place, outside)
     for i in range(len(places)):
         is_refused(w, f"evil{i}")
     untouched(outside)
@@ -85,12 +105,10 @@ def test_a_link_in_a_jobs_directory_is_not_written_through(w, outside):
 
 
 def test_a_link_in_the_place_of_a_file_is_replaced(w, outside):
-    attempt = w.root / "jobs/evil/attempts/1"
     files = ["attempts/1/run.sh", "attempts/1/launch.json", "attempts/1/.secrets.json", "config/jobspec.yaml"]
-    with waiting(w, shell("evil", "echo honest")):
-        attempt.mkdir(parents=True)
-        (w.root / "jobs/evil/config").mkdir()
+    with unsent(w, shell("evil", "echo honest")):
         for name in [*files, "meta.json"]:
+            (w.root / "jobs/evil" / name).unlink(missing_ok=True)
             (w.root / "jobs/evil" / name).symlink_to(outside / "key")
     assert w.wait_over("evil")["state"] == "SUCCEEDED"
     until(lambda: not (w.root / "jobs/evil/meta.json").is_symlink(), "meta.json is written")
@@ -111,36 +129,69 @@ def test_the_trials_directory_is_no_link(w, outside):
         (w.root / "jobs/evil/trial").symlink_to(outside)
         (w.root / "jobs/worse").symlink_to(outside)
     is_refused(w, "evil")
-    is_refused(w, "worse")
+    is_refused(w, "worse", THERE_BEFORE)
     untouched(outside)
 
 
-def taken(argusd, job):
-    at = argusd.root / "jobs" / job
-    (at / "attempts/1").mkdir(parents=True)
-    (at / "attempts/1/hint").write_text("of another")
-    return at
+SQUATTERS = ("dir", "empty", "file", "link", "nowhere")
 
 
-def test_a_directory_that_is_not_the_jobs_refuses_its_id(w):
-    taken(w, "theirs")
-    reply = w.post(shell("theirs"), token="user")
-    assert (reply.status, reply.json()["field"]) == (409, "submission_id"), reply
-    assert w.post(shell("theirs"), "?dry_run=1", token="user").status == 409
+def squat(argusd, outside):
+    """Somebody has the names of these jobs' directories."""
+    jobs = argusd.root / "jobs"
+    (jobs / "dir/attempts/1").mkdir(parents=True)
+    (jobs / "dir/attempts/1/hint").write_text("of another")
+    (jobs / "empty").mkdir()
+    (jobs / "file").write_text("of another")
+    (jobs / "link").symlink_to(outside)
+    (jobs / "nowhere").symlink_to("nothing")
+
+
+def is_as_squatted(argusd, outside):
+    jobs = argusd.root / "jobs"
+    assert [p.name for p in (jobs / "dir/attempts").rglob("*")] == ["1", "hint"]
+    assert (jobs / "dir/attempts/1/hint").read_text() == "of another"
+    assert (jobs / "file").read_text() == "of another"
+    assert (jobs / "link").is_symlink() and (jobs / "nowhere").is_symlink()
+    untouched(outside)
+
+
+def test_a_name_that_is_taken_is_no_place_for_a_new_job(w, outside):
+    squat(w, outside)
+    for _ in ("at first", "after a restart"):
+        for job in SQUATTERS:
+            reply = w.post(shell(job), token="user")
+            assert (reply.status, reply.json()["field"]) == (409, "submission_id"), reply
+            assert f"'{job}'" in reply.json()["detail"], reply
+            assert w.post(shell(job), "?dry_run=1", token="user").status == 409
+        w.restart()
+    is_as_squatted(w, outside)
+    assert not list((w.root / "jobs/empty").iterdir())
     honest(w)
 
 
-def test_a_directory_that_came_while_the_job_waited_ends_it(w):
-    with waiting(w, shell("late"), restored=False):
-        at = taken(w, "late")
-    is_refused(w, "late", "jobs/late' was there before the job: submit it under another submission_id")
-    assert sorted(p.name for p in (at / "attempts/1").iterdir()) == ["hint"]
+@pytest.mark.parametrize("restored", [False, True])
+def test_what_came_while_the_job_waited_ends_it(w, outside, restored):
+    """An empty directory misleads nobody, and may be our own: it is taken."""
+    with waiting(w, *(shell(job) for job in SQUATTERS), restored=restored):
+        squat(w, outside)
+    for job in SQUATTERS:
+        if job == "empty":
+            assert w.wait_over(job)["state"] == "SUCCEEDED"
+        else:
+            is_refused(w, job, f"jobs/{job}' {THERE_BEFORE}")
+    is_as_squatted(w, outside)
 
 
 def test_a_start_between_making_and_writing_fails_no_job(w):
-    with waiting(w, shell("mine")):
-        taken(w, "mine")  # as if argusd had made it before it was started anew
+    with unsent(w, shell("mine")):
+        attempts = w.root / "jobs/mine/attempts"
+        attempts.rename(attempts.with_name("elsewhere"))
     assert w.wait_over("mine")["state"] == "SUCCEEDED"
+    with waiting(w, shell("tried"), restored=True):
+        (w.root / "jobs/tried/trial").mkdir(parents=True)
+        (w.root / "jobs/tried/trial/ask.json").write_text("{}")
+    assert w.wait_over("tried")["state"] == "SUCCEEDED"
 
 
 def test_the_bytes_of_an_upload_are_no_link(w, outside):

@@ -1,44 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checkpoints of a job: listed, gone on from what can be read, kept and removed by rule and by hand."""
 
+import contextlib
 import json
 import os
-import shutil
+import sqlite3
 import subprocess
 
 import pytest
 import standin
 from checkpoints import is_loadable
 from fakeray import FakeRay
+from holdremovals import held_removals, needs_compiler
 from programs import PROGRAMS
 
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
-COMPILER = shutil.which(os.environ.get("CC", "cc"))
-# The first checkpoint is not taken away before a file called free is there.
-HOLDS = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
-{
-    int (*real)(int, const char *, int, const char *, unsigned) = dlsym(RTLD_NEXT, "renameat2");
-    char path[4096];
-    if (strcmp(old, "global_step_10") == 0) {
-        snprintf(path, sizeof(path), "%s/held", getenv("HOLD"));
-        close(open(path, O_WRONLY | O_CREAT, 0600));
-        snprintf(path, sizeof(path), "%s/free", getenv("HOLD"));
-        while (access(path, F_OK) != 0) usleep(20000);
-    }
-    return real(from, old, to, new, flags);
-}
-"""
 RESTART = {"max": 5, "backoff": "1s", "on": ["user_code_error", "unknown"]}
 
 
@@ -52,7 +31,7 @@ def argusd(tmp_path_factory):
 def cli(argusd, *args):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
     argv = [PROGRAMS["argus"], *args]
-    return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
 
 
 def test_a_restart_goes_on_from_what_can_be_read(argusd):
@@ -180,6 +159,60 @@ def test_what_is_in_use_stays(argusd):
     argusd.stop_job(t.id)
 
 
+def test_what_was_saved_while_argusd_was_away(argusd):
+    """No tick of argusd ever saw it run with a checkpoint."""
+    t = standin.Training(argusd)
+    argusd.kill9()
+    t.save(10)
+    t.order("exit", 0)
+    until((argusd.job_dir(t.id) / "attempts/1/exit.json").exists, "it has ended")
+    argusd.start()
+    assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+    until(lambda: t.states() == {10: "verified"}, "it is in the catalogue")
+
+
+def row_of(argusd, job):
+    """What the store keeps of its checkpoints."""
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db:
+        row = db.execute("SELECT body FROM entry WHERE kind = 'checkpoints' AND name = ?", (job,)).fetchone()
+    return json.loads(row[0]) if row else None
+
+
+def ended_unseen(argusd):
+    """A training that saved once and ended, killed argusd with it before its checkpoints were looked at: its id."""
+    for _ in range(20):
+        t = standin.Training(argusd)
+        argusd.kill9()
+        t.save(10)
+        t.order("exit", 0)
+        until((argusd.job_dir(t.id) / "attempts/1/exit.json").exists, "it has ended")
+        argusd.start()
+        assert argusd.wait_over(t.id)["state"] == "SUCCEEDED"
+        argusd.kill9()
+        if not (row_of(argusd, t.id) or {}).get("list"):
+            return t
+        argusd.start()
+    raise AssertionError("each look came before the kill")
+
+
+def test_a_kill_between_the_end_and_its_look(argusd):
+    """The debt is a row of the store, in the batch of the end, and goes with the look, also where nothing was found."""
+    t = ended_unseen(argusd)
+    argusd.start()
+    until(lambda: t.states() == {10: "verified"}, "it is in the catalogue")
+    until(lambda: not row_of(argusd, t.id)["open"], "the debt is paid")
+    none = standin.Training(argusd)
+    none.order("exit", 0)
+    argusd.wait_over(none.id)
+    until(lambda: not row_of(argusd, none.id), "nothing is kept of what has none")
+    linked = standin.Training(argusd)
+    linked.kept.rename(linked.kept.with_name("elsewhere"))
+    linked.kept.symlink_to("elsewhere")
+    linked.order("exit", 0)
+    argusd.wait_over(linked.id)
+    until(lambda: not row_of(argusd, linked.id), "nothing is owed for what cannot be looked at")
+
+
 def test_who_may_not_see_a_job_keeps_nothing_of_it(argusd):
     assert argusd.call("POST", "/v1/users", {"name": "bob"}).status == 201
     argusd.tokens["bob"] = argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
@@ -279,9 +312,9 @@ def spoil(t, step):
 def test_of_nobody(argusd):
     for what in ("project", "user"):
         none = argusd.call("GET", f"/v1/checkpoints?{what}=none")
-        assert (none.status, none.json()["detail"]) == (404, f"there is no {what} 'none'")
+        assert (none.status, none.json()["detail"]) == (404, f"no {what} 'none'")
         out = cli(argusd, "ckpt", "ls", f"--{what}", "none")
-        assert out.returncode == 4 and f"there is no {what} 'none'" in out.stderr
+        assert out.returncode == 4 and f"no {what} 'none'" in out.stderr
     assert argusd.get("/v1/checkpoints?project=default&user=victor")["jobs"] == []
 
 
@@ -332,19 +365,15 @@ def test_a_restart_knows_what_was_found_broken(argusd):
     argusd.stop_job(t.id)
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_who_comes_while_others_are_removed(tmp_path):
     """The first of two is being removed: who names the second now is in time, who names the first is told."""
-    (tmp_path / "holds.c").write_text(HOLDS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
-    subprocess.run(argv, check=True)
     with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
         standin.make_world(argusd.root)
         t = standin.Training(argusd, checkpoint={"keep_last": 1})
         argusd.stop()
         t.save(10, 20, 30)
-        argusd.env = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
-        argusd.env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        argusd.env = held_removals(tmp_path)
         argusd.start()
         until((tmp_path / "held").exists, "a removal has begun")
 
@@ -352,7 +381,8 @@ def test_who_comes_while_others_are_removed(tmp_path):
             return argusd.post({**standin.SPEC, "resume": f"{t.id}@{step}", "pool": "nowhere"}, "?no_trial=1")
 
         late, early = names(10), names(20)
-        assert (late.status, late.json()["code"]) == (409, "conflict") and "is being removed" in late.json()["detail"]
+        assert (late.status, late.json()["code"]) == (409, "checkpoint_going"), late
+        assert "is being removed" in late.json()["detail"]
         assert early.status == 201, early
         source = str(t.kept / "global_step_10/actor/huggingface")
         entry = {"name": "late", "source": source, "in_place": True, "common": True}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """argus, the real program, against a small stand-in for argusd: exit codes, tables, streams, retries."""
 
+import functools
 import json
 import os
 import pathlib
@@ -145,15 +146,18 @@ def test_help_man_page_and_completion_know_every_option(cli):
     names = [line.split("\t")[0] for line in cli.ok("--list-commands").splitlines()]
     scripts = {shell: cli.ok("completion", shell) for shell in ("bash", "zsh", "fish")}
     assert len(names) > 40
+    overview = cli.ok("help")
+    shown = functools.cache(lambda command: cli.ok(*command.split(), "--help"))
+    page = functools.cache(lambda command: cli.ok("help", "--man", *command.split()))
     for name in names:
         command, _, option = name.partition(" --")
         if option:
-            assert f"--{option}" in cli.ok(*command.split(), "--help")
-            assert f"--{option}".replace("-", "\\-") in cli.ok("help", "--man", *command.split())
+            assert f"--{option}" in shown(command)
+            assert f"--{option}".replace("-", "\\-") in page(command)
             assert f"--{option}" in scripts["bash"] and f"--{option}" in scripts["zsh"]
             assert f"-l {option}" in scripts["fish"]
         else:
-            assert command in cli.ok("help") and command.split()[0] in scripts["bash"]
+            assert command in overview and command.split()[0] in scripts["bash"]
 
 
 def test_bash_completion_completes(cli, stub, tmp_path):
@@ -433,7 +437,8 @@ def test_terminal_gets_colours_and_no_other_control(cli, stub):
 
 def fill(stub):
     long = "waiting for 8 GPUs on 2 nodes of pool h20: 4 are free now, the others when job sft-1 ends"
-    stub.add("ppo-20261121-a1b2c3", name="gsm8k baseline", workload="ppo", state="SUCCEEDED", step=29, gpu_util=87.5)
+    stub.add("ppo-20261121-a1b2c3", name="gsm8k baseline", workload="ppo", state="SUCCEEDED", step=29, gpu_util=87.5,
+             gpu_hours=12.344)  # fmt: skip
     stub.add("sft-20261121-d4e5f6", name="数学推理强化学习基线实验", user="bob", state="RUNNING", flags=["UNKNOWN"])
     eta = {"p50": "2026-11-21T12:00:00Z", "p90": "2099-11-21T14:00:00Z"}
     stub.add("grpo-20261121-q2", position=2, priority=50, reason={"code": "pool_busy", "text": long}, eta=eta)
@@ -445,8 +450,9 @@ def test_columns_are_those_of_the_manual(cli, stub):
     gpus = {"total": 4, "used": 3, "free": 1, "bad": 0}
     stub.nodes = [{"name": "w1", "state": "online", "gpus": gpus, "unknown": [1]}]
     head = cli.ok("ls").splitlines()[0].split()
-    assert head == "ID NAME USER WORKLOAD STATE NODES×GPU QUEUED RUN RESTARTS STEP REASON".split()
+    assert head == "ID NAME USER WORKLOAD STATE NODES×GPU QUEUED RUN RESTARTS STEP UTIL GPU-H REASON".split()
     assert cli.ok("list").splitlines()[0].split() == head
+    assert [line.split()[-2] for line in cli.ok("ls").splitlines() if "87.5%" in line] == ["12.34"]
     head = cli.ok("queue").splitlines()[0].split()
     assert head == "POS ID NAME USER PROJECT POOL PRIO NODES×GPU WAIT ETA REASON".split()
     head, row = (line.split() for line in cli.ok("node", "ls").splitlines())

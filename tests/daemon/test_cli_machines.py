@@ -43,6 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = urllib.parse.urlsplit(self.path).path
         self.server.asked.append((self.command, path, body.decode()))
+        self.server.queries.append(self.path.partition("?")[2])
         replies = self.server.replies.get((self.command, path), [(404, {"code": "not_found", "detail": "no such"})])
         status, reply = replies.pop(0) if len(replies) > 1 else replies[0]
         data = json.dumps(reply).encode()
@@ -59,7 +60,7 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     """Give it replies: server.replies[("GET", path)] = [(status, body), …]; the last one stays."""
     s = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    s.asked, s.replies, s.daemon_threads = [], {}, True
+    s.asked, s.queries, s.replies, s.daemon_threads = [], [], {}, True
     threading.Thread(target=s.serve_forever, daemon=True).start()
     yield s
     s.shutdown()
@@ -208,20 +209,27 @@ def test_names_are_no_paths(server, argus):
     assert server.asked[0][1] == "/v1/nodes/a%2Fb%3Fc:drain"
 
 
+def test_a_choice_goes_into_the_query(server, argus):
+    server.replies["GET", "/v1/alerts"] = [(200, {"alerts": []})]
+    argus("alert", "ls", "--state", "all", "--severity", "critical")
+    assert server.queries == ["state=all&severity=critical"]
+
+
 # ---- reading ----
 
-GPUS = {"total": 8, "used": 3, "foreign": 1, "held": 0, "free": 4, "draining": 0, "bad": 0}
+GPUS = {"total": 8, "used": 3, "idle_held": 2, "foreign": 1, "held": 0, "free": 4, "draining": 0, "bad": 0}
 POOL = {"cluster": "default", "type": "A6000", "nodes": 2, "largest_gang": 4, "queued": 5, "next_free": None}
-POOLS = {"pools": [{**POOL, "pool": None, "gpus": GPUS}, {**POOL, "pool": "a6000", "gpus": GPUS}]}
+MEM = {"gpu_mem_used_bytes": 100 << 30, "gpu_mem_total_bytes": 640 << 30}
+POOLS = {"pools": [{**POOL, "pool": None, "gpus": GPUS, "util": 0.574, **MEM}, {**POOL, "pool": "a6000", "gpus": GPUS}]}
 
 
 def test_gpus(server, argus):
     server.replies["GET", "/v1/pools"] = [(200, POOLS)]
     title, whole, pool = argus("gpus").stdout.splitlines()
-    words = "CLUSTER POOL TYPE TOTAL USED FOREIGN FREE DRAINING BAD LARGEST-GANG QUEUED NEXT-FREE"
+    words = "CLUSTER POOL TYPE TOTAL USED UTIL MEM IDLE FOREIGN FREE DRAINING BAD LARGEST-GANG QUEUED NEXT-FREE"
     assert title.split() == words.split()
-    assert whole.split() == "default (all) A6000 8 3 1 4 0 0 4 5 -".split()
-    assert pool.split()[1] == "a6000"
+    assert whole.split() == "default (all) A6000 8 3 57% 100/640G 2 1 4 0 0 4 5 -".split()
+    assert pool.split()[1] == "a6000" and pool.split()[5:7] == ["-", "-"]
     narrow = argus("gpus", COLUMNS="80").stdout.splitlines()
     assert all(len(line) <= 80 for line in narrow) and {"FREE", "LARGEST-GANG"} <= set(narrow[0].split())
     assert json.loads(argus("gpus", "-o", "json").stdout) == POOLS

@@ -8,12 +8,15 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 
 import jsonschema
 import pytest
 import yaml
 from fakeray import wait_for
+from ports import free_port
+from trackerbed import DIRECT, packages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -80,7 +83,7 @@ def recorded(tmp_path):
     def run(script, *args, **env):
         (tmp_path / "calls").write_text("")
         env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", **env}
-        done = subprocess.run([DEPLOY / "dev" / script, *args], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([DEPLOY / "dev" / script, *args], env=env, capture_output=True, text=True, timeout=240)
         return done.returncode, (tmp_path / "calls").read_text().replace(str(DEPLOY), "").splitlines()
 
     return run
@@ -160,10 +163,80 @@ def test_sshd_of_a_container_takes_one_key_and_no_password(tmp_path):
             words = ["ssh", "-F", "/dev/null", "-i", str(tmp_path / key), "-oIdentitiesOnly=yes", "-oBatchMode=yes"]
             words += ["-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null", "-oLogLevel=ERROR", *options]
             argv = ["nsenter", "-t", str(p.pid), "--net", *words, "root@127.0.0.1", "echo in"]
-            return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+            return subprocess.run(argv, capture_output=True, text=True, timeout=240)
 
         wait_for(lambda: "Server listening" in (tmp_path / "said").read_text(), "sshd listens")
         assert ssh("mine").stdout == "in\n", (tmp_path / "said").read_text()
         refused = ssh("other")
         assert refused.returncode != 0 and "Permission denied (publickey)" in refused.stderr
         assert len(list((tmp_path / "ssh").glob("ssh_host_*_key"))) >= 2  # made here, by this container
+
+
+# ---- deploy/observe ----
+
+
+def test_observe_compose_is_what_the_specification_says():
+    """Each service comes from the registry that is named, has a health check, and listens on the loopback alone."""
+    schema = json.loads((ROOT / "tests/corpus/compose/compose-spec.json").read_text())
+    compose = yaml.safe_load((DEPLOY / "observe/compose.yaml").read_text())
+    assert [e.message for e in jsonschema.Draft7Validator(schema).iter_errors(compose)] == []
+    for name, service in compose["services"].items():
+        assert service["image"].startswith("${REGISTRY:?") and "build" not in service, name
+        assert service["healthcheck"]["test"] and all("127.0.0.1:" in p for p in service["ports"]), name
+        for volume in (v for v in service["volumes"] if v.startswith("./") and not v.startswith("./config")):
+            assert (DEPLOY / "observe" / volume.split(":")[0]).exists(), volume
+
+
+def test_each_program_of_observe_has_its_health():
+    """As data, which agrees with the health checks of the containers."""
+    services = yaml.safe_load((DEPLOY / "observe/compose.yaml").read_text())["services"]
+    checks = {c["name"]: c for c in yaml.safe_load((DEPLOY / "observe/health.yaml").read_text())["checks"]}
+    assert set(checks) == set(services)
+    for name, check in checks.items():
+        assert check["status"] == 200 and check["fix"] and check["url"].startswith("http://127.0.0.1:")
+        assert check["path"] in " ".join(services[name]["healthcheck"]["test"]), name
+        port = check["url"].rsplit(":", 1)[1]
+        assert re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", services[name]["ports"][0]).split(":")[1] == port, name
+
+
+@pytest.mark.parametrize("name", ["alertmanager", pytest.param("mlflow", marks=pytest.mark.nightly)])
+def test_up_starts_a_server_that_is_well_and_down_stops_it(tmp_path, name):
+    """The real programs, by the health check that the file has of each."""
+    observe, place, more = DEPLOY / "observe", tmp_path / "kept", []
+    if name == "mlflow":
+        more = ["--python", packages()[0]]
+    port = free_port()
+    up = [observe / f"up-{name}", "--dir", place, "--listen", f"127.0.0.1:{port}", *more]
+    try:
+        done = subprocess.run(up, capture_output=True, text=True)
+        assert done.returncode == 0 and "is ready" in done.stdout, done
+        (check,) = (c for c in yaml.safe_load((observe / "health.yaml").read_text())["checks"] if c["name"] == name)
+        with DIRECT.open(f"http://127.0.0.1:{port}{check['path']}", timeout=240) as reply:
+            assert reply.status == check["status"] and check.get("body", "").encode() in reply.read()
+        assert subprocess.run(up, capture_output=True).returncode == 1, "it runs already"
+    finally:
+        subprocess.run([observe / "down", place], check=True)
+
+    def is_free():
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                s.bind(("127.0.0.1", port))
+                return True
+
+    wait_for(is_free, "nobody listens any more")
+
+
+def test_render_for_containers(tmp_path):
+    (tmp_path / "token").write_text("t0ken\n")
+    words = ["--argusd", "https://head:8443", "--token-file", tmp_path / "token", "--dir", tmp_path / "config"]
+    words += ["--as", "/etc/prometheus", "--alertmanager", "alertmanager:9093"]
+    subprocess.run([DEPLOY / "observe/render", *words], check=True)
+    config = yaml.safe_load((tmp_path / "config/prometheus.yml").read_text())
+    assert config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] == ["alertmanager:9093"]
+    argusd, ray = config["scrape_configs"]
+    assert (argusd["scheme"], argusd["static_configs"][0]["targets"]) == ("https", ["head:8443"])
+    assert argusd["authorization"]["credentials_file"] == "/etc/prometheus/token"
+    assert ray["http_sd_configs"][0]["url"] == "https://head:8443/v1/prometheus/targets"
+    assert (tmp_path / "config/token").stat().st_mode & 0o777 == 0o600
+    assert subprocess.run([DEPLOY / "observe/render"], capture_output=True).returncode == 2

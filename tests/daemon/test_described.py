@@ -36,11 +36,29 @@ def made(argusd, path, body, method="POST"):
     return reply.json() if reply.body else None
 
 
+# What a request that takes something away is tried with: what the other requests are about stays.
+DOOMED = {
+    "/v1/users/{user}": "leaver",
+    "/v1/projects/{project}": "ended",
+    "/v1/secrets/{name}": "OLD",
+    "/v1/presets/{name}": "old",
+    "/v1/pipelines/{name}": "old",
+    "/v1/datasets/{name}": "old-data",
+    "/v1/models/{name}": "old-model",
+    "/v1/notebooks/{name}": "old",
+    "/v1/snapshots/{name}": "old@1",
+    "/v1/alert_rules/{rule}": "small",
+    "/v1/nodes/{name}": "worker9",
+}
+
+
 def fill(argusd):
-    """Everything that the examples of openapi.json name; argusd chooses the names of the last two."""
+    """Everything that the examples of openapi.json and DOOMED name; argusd chooses the names of the last ones: those
+    that requests are about, and those to be taken away."""
     argusd.wait_over(argusd.submit("echo done", submission_id="sft-gsm8k"))
     put_checkpoint(argusd.job_dir("sft-gsm8k") / "checkpoints", 10)
-    made(argusd, "/v1/nodes", {"name": "worker1", "host": "127.0.0.1", "port": 1})
+    for port, name in enumerate(("worker1", DOOMED["/v1/nodes/{name}"]), 1):
+        made(argusd, "/v1/nodes", {"name": name, "host": "127.0.0.1", "port": port})
     raw, model = argusd.root / "common/raw.jsonl", argusd.root / "common/qwen"
     raw.write_text('{"question": "1 + 1?"}\n')
     model.mkdir()
@@ -48,24 +66,43 @@ def fill(argusd):
     (model / "tokenizer.json").write_text("{}")
     header = b'{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
     (model / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
-    for kind, name, source in (("datasets", "gsm8k", raw), ("models", "qwen", model)):
-        made(argusd, f"/v1/{kind}", {"name": name, "source": str(source), "in_place": True, "common": True})
-        until(lambda at=f"/v1/{kind}/{name}": argusd.get(at)["state"] == "ready", f"{name} is there")
-    made(argusd, "/v1/presets/baseline", {"spec": {"workload": "ray", "entrypoint": "true"}}, "PUT")
-    made(argusd, "/v1/projects", {"name": "rlhf"})
-    made(argusd, "/v1/secrets/HF_TOKEN", {"value": "none of yours"}, "PUT")
-    added(argusd, "verl@0.9.1", tar({"a.py": "1"}), token="admin", common=True)
+    for kind, source, *names in (("datasets", raw, "gsm8k", "old-data"), ("models", model, "qwen", "old-model")):
+        for name in names:
+            made(argusd, f"/v1/{kind}", {"name": name, "source": str(source), "in_place": True, "common": True})
+            until(lambda at=f"/v1/{kind}/{name}": argusd.get(at)["state"] == "ready", f"{name} is there")
+    for name in ("baseline", "old"):
+        made(argusd, f"/v1/presets/{name}", {"spec": {"workload": "ray", "entrypoint": "true"}}, "PUT")
+    steps = {"train": {"with": {"workload": "ray", "entrypoint": "true"}}}
+    for name in ("sft-to-model", "old"):
+        made(argusd, f"/v1/pipelines/{name}", {"name": name, "steps": steps}, "PUT")
+    made(argusd, "/v1/pipelines/sft-to-model:run", {})
+    for name in ("main", "old"):
+        made(argusd, "/v1/notebooks", {"name": name})
+    for name in ("rlhf", "ended"):
+        made(argusd, "/v1/projects", {"name": name})
+    for name in ("HF_TOKEN", "OLD"):
+        made(argusd, f"/v1/secrets/{name}", {"value": "none of yours"}, "PUT")
+    for name in ("verl@0.9.1", "old@1"):
+        added(argusd, name, tar({"a.py": name}), token="admin", common=True)
     rule = {"of": "job", "when": "gpus > 30", "text": "job '{name}' wants {gpus} GPUs"}
     made(argusd, "/v1/alert_rules/large", rule, "PUT")
+    made(argusd, "/v1/alert_rules/small", {**rule, "when": "gpus > 99"}, "PUT")
+    made(argusd, "/v1/users", {"name": "leaver"})
     argusd.submit("echo held", nnodes=9, n_gpus_per_node=4)
     until(lambda: argusd.get("/v1/alerts")["alerts"], "there is an alert")
-    made(argusd, "/v1/silences", {"for": "1h", "names": ["nothing"]})
-    token = made(argusd, "/v1/tokens", {"user": "alice", "name": "for the path"})["id"]
-    upload = made(argusd, "/v1/uploads", {"name": "x", "bytes": 0})["id"]
-    return {"/v1/tokens/{token}": token, "/v1/uploads/{id}": upload}
+
+    def ids():
+        return {
+            "/v1/silences/{silence}": made(argusd, "/v1/silences", {"for": "1h", "names": ["nothing"]})["id"],
+            "/v1/tokens/{token}": made(argusd, "/v1/tokens", {"user": "alice", "name": "for the path"})["id"],
+            "/v1/uploads/{id}": made(argusd, "/v1/uploads", {"name": "x", "bytes": 0})["id"],
+            "/v1/sessions/{session}": made(argusd, "/v1/session", {"token": argusd.tokens["user"]})["id"],
+        }
+
+    return ids(), DOOMED | ids()
 
 
-def settings(api, chosen):
+def settings(api, kept, doomed):
     """Most requests are for what there is: without that nearly all of them end at 404."""
     lines = []
     for path, item in api["paths"].items():
@@ -75,6 +112,7 @@ def settings(api, chosen):
             if not names:
                 continue
             prefix = {p["name"]: path[: path.index("}", path.index("{" + p["name"])) + 1] for p in names}
+            chosen = doomed if method == "delete" or path.endswith(":remove") else kept
             values = {n["name"]: chosen.get(prefix[n["name"]], n["example"]) for n in names}
             said = ", ".join(f'"path.{name}" = {json.dumps(value)}' for name, value in values.items())
             lines += ["[[operations]]", f"include-name = {json.dumps(f'{method.upper()} {path}')}"]
@@ -94,9 +132,9 @@ def run(argusd, home, config, *options):
 def test_the_api_is_as_it_says(tmp_path):
     more = "alerts: {receivers: {ops: {kind: log}}}"
     with FakeRay() as ray, Argusd(tmp_path, ray.url, more=more) as argusd:
-        chosen = fill(argusd)
-        config = settings(argusd.get("/v1/openapi.json"), chosen)
-        phases = ("--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--workers", "4")
+        config = settings(argusd.get("/v1/openapi.json"), *fill(argusd))
+        # One worker: ast.parse() of Python 3.11, which hypothesis calls, fails now and then beside another thread.
+        phases = ("--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--workers", "1")
         done = run(argusd, tmp_path, config, *phases)
         assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-2000:]
         tested = re.search(r"(\d+) generated", done.stdout)

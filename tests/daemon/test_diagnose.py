@@ -133,7 +133,7 @@ def test_rules_of_a_directory(tmp_path):
     [
         ("family: x\nrules:\n  - {id: a}\n", "a.yaml:3"),
         (HEAD + "pattern: '(abc', role: benign, samples: {match: [abcdef]}}\n", "'a.pattern'"),
-        (HEAD + "pattern: abcdef, role: benign, samples: {match: [xyz]}}\n", "rule 'a'"),
+        (HEAD + "pattern: abcdef, role: benign, samples: {match: [xyz]}}\n", ": 'a': the sample 'xyz' is not matched"),
     ],
 )
 def test_bad_rules(tmp_path, text, said):
@@ -164,4 +164,5 @@ def test_score_tool(tmp_path):
     got = subprocess.run([tool, str(cases)], capture_output=True, text=True, env=env)
     assert got.returncode == 0, got.stderr
     assert got.stdout.splitlines()[-1] == "top-1: 66.7 % primary-line: 66.7 %"
+    assert got.stdout.splitlines()[-2] == "top-2: 66.7 %, a second in 0.0 %"
     assert got.stderr.count("left out") == 2

@@ -215,3 +215,29 @@ def test_a_state_dir_that_others_may_read_is_told(tmp_path):
         argusd.state_dir.chmod(0o755)
         argusd.start()
         until(lambda: "chmod 700" in argusd.said(), "the mode is told")
+
+
+@needs_argusd
+def test_the_description_is_one_text_for_all(argusd):
+    """Who asks for it and does not read holds no copy."""
+    readers, size = 100, len(argusd.call("GET", "/v1/openapi.json").body)
+    assert size > 150_000  # more than the sockets hold between them
+
+    def memory():
+        status = pathlib.Path(f"/proc/{argusd.process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) << 10
+
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(readers)]
+        for s in held:  # from 127.0.0.1, which has no ceiling
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.settimeout(PATIENCE)
+            s.connect(("127.0.0.1", argusd.port))
+            s.sendall(request("GET", "/healthz"))
+            read_until(s, b"200 OK")
+        before = memory()
+        for s in held:
+            s.sendall(request("GET", "/v1/openapi.json"))
+        for s in held:
+            read_until(s, b"openapi")
+        assert memory() - before < readers * size / 4

@@ -47,7 +47,7 @@ def hook(tmp_path):
 def run(python, *path, code, cwd=None, options=()):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     env["PYTHONPATH"] = ":".join(map(str, path))
-    done = subprocess.run([python, *options, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([python, *options, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -167,6 +167,21 @@ def test_spawned_and_forked_children_have_it(python, hook, tmp_path):
     assert done.stdout == "True\nTrue\n"
 
 
+def test_a_line_is_written_whole(python, hook):
+    """Threads, or stdout and stderr, share a log: a print() is one write. A pipe of packets tells writes apart."""
+    code = (
+        "import sys; print('a', 'b'); print('c', end=''); sys.stdout.flush(); print('d', file=sys.stderr);"
+        "print('e', end='\\r'); print('f', end='')"
+    )
+    for argv in ([python, "-c", code], [python, "-u", "-c", code]):
+        ours, theirs = os.pipe2(os.O_DIRECT)
+        env = {**os.environ, "PYTHONPATH": str(hook), "PYTHONUNBUFFERED": "1"}
+        subprocess.run(argv, env=env, stdout=theirs, stderr=theirs, timeout=240, check=True)
+        os.close(theirs)
+        with os.fdopen(ours, "rb", buffering=0) as pipe:
+            assert list(iter(lambda: pipe.read(4096), b"")) == [b"a b\n", b"c", b"d\n", b"e\r", b"f"]
+
+
 def test_secrets_come_by_file(python, hook, tmp_path, monkeypatch):
     """They replace what the machine has; what the process changes afterwards is what its children have."""
     (tmp_path / "s").write_text('{"MY_TOKEN": "caf\\u00e9 \\" x", "B": ""}')
@@ -204,7 +219,7 @@ def test_network_of_the_node(python, hook, monkeypatch):
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth9")
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(hook)}
     worker = [python, "-c", NETWORK, "--node-id=bb"]
-    done = subprocess.run(worker, env=env, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(worker, env=env, capture_output=True, text=True, timeout=240, check=True)
     assert done.stdout.split() == ["eth9", "None", "1"]
 
 

@@ -76,8 +76,9 @@ def test_query(server):
 
 def test_problems_carry_every_field(server):
     text = problem(server.call("GET", "/problems"), 422, "bad_spec")
-    assert (text["field"], text["hint"]) == ("a.b", "write 1")
-    assert text["problems"][0]["line"] == 3
+    assert (text["field"], text["code"], text["hint"]) == ("a.b", "unknown_key", "did you mean 'c'?")
+    assert text["args"] == {"key": "b", "near": "c"}
+    assert text["problems"][0]["line"] == text["line"] == 3
 
 
 def test_etag(server):

@@ -12,8 +12,9 @@ import urllib.request
 import pytest
 import yaml
 from fakeray import FakeRay
+from ports import free_port
 
-from argusd import Argusd, free_port, needs_argusd, until
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(300)]
 
@@ -33,7 +34,7 @@ def argusd(tmp_path_factory):
     with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("prometheus"), ray.url) as made:
         job = made.submit("exit 3")
         made.wait_over(job)
-        made.call("GET", "/nowhere")
+        made.call("GET", "/v1/nowhere")
         yield made
 
 
@@ -134,8 +135,10 @@ def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
     assert prometheus.value('argus_jobs_ended_total{state="FAILED"}') == 1
     rules = [r for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]]
     assert len(rules) == 19
-    until(lambda: all(r["health"] == "ok" for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]),
-          "every rule was evaluated")
+    until(
+        lambda: all(r["health"] == "ok" for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]),
+        "every rule was evaluated",
+    )
     total = until(lambda: prometheus.value("cluster:argus_gpus:sum"), "a recorded series is there")
     assert total == prometheus.value("sum(argus_gpus)")
 

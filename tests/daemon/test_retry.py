@@ -172,3 +172,16 @@ def test_on_the_command_line(w):
     done = argus("retry", new)
     assert (done.returncode, done.stdout) == (5, "") and "only a job that has ended" in done.stderr
     w.stop_job(new)
+
+
+def test_several_on_the_command_line(w):
+    """Each is tried: one that is refused is told with its name, and the others are retried."""
+    env = {**os.environ, "ARGUS_URL": w.url, "ARGUS_TOKEN": w.tokens["user"], "LANG": "C.UTF-8"}
+    olds = [trained(w, steps=(10,), newest=10), trained(w, steps=(20,), newest=20)]
+    argv = [PROGRAMS["argus"], "retry", "--from", "latest", olds[0], "no-such-job", trained(w), olds[1]]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True)
+    made = done.stdout.split()
+    assert [w.job(new)["retry_of"] for new in made] == olds, done
+    assert done.returncode != 0 and "no-such-job" in done.stderr and "no finished checkpoint" in done.stderr
+    for new in made:
+        w.stop_job(new)

@@ -14,7 +14,7 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 20  # seconds that a healthy server never needs
+PATIENCE = 150  # seconds that a healthy server never needs, however busy the machine is
 
 
 def program():
@@ -84,7 +84,7 @@ def problem(reply, status, code):
     assert reply.getheader("Content-Type") == "application/problem+json"
     text = json.loads(reply.body)
     assert {"type", "title", "status", "detail", "code"} <= set(text)
-    assert (text["status"], text["code"]) == (status, code)
+    assert (text["status"], text["type"]) == (status, f"urn:argus:problem:{code}")  # its code names the sentence
     return text
 
 

@@ -99,6 +99,13 @@ def test_from_a_checkpoint_and_through_a_merge(a):
     a.restart()
     assert bring(a, "models", "merged", "${SHARED_ROOT}/jobs/merging/output/model").status == 201
     assert ready(a, "models", "merged")["lineage"] == {**expected, "merge": "merging"}
+    env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"], "COLUMNS": "100"}
+    said = subprocess.run([PROGRAMS["argus"], "model", "lineage", "merged"], capture_output=True, text=True, env=env)
+    words = [line.split()[:2] for line in said.stdout.splitlines()]
+    assert words[:5] == [
+        ["model", "merged@1"], ["merge", "merging"], ["training", t.id], ["code", "mine@1"], words[4],
+    ], said  # fmt: skip
+    assert ["data", "sums@1"] in words and words[-2] == ["model", "base@1"] and data["hash"][:16] in said.stdout
     a.restart()
     assert ready(a, "models", "merged")["lineage_by"] == "argusd"
     env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"]}

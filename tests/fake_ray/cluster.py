@@ -40,6 +40,12 @@ SETTINGS = {
     "ghost_window": 1.0,  # DELETE sooner than this after the end: the record comes back
     "ghost_delay": 1.0,
     "death_delay": 0.2,  # node dead -> its jobs FAILED
+    "serve_delay": 0.3,  # see serve.py
+    "serve_failing": [],  # applications that are DEPLOY_FAILED
+    "serve_sick": [],  # whose replicas answer 500
+    "serve_programs": {},  # name -> route, of applications that jobs made
+    "serve_open": False,  # no gate stands in the proxies
+    "serve_key_file": None,
     "no_agent": False,  # POSTs answer that the head's agent is away
 }
 

@@ -19,6 +19,7 @@ Control, all JSON, on a port of its own:
   POST /_fake/nodes       a node of nodes.json more
   POST /_fake/memory      {"kill_after": seconds or null}: another session, no jobs
   POST /_fake/jobs        a job record that nobody submitted here (foreign), as /api/jobs/ would list it
+  GET  /_fake/serve       Ray Serve: the applications as they were put, how many PUTs there were
   POST /_fake/world       {"actors": [...], "groups": [...]}: rows of the state API beside the supervisors
 """
 
@@ -34,6 +35,7 @@ import tempfile
 import api
 import cluster
 import faults
+import serve
 from aiohttp import web
 
 
@@ -56,6 +58,7 @@ class Control:
             web.post("/_fake/memory", self.memory),
             web.post("/_fake/jobs", self.job),
             web.post("/_fake/world", self.world),
+            web.get("/_fake/serve", self.serve),
         ]
 
     async def state(self, request):
@@ -134,6 +137,10 @@ class Control:
         }
         return web.json_response({})
 
+    async def serve(self, request):
+        s = self.fake.serve
+        return web.json_response({"apps": {n: a["config"] for n, a in s.apps.items()}, "puts": s.puts, "told": s.told})
+
     async def world(self, request):
         self.fake.cluster.world.update(await request.json())
         return web.json_response(self.fake.cluster.world)
@@ -166,6 +173,13 @@ class Fake:
     async def start(self, control_port):
         app = web.Application(middlewares=[self.faults.middleware, self.api.doors], client_max_size=100 << 20)
         app.add_routes(self.api.routes())
+        self.serve = serve.Serve(self.cluster)
+        app.add_routes(
+            [
+                web.get("/api/serve/applications/", self.serve.get),
+                web.put("/api/serve/applications/", self.serve.put),
+            ]
+        )
         self.runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, keepalive_timeout=75)
         await self.runner.setup()
         await self.listen(True)

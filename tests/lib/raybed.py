@@ -49,6 +49,9 @@ class Bed:
             pytest.skip(f"the environment {ENVS[version]} is not built: run ./dev setup")
         self.dir = tempfile.mkdtemp(prefix="argus-bed-")
         self.up(*(["--mode", "netns", "--no-ray"] if auth == BARE else ["--auth", auth]))
+        self.take_info()
+
+    def take_info(self):
         self.python, self.ray = self.env / "bin/python", self.env / "bin/ray"
         self.ips = {h["name"]: h["ip"] for h in self.info["hosts"]}
         self.head_ip, self.ctl_ip = self.info["head_ip"], self.info["ctl_ip"]
@@ -79,6 +82,11 @@ class Bed:
         done = subprocess.run([BED, "on", "--dir", self.dir, host, *argv], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{host}: {argv}: {done.stdout}{done.stderr}"
         return done.stdout
+
+    def kill(self, host, *pids, signal="KILL"):
+        """Each that is still there; one at least is. Those that belong together end one another."""
+        script = f'n=0; for p; do kill -{signal} "$p" 2>/dev/null && n=$((n + 1)); done; [ $n -gt 0 ]'
+        self.on(host, "sh", "-c", script, "sh", *map(str, pids))
 
     def down(self):
         subprocess.run([BED, "down", "--dir", self.dir], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

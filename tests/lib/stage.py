@@ -27,6 +27,13 @@ from argusd import OVER, Argusd
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEADLINE = 400  # of a training run on a busy machine: far more than it needs
+RANKS = """
+import json
+from ray.util.state import list_actors, list_nodes
+ips = {n.node_id: n.node_ip for n in list_nodes()}
+alive = list_actors(filters=[("state", "=", "ALIVE")], detail=True)
+print(json.dumps([[a.class_name, a.pid, ips[a.node_id]] for a in alive]))
+"""
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -114,7 +121,8 @@ class Stage(Argusd):
 
     def wait_up(self):
         super().wait_up()
-        wait_for(lambda: self.call("GET", "/readyz").status == 200, "argusd takes jobs", 60)
+        wait_for(lambda: self.call("GET", "/readyz").status == 200, "argusd takes jobs")
+        wait_for(lambda: self.get("/readyz")["shared_root"] == "ok", "argusd has looked at the shared root")
         wait_for(lambda: self.get("/v1/clusters")["clusters"][0]["up"], "argusd sees Ray")
         return self
 
@@ -135,10 +143,10 @@ class Stage(Argusd):
     def document(self, name):
         return self.documents.setdefault(name, Document(self, name if "/" in name else f"acceptance/{name}"))
 
-    def argus(self, *args):
+    def argus(self, *args, code=0):
         argv = [PROGRAMS["argus"], *args]
         done = subprocess.run(argv, env=self.shell_env(), capture_output=True, text=True, timeout=DEADLINE)
-        assert done.returncode == 0, f"argus {args}: {done.returncode}: {done.stdout}{done.stderr}"
+        assert done.returncode == code, f"argus {args}: {done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def cluster(self, what):
@@ -150,7 +158,7 @@ class Stage(Argusd):
         if self.ray_token:
             request.add_header("Authorization", f"Bearer {self.ray_token}")
         try:
-            with DIRECT.open(request, timeout=60) as reply:
+            with DIRECT.open(request, timeout=240) as reply:
                 return json.load(reply)
         except urllib.error.HTTPError:
             return None
@@ -161,6 +169,15 @@ class Stage(Argusd):
     def python(self, script):
         """The JSON that a script prints in its last line."""
         return json.loads(self.bed.on("ctl", str(self.bed.python), "-c", script).strip().splitlines()[-1])
+
+    def kill_a_rank(self):
+        """One process of the only training, as a machine's fault would."""
+        actors = self.python(RANKS)
+        ranks = [(pid, ip) for name, pid, ip in actors if "WorkerDict" in name or "TrainingWorker" in name]
+        assert ranks, actors
+        pid, ip = ranks[0]
+        (host,) = [name for name, its in self.bed.ips.items() if its == ip]
+        self.bed.kill(host, pid)
 
     # ---- a job's files ----
 

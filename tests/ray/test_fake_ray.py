@@ -8,6 +8,7 @@ import time
 
 import pytest
 from fakeray import FakeRay, wait_for
+from ports import free_port
 from record import Recorder, compare, differences, last_line, record, shape
 
 RECORDED = pathlib.Path(__file__).resolve().parents[1] / "fake_ray" / "recorded"
@@ -39,6 +40,44 @@ def test_answers_like_the_real_one(version):
         got_version, got = record(fake.url, driver="exec sleep 600")
     assert got_version == version
     assert compare(recorded, got) == []
+
+
+def beyond(real, fake, at=""):
+    """What the fake says and the real one does not, or says in another form; keys that name things are not compared."""
+    if isinstance(fake, dict):
+        named = at.endswith(("proxies", "applications", "deployments", "args", "user_config", "label_selector"))
+        pairs = [(next(iter(real.values()), None), v, f"{at}.*") for v in fake.values()] if named else [
+            (real.get(k, "missing"), v, f"{at}.{k}") for k, v in fake.items()
+        ]  # fmt: skip
+        return [x for r, f, where in pairs for x in beyond(r, f, where)]
+    if isinstance(fake, list):
+        return [x for v in fake for x in beyond(real[0] if real else None, v, f"{at}[]")]
+    alike = type(real) is type(fake) or real is None or (isinstance(real, float) and isinstance(fake, int))
+    return [] if alike else [f"{at}: {real!r} and {fake!r}"]
+
+
+def test_serve_answers_like_the_real_one():
+    """What the fake says of Ray Serve, the real one says in the same form; and it keeps of a list what that keeps."""
+    recorded = json.loads((RECORDED / "serve-2.60.0.json").read_text())
+    (app,) = recorded["applications"].values()
+    sent = {"proxy_location": "EveryNode", "http_options": {"port": free_port()}}
+    config = json.loads(json.dumps(app["deployed_app_config"]))
+    with FakeRay("2.60.0") as fake:
+        status, text = ask(fake, "GET", "/api/serve/applications/")
+        assert status == 200 and json.loads(text)["applications"] == {}
+        unknown = {**config, "max_restarts": 1, "deployments": [{**config["deployments"][0], "nonsense": 2}]}
+        assert ask(fake, "PUT", "/api/serve/applications/", {**sent, "applications": [unknown]}) == (200, "")
+
+        def running():
+            shown = json.loads(ask(fake, "GET", "/api/serve/applications/")[1])
+            return shown["applications"]["a"]["status"] == "RUNNING" and shown
+
+        shown = wait_for(running, "the application runs")
+        assert shown["applications"]["a"]["deployed_app_config"] == app["deployed_app_config"]
+        assert beyond(recorded, shown) == []
+        status, text = ask(fake, "PUT", "/api/serve/applications/", {"applications": [{"name": "a"}]})
+        assert status == 400 and text.startswith("1 validation error for ServeDeploySchema")
+    assert beyond({"a": 1}, {"a": "1"}) == [".a: 1 and '1'"] and beyond({}, {"b": 1}) == [".b: 'missing' and 1"]
 
 
 def test_comparing_sees_a_difference():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/ray/netcheck.py: torch's all-reduce over gloo between hosts with cables of their own, as processes that
-somebody started and as a job on real Ray; a slow cable, and a host that lets nobody in, are named."""
+"""lib/argus_netcheck.py: torch's all-reduce over gloo between hosts with cables of their own, as processes that
+somebody started and as a job of argusd on real Ray; a slow cable, and a host that lets nobody in, are named."""
 
 import importlib.util
 import json
@@ -13,13 +13,13 @@ from raybed import BED, BEDS, env_path, namespaces
 
 from argusd import needs_argusd
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/ray"
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "lib/argus_netcheck.py"
 ON = [BED, "on", "--dir"]
 PORT = 28999
 
 
 def judge(pairs, best=()):
-    spec = importlib.util.spec_from_file_location("netcheck", EXAMPLES / "netcheck.py")
+    spec = importlib.util.spec_from_file_location("netcheck", TOOL)
     netcheck = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(netcheck)
     return netcheck.judge(pairs, dict(best))
@@ -57,7 +57,7 @@ class Hosts:
         """Stdout, stderr and exit status of each, started on all at once."""
         words = ["--hosts", ",".join(f"{n}={self.ips[n]}" for n in names), "--port", str(PORT), "--best", self.best]
         words += ["--patience", str(patience)]
-        argv = [self.python, EXAMPLES / "netcheck.py", *words, "--rank"]
+        argv = [self.python, TOOL, *words, "--rank"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         running = [subprocess.Popen([*ON, self.dir, n, *argv, str(r)], **pipes) for r, n in enumerate(names)]
         told = [(*running[0].communicate(timeout=250), running[0].returncode)]
@@ -112,16 +112,15 @@ def stage(request, tmp_path_factory):
     kept = tmp_path_factory.mktemp("kept")
     with staging.open_stage(staging.Stage, BEDS.get("2.60.0"), request, tmp_path_factory, kept, None) as s:
         staging.wait_for(lambda: s.get("/readyz")["shared_root"] == "ok", "the shared root was checked")
-        s.argus("snapshot", "add", str(EXAMPLES), "--name", "ray-examples@1")
         yield s
 
 
-def submit(stage, name, *args, state="SUCCEEDED"):
-    entry = json.dumps(["python3", "netcheck.py", "--best", "${USER_ROOT}/netcheck.json", *args])
-    told = ["--set", f"submission_id={name}", "--set", f"entrypoint={entry}"]
-    stage.argus("submit", *told, str(EXAMPLES / "netcheck.yaml"))
-    stage.wait_state(name, state)
-    return json.loads((stage.job_dir(name) / "attempts/1/result.json").read_text())
+def check(stage, *args, code=0):
+    """What argus says of a check of h2 and h3: the check, and the one pair."""
+    told = json.loads(stage.argus("node", "check", "--net", "h2", "h3", "-o", "json", *args, code=code))
+    (pair,) = told["pairs"]
+    assert (pair["a"], pair["b"], told["check"]["backend"]) == ("h2", "h3", "gloo")
+    return told["check"], pair
 
 
 @pytest.mark.ray
@@ -129,27 +128,24 @@ def submit(stage, name, *args, state="SUCCEEDED"):
 @needs_argusd
 @pytest.mark.timeout(900)
 def test_as_a_job(stage):
-    """The second one's host has a slower cable, the third one's lets nobody in."""
-    on = stage.bed.on
+    """The second one's host has a slower cable, which becomes the baseline."""
     if stage.bed.info["mode"] != "netns":
         pytest.skip("cables need hosts with namespaces")
     try:
-        throttle(on, "400mbit", "h2", "h3")
-        well = submit(stage, "netcheck-1")
-        (group,) = well["groups"]
-        assert well["backend"] == "gloo" and set(group["nodes"]) == {"h2", "h3"} == set(well["figures"])
-        assert 10 < group["mbps"] < 440 and group["usec"] > 0 and well["at"] and well["trouble"] == {}
-        throttle(on, f"{max(1, int(group['mbps'] / 8))}mbit", "h3")
-        slow = submit(stage, "netcheck-2", state="FAILED")
-        assert "of its best so far" in slow["trouble"]["h3"]
-        throttle(on, "400mbit", "h3")
-        on("h3", "nft", "add", "table", "inet", "closed")
-        on("h3", "nft", "add chain inet closed in { type filter hook input priority 0; }")
-        on("h3", "nft", f"add rule inet closed in tcp dport {PORT} drop")
-        closed = submit(stage, "netcheck-3", "--port", str(PORT), state="FAILED")
-        assert closed["trouble"] == {"h3": "is not reached by h2"}
-        assert f"node 'h3' (eth0 {stage.bed.ips['h3']}) is not reached by h2" in stage.driver_log("netcheck-3")
+        throttle(stage.bed.on, "400mbit", "h2", "h3")
+        well, pair = check(stage)
+        assert (well["state"], set(well["nodes"]), well["troubles"]) == ("passed", {"h2", "h3"}, [])
+        assert 10 < pair["mbps"] < 440 and pair["usec"] > 0 and pair["baseline_mbps"] == pair["mbps"]
+        assert [s["bytes"] for s in well["sizes"]] == [1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20]
+        assert {n["name"] for n in stage.job(well["job"])["nodes"]} == {"h2", "h3"}
+        throttle(stage.bed.on, f"{max(1, int(pair['mbps'] / 8))}mbit", "h3")
+        slow, now = check(stage, code=5)
+        (trouble,) = slow["troubles"]
+        assert (slow["state"], trouble["code"], now["slow"]) == ("failed", "net_slow", True)
+        assert (trouble["args"]["a"], trouble["args"]["b"], trouble["args"]["baseline"]) == ("h2", "h3", pair["mbps"])
+        assert stage.get("/v1/nodes/h3")["network_peers"][0]["percent"] < 80
+        anew, now = check(stage, "--baseline")
+        assert anew["state"] == "passed" and now["baseline_mbps"] == now["mbps"] < pair["mbps"] / 2
     finally:  # the bed may serve others
         for host in ("h2", "h3"):
             subprocess.run([*ON, stage.bed.dir, host, "tc", "qdisc", "del", "dev", "eth0", "root"])
-        subprocess.run([*ON, stage.bed.dir, "h3", "nft", "delete", "table", "inet", "closed"])

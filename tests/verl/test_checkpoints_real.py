@@ -31,13 +31,6 @@ def compute_score(*args, **keys):
         select.select([], [], [], 0.05)
     return reward.compute_score(*args, **keys)
 """
-RANKS = """
-import json
-from ray.util.state import list_actors, list_nodes
-ips = {n.node_id: n.node_ip for n in list_nodes()}
-alive = list_actors(filters=[("state", "=", "ALIVE")], detail=True)
-print(json.dumps([[a.class_name, a.pid, ips[a.node_id]] for a in alive]))
-"""
 
 
 @pytest.fixture(scope="module", params=sorted(EXAMPLE))
@@ -63,15 +56,6 @@ def submit(stage, job, gate):
     return stage.submit(spec, token="admin")
 
 
-def kill_a_rank(stage):
-    actors = stage.python(RANKS)
-    ranks = [(pid, ip) for name, pid, ip in actors if "WorkerDict" in name or "TrainingWorker" in name]
-    assert ranks, actors
-    pid, ip = ranks[0]
-    (host,) = [name for name, its in stage.bed.ips.items() if its == ip]
-    stage.bed.on(host, "kill", "-KILL", str(pid))
-
-
 def listed(stage, job):
     return {c["step"]: c for c in stage.get(f"/v1/jobs/{job}/checkpoints")["checkpoints"]}
 
@@ -81,7 +65,7 @@ def test_a_killed_rank_costs_little(stage, tmp_path):
     job = submit(stage, "killed", gate)
     staging.wait_for(lambda: listed(stage, job).get(EVERY, {}).get("verified"), "its first checkpoint is verified")
     stage.wait_log(job, rf"step:{EVERY} - ")
-    kill_a_rank(stage)
+    stage.kill_a_rank()
     gate.touch()
     view = stage.wait_state(job, "SUCCEEDED")
     stage.keep_job(job)

@@ -9,6 +9,7 @@ import subprocess
 import broken
 import pytest
 import yaml
+from catalogue import said
 from raybed import env_path
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "lib/argus_trial.py"
@@ -54,7 +55,10 @@ def run(world, directory, spec, **more):
     env = {"PYTHONPATH": ":".join(p for p in path if p), "PATH": "/usr/bin:/bin", "HOME": str(directory)}
     done = subprocess.run([python, PROGRAM, directory], env=env, capture_output=True, text=True, timeout=600)
     assert (directory / "result.json").exists(), done.stderr
-    return json.loads((directory / "result.json").read_text())
+    result = json.loads((directory / "result.json").read_text())
+    for f in result["findings"]:  # as argusd says it
+        f["detail"], f["hint"] = said("trial", f["code"], f["args"])
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,22 @@ ROOT = os.path.abspath(os.environ.get("GATE_ROOT") or os.path.join(HERE, "..", "
 LAYERS = ["base", "core", "store", "ray", "ssh", "fsroot", "http", "argusd", "argus", "shepherd"]
 SELFTEST = "tools/gates/test/"  # bad on purpose
 
+# What the tools print is read here, so it is plain text in English whatever the environment asks for. Some of them
+# colour their output wherever CI is set, terminal or not.
+for _name in ("CI", "GITHUB_ACTIONS", "FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS", "PYTHON_COLORS", "PYTHONWARNINGS"):
+    os.environ.pop(_name, None)
+os.environ |= {"NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+
 _findings = []
 
 
 def find(path, line, sentence):
     _findings.append((path, line, sentence))
+
+
+def found():
+    """Whether anything was found so far."""
+    return bool(_findings)
 
 
 def warn(path, line, sentence):

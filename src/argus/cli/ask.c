@@ -9,6 +9,7 @@
 
 #include "argus/cli/cli.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { ASK_PATH_MAX = 4096, ASK_TEXT_MAX = 8 << 10 };
@@ -52,7 +53,10 @@ static int ask_check_paths(const struct opt *opts, size_t n, const void *values,
     for (size_t i = 0; i < n; i++)
         given += ask_key(opts[i].to, "path") && opt_is_given(&opts[i], values);
     ask_name_paths(opts, n, &names);
-    return given == 1 || !names.len ? 0 : err_set(err, ERR_USAGE, "give %s", buf_str(&names));
+    return given == 1 || !names.len
+               ? 0
+               : message_refuse(err, ERR_USAGE, "cli_give",
+                                MESSAGE_ARGS(MESSAGE_STR("what", buf_str(&names))));
 }
 
 int ask_check(const struct opt *opts, size_t n, const void *values, struct err *err)
@@ -60,12 +64,13 @@ int ask_check(const struct opt *opts, size_t n, const void *values, struct err *
     for (size_t i = 0; i < n; i++) {
         bool given = opt_is_given(&opts[i], values);
         if (opts[i].need && !given)
-            return err_set(err, ERR_USAGE, "%s", opts[i].need);
+            return message_refuse(err, ERR_USAGE, opts[i].need, MESSAGE_NO_ARGS);
         for (size_t k = 0; given && k < i; k++)
             if (opts[i].to && opts[k].to && opt_is_given(&opts[k], values) &&
                 ask_is_same_key(opts[i].to, opts[k].to))
-                return err_set(err, ERR_USAGE, "--%s and --%s do not go together", opts[k].name,
-                               opts[i].name);
+                return message_refuse(err, ERR_USAGE, "cli_not_together",
+                                      MESSAGE_ARGS(MESSAGE_STR("one", opts[k].name),
+                                                   MESSAGE_STR("other", opts[i].name)));
     }
     return ask_check_paths(opts, n, values, err);
 }
@@ -92,7 +97,8 @@ static int ask_limit(const char *text, json_t **ret, struct err *err)
     if (str_eq(text, "none") || str_eq(text, "-"))
         return 0;
     if (str_to_real(text, &v, NULL) < 0 || !(v >= 0))
-        return err_set(err, ERR_USAGE, "'%.40s' is no limit: give a number, or none", text);
+        return message_refuse(err, ERR_USAGE, "cli_no_limit",
+                              MESSAGE_ARGS(MESSAGE_STR("text", text)));
     bool whole = v < 1e15 && v == (double)(json_int_t)v;
     *ret = whole ? json_integer((json_int_t)v) : json_real(v);
     return 0;
@@ -105,7 +111,8 @@ static int ask_value(const struct opt *o, const void *values, json_t **ret, stru
     const char *fixed = strchr(o->to, '=');
     switch (o->type) {
     case OPT_FLAG:
-        *ret = json_boolean(!fixed || !str_eq(fixed, "=false"));
+        *ret = fixed && str_eq(fixed, "=[]") ? json_array()
+                                             : json_boolean(!fixed || !str_eq(fixed, "=false"));
         return 0;
     case OPT_TEXT:
         *ret = json_string(*(const char *const *)at);
@@ -154,10 +161,10 @@ static void ask_add_path(struct buf *out, const char *path, const char *name, co
 {
     for (const char *p = path; *p;) {
         if (str_starts(p, "{}")) {
-            url_escape(out, name); /* too long: the caller looks at failed, as below */
+            buf_add_url(out, name); /* too long: the caller looks at failed, as below */
             p += 2;
         } else if (str_starts(p, "{1}")) {
-            url_escape(out, second);
+            buf_add_url(out, second);
             p += 3;
         } else {
             (void)buf_addc(out, *p++);
@@ -181,9 +188,20 @@ static void ask_put_of(const struct asking *a, const char *path, struct buf *out
         if (!kind || !opt_is_given(&a->opts[i], a->values))
             continue;
         (void)buf_addf(out, "%.*s%s/", (int)(of - path), path, kind); /* as above */
-        url_escape(out, *(const char *const *)opt_at(&a->opts[i], a->values));
+        buf_add_url(out, *(const char *const *)opt_at(&a->opts[i], a->values));
         (void)buf_adds(out, of + strlen("{of}"));
     }
+}
+
+/* An option as it stands in a query: the table's test holds it to one of these types. */
+static const char *ask_query_text(const struct opt *o, const void *values, const char *fixed)
+{
+    const void *at = opt_at(o, values);
+    if (o->type == OPT_FLAG)
+        return fixed ? fixed + 1 : "1";
+    if (o->type == OPT_CHOICE)
+        return o->choices[*(const int *)at];
+    return *(const char *const *)at;
 }
 
 static int ask_make_path(const struct asking *a,
@@ -203,13 +221,11 @@ static int ask_make_path(const struct asking *a,
             continue;
         const char *fixed = strchr(key, '=');
         _cleanup_(freep) char *name = xstrndup(key, strcspn(key, "="));
-        url_query(out, name,
-                  o->type == OPT_FLAG ? (fixed ? fixed + 1 : "1")
-                                      : *(const char *const *)opt_at(o, a->values));
+        url_query(out, name, ask_query_text(o, a->values, fixed));
     }
-    return out->failed
-               ? err_set(err, ERR_USAGE, "'%.60s…' is too long for a name", str_or(a->name, ""))
-               : 0;
+    return out->failed ? message_refuse(err, ERR_USAGE, "cli_name_long",
+                                        MESSAGE_ARGS(MESSAGE_STR("name", str_or(a->name, ""))))
+                       : 0;
 }
 
 static bool ask_has_change(const struct asking *a)
@@ -237,7 +253,9 @@ static int ask_begin_body(struct cli *cli,
     if (r < 0)
         return r;
     *ret = json_deep_copy(json_object_get(now, onto));
-    return *ret ? 0 : err_set(err, ERR_UNAVAILABLE, "the reply has no '%s' to change", onto);
+    return *ret ? 0
+                : message_refuse(err, ERR_UNAVAILABLE, "cli_reply_lacks",
+                                 MESSAGE_ARGS(MESSAGE_STR("key", onto)));
 }
 
 /* *ret stays NULL for a request without body. */
@@ -256,7 +274,7 @@ static int ask_make_body(struct cli *cli,
     if (r < 0)
         return r;
     if (ask->nothing && (!ask_has_change(a) || !json_object_size(body)))
-        return err_set(err, ERR_USAGE, "%s", ask->nothing);
+        return message_refuse(err, ERR_USAGE, ask->nothing, MESSAGE_NO_ARGS);
     if (key)
         (void)json_object_set_new(body, key, json_string(a->name)); /* lack of memory */
     if (str_eq(ask->method, "POST") || str_eq(ask->method, "PUT") || json_object_size(body))
@@ -368,12 +386,15 @@ int ask_run(struct cli *cli,
 {
     struct asking a = {.ask = ask, .opts = opts, .n_opts = n_opts, .values = values};
     bool is_each = strstr(ask->path, "{}") && !strstr(ask->path, "{1}");
+    _cleanup_(freep) char *only = NULL;
     int r = ask_check(opts, n_opts, values, err);
     if (r >= 0)
         r = cli_open(cli, err);
+    if (r >= 0 && !args->n && ask->name_if_none)
+        r = ask->name_if_none(cli, &only, err);
     ask_read_view(&a);
     for (size_t i = 0; r >= 0 && (i == 0 || (is_each && i < args->n)); i++) {
-        a.name = i < args->n ? args->v[i] : NULL;
+        a.name = i < args->n ? args->v[i] : only;
         r = cli_page(cli, a.view.watch, ask_once, &a, args, err);
     }
     return r;

@@ -3,7 +3,7 @@
  *
  * Options say themselves where they go:
  *   "body:pool"            a member of the request's JSON
- *   "body:disabled=false"  that value, when the flag is given
+ *   "body:disabled=false"  that value, when the flag is given; "body:needs=[]" is an empty list
  *   "query:user"           of the path; a flag is 1, "query:common=true" is true
  *   "path:users"           "users/NAME" in place of {of} in the path; exactly one such is needed
  * Two options with one destination do not go together. -o, --utc and --watch are known by name. */
@@ -27,7 +27,9 @@ struct ask {
     const char *nothing;  /* refusal when no option says anything for the body; NULL = it is sent */
     int tries;            /* as in client.h */
     struct listing table; /* the reply is a list */
-    enum msg_id done;     /* the line of success: MSG_DONE_MADE */
+    /* The name for {} where no argument is given: heap; NULL: the command has no such name. */
+    int (*name_if_none)(struct cli *cli, char **ret, struct err *err);
+    enum msg_id done;    /* the line of success: MSG_DONE_MADE */
     const char *subject; /* of that line, "user {name}": a member of the reply, else the argument */
     const char *next;    /* "argus token add --user {name}": what may come next, as talk */
     /* The reply for people, in place of a table or line. */

@@ -11,6 +11,7 @@
 
 #include "argus/show/text.h"
 #include "argus/show/yaml.h"
+#include "base/message.h"
 
 enum { WATCH_MS = 2000 };
 
@@ -53,6 +54,17 @@ void cli_talk(const struct cli *cli, const char *fmt, ...)
     (void)fprintf(stderr, "%s\n", buf_str(&clean));
 }
 
+char *cli_err_text(const struct cli *cli, const struct err *err)
+{
+    const struct message_listener to = {.language = cli->term.lang == LANG_ZH ? MESSAGE_CHINESE
+                                                                              : MESSAGE_ENGLISH};
+    struct buf held = {0};
+    char *text =
+        xstrdup(err->message ? message_say(err->message, err->args, &to, &held) : err->text);
+    buf_release(&held);
+    return text;
+}
+
 void cli_say(const struct cli *cli, enum msg_id id, const char *a, const char *b, const char *c)
 {
     char line[1024];
@@ -82,7 +94,7 @@ char *cli_job_path(const char *id, const char *rest)
 {
     struct buf path = BUF_INIT(1 << 14);
     (void)buf_adds(&path, "/v1/jobs/");
-    url_escape(&path, id); /* too long is no job's name: 404 */
+    buf_add_url(&path, id); /* too long is no job's name: 404 */
     (void)buf_adds(&path, rest);
     return buf_take(&path);
 }
@@ -100,10 +112,12 @@ int cli_catch_interrupt(struct cli *cli, struct err *err)
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGTERM);
     if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-        return err_set(err, -errno, "cannot block signals: %s", strerror(errno));
+        return message_refuse(err, -errno, "cli_no_block",
+                              MESSAGE_ARGS(MESSAGE_STR("why", strerror(errno))));
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK); /* lives as long as we do */
     if (fd < 0)
-        return err_set(err, -errno, "cannot watch signals: %s", strerror(errno));
+        return message_refuse(err, -errno, "cli_no_watch",
+                              MESSAGE_ARGS(MESSAGE_STR("why", strerror(errno))));
     client_set_wake(cli->client, fd);
     return 0;
 }
@@ -121,8 +135,9 @@ static int watch_once(struct cli *cli, cli_page_f page, void *opts, const struct
     cli->out = screen;
     if (cli->term.is_tty)
         (void)fputs("\033[H\033[2J\033[3J", screen);
-    if (r < 0)
-        cli_talk(cli, "argus: %s", err.text);
+    _cleanup_(freep) char *said = r < 0 ? cli_err_text(cli, &err) : NULL;
+    if (said)
+        cli_talk(cli, "argus: %s", said);
     else
         (void)fwrite(text, 1, len, screen);
     (void)fflush(screen);

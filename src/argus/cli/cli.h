@@ -48,6 +48,8 @@ must_check int cli_open(struct cli *cli, struct err *err);
 
 /* One line to stderr. */
 void cli_talk(const struct cli *cli, const char *fmt, ...) printf_like(2, 3);
+/* The error in the language of the terminal: yours. */
+char *cli_err_text(const struct cli *cli, const struct err *err);
 /* A message with up to three texts. */
 void cli_say(const struct cli *cli, enum msg_id id, const char *a, const char *b, const char *c);
 

@@ -7,6 +7,7 @@
 
 #include "argus/cli/cli.h"
 #include "argus/cli/manual.h"
+#include "base/message.h"
 #include "base/str.h"
 
 const struct command *command_at(size_t i)
@@ -43,9 +44,11 @@ static void verbs_of(const char *noun, struct buf *out)
 static int refuse_noun(const char *noun, const char *verb, const char *verbs, struct err *err)
 {
     if (verb && *verb != '-')
-        return err_set(err, ERR_USAGE, "'argus %.60s' has no '%.60s': it has %s", noun, verb,
-                       verbs);
-    return err_set(err, ERR_USAGE, "'argus %.60s' needs one of %s", noun, verbs);
+        return message_refuse(err, ERR_USAGE, "cli_no_verb",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", noun), MESSAGE_STR("verb", verb),
+                                           MESSAGE_STR("verbs", verbs)));
+    return message_refuse(err, ERR_USAGE, "cli_needs_verb",
+                          MESSAGE_ARGS(MESSAGE_STR("noun", noun), MESSAGE_STR("verbs", verbs)));
 }
 
 static int unknown(const char *word, const char *next, struct err *err)
@@ -67,8 +70,9 @@ static int unknown(const char *word, const char *next, struct err *err)
     }
     const char *near = str_nearest(word, names, n);
     if (near)
-        return err_set(err, ERR_USAGE, "unknown command '%.60s': did you mean '%s'?", word, near);
-    return err_set(err, ERR_USAGE, "unknown command '%.60s'", word);
+        return message_refuse(err, ERR_USAGE, "cli_unknown_near",
+                              MESSAGE_ARGS(MESSAGE_STR("word", word), MESSAGE_STR("near", near)));
+    return message_refuse(err, ERR_USAGE, "cli_unknown", MESSAGE_ARGS(MESSAGE_STR("word", word)));
 }
 
 int command_match(int argc, char **argv, const struct command **ret, int *ret_used, struct err *err)
@@ -94,10 +98,13 @@ int command_match(int argc, char **argv, const struct command **ret, int *ret_us
 static int check_args(const struct command *c, const struct strv *args, struct err *err)
 {
     if (args->n < c->least)
-        return err_set(err, ERR_USAGE, "'argus %s' needs %s", c->name, c->args);
+        return message_refuse(
+            err, ERR_USAGE, "cli_needs_args",
+            MESSAGE_ARGS(MESSAGE_STR("name", c->name), MESSAGE_STR("args", c->args)));
     if (args->n > c->most)
-        return err_set(err, ERR_USAGE, "'argus %s' does not take '%.60s'", c->name,
-                       args->v[c->most]);
+        return message_refuse(
+            err, ERR_USAGE, "cli_takes_no",
+            MESSAGE_ARGS(MESSAGE_STR("name", c->name), MESSAGE_STR("word", args->v[c->most])));
     return 0;
 }
 

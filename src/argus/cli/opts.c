@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct parse {
@@ -48,8 +49,9 @@ static int set_choice(const struct opt *o, const char *value, int *ret, struct e
     struct buf all = BUF_INIT(256);
     for (size_t i = 0; i < n; i++)
         (void)buf_addf(&all, "%s%s", i ? ", " : "", o->choices[i]); /* our own short names */
-    int r = err_set(err, ERR_USAGE, "'%.60s' is no value for '--%s': it takes %s", value, o->name,
-                    buf_str(&all));
+    int r = message_refuse(err, ERR_USAGE, "cli_no_value",
+                           MESSAGE_ARGS(MESSAGE_STR("text", value), MESSAGE_STR("option", o->name),
+                                        MESSAGE_STR("all", buf_str(&all))));
     buf_release(&all);
     return r;
 }
@@ -78,7 +80,7 @@ static int set_value(const struct opt *o, const char *value, void *out, struct e
     case OPT_COUNT:
         r = str_to_int(value, 0, INT64_MAX, p, err);
         if (r == 0 && !*(int64_t *)p)
-            r = err_set(err, ERR_USAGE, "it counts from 1");
+            r = message_refuse(err, ERR_USAGE, "cli_from_one", MESSAGE_NO_ARGS);
         break;
     case OPT_SPAN:
         r = span_from_string(value, p, err);
@@ -86,10 +88,10 @@ static int set_value(const struct opt *o, const char *value, void *out, struct e
     }
     if (r >= 0)
         return 0;
-    (void)err_prefix(err, "wrong value of '--%s'", o->name);
-    if (err)
-        err->code = ERR_USAGE;
-    return ERR_USAGE;
+    return err ? message_refuse(
+                     err, ERR_USAGE, "cli_wrong_value",
+                     MESSAGE_ARGS(MESSAGE_STR("option", o->name), MESSAGE_ERR("why", err)))
+               : ERR_USAGE;
 }
 
 static int unknown_name(const struct parse *p, const char *name, size_t len)
@@ -100,9 +102,11 @@ static int unknown_name(const struct parse *p, const char *name, size_t len)
     names[p->n] = "help";
     char *typed = xstrndup(name, len);
     const char *near = str_nearest(typed, names, p->n + 1);
-    int r = near ? err_set(p->err, ERR_USAGE, "unknown option '--%.60s': did you mean '--%s'?",
-                           typed, near)
-                 : err_set(p->err, ERR_USAGE, "unknown option '--%.60s'", typed);
+    int r =
+        near ? message_refuse(p->err, ERR_USAGE, "cli_option_near",
+                              MESSAGE_ARGS(MESSAGE_STR("option", typed), MESSAGE_STR("near", near)))
+             : message_refuse(p->err, ERR_USAGE, "cli_option_unknown",
+                              MESSAGE_ARGS(MESSAGE_STR("option", typed)));
     free(names);
     free(typed);
     return r;
@@ -112,8 +116,9 @@ static int unknown_name(const struct parse *p, const char *name, size_t len)
 static int take_value(struct parse *p, const struct opt *o, const char *glued)
 {
     if (!glued && p->i + 1 >= p->argc)
-        return err_set(p->err, ERR_USAGE, "option '--%s' needs a value: --%s %s", o->name, o->name,
-                       o->arg);
+        return message_refuse(
+            p->err, ERR_USAGE, "cli_option_value",
+            MESSAGE_ARGS(MESSAGE_STR("option", o->name), MESSAGE_STR("arg", o->arg)));
     return set_value(o, glued ? glued : p->argv[++p->i], p->out, p->err);
 }
 
@@ -131,7 +136,8 @@ static int parse_long(struct parse *p, const char *word)
     if (o->type != OPT_FLAG)
         return take_value(p, o, eq ? eq + 1 : NULL);
     if (eq)
-        return err_set(p->err, ERR_USAGE, "option '--%s' takes no value", o->name);
+        return message_refuse(p->err, ERR_USAGE, "cli_option_no_value",
+                              MESSAGE_ARGS(MESSAGE_STR("option", o->name)));
     return set_value(o, NULL, p->out, p->err);
 }
 
@@ -144,7 +150,8 @@ static int parse_letters(struct parse *p, const char *letters)
             continue;
         }
         if (!o)
-            return err_set(p->err, ERR_USAGE, "unknown option '-%c'", *letters);
+            return message_refuse(p->err, ERR_USAGE, "cli_letter_unknown",
+                                  MESSAGE_ARGS(MESSAGE_STR("letter", ((char[]){*letters, 0}))));
         if (o->type != OPT_FLAG)
             return take_value(p, o, letters[1] ? letters + 1 : NULL);
         int r = set_value(o, NULL, p->out, p->err);

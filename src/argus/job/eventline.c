@@ -13,6 +13,7 @@
 #include "argus/show/member.h"
 #include "argus/show/table.h"
 #include "argus/show/text.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -119,7 +120,7 @@ static int eventline_on_event(const struct sse_event *e, void *arg)
     struct feed *f = arg;
     _cleanup_(json_unrefp) json_t *event = NULL;
     if (json_parse(e->data, e->data_len, SSE_EVENT_MAX, &event, NULL) < 0)
-        return err_set(&f->err, ERR_INTERNAL, "the event stream is broken: no JSON");
+        return message_refuse(&f->err, ERR_INTERNAL, "cli_events_broken", MESSAGE_NO_ARGS);
     client_say(f->cli->client, event);
     int64_t seq = json_get_int(event, "seq", 0);
     if (seq <= f->seq)
@@ -148,7 +149,7 @@ static int listen_once(struct feed *f, const char *path, bool *ret_was_open, str
     bool is_long = whole.failed;
     _cleanup_(freep) char *text = buf_take(&whole);
     if (is_long)
-        return err_set(err, ERR_USAGE, "the filters are too long");
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     struct request request = {
         .path = text, .accept = "text/event-stream", .last_event_id = f->seq > 0 ? id : NULL};
     sse_restart(&f->sse);
@@ -157,13 +158,13 @@ static int listen_once(struct feed *f, const char *path, bool *ret_was_open, str
     while (!transfer_is_done(t) && !f->has_ended) {
         int r = client_turn(f->cli->client, 1000);
         if (r < 0)
-            return err_set(err, r, "interrupted");
+            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
     }
     if (f->has_ended)
         return 0;
     int r = transfer_result(t, err);
     if (f->err.code)
-        return err_set(err, f->err.code, "%s", f->err.text);
+        return err_copy(err, f->err.code, &f->err);
     int status = transfer_response(t)->status;
     *ret_was_open = status == 200;
     return r < 0 ? r : response_error(transfer_response(t), err);
@@ -209,8 +210,9 @@ int eventline_follow(struct cli *cli,
         was_ever_open |= was_open;
         bool is_away = r == ERR_UNREACHABLE || r == ERR_UNAVAILABLE;
         if (is_away && was_ever_open) {
+            _cleanup_(freep) char *said = err ? cli_err_text(cli, err) : xstrdup("");
             if (was_open || !was_told)
-                cli_say(cli, MSG_LOST, err ? err->text : "", "", "");
+                cli_say(cli, MSG_LOST, said, "", "");
             was_told = true;
             r = 0;
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "argus/net/client.h"
+#include "base/message.h"
 #include "base/str.h"
 
 /* The key at the beginning of "key=value", NULL if it is none of ours. */
@@ -33,14 +34,12 @@ int filter_to_query(const struct strv *filters, struct buf *query, struct err *e
     for (size_t i = 0; i < filters->n; i++) {
         const char *filter = filters->v[i], *key = filter_key_of(filter);
         if (!key)
-            return err_set(err, ERR_USAGE,
-                           "'%.60s' is no filter: it takes user=NAME, project=NAME, state=STATE, "
-                           "workload=KIND and pool=NAME",
-                           filter);
+            return message_refuse(err, ERR_USAGE, "cli_no_filter",
+                                  MESSAGE_ARGS(MESSAGE_STR("text", filter)));
         has_state |= str_eq(key, "state");
         url_query(query, key, filter + strlen(key) + 1);
     }
     if (!has_state)
         url_query(query, "state", "QUEUED,STARTING,RUNNING");
-    return query->failed ? err_set(err, ERR_USAGE, "the filters are too long") : 0;
+    return query->failed ? message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS) : 0;
 }

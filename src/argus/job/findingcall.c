@@ -8,15 +8,18 @@
 
 #include "argus/cli/cli.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 static int findingcall_refuse(const json_t *job, const char *id, int64_t attempt, struct err *err)
 {
     const char *state = member_str(job, "state");
     if (attempt)
-        return err_set(err, ERR_NOT_FOUND, "attempt %" PRId64 " of job '%s' has no finding",
-                       attempt, id);
-    return err_set(err, ERR_NOT_FOUND, "job '%s' has no finding: it is %s", id, state);
+        return message_refuse(
+            err, ERR_NOT_FOUND, "cli_no_finding_of",
+            MESSAGE_ARGS(MESSAGE_NUM("attempt", attempt), MESSAGE_STR("job", id)));
+    return message_refuse(err, ERR_NOT_FOUND, "cli_no_finding",
+                          MESSAGE_ARGS(MESSAGE_STR("job", id), MESSAGE_STR("state", state)));
 }
 
 int findingcall_get(struct cli *cli,

@@ -13,6 +13,7 @@
 
 #include "argus/show/text.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -96,6 +97,21 @@ static void add_where(struct buf *b, const char *name, const char *value)
         (void)buf_addf(b, "%s%s %s", b->len ? ", " : "", name, value); /* short */
 }
 
+/* What it is else, and the line that says so. */
+static void print_second(const struct finding *f, const struct term *t, FILE *out)
+{
+    const struct finding_second *s = &f->second;
+    _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
+    if (!f->has_second)
+        return;
+    (void)buf_addf(&text, "%s - %s (%.0f%%%s%s)", finding_class_to_string(s->class),
+                   finding_class_meaning(s->class), 100 * s->confidence, s->rule ? ", rule " : "",
+                   str_or(s->rule, "")); /* short */
+    paragraph(t, "or else", STYLE_PLAIN, buf_str(&text), out);
+    if (s->quote.text)
+        quotes(t, "", 0, &s->quote, 1, out);
+}
+
 void findingview_print(const struct finding *f, const struct term *t, FILE *out)
 {
     _cleanup_(buf_release) struct buf where = BUF_INIT(TEXT_MAX), class = BUF_INIT(TEXT_MAX),
@@ -122,6 +138,7 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
         finding_change_to_text(&f->patch[i], &fix);
         paragraph(t, i ? "" : "fix", STYLE_GREEN, buf_str(&fix), out);
     }
+    print_second(f, t, out);
     label(t, "confidence", out);
     (void)fprintf(out, "%.0f%%", 100 * f->confidence);
     if (f->rule)
@@ -136,9 +153,7 @@ static int findingview_add_file(struct finding_rules *rules, const char *path, s
     struct problems ps = {0};
     int r = file_read(path, &text, err);
     if (r == 0 && finding_rules_add(rules, buf_str(&text), text.len, &ps) < 0)
-        r = err_set(err, ERR_BAD_SPEC, "%s:%d:%d: '%s': %s", path, ps.n ? ps.v[0].line : 0,
-                    ps.n ? ps.v[0].column : 0, ps.n ? ps.v[0].field : "",
-                    ps.n ? ps.v[0].text : "unreadable");
+        r = problems_to_err(&ps, path, ERR_BAD_SPEC, err);
     problems_release(&ps);
     return r;
 }
@@ -153,11 +168,12 @@ static int add_directory(struct finding_rules *rules, const char *dir, struct er
     struct dirent **found = NULL;
     int n = scandir(dir, &found, is_rules_file, alphasort);
     if (n < 0)
-        return err_set(err, -errno, "cannot read the rules' directory '%.200s': %s", dir,
-                       strerror(errno));
-    int r = n > RULES_FILES_MAX
-                ? err_set(err, ERR_TOO_LARGE, "more than %d files of rules", RULES_FILES_MAX)
-                : 0;
+        return message_refuse(
+            err, -errno, "cli_rules_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_STR("why", strerror(errno))));
+    int r = n > RULES_FILES_MAX ? message_refuse(err, ERR_TOO_LARGE, "cli_many_rules",
+                                                 MESSAGE_ARGS(MESSAGE_NUM("most", RULES_FILES_MAX)))
+                                : 0;
     for (int i = 0; i < n; i++) {
         char *path = xasprintf("%s/%s", dir, found[i]->d_name);
         if (r == 0)
@@ -182,7 +198,7 @@ int findingview_rules(const char *dir, struct finding_rules **ret, struct err *e
         return r;
     finding_rules_try(rules, &ps);
     if (ps.n)
-        r = err_set(err, ERR_BAD_SPEC, "%s: rule '%s': %s", dir, ps.v[0].field, ps.v[0].text);
+        r = problems_to_err(&ps, dir, ERR_BAD_SPEC, err);
     problems_release(&ps);
     if (r < 0)
         return r;
@@ -206,9 +222,12 @@ static int judge_form(const char *block, size_t n, const char *file, struct err 
             memcmp(block + forms[i].at, forms[i].bytes, forms[i].n) != 0)
             continue;
         if (!forms[i].reader)
-            return err_set(err, ERR_MEDIA, "'%.200s' is a program and no log", file);
-        return err_set(err, ERR_MEDIA, "'%.200s' is compressed: %s %.200s | argus diagnose --log -",
-                       file, forms[i].reader, is_input ? "FILE" : file);
+            return message_refuse(err, ERR_MEDIA, "cli_is_program",
+                                  MESSAGE_ARGS(MESSAGE_STR("path", file)));
+        return message_refuse(err, ERR_MEDIA, "cli_is_compressed",
+                              MESSAGE_ARGS(MESSAGE_STR("path", file),
+                                           MESSAGE_STR("reader", forms[i].reader),
+                                           MESSAGE_STR("input", is_input ? "FILE" : file)));
     }
     return 0;
 }
@@ -227,7 +246,9 @@ static int findingview_read_all(struct finder *f,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return err_set(err, -errno, "cannot read '%.200s': %s", file, strerror(errno));
+            return message_refuse(
+                err, -errno, "disk_cannot_read",
+                MESSAGE_ARGS(MESSAGE_STR("path", file), MESSAGE_STR("why", strerror(errno))));
         int r = any ? 0 : judge_form(block, (size_t)n, file, err);
         if (r < 0)
             return r;
@@ -236,16 +257,16 @@ static int findingview_read_all(struct finder *f,
     }
     if (any || may_be_empty)
         return 0;
-    return err_set(err, ERR_MEDIA, "'%.200s' is empty: how did the run end? --exit-code N says it",
-                   file);
+    return message_refuse(err, ERR_MEDIA, "cli_log_empty", MESSAGE_ARGS(MESSAGE_STR("path", file)));
 }
 
 static int refuse_directory(const char *file, struct err *err)
 {
     _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", file);
     bool is_job = access(log, F_OK) == 0;
-    return err_set(err, ERR_MEDIA, "'%.200s' is a directory: %s%.200s", file,
-                   is_job ? "a job's log is " : "name a file of it", is_job ? log : "");
+    return message_refuse(
+        err, ERR_MEDIA, "cli_log_directory",
+        MESSAGE_ARGS(MESSAGE_STR("path", file), MESSAGE_STR("log", is_job ? log : "")));
 }
 
 int findingview_diagnose(const struct finding_rules *rules,
@@ -258,7 +279,9 @@ int findingview_diagnose(const struct finding_rules *rules,
     bool is_input = str_eq(file, "-");
     _cleanup_(closep) int fd = is_input ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return err_set(err, -errno, "cannot open '%.200s': %s", file, strerror(errno));
+        return message_refuse(
+            err, -errno, "disk_cannot_open",
+            MESSAGE_ARGS(MESSAGE_STR("path", file), MESSAGE_STR("why", strerror(errno))));
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
         return refuse_directory(file, err);
     _cleanup_(finder_freep) struct finder *f = finder_new(rules);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "argus/job/jobview.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { TRIES = 3 };
@@ -37,6 +38,44 @@ int jobchange_one(struct cli *cli,
     return 0;
 }
 
+static void jobchange_tell(struct cli *cli, const char *id, const struct err *why)
+{
+    _cleanup_(freep) char *said = cli_err_text(cli, why);
+    cli_talk(cli, "argus: '%s': %s", id, said);
+}
+
+int jobchange_each(struct cli *cli,
+                   const struct strv *ids,
+                   const char *word,
+                   jobchange_fn fn,
+                   const void *ctx,
+                   struct err *err)
+{
+    int result = 0;
+    for (size_t i = 0; i < ids->n; i++) {
+        struct err e = {0};
+        int r = fn(cli, ids->v[i], ctx, &e);
+        if (r < 0 && result < 0)
+            jobchange_tell(cli, ids->v[i], &e);
+        else if (r < 0)
+            result =
+                message_refuse(err, r, "cli_cannot_one",
+                               MESSAGE_ARGS(MESSAGE_STR("verb", word), MESSAGE_STR("id", ids->v[i]),
+                                            MESSAGE_ERR("why", &e)));
+    }
+    return result;
+}
+
+struct jobchange_post {
+    const char *verb, *body;
+};
+
+static int jobchange_send(struct cli *cli, const char *id, const void *ctx, struct err *err)
+{
+    const struct jobchange_post *p = ctx;
+    return jobchange_one(cli, id, p->verb, p->body, err);
+}
+
 int jobchange_all(struct cli *cli,
                   const struct strv *ids,
                   const char *word,
@@ -44,14 +83,6 @@ int jobchange_all(struct cli *cli,
                   const char *body,
                   struct err *err)
 {
-    int result = 0;
-    for (size_t i = 0; i < ids->n; i++) {
-        struct err e = {0};
-        int r = jobchange_one(cli, ids->v[i], verb, body, &e);
-        if (r < 0 && result < 0)
-            cli_talk(cli, "argus: '%s': %s", ids->v[i], e.text);
-        else if (r < 0)
-            result = err_set(err, r, "cannot %s '%s': %s", word, ids->v[i], e.text);
-    }
-    return result;
+    const struct jobchange_post post = {.verb = verb, .body = body};
+    return jobchange_each(cli, ids, word, jobchange_send, &post, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobchange.h - one change of a job on the server: stop, hold, release, priority. */
+/* jobchange.h - one change of a job on the server, or of several: stop, hold, retry, archive. */
 #pragma once
 #include "argus/cli/cli.h"
 
@@ -10,6 +10,16 @@ must_check int jobchange_one(struct cli *cli,
                              const char *verb,
                              const char *body,
                              struct err *err);
+/* One of several; ctx is the caller's. */
+typedef int (*jobchange_fn)(struct cli *cli, const char *id, const void *ctx, struct err *err);
+/* fn of each, even when one is refused: the first refusal is the result, the others are told.
+ * word: "retry". */
+must_check int jobchange_each(struct cli *cli,
+                              const struct strv *ids,
+                              const char *word,
+                              jobchange_fn fn,
+                              const void *ctx,
+                              struct err *err);
 /* Each of them, even when one is refused: the first refusal is the result, the others are told.
  * word: "hold". */
 must_check int jobchange_all(struct cli *cli,

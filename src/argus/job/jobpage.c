@@ -247,6 +247,23 @@ static void short_span_of(const json_t *o, const char *key, char out[static CLOC
         text_printf_to(out, CLOCK_TEXT_MAX, "%.1fs", s);
 }
 
+/* Of the fullest of its GPUs, where somebody told. */
+static void print_memory(const struct page *p)
+{
+    const double gib = 1024.0 * 1024 * 1024;
+    double most = json_get_real(p->job, "gpu_mem_max_bytes", -1);
+    double total = json_get_real(p->job, "gpu_mem_total_bytes", -1);
+    char used[32], whole[32], text[256];
+    const char *args[] = {used, whole};
+    if (most < 0)
+        return;
+    text_printf(used, "%.1f", most / gib);
+    text_printf(whole, "%.1f", total / gib);
+    jobpage_line(p, MSG_L_GPUS, STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, total > 0 ? MSG_MEM_OF : MSG_MEM_PEAK, args, text,
+                          sizeof(text)));
+}
+
 /* What restarts cost it, and how often it should save. */
 static void print_goodput(const struct page *p)
 {
@@ -303,6 +320,21 @@ static void print_archive(const struct page *p)
         line_owned(p, MSG_L_ARCHIVE, STYLE_PLAIN, xasprintf("%s: %s", state, more));
 }
 
+/* Each run: where it is seen, and why not all of it is there yet. */
+static void print_trackers(const struct page *p)
+{
+    size_t i;
+    const json_t *x;
+    json_array_foreach (json_get_array(p->job, "trackers"), i, x) {
+        const char *why = json_get_str(x, "problem", "");
+        line_owned(p, i ? MSG_NONE : MSG_L_TRACKERS, STYLE_PLAIN,
+                   xasprintf("%" PRId64 "  %s  %s, %s  %s%s%s", json_get_int(x, "attempt", 1),
+                             member_str(x, "tracker"), member_str(x, "mode"),
+                             member_str(x, "state"), json_get_str(x, "link", ""), *why ? ": " : "",
+                             why));
+    }
+}
+
 static void print_paths(const struct page *p)
 {
     static const struct {
@@ -316,6 +348,7 @@ static void print_paths(const struct page *p)
     const json_t *all = json_get_object(p->job, "paths");
     for (size_t i = 0; i < array_len(paths); i++)
         jobpage_line(p, paths[i].label, STYLE_PLAIN, json_get_str(all, paths[i].key, ""));
+    print_trackers(p);
     print_archive(p);
     if (!json_get_str(all, "dir", NULL))
         jobpage_line(p, MSG_L_DIR, STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
@@ -330,6 +363,7 @@ void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
     print_attempts(&p);
     print_end(&p);
     print_training(&p);
+    print_memory(&p);
     print_goodput(&p);
     print_paths(&p);
 }

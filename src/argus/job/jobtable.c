@@ -24,6 +24,8 @@ static const struct column LIST[] = {
     {.title = MSG_RUN, .rank = 1},
     {.title = MSG_RESTARTS, .flags = COLUMN_RIGHT, .rank = 9},
     {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 8},
+    {.title = MSG_GPU_HOURS, .flags = COLUMN_RIGHT, .rank = 10},
     {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
     {.title = MSG_POOL, .flags = COLUMN_WIDE},
     {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
@@ -53,6 +55,7 @@ static const struct column TOP[] = {
     {.title = MSG_ETA, .rank = 1},
     {.title = MSG_STEP_TIME, .flags = COLUMN_RIGHT, .rank = 3},
     {.title = MSG_TOKENS_S, .flags = COLUMN_RIGHT, .rank = 6},
+    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 7},
     {.title = MSG_REWARD, .flags = COLUMN_RIGHT},
     {.title = MSG_CURVE, .rank = 2},
 };
@@ -64,6 +67,27 @@ static void jobtable_add_number(struct table *t, const json_t *job, const char *
         table_add(t, STYLE_PLAIN, NULL);
     else
         table_addf(t, STYLE_PLAIN, "%" PRId64, n);
+}
+
+static void jobtable_add_real(struct table *t,
+                              const json_t *o,
+                              const char *key,
+                              double factor,
+                              const char *unit)
+{
+    const json_t *v = json_object_get(o, key);
+    if (json_is_number(v))
+        table_addf(t, STYLE_PLAIN, "%.3g%s", json_number_value(v) * factor, unit);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void jobtable_add_hours(struct table *t, const json_t *hours)
+{
+    if (json_is_number(hours) && json_number_value(hours) > 0)
+        table_addf(t, STYLE_PLAIN, "%.2f", json_number_value(hours));
+    else
+        table_add(t, STYLE_PLAIN, NULL);
 }
 
 /* Takes the text. */
@@ -89,6 +113,8 @@ static void add_list_row(struct table *t, const json_t *job, const struct when *
     table_add(t, STYLE_PLAIN, when_lasted(w, is_over && !end ? 0 : start, end, text));
     jobtable_add_number(t, job, "restarts");
     jobtable_add_number(t, job, "step");
+    jobtable_add_real(t, job, "gpu_util", 1, "%");
+    jobtable_add_hours(t, json_object_get(job, "gpu_hours"));
     table_add(t, STYLE_PLAIN, member_str(job, "project"));
     table_add(t, STYLE_PLAIN, member_str(job, "pool"));
     table_add(t, STYLE_PLAIN, member_str(job, "cluster"));
@@ -111,19 +137,6 @@ static void add_queue_row(struct table *t, const json_t *job, const struct when 
               w->utc ? when_point(w, queued, text) : when_lasted(w, queued, 0, text));
     table_add(t, STYLE_PLAIN, jobview_eta(job, w, eta, sizeof(eta)));
     add_owned(t, STYLE_PLAIN, jobview_reason(job));
-}
-
-static void jobtable_add_real(struct table *t,
-                              const json_t *o,
-                              const char *key,
-                              double factor,
-                              const char *unit)
-{
-    const json_t *v = json_object_get(o, key);
-    if (json_is_number(v))
-        table_addf(t, STYLE_PLAIN, "%.3g%s", json_number_value(v) * factor, unit);
-    else
-        table_add(t, STYLE_PLAIN, NULL);
 }
 
 static void add_top_row(struct table *t, const json_t *job, const struct when *w)
@@ -149,6 +162,7 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     table_add(t, STYLE_PLAIN, when_point(w, when_get(m, "eta"), at));
     jobtable_add_real(t, m, "step_seconds", 1, "s");
     jobtable_add_real(t, m, "tokens_per_s", 1, "");
+    jobtable_add_real(t, job, "gpu_util", 1, "%");
     if (is_loss && json_is_number(json_object_get(curve, "value")))
         table_addf(t, STYLE_PLAIN, "%s %.3g", msg(w->lang, MSG_L_LOSS),
                    json_get_real(curve, "value", 0));

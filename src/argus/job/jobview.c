@@ -9,6 +9,7 @@
 
 #include "argus/cli/command.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/finding_class.h"
@@ -226,7 +227,7 @@ static int add_page(struct cli *cli,
     url_query(&path, "limit", limit);
     url_query(&path, "cursor", *cursor);
     if (path.failed)
-        return err_set(err, ERR_USAGE, "the filters are too long");
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     int r = client_get(cli->client, buf_str(&path), &page, err);
     if (r < 0)
         return r;

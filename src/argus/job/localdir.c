@@ -63,8 +63,10 @@ static char *localdir_resolve(const char *dir,
         slash ? xasprintf("%.*s%s", (int)(slash - file + 1), file, dir) : xstrdup(dir);
     char *whole = realpath(path, NULL);
     if (!whole || stat(whole, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        (void)err_set(err, ERR_USAGE, "working_dir '%s' is no directory here%s%s", dir,
-                      whole ? "" : ": ", whole ? "" : strerror(errno)); /* only fills err */
+        (void)message_refuse(
+            err, ERR_USAGE, "cli_no_working_dir",
+            MESSAGE_ARGS(MESSAGE_STR("path", dir),
+                         MESSAGE_STR("why", whole ? "" : strerror(errno)))); /* only fills err */
         free(whole);
         return NULL;
     }
@@ -106,7 +108,9 @@ int localdir_send(struct cli *cli,
         .source = path, .name = snapshot_derive_name(path, name), .most_bytes = BYTES_MAX};
     int r = snapcall_add(cli, &what, &snapshot, err);
     if (r < 0)
-        return err_prefix(err, "working_dir '%s'", dir);
+        return err ? message_refuse(err, r, "cli_of_working_dir",
+                                    MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_ERR("why", err)))
+                   : r;
     cli_talk(cli, "working_dir '%s' is snapshot %s (%lld files, %s)", dir,
              member_str(snapshot, "name"), (long long)json_get_int(snapshot, "files", 0),
              size_text(json_get_int(snapshot, "bytes", 0), size));

@@ -8,6 +8,7 @@
 
 #include "argus/show/yaml.h"
 #include "base/doc.h"
+#include "base/message.h"
 #include "base/str.h"
 
 /* YAML text as JSON values; NULL when it is none. */
@@ -36,14 +37,15 @@ static int set_override(json_t *root, const char *set, struct err *err)
     size_t n = strcspn(text, "=") + 1, i;
     json_t *list = json_object_get(root, "overrides"), *one;
     if (n == 1)
-        return err_set(err, ERR_USAGE, "'%.100s' names no key", set);
+        return message_refuse(err, ERR_USAGE, "cli_names_no_key",
+                              MESSAGE_ARGS(MESSAGE_STR("text", set)));
     if (!list || json_is_null(list)) {
         (void)json_object_set_new(root, "overrides", json_array()); /* root is an object */
         list = json_object_get(root, "overrides");
     }
     if (!json_is_array(list))
-        return err_set(err, ERR_USAGE, "'--set %.100s': the overrides of the spec are no list",
-                       set);
+        return message_refuse(err, ERR_USAGE, "cli_set_no_list",
+                              MESSAGE_ARGS(MESSAGE_STR("text", set)));
     json_array_foreach (list, i, one) {
         const char *has = json_is_string(one) ? json_string_value(one) : "";
         size_t marks = strspn(has, "+");
@@ -54,7 +56,8 @@ static int set_override(json_t *root, const char *set, struct err *err)
         return 0;
     }
     return json_array_append_new(list, json_string(text)) < 0
-               ? err_set(err, ERR_USAGE, "'%.100s' is no text", set)
+               ? message_refuse(err, ERR_USAGE, "cli_no_text",
+                                MESSAGE_ARGS(MESSAGE_STR("text", set)))
                : 0;
 }
 
@@ -62,14 +65,14 @@ static int set_one(json_t *root, const char *set, struct err *err)
 {
     const char *eq = strchr(set, '=');
     if (!eq || eq == set)
-        return err_set(err, ERR_USAGE, "'%.100s' is not of the form key=value: --set nnodes=2",
-                       set);
+        return message_refuse(err, ERR_USAGE, "cli_set_form",
+                              MESSAGE_ARGS(MESSAGE_STR("text", set)));
     if (str_starts(set, OVERRIDES))
         return set_override(root, set, err);
     json_t *value = eq[1] ? read_value(eq + 1, strlen(eq + 1)) : json_string("");
     if (!value)
-        return err_set(err, ERR_USAGE, "the value of '--set %.100s' is no YAML: put it in quotes",
-                       set);
+        return message_refuse(err, ERR_USAGE, "cli_set_no_yaml",
+                              MESSAGE_ARGS(MESSAGE_STR("text", set)));
     json_t *map = root;
     const char *p = set;
     for (const char *dot; (dot = memchr(p, '.', (size_t)(eq - p))); p = dot + 1) {
@@ -85,7 +88,9 @@ static int set_one(json_t *root, const char *set, struct err *err)
     char *key = xstrndup(p, (size_t)(eq - p));
     int r = map ? json_object_set_new(map, key, value) : -1;
     free(key);
-    return r < 0 ? err_set(err, ERR_USAGE, "'%.100s' names no key", set) : 0;
+    return r < 0 ? message_refuse(err, ERR_USAGE, "cli_names_no_key",
+                                  MESSAGE_ARGS(MESSAGE_STR("text", set)))
+                 : 0;
 }
 
 int overlay_apply(const char *text,
@@ -96,14 +101,14 @@ int overlay_apply(const char *text,
 {
     _cleanup_(json_unrefp) json_t *root = read_value(text, len);
     if (!json_is_object(root))
-        return err_set(err, ERR_BAD_SPEC, "the spec is no YAML mapping");
+        return message_refuse(err, ERR_BAD_SPEC, "cli_spec_no_map", MESSAGE_NO_ARGS);
     for (size_t i = 0; i < sets->n; i++) {
         int r = set_one(root, sets->v[i], err);
         if (r < 0)
             return r;
     }
     yaml_add(out, root);
-    return out->failed ? err_set(err, ERR_TOO_LARGE, "the spec is too large") : 0;
+    return out->failed ? message_refuse(err, ERR_TOO_LARGE, "spec_too_large", MESSAGE_NO_ARGS) : 0;
 }
 
 void overlay_place(const char *text, size_t len, const char *field, int *ret_line, int *ret_column)

@@ -9,6 +9,7 @@
 #include "argus/job/filter.h"
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { STOP_MAX = 10000, BODY_MAX = 1 << 20 };
@@ -55,11 +56,11 @@ static int stopping_ask(size_t n, struct err *err)
 {
     char answer[16];
     if (!isatty(STDIN_FILENO))
-        return err_set(err, ERR_USAGE,
-                       "cannot ask whether to stop %zu jobs without a terminal: add -y", n);
+        return message_refuse(err, ERR_USAGE, "cli_stop_no_terminal",
+                              MESSAGE_ARGS(MESSAGE_NUM("jobs", n)));
     (void)fprintf(stderr, "stop these %zu jobs? [y/N] ", n);
     if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
-        return err_set(err, ERR_USAGE, "nothing was stopped");
+        return message_refuse(err, ERR_USAGE, "cli_nothing_stopped", MESSAGE_NO_ARGS);
     return 0;
 }
 

@@ -8,7 +8,9 @@
 #include "argus/job/overlay.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/problem.h"
+#include "base/said.h"
 #include "base/str.h"
 
 /* A server that restarts is back within these tries (about 8 s). */
@@ -28,7 +30,8 @@ int submission_compose(struct submission *s, const char *name, const char *text,
 {
     submission_begin(s, name);
     if (buf_adds(&s->text, text) < 0)
-        return err_set(err, ERR_TOO_LARGE, "%s are too long", name);
+        return message_refuse(err, ERR_TOO_LARGE, "cli_are_long",
+                              MESSAGE_ARGS(MESSAGE_STR("what", name)));
     return 0;
 }
 
@@ -36,7 +39,9 @@ static int submission_read_file(struct submission *s, const char *file, struct e
 {
     submission_begin(s, str_eq(file, "-") ? "stdin" : file);
     int r = file_read_input(file, &s->text, err);
-    return r == -ENOENT ? err_set(err, ERR_USAGE, "there is no file '%s'", file) : r;
+    return r == -ENOENT ? message_refuse(err, ERR_USAGE, "cli_no_file",
+                                         MESSAGE_ARGS(MESSAGE_STR("path", file)))
+                        : r;
 }
 
 int submission_read(struct submission *s,
@@ -76,8 +81,8 @@ static void add_problem(const struct submission *s, const json_t *v, struct prob
     const char *field = json_get_str(v, "field", "");
     int line = (int)json_get_int(v, "line", 0), column = (int)json_get_int(v, "column", 0);
     submission_place(s, field, &line, &column);
-    problems_add(ps, is_warning ? PROBLEM_WARNING : PROBLEM_ERROR, field, line, column,
-                 json_get_str(v, "hint", NULL), "%s", json_get_str(v, "detail", "not accepted"));
+    problems_add_said(ps, is_warning ? PROBLEM_WARNING : PROBLEM_ERROR, field, line, column,
+                      json_get_str(v, "hint", NULL), json_get_str(v, "detail", "not accepted"));
 }
 
 /* How many problems were told. */
@@ -94,7 +99,7 @@ static size_t tell_problems(const struct submission *s, const json_t *answer)
             if (json_is_object(v))
                 add_problem(s, v, &ps);
     }
-    problems_to_text(&ps, s->name, &text); /* PROBLEMS_MAX short ones fit */
+    problems_to_text(&ps, s->name, MESSAGE_ENGLISH, &text); /* PROBLEMS_MAX short ones fit */
     for (const char *p = buf_str(&text); *p; p++) {
         unsigned char c = (unsigned char)*p;
         (void)buf_addc(&clean, c == '\n' || (c >= 0x20 && c != 0x7f) ? *p : '?');
@@ -111,10 +116,13 @@ static int refusal(const struct submission *s, const struct response *response, 
     if (json_parse(buf_str(&response->body), response->body.len, CLIENT_BODY_MAX, &problem, NULL) <
         0)
         problem = NULL; /* the status says enough */
+    said_in(problem, response->language);
     size_t n = tell_problems(s, problem);
     if (n)
-        return err_set(err, r, "'%s' was refused: %zu problem%s", s->name, n, n == 1 ? "" : "s");
-    return err_set(err, r, "%s", e.text);
+        return message_refuse(
+            err, r, "cli_spec_refused",
+            MESSAGE_ARGS(MESSAGE_STR("path", s->name), MESSAGE_NUM("problems", n)));
+    return err_copy(err, r, &e);
 }
 
 static int send_it(struct submission *s,

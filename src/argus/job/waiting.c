@@ -9,6 +9,7 @@
 #include "argus/job/jobview.h"
 #include "argus/net/watch.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct waited {
@@ -112,7 +113,9 @@ int waiting_run(struct cli *cli,
     while (r >= 0 && a.n_left) {
         r = waiting_step(&a, err);
         if (r >= 0 && a.n_left && deadline && clock_mono() >= deadline)
-            r = err_set(err, ERR_TIMEOUT, "%zu of %zu jobs had not ended in time", a.n_left, a.n);
+            r = message_refuse(
+                err, ERR_TIMEOUT, "cli_not_in_time",
+                MESSAGE_ARGS(MESSAGE_NUM("left", a.n_left), MESSAGE_NUM("jobs", a.n)));
     }
     if (!a.is_table && (r >= 0 || r == ERR_TIMEOUT))
         emit(&a, output);

@@ -14,6 +14,7 @@
 #include "argus/net/sse.h"
 #include "argus/net/watch.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -44,7 +45,8 @@ struct follow {
 
 static int bad_event(struct follow *f, const char *what)
 {
-    return err_set(&f->err, ERR_INTERNAL, "the log stream of '%s' is broken: %s", f->id, what);
+    return message_refuse(&f->err, ERR_INTERNAL, "cli_log_broken",
+                          MESSAGE_ARGS(MESSAGE_STR("id", f->id), MESSAGE_STR("why", what)));
 }
 
 /* Nothing was printed yet, and where to begin is the server's to find. */
@@ -86,6 +88,20 @@ static int follow_on_log(struct follow *f, const json_t *data)
     return 0;
 }
 
+/* The file is another one now, or was cut: what comes is printed from there on. */
+static void follow_on_replaced(struct follow *f, const json_t *data)
+{
+    int64_t offset = json_get_int(data, "offset", 0), lost = json_get_int(data, "lost", 0);
+    f->offset = offset > 0 ? (uint64_t)offset : 0;
+    if (lost > 0)
+        cli_talk(f->cli,
+                 "the log was replaced, %" PRId64
+                 " bytes of it are lost: it goes on at byte %" PRIu64,
+                 lost, f->offset);
+    else
+        cli_talk(f->cli, "the log was replaced: it goes on at byte %" PRIu64, f->offset);
+}
+
 static int follow_on_event(const struct sse_event *event, void *arg)
 {
     struct follow *f = arg;
@@ -96,11 +112,16 @@ static int follow_on_event(const struct sse_event *event, void *arg)
         f->has_ended = true;
         return 0;
     }
-    if (!str_eq(event->name, "log"))
+    bool replaced = str_eq(event->name, "replaced");
+    if (!replaced && !str_eq(event->name, "log"))
         return 0; /* of a newer server */
     if (json_parse(event->data, event->data_len, SSE_EVENT_MAX, &data, NULL) < 0)
         return bad_event(f, "an event is no JSON");
-    int r = follow_on_log(f, data);
+    int r = 0;
+    if (replaced)
+        follow_on_replaced(f, data);
+    else
+        r = follow_on_log(f, data);
     if (r >= 0)
         text_copy(f->event_id, event->id);
     return r;
@@ -171,14 +192,15 @@ static int harvest_log(struct follow *f, struct err *err)
     struct err e = {0};
     int r = transfer_result(f->log, &e);
     if (f->err.code)
-        return err_set(err, f->err.code, "%s", f->err.text);
+        return err_copy(err, f->err.code, &f->err);
     if (r == 0 && response->status >= 400) {
         r = response_error(response, &e);
         if (response->status < 500 && response->status != 429)
-            return err_set(err, r, "%s", e.text);
+            return err_copy(err, r, &e);
     }
-    if (r < 0 && f->failures == 1)
-        cli_say(f->cli, MSG_LOST, e.text, "", "");
+    _cleanup_(freep) char *said = r < 0 && f->failures == 1 ? cli_err_text(f->cli, &e) : NULL;
+    if (said)
+        cli_say(f->cli, MSG_LOST, said, "", "");
     f->connect_at = clock_mono() + pauses[f->failures < 3 ? f->failures : 3];
     f->failures++;
     transfer_free(f->log);
@@ -193,7 +215,7 @@ static int follow_step(struct follow *f, struct err *err)
         connect_log(f);
     int r = client_turn(f->cli->client, 500);
     if (r < 0)
-        return err_set(err, r, "interrupted");
+        return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
     if (f->log && transfer_is_done(f->log) && !f->has_ended) {
         r = harvest_log(f, err);
         if (r < 0)

@@ -12,6 +12,7 @@
 #include "argus/log/logread.h"
 #include "argus/log/searchcall.h"
 #include "argus/show/text.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -33,7 +34,7 @@ static int get_list(struct cli *cli,
     if (ask->attempt)
         (void)buf_addf(&whole, "&attempt=%" PRId64, ask->attempt);
     if (whole.failed)
-        return err_set(err, ERR_USAGE, "the name of the node is too long");
+        return message_refuse(err, ERR_USAGE, "cli_node_name_long", MESSAGE_NO_ARGS);
     return client_get(cli->client, buf_str(&whole), ret, err);
 }
 
@@ -83,15 +84,19 @@ static int fail_none(struct cli *cli,
                      bool has_others,
                      struct err *err)
 {
-    char other[80] = "";
     int64_t k = ask->attempt ? 0 : earlier(cli, id, ask, rank, attempt);
-    if (k)
-        text_printf(other, ": attempt %" PRId64 " has, add --attempt %" PRId64, k, k);
-    else if (!has_others && str_eq(ask->source, "scene"))
-        text_copy(other, ": a scene is gathered when an attempt fails");
-    return err_set(err, ERR_NOT_FOUND, "attempt %" PRId64 " of '%s' has %s of source %s%s%s%s",
-                   attempt, id, has_others ? "no such log" : "no log", ask->source,
-                   ask->node ? " on node " : "", str_or(ask->node, ""), other);
+    struct message_arg args[] = {MESSAGE_NUM("attempt", attempt),
+                                 MESSAGE_STR("id", id),
+                                 MESSAGE_STR("source", ask->source),
+                                 MESSAGE_STR("node", str_or(ask->node, "")),
+                                 {.key = k ? "other" : NULL, .number = (double)k},
+                                 {.key = NULL}};
+    bool is_scene = !k && !has_others && str_eq(ask->source, "scene");
+    return message_refuse(err, ERR_NOT_FOUND,
+                          has_others ? "cli_no_such_log"
+                          : is_scene ? "cli_no_scene"
+                                     : "cli_no_log",
+                          args);
 }
 
 /* Those that fit, as a new array. */
@@ -105,7 +110,8 @@ static int logfiles_choose(struct cli *cli,
     _cleanup_(json_unrefp) json_t *list = NULL;
     int64_t rank = -1;
     if (ask->rank && str_to_int(ask->rank, 0, INT32_MAX, &rank, NULL) < 0)
-        return err_set(err, ERR_USAGE, "'%s' is no rank: a number from 0", ask->rank);
+        return message_refuse(err, ERR_USAGE, "cli_no_rank",
+                              MESSAGE_ARGS(MESSAGE_STR("text", ask->rank)));
     int r = get_list(cli, id, ask, &list, err);
     if (r < 0)
         return r;
@@ -154,8 +160,9 @@ static int make_query(struct buf *out,
                       struct err *err)
 {
     (void)buf_addf(out, "&attempt=%" PRId64 "&source=%s&file=", attempt, ask->source);
-    url_escape(out, json_get_str(f, "file", "")); /* too long shows here */
-    return out->failed ? err_set(err, ERR_INTERNAL, "the name of a log is too long") : 0;
+    buf_add_url(out, json_get_str(f, "file", "")); /* too long shows here */
+    return out->failed ? message_refuse(err, ERR_INTERNAL, "cli_log_name_long", MESSAGE_NO_ARGS)
+                       : 0;
 }
 
 /* *any: something was printed already. */
@@ -205,11 +212,11 @@ int logfiles_run(struct cli *cli, const char *id, const struct logfiles_ask *ask
         return r;
     size_t n = json_array_size(files);
     if (ask->follow && n > 1)
-        return err_set(
-            err, ERR_USAGE,
-            "--follow wants one log and %zu fit: choose by --node, --rank or --file (the "
-            "first is %s)",
-            n, json_get_str(json_array_get(files, 0), "file", "?"));
+        return message_refuse(
+            err, ERR_USAGE, "cli_follow_one",
+            MESSAGE_ARGS(
+                MESSAGE_NUM("fit", n),
+                MESSAGE_STR("first", json_get_str(json_array_get(files, 0), "file", "?"))));
     for (size_t i = 0; i < n && r >= 0; i++) {
         const json_t *f = json_array_get(files, i);
         _cleanup_(buf_release) struct buf head = BUF_INIT(HEAD_MAX);

@@ -16,7 +16,7 @@ int logout_init(struct logout *l, FILE *out, bool is_tty, const char *pattern, s
         return 0;
     struct err why = {0};
     int r = loggrep_new(pattern, &l->grep, &why);
-    return r < 0 ? err_set(err, ERR_USAGE, "%s", why.text) : 0;
+    return r < 0 ? err_copy(err, ERR_USAGE, &why) : 0;
 }
 
 void logout_release(struct logout *l)

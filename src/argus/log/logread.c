@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logread.c - a log piece by piece, for servers that limit one answer; see logread.h. */
 #include "argus/log/logread.h"
+#include "base/message.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static int logread_read_piece(struct cli *cli,
     while (!transfer_is_done(t)) {
         int r = client_turn(cli->client, 1000);
         if (r < 0)
-            return err_set(err, r, "interrupted");
+            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
     }
     int r = transfer_result(t, err);
     if (r >= 0)

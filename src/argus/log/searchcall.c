@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "argus/show/ansi.h"
+#include "base/message.h"
 
 enum {
     PAGE = 100,
@@ -44,7 +45,7 @@ static void add_filter(struct buf *path, const char *name, const char *value)
     if (!value)
         return;
     (void)buf_addf(path, "&%s=", name); /* too long a path is refused by the server */
-    url_escape(path, value);
+    buf_add_url(path, value);
 }
 
 /* The server takes few searches at once, and each page of one ends within seconds. */
@@ -55,9 +56,9 @@ static int wait_for_page(struct cli *cli, const char *path, json_t **ret, struct
         struct err e = {0};
         int r = client_json(cli->client, &request, ret, &e);
         if (r != ERR_BUSY || k == BUSY_TRIES)
-            return r < 0 ? err_set(err, r, "%s", e.text) : r;
+            return r < 0 ? err_copy(err, r, &e) : r;
         if (client_pause(cli->client, BUSY_MS) < 0)
-            return err_set(err, -EINTR, "interrupted");
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
     }
 }
 
@@ -112,7 +113,7 @@ static int print_line(struct logout *logout, const json_t *hit, struct err *err)
     _cleanup_(freep) char *bytes = xmalloc(most);
     if (sodium_base642bin((unsigned char *)bytes, most, b64, len, NULL, &n, NULL,
                           sodium_base64_VARIANT_ORIGINAL) != 0)
-        return err_set(err, ERR_INTERNAL, "a line that the server found is no base64");
+        return message_refuse(err, ERR_INTERNAL, "cli_no_base64", MESSAGE_NO_ARGS);
     logout_line(logout, bytes, n);
     return 0;
 }

@@ -13,12 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/message.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/version.h"
 
 /* A stream that says nothing at all for this long is dead: servers send a comment each 15 s. */
-enum { SILENCE_SECONDS = 75, CONNECT_SECONDS = 10, HEADERS_MAX = 64, BLOCK_BYTES = 512 << 10 };
+enum {
+    SILENCE_SECONDS = 75,
+    CONNECT_SECONDS = 10,
+    HEADERS_MAX = 64,
+    BLOCK_BYTES = 512 << 10,
+    NOT_YET_PAUSE_MS = 1000
+};
+static const usec_t NOT_YET_MOST = 10 * USEC_SEC;
 
 static const char PROBLEM_TYPE[] = "urn:argus:problem:";
 
@@ -160,6 +169,8 @@ static void set_headers(struct transfer *t, const struct request *q)
     const struct settings *s = t->client->settings;
     char *bearer = s->token ? xasprintf("Bearer %s", s->token) : NULL;
     add_header(t, "Authorization", bearer);
+    if (t->client->says_bodies && t->client->language == MESSAGE_CHINESE)
+        add_header(t, "Accept-Language", "zh-CN"); /* for what is a sentence in an answer */
     add_header(t, "Accept", q->accept ? q->accept : "application/json");
     add_header(t, "Content-Type", q->content_type ? q->content_type : ""); /* "" = none */
     add_header(t, "Idempotency-Key", q->idempotency_key);
@@ -297,9 +308,11 @@ int transfer_result(const struct transfer *t, struct err *err)
 {
     const char *server = t->client->settings->server;
     if (t->refused == -EMSGSIZE)
-        return err_set(err, ERR_TOO_LARGE, "the answer is larger than %d bytes", CLIENT_BODY_MAX);
+        return message_refuse(err, ERR_TOO_LARGE, "cli_answer_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", CLIENT_BODY_MAX)));
     if (t->refused)
-        return err_set(err, t->refused, "the answer of '%s' makes no sense", server);
+        return message_refuse(err, t->refused, "cli_answer_odd",
+                              MESSAGE_ARGS(MESSAGE_STR("server", server)));
     if (t->result == CURLE_OK)
         return 0;
     const char *why = *t->curl_error ? t->curl_error : curl_easy_strerror(t->result);
@@ -308,14 +321,10 @@ int transfer_result(const struct transfer *t, struct err *err)
         curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &code) == CURLE_OK && code)
         why = strerror((int)code);
     if (t->result == CURLE_PEER_FAILED_VERIFICATION || t->result == CURLE_SSL_CACERT_BADFILE)
-        return err_set(err, ERR_UNREACHABLE,
-                       "the certificate of '%s' is not trusted: %s (argus login %s --ca FILE)",
-                       server, why, server);
-    return err_set(
-        err, ERR_UNREACHABLE,
-        "cannot reach the server at '%s': %s (is argusd running there? name another with "
-        "'argus login URL' or ARGUS_URL)",
-        server, why);
+        return message_refuse(err, ERR_UNREACHABLE, "cli_untrusted",
+                              MESSAGE_ARGS(MESSAGE_STR("server", server), MESSAGE_STR("why", why)));
+    return message_refuse(err, ERR_UNREACHABLE, "cli_no_reach",
+                          MESSAGE_ARGS(MESSAGE_STR("server", server), MESSAGE_STR("why", why)));
 }
 
 static bool harvest(struct client *c)
@@ -367,7 +376,7 @@ static int call_once(struct client *c,
     while (!transfer_is_done(t)) {
         int r = client_turn(c, 1000);
         if (r < 0)
-            return err_set(err, r, "interrupted");
+            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
     }
     int r = transfer_result(t, err);
     if (r < 0)
@@ -375,6 +384,34 @@ static int call_once(struct client *c,
     *ret = t->response; /* moved */
     t->response.body = BUF_INIT(0);
     return 0;
+}
+
+static void client_tell(const struct client *c, const char *sentence)
+{
+    if (c->talk)
+        c->talk(sentence, c->talk_arg);
+}
+
+/* A server that has just started says ERR_NOT_YET to what it did not begin: that is asked again
+ * until it is ready. A body that is read in pieces is gone by then. */
+static int call_ready(struct client *c,
+                      const struct request *request,
+                      struct response *ret,
+                      struct err *err)
+{
+    usec_t until = clock_mono() + NOT_YET_MOST;
+    for (bool is_told = false;; is_told = true) {
+        struct err why;
+        int r = call_once(c, request, ret, err);
+        if (r < 0 || request->read || response_error(ret, &why) != ERR_NOT_YET ||
+            clock_mono() > until)
+            return r;
+        response_release(ret);
+        if (!is_told)
+            client_tell(c, why.text);
+        if (client_pause(c, NOT_YET_PAUSE_MS) < 0)
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
+    }
 }
 
 int client_call(struct client *c,
@@ -385,24 +422,21 @@ int client_call(struct client *c,
     struct err e = {0};
     for (int k = 0;; k++) {
         struct response response = {0};
-        int r = call_once(c, request, &response, &e);
+        int r = call_ready(c, request, &response, &e);
         bool is_away = r == ERR_UNREACHABLE || (r == 0 && response.status == 503);
         if (!is_away || k >= request->tries) {
             if (r < 0)
-                return err_set(err, r, "%s", e.text);
+                return err_copy(err, r, &e);
             *ret = response;
             return 0;
         }
         response_release(&response);
-        if (c->talk) {
-            char *sentence =
-                xasprintf("%s; trying again (%d of %d)",
-                          r < 0 ? e.text : "the server cannot answer now", k + 1, request->tries);
-            c->talk(sentence, c->talk_arg);
-            free(sentence);
-        }
+        _cleanup_(freep) char *sentence =
+            xasprintf("%s; trying again (%d of %d)",
+                      r < 0 ? e.text : "the server cannot answer now", k + 1, request->tries);
+        client_tell(c, sentence);
         if (client_pause(c, k < 3 ? 200 << k : 2000) < 0)
-            return err_set(err, -EINTR, "interrupted");
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
     }
 }
 
@@ -445,21 +479,25 @@ int response_error(const struct response *r, struct err *err)
     if (json_parse(buf_str(&r->body), r->body.len, CLIENT_BODY_MAX, &problem, NULL) < 0)
         problem = NULL; /* some proxy's page: the status says enough */
     said_in(problem, r->language);
-    const char *word = json_get_str(problem, "code", ""), *type = json_get_str(problem, "type", "");
+    const char *type = json_get_str(problem, "type", "");
+    const char *word = str_starts(type, PROBLEM_TYPE) ? type + strlen(PROBLEM_TYPE)
+                                                      : json_get_str(problem, "code", "");
+    const char *field =
+        json_get_array(problem, "problems") ? json_get_str(problem, "field", "") : "";
     const char *detail = json_get_str(problem, "detail", json_get_str(problem, "title", NULL));
     const char *hint = json_get_str(problem, "hint", NULL);
     int code = err_from_word(word);
-    if (code == ERR_INTERNAL && str_starts(type, PROBLEM_TYPE))
-        code = err_from_word(type + strlen(PROBLEM_TYPE));
     if (code == ERR_INTERNAL)
         code = status_code(r->status);
     if (code == ERR_UNAUTHORISED && !hint)
         hint = "'argus login URL' stores a token";
     struct buf more = BUF_INIT(400);
     add_candidates(problem, &more); /* too many: the first ones */
-    (void)(detail ? err_set(err, code, "%s%s%s%s%s", detail, buf_str(&more), hint ? " (" : "",
+    (void)(detail ? err_set(err, code, "%s%s%s%s%s%s%s%s", *field ? "'" : "", field,
+                            *field ? "': " : "", detail, buf_str(&more), hint ? " (" : "",
                             hint ? hint : "", hint ? ")" : "")
-                  : err_set(err, code, "the server answered %d without saying why", r->status));
+                  : message_refuse(err, code, "cli_no_why",
+                                   MESSAGE_ARGS(MESSAGE_NUM("status", r->status))));
     buf_release(&more);
     return code;
 }
@@ -483,7 +521,8 @@ int client_json(struct client *c, const struct request *request, json_t **ret, s
     if (r < 0 || !json_is_object(*ret)) {
         if (r >= 0)
             json_unrefp(ret);
-        return err_set(err, ERR_INTERNAL, "'%s' does not answer like argusd", c->settings->server);
+        return message_refuse(err, ERR_INTERNAL, "cli_no_argusd",
+                              MESSAGE_ARGS(MESSAGE_STR("server", c->settings->server)));
     }
     client_say(c, *ret);
     return 0;
@@ -497,20 +536,10 @@ int client_get(struct client *c, const char *path, json_t **ret, struct err *err
 
 /* ---- addresses ---- */
 
-void url_escape(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-        bool plain = (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'z') ||
-                     (ch >= 'A' && ch <= 'Z') || strchr("-._~", ch);
-        (void)(plain ? buf_addc(out, *text) : buf_addf(out, "%%%02X", ch)); /* keeps `failed` */
-    }
-}
-
 void url_query(struct buf *out, const char *key, const char *value)
 {
     if (!value)
         return;
     (void)buf_addf(out, "%c%s=", strchr(buf_str(out), '?') ? '&' : '?', key);
-    url_escape(out, value);
+    buf_add_url(out, value);
 }

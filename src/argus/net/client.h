@@ -62,7 +62,8 @@ void response_release(struct response *r);
 
 /* ---- whole answers ---- */
 
-/* One request, its answer whole. A refusal (4xx, 5xx) is an answer, not an error; see
+/* One request, its answer whole; asked again for up to 10 s while the server has just started
+ * (ERR_NOT_YET). A refusal (4xx, 5xx) is an answer, not an error; see
  * response_error(). ERR_UNREACHABLE, ERR_TOO_LARGE, -EINTR. */
 must_check int client_call(struct client *c,
                            const struct request *request,
@@ -108,7 +109,5 @@ must_check int client_turn(struct client *c, int timeout_ms);
 
 /* ---- addresses ---- */
 
-/* Append text as one path segment or query value. */
-void url_escape(struct buf *out, const char *text);
 /* Append "?key=value" or "&key=value"; nothing when value is NULL. */
 void url_query(struct buf *out, const char *key, const char *value);

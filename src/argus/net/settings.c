@@ -8,6 +8,7 @@
 
 #include "base/conf.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 
 #define DEFAULT_SERVER "http://127.0.0.1:8080"
@@ -68,19 +69,15 @@ static int read_settings(const char *path, struct settings *s, struct err *err)
         conf_read(KEYS, array_len(KEYS), doc_root(doc), s, &ps);
     if (!ps.errors)
         return 0;
-    for (size_t i = 0; i < ps.n; i++)
-        if (ps.v[i].level == PROBLEM_ERROR)
-            return err_set(err, ERR_USAGE, "%s:%d:%d: '%s': %s", path, ps.v[i].line, ps.v[i].column,
-                           ps.v[i].field, ps.v[i].text);
-    return err_set(err, ERR_USAGE, "'%s' cannot be read", path);
+    return problems_to_err(&ps, path, ERR_USAGE, err);
 }
 
 int settings_tidy_url(const char *url, char **ret, struct err *err)
 {
     size_t scheme = str_starts(url, "http://") ? 7 : str_starts(url, "https://") ? 8 : 0;
     if (!scheme || !url[scheme] || strchr("/:?#@", url[scheme]) || strpbrk(url, " \t\r\n?#@"))
-        return err_set(err, ERR_USAGE, "'%.200s' is no server address such as http://10.0.0.1:8080",
-                       url);
+        return message_refuse(err, ERR_USAGE, "cli_no_address",
+                              MESSAGE_ARGS(MESSAGE_STR("text", url)));
     size_t len = strlen(url);
     while (len > scheme && url[len - 1] == '/')
         len--;
@@ -152,6 +149,6 @@ int settings_save(const struct settings *s, const char *path, struct err *err)
         (void)buf_addc(&text, '\n');
     }
     if (text.failed)
-        return err_set(err, ERR_USAGE, "address and token are too long");
+        return message_refuse(err, ERR_USAGE, "cli_login_long", MESSAGE_NO_ARGS);
     return file_write_private(path, buf_str(&text), text.len, err);
 }

@@ -2,6 +2,7 @@
 /* sse.c - the line machine of sse.h. Bytes are copied up to the next line end at
  * once, so that a long data line costs one search and one copy. */
 #include "argus/net/sse.h"
+#include "base/message.h"
 
 #include <string.h>
 
@@ -75,8 +76,8 @@ static int sse_take_line(struct sse *s, struct err *err)
         set_field(&s->id, value, n);
     }
     if (s->data.failed)
-        return err_set(err, ERR_TOO_LARGE, "an event of the stream is larger than %d bytes",
-                       SSE_EVENT_MAX);
+        return message_refuse(err, ERR_TOO_LARGE, "cli_event_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", SSE_EVENT_MAX)));
     return 0;
 }
 
@@ -94,8 +95,8 @@ int sse_feed(struct sse *s, const char *p, size_t n, struct err *err)
         const char *end = cr ? cr : lf;
         size_t used = end ? (size_t)(end - p) : n;
         if (buf_add(&s->line, p, used) < 0)
-            return err_set(err, ERR_TOO_LARGE, "a line of the stream is larger than %d bytes",
-                           SSE_EVENT_MAX);
+            return message_refuse(err, ERR_TOO_LARGE, "cli_line_large",
+                                  MESSAGE_ARGS(MESSAGE_NUM("most", SSE_EVENT_MAX)));
         p += used, n -= used;
         if (!end)
             return 0;

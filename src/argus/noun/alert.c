@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alert.c - alerts, silences, rules and receivers: what is wrong, and who is told. */
+/* alert.c - alerts, silences, rules and receivers: what is wrong, and who is told; and incidents:
+ * alerts with one cause. */
 #include "argus/noun/noun.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static const struct opt SILENCE_OPTS[] = {
      .arg = "SPAN",
      .doc = "how long: 30m, 2h, 1d",
      .to = "body:for",
-     .need = "say for how long: --for 2h"},
+     .need = "cli_say_long"},
     {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why", .to = "body:note"},
 };
 static const struct opt RULE_OPTS[] = {
@@ -43,19 +44,19 @@ static const struct opt RULE_OPTS[] = {
      .arg = "KIND",
      .doc = "job, node, gpu, cluster, root, queue, quota or argusd",
      .to = "body:of",
-     .need = "say what it is about: --of node"},
+     .need = "cli_say_of"},
     {.name = "when",
      .type = OPT_TEXT,
      .arg = "EXPR",
      .doc = "an expression over facts: 'disk_free < 50GiB'",
      .to = "body:when",
-     .need = "say when: --when 'disk_free < 50GiB'"},
+     .need = "cli_say_when"},
     {.name = "text",
      .type = OPT_TEXT,
      .arg = "TEXT",
      .doc = "the sentence; {fact} is what it is then",
      .to = "body:text",
-     .need = "say what is told: --text \"node '{name}' has {disk_free:bytes} left\""},
+     .need = "cli_say_text"},
     {.name = "zh", .type = OPT_TEXT, .arg = "TEXT", .doc = "in Chinese", .to = "body:zh"},
     {.name = "for",
      .type = OPT_TEXT,
@@ -124,6 +125,40 @@ static void alert_print(struct cli *cli, const json_t *alert, const struct seen 
 }
 
 #define ONE(words) .args = (words), .least = 1, .most = 1
+/* ---- incidents ---- */
+
+static const struct opt INCIDENT_OPTS[] = {
+    {.letter = 'a',
+     .name = "all",
+     .type = OPT_FLAG,
+     .doc = "those that are over, too",
+     .to = "query:all"},
+    OPT_OUTPUT(struct listing_opts),
+    OPT_UTC(struct listing_opts),
+};
+static const struct column INCIDENTS[] = {
+    {.title = MSG_ID, .key = "id", .style = STYLE_BOLD},
+    {.title = MSG_SEVERITY, .key = "severity"},
+    {.title = MSG_SINCE, .key = "opened_at", .as = CELL_TIME},
+    {.title = MSG_UNTIL, .rank = 2, .key = "closed_at", .as = CELL_TIME},
+    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_NUMBER},
+    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "title"},
+};
+
+static void incident_print(struct cli *cli, const json_t *incident, const struct seen *seen)
+{
+    const json_t *a;
+    size_t i;
+    (void)seen;
+    (void)fprintf(cli->out, "%s\n", member_str(incident, "title"));
+    (void)fprintf(cli->out, "since %s, %s%s, %.2f GPU-hours\n", member_str(incident, "opened_at"),
+                  json_get_bool(incident, "open", false) ? "open" : "over since ",
+                  json_get_str(incident, "closed_at", ""), json_get_real(incident, "gpu_hours", 0));
+    json_array_foreach (json_get_array(incident, "alerts"), i, a)
+        (void)fprintf(cli->out, "%-6s %s %-9s %s\n", member_str(a, "id"), member_str(a, "since"),
+                      member_str(a, "severity"), member_str(a, "text"));
+}
+
 static const struct command ALERT_COMMANDS[] = {
     {.name = "alert ls",
      .args = "",
@@ -140,7 +175,7 @@ static const struct command ALERT_COMMANDS[] = {
      .ask = {.path = "/v1/alerts/{}", .print = alert_print}},
     {.name = "alert ack",
      ONE("ID"),
-     .summary = "acknowledge an alert: somebody cares",
+     .summary = "acknowledge an alert: somebody looks after it",
      .text = "Nothing is escalated then; the alert stays open until its cause is gone.",
      OPTS(ACK_OPTS),
      .ask = {.method = "POST",
@@ -149,7 +184,7 @@ static const struct command ALERT_COMMANDS[] = {
              .subject = "alert {id}"}},
     {.name = "alert silence",
      ONE("ID"),
-     .summary = "tell nobody of an alert for a while",
+     .summary = "send no messages of an alert for a while",
      .text = "The alert stays in 'argus alert ls --state silenced'.",
      .example = "argus alert silence a17 --for 2h --note 'disk is being replaced'",
      OPTS(SILENCE_OPTS),
@@ -199,7 +234,7 @@ static const struct command ALERT_COMMANDS[] = {
              .subject = "rule {name}"}},
     {.name = "alert receivers",
      .args = "",
-     .summary = "list who is told of alerts, and how that goes",
+     .summary = "list who is told of alerts, and whether the messages arrive",
      .text = "Receivers stand in argus.yaml under alerts.receivers. Neither addresses nor keys "
              "are shown.",
      OPTS(LISTS),
@@ -212,6 +247,20 @@ static const struct command ALERT_COMMANDS[] = {
              .path = "/v1/receivers/{}:test",
              .done = MSG_DONE_CHANGED,
              .subject = "receiver {name}"}},
+    {.name = "incident ls",
+     .args = "",
+     .summary = "list incidents",
+     .text = "Alerts that have one cause are one incident: a lost node with 8 jobs is one.",
+     OPTS(INCIDENT_OPTS),
+     .ask = {.path = "/v1/incidents", .table = {.key = "incidents", COLUMNS(INCIDENTS)}}},
+    {.name = "incident show",
+     .args = "ID",
+     .least = 1,
+     .most = 1,
+     .summary = "show one incident with its alerts",
+     .text =
+         "Shows the part of the incident that you may see. GET /v1/incidents/ID/report is its report.",
+     .ask = {.path = "/v1/incidents/{}", .print = incident_print}},
 };
 
 NOUN(alert, ALERT_COMMANDS);

@@ -11,6 +11,7 @@
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -18,7 +19,7 @@ enum { LOOK_MS = 500, PAGES_MAX = 1000 };
 
 struct archive_opts {
     usec_t older;
-    bool wait;
+    bool wait, no_checkpoints;
 };
 
 #define ARCHIVE_ROW(type_, member) .type = (type_), .offset = offsetof(struct archive_opts, member)
@@ -28,6 +29,9 @@ static const struct opt ARCHIVE_OPTS[] = {
      ARCHIVE_ROW(OPT_SPAN, older),
      .arg = "SPAN",
      .doc = "your jobs that ended longer ago than 90d, 12h …, in place of ID"},
+    {.name = "no-checkpoints",
+     ARCHIVE_ROW(OPT_FLAG, no_checkpoints),
+     .doc = "without their checkpoints, which are removed for good"},
     {.name = "wait", ARCHIVE_ROW(OPT_FLAG, wait), .doc = "until it is done"},
 };
 static const struct opt UNARCHIVE_OPTS[] = {
@@ -83,8 +87,8 @@ static int archive_look(struct cli *cli, const char *id, bool back, struct err *
     const char *state = json_get_str(x, "state", ""), *why = json_get_str(x, "problem", NULL);
     bool is_over = back ? !x || !strcmp(state, "archived") : !x || !strcmp(state, "failed");
     if (why && is_over)
-        return err_set(err, ERR_REFUSED, "job '%s' %s: %s", id,
-                       back ? "stays archived" : "is not archived", why);
+        return message_refuse(err, ERR_REFUSED, back ? "cli_stays_archived" : "cli_not_archived",
+                              MESSAGE_ARGS(MESSAGE_STR("job", id), MESSAGE_STR("why", why)));
     return back ? !x : !strcmp(state, "archived");
 }
 
@@ -95,7 +99,7 @@ static int archive_wait(struct cli *cli, const struct strv *ids, bool back, stru
         while (r == 0) {
             r = archive_look(cli, ids->v[i], back, err);
             if (r == 0 && client_pause(cli->client, LOOK_MS) < 0)
-                return err_set(err, ERR_TIMEOUT, "waited no longer: it goes on");
+                return message_refuse(err, ERR_TIMEOUT, "cli_waited", MESSAGE_NO_ARGS);
         }
         if (r < 0)
             return r;
@@ -109,13 +113,16 @@ static int archive_run(struct cli *cli, void *opts, const struct strv *args, str
     const struct archive_opts *o = opts;
     _cleanup_(strv_release) struct strv ids = {0};
     if (!args->n == !o->older)
-        return err_set(err, ERR_USAGE, "give ID…, or --older SPAN%s", args->n ? ", not both" : "");
+        return message_refuse(err, ERR_USAGE,
+                              args->n ? "cli_archive_not_both" : "cli_archive_which",
+                              MESSAGE_NO_ARGS);
     strv_copy(&ids, args);
     int r = cli_open(cli, err);
     if (r >= 0 && o->older)
         r = archive_find_older(cli, o->older, &ids, err);
     if (r >= 0 && ids.n)
-        r = jobchange_all(cli, &ids, "archive", ":archive", NULL, err);
+        r = jobchange_all(cli, &ids, "archive", ":archive",
+                          o->no_checkpoints ? "{\"checkpoints\":false}" : NULL, err);
     return r < 0 || !o->wait ? r : archive_wait(cli, &ids, false, err);
 }
 
@@ -134,13 +141,15 @@ static const struct command ARCHIVE_COMMANDS[] = {
         .args = "[ID…]",
         .most = ARGS_ANY,
         .summary = "put the directories of jobs that are over away, one file each",
-        .text = "All that lies in the directory, with the checkpoints that were kept, is packed "
+        .text = "All that lies in the directory, with the checkpoints that were kept, or with "
+                "--no-checkpoints without them, is packed "
                 "into a tar with zstd below archive.dir of argus.yaml, read back and compared; "
                 "only then the directory goes. meta.json stays, beside archived.json, which says "
                 "where the rest is. Logs and curves of such a job can be read again after 'argus "
                 "unarchive'. Refused while another job that is not over, or the registry, names "
                 "the job or its files. 'argus status ID' shows how far it is.",
         .example = "argus archive grpo-7\n"
+                   "argus archive grpo-7 --no-checkpoints\tlogs, curves and reports alone\n"
                    "argus archive --older 90d --wait\tall of yours that ended 90 days ago",
         .opts = ARCHIVE_OPTS,
         .n_opts = array_len(ARCHIVE_OPTS),

@@ -11,6 +11,7 @@
 
 #include "argus/cli/listing.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -33,9 +34,9 @@ static int ckpt_check_scope(const struct ckpt_scope *s, const struct strv *args,
 {
     bool is_wide = s->project || s->user;
     if (is_wide && args->n)
-        return err_set(err, ERR_USAGE, "give ID, or --project or --user, not both");
+        return message_refuse(err, ERR_USAGE, "cli_ckpt_id_not_both", MESSAGE_NO_ARGS);
     if (!is_wide && !args->n)
-        return err_set(err, ERR_USAGE, "give ID, or --project or --user");
+        return message_refuse(err, ERR_USAGE, "cli_ckpt_id", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -46,11 +47,11 @@ static char *ckpt_path(const struct ckpt_scope *s)
     (void)buf_adds(&out, "/v1/checkpoints");
     if (s->project) {
         (void)buf_adds(&out, "?project=");
-        url_escape(&out, s->project);
+        buf_add_url(&out, s->project);
     }
     if (s->user) {
         (void)buf_adds(&out, s->project ? "&user=" : "?user=");
-        url_escape(&out, s->user); /* too long: the server says that it knows none */
+        buf_add_url(&out, s->user); /* too long: the server says that it knows none */
     }
     return buf_take(&out);
 }
@@ -161,7 +162,9 @@ static int ckpt_verify_find_step(struct cli *cli, const char *id, int64_t *ret, 
     if (r < 0)
         return r;
     *ret = ckpt_verify_newest(answer);
-    return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "job '%s' has no checkpoint", id);
+    return *ret ? 0
+                : message_refuse(err, ERR_NOT_FOUND, "cli_no_ckpt",
+                                 MESSAGE_ARGS(MESSAGE_STR("job", id)));
 }
 
 static int ckpt_verify_verify(struct cli *cli,
@@ -186,8 +189,8 @@ static int ckpt_verify_verify(struct cli *cli,
                       json_get_str(c, "why", NULL) ? ": " : "", json_get_str(c, "why", ""));
     return json_get_bool(c, "verified", false)
                ? 0
-               : err_set(err, ERR_REFUSED, "the checkpoint of step %lld cannot be gone on from",
-                         (long long)step);
+               : message_refuse(err, ERR_REFUSED, "cli_ckpt_unusable",
+                                MESSAGE_ARGS(MESSAGE_NUM("step", (long long)step)));
 }
 
 static int ckpt_verify_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -199,7 +202,8 @@ static int ckpt_verify_run(struct cli *cli, void *opts, const struct strv *args,
     int64_t step = 0;
     int r = 0;
     if (colon && str_to_int(colon + 1, 1, INT32_MAX, &step, NULL) < 0)
-        return err_set(err, ERR_USAGE, "'%.60s' is no step: give ID or ID:STEP", colon + 1);
+        return message_refuse(err, ERR_USAGE, "cli_no_step",
+                              MESSAGE_ARGS(MESSAGE_STR("text", colon + 1)));
     r = cli_open(cli, err);
     if (r >= 0 && !colon)
         r = ckpt_verify_find_step(cli, id, &step, err);
@@ -256,8 +260,9 @@ static int ckpt_gc(struct cli *cli,
         _cleanup_(json_unrefp) json_t *answer = NULL;
         r = ckpt_call_gc(cli, jobs->v[i], dry_run, &answer, err);
         if (r == ERR_FORBIDDEN && jobs->n > 1) { /* others see it, too */
+            _cleanup_(freep) char *said = cli_err_text(cli, err);
             if (dry_run)
-                cli_talk(cli, "%s is left out: %s", jobs->v[i], err->text);
+                cli_talk(cli, "%s is left out: %s", jobs->v[i], said);
             r = 0;
             continue;
         }
@@ -298,11 +303,11 @@ static int ckpt_gc_ask(size_t n, int64_t bytes, struct err *err)
 {
     char answer[16], size[SIZE_TEXT_MAX];
     if (!isatty(STDIN_FILENO))
-        return err_set(err, ERR_USAGE,
-                       "cannot ask whether to remove %zu without a terminal: add -y", n);
+        return message_refuse(err, ERR_USAGE, "cli_remove_no_terminal",
+                              MESSAGE_ARGS(MESSAGE_NUM("count", n)));
     (void)fprintf(stderr, "remove these %zu, %s? [y/N] ", n, size_text(bytes, size));
     if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
-        return err_set(err, ERR_USAGE, "nothing was removed");
+        return message_refuse(err, ERR_USAGE, "cli_nothing_removed", MESSAGE_NO_ARGS);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
+#include "base/message.h"
 
 enum { TRIES = 3, PAUSE_MS = 500, TEXT_MAX_BYTES = 2048, JOBS_MAX = 10000 };
 static const usec_t PATIENCE = 180 * USEC_SEC;
@@ -63,6 +64,30 @@ static const struct column FOREIGN[] = {
     {.title = MSG_SINCE, .rank = 3, .key = "started_at", .as = CELL_TIME},
 };
 
+static const struct column ACTORS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "class_name"},
+    {.title = MSG_STATE, .key = "state"},
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .key = "job"},
+    {.title = MSG_NODE, .rank = 1, .key = "node"},
+    {.title = MSG_ID, .flags = COLUMN_WIDE, .key = "actor_id"},
+};
+
+static const struct column GROUPS[] = {
+    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 12, .key = "placement_group_id"},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "name"},
+    {.title = MSG_STATE, .key = "state"},
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .key = "job"},
+};
+
+static const struct column PAIRS[] = {
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "a"},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "b"},
+    {.title = MSG_MBPS, .flags = COLUMN_RIGHT, .key = "mbps", .as = CELL_NUMBER},
+    {.title = MSG_PERCENT, .flags = COLUMN_RIGHT, .key = "percent", .as = CELL_NUMBER},
+    {.title = MSG_AT, .rank = 2, .key = "at", .as = CELL_TIME},
+    {.title = MSG_JOB, .rank = 1, .key = "job"},
+};
+
 /* By name; without one the only one there is. *ret is a new reference. */
 static int cluster_find(struct cli *cli, const char *name, json_t **ret, struct err *err)
 {
@@ -77,12 +102,21 @@ static int cluster_find(struct cli *cli, const char *name, json_t **ret, struct 
         if (!name || str_eq(json_get_str(v, "name", ""), name))
             found = v;
     if (!name && json_array_size(all) > 1)
-        return err_set(err, ERR_USAGE,
-                       "there are several clusters: name one of 'argus cluster ls'");
+        return message_refuse(err, ERR_USAGE, "cli_several_clusters", MESSAGE_NO_ARGS);
     if (!found)
-        return err_set(err, ERR_NOT_FOUND, "there is no cluster '%.80s'", str_or(name, ""));
+        return message_refuse(err, ERR_NOT_FOUND, "cli_no_cluster",
+                              MESSAGE_ARGS(MESSAGE_STR("name", str_or(name, ""))));
     *ret = json_incref(found);
     return 0;
+}
+
+static int cluster_name(struct cli *cli, char **ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *cluster = NULL;
+    int r = cluster_find(cli, NULL, &cluster, err);
+    if (r == 0)
+        *ret = xstrdup(json_get_str(cluster, "name", ""));
+    return r;
 }
 
 static const char *cluster_why_not(const json_t *cluster)
@@ -143,7 +177,7 @@ static int cluster_wait_up(struct cli *cli, const json_t *cluster, usec_t timeou
             cli_talk(cli, "%s", told);
         }
         if (clock_mono() >= deadline)
-            return err_set(err, ERR_TIMEOUT, "the cluster did not come up in time; it is tried on");
+            return message_refuse(err, ERR_TIMEOUT, "cli_cluster_late", MESSAGE_NO_ARGS);
         r = client_pause(cli->client, PAUSE_MS);
     }
     return r == -EINTR ? 128 + SIGINT : r;
@@ -164,7 +198,8 @@ static int cluster_status(struct cli *cli, void *opts, const struct strv *args, 
         cluster_print(cli, cluster);
     return json_get_bool(cluster, "up", false)
                ? 0
-               : err_set(err, ERR_UNAVAILABLE, "cluster '%s' is down", member_str(cluster, "name"));
+               : message_refuse(err, ERR_UNAVAILABLE, "cli_cluster_down",
+                                MESSAGE_ARGS(MESSAGE_STR("name", member_str(cluster, "name"))));
 }
 
 static int cluster_up(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -211,11 +246,11 @@ static int cluster_ask(const char *cluster, size_t jobs, struct err *err)
 {
     char answer[16];
     if (!isatty(STDIN_FILENO))
-        return err_set(err, ERR_USAGE, "cannot ask whether to stop '%s' without a terminal: add -y",
-                       cluster);
+        return message_refuse(err, ERR_USAGE, "cli_cluster_no_terminal",
+                              MESSAGE_ARGS(MESSAGE_STR("name", cluster)));
     (void)fprintf(stderr, "stop cluster '%s' and these %zu jobs? [y/N] ", cluster, jobs);
     if (!fgets(answer, sizeof(answer), stdin) || (*answer != 'y' && *answer != 'Y'))
-        return err_set(err, ERR_USAGE, "nothing was stopped");
+        return message_refuse(err, ERR_USAGE, "cli_nothing_stopped", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -265,7 +300,7 @@ static int cluster_adopt(struct cli *cli, void *opts, const struct strv *args, s
     const struct adopt_opts *o = opts;
     _cleanup_(json_unrefp) json_t *cluster = NULL, *answer = NULL;
     if (!o->project)
-        return err_set(err, ERR_USAGE, "say for which project: --project NAME");
+        return message_refuse(err, ERR_USAGE, "cli_which_project", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
     if (r >= 0)
         r = cluster_find(cli, o->cluster, &cluster, err);
@@ -337,16 +372,54 @@ static const struct command CLUSTER_COMMANDS[] = {
     },
     {
         .name = "cluster foreign",
-        .args = "NAME",
-        .least = 1,
+        .args = "[NAME]",
         .most = 1,
         .summary = "list the jobs of a cluster that others gave to Ray",
         .text = "Jobs that Argus did not submit, and the records of those that were adopted, "
                 "whether Ray still knows them or not.",
-        .example = "argus cluster foreign default",
+        .example = "argus cluster foreign",
         OPTS(LS_OPTS),
-        .ask = {.path = "/v1/clusters/{}/foreign",
+        .ask = {.name_if_none = cluster_name,
+                .path = "/v1/clusters/{}/foreign",
                 .table = {.key = "foreign", COLUMNS(FOREIGN), .none = MSG_NO_FOREIGN}},
+    },
+    {
+        .name = "cluster actors",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "list Ray's actors, each with its job",
+        .text = "Where each runs and whose it is. Actors of jobs that you may not see are listed "
+                "without their job.",
+        .example = "argus cluster actors",
+        OPTS(LS_OPTS),
+        .ask = {.name_if_none = cluster_name,
+                .path = "/v1/clusters/{}/actors",
+                .table = {.key = "actors", COLUMNS(ACTORS)}},
+    },
+    {
+        .name = "cluster groups",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "list Ray's placement groups, each with its job",
+        .text = "A group that a job left behind keeps GPUs from others: its job has ended and its "
+                "state is CREATED.",
+        .example = "argus cluster groups -o json\twith their bundles",
+        OPTS(LS_OPTS),
+        .ask = {.name_if_none = cluster_name,
+                .path = "/v1/clusters/{}/placement_groups",
+                .table = {.key = "placement_groups", COLUMNS(GROUPS)}},
+    },
+    {
+        .name = "cluster network",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "list what pairs of machines reached, and how much of their baseline",
+        .text = "The newest result of each pair that 'argus node check --net' measured.",
+        .example = "argus cluster network",
+        OPTS(LS_OPTS),
+        .ask = {.name_if_none = cluster_name,
+                .path = "/v1/clusters/{}/network",
+                .table = {.key = "pairs", COLUMNS(PAIRS)}},
     },
     {
         .name = "adopt",

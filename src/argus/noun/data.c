@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "argus/job/waiting.h"
-#include "argus/noun/entry.h"
+#include "argus/model/entry.h"
 #include "argus/transfer/filecall.h"
 #include "base/hash.h"
 #include "core/spec/dataref.h"
@@ -27,7 +27,7 @@ static const struct opt UPLOAD_OPTS[] = {
      .arg = "NAME",
      .doc = "what it will be called",
      .to = "body:name",
-     .need = "say what it will be called: --name NAME"},
+     .need = "cli_say_called"},
     {.name = "common",
      UPLOAD(OPT_FLAG, is_common),
      .doc = "for everybody, below common/",
@@ -165,7 +165,7 @@ static const struct opt PREPARE_OPTS[] = {
      .arg = "WHAT",
      .doc = "gsm8k, or the path of a script on the shared root",
      .to = "body:with",
-     .need = "say what prepares it: --with gsm8k, or --with SCRIPT"},
+     .need = "cli_say_with"},
     {.name = "as",
      PREPARE(OPT_TEXT, as),
      .arg = "NAME",

@@ -7,6 +7,7 @@
 
 #include "argus/job/findingcall.h"
 #include "argus/job/findingview.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/finding/finding_rules.h"
 
@@ -52,7 +53,7 @@ static int diagnose_list_rules(struct cli *cli, const struct finding_rules *rule
     _cleanup_(buf_release) struct buf page = BUF_INIT(DIAGNOSE_PAGE_MAX);
     finding_rules_describe(rules, &page);
     if (page.failed)
-        return err_set(err, ERR_TOO_LARGE, "the page of the rules is larger than 1 MiB");
+        return message_refuse(err, ERR_TOO_LARGE, "cli_rules_large", MESSAGE_NO_ARGS);
     (void)fputs(buf_str(&page), cli->out); /* main() looks at stdout */
     return 0;
 }
@@ -95,15 +96,16 @@ static int diagnose_of_job(struct cli *cli,
     _cleanup_(freep) char *id = NULL;
     struct finding f;
     if (o->log)
-        return err_set(err, ERR_USAGE, "'%.60s' beside --log: either a job or a log", job);
+        return message_refuse(err, ERR_USAGE, "cli_job_or_log",
+                              MESSAGE_ARGS(MESSAGE_STR("text", job)));
     if (o->rules || o->list_rules || o->exit_code)
-        return err_set(err, ERR_USAGE, "a job's finding takes only --attempt and -o");
+        return message_refuse(err, ERR_USAGE, "cli_finding_takes", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
     if (r >= 0)
         r = findingcall_get(cli, job, o->attempt, &found, &id, err);
     if (r < 0 && access(job, F_OK) == 0)
-        return err_set(err, ERR_NOT_FOUND, "'%.200s' is a file: argus diagnose --log %.200s", job,
-                       job);
+        return message_refuse(err, ERR_NOT_FOUND, "cli_is_file",
+                              MESSAGE_ARGS(MESSAGE_STR("path", job)));
     if (r < 0)
         return r;
     if (o->output >= OUTPUT_JSON) {
@@ -127,7 +129,8 @@ static int diagnose_read_exit_code(const char *text, struct finding_facts *f, st
     if (!text)
         return 0;
     if (str_to_int(text, 0, 255, &n, NULL) < 0)
-        return err_set(err, ERR_USAGE, "'%.60s' is no exit status: a number from 0 to 255", text);
+        return message_refuse(err, ERR_USAGE, "cli_no_status",
+                              MESSAGE_ARGS(MESSAGE_STR("text", text)));
     f->exit_known = true;
     f->exit_code = (int)n;
     f->signal = n > 128 && n < 192 ? (int)n - 128 : 0;
@@ -143,9 +146,9 @@ static int diagnose_run(struct cli *cli, void *opts, const struct strv *args, st
     if (args->n)
         return diagnose_of_job(cli, o, args->v[0], err);
     if (!o->log && !o->list_rules)
-        return err_set(err, ERR_USAGE, "'argus diagnose' needs the ID of a job, or --log FILE");
+        return message_refuse(err, ERR_USAGE, "cli_diagnose_needs", MESSAGE_NO_ARGS);
     if (o->attempt)
-        return err_set(err, ERR_USAGE, "--attempt is of a job, and not of a log");
+        return message_refuse(err, ERR_USAGE, "cli_attempt_of_job", MESSAGE_NO_ARGS);
     int r = diagnose_read_exit_code(o->exit_code, &facts, err);
     if (r == 0)
         r = findingview_rules(o->rules, &rules, err);

@@ -8,6 +8,7 @@
 
 #include "argus/job/eventline.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/text.h"
 
 enum { EVENTS_PAGE = 1000 };
@@ -80,7 +81,7 @@ static int events_get_page(struct cli *cli,
     url_query(&whole, key, text);
     url_query(&whole, "limit", most);
     if (whole.failed)
-        return err_set(err, ERR_USAGE, "the filters are too long");
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     return client_get(cli->client, buf_str(&whole), ret, err);
 }
 
@@ -187,8 +188,9 @@ static int events_verify(struct cli *cli, const char *expect, int output, struct
                       ok ? "whole" : "BROKEN", json_get_int(answer, "count", 0),
                       json_get_int(head, "seq", 0), member_str(head, "hash"));
     if (!ok)
-        return err_set(err, ERR_INTERNAL, "the log of events is not as it was written: %s",
-                       json_get_str(reason, "text", "no reason given"));
+        return message_refuse(
+            err, ERR_INTERNAL, "cli_events_changed",
+            MESSAGE_ARGS(MESSAGE_STR("why", json_get_str(reason, "text", "no reason given"))));
     if (output < OUTPUT_JSON)
         cli_talk(cli,
                  "keep the head: 'argus events --verify --expect HASH' later also finds what was "
@@ -201,7 +203,7 @@ static int events_run(struct cli *cli, void *opts, const struct strv *args, stru
     const struct events_opts *o = opts;
     _cleanup_(freep) char *path = xstrdup("/v1/events");
     if (o->expect && !o->verify)
-        return err_set(err, ERR_USAGE, "--expect goes with --verify");
+        return message_refuse(err, ERR_USAGE, "cli_expect_verify", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
     if (r >= 0 && o->verify)
         return events_verify(cli, o->expect, o->output, err);
@@ -215,7 +217,7 @@ static int events_run(struct cli *cli, void *opts, const struct strv *args, stru
         return r;
     _cleanup_(freep) char *whole = events_filtered(path, o);
     if (!whole)
-        return err_set(err, ERR_USAGE, "the filters are too long");
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     bool whole_story = !o->kind && !o->actor && !o->object; /* its end is in it */
     if (o->follow)
         return eventline_follow(cli, whole, o->since, args->n > 0 && whole_story, o->output, err);

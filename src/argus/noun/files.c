@@ -12,6 +12,7 @@
 #include "argus/transfer/filecall.h"
 #include "argus/transfer/filetree.h"
 #include "argus/transfer/progress.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct files_ls_opts {
@@ -128,9 +129,10 @@ static int files_get_run(struct cli *cli, void *opts, const struct strv *args, s
     const char *name = filecall_name(path), *given = args->n > 1 ? args->v[1] : name;
     unsigned flags = o->force ? FILECALL_FORCE : 0;
     if (!*name)
-        return err_set(err, ERR_USAGE, "'%s' names a directory: name a file, or give -r", path);
+        return message_refuse(err, ERR_USAGE, "cli_names_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (o->recursive && str_eq(given, "-"))
-        return err_set(err, ERR_USAGE, "a directory cannot go to stdout");
+        return message_refuse(err, ERR_USAGE, "cli_directory_stdout", MESSAGE_NO_ARGS);
     _cleanup_(freep) char *to =
         str_ends(given, "/") ? xasprintf("%s%s", given, name) : xstrdup(given);
     int r = cli_open(cli, err);
@@ -195,12 +197,11 @@ static int files_put_check_kind(const char *from, bool recursive, struct err *er
     struct stat st;
     bool is_dir = stat(from, &st) == 0 && S_ISDIR(st.st_mode);
     if (recursive && !is_dir)
-        return err_set(err, ERR_USAGE, "'%s' is no directory: leave -r out", from);
+        return message_refuse(err, ERR_USAGE, "cli_no_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", from)));
     if (is_dir && !recursive)
-        return err_set(err, ERR_USAGE,
-                       "'%s' is a directory: -r brings it file by file, and 'argus snapshot add' "
-                       "code that never changes again",
-                       from);
+        return message_refuse(err, ERR_USAGE, "cli_is_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", from)));
     return 0;
 }
 
@@ -217,7 +218,8 @@ static int files_put_run(struct cli *cli, void *opts, const struct strv *args, s
     const char *name = filecall_name(from);
     bool is_name = !str_eq(name, "-") && !str_eq(name, ".") && !str_eq(name, "..");
     if (r == 0 && str_ends(goal, "/") && !is_name)
-        r = err_set(err, ERR_USAGE, "give it a name there: '%s' is a directory", goal);
+        r = message_refuse(err, ERR_USAGE, "cli_name_there",
+                           MESSAGE_ARGS(MESSAGE_STR("path", goal)));
     if (r == 0)
         r = cli_open(cli, err);
     if (r < 0)

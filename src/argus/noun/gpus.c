@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpus.c - GPUs by use, per pool. */
+/* gpus.c - GPUs by use, per pool; and the pools: machines that carry one label. */
 #include "argus/noun/noun.h"
 
 static const struct opt LS_OPTS[] = {LISTING_OPTS};
@@ -8,6 +8,30 @@ static void gpus_pool(struct table *t, const json_t *pool, const struct when *w)
 {
     (void)w;
     table_add(t, STYLE_PLAIN, json_get_str(pool, "pool", "(all)"));
+}
+
+/* The mean use of those that are measured. */
+static void gpus_util(struct table *t, const json_t *pool, const struct when *w)
+{
+    const json_t *util = json_object_get(pool, "util");
+    (void)w;
+    if (json_is_number(util))
+        table_addf(t, STYLE_PLAIN, "%.0f%%", 100 * json_number_value(util));
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+/* "31/160 GiB" of those that tell. */
+static void gpus_memory(struct table *t, const json_t *pool, const struct when *w)
+{
+    const double gib = 1024.0 * 1024 * 1024;
+    double total = json_get_real(pool, "gpu_mem_total_bytes", 0);
+    (void)w;
+    if (total > 0)
+        table_addf(t, STYLE_PLAIN, "%.0f/%.0fG", json_get_real(pool, "gpu_mem_used_bytes", 0) / gib,
+                   total / gib);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
 }
 
 #define GPUS(title_, key_, rank_)                                                                  \
@@ -22,6 +46,13 @@ static const struct column POOLS[] = {
     {.title = MSG_TYPE, .flags = COLUMN_FLEX, .least = 6, .rank = 8, .key = "type"},
     GPUS(MSG_TOTAL, "gpus.total", 0),
     GPUS(MSG_USED, "gpus.used", 0),
+    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 1, .draw = gpus_util},
+    {.title = MSG_MEM, .flags = COLUMN_RIGHT, .rank = 6, .draw = gpus_memory},
+    {.title = MSG_HELD_IDLE,
+     .flags = COLUMN_RIGHT,
+     .rank = 4,
+     .key = "gpus.idle_held",
+     .as = CELL_VALUE},
     GPUS(MSG_FOREIGN, "gpus.foreign", 7),
     GPUS(MSG_FREE, "gpus.free", 0),
     GPUS(MSG_DRAINING, "gpus.draining", 6),
@@ -31,18 +62,46 @@ static const struct column POOLS[] = {
     {.title = MSG_NEXT_FREE, .rank = 3, .key = "next_free", .as = CELL_TIME},
 };
 
+static const struct column POOL_LIST[] = {
+    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 8, .key = "pool"},
+    {.title = MSG_CLUSTER, .rank = 3, .key = "cluster"},
+    {.title = MSG_NODES, .flags = COLUMN_RIGHT, .key = "nodes", .as = CELL_NUMBER},
+    {.title = MSG_TYPE, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "type"},
+    {.title = MSG_TOTAL, .flags = COLUMN_RIGHT, .key = "gpus.total", .as = CELL_NUMBER},
+    {.title = MSG_FREE, .flags = COLUMN_RIGHT, .key = "gpus.free", .as = CELL_NUMBER},
+    {.title = MSG_WAITING, .flags = COLUMN_RIGHT, .rank = 1, .key = "queued", .as = CELL_NUMBER},
+};
+
 static const struct command GPUS_COMMANDS[] = {
     {
         .name = "gpus",
         .args = "",
         .summary = "show GPUs by use, per pool",
-        .text = "One row for the whole cluster and one for each label. LARGEST-GANG is how "
-                "many GPUs one job could get now; NEXT-FREE is when the next lease is "
-                "expected to end. Foreign are those that others hold in the same Ray cluster.",
+        .text =
+            "One row for the whole cluster and one for each label. LARGEST-GANG is how "
+            "many GPUs one job could get now; NEXT-FREE is when the next lease is "
+            "expected to end. Foreign are those that others hold in the same Ray cluster; "
+            "UTIL is the mean use of the leased ones that are measured, IDLE how many of them do nothing, "
+            "MEM how many GiB of all GPUs that tell of their memory are in use.",
         .example = "argus gpus --watch\tuntil Ctrl-C",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/pools",
                 .table = {.key = "pools", COLUMNS(POOLS), .none = MSG_NO_POOLS}},
+    },
+    {
+        .name = "pool ls",
+        .args = "",
+        .summary = "list the pools",
+        .text = "A pool is the machines that carry one label. A JobSpec names one, or "
+                "several that all must match, by `pool:`. 'argus gpus' says more about the "
+                "use of each.",
+        .example = "argus pool ls -o json\tfor programs",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/pools",
+                .table = {.key = "pools",
+                          COLUMNS(POOL_LIST),
+                          .having = "pool", /* the whole cluster is no pool */
+                          .none = MSG_NO_LABELS}},
     },
 };
 

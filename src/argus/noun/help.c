@@ -8,6 +8,7 @@
 #include "argus/cli/completion.h"
 #include "argus/cli/manual.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/version.h"
 
@@ -32,7 +33,8 @@ static int help_run(struct cli *cli, void *opts, const struct strv *args, struct
         if (r < 0)
             return r;
         if ((size_t)used < args->n)
-            return err_set(err, ERR_USAGE, "'argus help' does not take '%.60s'", args->v[used]);
+            return message_refuse(err, ERR_USAGE, "cli_help_no",
+                                  MESSAGE_ARGS(MESSAGE_STR("word", args->v[used])));
     }
     if (o->man)
         manual_roff(c, cli->out);
@@ -100,8 +102,8 @@ static int completion_run(struct cli *cli, void *opts, const struct strv *args, 
             return 0;
         }
     }
-    return err_set(err, ERR_USAGE, "'%.60s' is no shell that we know: bash, zsh or fish",
-                   args->v[0]);
+    return message_refuse(err, ERR_USAGE, "cli_no_shell",
+                          MESSAGE_ARGS(MESSAGE_STR("name", args->v[0])));
 }
 
 static const struct command HELP_COMMANDS[] = {

@@ -13,6 +13,7 @@
 #include "argus/show/member.h"
 #include "argus/show/text.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -69,9 +70,8 @@ static int stop_run(struct cli *cli, void *opts, const struct strv *args, struct
     _cleanup_(strv_release) struct strv ids = {0}, filters = {0};
     stop_gather(o, &filters);
     if (!args->n == !filters.n)
-        return err_set(err, ERR_USAGE,
-                       "'argus stop' needs ID… or a filter such as --state QUEUED%s",
-                       args->n ? ", not both" : "");
+        return message_refuse(err, ERR_USAGE, args->n ? "cli_stop_not_both" : "cli_stop_which",
+                              MESSAGE_NO_ARGS);
     strv_copy(&ids, args);
     int r = cli_open(cli, err);
     if (r >= 0 && filters.n)
@@ -104,7 +104,8 @@ static int priority_run(struct cli *cli, void *opts, const struct strv *args, st
     char body[64];
     (void)opts;
     if (str_to_int(args->v[1], 0, 100, &priority, NULL) < 0)
-        return err_set(err, ERR_USAGE, "'%.40s' is no priority: 0 to 100, high first", args->v[1]);
+        return message_refuse(err, ERR_USAGE, "cli_no_priority",
+                              MESSAGE_ARGS(MESSAGE_STR("text", args->v[1])));
     text_printf(body, "{\"priority\": %" PRId64 "}", priority);
     int r = cli_open(cli, err);
     return r < 0 ? r : jobchange_one(cli, args->v[0], ":priority", body, err);
@@ -191,7 +192,7 @@ static int retry_post(struct cli *cli,
         jout_str(&j, "from", o->from);
     jout_close(&j, '}');
     if (body.failed)
-        return err_set(err, ERR_USAGE, "'--from' is too long");
+        return message_refuse(err, ERR_USAGE, "cli_from_long", MESSAGE_NO_ARGS);
     hash_init();
     random_bytes(bytes, sizeof(bytes));
     struct request request = {.method = "POST",
@@ -219,27 +220,33 @@ static int retry_report(struct cli *cli,
     if (o->dry_run)
         return planview_is_good(answer)
                    ? 0
-                   : err_set(err, ERR_BAD_SPEC, "the retry would fail in its trial");
+                   : message_refuse(err, ERR_BAD_SPEC, "cli_retry_trial", MESSAGE_NO_ARGS);
     if (o->output >= OUTPUT_JSON)
         return 0;
     if (!id)
-        return err_set(err, ERR_INTERNAL, "the server did not name the job");
+        return message_refuse(err, ERR_INTERNAL, "cli_job_not_named", MESSAGE_NO_ARGS);
     (void)fprintf(cli->out, "%s\n", id);
     (void)fflush(cli->out); /* ferror(out) tells at the end */
     cli_say(cli, MSG_NEXT_STEPS, id, id, id);
     return 0;
 }
 
+static int retry_one(struct cli *cli, const char *id, const void *opts, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL, *answer = NULL;
+    int r = cli_get_job(cli, id, &job, err);
+    if (r >= 0)
+        r = retry_post(cli, opts, json_get_str(job, "id", id), &answer, err);
+    return r < 0 ? r : retry_report(cli, opts, answer, err);
+}
+
 static int retry_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
-    const struct retry_opts *o = opts;
-    _cleanup_(json_unrefp) json_t *job = NULL, *answer = NULL;
     int r = cli_open(cli, err);
-    if (r >= 0)
-        r = cli_get_job(cli, args->v[0], &job, err);
-    if (r >= 0)
-        r = retry_post(cli, o, json_get_str(job, "id", args->v[0]), &answer, err);
-    return r < 0 ? r : retry_report(cli, o, answer, err);
+    if (r < 0)
+        return r;
+    return args->n == 1 ? retry_one(cli, args->v[0], opts, err)
+                        : jobchange_each(cli, args, "retry", retry_one, opts, err);
 }
 
 static const struct command JOB_COMMANDS[] = {
@@ -309,17 +316,19 @@ static const struct command JOB_COMMANDS[] = {
     },
     {
         .name = "retry",
-        .args = "ID",
+        .args = "ID…",
         .least = 1,
-        .most = 1,
-        .summary = "submit a job that has ended once more",
-        .text = "Prints the id of the new job: it has the spec of the old one, belongs to "
-                "the same user and writes into a directory of its own. With --apply-fix the "
+        .most = ARGS_ANY,
+        .summary = "submit jobs that have ended once more",
+        .text = "Prints the id of each new job: it has the spec of the old one, belongs to "
+                "the same user and writes into a directory of its own. Of several each is "
+                "tried, even when one is refused. With --apply-fix the "
                 "spec is changed as the finding of the failure proposes, and every change is "
                 "shown; without a proposal it is refused. With --from the training goes on "
                 "from a finished checkpoint of the old job, else it begins anew.",
-        .example = "argus retry --apply-fix grpo-7\twith the fix of 'argus diagnose grpo-7'\n"
-                   "argus retry --from latest grpo-7\tgo on from its newest checkpoint",
+        .example =
+            "argus retry --apply-fix grpo-7\twith the fix of 'argus diagnose grpo-7'\n"
+            "argus retry --from latest grpo-7 grpo-8\tgo on from the newest checkpoint of each",
         .opts = RETRY_OPTS,
         .n_opts = array_len(RETRY_OPTS),
         .opts_size = sizeof(struct retry_opts),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* login.c - check address and token, then remember them. */
+/* login.c - how one begins: a first server; address and token, which are checked and remembered. */
 #include "argus/noun/noun.h"
 
 #include <errno.h>
@@ -8,7 +8,9 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "argus/setup/firstserver.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { LOGIN_TOKEN_MAX = 4096 };
@@ -49,8 +51,7 @@ static int login_read_token(char **ret, struct err *err)
     }
     size_t n = got ? strcspn(line, " \t\r\n") : 0;
     if (!n)
-        return err_set(err, ERR_USAGE,
-                       "no token: pipe it to 'argus login', type it, or use --token");
+        return message_refuse(err, ERR_USAGE, "cli_no_token", MESSAGE_NO_ARGS);
     *ret = xstrndup(line, n);
     return 0;
 }
@@ -67,7 +68,9 @@ static int login_prepare(struct cli *cli,
     if (o->ca) {
         s->ca = realpath(o->ca, NULL);
         if (!s->ca)
-            return err_set(err, ERR_USAGE, "cannot read '%s': %s", o->ca, strerror(errno));
+            return message_refuse(
+                err, ERR_USAGE, "disk_cannot_read",
+                MESSAGE_ARGS(MESSAGE_STR("path", o->ca), MESSAGE_STR("why", strerror(errno))));
     }
     if (!settings_url_is_private(s->server))
         cli_talk(cli, "argus: warning: '%s' is not encrypted: the token can be read on the way",
@@ -75,7 +78,7 @@ static int login_prepare(struct cli *cli,
     if (!o->token)
         return login_read_token(&s->token, err);
     if (!*o->token || strpbrk(o->token, " \t\r\n"))
-        return err_set(err, ERR_USAGE, "the value of '--token' is no token");
+        return message_refuse(err, ERR_USAGE, "cli_token_no", MESSAGE_NO_ARGS);
     s->token = xstrdup(o->token);
     return 0;
 }
@@ -85,15 +88,15 @@ static int login_run(struct cli *cli, void *opts, const struct strv *args, struc
     _cleanup_(json_unrefp) json_t *me = NULL;
     _cleanup_(freep) char *path = settings_path();
     if (!path)
-        return err_set(err, ERR_USAGE, "no place for the file: set HOME or XDG_CONFIG_HOME");
+        return message_refuse(err, ERR_USAGE, "cli_no_home", MESSAGE_NO_ARGS);
     int r = login_prepare(cli, opts, args->v[0], err);
     if (r < 0)
         return r;
     cli->client = client_new(&cli->settings);
     r = client_get(cli->client, "/v1/whoami", &me, err);
     if (r == ERR_UNAUTHORISED)
-        return err_set(err, r, "'%s' does not accept this token: ask an admin for one",
-                       cli->settings.server);
+        return message_refuse(err, r, "cli_token_refused",
+                              MESSAGE_ARGS(MESSAGE_STR("server", cli->settings.server)));
     if (r >= 0)
         r = settings_save(&cli->settings, path, err);
     if (r < 0)
@@ -128,3 +131,72 @@ static const struct command LOGIN_COMMANDS[] = {
 };
 
 NOUN(login, LOGIN_COMMANDS);
+
+/* ---- init ---- */
+
+#define INIT_ROW(kind, member) .type = (kind), .offset = offsetof(struct init_opts, member)
+
+static const struct opt INIT_OPTS[] = {
+    {.name = "shared-root",
+     INIT_ROW(OPT_TEXT, shared_root),
+     .arg = "DIR",
+     .doc = "the directory that all machines mount at this path"},
+    {.name = "state-dir",
+     INIT_ROW(OPT_TEXT, state_dir),
+     .arg = "DIR",
+     .doc = "the store, on a local disk [/var/lib/argus]"},
+    {.name = "listen",
+     INIT_ROW(OPT_TEXT, listen),
+     .arg = "ADDRESS",
+     .doc = "where argusd answers [127.0.0.1:8080]"},
+    {.name = "ray",
+     INIT_ROW(OPT_TEXT, ray),
+     .arg = "URL",
+     .doc = "the address of Ray's head [http://127.0.0.1:8265]"},
+    {.name = "config",
+     INIT_ROW(OPT_TEXT, config),
+     .arg = "FILE",
+     .doc = "the configuration to write [/etc/argus/argus.yaml]"},
+    {.name = "token-file",
+     INIT_ROW(OPT_TEXT, token_file),
+     .arg = "FILE",
+     .doc = "where the token is kept, mode 0600 [admin.token beside the configuration]"},
+    {.name = "keeper",
+     INIT_ROW(OPT_CHOICE, keeper),
+     .arg = "KIND",
+     .doc =
+         "what keeps argusd running: systemd, script or none [systemd where it runs, else script]",
+     .choices = INIT_KEEPERS},
+    {.name = "print-unit",
+     INIT_ROW(OPT_FLAG, print_unit),
+     .doc = "print the unit of systemd and do nothing else"},
+};
+
+static int init_run_command(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    (void)args;
+    return firstserver_make(cli, opts, err);
+}
+
+static const struct command INIT_COMMANDS[] = {
+    {
+        .name = "init",
+        .args = "",
+        .summary = "make a first server on this machine",
+        .text =
+            "Writes the configuration of argusd and its store, makes an admin with a token, and "
+            "writes what keeps argusd running: a unit where systemd is the init and you are "
+            "root, else a script that starts argusd in the foreground and starts it again when "
+            "it dies. The token is printed once, and kept in a file of mode 0600. Nothing that "
+            "is there is written over. Without --shared-root it asks, at a terminal.",
+        .example = "argus init --shared-root /private\tin /etc/argus and /var/lib/argus\n"
+                   "argus init --shared-root /private --state-dir /srv/argus --config "
+                   "/srv/argus.yaml --keeper script\telsewhere, without systemd",
+        .opts = INIT_OPTS,
+        .n_opts = array_len(INIT_OPTS),
+        .opts_size = sizeof(struct init_opts),
+        .run = init_run_command,
+    },
+};
+
+NOUN(init, INIT_COMMANDS);

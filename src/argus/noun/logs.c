@@ -12,6 +12,7 @@
 #include "argus/log/logread.h"
 #include "argus/log/searchcall.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 
 struct logs_opts {
     bool follow, all;
@@ -97,41 +98,38 @@ static int logs_check_source(const struct logs_opts *o, struct err *err)
 {
     bool is_file = o->source == LOGS_WORKER || o->source == LOGS_SCENE;
     if (o->source == LOGS_ALL)
-        return err_set(err, ERR_USAGE, "--source all goes with --all");
+        return message_refuse(err, ERR_USAGE, "cli_logs_all", MESSAGE_NO_ARGS);
     if ((o->node || o->rank || o->file) && !is_file)
-        return err_set(err, ERR_USAGE,
-                       "--node, --rank and --file go with --source worker or --source scene");
+        return message_refuse(err, ERR_USAGE, "cli_logs_worker", MESSAGE_NO_ARGS);
     if (o->source != LOGS_PLATFORM)
         return 0;
     if (o->attempt || o->grep)
-        return err_set(err, ERR_USAGE, "--source platform goes without --attempt and --grep");
+        return message_refuse(err, ERR_USAGE, "cli_logs_platform", MESSAGE_NO_ARGS);
     if (o->tail && (o->follow || o->tail > EVENTLINE_MOST))
-        return err_set(err, ERR_USAGE,
-                       "--source platform: --tail is %d at most, and goes without --follow",
-                       EVENTLINE_MOST);
+        return message_refuse(err, ERR_USAGE, "cli_logs_tail",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", EVENTLINE_MOST)));
     return 0;
 }
 
 static int logs_check_one(const struct logs_opts *o, const struct strv *args, struct err *err)
 {
     if (!args->n)
-        return err_set(err, ERR_USAGE, "'argus logs' needs ID, or --all with --grep RE");
+        return message_refuse(err, ERR_USAGE, "cli_logs_needs", MESSAGE_NO_ARGS);
     if (o->user || o->project || o->limit)
-        return err_set(err, ERR_USAGE, "--user, --project and --limit go with --all");
+        return message_refuse(err, ERR_USAGE, "cli_logs_with_all", MESSAGE_NO_ARGS);
     if (o->since && o->source)
-        return err_set(err, ERR_USAGE, "--since is of the driver's log alone");
+        return message_refuse(err, ERR_USAGE, "cli_logs_since", MESSAGE_NO_ARGS);
     return logs_check_source(o, err);
 }
 
 static int logs_check_all(const struct logs_opts *o, const struct strv *args, struct err *err)
 {
     if (args->n || !o->grep)
-        return err_set(err, ERR_USAGE, "--all goes with --grep RE and without an ID");
+        return message_refuse(err, ERR_USAGE, "cli_logs_grep", MESSAGE_NO_ARGS);
     if (o->follow || o->tail || o->attempt || o->node || o->rank || o->file)
-        return err_set(err, ERR_USAGE,
-                       "--all goes without --follow, --tail, --attempt, --node, --rank and --file");
+        return message_refuse(err, ERR_USAGE, "cli_logs_all_without", MESSAGE_NO_ARGS);
     if (o->source == LOGS_SCENE || o->source == LOGS_PLATFORM)
-        return err_set(err, ERR_USAGE, "--all searches --source driver, worker or all");
+        return message_refuse(err, ERR_USAGE, "cli_logs_all_source", MESSAGE_NO_ARGS);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "argus/job/jobtable.h"
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct ls_opts {
@@ -64,7 +65,7 @@ static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err 
     bool failed = states.failed || query->failed;
     buf_release(&states);
     if (failed)
-        return err_set(err, ERR_USAGE, "the filters are too long");
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     url_query(query, "all", o->all || o->user ? "1" : "0");
     return 0;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - the models of the registry. */
-#include "argus/noun/entry.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/model/entry.h"
+#include "argus/model/lineage.h"
 #include "argus/noun/noun.h"
 
 static const struct opt LS_OPTS[] = {LISTING_OPTS};
@@ -80,6 +84,24 @@ static const struct command MODEL_COMMANDS[] = {
                 "'said to be' what who imported it said.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/models/{}", .print = entry_print},
+    },
+    {
+        .name = "model lineage",
+        .args = "NAME|ENDPOINT",
+        .least = 1,
+        .most = 1,
+        .summary = "trace a model back to what it was made of",
+        .text =
+            "From the model over the merge and the training to the code, the data and the base "
+            "model, each with its hash; and on from the base model, as far as it is known. What "
+            "argusd itself recorded; 'said' marks what only who imported it says. ENDPOINT is a "
+            "service's, or service/NAME: the chain begins at the version that answers there.",
+        .example = "argus model lineage my-sft\tthe chain of the newest version\n"
+                   "argus model lineage service/sums\tfrom what answers back to the data\n"
+                   "argus model lineage my-sft@2 -o json\tthe same for a program",
+        OPTS(SHOW_OPTS),
+        .opts_size = sizeof(struct listing_opts),
+        .run = lineage_run,
     },
     {
         .name = "model share",

@@ -11,11 +11,14 @@
 
 #include "argus/cli/listing.h"
 #include "argus/job/jobview.h"
+#include "argus/job/netcheck.h"
 #include "argus/job/submission.h"
-#include "argus/noun/nodecall.h"
-#include "argus/noun/nodepage.h"
+#include "argus/machine/drainview.h"
+#include "argus/machine/nodecall.h"
+#include "argus/machine/nodepage.h"
 #include "argus/show/firewall.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 static const struct opt LS_OPTS[] = {LISTING_OPTS};
@@ -171,7 +174,8 @@ static int node_add_compose(const struct node_add_opts *o,
     for (size_t i = 0; i < o->env.n; i++) {
         const char *eq = strchr(o->env.v[i], '=');
         if (!eq)
-            return err_set(err, ERR_USAGE, "'--env %.60s' is not K=V", o->env.v[i]);
+            return message_refuse(err, ERR_USAGE, "cli_env_form",
+                                  MESSAGE_ARGS(MESSAGE_STR("text", o->env.v[i])));
         _cleanup_(freep) char *key = xstrndup(o->env.v[i], (size_t)(eq - o->env.v[i]));
         node_add_put(env, key, eq + 1);
     }
@@ -190,11 +194,12 @@ static int node_add_read_specs(const struct node_add_opts *o,
     const char *first = args->n ? args->v[0] : NULL;
     const char *file = o->file ? o->file : first && !o->host ? first : NULL;
     if (o->file && (o->host || first))
-        return err_set(err, ERR_USAGE, "give a file, or a name with --host; not both");
+        return message_refuse(err, ERR_USAGE, "cli_node_not_both", MESSAGE_NO_ARGS);
     if (!file && !first)
-        return err_set(err, ERR_USAGE, "give a name with --host, or a file with -f");
+        return message_refuse(err, ERR_USAGE, "cli_node_give", MESSAGE_NO_ARGS);
     if (!o->file && file && access(file, R_OK) < 0 && !str_eq(file, "-"))
-        return err_set(err, ERR_USAGE, "say where '%.60s' is: --host HOST", file);
+        return message_refuse(err, ERR_USAGE, "cli_node_where",
+                              MESSAGE_ARGS(MESSAGE_STR("name", file)));
     return file ? submission_read(s, file, &no_wish, err) : node_add_compose(o, first, s, err);
 }
 
@@ -226,21 +231,68 @@ static int node_add_run(struct cli *cli, void *opts, const struct strv *args, st
 }
 
 struct node_check_opts {
-    bool accept_key;
+    bool accept_key, net, anew, no_wait;
+    const char *pool, *python;
+    int output;
 };
 
+#define NODE_CHECK_ROW(type_, member)                                                              \
+    .type = (type_), .offset = offsetof(struct node_check_opts, member)
 static const struct opt NODE_CHECK_OPTS[] = {
     {.name = "accept-key",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct node_check_opts, accept_key),
+     NODE_CHECK_ROW(OPT_FLAG, accept_key),
      .doc = "forget the pinned host key: the machine was made anew, and I know it"},
+    {.name = "net", NODE_CHECK_ROW(OPT_FLAG, net), .doc = "check the network between machines"},
+    {.name = "pool",
+     NODE_CHECK_ROW(OPT_TEXT, pool),
+     .arg = "POOL",
+     .doc = "with --net: the machines of this pool"},
+    {.name = "baseline",
+     NODE_CHECK_ROW(OPT_FLAG, anew),
+     .doc = "with --net: what is measured becomes the baseline, in place of what there is"},
+    {.name = "python",
+     NODE_CHECK_ROW(OPT_TEXT, python),
+     .arg = "PATH",
+     .doc = "with --net: the Python with torch on the machines [python3]"},
+    {.name = "no-wait",
+     NODE_CHECK_ROW(OPT_FLAG, no_wait),
+     .doc = "with --net: print the id of the job, and return"},
+    OPT_OUTPUT(struct node_check_opts),
 };
+
+/* Which options go together. */
+static int node_check_refuse(const struct node_check_opts *o, size_t n, struct err *err)
+{
+    if (o->net && o->accept_key)
+        return message_refuse(err, ERR_USAGE, "cli_accept_net", MESSAGE_NO_ARGS);
+    if (!o->net && (o->pool || o->anew || o->python || o->no_wait))
+        return message_refuse(err, ERR_USAGE, "cli_needs_net", MESSAGE_NO_ARGS);
+    return o->net || n ? 0 : message_refuse(err, ERR_USAGE, "cli_which_machines", MESSAGE_NO_ARGS);
+}
+
+static int node_check_net(struct cli *cli,
+                          const struct node_check_opts *o,
+                          const struct strv *names,
+                          struct err *err)
+{
+    const struct netcheck_wish wish = {.nodes = names,
+                                       .pool = o->pool,
+                                       .python = o->python,
+                                       .anew = o->anew,
+                                       .no_wait = o->no_wait,
+                                       .output = o->output};
+    return netcheck_ask(cli, &wish, err);
+}
 
 static int node_check_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct node_check_opts *o = opts;
     size_t found = 0;
-    int r = cli_open(cli, err);
+    int r = node_check_refuse(o, args->n, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r >= 0 && o->net)
+        return node_check_net(cli, o, args, err);
     for (size_t i = 0; r >= 0 && i < args->n; i++) {
         _cleanup_(json_unrefp) json_t *node = NULL;
         json_t *body = o->accept_key ? json_pack("{s:b}", "accept_key", 1) : NULL;
@@ -253,13 +305,15 @@ static int node_check_run(struct cli *cli, void *opts, const struct strv *args, 
             (void)fprintf(cli->out, "  nothing stands in its way\n");
         found += n;
     }
-    return r < 0 ? r : found ? err_set(err, ERR_REFUSED, "something is in the way: see above") : 0;
+    return r < 0   ? r
+           : found ? message_refuse(err, ERR_REFUSED, "cli_in_the_way", MESSAGE_NO_ARGS)
+                   : 0;
 }
 
 struct node_drain_opts {
     usec_t deadline, timeout;
-    int then;
-    bool wait;
+    int then, output;
+    bool wait, dry_run;
 };
 
 static const char *const NODE_DRAIN_THEN[] = {"wait", "stop", "restart", NULL};
@@ -285,6 +339,11 @@ static const struct opt NODE_DRAIN_OPTS[] = {
      .offset = offsetof(struct node_drain_opts, timeout),
      .arg = "SPAN",
      .doc = "of --wait; without it, for ever"},
+    {.name = "dry-run",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_drain_opts, dry_run),
+     .doc = "say what it would do to the jobs there, and do nothing"},
+    OPT_OUTPUT(struct node_drain_opts),
 };
 
 static int node_drain_drain(struct cli *cli,
@@ -298,8 +357,12 @@ static int node_drain_drain(struct cli *cli,
         (void)json_object_set_new(
             body, "deadline",
             json_integer((json_int_t)(o->deadline / USEC_SEC))); /* fails for lack of memory only */
-    int r = nodecall_post(cli, name, ":drain", body, &node, err);
-    if (r >= 0 && !o->wait)
+    int r = nodecall_post(cli, name, o->dry_run ? ":drain?dry_run=1" : ":drain", body, &node, err);
+    if (r >= 0 && o->dry_run)
+        drainview_print(cli, node, o->output);
+    else if (r >= 0 && o->output >= OUTPUT_JSON)
+        cli_emit(cli, node, o->output);
+    else if (r >= 0 && !o->wait)
         nodecall_print(cli, node);
     return r;
 }
@@ -308,12 +371,14 @@ static int node_drain_run(struct cli *cli, void *opts, const struct strv *args, 
 {
     const struct node_drain_opts *o = opts;
     if (o->then && !o->deadline)
-        return err_set(err, ERR_USAGE, "'--then %s' needs a deadline: --deadline 2h",
-                       NODE_DRAIN_THEN[o->then]);
+        return message_refuse(err, ERR_USAGE, "cli_then_deadline",
+                              MESSAGE_ARGS(MESSAGE_STR("then", NODE_DRAIN_THEN[o->then])));
     int r = cli_open(cli, err);
     for (size_t i = 0; r >= 0 && i < args->n; i++)
         r = node_drain_drain(cli, o, args->v[i], err);
-    return r < 0 || !o->wait ? r : nodecall_wait(cli, args, NODE_GOAL_OFFLINE, o->timeout, err);
+    return r < 0 || !o->wait || o->dry_run
+               ? r
+               : nodecall_wait(cli, args, NODE_GOAL_OFFLINE, o->timeout, err);
 }
 
 static const usec_t NODE_UNDRAIN_PATIENCE = 120 * USEC_SEC;
@@ -478,14 +543,24 @@ static const struct command NODE_COMMANDS[] = {
     },
     {
         .name = "node check",
-        .args = "NODE…",
-        .least = 1,
+        .args = "NODE… | --net [NODE… | --pool POOL]",
         .most = ARGS_ANY,
-        .summary = "look at machines now",
+        .summary = "look at machines now, or at the network between them",
         .text = "argusd looks at the machine over ssh: Python, Ray, shared root, disk, "
                 "shared memory, clock, ports, GPUs. Each thing in the way is one sentence "
-                "and what to do about it (exit status 5).",
-        .example = "argus node check node-7\tafter something was mended",
+                "and what to do about it (exit status 5).\n"
+                "With --net a job measures torch's all-reduce (NCCL where each machine has a "
+                "GPU, else Gloo) over each pair of 2 to 32 machines and over all of them; "
+                "without names, all that take jobs. It waits until one GPU is free on each, is "
+                "queued as any job, and ends within 30 minutes. A pair below 80 % of its "
+                "baseline, a machine below 80 % of the median where there is no baseline, and one "
+                "that is not reached are named (exit status 5). The first check that passes sets "
+                "the baseline of each pair; 'argus node show' has the figures. A node added with "
+                "check_net is measured so (with Gloo) by itself each time it joins, and takes no "
+                "job before; a check that passes lets it in.",
+        .example = "argus node check node-7\tafter something was mended\n"
+                   "argus node check --net --pool a6000\tall pairs of a pool\n"
+                   "argus node check --net node-1 node-7 --baseline\tthe cable is a new one",
         .opts = NODE_CHECK_OPTS,
         .n_opts = array_len(NODE_CHECK_OPTS),
         .opts_size = sizeof(struct node_check_opts),
@@ -501,6 +576,8 @@ static const struct command NODE_COMMANDS[] = {
                 "ends its own Ray there and the machine is offline. 'argus node undrain' "
                 "takes it back.",
         .example = "argus node drain node-7\tjobs run to their end\n"
+                   "argus node drain node-7 --dry-run --then stop --deadline 0s\twhat that would "
+                   "cost\n"
                    "argus node drain node-7 --deadline 2h --then restart --wait\tat the latest in "
                    "two hours",
         .opts = NODE_DRAIN_OPTS,

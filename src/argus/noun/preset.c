@@ -8,6 +8,7 @@
 
 #include "argus/job/submission.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 
 enum { NAMES_MAX = 8 << 10 };
 
@@ -128,7 +129,7 @@ static char *preset_path(const char *name, const char *project)
 {
     struct buf path = BUF_INIT(1024);
     (void)buf_adds(&path, "/v1/presets/"); /* overflow: the server knows no such name */
-    url_escape(&path, name);
+    buf_add_url(&path, name);
     url_query(&path, "project", project);
     return buf_take(&path);
 }
@@ -184,7 +185,7 @@ static int preset_add(struct cli *cli, void *opts, const struct strv *args, stru
     _cleanup_(freep) char *name = o->name ? xstrdup(o->name) : preset_name_of(args->v[0]);
     _cleanup_(freep) char *path = preset_path(name, o->project);
     if (!o->name && str_eq(args->v[0], "-"))
-        return err_set(err, ERR_USAGE, "give it a name: --name NAME");
+        return message_refuse(err, ERR_USAGE, "cli_give_name", MESSAGE_NO_ARGS);
     int r = submission_read(&s, args->v[0], &none, err);
     if (r >= 0)
         r = cli_open(cli, err);

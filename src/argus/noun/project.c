@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* project.c - the projects: people who share machines. */
-#include "argus/noun/account.h"
 #include "argus/noun/noun.h"
+#include "argus/people/account.h"
 #include "argus/show/cell.h"
 
 static const struct opt ADD_OPTS[] = {
     {.name = "member",
      .type = OPT_NAMES,
      .arg = "USER",
-     .doc = "a user of it; may be given again, or with commas",
+     .doc = "a member of the project; may be given again, or with commas",
      .to = "body:members"},
     {.name = "pool",
      .type = OPT_TEXT,
@@ -26,6 +26,15 @@ static const struct opt ADD_OPTS[] = {
      .doc = "the most that its jobs may ask for (100)",
      .to = "body:priority_ceiling"},
     {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "what it is for", .to = "body:note"},
+    {.name = "retention",
+     .type = OPT_TEXT,
+     .arg = "SPAN",
+     .doc = "archive its jobs by themselves, this long after their end: 90d",
+     .to = "body:retention"},
+    {.name = "retention-checkpoints",
+     .type = OPT_FLAG,
+     .doc = "those that still have checkpoints too",
+     .to = "body:retention_checkpoints"},
 };
 
 static const struct opt SET_OPTS[] = {
@@ -55,6 +64,19 @@ static const struct opt SET_OPTS[] = {
      .doc = "the most that its jobs may ask for",
      .to = "body:priority_ceiling"},
     {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "what it is for", .to = "body:note"},
+    {.name = "retention",
+     .type = OPT_TEXT,
+     .arg = "SPAN",
+     .doc = "archive its jobs by themselves, this long after their end: 90d; 0s for never",
+     .to = "body:retention"},
+    {.name = "retention-checkpoints",
+     .type = OPT_FLAG,
+     .doc = "those that still have checkpoints too",
+     .to = "body:retention_checkpoints"},
+    {.name = "no-retention-checkpoints",
+     .type = OPT_FLAG,
+     .doc = "not those that still have checkpoints",
+     .to = "body:retention_checkpoints=false"},
 };
 
 static const struct opt VIEW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
@@ -133,7 +155,7 @@ static const struct command PROJECT_COMMANDS[] = {
         OPTS(SET_OPTS),
         .ask = {.method = "PATCH",
                 .path = "/v1/projects/{}",
-                .nothing = "nothing to change: see 'argus project set --help'",
+                .nothing = "cli_no_change_project",
                 .done = MSG_DONE_CHANGED,
                 .subject = "project {name}"},
     },

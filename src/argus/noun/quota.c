@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quota.c - what projects and users may hold, and hold. A limit that is set keeps the others: the
  * whole quota is read, changed and written. */
-#include "argus/noun/account.h"
 #include "argus/noun/noun.h"
+#include "argus/people/account.h"
 #include "argus/show/member.h"
 
 #define OF_OPTS                                                                                    \
@@ -120,7 +120,7 @@ static const struct command QUOTA_COMMANDS[] = {
         .ask = {.method = "PUT",
                 .path = "/v1/{of}/quota",
                 .onto = "quota",
-                .nothing = "no limit is given: see --help",
+                .nothing = "cli_no_limit_given",
                 .print = account_print},
     },
     {

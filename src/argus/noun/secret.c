@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/message.h"
 
 enum { VALUE_MAX = 32 << 10 };
 
@@ -107,9 +108,9 @@ static int secret_read(const char *file, const char *name, struct buf *out, stru
     if (out->len && out->data[out->len - 1] == '\r')
         out->data[--out->len] = 0;
     if (!out->len)
-        return err_set(err, ERR_USAGE, "the value is empty: type it, pipe it, or use --from-file");
+        return message_refuse(err, ERR_USAGE, "cli_secret_empty", MESSAGE_NO_ARGS);
     if (memchr(out->data, 0, out->len))
-        return err_set(err, ERR_USAGE, "the value holds a zero byte: encode it, as base64 does");
+        return message_refuse(err, ERR_USAGE, "cli_secret_zero", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -141,7 +142,7 @@ static int secret_set(struct cli *cli, void *opts, const struct strv *args, stru
     json_t *text = json_stringn(value.data, value.len);
     explicit_bzero(value.data, value.len);
     if (!text || json_object_set_new(body, "value", text) < 0)
-        return err_set(err, ERR_USAGE, "the value is no UTF-8 text: encode it, as base64 does");
+        return message_refuse(err, ERR_USAGE, "cli_secret_utf8", MESSAGE_NO_ARGS);
     return secret_put(cli, args->v[0], json_incref(body), err);
 }
 

@@ -7,6 +7,7 @@
 
 #include "argus/show/member.h"
 #include "argus/transfer/snapcall.h"
+#include "base/message.h"
 
 enum { SHORT_HASH = 12 };
 
@@ -39,6 +40,19 @@ static const struct opt RM_OPTS[] = {
      .to = "query:common=true"},
 };
 
+static const struct opt NEEDS_OPTS[] = {
+    {.name = "set",
+     .type = OPT_LIST,
+     .arg = "NEED",
+     .doc = "one need, as torch>=2.4; all that are given take the place of those there were",
+     .to = "body:needs"},
+    {.name = "none", .type = OPT_FLAG, .doc = "it needs nothing", .to = "body:needs=[]"},
+    {.name = "common",
+     .type = OPT_FLAG,
+     .doc = "the common one, though there is one of yours with this name",
+     .to = "query:common=true"},
+};
+
 static void snapshot_owner(struct table *t, const json_t *snapshot, const struct when *w)
 {
     bool common = json_get_bool(snapshot, "common", false);
@@ -60,6 +74,21 @@ static const struct column SNAPSHOTS[] = {
     {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
     {.title = MSG_HASH, .rank = 2, .draw = snapshot_hash},
     {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
+};
+
+static const struct column SNAPSHOT_FILES[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_KIND, .key = "kind"},
+    {.title = MSG_FILES, .flags = COLUMN_RIGHT, .key = "files", .as = CELL_NUMBER},
+    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+};
+static const struct opt SNAPSHOT_FILES_OPTS[] = {
+    {.name = "below",
+     .type = OPT_TEXT,
+     .arg = "DIR",
+     .doc = "a directory of the snapshot",
+     .to = "query:below"},
+    LISTING_OPTS,
 };
 
 static void snapshot_print_diff(struct cli *cli, const json_t *answer, const struct seen *seen)
@@ -100,7 +129,7 @@ static int snapshot_add(struct cli *cli, void *opts, const struct strv *args, st
     _cleanup_(json_unrefp) json_t *answer = NULL;
     struct snapcall_add what = {.source = args->v[0], .name = o->name, .common = o->common};
     if (!o->name)
-        return err_set(err, ERR_USAGE, "give it a name: --name NAME@VERSION");
+        return message_refuse(err, ERR_USAGE, "cli_give_version", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
     if (r >= 0)
         r = snapcall_add(cli, &what, &answer, err);
@@ -158,10 +187,43 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .summary = "show a snapshot, and what it asks of a machine",
         .text = "Needs are versions that its pyproject.toml, setup.cfg, setup.py or "
                 "requirements.txt ask for, of what a node's probe knows: python, torch, ray, "
-                "vllm, sglang, numpy, transformers. A submit warns when machines of its pool "
-                "are known not to have them.",
+                "vllm, sglang, numpy, transformers, cuda, driver; or what 'snapshot needs' has "
+                "set. A job does not go to machines that are known not to have them, and a "
+                "submit says which they are.",
         OPTS(DIFF_OPTS),
         .ask = {.path = "/v1/snapshots/{}", .print = snapshot_print_whole},
+    },
+    {
+        .name = "snapshot files",
+        .args = "NAME@VERSION",
+        .least = 1,
+        .most = 1,
+        .summary = "list what is in a snapshot, a directory at a time",
+        .text = "A directory tells how many files are below it, and their bytes. A snapshot does "
+                "not change, so what is listed stays true for as long as the snapshot is there.",
+        .example = "argus snapshot files verl@0.9.1 --below verl/trainer\twhat is in there",
+        OPTS(SNAPSHOT_FILES_OPTS),
+        .ask = {.path = "/v1/snapshots/{}:files",
+                .table = {.key = "entries", COLUMNS(SNAPSHOT_FILES)}},
+    },
+    {
+        .name = "snapshot needs",
+        .args = "NAME@VERSION",
+        .least = 1,
+        .most = 1,
+        .summary = "say what a snapshot asks of a machine",
+        .text = "In place of what its setup files say. Jobs that wait with it go by that at "
+                "once; 'argus events' keeps what was there before. A spec with a py_executable "
+                "of its own brings its packages along: of its snapshots' needs those of ray and "
+                "driver alone are asked of a machine.",
+        .example = "argus snapshot needs verl@0.9.1 --set 'torch>=2.6' --set 'python>=3.10'	"
+                   "both, and nothing else",
+        OPTS(NEEDS_OPTS),
+        .ask = {.method = "PATCH",
+                .path = "/v1/snapshots/{}",
+                .nothing = "cli_say_needs",
+                .done = MSG_DONE_CHANGED,
+                .subject = "needs of snapshot {name}"},
     },
     {
         .name = "snapshot diff",

@@ -27,10 +27,30 @@ static void why_line(struct cli *cli, enum msg_id label, enum style style, const
     if (!value || !*value)
         return;
     text_clean(&clean, value); /* a longer one is cut */
+    if (t->width > 2 * LABEL_WIDTH) {
+        _cleanup_(freep) char *line = buf_take(&clean);
+        text_wrap(&clean, line, t->width, LABEL_WIDTH);
+    }
     int pad = LABEL_WIDTH - text_width(name);
     (void)fprintf(cli->out, "%s%s%s%*s%s%s%s\n", term_on(t, STYLE_DIM), name,
                   term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style), buf_str(&clean),
                   term_off(t, style));
+}
+
+/* Nodes of the job's pool without something that its snapshots need, or of which nobody knows. */
+static void why_unfit(struct cli *cli, const json_t *why, bool is_seen)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach (json_get_array(why, "unfit"), i, one) {
+        const char *has = json_get_str(one, "has", NULL);
+        if (is_seen != (has && *has))
+            continue;
+        _cleanup_(freep) char *line =
+            xasprintf("%s: %s%s%s", member_str(one, "node"), member_str(one, "need"),
+                      is_seen ? ", has " : "", is_seen ? has : "");
+        why_line(cli, is_seen ? MSG_L_UNFIT : MSG_L_UNSEEN, STYLE_PLAIN, line);
+    }
 }
 
 static void why_print(struct cli *cli, const json_t *why, const struct seen *seen)
@@ -44,6 +64,8 @@ static void why_print(struct cli *cli, const json_t *why, const struct seen *see
     why_line(cli, MSG_L_CODE, STYLE_PLAIN, json_get_str(why, "code", ""));
     why_line(cli, MSG_L_REASON, STYLE_PLAIN, json_get_str(why, "text", ""));
     why_line(cli, MSG_L_HINT, STYLE_GREEN, json_get_str(why, "hint_text", ""));
+    why_unfit(cli, why, true);
+    why_unfit(cli, why, false);
     why_line(cli, MSG_ETA, STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));
     free(at);
 }
@@ -71,7 +93,9 @@ static const struct command STATUS_COMMANDS[] = {
         .text = "One reason with its code, the evidence, the smallest change that would "
                 "start the job now (it is true: applied alone, the job starts at once), and "
                 "when it is expected to start: half of such forecasts come true by the first "
-                "time, nine of ten by the second.",
+                "time, nine of ten by the second. Nodes that do not fit its snapshots are named "
+                "with what they lack, and those that no probe has asked for it: the job may go "
+                "there.",
         .example = "argus why grpo-7\twhy does it not start",
         OPTS(PAGE_OPTS),
         .ask = {.path = "/v1/jobs/{}/why", .print = why_print},

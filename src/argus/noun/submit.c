@@ -7,6 +7,7 @@
 #include "argus/job/submission.h"
 #include "argus/job/waiting.h"
 #include "argus/log/follow.h"
+#include "base/message.h"
 
 struct submit_opts {
     bool dry_run, suggest, require_fit, no_trial, smoke, follow, wait;
@@ -82,12 +83,12 @@ static int submit_report(struct cli *cli,
     if (o->suggest && o->output < OUTPUT_JSON)
         planview_advice(cli, file, answer);
     if (is_asked)
-        return planview_is_good(answer)
-                   ? 0
-                   : err_set(err, ERR_BAD_SPEC, "a job of '%s' would fail in its trial", file);
+        return planview_is_good(answer) ? 0
+                                        : message_refuse(err, ERR_BAD_SPEC, "cli_trial_fails",
+                                                         MESSAGE_ARGS(MESSAGE_STR("path", file)));
     const char *id = json_get_str(answer, "id", NULL);
     if (!id)
-        return err_set(err, ERR_INTERNAL, "the server did not name the job");
+        return message_refuse(err, ERR_INTERNAL, "cli_job_not_named", MESSAGE_NO_ARGS);
     if (o->output < OUTPUT_JSON)
         (void)fprintf(cli->out, "%s\n", id);
     (void)fflush(cli->out); /* ferror(out) tells at the end */
@@ -117,11 +118,9 @@ static int submit_run(struct cli *cli, void *opts, const struct strv *args, stru
     _cleanup_(buf_release) struct buf path = BUF_INIT(1024);
     _cleanup_(json_unrefp) json_t *answer = NULL;
     if (o->follow && (o->output >= OUTPUT_JSON || o->wait))
-        return err_set(err, ERR_USAGE,
-                       "'--follow' prints a log and goes with neither '--wait' nor "
-                       "'-o json'");
+        return message_refuse(err, ERR_USAGE, "cli_follow_alone", MESSAGE_NO_ARGS);
     if (!args->n && !o->wish.preset)
-        return err_set(err, ERR_USAGE, "give a FILE, or a --preset");
+        return message_refuse(err, ERR_USAGE, "cli_file_or_preset", MESSAGE_NO_ARGS);
     submit_make_path(o, &path);
     const char *file = args->n ? args->v[0] : NULL;
     int r = submission_read(&s, file, &o->wish, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token.c - tokens: what opens the server to a program or person. The text of one is printed once,
- * alone, when it is made. */
+ * alone, when it is made. And sessions, which a browser begins with one. */
 #include "argus/noun/noun.h"
 #include "argus/show/member.h"
 
@@ -76,6 +76,25 @@ static void token_print_new(struct cli *cli, const json_t *token, const struct s
              member_str(token, "id"), member_str(token, "user"), member_str(token, "role"));
 }
 
+static const struct opt SESSION_LS_OPTS[] = {
+    {.letter = 'a',
+     .name = "all",
+     .type = OPT_FLAG,
+     .doc = "everybody's (admins)",
+     .to = "query:all"},
+    OPT_OUTPUT(struct listing_opts),
+    OPT_UTC(struct listing_opts),
+};
+
+static const struct column SESSIONS[] = {
+    {.title = MSG_ID, .key = "id"},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
+    {.title = MSG_LAST_USE, .key = "last_use_at", .as = CELL_TIME},
+    {.title = MSG_EXPIRES, .rank = 1, .key = "expires_at", .as = CELL_TIME},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "agent"},
+};
+
 static const struct command TOKEN_COMMANDS[] = {
     {
         .name = "token add",
@@ -110,6 +129,29 @@ static const struct command TOKEN_COMMANDS[] = {
                 .path = "/v1/tokens/{}",
                 .done = MSG_DONE_REVOKED,
                 .subject = "token {id}"},
+    },
+    {
+        .name = "session ls",
+        .args = "",
+        .summary = "list the logins of browsers that have not ended",
+        .text = "Your own ones, or with --all everybody's, with what each browser says of "
+                "itself. A session ends with its token, after session.idle without use, and "
+                "after session.longest.",
+        OPTS(SESSION_LS_OPTS),
+        .ask = {.path = "/v1/sessions", .table = {.key = "sessions", COLUMNS(SESSIONS)}},
+    },
+    {
+        .name = "session end",
+        .args = "ID…",
+        .least = 1,
+        .most = ARGS_ANY,
+        .summary = "log browsers out",
+        .text = "By the ids of 'argus session ls'. Your own ones, or as an admin anybody's.",
+        .example = "argus session end 3f2a9c01b7de\tthat browser is logged out",
+        .ask = {.method = "DELETE",
+                .path = "/v1/sessions/{}",
+                .done = MSG_DONE_REVOKED,
+                .subject = "session {id}"},
     },
 };
 

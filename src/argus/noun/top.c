@@ -6,6 +6,7 @@
 #include "argus/job/jobtable.h"
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { TOP_TOP_DEFAULT = 20 };
@@ -80,7 +81,7 @@ static int top_print_csv(struct cli *cli, const struct top_opts *o, const char *
     url_query(&path, "format", "csv");
     url_query(&path, "keys", o->keys);
     if (path.failed)
-        return err_set(err, ERR_USAGE, "--keys is too long: * and ? stand for any characters");
+        return message_refuse(err, ERR_USAGE, "cli_keys_long", MESSAGE_NO_ARGS);
     const struct request request = {.path = buf_str(&path), .accept = "text/csv", .tries = 3};
     r = client_call(cli->client, &request, &answer, err);
     if (r < 0)
@@ -139,12 +140,11 @@ static int top_run(struct cli *cli, void *opts, const struct strv *args, struct 
     const struct top_opts *o = opts;
     bool again = o->watch || (cli->term.is_tty && o->output < OUTPUT_JSON);
     if (o->csv && !args->n)
-        return err_set(err, ERR_USAGE, "--csv is of one job: give its ID");
+        return message_refuse(err, ERR_USAGE, "cli_csv_one", MESSAGE_NO_ARGS);
     if (o->csv && o->output)
-        return err_set(err, ERR_USAGE,
-                       "--csv goes without -o: 'argus top -o json ID' has the newest values");
+        return message_refuse(err, ERR_USAGE, "cli_csv_without", MESSAGE_NO_ARGS);
     if (o->keys && !o->csv)
-        return err_set(err, ERR_USAGE, "--keys goes with --csv");
+        return message_refuse(err, ERR_USAGE, "cli_keys_csv", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
     if (r < 0)
         return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* user.c - the users: who may do what. */
-#include "argus/noun/account.h"
+/* user.c - the users: who may do what; and whom the server takes us for. */
 #include "argus/noun/noun.h"
+#include "argus/people/account.h"
+#include "argus/show/member.h"
 
 static const char *const NEW_ROLES[] = {"user", "viewer", "admin", NULL};
 static const char *const ROLES[] = {"", "viewer", "user", "admin", NULL};
@@ -97,7 +98,7 @@ static const struct command USER_COMMANDS[] = {
         OPTS(SET_OPTS),
         .ask = {.method = "PATCH",
                 .path = "/v1/users/{}",
-                .nothing = "nothing to change: give --role, --disable, --enable or --note",
+                .nothing = "cli_no_change_user",
                 .done = MSG_DONE_CHANGED,
                 .subject = "user {name}"},
     },
@@ -118,3 +119,35 @@ static const struct command USER_COMMANDS[] = {
 };
 
 NOUN(user, USER_COMMANDS);
+
+/* ---- whoami ---- */
+
+/* whoami.c - whom the server takes us for. */
+
+static const struct opt WHOAMI_OPTS[] = {
+    OPT_OUTPUT(struct listing_opts),
+    OPT_UTC(struct listing_opts),
+};
+
+static void whoami_print(struct cli *cli, const json_t *me, const struct seen *seen)
+{
+    char expiry[WHEN_TEXT_MAX];
+    const json_t *token = json_get_object(me, "token");
+    usec_t expires = when_get(token, "expires_at");
+    (void)fprintf(cli->out, "%s (%s) at %s, token %s, expires %s\n", member_str(me, "user"),
+                  member_str(me, "role"), cli->settings.server, member_str(token, "name"),
+                  expires ? when_point(&seen->when, expires, expiry) : "never");
+}
+
+static const struct command WHOAMI_COMMANDS[] = {
+    {
+        .name = "whoami",
+        .args = "",
+        .summary = "show user, role and token",
+        .text = "Asks the server whose token this is. Exit status 3 when the token is not valid.",
+        OPTS(WHOAMI_OPTS),
+        .ask = {.path = "/v1/whoami", .print = whoami_print},
+    },
+};
+
+NOUN(whoami, WHOAMI_COMMANDS);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 struct rule {
@@ -49,8 +50,8 @@ static int firewall_check_rule(const struct rule *rule, struct err *err)
         good = good && *s && !s[strspn(s, "0123456789abcdefABCDEF.:/")];
     }
     return good ? 0
-                : err_set(err, ERR_REFUSED,
-                          "the server's answer holds a rule that is none: '%.40s'", rule->key);
+                : message_refuse(err, ERR_REFUSED, "cli_no_rule",
+                                 MESSAGE_ARGS(MESSAGE_STR("text", rule->key)));
 }
 
 static int firewall_check(const json_t *answer, struct err *err)
@@ -59,7 +60,7 @@ static int firewall_check(const json_t *answer, struct err *err)
     json_t *v;
     bool named = is_plain_text(json_get_str(answer, "node", "")) &&
                  is_plain_text(json_get_str(answer, "address", ""));
-    int r = named ? 0 : err_set(err, ERR_REFUSED, "the server's answer names no node");
+    int r = named ? 0 : message_refuse(err, ERR_REFUSED, "cli_no_node", MESSAGE_NO_ARGS);
     json_array_foreach (json_get_array(answer, "rules"), i, v) {
         struct rule rule = rule_of(v);
         if (r == 0)
@@ -70,7 +71,8 @@ static int firewall_check(const json_t *answer, struct err *err)
 
 static int firewall_done(const struct buf *out, struct err *err)
 {
-    return out->failed ? err_set(err, ERR_TOO_LARGE, "the rules are larger than 1 MiB") : 0;
+    return out->failed ? message_refuse(err, ERR_TOO_LARGE, "cli_firewall_large", MESSAGE_NO_ARGS)
+                       : 0;
 }
 
 /* ---- pieces; an overflow is looked at once, at the end ---- */

@@ -80,14 +80,14 @@ static const char *wait_label(double seconds, char text[static LABEL_MAX])
 
 static void simulate_svg_put_head(const struct draw *d)
 {
-    const struct simulate_opts *o = &d->s->opts;
+    const struct simulation_opts *o = &d->s->opts;
     char from[CLOCK_TEXT_MAX], until[CLOCK_TEXT_MAX];
     size_t jobs = 0;
     for (size_t i = 0; i < d->s->n_pools; i++)
         jobs += d->s->pools[i].n;
-    const char *name = strrchr(o->file, '/');
+    const char *name = strrchr(o->name, '/');
     put(d, "<text class=\"h\" x=\"%d\" y=\"40\">", LEFT);
-    simulate_svg_put_text(d, name ? name + 1 : o->file);
+    simulate_svg_put_text(d, name ? name + 1 : o->name);
     put(d, "</text><text class=\"s\" x=\"%d\" y=\"62\">%zu jobs in %zu %s, %.10s to %.10s, ", LEFT,
         jobs, d->s->n_pools, d->s->n_pools == 1 ? "pool" : "pools",
         clock_to_string(d->s->start, from), clock_to_string(d->s->start + d->s->span, until));

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate_table.c - see simulate_table.h. Policies of one pool stand below each other. */
+/* simulate_table.c - see simulate_table.h. Policies of one pool stand below each other, the
+ * simplest first. */
 #include "argus/simulate/simulate_table.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 #include "argus/show/table.h"
+#include "core/sched/sched.h"
 
 static const struct column POOLS[] = {
     {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6},
@@ -35,92 +34,121 @@ static const struct column GANGS[] = {
     {.title = MSG_MAX, .flags = COLUMN_RIGHT},
 };
 
-static void add_share(struct table *t, double v)
+static void add_share(struct table *t, const json_t *v)
 {
-    if (isnan(v))
-        table_add(t, STYLE_PLAIN, NULL);
+    if (json_is_number(v))
+        table_addf(t, STYLE_PLAIN, "%.1f%%", 100 * json_number_value(v));
     else
-        table_addf(t, STYLE_PLAIN, "%.1f%%", 100 * v);
+        table_add(t, STYLE_PLAIN, NULL);
 }
 
-static void add_span(struct table *t, double seconds)
+static void add_span(struct table *t, const json_t *waits, const char *key)
 {
     char text[CLOCK_TEXT_MAX];
+    double seconds = json_get_real(waits, key, 0);
     table_add(t, STYLE_PLAIN, span_to_string((usec_t)(seconds + 0.5) * USEC_SEC, text));
 }
 
-static void add_numbers(struct table *t, const struct tally_report *r)
+static void add_count(struct table *t, const json_t *of, const char *key)
 {
-    add_share(t, r->utilisation);
-    add_span(t, r->wait.mean);
-    add_span(t, r->wait.p50);
-    add_span(t, r->wait.p95);
-    add_span(t, r->wait.max);
-    table_addf(t, STYLE_PLAIN, "%.1f", r->slowdown);
-    add_share(t, r->fragmentation);
-    table_addf(t, STYLE_PLAIN, "%zu", r->beyond);
-    table_addf(t, STYLE_PLAIN, "%zu", r->never);
-    add_share(t, r->covered);
+    table_addf(t, STYLE_PLAIN, "%lld", (long long)json_get_int(of, key, 0));
 }
 
-static void simulate_table_add_pool(struct table *t, const struct simulation *s, size_t i)
+static void add_waits(struct table *t, const json_t *waits)
 {
-    const struct simulate_pool *p = &s->pools[i];
-    for (int k = 0; k < SCHED_POLICY_END; k++) {
-        if (!s->runs[k].tally)
-            continue;
-        table_add(t, STYLE_BOLD, p->name);
-        table_addf(t, STYLE_PLAIN, "%d×%d", p->nodes, p->gpus_per_node);
-        table_addf(t, STYLE_PLAIN, "%zu", p->n);
-        table_addf(t, STYLE_PLAIN, "%.2f", simulate_load(s, p));
-        table_add(t, STYLE_PLAIN, sched_policy_to_string((enum sched_policy)k));
-        add_numbers(t, &s->runs[k].pools[i]);
+    add_span(t, waits, "mean");
+    add_span(t, waits, "p50");
+    add_span(t, waits, "p95");
+    add_span(t, waits, "max");
+}
+
+static void add_numbers(struct table *t, const json_t *part)
+{
+    add_share(t, json_object_get(part, "utilisation"));
+    add_waits(t, json_object_get(part, "wait"));
+    table_addf(t, STYLE_PLAIN, "%.1f", json_get_real(part, "bounded_slowdown", 0));
+    add_share(t, json_object_get(part, "fragmentation"));
+    add_count(t, json_object_get(part, "starvation"), "beyond");
+    add_count(t, part, "never_started");
+    add_share(t, json_object_get(json_object_get(part, "eta"), "p90_covers"));
+}
+
+/* The policies of the result, the simplest first; false after the last. */
+static bool next_policy(const json_t *result, int *k, const char **ret_word, const json_t **ret)
+{
+    while (++*k < SCHED_POLICY_END) {
+        *ret_word = sched_policy_to_string((enum sched_policy) * k);
+        *ret = json_object_get(json_object_get(result, "policies"), *ret_word);
+        if (*ret)
+            return true;
+    }
+    return false;
+}
+
+static void simulate_table_add_pool(struct table *t, const json_t *result, const char *name)
+{
+    const char *word;
+    const json_t *policy;
+    int64_t gpus = json_get_int(json_object_get(result, "options"), "gpus_per_node", 0);
+    for (int k = -1; next_policy(result, &k, &word, &policy);) {
+        const json_t *pool = json_object_get(json_object_get(policy, "pools"), name);
+        table_add(t, STYLE_BOLD, name);
+        table_addf(t, STYLE_PLAIN, "%lld×%lld", (long long)json_get_int(pool, "nodes", 0),
+                   (long long)gpus);
+        add_count(t, pool, "jobs");
+        table_addf(t, STYLE_PLAIN, "%.2f", json_get_real(pool, "load", 0));
+        table_add(t, STYLE_PLAIN, word);
+        add_numbers(t, pool);
     }
 }
 
-static void simulate_table_add_all(struct table *t, const struct simulation *s)
+static void simulate_table_add_all(struct table *t, const json_t *result)
 {
-    for (int k = 0; k < SCHED_POLICY_END; k++) {
-        const struct simulate_run *run = &s->runs[k];
-        if (!run->tally)
-            continue;
+    const char *word;
+    const json_t *policy;
+    for (int k = -1; next_policy(result, &k, &word, &policy);) {
         table_add(t, STYLE_BOLD, "all");
-        table_addf(t, STYLE_PLAIN, "%d", run->report.gpus);
-        table_addf(t, STYLE_PLAIN, "%zu", run->report.jobs);
+        add_count(t, policy, "gpus");
+        add_count(t, policy, "jobs");
         table_add(t, STYLE_PLAIN, NULL);
-        table_add(t, STYLE_PLAIN, sched_policy_to_string((enum sched_policy)k));
-        add_numbers(t, &run->report);
+        table_add(t, STYLE_PLAIN, word);
+        add_numbers(t, policy);
     }
 }
 
-static void add_gangs(struct table *t, const struct simulation *s)
+static void add_gang(struct table *t, const json_t *result, const char *class)
 {
-    for (size_t c = 0; c < TALLY_CLASSES; c++)
-        for (int k = 0; k < SCHED_POLICY_END; k++) {
-            const struct tally_waits *w = &s->runs[k].report.classes[c];
-            if (!s->runs[k].tally || !w->jobs)
-                continue;
-            table_add(t, STYLE_BOLD, tally_class_name(c));
-            table_add(t, STYLE_PLAIN, sched_policy_to_string((enum sched_policy)k));
-            table_addf(t, STYLE_PLAIN, "%zu", w->jobs);
-            add_span(t, w->mean);
-            add_span(t, w->p50);
-            add_span(t, w->p95);
-            add_span(t, w->max);
-        }
+    const char *word;
+    const json_t *policy;
+    for (int k = -1; next_policy(result, &k, &word, &policy);) {
+        const json_t *waits = json_object_get(json_object_get(policy, "gangs"), class);
+        if (!json_get_int(waits, "jobs", 0))
+            continue;
+        table_add(t, STYLE_BOLD, class);
+        table_add(t, STYLE_PLAIN, word);
+        add_count(t, waits, "jobs");
+        add_waits(t, waits);
+    }
 }
 
-void simulate_table(const struct simulation *s, const struct term *term, bool wide, FILE *out)
+void simulate_table(const json_t *result, const struct term *term, bool wide, FILE *out)
 {
     _cleanup_(table_freep) struct table *pools = table_new(POOLS, array_len(POOLS));
     _cleanup_(table_freep) struct table *gangs = table_new(GANGS, array_len(GANGS));
-    for (size_t i = 0; i < s->n_pools; i++)
-        simulate_table_add_pool(pools, s, i);
-    if (s->n_pools > 1)
-        simulate_table_add_all(pools, s);
-    add_gangs(gangs, s);
+    const char *word, *name;
+    const json_t *first = NULL, *its_pools;
+    json_t *of;
+    int k = -1;
+    (void)next_policy(result, &k, &word, &first); /* there is one */
+    its_pools = json_object_get(first, "pools");
+    json_object_foreach ((json_t *)(uintptr_t)its_pools, name, of)
+        simulate_table_add_pool(pools, result, name);
+    if (json_object_size(its_pools) > 1)
+        simulate_table_add_all(pools, result);
+    json_object_foreach (json_object_get(first, "gangs"), name, of)
+        add_gang(gangs, result, name);
     (void)table_print(pools, term, wide, out); /* -o wide has them all */
     (void)fputs("\n", out);
     (void)table_print(gangs, term, wide, out);
-    (void)fprintf(out, "\nhash %016" PRIx64 "\n", s->digest);
+    (void)fprintf(out, "\nhash %s\n", json_get_str(result, "hash", ""));
 }

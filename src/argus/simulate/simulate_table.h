@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate_table.h - the result of a simulation for a terminal: pools under each policy, then
- * waits by the size of the gang. */
+/* simulate_table.h - the result of a simulation, as simulation_page() writes it or a server answers
+ * it, for a terminal: pools under each policy, then waits by the size of the gang. */
 #pragma once
 #include <stdio.h>
 
 #include "argus/show/term.h"
-#include "argus/simulate/simulate.h"
+#include "base/json.h"
 
-void simulate_table(const struct simulation *s, const struct term *term, bool wide, FILE *out);
+void simulate_table(const json_t *result, const struct term *term, bool wide, FILE *out);

@@ -40,7 +40,7 @@ static const struct opt OF_OPTIONS[] = {
 };
 
 static const struct opt NEED_OPTIONS[] = {
-    {.name = "name", ROW(OPT_TEXT, name), .to = "body:name", .need = "say its name"},
+    {.name = "name", ROW(OPT_TEXT, name), .to = "body:name", .need = "cli_say_name"},
 };
 
 static void check_body(const struct given *given, const char *before, const char *want)

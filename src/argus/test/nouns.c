@@ -24,6 +24,8 @@ static void check_options(const struct command *c)
         assert_true(o->type == OPT_FLAG || (o->arg && *o->arg));
         assert_true((o->type == OPT_CHOICE) == (o->choices != NULL));
         assert_true(!o->to || has_place(o->to));
+        if (o->to && str_starts(o->to, "query:"))
+            assert_true(o->type == OPT_FLAG || o->type == OPT_TEXT || o->type == OPT_CHOICE);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(o->name, c->opts[k].name);
     }

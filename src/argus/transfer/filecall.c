@@ -18,6 +18,7 @@
 #include "argus/transfer/progress.h"
 #include "argus/transfer/upload.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -34,7 +35,9 @@ static int make_url(struct buf *out, const char *what, const char *path, struct 
 {
     (void)buf_addf(out, "/v1/files%s", what); /* failed is looked at below */
     url_query(out, "path", path);
-    return out->failed ? err_set(err, ERR_USAGE, "'%.60s…' is too long for a path", path) : 0;
+    return out->failed ? message_refuse(err, ERR_USAGE, "cli_path_long",
+                                        MESSAGE_ARGS(MESSAGE_STR("path", path)))
+                       : 0;
 }
 
 /* ---- look ---- */
@@ -129,12 +132,13 @@ static int get_part(struct getting *g, struct err *err)
     g->status = g->write_error = 0;
     while (!transfer_is_done(t))
         if (client_turn(g->cli->client, 1000) < 0)
-            return err_set(err, -EINTR, "interrupted");
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
     if (g->write_error)
-        return err_set(err, ERR_INTERNAL, "the bytes cannot be written: %s",
-                       strerror(g->write_error));
+        return message_refuse(err, ERR_INTERNAL, "cli_no_write",
+                              MESSAGE_ARGS(MESSAGE_STR("why", strerror(g->write_error))));
     if (g->status && g->status != 206)
-        return err_set(err, ERR_CONFLICT, "'%s' changed meanwhile: get it again", g->path);
+        return message_refuse(err, ERR_CONFLICT, "cli_changed",
+                              MESSAGE_ARGS(MESSAGE_STR("path", g->path)));
     r = transfer_result(t, err);
     return r < 0 ? r : response_error(transfer_response(t), err);
 }
@@ -156,13 +160,15 @@ static int get_all(struct getting *g, struct err *err)
             return 0;
         tries = g->at > before ? 0 : tries + 1;
         if (tries > TRIES)
-            return r < 0 ? r : err_set(err, ERR_UNREACHABLE, "no more bytes of '%s' come", g->path);
+            return r < 0 ? r
+                         : message_refuse(err, ERR_UNREACHABLE, "cli_no_more",
+                                          MESSAGE_ARGS(MESSAGE_STR("path", g->path)));
         progress_end(&g->progress);
         cli_talk(g->cli, "cut at %" PRIu64 " of %" PRIu64 " bytes; going on in a moment", g->at,
                  g->bytes);
         int ms = 250 << tries;
         if (client_pause(g->cli->client, ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS) < 0)
-            return err_set(err, -EINTR, "interrupted");
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
     }
     return 0;
 }
@@ -173,12 +179,16 @@ static int open_part(struct getting *g, const char *part, struct err *err)
     struct stat st;
     g->fd = open(part, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (g->fd < 0 || fstat(g->fd, &st) < 0)
-        return err_set(err, ERR_USAGE, "'%s' cannot be written: %s", part, strerror(errno));
+        return message_refuse(
+            err, ERR_USAGE, "disk_no_write",
+            MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("why", strerror(errno))));
     g->at = (uint64_t)st.st_size;
     if (g->at > g->bytes) {
         g->at = 0;
         if (ftruncate(g->fd, 0) < 0)
-            return err_set(err, ERR_INTERNAL, "'%s' cannot be cut: %s", part, strerror(errno));
+            return message_refuse(
+                err, ERR_INTERNAL, "cli_no_cut",
+                MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("why", strerror(errno))));
     }
     if (g->at)
         cli_talk(g->cli, "going on at %" PRIu64 " of %" PRIu64 " bytes", g->at, g->bytes);
@@ -192,7 +202,8 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
     _cleanup_(freep) char *part =
         xasprintf("%.*s.%.120s.%.60s.part", (int)(name - to), to, name, bare);
     if (!(flags & FILECALL_FORCE) && file_is_there(to))
-        return err_set(err, ERR_REFUSED, "'%s' is there already: --force replaces it", to);
+        return message_refuse(err, ERR_REFUSED, "cli_is_there",
+                              MESSAGE_ARGS(MESSAGE_STR("path", to)));
     int r = open_part(g, part, err);
     if (r == 0) {
         progress_begin(&g->progress, g->cli, name, g->at, g->bytes);
@@ -200,10 +211,14 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
         progress_end(&g->progress);
     }
     if (r == 0 && fsync(g->fd) < 0)
-        r = err_set(err, ERR_INTERNAL, "'%s' cannot be written: %s", part, strerror(errno));
+        r = message_refuse(
+            err, ERR_INTERNAL, "disk_no_write",
+            MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("why", strerror(errno))));
     closep(&g->fd);
     if (r == 0 && rename(part, to) < 0)
-        r = err_set(err, ERR_INTERNAL, "'%s' cannot be named '%s': %s", part, to, strerror(errno));
+        r = message_refuse(err, ERR_INTERNAL, "cli_no_name",
+                           MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("to", to),
+                                        MESSAGE_STR("why", strerror(errno))));
     if (r == ERR_CONFLICT || r == ERR_NOT_FOUND)
         (void)unlink(part); /* of another version: of no use any more */
     return r;
@@ -217,10 +232,11 @@ int filecall_get(struct cli *cli, const char *path, const char *to, unsigned fla
         return r;
     const char *kind = json_get_str(v, "kind", "thing");
     if (str_eq(kind, "directory"))
-        return err_set(err, ERR_USAGE, "'%s' is a directory: -r brings it with all that is in it",
-                       path);
+        return message_refuse(err, ERR_USAGE, "cli_get_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (!str_eq(kind, "file"))
-        return err_set(err, ERR_USAGE, "'%s' is a %s and no file", path, kind);
+        return message_refuse(err, ERR_USAGE, "cli_get_kind",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("kind", kind)));
     _cleanup_(freep) char *etag = xasprintf("\"%s\"", json_get_str(v, "etag", ""));
     struct getting g = {.cli = cli,
                         .path = path,
@@ -248,13 +264,13 @@ static int check_goal(struct cli *cli, const char *path, unsigned flags, struct 
     if (r == ERR_NOT_FOUND)
         return 0;
     if (r < 0)
-        return err_set(err, r, "%s", why.text);
+        return err_copy(err, r, &why);
     if (str_eq(json_get_str(v, "kind", ""), "directory"))
-        return err_set(err, ERR_REFUSED,
-                       "'%s' is a directory: end it with '/' to put the file in it", path);
-    return flags & FILECALL_FORCE
-               ? 0
-               : err_set(err, ERR_REFUSED, "'%s' is there already: --force replaces it", path);
+        return message_refuse(err, ERR_REFUSED, "cli_put_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
+    return flags & FILECALL_FORCE ? 0
+                                  : message_refuse(err, ERR_REFUSED, "cli_is_there",
+                                                   MESSAGE_ARGS(MESSAGE_STR("path", path)));
 }
 
 int filecall_put(struct cli *cli,
@@ -275,7 +291,8 @@ int filecall_put(struct cli *cli,
                              sent.sha256, "replace", (int)(flags & FILECALL_FORCE), "parents",
                              (int)(flags & FILECALL_PARENTS));
     if (!body)
-        return err_set(err, ERR_USAGE, "'%.60s' is no UTF-8", path);
+        return message_refuse(err, ERR_USAGE, "cli_no_utf8",
+                              MESSAGE_ARGS(MESSAGE_STR("text", path)));
     char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
     struct request request = {.method = "POST",

@@ -19,6 +19,7 @@
 #include "argus/show/member.h"
 #include "argus/transfer/filetree_log.h"
 #include "argus/transfer/progress.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { DEPTH_MAX = 64, ENTRIES_MAX = 200000, FILES_MAX = 1000000 };
@@ -113,7 +114,9 @@ static int make_dir(struct tree *t, const char *to, int depth)
     int r = depth ? lstat(to, &st) : stat(to, &st);
     if (error == EEXIST && r == 0 && S_ISDIR(st.st_mode))
         return 0;
-    return err_set(t->err, ERR_USAGE, "the directory '%s' cannot be made: %s", to, strerror(error));
+    return message_refuse(
+        t->err, ERR_USAGE, "cli_no_mkdir",
+        MESSAGE_ARGS(MESSAGE_STR("path", to), MESSAGE_STR("why", strerror(error))));
 }
 
 static int get_dir(struct tree *t, const char *path, const char *to, int depth)
@@ -122,11 +125,13 @@ static int get_dir(struct tree *t, const char *path, const char *to, int depth)
     size_t i;
     json_t *e;
     if (depth > DEPTH_MAX)
-        return err_set(t->err, ERR_REFUSED, "'%s' is more than %d directories deep", path,
-                       DEPTH_MAX);
+        return message_refuse(
+            t->err, ERR_REFUSED, "cli_deep",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_NUM("most", DEPTH_MAX)));
     int r = filecall_look(t->cli, path, ENTRIES_MAX, &v, t->err);
     if (r == 0 && !str_eq(json_get_str(v, "kind", ""), "directory"))
-        r = err_set(t->err, ERR_USAGE, "'%s' is no directory: leave -r out", path);
+        r = message_refuse(t->err, ERR_USAGE, "cli_no_directory",
+                           MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (r == 0)
         r = make_dir(t, to, depth);
     if (r < 0)
@@ -163,7 +168,9 @@ static int list_entry(struct tree *t, const char *dir, const char *rel, int dept
     struct stat st;
     _cleanup_(freep) char *path = below(dir, rel);
     if (lstat(path, &st) < 0)
-        return err_set(t->err, ERR_USAGE, "'%s' cannot be read: %s", path, strerror(errno));
+        return message_refuse(
+            t->err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     if (S_ISDIR(st.st_mode))
         return filetree_list(t, dir, rel, depth + 1, ret);
     if (!S_ISREG(st.st_mode)) {
@@ -171,8 +178,9 @@ static int list_entry(struct tree *t, const char *dir, const char *rel, int dept
         return 0;
     }
     if (ret->n >= FILES_MAX)
-        return err_set(t->err, ERR_REFUSED, "'%s' has more than %d files: take less of it", dir,
-                       FILES_MAX);
+        return message_refuse(
+            t->err, ERR_REFUSED, "cli_many_files",
+            MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_NUM("most", FILES_MAX)));
     strv_add(ret, rel);
     return 0;
 }
@@ -185,12 +193,15 @@ static int filetree_list(struct tree *t,
 {
     _cleanup_(freep) char *path = below(dir, rel);
     if (depth > DEPTH_MAX)
-        return err_set(t->err, ERR_REFUSED, "'%s' is more than %d directories deep", path,
-                       DEPTH_MAX);
+        return message_refuse(
+            t->err, ERR_REFUSED, "cli_deep",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_NUM("most", DEPTH_MAX)));
     DIR *d = opendir(path);
     int r = 0;
     if (!d)
-        return err_set(t->err, ERR_USAGE, "'%s' cannot be read: %s", path, strerror(errno));
+        return message_refuse(
+            t->err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     for (struct dirent *e; r == 0 && (e = readdir(d));) {
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
             continue;
@@ -230,7 +241,9 @@ static int filetree_put_file(struct tree *t,
     _cleanup_(freep) char *goal = below(to, rel);
     _cleanup_(json_unrefp) json_t *v = NULL;
     if (lstat(path, &st) < 0)
-        return err_set(t->err, ERR_USAGE, "'%s' cannot be read: %s", path, strerror(errno));
+        return message_refuse(
+            t->err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     if (was_put(t, log, rel, &st, goal)) {
         t->done->before++;
         return 0;
@@ -256,7 +269,8 @@ int filetree_put(struct cli *cli,
     _cleanup_(strv_release) struct strv files = {0};
     int r = filetree_list(&t, from, "", 0, &files);
     if (r == 0 && !files.n)
-        r = err_set(err, ERR_REFUSED, "there is no file in '%s'", from);
+        r = message_refuse(err, ERR_REFUSED, "cli_no_file_in",
+                           MESSAGE_ARGS(MESSAGE_STR("path", from)));
     if (r < 0)
         return r;
     xsort(files.v, files.n, sizeof(char *), filetree_by_name);

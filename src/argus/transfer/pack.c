@@ -18,6 +18,7 @@
 #include "argus/transfer/pack_tar.h"
 #include "argus/transfer/upload.h"
 #include "base/filehash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
 
@@ -36,10 +37,12 @@ struct pack {
     char *bytes; /* PACK_TAR_PIECE: one small file */
 };
 
-static int pack_refuse(const char *path, const char *why, struct err *err)
+static int pack_refuse(const char *path, const char *message, const char *why, struct err *err)
 {
     char shown[SNAPSHOT_SHOWN];
-    return err_set(err, ERR_REFUSED, "'%s' %s", snapshot_show(path, shown), why);
+    return message_refuse(
+        err, ERR_REFUSED, message,
+        MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(path, shown)), MESSAGE_STR("why", why)));
 }
 
 /* ---- the tar ---- */
@@ -86,7 +89,7 @@ static int look_link(struct pack *p, const char *path, struct err *err)
     char target[SNAPSHOT_PATH_MAX + 2];
     ssize_t n = readlinkat(p->dir, path, target, sizeof(target) - 1);
     if (n < 0)
-        return pack_refuse(path, strerror(errno), err);
+        return pack_refuse(path, "cli_pack_file", strerror(errno), err);
     target[n] = 0;
     struct manifest_entry e = {.kind = MANIFEST_LINK, .path = xstrdup(path), .target = target};
     int r = snapshot_check_link(path, target, err);
@@ -104,7 +107,9 @@ static int pack_read_small(struct pack *p, const char *path, size_t *ret_size, s
     _cleanup_(closep) int fd =
         openat(p->dir, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, -errno, "'%s' cannot be read: %s", path, strerror(errno));
+        return message_refuse(
+            err, -errno, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     if (!S_ISREG(st.st_mode) || st.st_size > PACK_TAR_PIECE)
         return 0;
     for (ssize_t n; size < PACK_TAR_PIECE; size += (size_t)n) {
@@ -112,7 +117,9 @@ static int pack_read_small(struct pack *p, const char *path, size_t *ret_size, s
         if (n == 0)
             break;
         if (n < 0 && errno != EINTR)
-            return err_set(err, -errno, "'%s' cannot be read: %s", path, strerror(errno));
+            return message_refuse(
+                err, -errno, "disk_no_read",
+                MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
         if (n < 0)
             n = 0;
     }
@@ -124,7 +131,7 @@ static int pack_read_small(struct pack *p, const char *path, size_t *ret_size, s
 static int hash_file(struct pack *p, struct manifest_entry *e, bool *ret_early, struct err *err)
 {
     struct hash_running h;
-    size_t size;
+    size_t size = 0;
     int r = pack_read_small(p, e->path, &size, err);
     if (r <= 0)
         return r < 0 ? r : filehash_at(p->dir, e->path, e->hash, &e->size, err);
@@ -162,17 +169,15 @@ static int pack_look_at(struct pack *p, const char *path, struct err *err)
     if (r < 0)
         return r;
     if (fstatat(p->dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return pack_refuse(path, strerror(errno), err);
+        return pack_refuse(path, "cli_pack_file", strerror(errno), err);
     if (S_ISLNK(st.st_mode))
         return look_link(p, path, err);
     if (S_ISREG(st.st_mode) && p->most && p->m.bytes + (uint64_t)st.st_size > p->most)
-        return err_set(err, ERR_REFUSED,
-                       "more than %" PRIu64
-                       " MiB that no .gitignore leaves out: leave data out of it",
-                       p->most >> 20);
+        return message_refuse(err, ERR_REFUSED, "cli_pack_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", p->most >> 20)));
     if (S_ISREG(st.st_mode))
         return look_file(p, path, &st, err);
-    return pack_refuse(path, "is a device, pipe or socket: name it in .gitignore", err);
+    return pack_refuse(path, "cli_pack_odd", "", err);
 }
 
 static int by_path(const void *a, const void *b)
@@ -193,7 +198,8 @@ static int pack_look(struct pack *p, const char *dir, struct err *err)
         if (!i || strcmp(paths.v[i - 1], paths.v[i]) != 0) /* git tells of a conflict thrice */
             r = pack_look_at(p, paths.v[i], err);
     if (r == 0 && !p->m.n)
-        r = err_set(err, ERR_REFUSED, "there is no file in '%s' that is not ignored", dir);
+        r = message_refuse(err, ERR_REFUSED, "cli_pack_empty",
+                           MESSAGE_ARGS(MESSAGE_STR("path", dir)));
     return r;
 }
 
@@ -208,7 +214,9 @@ int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct er
     p->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = 0;
     if (p->dir < 0)
-        r = err_set(err, ERR_USAGE, "'%s' cannot be read: %s", dir, strerror(errno));
+        r = message_refuse(
+            err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_STR("why", strerror(errno))));
     if (r == 0) {
         hash_init();
         p->cache = pack_cache_open(dir);
@@ -251,7 +259,8 @@ int pack_write(struct pack *p, int *ret_fd, struct err *err)
     if (r == 0)
         r = pack_tar_end(p->tar, err);
     if (r == 0 && lseek(p->spool, 0, SEEK_SET) < 0)
-        r = err_set(err, -errno, "the archive cannot be read again: %s", strerror(errno));
+        r = message_refuse(err, -errno, "cli_no_reread",
+                           MESSAGE_ARGS(MESSAGE_STR("why", strerror(errno))));
     if (r < 0)
         return r;
     *ret_fd = p->spool;

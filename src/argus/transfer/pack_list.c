@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/check/gitignore.h"
 #include "core/check/manifest.h"
@@ -50,17 +51,19 @@ static int meet(struct walk *w, const char *rel, unsigned char type, int depth)
     struct stat st;
     char shown[SNAPSHOT_SHOWN];
     if (type == DT_UNKNOWN && fstatat(w->top, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0
-                               : err_set(w->err, -errno, "'%s' cannot be read: %s",
-                                         snapshot_show(rel, shown), strerror(errno));
+        return errno == ENOENT
+                   ? 0
+                   : message_refuse(w->err, -errno, "disk_no_read",
+                                    MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(rel, shown)),
+                                                 MESSAGE_STR("why", strerror(errno))));
     bool is_dir = type == DT_UNKNOWN ? S_ISDIR(st.st_mode) : type == DT_DIR;
     if (gitignore_skips(w->rules, rel, is_dir))
         return 0;
     if (is_dir)
         return walk(w, rel, depth + 1);
     if (w->out->n >= MANIFEST_ENTRIES_MAX)
-        return err_set(w->err, ERR_REFUSED, "the tree has more than %d files: take less of it",
-                       MANIFEST_ENTRIES_MAX);
+        return message_refuse(w->err, ERR_REFUSED, "cli_tree_many",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", MANIFEST_ENTRIES_MAX)));
     strv_add(w->out, rel);
     return 0;
 }
@@ -72,10 +75,12 @@ static int walk(struct walk *w, const char *rel, int depth)
     int fd = openat(w->top, *rel ? rel : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d || depth > SNAPSHOT_DEPTH_MAX) {
-        int r = d ? err_set(w->err, ERR_REFUSED, "'%s' is more than %d directories deep",
-                            snapshot_show(rel, shown), SNAPSHOT_DEPTH_MAX)
-                  : err_set(w->err, -errno, "'%s' cannot be read: %s", snapshot_show(rel, shown),
-                            strerror(errno));
+        int r = d ? message_refuse(w->err, ERR_REFUSED, "cli_deep",
+                                   MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(rel, shown)),
+                                                MESSAGE_NUM("most", SNAPSHOT_DEPTH_MAX)))
+                  : message_refuse(w->err, -errno, "disk_no_read",
+                                   MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(rel, shown)),
+                                                MESSAGE_STR("why", strerror(errno))));
         if (d)
             (void)closedir(d); /* it was only read */
         return r;

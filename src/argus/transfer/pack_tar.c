@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "core/spec/snapshot.h"
 
@@ -43,17 +44,21 @@ void pack_tar_free(struct pack_tar *t)
     free(t);
 }
 
-static int pack_tar_refuse(const char *path, const char *why, struct err *err)
+static int pack_tar_refuse(const char *path, const char *message, const char *why, struct err *err)
 {
     char shown[SNAPSHOT_SHOWN];
-    return err_set(err, ERR_REFUSED, "'%s' %s", snapshot_show(path, shown), why);
+    return message_refuse(
+        err, ERR_REFUSED, message,
+        MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(path, shown)), MESSAGE_STR("why", why)));
 }
 
 static int flush(struct pack_tar *t, struct err *err)
 {
     int r = t->out.len ? file_write_all(t->to, t->out.data, t->out.len) : 0;
     buf_reset(&t->out);
-    return r < 0 ? err_set(err, r, "the archive cannot be written: %s", strerror(-r)) : 0;
+    return r < 0 ? message_refuse(err, r, "cli_no_pack",
+                                  MESSAGE_ARGS(MESSAGE_STR("why", strerror(-r))))
+                 : 0;
 }
 
 static int pack_tar_put(struct pack_tar *t, const void *p, size_t n, struct err *err)
@@ -146,17 +151,17 @@ static int put_content(struct pack_tar *t, const struct manifest_entry *e, struc
 {
     _cleanup_(closep) int fd = openat(t->from, e->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return pack_tar_refuse(e->path, strerror(errno), err);
+        return pack_tar_refuse(e->path, "cli_pack_file", strerror(errno), err);
     uint64_t done = 0;
     int r = 0;
     for (ssize_t n; r == 0 && (n = read(fd, t->bytes, PACK_TAR_PIECE)) != 0; done += (uint64_t)n) {
         if (n < 0 || done + (uint64_t)n > e->size)
-            return pack_tar_refuse(e->path, n < 0 ? strerror(errno) : "changed while it was packed",
-                                   err);
+            return pack_tar_refuse(e->path, n < 0 ? "cli_pack_file" : "cli_pack_changed",
+                                   n < 0 ? strerror(errno) : "", err);
         r = pack_tar_put(t, t->bytes, (size_t)n, err);
     }
     if (r == 0 && done != e->size)
-        r = pack_tar_refuse(e->path, "changed while it was packed", err);
+        r = pack_tar_refuse(e->path, "cli_pack_changed", "", err);
     return r < 0 ? r : pad(t, e->size, err);
 }
 

@@ -12,6 +12,7 @@
 #include "argus/cli/cli.h"
 #include "argus/transfer/pack.h"
 #include "argus/transfer/upload.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { SHORT_HASH = 12 };
@@ -39,7 +40,8 @@ static int snapcall_post(struct cli *cli,
                               .body = text,
                               .body_len = text ? strlen(text) : 0};
     int r = text ? client_json(cli->client, &request, ret, err)
-                 : err_set(err, ERR_USAGE, "'%.60s' is no name of a snapshot", name);
+                 : message_refuse(err, ERR_USAGE, "cli_no_snapshot",
+                                  MESSAGE_ARGS(MESSAGE_STR("text", name)));
     free(text);
     return r;
 }
@@ -108,7 +110,9 @@ int snapcall_add(struct cli *cli, const struct snapcall_add *what, json_t **ret,
 {
     struct stat st = {0};
     if (strcmp(what->source, "-") != 0 && stat(what->source, &st) < 0)
-        return err_set(err, ERR_USAGE, "'%s' cannot be read: %s", what->source, strerror(errno));
+        return message_refuse(
+            err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", what->source), MESSAGE_STR("why", strerror(errno))));
     bool is_tree = strcmp(what->source, "-") != 0 && S_ISDIR(st.st_mode);
     return is_tree ? add_tree(cli, what, ret, err) : add_archive(cli, what, ret, err);
 }

@@ -18,6 +18,7 @@
 
 #include "argus/transfer/progress.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -79,8 +80,9 @@ static int hash_up_to(struct sending *s, uint64_t to, struct err *err)
     s->until = to;
     while (s->at < to)
         if (upload_on_read(block, BLOCK, s) < 0)
-            return err_set(err, -s->read_error, "'%s' cannot be read: %s", s->name,
-                           strerror(s->read_error));
+            return message_refuse(err, -s->read_error, "disk_no_read",
+                                  MESSAGE_ARGS(MESSAGE_STR("path", s->name),
+                                               MESSAGE_STR("why", strerror(s->read_error))));
     return 0;
 }
 
@@ -91,7 +93,7 @@ static int take_view(struct sending *s, const json_t *v, struct err *err)
     int64_t offset = json_get_int(v, "offset", -1);
     const char *id = json_get_str(v, "id", "");
     if (offset < 0 || (uint64_t)offset > s->bytes || !*id || strlen(id) >= sizeof(s->id))
-        return err_set(err, ERR_INTERNAL, "the server tells no offset of the upload");
+        return message_refuse(err, ERR_INTERNAL, "cli_no_offset", MESSAGE_NO_ARGS);
     text_copy(s->id, id);
     s->offset = (uint64_t)offset;
     int64_t chunk = json_get_int(v, "chunk", 64 << 20);
@@ -99,7 +101,8 @@ static int take_view(struct sending *s, const json_t *v, struct err *err)
     if (str_eq(json_get_str(v, "state", ""), "complete"))
         text_copy_to(s->theirs, HASH_HEX, json_get_str(v, "sha256", "?"));
     if (str_eq(json_get_str(v, "state", ""), "failed"))
-        return err_set(err, ERR_REFUSED, "%s", json_get_str(v, "why", "the upload failed"));
+        return message_refuse(err, ERR_REFUSED, "cli_upload_failed",
+                              MESSAGE_ARGS(MESSAGE_STR("why", json_get_str(v, "why", ""))));
     return 0;
 }
 
@@ -107,7 +110,7 @@ static char *upload_path_of(const char *id, const char *rest)
 {
     struct buf out = BUF_INIT(PATH_BYTES);
     (void)buf_adds(&out, "/v1/uploads/"); /* ids are short */
-    url_escape(&out, id);
+    buf_add_url(&out, id);
     (void)buf_adds(&out, rest);
     return buf_take(&out);
 }
@@ -151,7 +154,8 @@ static int upload_begin(struct sending *s, struct err *err)
     _cleanup_(json_unrefp) json_t *v = NULL;
     json_t *body = json_pack("{s:s,s:I}", "name", s->name, "bytes", (json_int_t)s->bytes);
     if (!body)
-        return err_set(err, ERR_USAGE, "'%.60s' is no UTF-8: name it with another name", s->name);
+        return message_refuse(err, ERR_USAGE, "cli_file_utf8",
+                              MESSAGE_ARGS(MESSAGE_STR("text", s->name)));
     char *text = json_dumps(body, JSON_COMPACT);
     json_decref(body);
     struct request request = {.method = "POST",
@@ -193,10 +197,9 @@ static int send_part(struct sending *s, struct err *err)
                               .read_bytes = s->until - s->offset};
     int r = client_json(s->cli->client, &request, &v, err);
     if (s->read_error)
-        return err_set(err, -s->read_error,
-                       s->read_error == ENODATA ? "'%s' got shorter while it was read"
-                                                : "'%s' cannot be read",
-                       s->name);
+        return message_refuse(err, -s->read_error,
+                              s->read_error == ENODATA ? "cli_got_shorter" : "cli_no_read",
+                              MESSAGE_ARGS(MESSAGE_STR("path", s->name)));
     return r == 0 ? take_view(s, v, err) : r;
 }
 
@@ -213,14 +216,15 @@ static int recover(struct sending *s, int *tries, struct err *err)
     for (;; ++*tries) {
         struct err why = {0};
         if (*tries >= TRIES)
-            return err_prefix(
-                err, "given up at %" PRIu64 " of %" PRIu64 " bytes, the same command goes on there",
-                s->offset, s->bytes);
+            return message_refuse(err, err->code, "cli_given_up",
+                                  MESSAGE_ARGS(MESSAGE_NUM("offset", s->offset),
+                                               MESSAGE_NUM("bytes", s->bytes),
+                                               MESSAGE_ERR("why", err)));
         progress_end(&s->progress);
         cli_talk(s->cli, "%s; going on in a moment (%d of %d)", err->text, *tries + 1, TRIES);
         int ms = 250 << *tries;
         if (client_pause(s->cli->client, ms < PAUSE_MOST_MS ? ms : PAUSE_MOST_MS) < 0)
-            return err_set(err, -EINTR, "interrupted");
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
         int r = upload_look(s, &why);
         if (r == 0)
             break;
@@ -244,13 +248,14 @@ static int send_all(struct sending *s, struct upload_sent *ret, struct err *err)
         else if (r < 0 && (!upload_may_pass(r) || (r = recover(s, &tries, err)) < 0))
             return r;
         else if (r == 0 && !*s->theirs && ++tries > TRIES)
-            return err_set(err, ERR_INTERNAL, "the server takes no bytes of '%s'", s->name);
+            return message_refuse(err, ERR_INTERNAL, "cli_takes_no_bytes",
+                                  MESSAGE_ARGS(MESSAGE_STR("path", s->name)));
     }
     if (!str_eq(s->theirs, hash_so_far_hex(&s->hash, ours)))
-        return err_set(err, ERR_REFUSED,
-                       "the server has other bytes than '%s' (SHA-256 %s and not %s): did the file "
-                       "change meanwhile? send it again",
-                       s->name, s->theirs, ours);
+        return message_refuse(err, ERR_REFUSED, "cli_other_bytes",
+                              MESSAGE_ARGS(MESSAGE_STR("path", s->name),
+                                           MESSAGE_STR("theirs", s->theirs),
+                                           MESSAGE_STR("ours", ours)));
     *ret = (struct upload_sent){.bytes = s->bytes};
     text_copy(ret->id, s->id);
     memcpy(ret->sha256, ours, sizeof(ours));
@@ -266,7 +271,8 @@ int upload_send_fd(struct cli *cli,
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(err, ERR_USAGE, "'%s' is no regular file", display);
+        return message_refuse(err, ERR_USAGE, "file_not_regular",
+                              MESSAGE_ARGS(MESSAGE_STR("path", display)));
     struct sending s = {.cli = cli, .fd = fd, .name = name, .bytes = (uint64_t)st.st_size};
     hash_begin(&s.hash);
     progress_begin(&s.progress, cli, display, 0, s.bytes);
@@ -301,8 +307,9 @@ int upload_spool(struct err *err)
     _cleanup_(freep) char *path = xasprintf("%s/argus-XXXXXX", dir);
     fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
-        return err_set(err, -errno, "no temporary file can be made in '%s': %s", dir,
-                       strerror(errno));
+        return message_refuse(
+            err, -errno, "cli_no_temporary",
+            MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_STR("why", strerror(errno))));
     (void)unlink(path); /* else it is left behind, no more */
     return fd;
 }
@@ -320,8 +327,8 @@ static int spool_input(int from, struct err *err)
         int r = n < 0 ? -errno : file_write_all(fd, block, (size_t)n);
         if (r < 0) {
             closep(&fd);
-            return err_set(err, r, "the input cannot be kept in a temporary file: %s",
-                           strerror(-r));
+            return message_refuse(err, r, "cli_no_keep",
+                                  MESSAGE_ARGS(MESSAGE_STR("why", strerror(-r))));
         }
     }
     return fd;
@@ -338,9 +345,12 @@ int upload_send(struct cli *cli,
     struct stat st;
     _cleanup_(closep) int fd = is_input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, ERR_USAGE, "'%s' cannot be read: %s", path, strerror(errno));
+        return message_refuse(
+            err, ERR_USAGE, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     if (S_ISDIR(st.st_mode))
-        return err_set(err, ERR_USAGE, "'%s' is a directory", path);
+        return message_refuse(err, ERR_USAGE, "cli_a_directory",
+                              MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (!S_ISREG(st.st_mode) || is_input) {
         int copy = spool_input(fd, err);
         if (copy < 0)

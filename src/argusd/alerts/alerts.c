@@ -11,6 +11,7 @@
 #include "argusd/alerts/alerts_run.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -46,6 +47,7 @@ struct alerts *alerts_new(const struct alerts_parts *parts)
         problems_release(&none);
         alert_rule_release(&r);
     }
+    as->ask_all = true;
     outlets_open(as);
     return as;
 }
@@ -264,7 +266,8 @@ int alerts_silence_add(struct alerts *as,
                        struct err *err)
 {
     if (as->n_silences >= ALERTS_SILENCES_MAX)
-        return err_set(err, ERR_REFUSED, "there are %d silences: remove one", ALERTS_SILENCES_MAX);
+        return message_refuse(err, ERR_REFUSED, "too_many_silences",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", ALERTS_SILENCES_MAX)));
     text_printf(taken->id, "s%lld", (long long)as->next_silence++);
     struct alert_silence *s = silence_put(as, taken);
     _cleanup_(freep) char *body = field_to_text(&alert_silence_table, s, FIELD_STORED, FIELD_ROW);
@@ -296,6 +299,7 @@ int alerts_rule_put(struct alerts *as,
     if (r < 0)
         return r;
     store_put_entry(as->p.store, &row);
+    as->ask_all = true;
     *ret = alert_rules_find(&as->rules, name);
     return 0;
 }
@@ -308,10 +312,12 @@ int alerts_rule_remove(struct alerts *as, const char *name, struct err *err)
     struct alert_rule back = {0};
     struct problems none = {0};
     if (r && (str_eq(r->from, "shipped") || str_eq(r->from, "argus.yaml")))
-        return err_set(err, ERR_CONFLICT, "the rule '%s' is of %s: switch it off in its place",
-                       name, r->from);
+        return message_refuse(
+            err, ERR_CONFLICT, "rule_switched_there",
+            MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_STR("from", r->from)));
     store_remove_entry(as->p.store, ALERTS_ENTRY_RULE, kept);
     alert_rules_remove(&as->rules, kept);
+    as->ask_all = true;
     int x = 0;
     if (old) {
         alert_rule_copy(&back, old);
@@ -329,7 +335,8 @@ int alerts_test(struct alerts *as, const char *receiver, const char *by, struct 
     char id[DELIVERY_ID_MAX];
     struct buf payload = BUF_INIT(ALERT_PAYLOAD_MAX);
     if (!alert_config_find(as->config, receiver))
-        return err_set(err, ERR_NOT_FOUND, "no receiver '%.60s'", receiver);
+        return message_refuse(err, ERR_NOT_FOUND, "no_receiver",
+                              MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
     alerts_new_id(id);
     alert_test_payload(id, by, clock_wall(), &payload);
     alerts_deliver(as, receiver, id, buf_str(&payload));

@@ -23,6 +23,12 @@ struct alerts_parts { /* all borrowed */
     struct nodes *nodes;
     struct people *people;
     struct secrets *secrets;
+    struct figures *figures;
+    /* How long the ops agent has taken nothing, and why; 0: it does, or there is none. NULL: nobody
+     * knows. */
+    usec_t (*agent_failing)(const char **ret_trouble, void *arg);
+    usec_t (*backup_overdue)(const char **ret_trouble, void *arg);
+    void *arg;
 };
 
 struct alerts *alerts_new(const struct alerts_parts *parts);

@@ -9,14 +9,17 @@
 #include <string.h>
 
 #include "argusd/alerts/alerts_run.h"
+#include "argusd/figures/figures.h"
 #include "argusd/ground/jobspec.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
 enum { FACTS_MAX = 32, FACT_TEXT_MAX = 400 };
 /* After a start nothing is said to be gone before it could be seen. */
 static const usec_t SETTLES = 10 * USEC_SEC;
+static const usec_t USE_SPAN = 5 * USEC_MIN; /* of a job's GPUs */
 
 struct facts {
     struct alert_fact v[FACTS_MAX];
@@ -103,6 +106,7 @@ static void job_facts(const struct job *j,
     fact_number(f, "gpus", j->demand.nnodes * j->demand.gpus_per_node);
     fact_number(f, "attempts", j->n_attempts);
     fact_yes(f, "hung", (j->flags & JOB_FLAG_HUNG) != 0);
+    fact_yes(f, "idle", (j->flags & JOB_FLAG_IDLE) != 0);
     fact_yes(f, "held", (j->flags & JOB_FLAG_HELD) != 0);
     fact_yes(f, "unknown", (j->flags & JOB_FLAG_UNKNOWN) != 0);
     if (j->flags & JOB_FLAG_UNKNOWN) {
@@ -113,6 +117,33 @@ static void job_facts(const struct job *j,
         fact_number(f, "running_for", seconds_since(j->started_at, now));
     if (j->state == JOB_QUEUED)
         fact_number(f, "queued_for", seconds_since(j->queued_at, now));
+}
+
+/* What its GPUs do: the mean of all over the last minutes, and that of the one that works the least
+ * and the most. Left out while not half of it is known. */
+static void job_gpu_facts(const struct figures *fs,
+                          const struct job *j,
+                          usec_t now,
+                          struct facts *f)
+{
+    double least = 2, most = -1;
+    usec_t ran = now > j->started_at ? now - j->started_at : 0;
+    usec_t span = ran < USE_SPAN ? ran : USE_SPAN;
+    struct figures_window all = figures_gang(fs, &j->gang, FIGURE_GPU_UTIL, span);
+    if (j->state != JOB_RUNNING || !all.n || 2 * all.n < all.of)
+        return;
+    for (size_t i = 0; i < j->gang.n; i++)
+        for (int g = 0; g < GANG_GPUS_MAX; g++) {
+            struct figures_window one =
+                figures_window(fs, j->gang.v[i].name, FIGURE_GPU_UTIL, g, span);
+            if (!(j->gang.v[i].gpus >> g & 1) || !one.n)
+                continue;
+            least = one.mean < least ? one.mean : least;
+            most = one.mean > most ? one.mean : most;
+        }
+    fact_number(f, "gpu_use", all.mean);
+    fact_number(f, "gpu_use_min", least);
+    fact_number(f, "gpu_use_max", most);
 }
 
 /* Who is told by its spec of this. */
@@ -134,6 +165,7 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     struct strv notify = {0};
     place_keep(as, j);
     job_facts(j, now, &f, at);
+    job_gpu_facts(as->p.figures, j, now, &f);
     if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
         job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
     struct alert_subject s = {.of = ALERT_OF_JOB,
@@ -151,7 +183,23 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
 
 static const char *node_trouble(const struct node_row *n)
 {
-    return *n->reason.text ? n->reason.text : *n->sick ? n->sick : "no reason is known";
+    return *n->reason.text ? n->reason.text
+           : *n->sick      ? n->sick
+           : *n->net_text  ? n->net_text
+                           : "no reason is known";
+}
+
+static void fact_ports(const struct alerts *as, struct facts *f, const char *node)
+{
+    struct nodes_port open;
+    enum nodes_ports_known known = nodes_open_port(as->p.nodes, node, &open);
+    if (known == NODES_PORTS_UNKNOWN)
+        return;
+    fact_yes(f, "ray_port_open", known == NODES_PORTS_OPEN);
+    if (known == NODES_PORTS_OPEN) {
+        fact_number(f, "ray_port", open.port);
+        fact_text(f, "ray_port_key", open.key);
+    }
 }
 
 static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
@@ -165,7 +213,7 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
     fact_yes(&f, "head", n->is_head);
     if (was_in)
         fact_yes(&f, "alive", n->state != NODE_OFFLINE);
-    fact_yes(&f, "unhealthy", *n->sick != 0);
+    fact_yes(&f, "unhealthy", node_is_unhealthy(n));
     fact_yes(&f, "ssh_away", n->ssh_away);
     fact_text(&f, "reason", *n->sick ? n->sick : node_trouble(n));
     if (n->facts.at) {
@@ -173,6 +221,7 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
         fact_number(&f, "disk_free", (double)n->facts.disk_free_bytes);
         fact_number(&f, "shm_free", (double)n->facts.shm_free_bytes);
     }
+    fact_ports(as, &f, n->spec.name);
     strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
     struct alert_subject s = {.of = ALERT_OF_NODE,
                               .name = n->spec.name,
@@ -224,16 +273,101 @@ static void see_nodes(struct alerts *as, usec_t now)
         alert_table_round(as->table, ALERT_OF_NODE, now);
 }
 
+/* ---- GPUs ---- */
+
+static void fact_figure(const struct alerts *as,
+                        struct facts *f,
+                        const char *name,
+                        const char *node,
+                        enum figure what,
+                        int gpu)
+{
+    double v = figures_now(as->p.figures, node, what, gpu);
+    if (!isnan(v))
+        fact_number(f, name, v);
+}
+
+static void fact_told(struct facts *f, const char *name, double v)
+{
+    if (v >= 0)
+        fact_number(f, name, v);
+}
+
+/* What the driver alone tells. */
+static void fact_card(struct facts *f, const struct figures_card *c, int links_missing)
+{
+    fact_told(f, "nvlinks", c->nvlinks);
+    fact_told(f, "nvlinks_missing", links_missing);
+    fact_told(f, "rows_failed", c->rows_failed);
+    fact_told(f, "rows_pending", c->rows_pending);
+    fact_told(f, "slowdown_temperature", c->slowdown_celsius);
+    if (c->throttle >= 0)
+        fact_yes(f, "throttled", figures_card_is_throttled(c));
+    if (c->pcie_width > 0 && c->pcie_width_max > 0) {
+        fact_number(f, "pcie_lanes", c->pcie_width);
+        fact_number(f, "pcie_lanes_missing", c->pcie_width_max - c->pcie_width);
+    }
+}
+
+static void see_gpu(struct alerts *as, const char *node, int gpu, usec_t now)
+{
+    char name[160];
+    struct facts f = {0};
+    struct figures_card card;
+    struct strv suspects = {0};
+    const struct figures *fs = as->p.figures;
+    text_printf(name, "%.128s/%d", node, gpu);
+    fact_text(&f, "node", node);
+    fact_text(&f, "uuid", figures_uuid(fs, node, gpu));
+    fact_number(&f, "index", gpu);
+    fact_figure(as, &f, "use", node, FIGURE_GPU_UTIL, gpu);
+    fact_figure(as, &f, "temperature", node, FIGURE_GPU_TEMPERATURE, gpu);
+    double xid = figures_now(fs, node, FIGURE_GPU_XID, gpu);
+    if (!isnan(xid)) {
+        fact_number(&f, "xid", xid);
+        fact_yes(&f, "xid_of_program", figure_xid_is_of_program(xid));
+    }
+    fact_figure(as, &f, "ecc_uncorrected", node, FIGURE_GPU_ECC, gpu);
+    if (figures_card(fs, node, gpu, &card))
+        fact_card(&f, &card, figures_links_missing(fs, node, gpu));
+    strv_addf(&suspects, "node/%s", node);
+    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
+    struct alert_subject s = {.of = ALERT_OF_GPU, .name = name, .suspects = &suspects, .gpus = 1};
+    alerts_see(as, &s, &f, now);
+    strv_release(&suspects);
+}
+
+struct gpus_seen {
+    struct alerts *as;
+    usec_t now;
+};
+
+static void see_gpus_of(const char *node, void *arg)
+{
+    const struct gpus_seen *g = arg;
+    for (int gpu = 0; gpu < figures_gpus(g->as->p.figures, node); gpu++)
+        see_gpu(g->as, node, gpu, g->now);
+}
+
+static void see_gpus(struct alerts *as, usec_t now)
+{
+    struct gpus_seen seen = {as, now};
+    figures_each_node(as->p.figures, see_gpus_of, &seen);
+    alert_table_round(as->table, ALERT_OF_GPU, now);
+}
+
 /* ---- cluster, root, queue ---- */
 
 static void see_cluster(struct alerts *as, usec_t now)
 {
     const struct cluster *c = as->p.cluster;
     const char *code, *text;
+    char said[JOB_REASON_TEXT_MAX];
     struct facts f = {0};
     cluster_why_not(c, &code, &text);
+    message_to_string(code, text, true, said, sizeof(said));
     fact_yes(&f, "up", cluster_is_up(c));
-    fact_text(&f, "reason", *text ? text : "no reason is known");
+    fact_text(&f, "reason", *text ? said : "no reason is known");
     fact_text(&f, "session", cluster_session(c));
     struct alert_subject s = {.of = ALERT_OF_CLUSTER, .name = as->p.settings->cluster};
     alerts_see(as, &s, &f, now);
@@ -243,18 +377,22 @@ static void see_root(struct alerts *as, usec_t now)
 {
     const struct cluster *c = as->p.cluster;
     struct facts f = {0};
+    const char *code, *text;
+    char said[JOB_REASON_TEXT_MAX];
     bool ok = cluster_root_is_ok(c), bad = cluster_root_is_bad(c);
     if (ok || bad)
         fact_yes(&f, "ok", ok);
     fact_yes(&f, "hangs", cluster_root_hangs(c));
     if (ok)
         fact_number(&f, "free", (double)cluster_root_free_bytes(c));
-    fact_text(&f, "reason", cluster_root_why(c));
+    cluster_root_why(c, &code, &text);
+    message_to_string(code, text, true, said, sizeof(said));
+    fact_text(&f, "reason", said);
     struct alert_subject s = {.of = ALERT_OF_ROOT, .name = "shared"};
     alerts_see(as, &s, &f, now);
 }
 
-static void see_queue(struct alerts *as, usec_t oldest, usec_t now)
+static void see_queue(struct alerts *as, usec_t now)
 {
     const struct reason *why = jobs_blocked(as->p.jobs);
     struct facts f = {0};
@@ -263,26 +401,56 @@ static void see_queue(struct alerts *as, usec_t oldest, usec_t now)
     fact_yes(&f, "blocked", *why->code != 0);
     fact_text(&f, "code", why->code);
     fact_text(&f, "reason", why->text);
-    fact_number(&f, "longest_wait", seconds_since(oldest, now));
+    fact_number(&f, "longest_wait", seconds_since(jobs_oldest_wait(as->p.jobs), now));
     struct alert_subject s = {.of = ALERT_OF_QUEUE, .name = "queue"};
     alerts_see(as, &s, &f, now);
 }
 
-/* The jobs, and when the one was queued that waits the longest and is not held. */
-static usec_t see_jobs(struct alerts *as, usec_t now)
+static const char QUEUED_FOR[] = "queued_for";
+
+/* Of a job that waits only the time since then changes by itself: it is asked about again when a
+ * rule may say something else, and at each look while an alert of it is open or pending. */
+static void see_again(struct alerts *as, struct live *l, usec_t now)
+{
+    const struct job *j = l->job;
+    if (!alert_table_minds(as->table, ALERT_OF_JOB, j->id))
+        jobs_seen(l);
+    if (!as->asks_queued)
+        return;
+    double next =
+        alert_rules_next(&as->rules, ALERT_OF_JOB, QUEUED_FOR, seconds_since(j->queued_at, now));
+    if (isfinite(next)) /* a microsecond later, so that > says yes too */
+        jobs_look_later(l, j->queued_at + (usec_t)(next * (double)USEC_SEC) + 1);
+}
+
+static void ask_all_jobs(struct alerts *as, usec_t now)
 {
     struct live *l;
-    usec_t oldest = 0;
-    for (size_t pos = 0; (l = jobs_next(as->p.jobs, &pos));) {
-        const struct job *j = l->job;
-        bool waits = j->state == JOB_QUEUED && !(j->flags & JOB_FLAG_HELD);
-        if (waits && (!oldest || j->queued_at < oldest))
-            oldest = j->queued_at;
+    as->ask_all = false;
+    as->asks_queued = isfinite(alert_rules_next(&as->rules, ALERT_OF_JOB, QUEUED_FOR, 0));
+    for (size_t pos = 0; (l = jobs_next(as->p.jobs, &pos));)
+        jobs_look_later(l, now);
+}
+
+/* Those that hold slots at each look, and of the queue those about which something is new. */
+static void see_jobs(struct alerts *as, usec_t now)
+{
+    struct live *l;
+    if (as->ask_all)
+        ask_all_jobs(as, now);
+    jobs_look(as->p.jobs, now);
+    for (size_t pos = 0; (l = jobs_next_placed(as->p.jobs, &pos));)
         if (!l->over)
             see_job(as, l, now);
+    for (size_t pos = 0; (l = jobs_next_changed(as->p.jobs, &pos));) {
+        if (l->over || l->job->state != JOB_QUEUED) {
+            jobs_seen(l);
+            continue;
+        }
+        see_job(as, l, now);
+        see_again(as, l, now);
     }
     alert_table_round(as->table, ALERT_OF_JOB, now);
-    return oldest;
 }
 
 /* ---- quotas ---- */
@@ -324,23 +492,38 @@ static void see_quotas(struct alerts *as, usec_t now)
 
 /* ---- argusd itself ---- */
 
+/* For how long something of argusd has not gone as it should, and why. */
+static void fact_late(const struct alerts *as,
+                      usec_t (*late)(const char **ret_trouble, void *arg),
+                      const char *span_name,
+                      const char *trouble_name,
+                      struct facts *f)
+{
+    const char *trouble = "";
+    usec_t span = late ? late(&trouble, as->p.arg) : 0;
+    fact_number(f, span_name, (double)span / (double)USEC_SEC);
+    if (span)
+        fact_text(f, trouble_name, trouble);
+}
+
 static void see_argusd(struct alerts *as, usec_t now)
 {
-    const struct outlet *worst = NULL;
-    usec_t mono = clock_mono();
+    struct alerts_outlet o, worst = {0};
+    usec_t wall = clock_wall();
     struct facts f = {0};
-    for (size_t i = 0; i < as->n_outlets; i++) {
-        const struct outlet *o = &as->outlets[i];
-        if (o->failing_since && (!worst || o->failing_since < worst->failing_since))
+    for (size_t i = 0; alerts_outlet_at(as, i, &o); i++)
+        if (o.failing_since && (!worst.receiver || o.failing_since < worst.failing_since))
             worst = o;
-    }
     fact_yes(&f, "store_failing", store_is_failing(as->p.store));
     fact_number(&f, "loop_late", (double)as->late / (double)USEC_SEC);
-    fact_number(&f, "messages_failing", worst ? seconds_since(worst->failing_since, mono) : 0);
-    if (worst) {
-        fact_text(&f, "receiver", worst->receiver->name);
-        fact_text(&f, "reason", worst->trouble);
+    fact_number(&f, "messages_failing",
+                worst.receiver ? seconds_since(worst.failing_since, wall) : 0);
+    if (worst.receiver) {
+        fact_text(&f, "receiver", worst.receiver->name);
+        fact_text(&f, "reason", worst.trouble);
     }
+    fact_late(as, as->p.agent_failing, "agent_failing", "agent_trouble", &f);
+    fact_late(as, as->p.backup_overdue, "backup_overdue", "backup_trouble", &f);
     struct alert_subject s = {.of = ALERT_OF_ARGUSD, .name = "argusd"};
     alerts_see(as, &s, &f, now);
 }
@@ -349,11 +532,12 @@ void alerts_look(struct alerts *as, usec_t now)
 {
     see_argusd(as, now);
     see_root(as, now);
-    usec_t oldest = see_jobs(as, now);
+    see_jobs(as, now);
     if (clock_mono() - as->started >= SETTLES || cluster_is_up(as->p.cluster)) {
         see_cluster(as, now);
         see_nodes(as, now);
-        see_queue(as, oldest, now);
+        see_gpus(as, now);
+        see_queue(as, now);
     }
     see_quotas(as, now);
     alert_table_tick(as->table, &as->rules, now);
@@ -429,6 +613,9 @@ bool alerts_see_event(struct alerts *as, const struct store_event *row)
                 *end_word(row);
     if (!row->job || (!ends && !is_finding(row)))
         return false;
-    see_job_event(as, jobs_find_any(as->p.jobs, row->job), row);
+    struct live *l = jobs_find_any(as->p.jobs, row->job);
+    see_job_event(as, l, row);
+    if (l && !l->over && alert_table_minds(as->table, ALERT_OF_JOB, row->job))
+        jobs_look_later(l, row->at);
     return true;
 }

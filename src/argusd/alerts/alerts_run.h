@@ -3,8 +3,8 @@
  * includes it. */
 #pragma once
 #include "argusd/alerts/alerts.h"
+#include "argusd/courier/courier.h"
 #include "base/map.h"
-#include "ray/wire.h"
 
 enum { DELIVERY_ID_MAX = 40, DELIVERIES_MAX = 20000, OUTLET_MERGES = 20 };
 
@@ -21,19 +21,15 @@ extern const struct field_table delivery_table;
 struct outlet {
     struct alerts *alerts;
     const struct alert_receiver *receiver;
-    struct wire *wire; /* NULL: of a log */
-    struct wire_request *running;
+    struct courier *courier; /* NULL: of a log */
+    char said[80];
     struct delivery *first, **tail; /* oldest first */
     size_t waiting, sending;        /* of its first ones */
     bool is_refresh;                /* what runs is no delivery */
     usec_t sent[60];                /* monotonic, the last ones: its pace */
     size_t next_sent;
     usec_t refreshed; /* monotonic */
-    usec_t after;     /* monotonic: not before */
-    int fails;        /* in a row */
-    usec_t failing_since, taken_at;
     int64_t taken, refused;
-    char trouble[300];
 };
 
 struct alerts {
@@ -50,6 +46,8 @@ struct alerts {
     usec_t started, ticked, late; /* monotonic; how late the last tick came */
     uv_timer_t timer;
     bool has_timer, closing, seeing;
+    bool ask_all;     /* rules changed: each job is asked about at the next look */
+    bool asks_queued; /* a rule of jobs compares `queued_for` */
 };
 
 /* alerts_facts.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alerts_send.c - deliveries on their way: one outlet per receiver, with its own connection, line
- * and pace; see alerts_run.h.
+/* alerts_send.c - deliveries on their way: one outlet per receiver, with its own courier, line and
+ * pace; see alerts_run.h.
  *
  * The oldest goes first. Where the pace of a receiver leaves fewer messages than wait, people get
  * several in one; programs get each for itself. A delivery leaves the store when it was taken or
@@ -11,15 +11,9 @@
 
 #include "argusd/alerts/alerts_run.h"
 #include "base/log.h"
-#include "base/seal.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "base/version.h"
-#include "core/alert/alert_form.h"
 
-enum { REPLY_MAX = 64 << 10 };
-static const usec_t SEND_TIMEOUT = 15 * USEC_SEC, CONNECT_TIMEOUT = 5 * USEC_SEC;
-static const usec_t BACKOFF_FIRST = 2 * USEC_SEC, BACKOFF_MOST = 5 * USEC_MIN;
 static const usec_t GIVE_UP_AFTER = 3 * USEC_DAY, REFRESH_EVERY = USEC_MIN;
 
 static void delivery_free(struct delivery *d)
@@ -45,13 +39,14 @@ void outlets_open(struct alerts *as)
         struct err err = {0};
         *o = (struct outlet){.alerts = as, .receiver = &as->config->receivers[i]};
         o->tail = &o->first;
-        struct wire_options opt = {.loop = as->p.loop,
-                                   .user_agent = "argus/" ARGUS_VERSION,
-                                   .ca_file = o->receiver->ca_file,
-                                   .connect_timeout = CONNECT_TIMEOUT,
-                                   .parallel_max = 1,
-                                   .no_link_local = true};
-        if (o->receiver->kind != ALERT_KIND_LOG && wire_new(&opt, &o->wire, &err) < 0)
+        text_printf(o->said, "receiver '%s'", o->receiver->name);
+        struct courier_parts parts = {.loop = as->p.loop,
+                                      .secrets = as->p.secrets,
+                                      .secrets_of = as->config->secrets_of,
+                                      .to = o->receiver,
+                                      .log = "alerts",
+                                      .said = o->said};
+        if (o->receiver->kind != ALERT_KIND_LOG && courier_new(&parts, &o->courier, &err) < 0)
             log_err("alerts", "receiver '%s' cannot be used: %s", o->receiver->name, err.text);
     }
 }
@@ -59,9 +54,8 @@ void outlets_open(struct alerts *as)
 void outlets_close(struct alerts *as)
 {
     for (size_t i = 0; i < as->n_outlets; i++) {
-        wire_free(as->outlets[i].wire);
-        as->outlets[i].wire = NULL;
-        as->outlets[i].running = NULL;
+        courier_free(as->outlets[i].courier);
+        as->outlets[i].courier = NULL;
     }
 }
 
@@ -117,40 +111,23 @@ static void outlet_tell_refused(struct outlet *o, const char *why)
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     char object[80], text[500];
     text_printf(object, "receiver/%s", o->receiver->name);
-    text_printf(text, "receiver '%s' has refused a message: %.300s", o->receiver->name, why);
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_STR("receiver", o->receiver->name), MESSAGE_STR("answer", why)));
     struct events_note note = {.thing = &thing,
                                .kind = "alert_refused",
                                .actor = "argusd",
                                .object = object,
+                               .code = "alert_refused",
                                .text = text};
     events_add(o->alerts->p.events, &note, clock_wall());
     log_err("alerts", "%s", text);
 }
 
-static void outlet_fail(struct outlet *o, const char *why, usec_t now)
-{
-    usec_t wait = BACKOFF_FIRST;
-    for (int i = 0; i < o->fails && wait < BACKOFF_MOST; i++)
-        wait *= 2;
-    o->after = now + (wait < BACKOFF_MOST ? wait : BACKOFF_MOST);
-    if (!o->fails++)
-        log_warn("alerts", "receiver '%s' takes no message: %s; it is tried again",
-                 o->receiver->name, why);
-    if (!o->failing_since)
-        o->failing_since = now;
-    text_copy(o->trouble, why);
-}
-
 static void outlet_took(struct outlet *o, const char *why_not, usec_t now)
 {
-    if (o->fails)
-        log_info("alerts", "receiver '%s' takes messages again", o->receiver->name);
-    o->fails = 0;
-    o->failing_since = 0;
-    o->after = 0;
-    text_copy(o->trouble, str_or(why_not, ""));
-    if (!why_not)
-        o->taken_at = clock_wall();
+    if (o->courier)
+        courier_settled(o->courier, why_not);
     if (why_not && !o->is_refresh)
         outlet_tell_refused(o, why_not);
     for (; o->sending > 0; o->sending--) {
@@ -163,8 +140,9 @@ static void outlet_took(struct outlet *o, const char *why_not, usec_t now)
     o->refreshed = now;
 }
 
-static void outlet_end(struct outlet *o, enum alert_verdict v, const char *why)
+static void outlet_on_answer(enum alert_verdict v, const char *why, void *arg)
 {
+    struct outlet *o = arg;
     usec_t now = clock_mono();
     bool old = o->sending && o->first->at + GIVE_UP_AFTER < clock_wall();
     if (v == ALERT_TAKEN)
@@ -172,116 +150,23 @@ static void outlet_end(struct outlet *o, enum alert_verdict v, const char *why)
     else if (v == ALERT_REFUSED || (v == ALERT_AGAIN && old))
         outlet_took(o, why, now);
     else
-        outlet_fail(o, why, now);
+        courier_failed(o->courier, why, now);
     o->sending = 0;
     o->is_refresh = false;
     outlets_turn(o->alerts);
 }
 
-static void outlet_on_reply(const struct wire_reply *reply, void *arg)
-{
-    struct outlet *o = arg;
-    struct err err = reply->err;
-    enum alert_verdict v = ALERT_AGAIN;
-    o->running = NULL;
-    if (reply->status)
-        v = alert_judge((enum alert_kind)o->receiver->kind, reply->status, reply->body, reply->len,
-                        &err);
-    outlet_end(o, v, err.text);
-}
-
 /* ---- sending ---- */
 
-static void keys_take(const struct outlet *o, struct pairs *ret)
-{
-    const struct alert_receiver *r = o->receiver;
-    const char *of = o->alerts->config->secrets_of, *slash = of ? strchr(of, '/') : NULL;
-    const char *const wanted[] = {r->url_secret, r->secret, r->password};
-    struct strv names = {0};
-    for (size_t i = 0; i < array_len(wanted); i++)
-        if (wanted[i] && !strv_has(&names, wanted[i]))
-            strv_add(&names, wanted[i]);
-    if (slash && names.n) {
-        bool of_project = str_starts(of, "project/");
-        secrets_reveal(o->alerts->p.secrets, of_project ? "" : slash + 1,
-                       of_project ? slash + 1 : "", &names, ret);
-    }
-    strv_release(&names);
-}
-
-static const char *key_find(const struct pairs *keys, const char *name, const char **ret_missing)
-{
-    const char *value = name ? pairs_find(keys, name) : NULL;
-    if (name && !value)
-        *ret_missing = name;
-    return value;
-}
-
-static bool url_is_of_kind(const struct alert_receiver *r, const char *url)
-{
-    return r->kind == ALERT_KIND_MAIL ? str_starts(url, "smtp://") || str_starts(url, "smtps://")
-                                      : str_starts(url, "http://") || str_starts(url, "https://");
-}
-
-static void outlet_post(struct outlet *o, const struct alert_order *order, const char *password)
-{
-    struct alert_letter letter = {0};
-    struct err err = {0};
-    bool mail = o->receiver->kind == ALERT_KIND_MAIL;
-    char said[80];
-    text_printf(said, "receiver '%s'", o->receiver->name);
-    if (alert_form(order, &letter, &err) < 0) {
-        outlet_fail(o, err.text, clock_mono());
-    } else {
-        struct wire_order w = {.method = "POST",
-                               .url = letter.url,
-                               .body = buf_str(&letter.body),
-                               .timeout = SEND_TIMEOUT,
-                               .max_bytes = REPLY_MAX,
-                               .is_fresh = true,
-                               .headers = mail ? NULL : &letter.headers,
-                               .said = said,
-                               .mail_from = mail ? o->receiver->from : NULL,
-                               .mail_to = mail ? &o->receiver->to : NULL,
-                               .user = mail ? o->receiver->user : NULL,
-                               .password = password};
-        o->running = wire_send(o->wire, &w, outlet_on_reply, o);
-        outlet_note_sent(o, clock_mono());
-    }
-    alert_letter_release(&letter);
-}
-
-/* Fills in what only now may be known, and sends. */
 static void outlet_send(struct outlet *o, const char *id, const json_t *const *payloads, size_t n)
 {
-    const struct alert_receiver *r = o->receiver;
-    const char *missing = NULL;
-    char why[200];
-    struct pairs keys = {0};
-    keys_take(o, &keys);
-    const char *url = r->url_secret ? key_find(&keys, r->url_secret, &missing) : r->url;
-    const char *secret = key_find(&keys, r->secret, &missing);
-    const char *password = key_find(&keys, r->password, &missing);
-    struct alert_order order = {.to = r,
-                                .url = url,
-                                .secret = secret,
-                                .id = id,
-                                .payloads = payloads,
-                                .n = n,
-                                .now = clock_wall()};
-    if (missing) {
-        text_printf(why, "there is no secret '%.60s' of %.60s: store it with 'argus secret set'",
-                    missing, str_or(o->alerts->config->secrets_of, "anybody"));
-        outlet_fail(o, why, clock_mono());
-    } else if (!url || !url_is_of_kind(r, url)) {
-        text_printf(why, "the secret '%.60s' is no URL of its kind", str_or(r->url_secret, ""));
-        outlet_fail(o, why, clock_mono());
-    } else {
-        outlet_post(o, &order, password);
-    }
-    if (!o->running)
+    struct courier_message m = {.id = id, .payloads = payloads, .n = n};
+    usec_t now = clock_mono();
+    bool began = courier_send(o->courier, &m, outlet_on_answer, o, now);
+    if (began)
+        outlet_note_sent(o, now);
+    else
         o->sending = 0;
-    pairs_wipe(&keys);
 }
 
 static void outlet_log(struct outlet *o)
@@ -353,7 +238,7 @@ static void outlet_turn(struct outlet *o, usec_t now)
         outlet_log(o);
         return;
     }
-    if (!o->wire || o->running || now < o->after || room <= 0)
+    if (!o->courier || !courier_is_ready(o->courier, now) || room <= 0)
         return;
     size_t n = o->first ? outlet_batch(o, room) : 0;
     if (n)
@@ -374,13 +259,16 @@ bool alerts_outlet_at(const struct alerts *as, size_t i, struct alerts_outlet *r
     if (i >= as->n_outlets)
         return false;
     const struct outlet *o = &as->outlets[i];
-    usec_t now = clock_wall(), span = o->failing_since ? clock_mono() - o->failing_since : 0;
+    struct courier_state state = {.trouble = ""};
+    if (o->courier)
+        courier_state(o->courier, &state);
     *ret = (struct alerts_outlet){.receiver = o->receiver,
                                   .waiting = o->waiting,
                                   .taken = o->taken,
                                   .refused = o->refused,
-                                  .taken_at = o->taken_at,
-                                  .failing_since = o->failing_since ? now - span : 0,
-                                  .trouble = o->trouble};
+                                  .taken_at = state.taken_at,
+                                  .failing_since =
+                                      state.failing_for ? clock_wall() - state.failing_for : 0,
+                                  .trouble = state.trouble};
     return true;
 }

@@ -178,12 +178,18 @@ static bool tell_end(struct alerts *as, struct incident *i, usec_t now)
     return true;
 }
 
+/* Both are told, also when the first one is news. */
+static bool tell_open_and_higher(struct alerts *as, struct incident *i, usec_t now)
+{
+    bool open = tell_open(as, i, now), higher = tell_escalation(as, i, now);
+    return open || higher;
+}
+
 void alerts_settle(struct alerts *as, usec_t now)
 {
     struct incident *i;
     for (size_t k = 0; (i = incident_at(as->table, k)); k++)
-        if (i->open ? tell_open(as, i, now) | tell_escalation(as, i, now) : tell_end(as, i, now))
-            i->is_dirty = true;
+        i->is_dirty |= i->open ? tell_open_and_higher(as, i, now) : tell_end(as, i, now);
     while ((i = alert_table_dirty(as->table))) {
         tell_news(as, i);
         incident_took(i);

@@ -15,6 +15,7 @@
 #include "argusd/kit/view.h"
 #include "argusd/submit/jobsight.h"
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -31,6 +32,7 @@ struct change_ask {
     const struct record_extra *extra;
     struct live *l; /* NULL: it is over */
     int64_t priority;
+    bool with_checkpoints;
 };
 
 /* One change of one job, which its route names. */
@@ -46,8 +48,8 @@ static int change_check(const struct change_ask *q, const struct change *how, st
 {
     bool is_over = how->of == CHANGE_OVER ? job_state_is_terminal(q->job->state) : !q->l;
     int r = api_may_change(q->a, q->p, how->verb, q->job, err);
-    if (r == 0 && store_is_failing(q->a->store))
-        r = err_set(err, ERR_STORE, "the store cannot write now: no job can be changed");
+    if (r == 0)
+        r = store_check(q->a->store, err);
     if (r < 0 || how->of == CHANGE_ANY || is_over == (how->of == CHANGE_OVER))
         return r;
     return message_refuse(err, ERR_CONFLICT, is_over ? "job_over" : "job_not_over",
@@ -125,18 +127,19 @@ static void api_jobs_change(struct http_req *req, void *app)
 
 /* ---- stop, hold, release, priority, archive ---- */
 
-static bool change_stop(struct live *l, const struct http_principal *p)
+bool api_stop_job(struct live *l, const char *user)
 {
     char text[HTTP_USER_MAX + 32];
-    text_printf(text, "stopped by '%s'", p->user);
-    struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
-    return jobs_apply(l, &e, p->user, clock_wall()); /* stopping twice changes nothing */
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("by", user)));
+    struct job_event e = {
+        .kind = JOB_EV_STOP, .cause = STOP_USER, .message = "job_stopped_by", .text = text};
+    return jobs_apply(l, &e, user, clock_wall()); /* stopping twice changes nothing */
 }
 
 static int apply_stop(struct change_ask *q, struct err *err)
 {
     (void)err;
-    (void)change_stop(q->l, q->p); /* it may be stopping already */
+    (void)api_stop_job(q->l, q->p->user); /* it may be stopping already */
     return 0;
 }
 
@@ -148,8 +151,12 @@ static int apply_hold(struct change_ask *q, struct err *err)
             err, ERR_CONFLICT, "job_not_waiting",
             MESSAGE_ARGS(MESSAGE_STR("job", q->job->id),
                          MESSAGE_STR("state", job_state_to_string(q->job->state))));
-    text_printf(text, "held by '%s'", q->p->user);
-    struct job_event e = {.kind = JOB_EV_HELD, .by = q->p->user, .code = "held", .text = text};
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("by", q->p->user)));
+    struct job_event e = {.kind = JOB_EV_HELD,
+                          .by = q->p->user,
+                          .code = "held",
+                          .message = "job_held_by",
+                          .text = text};
     (void)jobs_apply(q->l, &e, q->p->user, clock_wall()); /* it may be held already */
     return 0;
 }
@@ -162,8 +169,9 @@ static int apply_release(struct change_ask *q, struct err *err)
         return message_refuse(
             err, ERR_FORBIDDEN, "held_by_another",
             MESSAGE_ARGS(MESSAGE_STR("job", j->id), MESSAGE_STR("holder", j->held_by)));
-    text_printf(text, "released by '%s'", q->p->user);
-    struct job_event e = {.kind = JOB_EV_RELEASED, .code = "released", .text = text};
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("by", q->p->user)));
+    struct job_event e = {
+        .kind = JOB_EV_RELEASED, .code = "released", .message = "job_released_by", .text = text};
     (void)jobs_apply(q->l, &e, q->p->user, clock_wall()); /* it may not be held */
     return 0;
 }
@@ -180,7 +188,8 @@ static int apply_priority(struct change_ask *q, struct err *err)
 /* The work goes on after the answer: the job's page says how far it is, and an event its end. */
 static int apply_archive(struct change_ask *q, struct err *err)
 {
-    return archives_pack(q->a->archives, q->job, q->p->user, err);
+    unsigned flags = q->with_checkpoints ? 0 : ARCHIVES_NO_CHECKPOINTS;
+    return archives_pack(q->a->archives, q->job, flags, q->p->user, err);
 }
 
 static int apply_unarchive(struct change_ask *q, struct err *err)
@@ -200,11 +209,21 @@ static const struct field priority_rows[] = {
 };
 static const struct field_table priority_form = FIELD_TABLE(NULL, priority_rows, change_ask);
 
+static const struct field archive_rows[] = {
+    FIELD_AT(change_ask,
+             "checkpoints",
+             FIELD_BOOL,
+             with_checkpoints,
+             .dflt = "true",
+             .doc = "false: they are not packed, and are removed for good"),
+};
+static const struct field_table archive_form = FIELD_TABLE(NULL, archive_rows, change_ask);
+
 static const struct change stop = {"stop", CHANGE_ANY, 202, apply_stop, NULL};
 static const struct change hold = {"hold", CHANGE_LIVE, 200, apply_hold, NULL};
 static const struct change release = {"release", CHANGE_LIVE, 200, apply_release, NULL};
 static const struct change priority = {"change", CHANGE_LIVE, 200, apply_priority, &priority_form};
-static const struct change archive = {"archive", CHANGE_OVER, 202, apply_archive, NULL};
+static const struct change archive = {"archive", CHANGE_OVER, 202, apply_archive, &archive_form};
 static const struct change unarchive = {"unarchive", CHANGE_OVER, 202, apply_unarchive, NULL};
 
 /* ---- stop many ---- */
@@ -229,16 +248,15 @@ static const struct field_table job_filter_form = FIELD_TABLE(NULL, filter_rows,
 static int check_filter(const struct http_principal *p, struct filter *f, struct err *err)
 {
     if (!f->user && !f->project && !f->pool && !f->workload && !f->state.n && !f->ids.n)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "the filter is empty: give ids, user, project, pool, workload or state");
+        return message_refuse(err, ERR_BAD_REQUEST, "filter_empty", MESSAGE_NO_ARGS);
     if (f->user && !str_eq(f->user, p->user) && p->role < HTTP_ROLE_ADMIN)
-        return err_set(err, ERR_FORBIDDEN, "only an admin may stop the jobs of '%.60s'", f->user);
+        return message_refuse(err, ERR_FORBIDDEN, "stop_anothers",
+                              MESSAGE_ARGS(MESSAGE_STR("user", f->user)));
     for (size_t i = 0; i < f->state.n; i++) {
         enum job_state s = job_state_from_string(f->state.v[i]);
         if (s == JOB_STATE_END || job_state_is_terminal(s))
-            return err_set(err, ERR_BAD_REQUEST,
-                           "state '%.40s' cannot be stopped: QUEUED STARTING RUNNING STOPPING can",
-                           f->state.v[i]);
+            return message_refuse(err, ERR_BAD_REQUEST, "state_not_stopped",
+                                  MESSAGE_ARGS(MESSAGE_STR("state", f->state.v[i])));
         f->states |= 1u << s;
     }
     return 0;
@@ -355,15 +373,13 @@ static void stop_matches(struct stop_many *s)
     const struct http_principal *p = http_req_principal(s->req);
     struct matches *m = xcalloc(1, sizeof(*m));
     struct err err = {0};
-    int r = store_is_failing(s->a->store)
-                ? err_set(&err, ERR_STORE, "the store cannot write now: no job can be stopped")
-                : 0;
+    int r = store_check(s->a->store, &err);
     if (r == 0 && s->filter.ids.n)
         r = match_ids(s->a, p, &s->filter, m, &err);
     else if (r == 0)
         match_all(s->a, p, &s->filter, m);
     for (size_t i = 0; i < m->n && r == 0; i++)
-        (void)change_stop(m->v[i], p);
+        (void)api_stop_job(m->v[i], p->user);
     if (r == 0)
         answer_many(s->req, s->a, m);
     else
@@ -462,6 +478,7 @@ static const struct http_route rows[] = {
      .handle = api_jobs_change,
      .arg = &archive,
      .summary = "pack the directory of a job that is over into one verified archive",
+     .request_schema = "ArchiveOrder",
      .reply_schema = "Job",
      .reply_status = 202},
     {.method = "POST",
@@ -475,6 +492,7 @@ static const struct http_route rows[] = {
      .reply_status = 202},
 };
 static const struct http_schema schemas[] = {
+    {.name = "ArchiveOrder", .table = &archive_form, .is_form = true},
     {.name = "JobFilter", .table = &job_filter_form, .is_form = true},
     {.name = "Priority", .table = &priority_form, .is_form = true},
     {.name = "Stopped", .table = &stopped_table},

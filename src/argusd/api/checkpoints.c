@@ -10,8 +10,9 @@
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/work.h"
 #include "argusd/people/people_rules.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/ckpt.h"
+#include "fsroot/ckpt/ckpt.h"
 
 enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
 
@@ -43,9 +44,10 @@ static void api_checkpoints_list(struct http_req *req,
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
     const struct ckpt_list *known = checkpoints_of(a->checkpoints, job->id);
+    const struct message_listener to = {.language = http_req_principal(req)->language};
     (void)extra;
     (void)l;
-    _cleanup_(freep) char *all = checkpoints_text(a->checkpoints, job->id);
+    _cleanup_(freep) char *all = checkpoints_text(a->checkpoints, job->id, &to);
     const struct checkpoints_page page = {
         .id = job->id, .bytes = known ? ckpt_list_bytes(known) : 0, .checkpoints = all};
     field_to_json(&checkpoint_list_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
@@ -136,9 +138,12 @@ static int api_checkpoints_check_names(const struct api *a,
 {
     const char *user = http_req_query(req, "user"), *project = http_req_query(req, "project");
     if (project && !people_find_project(a->people, project))
-        return err_set(err, ERR_NOT_FOUND, "there is no project '%.80s'", project);
+        return message_refuse(
+            err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "project"), MESSAGE_STR("name", project)));
     if (user && !people_find(a->people, user))
-        return err_set(err, ERR_NOT_FOUND, "there is no user '%.80s'", user);
+        return message_refuse(err, ERR_NOT_FOUND, "not_found",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", user)));
     return 0;
 }
 
@@ -276,8 +281,8 @@ static void api_checkpoints_clean(struct http_req *req,
     int r = api_may_change(a, p, "clean up", job, &err);
     if (r == 0)
         r = archives_check_files(a->archives, job->id, &err);
-    if (r == 0 && cluster_root_hangs(a->cluster))
-        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer");
+    if (r == 0)
+        r = cluster_check_root_answers(a->cluster, &err);
     if (r < 0) {
         api_fail(req, &err, 0);
         return;
@@ -329,12 +334,13 @@ static void answer_verified(struct verifying *v)
 {
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
+    const struct message_listener to = {.language = http_req_principal(v->req)->language};
     http_req_on_close(v->req, NULL, NULL);
     if (v->result < 0) {
         v->err.code = v->result == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
         api_fail(v->req, &v->err, 0);
     } else {
-        ckpt_to_json(&v->found, &j, NULL);
+        ckpt_to_json(&v->found, &to, &j, NULL);
         http_reply_json(v->req, 200, &out, api_barrier(v->a));
     }
     buf_release(&out);
@@ -361,13 +367,15 @@ static int begin_verify(struct http_req *req, struct api *a, const struct job *j
     if (r < 0)
         return r;
     if (str_to_int(str_or(text, ""), 1, INT32_MAX, &step, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no step", str_or(text, ""));
-    if (cluster_root_hangs(a->cluster))
-        return err_set(err, ERR_UNAVAILABLE, "the shared root does not answer");
+        return message_refuse(err, ERR_BAD_REQUEST, "no_step",
+                              MESSAGE_ARGS(MESSAGE_STR("step", str_or(text, ""))));
+    r = cluster_check_root_answers(a->cluster, err);
+    if (r < 0)
+        return r;
     const struct ckpt_list *l = checkpoints_of(a->checkpoints, job->id);
     const struct ckpt *c = l ? ckpt_list_find(l, step) : NULL;
     if (!checkpoints_begin_reading(a->checkpoints))
-        return err_set(err, ERR_UNAVAILABLE, "another checkpoint is being read: try again later");
+        return message_refuse(err, ERR_UNAVAILABLE, "checkpoint_read_busy", MESSAGE_NO_ARGS);
     struct verifying *v = xcalloc(1, sizeof(*v));
     *v = (struct verifying){.req = req,
                             .a = a,

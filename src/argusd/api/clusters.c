@@ -6,6 +6,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -15,8 +16,9 @@ bool api_is_our_cluster(struct http_req *req, const struct api *a)
     struct err err = {0};
     if (!strcmp(name, a->settings->cluster))
         return true;
-    (void)err_set(&err, ERR_NOT_FOUND, "there is no cluster '%.60s'; there is '%s'", name,
-                  a->settings->cluster);
+    (void)message_refuse(
+        &err, ERR_NOT_FOUND, "no_such_cluster",
+        MESSAGE_ARGS(MESSAGE_STR("cluster", name), MESSAGE_STR("ours", a->settings->cluster)));
     api_fail(req, &err, 0);
     return false;
 }
@@ -153,8 +155,7 @@ static void clusters_change(struct http_req *req, struct api *a, bool up)
     struct err err = {0};
     if (!api_is_our_cluster(req, a))
         return;
-    if (store_is_failing(a->store)) {
-        (void)err_set(&err, ERR_STORE, "the store cannot write now: no machine can be changed");
+    if (store_check(a->store, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

@@ -11,6 +11,7 @@
 #include "argusd/api/files.h"
 #include "argusd/api/handlers.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/uri.h"
@@ -59,7 +60,8 @@ static void run_read(void *arg)
     size_t n = c->left < BLOCK_BYTES ? (size_t)c->left : BLOCK_BYTES;
     c->n = c->sent = 0;
     if (place_read(&c->place, c->fd, c->at, c->block, n, &c->n, &c->err) == 0 && c->n < n)
-        (void)err_set(&c->err, ERR_CONFLICT, "it got shorter"); /* only fills err */
+        (void)message_refuse(&c->err, ERR_CONFLICT, "file_got_shorter",
+                             MESSAGE_NO_ARGS); /* only fills err */
 }
 
 static void done_read(void *arg);
@@ -138,10 +140,12 @@ static void begin_stream(struct content *c)
     int r = content_choose(req, c);
     if (r < 0) {
         struct err err;
-        err_set(&err, ERR_RANGE, "'%.300s' has %" PRIu64 " bytes", c->place.path, c->entry.bytes);
+        message_refuse(
+            &err, ERR_RANGE, "file_range",
+            MESSAGE_ARGS(MESSAGE_STR("path", c->place.path), MESSAGE_NUM("bytes", c->entry.bytes)));
         text_printf(text, "bytes */%" PRIu64, c->entry.bytes);
         http_reply_header(req, "Content-Range", text);
-        http_problem(req, ERR_RANGE, &err, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_RANGE, &err, NULL, NULL, 0);
         return;
     }
     if (r > 0) {
@@ -172,7 +176,7 @@ static void done_open(void *arg)
     if (c->req) {
         http_req_on_close(c->req, NULL, NULL);
         if (c->err.code)
-            http_problem(c->req, c->err.code, &c->err, "path", NULL, NULL, 0);
+            http_problem(c->req, c->err.code, &c->err, "path", NULL, 0);
         else
             begin_stream(c);
         c->req = NULL;

@@ -4,6 +4,7 @@
  * Read from the job's merged file and rendered in the worker pool; what runs and what has ended
  * look the same. The tables of the last few jobs are kept, each with one worker at a time. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/metricfile.h"
+#include "fsroot/logs/metricfile.h"
 
 enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20, KEPT_MAX = 8 };
 
@@ -94,7 +96,7 @@ static bool point_at(const struct shown *s,
 
 /* One curve: a list of each. */
 struct series_page {
-    struct field_list step, value, min, max;
+    struct field_list step, value, min, max, time;
 };
 #define SERIES(member, ...) FIELD_AT(series_page, #member, FIELD_REALS, member, __VA_ARGS__)
 static const struct field series_rows[] = {
@@ -102,6 +104,7 @@ static const struct field series_rows[] = {
     SERIES(value, .flags = 0),
     SERIES(min, .flags = 0),
     SERIES(max, .flags = 0),
+    SERIES(time, .flags = 0, .doc = "when it was written, in seconds since 1970; null: not known"),
 };
 const struct field_table metric_series_table = FIELD_TABLE(NULL, series_rows, series_page);
 
@@ -134,6 +137,7 @@ const struct field_table job_metrics_table = FIELD_TABLE(NULL, curves_rows, curv
 static void fill_series(const struct shown *s, size_t key, double *v, struct series_page *ret)
 {
     double *step = v, *value = v + POINTS_MAX, *min = value + POINTS_MAX, *max = min + POINTS_MAX;
+    double *time = max + POINTS_MAX;
     struct metric_point p;
     bool any;
     size_t n = 0;
@@ -143,15 +147,16 @@ static void fill_series(const struct shown *s, size_t key, double *v, struct ser
         step[n] = (double)p.last;
         value[n] = p.value;
         min[n] = p.min;
+        time[n] = p.at ? (double)(p.at / 1000) / 1e3 : (double)NAN;
         max[n++] = p.max;
     }
-    *ret = (struct series_page){{step, n}, {value, n}, {min, n}, {max, n}};
+    *ret = (struct series_page){{step, n}, {value, n}, {min, n}, {max, n}, {time, n}};
 }
 
 static void put_series(const struct shown *s, struct buf *out)
 {
     struct jout j = jout_begin(out);
-    double *v = xcalloc(4 * (size_t)POINTS_MAX, sizeof(*v));
+    double *v = xcalloc(5 * (size_t)POINTS_MAX, sizeof(*v));
     jout_open(&j, NULL, '{');
     for (size_t i = 0; i < s->n_keys; i++) {
         struct series_page page;
@@ -353,8 +358,8 @@ static void curves_answer(struct http_req *req,
     if (http_req_query_int(req, "since_step", -1, INT64_MAX / 2, -1, &since, &err) < 0 ||
         http_req_query_int(req, "points", 1, POINTS_MAX, POINTS_MAX, &points, &err) < 0 ||
         (format && strcmp(format, "csv") != 0 && strcmp(format, "json") != 0 &&
-         err_set(&err, -EINVAL, "query parameter 'format': '%.20s' is neither json nor csv",
-                 format))) {
+         message_refuse(&err, -EINVAL, "bad_format_query",
+                        MESSAGE_ARGS(MESSAGE_STR("format", format))))) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         return;

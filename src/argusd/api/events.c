@@ -11,6 +11,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -73,15 +74,12 @@ static const struct field event_rows[] = {
 #undef EVENT
 const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
 
-static void api_events_put_row(const struct follow *f,
-                               const struct store_event *row,
-                               struct jout *j)
+void api_event_put(const struct api_eyes *eyes, const struct store_event *row, struct jout *j)
 {
-    struct api_eyes eyes = {.a = f->a, .p = &f->who};
     _cleanup_(freep) char *of_job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
     struct event_page page = {.row = *row, .data = row->data && *row->data ? row->data : NULL};
     page.row.object = row->object ? row->object : of_job;
-    saying_say(&eyes, row->job, row->reason_code, row->text, &page.reason);
+    saying_say(eyes, row->job, row->reason_code, row->text, &page.reason);
     page.text = page.reason.text;
     field_to_json(&event_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
     said_release(&page.reason);
@@ -93,11 +91,12 @@ static void answer_page(struct follow *f, const struct store_result *r)
 {
     struct buf out = BUF_INIT(PAGE_MAX_BYTES);
     struct jout j = jout_begin(&out);
+    struct api_eyes eyes = {.a = f->a, .p = &f->who};
     int64_t next = f->since;
     jout_open(&j, NULL, '{');
     jout_open(&j, "events", '[');
     for (size_t i = 0; i < r->nevents && out.len < PAGE_MAX_BYTES - ROW_MAX_BYTES; i++) {
-        api_events_put_row(f, &r->events[i], &j);
+        api_event_put(&eyes, &r->events[i], &j);
         next = r->events[i].seq;
     }
     jout_close(&j, ']');
@@ -113,11 +112,12 @@ static void answer_page(struct follow *f, const struct store_result *r)
 
 static void send_rows(struct follow *f, const struct store_result *r)
 {
+    struct api_eyes eyes = {.a = f->a, .p = &f->who};
     for (size_t i = 0; i < r->nevents; i++) {
         struct buf out = BUF_INIT(ROW_MAX_BYTES);
         struct jout j = jout_begin(&out);
         char id[32];
-        api_events_put_row(f, &r->events[i], &j);
+        api_event_put(&eyes, &r->events[i], &j);
         text_printf(id, "%lld", (long long)r->events[i].seq);
         int64_t n = http_stream_sse(f->st, id, "event", buf_str(&out), out.len);
         buf_release(&out);
@@ -233,8 +233,8 @@ static int read_query(struct http_req *req, struct follow *f, struct err *err)
     if (r == 0)
         r = http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, PAGE, &limit, err);
     if (r == 0 && last && str_to_int(last, 0, INT64_MAX, &since, NULL) < 0)
-        r = err_set(err, ERR_BAD_REQUEST, "Last-Event-ID '%.40s' is not the number of an event",
-                    last);
+        r = message_refuse(err, ERR_BAD_REQUEST, "bad_event_id",
+                           MESSAGE_ARGS(MESSAGE_STR("id", last)));
     f->since = since;
     f->limit = (unsigned)limit;
     f->newest_first = http_req_query_bool(req, "newest_first", false);

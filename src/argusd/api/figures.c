@@ -2,7 +2,8 @@
 /* figures.c - GET /v1/nodes/{name}/figures and GET /v1/jobs/{id}/gpus: what a machine and the GPUs
  * of a job did, as series.
  *
- * A job's GPUs are those of its lease, by node and index, in the time in which the job ran. What is
+ * A job's GPUs are those of its lease, by node and index, in the time in which the job ran; rank,
+ * energy and the job's own part of each are of its scouts' books (watch/gpubooks.h). What is
  * older than a day is there in steps of 5 minutes. Points are read in the worker pool. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
+#include "argusd/figures/gpurow.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { FIGURES_BYTES_MAX = 32 << 20 };
@@ -23,6 +26,8 @@ struct figures_asked {
     struct api *a;
     char *name;                      /* of the node or job */
     struct figures_read *used, *mem; /* mem: of a job alone */
+    json_t *books;                   /* of a job: gpurow_find(); NULL: none */
+    int attempt;
 };
 
 /* ---- the answer ---- */
@@ -76,13 +81,28 @@ static const struct field_table row_table = FIELD_TABLE("FigureSeries", row_rows
 
 struct figures_gpu_page {
     struct figures_row_page row;
-    double mem_used_max_bytes, mem_total_bytes;
+    double mem_used_max_bytes, mem_total_bytes, temperature_celsius, power_watts;
+    struct gpurow use;
 };
 #define OF_GPU(member) FIELD_AT(figures_gpu_page, #member, FIELD_REAL, member, .flags = FIELD_MAYBE)
+#define OF_USE(member)                                                                             \
+    FIELD_AT(figures_gpu_page, #member, FIELD_REAL, use.member, .flags = FIELD_NO_LIMIT)
 static const struct field gpu_rows[] = {
     FIELD_AT(figures_gpu_page, "", FIELD_INLINE, row, .of = &row_table),
     OF_GPU(mem_used_max_bytes),
     OF_GPU(mem_total_bytes),
+    OF_GPU(temperature_celsius),
+    OF_GPU(power_watts),
+    OF_USE(rank),
+    FIELD_AT(figures_gpu_page,
+             "by_processes",
+             FIELD_BOOL,
+             use.by_processes,
+             .doc = "its processes were seen on it; else it is the lease's"),
+    OF_USE(watched_s),
+    OF_USE(busy_s),
+    OF_USE(used_joules),
+    OF_USE(mem_peak_bytes),
 };
 static const struct field_table gpu_table = FIELD_TABLE("JobGpu", gpu_rows, figures_gpu_page);
 
@@ -135,6 +155,14 @@ static void figures_put_series(struct jout *j, const struct figures_asked *k, si
         field_to_json(&row_table, &page.row, FIELD_ALL, FIELD_PAGE, j, NULL);
         return;
     }
+    page.use = (struct gpurow){
+        .rank = -1, .watched_s = -1, .busy_s = -1, .used_joules = -1, .mem_peak_bytes = -1};
+    struct gpurow use;
+    if (gpurow_find(k->books, row->node, row->gpu, &use) && use.attempt == k->attempt)
+        page.use = use;
+    page.temperature_celsius =
+        figures_now(k->a->figures, row->node, FIGURE_GPU_TEMPERATURE, row->gpu);
+    page.power_watts = figures_now(k->a->figures, row->node, FIGURE_GPU_POWER, row->gpu);
     page.mem_used_max_bytes = figures_short(figures_max(k->mem->rows[i].max, n));
     page.mem_total_bytes =
         figures_short(figures_now(k->a->figures, row->node, FIGURE_GPU_MEM_TOTAL, row->gpu));
@@ -179,6 +207,7 @@ static void figures_asked_free(struct figures_asked *k)
 {
     figures_read_free(k->used);
     figures_read_free(k->mem);
+    json_decref(k->books);
     free(k->name);
     free(k);
 }
@@ -230,8 +259,7 @@ static int figures_span(struct http_req *req,
     if (*from + KEPT_SINCE < now)
         *from = now - KEPT_SINCE;
     if (*from >= *to)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "query parameter 'since' is not before 'until': nothing lies between them");
+        return message_refuse(err, ERR_BAD_REQUEST, "since_behind_until", MESSAGE_NO_ARGS);
     if (*from + SAMPLES_SINCE < now && *ret_step < ROLLUP)
         *ret_step = ROLLUP;
     return 0;
@@ -257,11 +285,11 @@ static void api_node_figures(struct http_req *req, void *app)
     usec_t to = clock_wall(), from = to - LATELY, step = 0;
     int r = 0;
     if (!cluster_find_name(a->cluster, node) && !nodes_find(a->nodes, node))
-        r = err_set(&err, ERR_NOT_FOUND, "there is no node '%.60s': argus node ls shows all", node);
+        r = message_refuse(&err, ERR_NOT_FOUND, "not_found",
+                           MESSAGE_ARGS(MESSAGE_STR("noun", "node"), MESSAGE_STR("name", node)));
     else if (f == FIGURE_END)
-        r = err_set(&err, ERR_BAD_REQUEST,
-                    "query parameter 'figure': there is no figure '%.60s'; one is gpu_util_ratio",
-                    word);
+        r = message_refuse(&err, ERR_BAD_REQUEST, "no_figure",
+                           MESSAGE_ARGS(MESSAGE_STR("figure", word)));
     else
         r = figures_span(req, &from, &to, &step, &err);
     if (r < 0) {
@@ -295,7 +323,6 @@ static void figures_of_job(struct http_req *req,
     usec_t now = clock_wall(), step = 0;
     usec_t to = last && last->ended_at ? last->ended_at : now;
     usec_t from = last && last->started_at ? last->started_at : to - FIGURE_EVERY;
-    (void)extra;
     (void)l;
     if (figures_span(req, &from, &to, &step, &err) < 0) {
         api_fail(req, &err, 0);
@@ -306,7 +333,9 @@ static void figures_of_job(struct http_req *req,
                                 .a = a,
                                 .name = xstrdup(job->id),
                                 .used = figures_read_new(FIGURE_GPU_UTIL, from, to, step),
-                                .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step)};
+                                .mem = figures_read_new(FIGURE_GPU_MEM_USED, from, to, step),
+                                .books = extra->gpus ? json_loads(extra->gpus, 0, NULL) : NULL,
+                                .attempt = last ? last->k : 0};
     figures_add_gang(k->used, &job->gang);
     figures_add_gang(k->mem, &job->gang);
     figures_begin(k);

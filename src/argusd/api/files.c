@@ -15,6 +15,7 @@
 #include "argusd/ground/work.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "fsroot/tree/root.h"
 
 enum { LIST_DEFAULT = 200, LIST_MOST = 1000, REPLY_MAX = 8 << 20, BODY_TEXT_MAX = 64 << 10 };
 
@@ -22,16 +23,7 @@ enum { LIST_DEFAULT = 200, LIST_MOST = 1000, REPLY_MAX = 8 << 20, BODY_TEXT_MAX 
 
 static void api_files_fail(struct http_req *req, const struct err *err)
 {
-    http_problem(req, err->code, err, "path", NULL, NULL, 0);
-}
-
-static bool root_is_away(const struct api *a, struct err *err)
-{
-    if (!cluster_root_is_bad(a->cluster) && !cluster_root_hangs(a->cluster))
-        return false;
-    (void)err_set(err, ERR_UNAVAILABLE, "files wait for the shared root: %s",
-                  cluster_root_why(a->cluster)); /* only fills err */
-    return true;
+    http_problem(req, err->code, err, "path", NULL, 0);
 }
 
 static struct access_thing api_files_thing(const struct walk_place *p)
@@ -54,8 +46,7 @@ static int api_files_may(const struct http_req *req,
     const char *verb = changes ? "change" : "read";
     people_who(a->people, http_req_principal(req), &who);
     if (p->zone == WALK_JOB && changes)
-        return err_set(err, ERR_FORBIDDEN,
-                       "the files of a job are its own: here they can be read and not changed");
+        return message_refuse(err, ERR_FORBIDDEN, "files_of_job", MESSAGE_NO_ARGS);
     int r = p->zone == WALK_JOB ? 0 : access_check(&who, action, verb, &thing, err);
     return r == 0 && changes ? registry_check_files(a->registry, &who, p->path, err) : r;
 }
@@ -68,13 +59,13 @@ static bool api_files_parse(struct http_req *req,
 {
     struct err err = {0};
     int r = path ? walk_parse(a->settings->shared_root, path, ret, &err)
-                 : err_set(&err, ERR_BAD_REQUEST, "say which: path=users/<you>/…");
+                 : message_refuse(&err, ERR_BAD_REQUEST, "file_which", MESSAGE_NO_ARGS);
     if (r == 0)
         r = api_files_may(req, a, changes, ret, &err);
-    if (r == 0 && root_is_away(a, &err))
-        r = err.code;
-    if (r == 0 && changes && store_is_failing(a->store))
-        r = err_set(&err, ERR_STORE, "the store cannot write now: nothing can be changed");
+    if (r == 0)
+        r = cluster_check_root(a->cluster, &err);
+    if (r == 0 && changes)
+        r = store_check(a->store, &err);
     if (r == 0)
         return true;
     walk_place_release(ret);
@@ -184,13 +175,24 @@ static void api_files_on_done(void *arg)
     op_free(op);
 }
 
+/* Files may be the first thing that a new user brings: his own directories are made by then. */
+static bool op_makes_home(const struct op *op)
+{
+    return op->place.zone == WALK_USER && str_eq(op->place.name, op->user) &&
+           fsroot_user_prepare(op->root, op->user, NULL) == 0;
+}
+
 /* ---- look and list ---- */
 
 static void api_files_run_look(void *arg)
 {
     struct op *op = arg;
-    if (place_look(op->root, &op->place, &op->entry, &op->err) == 0 &&
-        op->entry.kind == PLACE_DIRECTORY &&
+    int r = place_look(op->root, &op->place, &op->entry, &op->err);
+    if (r == ERR_NOT_FOUND && op_makes_home(op)) {
+        op->err = (struct err){0};
+        r = place_look(op->root, &op->place, &op->entry, &op->err);
+    }
+    if (r == 0 && op->entry.kind == PLACE_DIRECTORY &&
         place_list(op->root, &op->place, op->after, op->limit, &op->list, &op->err) < 0)
         return; /* err says it */
 }
@@ -297,7 +299,8 @@ static int api_files_read_cursor(const char *hex, char **ret, struct err *err)
         name[i / 2] = (char)(hi * 16 + lo);
     }
     if (!ok)
-        return err_set(err, ERR_BAD_REQUEST, "cursor '%.40s' is none of ours", hex);
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_cursor",
+                              MESSAGE_ARGS(MESSAGE_STR("cursor", hex)));
     *ret = name;
     name = NULL;
     return 0;
@@ -313,7 +316,7 @@ static void api_files_begin_look(struct http_req *req, struct api *a, struct wal
         r = api_files_read_cursor(str_or(http_req_query(req, "cursor"), ""), &after, &err);
     if (r < 0) {
         walk_place_release(taken);
-        http_problem(req, ERR_BAD_REQUEST, &err, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_BAD_REQUEST, &err, NULL, NULL, 0);
         return;
     }
     struct op *op = op_new(req, a, taken);
@@ -356,6 +359,8 @@ static void run_put(void *arg)
 {
     struct op *op = arg;
     op->was_there = place_look(op->root, &op->place, &op->entry, NULL) == 0;
+    if (!op->was_there)
+        (void)op_makes_home(op); /* what fails is told by the put */
     if (place_put(op->root, &op->place, op->given.path, op->flags, &op->err) < 0)
         return; /* err says it */
 }
@@ -391,7 +396,7 @@ static struct changed_page changed_page_of(const struct op *op)
                                  .removed = op->removed};
 }
 
-static void api_files_note(const struct op *op, const char *kind, const char *text)
+static void api_files_note(const struct op *op, const char *kind, const char *code)
 {
     const struct field_table *of = op->given.path ? &file_put_table : &file_removed_table;
     const struct changed_page page = changed_page_of(op);
@@ -404,7 +409,8 @@ static void api_files_note(const struct op *op, const char *kind, const char *te
                             .kind = kind,
                             .actor = op->user,
                             .object = object,
-                            .text = text,
+                            .code = code,
+                            .text = "{}",
                             .before = op->was_there ? before : NULL,
                             .after = after};
     events_add(op->a->events, &n, clock_wall());
@@ -425,14 +431,10 @@ static void end_put(struct op *op)
     if (op->err.code) {
         uploads_give_back(op->a->uploads, op->upload);
         if (op->req)
-            http_problem(op->req, op->err.code, &op->err, "path",
-                         op->err.code == ERR_CONFLICT && op->entry.kind != PLACE_DIRECTORY
-                             ? "replace: true puts it in its place"
-                             : NULL,
-                         NULL, 0);
+            http_problem(op->req, op->err.code, &op->err, "path", NULL, 0);
         return;
     }
-    api_files_note(op, "file_put", op->was_there ? "a file was replaced" : "a file was put");
+    api_files_note(op, "file_put", op->was_there ? "file_replaced" : "file_put");
     uploads_used(op->a->uploads, op->upload);
     if (op->req)
         answer_changed(op, &file_put_table, 201);
@@ -443,16 +445,17 @@ static int take_upload(struct op *op, const json_t *v, struct err *err)
     const char *wanted = json_get_str(v, "sha256", NULL);
     const char *id = json_get_str(v, "upload", NULL);
     if (!id)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "say which upload the bytes are of: 'upload' (POST /v1/uploads makes one)");
+        return message_refuse(err, ERR_BAD_REQUEST, "file_no_upload", MESSAGE_NO_ARGS);
     int r = uploads_take(op->a->uploads, id, op->user, &op->given, err);
     if (r < 0)
         return r;
     set_str(&op->upload, id);
     if (wanted && !str_eq(wanted, op->given.sha256)) {
         uploads_give_back(op->a->uploads, id);
-        return err_set(err, ERR_CONFLICT, "upload '%s' has SHA-256 %s and not %.80s", id,
-                       op->given.sha256, wanted);
+        return message_refuse(err, ERR_CONFLICT, "upload_other_sha256",
+                              MESSAGE_ARGS(MESSAGE_STR("id", id),
+                                           MESSAGE_STR("sha256", op->given.sha256),
+                                           MESSAGE_STR("wanted", wanted)));
     }
     return 0;
 }
@@ -473,7 +476,7 @@ void api_files_put(struct http_req *req, void *app)
     struct op *op = op_new(req, a, &p);
     if (take_upload(op, v, &err) < 0) {
         http_req_on_close(req, NULL, NULL);
-        http_problem(req, err.code, &err, "upload", NULL, NULL, 0);
+        http_problem(req, err.code, &err, "upload", NULL, 0);
         op_free(op);
         return;
     }
@@ -496,16 +499,11 @@ static void api_files_run_remove(void *arg)
 static void end_remove(struct op *op)
 {
     if (op->removed)
-        api_files_note(op, "file_removed",
-                       op->err.code ? "files were removed, not all" : "removed");
+        api_files_note(op, "file_removed", op->err.code ? "files_removed_partly" : "file_removed");
     if (!op->req)
         return;
     if (op->err.code) {
-        http_problem(op->req, op->err.code, &op->err, "path",
-                     op->err.code == ERR_CONFLICT && !op->recursive
-                         ? "recursive=true removes all that is in it"
-                         : NULL,
-                     NULL, api_barrier(op->a));
+        http_problem(op->req, op->err.code, &op->err, "path", NULL, api_barrier(op->a));
         return;
     }
     answer_changed(op, &file_removed_table, 200);
@@ -526,8 +524,8 @@ void api_files_remove(struct http_req *req, void *app)
     if (!api_files_parse(req, a, http_req_query(req, "path"), true, &p))
         return;
     if (is_fixture(&p)) {
-        (void)err_set(&err, ERR_CONFLICT, "'%s' stays: remove what is in it",
-                      p.path); /* only fills err */
+        (void)message_refuse(&err, ERR_CONFLICT, "file_has_content",
+                             MESSAGE_ARGS(MESSAGE_STR("path", p.path))); /* only fills err */
         api_files_fail(req, &err);
         walk_place_release(&p);
         return;

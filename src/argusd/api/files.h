@@ -2,7 +2,7 @@
 /* files.h - what the handlers of /v1/files share. */
 #pragma once
 #include "argusd/kit/api.h"
-#include "fsroot/place.h"
+#include "fsroot/content/place.h"
 
 /* The place is taken. */
 typedef void (*api_place_f)(struct http_req *req, struct api *a, struct walk_place *taken);

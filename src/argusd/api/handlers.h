@@ -5,6 +5,9 @@
 
 struct job;
 
+/* Stopped as this user's wish; false: it was already. api/change.c */
+bool api_stop_job(struct live *l, const char *user);
+
 void api_jobs_list(struct http_req *req, void *app); /* api/jobs.c */
 void api_jobs_get(struct http_req *req, void *app);
 void api_jobs_retry(struct http_req *req, void *app);    /* api/retry.c */
@@ -20,6 +23,9 @@ void api_logs_search(struct http_req *req, void *app);   /* api/search.c */
 void api_jobs_metrics(struct http_req *req, void *app);  /* api/curves.c */
 void api_jobs_events(struct http_req *req, void *app);   /* api/events.c */
 void api_events(struct http_req *req, void *app);
+struct store_event;
+/* One event as these eyes see it: "Event" in openapi.json. */
+void api_event_put(const struct api_eyes *eyes, const struct store_event *row, struct jout *j);
 void api_clusters(struct http_req *req, void *app); /* api/clusters.c */
 void api_cluster_nodes(struct http_req *req, void *app);
 void api_cluster_up(struct http_req *req, void *app);
@@ -35,6 +41,11 @@ void api_nodes_create(struct http_req *req, void *app);
 void api_nodes_get(struct http_req *req, void *app);
 void api_nodes_firewall(struct http_req *req, void *app);
 void api_nodes_drain(struct http_req *req, void *app);
+/* What it would do, and nothing is done: api/drainplan.c */
+void api_nodes_plan_drain(struct http_req *req,
+                          const struct api *a,
+                          const struct noderun *nr,
+                          const struct nodes_drain *how);
 void api_nodes_undrain(struct http_req *req, void *app);
 void api_nodes_remove(struct http_req *req, void *app);
 void api_nodes_check(struct http_req *req, void *app);

@@ -10,6 +10,7 @@
 #include "argusd/api/handlers.h"
 #include "argusd/kit/view.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -194,10 +195,8 @@ static int read_states(const struct http_req *req,
             if (!strcmp(word, "live"))
                 q->live = true;
             else if (s == JOB_STATE_END)
-                return err_set(err, ERR_BAD_REQUEST,
-                               "query parameter 'state': '%s' is no state; QUEUED STARTING "
-                               "RUNNING STOPPING SUCCEEDED FAILED STOPPED TIMEOUT are, and live",
-                               word);
+                return message_refuse(err, ERR_BAD_REQUEST, "bad_state_query",
+                                      MESSAGE_ARGS(MESSAGE_STR("state", word)));
             else if (q->nstates < STORE_STATES_MAX)
                 ret[q->nstates++] = job_state_to_string(s);
             text += n + (text[n] == ',');
@@ -238,6 +237,7 @@ void api_jobs_list(struct http_req *req, void *app)
         return;
     }
     q.limit = (unsigned)limit;
+    q.no_live = !jobs_may_have(a->jobs, q.cluster, q.pool, q.workload);
     struct people_view view;
     people_view(a->people, http_req_principal(req), wish_of(req), &view);
     q.scope = view.scope;

@@ -8,8 +8,9 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/loglist.h"
+#include "fsroot/logs/loglist.h"
 
 enum { ANSWER_MAX = 16 << 20 };
 
@@ -127,7 +128,8 @@ static int logfiles_read_source(struct http_req *req, bool *wants, struct err *e
     enum loglist_source s = LOGLIST_WORKER;
     const char *source = http_req_query(req, "source");
     if (source && loglist_source_from_string(source, &s) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "source '%.40s' has no list: worker or scene", source);
+        return message_refuse(err, ERR_BAD_REQUEST, "log_no_list",
+                              MESSAGE_ARGS(MESSAGE_STR("source", source)));
     for (int i = 0; i < LOGLIST_SOURCES; i++)
         wants[i] = !source || i == (int)s;
     return 0;
@@ -153,9 +155,11 @@ static void logfiles_list(struct http_req *req,
     if (r == 0)
         r = logfiles_read_source(req, wants, &err);
     if (r == 0 && k > job->n_attempts && job->n_attempts)
-        r = err_set(&err, ERR_NOT_FOUND, "job '%s' has %d attempts", job->id, job->n_attempts);
-    if (r == 0 && cluster_root_hangs(a->cluster))
-        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+        r = message_refuse(
+            &err, ERR_NOT_FOUND, "no_attempt",
+            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
+    if (r == 0)
+        r = cluster_check_root_answers(a->cluster, &err);
     if (r < 0) {
         api_fail(req, &err, 0);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* logs.c - a job's log, the driver's or another of the attempt (fsroot/loglist.h): a part of
+/* logs.c - a job's log, the driver's or another of the attempt (fsroot/logs/loglist.h): a part of
  * it, or a stream that follows it (tails.h). Offsets count bytes of the log, whatever files it is
  * kept in. */
 #include <errno.h>
@@ -9,10 +9,11 @@
 #include "argusd/api/handlers.h"
 #include "argusd/logs/logparts.h"
 #include "argusd/logs/tails.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/launch.h"
-#include "fsroot/loglist.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/logs/loglist.h"
 
 enum { PART_DEFAULT = 1 << 20, PART_MAX = 8 << 20 };
 
@@ -96,8 +97,10 @@ static void judge_missing(const struct once *o, struct logpart *p)
         p->end = 0;
         p->result = 0;
     } else if (is_none && o->must_be) {
-        p->result = err_set(&p->err, ERR_NOT_FOUND, "attempt %d of job '%s' has no log '%s'", p->k,
-                            p->job, p->name);
+        p->result =
+            message_refuse(&p->err, ERR_NOT_FOUND, "no_log",
+                           MESSAGE_ARGS(MESSAGE_NUM("attempt", p->k), MESSAGE_STR("job", p->job),
+                                        MESSAGE_STR("file", p->name)));
     }
 }
 
@@ -145,7 +148,8 @@ static int read_event_id(const char *id, struct tails_place *place, struct err *
     int64_t k = 1, offset = 0;
     if ((attempt && str_to_int(attempt, 1, 1 << 20, &k, NULL) < 0) ||
         str_to_int(colon ? colon + 1 : id, 0, INT64_MAX, &offset, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "Last-Event-ID '%.40s' is not an offset", id);
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_offset_id",
+                              MESSAGE_ARGS(MESSAGE_STR("id", id)));
     if (!place->named && place->k)
         place->k = (int)k;
     place->offset = (uint64_t)offset;
@@ -163,21 +167,21 @@ static int read_name(struct http_req *req, char **ret, struct err *err)
     }
     if (!source || str_eq(source, "driver")) {
         if (file)
-            return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+            return message_refuse(err, ERR_BAD_REQUEST, "log_file_source", MESSAGE_NO_ARGS);
         *ret = xstrdup(ATTEMPT_LOG);
         return 0;
     }
     if (loglist_source_from_string(source, &s) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "there is no source '%.40s': driver, worker or scene",
-                       source);
+        return message_refuse(err, ERR_BAD_REQUEST, "log_no_source",
+                              MESSAGE_ARGS(MESSAGE_STR("source", source)));
     if (!file)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "source=%s wants file=NODE/NAME, one of GET /v1/jobs/{id}/logs/files",
-                       source);
+        return message_refuse(err, ERR_BAD_REQUEST, "log_wants_file",
+                              MESSAGE_ARGS(MESSAGE_STR("source", source)));
     *ret = loglist_path(s, file);
     return *ret ? 0
-                : err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
-                          source);
+                : message_refuse(
+                      err, ERR_BAD_REQUEST, "log_bad_file",
+                      MESSAGE_ARGS(MESSAGE_STR("file", file), MESSAGE_STR("source", source)));
 }
 
 /* ret borrows *ret_name, which is yours. */
@@ -204,7 +208,9 @@ static int read_place(struct http_req *req,
                              .offset = (uint64_t)offset};
     r = last ? read_event_id(last, ret, err) : 0;
     if (r == 0 && ret->k > job->n_attempts && job->n_attempts)
-        r = err_set(err, ERR_NOT_FOUND, "job '%s' has %d attempts", job->id, job->n_attempts);
+        r = message_refuse(
+            err, ERR_NOT_FOUND, "no_attempt",
+            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
     return r;
 }
 
@@ -216,7 +222,7 @@ static int read_since(struct http_req *req,
 {
     bool is_driver = str_eq(str_or(http_req_query(req, "source"), "driver"), "driver");
     if (http_req_query(req, "since") && !is_driver)
-        return err_set(err, ERR_BAD_REQUEST, "since goes with the driver's log alone");
+        return message_refuse(err, ERR_BAD_REQUEST, "log_since_driver", MESSAGE_NO_ARGS);
     int r = api_read_time(req, "since", clock_wall(), ret, err);
     if (r == 0 && (http_req_last_event_id(req) || !place->k))
         *ret = 0;
@@ -283,6 +289,32 @@ static void follow_since(struct http_req *req,
     logpart_read(a->loop, &ask);
 }
 
+/* What of a log is asked for beside its place. */
+struct log_wish {
+    int64_t limit, tail; /* bytes, lines; tail -1: not told */
+    usec_t since;
+    bool greps, follows, reads; /* reads: the file itself, here */
+};
+
+static int read_wish(struct http_req *req,
+                     struct tails_place *place,
+                     struct log_wish *ret,
+                     struct err *err)
+{
+    int r = http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &ret->limit, err);
+    if (r == 0)
+        r = http_req_query_int(req, "tail", 0, 1000000, -1, &ret->tail, err);
+    if (r < 0 && err)
+        err->code = ERR_BAD_REQUEST;
+    ret->greps = http_req_query(req, "grep") != NULL;
+    ret->follows = http_req_query_bool(req, "follow", false);
+    if (r < 0)
+        return ERR_BAD_REQUEST;
+    r = read_since(req, place, &ret->since, err);
+    ret->reads = !ret->greps && (!ret->follows || ret->since);
+    return r;
+}
+
 static void job_logs(struct http_req *req,
                      struct api *a,
                      const struct job *job,
@@ -291,41 +323,36 @@ static void job_logs(struct http_req *req,
 {
     struct tails_place place = {0};
     _cleanup_(freep) char *name = NULL;
-    int64_t limit = PART_DEFAULT, tail = -1;
-    usec_t since = 0;
+    struct log_wish wish = {0};
     struct err err = {0};
     (void)extra;
     (void)l;
     if (!api_has_files(req, a, job))
         return;
     int r = read_place(req, job, &place, &name, &err);
-    if (r == 0 && (http_req_query_int(req, "limit", 1, PART_MAX, PART_DEFAULT, &limit, &err) < 0 ||
-                   http_req_query_int(req, "tail", 0, 1000000, -1, &tail, &err) < 0))
-        err.code = r = ERR_BAD_REQUEST;
     if (r == 0)
-        r = read_since(req, &place, &since, &err);
+        r = read_wish(req, &place, &wish, &err);
+    if (r == 0 && name && wish.reads)
+        r = cluster_check_root_answers(a->cluster, &err);
     if (r < 0 || !name) {
         api_fail(req, &err, 0);
-    } else if (http_req_query(req, "grep")) {
+    } else if (wish.greps) {
         search_job(req, a, job, place.k);
-    } else if (http_req_query_bool(req, "follow", false) && !since) {
+    } else if (wish.follows && !wish.since) {
         place.barrier = api_reader_barrier(a);
         tails_follow(a->tails, req, job, &place);
-    } else if (cluster_root_hangs(a->cluster)) {
-        (void)err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
-        api_fail(req, &err, 0);
-    } else if (http_req_query_bool(req, "follow", false)) {
-        follow_since(req, a, job, &place, since);
+    } else if (wish.follows) {
+        follow_since(req, a, job, &place, wish.since);
     } else {
         struct once *o = xcalloc(1, sizeof(*o));
         *o = (struct once){.req = req,
                            .a = a,
-                           .tail = tail,
-                           .limit = (size_t)limit,
+                           .tail = wish.tail,
+                           .limit = (size_t)wish.limit,
                            .must_be = http_req_query(req, "file") != NULL};
         http_req_on_close(req, on_once_gone, o);
-        read_part(o, job->id, name, place.k ? place.k : 1, place.offset, since,
-                  tail >= 0 ? 1 : (size_t)limit);
+        read_part(o, job->id, name, place.k ? place.k : 1, place.offset, wish.since,
+                  wish.tail >= 0 ? 1 : (size_t)wish.limit);
     }
 }
 

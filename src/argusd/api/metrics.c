@@ -16,12 +16,14 @@
 #include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
 #include "argusd/logs/tails.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "http/expo.h"
+#include "http/proxy/proxy.h"
 
-enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024, TARGET_MAX = 512 };
+enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024 };
 
 /* ---- the process ---- */
 
@@ -129,11 +131,13 @@ static void api_metrics(struct http_req *req, void *app)
     put_nodes(&e, a);
     put_cluster(&e, a);
     http_metrics(a->http, &e);
+    proxy_metrics(a->proxy, &e);
     tails_put_metrics(a->tails, &e);
     if (out.failed) {
         struct err err = {0};
-        (void)err_set(&err, ERR_INTERNAL, "the page of metrics is larger than %d MiB",
-                      PAGE_MAX >> 20); /* only fills err */
+        (void)message_refuse(
+            &err, ERR_INTERNAL, "metrics_page_large",
+            MESSAGE_ARGS(MESSAGE_NUM("most", PAGE_MAX >> 20))); /* only fills err */
         api_fail(req, &err, 0);
     } else {
         http_reply(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out, 0);
@@ -158,22 +162,32 @@ static const struct field target_rows[] = {
 };
 static const struct field_table target_table = FIELD_TABLE(NULL, target_rows, target_page);
 
-/* False: nobody knows yet where its page is. */
-static bool put_target(struct jout *j, const struct api *a, const struct cluster_node *n)
+static void put_target(struct jout *j,
+                       const struct api *a,
+                       const struct cluster_node *n,
+                       int port,
+                       const char *kind)
 {
-    char address[TARGET_MAX];
-    int port = figures_port(a->figures, n->name);
-    if (port <= 0)
-        return port == 0;
-    text_printf(address, strchr(n->ip, ':') ? "[%s]:%d" : "%s:%d", n->ip, port);
+    _cleanup_(freep) char *address = str_with_port(n->ip, port);
     char *targets[] = {address};
     const struct target_page page = {.targets = {.v = targets, .n = 1},
                                      .cluster = a->settings->cluster,
                                      .node = n->name,
                                      .pool = n->pool && *n->pool ? n->pool : NULL,
-                                     .kind = "ray"};
+                                     .kind = kind};
     field_to_json(&target_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
-    return true;
+}
+
+/* False: nobody knows yet where its pages are. */
+static bool put_targets(struct jout *j, const struct api *a, const struct cluster_node *n)
+{
+    const char *why;
+    int ray = figures_port(a->figures, n->name), gpus = figures_exporter(a->figures, n->name, &why);
+    if (ray > 0)
+        put_target(j, a, n, ray, "ray");
+    if (gpus > 0)
+        put_target(j, a, n, gpus, "exporter");
+    return ray >= 0;
 }
 
 static void api_targets(struct http_req *req, void *app)
@@ -187,16 +201,14 @@ static void api_targets(struct http_req *req, void *app)
     jout_open(&j, NULL, '[');
     for (size_t i = 0; whole && i < n; i++)
         if (v[i].is_alive)
-            whole = put_target(&j, a, &v[i]);
+            whole = put_targets(&j, a, &v[i]);
     jout_close(&j, ']');
     if (whole) {
         http_reply_json(req, 200, &out, 0);
     } else {
         struct err err = {0};
-        (void)err_set(
-            &err, ERR_UNAVAILABLE,
-            "not every machine has told yet where its metrics are: ask again in 15 s, and "
-            "keep the list of before"); /* only fills err */
+        (void)message_refuse(&err, ERR_UNAVAILABLE, "metrics_not_told",
+                             MESSAGE_NO_ARGS); /* only fills err */
         api_fail(req, &err, 0);
     }
     buf_release(&out);

@@ -8,6 +8,7 @@
 #include "argusd/kit/view.h"
 #include "base/field.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/version.h"
 
@@ -151,6 +152,8 @@ void api_readyz(struct http_req *req, void *app)
 {
     struct api *a = app;
     const char *code, *text;
+    const struct message_listener to = {.language = http_req_principal(req)->language};
+    struct buf held = {0};
     bool failing = store_is_failing(a->store);
     cluster_why_not(a->cluster, &code, &text);
     const struct ready_page brief = {.ready = !failing};
@@ -159,9 +162,10 @@ void api_readyz(struct http_req *req, void *app)
                                     .ray = cluster_is_up(a->cluster) ? "ok" : "away",
                                     .shared_root =
                                         cluster_root_is_ok(a->cluster) ? "ok" : "unavailable",
-                                    .reason = *text ? text : NULL};
+                                    .reason = *code ? message_say(code, text, &to, &held) : NULL};
     bool is_known = http_req_principal(req)->role > HTTP_ROLE_NONE;
     misc_answer_page(req, failing ? 503 : 200, &ready_table, is_known ? &page : &brief);
+    buf_release(&held);
 }
 
 void api_openapi(struct http_req *req, void *app)

@@ -7,7 +7,10 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
+#include "argusd/network/netchecks.h"
+#include "argusd/network/netpairs_view.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { ANSWER_MAX = 16 << 20, NODE_MAX = 1 << 20, ETAG_CHARS = 20 };
@@ -23,13 +26,16 @@ void api_nodes(struct http_req *req, void *app)
     struct api_eyes who = {a, http_req_principal(req)};
     struct saying_to to = {.eyes = &who};
     struct message_listener listener = saying_listener(&to);
-    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
+    struct nodes_eyes eyes = {
+        .sees = api_sees_job, .arg = &who, .listener = &listener, .with_slots = true};
     const char *code, *text;
     cluster_why_not(a->cluster, &code, &text);
     jout_open(&j, NULL, '{');
     nodes_put_all(a->nodes, &eyes, &j, "nodes");
     jout_bool(&j, "stale", !cluster_is_up(a->cluster));
-    jout_str(&j, "reason", *text ? text : NULL);
+    struct buf held = {0};
+    jout_str(&j, "reason", *code ? message_say(code, text, &listener, &held) : NULL);
+    buf_release(&held);
     jout_close(&j, '}');
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
@@ -51,7 +57,8 @@ void api_pools(struct http_req *req, void *app)
 static void fail_unknown(struct http_req *req, const char *name)
 {
     struct err err = {0};
-    (void)err_set(&err, ERR_NOT_FOUND, "there is no node '%.80s'", name);
+    (void)message_refuse(&err, ERR_NOT_FOUND, "not_found",
+                         MESSAGE_ARGS(MESSAGE_STR("noun", "node"), MESSAGE_STR("name", name)));
     api_fail(req, &err, 0);
 }
 
@@ -65,10 +72,8 @@ static struct noderun *find_registered(struct http_req *req, const struct api *a
         return nr;
     const struct cluster_node *k = cluster_find_name(a->cluster, name);
     if (k && !nodes_is_former(a->nodes, k)) {
-        (void)err_set(&err, ERR_CONFLICT,
-                      "node '%.80s' was not started by argusd, which uses it and does not touch "
-                      "it",
-                      name);
+        (void)message_refuse(&err, ERR_CONFLICT, "node_not_ours",
+                             MESSAGE_ARGS(MESSAGE_STR("name", name)));
         api_fail(req, &err, 0);
         return NULL;
     }
@@ -85,7 +90,9 @@ static void api_nodes_render(struct http_req *req,
     struct api_eyes who = {a, http_req_principal(req)};
     struct saying_to to = {.eyes = &who};
     struct message_listener listener = saying_listener(&to);
-    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
+    _cleanup_(freep) char *peers = netpairs_peers(netchecks_pairs(a->netchecks), name);
+    struct nodes_eyes eyes = {
+        .sees = api_sees_job, .arg = &who, .listener = &listener, .peers = peers};
     struct jout j = jout_begin(out);
     const struct noderun *nr = nodes_find(a->nodes, name);
     if (nr)
@@ -206,22 +213,10 @@ void api_nodes_firewall(struct http_req *req, void *app)
 static bool can_change(struct http_req *req, const struct api *a)
 {
     struct err err = {0};
-    if (!store_is_failing(a->store))
+    if (store_check(a->store, &err) == 0)
         return true;
-    (void)err_set(&err, ERR_STORE, "the store cannot write now: no machine can be changed");
     api_fail(req, &err, 0);
     return false;
-}
-
-static void refuse_problems(struct http_req *req, const struct problems *ps)
-{
-    struct err err = {0};
-    const struct problem *first = ps->n ? &ps->v[0] : NULL;
-    (void)err_set(&err, ERR_BAD_SPEC, "%s%s%s%s", first && *first->field ? "'" : "",
-                  first ? first->field : "", first && *first->field ? "': " : "",
-                  first ? first->text : "the spec has problems");
-    http_problem(req, ERR_BAD_SPEC, &err, first ? first->field : NULL, first ? first->hint : NULL,
-                 ps, 0);
 }
 
 static void answer_added(struct http_req *req,
@@ -235,7 +230,7 @@ static void answer_added(struct http_req *req,
     struct api_eyes who = {a, http_req_principal(req)};
     struct saying_to to = {.eyes = &who};
     struct message_listener listener = saying_listener(&to);
-    struct nodes_eyes eyes = {api_sees_job, &who, &listener};
+    struct nodes_eyes eyes = {.sees = api_sees_job, .arg = &who, .listener = &listener};
     jout_open(&j, NULL, '{');
     jout_open(&j, "nodes", '[');
     for (size_t i = 0; i < n; i++)
@@ -261,7 +256,7 @@ static void api_nodes_add(struct http_req *req,
     size_t n = 0, added = 0;
     const char *user = http_req_principal(req)->user;
     if (nodespec_read_all(doc_root(d), &specs, &n, ps) < 0)
-        refuse_problems(req, ps);
+        api_answer_problems(req, ps);
     else if (nodes_add(a->nodes, specs, n, user, &v, &added, &err) < 0)
         api_fail(req, &err, 0);
     else
@@ -281,7 +276,7 @@ void api_nodes_create(struct http_req *req, void *app)
     if (!can_change(req, app))
         return;
     if (doc_parse(body, len, true, &d, &ps) < 0)
-        refuse_problems(req, &ps);
+        api_answer_problems(req, &ps);
     else
         api_nodes_add(req, app, d, &ps);
     doc_free(d);
@@ -305,14 +300,15 @@ static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
     const json_t *deadline = json_object_get(o, "deadline");
     ret->then = node_then_from_string(then);
     if (ret->then == NODE_THEN_END)
-        return err_set(err, ERR_BAD_REQUEST, "'then: %.40s' is none of wait, stop, restart", then);
+        return message_refuse(err, ERR_BAD_REQUEST, "drain_then",
+                              MESSAGE_ARGS(MESSAGE_STR("then", then)));
     if (!deadline || json_is_null(deadline))
         return 0;
     if (json_is_integer(deadline) && json_integer_value(deadline) >= 0)
         ret->within = (usec_t)json_integer_value(deadline) * USEC_SEC;
     else if (!json_is_string(deadline) ||
              span_from_string(json_string_value(deadline), &ret->within, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST, "'deadline' is no span such as 30m");
+        return message_refuse(err, ERR_BAD_REQUEST, "drain_deadline", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -325,9 +321,13 @@ void api_nodes_drain(struct http_req *req, void *app)
     _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_drain_form) : NULL;
     if (!o)
         return;
+    bool is_dry = http_req_query_bool(req, "dry_run", false);
     if (read_drain(o, &how, &err) < 0 ||
-        nodes_drain(nr, &how, http_req_principal(req)->user, &err) < 0)
+        (is_dry ? nodes_check_drain(nr, &err)
+                : nodes_drain(nr, &how, http_req_principal(req)->user, &err)) < 0)
         api_fail(req, &err, 0);
+    else if (is_dry)
+        api_nodes_plan_drain(req, a, nr, &how);
     else
         answer_node(req, a, nodes_row(nr)->spec.name, 202);
 }

@@ -8,6 +8,7 @@
 
 #include "argusd/api/routes.h"
 #include "argusd/people/people_dirs.h"
+#include "base/message.h"
 #include "base/place.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -237,18 +238,19 @@ static int user_check_admins(struct resource_ask *q, const struct person *p)
 {
     if (p->role != HTTP_ROLE_ADMIN || api_count_admins(q->a, p->name, NULL) > 0)
         return 0;
-    return err_set(&q->err, ERR_CONFLICT,
-                   "'%s' is the last admin: make another one, with a token, before", p->name);
+    return message_refuse(&q->err, ERR_CONFLICT, "last_admin",
+                          MESSAGE_ARGS(MESSAGE_STR("name", p->name)));
 }
 
 static int user_check_new(struct resource_ask *q, const char *name)
 {
     q->field = "name";
     if (people_find(q->a->people, name))
-        return err_set(&q->err, ERR_CONFLICT, "there is a user '%s' already", name);
+        return message_refuse(&q->err, ERR_CONFLICT, "is_there",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", name)));
     if (people_count(q->a->people) >= PEOPLE_USERS_MAX)
-        return err_set(&q->err, ERR_REFUSED, "there are %d users, and there cannot be more",
-                       PEOPLE_USERS_MAX);
+        return message_refuse(&q->err, ERR_REFUSED, "too_many_users",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", PEOPLE_USERS_MAX)));
     return 0;
 }
 
@@ -282,9 +284,9 @@ static int user_check_remove(struct resource_ask *q, const void *x)
     const struct person *p = x;
     size_t jobs = api_count_jobs(q->a, p->name, NULL);
     if (jobs)
-        return err_set(&q->err, ERR_CONFLICT,
-                       "'%s' has %zu job%s not over: stop what runs first, or disable the user",
-                       p->name, jobs, jobs == 1 ? " that is" : "s that are");
+        return message_refuse(
+            &q->err, ERR_CONFLICT, "user_has_jobs",
+            MESSAGE_ARGS(MESSAGE_STR("name", p->name), MESSAGE_NUM("jobs", jobs)));
     return user_check_admins(q, p);
 }
 
@@ -313,9 +315,9 @@ static const struct resource user_noun = {
     .form = &person_table,
     .may_see = ACCESS_USER_SEE,
     .may_change = ACCESS_USER_CHANGE,
-    .add = {"user_added", "user made", "make"},
-    .change = {"user_changed", "user changed", "change"},
-    .remove = {"user_removed", "user removed, with all tokens and secrets", "remove"},
+    .add = {"user_added", "make"},
+    .change = {"user_changed", "change"},
+    .remove = {"user_removed", "remove"},
     .next = user_next,
     .find = user_find,
     .thing = user_thing,

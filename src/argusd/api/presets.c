@@ -8,6 +8,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
 #include "argusd/launch/secretcheck.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { HOLES_MAX = 256 << 10 };
@@ -79,9 +80,9 @@ static char *preset_object(const void *x)
     return xasprintf("project/%s", ((const struct preset_item *)x)->project);
 }
 
-static void preset_say(struct resource_ask *q, const struct preset_item *i, const char *verb)
+static void preset_say(struct resource_ask *q, const struct preset_item *i, const char *code)
 {
-    (void)snprintf(q->said, sizeof(q->said), "preset '%.128s' %s", i->name, verb); /* fits */
+    resource_say(q, code, MESSAGE_ARGS(MESSAGE_STR("name", i->name)));
 }
 
 /* ---- which there are ---- */
@@ -128,8 +129,9 @@ static const void *preset_find(struct resource_ask *q, const void *asked)
     if (!i && !project && !asked)
         i = presets_find(q->a->presets, NULL, q->name);
     if (!i && !asked && project)
-        (void)err_set(&q->err, ERR_NOT_FOUND, "no preset '%.70s' of project %.40s", q->name,
-                      project); /* only fills err */
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_preset_of",
+                             MESSAGE_ARGS(MESSAGE_STR("name", q->name),
+                                          MESSAGE_STR("project", project))); /* only fills err */
     return i;
 }
 
@@ -178,9 +180,7 @@ static int preset_check_no_secret(const struct preset *p, struct problems *ps)
     if (preset_sample(p, &out, &none) == 0 &&
         doc_parse(buf_str(&out), out.len, false, &d, &none) == 0 &&
         spec_read(doc_root(d), NULL, &spec, &none) == 0 && secretcheck_holds(&spec))
-        problems_add(ps, PROBLEM_ERROR, "spec.env", 0, 0,
-                     "name it under secrets: and store it with 'argus secret set'",
-                     "the environment of a preset holds a value under the name of a secret");
+        problems_add(ps, PROBLEM_ERROR, "spec.env", 0, 0, "preset_env_secret", MESSAGE_NO_ARGS);
     spec_release(&spec);
     doc_free(d);
     problems_release(&none);
@@ -201,7 +201,9 @@ static int preset_check(struct resource_ask *q, const void *old, void *asked)
     (void)old;
     int r = people_find_project(q->a->people, project)
                 ? access_check_submit(&q->who, project, &q->err)
-                : err_set(&q->err, ERR_NOT_FOUND, "no project '%.60s'", project);
+                : message_refuse(
+                      &q->err, ERR_NOT_FOUND, "not_found",
+                      MESSAGE_ARGS(MESSAGE_STR("noun", "project"), MESSAGE_STR("name", project)));
     if (r == 0)
         r = preset_parse(f->text, f->len, &p, &q->problems);
     if (r == 0)
@@ -218,13 +220,13 @@ static const void *preset_write(struct resource_ask *q, const void *old, void *a
                         clock_wall(), &i, &q->problems, &q->err);
     if (r < 0)
         return NULL;
-    preset_say(q, i, old ? "stored anew" : "stored");
+    preset_say(q, i, old ? "preset_changed" : "preset_added");
     return i;
 }
 
 static int preset_check_remove(struct resource_ask *q, const void *x)
 {
-    preset_say(q, x, "removed");
+    preset_say(q, x, "preset_removed");
     return 0;
 }
 
@@ -247,9 +249,9 @@ static const struct resource preset_noun = {
     .form = &form_table,
     .may_see = ACCESS_PRESET_SEE,
     .may_change = ACCESS_PRESET_CHANGE,
-    .add = {"preset_added", NULL, "change"},
-    .change = {"preset_changed", NULL, "change"},
-    .remove = {"preset_removed", NULL, "remove"},
+    .add = {"preset_added", "change"},
+    .change = {"preset_changed", "change"},
+    .remove = {"preset_removed", "remove"},
     .next = preset_next,
     .wants = preset_wants,
     .compare = preset_compare,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "argusd/api/routes.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct project_page {
@@ -89,14 +90,15 @@ static int project_check_members(struct resource_ask *q,
         const char *name = asked->members.v[i];
         const struct person *p = people_find(q->a->people, name);
         if (!p)
-            return err_set(&q->err, ERR_BAD_SPEC,
-                           "there is no user '%.60s': add one with 'argus user add'", name);
+            return message_refuse(&q->err, ERR_BAD_SPEC, "no_such_user",
+                                  MESSAGE_ARGS(MESSAGE_STR("name", name)));
         size_t n = *p->projects != 0;
         for (const char *s = p->projects; *s; s++)
             n += *s == ',';
         if (n >= PEOPLE_PROJECTS_OF_USER_MAX && !(old && strv_has(&old->members, name)))
-            return err_set(&q->err, ERR_REFUSED, "'%s' is in %zu projects, and cannot be in more",
-                           name, n);
+            return message_refuse(
+                &q->err, ERR_REFUSED, "user_in_many_projects",
+                MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_NUM("projects", n)));
     }
     return 0;
 }
@@ -109,10 +111,12 @@ static int project_check(struct resource_ask *q, const void *old, void *asked)
     if (r < 0)
         return r;
     if (!was && people_find_project(q->a->people, f->p.name))
-        return err_set(&q->err, ERR_CONFLICT, "there is a project '%s' already", f->p.name);
+        return message_refuse(
+            &q->err, ERR_CONFLICT, "is_there",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "project"), MESSAGE_STR("name", f->p.name)));
     if (!was && people_count_projects(q->a->people) >= PEOPLE_PROJECTS_MAX)
-        return err_set(&q->err, ERR_REFUSED, "there are %d projects, and there cannot be more",
-                       PEOPLE_PROJECTS_MAX);
+        return message_refuse(&q->err, ERR_REFUSED, "too_many_projects",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", PEOPLE_PROJECTS_MAX)));
     return project_check_members(q, was, &f->p);
 }
 
@@ -139,10 +143,11 @@ static int project_check_remove(struct resource_ask *q, const void *x)
     const struct project *p = x;
     size_t jobs = api_count_jobs(q->a, NULL, p->name);
     if (str_eq(p->name, ACCESS_DEFAULT_PROJECT))
-        return err_set(&q->err, ERR_CONFLICT, "project 'default' is always there");
+        return message_refuse(&q->err, ERR_CONFLICT, "default_project_stays", MESSAGE_NO_ARGS);
     if (jobs)
-        return err_set(&q->err, ERR_CONFLICT, "'%s' has %zu job%s not over: stop what runs first",
-                       p->name, jobs, jobs == 1 ? " that is" : "s that are");
+        return message_refuse(
+            &q->err, ERR_CONFLICT, "project_has_jobs",
+            MESSAGE_ARGS(MESSAGE_STR("name", p->name), MESSAGE_NUM("jobs", jobs)));
     return 0;
 }
 
@@ -167,9 +172,9 @@ static const struct resource project_noun = {
     .form = &project_form_table,
     .may_see = ACCESS_PROJECT_SEE,
     .may_change = ACCESS_PROJECT_CHANGE,
-    .add = {"project_added", "project made", "make"},
-    .change = {"project_changed", "project changed", "change"},
-    .remove = {"project_removed", "project removed, with its secrets and presets", "remove"},
+    .add = {"project_added", "make"},
+    .change = {"project_changed", "change"},
+    .remove = {"project_removed", "remove"},
     .next = project_next,
     .find = project_find,
     .thing = project_thing,

@@ -170,9 +170,8 @@ static void quota_after(struct resource_ask *q, const void *x)
 #define QUOTA_OF(word, of, see, changes)                                                           \
     .noun = (word), .param = (word), .kind = (of), .page = &page_table,                            \
     .form = &people_quota_table, .may_see = (see), .may_change = (changes),                        \
-    .change = {"quota_changed", "quota changed", "change"}, .thing = quota_thing,                  \
-    .fill = quota_fill, .tell = quota_tell, .check = quota_check, .write = quota_write,            \
-    .after = quota_after
+    .change = {"quota_changed", "change"}, .thing = quota_thing, .fill = quota_fill,               \
+    .tell = quota_tell, .check = quota_check, .write = quota_write, .after = quota_after
 static const struct resource of_user = {
     QUOTA_OF("user", ACCESS_KIND_USER, ACCESS_USER_SEE, ACCESS_USER_CHANGE),
     .find = quota_find_person};

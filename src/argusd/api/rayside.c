@@ -11,6 +11,7 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/launch/mark.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -50,7 +51,8 @@ static void clusters_answer(struct look *k, struct buf *out, const struct err *e
     struct err e = {0};
     http_req_on_close(k->req, NULL, NULL);
     if (err) {
-        (void)err_set(&e, ERR_UNAVAILABLE, "Ray does not answer: %.300s", err->text);
+        (void)message_refuse(&e, ERR_UNAVAILABLE, "ray_silent",
+                             MESSAGE_ARGS(MESSAGE_STR("why", err->text)));
         api_fail(k->req, &e, 0);
     } else {
         http_reply_json(k->req, 200, out, api_reader_barrier(k->a));
@@ -344,9 +346,14 @@ static void tell_adopted(const struct look *k, const struct adopted_item *i)
     struct access_thing thing = adopted_thing(i);
     _cleanup_(freep) char *object = xasprintf("foreign/%s", i->ray_id);
     char text[300];
-    text_printf(text, "adopted for project '%.40s', user '%.40s'", i->project, i->owner);
-    struct events_note note = {
-        .kind = "adopted", .actor = i->adopted_by, .text = text, .thing = &thing, .object = object};
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("project", i->project), MESSAGE_STR("owner", i->owner)));
+    struct events_note note = {.kind = "adopted",
+                               .actor = i->adopted_by,
+                               .code = "adopted_job",
+                               .text = text,
+                               .thing = &thing,
+                               .object = object};
     events_add(k->a->events, &note, clock_wall());
 }
 
@@ -369,7 +376,8 @@ static void clusters_adopt_one(struct look *k, const struct ray_jobs *jobs)
     struct err err = {0};
     int r = 0;
     if (!rj)
-        r = err_set(&err, ERR_NOT_FOUND, "Ray lists no job '%.100s' that is not ours", ray_id);
+        r = message_refuse(&err, ERR_NOT_FOUND, "no_foreign_job",
+                           MESSAGE_ARGS(MESSAGE_STR("id", ray_id)));
     if (r == 0)
         r = adopted_put(k->a->adopted, rj, &claim, clock_wall(), &item, &err);
     if (r < 0) {
@@ -455,14 +463,16 @@ void api_cluster_foreign(struct http_req *req, void *app)
 static int check_claim(const struct api *a, const char *project, const char *owner, struct err *err)
 {
     if (!project)
-        return err_set(err, ERR_BAD_SPEC, "say for which project: {\"project\": NAME}");
+        return message_refuse(err, ERR_BAD_SPEC, "adopt_no_project", MESSAGE_NO_ARGS);
     if (strcmp(project, ACCESS_DEFAULT_PROJECT) != 0 && !people_find_project(a->people, project))
-        return err_set(err, ERR_NOT_FOUND, "there is no project '%.60s'", project);
+        return message_refuse(
+            err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "project"), MESSAGE_STR("name", project)));
     if (!people_find(a->people, owner))
-        return err_set(err, ERR_NOT_FOUND, "there is no user '%.60s'", owner);
-    return store_is_failing(a->store)
-               ? err_set(err, ERR_STORE, "the store cannot write now: nothing can be adopted")
-               : 0;
+        return message_refuse(
+            err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", owner)));
+    return store_check(a->store, err);
 }
 
 static const struct field adopt_form_rows[] = {MUST_TEXT("project"), OPT_TEXT("user")};

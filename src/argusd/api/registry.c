@@ -9,6 +9,7 @@
 #include "argusd/imports/registry_import.h"
 #include "argusd/imports/registry_prepare.h"
 #include "argusd/kit/resource.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -184,8 +185,10 @@ static int entry_check_remove(struct resource_ask *q, const void *x)
     const char *job = registry_user_of(q->a->registry, x);
     if (!job)
         return 0;
-    return err_set(&q->err, ERR_CONFLICT, "'%s' is used by the job '%s', which is not over",
-                   registry_ref(x, ref), api_sees_job(job, &eyes) ? job : "of another user");
+    bool sees = api_sees_job(job, &eyes);
+    return message_refuse(&q->err, ERR_CONFLICT, "entry_used",
+                          MESSAGE_ARGS(MESSAGE_STR("entry", registry_ref(x, ref)),
+                                       MESSAGE_STR("job", sees ? job : "")));
 }
 
 /* What is not there yet goes when its job has ended: that is how imports end. */
@@ -193,26 +196,22 @@ static void entry_cancel(struct resource_ask *q, const struct registry_entry *e)
 {
     char text[HTTP_USER_MAX + 64];
     struct live *l = jobs_find_id(q->a->jobs, e->job);
-    (void)snprintf(text, sizeof(text), "the import was removed by '%s'", q->who.user); /* fits */
-    struct job_event stop = {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = text};
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("by", q->who.user)));
+    struct job_event stop = {
+        .kind = JOB_EV_STOP, .cause = STOP_USER, .message = "job_cancelled", .text = text};
     if (l)
         (void)jobs_apply(l, &stop, q->who.user, clock_wall()); /* it may be stopping already */
-}
-
-static void entry_say(struct resource_ask *q, const char *text)
-{
-    (void)snprintf(q->said, sizeof(q->said), "%s", text); /* fits */
 }
 
 static bool entry_take_away(struct resource_ask *q, const void *x)
 {
     const struct registry_entry *e = x;
     if (e->state == REGISTRY_importing) {
-        entry_say(q, "its import is stopped");
+        resource_say(q, "registry_import_stopped", MESSAGE_NO_ARGS);
         entry_cancel(q, e);
     } else {
-        entry_say(q, e->in_place ? "it leaves the registry; its bytes stay where they are"
-                                 : "it leaves the registry, and its bytes are removed");
+        resource_say(q, e->in_place ? "registry_leaves_in_place" : "registry_leaves",
+                     MESSAGE_NO_ARGS);
         registry_remove(q->a->registry, (struct registry_entry *)(uintptr_t)e); /* its own */
     }
     return true;
@@ -252,19 +251,17 @@ static int entry_check_share(struct resource_ask *q, const struct share_form *f)
     if (r == 0)
         r = entry_check_names(q, "project", &f->projects);
     if (r == 0 && !f->users.n && !f->projects.n && !f->off)
-        r = err_set(&q->err, ERR_BAD_REQUEST, "say with whom: users, or projects");
+        r = message_refuse(&q->err, ERR_BAD_REQUEST, "share_with_whom", MESSAGE_NO_ARGS);
     if (r == 0 && strv_has(&f->projects, ACCESS_DEFAULT_PROJECT))
-        r = err_set(&q->err, ERR_BAD_REQUEST,
-                    "project '%s' has no members: what is for everybody is imported with 'common'",
-                    ACCESS_DEFAULT_PROJECT);
+        r = message_refuse(&q->err, ERR_BAD_REQUEST, "share_default",
+                           MESSAGE_ARGS(MESSAGE_STR("project", ACCESS_DEFAULT_PROJECT)));
     return r;
 }
 
 static void entry_share(struct http_req *req, void *app)
 {
-    static const struct resource_act acts[REGISTRY_KINDS] = {
-        {"dataset_share", "who sees it was changed", "share"},
-        {"model_share", "who sees it was changed", "share"}};
+    static const struct resource_act acts[REGISTRY_KINDS] = {{"dataset_share", "share"},
+                                                             {"model_share", "share"}};
     struct resource_ask q;
     struct share_form f = {0};
     resource_begin(&q, req, app);
@@ -286,8 +283,8 @@ static void entry_share(struct http_req *req, void *app)
 #define ENTRY(called, many, of, table, word)                                                       \
     .noun = (called), .kind = (of), .collection = (many), .param = "name", .page = &(table),       \
     .form = &share_table, .item = FIELD_LISTED, .trail = FIELD_LISTED, .may_see = ACCESS_DATA_SEE, \
-    .may_change = ACCESS_DATA_CHANGE, .add = {word "_import", "an import begins", "import"},       \
-    .remove = {word "_remove", NULL, "remove"}, .flags = RESOURCE_STAYS, .next = entry_next,       \
+    .may_change = ACCESS_DATA_CHANGE, .add = {word "_import", "import"},                           \
+    .remove = {word "_remove", "remove"}, .flags = RESOURCE_STAYS, .next = entry_next,             \
     .wants = entry_wants, .compare = entry_compare, .find = entry_find, .thing = entry_thing,      \
     .may = entry_may, .fill = entry_fill, .check_remove = entry_check_remove,                      \
     .take_away = entry_take_away
@@ -378,7 +375,7 @@ static void entry_import(struct http_req *req, void *app)
 
 static void dataset_prepare(struct http_req *req, void *app)
 {
-    static const struct resource_act act = {"dataset_prepare", "a preparation begins", "prepare"};
+    static const struct resource_act act = {"dataset_prepare", "prepare"};
     struct api *a = app;
     struct resource_ask q;
     struct registry_preparation x = {0};

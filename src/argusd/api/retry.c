@@ -3,7 +3,8 @@
  *
  * The retry is a new job of the same user with the same spec: nothing is ever written twice into
  * one job's directory. It may go on from a checkpoint of the old one, and with the fix that the
- * finding proposes. The two are linked: retry_of, and an event on each. */
+ * finding proposes, or with a patch that who asks has from elsewhere. The two are linked: retry_of,
+ * and an event on each. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,12 +17,13 @@
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
 #include "argusd/submit/submit.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/finding/finding.h"
 #include "core/spec/respec.h"
 #include "core/spec/spec.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/ckpt/checkpoint.h"
 
 /* Between the look at the old job and the submit. */
 struct retry {
@@ -69,22 +71,34 @@ static int read_from(const char *text, const char *job, int64_t *ret_step, struc
         return 0;
     }
     if (at && ((size_t)(at - text) != strlen(job) || strncmp(text, job, strlen(job)) != 0))
-        return err_set(err, ERR_REFUSED,
-                       "'%.80s' is no checkpoint of job '%s': to go on from another job's, submit "
-                       "its spec with 'resume: <job id>@<step>'",
-                       text, job);
+        return message_refuse(err, ERR_REFUSED, "no_checkpoint_of",
+                              MESSAGE_ARGS(MESSAGE_STR("text", text), MESSAGE_STR("job", job)));
     const char *step = at ? at + 1 : text;
     if (str_starts(step, "global_step_"))
         step += strlen("global_step_");
     if (str_to_int(step, 1, INT32_MAX, ret_step, NULL) < 0)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "'%.80s' is no checkpoint: give its step, such as 20, or latest", text);
+        return message_refuse(err, ERR_BAD_REQUEST, "no_checkpoint_text",
+                              MESSAGE_ARGS(MESSAGE_STR("text", text)));
     return 0;
 }
 
-static const struct field retry_form_rows[] = {OPT_BOOLEAN("apply_fix"),
-                                               OPT_AS("from", TEXT_OR_NULL)};
+static const struct field retry_form_rows[] = {
+    OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL),
+    OPT_AS("patch", OBJECT_AS_IT_CAME("keys of the JobSpec: maps are merged, null takes away"))};
 const struct field_table retry_form = ACTION_FORM(retry_form_rows);
+
+static int retry_read_patch(json_t *body, struct retry *r, bool fix, struct err *err)
+{
+    json_t *patch = json_object_get(body, "patch");
+    if (!patch || json_is_null(patch))
+        return 0;
+    if (!json_is_object(patch))
+        return message_refuse(err, ERR_BAD_REQUEST, "retry_patch", MESSAGE_NO_ARGS);
+    if (fix)
+        return message_refuse(err, ERR_BAD_REQUEST, "retry_one_change", MESSAGE_NO_ARGS);
+    r->patch = json_incref(patch);
+    return 0;
+}
 
 static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix, struct err *err)
 {
@@ -93,10 +107,13 @@ static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix,
         return -ECANCELED;
     const json_t *fix = json_object_get(body, "apply_fix"), *from = json_object_get(body, "from");
     if (fix && !json_is_boolean(fix))
-        return err_set(err, ERR_BAD_REQUEST, "'apply_fix' is true or false");
+        return message_refuse(err, ERR_BAD_REQUEST, "no_bool",
+                              MESSAGE_ARGS(MESSAGE_STR("key", "apply_fix")));
     if (from && !json_is_null(from) && !json_is_string(from))
-        return err_set(err, ERR_BAD_REQUEST, "'from' is a text: a step, or latest");
+        return message_refuse(err, ERR_BAD_REQUEST, "retry_from_form", MESSAGE_NO_ARGS);
     *ret_fix = json_is_true(fix);
+    if (retry_read_patch(body, r, *ret_fix, err) < 0)
+        return ERR_BAD_REQUEST;
     r->from = json_is_string(from);
     return r->from ? read_from(json_string_value(from), r->id, &r->step, err) : 0;
 }
@@ -201,7 +218,8 @@ static void retry_submit(struct retry *r)
     struct respec how = {.resume = r->from ? resume : NULL, .patch = r->patch};
     int n = respec_text(r->spec, &how, &text, &changes, &err);
     if (n >= 0 && (text.failed || changes.failed))
-        n = err_set(&err, ERR_REFUSED, "the spec of job '%s' is too large to be changed", r->id);
+        n = message_refuse(&err, ERR_REFUSED, "retry_spec_large",
+                           MESSAGE_ARGS(MESSAGE_STR("job", r->id)));
     else if (n < 0)
         err.code = ERR_REFUSED;
     if (n < 0) {
@@ -281,9 +299,8 @@ static void retry_job(struct http_req *req,
         x = archives_check_files(a->archives, job->id, &err);
     if (x == 0 && fix)
         x = find_fix(a, job, extra, &r->patch, &err);
-    if (x == 0 && r->from && cluster_root_hangs(a->cluster))
-        x = err_set(&err, ERR_UNAVAILABLE,
-                    "the shared root does not answer: no checkpoint can be looked for");
+    if (x == 0 && r->from)
+        x = cluster_check_root_answers(a->cluster, &err);
     if (x < 0) {
         if (x != -ECANCELED) /* that was answered */
             api_fail(req, &err, 0);

@@ -16,14 +16,21 @@ static const struct http_example path_examples[] = {
     {"/v1/clusters/{cluster}/foreign/{ray_id}", "raysubmit_1"},
     {"/v1/datasets/{name}", "gsm8k"},
     {"/v1/incidents/{incident}", "i1"},
+    {"/v1/simulations/{simulation}", "sim-0123456789"},
     {"/v1/jobs/{id}", "sft-gsm8k"},
     {"/v1/jobs/{id}/checkpoints/{step}", "10"},
     {"/v1/models/{name}", "qwen"},
+    {"/v1/notebooks/{name}", "main"},
     {"/v1/nodes/{name}", "worker1"},
+    {"/v1/ops/plans/{plan}", "plan-0123456789"},
+    {"/v1/pipeline-runs/{run}", "sft-to-model-1"},
+    {"/v1/pipelines/{name}", "sft-to-model"},
     {"/v1/presets/{name}", "baseline"},
     {"/v1/projects/{project}", "rlhf"},
     {"/v1/receivers/{receiver}", "ops"},
     {"/v1/secrets/{name}", "HF_TOKEN"},
+    {"/v1/services/{name}", "chat"},
+    {"/v1/sessions/{session}", "e1"},
     {"/v1/silences/{silence}", "s1"},
     {"/v1/snapshots/{name}", "verl@0.9.1"},
     {"/v1/tokens/{token}", "t1"},
@@ -54,7 +61,8 @@ void routes_openapi(struct buf *out)
     for (size_t i = 0; API_PARTS[i]; i++) {
         const struct api_part *p = API_PARTS[i];
         schemas = xrealloc(schemas, n + p->n_schemas, sizeof(*schemas));
-        memcpy(schemas + n, p->schemas, p->n_schemas * sizeof(*schemas));
+        if (p->n_schemas)
+            memcpy(schemas + n, p->schemas, p->n_schemas * sizeof(*schemas));
         n += p->n_schemas;
     }
     _cleanup_(freep) void *rows = routes_join(&n_rows);

@@ -26,6 +26,7 @@ extern const struct field_table file_table, file_put_table, file_removed_table;
 extern const struct field_table whoami_table, verified_table;
 extern const struct field_table version_table;
 /* Bodies of actions, by their handlers. */
+extern const struct field_table drainplan_table;
 extern const struct field_table node_drain_form, node_remove_form, node_check_form, adopt_form,
     cluster_down_form, retry_form, checkpoint_cleaning_form, file_form;
 extern const struct field_table ready_table;

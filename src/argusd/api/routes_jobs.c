@@ -3,7 +3,7 @@
 #include "argusd/api/routes.h"
 
 #include "argusd/api/handlers.h"
-#include "argusd/logs/tails.h"
+#include "argusd/logs/tailpages.h"
 #include "argusd/submit/submit.h"
 #include "argusd/submit/submit_answer.h"
 
@@ -165,7 +165,8 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs/{id}/findings",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_findings,
-     .summary = "why its attempts ended badly, each with evidence, advice and a patch",
+     .summary = "why its attempts ended badly, each with evidence, advice and a patch, and what "
+                "others say of it",
      .reply_schema = "FindingList"},
     {.method = "GET",
      .pattern = "/v1/jobs/{id}/checkpoints",
@@ -273,12 +274,17 @@ static const struct http_schema schemas[] = {
                                               "{\"type\":\"string\",\"format\":"
                                               "\"binary\"}"))},
     {.name = "PlanOrSubmitted", .json = "{\"anyOf\":[" REF("Plan") "," REF("Submitted") "]}"},
-    {.name = "LogMessage", .json = "{\"anyOf\":[" REF("LogPiece") "," REF("LogEnd") "]}"},
+    {.name = "LogMessage",
+     .json = "{\"anyOf\":[" REF("LogPiece") "," REF("LogReplaced") "," REF("LogEnd") "]}"},
     {.name = "LogPiece", .table = &tails_piece_table},
+    {.name = "LogReplaced", .table = &tails_replaced_table},
     {.name = "LogEnd", .table = &tails_end_table},
     LIST_AND("JobList", "jobs", "JobItem", "," KEY("next_cursor", TEXT_OR_NULL)),
     LIST_AND("EventList", "events", "Event", "," KEY("next", INTEGER)),
-    LIST_OF("FindingList", "findings", "Finding"),
+    {.name = "FindingList",
+     .json =
+         OBJECT("\"findings\",\"opinions\"",
+                KEY("findings", LIST(REF("Finding"))) "," KEY("opinions", LIST(REF("Opinion"))))},
     {.name = "Submitted", .table = &submit_answer_table},
     {.name = "Retry", .table = &retry_form, .is_form = true},
     {.name = "JobMetrics", .table = &job_metrics_table},

@@ -3,6 +3,7 @@
 #include "argusd/api/routes.h"
 
 #include "argusd/api/handlers.h"
+#include "argusd/kit/jobrisk.h"
 
 enum { NODESPEC_BODY_MAX = 1 << 20, ACTION_MAX = 4096 };
 
@@ -13,6 +14,10 @@ static const struct http_param wait_params[] = {
 static const struct http_param firewall_params[] = {
     {"argusd", HTTP_PARAM_STRING, "argusd's addresses as the machine sees them; else found out"},
     {"prometheus", HTTP_PARAM_STRING, "addresses of who reads the metrics, parted by commas"},
+    {0}};
+
+static const struct http_param drain_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "answer what it would do to the jobs there, and do nothing"},
     {0}};
 
 #define SPEC_TYPES                                                                                 \
@@ -57,9 +62,11 @@ static const struct http_route rows[] = {
      .max_body = ACTION_MAX,
      .handle = api_nodes_drain,
      .summary = "no new job from now on; when nothing runs on it any more it goes offline",
+     .params = drain_params,
      .request_schema = "Drain",
      .reply_schema = "Node",
-     .reply_status = 202},
+     .reply_status = 202,
+     .other_schema = "DrainPlan"},
     {.method = "POST",
      .pattern = "/v1/nodes/{name}:undrain",
      .least = HTTP_ROLE_ADMIN,
@@ -166,9 +173,13 @@ static const struct http_schema schemas[] = {
     {.name = "NodeSpecShown", .table = &nodespec_shown_table},
     {.name = "NodeFacts", .table = &node_facts_table},
     {.name = "NodeReason", .table = &nodes_reason_table},
+    {.name = "NodeLease", .table = &nodes_lease_table},
+    {.name = "NodeSlot", .table = &nodes_slot_table},
     {.name = "Node", .table = &nodes_node_table},
     {.name = "FirewallRule", .table = &nodes_rule_table},
     {.name = "Firewall", .table = &nodes_firewall_table},
+    {.name = "DrainPlanJob", .table = &jobrisk_table},
+    {.name = "DrainPlan", .table = &drainplan_table},
     {.name = "Drain", .table = &node_drain_form, .is_form = true},
     {.name = "Remove", .table = &node_remove_form, .is_form = true},
     {.name = "Check", .table = &node_check_form, .is_form = true},

@@ -9,6 +9,7 @@
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
 #include "argusd/submit/plan.h"
+#include "argusd/trackers/trackers.h"
 #include "argusd/watch/diagnosis.h"
 #include "argusd/watch/placement_page.h"
 #include "core/check/trial.h"
@@ -17,7 +18,7 @@
 #include "core/past/advise.h"
 #include "core/spec/respec.h"
 #include "core/spec/spec.h"
-#include "fsroot/proof.h"
+#include "fsroot/attempt/proof.h"
 
 static const struct http_schema schemas[] = {
     {.name = "JobState",
@@ -42,6 +43,7 @@ static const struct http_schema schemas[] = {
     {.name = "Training", .table = &metric_training_table},
     {.name = "Quote", .table = &finding_quote_table},
     {.name = "SpecChange", .table = &finding_change_table},
+    {.name = "FindingSecond", .table = &finding_second_table},
     {.name = "Finding", .table = &diagnosis_table},
     {.name = "FindingBrief", .table = &view_brief_table},
     {.name = "Checkpoint", .table = &ckpt_table},
@@ -49,6 +51,7 @@ static const struct http_schema schemas[] = {
     {.name = "Attempt", .table = &view_attempt_table},
     {.name = "Proof", .table = &view_proof_table},
     {.name = "Goodput", .table = &view_goodput_table},
+    {.name = "TrackerRun", .table = &tracker_run_table, .which = FIELD_SHOWN},
     {.name = "JobArchive", .table = &archives_table, .which = FIELD_SHOWN},
     {.name = "Job", .table = &view_job_table},
     {.name = "SpecEdit", .table = &respec_edit_table},

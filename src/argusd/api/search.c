@@ -17,10 +17,11 @@
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/launch.h"
-#include "fsroot/logsearch.h"
-#include "fsroot/logtimes.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/logs/logsearch.h"
+#include "fsroot/logs/logtimes.h"
 
 enum {
     JOBS_PAGE = 100,
@@ -330,6 +331,7 @@ static void next_page(struct search *s)
     struct people_view view;
     people_view(s->a->people, http_req_principal(s->req), PEOPLE_WISH_ALL, &view);
     q.scope = view.scope;
+    q.no_live = !jobs_may_have(s->a->jobs, NULL, NULL, q.workload);
     s->read = store_list_jobs(s->a->store, &q, &then);
     people_view_release(&view);
 }
@@ -400,7 +402,9 @@ static int search_read_cursor(struct search *s, const char *text, struct err *er
     int r = read_parts(s, part, search_split(text, part, array_len(part)));
     for (size_t i = 0; i < array_len(part); i++)
         free(part[i]);
-    return r < 0 ? err_set(err, ERR_BAD_REQUEST, "'%.60s' is no cursor of a search", text) : 0;
+    return r < 0 ? message_refuse(err, ERR_BAD_REQUEST, "bad_search_cursor",
+                                  MESSAGE_ARGS(MESSAGE_STR("cursor", text)))
+                 : 0;
 }
 
 static int search_read_source(struct search *s, const char *source, struct err *err)
@@ -417,8 +421,8 @@ static int search_read_source(struct search *s, const char *source, struct err *
             s->s.sources = all[i].sources;
             return 0;
         }
-    return err_set(err, ERR_BAD_REQUEST,
-                   "source '%.40s' cannot be searched: driver, worker, scene or all", source);
+    return message_refuse(err, ERR_BAD_REQUEST, "log_not_searched",
+                          MESSAGE_ARGS(MESSAGE_STR("source", source)));
 }
 
 static char *copy_query(const struct http_req *req, const char *name)
@@ -435,11 +439,14 @@ static int search_read_file(struct search *s, struct err *err)
     if (!file)
         return 0;
     if (!beside)
-        return err_set(err, ERR_BAD_REQUEST, "file goes with source=worker or source=scene");
+        return message_refuse(err, ERR_BAD_REQUEST, "log_file_source", MESSAGE_NO_ARGS);
     _cleanup_(freep) char *path = loglist_path(logsearch_listed(s->s.sources), file);
     if (!path)
-        return err_set(err, ERR_BAD_REQUEST, "file '%.80s' is no NODE/NAME of source %s", file,
-                       loglist_source_to_string(logsearch_listed(s->s.sources)));
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "log_bad_file",
+            MESSAGE_ARGS(
+                MESSAGE_STR("file", file),
+                MESSAGE_STR("source", loglist_source_to_string(logsearch_listed(s->s.sources)))));
     s->s.only = s->only_file = xstrdup(file);
     return 0;
 }
@@ -472,12 +479,13 @@ static struct search *search_begin(struct http_req *req, struct api *a)
         r = search_read_file(s, &err);
     if (r == 0 && cursor)
         r = search_read_cursor(s, cursor, &err);
-    if (r == 0 && cluster_root_hangs(a->cluster))
-        r = err_set(&err, ERR_UNAVAILABLE, "the shared root does not answer: no log can be read");
+    if (r == 0)
+        r = cluster_check_root_answers(a->cluster, &err);
     s->turn.user = s->who;
     if (r == 0 && !turns_join(&a->searches, &s->turn))
-        r = err_set(&err, ERR_BUSY, "too many searches wait already: %d, or %d of yours, try again",
-                    TURNS_WAITING_MAX, TURNS_WAITING_OF_ONE_MAX);
+        r = message_refuse(&err, ERR_BUSY, "too_many_searches",
+                           MESSAGE_ARGS(MESSAGE_NUM("all", TURNS_WAITING_MAX),
+                                        MESSAGE_NUM("yours", TURNS_WAITING_OF_ONE_MAX)));
     if (r < 0) {
         api_fail(req, &err, 0);
         search_free(s);

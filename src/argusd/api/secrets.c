@@ -7,6 +7,7 @@
 
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/spec.h"
 
@@ -118,16 +119,19 @@ static int secret_check_one_owner(struct resource_ask *q, const char *user, cons
     if (!user || !project)
         return 0;
     q->field = "project";
-    return err_set(&q->err, ERR_BAD_SPEC,
-                   "a secret is of a user or of a project: give one of them");
+    return message_refuse(&q->err, ERR_BAD_SPEC, "secret_one_owner", MESSAGE_NO_ARGS);
 }
 
 static int secret_check_owner(struct resource_ask *q, const struct secret_place *at)
 {
     if (at->of_project && !people_find_project(q->a->people, at->owner))
-        return err_set(&q->err, ERR_NOT_FOUND, "no project '%.60s'", at->owner);
+        return message_refuse(
+            &q->err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "project"), MESSAGE_STR("name", at->owner)));
     if (!at->of_project && !people_find(q->a->people, at->owner))
-        return err_set(&q->err, ERR_NOT_FOUND, "no user '%.60s'", at->owner);
+        return message_refuse(
+            &q->err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", at->owner)));
     return 0;
 }
 
@@ -156,8 +160,10 @@ static const void *secret_find(struct resource_ask *q, const void *asked)
         return NULL;
     const struct secret *k = secrets_find(q->a->secrets, at.of_project, at.owner, q->name);
     if (!k && !asked)
-        (void)err_set(&q->err, ERR_NOT_FOUND, "no secret '%.70s' of %s '%.40s'", q->name,
-                      at.of_project ? "project" : "user", at.owner); /* only fills err */
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_secret_of",
+                             MESSAGE_ARGS(MESSAGE_STR("name", q->name),
+                                          MESSAGE_STR("kind", at.of_project ? "project" : "user"),
+                                          MESSAGE_STR("owner", at.owner))); /* only fills err */
     return k;
 }
 
@@ -167,7 +173,8 @@ static int secret_read_text(const json_t *o, const char *key, char **ret, struct
 {
     const json_t *v = json_object_get(o, key);
     if (v && !json_is_null(v) && !json_is_string(v))
-        return err_set(err, ERR_BAD_SPEC, "'%s' is no text", key);
+        return message_refuse(err, ERR_BAD_SPEC, "no_text_member",
+                              MESSAGE_ARGS(MESSAGE_STR("member", key)));
     *ret = xstrdup(json_string_value(v));
     return 0;
 }
@@ -176,10 +183,11 @@ static int secret_check_value(const char *value, struct err *err)
 {
     size_t n = value ? strlen(value) : 0;
     if (!n)
-        return err_set(err, ERR_BAD_SPEC, "'value' is missing or empty");
+        return message_refuse(err, ERR_BAD_SPEC, "secret_no_value", MESSAGE_NO_ARGS);
     if (n > SECRET_VALUE_MAX)
-        return err_set(err, ERR_TOO_LARGE, "'value' has %zu bytes and may have %d", n,
-                       SECRET_VALUE_MAX);
+        return message_refuse(
+            err, ERR_TOO_LARGE, "secret_value_large",
+            MESSAGE_ARGS(MESSAGE_NUM("bytes", n), MESSAGE_NUM("most", SECRET_VALUE_MAX)));
     return 0;
 }
 
@@ -196,11 +204,11 @@ static int secret_read(struct resource_ask *q, bool is_change, void *asked)
     if (r < 0)
         return r;
     if (json_parse(body, n, SECRET_BODY_MAX, &o, NULL) < 0 || !json_is_object(o))
-        return err_set(err, ERR_BAD_REQUEST, "the body is no JSON object with a 'value'");
+        return message_refuse(err, ERR_BAD_REQUEST, "secret_no_object", MESSAGE_NO_ARGS);
     for (size_t i = 0; i < array_len(form_rows); i++)
         known += json_object_get(o, form_rows[i].name) != NULL;
     if (known != json_object_size(o))
-        return err_set(err, ERR_BAD_SPEC, "the body has members other than value, user, project");
+        return message_refuse(err, ERR_BAD_SPEC, "secret_members", MESSAGE_NO_ARGS);
     r = secret_read_text(o, "value", &f->value, err);
     if (r == 0)
         r = secret_read_text(o, "user", &f->user, err);
@@ -246,9 +254,9 @@ static const struct resource secret_noun = {
     .form = &form_table,
     .may_see = ACCESS_SECRET_SEE,
     .may_change = ACCESS_SECRET_CHANGE,
-    .add = {"secret_added", "secret stored", "set"},
-    .change = {"secret_changed", "secret stored anew", "set"},
-    .remove = {"secret_removed", "secret removed", "remove"},
+    .add = {"secret_added", "set"},
+    .change = {"secret_changed", "set"},
+    .remove = {"secret_removed", "remove"},
     .next = secret_next,
     .wants = secret_wants,
     .compare = secret_compare,

@@ -13,9 +13,11 @@
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"
 #include "argusd/kit/resource.h"
+#include "base/message.h"
 #include "base/str.h"
+#include "core/job/needs.h"
 #include "core/spec/snapshot.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/snapshot.h"
 
 enum { LIST_MAX = 32 << 20, DIFF_SHOWN = 1000 };
 
@@ -55,8 +57,10 @@ static const struct snapshot *snapshot_look_up(struct resource_ask *q, const cha
     if (s && snapshot_is_seen(q, s))
         return s;
     char shown[SNAPSHOT_SHOWN];
-    (void)err_set(&q->err, ERR_NOT_FOUND, "no snapshot '%s'",
-                  snapshot_show(ref, shown)); /* only fills err */
+    (void)message_refuse(
+        &q->err, ERR_NOT_FOUND, "not_found",
+        MESSAGE_ARGS(MESSAGE_STR("noun", "snapshot"),
+                     MESSAGE_STR("name", snapshot_show(ref, shown)))); /* only fills err */
     return NULL;
 }
 
@@ -143,16 +147,15 @@ static int api_snapshots_read_form(const json_t *v, struct form *f, struct err *
     f->hash = json_get_str(v, "hash", NULL);
     f->common = json_is_true(common);
     if (!f->name)
-        return err_set(err, ERR_BAD_REQUEST, "a snapshot has a 'name': name@version");
+        return message_refuse(err, ERR_BAD_REQUEST, "snapshot_no_name", MESSAGE_NO_ARGS);
     if (common && !json_is_boolean(common) && !json_is_null(common))
-        return err_set(err, ERR_BAD_REQUEST, "'common' is true or false");
+        return message_refuse(err, ERR_BAD_REQUEST, "no_bool",
+                              MESSAGE_ARGS(MESSAGE_STR("key", "common")));
     if (f->hash &&
         (strlen(f->hash) != HASH_HEX - 1 || strspn(f->hash, "0123456789abcdef") != HASH_HEX - 1))
-        return err_set(err, ERR_BAD_REQUEST, "'hash' is no SHA-256 in 64 lower-case digits");
+        return message_refuse(err, ERR_BAD_REQUEST, "snapshot_bad_hash", MESSAGE_NO_ARGS);
     if (!f->upload && !f->hash)
-        return err_set(err, ERR_BAD_REQUEST,
-                       "say what is in it: the id of an 'upload', or the 'hash' of content that "
-                       "is here");
+        return message_refuse(err, ERR_BAD_REQUEST, "snapshot_no_content", MESSAGE_NO_ARGS);
     return snapshot_check_ref(f->name, err);
 }
 
@@ -174,18 +177,8 @@ static int api_snapshots_check_name(const struct api *a,
     const struct snapshot *s = snapshots_find(a->snapshots, user, f->name);
     if (!s || (f->hash && !strcmp(s->hash, f->hash)) || (!f->hash && f->upload))
         return 0; /* without a hash the content will tell */
-    return err_set(err, ERR_CONFLICT,
-                   "'%s' is another snapshot already, and one never changes: choose another "
-                   "version",
-                   f->name);
-}
-
-static int api_snapshots_check_root(const struct api *a, struct err *err)
-{
-    return cluster_root_is_ok(a->cluster) && !cluster_root_hangs(a->cluster)
-               ? 0
-               : err_set(err, ERR_UNAVAILABLE, "snapshots wait for the shared root: %s",
-                         cluster_root_why(a->cluster));
+    return message_refuse(err, ERR_CONFLICT, "snapshot_other",
+                          MESSAGE_ARGS(MESSAGE_STR("ref", f->name)));
 }
 
 static void adding_begin(struct resource_ask *q, const struct form *f)
@@ -194,7 +187,7 @@ static void adding_begin(struct resource_ask *q, const struct form *f)
     const char *me = q->who.user, *user = f->common ? NULL : me;
     struct adding *x = xcalloc(1, sizeof(*x));
     *x = (struct adding){.a = a, .req = q->req, .actor = xstrdup(me)};
-    int r = api_snapshots_check_root(a, &q->err);
+    int r = cluster_check_root(a->cluster, &q->err);
     if (r == 0 && f->upload)
         r = uploads_take(a->uploads, f->upload, me, &x->given, &q->err);
     if (r < 0) {
@@ -234,7 +227,8 @@ static void snapshot_add(struct http_req *req, void *app)
     if (r == 0)
         r = api_snapshots_check_name(a, f.common ? NULL : q.who.user, &f, &q.err);
     if (r == 0 && !f.upload && !has_content(&q, f.hash))
-        r = err_set(&q.err, ERR_NOT_FOUND, "content '%.12s' is not here yet: upload it", f.hash);
+        r = message_refuse(&q.err, ERR_NOT_FOUND, "content_not_here",
+                           MESSAGE_ARGS(MESSAGE_STR("hash", f.hash)));
     if (r < 0)
         resource_refuse(&q);
     else
@@ -265,14 +259,16 @@ static int snapshot_check_remove(struct resource_ask *q, const void *x)
     size_t n = count_users(q->a, s, &l);
     struct api_eyes eyes = {q->a, http_req_principal(q->req)};
     if (s->holders)
-        return err_set(&q->err, ERR_CONFLICT, "'%s' is just being submitted", s->ref);
+        return message_refuse(&q->err, ERR_CONFLICT, "snapshot_submitted",
+                              MESSAGE_ARGS(MESSAGE_STR("ref", s->ref)));
     if (!n)
         return 0;
     if (!api_sees_job(l->job->id, &eyes))
-        return err_set(&q->err, ERR_CONFLICT, "'%s' is used by %zu job%s that %s not over", s->ref,
-                       n, n == 1 ? "" : "s", n == 1 ? "is" : "are");
-    return err_set(&q->err, ERR_CONFLICT, "'%s' is used by job '%s'%s: stop it first, or wait",
-                   s->ref, l->job->id, n > 1 ? " and more" : "");
+        return message_refuse(&q->err, ERR_CONFLICT, "snapshot_used",
+                              MESSAGE_ARGS(MESSAGE_STR("ref", s->ref), MESSAGE_NUM("jobs", n)));
+    return message_refuse(&q->err, ERR_CONFLICT, "snapshot_used_by",
+                          MESSAGE_ARGS(MESSAGE_STR("ref", s->ref), MESSAGE_STR("job", l->job->id),
+                                       MESSAGE_NUM("jobs", n)));
 }
 
 static bool snapshot_take_away(struct resource_ask *q, const void *x)
@@ -281,6 +277,58 @@ static bool snapshot_take_away(struct resource_ask *q, const void *x)
     snapshots_note(q->a->events, s, q->who.user, true);
     snapshots_remove(q->a->snapshots, snapshots_find(q->a->snapshots, s->user, s->ref));
     return true;
+}
+
+/* ---- what it asks of a machine ---- */
+
+static const struct field snapshot_needs_rows[] = {
+    {.name = "needs",
+     .type = FIELD_STRV,
+     .offset = offsetof(struct snapshot, needs),
+     .flags = FIELD_STORED | FIELD_ASKED,
+     .doc = "in place of those that there are: torch>=2.4"},
+};
+static const struct field_table snapshot_needs_form = {.name = "SnapshotNeeds",
+                                                       .rows = snapshot_needs_rows,
+                                                       .n = array_len(snapshot_needs_rows),
+                                                       .size = sizeof(struct snapshot)};
+
+static int snapshot_check(struct resource_ask *q, const void *old, void *asked)
+{
+    const struct snapshot *s = asked;
+    (void)old;
+    q->field = "needs";
+    if (s->needs.n > NEEDS_MAX)
+        return message_refuse(&q->err, ERR_BAD_SPEC, "too_many_needs",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", NEEDS_MAX)));
+    for (size_t i = 0; i < s->needs.n; i++)
+        if (needs_check(s->needs.v[i], &q->err) < 0)
+            return q->err.code;
+    return 0;
+}
+
+static const void *snapshot_write(struct resource_ask *q, const void *old, void *asked)
+{
+    const struct snapshot *was = old, *wanted = asked;
+    struct snapshot *s = snapshots_find(q->a->snapshots, was->user, was->ref);
+    snapshots_set_needs(q->a->snapshots, s, &wanted->needs, q->who.user);
+    return s;
+}
+
+/* Jobs that wait with it may start elsewhere now, or not where they would have. */
+static void snapshot_after(struct resource_ask *q, const void *x)
+{
+    const struct snapshot *s = x;
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next(q->a->jobs, &pos));)
+        if (code_has(l->extra.snapshots, s->hash))
+            jobs_ask_needs(l);
+    jobs_admit(q->a->jobs, clock_wall());
+}
+
+static char *snapshot_object(const void *x)
+{
+    return snapshots_object(x);
 }
 
 /* ---- comparing ---- */
@@ -318,10 +366,43 @@ static const struct field diff_rows[] = {
 };
 static const struct field_table diff_table = FIELD_TABLE(NULL, diff_rows, diff_page);
 
+/* What is in a directory of one: its files, and its directories with all that is below them. */
+struct content_page {
+    char *name; /* owned */
+    const char *kind;
+    uint64_t files, bytes;
+};
+static const struct field content_rows[] = {
+    FIELD_AT(content_page, "name", FIELD_STR, name, .flags = FIELD_ALWAYS),
+    FIELD_AT(content_page,
+             "kind",
+             FIELD_STR,
+             kind,
+             .flags = FIELD_ALWAYS,
+             .schema = WORDS("\"file\",\"program\",\"link\",\"directory\"")),
+    FIELD_AT(content_page, "files", FIELD_COUNT, files),
+    FIELD_AT(content_page, "bytes", FIELD_COUNT, bytes),
+};
+static const struct field_table content_table = FIELD_TABLE(NULL, content_rows, content_page);
+
+struct contents_page {
+    const char *snapshot, *below;
+    struct field_list entries;
+    bool more;
+};
+static const struct field contents_rows[] = {
+    FIELD_AT(contents_page, "snapshot", FIELD_STR, snapshot, .flags = FIELD_ALWAYS),
+    FIELD_AT(contents_page, "below", FIELD_STR, below, .flags = FIELD_ALWAYS),
+    FIELD_AT(contents_page, "entries", FIELD_LIST, entries, .of = &content_table),
+    FIELD_AT(contents_page, "more", FIELD_BOOL, more),
+};
+static const struct field_table contents_table = FIELD_TABLE(NULL, contents_rows, contents_page);
+
 struct comparing {
     struct api *a;
     struct http_req *req; /* NULL: gone */
     char *root, *names[2], hashes[2][HASH_HEX];
+    char *below; /* NULL: two are compared; else one is looked into */
     struct buf out;
     struct difference_page *shown; /* owned; the paths are the manifests' */
     size_t n_shown, counts[3];
@@ -333,6 +414,7 @@ static void comparing_free(struct comparing *c)
     free(c->root);
     free(c->names[0]);
     free(c->names[1]);
+    free(c->below);
     free(c->shown);
     buf_release(&c->out);
     free(c);
@@ -368,6 +450,56 @@ static void show_diff(struct comparing *c, const struct manifest *a, const struc
     field_to_json(&diff_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
 }
 
+/* Entries are in the order of their paths: those of a directory stand together. */
+static void content_add(struct content_page *rows,
+                        size_t *n,
+                        const struct manifest_entry *e,
+                        size_t skip)
+{
+    static const char *const words[] = {"file", "program", "link"};
+    const char *rest = e->path + skip, *slash = strchr(rest, '/');
+    size_t len = slash ? (size_t)(slash - rest) : strlen(rest);
+    struct content_page *last = *n ? &rows[*n - 1] : NULL;
+    if (slash && last && strlen(last->name) == len && !strncmp(last->name, rest, len)) {
+        last->files++;
+        last->bytes += e->size;
+        return;
+    }
+    if ((*n)++ < DIFF_SHOWN)
+        rows[*n - 1] = (struct content_page){.name = xstrndup(rest, len),
+                                             .kind = slash ? "directory" : words[e->kind],
+                                             .files = 1,
+                                             .bytes = e->size};
+}
+
+static void show_contents(struct comparing *c, const struct manifest *m)
+{
+    struct jout j = jout_begin(&c->out);
+    struct content_page *rows = xcalloc(DIFF_SHOWN + 1, sizeof(*rows));
+    _cleanup_(freep) char *prefix = *c->below ? xasprintf("%s/", c->below) : xstrdup("");
+    size_t n = 0, skip = strlen(prefix);
+    for (size_t i = manifest_place(m, prefix);
+         n <= DIFF_SHOWN && i < m->n && str_starts(m->v[i].path, prefix); i++)
+        content_add(rows, &n, &m->v[i], skip);
+    bool more = n > DIFF_SHOWN;
+    n = more ? DIFF_SHOWN : n;
+    const struct contents_page page = {
+        .snapshot = c->names[0], .below = c->below, .entries = {.v = rows, .n = n}, .more = more};
+    field_to_json(&contents_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    for (size_t i = 0; i < n; i++)
+        free(rows[i].name);
+    free(rows);
+}
+
+static void run_contents(void *arg)
+{
+    struct comparing *c = arg;
+    struct manifest m = {0};
+    if (snapshot_read(c->root, c->hashes[0], &m, &c->err) == 0)
+        show_contents(c, &m);
+    manifest_release(&m);
+}
+
 static void run_compare(void *arg)
 {
     struct comparing *c = arg;
@@ -399,20 +531,24 @@ static void on_compare_gone(struct http_req *req, void *arg)
     c->req = NULL; /* freed when the worker is done */
 }
 
+/* other NULL: what is in s below a directory. */
 static void snapshot_compare(struct resource_ask *q,
                              const struct snapshot *s,
-                             const struct snapshot *other)
+                             const struct snapshot *other,
+                             const char *below)
 {
     struct comparing *c = xcalloc(1, sizeof(*c));
     *c = (struct comparing){.a = q->a,
                             .req = q->req,
                             .root = xstrdup(q->a->settings->shared_root),
-                            .names = {xstrdup(s->ref), xstrdup(other->ref)},
+                            .names = {xstrdup(s->ref), other ? xstrdup(other->ref) : NULL},
+                            .below = other ? NULL : xstrdup(below),
                             .out = BUF_INIT(LIST_MAX)};
     memcpy(c->hashes[0], s->hash, HASH_HEX);
-    memcpy(c->hashes[1], other->hash, HASH_HEX);
+    if (other)
+        memcpy(c->hashes[1], other->hash, HASH_HEX);
     http_req_on_close(q->req, on_compare_gone, c);
-    work_start(q->a->loop, run_compare, done_compare, c);
+    work_start(q->a->loop, other ? run_compare : run_contents, done_compare, c);
 }
 
 static void snapshot_diff(struct http_req *req, void *app)
@@ -423,11 +559,25 @@ static void snapshot_diff(struct http_req *req, void *app)
     const char *with = http_req_query(req, "with");
     if (s) {
         q.field = "with";
-        int r = with ? 0 : err_set(&q.err, ERR_BAD_REQUEST, "say with which: ?with=name@version");
+        int r = with
+                    ? 0
+                    : message_refuse(&q.err, ERR_BAD_REQUEST, "compare_with_what", MESSAGE_NO_ARGS);
         other = r == 0 ? snapshot_look_up(&q, with) : NULL;
     }
-    if (other && api_snapshots_check_root(q.a, &q.err) == 0)
-        snapshot_compare(&q, s, other);
+    if (other && cluster_check_root(q.a->cluster, &q.err) == 0)
+        snapshot_compare(&q, s, other, NULL);
+    else
+        resource_refuse(&q);
+    resource_end(&q);
+}
+
+static void snapshot_files(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, app);
+    const struct snapshot *s = resource_find(&q, RESOURCE_TO_SEE, "see");
+    if (s && cluster_check_root(q.a->cluster, &q.err) == 0)
+        snapshot_compare(&q, s, NULL, str_or(http_req_query(req, "below"), ""));
     else
         resource_refuse(&q);
     resource_end(&q);
@@ -442,12 +592,18 @@ static const struct resource snapshot_noun = {
     .param = "name",
     .page = &snapshots_page_table,
     .may_see = ACCESS_SNAPSHOT_SEE,
-    .may_change = ACCESS_SNAPSHOT_REMOVE,
+    .may_change = ACCESS_SNAPSHOT_CHANGE,
+    .form = &snapshot_needs_form,
+    .change = {"snapshot_needs", "change"},
     .remove = {.verb = "remove"}, /* the event is snapshots_note()'s */
     .next = snapshot_next,
     .find = snapshot_find,
     .thing = snapshot_thing,
     .fill = snapshot_fill,
+    .object = snapshot_object,
+    .check = snapshot_check,
+    .write = snapshot_write,
+    .after = snapshot_after,
     .check_remove = snapshot_check_remove,
     .take_away = snapshot_take_away,
 };
@@ -460,6 +616,10 @@ static const struct resource snapshot_noun = {
 static const struct http_param find_params[] = {WHOSE, {0}};
 static const struct http_param diff_params[] = {
     {"with", HTTP_PARAM_STRING, "the other one: name@version"},
+    WHOSE,
+    {0}};
+static const struct http_param files_params[] = {
+    {"below", HTTP_PARAM_STRING, "a directory of the snapshot; the whole snapshot if not given"},
     WHOSE,
     {0}};
 static const struct http_route rows[] = {
@@ -486,6 +646,14 @@ static const struct http_route rows[] = {
                  "one snapshot, by name@version",
                  .params = find_params,
                  .reply_schema = "Snapshot"),
+    RESOURCE_CHANGE(&snapshot_noun,
+                    "/v1/snapshots/{name}",
+                    USER,
+                    "set what it needs of a machine: jobs that wait with it go by that",
+                    .params = find_params,
+                    .max_body = RESOURCE_BODY_MAX,
+                    .request_schema = "SnapshotNeeds",
+                    .reply_schema = "Snapshot"),
     RESOURCE_ROUTE("GET",
                    snapshot_diff,
                    &snapshot_noun,
@@ -494,6 +662,14 @@ static const struct http_route rows[] = {
                    "what another one adds, leaves out and changes",
                    .params = diff_params,
                    .reply_schema = "SnapshotDiff"),
+    RESOURCE_ROUTE("GET",
+                   snapshot_files,
+                   &snapshot_noun,
+                   "/v1/snapshots/{name}:files",
+                   VIEWER,
+                   "what is in a directory of a snapshot",
+                   .params = files_params,
+                   .reply_schema = "SnapshotFiles"),
     RESOURCE_REMOVE(&snapshot_noun,
                     "/v1/snapshots/{name}",
                     USER,
@@ -503,8 +679,10 @@ static const struct http_route rows[] = {
 };
 static const struct http_schema schemas[] = {
     {.name = "SnapshotForm", .table = &snapshot_form, .is_form = true},
+    {.name = "SnapshotNeeds", .table = &snapshot_needs_form, .which = FIELD_ASKED, .is_form = true},
     {.name = "Snapshot", .table = &snapshots_page_table, .which = FIELD_SHOWN},
     LIST_OF("SnapshotList", "snapshots", "Snapshot"),
     {.name = "SnapshotDiff", .table = &diff_table},
+    {.name = "SnapshotFiles", .table = &contents_table},
 };
 const struct api_part part_snapshots = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -8,6 +8,7 @@
 #include "argusd/api/people.h"
 #include "argusd/api/routes.h"
 #include "argusd/people/people_dirs.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum token_state { TOKEN_WORKS, TOKEN_EXPIRED, TOKEN_REVOKED, TOKEN_DISABLED };
@@ -150,11 +151,14 @@ static int token_choose_role(struct resource_ask *q, const struct person *p, int
     int most = own && (int)asker->role < p->role ? (int)asker->role : p->role, asked = *role;
     *role = asked ? asked : most;
     if (asked > p->role)
-        return err_set(&q->err, ERR_BAD_SPEC, "role '%s' is above that of user '%s', which is '%s'",
-                       people_role_names[asked], p->name, people_role_names[p->role]);
+        return message_refuse(&q->err, ERR_BAD_SPEC, "role_above_user",
+                              MESSAGE_ARGS(MESSAGE_STR("role", people_role_names[asked]),
+                                           MESSAGE_STR("name", p->name),
+                                           MESSAGE_STR("is", people_role_names[p->role])));
     if (asked > most)
-        return err_set(&q->err, ERR_FORBIDDEN, "a token of role '%s' makes none of role '%s'",
-                       http_role_to_string(asker->role), people_role_names[asked]);
+        return message_refuse(&q->err, ERR_FORBIDDEN, "role_above_token",
+                              MESSAGE_ARGS(MESSAGE_STR("is", http_role_to_string(asker->role)),
+                                           MESSAGE_STR("role", people_role_names[asked])));
     return 0;
 }
 
@@ -167,12 +171,12 @@ static int token_check_room(struct resource_ask *q, const char *user)
         token_count(q->a, user, &works, &all);
     }
     if (works >= TOKENS_ACTIVE_MAX)
-        return err_set(&q->err, ERR_REFUSED, "'%s' has %zu tokens: revoke some first", user, works);
+        return message_refuse(
+            &q->err, ERR_REFUSED, "too_many_tokens",
+            MESSAGE_ARGS(MESSAGE_STR("name", user), MESSAGE_NUM("tokens", works)));
     if (all >= TOKENS_OF_USER_MAX)
-        return err_set(&q->err, ERR_BUSY,
-                       "'%s' made %zu tokens within a month: those that ended are forgotten after "
-                       "30 days",
-                       user, all);
+        return message_refuse(&q->err, ERR_BUSY, "tokens_of_month",
+                              MESSAGE_ARGS(MESSAGE_STR("name", user), MESSAGE_NUM("tokens", all)));
     return 0;
 }
 
@@ -183,11 +187,12 @@ static int token_check(struct resource_ask *q, const void *old, void *asked)
     const struct person *p = people_find(q->a->people, user);
     (void)old;
     if (!p)
-        return err_set(&q->err, ERR_NOT_FOUND, "no user '%.60s': add one with 'argus user add'",
-                       user);
+        return message_refuse(&q->err, ERR_NOT_FOUND, "no_such_user",
+                              MESSAGE_ARGS(MESSAGE_STR("name", user)));
     int r = token_choose_role(q, p, &f->role);
     if (r == 0 && p->disabled)
-        r = err_set(&q->err, ERR_CONFLICT, "user '%s' is disabled", p->name);
+        r = message_refuse(&q->err, ERR_CONFLICT, "user_disabled",
+                           MESSAGE_ARGS(MESSAGE_STR("name", p->name)));
     return r < 0 ? r : token_check_room(q, p->name);
 }
 
@@ -221,8 +226,8 @@ static int token_check_remove(struct resource_ask *q, const void *x)
     if (k->role != HTTP_ROLE_ADMIN || !token_works(k, clock_wall()) ||
         api_count_admins(q->a, NULL, k->id) > 0)
         return 0;
-    return err_set(&q->err, ERR_CONFLICT,
-                   "'%s' is the last token of an admin: make another one before", k->id);
+    return message_refuse(&q->err, ERR_CONFLICT, "last_admin_token",
+                          MESSAGE_ARGS(MESSAGE_STR("id", k->id)));
 }
 
 static bool token_take_away(struct resource_ask *q, const void *x)
@@ -245,8 +250,8 @@ static const struct resource token_noun = {
     .form = &people_token_form_table,
     .may_see = ACCESS_TOKEN_SEE,
     .may_change = ACCESS_TOKEN_CHANGE,
-    .add = {"token_added", "token made", "make tokens of"},
-    .remove = {"token_revoked", "token revoked", "revoke"},
+    .add = {"token_added", "make tokens of"},
+    .remove = {"token_revoked", "revoke"},
     .flags = RESOURCE_STAYS | RESOURCE_ENDS,
     .check_list = token_check_list,
     .next = token_next,

@@ -7,6 +7,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/content/uploads.h"
 #include "argusd/kit/resource.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -40,12 +41,16 @@ static const struct field_table page_table = {.name = "Upload",
 static void upload_fill(struct resource_ask *q, const void *x, void *page)
 {
     const struct upload *u = x;
+    const struct message_listener to = {.language = http_req_principal(q->req)->language};
+    free(q->own);
+    q->own = message_kept_say(u->why, &to);
     *(struct upload_page *)page =
         (struct upload_page){.upload = *u,
                              .receiving = u->coming != NULL,
                              .sha256 = u->is_known && !u->coming && *u->sha256 ? u->sha256 : NULL,
                              .chunk = UPLOAD_CHUNK_BYTES,
                              .expires_at = uploads_expires_at(q->a->uploads, u)};
+    ((struct upload_page *)page)->upload.why = q->own; /* until the next page is filled */
 }
 
 static void upload_answer(struct http_req *req,
@@ -95,13 +100,15 @@ static void upload_thing(struct resource_ask *q,
 static int upload_check_remove(struct resource_ask *q, const void *x)
 {
     const struct upload *u = x;
-    return u->taken ? err_set(&q->err, ERR_CONFLICT, "upload '%s' is being used", u->id) : 0;
+    return u->taken ? message_refuse(&q->err, ERR_CONFLICT, "upload_in_use",
+                                     MESSAGE_ARGS(MESSAGE_STR("id", u->id)))
+                    : 0;
 }
 
 static bool upload_take_away(struct resource_ask *q, const void *x)
 {
     struct upload *u = NULL;
-    uploads_note(q->a->uploads, x, "upload_removed", "upload removed");
+    uploads_note(q->a->uploads, x, "upload_removed", "upload_removed");
     if (uploads_find(q->a->uploads, q->name, NULL, &u, NULL) == 0)
         uploads_remove(q->a->uploads, u);
     return true;
@@ -172,16 +179,13 @@ static void upload_add(struct http_req *req, void *app)
     json_t *v = api_read_action(req, &upload_form);
     if (!v)
         return;
-    int r =
-        read_wish(v, req, &w) == 0
-            ? uploads_add(a->uploads, &w, &u, &err)
-            : err_set(&err, ERR_BAD_REQUEST,
-                      "an upload has a 'name', its size as 'bytes', a whole number, and maybe a "
-                      "'sha256'");
+    int r = read_wish(v, req, &w) == 0
+                ? uploads_add(a->uploads, &w, &u, &err)
+                : message_refuse(&err, ERR_BAD_REQUEST, "upload_form", MESSAGE_NO_ARGS);
     if (r < 0 || !u) {
         api_fail(req, &err, api_barrier(a));
     } else {
-        uploads_note(a->uploads, u, "upload_begun", "upload begun");
+        uploads_note(a->uploads, u, "upload_begun", "upload_begun");
         upload_answer(req, a, u, 201, api_barrier(a));
     }
     json_unrefp(&v);
@@ -198,8 +202,8 @@ static void on_received(struct http_req *req,
     struct api *a = arg;
     (void)us;
     if (err)
-        http_problem(req, err->code, err, err->code == ERR_CONFLICT ? "offset" : NULL,
-                     "GET the upload: it says where to go on", NULL, api_barrier(a));
+        http_problem(req, err->code, err, err->code == ERR_CONFLICT ? "offset" : NULL, NULL,
+                     api_barrier(a));
     else
         upload_answer(req, a, u, 200, api_barrier(a));
 }
@@ -213,17 +217,15 @@ static void upload_put(struct http_req *req, void *app)
     if (!u)
         return;
     if (!http_req_query(req, "offset")) {
-        (void)err_set(&err, ERR_BAD_REQUEST, "say where the bytes belong: ?offset=N");
-        http_problem(req, err.code, &err, "offset", NULL, NULL, 0);
+        (void)message_refuse(&err, ERR_BAD_REQUEST, "upload_no_offset", MESSAGE_NO_ARGS);
+        http_problem(req, err.code, &err, "offset", NULL, 0);
         return;
     }
     if (http_req_query_int(req, "offset", 0, INT64_MAX, 0, &at, &err) < 0) {
-        http_problem(req, ERR_BAD_REQUEST, &err, "offset", NULL, NULL, 0);
+        http_problem(req, ERR_BAD_REQUEST, &err, "offset", NULL, 0);
         return;
     }
-    if (cluster_root_is_bad(a->cluster) || cluster_root_hangs(a->cluster)) {
-        (void)err_set(&err, ERR_UNAVAILABLE, "uploads wait for the shared root: %s",
-                      cluster_root_why(a->cluster)); /* only fills err */
+    if (cluster_check_root(a->cluster, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

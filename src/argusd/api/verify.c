@@ -14,6 +14,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/ground/events_chain.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -158,8 +159,8 @@ static int read_hash(const char *text, unsigned char *ret, struct err *err)
         sodium_hex2bin(ret, STORE_HASH_BYTES, text, strlen(text), NULL, &n, NULL) == 0 &&
         n == STORE_HASH_BYTES)
         return 0;
-    return err_set(err, ERR_BAD_REQUEST,
-                   "query parameter 'expect': '%.80s' is not a hash of 64 hex digits", text);
+    return message_refuse(err, ERR_BAD_REQUEST, "bad_expect_query",
+                          MESSAGE_ARGS(MESSAGE_STR("text", text)));
 }
 
 void api_events_verify(struct http_req *req, void *app)

@@ -3,6 +3,8 @@
  *
  * While it waits the scheduler answers: one code, the evidence, the smallest change that
  * helps. In any other state the answer says so and names what it waits for now. */
+#include <stdlib.h>
+
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
@@ -10,7 +12,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { WHY_MAX_BYTES = 64 << 10 };
+enum { WHY_MAX_BYTES = 64 << 10, UNFIT_SHOWN = 100 };
 
 /* Texts are borrowed for one answer. */
 struct hint_page {
@@ -56,10 +58,25 @@ static char *hint_text(const struct api_eyes *eyes, const struct sched_hint *h)
     return field_to_text(&why_hint_table, &page, FIELD_REQUIRED | FIELD_OWN(h->kind), FIELD_PAGE);
 }
 
+/* A node that its code may not run on, or that may not have what it needs. Borrowed. */
+struct unfit_page {
+    const char *node, *has;
+    char need[NEEDS_TEXT_MAX], version[NEEDS_VERSION_MAX];
+};
+#define UNFIT(key, ftype, member, ...) FIELD_AT(unfit_page, key, ftype, member, __VA_ARGS__)
+static const struct field unfit_rows[] = {
+    UNFIT("node", FIELD_STR, node, .flags = FIELD_ALWAYS),
+    UNFIT("need", FIELD_TEXT, need, .size = NEEDS_TEXT_MAX, .flags = FIELD_ALWAYS),
+    UNFIT("has", FIELD_STR, has, .doc = "null: no probe has seen it, and the job may go there"),
+};
+#undef UNFIT
+static const struct field_table unfit_table = FIELD_TABLE(NULL, unfit_rows, unfit_page);
+
 /* Texts are borrowed for one answer. */
 struct why_page {
     const char *id, *state, *hint, *hint_text, *finding;
     struct said reason;
+    struct field_list unfit;
     int position; /* -1: it does not wait */
     const struct view_eta *eta;
 };
@@ -71,6 +88,11 @@ static const struct field why_rows[] = {
     WHY("position", FIELD_INT32, position, .flags = FIELD_NO_LIMIT),
     WHY("hint", FIELD_JSON, hint, .schema = "Hint"),
     WHY("hint_text", FIELD_STR, hint_text, .flags = FIELD_ALWAYS),
+    WHY("unfit",
+        FIELD_LIST,
+        unfit,
+        .of = &unfit_table,
+        .doc = "nodes of its pool that do not have, or may not have, what its snapshots need"),
     WHY("eta", FIELD_PART, eta, .of = &view_eta_table),
     WHY("finding", FIELD_STR, finding),
 };
@@ -80,22 +102,41 @@ const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
 /* Of a job that runs or did: a sentence where the reason has none. */
 static void say_state(const struct job *job, struct reason *r)
 {
-    char at[CLOCK_TEXT_MAX];
+    char at[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
     if (job->flags & JOB_FLAG_UNKNOWN) {
-        text_copy(r->code, "unknown");
-        text_printf(r->text,
-                    "nobody can see it since %s: Ray and the shared root do not both answer, "
-                    "or contradict each other; nothing is done to it",
-                    clock_to_string(job->unknown_since, at));
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("since", clock_to_string(job->unknown_since, at))));
+        reason_set(r, "unknown", "job_unseen", text);
     } else if (job->state == JOB_RUNNING && !*r->code) {
-        text_copy(r->code, "running");
         _cleanup_(freep) char *names = gang_names(&job->gang);
-        text_printf(r->text, "it does not wait: it runs since %s on %s",
-                    clock_to_string(job->started_at, at), str_or(names, "its nodes"));
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("since", clock_to_string(job->started_at, at)),
+                                   MESSAGE_STR("nodes", str_or(names, ""))));
+        reason_set(r, "running", "job_running", text);
     } else if (job->state == JOB_SUCCEEDED && !*r->code) {
-        text_copy(r->code, "succeeded");
-        text_printf(r->text, "it has succeeded at %s", clock_to_string(job->ended_at, at));
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("at", clock_to_string(job->ended_at, at))));
+        reason_set(r, "succeeded", "job_succeeded", text);
     }
+}
+
+/* Those of the job's pool, as many as a page shows. Heap. */
+static struct unfit_page *unfit_of(const struct live *l, size_t *ret_n)
+{
+    const struct sched *sched = jobs_sched(l->jobs);
+    struct unfit_page *v = xcalloc(UNFIT_SHOWN, sizeof(*v));
+    struct sched_gap gap;
+    size_t n = 0, pos = 0;
+    while (l->needs && n < UNFIT_SHOWN &&
+           sched_gap_next(sched, l->job->pool, l->needs, &pos, &gap)) {
+        v[n].node = gap.node;
+        text_copy(v[n].need, gap.lacks.need);
+        text_copy(v[n].version, gap.lacks.has);
+        v[n].has = *gap.lacks.has ? v[n].version : NULL;
+        n++;
+    }
+    *ret_n = n;
+    return v;
 }
 
 static void put_why(struct jout *j,
@@ -105,7 +146,7 @@ static void put_why(struct jout *j,
                     struct live *l)
 {
     struct sched_why why = {0};
-    struct reason reason = job->reason;
+    struct reason reason = *job_state_reason(job);
     int position = 0;
     char kind[32];
     bool waits = l && jobs_why(l, true, &why);
@@ -120,11 +161,14 @@ static void put_why(struct jout *j,
     struct said hint;
     text_printf(kind, "hint_%s", sched_hint_to_string(why.hint.kind));
     saying_say(eyes, job->id, kind, why.hint_text, &hint);
+    size_t n_unfit = 0;
+    _cleanup_(freep) struct unfit_page *unfit = waits ? unfit_of(l, &n_unfit) : NULL;
     struct why_page page = {.id = job->id,
                             .state = job_state_to_string(job->state),
                             .position = waits ? why.position : -1,
                             .hint = its_hint,
                             .hint_text = hint.text,
+                            .unfit = {.v = unfit, .n = n_unfit},
                             .eta = view_eta_known(&eta),
                             .finding = record_finding_word(job, extra)};
     saying_say(eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text,

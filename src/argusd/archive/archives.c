@@ -13,10 +13,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/spec.h"
-#include "fsroot/jobarchive.h"
+#include "fsroot/archive/jobarchive.h"
 
 enum { TICK_MS = 2000, WAITING_MAX = 1000 };
 static const usec_t AGAIN_AFTER = 30 * USEC_SEC;
@@ -28,10 +29,11 @@ enum archive_state {
     ARCHIVE_UNPACKING,
     ARCHIVE_RESTORING,
     ARCHIVE_FAILED, /* only in memory: the directory is as it was */
+    ARCHIVE_BACK,   /* brought back at `at`: retention lets it be for as long again */
     ARCHIVE_STATES
 };
 static const char *const state_names[] = {"packing",   "removing", "archived", "unpacking",
-                                          "restoring", "failed",   NULL};
+                                          "restoring", "failed",   "back",     NULL};
 static_assert(array_len(state_names) == ARCHIVE_STATES + 1, "a name for each state");
 
 struct archived {
@@ -42,8 +44,9 @@ struct archived {
     char token[JOBARCHIVE_TOKEN_MAX];
     char hash[HASH_HEX];
     uint64_t bytes, packed, files;
-    usec_t at; /* when it was packed */
-    char *path, *problem;
+    usec_t at;            /* when it was packed */
+    char *path, *problem; /* problem: as message_keep() keeps it */
+    bool no_checkpoints;
 
     bool owed, restarted; /* there is a step to do; that argusd before this one began */
     uint64_t batch;       /* its row has to be on disk for it */
@@ -73,6 +76,11 @@ static const struct field archived_rows[] = {
     ROW("files", FIELD_COUNT, files, .flags = WHOLE),
     ROW("path", FIELD_STR, path, .flags = FIELD_SHOWN, .doc = "of the archive"),
     ROW("problem", FIELD_STR, problem, .flags = FIELD_SHOWN, .doc = "why the last try failed"),
+    ROW("no_checkpoints",
+        FIELD_BOOL,
+        no_checkpoints,
+        .flags = WHOLE,
+        .doc = "its checkpoints were not packed, and are gone for good"),
     ROW("user", FIELD_STR, user, .flags = FIELD_STORED),
     ROW("project", FIELD_STR, project, .flags = FIELD_STORED),
     ROW("actor", FIELD_STR, actor, .flags = FIELD_STORED),
@@ -127,6 +135,12 @@ static void archived_set_path(struct archived *x)
     x->path = x->dir ? jobarchive_path(&a) : NULL;
 }
 
+/* Its directory is where it was. */
+static bool archived_is_here(const struct archived *x)
+{
+    return x->state == ARCHIVE_FAILED || x->state == ARCHIVE_BACK;
+}
+
 void archives_restore(struct archives *as, const struct store_entry *row)
 {
     struct archived *x = xcalloc(1, sizeof(*x));
@@ -138,7 +152,7 @@ void archives_restore(struct archives *as, const struct store_entry *row)
         return;
     }
     archived_set_path(x);
-    x->owed = x->restarted = x->state != ARCHIVE_ARCHIVED;
+    x->owed = x->restarted = x->state != ARCHIVE_ARCHIVED && !archived_is_here(x);
     archived_add(as, x);
 }
 
@@ -149,29 +163,39 @@ static const struct archived *archives_find(const struct archives *as, const cha
 
 /* ---- what is asked ---- */
 
-char *archives_text(const struct archives *as, const char *job)
+char *archives_text(const struct archives *as, const char *job, const struct message_listener *to)
 {
     const struct archived *x = archives_find(as, job);
-    return x ? field_to_text(&archives_table, x, FIELD_SHOWN, FIELD_PAGE) : NULL;
+    if (!x || x->state == ARCHIVE_BACK)
+        return NULL;
+    struct archived page = *x; /* borrows all but what is said */
+    _cleanup_(freep) char *said = page.problem = message_kept_say(x->problem, to);
+    return field_to_text(&archives_table, &page, FIELD_SHOWN, FIELD_PAGE);
+}
+
+static void archived_keep_problem(struct archived *x, const struct err *why)
+{
+    free(x->problem);
+    x->problem = message_keep(why);
 }
 
 bool archives_is_away(const struct archives *as, const char *job)
 {
     const struct archived *x = as ? archives_find(as, job) : NULL;
-    return x && x->state != ARCHIVE_FAILED;
+    return x && !archived_is_here(x);
 }
 
 int archives_check_files(const struct archives *as, const char *job, struct err *err)
 {
     const struct archived *x = archives_find(as, job);
-    if (!x || x->state == ARCHIVE_FAILED)
+    if (!x || archived_is_here(x))
         return 0;
     if (x->state == ARCHIVE_ARCHIVED)
-        return err_set(err, ERR_CONFLICT,
-                       "job '%s' is archived: 'argus unarchive %s' brings its files back", job,
-                       job);
-    return err_set(err, ERR_CONFLICT, "the files of job '%s' are being %s: try again later", job,
-                   x->state <= ARCHIVE_REMOVING ? "archived" : "brought back from its archive");
+        return message_refuse(err, ERR_CONFLICT, "job_archived",
+                              MESSAGE_ARGS(MESSAGE_STR("job", job), MESSAGE_STR("name", job)));
+    bool leaves = x->state <= ARCHIVE_REMOVING;
+    return message_refuse(err, ERR_CONFLICT, leaves ? "job_leaves" : "job_comes_back",
+                          MESSAGE_ARGS(MESSAGE_STR("job", job)));
 }
 
 int archives_check_text(const struct archives *as, const char *text, struct err *err)
@@ -196,6 +220,20 @@ uint64_t archives_bytes(const struct archives *as, const char *user, const char 
         if (user ? str_eq(x->user, user) : str_eq(x->project, project))
             sum += x->packed;
     return sum;
+}
+
+bool archives_may_retire(const struct archives *as, const char *job, usec_t before)
+{
+    const struct archived *x = archives_find(as, job);
+    return !x || (x->state == ARCHIVE_BACK && x->at <= before);
+}
+
+int archives_waiting(const struct archives *as)
+{
+    int n = 0;
+    for (const struct archived *x = as->first; x; x = x->next)
+        n += x->owed;
+    return n;
 }
 
 /* ---- the steps ---- */
@@ -241,6 +279,7 @@ static void archive_step_run(void *arg)
         s->result = jobarchive_swap(&s->order, &s->err);
         break;
     case ARCHIVE_ARCHIVED:
+    case ARCHIVE_BACK:
     case ARCHIVE_FAILED:
     case ARCHIVE_STATES:
         break;
@@ -250,12 +289,14 @@ static void archive_step_run(void *arg)
 static void archive_tell(const struct archives *as,
                          const struct archived *x,
                          const char *kind,
+                         const char *code,
                          const char *text)
 {
     struct events_note note = {.kind = kind,
                                .actor = str_or(x->actor, "argusd"),
                                .job_seq = x->seq,
                                .job = x->id,
+                               .code = code,
                                .text = text};
     events_add(as->p.events, &note, clock_wall());
 }
@@ -265,9 +306,9 @@ static void archive_fail(struct archives *as, struct archived *x, int state, con
     const char *kind = state == ARCHIVE_FAILED ? "archive_failed" : "unarchive_failed";
     x->state = state;
     x->owed = false;
-    set_str(&x->problem, why->text);
+    archived_keep_problem(x, why);
     log_warn("archive", "%s job=%s", why->text, x->id);
-    archive_tell(as, x, kind, why->text);
+    archive_tell(as, x, kind, why->message, why->message ? why->args : why->text);
     if (state == ARCHIVE_FAILED) {
         store_remove_entry(as->p.store, ARCHIVES_ENTRY, x->id);
         x->packed = 0;
@@ -298,20 +339,28 @@ static void archive_done_well(struct archives *as, struct archived *x, const str
         x->state = ARCHIVE_ARCHIVED;
         x->owed = false;
         archived_save(as, x);
-        text_printf(text, "%" PRIu64 " files, %" PRIu64 " bytes, are an archive of %" PRIu64,
-                    x->files, x->bytes, x->packed);
-        archive_tell(as, x, "archived", text);
+        if (x->no_checkpoints)
+            as->p.checkpoints_gone(x->id, as->p.arg);
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_NUM("files", x->files), MESSAGE_NUM("bytes", x->bytes),
+                                   MESSAGE_NUM("packed", x->packed),
+                                   MESSAGE_NUM("removed", x->no_checkpoints)));
+        archive_tell(as, x, "archived", "archived_job", text);
         break;
     case ARCHIVE_UNPACKING:
         x->state = ARCHIVE_RESTORING;
         archived_save(as, x);
         break;
     case ARCHIVE_RESTORING:
-        archive_tell(as, x, "unarchived", "its files are back, as they were");
-        store_remove_entry(as->p.store, ARCHIVES_ENTRY, x->id);
-        archived_remove(as, x);
+        archive_tell(as, x, "unarchived", "unarchived_job", "{}");
+        x->state = ARCHIVE_BACK;
+        x->owed = false;
+        x->packed = 0;
+        x->at = clock_wall();
+        archived_save(as, x);
         break;
     case ARCHIVE_ARCHIVED:
+    case ARCHIVE_BACK:
     case ARCHIVE_FAILED:
     case ARCHIVE_STATES:
         break;
@@ -322,9 +371,10 @@ static void archive_done_well(struct archives *as, struct archived *x, const str
 static void archive_again(struct archived *x, const struct err *why)
 {
     x->after = clock_mono() + AGAIN_AFTER;
-    if (!str_eq(x->problem, why->text))
+    _cleanup_(freep) char *kept = message_keep(why);
+    if (!str_eq(x->problem, kept))
         log_warn("archive", "%s job=%s", why->text, x->id);
-    set_str(&x->problem, why->text);
+    set_str(&x->problem, kept);
 }
 
 static void archives_next(struct archives *as);
@@ -366,9 +416,10 @@ static void archive_step_start(struct archives *as, struct archived *x)
                                .id = xstrdup(x->id),
                                .state = x->state,
                                .taken_back = x->restarted};
-    if (x->restarted)
-        (void)err_set(&s->err, -ECANCELED, "%s",
-                      str_or(x->problem, "argusd ended meanwhile: ask again"));
+    if (x->restarted && x->problem)
+        (void)message_refuse_kept(&s->err, -ECANCELED, x->problem); /* only fills it */
+    else if (x->restarted)
+        (void)message_refuse(&s->err, -ECANCELED, "argusd_ended", MESSAGE_NO_ARGS);
     x->restarted = true; /* whatever comes of it: the step was begun */
     text_copy(s->token, x->token);
     text_copy(s->hash, x->hash);
@@ -376,7 +427,10 @@ static void archive_step_start(struct archives *as, struct archived *x)
                                    .dir = s->dir,
                                    .id = s->id,
                                    .token = s->token,
-                                   .limits = {set->archive_bytes, set->archive_files, &as->stop}};
+                                   .limits = {.bytes = set->archive_bytes,
+                                              .entries = set->archive_files,
+                                              .stop = &as->stop,
+                                              .hollow = x->no_checkpoints ? "checkpoints" : NULL}};
     as->busy = true;
     work_start(as->p.loop, archive_step_run, archive_step_done, s);
 }
@@ -391,7 +445,7 @@ static bool archive_is_wanted_back(struct archives *as, struct archived *x)
         return false;
     x->state = ARCHIVE_PACKING;
     x->restarted = true;
-    set_str(&x->problem, err.text);
+    archived_keep_problem(x, &err);
     archived_save(as, x);
     return true;
 }
@@ -436,18 +490,17 @@ static void archives_on_tick(uv_timer_t *t)
 
 static int archives_check_line(const struct archives *as, struct err *err)
 {
-    int n = 0;
-    for (const struct archived *x = as->first; x; x = x->next)
-        n += x->owed;
-    if (cluster_root_hangs(as->p.cluster))
-        return err_set(err, ERR_UNAVAILABLE, "the shared root does not answer");
-    return n < WAITING_MAX
-               ? 0
-               : err_set(err, ERR_BUSY, "%d jobs wait to be archived or brought back", n);
+    int n = archives_waiting(as), r = cluster_check_root_answers(as->p.cluster, err);
+    if (r < 0)
+        return r;
+    return n < WAITING_MAX ? 0
+                           : message_refuse(err, ERR_BUSY, "archives_busy",
+                                            MESSAGE_ARGS(MESSAGE_NUM("jobs", n)));
 }
 
 static struct archived *archived_new(const struct archives *as,
                                      const struct job *job,
+                                     unsigned flags,
                                      const char *actor)
 {
     unsigned char bytes[JOBARCHIVE_TOKEN_BYTES];
@@ -459,6 +512,7 @@ static struct archived *archived_new(const struct archives *as,
                            .actor = xstrdup(actor),
                            .seq = job->seq,
                            .state = ARCHIVE_PACKING,
+                           .no_checkpoints = flags & ARCHIVES_NO_CHECKPOINTS,
                            .owed = true};
     x->dir = as->p.settings->archive_dir
                  ? xstrdup(as->p.settings->archive_dir)
@@ -468,12 +522,17 @@ static struct archived *archived_new(const struct archives *as,
     return x;
 }
 
-int archives_pack(struct archives *as, const struct job *job, const char *actor, struct err *err)
+int archives_pack(struct archives *as,
+                  const struct job *job,
+                  unsigned flags,
+                  const char *actor,
+                  struct err *err)
 {
     struct archived *old = map_find(as->by_id, job->id);
-    if (old && old->state <= ARCHIVE_ARCHIVED)
+    bool without = flags & ARCHIVES_NO_CHECKPOINTS;
+    if (old && old->state <= ARCHIVE_ARCHIVED && old->no_checkpoints == without)
         return 0;
-    if (old && old->state != ARCHIVE_FAILED)
+    if (old && !archived_is_here(old))
         return archives_check_files(as, job->id, err);
     int r = archives_check_line(as, err);
     if (r == 0)
@@ -482,7 +541,7 @@ int archives_pack(struct archives *as, const struct job *job, const char *actor,
         return r;
     if (old)
         archived_remove(as, old);
-    struct archived *x = archived_new(as, job, actor);
+    struct archived *x = archived_new(as, job, flags, actor);
     archived_add(as, x);
     archived_save(as, x);
     return 0;
@@ -491,8 +550,9 @@ int archives_pack(struct archives *as, const struct job *job, const char *actor,
 int archives_unpack(struct archives *as, const struct job *job, const char *actor, struct err *err)
 {
     struct archived *x = map_find(as->by_id, job->id);
-    if (!x || x->state == ARCHIVE_FAILED)
-        return err_set(err, ERR_CONFLICT, "job '%s' is not archived", job->id);
+    if (!x || archived_is_here(x))
+        return message_refuse(err, ERR_CONFLICT, "job_not_archived",
+                              MESSAGE_ARGS(MESSAGE_STR("job", job->id)));
     if (x->state == ARCHIVE_UNPACKING || x->state == ARCHIVE_RESTORING)
         return 0;
     if (x->state != ARCHIVE_ARCHIVED)

@@ -2,7 +2,7 @@
 /* checkpoints.c - the catalogue: a book for each job, and when it is looked at; see checkpoints.h.
  *
  * What a look does is checkpoints_pass.c's. A book without a checkpoint, of a job that does not
- * run, is none. */
+ * run and whose end was looked at, is none. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,14 +83,16 @@ int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const 
     return newest ? newest->step : 0;
 }
 
-char *checkpoints_text(const struct checkpoints *cs, const char *job)
+char *checkpoints_text(const struct checkpoints *cs,
+                       const char *job,
+                       const struct message_listener *to)
 {
     const struct ckpt_list *l = checkpoints_of(cs, job);
     struct buf out = BUF_INIT(LIST_TEXT_MAX);
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '[');
     for (size_t i = 0; l && i < l->n; i++)
-        ckpt_to_json(&l->v[i], &j, NULL);
+        ckpt_to_json(&l->v[i], to, &j, NULL);
     jout_close(&j, ']');
     return buf_take(&out);
 }
@@ -216,6 +218,29 @@ static void follow(struct checkpoints *cs, const struct live *l, usec_t now)
     b->k = k;
 }
 
+void checkpoints_ended(struct checkpoints *cs, const struct live *l)
+{
+    const struct attempt *a = job_attempt(l->job);
+    if (!a || !workload_word_trains(l->job->workload))
+        return;
+    struct book *b = book_of(cs, l->job);
+    b->k = a->k;
+    b->followed = false;
+    b->walked_at = 0;
+    b->wanted = b->owes_end = true;
+    book_keep(b);
+}
+
+void checkpoints_forget(struct checkpoints *cs, const char *job)
+{
+    struct book *b = map_find(cs->by_id, job);
+    if (!b)
+        return;
+    ckpt_list_release(&b->list);
+    b->owes_end = b->owes_look = false;
+    book_keep(b);
+}
+
 /* Those of jobs that are over and have none. */
 static void drop_empty(struct checkpoints *cs)
 {
@@ -241,7 +266,7 @@ static void checkpoints_on_tick(uv_timer_t *t)
     for (struct book *b = cs->first; b; b = b->next) {
         if (b->followed && b->seen_at != now) {
             b->followed = false; /* it has ended: one look more */
-            b->wanted = true;
+            b->wanted = b->owes_end = true;
         } else if (!b->followed && b->owes_look && now - b->looked_at > OWED_EVERY) {
             b->wanted = true;
         }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoints.h - the catalogue of checkpoints, and which of them stay.
  *
- * fsroot/ckpt.c reads and removes in the worker pool, core/metric/ckpt.c decides; here is when. A
- * running job that trains is looked at every few seconds, and once more at its end; what is new is
- * an event, and what retention lets go is removed. A row of the store for each job that has some is
- * all that is kept: it is there for jobs that are over, too. The files are the truth. */
+ * fsroot/ckpt/ckpt.c reads and removes in the worker pool, core/metric/ckpt.c decides; here is
+ * when. A running job that trains is looked at every few seconds, and once more at its end; what is
+ * new is an event, and what retention lets go is removed. A row of the store for each job that has
+ * some is all that is kept: it is there for jobs that are over, too. The files are the truth. */
 #pragma once
 #include <uv.h>
 
@@ -40,12 +40,21 @@ void checkpoints_start(struct checkpoints *cs);
 void checkpoints_close(struct checkpoints *cs); /* nothing is begun any more; NULL is fine */
 void checkpoints_free(struct checkpoints *cs);  /* once the loop has run dry */
 
+/* The job's attempt is over: what it saved last is looked at, also where it ran too briefly to be
+ * looked at before. The look is owed by a row in the batch of the end, until it was made. */
+void checkpoints_ended(struct checkpoints *cs, const struct live *l);
+
+/* What lay in its checkpoints was removed by others: nothing is known of it any more. */
+void checkpoints_forget(struct checkpoints *cs, const char *job);
+
 /* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
 const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
 /* The step of its newest verified one; 0: it has none, or this user may not see the job. */
 int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user);
 /* All that is known of a job's as a JSON array. Heap. */
-char *checkpoints_text(const struct checkpoints *cs, const char *job);
+char *checkpoints_text(const struct checkpoints *cs,
+                       const char *job,
+                       const struct message_listener *to);
 /* Those of one job, in sum. All borrowed. */
 struct checkpoints_sum {
     const char *id, *user, *project;

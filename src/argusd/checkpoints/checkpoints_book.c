@@ -49,7 +49,7 @@ char *book_text(const struct book *b)
 {
     struct buf out = BUF_INIT(TEXT_MAX);
     struct jout j = jout_begin(&out);
-    if (!b->list.n)
+    if (!b->list.n && !b->owes_end)
         return NULL;
     jout_open(&j, NULL, '{');
     jout_int(&j, "seq", b->seq);
@@ -59,11 +59,11 @@ char *book_text(const struct book *b)
     jout_str(&j, "metric", b->metric);
     jout_bool(&j, "min", b->policy.best_is_min);
     jout_int(&j, "k", b->k);
-    jout_bool(&j, "open", b->followed);
+    jout_bool(&j, "open", b->followed || b->owes_end);
     jout_int(&j, "tracker", b->list.tracker);
     jout_open(&j, "list", '[');
     for (size_t i = first_kept(b); i < b->list.n; i++)
-        ckpt_to_json(&b->list.v[i], &j, NULL);
+        ckpt_to_json(&b->list.v[i], NULL, &j, NULL);
     jout_close(&j, ']');
     put_marks(b, &j);
     jout_close(&j, '}');

@@ -40,6 +40,7 @@ struct book {
     bool followed; /* an attempt runs, or did when argusd ended: a last look is owed */
     bool failing, room_told, quota_told, pin_told, trouble_told;
     bool owes_look; /* the last one failed, or could not put back what is pinned */
+    bool owes_end;  /* an attempt ended, and no look that worked began since then: stored */
     bool has_pins;  /* or may have, from before a restart */
     usec_t seen_at, looked_at, walked_at; /* monotonic */
     int64_t step;                         /* of the training when it was looked at */

@@ -5,6 +5,7 @@
 
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "core/check/preflight.h"
 
@@ -27,7 +28,9 @@ static void checkpoints_news_tell(const struct book *b,
                                .code = code,
                                .text = text,
                                .data = data};
-    log_info("checkpoints", "%s: %s job=%s", kind, text, b->id);
+    char said[JOB_REASON_TEXT_MAX];
+    message_to_string(code, text, true, said, sizeof(said));
+    log_info("checkpoints", "%s: %s job=%s", kind, said, b->id);
     events_add(b->cs->p.events, &note, clock_wall());
 }
 
@@ -35,11 +38,14 @@ void book_tell_one(const struct book *b, const struct ckpt *c)
 {
     char text[JOB_REASON_TEXT_MAX], size[SIZE_TEXT];
     if (c->state == CKPT_VERIFIED) {
-        text_printf(text, "the checkpoint of step %" PRId64 " is complete: %s", c->step,
-                    preflight_size_text(c->bytes, size));
-        checkpoints_news_tell(b, "argusd", "checkpoint", "", text, c->step, c->bytes);
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_NUM("step", c->step),
+                                   MESSAGE_STR("size", preflight_size_text(c->bytes, size))));
+        checkpoints_news_tell(b, "argusd", "checkpoint", "checkpoint_complete", text, c->step,
+                              c->bytes);
     } else {
-        text_printf(text, "the checkpoint of step %" PRId64 " cannot be read: %s", c->step, c->why);
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_NUM("step", c->step), MESSAGE_KEPT("why", c->why)));
         checkpoints_news_tell(b, "argusd", "checkpoint_broken", "checkpoint_broken", text, c->step,
                               c->bytes);
     }
@@ -47,12 +53,18 @@ void book_tell_one(const struct book *b, const struct ckpt *c)
 
 void book_tell_found(const struct book *b, const struct ckpt_list *found)
 {
+    bool is_new = false;
     for (size_t i = 0; i < found->n; i++) {
         const struct ckpt *c = &found->v[i], *old = ckpt_list_find(&b->list, c->step);
         bool is_told = c->state == CKPT_VERIFIED || c->state == CKPT_BROKEN;
-        if (is_told && (!old || old->state != c->state))
+        if (is_told && (!old || old->state != c->state)) {
             book_tell_one(b, c);
+            is_new = is_new || c->state == CKPT_VERIFIED;
+        }
     }
+    struct live *l = is_new ? jobs_find_id(b->cs->p.jobs, b->id) : NULL;
+    if (l)
+        jobs_saved(l);
 }
 
 void book_tell_removed(const struct book *b,
@@ -62,26 +74,28 @@ void book_tell_removed(const struct book *b,
                        uint64_t bytes)
 {
     char text[JOB_REASON_TEXT_MAX], size[SIZE_TEXT];
-    text_printf(text, "removed the checkpoints of the steps %s: %s", steps,
-                preflight_size_text(bytes, size));
-    checkpoints_news_tell(b, actor, "checkpoint_removed", "", text, last, bytes);
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("steps", steps),
+                               MESSAGE_STR("size", preflight_size_text(bytes, size))));
+    checkpoints_news_tell(b, actor, "checkpoint_removed", "checkpoint_removed", text, last, bytes);
 }
 
 void book_tell_room(struct book *b, const struct book_room *r, uint64_t free_bytes)
 {
     char text[JOB_REASON_TEXT_MAX], need[SIZE_TEXT], room[SIZE_TEXT];
+    struct reason why;
     bool fits = r->goes >= r->lacks;
     if (!r->lacks || (b->room_told && !fits)) {
         b->room_told = r->lacks > 0;
         return; /* there is room, or it was said */
     }
     b->room_told = !fits;
-    text_printf(text, "the next checkpoint takes about %s and %s are free: %s",
-                preflight_size_text(r->next, need), preflight_size_text(free_bytes, room),
-                fits ? "the oldest are removed for it"
-                     : "too little may be removed for it, free some space");
-    checkpoints_news_tell(b, "argusd", fits ? "checkpoint_headroom" : "checkpoint_no_room",
-                          finding_class_to_string(FINDING_DISK_FULL), text, 0, r->goes);
+    const char *kind = fits ? "checkpoint_headroom" : "checkpoint_no_room";
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("need", preflight_size_text(r->next, need)),
+                               MESSAGE_STR("room", preflight_size_text(free_bytes, room))));
+    reason_set(&why, finding_class_to_string(FINDING_DISK_FULL), kind, text);
+    checkpoints_news_tell(b, "argusd", kind, why.code, why.text, 0, r->goes);
 }
 
 bool book_is_over_quota(struct book *b)
@@ -90,8 +104,10 @@ bool book_is_over_quota(struct book *b)
     struct err err = {0};
     bool is_over = checkpoints_check_quota(b->cs, b->project, b->user, &err) < 0;
     if (is_over && !b->quota_told) {
-        text_printf(text, "%.200s: of each running job one is kept", err.text);
-        checkpoints_news_tell(b, "argusd", "checkpoint_quota", "quota_checkpoints", text, 0,
+        struct reason why;
+        message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_ERR("why", &err)));
+        reason_set(&why, "quota_checkpoints", "checkpoint_quota", text);
+        checkpoints_news_tell(b, "argusd", "checkpoint_quota", why.code, why.text, 0,
                               ckpt_list_bytes(&b->list));
     }
     b->quota_told = is_over;

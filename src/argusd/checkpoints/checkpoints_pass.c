@@ -7,6 +7,7 @@
  *                                                                    row, answers ◀────────┘
  *
  * A book is with a worker while it is `busy`: its pass has copies of all that it needs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "argusd/ground/work.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fsroot/ckpt.h"
+#include "fsroot/ckpt/ckpt.h"
 
 enum { BUSY_MAX = 3 /* passes at once: a slow root must not take all workers */ };
 static const usec_t WALK_EVERY = 60 * USEC_SEC; /* what is verified is walked again, too */
@@ -27,6 +28,7 @@ struct pass {
     int k;
     unsigned flags;
     bool sweeps; /* what a crash left of removals goes */
+    bool pays;   /* it is the look that an end owes */
     struct ckpt_list known, found;
     int64_t *pins; /* steps that verl must not take away, and those that need no pin */
     size_t n_pins, n_spare;
@@ -333,6 +335,9 @@ static void checkpoints_pass_done_look(void *arg)
         log_warn("checkpoints", "%s job=%s", p->trouble.text, b->id);
     b->trouble_told = p->has_trouble;
     b->owes_look = p->result < 0 || !p->is_back;
+    bool is_paid = !b->owes_look || p->result == -ELOOP || p->result == -ENOTDIR; /* no directory */
+    if (p->pays && is_paid && !b->wanted) /* wanted: another may have ended, and follows */
+        b->owes_end = false;
     if (b->cs->closing || p->result < 0) {
         end_pass(p);
         return;
@@ -375,6 +380,7 @@ void book_start_pass(struct book *b)
                        .steps = BUF_INIT(160)};
     ckpt_list_copy(&p->known, &b->list);
     take_asks(p);
+    p->pays = b->owes_end;
     p->sweeps = !p->dry_run && (p->asked || !b->looked_at);
     b->looked_at = now;
     if (walks)

@@ -101,13 +101,18 @@ static bool is_named_in(const char *text, const char *job)
     return false;
 }
 
+static bool book_is_unsettled(const struct book *b)
+{
+    return b->busy || b->asks || b->followed || b->owes_end;
+}
+
 int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, struct err *err)
 {
     const struct live *l;
     const struct registry_entry *e;
     const struct book *b = map_find(cs->by_id, job);
     int kind = 0;
-    if (b && (b->busy || b->asks || b->followed))
+    if (b && book_is_unsettled(b))
         return message_refuse(err, ERR_CONFLICT, "checkpoints_busy",
                               MESSAGE_ARGS(MESSAGE_STR("job", job)));
     for (size_t pos = 0; (e = next_in_place(cs, &kind, &pos));)
@@ -144,9 +149,9 @@ int checkpoints_check_use(const struct checkpoints_use *u, struct err *err)
     for (const struct book *b = u->cs->busy ? u->cs->first : NULL; b; b = b->next)
         if (b->going && (means(u->text, b->id, b->going) || means(u->inputs, b->id, b->going)) &&
             book_is_seen_by(b, u->user))
-            return err_set(err, ERR_CONFLICT,
-                           "the checkpoint of step %" PRId64 " of job '%s' is being removed",
-                           b->going, b->id);
+            return message_refuse(
+                err, ERR_CONFLICT, "checkpoint_going",
+                MESSAGE_ARGS(MESSAGE_NUM("step", b->going), MESSAGE_STR("job", b->id)));
     return 0;
 }
 

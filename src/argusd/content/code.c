@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
 #include "core/spec/spec.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/snapshot.h"
 
 enum { TEXT_MAX = 64 << 10 };
 
@@ -60,9 +61,8 @@ static void resolve_name(struct naming *x, const char *key, const char *ref, cha
 {
     const struct snapshot *s = snapshots_find_for(x->sn, x->user, ref);
     if (!s) {
-        problems_add(x->ps, PROBLEM_ERROR, key, 0, 0,
-                     "'argus snapshot ls' shows those that there are",
-                     "there is no snapshot '%.130s', neither a common one nor one of yours", ref);
+        problems_add(x->ps, PROBLEM_ERROR, key, 0, 0, "no_snapshot",
+                     MESSAGE_ARGS(MESSAGE_STR("ref", ref)));
         return;
     }
     free(*ret_path);
@@ -133,8 +133,9 @@ bool code_is_there(const struct snapshots *sn, const char *text, struct err *err
     code_uses_read(text, &u);
     for (size_t i = 0; i < u.n; i++)
         if (!snapshots_find_path(sn, str_or(u.v[i].path, ""))) {
-            (void)err_set(err, ERR_CONFLICT, "snapshot '%s' was removed meanwhile",
-                          str_or(u.v[i].name, "")); /* only fills err */
+            (void)message_refuse(
+                err, ERR_CONFLICT, "snapshot_removed",
+                MESSAGE_ARGS(MESSAGE_STR("ref", str_or(u.v[i].name, "")))); /* only fills err */
             return false;
         }
     return true;
@@ -183,12 +184,16 @@ int code_verify(const char *root, const char *text, struct err *err)
     for (size_t i = 0; i < u.n; i++) {
         int r = snapshot_verify(root, str_or(u.v[i].hash, ""), err);
         if (r == -ENOENT)
-            r = err_set(err, ERR_REFUSED, "it is gone");
+            return message_refuse(err, ERR_REFUSED, "snapshot_gone",
+                                  MESSAGE_ARGS(MESSAGE_STR("ref", u.v[i].name)));
+        if (r == ERR_REFUSED && err) {
+            const struct err why = *err;
+            return message_refuse(
+                err, r, "snapshot_changed",
+                MESSAGE_ARGS(MESSAGE_STR("ref", u.v[i].name), MESSAGE_ERR("why", &why)));
+        }
         if (r < 0)
-            return r == ERR_REFUSED
-                       ? err_prefix(err, "snapshot '%s' was changed after it was added",
-                                    str_or(u.v[i].name, ""))
-                       : r;
+            return r;
     }
     return 0;
 }

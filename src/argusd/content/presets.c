@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "embedded.h"
@@ -215,14 +216,16 @@ int presets_put(struct presets *pr,
     if (r < 0)
         return r;
     if (content_presets_find(pr, NULL, name))
-        return err_set(err, ERR_CONFLICT, "'%s' is a shipped preset: choose another name", name);
+        return message_refuse(err, ERR_CONFLICT, "preset_shipped",
+                              MESSAGE_ARGS(MESSAGE_STR("name", name)));
     if (!content_presets_find(pr, project, name) &&
         presets_count_of(pr, project) >= PRESETS_OF_PROJECT_MAX)
-        return err_set(err, ERR_REFUSED, "project '%s' has %d presets, and cannot have more",
-                       project, PRESETS_OF_PROJECT_MAX);
+        return message_refuse(err, ERR_REFUSED, "too_many_presets",
+                              MESSAGE_ARGS(MESSAGE_STR("project", project),
+                                           MESSAGE_NUM("most", PRESETS_OF_PROJECT_MAX)));
     r = preset_parse(text, strlen(text), &p, ps);
     if (r < 0)
-        return err_set(err, r, "the preset has problems");
+        return message_refuse(err, r, "preset_has_problems", MESSAGE_NO_ARGS);
     struct preset_item *i = presets_add(pr, project, name, text, p);
     i->created_at = i->created_at ? i->created_at : now;
     i->changed_at = now;
@@ -273,8 +276,9 @@ int presets_may(const struct preset_item *item,
     if (!item->project)
         return action == ACCESS_PRESET_SEE
                    ? access_check_common(who, action, verb, &thing, err)
-                   : err_set(err, ERR_FORBIDDEN, "preset '%s' is shipped: nobody can %s it",
-                             item->name, verb);
+                   : message_refuse(
+                         err, ERR_FORBIDDEN, "preset_shipped_kept",
+                         MESSAGE_ARGS(MESSAGE_STR("name", item->name), MESSAGE_STR("verb", verb)));
     return access_check(who, action, verb, &thing, err);
 }
 
@@ -295,9 +299,9 @@ static int say_unknown(const struct presets *pr,
         if (presets_may_see(i, who))
             names[n++] = i->name;
     const char *near = str_nearest(ref, names, n);
-    int r = err_set(err, ERR_BAD_SPEC,
-                    "there is no preset '%.130s'%s%s%s: 'argus preset ls' lists them", ref,
-                    near ? " (did you mean '" : "", str_or(near, ""), near ? "'?)" : "");
+    int r = message_refuse(
+        err, ERR_BAD_SPEC, "no_preset",
+        MESSAGE_ARGS(MESSAGE_STR("name", ref), MESSAGE_STR("near", str_or(near, ""))));
     free(names);
     return r;
 }
@@ -319,8 +323,8 @@ int presets_look_up(const struct presets *pr,
     if (!presets_may_see(i, who))
         return say_unknown(pr, who, ref, err);
     if (!i->preset)
-        return err_set(err, ERR_BAD_SPEC,
-                       "preset '%s' cannot be read by this version: store it anew", i->name);
+        return message_refuse(err, ERR_BAD_SPEC, "preset_unreadable",
+                              MESSAGE_ARGS(MESSAGE_STR("name", i->name)));
     *ret = i;
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "base/field.h"
 #include "base/hash.h"
 #include "core/job/access.h"
-#include "core/spec/preset.h"
+#include "core/preset/preset.h"
 #include "store/store.h"
 
 enum { PRESETS_OF_PROJECT_MAX = 200 };

@@ -12,9 +12,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/tree/paths.h"
 
 enum { TURN_MS = 2000, KEY_MAX = 160 };
 
@@ -223,8 +224,9 @@ int registry_add(struct registry *rg,
     const char *kind = kind_names[taken->kind];
     if (registry_count(rg, taken->kind) >= REGISTRY_ENTRIES_MAX) {
         registry_entry_free(taken);
-        return err_set(err, ERR_REFUSED, "there are %d %ss, and there cannot be more: remove some",
-                       REGISTRY_ENTRIES_MAX, kind);
+        return message_refuse(
+            err, ERR_REFUSED, "too_many_entries",
+            MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_ENTRIES_MAX), MESSAGE_STR("noun", kind)));
     }
     put_scope(taken, scope, sizeof(scope));
     taken->version = registry_last_of(rg, taken->kind, scope)->version + 1;
@@ -317,9 +319,8 @@ int registry_share(struct registry *rg,
     strv_release(&named);
     if (all.n > REGISTRY_SHARED_MAX) {
         strv_release(&all);
-        return err_set(err, ERR_REFUSED,
-                       "it would be shared with more than %d: share it with a project",
-                       REGISTRY_SHARED_MAX);
+        return message_refuse(err, ERR_REFUSED, "shared_too_many",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_SHARED_MAX)));
     }
     strv_release(&e->shared);
     e->shared = all;
@@ -346,9 +347,8 @@ int registry_check_files(const struct registry *rg,
                 continue;
             int r = registry_check(e, who, ACCESS_DATA_CHANGE, "change the files of", err);
             if (r == ERR_NOT_FOUND) /* of others: which one is not told */
-                r = err_set(err, ERR_FORBIDDEN,
-                            "'%.200s' cannot be changed: a registered data set or model lies there",
-                            path);
+                r = message_refuse(err, ERR_FORBIDDEN, "entry_lies_there",
+                                   MESSAGE_ARGS(MESSAGE_STR("path", path)));
             if (r < 0)
                 return r;
         }
@@ -399,11 +399,15 @@ int registry_find(const struct registry *rg,
         near = n;
     }
     if (!best)
-        return err_set(err, ERR_NOT_FOUND, "no %s '%s%s%s'", kind_names[kind], ref->owner,
-                       *ref->owner ? ":" : "", ref->name);
+        return message_refuse(err, ERR_NOT_FOUND, "not_found",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", kind_names[kind]),
+                                           MESSAGE_STR("owner", ref->owner),
+                                           MESSAGE_STR("name", ref->name)));
     if (other)
-        return err_set(err, ERR_CONFLICT, "'%s' is a %s of '%s' and of '%s': say %s:%s", ref->name,
-                       kind_names[kind], best->owner, other->owner, best->owner, ref->name);
+        return message_refuse(
+            err, ERR_CONFLICT, "entry_of_two",
+            MESSAGE_ARGS(MESSAGE_STR("name", ref->name), MESSAGE_STR("noun", kind_names[kind]),
+                         MESSAGE_STR("one", best->owner), MESSAGE_STR("other", other->owner)));
     *ret = best;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -39,10 +40,10 @@ struct resolving {
 
 static void registry_inputs_complain(struct resolving *x,
                                      const char *field,
-                                     const char *hint,
-                                     const char *text)
+                                     const char *code,
+                                     const struct message_arg *args)
 {
-    problems_add(x->ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+    problems_add(x->ps, PROBLEM_ERROR, field, 0, 0, code, args);
 }
 
 /* ---- which files ---- */
@@ -112,10 +113,11 @@ static void check_fit(struct resolving *x, const struct registry_entry *e, const
     json_array_foreach (json_get_array(fit, "missing"), i, name)
         (void)buf_addf(&lacks, "%s'%.60s'", i ? ", " : "",
                        str_or(json_string_value(name), "?")); /* cut: fine */
-    problems_add(x->ps, PROBLEM_WARNING, key, 0, 0, "'argus data prepare' makes such columns",
-                 "data set '%s' does not fit %s: it lacks the column%s %s", registry_ref(e, ref),
-                 workload_to_string((enum workload)x->spec->workload), i == 1 ? "" : "s",
-                 lacks.len ? buf_str(&lacks) : "that it reads");
+    problems_add(
+        x->ps, PROBLEM_WARNING, key, 0, 0, "data_not_fit",
+        MESSAGE_ARGS(MESSAGE_STR("ref", registry_ref(e, ref)),
+                     MESSAGE_STR("workload", workload_to_string((enum workload)x->spec->workload)),
+                     MESSAGE_STR("columns", buf_str(&lacks))));
     buf_release(&lacks);
 }
 
@@ -166,21 +168,20 @@ static struct registry_entry *registry_inputs_find(struct resolving *x,
     struct dataref ref;
     struct registry_entry *e = NULL;
     struct err err = {0};
-    char why[512];
     if (!dataref_read(text, &ref))
         return NULL;
     int r = registry_find(x->rg, kind, x->who, &ref, &e, &err);
     if (r == 0 && e->state != REGISTRY_ready) {
-        text_printf(why, "%s '%.80s' is being imported, by job '%s'", registry_kind_name(kind),
-                    text, e->job);
-        registry_inputs_complain(x, key, "submit when it is ready", why);
+        registry_inputs_complain(x, key, "being_imported",
+                                 MESSAGE_ARGS(MESSAGE_STR("noun", registry_kind_name(kind)),
+                                              MESSAGE_STR("name", text),
+                                              MESSAGE_STR("job", e->job)));
     } else if (r == ERR_NOT_FOUND && must) {
-        text_printf(why, "'%.200s' is not an absolute path, nor a registered %s", text,
-                    registry_kind_name(kind));
         registry_inputs_complain(
-            x, key, "begin it with ${SHARED_ROOT}/ or ${USER_ROOT}/, or register it", why);
+            x, key, "not_registered",
+            MESSAGE_ARGS(MESSAGE_STR("path", text), MESSAGE_STR("noun", registry_kind_name(kind))));
     } else if (r < 0 && r != ERR_NOT_FOUND) {
-        registry_inputs_complain(x, key, NULL, err.text);
+        problems_add_err(x->ps, PROBLEM_ERROR, key, 0, 0, &err);
     }
     return r == 0 && e->state == REGISTRY_ready ? e : NULL;
 }
@@ -188,7 +189,6 @@ static struct registry_entry *registry_inputs_find(struct resolving *x,
 static void resolve_files(struct resolving *x, const char *key, const struct strv *list)
 {
     struct dataref ref;
-    char why[512];
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->v[i];
         if (!dataref_read(text, &ref))
@@ -199,8 +199,9 @@ static void resolve_files(struct resolving *x, const char *key, const struct str
         _cleanup_(strv_release) struct strv files = {0};
         add_files(&files, e, key, ref.file);
         if (!files.n) {
-            text_printf(why, "data set '%.80s' has no files for %s", text, key);
-            registry_inputs_complain(x, key, "name one of its files: NAME/FILE", why);
+            registry_inputs_complain(
+                x, key, "data_no_files",
+                MESSAGE_ARGS(MESSAGE_STR("ref", text), MESSAGE_STR("key", key)));
             continue;
         }
         check_fit(x, e, key);
@@ -238,10 +239,9 @@ int registry_resolve(const struct registry *rg,
     bool too_long = false;
     char *text = take_inputs(&x, &too_long);
     if (too_long)
-        registry_inputs_complain(&x, "train_file", "merge its files",
-                                 "the data sets have too many files");
+        registry_inputs_complain(&x, "train_file", "inputs_too_many", MESSAGE_NO_ARGS);
     else if (spec_put_inputs(spec, text, &err) < 0)
-        registry_inputs_complain(&x, "train_file", NULL, err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "train_file", 0, 0, &err);
     if (ps->errors > before) {
         free(text);
         return ERR_BAD_SPEC;

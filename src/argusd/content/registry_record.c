@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "argusd/content/registry.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -95,8 +96,9 @@ int registry_record_read(enum registry_kind kind,
         return 0;
     }
     registry_entry_free(e);
-    return err_set(err, ERR_STORE, "the store holds a %s that cannot be read: %.200s",
-                   registry_kind_name(kind), text);
+    return message_refuse(
+        err, ERR_STORE, "stored_entry_broken",
+        MESSAGE_ARGS(MESSAGE_STR("noun", registry_kind_name(kind)), MESSAGE_STR("text", text)));
 }
 
 /* ---- the tool's result ---- */
@@ -134,7 +136,7 @@ int registry_result_read(const char *text, size_t n, struct registry_result *ret
     if (r < 0)
         return r;
     if (!json_is_object(o) || !json_is_boolean(json_object_get(o, "ok")))
-        return err_set(err, ERR_BAD_REQUEST, "the result of the import is no result");
+        return message_refuse(err, ERR_BAD_REQUEST, "import_no_result", MESSAGE_NO_ARGS);
     *ret = (struct registry_result){.ok = json_get_bool(o, "ok", false),
                                     .bytes = json_get_int(o, "bytes", 0),
                                     .files = json_get_int(o, "files", 0)};

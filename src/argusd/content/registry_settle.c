@@ -11,10 +11,11 @@
 #include "argusd/ground/work.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/tree/rootfile.h"
+#include "fsroot/tree/sweep.h"
 
 enum { PROGRESS_MAX = 4096 };
 
@@ -62,7 +63,7 @@ static void registry_settle_read_result(struct errand *x)
     _cleanup_(buf_release) struct buf text = BUF_INIT(REGISTRY_RESULT_MAX);
     x->r = rootfile_read(x->root, x->result, &text, &x->err);
     if (x->r == -ENOENT)
-        x->r = err_set(&x->err, ERR_NOT_FOUND, "the job ended without a result");
+        x->r = message_refuse(&x->err, ERR_NOT_FOUND, "job_without_result", MESSAGE_NO_ARGS);
     if (x->r == 0)
         x->r = registry_result_read(buf_str(&text), text.len, &x->found, &x->err);
 }
@@ -107,6 +108,7 @@ static void registry_settle_tell(struct registry *rg,
                                  const char *verb,
                                  const char *text)
 {
+    char said[JOB_REASON_TEXT_MAX];
     _cleanup_(freep) char *kind = xasprintf("%s_%s", registry_kind_word(e->kind), verb);
     _cleanup_(freep) char *object = xasprintf("%s/%s", registry_kind_word(e->kind), e->key);
     struct access_thing thing = registry_thing(e);
@@ -114,10 +116,20 @@ static void registry_settle_tell(struct registry *rg,
                                .kind = kind,
                                .actor = e->owner,
                                .object = object,
-                               .text = text,
-                               .data = NULL};
+                               .code = kind,
+                               .text = text};
     events_add(rg->p.events, &note, clock_wall());
-    log_info("registry", "%s: %s %s=%s", verb, text, registry_kind_word(e->kind), e->key);
+    message_to_string(kind, text, true, said, sizeof(said));
+    log_info("registry", "%s: %s %s=%s", verb, said, registry_kind_word(e->kind), e->key);
+}
+
+static void registry_settle_tell_failed(struct registry *rg,
+                                        const struct registry_entry *e,
+                                        const struct message_arg *why)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    message_write(text, sizeof(text), why);
+    registry_settle_tell(rg, e, "import_failed", text);
 }
 
 /* As it is now: others may have come since its job began. Its bytes go as those of one that is
@@ -129,7 +141,7 @@ static bool registry_settle_is_over_quota(const struct errand *x)
     uint64_t bytes = (uint64_t)x->found.bytes;
     if (e->in_place || storage_check(x->rg->p.storage, e->owner, e->project, bytes, &err) == 0)
         return false;
-    registry_settle_tell(x->rg, e, "import_failed", err.text);
+    registry_settle_tell_failed(x->rg, e, MESSAGE_ARGS(MESSAGE_ERR("why", &err)));
     registry_remove(x->rg, e);
     return true;
 }
@@ -138,8 +150,10 @@ static void registry_settle_take(struct errand *x)
 {
     struct registry_entry *e = x->e;
     if (!x->succeeded) {
-        registry_settle_tell(x->rg, e, "import_failed",
-                             *x->found.error ? x->found.error : x->err.text);
+        registry_settle_tell_failed(x->rg, e,
+                                    *x->found.error
+                                        ? MESSAGE_ARGS(MESSAGE_STR("why", x->found.error))
+                                        : MESSAGE_ARGS(MESSAGE_ERR("why", &x->err)));
         registry_drop(x->rg, e);
         return;
     }
@@ -155,7 +169,7 @@ static void registry_settle_take(struct errand *x)
     e->about = json_incref(x->found.about);
     set_str(&e->progress, NULL);
     registry_save(x->rg, e);
-    registry_settle_tell(x->rg, e, "imported", "it is in the registry now");
+    registry_settle_tell(x->rg, e, "imported", "{}");
 }
 
 static void registry_settle_done(void *arg)
@@ -179,7 +193,7 @@ static void registry_settle_done(void *arg)
         if (x->r < 0) {
             log_warn("registry", "%s", x->err.text); /* the next turn tries again */
         } else {
-            registry_settle_tell(x->rg, e, "removed", "its bytes are gone");
+            registry_settle_tell(x->rg, e, "removed", "{}");
             registry_drop(x->rg, e);
         }
         break;

@@ -16,13 +16,14 @@
 #include "argusd/content/snapshots_table.h"
 #include "argusd/ground/work.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/snapshot.h"
-#include "fsroot/bundle.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/rootfile.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/bundle.h"
+#include "fsroot/content/snapshot.h"
+#include "fsroot/look/verlversion.h"
+#include "fsroot/tree/rootfile.h"
 
 enum task_kind {
     TASK_MAKE,  /* content; worker */
@@ -39,7 +40,8 @@ struct task {
     uint64_t batch; /* not before this is on disk */
     /* For the worker: copies. */
     char *root, *work, *user, *ref, *want, *path, *actor;
-    char *over;        /* what is said when it is larger than the quota leaves; NULL = no quota */
+    char *over;        /* what is said when it is larger than the quota leaves, kept;
+ NULL = no quota */
     bool keep_content; /* CLEAN: another name has it */
     bool passing;
     bool is_known; /* MAKE: the content was there already */
@@ -150,7 +152,8 @@ static void snapshots_run_make(struct task *t)
     struct err why = {0};
     _cleanup_(closep) int fd = rootfile_open(t->root, t->path, &why);
     if (fd < 0) {
-        (void)err_set(&t->err, fd, "the upload cannot be read: %s", why.text);
+        (void)message_refuse(&t->err, fd, "upload_no_read",
+                             MESSAGE_ARGS(MESSAGE_ERR("why", &why))); /* only fills it */
         return;
     }
     const char *at_sign = strchr(t->ref, '@');
@@ -213,8 +216,8 @@ static void run_look_or_make(struct task *t)
         snapshots_run_look(t);
     bool damaged = t->err.code == ERR_REFUSED || t->err.code == -ENOENT;
     if (damaged && !t->path)
-        (void)err_set(&t->err, ERR_NOT_FOUND, "content '%.12s' is not whole here: upload it",
-                      t->want); /* only fills err */
+        (void)message_refuse(&t->err, ERR_NOT_FOUND, "content_not_whole",
+                             MESSAGE_ARGS(MESSAGE_STR("hash", t->want))); /* only fills err */
     if ((t->is_known && !damaged) || !t->path)
         return;
     t->err = (struct err){0};
@@ -326,15 +329,11 @@ static void snapshots_check_name(struct task *t, const struct snapshot *s)
 {
     int64_t most = t->sn->p.settings->snapshots_most;
     if (!s && (int64_t)t->sn->table.n >= most)
-        (void)err_set(&t->err, ERR_REFUSED,
-                      "there are %" PRId64
-                      " snapshots, the most that there may be here: remove some",
-                      most); /* only fills err */
+        (void)message_refuse(&t->err, ERR_REFUSED, "too_many_snapshots",
+                             MESSAGE_ARGS(MESSAGE_NUM("most", most))); /* only fills err */
     else if (s && strcmp(s->hash, t->made.hash) != 0)
-        (void)err_set(&t->err, ERR_CONFLICT,
-                      "'%s' is another snapshot already, and one never changes: choose another "
-                      "version",
-                      t->ref); /* only fills err */
+        (void)message_refuse(&t->err, ERR_CONFLICT, "snapshot_other",
+                             MESSAGE_ARGS(MESSAGE_STR("ref", t->ref))); /* only fills err */
 }
 
 /* As it is now: others may have come meanwhile. s: the name as it is; NULL = it is new. */
@@ -399,7 +398,8 @@ static void end_link(struct task *t)
     else if (t->err.code && s && !t->was_there) /* what nobody can use is not kept */
         snapshots_remove(t->sn, s);
     else if (!s && !t->err.code)
-        (void)err_set(&t->err, ERR_CONFLICT, "'%s' was removed meanwhile", t->ref);
+        (void)message_refuse(&t->err, ERR_CONFLICT, "snapshot_removed",
+                             MESSAGE_ARGS(MESSAGE_STR("ref", t->ref)));
     snapshots_tell(t, t->err.code ? NULL : s, true);
     snapshots_task_free(t);
 }
@@ -475,7 +475,7 @@ static void limit_bytes(struct task *t)
     uint64_t left = storage_left(st, payer, NULL);
     if (left >= t->limits.bytes || (t->want && storage_has_content(st, payer, t->want)))
         return;
-    t->over = storage_sentence(st, payer, NULL);
+    t->over = storage_keep(st, payer, NULL);
     t->limits.bytes = left;
     t->limits.over = t->over;
 }
@@ -515,6 +515,16 @@ void snapshots_let_go(struct snapshots *sn, struct snapshot *s)
 {
     if (--s->holders == 0 && s->passing && !s->leaving)
         snapshots_remove(sn, s);
+}
+
+void snapshots_set_needs(struct snapshots *sn,
+                         struct snapshot *s,
+                         const struct strv *needs,
+                         const char *actor)
+{
+    strv_copy(&s->needs, needs);
+    set_str(&s->needs_by, actor);
+    snapshots_table_save(&sn->table, s);
 }
 
 void snapshots_remove(struct snapshots *sn, struct snapshot *s)
@@ -558,7 +568,8 @@ void snapshots_free(struct snapshots *sn)
         return;
     for (struct task *t = sn->tasks, *next; t; t = next) {
         next = t->next;
-        (void)err_set(&t->err, ERR_UNAVAILABLE, "argusd stops"); /* only fills err */
+        (void)message_refuse(&t->err, ERR_UNAVAILABLE, "argusd_stops",
+                             MESSAGE_NO_ARGS); /* only fills err */
         snapshots_tell(t, NULL, false);
         snapshots_task_free(t);
     }

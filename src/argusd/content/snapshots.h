@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshots.h - the registry of snapshots: which name is which content, and whose.
  *
- * In memory, behind it entries of the store; the bytes are fsroot/snapshot.h's, on worker threads.
- * Content comes first, then the row, and when that is on disk the link of its name; removing goes
- * the other way. A start makes again what a kill cut off. The quota of bytes (storage.h) is looked
- * at before they are written, which ends where it does, and again before the row is made. */
+ * In memory, behind it entries of the store; the bytes are fsroot/content/snapshot.h's, on worker
+ * threads. Content comes first, then the row, and when that is on disk the link of its name;
+ * removing goes the other way. A start makes again what a kill cut off. The quota of bytes
+ * (storage.h) is looked at before they are written, which ends where it does, and again before the
+ * row is made. */
 #pragma once
 #include <uv.h>
 
@@ -25,7 +26,8 @@ struct snapshot {
     char hash[HASH_HEX];
     uint64_t bytes, files;
     char *verl;        /* the version of verl in it; NULL: none */
-    struct strv needs; /* what it asks of a machine, see core/check/needs.h */
+    struct strv needs; /* what it asks of a machine, see core/job/needs.h */
+    char *needs_by;    /* who said so; NULL: its setup files */
     char *actor;       /* who added it */
     usec_t created_at;
     bool leaving; /* it is being removed: nobody finds it any more */
@@ -92,5 +94,10 @@ void snapshots_add(struct snapshots *sn,
 void snapshots_let_go(struct snapshots *sn, struct snapshot *s);
 /* It is a job's now: no more passing. */
 void snapshots_keep(struct snapshots *sn, struct snapshot *s);
+/* Nothing else of one ever changes. needs: as needs_check() takes them; copied. */
+void snapshots_set_needs(struct snapshots *sn,
+                         struct snapshot *s,
+                         const struct strv *needs,
+                         const char *actor);
 /* Nobody uses it. From now on nobody finds it; name, content and row go once that is on disk. */
 void snapshots_remove(struct snapshots *sn, struct snapshot *s);

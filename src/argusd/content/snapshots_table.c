@@ -10,7 +10,7 @@
 #include "base/place.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/snapshot.h"
 
 static int snapshots_table_compare(const struct snapshot *s, const char *user, const char *ref)
 {
@@ -72,7 +72,12 @@ static const struct field snapshot_rows[] = {
         FIELD_STRV,
         needs,
         .flags = WHOLE,
-        .doc = "versions that its setup files ask for: torch>=2.4"),
+        .doc = "versions that it asks of a machine: torch>=2.4"),
+    ROW("needs_by",
+        FIELD_STR,
+        needs_by,
+        .flags = WHOLE,
+        .doc = "who set them; null: they are as its setup files say"),
     ROW("files", FIELD_COUNT, files, .flags = WHOLE),
     ROW("bytes", FIELD_COUNT, bytes, .flags = WHOLE),
     ROW("path", FIELD_STR, path, .flags = FIELD_SHOWN | FIELD_ALWAYS),

@@ -37,13 +37,18 @@ struct access_thing snapshots_thing(const struct snapshot *s)
                                  .is_common = !s->user};
 }
 
+char *snapshots_object(const struct snapshot *s)
+{
+    return s->user ? xasprintf("user/%s/snapshot/%s", s->user, s->ref)
+                   : xasprintf("snapshot/%s", s->ref);
+}
+
 void snapshots_note(struct events *events,
                     const struct snapshot *s,
                     const char *actor,
                     bool removed)
 {
-    _cleanup_(freep) char *object = s->user ? xasprintf("user/%s/snapshot/%s", s->user, s->ref)
-                                            : xasprintf("snapshot/%s", s->ref);
+    _cleanup_(freep) char *object = snapshots_object(s);
     struct snapshots_page page;
     snapshots_fill(s, &page);
     _cleanup_(freep) char *text =
@@ -53,7 +58,6 @@ void snapshots_note(struct events *events,
                             .kind = removed ? "snapshot_removed" : "snapshot_added",
                             .actor = actor,
                             .object = object,
-                            .text = removed ? "snapshot removed" : "snapshot added",
                             .before = removed ? text : NULL,
                             .after = removed ? NULL : text};
     events_add(events, &n, clock_wall());

@@ -174,7 +174,7 @@ int storage_check(const struct storage *s,
     return 0;
 }
 
-char *storage_sentence(const struct storage *s, const char *user, const char *project)
+char *storage_keep(const struct storage *s, const char *user, const char *project)
 {
     struct sum x[2];
     uint64_t limit[2] = {0}, left[2];
@@ -185,5 +185,5 @@ char *storage_sentence(const struct storage *s, const char *user, const char *pr
     struct err err = {0};
     if (left[least] < UINT64_MAX)
         (void)storage_refuse(&x[least], limit[least], 0, &err); /* only fills err */
-    return err.code ? xstrdup(err.text) : NULL;
+    return err.code ? message_keep(&err) : NULL;
 }

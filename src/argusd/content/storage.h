@@ -36,7 +36,8 @@ must_check int storage_check(const struct storage *s,
                              const char *project,
                              uint64_t more,
                              struct err *err);
-/* That sentence, for bytes whose number is not known: yours; NULL: there is no limit. */
-char *storage_sentence(const struct storage *s, const char *user, const char *project);
+/* That refusal, for bytes whose number is not known, as message_keep() keeps it: yours; NULL: there
+ * is no limit. */
+char *storage_keep(const struct storage *s, const char *user, const char *project);
 /* He has this content already: a further name of it costs nothing. */
 bool storage_has_content(const struct storage *s, const char *user, const char *hash);

@@ -14,9 +14,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/upload.h"
+#include "fsroot/content/upload.h"
 
 enum {
     TICK_MS = 10000,
@@ -132,7 +133,11 @@ struct access_thing uploads_thing(const struct upload *u)
     return (struct access_thing){.kind = ACCESS_KIND_UPLOAD, .name = u->id, .owner = u->user};
 }
 
-void uploads_note(struct uploads *us, const struct upload *u, const char *kind, const char *text)
+static void uploads_note_message(struct uploads *us,
+                                 const struct upload *u,
+                                 const char *kind,
+                                 const char *code,
+                                 const char *text)
 {
     _cleanup_(freep) char *object = xasprintf("upload/%s/%s", u->user, u->id);
     _cleanup_(buf_release) struct buf after = BUF_INIT(ROW_MAX);
@@ -148,9 +153,21 @@ void uploads_note(struct uploads *us, const struct upload *u, const char *kind, 
                                .kind = kind,
                                .actor = u->user,
                                .object = object,
+                               .code = code,
                                .text = text,
                                .after = buf_str(&after)};
     events_add(us->p.events, &note, clock_wall());
+}
+
+void uploads_note(struct uploads *us, const struct upload *u, const char *kind, const char *code)
+{
+    uploads_note_message(us, u, kind, code, "{}");
+}
+
+void uploads_note_failure(struct uploads *us, const struct upload *u, const struct err *why)
+{
+    uploads_note_message(us, u, "upload_failed", why->message,
+                         why->message ? why->args : why->text);
 }
 
 static void take_hash(char to[static HASH_HEX], const char *from)
@@ -282,7 +299,7 @@ static void uploads_on_tick(uv_timer_t *timer)
             strv_add(&old, u->id);
     for (size_t i = 0; i < old.n; i++) {
         u = map_find(us->map, old.v[i]);
-        uploads_note(us, u, "upload_expired", "nothing was sent or used for too long");
+        uploads_note(us, u, "upload_expired", "upload_expired");
         uploads_remove(us, u);
     }
 }
@@ -315,32 +332,28 @@ static int uploads_check_name(const char *name, struct err *err)
     for (size_t i = 0; ok && i < n; i++)
         ok = (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
     return ok ? 0
-              : err_set(err, ERR_BAD_REQUEST,
-                        "'%.60s' is no name of a file: 1 to %d bytes without '/' and control "
-                        "characters",
-                        name, UPLOAD_NAME_MAX);
+              : message_refuse(
+                    err, ERR_BAD_REQUEST, "bad_file_name",
+                    MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_NUM("most", UPLOAD_NAME_MAX)));
 }
 
 static int check_hash(const char *hex, struct err *err)
 {
     if (strlen(hex) == HASH_HEX - 1 && strspn(hex, "0123456789abcdef") == HASH_HEX - 1)
         return 0;
-    return err_set(err, ERR_BAD_REQUEST, "'%.80s' is no SHA-256: 64 lower-case hex digits", hex);
+    return message_refuse(err, ERR_BAD_REQUEST, "bad_sha256",
+                          MESSAGE_ARGS(MESSAGE_STR("text", hex)));
 }
 
 static int uploads_check_root(const struct uploads *us, uint64_t bytes, struct err *err)
 {
-    if (cluster_root_is_bad(us->p.cluster) || cluster_root_hangs(us->p.cluster))
-        return err_set(err, ERR_UNAVAILABLE, "uploads wait for the shared root: %s",
-                       cluster_root_why(us->p.cluster));
-    if (!cluster_root_is_ok(us->p.cluster))
-        return 0; /* it is being looked at: the first byte finds out */
+    int r = cluster_check_root(us->p.cluster, err);
+    if (r < 0)
+        return r;
     uint64_t room = cluster_root_free_bytes(us->p.cluster);
     if (bytes > room || room - bytes < SPARE_BYTES)
-        return err_set(err, ERR_NO_SPACE,
-                       "the shared root has %" PRIu64 " bytes free and %" PRIu64
-                       " are to come: free some space on it",
-                       room, bytes);
+        return message_refuse(err, ERR_NO_SPACE, "root_has_no_room",
+                              MESSAGE_ARGS(MESSAGE_NUM("free", room), MESSAGE_NUM("bytes", bytes)));
     return 0;
 }
 
@@ -356,16 +369,14 @@ static int check_bytes(const struct uploads *us,
     size_t n_own;
     uploads_sum_up(us, user, &own, &all, &n_own);
     if (bytes > s->upload_bytes)
-        return err_set(err, ERR_TOO_LARGE, "an upload has at most %" PRIu64 " bytes here",
-                       s->upload_bytes);
+        return message_refuse(err, ERR_TOO_LARGE, "upload_too_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", s->upload_bytes)));
     if (own + more > s->uploads_user_bytes)
-        return err_set(err, ERR_TOO_LARGE,
-                       "your uploads would have %" PRIu64 " bytes of at most %" PRIu64
-                       ": use or remove some first",
-                       own + more, s->uploads_user_bytes);
+        return message_refuse(err, ERR_TOO_LARGE, "uploads_too_large",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", own + more),
+                                           MESSAGE_NUM("most", s->uploads_user_bytes)));
     if (all + more > s->uploads_total_bytes)
-        return err_set(err, ERR_BUSY,
-                       "all uploads together have no room for it now: try again later");
+        return message_refuse(err, ERR_BUSY, "uploads_full", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -380,10 +391,10 @@ static int uploads_check_room(const struct uploads *us,
         return r;
     uploads_sum_up(us, w->user, &own, &all, &n_own);
     if (map_count(us->map) >= UPLOADS_MAX)
-        return err_set(err, ERR_BUSY,
-                       "all uploads together have no room for it now: try again later");
+        return message_refuse(err, ERR_BUSY, "uploads_full", MESSAGE_NO_ARGS);
     if (n_own >= UPLOADS_OF_USER_MAX)
-        return err_set(err, ERR_BUSY, "you have %zu uploads: use or remove some first", n_own);
+        return message_refuse(err, ERR_BUSY, "too_many_uploads",
+                              MESSAGE_ARGS(MESSAGE_NUM("uploads", n_own)));
     return 0;
 }
 
@@ -391,7 +402,8 @@ int uploads_grow(struct uploads *us, const char *id, uint64_t bytes, struct err 
 {
     struct upload *u = map_find(us->map, id);
     if (!u)
-        return err_set(err, ERR_NOT_FOUND, "no upload '%.128s'", id);
+        return message_refuse(err, ERR_NOT_FOUND, "not_found",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", "upload"), MESSAGE_STR("name", id)));
     if (bytes <= u->bytes)
         return 0;
     int r = check_bytes(us, u->user, u->bytes, bytes, err);
@@ -444,7 +456,8 @@ int uploads_find(const struct uploads *us,
 {
     struct upload *u = map_find(us->map, id);
     if (!u || u->doomed || u->passing || (user && !str_eq(u->user, user)))
-        return err_set(err, ERR_NOT_FOUND, "no upload '%.128s'", id);
+        return message_refuse(err, ERR_NOT_FOUND, "not_found",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", "upload"), MESSAGE_STR("name", id)));
     *ret = u;
     return 0;
 }
@@ -478,13 +491,16 @@ int uploads_take(struct uploads *us,
     if (r < 0 || !u)
         return r;
     if (u->state == UPLOAD_FAILED)
-        return err_set(err, ERR_CONFLICT, "upload '%s' failed: %s", id, str_or(u->why, ""));
+        return message_refuse(
+            err, ERR_CONFLICT, "upload_failed",
+            MESSAGE_ARGS(MESSAGE_STR("id", id), MESSAGE_KEPT("why", str_or(u->why, ""))));
     if (u->state != UPLOAD_COMPLETE || u->coming)
-        return err_set(err, ERR_CONFLICT,
-                       "upload '%s' is not complete: %" PRIu64 " of %" PRIu64 " bytes are there",
-                       id, u->offset, u->bytes);
+        return message_refuse(err, ERR_CONFLICT, "upload_not_complete",
+                              MESSAGE_ARGS(MESSAGE_STR("id", id), MESSAGE_NUM("there", u->offset),
+                                           MESSAGE_NUM("bytes", u->bytes)));
     if (u->taken)
-        return err_set(err, ERR_CONFLICT, "upload '%s' is being used", id);
+        return message_refuse(err, ERR_CONFLICT, "upload_in_use",
+                              MESSAGE_ARGS(MESSAGE_STR("id", id)));
     u->taken = true;
     *ret = (struct upload_given){
         .path = upload_path(uploads_root(us), id), .name = xstrdup(u->name), .bytes = u->bytes};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uploads.h - bytes that users send: begun, received piece by piece, and given to who asked.
  *
- * An upload is a row of the store and a directory on the shared root (fsroot/upload.h). It belongs
- * to one user. It goes on at its offset after any cut and after a restart of argusd, and is
+ * An upload is a row of the store and a directory on the shared root (fsroot/content/upload.h). It
+ * belongs to one user. It goes on at its offset after any cut and after a restart of argusd, and is
  * forgotten, with its bytes, when nothing was sent for settings.uploads_keep. Who has use for a
  * complete one takes it, renames its bytes on a worker thread, and says that it is done. */
 #pragma once
@@ -140,7 +140,8 @@ const char *uploads_boot_id(const struct uploads *us);
 struct access_thing uploads_thing(const struct upload *u);
 /* Memory and store; note: the event of it. */
 void uploads_save(struct uploads *us, struct upload *u);
-void uploads_note(struct uploads *us, const struct upload *u, const char *kind, const char *text);
+void uploads_note(struct uploads *us, const struct upload *u, const char *kind, const char *code);
+void uploads_note_failure(struct uploads *us, const struct upload *u, const struct err *why);
 /* Nothing uses it any more: if it is doomed, it goes. */
 void uploads_let_go(struct uploads *us, struct upload *u);
 /* A place among those who write to the shared root at once; start(arg) is called when there is. */

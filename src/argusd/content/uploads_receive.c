@@ -10,8 +10,9 @@
 
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/upload.h"
+#include "fsroot/content/upload.h"
 
 static const usec_t STALLED = 5 * USEC_SEC;
 
@@ -44,9 +45,9 @@ static int open_at(struct receiving *x)
 {
     int r = upload_file_open(x->root, x->id, x->boot_id, UPLOAD_FILE_NEW, &x->file, &x->err);
     if (r == 0 && upload_file_offset(x->file) != x->at)
-        r = err_set(&x->err, ERR_CONFLICT,
-                    "the upload has %" PRIu64 " bytes: go on there and not at %" PRIu64,
-                    upload_file_offset(x->file), x->at);
+        r = message_refuse(&x->err, ERR_CONFLICT, "upload_goes_on",
+                           MESSAGE_ARGS(MESSAGE_NUM("bytes", upload_file_offset(x->file)),
+                                        MESSAGE_NUM("at", x->at)));
     return r;
 }
 
@@ -54,8 +55,8 @@ static int add_piece(struct receiving *x)
 {
     uint64_t left = x->bytes - upload_file_offset(x->file);
     if (x->piece.len > left)
-        return err_set(&x->err, ERR_TOO_LARGE,
-                       "more bytes came than the %" PRIu64 " that were said", x->bytes);
+        return message_refuse(&x->err, ERR_TOO_LARGE, "upload_more_bytes",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", x->bytes)));
     return upload_file_add(x->file, buf_str(&x->piece), x->piece.len, &x->err);
 }
 
@@ -71,7 +72,7 @@ static void uploads_receive_run(void *arg)
     uint64_t unsynced = upload_file_offset(x->file) - upload_file_synced(x->file);
     bool must_sync = unsynced && (r < 0 || x->is_last || unsynced >= UPLOAD_CHUNK_BYTES);
     if (must_sync && upload_file_sync(x->file, &also) < 0 && r == 0)
-        r = err_set(&x->err, also.code, "%s", also.text);
+        r = (x->err = also).code;
     x->offset = upload_file_offset(x->file);
     x->synced = upload_file_synced(x->file);
     if (r < 0 || x->is_last) {
@@ -101,14 +102,19 @@ static void uploads_receive_complete(struct receiving *x)
     u->state = differs ? UPLOAD_FAILED : UPLOAD_COMPLETE;
     if (!differs) {
         set_str(&u->why, NULL);
-        uploads_note(x->us, u, "upload_complete", "all bytes of an upload are there");
+        uploads_note(x->us, u, "upload_complete", "upload_all_there");
         return;
     }
-    err_set(&x->err, ERR_REFUSED,
-            "the bytes that came have SHA-256 %s and not %s: remove this upload and send the file "
-            "again",
-            u->sha256, u->wanted);
-    uploads_note(x->us, u, "upload_failed", x->err.text);
+    message_refuse(
+        &x->err, ERR_REFUSED, "upload_bytes_differ",
+        MESSAGE_ARGS(MESSAGE_STR("sha256", u->sha256), MESSAGE_STR("wanted", u->wanted)));
+    uploads_note_failure(x->us, u, &x->err);
+}
+
+static void uploads_receive_keep(struct upload *u, const struct err *why)
+{
+    free(u->why);
+    u->why = message_keep(why);
 }
 
 static void uploads_receive_finish(struct receiving *x)
@@ -124,9 +130,10 @@ static void uploads_receive_finish(struct receiving *x)
     if (was_written && x->err.code == 0 && u->offset == u->bytes)
         uploads_receive_complete(x);
     if (x->err.code && x->err.code != ERR_CONFLICT)
-        set_str(&u->why, x->err.text);
+        uploads_receive_keep(u, &x->err);
     if (u->doomed && x->err.code == 0)
-        err_set(&x->err, ERR_NOT_FOUND, "upload '%s' was removed", u->id);
+        message_refuse(&x->err, ERR_NOT_FOUND, "upload_removed",
+                       MESSAGE_ARGS(MESSAGE_STR("id", u->id)));
     if (!u->doomed)
         uploads_save(us, u);
     if (x->req)
@@ -156,7 +163,8 @@ static void uploads_receive_done(void *arg)
     x->u->offset = x->synced;
     buf_release(&x->piece);
     if (x->u->doomed && !x->is_last && x->err.code == 0)
-        err_set(&x->err, ERR_NOT_FOUND, "upload '%s' was removed", x->u->id);
+        message_refuse(&x->err, ERR_NOT_FOUND, "upload_removed",
+                       MESSAGE_ARGS(MESSAGE_STR("id", x->u->id)));
     if (x->err.code || x->is_last) {
         upload_file_close(x->file); /* of a doomed one: nothing of it is kept */
         x->file = NULL;
@@ -217,20 +225,23 @@ static int uploads_receive_check(const struct upload *u,
 {
     int64_t n = http_req_body_length(req);
     if (u->state == UPLOAD_COMPLETE || u->taken)
-        return err_set(err, ERR_CONFLICT, "upload '%s' is complete", u->id);
+        return message_refuse(err, ERR_CONFLICT, "upload_complete",
+                              MESSAGE_ARGS(MESSAGE_STR("id", u->id)));
     if (u->state == UPLOAD_FAILED)
-        return err_set(err, ERR_CONFLICT, "upload '%s' failed: %s", u->id, str_or(u->why, ""));
+        return message_refuse(
+            err, ERR_CONFLICT, "upload_failed",
+            MESSAGE_ARGS(MESSAGE_STR("id", u->id), MESSAGE_KEPT("why", str_or(u->why, ""))));
     if (u->coming)
         cut_stalled(u->coming);
     if (u->coming || u->users)
-        return err_set(err, ERR_BUSY, "upload '%s' is being written by another request", u->id);
+        return message_refuse(err, ERR_BUSY, "upload_written",
+                              MESSAGE_ARGS(MESSAGE_STR("id", u->id)));
     if (u->is_known && u->offset != at)
-        return err_set(err, ERR_CONFLICT,
-                       "the upload has %" PRIu64 " bytes: go on there and not at %" PRIu64,
-                       u->offset, at);
+        return message_refuse(err, ERR_CONFLICT, "upload_goes_on",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", u->offset), MESSAGE_NUM("at", at)));
     if (at > u->bytes || (n > 0 && (uint64_t)n > u->bytes - at))
-        return err_set(err, ERR_TOO_LARGE,
-                       "the upload is to have %" PRIu64 " bytes and this goes beyond", u->bytes);
+        return message_refuse(err, ERR_TOO_LARGE, "upload_beyond",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", u->bytes)));
     return 0;
 }
 

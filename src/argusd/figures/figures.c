@@ -62,24 +62,39 @@ static void figures_move_to(struct figures_node *n, int64_t slot)
     n->newest = slot;
 }
 
-static void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
+void figures_make_room(struct figures_node *n, int n_gpus, int64_t slot)
+{
+    figures_grow(n, n_gpus);
+    figures_move_to(n, slot);
+}
+
+void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
 {
     bool fits = steps > INT32_MIN && steps <= INT32_MAX;
     *figures_at(n, column, slot) = fits ? (int32_t)steps : FIGURE_UNTOLD;
 }
 
+static void figures_put_gpu(struct figures_node *n,
+                            int g,
+                            int64_t slot,
+                            const struct figure_gpu *gpu)
+{
+    for (int i = 0; i < FIGURE_GPU_FIGURES; i++) {
+        enum figure f = (enum figure)(FIGURE_GPU_UTIL + i);
+        if (!figures_has_better(n, g, f, slot))
+            figures_set(n, figure_column(f, g), slot, gpu->v[i]);
+    }
+    if (*gpu->uuid || !n->best)
+        memcpy(n->uuids[g], gpu->uuid, sizeof(n->uuids[g]));
+}
+
 void figures_put(struct figures_node *n, int64_t slot, const struct figure_page *page)
 {
-    figures_grow(n, page->n_gpus);
-    figures_move_to(n, slot);
+    figures_make_room(n, page->n_gpus, slot);
     for (int f = 0; f < FIGURE_NODE_FIGURES; f++)
         figures_set(n, (size_t)f, slot, page->v[f]);
-    for (int g = 0; g < page->n_gpus; g++) {
-        for (int f = 0; f < FIGURE_GPU_FIGURES; f++)
-            figures_set(n, figure_column((enum figure)(FIGURE_GPU_UTIL + f), g), slot,
-                        page->gpus[g].v[f]);
-        memcpy(n->uuids[g], page->gpus[g].uuid, sizeof(n->uuids[g]));
-    }
+    for (int g = 0; g < page->n_gpus; g++)
+        figures_put_gpu(n, g, slot, &page->gpus[g]);
 }
 
 /* ---- asking ---- */
@@ -95,18 +110,17 @@ struct figures_sum {
     int n, of, lasts;
 };
 
-static void figures_sum_add(struct figures_sum *s,
-                            const struct figures_node *n,
-                            enum figure f,
-                            int gpu,
-                            usec_t span)
+/* The slots (from, to]. */
+static void figures_sum_slots(struct figures_sum *s,
+                              const struct figures_node *n,
+                              enum figure f,
+                              int gpu,
+                              int64_t from,
+                              int64_t to)
 {
-    int64_t now = figure_slot(clock_wall());
-    int64_t slots = (int64_t)(span / FIGURE_EVERY);
     bool had_last = false;
-    slots = slots < 1 ? 1 : slots > FIGURES_KEPT - 8 ? FIGURES_KEPT - 8 : slots;
-    s->of += (int)slots;
-    for (int64_t slot = now; n && slot > now - slots; slot--) {
+    s->of += (int)(to - from);
+    for (int64_t slot = to; n && slot > from; slot--) {
         int32_t cell = figures_cell(n, figure_column(f, gpu), slot);
         if (cell == FIGURE_UNTOLD)
             continue;
@@ -119,6 +133,18 @@ static void figures_sum_add(struct figures_sum *s,
         s->lasts += !had_last;
         had_last = true;
     }
+}
+
+static void figures_sum_add(struct figures_sum *s,
+                            const struct figures_node *n,
+                            enum figure f,
+                            int gpu,
+                            usec_t span)
+{
+    int64_t now = figure_slot(clock_wall());
+    int64_t slots = (int64_t)(span / FIGURE_EVERY);
+    slots = slots < 1 ? 1 : slots > FIGURES_KEPT - 8 ? FIGURES_KEPT - 8 : slots;
+    figures_sum_slots(s, n, f, gpu, now - slots, now);
 }
 
 static struct figures_window figures_judge(const struct figures_sum *s)
@@ -297,6 +323,8 @@ void figures_free(struct figures *fs)
         free(n->node_id);
         free(n->ip);
         free(n->cells);
+        free(n->best);
+        free(n->exporter);
         free(n);
     }
     map_free(fs->nodes);

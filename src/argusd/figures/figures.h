@@ -9,7 +9,7 @@
 
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
-#include "core/figure/figure.h"
+#include "core/figure/gpu_card.h"
 #include "core/job/gang.h"
 #include "http/expo.h"
 
@@ -29,6 +29,38 @@ void figures_start(struct figures *fs);
 /* No more is asked; what was not kept yet is written by the worker pool. */
 void figures_close(struct figures *fs);
 void figures_free(struct figures *fs); /* after the loop; NULL is fine */
+
+/* ---- told by others ---- */
+
+/* What a node's driver says of its GPUs (core/figure/gpu_card.h), as a look or a scout has read it:
+ * for as long as it is fresh it stands in the place of Ray's page. allowed: bits of the indices
+ * that are believed, since a job can write what its scout writes. */
+void figures_put_cards(struct figures *fs,
+                       const char *node,
+                       const struct gpu_sample *sample,
+                       uint64_t allowed);
+/* An exporter of GPU figures listens there on this port of the node: it is asked beside Ray's page,
+ * whose GPU figures it replaces while it answers. port 0: there is none. */
+void figures_put_exporter(struct figures *fs,
+                          const char *node,
+                          enum figure_source source,
+                          int port);
+/* Its port, 0: there is none. why: why its newest page could not be had, "" = it was; borrowed
+ * until the loop goes on. */
+int figures_exporter(const struct figures *fs, const char *node, const char **ret_why);
+/* Of a GPU beyond the figures; below 0: not told. */
+struct figures_card {
+    double throttle, rows_failed, rows_pending, nvlinks, slowdown_celsius, pcie_width,
+        pcie_width_max;
+    double nvlinks_most; /* that have been up at once since argusd began */
+};
+/* Is its clock held back by heat or by what protects its power, and not by a limit that was set? */
+bool figures_card_is_throttled(const struct figures_card *c);
+/* Links between GPUs that have fallen: it had more, or each of its neighbours (3 or more) has. -1:
+ * not told. */
+int figures_links_missing(const struct figures *fs, const char *node, int gpu);
+/* False: the driver has not told of it within FIGURES_FRESH. */
+bool figures_card(const struct figures *fs, const char *node, int gpu, struct figures_card *ret);
 
 /* ---- in memory ---- */
 

@@ -22,6 +22,7 @@ void figures_scrape_stop(struct figures_node *n)
     wire_request_free(n->request);
     n->port_call = NULL;
     n->request = NULL;
+    figures_exporter_stop(n);
 }
 
 /* ---- the list ---- */
@@ -66,8 +67,7 @@ static void figures_take_list(struct figures *fs)
         figures_see(fs, &v[i]);
 }
 
-/* It stands in Ray's newest list, as alive. */
-static bool figures_is_listed(const struct figures_node *n)
+bool figures_is_listed(const struct figures_node *n)
 {
     return n->generation == cluster_generation(n->fs->cluster);
 }
@@ -127,19 +127,29 @@ static void figures_on_page(const struct wire_reply *reply, void *arg)
     fs->pages++;
     fs->bad_lines += page->bad;
     *n->why = 0;
+    if (page->is_cut)
+        text_printf(n->why, "its metrics page has more than %d series", (int)FIGURE_SERIES_MAX);
     free(page);
+}
+
+struct wire_request *figures_scrape_page(struct figures_node *n,
+                                         int port,
+                                         void (*done)(const struct wire_reply *reply, void *arg))
+{
+    _cleanup_(freep) char *at = str_with_port(n->ip, port);
+    _cleanup_(freep) char *url = xasprintf("http://%s/metrics", at);
+    struct wire_order order = {
+        .method = "GET", .url = url, .timeout = PAGE_TIMEOUT, .max_bytes = PAGE_BYTES_MAX};
+    return wire_send(n->fs->wire, &order, done, n);
 }
 
 static void figures_ask_page(struct figures_node *n)
 {
-    if (!n->port || n->request || !figures_is_listed(n))
+    if (!figures_is_listed(n))
         return;
-    bool is_v6 = strchr(n->ip, ':') != NULL;
-    _cleanup_(freep) char *url =
-        xasprintf("http://%s%s%s:%d/metrics", is_v6 ? "[" : "", n->ip, is_v6 ? "]" : "", n->port);
-    struct wire_order order = {
-        .method = "GET", .url = url, .timeout = PAGE_TIMEOUT, .max_bytes = PAGE_BYTES_MAX};
-    n->request = wire_send(n->fs->wire, &order, figures_on_page, n);
+    if (n->port && !n->request)
+        n->request = figures_scrape_page(n, n->port, figures_on_page);
+    figures_exporter_ask(n);
 }
 
 void figures_scrape_tick(struct figures *fs)

@@ -12,6 +12,27 @@ enum {
     FIGURES_PHASES = 60,      /* nodes are asked evenly over the 15 s */
 };
 
+/* What a better source than Ray's page told of a GPU: the driver itself, or an exporter. */
+struct figures_best {
+    int64_t slot;      /* 0: nothing */
+    int64_t by_driver; /* the slot of the driver's own newest word; 0: none */
+    uint32_t figures;  /* bit n: figure FIGURE_GPU_UTIL + n */
+    struct figures_card card;
+};
+
+/* The exporter of a node. DCGM's page names the newest error of the driver for ever: only one that
+ * came while it was watched is told. */
+struct figures_exporter {
+    enum figure_source source;
+    int port; /* 0: there is none */
+    struct wire_request *request;
+    char why[200];
+    struct {
+        bool is_known, has_changed;
+        int64_t was;
+    } xid[FIGURE_GPUS_MAX];
+};
+
 struct figures_node {
     struct figures *fs;
     char *name;
@@ -24,11 +45,13 @@ struct figures_node {
     struct ray_call *port_call;
     usec_t port_at; /* monotonic: when its port was last asked for */
     struct wire_request *request;
-    char why[200]; /* the newest page could not be had */
+    char why[200];                     /* the newest page could not be had */
+    struct figures_exporter *exporter; /* NULL: there never was one */
     /* The samples. */
     int n_gpus;
     char uuids[FIGURE_GPUS_MAX][FIGURE_UUID_MAX];
-    int64_t newest;  /* slot; 0: none yet */
+    struct figures_best *best; /* [FIGURE_GPUS_MAX]; NULL: there is no better source */
+    int64_t newest;            /* slot; 0: none yet */
     int32_t *cells;  /* [figure_columns(n_gpus)][FIGURES_KEPT], slot n at n % FIGURES_KEPT */
     int64_t kept_to; /* the first slot of the rollup that is not kept yet */
     /* Files. */
@@ -55,6 +78,16 @@ struct figures {
 
 /* figures.c */
 void figures_put(struct figures_node *n, int64_t slot, const struct figure_page *page);
+/* figures_cards.c: the same of a better source, which prevails over figures_put() while it is
+ * fresh. */
+void figures_put_best(struct figures_node *n, int64_t slot, const struct figure_page *page);
+/* The driver itself tells of this GPU: no exporter has to. */
+bool figures_has_driver(const struct figures_node *n, int gpu, int64_t slot);
+/* Is this figure of the GPU not Ray's to tell at this slot? */
+bool figures_has_better(const struct figures_node *n, int gpu, enum figure f, int64_t slot);
+/* Room for that many GPUs, and for this slot. */
+void figures_make_room(struct figures_node *n, int n_gpus, int64_t slot);
+void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps);
 /* The sample of a column; FIGURE_UNTOLD. */
 int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot);
 
@@ -62,6 +95,16 @@ int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot);
 void figures_keep(struct figures_node *n, int64_t now_slot, bool all);
 void figures_keep_sweep(struct figures *fs, int64_t now_slot);
 
+/* figures_exporter.c: asks its page. */
+void figures_exporter_ask(struct figures_node *n);
+void figures_exporter_stop(struct figures_node *n);
+
 /* figures_scrape.c: asks those whose time it is. */
+/* The page of this node on this port. */
+struct wire_request *figures_scrape_page(struct figures_node *n,
+                                         int port,
+                                         void (*done)(const struct wire_reply *reply, void *arg));
+/* It stands in Ray's newest list, as alive. */
+bool figures_is_listed(const struct figures_node *n);
 void figures_scrape_tick(struct figures *fs);
 void figures_scrape_stop(struct figures_node *n);

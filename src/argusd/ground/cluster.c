@@ -12,8 +12,10 @@
 #include "argusd/ground/idset.h"
 #include "argusd/ground/rootwatch.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/job/job.h"
 #include "core/job/share.h"
 
 enum { NODE_POLL_MS = 2000 };
@@ -38,7 +40,7 @@ struct cluster {
     usec_t answered_at, asked_since, version_at; /* monotonic */
     usec_t silent_since;                         /* wall; 0 = it answers */
     char *version, *session, *head_ip, *head_id;
-    char why_ray[400];
+    char why_ray[JOB_REASON_TEXT_MAX]; /* arguments of ray_unreachable; "" = it answers */
     struct cluster_node *nodes;
     size_t n;
     uint64_t generation;
@@ -80,9 +82,28 @@ bool cluster_root_is_bad(const struct cluster *c)
     return rootwatch_is_known(c->root) && !rootwatch_is_ok(c->root);
 }
 
-const char *cluster_root_why(const struct cluster *c)
+int cluster_check_root_answers(const struct cluster *c, struct err *err)
 {
-    return rootwatch_why(c->root);
+    return rootwatch_hangs(c->root)
+               ? message_refuse(err, ERR_UNAVAILABLE, "shared_root_hangs", MESSAGE_NO_ARGS)
+               : 0;
+}
+
+int cluster_check_root(const struct cluster *c, struct err *err)
+{
+    if (!rootwatch_is_known(c->root))
+        return message_refuse(err, ERR_NOT_YET, "shared_root_not_seen", MESSAGE_NO_ARGS);
+    if (!rootwatch_is_ok(c->root) && !rootwatch_hangs(c->root)) {
+        const struct err *why = rootwatch_trouble(c->root);
+        return message_refuse(err, ERR_UNAVAILABLE, "shared_root_unavailable",
+                              MESSAGE_ARGS(MESSAGE_ERR("why", why)));
+    }
+    return cluster_check_root_answers(c, err);
+}
+
+void cluster_root_why(const struct cluster *c, const char **ret_code, const char **ret_text)
+{
+    rootwatch_why(c->root, ret_code, ret_text);
 }
 
 bool cluster_root_hangs(const struct cluster *c)
@@ -158,18 +179,16 @@ void cluster_why_not(const struct cluster *c, const char **ret_code, const char 
 {
     *ret_code = *ret_text = "";
     if (!rootwatch_is_ok(c->root)) {
-        *ret_code = "shared_root_unavailable";
-        *ret_text = rootwatch_why(c->root);
+        rootwatch_why(c->root, ret_code, ret_text);
     } else if (!c->up) {
         *ret_code = "ray_unreachable";
-        *ret_text = *c->why_ray ? c->why_ray : "Ray has not answered yet";
+        *ret_text = *c->why_ray ? c->why_ray : "{}";
     } else if (c->too_old) {
         *ret_code = "ray_auth_unsupported";
-        *ret_text = "ray.auth: token needs Ray 2.52 or newer; upgrade Ray, or set auth: none and "
-                    "fence its ports";
+        *ret_text = "{}";
     } else if (!c->usage_answered) {
         *ret_code = "ray_unreachable";
-        *ret_text = "what others hold in Ray is being asked for";
+        *ret_text = "{\"others\":1}";
     }
 }
 
@@ -293,18 +312,20 @@ static void tell_node(struct cluster *c,
                       const char *from,
                       const char *to)
 {
-    char text[400];
-    text_printf(text, "node '%s' (%s) is %s%s%s", n->name, n->ip, to,
-                n->message && !n->is_alive ? ": " : "",
-                n->message && !n->is_alive ? n->message : "");
-    log_info("node", "%s node=%s", text, n->name);
+    char text[640], said[640];
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("node", n->name), MESSAGE_STR("ip", n->ip),
+                               MESSAGE_STR("state", to),
+                               MESSAGE_STR("why", n->is_alive ? "" : str_or(n->message, ""))));
+    message_to_string("node_in_ray", text, true, said, sizeof(said));
+    log_info("node", "%s node=%s", said, n->name);
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     struct events_note note = {.thing = &thing,
                                .kind = kind,
                                .actor = "argusd",
                                .from = from,
                                .to = to,
-                               .code = "",
+                               .code = "node_in_ray",
                                .text = text};
     events_add(c->events, &note, clock_wall());
 }
@@ -361,7 +382,7 @@ static void go_up(struct cluster *c)
     log_info("ray", "Ray answers at '%s'", c->settings->ray_address);
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     struct events_note note = {
-        .thing = &thing, .kind = "ray_up", .actor = "argusd", .text = "Ray answers"};
+        .thing = &thing, .kind = "ray_up", .actor = "argusd", .code = "ray_up", .text = "{}"};
     if (c->ever_up)
         events_add(c->events, &note, clock_wall());
     c->ever_up = true;
@@ -376,12 +397,16 @@ static void go_silent(struct cluster *c, const struct err *err)
     /* A moment and no span: a reason that does not change does not wake who waits for a change. */
     if (!c->silent_since)
         c->silent_since = clock_wall() - (now - since);
-    text_printf(c->why_ray, "Ray at '%s' has not answered since %s: %.200s",
-                c->settings->ray_address, clock_to_string(c->silent_since, at), err->text);
+    message_write(c->why_ray, sizeof(c->why_ray),
+                  MESSAGE_ARGS(MESSAGE_STR("address", c->settings->ray_address),
+                               MESSAGE_STR("since", clock_to_string(c->silent_since, at)),
+                               MESSAGE_ERR("why", err)));
     if (!c->up)
         return;
     c->up = false;
-    log_warn("ray", "%s", c->why_ray);
+    char said[JOB_REASON_TEXT_MAX];
+    message_to_string("ray_unreachable", c->why_ray, true, said, sizeof(said));
+    log_warn("ray", "%s", said);
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     struct events_note note = {.thing = &thing,
                                .kind = "ray_away",
@@ -427,7 +452,8 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     struct events_note note = {.thing = &thing,
                                .kind = "ray_new_session",
                                .actor = "argusd",
-                               .text = "Ray's head was restarted"};
+                               .code = "ray_new_session",
+                               .text = "{}"};
     events_add(c->events, &note, clock_wall());
     c->ops.new_session(c->ops.arg);
 }

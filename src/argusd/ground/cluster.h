@@ -10,7 +10,6 @@
 #include "argusd/ground/events.h"
 #include "argusd/ground/settings.h"
 #include "base/clock.h"
-#include "fsroot/fsroot.h"
 #include "ray/ray.h"
 
 struct cluster;
@@ -68,9 +67,14 @@ bool cluster_root_is_ok(const struct cluster *c);
 bool cluster_root_is_bad(const struct cluster *c);
 /* A check of it has not come back: whoever reads there now would hang too. */
 bool cluster_root_hangs(const struct cluster *c);
-/* The sentence of it; "" when all is well. Borrowed. */
-const char *cluster_root_why(const struct cluster *c);
-/* Why nothing may start: a code and a sentence; "" when all is well. */
+/* May a request use it now? ERR_NOT_YET before the first look at it, ERR_UNAVAILABLE while it
+ * cannot be used or hangs. */
+must_check int cluster_check_root(const struct cluster *c, struct err *err);
+/* ERR_UNAVAILABLE if it hangs. */
+must_check int cluster_check_root_answers(const struct cluster *c, struct err *err);
+/* Why not, as a message (base/message.h); "" when all is well. Borrowed. */
+void cluster_root_why(const struct cluster *c, const char **ret_code, const char **ret_text);
+/* Why nothing may start, as a message; "" when all is well. Borrowed. */
 void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text);
 /* Texts are "" until Ray answered once. Borrowed. */
 const char *cluster_ray_version(const struct cluster *c);

@@ -114,6 +114,7 @@ void events_add(struct events *ev, const struct events_note *note, usec_t now)
 {
     assert(note->job_seq || note->thing);
     _cleanup_(freep) char *data = note->data ? NULL : changed_data(note);
+    bool is_told = *str_or(note->code, "") || *str_or(note->text, "");
     struct store_event row = {.seq = ev->next_seq++,
                               .at = now,
                               .job_seq = note->job_seq,
@@ -122,8 +123,8 @@ void events_add(struct events *ev, const struct events_note *note, usec_t now)
                               .actor = note->actor,
                               .from_state = note->from,
                               .to_state = note->to,
-                              .reason_code = note->code,
-                              .text = note->text,
+                              .reason_code = is_told ? note->code : note->kind,
+                              .text = is_told ? note->text : "{}",
                               .data = note->data ? note->data : data,
                               .object = note->object,
                               .hash = ev->hash};

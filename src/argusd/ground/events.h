@@ -16,13 +16,14 @@
 struct events;
 
 struct events_note {
-    const char *kind;        /* "submitted" "admitted" … */
-    const char *actor;       /* user name, or "argusd" */
-    int64_t job_seq;         /* 0 = about no job */
-    const char *job;         /* its id */
-    const char *from, *to;   /* states, NULL if none */
-    const char *code, *text; /* a sentence, or a message's arguments (base/message.h) */
-    const char *data;        /* JSON, NULL */
+    const char *kind;      /* "submitted" "admitted" … */
+    const char *actor;     /* user name, or "argusd" */
+    int64_t job_seq;       /* 0 = about no job */
+    const char *job;       /* its id */
+    const char *from, *to; /* states, NULL if none */
+    /* A sentence, or a message's arguments (base/message.h). Without both the kind is the code. */
+    const char *code, *text;
+    const char *data; /* JSON, NULL */
     /* What it is about when that is no job: who may see the thing may see the event. The same
      * thing that access_check() is asked about. */
     const struct access_thing *thing;

@@ -3,26 +3,46 @@
 #include "argusd/ground/events_chain.h"
 
 #include <assert.h>
-#include <sodium.h>
+#include <endian.h>
 #include <string.h>
 
 #include "base/hash.h"
 
 static_assert((int)STORE_HASH_BYTES == (int)HASH_BYTES, "the chain is of SHA-256");
 
-static void add_number(crypto_hash_sha256_state *st, uint64_t v)
+/* Short values are put together first: one long text is hashed faster than its pieces. */
+struct chain_text {
+    struct hash_running hash;
+    unsigned char bytes[8 * HASH_BYTES];
+    size_t n;
+};
+
+static void chain_add(struct chain_text *t, const void *p, size_t n)
 {
-    unsigned char bytes[8];
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        bytes[i] = (unsigned char)(v >> (8 * i));
-    (void)crypto_hash_sha256_update(st, bytes, sizeof(bytes)); /* always 0, as below */
+    if (n > sizeof(t->bytes) - t->n) {
+        hash_add(&t->hash, t->bytes, t->n);
+        t->n = 0;
+    }
+    if (n > sizeof(t->bytes)) {
+        hash_add(&t->hash, p, n);
+        return;
+    }
+    memcpy(t->bytes + t->n, p, n);
+    t->n += n;
 }
 
-static void events_chain_add_text(crypto_hash_sha256_state *st, const char *s)
+static void chain_add_number(struct chain_text *t, uint64_t v)
 {
-    add_number(st, s ? strlen(s) : UINT64_MAX);
+    uint64_t bytes = htole64(v);
+    chain_add(t, &bytes, sizeof(bytes));
+}
+
+static void chain_add_text(struct chain_text *t, const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+    chain_add_number(t, s ? n : UINT64_MAX);
     if (s)
-        (void)crypto_hash_sha256_update(st, (const unsigned char *)s, strlen(s));
+        chain_add(t, s, n);
 }
 
 void events_chain(const unsigned char prev[static STORE_HASH_BYTES],
@@ -31,15 +51,17 @@ void events_chain(const unsigned char prev[static STORE_HASH_BYTES],
 {
     const char *texts[] = {row->kind,        row->actor, row->from_state, row->to_state,
                            row->reason_code, row->text,  row->data,       row->object};
-    crypto_hash_sha256_state st;
-    (void)crypto_hash_sha256_init(&st);
-    (void)crypto_hash_sha256_update(&st, prev, STORE_HASH_BYTES);
-    add_number(&st, (uint64_t)row->seq);
-    add_number(&st, row->at);
-    add_number(&st, (uint64_t)row->job_seq);
+    struct chain_text t;
+    t.n = 0;
+    hash_begin(&t.hash);
+    chain_add(&t, prev, STORE_HASH_BYTES);
+    chain_add_number(&t, (uint64_t)row->seq);
+    chain_add_number(&t, row->at);
+    chain_add_number(&t, (uint64_t)row->job_seq);
     for (size_t i = 0; i < array_len(texts); i++)
-        events_chain_add_text(&st, texts[i]);
-    (void)crypto_hash_sha256_final(&st, ret);
+        chain_add_text(&t, texts[i]);
+    hash_add(&t.hash, t.bytes, t.n);
+    hash_end(&t.hash, ret);
 }
 
 static void events_chain_complain(struct events_check *c,

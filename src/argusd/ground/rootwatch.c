@@ -9,10 +9,13 @@
 #include "argusd/ground/tools.h"
 #include "argusd/ground/work.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/rootfile.h"
+#include "core/job/job.h"
+#include "fsroot/attempt/install.h"
+#include "fsroot/tree/root.h"
+#include "fsroot/tree/rootfile.h"
 
 enum { ROOT_POLL_MS = 15000, ROOT_RETRY_MS = 2000 };
 static const usec_t ROOT_HANG = 10 * USEC_SEC;
@@ -38,7 +41,8 @@ struct rootwatch {
     int handles; /* the timer and checks that still point here */
     bool closing, ok, was_ok, known, hangs;
     usec_t asked_at; /* monotonic; 0 = no check is under way */
-    char why[600];
+    struct err trouble;
+    char why[JOB_REASON_TEXT_MAX]; /* arguments of shared_root_unavailable */
     uint64_t free_bytes;
 };
 
@@ -57,9 +61,16 @@ bool rootwatch_hangs(const struct rootwatch *w)
     return w->hangs;
 }
 
-const char *rootwatch_why(const struct rootwatch *w)
+void rootwatch_why(const struct rootwatch *w, const char **ret_code, const char **ret_text)
 {
-    return w->known ? w->why : "the shared root is being checked";
+    bool is_well = w->known && !w->trouble.code;
+    *ret_code = is_well ? "" : w->known ? "shared_root_unavailable" : "shared_root_not_seen";
+    *ret_text = is_well ? "" : w->known ? w->why : "{}";
+}
+
+const struct err *rootwatch_trouble(const struct rootwatch *w)
+{
+    return &w->trouble;
 }
 
 uint64_t rootwatch_free_bytes(const struct rootwatch *w)
@@ -102,22 +113,24 @@ static void run_check(void *arg)
         k->err = (struct err){0};
 }
 
-static void set_root(struct rootwatch *w, bool ok, const char *why)
+static void set_root(struct rootwatch *w, const struct err *trouble)
 {
+    bool ok = trouble->code == 0;
     bool news = !w->known || ok != w->ok;
     w->ok = ok;
     w->known = true;
-    text_copy(w->why, why);
+    w->trouble = *trouble;
+    message_write(w->why, sizeof(w->why), MESSAGE_ARGS(MESSAGE_ERR("why", &w->trouble)));
     if (!news)
         return;
     if (!ok)
-        log_warn("root", "%s", w->why);
+        log_warn("root", "%s", w->trouble.text);
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     struct events_note note = {.thing = &thing,
                                .kind = ok ? "root_ok" : "root_bad",
                                .actor = "argusd",
-                               .code = ok ? "" : "shared_root_unavailable",
-                               .text = ok ? "the shared root can be used" : w->why};
+                               .code = ok ? "shared_root_ok" : "shared_root_unavailable",
+                               .text = ok ? "{}" : w->why};
     events_add(w->events, &note, clock_wall());
     w->changed(w->arg);
 }
@@ -130,18 +143,18 @@ static void take_root(struct rootwatch *w, const struct root_check *k)
     w->was_ok |= k->err.code == 0;
     if (k->placed > 0)
         log_info("root", "placed %d program files below '%s'", k->placed, k->root);
-    set_root(w, k->err.code == 0, k->err.text);
+    set_root(w, &k->err);
 }
 
 void rootwatch_turn(struct rootwatch *w)
 {
-    char text[400];
+    struct err trouble = {0};
     if (!w->asked_at || w->hangs || clock_mono() - w->asked_at < ROOT_HANG)
         return;
     w->hangs = true;
-    text_printf(text, "shared_root '%.200s' does not answer; check its mount and its server",
-                w->settings->shared_root);
-    set_root(w, false, text);
+    (void)message_refuse(&trouble, ERR_UNAVAILABLE, "shared_root_hangs",
+                         MESSAGE_NO_ARGS); /* only fills it */
+    set_root(w, &trouble);
 }
 
 static void start_check(uv_timer_t *t);

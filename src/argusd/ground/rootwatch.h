@@ -28,5 +28,8 @@ void rootwatch_turn(struct rootwatch *w);
 bool rootwatch_is_ok(const struct rootwatch *w);
 bool rootwatch_is_known(const struct rootwatch *w); /* it was checked at least once */
 bool rootwatch_hangs(const struct rootwatch *w);    /* who reads there now would hang too */
-const char *rootwatch_why(const struct rootwatch *w);
+/* A message (base/message.h); "" when all is well. Borrowed. */
+void rootwatch_why(const struct rootwatch *w, const char **ret_code, const char **ret_text);
+/* The error of the last look at it; code 0: none. Borrowed. */
+const struct err *rootwatch_trouble(const struct rootwatch *w);
 uint64_t rootwatch_free_bytes(const struct rootwatch *w);

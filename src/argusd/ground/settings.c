@@ -11,14 +11,17 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/manifest.h"
+#include "core/spec/tracker.h"
 
 enum { TOKEN_FILE_MAX = 4096 };
 
 static const char *const auths[] = {"none", "token", NULL};
-static const char *const policies[] = {"fair", "fifo", NULL};
+static const char *const policies[] = {"fair", "fifo", "flow", NULL};
+static const char *const gate_words[] = {"key", "firewall", NULL};
 static const char *const breaches[] = {"stop", "event", NULL};
 
 #define AT(member) offsetof(struct settings, member)
@@ -30,8 +33,53 @@ static const struct field keys[] = {
      .doc = "address and port of the HTTP API; beyond loopback use tls"},
     {"tls.cert", FIELD_STR, AT(tls_cert), .doc = "PEM file of the server's certificate chain"},
     {"tls.key", FIELD_STR, AT(tls_key), .doc = "PEM file of its private key"},
+    {"notebooks.listen", FIELD_STR, AT(notebooks_listen),
+     .doc = "address and port of the door of notebooks; tls is used for it, too "
+            "(docs/notebooks.md)"},
+    {"notebooks.url", FIELD_STR, AT(notebooks_url),
+     .doc = "how browsers reach that door: http(s)://HOST[:PORT], of another host name or address "
+            "than argusd's own pages"},
     {"alerts", FIELD_NODE, AT(alerts_node),
      .doc = "receivers, routes, quiet hours, escalation and rules of alerts: docs/alerts.md"},
+    {"agent.url", FIELD_STR, AT(agent.url),
+     .doc = "where events and figures are pushed to (docs/ops-agent.md); http or https"},
+    {"agent.url_secret", FIELD_STR, AT(agent.url_secret),
+     .doc = "name of a secret that is the URL"},
+    {"agent.secret", FIELD_STR, AT(agent.secret),
+     .doc = "name of the secret that signs, whsec_ and base64"},
+    {"agent.secrets_of", FIELD_STR, AT(agent_secrets_of),
+     .doc = "whose secrets these are: user/NAME or project/NAME"},
+    {"agent.ca_file", FIELD_STR, AT(agent.ca_file), .doc = "PEM file of its certificate authority"},
+    {"agent.token", FIELD_STR, AT(agent_token),
+     .doc = "id of the agent's token ('argus token ls'): what it may see is pushed, nothing else"},
+    {"agent.every", FIELD_SPAN, AT(agent_every), "10s", 1, 30, .doc = "between two batches"},
+    {"agent.behind", FIELD_INT, AT(agent_behind), "10000", 100, 1000000,
+     .doc = "events that an agent may be behind; older ones are not pushed, and it is told so"},
+    {"agent.figures", FIELD_BOOL, AT(agent_figures), "true",
+     .doc = "push figures of running jobs, too"},
+    {"second_opinion.url", FIELD_STR, AT(second_url),
+     .doc = "address of a model's API in OpenAI's form, with /v1: it is asked about failures that "
+            "argusd is not sure of (docs/ops-agent.md); http or https"},
+    {"second_opinion.model", FIELD_STR, AT(second_model), .doc = "name of the model there"},
+    {"second_opinion.key", FIELD_STR, AT(second_key), .doc = "name of the secret that is its key"},
+    {"second_opinion.secrets_of", FIELD_STR, AT(second_secrets_of),
+     .doc = "whose secret that is: user/NAME or project/NAME"},
+    {"second_opinion.ca_file", FIELD_STR, AT(second_ca_file),
+     .doc = "PEM file of its certificate authority"},
+    {"second_opinion.below", FIELD_REAL, AT(second_below), "0.5", 0, 1,
+     .doc = "a finding that is less sure than this is asked about; one of class unknown always is"},
+    {"second_opinion.per_hour", FIELD_INT, AT(second_per_hour), "10", 1, 1000,
+     .doc = "questions; findings beyond are passed over"},
+    {"second_opinion.tokens_per_day", FIELD_INT, AT(second_tokens_per_day), "200000", 1000,
+     1000000000, .doc = "of questions and answers; findings beyond are passed over"},
+    {"second_opinion.answer_tokens", FIELD_INT, AT(second_answer_tokens), "600", 16, 8192,
+     .doc = "of one answer"},
+    {"second_opinion.timeout", FIELD_SPAN, AT(second_timeout), "60s", 1, 600,
+     .doc = "so long an answer is waited for"},
+    {"ops.approvals", FIELD_INT, AT(ops_approvals), "0", 0, 5,
+     .doc = "admins besides who planned it who must approve a plan before it is applied"},
+    {"ops.expires", FIELD_SPAN, AT(ops_expires), "15m", 1, 604800,
+     .doc = "a plan that nobody applied is not applied any more after so long"},
     {"state_dir", FIELD_STR, AT(state_dir), "/var/lib/argus",
      .doc = "local directory of the store; never on NFS"},
     {"cluster", FIELD_STR, AT(cluster), "default", .doc = "name of the Ray cluster"},
@@ -72,7 +120,17 @@ static const struct field keys[] = {
     {"user_code_path", FIELD_STR, AT(user_code_path), "${USER_ROOT}/code",
      .doc = "directory on every job's PYTHONPATH"},
     {"policy", FIELD_ENUM, AT(policy), "fair", .names = policies,
-     .doc = "fair: priority, fair share, time, with backfill; fifo: the same order, strictly"},
+     .doc =
+         "fair: priority, fair share, time, with backfill; fifo: the same order, strictly; flow: "
+         "priority, then the least GPU time had, and restartable jobs give way to shorter ones "
+         "right after a checkpoint"},
+    {"flow.quantum", FIELD_SPAN, AT(flow_quantum), "80m", 1, 31536000,
+     .doc =
+         "under policy flow a job runs for so long before it gives way: 20 times what saving and "
+         "starting again cost, so that they take at most 5%"},
+    {"flow.back_within", FIELD_SPAN, AT(flow_back_within), "7d", 60, 31536000,
+     .doc = "under policy flow a job that has waited for so long, at first or after giving way, is "
+            "the first in line; a gang of n nodes after an n-th of it"},
     {"lease_breach", FIELD_ENUM, AT(lease_breach), "stop", .names = breaches,
      .doc = "what GPU demand outside a job's lease does to it: stop it, or only an event"},
     {"limits.live_jobs", FIELD_INT, AT(live_jobs), "64", 1, 10000,
@@ -84,7 +142,7 @@ static const struct field keys[] = {
     {"limits.queued_jobs", FIELD_INT, AT(queued_jobs), "100000", 1, 10000000,
      .doc = "jobs that may wait at the same time"},
     {"limits.queued_jobs_per_user", FIELD_INT, AT(user_queued_jobs), "10000", 0, 10000000,
-     .doc = "of them those of one user who has no quota of queued jobs (argus quota set --queued); "
+     .doc = "waiting jobs of one user who has no quota of queued jobs (argus quota set --queued); "
             "0: no limit"},
     {"limits.connections", FIELD_INT, AT(connections), "16384", 16, 1000000,
      .doc = "open connections to the API, or as many as the open files of argusd leave room for: "
@@ -101,6 +159,17 @@ static const struct field keys[] = {
      .doc = "bodies of more than 64 KiB that one user sends at the same time; 0: no limit"},
     {"limits.polls_per_user", FIELD_INT, AT(user_polls), "64", 0, 1000000,
      .doc = "requests of one user that wait for something at the same time; 0: no limit"},
+    {"limits.relays_per_user", FIELD_INT, AT(user_relays), "256", 0, 1000000,
+     .doc = "requests of one user that are passed on to services at the same time, open WebSockets "
+            "too; 0: no limit"},
+    {"session.idle", FIELD_SPAN, AT(session_idle), "24h", 1, 31536000,
+     .doc = "a login in a browser ends when it was not used for so long"},
+    {"session.longest", FIELD_SPAN, AT(session_longest), "14d", 1, 31536000,
+     .doc = "and in any case after so long"},
+    {"session.per_user", FIELD_INT, AT(session_most), "20", 1, 1000,
+     .doc =
+         "logins that one user has at the same time: one more ends the one that was not used for "
+         "longest"},
     {"limits.reclaim_grace", FIELD_SPAN, AT(reclaim_grace), "2m", 0, 86400,
      .doc = "what a job may still do when a quota wants its GPUs back, before it is stopped"},
     {"uploads.max_size", FIELD_SIZE, AT(upload_bytes), "200GiB", 0, 1e15,
@@ -119,6 +188,14 @@ static const struct field keys[] = {
      .doc = "bytes that one byte of an archive may become, once they are more than 64 MiB"},
     {"snapshots.max_count", FIELD_INT, AT(snapshots_most), "20000", 1, 1000000,
      .doc = "snapshots that there may be, of all users"},
+    {"backup.every", FIELD_SPAN, AT(backup_every), "1h", 0, 31536000,
+     .doc = "a copy of the store and of the keys, sealed with backup.key; 0: none"},
+    {"backup.keep", FIELD_INT, AT(backup_keep), "48", 1, 9999,
+     .doc = "so many of them stay, the oldest go"},
+    {"backup.dir", FIELD_STR, AT(backup_dir),
+     .doc =
+         "where they are kept: a directory that is there, better on another mount than the shared "
+         "root, where jobs can remove them; ${SHARED_ROOT}/argus/backup if absent"},
     {"archive.dir", FIELD_STR, AT(archive_dir),
      .doc = "where archived jobs are kept: on the shared root or another mount of the head; "
             "${SHARED_ROOT}/argus/archive if absent"},
@@ -149,6 +226,12 @@ static const struct field keys[] = {
      .doc = "without output while it loads data and model"},
     {"hang.first_step", FIELD_SPAN, AT(hang_first_step), "45m", 1, 604800,
      .doc = "without output until its first step, and in validations and saves"},
+    {"serve.port", FIELD_INT, AT(serve_port), "8000", 1, 65535,
+     .doc = "of Ray Serve's HTTP proxies, on each machine; fixed when Serve starts"},
+    {"serve.gate", FIELD_ENUM, AT(serve_gate), "key", .names = gate_words,
+     .doc =
+         "what keeps others from Ray Serve's port: key = argusd's gate in its proxies, tried before anything is "
+         "deployed; firewall = you say that a firewall does"},
     {"trial", FIELD_BOOL, AT(trial), "true",
      .doc = "a short run without GPUs before each job of verl; false: only the preflight"},
     {"ports", FIELD_PAIRS, AT(given_ports),
@@ -173,6 +256,19 @@ static const struct field keys[] = {
      .doc = "free space below Ray's sessions that a node must have"},
     {"nodes.min_shm", FIELD_SIZE, AT(min_shm_bytes), "1GiB", 0, 1e15,
      .doc = "free space in /dev/shm that a node must have"},
+    {"nodes.model_cache_size", FIELD_SIZE, AT(model_cache_bytes), "1TiB", 0, 1e17,
+     .doc =
+         "what the copies in a NodeSpec's model_cache may take on each node: the one that was used "
+         "longest ago goes first"},
+    {"nodes.model_cache_wait", FIELD_SPAN, AT(model_cache_wait), "30m", 1, 86400,
+     .doc = "how long a start waits for such a copy; then the model is read from the shared root"},
+    {"trackers.wandb", FIELD_STR, AT(tracker_wandb),
+     .doc =
+         "URL of the W&B server that runs are sent to; without it their files stay with the job"},
+    {"trackers.mlflow", FIELD_STR, AT(tracker_mlflow),
+     .doc = "URL of the MLflow server of jobs that name none"},
+    {"trackers.swanlab", FIELD_STR, AT(tracker_swanlab),
+     .doc = "URL of the SwanLab server; without it runs are written to files of the job"},
     {"prefix", FIELD_STR, AT(prefix), "argus_", .doc = "prefix of metric names"},
     {"run_as", FIELD_PAIRS, AT(run_as),
      .doc = "user to uid: refused, since jobs of all users run under one uid: docs/security.md"},
@@ -190,11 +286,11 @@ const struct field *settings_keys(size_t *ret_n)
 static void settings_complain(const struct node *root,
                               struct problems *ps,
                               const char *key,
-                              const char *hint,
-                              const char *text)
+                              const char *code,
+                              const struct message_arg *args)
 {
     const struct node *n = node_find(root, key);
-    problems_add(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
 static void check_absolute(const struct node *root,
@@ -203,7 +299,7 @@ static void check_absolute(const struct node *root,
                            const char *path)
 {
     if (path && *path && *path != '/')
-        settings_complain(root, ps, key, "begin it with '/'", "the path is not absolute");
+        settings_complain(root, ps, key, "conf_path_relative", MESSAGE_NO_ARGS);
 }
 
 static bool is_loopback(const char *listen)
@@ -215,13 +311,19 @@ static bool is_loopback(const char *listen)
 static void check_address(struct settings *s, const struct node *root, struct problems *ps)
 {
     if (s->old_address && s->ray_address)
-        settings_complain(root, ps, "address", "keep ray.address",
-                          "'address' and 'ray.address' are both given");
+        settings_complain(root, ps, "address", "conf_address_twice", MESSAGE_NO_ARGS);
     if (!s->ray_address)
         s->ray_address = xstrdup(str_or(s->old_address, "http://127.0.0.1:8265"));
     if (!str_starts(s->ray_address, "http://") && !str_starts(s->ray_address, "https://"))
-        settings_complain(root, ps, "ray", "write http://HOST:8265",
-                          "Ray's address is not the URL of its dashboard");
+        settings_complain(root, ps, "ray", "conf_ray_address", MESSAGE_NO_ARGS);
+}
+
+static void check_trackers(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    const char *urls[] = {s->tracker_wandb, s->tracker_mlflow, s->tracker_swanlab};
+    for (size_t i = 0; i < array_len(urls); i++)
+        if (urls[i] && !tracker_is_url(urls[i]))
+            settings_complain(root, ps, "trackers", "conf_tracker_url", MESSAGE_NO_ARGS);
 }
 
 static void check_listen(const struct settings *s, const struct node *root, struct problems *ps)
@@ -229,13 +331,31 @@ static void check_listen(const struct settings *s, const struct node *root, stru
     const char *colon = strrchr(s->listen, ':');
     int64_t port;
     if (!colon || str_to_int(colon + 1, 0, 65535, &port, NULL) < 0)
-        settings_complain(root, ps, "listen", "write HOST:PORT", "the address has no port");
+        settings_complain(root, ps, "listen", "conf_listen_port", MESSAGE_NO_ARGS);
     if (!is_loopback(s->listen) && !s->tls_cert)
-        problems_add(ps, PROBLEM_WARNING, "listen", 0, 0, "set tls.cert and tls.key",
-                     "tokens cross the network in clear text on '%s'", s->listen);
+        problems_add(ps, PROBLEM_WARNING, "listen", 0, 0, "conf_clear_text",
+                     MESSAGE_ARGS(MESSAGE_STR("listen", s->listen)));
     if (!s->tls_cert != !s->tls_key)
-        settings_complain(root, ps, "tls", "give cert and key",
-                          "one of the two TLS files is missing");
+        settings_complain(root, ps, "tls", "conf_tls_half", MESSAGE_NO_ARGS);
+}
+
+/* Pages of notebooks have an origin of their own. */
+static void check_notebooks(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    const char *url = s->notebooks_url;
+    if (!url != !s->notebooks_listen)
+        settings_complain(root, ps, "notebooks", "conf_notebooks_half", MESSAGE_NO_ARGS);
+    if (!url)
+        return;
+    const char *host = str_starts(url, "http://")    ? url + strlen("http://")
+                       : str_starts(url, "https://") ? url + strlen("https://")
+                                                     : "";
+    const char *own_port = str_starts(url, "https://") ? ":443" : ":80"; /* browsers leave it out */
+    if (!*host || *host == ':' || host[strcspn(host, "/?#@ \t\r\n")] || str_ends(host, own_port))
+        settings_complain(root, ps, "notebooks", "conf_notebooks_url", MESSAGE_NO_ARGS);
+    if (!is_loopback(s->notebooks_listen ? s->notebooks_listen : s->listen) && !s->tls_cert)
+        problems_add(ps, PROBLEM_WARNING, "notebooks.listen", 0, 0, "conf_clear_text",
+                     MESSAGE_ARGS(MESSAGE_STR("listen", str_or(s->notebooks_listen, ""))));
 }
 
 /* Host and port of an http URL; the port is 0 when it names none. */
@@ -267,8 +387,7 @@ static void add_head_ports(const struct settings *s,
         pairs_set(all, "gcs", text);
     else if (node_find(node_find(node_find(root, "ray"), "head"), "port") &&
              strcmp(pairs_find(all, "gcs"), text) != 0)
-        settings_complain(root, ps, "ports", "keep one of them",
-                          "ports.gcs and ray.head.port differ");
+        settings_complain(root, ps, "ports", "conf_gcs_twice", MESSAGE_NO_ARGS);
     split_url(s->ray_address, host, sizeof(host), &dashboard);
     text_printf(text, "%d", dashboard);
     if (dashboard && !pairs_find(all, "dashboard"))
@@ -280,11 +399,12 @@ static void check_ports(struct settings *s, const struct node *root, struct prob
     struct err err = {0};
     struct pairs all = {0};
     const char *key = "ports";
+    const struct node *at = node_find(root, "ports");
     pairs_copy(&all, &s->given_ports);
     if (s->head_managed)
         add_head_ports(s, root, &all, ps);
     if (ports_read(&all, &s->ports, &key, &err) < 0)
-        settings_complain(root, ps, "ports", "see argusd --list-ports", err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "ports", at ? at->line : 0, at ? at->column : 0, &err);
     else if (pairs_find(&all, "gcs"))
         s->head_port = s->ports.v[PORTS_GCS].first;
     pairs_release(&all);
@@ -298,16 +418,47 @@ static void check_head(const struct settings *s, const struct node *root, struct
     if (!s->head_managed)
         return;
     if (!s->head_host)
-        settings_complain(
-            root, ps, "ray", "name the head's address in ray.head.host",
-            "a managed head needs ray.head.host: the address under which nodes reach it");
+        settings_complain(root, ps, "ray", "conf_head_host", MESSAGE_NO_ARGS);
     if (!port)
-        settings_complain(root, ps, "ray", "write http://HOST:8265",
-                          "a managed head needs the port of its dashboard in ray.address");
+        settings_complain(root, ps, "ray", "conf_head_port", MESSAGE_NO_ARGS);
     if (s->head_ray_bin && *s->head_ray_bin != '/')
-        settings_complain(root, ps, "ray", "begin it with '/'", "ray.head.ray_bin is not absolute");
+        settings_complain(root, ps, "ray", "conf_ray_bin", MESSAGE_NO_ARGS);
     if (s->auth == RAY_AUTH_TOKEN)
         check_absolute(root, ps, "ray", s->auth_token_file);
+}
+
+static void check_agent(struct settings *s, const struct node *root, struct problems *ps)
+{
+    const char *url = s->agent.url;
+    if (!url && !s->agent.url_secret)
+        return;
+    s->agent.kind = ALERT_KIND_WEBHOOK;
+    if (url && s->agent.url_secret)
+        settings_complain(root, ps, "agent", "alert_url_one", MESSAGE_NO_ARGS);
+    if (url && !str_starts(url, "http://") && !str_starts(url, "https://"))
+        settings_complain(root, ps, "agent", "alert_url_http", MESSAGE_NO_ARGS);
+    if (url && strpbrk(url, " \r\n\t"))
+        settings_complain(root, ps, "agent", "alert_url_blank", MESSAGE_NO_ARGS);
+    if ((s->agent.secret || s->agent.url_secret) && !s->agent_secrets_of)
+        settings_complain(root, ps, "agent", "agent_secrets_of", MESSAGE_NO_ARGS);
+    if (!s->agent_token)
+        settings_complain(root, ps, "agent", "agent_token", MESSAGE_NO_ARGS);
+}
+
+static void check_second(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    static const char at[] = "second_opinion";
+    const char *url = s->second_url;
+    if (!url)
+        return;
+    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+        settings_complain(root, ps, at, "alert_url_http", MESSAGE_NO_ARGS);
+    if (strpbrk(url, " \r\n\t"))
+        settings_complain(root, ps, at, "alert_url_blank", MESSAGE_NO_ARGS);
+    if (!s->second_model)
+        settings_complain(root, ps, at, "second_model", MESSAGE_NO_ARGS);
+    if (s->second_key && !s->second_secrets_of)
+        settings_complain(root, ps, at, "second_secrets_of", MESSAGE_NO_ARGS);
 }
 
 /* What can be mended while argusd runs is no error, but said. */
@@ -323,12 +474,11 @@ static void check_key(const struct node *root,
     if (!path || *path != '/') /* ssh knows where '~' is */
         return;
     if (stat(path, &st) < 0 || access(path, R_OK) < 0)
-        problems_add(ps, PROBLEM_WARNING, key, line, column,
-                     "name the file with the private key that opens the machines",
-                     "the key '%s' cannot be read: %s", path, strerror(errno));
+        problems_add(ps, PROBLEM_WARNING, key, line, column, "conf_key_unreadable",
+                     MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(errno))));
     else if (st.st_uid == geteuid() && st.st_mode & (S_IRWXG | S_IRWXO))
-        problems_add(ps, PROBLEM_WARNING, key, line, column, "chmod 600 it",
-                     "ssh will not use the key '%s': others than its owner may read it", path);
+        problems_add(ps, PROBLEM_WARNING, key, line, column, "conf_key_open",
+                     MESSAGE_ARGS(MESSAGE_STR("path", path)));
 }
 
 static void check_together(struct settings *s, const struct node *root, struct problems *ps)
@@ -337,34 +487,36 @@ static void check_together(struct settings *s, const struct node *root, struct p
         check_absolute(root, ps, "shared_root", s->shared_root);
     check_absolute(root, ps, "state_dir", s->state_dir);
     check_absolute(root, ps, "archive", s->archive_dir);
+    check_absolute(root, ps, "backup", s->backup_dir);
     check_address(s, root, ps);
     check_listen(s, root, ps);
+    check_notebooks(s, root, ps);
+    check_trackers(s, root, ps);
+    check_agent(s, root, ps);
+    check_second(s, root, ps);
     if (!s->proxies.n) {
         strv_add(&s->proxies, "127.0.0.1");
         strv_add(&s->proxies, "::1");
     }
     if (s->run_as.n)
-        settings_complain(root, ps, "run_as", "take it out, and read docs/security.md",
-                          "nothing acts on it: jobs of all users run under the uid of argusd");
+        settings_complain(root, ps, "run_as", "conf_run_as", MESSAGE_NO_ARGS);
     check_ports(s, root, ps);
     check_head(s, root, ps);
     check_key(root, ps, "ssh.identity_file", s->ssh_identity);
     check_key(root, ps, "ray.head.ssh.identity_file", s->head_ssh_identity);
     check_absolute(root, ps, "ray", s->ray_temp_dir);
     if (s->auth == RAY_AUTH_TOKEN && !s->auth_token_file)
-        settings_complain(root, ps, "ray", "name the file with Ray's token",
-                          "auth: token needs ray.auth_token_file");
+        settings_complain(root, ps, "ray", "conf_auth_file", MESSAGE_NO_ARGS);
     if (!str_starts(str_or(s->user_code_path, ""), "${USER_ROOT}"))
-        problems_add(ps, PROBLEM_WARNING, "user_code_path", 0, 0, "use ${USER_ROOT}/code",
-                     "a directory common to all users lets anybody shadow anybody's imports");
+        problems_add(ps, PROBLEM_WARNING, "user_code_path", 0, 0, "conf_common_code",
+                     MESSAGE_NO_ARGS);
     if (!pairs_find(&s->entrypoint_resources, "worker_node"))
         pairs_set(&s->entrypoint_resources, "worker_node", "1");
     for (size_t i = 0; i < s->entrypoint_resources.n; i++) {
         double v;
         const struct pair *p = &s->entrypoint_resources.v[i];
         if (str_to_real(p->value, &v, NULL) < 0 || v < 0)
-            settings_complain(root, ps, "entrypoint_resources", "write NAME: AMOUNT",
-                              "an amount is not a number");
+            settings_complain(root, ps, "entrypoint_resources", "conf_amount", MESSAGE_NO_ARGS);
     }
 }
 
@@ -373,8 +525,8 @@ static int settings_read_file(const char *path, struct buf *out, struct problems
     FILE *f = fopen(path, "re");
     if (!f) {
         int e = errno;
-        problems_add(ps, PROBLEM_ERROR, "", 0, 0, "argusd init --config FILE writes one",
-                     "cannot be read: %s", strerror(e));
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, "conf_file_unreadable",
+                     MESSAGE_ARGS(MESSAGE_STR("why", strerror(e))));
         return -e;
     }
     char chunk[4096];
@@ -384,7 +536,7 @@ static int settings_read_file(const char *path, struct buf *out, struct problems
     bool bad = ferror(f) || out->failed;
     (void)fclose(f); /* only read */
     if (bad)
-        problems_add(ps, PROBLEM_ERROR, "", 0, 0, NULL, "cannot be read, or is larger than 1 MiB");
+        problems_add(ps, PROBLEM_ERROR, "", 0, 0, "conf_file_large", MESSAGE_NO_ARGS);
     return bad ? -EIO : 0;
 }
 
@@ -406,6 +558,14 @@ int settings_load(const char *path, struct settings *ret, struct problems *ps)
     }
     buf_release(&text);
     return r;
+}
+
+enum sched_policy settings_sched_policy(const struct settings *s)
+{
+    static const enum sched_policy of[] = {[POLICY_FAIR] = SCHED_POLICY_FAIR,
+                                           [POLICY_FIFO] = SCHED_POLICY_FIFO,
+                                           [POLICY_FLOW] = SCHED_POLICY_FLOW};
+    return of[s->policy];
 }
 
 void settings_release(struct settings *s)

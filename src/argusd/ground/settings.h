@@ -4,11 +4,13 @@
 #include "base/conf.h"
 #include "core/alert/alert_route.h"
 #include "core/job/ports.h"
-#include "fsroot/launch.h"
+#include "core/sched/sched.h"
+#include "fsroot/attempt/launch.h"
 
 enum lease_breach { LEASE_BREACH_STOP, LEASE_BREACH_EVENT };
+enum serve_gate { SERVE_GATE_KEY, SERVE_GATE_FIREWALL };
 enum ray_auth { RAY_AUTH_NONE, RAY_AUTH_TOKEN };
-enum policy { POLICY_FAIR, POLICY_FIFO };
+enum policy { POLICY_FAIR, POLICY_FIFO, POLICY_FLOW };
 
 struct settings {
     char *shared_root;
@@ -35,16 +37,27 @@ struct settings {
     int policy;       /* enum policy */
     int lease_breach; /* enum lease_breach */
     int64_t live_jobs, gpus_per_job, queued_jobs, user_queued_jobs;
-    int64_t connections, address_connections, user_streams, user_bodies, user_polls;
+    int64_t connections, address_connections, user_streams, user_bodies, user_polls, user_relays;
     struct strv proxies;
+    int64_t ops_approvals;
+    usec_t ops_expires; /* of a plan that nobody applied */
+    usec_t session_idle, session_longest;
+    int64_t session_most;
+    char *notebooks_listen, *notebooks_url; /* both or neither */
     double submits_per_second;
+    int64_t serve_port;
+    int serve_gate; /* enum serve_gate */
     usec_t start_deadline, reclaim_grace;
+    usec_t flow_quantum, flow_back_within;
     bool trial;
     double hang_factor;
     usec_t hang_floor, hang_environment, hang_model_load, hang_first_step;
     uint64_t upload_bytes, uploads_user_bytes, uploads_total_bytes;
     usec_t uploads_keep;
     struct launch_logs logs;
+    usec_t backup_every; /* 0: never */
+    int64_t backup_keep;
+    char *backup_dir;  /* NULL: below the shared root */
     char *archive_dir; /* NULL: below the shared root */
     uint64_t archive_bytes;
     int64_t archive_files;
@@ -55,11 +68,25 @@ struct settings {
     char *ssh_config, *ssh_identity, *ssh_user;
     int64_t ssh_port;
     int64_t joins, looks, cpus_per_gpu;
+    uint64_t model_cache_bytes; /* of the copies of models on a node */
+    usec_t model_cache_wait;
     usec_t look_every, max_skew;
     uint64_t min_disk_bytes, min_shm_bytes;
     char *prefix;
-    const struct node *alerts_node; /* while it is read */
+    char *tracker_wandb, *tracker_mlflow, *tracker_swanlab; /* NULL: none */
+    const struct node *alerts_node;                         /* while it is read */
     struct alert_config alerts;
+    struct alert_receiver
+        agent; /* whom batches of events and figures are pushed to; no URL: none */
+    char *agent_secrets_of, *agent_token;
+    usec_t agent_every;
+    int64_t agent_behind;
+    bool agent_figures;
+    char *second_url, *second_model, *second_key, *second_secrets_of, *second_ca_file; /* a model
+        that is asked about failures; no URL: none */
+    int64_t second_per_hour, second_tokens_per_day, second_answer_tokens;
+    usec_t second_timeout;
+    double second_below;
     char *shepherd, *hook; /* NULL: beside argusd */
 
     char *text; /* the file, for the copy in each job's directory */
@@ -72,6 +99,7 @@ const struct field *settings_keys(size_t *ret_n);
  * -ENOENT and the like with a sentence in ps as well. *ret is to be released in any case. */
 must_check int settings_load(const char *path, struct settings *ret, struct problems *ps);
 void settings_release(struct settings *s);
+enum sched_policy settings_sched_policy(const struct settings *s);
 
 char *settings_store_path(const struct settings *s); /* the store, below state_dir; yours */
 /* The token of Ray, as its file has it now; NULL: Ray asks for none. Yours. */

@@ -32,8 +32,8 @@ static int ownjob_read_spec(const struct importer *im,
     struct problems ps = {0};
     int r = jobspec_read(im->settings, text, strlen(text), p->user, false, spec, &ps);
     *ret_field = NULL;
-    if (r < 0)
-        r = err_set(err, ERR_BAD_SPEC, "%s", ps.n ? ps.v[0].text : "the job's spec is broken");
+    if (r < 0 && ps.n)
+        r = problem_to_err(problems_first(&ps), ERR_BAD_SPEC, err);
     problems_release(&ps);
     return r < 0 ? r : people_check_submit(im->people, p, spec, ret_field, err);
 }

@@ -16,8 +16,9 @@
 #include "argusd/imports/lineage.h"
 #include "argusd/imports/ownjob.h"
 #include "argusd/jobs/jobs_rules.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/install.h"
 
 enum { ORDER_MAX = 64 << 10, SPEC_MAX = 128 << 10, INCLUDES_MAX = 100, TEXT_MAX = 2000 };
 
@@ -85,10 +86,10 @@ void registry_form_release(struct registry_form *f)
 
 static void registry_import_complain(struct problems *ps,
                                      const char *field,
-                                     const char *hint,
-                                     const char *text)
+                                     const char *code,
+                                     const struct message_arg *args)
 {
-    problems_add(ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, code, args);
 }
 
 static bool is_hex(const char *s, size_t n)
@@ -105,18 +106,13 @@ static void check_source(const struct registry_form *f, struct problems *ps)
         known |= strlen(schemes[i]) == (size_t)(mark - f->source) &&
                  !strncmp(f->source, schemes[i], strlen(schemes[i]));
     if (!known)
-        registry_import_complain(ps, "source",
-                                 "hf://owner/name, a URL, s3://bucket/prefix, or a whole path",
-                                 "the source is of no known kind");
+        registry_import_complain(ps, "source", "import_source", MESSAGE_NO_ARGS);
     size_t host = mark ? strcspn(mark + 3, "/") : 0;
     const char *at = mark ? memchr(mark + 3, '@', host) : NULL;
     if (at && memchr(mark + 3, ':', (size_t)(at - mark - 3)))
-        registry_import_complain(
-            ps, "source", "store it with 'argus secret set ARGUS_SOURCE_PASSWORD'",
-            "a password in the source would be seen by everybody who sees the job");
+        registry_import_complain(ps, "source", "import_password", MESSAGE_NO_ARGS);
     if (f->in_place && mark)
-        registry_import_complain(ps, "in_place", "leave it out",
-                                 "only a path can stay where it is");
+        registry_import_complain(ps, "in_place", "import_in_place", MESSAGE_NO_ARGS);
 }
 
 static void check_form(const struct registry_form *f, struct problems *ps)
@@ -124,19 +120,18 @@ static void check_form(const struct registry_form *f, struct problems *ps)
     struct err err = {0};
     const char *texts[] = {f->source, f->endpoint, f->filename, f->pool, f->python};
     if (dataref_check_name("data set or model", f->name, &err) < 0)
-        registry_import_complain(ps, "name", NULL, err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "name", 0, 0, &err);
     check_source(f, ps);
     for (size_t i = 0; i < array_len(texts); i++)
         if (texts[i] && strlen(texts[i]) > TEXT_MAX)
-            registry_import_complain(ps, NULL, NULL,
-                                     "a text of the form is longer than 2000 bytes");
+            registry_import_complain(ps, NULL, "import_text_long", MESSAGE_NO_ARGS);
     if (f->sha256 && !is_hex(f->sha256, 64))
-        registry_import_complain(ps, "sha256", NULL, "a SHA-256 is 64 hexadecimal digits");
+        registry_import_complain(ps, "sha256", "import_sha256", MESSAGE_NO_ARGS);
     if (f->include.n > INCLUDES_MAX || f->secrets.n > INCLUDES_MAX)
-        registry_import_complain(ps, "include", NULL, "more than 100 are given");
+        registry_import_complain(ps, "include", "form_too_many",
+                                 MESSAGE_ARGS(MESSAGE_NUM("most", 100)));
     if (f->filename && (strchr(f->filename, '/') || *f->filename == '.'))
-        registry_import_complain(ps, "filename", NULL,
-                                 "a file's name has no '/' and does not begin with '.'");
+        registry_import_complain(ps, "filename", "import_filename", MESSAGE_NO_ARGS);
 }
 
 static json_t *read_object(const struct node *n, struct problems *ps)
@@ -149,7 +144,7 @@ static json_t *read_object(const struct node *n, struct problems *ps)
     node_to_json(n, &j, NULL);
     if (n->kind != NODE_MAP || text.failed ||
         json_parse(buf_str(&text), text.len, 8192, &o, NULL) < 0)
-        registry_import_complain(ps, "lineage", NULL, "'lineage' is an object of at most 8 KiB");
+        registry_import_complain(ps, "lineage", "import_lineage", MESSAGE_NO_ARGS);
     return o;
 }
 
@@ -215,10 +210,9 @@ static int find_roots(const struct importer *im,
             return 0;
         }
     }
-    return err_set(err, ERR_BAD_SPEC,
-                   "'%.200s' lies under none of the directories that you may use: '%s', '%s', and "
-                   "those of your jobs",
-                   path, ret->v[0], ret->v[1]);
+    return message_refuse(err, ERR_BAD_SPEC, "import_outside",
+                          MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("one", ret->v[0]),
+                                       MESSAGE_STR("two", ret->v[1])));
 }
 
 static int registry_import_expand(const struct importer *im,
@@ -234,8 +228,8 @@ static int registry_import_expand(const struct importer *im,
     int r = str_expand(&out, source, root_named, &names, err);
     strv_release(&names);
     if (r == 0 && !is_plain(buf_str(&out)))
-        r = err_set(err, ERR_BAD_SPEC,
-                    "'%.200s': give the path without '..', '//' and '/' at its end", source);
+        r = message_refuse(err, ERR_BAD_SPEC, "import_path_form",
+                           MESSAGE_ARGS(MESSAGE_STR("path", source)));
     if (r == 0)
         *ret = buf_take(&out);
     buf_release(&out);
@@ -418,8 +412,10 @@ void registry_put_order(struct jout *j,
                         const struct strv *roots)
 {
     const struct settings *s = im->settings;
-    _cleanup_(freep) char *over =
-        e->in_place ? NULL : storage_sentence(im->storage, e->owner, e->project);
+    static const struct message_listener to = {.language = MESSAGE_ENGLISH}; /* a program */
+    _cleanup_(freep) char *kept =
+        e->in_place ? NULL : storage_keep(im->storage, e->owner, e->project);
+    _cleanup_(freep) char *over = message_kept_say(kept, &to);
     if (over) {
         jout_int(j, "max_bytes", (int64_t)storage_left(im->storage, e->owner, e->project));
         jout_str(j, "over", over);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 enum { ORDER_MAX = 64 << 10, ARGS_MAX = 100 };
@@ -46,10 +47,10 @@ void registry_preparation_release(struct registry_preparation *x)
 
 static void registry_prepare_complain(struct problems *ps,
                                       const char *field,
-                                      const char *hint,
-                                      const char *text)
+                                      const char *code,
+                                      const struct message_arg *args)
 {
-    problems_add(ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, code, args);
 }
 
 static void registry_prepare_check(struct registry_preparation *x, struct problems *ps)
@@ -58,20 +59,18 @@ static void registry_prepare_check(struct registry_preparation *x, struct proble
     struct err err = {0};
     bool built_in = str_eq(x->with, "gsm8k");
     if (!dataref_read(x->f.source, &ref) || ref.file)
-        registry_prepare_complain(ps, "name", "see 'argus data ls'",
-                                  "this names no registered data set");
+        registry_prepare_complain(ps, "name", "prepare_no_data", MESSAGE_NO_ARGS);
     else if (!x->f.name)
         x->f.name = xasprintf("%s-verl", ref.name);
     if (x->f.name && dataref_check_name("data set", x->f.name, &err) < 0)
-        registry_prepare_complain(ps, "as", NULL, err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "as", 0, 0, &err);
     if (!built_in && *x->with != '/' && !str_starts(x->with, "${"))
-        registry_prepare_complain(
-            ps, "with", "begin it with ${SHARED_ROOT}/ or ${USER_ROOT}/",
-            "this is neither 'gsm8k' nor the path of a script on the shared root");
+        registry_prepare_complain(ps, "with", "prepare_with", MESSAGE_NO_ARGS);
     if (built_in && x->args.n)
-        registry_prepare_complain(ps, "args", "leave them out", "'gsm8k' takes no arguments");
+        registry_prepare_complain(ps, "args", "prepare_args", MESSAGE_NO_ARGS);
     if (x->args.n > ARGS_MAX || x->f.secrets.n > ARGS_MAX)
-        registry_prepare_complain(ps, "args", NULL, "more than 100 are given");
+        registry_prepare_complain(ps, "args", "form_too_many",
+                                  MESSAGE_ARGS(MESSAGE_NUM("most", 100)));
 }
 
 int registry_preparation_read(const char *body,
@@ -122,11 +121,15 @@ static int find_raw(const struct importer *im,
     struct access_who who;
     people_who(im->people, p, &who);
     if (!dataref_read(name, &ref))
-        return err_set(err, ERR_BAD_SPEC, "'%.80s' names no data set", name);
+        return message_refuse(
+            err, ERR_BAD_SPEC, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "data set"), MESSAGE_STR("name", name)));
     int r = registry_find(im->registry, REGISTRY_DATASET, &who, &ref, ret, err);
     if (r == 0 && (*ret)->state != REGISTRY_ready)
-        return err_set(err, ERR_CONFLICT, "'%.80s' is being imported, by job '%s'", name,
-                       (*ret)->job);
+        return message_refuse(err, ERR_CONFLICT, "being_imported",
+                              MESSAGE_ARGS(MESSAGE_STR("noun", "data set"),
+                                           MESSAGE_STR("name", name),
+                                           MESSAGE_STR("job", (*ret)->job)));
     return r;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* due.c - see due.h.
  *
- * The two lists are arrays in which whoever leaves leaves a gap, so that a walk by index stays good
+ * The lists are arrays in which whoever leaves leaves a gap, so that a walk by index stays good
  * whatever changes meanwhile. */
 #include "argusd/jobs/due.h"
 
@@ -20,7 +20,7 @@ struct roster {
 
 struct due {
     struct roster of[LIVE_ROSTERS];
-    struct heap heap;
+    struct heap spans, looks, waits;
 };
 
 struct due *due_new(void)
@@ -34,7 +34,9 @@ void due_free(struct due *d)
         return;
     for (size_t i = 0; i < LIVE_ROSTERS; i++)
         free(d->of[i].v);
-    heap_release(&d->heap);
+    heap_release(&d->spans);
+    heap_release(&d->looks);
+    heap_release(&d->waits);
     free(d);
 }
 
@@ -85,27 +87,26 @@ void due_tidy(struct due *d)
     }
 }
 
-struct live *due_next_placed(const struct due *d, size_t *pos)
+struct live *due_next(const struct due *d, enum live_roster which, size_t *pos)
 {
-    return roster_next(&d->of[LIVE_PLACED], pos);
+    return roster_next(&d->of[which], pos);
 }
 
-static bool is_eager(const struct live *l)
+static bool is_awaited(const struct live *l)
 {
-    return !l->over && l->job->state == JOB_QUEUED &&
-           (l->waiters || job_act(l->job) == JOB_ACT_TRY);
+    return !l->over && l->job->state == JOB_QUEUED && l->waiters;
 }
 
 /* Waiters go without a word: they are missed here. */
-struct live *due_next_eager(struct due *d, size_t *pos)
+struct live *due_next_awaited(struct due *d, size_t *pos)
 {
     struct live *l;
-    while ((l = roster_next(&d->of[LIVE_EAGER], pos)) && !is_eager(l))
-        roster_put(d, l, LIVE_EAGER, false);
+    while ((l = roster_next(&d->of[LIVE_AWAITED], pos)) && !is_awaited(l))
+        roster_put(d, l, LIVE_AWAITED, false);
     return l;
 }
 
-/* ---- the heap ---- */
+/* ---- the heaps ---- */
 
 /* Of a span that has so much left: not before `at`. A time that is there already is for the next
  * look, not for the one under way. */
@@ -130,36 +131,77 @@ static usec_t due_at(const struct live *l, const struct moment *now)
     return at;
 }
 
-static void heap_follow(struct due *d, struct live *l, const struct moment *now)
+static void spans_follow(struct due *d, struct live *l, const struct moment *now)
 {
     usec_t at = due_at(l, now);
     if (at)
-        heap_set(&d->heap, &l->due, at);
+        heap_set(&d->spans, &l->span_due, at);
     else
-        heap_remove(&d->heap, &l->due);
+        heap_remove(&d->spans, &l->span_due);
 }
 
 struct live *due_take(struct due *d, const struct moment *now)
 {
-    struct heap_item *item = heap_due(&d->heap, now->boot);
-    struct live *l = item ? container_of(item, struct live, due) : NULL;
+    struct heap_item *item = heap_due(&d->spans, now->boot);
+    struct live *l = item ? container_of(item, struct live, span_due) : NULL;
     if (l)
-        heap_follow(d, l, now); /* later than now, so that it is not taken again */
+        spans_follow(d, l, now); /* later than now, so that it is not taken again */
     return l;
 }
 
-/* ---- all three ---- */
+static void waits_follow(struct due *d, struct live *l)
+{
+    const struct job *j = l->job;
+    if (!l->over && j->state == JOB_QUEUED && !(j->flags & JOB_FLAG_HELD))
+        heap_set(&d->waits, &l->wait, j->queued_at);
+    else
+        heap_remove(&d->waits, &l->wait);
+}
+
+usec_t due_oldest(const struct due *d)
+{
+    const struct heap_item *item = heap_due(&d->waits, UINT64_MAX);
+    return item ? item->at : 0;
+}
+
+/* ---- what somebody else has to see ---- */
+
+void due_seen(struct due *d, struct live *l)
+{
+    roster_put(d, l, LIVE_CHANGED, false);
+}
+
+void due_look_later(struct due *d, struct live *l, usec_t at)
+{
+    heap_set(&d->looks, &l->look, at);
+}
+
+void due_look(struct due *d, usec_t now)
+{
+    struct heap_item *item;
+    while ((item = heap_due(&d->looks, now))) {
+        heap_remove(&d->looks, item);
+        roster_put(d, container_of(item, struct live, look), LIVE_CHANGED, true);
+    }
+}
+
+/* ---- all of them ---- */
 
 void due_follow(struct due *d, struct live *l, const struct moment *now)
 {
     roster_put(d, l, LIVE_PLACED, !l->over && l->job->state != JOB_QUEUED);
-    roster_put(d, l, LIVE_EAGER, is_eager(l));
-    heap_follow(d, l, now);
+    roster_put(d, l, LIVE_AWAITED, is_awaited(l));
+    roster_put(d, l, LIVE_UNTRIED, !l->over && job_act(l->job) == JOB_ACT_TRY);
+    roster_put(d, l, LIVE_CHANGED, !l->over);
+    spans_follow(d, l, now);
+    waits_follow(d, l);
 }
 
 void due_forget(struct due *d, struct live *l)
 {
     for (size_t i = 0; i < LIVE_ROSTERS; i++)
         roster_put(d, l, (enum live_roster)i, false);
-    heap_remove(&d->heap, &l->due);
+    heap_remove(&d->spans, &l->span_due);
+    heap_remove(&d->looks, &l->look);
+    heap_remove(&d->waits, &l->wait);
 }

@@ -6,9 +6,11 @@
  * holds it as waiting or as a lease, never both. Only jobs_durable() and jobs_sweep()
  * take jobs out of the table, and they are called from the loop alone: so every walk is
  * safe. */
+#include "argusd/jobs/census.h"
 #include "argusd/jobs/due.h"
 #include "argusd/jobs/foresight.h"
 #include "argusd/jobs/jobs_state.h"
+#include "argusd/jobs/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,6 @@ struct jobs *jobs_new(const struct jobs_parts *parts)
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
     struct jobs *js = xcalloc(1, sizeof(*js));
-    jobs_metrics_init(js);
     *js = (struct jobs){.p = *parts,
                         .store = parts->store,
                         .sched = parts->sched,
@@ -45,6 +46,9 @@ struct jobs *jobs_new(const struct jobs_parts *parts)
     js->boot_then = now.boot;
     js->foresight = foresight_new(js);
     js->due = due_new();
+    js->lanes = lanes_new();
+    jobs_metrics_init(js);
+    js->census = census_new(seed);
     return js;
 }
 
@@ -55,6 +59,7 @@ static void live_free(struct live *l)
         free(w);
     }
     record_extra_release(&l->extra);
+    free(l->needs);
     job_free(l->job);
     for (size_t i = 0; i < LIVE_SLOTS; i++)
         free(l->kept[i]);
@@ -84,6 +89,8 @@ void jobs_free(struct jobs *js)
     map_free(js->by_ray);
     foresight_free(js->foresight);
     due_free(js->due);
+    lanes_free(js->lanes);
+    census_free(js->census);
     free(js);
 }
 
@@ -109,8 +116,8 @@ struct live *jobs_find_any(const struct jobs *js, const char *id)
 static bool needs_trial(const struct jobs *js, const char *ray_id)
 {
     struct live *l;
-    for (size_t pos = 0; (l = jobs_next(js, &pos));) {
-        if (job_act(l->job) != JOB_ACT_TRY || !str_starts(ray_id, l->job->id))
+    for (size_t pos = 0; (l = jobs_next_untried(js, &pos));) {
+        if (!str_starts(ray_id, l->job->id))
             continue;
         _cleanup_(freep) char *id = job_trial_id(l->job);
         if (!strcmp(id, ray_id))
@@ -138,16 +145,46 @@ struct live *jobs_next(const struct jobs *js, size_t *pos)
 
 struct live *jobs_next_placed(const struct jobs *js, size_t *pos)
 {
-    return due_next_placed(js->due, pos);
+    return due_next(js->due, LIVE_PLACED, pos);
+}
+
+struct live *jobs_next_untried(const struct jobs *js, size_t *pos)
+{
+    return due_next(js->due, LIVE_UNTRIED, pos);
+}
+
+struct live *jobs_next_changed(const struct jobs *js, size_t *pos)
+{
+    return due_next(js->due, LIVE_CHANGED, pos);
+}
+
+void jobs_look(struct jobs *js, usec_t now)
+{
+    due_look(js->due, now);
+}
+
+void jobs_seen(struct live *l)
+{
+    due_seen(l->jobs->due, l);
+}
+
+void jobs_look_later(struct live *l, usec_t at)
+{
+    due_look_later(l->jobs->due, l, at);
+}
+
+usec_t jobs_oldest_wait(const struct jobs *js)
+{
+    return due_oldest(js->due);
 }
 
 void jobs_each_due(struct jobs *js, void (*tick)(struct live *l, void *arg), void *arg)
 {
     struct live *l;
     const struct moment now = jobs_moment(js);
-    for (size_t pos = 0; (l = due_next_placed(js->due, &pos));)
+    for (size_t pos = 0; (l = due_next(js->due, LIVE_PLACED, &pos));)
         tick(l, arg);
-    for (size_t pos = 0; (l = due_next_eager(js->due, &pos));)
+    for (size_t pos = 0; (l = due_next_awaited(js->due, &pos));)
         tick(l, arg);
     while ((l = due_take(js->due, &now)))
         tick(l, arg);
@@ -162,6 +199,14 @@ void jobs_follow_due(struct live *l)
 size_t jobs_count(const struct jobs *js, enum job_state state)
 {
     return js->counts[state];
+}
+
+bool jobs_may_have(const struct jobs *js,
+                   const char *cluster,
+                   const char *pool,
+                   const char *workload)
+{
+    return census_has(js->census, cluster, pool, workload);
 }
 
 const struct sched *jobs_sched(const struct jobs *js)
@@ -210,8 +255,7 @@ static void jobs_put(struct live *l, bool is_new)
     struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
     struct store_job row;
     record_detail(l->job, &l->extra, &detail);
-    record_job_row(l->job, detail.failed ? NULL : buf_str(&detail), &row);
-    row.step = l->extra.step;
+    record_job_row(l->job, &l->extra, detail.failed ? NULL : buf_str(&detail), &row);
     if (is_new) {
         row.spec = str_or(l->extra.sealed_spec, row.spec);
         store_put_job(js->store, &row);
@@ -364,6 +408,7 @@ void jobs_sweep(struct jobs *js)
         *p = l->ended_next;
         unlink_ray(l);
         due_forget(js->due, l);
+        census_remove(js->census, l->job);
         map_remove(js->by_id, l->job->id);
         live_free(l);
     }
@@ -443,6 +488,7 @@ struct live *jobs_add(struct jobs *js,
     *taken_extra = (struct record_extra){0};
     l->jobs = js;
     map_set(js->by_id, taken->id, l);
+    census_add(js->census, taken);
     js->counts[JOB_QUEUED]++;
     struct moment m = moment_at(js, now);
     stopwatch_start(&taken->watch, &m);
@@ -462,7 +508,8 @@ static void log_change(const struct live *l, const char *kind, const char *from)
 {
     const struct job *j = l->job;
     char text[JOB_REASON_TEXT_MAX];
-    message_to_string(j->reason.code, j->reason.text, true, text, sizeof(text));
+    const struct reason *why = job_state_reason(j);
+    message_to_string(why->code, why->text, true, text, sizeof(text));
     log_info("job", "%s: %s -> %s%s%s job=%s node=%s", kind, from, job_state_to_string(j->state),
              *text ? ": " : "", text, j->id, str_or(gang_driver(&j->gang), "-"));
 }
@@ -488,10 +535,12 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
     const char *from = job_state_to_string(before), *kind = job_event_to_string(e->kind);
     if (e->kind == JOB_EV_ADMITTED)
         link_ray(l);
+    queue_settle(l);
     jobs_put(l, false);
     put_attempt(l);
-    jobs_add_event(l, kind, actor, from, str_or(e->code, j->reason.code), job_event_cause(j, e),
-                   now);
+    struct reason why;
+    job_event_cause(j, e, &why);
+    jobs_add_event(l, kind, actor, from, why.code, why.text, now);
     log_change(l, kind, from);
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)
@@ -513,8 +562,9 @@ void jobs_restore(struct jobs *js, struct job *taken, const struct record_extra 
     l->job = taken;
     l->extra = *taken_extra;
     l->jobs = js;
-    l->has_dir = true;
+    l->has_dir = taken->n_attempts > 0;
     map_set(js->by_id, taken->id, l);
+    census_add(js->census, taken);
     js->counts[taken->state]++;
     const char *broken = job_check(taken);
     if (broken)

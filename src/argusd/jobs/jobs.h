@@ -22,12 +22,13 @@ struct jobs;
 struct jobs_waiter;
 
 /* Lists of due.h. */
-enum live_roster { LIVE_PLACED, LIVE_EAGER, LIVE_ROSTERS };
+enum live_roster { LIVE_PLACED, LIVE_AWAITED, LIVE_UNTRIED, LIVE_CHANGED, LIVE_ROSTERS };
 
 /* What each service keeps for a job while the job is in memory, see live_keep(). */
 enum live_slot {
     LIVE_FORESIGHT, /* jobs/foresight.c */
     LIVE_RECLAIM,   /* jobs/queue.c */
+    LIVE_SAVES,     /* jobs/queue.c */
     LIVE_TRIAL,     /* launch/trials.c */
     LIVE_SENDER,    /* watch/sender.c */
     LIVE_STOPPER,   /* watch/stopper.c */
@@ -43,11 +44,12 @@ enum live_slot {
 struct live {
     struct job *job;
     struct record_extra extra;
+    char *needs; /* what its code asks of a node, see jobs_ops; of one that waits, NULL = nothing */
     struct jobs *jobs;
-    size_t place[LIVE_ROSTERS]; /* from 1; 0: it is not in that list */
-    struct heap_item due;       /* when the clock has to look at it while it waits */
+    size_t place[LIVE_ROSTERS];            /* from 1; 0: it is not in that list */
+    struct heap_item span_due, look, wait; /* of the heaps of due.h */
 
-    bool has_dir;           /* jobs/<id> was made for it, or may have been before argusd started */
+    bool has_dir;           /* jobs/<id> was made for it, or may have been: it had an attempt */
     bool pausing;           /* the scheduler holds it for its restart's backoff */
     int restored_attempts;  /* its attempts at the start of argusd, unless it was queued; else 0 */
     usec_t accepted_at;     /* monotonic: when Ray took the attempt under our eyes */
@@ -79,8 +81,11 @@ struct jobs_ops {
     /* It ended, within the open batch: what is owed for it goes into the same batch. May be NULL.
      */
     void (*ended)(struct live *l, void *arg);
-    /* How far its trial is, "" if it has not begun. May be NULL. */
-    const char *(*trial_text)(const struct live *l, void *arg);
+    /* How far its trial is, a message; empty if it has not begun. May be NULL. */
+    void (*trial)(const struct live *l, struct reason *ret, void *arg);
+    /* What its code asks of a node (core/job/needs.h), heap; NULL: nothing. Asked whenever it comes
+     * into the queue. May be NULL. */
+    char *(*needs)(const struct live *l, void *arg);
     /* Its lease on these nodes has just ended, with their GPUs where they are known.
      * May be NULL. */
     void (*lease_ended)(struct live *l, const struct gang *gang, void *arg);
@@ -92,6 +97,7 @@ struct jobs_parts { /* all borrowed */
     struct store *store;
     struct sched *sched;
     struct events *events;
+    struct accounting *accounting;
     struct jobs_ops ops;
     int64_t next_seq;
     usec_t reclaim_grace; /* as sched's limits have it */
@@ -116,10 +122,26 @@ bool jobs_needs_ray(const struct jobs *js, const char *ray_id);
 struct live *jobs_next(const struct jobs *js, size_t *pos);
 /* The same walk over those that hold slots alone: every state but QUEUED. */
 struct live *jobs_next_placed(const struct jobs *js, size_t *pos);
+/* The same over those whose trial is due. */
+struct live *jobs_next_untried(const struct jobs *js, size_t *pos);
+/* For one who asks all jobs each second: the same over those that changed, or whose time of
+ * jobs_look_later() has come, since they were told jobs_seen(). Wall times. */
+struct live *jobs_next_changed(const struct jobs *js, size_t *pos);
+void jobs_look(struct jobs *js, usec_t now);
+void jobs_seen(struct live *l);
+void jobs_look_later(struct live *l, usec_t at);
+/* Since when the one waits that waits the longest and is not held, by the wall; 0: none does. */
+usec_t jobs_oldest_wait(const struct jobs *js);
 /* Calls tick for each job that the clock has to look at now: those that hold slots, and of the
- * queue those with a trial due, with somebody who waits for news, or with a span that ends. */
+ * queue those with somebody who waits for news, or with a span that ends. */
 void jobs_each_due(struct jobs *js, void (*tick)(struct live *l, void *arg), void *arg);
 size_t jobs_count(const struct jobs *js, enum job_state state);
+/* False: no live job is of this cluster, pool and workload (NULL: any), nor is one whose end is not
+ * on disk. */
+bool jobs_may_have(const struct jobs *js,
+                   const char *cluster,
+                   const char *pool,
+                   const char *workload);
 const struct sched *jobs_sched(const struct jobs *js); /* to ask, not to change */
 
 /* The live ones are there: learn from those that ended. */
@@ -164,9 +186,13 @@ void jobs_admit(struct jobs *js, usec_t now);
 /* What the passing of time brings: to all, once a second, and to one of them. */
 void jobs_tick_all(struct jobs *js, usec_t now);
 void jobs_tick(struct live *l);
+/* A checkpoint of its attempt is complete: under policy flow it may give way now. */
+void jobs_saved(struct live *l);
 /* Stop it, and let it go on later from its place in the queue: for a quota, or a node that is
  * drained. False if its spec does not allow that (core/spec/restart.h), or it holds nothing. */
 bool jobs_preempt(struct live *l, const char *code, const char *text, const char *actor);
+/* What its code asks of a node may be something else now: asked anew, if it waits. */
+void jobs_ask_needs(struct live *l);
 /* True if that changed anything. */
 bool jobs_set_priority(struct live *l, int priority, const char *actor, usec_t now);
 
@@ -187,6 +213,10 @@ void jobs_unwait(struct jobs_waiter *w); /* NULL is fine; not after the call */
 
 /* Why it waits, and what would help; false if it does not wait. Without the hint it is cheap. */
 bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret);
+/* So long did those of its steps take that counted, by the newest that it told. */
+void jobs_set_useful(struct live *l, double seconds);
+/* What its lease has held until now is added. */
+void jobs_add_held(const struct live *l, struct slotbook_held *held);
 /* The reason shown for a job: the scheduler's while it waits. */
 void jobs_reason(const struct live *l, struct reason *ret, int *ret_position);
 /* When it starts, as foreseen; wall, 0 = cannot be said. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobs_metrics.c - jobs, their queue and the GPUs of the pools, for Prometheus.
  *
- * No id of a job is a label. A node may be in several pools, so the GPUs of pools do not add up to
- * those of the cluster, which has a family of its own. */
+ * No id of a job is a label but in lanes.c. A node may be in several pools, so the GPUs of pools do
+ * not add up to those of the cluster, which has a family of its own. */
 #include <string.h>
 
 #include "argusd/jobs/jobs_state.h"
+#include "argusd/jobs/lanes.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -19,6 +20,7 @@ static const usec_t pass_bounds[] = {10, 50, 100, 500, 1000, 5000, 10000, 50000,
 void jobs_metrics_init(struct jobs *js)
 {
     js->seen.waits = (struct expo_spans){.bounds = wait_bounds, .n = array_len(wait_bounds)};
+    js->seen.runs = (struct expo_spans){.bounds = wait_bounds, .n = array_len(wait_bounds)};
     js->seen.passes = (struct expo_spans){.bounds = pass_bounds, .n = array_len(pass_bounds)};
 }
 
@@ -26,8 +28,13 @@ void jobs_metrics_count(struct live *l, enum job_event_kind kind, usec_t now)
 {
     struct jobs_counts *seen = &l->jobs->seen;
     const struct job *j = l->job;
-    if (job_state_is_terminal(j->state))
+    if (job_state_is_terminal(j->state)) {
+        usec_t ran = j->started_at && now > j->started_at ? now - j->started_at : 0;
         seen->ended[j->state]++;
+        expo_spans_add(&seen->runs, ran);
+        seen->gpu_seconds += (double)ran / 1e6 * demand_gpus(&j->demand);
+        lanes_end(l->jobs->lanes, l, now);
+    }
     if (kind != JOB_EV_ADMITTED)
         return;
     if (j->n_attempts > 1)
@@ -132,7 +139,19 @@ void jobs_put_metrics(const struct jobs *js, struct expo *e)
     expo_family(e, EXPO_HISTOGRAM, "job_wait_seconds",
                 "From the submission of a job to the start of its first attempt.");
     expo_spans_put(e, &seen->waits, NULL, 0);
+    expo_family(e, EXPO_HISTOGRAM, "job_run_seconds",
+                "How long jobs that ended ran: their last attempt.");
+    expo_spans_put(e, &seen->runs, NULL, 0);
+    expo_one(e, EXPO_COUNTER, "job_gpu_seconds_total",
+             "GPU time that the last attempts of jobs that ended held.", seen->gpu_seconds);
     expo_family(e, EXPO_HISTOGRAM, "scheduler_pass_seconds", "One pass of the scheduler.");
     expo_spans_put(e, &seen->passes, NULL, 0);
+    lanes_put(js->lanes, e);
     put_pools(js, e);
+}
+
+void jobs_set_useful(struct live *l, double seconds)
+{
+    if (!l->over)
+        lanes_set(l->jobs->lanes, l, seconds, clock_wall());
 }

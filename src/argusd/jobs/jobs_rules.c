@@ -43,12 +43,11 @@ int jobs_check_room(const struct jobs *js,
                     const struct settings *s,
                     struct err *err)
 {
-    const char *code, *text;
-    if (store_is_failing(store))
-        return err_set(err, ERR_STORE, "the store cannot write now: nothing new is taken");
-    cluster_why_not(cluster, &code, &text);
+    int r = store_check(store, err);
+    if (r < 0)
+        return r;
     if (cluster_root_is_bad(cluster))
-        return err_set(err, ERR_UNAVAILABLE, "%s", text);
+        return cluster_check_root(cluster, err);
     if (jobs_count(js, JOB_QUEUED) >= (size_t)s->queued_jobs)
         return message_refuse(err, ERR_BUSY, "too_many_requests",
                               MESSAGE_ARGS(MESSAGE_NUM("waiting", jobs_count(js, JOB_QUEUED))));

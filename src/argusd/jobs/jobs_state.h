@@ -8,12 +8,15 @@
 
 struct due;
 struct foresight;
+struct lanes;
 
 /* What Prometheus is told that no table has; since this start of argusd. */
 struct jobs_counts {
     uint64_t ended[JOB_STATE_END]; /* by state */
     uint64_t restarts;             /* attempts after the first one of their job */
     struct expo_spans waits;       /* of first attempts, in the queue */
+    struct expo_spans runs;        /* of jobs that ended: their last attempt */
+    double gpu_seconds;            /* that those attempts held */
     struct expo_spans passes;      /* of the scheduler */
 };
 
@@ -24,6 +27,7 @@ struct jobs {
     struct map *by_id, *by_ray;
     size_t counts[JOB_STATE_END];
     struct jobs_counts seen; /* jobs_metrics.c */
+    struct lanes *lanes;
     int64_t next_seq;
     struct live *act_first, **act_tail;
     struct live *ended; /* over; freed by jobs_sweep() */
@@ -31,6 +35,7 @@ struct jobs {
     bool admit_soon;
     struct foresight *foresight;
     struct due *due;
+    struct census *census;
     char boot_id[CLOCK_BOOT_ID_MAX];
     usec_t wall_then, boot_then; /* both clocks, once: jobs_now() counts on from there */
 };
@@ -52,5 +57,7 @@ void jobs_metrics_count(struct live *l, enum job_event_kind kind, usec_t now);
 /* A job that waits, or one whose lease exists already. */
 void queue_enter(struct live *l);
 void queue_restore(struct live *l);
+/* Its lease is over, if it had one: what it held is the job's, before that is stored. */
+void queue_settle(struct live *l);
 /* Its state or flags changed. */
 void queue_follow(struct live *l, enum job_state before);

@@ -5,10 +5,12 @@
  * The scheduler holds each live job as waiting or as a lease, never both. Its clock is
  * jobs_now(), which never jumps; times that were measured by a job's stopwatch are put on
  * it as "so long before now". A borrower that is asked to go is told first, and stopped
- * when limits.reclaim_grace is over; that is forgotten at a restart, and decided anew. */
+ * when limits.reclaim_grace is over; a job that gives way under policy flow is told, and stopped
+ * when its next checkpoint is complete. That is forgotten at a restart, and decided anew. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/account/accounting.h"
 #include "argusd/jobs/foresight.h"
 #include "argusd/jobs/jobs_state.h"
 #include "argusd/jobs/lease.h"
@@ -16,6 +18,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/job/access.h"
 
 /* ---- what the scheduler is told ---- */
 
@@ -32,19 +35,35 @@ static bool queue_is_held(const struct live *l)
            job_is_pausing(l->job, &now);
 }
 
+/* What its earlier attempts ran, where that counts. */
+static usec_t served_before(const struct live *l)
+{
+    const struct job *j = l->job;
+    usec_t sum = 0;
+    int n = j->n_attempts - (j->state != JOB_QUEUED); /* the newest of one that waits is over */
+    for (int i = 0; sched_is_sliced(l->jobs->sched) && i < n; i++) {
+        const struct attempt *a = &j->attempts[i];
+        sum += a->started_at && a->ended_at > a->started_at ? a->ended_at - a->started_at : 0;
+    }
+    return sum;
+}
+
 static struct sched_job sched_job_of(struct live *l)
 {
     const struct job *j = l->job;
+    usec_t served = served_before(l);
     return (struct sched_job){.id = j->id,
                               .seq = j->seq,
                               .priority = j->priority,
                               .pool = j->pool,
+                              .needs = l->needs,
                               .user = j->user,
                               .project = j->project,
                               .avoid = j->restart.bad_nodes,
                               .demand = j->demand,
                               .queued_at = before_now(l->jobs, jobs_in_state(l)),
-                              .limit = j->limits.timeout,
+                              .limit = j->limits.timeout ? j->limits.timeout + served : 0,
+                              .served = served,
                               .expected_p50 = l->extra.expected_p50,
                               .expected_p90 = l->extra.expected_p90,
                               .restartable = j->restart.preemptible,
@@ -52,8 +71,16 @@ static struct sched_job sched_job_of(struct live *l)
                               .job = l};
 }
 
+static void find_needs(struct live *l)
+{
+    const struct jobs_ops *ops = &l->jobs->p.ops;
+    free(l->needs);
+    l->needs = ops->needs ? ops->needs(l, ops->arg) : NULL;
+}
+
 void queue_enter(struct live *l)
 {
+    find_needs(l);
     foresight_expect(l->jobs->foresight, l->job, &l->extra.expected_p50, &l->extra.expected_p90);
     struct sched_job asked = sched_job_of(l);
     l->pausing = asked.held && !(l->job->flags & JOB_FLAG_HELD) && job_act(l->job) != JOB_ACT_TRY;
@@ -68,6 +95,26 @@ static void note_leaving(struct live *l)
     sched_lease_leaving(l->jobs->sched, j->id, jobs_now(l->jobs) + j->limits.stop_grace);
 }
 
+static struct accounting_job accounting_job_of(const struct job *j)
+{
+    return (struct accounting_job){.id = j->id,
+                                   .project = *j->project ? j->project : ACCESS_DEFAULT_PROJECT,
+                                   .user = j->user,
+                                   .workload = j->workload};
+}
+
+void queue_settle(struct live *l)
+{
+    const struct job *j = l->job;
+    if (j->state == JOB_QUEUED || job_state_is_terminal(j->state))
+        accounting_end(l->jobs->p.accounting, j->id, &l->extra.held);
+}
+
+void jobs_add_held(const struct live *l, struct slotbook_held *held)
+{
+    accounting_add_held(l->jobs->p.accounting, l->job->id, held);
+}
+
 void queue_restore(struct live *l)
 {
     const struct job *j = l->job;
@@ -77,7 +124,10 @@ void queue_restore(struct live *l)
     }
     struct sched_job leased = sched_job_of(l);
     usec_t ran = j->ran + (j->state == JOB_STARTING ? 0 : jobs_in_state(l));
-    sched_lease_restore(l->jobs->sched, &leased, &j->gang, before_now(l->jobs, ran));
+    sched_lease_restore(l->jobs->sched, &leased, &j->gang,
+                        before_now(l->jobs, ran + leased.served));
+    const struct accounting_job held = accounting_job_of(j);
+    accounting_again(l->jobs->p.accounting, &held);
     if (j->state == JOB_STOPPING)
         note_leaving(l);
 }
@@ -93,9 +143,19 @@ static void end_lease(struct live *l)
     gang_release(&gang);
 }
 
+/* Beyond the time at which a checkpoint is late. */
+#define SAVE_LATE (10 * USEC_MIN)
+
+/* The newest checkpoint of this attempt. */
+struct saves {
+    usec_t at;
+    int attempt;
+};
+
 /* Its slots are wanted back. */
 struct reclaim {
     usec_t at;                      /* jobs_now(): then; 0 = they are not */
+    bool at_save;                   /* at its next checkpoint, of which `at` is long after */
     char text[JOB_REASON_TEXT_MAX]; /* for whom */
 };
 
@@ -140,19 +200,29 @@ void queue_follow(struct live *l, enum job_state before)
         queue_enter(l);
 }
 
+void jobs_ask_needs(struct live *l)
+{
+    if (l->over || l->job->state != JOB_QUEUED)
+        return;
+    queue_enter(l);
+    l->jobs->admit_soon = true;
+}
+
 bool jobs_set_priority(struct live *l, int priority, const char *actor, usec_t now)
 {
     char text[128];
     struct job *j = l->job;
     if (l->over || j->priority == priority)
         return false;
-    text_printf(text, "priority %d, it was %d", priority, j->priority);
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_NUM("priority", priority), MESSAGE_NUM("before", j->priority)));
     j->priority = priority;
     if (j->state == JOB_QUEUED)
         sched_set_priority(l->jobs->sched, j->id, priority);
     l->jobs->admit_soon = true;
     jobs_save(l);
-    jobs_note_by(l, "priority", actor, "", text, now);
+    jobs_note_by(l, "priority", actor, "job_priority", text, now);
     return true;
 }
 
@@ -162,6 +232,54 @@ bool jobs_preempt(struct live *l, const char *code, const char *text, const char
 {
     struct job_event e = {.kind = JOB_EV_STOP, .cause = STOP_PREEMPTED, .code = code, .text = text};
     return job_is_preemptible(l->job) && jobs_apply(l, &e, actor, clock_wall());
+}
+
+/* Who wanted its slots may have found others meanwhile, or wait no more. */
+static void end_grace(struct live *l, const char *code, const char *text)
+{
+    struct jobs *js = l->jobs;
+    if (!sched_is_wanted_back(js->sched, l->job->id, jobs_now(js)))
+        jobs_note(l, "reclaim", "not_reclaimed", "{}", clock_wall());
+    else
+        (void)jobs_preempt(l, code, text, "argusd"); /* unless it just ends */
+}
+
+/* It gives way under policy flow once its next checkpoint is complete, expected at at_save. */
+static void ask_way(struct live *l, usec_t at_save, const char *text)
+{
+    struct jobs *js = l->jobs;
+    usec_t now = jobs_now(js), left = at_save > now ? at_save - now : 0;
+    if (l->over || reclaim_of(l) || !job_is_preemptible(l->job))
+        return;
+    if (!left) { /* that one was just completed */
+        end_grace(l, "set_back", text);
+        return;
+    }
+    struct reclaim *r = live_keep(l, LIVE_RECLAIM, sizeof(*r));
+    r->at = at_save + 2 * left + SAVE_LATE;
+    r->at_save = true;
+    text_copy(r->text, text);
+    jobs_note(l, "reclaim", "giving_way", r->text, clock_wall());
+    jobs_wake(l);
+}
+
+void jobs_saved(struct live *l)
+{
+    struct jobs *js = l->jobs;
+    const struct reclaim *r = reclaim_of(l);
+    if (l->over || l->job->state != JOB_RUNNING || !sched_is_sliced(js->sched))
+        return;
+    struct saves *v = live_keep(l, LIVE_SAVES, sizeof(*v));
+    usec_t now = jobs_now(js), ran = jobs_in_state(l);
+    usec_t every = v->at && v->attempt == l->job->n_attempts ? now - v->at : ran;
+    *v = (struct saves){.at = now, .attempt = l->job->n_attempts};
+    sched_lease_saves(js->sched, l->job->id, now, every ? every : 1);
+    js->admit_soon = true;
+    if (!r || !r->at_save || !sched_slice_is_over(js->sched, l->job->id, now))
+        return;
+    struct reclaim was = *r;
+    drop_reclaim(l);
+    end_grace(l, "set_back", was.text);
 }
 
 /* Its slots are wanted back: it is told, and stopped when the grace is over. */
@@ -174,6 +292,7 @@ static void ask_back(struct live *l, const char *text)
         return;
     struct reclaim *r = live_keep(l, LIVE_RECLAIM, sizeof(*r));
     r->at = jobs_now(js) + js->p.reclaim_grace;
+    r->at_save = false;
     text_copy(r->text, text);
     message_begin(&m);
     jout_str(&m.j, "within", span_to_string(js->p.reclaim_grace, span));
@@ -190,8 +309,11 @@ static void queue_start(struct live *l, usec_t now)
     struct job_event e = {.kind = JOB_EV_ADMITTED, .gang = &gang};
     (void)sched_lease_gang(s, l->job->id, &gang); /* decided just now: it is there */
     l->job->share = lease_share(l->jobs, &gang);
+    const struct accounting_job held = accounting_job_of(l->job);
     if (!jobs_apply(l, &e, "argusd", now))
         sched_lease_end(s, l->job->id, jobs_now(l->jobs)); /* our mistake; nobody pays for it */
+    else
+        accounting_begin(l->jobs->p.accounting, &held);
     gang_release(&gang);
 }
 
@@ -204,6 +326,8 @@ void jobs_admit(struct jobs *js, usec_t now)
     while (sched_next(js->sched, jobs_now(js), &d))
         if (d.verb == SCHED_START)
             queue_start(d.job, now);
+        else if (d.at_save)
+            ask_way(d.job, d.at_save, d.text);
         else
             ask_back(d.job, d.text);
     expo_spans_add(&js->seen.passes, clock_mono() - began);
@@ -219,17 +343,6 @@ static void tell_reason(struct live *l)
     jobs_reason(l, &now, &position);
     if (position != l->told_position || strcmp(now.code, l->told_code) != 0)
         jobs_wake(l);
-}
-
-/* Who wanted its slots may have found others meanwhile, or wait no more. */
-static void end_grace(struct live *l, const char *text)
-{
-    struct jobs *js = l->jobs;
-    if (!sched_is_wanted_back(js->sched, l->job->id, jobs_now(js)))
-        jobs_note(l, "reclaim", "not_reclaimed", "its GPUs are not wanted back any more",
-                  clock_wall());
-    else
-        (void)jobs_preempt(l, "preempted", text, "argusd"); /* unless it just ends */
 }
 
 void jobs_tick_all(struct jobs *js, usec_t now)
@@ -251,7 +364,10 @@ void jobs_tick(struct live *l)
     if (r && jobs_now(js) >= r->at) {
         struct reclaim was = *r;
         drop_reclaim(l);
-        end_grace(l, was.text);
+        if (was.at_save) /* it saves no more: nobody counts on it */
+            sched_lease_saves(js->sched, l->job->id, 0, 0);
+        else
+            end_grace(l, "preempted", was.text);
     }
 }
 
@@ -288,13 +404,13 @@ static void queue_say(struct sched_why *why, const char *code, struct message *m
     message_end(m, why->text, sizeof(why->text));
 }
 
-/* What it was stopped for, inside another reason. */
-static void put_cause(struct jout *j, const struct reason *r)
+/* A reason inside another one. */
+static void put_cause(struct jout *j, const char *key, const struct reason *r)
 {
     if (*r->text == '{')
-        message_put(j, "reason", r->code, r->text);
+        message_put(j, key, r->code, r->text);
     else
-        jout_strn(j, "reason", r->text, strnlen(r->text, CAUSE_SHOWN));
+        jout_strn(j, key, r->text, strnlen(r->text, CAUSE_SHOWN));
 }
 
 /* What only we know of a job that the scheduler holds: who holds it, or that it pauses. */
@@ -313,17 +429,19 @@ static void explain_held(const struct live *l, struct sched_why *why)
     }
     if (job_act(j) == JOB_ACT_TRY) {
         const struct jobs_ops *ops = &l->jobs->p.ops;
-        const char *trial = ops->trial_text ? ops->trial_text(l, ops->arg) : "";
-        if (!*trial)
-            trial = "it begins in a moment";
-        jout_strn(&m.j, "trial", trial, strnlen(trial, CAUSE_SHOWN));
+        struct reason trial = {0};
+        if (ops->trial)
+            ops->trial(l, &trial, ops->arg);
+        if (!*trial.text)
+            reason_set(&trial, "trial_soon", NULL, "{}");
+        put_cause(&m.j, "trial", &trial);
         queue_say(why, "trial_running", &m);
         why->hint.kind = SCHED_HINT_NONE;
         *why->hint_text = 0;
         return;
     }
     jout_str(&m.j, "span", span_to_string(left, span));
-    put_cause(&m.j, &j->reason);
+    put_cause(&m.j, "reason", job_state_reason(j));
     queue_say(why, "restart_backoff", &m);
     why->hint.kind = SCHED_HINT_NONE;
     *why->hint_text = 0;
@@ -351,13 +469,13 @@ void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
     struct sched_why why;
     const struct jobs *js = l->jobs;
     const struct attempt *a = job_attempt(l->job);
-    *ret = l->job->reason;
+    *ret = *job_state_reason(l->job);
     *ret_position = 0;
     if (l->job->state == JOB_STARTING && a->phase == ATTEMPT_PLANNED && *js->block.code)
         *ret = js->block; /* it is to be sent and cannot be: this is why */
     const struct reclaim *r = reclaim_of(l);
     if (r) {
-        text_copy(ret->code, "reclaiming");
+        text_copy(ret->code, r->at_save ? "giving_way" : "reclaiming");
         text_copy(ret->text, r->text);
     }
     if (!jobs_why(l, false, &why))

@@ -12,7 +12,8 @@
 #include "base/text.h"
 #include "core/metric/metric_watch.h"
 
-static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING", "HOLDING", "HUNG"};
+static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING",
+                                         "HOLDING", "HUNG", "IDLE"};
 
 void record_finding_set(struct record_finding *f, const char *json, const char *rule, int attempt)
 {
@@ -39,6 +40,7 @@ void record_extra_release(struct record_extra *x)
     free(x->sealed_spec);
     free(x->imports);
     free(x->metrics);
+    free(x->gpus);
     free(x->trial);
     free(x->retry_of);
     record_finding_release(&x->finding);
@@ -117,6 +119,10 @@ TABLE(job, job)
 static const struct field extra_rows[] = {
     X("expected_p50", FIELD_SPAN, expected_p50),
     X("expected_p90", FIELD_SPAN, expected_p90),
+    X("gpu_held", FIELD_INT, held.held),
+    X("gpu_idle", FIELD_INT, held.idle),
+    X("gpu_unknown", FIELD_INT, held.unknown),
+    X("gpu_busy", FIELD_INT, held.busy),
     X("argv", FIELD_JSON, argv),
     X("warnings", FIELD_JSON, warnings),
     X("inputs", FIELD_JSON, inputs),
@@ -124,6 +130,7 @@ static const struct field extra_rows[] = {
     X("snapshots", FIELD_JSON, snapshots),
     X("imports", FIELD_JSON, imports),
     X("metrics", FIELD_JSON, metrics),
+    X("gpus", FIELD_JSON, gpus),
     X("trial", FIELD_JSON, trial),
     X("verdict", FIELD_JSON, finding.json),
     X("verl", FIELD_STR, verl),
@@ -151,6 +158,9 @@ TABLE(attempt, attempt)
 
 const char *record_flags_to_string(unsigned flags)
 {
+#define WITH(tail)                                                                                 \
+    tail, "UNKNOWN," tail, "HELD," tail, "UNKNOWN,HELD," tail, "RESTARTING," tail,                 \
+        "UNKNOWN,RESTARTING," tail, "HELD,RESTARTING," tail, "UNKNOWN,HELD,RESTARTING," tail
     static const char *const all[] = {"",
                                       "UNKNOWN",
                                       "HELD",
@@ -159,17 +169,13 @@ const char *record_flags_to_string(unsigned flags)
                                       "UNKNOWN,RESTARTING",
                                       "HELD,RESTARTING",
                                       "UNKNOWN,HELD,RESTARTING",
-                                      "HUNG",
-                                      "UNKNOWN,HUNG",
-                                      "HELD,HUNG",
-                                      "UNKNOWN,HELD,HUNG",
-                                      "RESTARTING,HUNG",
-                                      "UNKNOWN,RESTARTING,HUNG",
-                                      "HELD,RESTARTING,HUNG",
-                                      "UNKNOWN,HELD,RESTARTING,HUNG"};
+                                      WITH("HUNG"),
+                                      WITH("IDLE"),
+                                      WITH("HUNG,IDLE")};
+#undef WITH
     if (flags & JOB_FLAG_HOLDING)
         return "HOLDING"; /* that one stands alone */
-    return all[(flags & 7) | (flags & JOB_FLAG_HUNG ? 8 : 0)];
+    return all[(flags & 7) | (flags & JOB_FLAG_HUNG ? 8 : 0) | (flags & JOB_FLAG_IDLE ? 16 : 0)];
 }
 
 const char *record_finding_word(const struct job *j, const struct record_extra *x)
@@ -180,7 +186,10 @@ const char *record_finding_word(const struct job *j, const struct record_extra *
                                                             : finding_class_to_string(j->finding);
 }
 
-void record_job_row(const struct job *j, const char *detail, struct store_job *ret)
+void record_job_row(const struct job *j,
+                    const struct record_extra *x,
+                    const char *detail,
+                    struct store_job *ret)
 {
     *ret = (struct store_job){
         .seq = j->seq,
@@ -196,8 +205,8 @@ void record_job_row(const struct job *j, const char *detail, struct store_job *r
         .state = job_state_to_string(j->state),
         .live = !job_state_is_terminal(j->state),
         .flags = record_flags_to_string(j->flags),
-        .reason_code = j->reason.code,
-        .reason_text = j->reason.text,
+        .reason_code = job_state_reason(j)->code,
+        .reason_text = job_state_reason(j)->text,
         .nnodes = j->demand.nnodes,
         .n_gpus_per_node = j->demand.nnodes ? demand_gpus(&j->demand) / j->demand.nnodes : 0,
         .priority = j->priority,
@@ -205,6 +214,8 @@ void record_job_row(const struct job *j, const char *detail, struct store_job *r
         .ended_at = j->ended_at,
         .attempt = j->n_attempts,
         .restarts = j->restart.failures + j->restart.preemptions,
+        .step = x ? x->step : 0,
+        .gpu_held = x ? x->held.held : 0,
         .has_exit_code = j->has_exit && j->exit_code >= 0,
         .exit_code = j->exit_code,
         .detail = detail,
@@ -385,8 +396,7 @@ static void copy_texts(const struct store_job *row, struct job *j)
     j->cluster = xstrdup(str_or(row->cluster, ""));
     j->pool = xstrdup(str_or(row->pool, ""));
     j->spec = xstrdup(str_or(row->spec, ""));
-    text_copy(j->reason.code, str_or(row->reason_code, ""));
-    text_copy(j->reason.text, str_or(row->reason_text, ""));
+    job_set_reason(j, row->reason_code, NULL, row->reason_text);
 }
 
 int record_to_job(const struct store_job *row,

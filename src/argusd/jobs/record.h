@@ -7,6 +7,7 @@
  * shown. Words of its restart.on stay in the same way, see restart.h. */
 #pragma once
 #include "base/buf.h"
+#include "core/account/slotbook.h"
 #include "core/job/job.h"
 #include "core/past/past.h"
 #include "store/store.h"
@@ -33,22 +34,28 @@ struct record_extra {
     char *snapshots; /* JSON array: which its spec names, see code.h; fixed at the submit */
     char *trial;     /* JSON object: what its trial saw, see core/check/trial.h */
     char *metrics;   /* JSON object: how its training goes, see core/metric/metric_watch.h */
+    char *gpus;      /* JSON array: what its GPUs did, see figures/gpurow.h */
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
     int64_t step;             /* of its training; 0 = none yet */
-    char *imports;            /* JSON object: what its processes imported, see fsroot/proof.h */
+    char *imports; /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
     struct record_finding finding;
-    char *finding_word;  /* class of job.finding if it has no row here, see above */
-    int64_t hung_step;   /* where it stood when it was called hung, */
-    uint64_t hung_bytes; /* and how much it had printed */
-    char *retry_of;      /* id of the job that this one is again */
-    char *sealed_spec;   /* until it is stored: what the store gets in place of the spec */
+    char *finding_word;        /* class of job.finding if it has no row here, see above */
+    int64_t hung_step;         /* where it stood when it was called hung, */
+    uint64_t hung_bytes;       /* and how much it had printed */
+    char *retry_of;            /* id of the job that this one is again */
+    char *sealed_spec;         /* until it is stored: what the store gets in place of the spec */
+    struct slotbook_held held; /* by its leases that are over */
     usec_t expected_p50, expected_p90; /* learnt spans of running when it was queued; 0 = none */
 };
 
 void record_extra_release(struct record_extra *x);
 
-/* The row of j, its texts borrowed from j and detail (may be NULL). */
-void record_job_row(const struct job *j, const char *detail, struct store_job *ret);
+/* The row of j, its texts borrowed from j and detail (may be NULL). x NULL: neither its step nor
+ * what it held is wanted. */
+void record_job_row(const struct job *j,
+                    const struct record_extra *x,
+                    const char *detail,
+                    struct store_job *ret);
 /* The detail text. */
 void record_detail(const struct job *j, const struct record_extra *x, struct buf *out);
 void record_attempt_row(const struct job *j,

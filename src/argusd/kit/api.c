@@ -8,6 +8,7 @@
 
 #include "argusd/archive/archives.h"
 #include "argusd/jobs/jobs_rules.h"
+#include "base/message.h"
 #include "base/str.h"
 
 uint64_t api_barrier(const struct api *a)
@@ -32,10 +33,11 @@ void api_mark_stale(struct http_req *req, const struct api *a)
         http_reply_header(req, "Argus-Stale", "true");
 }
 
-int api_authenticate(const char *bearer, struct http_principal *ret, void *app)
+int api_authenticate(const struct http_credentials *c, struct http_principal *ret, void *app)
 {
     struct api *a = app;
-    int r = tokens_check(a->tokens, bearer, clock_wall(), ret);
+    int r = *c->cookie ? sessions_check(a->sessions, c, clock_wall(), ret)
+                       : tokens_check(a->tokens, c->bearer, clock_wall(), ret);
     return r < 0 ? r : people_admit(a->people, ret);
 }
 
@@ -47,23 +49,12 @@ bool api_sees_job(const char *id, void *eyes)
 
 void api_fail(struct http_req *req, const struct err *err, uint64_t barrier)
 {
-    http_problem(req, err->code, err, NULL, NULL, NULL, barrier);
+    http_problem(req, err->code, err, NULL, NULL, barrier);
 }
 
 void api_answer_problems(struct http_req *req, const struct problems *ps)
 {
-    const struct problem *first = NULL;
-    for (size_t i = 0; i < ps->n && !first; i++)
-        if (ps->v[i].level == PROBLEM_ERROR)
-            first = &ps->v[i];
-    struct err err = {0};
-    if (first && first->line)
-        (void)err_set(&err, ERR_BAD_SPEC, "%s at %d:%d%s", first->text, first->line, first->column,
-                      ps->errors > 1 ? ", and more" : ""); /* only fills err */
-    else
-        (void)err_set(&err, ERR_BAD_SPEC, "%s", first ? first->text : "the spec has problems");
-    http_problem(req, ERR_BAD_SPEC, &err, first && *first->field ? first->field : NULL,
-                 first ? first->hint : NULL, ps, 0);
+    http_problem(req, ERR_BAD_SPEC, NULL, NULL, ps, 0);
 }
 
 /* ---- what a request asks ---- */
@@ -79,20 +70,16 @@ int api_read_time(const struct http_req *req,
     if (!text)
         return 0;
     if (*text && !text[strspn(text, "0123456789")])
-        return err_set(
-            err, ERR_BAD_REQUEST,
-            "query parameter '%s': '%.20s' has no unit: %.20ss, %.20sm, %.20sh or %.20sd", name,
-            text, text, text, text, text);
+        return message_refuse(err, ERR_BAD_REQUEST, "time_no_unit",
+                              MESSAGE_ARGS(MESSAGE_STR("param", name), MESSAGE_STR("text", text)));
     if (span_from_string(text, &span, NULL) == 0) {
         *ret = now > span ? now - span : 1;
         return 0;
     }
     if (clock_from_string(text, ret, NULL) == 0)
         return 0;
-    return err_set(err, ERR_BAD_REQUEST,
-                   "query parameter '%s': '%.60s' is neither a time such as "
-                   "2026-01-31T12:00:00Z nor a span such as 2h",
-                   name, text);
+    return message_refuse(err, ERR_BAD_REQUEST, "bad_time",
+                          MESSAGE_ARGS(MESSAGE_STR("param", name), MESSAGE_STR("text", text)));
 }
 
 static bool api_form_has(const struct field_table *form, const char *key)
@@ -150,8 +137,8 @@ int api_people_may(struct http_req *req,
     struct err err = {0};
     people_who(a->people, http_req_principal(req), &who);
     int r = access_check(&who, action, verb, thing, &err);
-    if (r == 0 && changes && store_is_failing(a->store))
-        r = message_refuse(&err, ERR_STORE, "store_failed", MESSAGE_NO_ARGS);
+    if (r == 0 && changes)
+        r = store_check(a->store, &err);
     if (r < 0)
         api_fail(req, &err, 0);
     return r;

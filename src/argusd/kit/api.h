@@ -19,6 +19,7 @@
 #include "argusd/machines/nodes.h"
 #include "argusd/people/people_rules.h"
 #include "argusd/people/secrets.h"
+#include "argusd/people/sessions.h"
 #include "argusd/people/tokens.h"
 #include "base/field.h"
 #include "base/map.h"
@@ -26,18 +27,34 @@
 #include "ray/ray.h"
 #include "store/store.h"
 
+struct accounting;
+struct agent;
+struct callbook;
+struct proxy;
+struct secondopinion;
 struct alerts;
 struct archives;
+struct backups;
+struct changes;
 struct checkpoints;
 struct curves_kept;
 struct preflights;
+struct simulations;
+struct ownsettings;
 struct snapshots;
 struct tails;
+struct trackers;
 struct registry;
 struct figures;
 struct findings;
 struct metas;
+struct netchecks;
+struct notebooks;
+struct ops;
+struct pipes;
+struct serving;
 struct uploads;
+struct web_file;
 
 /* The app pointer of every handler. All borrowed; set once by services.c. */
 struct api {
@@ -49,6 +66,7 @@ struct api {
     struct nodes *nodes;
     struct events *events;
     struct tokens *tokens;
+    struct sessions *sessions;
     struct people *people;
     struct secrets *secrets;
     struct presets *presets;
@@ -56,12 +74,24 @@ struct api {
     struct uploads *uploads;
     struct registry *registry;
     struct figures *figures;
+    struct accounting *accounting;
     struct findings *findings;
     struct metas *metas;
+    struct netchecks *netchecks;
     struct checkpoints *checkpoints;
     struct archives *archives;
+    struct backups *backups;
+    struct trackers *trackers;
     struct alerts *alerts;
+    struct agent *agent;
+    struct ownsettings *ownsettings;
+    struct secondopinion *secondopinion;
+    struct pipes *pipes;
+    struct serving *serving;
+    struct notebooks *notebooks;
+    struct ops *ops;
     struct snapshots *snapshots;
+    struct simulations *simulations;
     struct storage storage;   /* of these */
     struct importer importer; /* of data sets and models */
     struct idset *used;
@@ -73,7 +103,12 @@ struct api {
     struct curves_kept *curves;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */
+    struct changes *changes;
+    const struct web_file *web; /* the pages, ends with a NULL path */
     struct http_server *http;
+    struct http_server *door;  /* of notebooks; NULL: there is none */
+    struct proxy *proxy;       /* carries requests to servers behind */
+    struct callbook *calls;    /* how many, by service and user */
     struct http_route *routes; /* owned: the server's table */
     struct buf openapi;        /* owned: openapi.json, made once */
     usec_t started_at;
@@ -85,7 +120,7 @@ uint64_t api_barrier(const struct api *a);
 uint64_t api_reader_barrier(const struct api *a);
 /* The reply says when it is the last truth on disk, because the store fails. */
 void api_mark_stale(struct http_req *req, const struct api *a);
-int api_authenticate(const char *bearer, struct http_principal *ret, void *app);
+int api_authenticate(const struct http_credentials *c, struct http_principal *ret, void *app);
 
 /* Who looks. Borrowed. */
 struct api_eyes {

@@ -32,8 +32,7 @@ void resource_refuse(struct resource_ask *q)
     if (q->problems.errors)
         api_answer_problems(q->req, &q->problems);
     else
-        http_problem(q->req, q->err.code, &q->err, q->field, q->hint, NULL,
-                     api_reader_barrier(q->a));
+        http_problem(q->req, q->err.code, &q->err, q->field, NULL, api_reader_barrier(q->a));
 }
 
 /* ---- finding, and who may ---- */
@@ -60,9 +59,7 @@ static int resource_ask_access(struct resource_ask *q,
 
 int resource_can_store(struct resource_ask *q)
 {
-    if (!store_is_failing(q->a->store))
-        return 0;
-    return message_refuse(&q->err, ERR_STORE, "store_failed", MESSAGE_NO_ARGS);
+    return store_check(q->a->store, &q->err);
 }
 
 int resource_may(struct resource_ask *q,
@@ -126,6 +123,12 @@ char *resource_trail(struct resource_ask *q, const void *x)
     return buf_take(&out);
 }
 
+void resource_say(struct resource_ask *q, const char *code, const struct message_arg *args)
+{
+    q->said_code = code;
+    message_write(q->said, sizeof(q->said), args);
+}
+
 void resource_note(struct resource_ask *q,
                    const struct resource_act *act,
                    const void *x,
@@ -143,7 +146,8 @@ void resource_note(struct resource_ask *q,
                                .kind = act->kind,
                                .actor = http_req_principal(q->req)->user,
                                .object = object,
-                               .text = *q->said ? q->said : act->text,
+                               .code = q->said_code,
+                               .text = q->said,
                                .before = before,
                                .after = after};
     if (act->kind)
@@ -157,10 +161,11 @@ struct resource_items {
     size_t n, room;
 };
 
-static void resource_collect(struct resource_ask *q, struct resource_items *ret)
+/* most: how many, of a list that is cut. */
+static void resource_collect(struct resource_ask *q, size_t most, struct resource_items *ret)
 {
     const void *x;
-    for (size_t pos = 0; (x = q->of->next(q, &pos));) {
+    for (size_t pos = 0; ret->n < most && (x = q->of->next(q, &pos));) {
         struct err ignored = q->err;
         bool seen = (!q->of->wants || q->of->wants(q, x)) &&
                     resource_ask_access(q, q->of->may_see, "see", x, NULL) == 0;
@@ -177,12 +182,12 @@ static void resource_collect(struct resource_ask *q, struct resource_items *ret)
         xsort(ret->v, ret->n, sizeof(*ret->v), q->of->compare);
 }
 
-static void resource_answer_list(struct resource_ask *q)
+static void resource_answer_list(struct resource_ask *q, size_t most)
 {
     struct resource_items items = {0};
     struct buf out = BUF_INIT(LIST_MAX);
     struct jout j = jout_begin(&out);
-    resource_collect(q, &items);
+    resource_collect(q, most, &items);
     jout_open(&j, NULL, '{');
     jout_open(&j, q->of->collection, '[');
     for (size_t i = 0; i < items.n; i++)
@@ -197,11 +202,15 @@ static void resource_answer_list(struct resource_ask *q)
 void resource_list(struct http_req *req, void *app)
 {
     struct resource_ask q;
+    int64_t most = INT64_MAX;
     resource_begin(&q, req, app);
-    if (q.of->check_list && q.of->check_list(&q) < 0)
+    int r = q.of->check_list ? q.of->check_list(&q) : 0;
+    if (r == 0 && q.of->flags & RESOURCE_CUT)
+        r = http_req_query_int(req, "limit", 1, RESOURCE_SHOWN_MAX, RESOURCE_SHOWN, &most, &q.err);
+    if (r < 0)
         resource_refuse(&q);
     else
-        resource_answer_list(&q);
+        resource_answer_list(&q, (size_t)most);
     resource_end(&q);
 }
 

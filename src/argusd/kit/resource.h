@@ -6,12 +6,13 @@
  *
  * A handler is written by hand only where something is done that no row can say; it may use the
  * steps below. Objects stay with their service: they are borrowed for the request. A function of a
- * row that refuses fills err (or problems, field, hint) of the request and returns a negative code,
+ * row that refuses fills err (or problems, field) of the request and returns a negative code,
  * or NULL; the refusal is sent by the caller. */
 #pragma once
 #include "argusd/kit/api.h"
 #include "base/field.h"
 
+enum { RESOURCE_SHOWN = 200, RESOURCE_SHOWN_MAX = 2000 };
 enum { RESOURCE_BODY_MAX = 64 << 10, RESOURCE_SAID_MAX = 256, RESOURCE_WORD_MAX = 128 };
 
 struct resource;
@@ -27,21 +28,25 @@ struct resource_ask {
     void *own;             /* heap, NULL at first: what the row's functions share */
     /* of a refusal */
     struct err err;
-    const char *field, *hint;
+    const char *field;
     struct problems problems;
     char word[RESOURCE_WORD_MAX]; /* room for a text of thing() */
-    char said[RESOURCE_SAID_MAX]; /* the event's sentence, where the row's own is not enough */
+    /* What the event says, where its kind alone is not enough: see resource_say(). */
+    const char *said_code;
+    char said[RESOURCE_SAID_MAX];
 };
 
-/* An act: its event ("user_added", "user made"), and its word in a refusal ("make"). */
+/* An act: the kind of its event ("user_added"), which the catalogue has as a code, and its word in
+ * a refusal ("make"). */
 struct resource_act {
-    const char *kind, *text; /* NULL: no event, or the service's own */
+    const char *kind; /* NULL: no event, or the service's own */
     const char *verb;
 };
 
 enum resource_flags {
     RESOURCE_STAYS = 1 << 0, /* what is removed is still there: the reply shows it as it is then */
     RESOURCE_ENDS = 1 << 1,  /* and so does the event */
+    RESOURCE_CUT = 1 << 2,   /* of its list the first ?limit= are shown, see RESOURCE_SHOWN */
 };
 
 struct resource {
@@ -124,6 +129,8 @@ must_check int resource_may(struct resource_ask *q,
 /* Can the store take a change now? ERR_STORE. */
 must_check int resource_can_store(struct resource_ask *q);
 must_check int resource_read_form(struct resource_ask *q, bool is_change, void *asked);
+/* The event of this request says this message. */
+void resource_say(struct resource_ask *q, const char *code, const struct message_arg *args);
 void resource_note(struct resource_ask *q,
                    const struct resource_act *act,
                    const void *x,

@@ -4,7 +4,6 @@
 
 #include "argusd/content/code.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,118 +13,16 @@
 #include "argusd/figures/figures.h"
 #include "argusd/kit/api.h"
 #include "argusd/kit/saying.h"
+#include "argusd/kit/view_item.h"
+#include "argusd/trackers/trackers.h"
 #include "base/field.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "core/metric/goodput.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/proof.h"
+#include "fsroot/tree/paths.h"
 
 enum { METRICS_MAX = 256 << 10 };
-
-/* ---- the list item ---- */
-
-static const struct field eta_rows[] = {
-    FIELD_AT(view_eta, "p50", FIELD_TIME, p50, .flags = FIELD_ALWAYS),
-    FIELD_AT(view_eta, "p90", FIELD_TIME, p90, .flags = FIELD_ALWAYS),
-};
-const struct field_table view_eta_table = FIELD_TABLE("Eta", eta_rows, view_eta);
-
-/* Texts are borrowed for one answer, but for those of `reason`. */
-struct job_item {
-    struct store_job row;
-    uint64_t flags;
-    usec_t unknown_since;
-    struct reason now; /* of a live job: what `reason` borrows from */
-    struct said reason;
-    int position;
-    const struct view_eta *eta;
-    struct view_eta expected;
-    double gpus, gpu_util;
-};
-
-static const char *const flag_names[] = {"UNKNOWN", "HELD", "RESTARTING", "HOLDING", "HUNG", NULL};
-static_assert(JOB_FLAG_HUNG == 1 << (array_len(flag_names) - 2), "each flag has its word");
-
-#define ITEM(key, ftype, member, ...) FIELD_AT(job_item, key, ftype, member, __VA_ARGS__)
-static const struct field item_rows[] = {
-    ITEM("id", FIELD_STR, row.id, .flags = FIELD_ALWAYS),
-    ITEM("name", FIELD_STR, row.name),
-    ITEM("user", FIELD_STR, row.user, .flags = FIELD_ALWAYS),
-    ITEM("project", FIELD_STR, row.project, .flags = FIELD_ALWAYS),
-    ITEM("workload", FIELD_STR, row.workload, .flags = FIELD_ALWAYS),
-    ITEM("cluster", FIELD_STR, row.cluster, .flags = FIELD_ALWAYS),
-    ITEM("state", FIELD_STR, row.state, .flags = FIELD_ALWAYS, .schema = "JobState"),
-    ITEM("flags", FIELD_BITS, flags, .names = flag_names),
-    ITEM("unknown_since", FIELD_TIME, unknown_since, .flags = FIELD_OMIT),
-    ITEM("reason", FIELD_OBJECT, reason, .of = &said_table),
-    ITEM("position", FIELD_INT32, position, .flags = FIELD_OMIT),
-    ITEM("eta", FIELD_PART, eta, .of = &view_eta_table),
-    ITEM("pool", FIELD_STR, row.pool),
-    ITEM("priority", FIELD_INT, row.priority),
-    ITEM("nnodes", FIELD_INT, row.nnodes),
-    ITEM("n_gpus_per_node", FIELD_REAL, row.n_gpus_per_node),
-    ITEM("gpus", FIELD_REAL, gpus),
-    ITEM("queued_at", FIELD_TIME, row.queued_at),
-    ITEM("started_at", FIELD_TIME, row.started_at),
-    ITEM("ended_at", FIELD_TIME, row.ended_at),
-    ITEM("attempt", FIELD_INT, row.attempt),
-    ITEM("restarts", FIELD_INT, row.restarts),
-    ITEM("step", FIELD_INT, row.step, .flags = FIELD_NO_LIMIT),
-    ITEM("gpu_util", FIELD_REAL, gpu_util, .flags = FIELD_NO_LIMIT),
-};
-#undef ITEM
-const struct field_table view_item_table = FIELD_TABLE("JobItem", item_rows, job_item);
-
-const struct view_eta *view_eta_known(const struct view_eta *eta)
-{
-    return eta->p50 ? eta : NULL;
-}
-
-/* Percent, of all GPUs of its lease over the last minutes; -1 while not half of it is known. A
- * whole number: a page that is the same keeps its ETag. */
-static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
-{
-    static const usec_t window = 5 * USEC_MIN, begun = 2 * FIGURE_EVERY;
-    if (!l || !eyes || !l->job->gang.n || l->job->state != JOB_RUNNING)
-        return -1;
-    usec_t ran = jobs_in_state(l);
-    usec_t span = ran < begun ? begun : ran < window ? ran : window;
-    struct figures_window w = figures_gang(eyes->a->figures, &l->job->gang, FIGURE_GPU_UTIL, span);
-    return w.n > 0 && 2 * w.n >= w.of ? round(100 * w.mean) : -1;
-}
-
-static void view_fill_item(struct job_item *item,
-                           const struct store_job *row,
-                           const struct live *l,
-                           const struct api_eyes *eyes)
-{
-    int64_t step = l ? l->extra.step : row->step;
-    *item = (struct job_item){.row = *row,
-                              .flags = record_flags_from_string(row->flags),
-                              .unknown_since = l ? l->job->unknown_since : 0,
-                              .gpus = (double)row->nnodes * row->n_gpus_per_node,
-                              .gpu_util = view_gpu_util(l, eyes)};
-    item->row.name = row->name && *row->name ? row->name : NULL;
-    item->row.pool = row->pool && *row->pool ? row->pool : NULL;
-    item->row.step = step > 0 ? step : -1;
-    if (l)
-        jobs_reason(l, &item->now, &item->position);
-    if (l && l->job->state == JOB_QUEUED)
-        jobs_eta(l, &item->expected.p50, &item->expected.p90);
-    item->eta = view_eta_known(&item->expected);
-    saying_say(eyes, row->id, l ? item->now.code : row->reason_code,
-               l ? item->now.text : row->reason_text, &item->reason);
-}
-
-void view_item(struct jout *j,
-               const struct store_job *row,
-               const struct live *l,
-               const struct api_eyes *eyes)
-{
-    struct job_item item;
-    view_fill_item(&item, row, l, eyes);
-    field_to_json(&view_item_table, &item, FIELD_ALL, FIELD_PAGE, j, NULL);
-    said_release(&item.reason);
-}
 
 /* ---- the whole job ---- */
 
@@ -139,7 +36,7 @@ static const struct field attempt_rows[] = {
     FIELD_AT(attempt, "accepted_at", FIELD_TIME, accepted_at),
     FIELD_AT(attempt, "started_at", FIELD_TIME, started_at),
     FIELD_AT(attempt, "ended_at", FIELD_TIME, ended_at),
-    FIELD_AT(attempt, "end", FIELD_STR, end_text),
+    FIELD_AT(attempt, "end", FIELD_STR, end_text, .doc = "how it ended, in the reader's language"),
 };
 const struct field_table view_attempt_table = FIELD_TABLE("Attempt", attempt_rows, attempt);
 
@@ -262,20 +159,8 @@ static const struct field paths_rows[] = {
 #undef PATH
 static const struct field_table paths_table = FIELD_TABLE(NULL, paths_rows, paths_page);
 
-/* Time that its attempts held their slots, of one that runs until then (wall). */
-static double held_seconds(const struct job *job, usec_t then)
-{
-    double s = 0;
-    for (int i = 0; i < job->n_attempts; i++) {
-        const struct attempt *a = &job->attempts[i];
-        usec_t end = a->ended_at ? a->ended_at : then;
-        s += end > a->planned_at ? (double)(end - a->planned_at) / (double)USEC_SEC : 0;
-    }
-    return s;
-}
-
-/* How much of that went into steps that counted, as of the newest record: between two it does not
- * change. False for a job that told of none. attempts are borrowed from sums. */
+/* How much of the held time went into steps that counted, as of the newest record: between two it
+ * does not change. False for a job that told of none. attempts are borrowed from sums. */
 static bool view_fill_goodput(const struct job *job,
                               const char *metrics,
                               struct goodput_sums *sums,
@@ -292,7 +177,7 @@ static bool view_fill_goodput(const struct job *job,
         return false;
     if (clock_from_string(json_get_str(page, "updated_at", ""), &at, NULL) < 0)
         at = 0;
-    goodput_judge(sums, held_seconds(job, at), ret->failures, &ret->g);
+    goodput_judge(sums, (double)job_held(job, at) / (double)USEC_SEC, ret->failures, &ret->g);
     if (!ret->g.save_freq)
         ret->g.save_freq = -1; /* null */
     return true;
@@ -301,16 +186,22 @@ static bool view_fill_goodput(const struct job *job,
 /* Texts are borrowed for one answer, but for those that view_release_page() frees. */
 struct job_page {
     struct job_item item;
+    char *warnings; /* owned */
     const struct paths_page *paths;
     const struct driver_page *driver;
     const struct proof_page *proof;
     const struct goodput_page *goodput;
     const struct exit_page *exit;
-    const char *held_by, *retry_of, *verl, *trial, *placement, *argv, *snapshots, *inputs,
-        *warnings, *metrics;
+    const char *held_by, *retry_of, *verl, *placement, *argv, *snapshots, *inputs, *metrics;
+    char *trial;                       /* owned */
     struct field_list nodes, attempts; /* borrowed */
+    struct attempt *said_attempts;     /* owned, but for all texts except the ends */
     usec_t deadline;
-    char *snapshot, *spec, *resolved, *checkpoints, *archived, *finding; /* owned */
+    struct {
+        double seconds, idle, unknown;
+    } held;
+    double mem_max, mem_total; /* NaN: nobody told */
+    char *snapshot, *spec, *resolved, *checkpoints, *archived, *trackers, *finding; /* owned */
     struct restart_page restart;
     /* What the pointers above point at. */
     struct paths_page its_paths;
@@ -363,12 +254,31 @@ static const struct field job_rows[] = {
          .flags = FIELD_ALWAYS,
          .schema = LIST_OF_SCHEMA("\"array\"", "SpecProblem")),
     PAGE("metrics", FIELD_JSON, metrics, .schema = "Training"),
+    PAGE("gpu_seconds", FIELD_REAL, held.seconds, .doc = "gpu_hours, in seconds"),
+    PAGE("gpu_idle_hours", FIELD_REAL, held.idle, .doc = "of these: measured idle"),
+    PAGE("gpu_unknown_hours", FIELD_REAL, held.unknown, .doc = "of these: measured by nobody"),
+    PAGE("gpu_mem_max_bytes",
+         FIELD_REAL,
+         mem_max,
+         .flags = FIELD_MAYBE,
+         .doc = "on the fullest of its GPUs: of a live job in the last 5 minutes, else in all"),
+    PAGE("gpu_mem_total_bytes",
+         FIELD_REAL,
+         mem_total,
+         .flags = FIELD_MAYBE,
+         .doc = "that one of its GPUs has; of a live job"),
     PAGE("goodput", FIELD_PART, goodput, .of = &view_goodput_table),
     PAGE("checkpoints",
          FIELD_JSON,
          checkpoints,
          .flags = FIELD_ALWAYS,
          .schema = LIST_OF_SCHEMA("[\"array\",\"null\"]", "Checkpoint")),
+    PAGE("trackers",
+         FIELD_JSON,
+         trackers,
+         .flags = FIELD_ALWAYS,
+         .schema = LIST_OF_SCHEMA("[\"array\",\"null\"]", "TrackerRun"),
+         .doc = "the runs of its attempts in W&B, MLflow and their like"),
     PAGE("archived", FIELD_JSON, archived, .schema = "JobArchive"),
     PAGE("exit", FIELD_PART, exit, .of = &exit_table),
     PAGE("finding",
@@ -392,6 +302,24 @@ static void view_fill_paths(struct job_page *p,
         *(char **)((char *)&p->its_paths + paths_rows[i].offset) =
             xasprintf("%s%s", dir, paths_rows[i].dflt);
     p->paths = job->n_attempts ? &p->its_paths : NULL;
+}
+
+/* What its processes imported, as it is stored, with what is wrong in the reader's language. Heap;
+ * NULL: nothing is known. */
+static char *view_imports(const char *stored, const struct api_eyes *eyes)
+{
+    struct proof_summary s = {0};
+    const struct message_listener to = {.language = eyes ? eyes->p->language : MESSAGE_ENGLISH};
+    if (!field_from_text(&proof_summary_table, stored, FIELD_ALL, &s) || !s.mismatch) {
+        proof_summary_release(&s);
+        return stored ? xstrdup(stored) : NULL;
+    }
+    char *said = message_kept_say(s.mismatch, &to);
+    free(s.mismatch);
+    s.mismatch = said;
+    char *text = field_to_text(&proof_summary_table, &s, FIELD_ALL, FIELD_PAGE);
+    proof_summary_release(&s);
+    return text;
 }
 
 static void view_fill_proof(struct job_page *p, const struct proof *is, const char *imports)
@@ -443,9 +371,10 @@ static char *view_finding(const struct job *job,
     if (job->state == JOB_SUCCEEDED || (!is_its && job->finding == FINDING_NONE))
         return NULL;
     if (is_its)
-        return xstrdup(extra->finding.json);
+        return said_in_text(extra->finding.json, eyes ? eyes->p->language : MESSAGE_ENGLISH);
     struct said said;
-    saying_say(eyes, job->id, job->reason.code, job->reason.text, &said);
+    const struct reason *why = job_state_reason(job);
+    saying_say(eyes, job->id, why->code, why->text, &said);
     const struct brief_page brief = {.class = record_finding_word(job, extra),
                                      .sentence = said.text,
                                      .node = *job->proof.node ? job->proof.node : NULL};
@@ -460,36 +389,105 @@ static void view_fill_texts(struct job_page *p,
                             const struct record_extra *extra,
                             const struct api_eyes *eyes)
 {
+    enum message_language language = eyes ? eyes->p->language : MESSAGE_ENGLISH;
     p->held_by = job->held_by;
     p->retry_of = extra->retry_of;
     p->verl = extra->verl;
-    p->trial = extra->trial;
+    p->trial = said_in_text(extra->trial, language);
     p->placement = extra->placement;
     p->argv = extra->argv;
     p->snapshots = str_or(extra->snapshots, "[]");
     p->inputs = str_or(extra->inputs, "[]");
-    p->warnings = str_or(extra->warnings, "[]");
+    p->warnings = problems_stored_say(extra->warnings, language);
     p->metrics = extra->metrics;
     p->snapshot = code_of_verl(extra->snapshots);
     p->spec = view_mask_spec(job->spec);
     p->resolved = view_resolved(settings, job, extra->inputs, extra->snapshots);
     /* NULL where the page is written down: the files themselves are there. */
-    p->checkpoints = eyes ? checkpoints_text(eyes->a->checkpoints, job->id) : NULL;
-    p->archived = eyes ? archives_text(eyes->a->archives, job->id) : NULL; /* and archived.json */
+    struct saying_to to = {.eyes = eyes, .about = job->id};
+    const struct message_listener listener = saying_listener(&to);
+    p->checkpoints = eyes ? checkpoints_text(eyes->a->checkpoints, job->id, &listener) : NULL;
+    p->archived =
+        eyes ? archives_text(eyes->a->archives, job->id, &listener) : NULL; /* and archived.json */
+    p->trackers = eyes ? trackers_text(eyes->a->trackers, job->id) : NULL;
     p->finding = view_finding(job, extra, eyes);
 }
 
 static void view_release_page(struct job_page *p)
 {
+    for (size_t i = 0; i < p->attempts.n; i++)
+        free(p->said_attempts[i].end_text);
+    free(p->said_attempts);
     said_release(&p->item.reason);
     field_release(&paths_table, &p->its_paths);
     field_release(&restart_table, &p->restart);
     free(p->snapshot);
+    free(p->trial);
+    free(p->warnings);
     free(p->spec);
     free(p->resolved);
     free(p->checkpoints);
     free(p->archived);
+    free(p->trackers);
     free(p->finding);
+}
+
+/* The most that its scouts' books say of one of its GPUs. */
+static double view_mem_peak(const char *gpus)
+{
+    _cleanup_(json_unrefp) json_t *rows = NULL;
+    const json_t *row;
+    double peak = -1;
+    size_t i;
+    if (!gpus || json_parse(gpus, strlen(gpus), METRICS_MAX, &rows, NULL) < 0)
+        return (double)NAN;
+    json_array_foreach (rows, i, row)
+        peak = fmax(peak, json_get_real(row, "mem_peak_bytes", -1));
+    return peak > 0 ? peak : (double)NAN;
+}
+
+/* In steps of 64 MiB: a page that is the same keeps its ETag. */
+static void view_fill_memory(struct job_page *p,
+                             const struct record_extra *extra,
+                             const struct live *l,
+                             const struct api_eyes *eyes)
+{
+    const double step = 64 << 20;
+    p->mem_max = p->mem_total = (double)NAN;
+    if (!l || !eyes || !l->job->gang.n) {
+        p->mem_max = view_mem_peak(extra->gpus);
+        return;
+    }
+    const struct figures *fs = eyes->a->figures;
+    p->mem_max = figures_gang(fs, &l->job->gang, FIGURE_GPU_MEM_USED, 5 * USEC_MIN).max;
+    p->mem_total = figures_gang(fs, &l->job->gang, FIGURE_GPU_MEM_TOTAL, 5 * USEC_MIN).max;
+    p->mem_max = ceil(p->mem_max / step) * step;
+}
+
+static void view_fill_held(struct job_page *p,
+                           const struct record_extra *extra,
+                           const struct live *l)
+{
+    struct slotbook_held held = view_held(extra->held, l);
+    p->held.seconds = (double)held.held / ((double)SLOTBOOK_GPU * 1000);
+    p->held.idle = view_hours(held.idle);
+    p->held.unknown = view_hours(held.unknown);
+}
+
+/* As they are kept, each with its end as it is said. */
+static void view_fill_attempts(struct job_page *p,
+                               const struct job *job,
+                               const struct api_eyes *eyes)
+{
+    struct saying_to to = {.eyes = eyes, .about = job->id};
+    const struct message_listener listener = saying_listener(&to);
+    size_t n = (size_t)job->n_attempts;
+    p->said_attempts = xcalloc(n ? n : 1, sizeof(*p->said_attempts));
+    for (size_t i = 0; i < n; i++) {
+        p->said_attempts[i] = job->attempts[i];
+        p->said_attempts[i].end_text = message_kept_say(job->attempts[i].end_text, &listener);
+    }
+    p->attempts = (struct field_list){.v = p->said_attempts, .n = n};
 }
 
 void view_job(struct jout *j,
@@ -500,19 +498,21 @@ void view_job(struct jout *j,
               const struct api_eyes *eyes)
 {
     struct store_job row;
-    struct job_page p = {.nodes = {.v = job->gang.v, .n = job->gang.n},
-                         .attempts = {.v = job->attempts, .n = (size_t)job->n_attempts}};
+    _cleanup_(freep) char *imports = view_imports(extra->imports, eyes);
+    struct job_page p = {.nodes = {.v = job->gang.v, .n = job->gang.n}};
     struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};
-    record_job_row(job, NULL, &row);
-    row.step = extra->step;
+    record_job_row(job, extra, NULL, &row);
     view_fill_item(&p.item, &row, l, eyes);
+    view_fill_attempts(&p, job, eyes);
     view_fill_paths(&p, settings, job);
-    view_fill_proof(&p, &job->proof, extra->imports);
+    view_fill_proof(&p, &job->proof, imports);
     view_fill_restart(&p.restart, &job->restart);
     view_fill_exit(&p, job);
     view_fill_texts(&p, settings, job, extra, eyes);
     p.goodput =
         view_fill_goodput(job, extra->metrics, &p.sums, &p.its_goodput) ? &p.its_goodput : NULL;
+    view_fill_held(&p, extra, l);
+    view_fill_memory(&p, extra, l, eyes);
     p.deadline = l ? job_deadline(job, settings->start_deadline, &now) : 0;
     field_to_json(&view_job_table, &p, FIELD_ALL, FIELD_PAGE, j, NULL);
     view_release_page(&p);

@@ -16,6 +16,9 @@ void view_item(struct jout *j,
                const struct live *l,
                const struct api_eyes *eyes);
 
+/* A number that differs when what view_item() says of a live job differs, but for the languages. */
+uint64_t view_item_mark(const struct live *l, const struct api_eyes *eyes);
+
 /* The whole job. l may be NULL. */
 void view_job(struct jout *j,
               const struct settings *settings,

@@ -9,7 +9,7 @@
 #include "argusd/ground/jobspec.h"
 #include "base/str.h"
 #include "core/spec/spec.h"
-#include "fsroot/mask.h"
+#include "fsroot/attempt/mask.h"
 
 enum { RESOLVED_MAX = 8 << 20 };
 

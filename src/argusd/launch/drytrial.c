@@ -13,9 +13,11 @@
 #include "argusd/launch/secretcheck.h"
 #include "argusd/launch/trials.h"
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/secrets.h"
+#include "fsroot/tree/sweep.h"
 
 enum { TURN_MS = 500 };
 static const usec_t ASK_EVERY = 3 * USEC_SEC;
@@ -25,13 +27,13 @@ struct drytrial {
     struct drytrial *next;
     struct drytrials *ds;
     struct trialplan plan;
-    char *id, *pool;
+    char *id, *pool, *needs;
     drytrial_f cb; /* NULL: forgotten */
     void *arg;
     bool busy; /* a worker or Ray has it */
     bool sent, is_over;
     usec_t began, asked, over_since; /* monotonic; 0 = not */
-    char state[200];                 /* what it waits for */
+    const char *state;               /* what it waits for: a code */
     int result;
     struct err err;
 };
@@ -52,6 +54,7 @@ static void drytrial_free(struct drytrial *d)
     trialplan_release(&d->plan);
     free(d->id);
     free(d->pool);
+    free(d->needs);
     free(d);
 }
 
@@ -94,7 +97,9 @@ static void put_away(struct drytrial *d)
     work_start(d->ds->p.loop, drytrial_run_remove, drytrial_done_remove, d);
 }
 
-static void drytrial_end(struct drytrial *d, const struct trial_result *result, const char *why)
+static void drytrial_end(struct drytrial *d,
+                         const struct trial_result *result,
+                         const struct reason *why)
 {
     drytrial_f cb = d->cb;
     d->is_over = true;
@@ -102,6 +107,19 @@ static void drytrial_end(struct drytrial *d, const struct trial_result *result, 
     if (cb)
         cb(result, why, d->arg);
     put_away(d);
+}
+
+/* It has not run: a message, or (code NULL) a sentence. */
+static void drytrial_fail(struct drytrial *d, const char *code, const char *text)
+{
+    struct reason why;
+    reason_set(&why, code, NULL, text);
+    drytrial_end(d, NULL, &why);
+}
+
+static void drytrial_fail_by(struct drytrial *d, const struct err *err)
+{
+    drytrial_fail(d, err->message, err->message ? err->args : err->text);
 }
 
 void drytrial_forget(struct drytrial *d)
@@ -135,7 +153,7 @@ static void drytrial_on_posted(enum ray_submit_outcome outcome, const struct err
         return;
     d->asked = clock_mono();
     if (!is_sent)
-        drytrial_end(d, NULL, err->text);
+        drytrial_fail_by(d, err);
 }
 
 static void drytrial_post(struct drytrial *d)
@@ -145,9 +163,10 @@ static void drytrial_post(struct drytrial *d)
     const char *code, *text;
     cluster_why_not(p->cluster, &code, &text);
     const struct cluster_node *node =
-        *code ? NULL : trials_choose_node(p->cluster, p->nodes, d->pool);
+        *code ? NULL : trials_choose_node(p->cluster, p->nodes, d->pool, d->needs);
     if (!node) {
-        drytrial_end(d, NULL, *code ? text : "no worker of its pool is there");
+        drytrial_fail(d, *code ? code : "trial_no_worker",
+                      *code ? text : TRIALS_NO_WORKER(d->needs));
         return;
     }
     struct trials_submit what = {.plan = &d->plan,
@@ -155,11 +174,11 @@ static void drytrial_post(struct drytrial *d)
                                  .ray_id = d->plan.ray_id,
                                  .job = d->id,
                                  .instance = p->instance};
-    text_copy(d->state, "Ray has it");
+    d->state = "trial_sent";
     d->busy = true;
     if (trials_post(p->ray, &what, drytrial_on_posted, d, &err) < 0) {
         d->busy = false;
-        drytrial_end(d, NULL, err.text);
+        drytrial_fail_by(d, &err);
     }
 }
 
@@ -176,16 +195,15 @@ static void drytrial_on_asked(enum ray_found found,
     bool gone = found == RAY_NOT_FOUND || ray_job_status_is_terminal(rj->status);
     if (gone && d->over_since && now - d->over_since > LAG) {
         char why[400]; /* Ray tells what was printed */
-        trialplan_mask(&d->plan, rj && rj->message ? rj->message : "it ended and wrote no result",
-                       why, sizeof(why));
-        drytrial_end(d, NULL, why);
+        const char *told = rj ? rj->message : NULL;
+        trialplan_mask(&d->plan, str_or(told, "{}"), why, sizeof(why));
+        drytrial_fail(d, told ? NULL : "trial_no_result", why);
         return;
     }
     if (gone && !d->over_since)
         d->over_since = now;
     if (!gone)
-        text_copy(d->state, rj->status == RAY_JOB_PENDING ? "no CPU of a worker is free for it yet"
-                                                          : "it runs still");
+        d->state = rj->status == RAY_JOB_PENDING ? "trial_no_cpu" : "trial_runs";
 }
 
 static void drytrial_ask(struct drytrial *d)
@@ -210,7 +228,7 @@ static void drytrial_done_make(void *arg)
     if (!drytrial_goes_on(d))
         return;
     if (d->result < 0)
-        drytrial_end(d, NULL, d->err.text);
+        drytrial_fail_by(d, &d->err);
     else if (d->plan.is_over)
         drytrial_end(d, &d->plan.result, NULL);
     else
@@ -231,7 +249,7 @@ static void drytrial_done_look(void *arg)
     if (d->result > 0)
         drytrial_end(d, &d->plan.result, NULL);
     else if (d->result < 0)
-        drytrial_end(d, NULL, d->err.text);
+        drytrial_fail_by(d, &d->err);
     else if (clock_mono() - d->asked >= ASK_EVERY)
         drytrial_ask(d);
 }
@@ -241,9 +259,10 @@ static void drytrial_done_look(void *arg)
 static void drytrial_give_up(struct drytrial *d)
 {
     char why[260];
-    text_printf(why, "it has not ended within %d s (%s)", (int)(DRYTRIAL_WAIT / USEC_SEC),
-                d->state);
-    drytrial_end(d, NULL, why);
+    message_write(why, sizeof(why),
+                  MESSAGE_ARGS(MESSAGE_NUM("seconds", DRYTRIAL_WAIT / USEC_SEC),
+                               MESSAGE_OF("how", str_or(d->state, "trial_begins"), "{}")));
+    drytrial_fail(d, "trial_late", why);
 }
 
 static void on_turn(uv_timer_t *timer)
@@ -269,15 +288,14 @@ static const char *drytrials_are_full(const struct drytrials *ds, const char *us
 {
     for (const struct drytrial *d = ds->all; d; d = d->next)
         if (!d->is_over && str_eq(d->plan.user, user))
-            return "another dry run of yours is being tried: ask again once it has answered";
-    return !ds->timer                   ? "argusd stops"
-           : ds->n >= DRYTRIALS_AT_ONCE ? "dry runs of others are being tried: ask again"
-                                        : NULL;
+            return "trial_of_yours";
+    return !ds->timer ? "argusd_stops" : ds->n >= DRYTRIALS_AT_ONCE ? "trial_of_others" : NULL;
 }
 
 struct drytrial *drytrial_begin(struct drytrials *ds,
                                 const struct job *job,
                                 const struct launchplan *plan,
+                                const char *needs,
                                 drytrial_f cb,
                                 void *arg,
                                 const char **ret_why)
@@ -293,6 +311,7 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
     *d = (struct drytrial){.next = ds->all, .ds = ds, .cb = cb, .arg = arg, .began = clock_mono()};
     d->id = xasprintf(PREFIX "%s", hex);
     d->pool = xstrdup(job->pool);
+    d->needs = xstrdup(needs);
     d->plan = (struct trialplan){.settings = plan->settings,
                                  .spec = xstrdup(job->spec),
                                  .id = xstrdup(d->id),

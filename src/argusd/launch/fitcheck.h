@@ -7,13 +7,18 @@
 #include "core/past/advise.h"
 #include "core/spec/spec.h"
 
+struct fitcheck_ask {
+    const struct demand *demand;
+    const char *pool;  /* "": any */
+    const char *needs; /* of its code; NULL: nothing */
+    bool required;     /* to fit */
+};
+
 /* A gang larger than the pool waits, with a warning in ps; ERR_POOL_TOO_SMALL where it is required
  * to fit. */
 must_check int fitcheck(const struct jobs *js,
                         const struct cluster *cluster,
-                        const struct demand *d,
-                        const char *pool,
-                        bool required,
+                        const struct fitcheck_ask *ask,
                         struct problems *ps,
                         struct err *err);
 
@@ -21,5 +26,6 @@ must_check int fitcheck(const struct jobs *js,
  * runs like it took. */
 void fitcheck_advise(const struct jobs *js,
                      const struct job *job,
+                     const char *needs,
                      const struct advise_in *in,
                      struct jout *j);

@@ -15,14 +15,21 @@
 
 #include "argusd/ground/jobspec.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/cmdline.h"
 #include "core/spec/spec.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/launch.h"
-#include "fsroot/mask.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/attempt/attempt.h"
+#include "fsroot/attempt/install.h"
+#include "fsroot/attempt/jobdir.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/attempt/mask.h"
+#include "fsroot/attempt/secrets.h"
+#include "fsroot/look/verlversion.h"
+#include "fsroot/tree/paths.h"
+#include "fsroot/tree/root.h"
+#include "fsroot/tree/rootfile.h"
 
 static const char LEASE_ENV[] = "ARGUS_LEASE";
 /* For the hook: {"code": code_path, "expect": its verl and no other is to be imported, "verl": its
@@ -36,10 +43,12 @@ void launchplan_release(struct launchplan *p)
     char *texts[] = {p->spec,          p->id,         p->user,   p->instance,  p->driver_resource,
                      p->status_text,   p->entrypoint, p->ray_id, p->argv,      p->verl,
                      p->py_executable, p->lease,      p->inputs, p->snapshots, p->proof,
-                     p->driver_node,   p->warning};
+                     p->driver_node,   p->model_path};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
+    strv_release(&p->tracker_texts);
     strv_release(&p->moved);
+    problems_release(&p->warnings);
     pairs_release(&p->env);
     pairs_wipe(&p->secrets);
     pairs_release(&p->metadata);
@@ -99,15 +108,13 @@ char *launchplan_env(const struct settings *settings,
                      const char *user,
                      const char *name)
 {
-    const char *own = pairs_find(&spec->env, name);
+    const char *own = pairs_find(&spec->env, name), *ours = pairs_find(&settings->env_vars, name);
+    if (own || !ours)
+        return xstrdup(own);
     _cleanup_(freep) char *uroot = jobspec_user_root(settings, user);
     struct roots roots = {settings->shared_root, uroot};
     char *value = NULL;
-    if (own)
-        return xstrdup(own);
-    return launchplan_expand(pairs_find(&settings->env_vars, name), &roots, &value, NULL) < 0
-               ? NULL
-               : value;
+    return launchplan_expand(ours, &roots, &value, NULL) < 0 ? NULL : value;
 }
 
 /* ---- the command line ---- */
@@ -172,13 +179,15 @@ static int launchplan_read_spec(const struct launchplan *p, struct made *m, stru
     struct problems ps = {0};
     int r = jobspec_read(p->settings, p->spec, strlen(p->spec), p->user, false, &m->spec, &ps);
     if (r < 0)
-        r = err_set(err, ERR_BAD_SPEC, "the spec no longer reads: %s",
-                    ps.n ? ps.v[0].text : "it is broken");
+        r = problems_to_err(&ps, "spec", ERR_BAD_SPEC, err);
     problems_release(&ps);
     if (r < 0)
         return r;
     code_apply(p->snapshots, &m->spec);
-    return spec_put_inputs(&m->spec, p->inputs, err);
+    r = spec_put_inputs(&m->spec, p->inputs, err);
+    if (r == 0 && p->model_path)
+        set_str(&m->spec.model_id, p->model_path);
+    return r;
 }
 
 static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
@@ -203,11 +212,13 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
                             .train_rows = p->train_rows,
                             .node_cpus = p->node_cpus,
                             .resume_step = p->other_step,
-                            .own_step = p->resume_step};
+                            .own_step = p->resume_step,
+                            .trackers = p->trackers,
+                            .n_trackers = p->n_trackers};
     if (r == 0)
         r = cmdline_build(&in, &m->cmd, &ps, err);
-    set_str(&p->warning, ps.n ? ps.v[0].text : NULL);
-    problems_release(&ps);
+    problems_release(&p->warnings);
+    p->warnings = ps;
     return r;
 }
 
@@ -369,9 +380,10 @@ static int write_script(const struct launchplan *p, const struct made *m, struct
         mask_text(&mask, buf_str(&out), &shown);
     else if (r == 0)
         (void)buf_add(&shown, out.data, out.len); /* it is larger */
-    r = r < 0 || shown.failed ? err_set(err, ERR_BAD_SPEC, "the command line is longer than 1 MiB")
-                              : rootfile_write(p->settings->shared_root, m->script, 0, shown.data,
-                                               shown.len, 0755, 0, err);
+    r = r < 0 || shown.failed
+            ? message_refuse(err, ERR_BAD_SPEC, "command_line_long", MESSAGE_NO_ARGS)
+            : rootfile_write(p->settings->shared_root, m->script, 0, shown.data, shown.len, 0755, 0,
+                             err);
     mask_release(&mask);
     buf_release(&shown);
     buf_release(&out);
@@ -452,8 +464,7 @@ static int find_own_checkpoint(struct launchplan *p, const struct made *m, struc
                    m->spec.resume_mode != SPEC_RESUME_NEVER && !m->spec.checkpoint_none;
     if (!resumes)
         return 0;
-    return ckpt_settle(p->settings->shared_root, p->id, &p->known, &p->resume_step, p->skipped,
-                       err);
+    return ckpt_settle(p->settings->shared_root, p->id, &p->known, &p->resume_step, &p->torn, err);
 }
 
 int launchplan_make(struct launchplan *p, struct err *err)

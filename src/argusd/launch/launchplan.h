@@ -5,8 +5,10 @@
 #pragma once
 #include "argusd/ground/settings.h"
 #include "base/err.h"
+#include "base/problem.h"
 #include "core/job/job.h"
-#include "fsroot/ckpt.h"
+#include "core/spec/tracker.h"
+#include "fsroot/ckpt/ckpt.h"
 #include "ray/ray.h"
 
 /* Filled by the caller; copies, since the loop goes on meanwhile. */
@@ -25,7 +27,11 @@ struct launchplan {
     struct ckpt_list known; /* of its checkpoints */
     int64_t train_rows;     /* as its trial counted them; 0: not known */
     double node_cpus;       /* of the smallest node that it runs on; 0: not known */
-    int64_t other_step;   /* newest verified checkpoint of the job that its spec resumes; 0: none */
+    char *model_path;   /* of its registered model on its nodes' own disks; NULL: the registry's */
+    int64_t other_step; /* newest verified checkpoint of the job that its spec resumes; 0: none */
+    struct tracker trackers[2]; /* as decided; their texts are tracker_texts */
+    struct strv tracker_texts;
+    size_t n_trackers;
     struct pairs secrets; /* what the spec names in secrets:, opened */
     char *status_text;    /* of debug/ray_status_pre.txt */
     bool is_new;          /* jobs/<id> is to be made: nothing may be there yet */
@@ -34,13 +40,13 @@ struct launchplan {
     char *ray_id, *entrypoint, *py_executable;
     struct pairs env, metadata; /* env: for Ray, without what is secret */
     struct ray_amounts resources;
-    bool made;           /* jobs/<id> was */
-    char *argv, *verl;   /* JSON array; version text */
-    bool code_changed;   /* it failed because a snapshot is not what it was */
-    int64_t resume_step; /* of its own checkpoint that a later attempt goes on from; 0: none */
-    char skipped[CKPT_SKIPPED_MAX]; /* what was torn and is gone; "" */
-    char *warning; /* what the command line was warned of, one sentence; NULL: nothing */
-    char *proof;   /* ARGUS_PROOF: what its processes are to import, see there */
+    bool made;                /* jobs/<id> was */
+    char *argv, *verl;        /* JSON array; version text */
+    bool code_changed;        /* it failed because a snapshot is not what it was */
+    int64_t resume_step;      /* of its own checkpoint that a later attempt goes on from; 0: none */
+    struct ckpt_torn torn;    /* and that was put aside */
+    struct problems warnings; /* what the command line was warned of */
+    char *proof;              /* ARGUS_PROOF: what its processes are to import, see there */
 };
 
 /* -EEXIST: a shepherd of this attempt has started already, nothing was changed. ERR_CONFLICT:

@@ -94,7 +94,7 @@ struct pastruns *pastruns_find(struct store *store,
     *pr = (struct pastruns){.verl = xstrdup(ask->verl), .done = done, .arg = arg};
     read_line(pr, ask->argv);
     struct store_job row;
-    record_job_row(ask->job, NULL, &row);
+    record_job_row(ask->job, NULL, NULL, &row);
     pr->kind = (struct past_kind){.line = &pr->line,
                                   .verl = pr->verl,
                                   .nnodes = row.nnodes,

@@ -19,9 +19,10 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/look.h"
-#include "fsroot/looked.h"
+#include "fsroot/attempt/jobdir.h"
+#include "fsroot/look/look.h"
+#include "fsroot/look/looked.h"
+#include "fsroot/look/verlversion.h"
 
 /* Somebody puts another release in place, and submits again. */
 static const usec_t KNOWN_FOR = 5 * USEC_SEC;
@@ -61,7 +62,7 @@ struct look {
     usec_t began;                   /* monotonic, of a busy one */
     bool busy;                      /* a worker has it */
     bool ready;                     /* its worker is back: the askers are being answered */
-    struct spec about; /* what a configuration's name depends on: workload and overrides */
+    struct spec about; /* what a configuration's name depends on: workload and overrides alone */
     char *root, *tree, *model_id;
     struct strv jobs;     /* that its askers chose, when it began */
     bool *jobs_are_there; /* of each */
@@ -125,7 +126,7 @@ static void preflight_look_free(struct look *l)
             break;
         }
     preflight_release(&l->facts);
-    spec_release(&l->about);
+    strv_release(&l->about.overrides);
     buf_release(&l->question);
     strv_release(&l->jobs);
     free(l->jobs_are_there);

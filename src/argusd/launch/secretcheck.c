@@ -7,8 +7,9 @@
 
 #include "argusd/ground/jobspec.h"
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/mask.h"
+#include "fsroot/attempt/mask.h"
 
 enum { RESOLVED_MAX = 8 << 20, TOLD_MIN = 8 }; /* shorter ones stand in any text */
 
@@ -52,11 +53,12 @@ int secretcheck(const struct secrets *s,
     spec_to_json(spec, &j, NULL);
     secrets_reveal(s, user, spec->project, &spec->secrets, &values);
     const char *told = find_told(&values, text, buf_str(&resolved));
-    if (told)
-        r = err_set(err, ERR_BAD_SPEC,
-                    "the value of secret '%s' stands in the spec itself: write $%s there, it is in "
-                    "the job's environment",
-                    told, told);
+    if (told) {
+        _cleanup_(freep) char *variable = xasprintf("$%s", told);
+        r = message_refuse(
+            err, ERR_BAD_SPEC, "secret_in_spec",
+            MESSAGE_ARGS(MESSAGE_STR("secret", told), MESSAGE_STR("variable", variable)));
+    }
     pairs_wipe(&values);
     buf_release(&resolved);
     return r;

@@ -10,7 +10,7 @@
 #include "argusd/ground/work.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/secrets.h"
 
 enum { SOON_MS = 500, RETRY_MS = 3000, EVERY_MS = 60000 };
 
@@ -75,13 +75,14 @@ static bool is_of_trial(const struct job *j, const char *ray_id)
 static bool is_needed(const struct secretsweep *s, const char *ray_id)
 {
     const struct live *l;
-    for (size_t pos = 0; (l = jobs_next(s->p.jobs, &pos));) {
+    for (size_t pos = 0; (l = jobs_next_placed(s->p.jobs, &pos));) {
         const struct attempt *a = job_attempt(l->job);
-        if (l->job->state != JOB_QUEUED && a && str_eq(a->ray_id, ray_id))
-            return true;
-        if (is_of_trial(l->job, ray_id))
+        if (a && str_eq(a->ray_id, ray_id))
             return true;
     }
+    for (size_t pos = 0; (l = jobs_next_untried(s->p.jobs, &pos));)
+        if (is_of_trial(l->job, ray_id))
+            return true;
     return drytrials_know(s->p.drytrials, ray_id);
 }
 

@@ -19,11 +19,16 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/dirtree.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/attempt/install.h"
+#include "fsroot/attempt/jobdir.h"
+#include "fsroot/attempt/secrets.h"
+#include "fsroot/tree/dirtree.h"
+#include "fsroot/tree/paths.h"
+#include "fsroot/tree/root.h"
+#include "fsroot/tree/rootfile.h"
 
 enum {
     ASK_MAX = 1 << 20,
@@ -38,7 +43,7 @@ static const int64_t REWARD_BYTES = (int64_t)8 << 30;
 static char *trial_dir(const struct trialplan *p)
 {
     _cleanup_(freep) char *job = fsroot_job_dir(p->settings->shared_root, p->id);
-    return p->dir ? xstrdup(p->dir) : xasprintf("%s/trial", job);
+    return p->dir ? xstrdup(p->dir) : xasprintf("%s/" JOBDIR_TRIAL, job);
 }
 
 static char *cache_path(const struct trialplan *p)
@@ -334,7 +339,8 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
     jout_open(&j, NULL, '{');
     put_question(&j, t);
     jout_close(&j, '}');
-    int r = out.failed ? err_set(err, -EMSGSIZE, "the command line is longer than 1 MiB") : 0;
+    int r =
+        out.failed ? message_refuse(err, ERR_BAD_SPEC, "command_line_long", MESSAGE_NO_ARGS) : 0;
     if (r == 0) {
         make_hash(p, buf_str(&out), t);
         make_entrypoint(p, dir);

@@ -8,7 +8,7 @@
 #pragma once
 #include "argusd/launch/launchplan.h"
 #include "core/check/trial.h"
-#include "fsroot/mask.h"
+#include "fsroot/attempt/mask.h"
 
 /* Filled by the caller; texts are owned. */
 struct trialplan {

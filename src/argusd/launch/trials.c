@@ -17,10 +17,13 @@
 #include "argusd/launch/trialplan.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
-enum { AT_ONCE = 8, POOLS_MAX = 256 };
+/* No more than LOOKS jobs are asked in a second: a hundred thousand that wait for an empty pool
+ * must not hold the loop up. */
+enum { AT_ONCE = 8, POOLS_MAX = 256, LOOKS = 4096 };
 static const usec_t ASK_EVERY = 3 * USEC_SEC;
 static const usec_t LAG = 5 * USEC_SEC;         /* between Ray's word and the file's */
 static const usec_t HUNG = 5 * USEC_MIN;        /* of running: the program ends itself before */
@@ -43,13 +46,14 @@ struct trial_run {
 /* What is kept for a job. */
 struct tried {
     struct trial_run *run; /* NULL = none under way */
-    char text[200];        /* how far it is; "" = not begun */
+    struct reason far;     /* how far it is, a message; empty: not begun */
 };
 
 struct trials {
     struct trials_parts p;
     struct trial_run *runs;
     int n;
+    size_t pos; /* where the walk over those that have not begun goes on */
     bool closed;
     struct strv empty; /* pools without a worker, as seen at empty_at */
     usec_t empty_at;
@@ -97,12 +101,6 @@ static struct tried *tried_of(struct live *l)
     return live_keep(l, LIVE_TRIAL, sizeof(struct tried));
 }
 
-const char *trials_text(const struct live *l)
-{
-    const struct tried *t = live_kept(l, LIVE_TRIAL);
-    return t ? t->text : "";
-}
-
 static void detach(struct trial_run *r)
 {
     struct live *l = r->l;
@@ -137,39 +135,59 @@ static void trials_finish(struct trial_run *r, const struct job_event *e)
     trials_let_go(r);
 }
 
-static void reject(struct trial_run *r, enum finding_class finding, const char *text)
+static void reject(struct trial_run *r,
+                   enum finding_class finding,
+                   const char *message,
+                   const char *text)
 {
-    struct job_event e = {.kind = JOB_EV_REJECTED, .finding = finding, .text = text};
+    struct job_event e = {
+        .kind = JOB_EV_REJECTED, .finding = finding, .message = message, .text = text};
     trials_finish(r, &e);
+}
+
+static void trials_reject_by(struct trial_run *r)
+{
+    const struct err *err = &r->err;
+    reject(r, FINDING_CONFIG_ERROR, err->message, err->message ? err->args : err->text);
 }
 
 static void take_result(struct trial_run *r)
 {
     struct trial_result *got = &r->plan.result;
     set_str(&r->l->extra.trial, got->shown);
-    struct job_event passed = {
-        .kind = JOB_EV_TRIED, .code = "trial_passed", .text = "its trial found nothing"};
+    struct job_event passed = {.kind = JOB_EV_TRIED, .code = "trial_passed", .text = "{}"};
     if (got->ok)
         trials_finish(r, &passed);
     else
-        reject(r, got->class, got->sentence);
+        reject(r, got->class, got->message, got->text);
 }
 
-static void trials_lose(struct trial_run *r, const char *why)
+static void trials_lose(struct trial_run *r, const char *code, const char *why)
 {
-    char text[400], shown[250]; /* Ray tells what was printed */
+    char text[JOB_REASON_TEXT_MAX], shown[sizeof(r->err.args)]; /* Ray tells what was printed */
     bool last = r->l->job->trial_tries + 1 >= JOB_TRIAL_TRIES;
     trialplan_mask(&r->plan, why, shown, sizeof(shown));
-    text_printf(text, "its trial was lost (%s): %s", shown,
-                last ? "it goes on without one" : "it is tried again");
+    message_write(text, sizeof(text),
+                  last ? MESSAGE_ARGS(MESSAGE_OF("why", code, shown), MESSAGE_NUM("last", 1))
+                       : MESSAGE_ARGS(MESSAGE_OF("why", code, shown)));
     struct job_event lost = {.kind = JOB_EV_UNTRIED, .code = "trial_lost", .text = text};
     trials_finish(r, &lost);
 }
 
-static void trials_say(struct trial_run *r, const char *text)
+static void trials_lose_by(struct trial_run *r, const struct err *err)
+{
+    trials_lose(r, err->message, err->message ? err->args : err->text);
+}
+
+static void trials_say(struct trial_run *r, const char *code, const char *text)
 {
     struct tried *t = tried_of(r->l);
-    text_printf(t->text, "%.190s", text);
+    reason_set(&t->far, code, NULL, text);
+}
+
+static void trials_say_why(struct trial_run *r, const struct err *err)
+{
+    trials_say(r, str_or(err->message, "trial_begins"), err->message ? err->args : err->text);
 }
 
 /* After an answer: is there somebody to go on for? Frees the run if not. */
@@ -192,20 +210,21 @@ static void trials_on_posted(enum ray_submit_outcome outcome, const struct err *
     switch (outcome) {
     case RAY_SUBMIT_ACCEPTED:
         r->phase = SENT;
-        trials_say(r, "Ray has it");
+        trials_say(r, "trial_sent", "{}");
         break;
     case RAY_SUBMIT_REFUSED:
-        trials_lose(r, err->text);
+        trials_lose_by(r, err);
         break;
     default: /* DUPLICATE, doubt, not reached: Ray is asked first */
-        trials_say(r, err->text);
+        trials_say_why(r, err);
         r->phase = ASK;
     }
 }
 
 const struct cluster_node *trials_choose_node(const struct cluster *cluster,
                                               const struct nodes *machines,
-                                              const char *pool)
+                                              const char *pool,
+                                              const char *needs)
 {
     size_t n;
     const struct cluster_node *nodes = cluster_nodes(cluster, &n), *best = NULL;
@@ -216,33 +235,57 @@ const struct cluster_node *trials_choose_node(const struct cluster *cluster,
         _cleanup_(freep) char *labels = nodes_labels(machines, k->name);
         if (*pool && !str_list_has_all(str_or(labels, str_or(k->pool, "")), pool))
             continue;
+        if (needs && !nodes_meets(machines, k->name, needs))
+            continue;
         if (!best || k->cpus - k->cpus_used > best->cpus - best->cpus_used)
             best = k;
     }
     return best;
 }
 
-/* Looked for once a second for each pool, whatever the number of jobs that wait for it. */
-static bool trials_is_empty(struct trials *t, const char *pool)
+/* Looked for once a second for each pool and what is needed of it, whatever the number of jobs that
+ * wait for it. */
+static bool trials_is_empty(struct trials *t, const struct live *l)
 {
+    const char *pool = l->job->pool;
+    _cleanup_(freep) char *key = xasprintf("%s %s", pool, str_or(l->needs, ""));
     usec_t now = clock_mono();
     if (now - t->empty_at >= USEC_SEC) {
         strv_release(&t->empty);
         t->empty_at = now;
     }
-    if (strv_has(&t->empty, pool))
+    if (strv_has(&t->empty, key))
         return true;
-    if (trials_choose_node(t->p.cluster, t->p.nodes, pool))
+    if (trials_choose_node(t->p.cluster, t->p.nodes, pool, l->needs))
         return false;
     if (t->empty.n < POOLS_MAX)
-        strv_add(&t->empty, pool);
+        strv_add(&t->empty, key);
     return true;
 }
 
-static void say_no_worker(struct live *l)
+static const struct trial_run *trials_run_of(const struct live *l)
 {
-    struct tried *t = tried_of(l);
-    text_copy(t->text, "no worker of its pool is there");
+    const struct tried *tried = live_kept(l, LIVE_TRIAL);
+    return tried ? tried->run : NULL;
+}
+
+static bool trials_may_begin(const struct trials *t)
+{
+    return !t->closed && cluster_is_up(t->p.cluster) && cluster_root_is_ok(t->p.cluster);
+}
+
+void trials_tell(struct trials *t, const struct live *l, struct reason *ret)
+{
+    char others[32];
+    *ret = (struct reason){0};
+    if (trials_run_of(l)) {
+        *ret = ((const struct tried *)live_kept(l, LIVE_TRIAL))->far;
+    } else if (trials_may_begin(t) && t->n >= AT_ONCE) {
+        message_write(others, sizeof(others), MESSAGE_ARGS(MESSAGE_NUM("others", AT_ONCE)));
+        reason_set(ret, "trial_others", NULL, others);
+    } else if (trials_may_begin(t) && trials_is_empty(t, l)) {
+        reason_set(ret, "trial_no_worker", NULL, TRIALS_NO_WORKER(l->needs));
+    }
 }
 
 int trials_post(struct ray_client *ray,
@@ -280,11 +323,10 @@ static void launch_trials_post(struct trial_run *r)
 {
     const struct trials *t = r->t;
     struct err err = {0};
-    const struct cluster_node *node = trials_choose_node(t->p.cluster, t->p.nodes, r->l->job->pool);
+    const struct cluster_node *node =
+        trials_choose_node(t->p.cluster, t->p.nodes, r->l->job->pool, r->l->needs);
     if (!node) { /* it must not keep others from theirs */
-        struct live *l = r->l;
         trials_let_go(r);
-        say_no_worker(l);
         return;
     }
     struct trials_submit what = {.plan = &r->plan,
@@ -295,7 +337,7 @@ static void launch_trials_post(struct trial_run *r)
     r->busy = true;
     if (trials_post(t->p.ray, &what, trials_on_posted, r, &err) < 0) {
         r->busy = false;
-        trials_lose(r, err.text);
+        trials_lose_by(r, &err);
     }
 }
 
@@ -303,7 +345,7 @@ static void on_record(struct trial_run *r, const struct ray_job *rj)
 {
     usec_t now = clock_mono();
     if (!mark_is_ours(r->t->p.instance, rj)) {
-        trials_lose(r, "another client's job in Ray has its id");
+        trials_lose(r, "trial_foreign", "{}");
         return;
     }
     r->phase = SENT;
@@ -311,21 +353,20 @@ static void on_record(struct trial_run *r, const struct ray_job *rj)
         if (!r->over_since)
             r->over_since = now;
         if (now - r->over_since > LAG)
-            trials_lose(r, str_or(rj->message, "it ended and wrote no result"));
+            trials_lose(r, rj->message ? NULL : "trial_no_result", str_or(rj->message, "{}"));
         return;
     }
     if (rj->status == RAY_JOB_PENDING) {
         if (!r->pending_since)
             r->pending_since = now;
-        trials_say(r, now - r->pending_since > TELL_AFTER ? "no CPU of a worker is free for it yet"
-                                                          : "it starts");
+        trials_say(r, now - r->pending_since > TELL_AFTER ? "trial_no_cpu" : "trial_starts", "{}");
         return;
     }
     if (!r->running_since)
         r->running_since = now;
-    trials_say(r, "it looks at the data, the reward and the command line");
+    trials_say(r, "trial_looks", "{}");
     if (now - r->running_since > HUNG)
-        trials_lose(r, "it runs and does not end");
+        trials_lose(r, "trial_hangs", "{}");
 }
 
 static void trials_on_asked(enum ray_found found,
@@ -339,11 +380,11 @@ static void trials_on_asked(enum ray_found found,
     if (found == RAY_FOUND)
         on_record(r, rj);
     else if (found == RAY_UNKNOWN)
-        trials_say(r, err->text);
+        trials_say_why(r, err);
     else if (r->phase == SENT && !r->over_since)
         r->over_since = clock_mono(); /* the file may come a little later */
     else if (r->phase == SENT && clock_mono() - r->over_since > LAG)
-        trials_lose(r, "Ray has forgotten it");
+        trials_lose(r, "trial_forgotten", "{}");
     else if (r->phase == ASK)
         launch_trials_post(r);
 }
@@ -374,9 +415,9 @@ static void trials_done_make(void *arg)
         return;
     if (r->result == ERR_BAD_SPEC || r->result == ERR_CONFLICT ||
         r->result == -ELOOP) { /* a link is in its directory, or that is another's */
-        reject(r, FINDING_CONFIG_ERROR, r->err.text);
+        trials_reject_by(r);
     } else if (r->result < 0) {
-        trials_say(r, r->err.text); /* the shared root: it may come back */
+        trials_say_why(r, &r->err); /* the shared root: it may come back */
     } else if (r->plan.is_over) {
         take_result(r);
     } else {
@@ -399,7 +440,7 @@ static void trials_done_look(void *arg)
     if (r->result > 0)
         take_result(r);
     else if (r->result < 0)
-        trials_lose(r, r->err.text);
+        trials_lose_by(r, &r->err);
     else if (clock_mono() - r->asked >= ASK_EVERY)
         trials_ask(r);
 }
@@ -424,9 +465,9 @@ static void trials_begin(struct trials *t, struct live *l)
     tried_of(l)->run = r;
     secrets_derive(t->p.secrets, "trial", r->plan.key);
     jobs_busy(l);
-    trials_say(r, "it begins");
+    trials_say(r, "trial_begins", "{}");
     if (secretcheck_open(t->p.secrets, t->p.settings, j, &r->plan.secrets, &r->err) < 0)
-        reject(r, FINDING_CONFIG_ERROR, r->err.text); /* a secret was removed */
+        trials_reject_by(r); /* a secret was removed */
 }
 
 static void step(struct trial_run *r)
@@ -445,21 +486,34 @@ static void step(struct trial_run *r)
 
 void trials_act(struct trials *t, struct live *l)
 {
-    if (t->closed || !cluster_is_up(t->p.cluster) || !cluster_root_is_ok(t->p.cluster))
+    if (!trials_may_begin(t) || trials_run_of(l) || t->n >= AT_ONCE || trials_is_empty(t, l))
         return;
-    struct tried *tried = tried_of(l);
-    if (!tried->run && t->n >= AT_ONCE) {
-        text_printf(tried->text, "%d others run first", AT_ONCE);
+    trials_begin(t, l);
+    struct trial_run *r = tried_of(l)->run;
+    if (r) /* else it was refused */
+        step(r);
+}
+
+/* The oldest first, as long as there are places; where the last walk ended if it found none. */
+static void trials_fill(struct trials *t, const struct jobs *jobs)
+{
+    struct live *l = NULL;
+    int n = 0;
+    while (t->n < AT_ONCE && n++ < LOOKS && (l = jobs_next_untried(jobs, &t->pos)))
+        if (!l->act_queued)
+            trials_act(t, l);
+    if (!l || t->n >= AT_ONCE)
+        t->pos = 0;
+}
+
+void trials_tick(struct trials *t, const struct jobs *jobs)
+{
+    if (!trials_may_begin(t))
         return;
-    }
-    if (!tried->run && trials_is_empty(t, l->job->pool)) {
-        say_no_worker(l);
-        return;
-    }
-    if (!tried->run)
-        trials_begin(t, l);
-    if (tried->run)
-        step(tried->run);
+    for (struct trial_run *r = t->runs; r; r = r->next)
+        if (trials_is_wanted(r) && !r->l->act_queued)
+            step(r);
+    trials_fill(t, jobs);
 }
 
 static void trials_on_stopped(enum ray_stop_outcome outcome, const struct err *err, void *arg)

@@ -32,19 +32,25 @@ struct trials *trials_new(const struct trials_parts *parts);
 void trials_close(struct trials *t);
 void trials_free(struct trials *t); /* once the loop has run dry */
 
-/* l owes JOB_ACT_TRY. Called again each second. */
+/* l owes JOB_ACT_TRY, and its row is on disk: it begins if there is a place for it. */
 void trials_act(struct trials *t, struct live *l);
+/* Each second: those under way go on, and others begin in the places that are free. */
+void trials_tick(struct trials *t, const struct jobs *jobs);
 /* l was over before its trial: whatever of it runs is told to end. */
 void trials_drop(struct trials *t, struct live *l);
-/* How far its trial is; "" = it has not begun. */
-const char *trials_text(const struct live *l);
+/* How far its trial is, a message; "" code: it has not begun. */
+void trials_tell(struct trials *t, const struct live *l, struct reason *ret);
 
 /* ---- also for a trial without a job ---- */
 
-/* Of those of the pool the one with the most CPUs free. NULL: there is none. */
+/* Arguments of "trial_no_worker". */
+#define TRIALS_NO_WORKER(needs) ((needs) ? "{\"needs\":1}" : "{}")
+/* Of those of the pool that are not known to lack what the code needs (core/job/needs.h; NULL:
+ * nothing), the one with the most CPUs free. NULL: there is none. */
 const struct cluster_node *trials_choose_node(const struct cluster *cluster,
                                               const struct nodes *machines,
-                                              const char *pool);
+                                              const char *pool,
+                                              const char *needs);
 
 struct trialplan;
 struct trials_submit {

@@ -7,8 +7,8 @@
 
 #include "argusd/ground/work.h"
 #include "base/mem.h"
-#include "fsroot/logread.h"
-#include "fsroot/logtimes.h"
+#include "fsroot/logs/logread.h"
+#include "fsroot/logs/logtimes.h"
 
 static void logparts_run(void *arg)
 {

@@ -2,8 +2,10 @@
 /* tails.c - see tails.h.
  *
  * `end` of a tail is where its reader stands: followers before it catch up, those at it or behind
- * it wait for the reader. Work per turn of the loop is bounded by TURN_BYTES; what is left goes on
- * in the next turn, after others had theirs. */
+ * it wait for the reader. Each read at the end begins with the bytes before it, by which it is seen
+ * that the file has become another one: that tail is `gone` then, who follows it gets what its
+ * cache still has and goes on with a new tail from the first byte. Work per turn of the loop is
+ * bounded by TURN_BYTES; what is left goes on in the next turn, after others had theirs. */
 #include "argusd/logs/tails.h"
 
 #include <errno.h>
@@ -15,9 +17,11 @@
 
 #include "argusd/logs/logparts.h"
 #include "argusd/logs/tailcache.h"
-#include "base/message.h"
+#include "argusd/logs/tailmark.h"
+#include "argusd/logs/tailpages.h"
+#include "base/log.h"
 #include "base/str.h"
-#include "fsroot/launch.h"
+#include "fsroot/attempt/launch.h"
 #include "http/expo.h"
 
 enum {
@@ -49,6 +53,10 @@ struct tail {
     bool fetching; /* of somebody who catches up */
     bool asking;   /* the job's row */
     bool complete; /* it was read to its end after the attempt was over */
+    bool gone;     /* another file has its name: nothing of it can be read any more */
+    bool told;     /* our own log has said so, of this one or one before it */
+    bool shrank;   /* a fetch found less than there was: a look comes first */
+    struct tailmark mark;
     struct tailcache cache;
     struct buf event; /* the last one made: of event_offset, and of those who named the attempt? */
     uint64_t event_offset, event_next;
@@ -97,7 +105,7 @@ static struct tail *tail_get(struct tails *ts,
                              int k)
 {
     for (struct tail *t = ts->all; t; t = t->next)
-        if (t->k == k && !strcmp(t->job, job) && !strcmp(t->name, name))
+        if (t->k == k && !t->gone && !strcmp(t->job, job) && !strcmp(t->name, name))
             return t;
     struct tail *t = xcalloc(1, sizeof(*t));
     *t = (struct tail){.next = ts->all,
@@ -153,18 +161,6 @@ static void end_follower(struct follower *f)
 
 /* ---- sending ---- */
 
-struct piece_page {
-    int attempt;
-    uint64_t offset;
-    const char *b64;
-};
-static const struct field piece_rows[] = {
-    FIELD_AT(piece_page, "attempt", FIELD_INT32, attempt),
-    FIELD_AT(piece_page, "offset", FIELD_COUNT, offset),
-    FIELD_AT(piece_page, "b64", FIELD_STR, b64, .flags = FIELD_ALWAYS),
-};
-const struct field_table tails_piece_table = FIELD_TABLE(NULL, piece_rows, piece_page);
-
 static void make_event(struct tail *t, const struct tailchunk *c, bool named)
 {
     size_t len = sodium_base64_ENCODED_LEN(c->n, sodium_base64_VARIANT_ORIGINAL);
@@ -176,9 +172,8 @@ static void make_event(struct tail *t, const struct tailchunk *c, bool named)
     if (!named && t->k > 1)
         (void)buf_addf(&t->event, "%d:", t->k);
     (void)buf_addf(&t->event, "%" PRIu64 "\nevent: log\ndata: ", c->at + c->n);
-    const struct piece_page page = {.attempt = t->k, .offset = c->at, .b64 = b64};
-    struct jout j = jout_begin(&t->event);
-    field_to_json(&tails_piece_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    const struct tails_piece page = {.attempt = t->k, .offset = c->at, .b64 = b64};
+    tails_put_page(&tails_piece_table, &page, &t->event);
     (void)buf_adds(&t->event, "\n\n");
     t->event_offset = c->asked;
     t->event_next = c->at + c->n;
@@ -206,6 +201,48 @@ static bool serve(struct follower *f, size_t *budget)
     return true;
 }
 
+/* He goes on at `offset` of tail `to`, and is told that this is not where he stood. */
+static void follow_anew(struct follower *f, struct tail *to, uint64_t offset)
+{
+    struct tail *t = f->tail;
+    const struct tails_replaced page = {.attempt = t->k,
+                                        .was = t->end,
+                                        .offset = offset,
+                                        .lost = f->offset < t->end ? t->end - f->offset : 0};
+    struct buf out = BUF_INIT(1024);
+    char id[48], attempt[16] = "";
+    if (!f->named && t->k > 1)
+        (void)snprintf(attempt, sizeof(attempt), "%d:", t->k);
+    (void)snprintf(id, sizeof(id), "%s%" PRIu64, attempt, offset);
+    tails_put_page(&tails_replaced_table, &page, &out);
+    /* No room: he comes back, and begins where his last id says. */
+    bool said = http_stream_sse(f->st, id, "replaced", buf_str(&out), out.len) >= 0;
+    (void)said;
+    buf_release(&out);
+    f->offset = offset;
+    if (to == t)
+        return;
+    remove_follower(f);
+    add_follower(to, f);
+}
+
+/* What its cache has is sent; then they go on with the log that has its name now. */
+static void leave_gone(struct tail *t)
+{
+    size_t budget = TURN_BYTES;
+    struct tail *to = NULL;
+    for (size_t i = t->n; i-- > 0;) {
+        struct follower *f = t->followers[i];
+        while (budget && f->offset < t->end && !http_stream_queued(f->st) && serve(f, &budget))
+            ;
+        if (!budget || http_stream_queued(f->st))
+            continue; /* at the next tick, or once his queue is empty */
+        to = to ? to : tail_get(t->tails, t->job, t->user, t->project, t->name, t->k);
+        to->told = true;
+        follow_anew(f, to, 0);
+    }
+}
+
 static bool fetch(struct tail *t, uint64_t offset);
 static void on_soon(uv_timer_t *timer);
 
@@ -219,6 +256,10 @@ static void serve_soon(struct tails *ts)
 static void serve_all(struct tail *t)
 {
     size_t budget = TURN_BYTES, i = 0, first = t->turn;
+    if (t->gone) {
+        leave_gone(t);
+        return;
+    }
     for (; i < t->n && budget; i++) {
         struct follower *f = t->followers[(first + i) % t->n];
         if (f->offset < t->end && !serve(f, &budget) && fetch(t, f->offset))
@@ -242,7 +283,9 @@ static void tails_on_drain(struct http_stream *st, void *arg)
     struct follower *f = arg;
     size_t budget = SIZE_MAX;
     (void)st;
-    if (f->offset < f->tail->end && !serve(f, &budget))
+    if (f->tail->gone)
+        serve_soon(f->tail->tails); /* not here: he would leave while he is called */
+    else if (f->offset < f->tail->end && !serve(f, &budget))
         (void)fetch(f->tail, f->offset); /* or at the next turn */
 }
 
@@ -257,7 +300,10 @@ static void tails_keep(struct tail *t, const struct logpart *p)
     ts->kept += t->cache.bytes - before;
 }
 
-static void start_read(struct tail *t, uint64_t offset, void (*done)(struct logpart *p, void *arg))
+static void start_read(struct tail *t,
+                       uint64_t offset,
+                       size_t before,
+                       void (*done)(struct logpart *p, void *arg))
 {
     const struct tails_parts *p = &t->tails->p;
     t->tails->reads++;
@@ -265,8 +311,8 @@ static void start_read(struct tail *t, uint64_t offset, void (*done)(struct logp
                               .job = t->job,
                               .name = t->name,
                               .k = t->k,
-                              .offset = offset,
-                              .want = TAILCACHE_CHUNK,
+                              .offset = offset - before,
+                              .want = TAILCACHE_CHUNK + before,
                               .done = done,
                               .arg = t};
     logpart_read(p->loop, &ask);
@@ -286,12 +332,14 @@ static void on_fetched(struct logpart *p, void *arg)
     t->fetching = false;
     t->tails->fetches--;
     t->tails->read_bytes += p->n;
-    if (p->result == 0 && p->n)
+    if (t->gone)
+        ; /* nobody knows of which of the two it is */
+    else if (p->result == 0 && p->n)
         tails_keep(t, p);
     else if (p->result == 0 && p->at > p->offset)
         skip(t, p->offset, p->at);
     else
-        t->end = p->end < t->end ? p->end : t->end; /* it shrank; an error: at the next tick */
+        t->shrank = p->result == 0; /* an error: at the next tick */
     if (p->result == 0)
         serve_all(t);
     if (t->tails->others_wait)
@@ -303,7 +351,7 @@ static void on_fetched(struct logpart *p, void *arg)
 static bool fetch(struct tail *t, uint64_t offset)
 {
     struct tails *ts = t->tails;
-    if (t->fetching || cluster_root_hangs(ts->p.cluster))
+    if (t->fetching || t->shrank || t->gone || cluster_root_hangs(ts->p.cluster))
         return false;
     if (ts->fetches >= CATCH_UP_READS) {
         ts->others_wait = true;
@@ -311,7 +359,7 @@ static bool fetch(struct tail *t, uint64_t offset)
     }
     t->fetching = true;
     ts->fetches++;
-    start_read(t, offset, on_fetched);
+    start_read(t, offset, 0, on_fetched);
     return true;
 }
 
@@ -326,6 +374,80 @@ static bool attempt_is_over(const struct tail *t)
 static void tails_look(struct tail *t);
 static void look_at_end(struct tail *t);
 
+/* The part without what lies before `from`, which was read to be compared. Borrows its bytes. */
+static struct logpart part_behind(const struct logpart *p, uint64_t from)
+{
+    size_t seen = p->at < from ? (size_t)(from - p->at) : 0;
+    struct logpart news = *p;
+    news.offset = from;
+    news.at = p->at + seen;
+    news.bytes = p->bytes + (seen < p->n ? seen : p->n);
+    news.n = seen < p->n ? p->n - seen : 0;
+    return news;
+}
+
+/* The first look: the reader begins where the log ends now. */
+static void place_tail(struct tail *t, const struct logpart *p)
+{
+    struct logpart news = part_behind(p, p->offset + p->want - TAILCACHE_CHUNK);
+    t->end = p->end;
+    t->placed = true;
+    if (news.n)
+        tails_keep(t, &news);
+    if (p->at + p->n == t->end)
+        tailmark_add(&t->mark, p->at, p->bytes, p->n);
+}
+
+/* It ends before where it was read to: who has seen more is told. */
+static void cut_tail(struct tail *t, uint64_t end)
+{
+    struct tails *ts = t->tails;
+    ts->kept -= t->cache.bytes;
+    tailcache_release(&t->cache);
+    buf_reset(&t->event);
+    for (size_t i = 0; i < t->n; i++)
+        if (t->followers[i]->offset > end)
+            follow_anew(t->followers[i], t, end);
+    t->end = end;
+    t->mark = (struct tailmark){.end = end};
+}
+
+/* What is new behind the bytes of the mark. */
+static void take_new(struct tail *t, struct logpart *p)
+{
+    struct logpart news = part_behind(p, t->end);
+    if (news.n) {
+        tails_keep(t, &news);
+        tailmark_add(&t->mark, news.at, news.bytes, news.n);
+        t->end = news.at + news.n;
+    } else if (news.at > t->end && news.at <= p->end) {
+        skip(t, t->end, news.at);
+        t->end = news.at;
+    }
+    p->n = news.n;
+}
+
+/* False: it is another log. */
+static bool go_on(struct tail *t, struct logpart *p)
+{
+    enum tailmark_sight sight = tailmark_compare(&t->mark, p->at, p->bytes, p->n, p->end);
+    if (t->mark.end != t->end || !t->mark.n) /* nothing was read yet that it could be held to */
+        sight = p->end < t->end ? TAILMARK_CUT : TAILMARK_SAME;
+    bool other = sight == TAILMARK_OTHER;
+    if (sight != TAILMARK_SAME && !t->told)
+        log_warn(
+            "logs",
+            "a followed log was %s: its followers go on with what is there job=%s attempt=%d log=%s",
+            other ? "replaced" : "cut", t->job, t->k, t->name);
+    t->told |= sight != TAILMARK_SAME;
+    t->gone = other;
+    if (sight == TAILMARK_SAME)
+        take_new(t, p);
+    else if (!other)
+        cut_tail(t, p->end);
+    return !other;
+}
+
 static void tails_on_looked(struct logpart *p, bool was_over, struct tail *t)
 {
     t->reading = false;
@@ -333,18 +455,12 @@ static void tails_on_looked(struct logpart *p, bool was_over, struct tail *t)
     bool none = p->result == -ENOENT || p->result == -ELOOP || p->result == -EINVAL;
     if (p->result < 0 && !none)
         return; /* the next tick tries again */
-    if (!t->placed && !none) {
-        /* The first look: the reader begins where the log ends now. */
-        t->end = p->end;
-        t->placed = true;
-        if (p->n)
-            tails_keep(t, p);
-    } else if (p->n) {
-        tails_keep(t, p);
-        t->end = p->at + p->n;
-    } else if (!none) {
-        skip(t, t->end, p->at);
-        t->end = p->end < p->at ? p->end : p->at;
+    t->shrank = false;
+    if (!none && !t->placed) {
+        place_tail(t, p);
+    } else if (!none && !go_on(t, p)) {
+        serve_all(t);
+        return;
     }
     t->complete = was_over && !p->n;
     serve_all(t);
@@ -367,11 +483,13 @@ static void on_looked_over(struct logpart *p, void *arg)
 /* What is new. Where nobody stands yet, from the first follower's place on. */
 static void tails_look(struct tail *t)
 {
-    if (t->reading || !t->n || cluster_root_hangs(t->tails->p.cluster))
+    if (t->reading || t->gone || !t->n || cluster_root_hangs(t->tails->p.cluster))
         return;
+    uint64_t from = t->placed ? t->end : t->followers[0]->offset;
+    size_t before = t->placed ? (t->mark.end == t->end ? t->mark.n : 0)
+                              : (from < TAILMARK_BYTES ? (size_t)from : TAILMARK_BYTES);
     t->reading = true;
-    start_read(t, t->placed ? t->end : t->followers[0]->offset,
-               attempt_is_over(t) ? on_looked_over : on_looked_live);
+    start_read(t, from, before, attempt_is_over(t) ? on_looked_over : on_looked_live);
 }
 
 /* ---- the end ---- */
@@ -385,29 +503,10 @@ static void move_follower(struct follower *f, int k)
     add_follower(to, f);
 }
 
-struct end_page {
-    const char *state, *code, *text;
-    int exit_code;
-};
-static const struct field end_rows[] = {
-    FIELD_AT(end_page, "state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
-    FIELD_AT(end_page, "exit_code", FIELD_INT32, exit_code, .flags = FIELD_NO_LIMIT),
-    FIELD_AT(end_page, "reason.code", FIELD_STR, code, .flags = FIELD_ALWAYS),
-    FIELD_AT(end_page, "reason.text", FIELD_STR, text, .flags = FIELD_ALWAYS),
-};
-const struct field_table tails_end_table = FIELD_TABLE(NULL, end_rows, end_page);
-
 static void send_end(struct follower *f, const struct job *job)
 {
-    char text[JOB_REASON_TEXT_MAX];
     struct buf out = BUF_INIT(4096);
-    struct jout j = jout_begin(&out);
-    message_to_string(job->reason.code, job->reason.text, false, text, sizeof(text));
-    const struct end_page page = {.state = job_state_to_string(job->state),
-                                  .exit_code = job->has_exit ? job->exit_code : -1,
-                                  .code = job->reason.code,
-                                  .text = text};
-    field_to_json(&tails_end_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    tails_put_end(job, &out);
     /* No room: it ends without the event, and the client asks for the rest. */
     bool said = http_stream_sse(f->st, NULL, "end", buf_str(&out), out.len) >= 0;
     (void)said;
@@ -417,7 +516,7 @@ static void send_end(struct follower *f, const struct job *job)
 
 static bool is_at_end(const struct follower *f)
 {
-    return !f->tail->k || (f->tail->complete && f->offset >= f->tail->end);
+    return !f->tail->k || (!f->tail->gone && f->tail->complete && f->offset >= f->tail->end);
 }
 
 /* n_attempts: of the job; job: NULL while it is not over. */

@@ -7,7 +7,9 @@
  * that place share; no follower holds more than his stream's queue.
  *
  * Events: `log` {attempt, offset, b64} with id: = the offset of the next byte, and last `end`
- * {state, exit_code, reason}. One who names no attempt gets those that follow as well; the id of
+ * {state, exit_code, reason}. Where the file becomes another one (or is cut), `replaced` {attempt,
+ * was, offset, lost} comes once between the two: what follows is of the new one, from its first
+ * byte (from where it was cut). One who names no attempt gets those that follow as well; the id of
  * an attempt after the first is then "<attempt>:<offset>". */
 #pragma once
 #include <stdbool.h>
@@ -18,10 +20,6 @@
 #include "argusd/ground/settings.h"
 #include "argusd/jobs/jobs.h"
 #include "argusd/people/people_rules.h"
-#include "base/buf.h"
-#include "base/field.h"
-
-extern const struct field_table tails_piece_table, tails_end_table; /* of `log` and `end` */
 
 struct http_req;
 struct job;

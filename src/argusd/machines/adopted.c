@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -108,8 +109,8 @@ int adopted_put(struct adopted *ad,
 {
     struct adopted_item *i = map_find(ad->by_id, rj->submission_id);
     if (!i && map_count(ad->by_id) >= ADOPTED_MAX)
-        return err_set(err, ERR_REFUSED, "there are %d adopted jobs, and cannot be more",
-                       ADOPTED_MAX);
+        return message_refuse(err, ERR_REFUSED, "too_many_adopted",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", ADOPTED_MAX)));
     if (!i) {
         i = xcalloc(1, sizeof(*i));
         i->ray_id = xstrdup(rj->submission_id);
@@ -141,9 +142,11 @@ static void tell_end(struct events *ev, const struct adopted_item *i, usec_t now
     struct access_thing thing = adopted_thing(i);
     _cleanup_(freep) char *object = xasprintf("foreign/%s", i->ray_id);
     char text[300];
-    text_printf(text, "what project '%.40s' adopted is over: %.40s", i->project, i->state);
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("project", i->project), MESSAGE_STR("state", i->state)));
     struct events_note note = {.kind = "adopted_ended",
                                .actor = "argusd",
+                               .code = "adopted_ended",
                                .text = text,
                                .thing = &thing,
                                .object = object};

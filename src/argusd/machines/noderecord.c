@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/doc.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -16,6 +17,7 @@ static const char *const want_words[] = {
 static const char *const state_words[] = {NODE_STATE_TABLE(X) NULL};
 static const char *const step_words[] = {NODE_STEP_TABLE(X) NULL};
 static const char *const then_words[] = {NODE_THEN_TABLE(X) NULL};
+static const char *const net_words[] = {NODE_NET_TABLE(X) NULL};
 #undef X
 
 #define ROW(key, ftype, member, ...)                                                               \
@@ -38,6 +40,10 @@ static const struct field record_rows[] = {
     CHARS("fix", reason.fix),
     CHARS("sick", sick),
     ROW("sick_since", FIELD_TIME, sick_since),
+    WORDS(net, net_words),
+    CHARS("net_code", net_code),
+    CHARS("net_text", net_text),
+    CHARS("added_by", added_by),
     ROW("ssh_away", FIELD_BOOL, ssh_away),
     ROW("may_run", FIELD_BOOL, may_run),
     ROW("tries", FIELD_INT32, tries),
@@ -77,6 +83,7 @@ static void read_row(const json_t *o, struct node_row *n)
     n->state = NODE_STATE_END;
     n->step = NODE_STEP_END;
     n->then = json_object_get(o, "then") ? NODE_THEN_END : NODE_THEN_WAIT;
+    n->net = json_object_get(o, "net") ? NODE_NET_END : NODE_NET_FREE;
     field_from_json(&record_table, o, FIELD_ALL, n);
 }
 
@@ -90,8 +97,7 @@ static int noderecord_read_spec(const char *text, struct node_row *n, struct err
         r = nodespec_read(node_find(doc_root(d), "spec"), "", &spec, &ps);
     nodespec_move(&n->spec, &spec);
     if (r < 0)
-        r = err_set(err, ERR_STORE, "the store holds a node that cannot be read: %.200s",
-                    ps.n ? ps.v[0].text : "no spec");
+        r = problems_to_err(&ps, "a node of the store", ERR_STORE, err);
     problems_release(&ps);
     return r;
 }
@@ -106,10 +112,11 @@ int noderecord_read(const char *text, struct node_row **ret, struct err *err)
     if (r == 0) {
         read_row(o, n);
         bool known = n->want < NODE_WANT_END && n->state < NODE_STATE_END &&
-                     n->step < NODE_STEP_END && n->then < NODE_THEN_END;
+                     n->step < NODE_STEP_END && n->then < NODE_THEN_END && n->net < NODE_NET_END;
         const char *broken = known ? node_check(n) : "a word is not known";
         if (broken)
-            r = err_set(err, ERR_STORE, "the store holds a node that cannot be: %s", broken);
+            r = message_refuse(err, ERR_STORE, "stored_node_broken",
+                               MESSAGE_ARGS(MESSAGE_STR("why", broken)));
     }
     if (r < 0)
         node_row_free(n);

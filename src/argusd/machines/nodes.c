@@ -96,11 +96,14 @@ static const char *change_kind(const struct node_row *was,
         [NODE_EV_REMOVE] = "node_remove",        [NODE_EV_DUE] = "node_drain_due",
         [NODE_EV_SICK] = "node_unhealthy",       [NODE_EV_WELL] = "node_healthy",
         [NODE_EV_AWAY] = "node_ssh_unreachable", [NODE_EV_BACK] = "node_ssh_back",
+        [NODE_EV_NET_BAD] = "node_unhealthy",    [NODE_EV_NET_WELL] = "node_healthy",
     };
     if (was->state != is->state)
         return entered[is->state];
     if (kind == NODE_EV_FAILED || kind == NODE_EV_SILENT)
         return strcmp(was->reason.code, is->reason.code) != 0 ? "node_trouble" : NULL;
+    if (kind == NODE_EV_NET_BAD && was->net == is->net)
+        return NULL; /* measured anew, and as bad as before */
     return asked[kind];
 }
 
@@ -117,8 +120,6 @@ static void tell_change(struct noderun *nr,
     const char *text = of_health ? str_or(e->text, "") : is->reason.text;
     if (!kind)
         return;
-    if (!*text && is->state == NODE_ONLINE)
-        text = "Ray lists it as alive";
     _cleanup_(freep) char *after = by_user ? nodes_summary(is) : NULL;
     struct events_note note = {.kind = kind,
                                .actor = actor,
@@ -189,6 +190,12 @@ bool nodes_change(struct noderun *nr, const struct node_event *e, const char *ac
     return true;
 }
 
+void nodes_net_told(struct noderun *nr, const struct node_event *e)
+{
+    if (nodes_change(nr, e, "argusd"))
+        nodes_kick(nr->nodes);
+}
+
 void nodes_fail(struct noderun *nr, const char *code, const char *text)
 {
     struct node_event e = {.kind = NODE_EV_FAILED, .code = code, .text = text};
@@ -249,6 +256,8 @@ static void noderun_free(struct noderun *nr)
 {
     nodes_act_cancel(nr);
     nodes_look_cancel(nr);
+    nodes_exporter_cancel(nr);
+    nodes_ports_cancel(nr);
     nodes_holds_free(nr);
     for (struct nodes_waiter *w = nr->waiters, *next; w; w = next) {
         next = w->next;
@@ -320,6 +329,10 @@ static void pass_once(struct nodes *ns)
             nodes_act(nr, now);
         if (!nr->gone)
             nodes_look(nr, now);
+        if (!nr->gone)
+            nodes_exporter(nr, now);
+        if (!nr->gone)
+            nodes_ports(nr, now);
     }
     nodes_sweep(ns);
     if (ns->table_changed) {
@@ -455,6 +468,8 @@ void nodes_close(struct nodes *ns)
     for (size_t i = 0; i < ns->n; i++) {
         nodes_act_cancel(ns->v[i]);
         nodes_look_cancel(ns->v[i]);
+        nodes_exporter_cancel(ns->v[i]);
+        nodes_ports_cancel(ns->v[i]);
     }
     uv_close((uv_handle_t *)&ns->timer, NULL);
 }

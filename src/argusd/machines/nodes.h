@@ -11,6 +11,7 @@
 #pragma once
 #include <uv.h>
 
+#include "argusd/figures/figures.h"
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/events.h"
 #include "argusd/ground/settings.h"
@@ -30,11 +31,16 @@ struct nodes_parts {
     struct store *store;
     struct events *events;
     struct sched *sched;
+    struct accounting *accounting;
     struct jobs *jobs;
     struct cluster *cluster;
+    struct figures *figures;    /* told where an exporter listens */
     const char *instance;       /* our mark on machines */
     const char *boot_id;        /* of this machine's start, for spans */
     void (*changed)(void *arg); /* the scheduler's table is another one: admit */
+    /* Further pools of a machine, heap; or NULL. While its network keeps jobs off it is in these
+     * alone, and takes no job that names none. */
+    char *(*also_in)(const char *node, void *arg);
     void *arg;
 };
 
@@ -61,6 +67,8 @@ void nodes_lease_ended(struct nodes *ns, const char *job, const struct gang *gan
  * (monotonic); 0: never, or the head is not ours. */
 usec_t nodes_head_gone(const struct nodes *ns);
 
+/* False: its probe saw that it does not meet these needs (core/job/needs.h). */
+bool nodes_meets(const struct nodes *ns, const char *name, const char *needs);
 bool nodes_is_registered(const struct nodes *ns, const char *name);
 /* A row of Ray's list that is history: its machine was removed, or it had ended before we came. */
 bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k);
@@ -81,22 +89,13 @@ must_check int nodes_add(struct nodes *ns,
 const struct node_row *nodes_next(const struct nodes *ns, size_t *pos);
 struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
 
-/* How many machines of the pool (NULL: of all) are known not to meet these needs
- * (core/check/needs.h), of *ret_all; the first with why: "on node 'w1' it needs torch>=2.4,
- * and there is …". */
-struct strv;
-int nodes_count_unfit(const struct nodes *ns,
-                      const char *pool,
-                      const struct strv *needs,
-                      int *ret_all,
-                      char *ret_first,
-                      size_t size);
-
 struct nodes_drain {
     usec_t within; /* 0 = no deadline */
     enum node_then then;
 };
-/* ERR_CONFLICT: not in this state. */
+/* May it be drained? ERR_CONFLICT: not in this state. */
+must_check int nodes_check_drain(const struct noderun *nr, struct err *err);
+/* nodes_check_drain() is part of it. */
 must_check int nodes_drain(struct noderun *nr,
                            const struct nodes_drain *how,
                            const char *actor,
@@ -115,6 +114,9 @@ struct nodes_check *nodes_check(struct noderun *nr,
                                 nodes_check_f cb,
                                 void *arg);
 void nodes_check_free(struct nodes_check *k); /* NULL is fine; not after the callback */
+
+/* How the check of its network goes, which the room network runs: NODE_EV_NET_…. */
+void nodes_net_told(struct noderun *nr, const struct node_event *e);
 
 /* Call cb once at the node's next change, or when it is removed. */
 struct nodes_waiter;
@@ -136,6 +138,9 @@ struct nodes_eyes {
     bool (*sees)(const char *job, void *arg);
     void *arg;
     const struct message_listener *listener; /* of reasons */
+    bool with_slots;                         /* GPUs one by one: their use changes by itself */
+    const char *peers; /* JSON, on the page of one node: see network/netpairs_view.h; NULL = not
+                          asked for */
 };
 void nodes_put(const struct noderun *nr,
                const struct nodes_eyes *eyes,
@@ -158,8 +163,8 @@ must_check int nodes_put_firewall(const struct noderun *nr,
 void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key);
 extern const struct field_table nodes_pool_table; /* a row */
 /* The page of a node and its parts, and of its firewall. */
-extern const struct field_table nodes_node_table, nodes_reason_table, nodes_drain_table,
-    nodes_rule_table, nodes_firewall_table;
+extern const struct field_table nodes_node_table, nodes_lease_table, nodes_reason_table,
+    nodes_slot_table, nodes_drain_table, nodes_rule_table, nodes_firewall_table;
 /* The node of Ray's list with this name that nobody registered; false: there is none. */
 bool nodes_put_attached(const struct nodes *ns,
                         const char *name,
@@ -168,10 +173,22 @@ bool nodes_put_attached(const struct nodes *ns,
                         const char *key);
 /* GPUs of this machine that Ray counts as used and that are not ours. */
 double nodes_foreign(const struct nodes *ns, const struct cluster_node *k);
+/* A port of Ray on this node that answers argusd's machine, which has no business there, while Ray
+ * asks for no token. UNKNOWN: not tried (yet), or argusd is one of those who are let in. */
+struct nodes_port {
+    const char *key;  /* of core/job/ports.h; static */
+    const char *from; /* who alone is let in; static */
+    int port;
+};
+enum nodes_ports_known { NODES_PORTS_UNKNOWN, NODES_PORTS_CLOSED, NODES_PORTS_OPEN };
+enum nodes_ports_known nodes_open_port(const struct nodes *ns,
+                                       const char *name,
+                                       struct nodes_port *ret);
 /* State and health of each registered node, for Prometheus. */
 void nodes_put_metrics(const struct nodes *ns, struct expo *e);
 /* How many are registered, and how many of them are online. */
 void nodes_count(const struct nodes *ns, size_t *ret_registered, size_t *ret_online);
 const struct node_row *nodes_row(const struct noderun *nr);
+double nodes_gpus(const struct noderun *nr); /* that it has */
 /* The labels of a node of the registry, comma-separated; NULL: it is not registered. Yours. */
 char *nodes_labels(const struct nodes *ns, const char *name);

@@ -7,6 +7,7 @@
 
 #include "argusd/machines/nodes_run.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -25,9 +26,9 @@ static int same_machine(const struct nodes *ns, const struct nodespec *s, struct
     for (size_t i = 0; i < ns->n; i++) {
         const struct node_row *n = ns->v[i]->row;
         if (!n->is_head && strcmp(n->spec.name, s->name) != 0 && nodespec_same_machine(&n->spec, s))
-            return err_set(err, ERR_CONFLICT,
-                           "host '%s' is node '%s' already: one machine is one node", s->host,
-                           n->spec.name);
+            return message_refuse(
+                err, ERR_CONFLICT, "host_is_node",
+                MESSAGE_ARGS(MESSAGE_STR("host", s->host), MESSAGE_STR("name", n->spec.name)));
     }
     return 0;
 }
@@ -57,10 +58,9 @@ static int choose_place(const struct nodes *ns, const char *host, int *ret, stru
             *ret = place;
             return 0;
         }
-    return err_set(err, ERR_REFUSED,
-                   "host '%s' carries %d nodes already: no ports are left for one "
-                   "more",
-                   host, PORTS_RAYLETS_MAX);
+    return message_refuse(
+        err, ERR_REFUSED, "host_full",
+        MESSAGE_ARGS(MESSAGE_STR("host", host), MESSAGE_NUM("nodes", PORTS_RAYLETS_MAX)));
 }
 
 static int check_new(const struct nodes *ns, const struct nodespec *s, struct err *err)
@@ -68,14 +68,15 @@ static int check_new(const struct nodes *ns, const struct nodespec *s, struct er
     int place;
     const struct noderun *old = nodes_find(ns, s->name);
     if (s->cluster && strcmp(s->cluster, ns->p.settings->cluster) != 0)
-        return err_set(err, ERR_REFUSED, "there is no cluster '%.60s'; there is '%s'", s->cluster,
-                       ns->p.settings->cluster);
+        return message_refuse(err, ERR_REFUSED, "no_such_cluster",
+                              MESSAGE_ARGS(MESSAGE_STR("cluster", s->cluster),
+                                           MESSAGE_STR("ours", ns->p.settings->cluster)));
     if (old && old->row->want == NODE_WANT_REMOVED)
-        return err_set(err, ERR_CONFLICT, "node '%s' is being removed: add it again after that",
-                       s->name);
+        return message_refuse(err, ERR_CONFLICT, "node_going",
+                              MESSAGE_ARGS(MESSAGE_STR("name", s->name)));
     if (old && !nodespec_equal(&old->row->spec, s))
-        return err_set(err, ERR_CONFLICT,
-                       "node '%s' is there already, with another spec: remove it first", s->name);
+        return message_refuse(err, ERR_CONFLICT, "node_other_spec",
+                              MESSAGE_ARGS(MESSAGE_STR("name", s->name)));
     if (old)
         return 0;
     int r = same_machine(ns, s, err);
@@ -84,6 +85,7 @@ static int check_new(const struct nodes *ns, const struct nodespec *s, struct er
 
 static struct noderun *add_one(struct nodes *ns, struct nodespec *taken, const char *actor)
 {
+    char text[NODE_TEXT_MAX];
     struct node_row *n = node_row_new();
     nodespec_move(&n->spec, taken);
     n->seq = ns->next_seq++;
@@ -92,13 +94,15 @@ static struct noderun *add_one(struct nodes *ns, struct nodespec *taken, const c
         n->place = PORTS_RAYLETS_MAX - 1; /* many at once: its probe says whose ports it has */
     text_copy(n->reason.text, "{}");
     text_copy(n->reason.code, "added");
+    text_copy(n->added_by, actor);
     struct noderun *nr = nodes_insert(ns, n);
     _cleanup_(freep) char *after = nodes_summary(n);
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("host", n->spec.host)));
     struct events_note note = {.kind = "node_added",
                                .actor = actor,
                                .to = node_state_to_string(n->state),
-                               .code = n->reason.code,
-                               .text = n->spec.host,
+                               .code = "node_added",
+                               .text = text,
                                .after = after};
     nodes_save(nr);
     nodes_note(nr, &note);
@@ -140,17 +144,26 @@ int nodes_add(struct nodes *ns,
 
 static int refuse_state(const struct noderun *nr, const char *what, struct err *err)
 {
-    return err_set(err, ERR_CONFLICT, "node '%s' cannot be %s: it is %s, and wanted %s",
-                   nr->row->spec.name, what, node_state_to_string(nr->row->state),
-                   node_want_to_string(nr->row->want));
+    return message_refuse(err, ERR_CONFLICT, "node_state_refuses",
+                          MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name),
+                                       MESSAGE_STR("verb", what),
+                                       MESSAGE_STR("state", node_state_to_string(nr->row->state)),
+                                       MESSAGE_STR("want", node_want_to_string(nr->row->want))));
 }
 
 static int refuse_head(const struct noderun *nr, struct err *err)
 {
     return nr->row->is_head
-               ? err_set(err, ERR_REFUSED,
-                         "the head is argus.yaml's; 'argus cluster up' and 'down' act on it")
+               ? message_refuse(err, ERR_REFUSED, "head_is_configured", MESSAGE_NO_ARGS)
                : 0;
+}
+
+int nodes_check_drain(const struct noderun *nr, struct err *err)
+{
+    int r = refuse_head(nr, err);
+    if (r < 0)
+        return r;
+    return nr->row->want == NODE_WANT_REMOVED ? refuse_state(nr, "drained", err) : 0;
 }
 
 int nodes_drain(struct noderun *nr,
@@ -158,11 +171,9 @@ int nodes_drain(struct noderun *nr,
                 const char *actor,
                 struct err *err)
 {
-    int r = refuse_head(nr, err);
+    int r = nodes_check_drain(nr, err);
     if (r < 0)
         return r;
-    if (nr->row->want == NODE_WANT_REMOVED)
-        return refuse_state(nr, "drained", err);
     struct node_event e = {
         .kind = NODE_EV_DRAIN, .within = how->within, .then = how->then, .text = "{}"};
     if (nodes_change(nr, &e, actor)) /* twice is once */
@@ -191,9 +202,9 @@ int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err 
         return r;
     nodes_jobs_on(nr->nodes, nr->row->spec.name, jobs, sizeof(jobs));
     if (*jobs && !forced)
-        return err_set(err, ERR_CONFLICT,
-                       "jobs run on node '%s': %s; drain it first, or remove it with force",
-                       nr->row->spec.name, jobs);
+        return message_refuse(
+            err, ERR_CONFLICT, "node_has_jobs",
+            MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name), MESSAGE_STR("jobs", jobs)));
     struct node_event e = {.kind = NODE_EV_REMOVE, .forced = forced};
     if (nodes_change(nr, &e, actor))
         tell_sched(nr->nodes);
@@ -216,9 +227,8 @@ struct nodes_check *nodes_check(struct noderun *nr,
         if (ssh_forget_key(&t, &err) < 0)
             log_warn("node", "its host key stays pinned: %s node=%s", err.text, t.name);
         nr->row->host_key[0] = 0;
-        struct events_note note = {.kind = "node_key_accepted",
-                                   .actor = actor,
-                                   .text = "whatever host key it shows next is pinned"};
+        struct events_note note = {
+            .kind = "node_key_accepted", .actor = actor, .code = "node_key_accepted", .text = "{}"};
         nodes_note(nr, &note);
         nodes_save(nr);
     }
@@ -263,9 +273,7 @@ static bool has_ours(const struct nodes *ns)
 int nodes_up(struct nodes *ns, const char *actor, struct err *err)
 {
     if (!has_ours(ns))
-        return err_set(err, ERR_CONFLICT,
-                       "nothing of this cluster is argusd's to start: its head is not managed "
-                       "(ray.head.managed) and no node is registered");
+        return message_refuse(err, ERR_CONFLICT, "nothing_to_start", MESSAGE_NO_ARGS);
     for (size_t i = 0; i < ns->n; i++) {
         struct node_event e = {.kind = NODE_EV_UNDRAIN};
         if (ns->v[i]->row->downed)
@@ -279,14 +287,14 @@ int nodes_up(struct nodes *ns, const char *actor, struct err *err)
 int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *err)
 {
     if (!has_ours(ns))
-        return err_set(err, ERR_CONFLICT, "nothing of this cluster is argusd's to stop");
+        return message_refuse(err, ERR_CONFLICT, "nothing_to_stop", MESSAGE_NO_ARGS);
     for (size_t i = 0; i < ns->n && !stop_jobs; i++) {
         char jobs[200];
         nodes_jobs_on(ns, ns->v[i]->row->spec.name, jobs, sizeof(jobs));
         if (*jobs)
-            return err_set(err, ERR_CONFLICT,
-                           "jobs run on node '%s': %s; stop them first, or let this stop them",
-                           ns->v[i]->row->spec.name, jobs);
+            return message_refuse(err, ERR_CONFLICT, "cluster_has_jobs",
+                                  MESSAGE_ARGS(MESSAGE_STR("name", ns->v[i]->row->spec.name),
+                                               MESSAGE_STR("jobs", jobs)));
     }
     for (size_t i = 0; i < ns->n; i++) {
         struct node_event e = {.kind = NODE_EV_DRAIN,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "argusd/machines/nodes_run.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -47,9 +48,9 @@ static int check_network(const char *s, size_t len, struct err *err)
     int64_t most = strchr(text, ':') ? 128 : 32;
     if (fits && is_address(text) && (!slash || str_to_int(slash + 1, 1, most, &bits, NULL) == 0))
         return 0;
-    return err_set(err, ERR_BAD_REQUEST,
-                   "'%.*s' is neither an address nor a network such as 10.0.0.0/24",
-                   (int)(fits ? len : NETWORK_MAX), s);
+    _cleanup_(freep) char *shown = xstrndup(s, fits ? len : NETWORK_MAX);
+    return message_refuse(err, ERR_BAD_REQUEST, "no_network",
+                          MESSAGE_ARGS(MESSAGE_STR("text", shown)));
 }
 
 static int nodes_firewall_take_given(struct wall *w,
@@ -214,6 +215,44 @@ static void put_wall(const struct wall *w, struct jout *j)
     for (size_t i = 0; i < page.rules.n; i++)
         strv_release(&page.its_rules[i].sources);
     strv_release(&page.unknown);
+}
+
+/* ---- what argusd's machine is kept out of ---- */
+
+/* Prometheus may run beside argusd. Workers have no port of which one could be tried. */
+static bool is_strange(const struct wall *w, enum ports_key k, const char *own)
+{
+    const struct ports_row *row = ports_row(k);
+    if (k == PORTS_WORKER || !(row->on_node || w->nr->row->is_head))
+        return false;
+    if (strstr(row->from, sides[SIDE_ARGUSD]) || strstr(row->from, sides[SIDE_PROMETHEUS]))
+        return false;
+    for (int s = 0; s < SIDES; s++)
+        if (strstr(row->from, sides[s]) && (w->is_unknown[s] || strv_has(&w->of[s], own)))
+            return false;
+    return true;
+}
+
+size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[static PORTS_COUNT])
+{
+    struct wall w = {.nr = nr};
+    char own[NETWORK_MAX];
+    struct ssh_target t;
+    size_t n = 0;
+    nodes_target(nr, &t);
+    find_own_address(nr->row->address, own, sizeof(own));
+    if (t.local || !*own || str_eq(own, nr->row->address))
+        return 0;
+    nodes_firewall_take_nodes(&w);
+    for (int k = 0; k < PORTS_COUNT; k++) {
+        const struct ports_row *row = ports_row((enum ports_key)k);
+        int port = ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place).first;
+        if (is_strange(&w, (enum ports_key)k, own))
+            ret[n++] = (struct nodes_port){row->key, row->from, port};
+    }
+    for (int s = 0; s < SIDES; s++)
+        strv_release(&w.of[s]);
+    return n;
 }
 
 int nodes_put_firewall(const struct noderun *nr,

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/job/share.h"
+#include "fsroot/attempt/install.h"
 
 static const usec_t PROBE_LIMIT = 30 * USEC_SEC;
 static const usec_t START_LIMIT = 240 * USEC_SEC; /* `ray start` on a machine that is busy */
@@ -83,8 +84,8 @@ static void take_key(struct noderun *nr, const char *key)
     if (!*key || !strcmp(nr->row->host_key, key))
         return;
     text_copy(nr->row->host_key, key);
-    text_printf(text, "its host key is %s: from now on only this one is believed", key);
-    nodes_tell(nr, "node_key_pinned", "", text);
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("key", key)));
+    nodes_tell(nr, "node_key_pinned", "node_key_pinned", text);
 }
 
 static void take_probe(struct noderun *nr, const struct probe_result *r)
@@ -330,6 +331,19 @@ static char *resources_of(const struct noderun *nr)
     return buf_take(&out);
 }
 
+/* Ray Serve's proxies let nobody through to argusd's routes without its key, and a dead one is
+ * missed within seconds. What is not found on this machine's root concerns Serve alone. */
+static void fill_serve_env(const struct settings *s, struct pairs *env)
+{
+    _cleanup_(freep) char *lib = fsroot_lib_dir(s->shared_root);
+    const char *given = pairs_find(env, "PYTHONPATH");
+    _cleanup_(freep) char *path = given ? xasprintf("%s:%s", given, lib) : xstrdup(lib);
+    pairs_set(env, "PYTHONPATH", path);
+    pairs_set(env, "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH", "argus_gate:middlewares");
+    pairs_set(env, "RAY_SERVE_PROXY_HEALTH_CHECK_PERIOD_S", "2");
+    pairs_set(env, "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S", "2");
+}
+
 static void fill_env(const struct noderun *nr, struct pairs *env)
 {
     const struct nodes *ns = nr->nodes;
@@ -338,6 +352,7 @@ static void fill_env(const struct noderun *nr, struct pairs *env)
     /* On a busy machine Ray gives itself up after 30 s, the dashboard without telling anybody. */
     pairs_set(env, "RAY_raylet_start_wait_time_s", "120");
     pairs_set(env, "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT", "180");
+    fill_serve_env(ns->p.settings, env);
     if (nr->row->is_head)
         ports_head_env(&ns->p.settings->ports, env);
     if (ns->token) {

@@ -74,8 +74,10 @@ static void stop_jobs_of(struct noderun *nr)
     struct live *l;
     char text[200];
     bool restart = nr->row->then == NODE_THEN_RESTART;
-    text_printf(text, "node '%s' is drained: %s", nr->row->spec.name,
-                restart ? "it starts again elsewhere" : "its jobs are stopped");
+    message_write(
+        text, sizeof(text),
+        restart ? MESSAGE_ARGS(MESSAGE_STR("node", nr->row->spec.name), MESSAGE_NUM("restart", 1))
+                : MESSAGE_ARGS(MESSAGE_STR("node", nr->row->spec.name)));
     struct job_event e = {.kind = JOB_EV_STOP,
                           .cause = restart ? STOP_PREEMPTED : STOP_USER,
                           .code = "node_drained",

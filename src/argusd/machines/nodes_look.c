@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/machines/knock.h"
 #include "argusd/machines/nodes_run.h"
 #include "base/log.h"
 #include "base/message.h"
@@ -179,6 +180,15 @@ static void take_health(struct noderun *nr, const struct raylet_look *r)
     (void)nodes_change(nr, &e, "argusd");
 }
 
+/* The reader is ours: all of its GPUs are believed. One that says the same again is not heard. */
+static void take_cards(struct noderun *nr, const struct gpu_sample *cards)
+{
+    if (!cards || !cards->n || cards->at == nr->cards_at)
+        return;
+    nr->cards_at = cards->at;
+    figures_put_cards(nr->nodes->p.figures, nr->row->spec.name, cards, UINT64_MAX);
+}
+
 static void take_look(struct noderun *nr, const struct raylet_look *r)
 {
     struct node_event back = {.kind = NODE_EV_BACK, .code = "ssh_back", .text = "{}"};
@@ -193,6 +203,7 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
     }
     clean_holds(nr, r);
     take_strays(nr, r);
+    take_cards(nr, r->cards);
     take_health(nr, r);
 }
 
@@ -233,12 +244,17 @@ static void nodes_look_begin_look(struct noderun *nr)
     bool head = nr->row->is_head;
     while (n < LIVE_MAX && (id = sched_node_lease(ns->p.sched, nr->row->spec.name, n)))
         live[n++] = id;
+    bool has_root = !head && cluster_root_is_ok(ns->p.cluster);
+    /* Jobs or none: a scout tells of its own job's GPUs alone. */
+    bool asks = has_root && nr->gpus > 0 && nr->row->spec.exporter == NODESPEC_EXPORTER_NONE;
+    _cleanup_(freep) char *cards = asks ? xasprintf("%s/argus/bin", s->shared_root) : NULL;
     struct raylet_want want = {
         .owner = ns->p.instance,
         .node = nr->row->spec.name,
         .live_jobs = live,
         .n_live_jobs = n,
-        .shared_root = head || !cluster_root_is_ok(ns->p.cluster) ? NULL : s->shared_root,
+        .shared_root = has_root ? s->shared_root : NULL,
+        .cards = cards,
         .root_mark = cluster_root_mark(ns->p.cluster),
         .min_disk_bytes = s->min_disk_bytes / 4, /* what keeps a node out need not throw it out */
         .min_shm_bytes = s->min_shm_bytes / 16,
@@ -261,26 +277,6 @@ usec_t nodes_head_gone(const struct nodes *ns)
 
 /* ---- the raylet's port ---- */
 
-struct reach {
-    uv_tcp_t tcp;
-    uv_connect_t req;
-    struct noderun *nr; /* NULL: nobody wants to know any more */
-    usec_t began;
-};
-
-static void on_reach_closed(uv_handle_t *h)
-{
-    free(container_of(h, struct reach, tcp));
-}
-
-static void end_reach(struct noderun *nr)
-{
-    struct reach *k = nr->reach;
-    nr->reach = NULL;
-    k->nr = NULL;
-    uv_close((uv_handle_t *)&k->tcp, on_reach_closed);
-}
-
 static void take_reach(struct noderun *nr, int status, usec_t now)
 {
     bool answers = status == 0 || status == UV_ECONNREFUSED, was_silent = nr->reach_failed > 0;
@@ -296,13 +292,10 @@ static void take_reach(struct noderun *nr, int status, usec_t now)
     }
 }
 
-static void on_connected(uv_connect_t *req, int status)
+static void on_reached(int status, void *arg)
 {
-    struct reach *k = container_of(req, struct reach, req);
-    struct noderun *nr = k->nr;
-    if (!nr)
-        return; /* closed before */
-    end_reach(nr);
+    struct noderun *nr = arg;
+    nr->reach = NULL;
     take_reach(nr, status, clock_mono());
     nodes_pass(nr->nodes);
 }
@@ -312,26 +305,11 @@ static void begin_reach(struct noderun *nr, usec_t now)
     const struct settings *s = nr->nodes->p.settings;
     int port =
         ports_at(&s->ports, nr->row->is_head ? PORTS_GCS : PORTS_RAYLET, nr->row->place).first;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } at;
-    if (uv_ip4_addr(nr->row->address, port, &at.v4) < 0 &&
-        uv_ip6_addr(nr->row->address, port, &at.v6) < 0) {
-        nr->reach_after = now + USEC_MIN; /* no address is known: ssh alone tells */
-        return;
-    }
-    struct reach *k = xcalloc(1, sizeof(*k));
-    k->nr = nr;
-    k->began = now;
-    nr->reach = k;
-    (void)uv_tcp_init(nr->nodes->p.loop, &k->tcp); /* never fails */
-    int r = uv_tcp_connect(&k->req, &k->tcp, &at.any, on_connected);
-    if (r < 0) {
-        end_reach(nr);
+    int r = knock_begin(nr->nodes->p.loop, nr->row->address, port, on_reached, nr, &nr->reach);
+    if (r == KNOCK_NO_ADDRESS)
+        nr->reach_after = now + USEC_MIN; /* ssh alone tells */
+    else if (r < 0)
         take_reach(nr, r, now);
-    }
 }
 
 /* ---- what is due ---- */
@@ -352,8 +330,8 @@ static bool wants_reach(const struct noderun *nr)
 
 void nodes_look(struct noderun *nr, usec_t now)
 {
-    if (nr->reach && now - nr->reach->began > REACH_LIMIT) {
-        end_reach(nr);
+    if (nr->reach && knock_is_late(nr->reach, now, REACH_LIMIT)) {
+        knock_end(&nr->reach);
         take_reach(nr, UV_ETIMEDOUT, now);
     }
     expire_holds(nr, now);
@@ -368,6 +346,5 @@ void nodes_look_cancel(struct noderun *nr)
 {
     raylet_call_free(nr->look);
     nr->look = NULL;
-    if (nr->reach)
-        end_reach(nr);
+    knock_end(&nr->reach);
 }

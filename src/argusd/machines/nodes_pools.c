@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes_pools.c - the pools of the cluster: nodes by their labels, and what is free there. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/account/accounting.h"
 #include "argusd/machines/nodes_run.h"
 #include "base/field.h"
 #include "base/str.h"
@@ -12,6 +14,7 @@ struct pool {
     const char *label; /* NULL = all nodes */
     size_t len;
     double gpus, used, foreign; /* of all its nodes, usable or not */
+    double mem_used, mem_total; /* of the memory of its GPUs, as far as it is told */
     int nodes;
     char types[128];
 };
@@ -48,8 +51,22 @@ static double used_on(const struct nodes *ns, const char *node)
 /* One node, into the whole and into each of its labels. */
 struct counted {
     const char *labels, *type;
-    double gpus, used, foreign;
+    double gpus, used, foreign, mem_used, mem_total;
 };
+
+/* GPUs whose memory nobody tells count for neither. */
+static void pools_add_memory(const struct nodes *ns, const char *node, struct counted *c)
+{
+    const struct figures *fs = ns->p.figures;
+    for (int gpu = 0; fs && gpu < figures_gpus(fs, node); gpu++) {
+        double used = figures_now(fs, node, FIGURE_GPU_MEM_USED, gpu);
+        double total = figures_now(fs, node, FIGURE_GPU_MEM_TOTAL, gpu);
+        if (isnan(used) || isnan(total))
+            continue;
+        c->mem_used += used;
+        c->mem_total += total;
+    }
+}
 
 static void count_in(struct pools *ps, const struct counted *c)
 {
@@ -62,6 +79,8 @@ static void count_in(struct pools *ps, const struct counted *c)
         p->gpus += c->gpus;
         p->used += c->used;
         p->foreign += c->foreign;
+        p->mem_used += c->mem_used;
+        p->mem_total += c->mem_total;
         note_type(p, c->type);
     } while ((item = str_item(&labels, &len)));
 }
@@ -79,8 +98,9 @@ struct pool_page {
     const char *cluster, *label, *type;
     int64_t nodes, usable_nodes, queued;
     struct {
-        double total, used, foreign, held, free, draining, bad;
+        double total, used, foreign, held, free, draining, bad, idle_held, unknown;
     } gpus;
+    double util, mem_used, mem_total; /* NaN: nobody measured */
     double largest_gang;
     usec_t next_free;
 };
@@ -99,6 +119,19 @@ static const struct field pool_rows[] = {
     ROW("gpus.free", FIELD_REAL, gpus.free),
     ROW("gpus.draining", FIELD_REAL, gpus.draining),
     ROW("gpus.bad", FIELD_REAL, gpus.bad),
+    ROW("gpus.idle_held", FIELD_REAL, gpus.idle_held, .doc = "of used: measured idle"),
+    ROW("gpus.unknown", FIELD_REAL, gpus.unknown, .doc = "of used: measured by nobody"),
+    ROW("util",
+        FIELD_REAL,
+        util,
+        .flags = FIELD_MAYBE,
+        .doc = "mean use of the leased GPUs that are measured, 0 to 1"),
+    ROW("gpu_mem_used_bytes",
+        FIELD_REAL,
+        mem_used,
+        .flags = FIELD_MAYBE,
+        .doc = "of the GPUs that tell of their memory"),
+    ROW("gpu_mem_total_bytes", FIELD_REAL, mem_total, .flags = FIELD_MAYBE),
     ROW("largest_gang", FIELD_REAL, largest_gang),
     ROW("queued", FIELD_INT, queued),
     ROW("next_free", FIELD_TIME, next_free),
@@ -113,6 +146,9 @@ static void put_pool(const struct nodes *ns, const struct pool *p, struct jout *
     usec_t now = jobs_now(ns->p.jobs);
     sched_pool(ns->p.sched, str_or(label, ""), now, &s);
     usec_t left = s.next_free > now ? s.next_free - now : 0;
+    int64_t book[SLOTBOOK_SUMS];
+    accounting_pool(ns->p.accounting, str_or(label, ""), book);
+    int64_t measured = book[SLOTBOOK_USED] + book[SLOTBOOK_HELD_IDLE] - book[SLOTBOOK_UNKNOWN];
     const struct pool_page page = {
         .cluster = ns->p.settings->cluster,
         .label = label,
@@ -125,7 +161,12 @@ static void put_pool(const struct nodes *ns, const struct pool *p, struct jout *
                  .held = s.held > p->foreign ? s.held - p->foreign : 0,
                  .free = s.free,
                  .draining = s.draining,
-                 .bad = s.bad},
+                 .bad = s.bad,
+                 .idle_held = (double)book[SLOTBOOK_HELD_IDLE] / SLOTBOOK_GPU,
+                 .unknown = (double)book[SLOTBOOK_UNKNOWN] / SLOTBOOK_GPU},
+        .util = measured ? (double)book[SLOTBOOK_BUSY] / (double)measured : (double)NAN,
+        .mem_used = p->mem_total > 0 ? p->mem_used : (double)NAN,
+        .mem_total = p->mem_total > 0 ? p->mem_total : (double)NAN,
         .largest_gang = s.largest_gang,
         .queued = s.queued,
         .next_free = s.next_free ? clock_wall() + left : 0,
@@ -151,6 +192,7 @@ void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key)
                             .gpus = nr->gpus,
                             .used = used_on(ns, spec->name),
                             .foreign = nr->foreign_gpus};
+        pools_add_memory(ns, spec->name, &c);
         count_in(&ps, &c);
     }
     for (size_t i = 0; i < n; i++) {
@@ -159,6 +201,7 @@ void nodes_put_pools(const struct nodes *ns, struct jout *j, const char *key)
             continue;
         c.used = used_on(ns, v[i].name);
         c.foreign = nodes_foreign(ns, &v[i]);
+        pools_add_memory(ns, v[i].name, &c);
         count_in(&ps, &c);
     }
     xsort(ps.v, ps.n, sizeof(*ps.v), compare_pools);

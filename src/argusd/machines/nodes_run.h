@@ -2,9 +2,9 @@
 /* nodes_run.h - inside of the nodes service: a node at run time, and the parts of the service.
  *
  * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
- * nodes_leave.c out; nodes_look.c watches them; nodes_table.c merges with Ray's list;
- * nodes_view.c, nodes_pools.c and nodes_firewall.c render. Only nodes_change() changes a row's
- * state. */
+ * nodes_leave.c out; nodes_look.c watches them, nodes_exporter.c their exporters, nodes_ports.c
+ * tries their ports; nodes_table.c merges with Ray's list; nodes_view.c, nodes_pools.c and
+ * nodes_firewall.c render. Only nodes_change() changes a row's state. */
 #pragma once
 #include "argusd/machines/nodes.h"
 #include "base/map.h"
@@ -59,16 +59,36 @@ struct noderun {
     usec_t look_after, look_began;
     int looks_failed;
     usec_t gone_at;      /* when a look last found nothing of Ray there */
-    struct reach *reach; /* a connection attempt to the raylet's port */
+    struct knock *reach; /* a connection attempt to the raylet's port */
     usec_t reach_after;
     int reach_failed; /* in a row */
     bool reach_ever;  /* it worked once since the node is in */
     int slow;         /* looks in a row that found the root slow */
+    usec_t cards_at;  /* of its machine's clock: the driver's newest sample that was told */
     struct nodes_hold *holds;
     size_t n_holds;
     size_t strays;
     bool strays_ours; /* some of them bear a job's mark */
     char stray_text[400];
+
+    /* the exporter of its GPU figures: nodes_exporter.c */
+    struct {
+        struct raylet_call *call;
+        usec_t after;
+        int tries; /* in a row without success */
+        char code[NODE_CODE_MAX],
+            text[NODE_TEXT_MAX]; /* how it is: a message; "" = not known yet */
+    } exporter;
+
+    /* ports that should not answer us: nodes_ports.c */
+    struct {
+        struct knock *now;                /* the port that is tried; NULL: none */
+        struct nodes_port v[PORTS_COUNT]; /* still to try in this round */
+        size_t n;
+        usec_t after;
+        enum nodes_ports_known known; /* by the last round */
+        struct nodes_port open;
+    } ports;
 
     /* checking on demand */
     struct probe *check_probe;
@@ -139,6 +159,18 @@ void nodes_look_cancel(struct noderun *nr);
 void nodes_hold(struct noderun *nr, const char *job, double gpus);
 double nodes_held(const struct noderun *nr);
 void nodes_holds_free(struct noderun *nr);
+
+/* nodes_exporter.c */
+void nodes_exporter(struct noderun *nr, usec_t now);
+void nodes_exporter_cancel(struct noderun *nr);
+
+/* nodes_ports.c */
+void nodes_ports(struct noderun *nr, usec_t now);
+void nodes_ports_cancel(struct noderun *nr);
+
+/* nodes_firewall.c: the ports of this node from which the address of argusd's machine would be kept
+ * out, of those that have one number. None where its address or the node's is not known. */
+size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[static PORTS_COUNT]);
 
 /* nodes_table.c */
 void nodes_ended_free(struct nodes *ns);

@@ -7,15 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/account/accounting.h"
 #include "argusd/machines/nodes_run.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/check/needs.h"
+#include "core/job/needs.h"
 
 static const usec_t MISSING_FOR = 12 * USEC_SEC; /* in lists without it, before it is lost */
 static const usec_t USE_LAGS = 12 * USEC_SEC;
 static const char LACKS[] = "no_driver_resources"; /* see entrypoint_resources */
-static const double NOISE = 0.01;                  /* Ray adds fractions as floats */
+static const double GIB = 1 << 30;
+static const double NOISE = 0.01; /* Ray adds fractions as floats */
 
 bool nodes_is_busy(const struct noderun *nr)
 {
@@ -260,9 +262,11 @@ double nodes_foreign(const struct nodes *ns, const struct cluster_node *k)
     return gpus;
 }
 
-static struct sched_node registered(struct noderun *nr, char **ret_pool)
+/* Both texts are yours. */
+static struct sched_node registered(struct noderun *nr, char **ret_pool, char **ret_versions)
 {
     const char *why = node_why_not(nr->row);
+    bool may_be_measured = node_waits_for_net(nr->row) && nr->takes_drivers && !nr->former_self;
     const struct cluster_node *k = nr->ray_alive ? find_last(nr) : NULL;
     double gpus, cpus;
     sched_node_used(nr->nodes->p.sched, nr->row->spec.name, &gpus, &cpus);
@@ -274,52 +278,34 @@ static struct sched_node registered(struct noderun *nr, char **ret_pool)
     if (!*why && nr->former_self)
         why = "Ray has not given up its former raylet yet";
     *ret_pool = nodespec_pool(&nr->row->spec);
+    *ret_versions = needs_versions(&nr->row->facts);
     return (struct sched_node){.name = nr->row->spec.name,
                                .pool = *ret_pool,
                                .network = nr->row->spec.network,
+                               .versions = *ret_versions,
                                .gpus = nr->gpus,
                                .cpus = nr->cpus,
+                               .memory = (double)nr->row->facts.memory_bytes / GIB,
                                .gpus_held = held_of(nr, gpus),
                                .cpus_held =
                                    nr->foreign_cpus < nr->cpus ? nr->foreign_cpus : nr->cpus,
                                .usable = !*why,
                                .why_not = *why ? why : NULL,
+                               .only = may_be_measured ? "" : NULL,
                                .shareable = nr->row->spec.shareable};
+}
+
+bool nodes_meets(const struct nodes *ns, const char *name, const char *needs)
+{
+    const struct noderun *nr = nodes_find(ns, name);
+    _cleanup_(freep) char *versions = nr ? needs_versions(&nr->row->facts) : NULL;
+    return !versions || !needs_find_unmet(needs, versions, NULL);
 }
 
 char *nodes_labels(const struct nodes *ns, const char *name)
 {
     const struct noderun *nr = nodes_find(ns, name);
     return nr ? nodespec_pool(&nr->row->spec) : NULL;
-}
-
-static bool nodes_is_in_pool(const struct noderun *nr, const char *pool)
-{
-    _cleanup_(freep) char *labels = nodespec_pool(&nr->row->spec);
-    return !pool || !*pool || str_list_has_all(labels, pool);
-}
-
-int nodes_count_unfit(const struct nodes *ns,
-                      const char *pool,
-                      const struct strv *needs,
-                      int *ret_all,
-                      char *ret_first,
-                      size_t size)
-{
-    int n = 0, all = 0;
-    for (size_t i = 0; i < ns->n; i++) {
-        const struct node_row *row = ns->v[i]->row;
-        char why[256];
-        if (row->is_head || !nodes_is_in_pool(ns->v[i], pool))
-            continue;
-        all++;
-        if (!needs_find_unmet(needs, &row->facts, why, sizeof(why)))
-            continue;
-        if (!n++)
-            text_printf_to(ret_first, size, "on node '%s' it %s", row->spec.name, why);
-    }
-    *ret_all = all;
-    return n;
 }
 
 static struct sched_node attached(const struct nodes *ns, const struct cluster_node *k)
@@ -334,9 +320,41 @@ static struct sched_node attached(const struct nodes *ns, const struct cluster_n
                                .gpus_held = gpus < k->gpus ? gpus : k->gpus,
                                .cpus_held = cpus < k->cpus ? cpus : k->cpus,
                                .usable = usable,
-                               .why_not = usable       ? NULL
-                                          : k->is_head ? "head"
-                                                       : LACKS};
+                               .why_not = usable || k->is_head ? NULL : LACKS};
+}
+
+/* With the pools that it is in for a while: one that is to be measured is in these alone. */
+static void give_more_pools(struct sched_node *k, const char *more, char **ret_pool)
+{
+    const char *written = str_or(k->pool, "");
+    if (k->only) {
+        k->usable = true;
+        k->why_not = NULL;
+        *ret_pool = xstrdup(more);
+        k->only = *ret_pool;
+        return;
+    }
+    *ret_pool = xasprintf("%s%s%s", written, *written ? "," : "", more);
+    k->pool = *ret_pool;
+}
+
+/* The pools that a machine is in for a while are the scheduler's alone: nothing is accounted under
+ * them. */
+static void give_to_sched(const struct nodes *ns, const struct sched_node *v, size_t n)
+{
+    struct sched_node *all = xcalloc(n + 1, sizeof(*all));
+    char **pools = xcalloc(n + 1, sizeof(char *));
+    for (size_t i = 0; i < n; i++) {
+        _cleanup_(freep) char *more = ns->p.also_in(v[i].name, ns->p.arg);
+        all[i] = v[i];
+        if (more)
+            give_more_pools(&all[i], more, &pools[i]);
+    }
+    sched_set_nodes(ns->p.sched, all, n);
+    for (size_t i = 0; i < n; i++)
+        free(pools[i]);
+    free(pools);
+    free(all);
 }
 
 void nodes_give_table(struct nodes *ns)
@@ -344,19 +362,28 @@ void nodes_give_table(struct nodes *ns)
     size_t n_ray, n = 0;
     const struct cluster_node *ray = cluster_nodes(ns->p.cluster, &n_ray);
     struct sched_node *v = xcalloc(ns->n + n_ray + 1, sizeof(*v));
-    char **pools = xcalloc(ns->n + 1, sizeof(*pools));
-    size_t n_pools = 0;
+    double *foreign = xcalloc(ns->n + n_ray + 1, sizeof(*foreign));
+    char **texts = xcalloc(2 * ns->n + 1, sizeof(*texts)), **text = texts;
     ns->table_changed = false;
     for (size_t i = 0; i < ns->n; i++)
-        if (!ns->v[i]->gone && !ns->v[i]->row->is_head)
-            v[n++] = registered(ns->v[i], &pools[n_pools++]);
+        if (!ns->v[i]->gone && !ns->v[i]->row->is_head) {
+            v[n] = registered(ns->v[i], text, text + 1);
+            foreign[n++] = ns->v[i]->foreign_gpus;
+            text += 2;
+        }
     for (size_t i = 0; i < n_ray; i++)
         if (ray[i].is_alive && !nodes_is_registered(ns, ray[i].name) &&
-            !nodes_is_former(ns, &ray[i]))
-            v[n++] = attached(ns, &ray[i]);
-    sched_set_nodes(ns->p.sched, v, n);
-    for (size_t i = 0; i < n_pools; i++)
-        free(pools[i]);
-    free(pools);
+            !nodes_is_former(ns, &ray[i])) {
+            v[n] = attached(ns, &ray[i]);
+            foreign[n] = v[n].gpus_held;
+            n++;
+        }
+    give_to_sched(ns, v, n);
+    if (ns->generation) /* before Ray was seen once, its nodes are as they were last */
+        accounting_set_nodes(ns->p.accounting, v, foreign, n);
+    while (text > texts)
+        free(*--text);
+    free(texts);
+    free(foreign);
     free(v);
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "argusd/machines/nodes_run.h"
+#include "argusd/machines/nodes_slots.h"
 #include "base/field.h"
 #include "base/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/account/slotbook.h"
 #include "core/job/network.h"
 #include "http/expo.h"
 
@@ -76,12 +78,21 @@ static const struct field port_rows[] = {
 };
 static const struct field_table port_table = FIELD_TABLE(NULL, port_rows, port_page);
 
-/* A node of either kind. Texts are borrowed for one answer; labels, jobs, pool and spec
+static const struct field lease_rows[] = {
+    FIELD_AT(node_lease_page, "job", FIELD_STR, job, .doc = "null: of somebody else"),
+    FIELD_AT(node_lease_page, "gpu_ids", FIELD_BITS, gpus),
+    FIELD_AT(node_lease_page, "gpus", FIELD_REAL, amount, .doc = "less than one: a share of it"),
+};
+const struct field_table nodes_lease_table = FIELD_TABLE("NodeLease", lease_rows, node_lease_page);
+
+/* A node of either kind. Texts are borrowed for one answer; labels, jobs, leases, pool and spec
  * are owned. */
 struct node_page {
-    const char *name, *cluster, *state, *health, *ip, *node_id;
+    const char *name, *cluster, *state, *health, *ip, *node_id, *peers;
     char *pool, *spec;
     struct strv labels, jobs;
+    struct field_list leases; /* of node_lease_page */
+    struct field_list slots;  /* of node_slot_page */
     struct amounts_page gpus, cpus;
     int64_t jobs_hidden;
     usec_t since;
@@ -98,6 +109,8 @@ struct node_page {
     struct field_list findings, ports;
     usec_t checked_at;
     struct port_page its_ports[PORTS_COUNT];
+    struct reason_page *exporter, its_exporter; /* NULL: it has none, or it is not known yet */
+    char exporter_says[NODE_TEXT_MAX];
     /* What the amounts are made of. */
     bool usable, draining;
     double gpus_total, cpus_total, foreign, held;
@@ -111,6 +124,7 @@ static const char *const flag_words[] = {"unhealthy", "ssh_unreachable", "strays
     FIELD_AT(node_page, key, ftype, member, .flags = FIELD_SHOWN | (how), __VA_ARGS__)
 #define REGISTERED FIELD_OWN(0)
 #define TEXT_MAP "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}"
+#define PEERS "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/NetworkPeer\"}}"
 #define OWN(key, ftype, member, how, ...)                                                          \
     FIELD_AT(node_page, key, ftype, member, .flags = REGISTERED | (how), __VA_ARGS__)
 static const struct field node_rows[] = {
@@ -127,6 +141,13 @@ static const struct field node_rows[] = {
     EACH("cpus", FIELD_OBJECT, cpus, 0, .of = &amounts_table),
     EACH("jobs", FIELD_STRV, jobs, 0),
     EACH("jobs_hidden", FIELD_INT, jobs_hidden, 0),
+    EACH("leases", FIELD_LIST, leases, 0, .of = &nodes_lease_table, .doc = "who holds which GPU"),
+    EACH("slots",
+         FIELD_LIST,
+         slots,
+         FIELD_OMIT,
+         .of = &nodes_slot_table,
+         .doc = "its GPUs one by one; in the list of machines"),
     EACH("health", FIELD_STR, health, FIELD_ALWAYS),
     EACH("since", FIELD_TIME, since, 0),
     EACH("reason", FIELD_OBJECT, shown_reason, 0, .of = &nodes_reason_table),
@@ -135,6 +156,12 @@ static const struct field node_rows[] = {
     EACH("ray_node_id", FIELD_STR, node_id, 0),
     EACH("flags", FIELD_BITS, flags, 0, .names = flag_words),
     EACH("registered", FIELD_BOOL, is_registered, 0),
+    EACH("network_peers",
+         FIELD_JSON,
+         peers,
+         FIELD_OMIT | FIELD_BORROWED,
+         .schema = PEERS,
+         .doc = "what it reaches with others; on the page of one machine"),
     OWN("want", FIELD_STR, want, FIELD_ALWAYS),
     OWN("gpu_type", FIELD_STR, gpu_type, 0),
     OWN("host_key", FIELD_STR, host_key, 0),
@@ -147,6 +174,12 @@ static const struct field node_rows[] = {
         0,
         .schema = TEXT_MAP,
         .doc = "what jobs get that say nothing themselves"),
+    OWN("exporter",
+        FIELD_PART,
+        exporter,
+        0,
+        .of = &nodes_reason_table,
+        .doc = "how the exporter of its NodeSpec is"),
     OWN("findings", FIELD_LIST, findings, 0, .of = &nodes_reason_table),
     OWN("checked_at", FIELD_TIME, checked_at, 0),
     OWN("ports", FIELD_LIST, ports, 0, .of = &port_table),
@@ -172,13 +205,34 @@ static struct amounts_page amounts_of(const struct node_page *p, bool is_gpu, do
                                                              : 0};
 }
 
+/* What the job holds of this machine; nothing: it has a place there and no GPU. */
+static struct node_lease_page nodes_view_lease(const struct nodes *ns,
+                                               const char *job,
+                                               const char *node)
+{
+    struct node_lease_page page = {0};
+    struct sched_part part;
+    for (size_t i = 0; sched_lease_part(ns->p.sched, job, i, &part); i++)
+        if (!strcmp(part.node, node)) {
+            page.gpus |= part.gpus;
+            page.amount += (double)part.amount / SLOTBOOK_GPU;
+        }
+    return page;
+}
+
 static void nodes_view_fill_jobs(const struct nodes *ns,
                                  const struct nodes_eyes *eyes,
                                  struct node_page *p)
 {
+    struct node_lease_page *leases = NULL;
     const char *id;
     for (size_t i = 0; (id = sched_node_lease(ns->p.sched, p->name, i)); i++) {
-        if (eyes->sees(id, eyes->arg))
+        bool is_seen = eyes->sees(id, eyes->arg);
+        leases = xrealloc(leases, i + 1, sizeof(*leases));
+        leases[i] = nodes_view_lease(ns, id, p->name);
+        leases[i].job = is_seen ? id : NULL;
+        p->leases = (struct field_list){.n = i + 1, .v = leases};
+        if (is_seen)
             strv_add(&p->jobs, id);
         else
             p->jobs_hidden++;
@@ -222,14 +276,31 @@ static void nodes_view_put(const struct nodes *ns,
     p->gpus = amounts_of(p, true, gpus);
     p->cpus = amounts_of(p, false, cpus);
     p->shown_reason = nodes_view_say(eyes, p->reason.code, p->reason.text, p->reason.fix);
+    p->peers = eyes->peers;
     nodes_view_fill_labels(p);
     nodes_view_fill_jobs(ns, eyes, p);
+    if (eyes->with_slots) {
+        const struct nodes_slots_of of = {.node = p->name,
+                                          .total = p->gpus_total,
+                                          .foreign = p->foreign,
+                                          .held = p->held,
+                                          .usable = p->usable,
+                                          .draining = p->draining,
+                                          .is_head = p->is_head,
+                                          .leases = p->leases.v,
+                                          .n = p->leases.n};
+        nodes_slots_list(ns, &of, &p->slots);
+    }
     field_to_json(&nodes_node_table, p, which, FIELD_PAGE, j, key);
     message_page_release(&p->shown_reason.said);
+    if (p->exporter)
+        message_page_release(&p->its_exporter.said);
     for (size_t i = 0; i < p->findings.n; i++)
         message_page_release(&p->shown_findings[i].said);
     strv_release(&p->labels);
     strv_release(&p->jobs);
+    free(p->leases.v);
+    nodes_slots_release(&p->slots);
     pairs_release(&p->network_env);
     free(p->pool);
     free(p->spec);
@@ -254,6 +325,9 @@ static void show_health(const struct noderun *nr, struct node_page *p)
     } else if (*n->sick) {
         p->health = "unhealthy";
         nodes_view_set_reason(&p->reason, "unhealthy", n->sick);
+    } else if (n->net != NODE_NET_FREE) {
+        p->health = n->net == NODE_NET_BAD ? "unhealthy" : "checking";
+        nodes_view_set_reason(&p->reason, n->net_code, n->net_text);
     } else if (nr->strays) {
         p->health = "strays";
         nodes_view_set_reason(&p->reason, "strays", nr->stray_text);
@@ -319,9 +393,27 @@ static void show_ports(const struct noderun *nr, struct node_page *p)
     }
 }
 
+static void show_exporter(const struct noderun *nr,
+                          const struct nodes_eyes *eyes,
+                          struct node_page *p)
+{
+    const char *why = "", *code = nr->exporter.code;
+    int port = *code ? figures_exporter(nr->nodes->p.figures, nr->row->spec.name, &why) : 0;
+    if (!*code)
+        return;
+    if (port && *why) {
+        message_write(p->exporter_says, sizeof(p->exporter_says),
+                      MESSAGE_ARGS(MESSAGE_NUM("port", port), MESSAGE_STR("says", why)));
+        p->its_exporter = nodes_view_say(eyes, "exporter_silent", p->exporter_says, "");
+    } else {
+        p->its_exporter = nodes_view_say(eyes, code, nr->exporter.text, "");
+    }
+    p->exporter = &p->its_exporter;
+}
+
 static uint64_t flags_of(const struct noderun *nr)
 {
-    return (*nr->row->sick ? NODE_FLAG_UNHEALTHY : 0u) |
+    return (node_is_unhealthy(nr->row) ? NODE_FLAG_UNHEALTHY : 0u) |
            (nr->row->ssh_away ? NODE_FLAG_SSH_AWAY : 0u) | (nr->strays ? NODE_FLAG_STRAYS : 0u);
 }
 
@@ -335,6 +427,7 @@ void nodes_put(const struct noderun *nr,
     show_registered(nr, &p);
     show_drain(nr, &p);
     show_ports(nr, &p);
+    show_exporter(nr, eyes, &p);
     p.flags = flags_of(nr);
     p.want = node_want_to_string(n->want);
     p.gpu_type = n->spec.gpu_type     ? n->spec.gpu_type
@@ -445,6 +538,11 @@ const struct node_row *nodes_row(const struct noderun *nr)
     return nr->row;
 }
 
+double nodes_gpus(const struct noderun *nr)
+{
+    return nr->gpus;
+}
+
 void nodes_put_metrics(const struct nodes *ns, struct expo *e)
 {
     expo_family(e, EXPO_GAUGE, "node_state", "1 for the state that a registered node is in.");
@@ -455,5 +553,5 @@ void nodes_put_metrics(const struct nodes *ns, struct expo *e)
                      {"state", node_state_to_string((enum node_state)s)});
     expo_family(e, EXPO_GAUGE, "node_unhealthy", "1 while its health keeps jobs off.");
     for (size_t i = 0; i < ns->n; i++)
-        EXPO_PUT(e, *ns->v[i]->row->sick != 0, {"node", ns->v[i]->row->spec.name});
+        EXPO_PUT(e, node_is_unhealthy(ns->v[i]->row), {"node", ns->v[i]->row->spec.name});
 }

@@ -8,6 +8,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { SILENCE_MOST_DAYS = 365 };
@@ -136,8 +137,8 @@ static int alert_check_list(struct resource_ask *q)
     if (!state || str_list_has("open,silenced,past,all", state))
         return 0;
     q->field = "state";
-    return err_set(&q->err, ERR_BAD_REQUEST, "'%.40s' is not one of open, silenced, past, all",
-                   state);
+    return message_refuse(&q->err, ERR_BAD_REQUEST, "alerts_state",
+                          MESSAGE_ARGS(MESSAGE_STR("state", state)));
 }
 
 static const void *alert_look_up(struct resource_ask *q, const void *asked)
@@ -268,8 +269,7 @@ static int silence_check(struct resource_ask *q, const void *old, void *asked)
     (void)old;
     if (!alert_match_is_open(&f->silence.match))
         return 0;
-    return err_set(&q->err, ERR_BAD_SPEC,
-                   "this would silence everything: give rules, kinds, projects, users or names");
+    return message_refuse(&q->err, ERR_BAD_SPEC, "silences_all", MESSAGE_NO_ARGS);
 }
 
 static const void *silence_put_form(struct resource_ask *q,
@@ -299,24 +299,23 @@ static bool silence_take_away(struct resource_ask *q, const void *x)
 static const struct field alert_silence_form_rows[] = {MUST_TEXT("for"), OPT_TEXT("note")};
 static const struct field_table alert_silence_form = ACTION_FORM(alert_silence_form_rows);
 
-static const struct resource silence_noun = {
-    .noun = "silence",
-    .kind = ACCESS_KIND_CLUSTER,
-    .collection = "silences",
-    .param = "silence",
-    .page = &alert_silence_table,
-    .form = &silence_form_table,
-    .may_see = ACCESS_MACHINE_SEE,
-    .may_change = ACCESS_MACHINE_CHANGE,
-    .add = {"silence_added", "alerts silenced", "make"},
-    .remove = {"silence_removed", "alerts are heard again", "remove"},
-    .next = silence_next,
-    .find = silence_find,
-    .thing = silence_thing,
-    .object = silence_object,
-    .check = silence_check,
-    .write = silence_write,
-    .take_away = silence_take_away};
+static const struct resource silence_noun = {.noun = "silence",
+                                             .kind = ACCESS_KIND_CLUSTER,
+                                             .collection = "silences",
+                                             .param = "silence",
+                                             .page = &alert_silence_table,
+                                             .form = &silence_form_table,
+                                             .may_see = ACCESS_MACHINE_SEE,
+                                             .may_change = ACCESS_MACHINE_CHANGE,
+                                             .add = {"silence_added", "make"},
+                                             .remove = {"silence_removed", "remove"},
+                                             .next = silence_next,
+                                             .find = silence_find,
+                                             .thing = silence_thing,
+                                             .object = silence_object,
+                                             .check = silence_check,
+                                             .write = silence_write,
+                                             .take_away = silence_take_away};
 
 /* Of one alert: its owner may. */
 static void alert_silence(struct http_req *req, void *app)
@@ -332,7 +331,8 @@ static void alert_silence(struct http_req *req, void *app)
     if (r < 0)
         q.err.code = a ? ERR_BAD_REQUEST : q.err.code;
     else if (lasts < USEC_SEC || lasts > SILENCE_MOST_DAYS * USEC_DAY)
-        r = err_set(&q.err, ERR_BAD_REQUEST, "a silence lasts from 1s to %dd", SILENCE_MOST_DAYS);
+        r = message_refuse(&q.err, ERR_BAD_REQUEST, "silence_span",
+                           MESSAGE_ARGS(MESSAGE_NUM("most", SILENCE_MOST_DAYS)));
     s.alert = r < 0 ? NULL : xstrdup(a->id);
     set_str(&s.note, body ? json_get_str(body, "note", NULL) : NULL);
     const struct alert_silence *made = r < 0 ? NULL : silence_put_form(&q, &s, lasts);
@@ -369,7 +369,7 @@ static const struct http_route rows[] = {
            alert_ack,
            "/v1/alerts/{alert}:ack",
            USER,
-           "say that somebody cares: nothing is escalated then",
+           "say that somebody looks after the alert: it is not escalated any more",
            .request_schema = "AlertAck",
            .reply_schema = "Alert"),
     ACTION(&alert_noun,

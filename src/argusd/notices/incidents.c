@@ -9,6 +9,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 
 /* ---- incidents ---- */
@@ -73,7 +74,8 @@ static int incident_may(struct resource_ask *q,
     for (size_t k = 0; k < i->alerts.n; k++)
         if (incident_sees(incident_alert(i, k), q))
             return 0;
-    return err_set(&q->err, ERR_NOT_FOUND, "no incident '%.40s'", i->id);
+    return message_refuse(&q->err, ERR_NOT_FOUND, "no_incident",
+                          MESSAGE_ARGS(MESSAGE_STR("id", i->id)));
 }
 
 static char *page_title(struct resource_ask *q, const struct incident *i, enum alert_language in)
@@ -156,7 +158,8 @@ static void incident_report_reply(struct http_req *req, void *app)
     bool zh = str_eq(http_req_query(req, "language"), "zh"), html = str_eq(form, "html");
     if (i && !html && !str_eq(form, "md")) {
         q.field = "format";
-        (void)err_set(&q.err, ERR_BAD_REQUEST, "'%.20s' is neither md nor html", form);
+        (void)message_refuse(&q.err, ERR_BAD_REQUEST, "report_form",
+                             MESSAGE_ARGS(MESSAGE_STR("form", form)));
         i = NULL;
     }
     if (i) {

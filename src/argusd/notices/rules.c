@@ -8,6 +8,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 
 /* ---- rules ---- */
@@ -70,8 +71,8 @@ static int rule_check_remove(struct resource_ask *q, const void *x)
     const struct alert_rule *r = x;
     if (!str_eq(r->from, "shipped") && !str_eq(r->from, "argus.yaml"))
         return 0;
-    return err_set(&q->err, ERR_CONFLICT, "the rule '%s' is of %s: change it with off: true",
-                   r->name, r->from);
+    return message_refuse(&q->err, ERR_CONFLICT, "rule_kept",
+                          MESSAGE_ARGS(MESSAGE_STR("name", r->name), MESSAGE_STR("from", r->from)));
 }
 
 static bool rule_take_away(struct resource_ask *q, const void *x)
@@ -80,26 +81,25 @@ static bool rule_take_away(struct resource_ask *q, const void *x)
     return alerts_rule_remove(q->a->alerts, q->name, &q->err) == 0;
 }
 
-static const struct resource rule_noun = {
-    .noun = "rule",
-    .kind = ACCESS_KIND_CLUSTER,
-    .collection = "rules",
-    .param = "rule",
-    .page = &alert_rule_table,
-    .form = &alert_rule_table,
-    .may_see = ACCESS_MACHINE_SEE,
-    .may_change = ACCESS_MACHINE_CHANGE,
-    .add = {"rule_added", "rule of alerts added", "make"},
-    .change = {"rule_changed", "rule of alerts changed", "change"},
-    .remove = {"rule_removed", "rule of alerts removed", "remove"},
-    .next = rule_next,
-    .find = rule_find,
-    .thing = rule_thing,
-    .object = rule_object,
-    .check = rule_check,
-    .write = rule_write,
-    .check_remove = rule_check_remove,
-    .take_away = rule_take_away};
+static const struct resource rule_noun = {.noun = "rule",
+                                          .kind = ACCESS_KIND_CLUSTER,
+                                          .collection = "rules",
+                                          .param = "rule",
+                                          .page = &alert_rule_table,
+                                          .form = &alert_rule_table,
+                                          .may_see = ACCESS_MACHINE_SEE,
+                                          .may_change = ACCESS_MACHINE_CHANGE,
+                                          .add = {"rule_added", "make"},
+                                          .change = {"rule_changed", "change"},
+                                          .remove = {"rule_removed", "remove"},
+                                          .next = rule_next,
+                                          .find = rule_find,
+                                          .thing = rule_thing,
+                                          .object = rule_object,
+                                          .check = rule_check,
+                                          .write = rule_write,
+                                          .check_remove = rule_check_remove,
+                                          .take_away = rule_take_away};
 
 /* ---- receivers ---- */
 
@@ -213,11 +213,12 @@ static const struct http_route rows[] = {
                     ADMIN,
                     "remove a rule that was added here: what it stood for holds again",
                     .reply_schema = "AlertRule"),
-    RESOURCE_LIST(&receiver_noun,
-                  "/v1/receivers",
-                  VIEWER,
-                  "who is told of alerts, and how that goes; neither addresses nor keys",
-                  .reply_schema = "ReceiverList"),
+    RESOURCE_LIST(
+        &receiver_noun,
+        "/v1/receivers",
+        VIEWER,
+        "who is told of alerts, and whether the messages arrive; neither addresses nor keys",
+        .reply_schema = "ReceiverList"),
     ACTION(&receiver_noun,
            receiver_test,
            "/v1/receivers/{receiver}:test",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "argusd/people/people_form.h"
+#include "base/message.h"
 #include "base/place.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -406,11 +407,9 @@ void people_restored(struct people *pp)
 int people_admit(const struct people *pp, struct http_principal *p)
 {
     const struct person *who = people_find(pp, p->user);
-    if (!who || who->disabled) {
-        text_printf(p->why_not, "user '%s' is %s", p->user,
-                    who ? "disabled: ask an admin" : "not known here");
-        return ERR_UNAUTHORISED;
-    }
+    if (!who || who->disabled)
+        return http_principal_refuse(p, who ? "you_are_disabled" : "you_are_unknown",
+                                     MESSAGE_ARGS(MESSAGE_STR("name", p->user)));
     if ((int)p->role > who->role)
         p->role = (enum http_role)who->role;
     return 0;

@@ -51,6 +51,8 @@ struct project {
     double share;             /* weight in fair share; 1 = normal */
     int64_t priority_ceiling; /* of its jobs */
     usec_t created_at;
+    usec_t retention;           /* its jobs that ended longer ago are archived; 0 = never */
+    bool retention_checkpoints; /* those that have checkpoints too */
     struct people_quota quota;
 };
 

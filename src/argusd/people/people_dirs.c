@@ -8,7 +8,7 @@
 #include "argusd/ground/work.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/tree/root.h"
 
 struct making {
     struct people *people;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 enum { NOTE_MAX = 1000, GPUS_MAX = 1000000, JOBS_MAX = 1000000, EXPIRY_MAX_DAYS = 3650 };
@@ -63,6 +64,17 @@ static const struct field project_rows[] = {
             .min = 0,
             .max = PEOPLE_PRIORITY_MAX,
             .doc = "the most that a job of it may ask for"),
+    PROJECT(retention,
+            FIELD_SPAN,
+            .flags = WHOLE,
+            .dflt = "0",
+            .min = 0,
+            .max = EXPIRY_MAX_DAYS * DAYS,
+            .doc = "jobs that ended longer ago are archived by themselves; 0: never"),
+    PROJECT(retention_checkpoints,
+            FIELD_BOOL,
+            .flags = WHOLE,
+            .doc = "so are those that still have checkpoints; else these stay as they are"),
     PROJECT(created_at, FIELD_TIME, .flags = FIELD_SHOWN),
 };
 const struct field_table project_table = {.name = "Project",
@@ -143,9 +155,12 @@ const struct field_table people_token_form_table = {.name = "TokenForm",
 
 /* ---- checks ---- */
 
-static void people_complain(struct problems *ps, const char *field, const char *text)
+static void people_complain(struct problems *ps,
+                            const char *field,
+                            const char *code,
+                            const struct message_arg *args)
 {
-    problems_add(ps, PROBLEM_ERROR, field, 0, 0, NULL, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, code, args);
 }
 
 static void people_check_name(const char *noun,
@@ -155,19 +170,19 @@ static void people_check_name(const char *noun,
 {
     struct err err = {0};
     if (!old && !name)
-        people_complain(ps, "name", "'name' is missing");
+        people_complain(ps, "name", "name_missing", MESSAGE_NO_ARGS);
     else if (!old && access_check_name(noun, name, &err) < 0)
-        people_complain(ps, "name", err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "name", 0, 0, &err);
     else if (old && !str_eq(old, name))
-        problems_add(ps, PROBLEM_ERROR, "name", 0, 0, "make a new one, and remove this one",
-                     "a %s is never renamed", noun);
+        problems_add(ps, PROBLEM_ERROR, "name", 0, 0, "never_renamed",
+                     MESSAGE_ARGS(MESSAGE_STR("noun", noun)));
 }
 
 static void people_check_note(const char *note, struct problems *ps)
 {
     if (strlen(note) > NOTE_MAX)
-        problems_add(ps, PROBLEM_ERROR, "note", 0, 0, NULL, "the note is longer than %d bytes",
-                     NOTE_MAX);
+        problems_add(ps, PROBLEM_ERROR, "note", 0, 0, "note_long",
+                     MESSAGE_ARGS(MESSAGE_NUM("most", NOTE_MAX)));
 }
 
 int people_check_person(const struct person *p, const char *old, struct problems *ps)
@@ -175,10 +190,9 @@ int people_check_person(const struct person *p, const char *old, struct problems
     people_check_name("user", old, p->name, ps);
     people_check_note(p->note, ps);
     if (p->role == HTTP_ROLE_NONE)
-        problems_add(ps, PROBLEM_ERROR, "role", 0, 0, "disable the user instead",
-                     "a user is viewer, user or admin");
+        problems_add(ps, PROBLEM_ERROR, "role", 0, 0, "bad_role", MESSAGE_NO_ARGS);
     if (!old && str_eq(p->name, "argusd"))
-        people_complain(ps, "name", "'argusd' is what events call the server itself");
+        people_complain(ps, "name", "name_argusd", MESSAGE_NO_ARGS);
     return ps->errors ? ERR_BAD_SPEC : 0;
 }
 
@@ -212,25 +226,25 @@ int people_check_project(struct project_form *f, const char *old, struct problem
     people_check_name("project", old, p->name, ps);
     people_check_note(p->note, ps);
     if (p->members.n > PEOPLE_MEMBERS_MAX)
-        problems_add(ps, PROBLEM_ERROR, "members", 0, 0, NULL, "more than %d members",
-                     PEOPLE_MEMBERS_MAX);
+        problems_add(ps, PROBLEM_ERROR, "members", 0, 0, "too_many_members",
+                     MESSAGE_ARGS(MESSAGE_NUM("most", PEOPLE_MEMBERS_MAX)));
     if (strlen(p->pool) > NOTE_MAX || strpbrk(p->pool, " \t\n"))
-        people_complain(ps, "pool", "a pool is labels with commas between them, without spaces");
+        people_complain(ps, "pool", "bad_pool", MESSAGE_NO_ARGS);
     if (str_eq(p->name, ACCESS_DEFAULT_PROJECT) && p->members.n)
-        people_complain(ps, "members", "everybody is in project 'default'");
+        people_complain(ps, "members", "default_members", MESSAGE_NO_ARGS);
     return ps->errors ? ERR_BAD_SPEC : 0;
 }
 
 int people_check_quota(const struct people_quota *q, struct problems *ps)
 {
     if (q->gpus_ceiling >= 0 && q->gpus_guaranteed > q->gpus_ceiling)
-        people_complain(ps, "gpus_guaranteed", "the guarantee is above the ceiling");
+        people_complain(ps, "gpus_guaranteed", "guarantee_above_ceiling", MESSAGE_NO_ARGS);
     return ps->errors ? ERR_BAD_SPEC : 0;
 }
 
 int people_check_token(const struct people_token_form *f, struct problems *ps)
 {
     if (f->name && strlen(f->name) > ACCESS_NAME_MAX * 2)
-        people_complain(ps, "name", "the name of a token has at most 62 bytes");
+        people_complain(ps, "name", "token_name_long", MESSAGE_NO_ARGS);
     return ps->errors ? ERR_BAD_SPEC : 0;
 }

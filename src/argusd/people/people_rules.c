@@ -137,7 +137,8 @@ bool people_may_go_on(const struct people *pp,
 {
     const struct token *k = tokens_find(tokens, p->token_id);
     struct http_principal now = *p;
-    return k && token_works(k, clock_wall()) && people_admit(pp, &now) == 0 && now.role == p->role;
+    return k && token_works(k, clock_wall()) && tokens_session_works(tokens, p, clock_wall()) &&
+           people_admit(pp, &now) == 0 && now.role == p->role;
 }
 
 void people_sight(const struct people *pp, const struct http_principal *p, struct people_sight *ret)

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* secrets.c - see secrets.h. Rows are entries of kind "secret", named by their key. */
-#define _GNU_SOURCE
 #include "argusd/people/secrets.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "argusd/ground/keyfile.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/seal.h"
 #include "base/str.h"
 #include "core/job/access.h"
@@ -63,67 +60,20 @@ void secrets_free(struct secrets *s)
 
 /* ---- the key ---- */
 
-static int check_mode(const struct secrets *s, struct err *err)
-{
-    struct stat st;
-    if (lstat(s->key_path, &st) < 0)
-        return err_set(err, -errno, "'%s' cannot be read: %s", s->key_path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        return err_set(err, ERR_USAGE, "'%s' is no plain file of the user that argusd runs as",
-                       s->key_path);
-    if (st.st_mode & 077)
-        return err_set(err, ERR_USAGE,
-                       "others can open '%s' (mode %03o): make it 0600 and consider what it "
-                       "protected as known",
-                       s->key_path, (unsigned)st.st_mode & 0777);
-    return 0;
-}
-
-static int hex_digit(char c)
-{
-    const char *digits = "0123456789abcdef", *p = c ? strchr(digits, c) : NULL;
-    return p ? (int)(p - digits) : -1;
-}
-
-static bool read_hex(const char *text, unsigned char ret[static SEAL_KEY_BYTES])
-{
-    if (strspn(text, "0123456789abcdef") != 2 * SEAL_KEY_BYTES)
-        return false;
-    for (size_t i = 0; i < SEAL_KEY_BYTES; i++)
-        ret[i] = (unsigned char)(hex_digit(text[2 * i]) * 16 + hex_digit(text[2 * i + 1]));
-    return true;
-}
-
 static int read_key(struct secrets *s, struct err *err)
 {
-    struct buf text = BUF_INIT(4096);
-    int r = check_mode(s, err);
-    if (r == 0)
-        r = file_read(s->key_path, &text, err);
-    if (r == 0 && !read_hex(buf_str(&text), s->key))
-        r = err_set(err, ERR_USAGE, "'%s' holds no key of ours: bring back the one of a backup",
-                    s->key_path);
+    int r = keyfile_read(s->key_path, s->key, err);
     s->has_key = r == 0;
-    seal_forget(text.data, text.len);
-    buf_release(&text);
     return r;
 }
 
-/* Once in the life of a store; a few bytes on a local disk. */
-static int need_key(struct secrets *s, struct err *err)
+int secrets_need_key(struct secrets *s, struct err *err)
 {
-    char hex[2 * SEAL_KEY_BYTES + 2];
     if (s->has_key)
         return 0;
-    random_bytes(s->key, sizeof(s->key));
-    (void)str_hex(s->key, sizeof(s->key), hex);
-    hex[sizeof(hex) - 2] = '\n';
-    int r = file_write_private(s->key_path, hex, sizeof(hex) - 1, err);
+    int r = keyfile_make(s->key_path, s->key, err);
     s->has_key = r == 0;
-    seal_forget(hex, sizeof(hex));
-    return r < 0 ? err_set(err, ERR_STORE, "the key of secrets cannot be written to '%s'",
-                           s->key_path)
-                 : 0;
+    return r;
 }
 
 /* ---- rows ---- */
@@ -246,9 +196,11 @@ int secrets_set(struct secrets *s,
     _cleanup_(freep) char *key = secrets_key_of(of_project, owner, name);
     struct secret *k = map_find(s->by_key, key);
     if (!k && secrets_count_of(s, of_project, owner) >= SECRETS_OF_OWNER_MAX)
-        return err_set(err, ERR_REFUSED, "%s '%s' has %d secrets, and cannot have more",
-                       of_project ? "project" : "user", owner, SECRETS_OF_OWNER_MAX);
-    int r = need_key(s, err);
+        return message_refuse(err, ERR_REFUSED, "secrets_full",
+                              MESSAGE_ARGS(MESSAGE_STR("kind", of_project ? "project" : "user"),
+                                           MESSAGE_STR("name", owner),
+                                           MESSAGE_NUM("most", SECRETS_OF_OWNER_MAX)));
+    int r = secrets_need_key(s, err);
     if (r < 0)
         return r;
     if (!k) {
@@ -315,10 +267,8 @@ static struct secret *find_for(const struct secrets *s,
 
 static int missing(const char *name, const char *user, struct err *err)
 {
-    return err_set(err, ERR_BAD_SPEC,
-                   "there is no secret '%s' of user '%s' or of the job's project: store it with "
-                   "'argus secret set %s'",
-                   name, user, name);
+    return message_refuse(err, ERR_BAD_SPEC, "secret_not_there",
+                          MESSAGE_ARGS(MESSAGE_STR("secret", name), MESSAGE_STR("user", user)));
 }
 
 int secrets_check(const struct secrets *s,
@@ -406,7 +356,7 @@ int secrets_seal_spec(struct secrets *s,
                       struct err *err)
 {
     _cleanup_(freep) char *place = xasprintf("spec/%s", id);
-    int r = need_key(s, err);
+    int r = secrets_need_key(s, err);
     if (r == 0)
         *ret = seal_close(s->key, place, spec, strlen(spec));
     return r;

@@ -86,6 +86,10 @@ void secrets_reveal(const struct secrets *s,
                     const struct strv *names,
                     struct pairs *ret);
 
+/* There is a key from here on: it is made once in the life of a store, a few bytes on a local disk.
+ * ERR_STORE. */
+must_check int secrets_need_key(struct secrets *s, struct err *err);
+
 /* 32 bytes that follow from our key and the purpose, and from which the key does not. While there
  * is no key: random ones, which nobody has again. */
 void secrets_derive(const struct secrets *s, const char *purpose, unsigned char ret[static 32]);

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "argusd/people/people_form.h"
+#include "argusd/people/sessions.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/text.h"
@@ -42,6 +44,7 @@ const struct field_table token_table = {.name = "Token",
 
 struct tokens {
     struct store *store;
+    const struct sessions *sessions; /* NULL in argusd init */
     struct map *by_hash, *by_id;
 };
 
@@ -188,6 +191,16 @@ void tokens_revoke(struct tokens *t, const struct token *k, usec_t now)
     tokens_save(t, own);
 }
 
+void tokens_set_sessions(struct tokens *t, const struct sessions *of)
+{
+    t->sessions = of;
+}
+
+bool tokens_session_works(const struct tokens *t, const struct http_principal *p, usec_t now)
+{
+    return !*p->session_id || (t->sessions && sessions_has(t->sessions, p->session_id, now));
+}
+
 const struct token *tokens_find(const struct tokens *t, const char *id)
 {
     return map_find(t->by_id, id);
@@ -198,12 +211,35 @@ const struct token *tokens_next(const struct tokens *t, size_t *pos)
     return map_next(t->by_id, pos, NULL);
 }
 
-static void say_ended(const struct token *k, char *ret, size_t size)
+static int token_refuse_ended(const struct token *k, struct http_principal *ret)
 {
     char when[CLOCK_TEXT_MAX];
     (void)clock_to_string(k->revoked_at ? k->revoked_at : k->expires_at, when);
-    text_printf_to(ret, size, "this token %s %s: make or ask for a new one",
-                   k->revoked_at ? "was revoked at" : "expired at", when);
+    return http_principal_refuse(ret, k->revoked_at ? "token_revoked" : "token_expired",
+                                 MESSAGE_ARGS(MESSAGE_STR("at", when)));
+}
+
+/* Of one that is there: who it is, and that it was used. */
+static int token_admit(struct tokens *t, struct token *k, usec_t now, struct http_principal *ret)
+{
+    if (!token_works(k, now))
+        return token_refuse_ended(k, ret);
+    text_copy(ret->user, k->user);
+    text_copy(ret->token_id, k->id);
+    ret->role = k->role;
+    if (now - k->last_use_at >= USE_NOTED_EVERY) {
+        k->last_use_at = now;
+        tokens_save(t, k);
+    }
+    return 0;
+}
+
+int tokens_check_id(struct tokens *t, const char *id, usec_t now, struct http_principal *ret)
+{
+    struct token *k = map_find(t->by_id, id);
+    if (k)
+        return token_admit(t, k, now, ret);
+    return http_principal_refuse(ret, "session_token_unknown", MESSAGE_NO_ARGS);
 }
 
 int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_principal *ret)
@@ -214,20 +250,7 @@ int tokens_check(struct tokens *t, const char *bearer, usec_t now, struct http_p
     hash_sha256(bearer, strlen(bearer), hash);
     struct token *k = map_find(t->by_hash, str_hex(hash, sizeof(hash), hex));
     bool ok = hash_compare(hash, k ? k->hash : nobody, sizeof(hash)) == 0;
-    if (!ok || !k) {
-        text_copy(ret->why_not, "this token is not known here");
-        return ERR_UNAUTHORISED;
-    }
-    if (!token_works(k, now)) {
-        say_ended(k, ret->why_not, sizeof(ret->why_not));
-        return ERR_UNAUTHORISED;
-    }
-    text_copy(ret->user, k->user);
-    text_copy(ret->token_id, k->id);
-    ret->role = k->role;
-    if (now - k->last_use_at >= USE_NOTED_EVERY) {
-        k->last_use_at = now;
-        tokens_save(t, k);
-    }
-    return 0;
+    if (ok && k)
+        return token_admit(t, k, now, ret);
+    return http_principal_refuse(ret, "token_unknown", MESSAGE_NO_ARGS);
 }

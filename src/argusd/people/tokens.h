@@ -14,6 +14,7 @@ enum { TOKEN_TEXT_MAX = 64 };
 /* Of one user: those that work, and with those that did. */
 enum { TOKENS_ACTIVE_MAX = 100, TOKENS_OF_USER_MAX = 1000 };
 
+struct sessions;
 struct tokens;
 
 /* What may be told of one. Read-only to everybody but tokens.c. */
@@ -51,6 +52,16 @@ const struct token *tokens_find(const struct tokens *t, const char *id); /* NULL
 const struct token *tokens_next(const struct tokens *t, size_t *pos);
 bool token_works(const struct token *k, usec_t now); /* neither revoked nor expired */
 
+/* The token that a session was begun with goes on to open: 0 and *ret filled as below, or
+ * ERR_UNAUTHORISED. */
+must_check int tokens_check_id(struct tokens *t,
+                               const char *id,
+                               usec_t now,
+                               struct http_principal *ret);
+/* Whose sessions are begun with these tokens; borrowed, once. */
+void tokens_set_sessions(struct tokens *t, const struct sessions *of);
+/* Did the session of this principal not end? True also of one who came with the token itself. */
+bool tokens_session_works(const struct tokens *t, const struct http_principal *p, usec_t now);
 /* 0, or ERR_UNAUTHORISED: unknown, expired or revoked (then why_not says so); the same work in
  * each case. */
 must_check int tokens_check(struct tokens *t,

@@ -89,7 +89,7 @@ static int daemon_start(struct argusd *d, const struct settings *settings, struc
     return 0;
 }
 
-int daemon_run(struct settings *settings)
+int daemon_run(struct settings *settings, const struct web_file *web)
 {
     struct argusd *d = xcalloc(1, sizeof(*d));
     struct err err = {0};
@@ -99,7 +99,7 @@ int daemon_run(struct settings *settings)
         free(d);
         return 1;
     }
-    d->services = services_new(&d->loop, settings);
+    d->services = services_new(&d->loop, settings, web);
     int status = daemon_start(d, settings, &err) < 0 ? 1 : 0;
     if (status)
         (void)fprintf(stderr, "argusd: %s\n", err.text); /* nowhere else to say it */

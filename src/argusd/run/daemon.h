@@ -3,5 +3,8 @@
 #pragma once
 #include "argusd/ground/settings.h"
 
-/* Returns an exit status. A start-up error is one line on stderr. */
-int daemon_run(struct settings *settings);
+struct web_file;
+
+/* web: the pages, see web/pages.h. Returns an exit status. A start-up error is one line on stderr.
+ */
+int daemon_run(struct settings *settings, const struct web_file *web);

@@ -15,6 +15,7 @@
 #include "argusd/people/people.h"
 #include "argusd/people/tokens.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "base/str.h"
 
 static int init_say(const char *sentence)
@@ -23,7 +24,7 @@ static int init_say(const char *sentence)
     return 1;
 }
 
-/* The store lies beside the file, wherever that is said from. */
+/* Without another word the store lies beside the file, wherever that is said from. */
 static int write_config(const struct init_args *a, struct err *err)
 {
     struct buf out = BUF_INIT(16 << 10);
@@ -36,14 +37,18 @@ static int write_config(const struct init_args *a, struct err *err)
     _cleanup_(freep) char *place = realpath(dir, NULL);
     if (!place)
         return err_set(err, -errno, "'%s' cannot be used: %s", dir, strerror(errno));
+    _cleanup_(freep) char *state = a->state_dir
+                                       ? xstrdup(a->state_dir)
+                                       : xasprintf("%s/state", str_eq(place, "/") ? "" : place);
     (void)buf_addf(&out,
                    "# Argus. Every key: argusd --list-config\n"
                    "shared_root: %s\n"
-                   "listen: 127.0.0.1:8080\n"
-                   "state_dir: %s/state\n"
+                   "listen: %s\n"
+                   "state_dir: %s\n"
                    "ray:\n"
-                   "  address: http://127.0.0.1:8265\n",
-                   a->shared_root, str_eq(place, "/") ? "" : place); /* fits */
+                   "  address: %s\n",
+                   a->shared_root, str_or(a->listen, "127.0.0.1:8080"), state,
+                   str_or(a->ray, "http://127.0.0.1:8265")); /* fits */
     r = file_write(a->config, out.data, out.len, 0644, FILE_SYNC, err);
     buf_release(&out);
     return r;
@@ -89,11 +94,17 @@ static void note_token(struct store *store, const struct store_last *last, const
 {
     struct events *ev = events_new(store, last);
     _cleanup_(freep) char *object = xasprintf("token/%s/%s", k->user, k->id);
-    _cleanup_(freep) char *text = xasprintf("token of role '%s' for user '%s', by argusd init",
-                                            http_role_to_string(k->role), k->user);
+    char text[200];
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("role", http_role_to_string(k->role)),
+                               MESSAGE_STR("user", k->user)));
     struct access_thing thing = {.kind = ACCESS_KIND_TOKEN, .name = k->id, .owner = k->user};
-    struct events_note note = {
-        .thing = &thing, .kind = "token_added", .actor = "argusd", .object = object, .text = text};
+    struct events_note note = {.thing = &thing,
+                               .kind = "token_added",
+                               .actor = "argusd",
+                               .object = object,
+                               .code = "token_added",
+                               .text = text};
     events_add(ev, &note, k->created_at);
     events_free(ev);
 }
@@ -119,7 +130,7 @@ static int make_token(const struct init_args *a,
         return r;
     people_restored(s->people);
     if (!a->user && tokens_count(s->tokens))
-        return err_set(err, ERR_CONFLICT,
+        return err_set(err, ERR_USAGE,
                        "there are tokens already; add one with --user NAME "
                        "--role admin|user|viewer");
     ensure_user(s, user, role, now);
@@ -155,9 +166,20 @@ static int with_store(const struct init_args *a, const struct settings *settings
     people_free(s.people);
     (void)uv_loop_close(&loop); /* nothing is left in it */
     if (r == 0 && c < 0)
-        return err_set(err, c, "%s", close_err.text);
+        return err_copy(err, c, &close_err);
     if (r == 0)
         (void)printf("%s\n", token); /* a closed stdout shows in fflush below */
+    return r;
+}
+
+/* What lies above it may be for others, too. */
+static int make_state_dir(const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    _cleanup_(freep) char *above = xstrndup(path, slash ? (size_t)(slash - path) : 0);
+    int r = *above ? file_mkdirs(above, 0755, err) : 0;
+    if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "state_dir '%s' cannot be made: %s", path, strerror(errno));
     return r;
 }
 
@@ -172,7 +194,7 @@ int init_run(const struct init_args *a)
         return init_say(err.text);
     if (settings_load(a->config, &settings, &ps) < 0) {
         struct buf out = BUF_INIT(64 << 10);
-        problems_to_text(&ps, a->config, &out);
+        problems_to_text(&ps, a->config, MESSAGE_ENGLISH, &out);
         (void)fputs(buf_str(&out), stderr); /* nowhere else to say it */
         buf_release(&out);
         problems_release(&ps);
@@ -180,10 +202,9 @@ int init_run(const struct init_args *a)
         return init_say("give --config FILE that exists, or --shared-root DIR to write one") + 1;
     }
     problems_release(&ps);
-    int r = mkdir(settings.state_dir, 0700) < 0 && errno != EEXIST
-                ? err_set(&err, -errno, "state_dir '%s' cannot be made: %s", settings.state_dir,
-                          strerror(errno))
-                : with_store(a, &settings, &err);
+    int r = make_state_dir(settings.state_dir, &err);
+    if (r == 0)
+        r = with_store(a, &settings, &err);
     if (r == 0)
         (void)fprintf(stderr,
                       "this token is shown once; keep it, or use it now:\n"

@@ -6,6 +6,9 @@
 struct init_args {
     const char *config;      /* written when it is not there yet */
     const char *shared_root; /* for a new configuration; NULL: it must be there */
+    const char *state_dir;   /* of a new one; NULL: beside the file */
+    const char *listen;      /* of a new one; NULL: the port 8080 of loopback */
+    const char *ray;         /* of a new one: Ray's address; NULL: on this machine */
     const char *user, *role; /* NULL: the first admin */
 };
 

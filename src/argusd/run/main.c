@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - argusd: read the arguments, then do one thing. Usage is in usage_text. */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/api/routes.h"
+#include "argusd/backup/backup_restore.h"
 #include "argusd/ground/settings.h"
 #include "argusd/run/daemon.h"
 #include "argusd/run/init.h"
+#include "argusd/web/pages.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -20,7 +23,9 @@
 
 static const char usage_text[] =
     "usage: argusd [--config FILE] [--check]\n"
-    "       argusd init [--config FILE] [--shared-root DIR] [--user NAME --role ROLE]\n"
+    "       argusd init [--config FILE] [--shared-root DIR [--state-dir DIR] [--listen ADDRESS]\n"
+    "                   [--ray URL]] [--user NAME --role ROLE]\n"
+    "       argusd restore [--config FILE] [--from NAME] [--key FILE] [--list]\n"
     "       argusd --list-config | --list-spec | --list-nodespec | --list-ports | --list-routes\n"
     "       argusd --version | --help\n"
     "\n"
@@ -32,9 +37,16 @@ static const char usage_text[] =
     "  --list-ports       every port of Ray and Argus: the page docs/ports.md\n"
     "  --list-routes      every route of the HTTP API, one a line\n"
     "  init               write a configuration if there is none, make the store, and print\n"
-    "                     the first admin token once; with --user, a further token\n";
+    "                     the first admin token once; with --user, a further token; argus init\n"
+    "                     does this and whatever else a new server needs\n"
+    "  restore            put the newest backup, or --from NAME, in the place of the store;\n"
+    "                     refused while argusd runs; what was there is put aside; --list\n"
+    "                     says which there are, --key is a copy of state_dir's backup.key\n";
 
 enum { EXIT_USAGE = 2 };
+
+/* Made by web/; without it (-Dweb=disabled) there is none. */
+extern const struct web_file WEB_FILES[];
 
 static int print(struct buf *out)
 {
@@ -90,11 +102,31 @@ static int load(const char *config, struct settings *ret)
     struct problems ps = {0};
     int r = settings_load(config, ret, &ps);
     struct buf out = BUF_INIT(1 << 20);
-    problems_to_text(&ps, config, &out);
+    problems_to_text(&ps, config, MESSAGE_ENGLISH, &out);
     (void)fputs(buf_str(&out), stderr); /* nowhere else to say it */
     buf_release(&out);
     problems_release(&ps);
     return r;
+}
+
+static bool main_restore_option(int c, struct restore_args *a)
+{
+    if (c == 'f')
+        a->from = optarg;
+    if (c == 'b')
+        a->key = optarg;
+    a->list = a->list || c == 'i';
+    return c == 'f' || c == 'b' || c == 'i';
+}
+
+static int restore_main_run(const char *config, const struct restore_args *a)
+{
+    struct settings settings = {0};
+    int status = EXIT_USAGE;
+    if (load(config, &settings) == 0)
+        status = backup_restore(&settings, a);
+    settings_release(&settings);
+    return status;
 }
 
 static int daemon_main_run(const char *config, bool check)
@@ -102,9 +134,24 @@ static int daemon_main_run(const char *config, bool check)
     struct settings settings = {0};
     int status = EXIT_USAGE;
     if (load(config, &settings) == 0)
-        status = check ? printf("%s can be used\n", config) < 0 : daemon_run(&settings);
+        status = check ? printf("%s can be used\n", config) < 0 : daemon_run(&settings, WEB_FILES);
     settings_release(&settings);
     return status;
+}
+
+/* Where its value lies goes by the letter; false: it is none of `init`. */
+static bool main_init_option(struct init_args *a, int letter)
+{
+    const char **to = letter == 's'   ? &a->shared_root
+                      : letter == 'd' ? &a->state_dir
+                      : letter == 'a' ? &a->listen
+                      : letter == 'y' ? &a->ray
+                      : letter == 'u' ? &a->user
+                      : letter == 'r' ? &a->role
+                                      : NULL;
+    if (to)
+        *to = optarg;
+    return to != NULL;
 }
 
 int main(int argc, char **argv)
@@ -119,13 +166,23 @@ int main(int argc, char **argv)
                                             {"version", no_argument, NULL, 'v'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"shared-root", required_argument, NULL, 's'},
+                                            {"state-dir", required_argument, NULL, 'd'},
+                                            {"listen", required_argument, NULL, 'a'},
+                                            {"ray", required_argument, NULL, 'y'},
                                             {"user", required_argument, NULL, 'u'},
                                             {"role", required_argument, NULL, 'r'},
+                                            {"from", required_argument, NULL, 'f'},
+                                            {"key", required_argument, NULL, 'b'},
+                                            {"list", no_argument, NULL, 'i'},
                                             {0}};
     const char *env = getenv("ARGUS_CONFIG");
     struct init_args init = {.config = env ? env : "/etc/argus/argus.yaml"};
+    struct restore_args restore = {0};
     bool check = false;
     int c;
+    /* Small blocks beyond malloc's own cache of the thread merge at once. Else each free beside the
+     * top of the heap, and there is one in each request, walks all of them. */
+    (void)mallopt(M_MXFAST, 0);
     while ((c = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
         switch (c) {
         case 'c':
@@ -133,15 +190,6 @@ int main(int argc, char **argv)
             break;
         case 'k':
             check = true;
-            break;
-        case 's':
-            init.shared_root = optarg;
-            break;
-        case 'u':
-            init.user = optarg;
-            break;
-        case 'r':
-            init.role = optarg;
             break;
         case 'l':
             return list_config();
@@ -158,6 +206,8 @@ int main(int argc, char **argv)
         case 'h':
             return fputs(usage_text, stdout) < 0;
         default:
+            if (main_init_option(&init, c) || main_restore_option(c, &restore))
+                break;
             (void)fputs("try 'argusd --help'\n", stderr); /* getopt has said what is wrong */
             return EXIT_USAGE;
         }
@@ -166,6 +216,8 @@ int main(int argc, char **argv)
     hash_init();
     if (optind < argc && !strcmp(argv[optind], "init") && optind + 1 == argc)
         return init_run(&init);
+    if (optind < argc && !strcmp(argv[optind], "restore") && optind + 1 == argc)
+        return restore_main_run(init.config, &restore);
     if (optind < argc) {
         (void)fprintf(stderr, "argusd: unknown argument '%s'; try 'argusd --help'\n",
                       argv[optind]); /* nowhere else to say it */

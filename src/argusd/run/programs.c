@@ -3,23 +3,13 @@
  * shared root. */
 #include "argusd/run/programs.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/self.h"
 #include "base/str.h"
 #include "embedded.h"
-
-static char *beside(const char *self, const char *rel)
-{
-    char *path = xasprintf("%s/%s", self, rel);
-    if (access(path, R_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
 
 static int place_hook(struct settings *s, struct err *err)
 {
@@ -36,17 +26,10 @@ static int place_hook(struct settings *s, struct err *err)
 
 int programs_find(struct settings *s, struct err *err)
 {
-    static const char *const shepherds[] = {"argus-shepherd", "../shepherd/argus-shepherd"};
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n < 0)
-        return err_set(err, -errno, "'/proc/self/exe' cannot be read: %s", strerror(errno));
-    self[n] = 0;
-    *strrchr(self, '/') = 0;
-    for (size_t i = 0; i < array_len(shepherds) && !s->shepherd; i++)
-        s->shepherd = beside(self, shepherds[i]);
+    if (!s->shepherd)
+        s->shepherd = self_find_program("argus-shepherd");
     if (!s->shepherd || access(s->shepherd, X_OK) < 0)
         return err_set(err, ERR_USAGE, "argus-shepherd is not at '%s'; name it with 'shepherd:'",
-                       s->shepherd ? s->shepherd : self);
+                       str_or(s->shepherd, "the place of argusd"));
     return s->hook ? 0 : place_hook(s, err);
 }

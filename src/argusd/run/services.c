@@ -12,11 +12,14 @@
 #include <sys/stat.h>
 
 #include "argusd/api/routes.h"
+#include "argusd/notebooks/notebooks_door.h"
 #include "argusd/run/programs.h"
 #include "argusd/run/restore.h"
 #include "argusd/run/services_calls.h"
 #include "argusd/run/services_state.h"
+#include "argusd/web/pages.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/version.h"
 
@@ -31,6 +34,8 @@ static void on_durable(uint64_t batch, void *arg)
     const struct service *v = services_table(&n);
     if (s->api.http)
         http_server_release(s->api.http, batch);
+    if (s->api.door)
+        http_server_release(s->api.door, batch);
     for (size_t i = 0; i < n && !s->stopping; i++)
         if (v[i].durable)
             v[i].durable(s, batch);
@@ -45,7 +50,8 @@ static void on_trouble(bool failing, const char *why, void *arg)
         return;
     }
     log_err("store", "the store cannot write, trying again: %s", why);
-    (void)err_set(&err, ERR_STORE, "the store cannot write now: %s", why); /* only fills err */
+    (void)message_refuse(&err, ERR_STORE, "store_stopped",
+                         MESSAGE_ARGS(MESSAGE_STR("why", why))); /* only fills err */
     if (s->api.http && !s->stopping)
         http_server_refuse_held(s->api.http, &err);
 }
@@ -90,6 +96,16 @@ static unsigned room_for_connections(int64_t wanted)
     return (unsigned)room;
 }
 
+/* As the API's server, with other routes, and on another address. */
+static int open_door(struct services *s, struct http_options opt, struct err *err)
+{
+    opt.listen = s->settings->notebooks_listen;
+    opt.routes = notebooks_door_routes(&opt.n_routes);
+    opt.pages = NULL;
+    opt.authenticate = notebooks_door_authenticate;
+    return http_server_open(&opt, &s->api.door, err);
+}
+
 static int open_http(struct services *s, struct err *err)
 {
     size_t n;
@@ -97,12 +113,16 @@ static int open_http(struct services *s, struct err *err)
     buf_init(&s->api.openapi, OPENAPI_MAX);
     routes_openapi(&s->api.openapi);
     const struct settings *set = s->settings;
-    const struct http_limits limits = {.connections = room_for_connections(set->connections),
+    unsigned room = room_for_connections(set->connections);
+    if (set->notebooks_listen)
+        room = room / 2 ? room / 2 : 1; /* as much for the door: both take files of one limit */
+    const struct http_limits limits = {.connections = room,
                                        .address_connections = (unsigned)set->address_connections,
                                        .exempt = &set->proxies,
                                        .user_streams = (unsigned)set->user_streams,
                                        .user_bodies = (unsigned)set->user_bodies,
-                                       .user_polls = (unsigned)set->user_polls};
+                                       .user_polls = (unsigned)set->user_polls,
+                                       .user_relays = (unsigned)set->user_relays};
     struct http_options opt = {.loop = s->loop,
                                .listen = s->settings->listen,
                                .tls_cert = s->settings->tls_cert,
@@ -110,20 +130,25 @@ static int open_http(struct services *s, struct err *err)
                                .limits = limits,
                                .routes = s->api.routes,
                                .n_routes = n,
+                               .pages = &web_pages,
                                .authenticate = api_authenticate,
                                .mono = clock_mono,
                                .app = &s->api};
-    return http_server_open(&opt, &s->api.http, err);
+    int r = http_server_open(&opt, &s->api.http, err);
+    return r < 0 || !set->notebooks_listen ? r : open_door(s, opt, err);
 }
 
 /* ---- life ---- */
 
-struct services *services_new(uv_loop_t *loop, struct settings *settings)
+struct services *services_new(uv_loop_t *loop,
+                              struct settings *settings,
+                              const struct web_file *web)
 {
     struct services *s = xcalloc(1, sizeof(*s));
     s->loop = s->api.loop = loop;
     s->settings = settings;
     s->api.settings = settings;
+    s->api.web = web;
     s->api.started_at = clock_wall();
     return s;
 }
@@ -190,15 +215,29 @@ void services_start(struct services *s)
         log_warn("argusd", "there is no token yet: stop argusd and run 'argusd init'");
 }
 
-static void on_http_closed(void *arg)
+static void services_unplug(struct services *s)
 {
-    struct services *s = arg;
     size_t n;
     const struct service *v = services_table(&n);
-    s->api.http = NULL;
     while (n-- > 0)
         if (v[n].unplug)
             v[n].unplug(s);
+}
+
+static void on_door_closed(void *arg)
+{
+    struct services *s = arg;
+    s->api.door = NULL;
+    if (!s->api.http)
+        services_unplug(s);
+}
+
+static void on_http_closed(void *arg)
+{
+    struct services *s = arg;
+    s->api.http = NULL;
+    if (!s->api.door)
+        services_unplug(s);
 }
 
 /* What was not opened is NULL, which is fine in all. */
@@ -210,6 +249,8 @@ void services_close(struct services *s)
     while (n-- > 0)
         if (v[n].close)
             v[n].close(s);
+    if (s->api.door)
+        http_server_close(s->api.door, CLOSE_GRACE_S * USEC_SEC, on_door_closed, s);
     if (s->api.http)
         http_server_close(s->api.http, CLOSE_GRACE_S * USEC_SEC, on_http_closed, s);
     else

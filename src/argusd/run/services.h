@@ -10,9 +10,12 @@
 #include "argusd/ground/settings.h"
 
 struct services;
+struct web_file;
 
-/* Both borrowed. What settings leave out and argusd finds by itself is put into them. */
-struct services *services_new(uv_loop_t *loop, struct settings *settings);
+/* All borrowed. What settings leave out and argusd finds by itself is put into them. */
+struct services *services_new(uv_loop_t *loop,
+                              struct settings *settings,
+                              const struct web_file *web);
 /* The store with all that it knows, then the services, then the door: from here on requests are
  * answered. ERR_USAGE: the configuration is at fault. */
 must_check int services_open(struct services *s, struct err *err);

@@ -7,14 +7,18 @@
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
+#include "argusd/launch/needscheck.h"
 #include "argusd/launch/secretsweep.h"
 #include "argusd/launch/trials.h"
+#include "argusd/network/netchecks.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
+#include "argusd/trackers/trackers.h"
 #include "argusd/watch/meta.h"
 #include "argusd/watch/placement.h"
 #include "argusd/watch/sender.h"
 #include "argusd/watch/watcher.h"
+#include "base/message.h"
 
 void calls_act(struct live *l, void *arg)
 {
@@ -27,6 +31,7 @@ void calls_act(struct live *l, void *arg)
         people_usage_begin(s->usage, l->job);
     metas_write(s->api.metas, l);
     registry_saw(s->api.registry, l);
+    trackers_act(s->api.trackers, l);
     if (l->over || l->job->state == JOB_QUEUED)
         secretsweep_soon(s->sweep);
     if (l->over || job_act(l->job) != JOB_ACT_TRY)
@@ -53,12 +58,25 @@ void calls_ended(struct live *l, void *arg)
 {
     struct services *s = arg;
     metas_owe(s->api.store, l->job);
+    trackers_ended(s->api.trackers, l);
+    checkpoints_ended(s->api.checkpoints, l);
 }
 
-const char *calls_trial_text(const struct live *l, void *arg)
+void calls_trial(const struct live *l, struct reason *ret, void *arg)
 {
-    (void)arg;
-    return trials_text(l);
+    const struct services *s = arg;
+    trials_tell(s->trials, l, ret);
+}
+
+char *calls_needs(const struct live *l, void *arg)
+{
+    const struct services *s = arg;
+    const struct needscheck_ask ask = {.snapshots = s->api.snapshots,
+                                       .user = l->job->user,
+                                       .code = l->extra.snapshots,
+                                       .own_python = l->extra.snapshots &&
+                                                     needscheck_own_python(s->settings, l->job)};
+    return needscheck_of(&ask);
 }
 
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg)
@@ -72,6 +90,12 @@ bool calls_is_registered(const char *name, void *arg)
 {
     const struct services *s = arg;
     return nodes_is_registered(s->api.nodes, name);
+}
+
+char *calls_also_in(const char *node, void *arg)
+{
+    const struct services *s = arg;
+    return netchecks_pools(s->api.netchecks, node);
 }
 
 /* The scheduler has another table of nodes, or Ray and the root another state. */
@@ -135,8 +159,22 @@ int calls_check_unused(const char *job, void *arg, struct err *err)
 {
     const struct services *s = arg;
     if (jobs_find_any(s->api.jobs, job) || metas_is_owed(s->api.metas, job))
-        return err_set(err, ERR_CONFLICT, "job '%s' has just ended: try again in a moment", job);
+        return message_refuse(err, ERR_CONFLICT, "job_just_ended",
+                              MESSAGE_ARGS(MESSAGE_STR("job", job)));
     return checkpoints_check_unnamed(s->api.checkpoints, job, err);
+}
+
+void calls_checkpoints_gone(const char *job, void *arg)
+{
+    const struct services *s = arg;
+    checkpoints_forget(s->api.checkpoints, job);
+}
+
+bool calls_has_checkpoints(const char *job, void *arg)
+{
+    const struct services *s = arg;
+    const struct ckpt_list *list = checkpoints_of(s->api.checkpoints, job);
+    return list && list->n > 0;
 }
 
 /* Written down for all readers of the job: no name of others. */

@@ -8,8 +8,10 @@
 
 void calls_act(struct live *l, void *arg);
 void calls_ended(struct live *l, void *arg);
-const char *calls_trial_text(const struct live *l, void *arg);
+void calls_trial(const struct live *l, struct reason *ret, void *arg);
+char *calls_needs(const struct live *l, void *arg);
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg);
+char *calls_also_in(const char *node, void *arg);
 bool calls_is_registered(const char *name, void *arg);
 void calls_room(void *arg);
 void calls_cluster(void *arg);
@@ -18,6 +20,8 @@ bool calls_knows_id(const char *id, void *arg);
 void calls_settled(void *arg);
 usec_t calls_head_gone(void *arg);
 int calls_check_unused(const char *job, void *arg, struct err *err);
+void calls_checkpoints_gone(const char *job, void *arg);
+bool calls_has_checkpoints(const char *job, void *arg);
 void calls_saw_jobs(const struct ray_jobs *jobs, void *arg);
 void calls_view_for_file(struct jout *j,
                          const struct settings *s,

@@ -15,10 +15,12 @@ struct services {
     struct sender *sender;
     struct trials *trials;
     struct metrics *metrics;
+    struct gpubooks *gpubooks;
     struct hangs *hangs;
     struct watcher *watcher;
     struct placement *placement;
     struct secretsweep *sweep;
+    struct retention *retention;
     char instance[RESTORE_INSTANCE_MAX]; /* our mark on Ray's records: made with the store */
     char boot_id[CLOCK_BOOT_ID_MAX];
     struct store_last last; /* numbers that the store had at the start */

@@ -3,10 +3,16 @@
  * service is a member of struct services, an open function, and a row. */
 #include <string.h>
 
+#include "argusd/account/accounting.h"
+#include "argusd/agent/agent.h"
+#include "argusd/agent/secondopinion.h"
 #include "argusd/alerts/alerts.h"
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
+#include "argusd/archive/retention.h"
+#include "argusd/backup/backups.h"
+#include "argusd/calls/callbook.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/snapshots.h"
@@ -19,22 +25,33 @@
 #include "argusd/launch/secretsweep.h"
 #include "argusd/launch/trials.h"
 #include "argusd/logs/tails.h"
+#include "argusd/network/netchecks.h"
+#include "argusd/notebooks/notebooks.h"
+#include "argusd/ops/ops.h"
+#include "argusd/people/ownsettings.h"
 #include "argusd/people/people_dirs.h"
+#include "argusd/pipes/pipes.h"
 #include "argusd/run/programs.h"
 #include "argusd/run/services_calls.h"
 #include "argusd/run/services_state.h"
+#include "argusd/services/serving.h"
+#include "argusd/simulations/simulations.h"
 #include "argusd/submit/idempotency.h"
+#include "argusd/trackers/trackers.h"
 #include "argusd/watch/findings.h"
+#include "argusd/watch/gpubooks.h"
 #include "argusd/watch/hangs.h"
 #include "argusd/watch/meta.h"
 #include "argusd/watch/metrics.h"
 #include "argusd/watch/placement.h"
 #include "argusd/watch/sender.h"
 #include "argusd/watch/watcher.h"
+#include "argusd/web/changes.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"
+#include "http/proxy/proxy.h"
 
 /* A function of the table that hands a service to its own function. */
 #define CALL_WITH(name, arg, call)                                                                 \
@@ -60,7 +77,20 @@ static void make_ids(struct services *s)
 
 CALL(make_preflights, s->api.preflights = preflights_new(s->loop));
 CALL(make_tokens, s->api.tokens = tokens_new(s->api.store));
+
+static void make_sessions(struct services *s)
+{
+    const struct sessions_parts parts = {.store = s->api.store,
+                                         .tokens = s->api.tokens,
+                                         .idle = s->settings->session_idle,
+                                         .longest = s->settings->session_longest,
+                                         .most = (size_t)s->settings->session_most,
+                                         .is_secure = s->settings->tls_cert != NULL};
+    s->api.sessions = sessions_new(&parts);
+}
+
 CALL(make_people, s->api.people = people_new(s->api.store));
+CALL(make_ownsettings, s->api.ownsettings = ownsettings_new(s->api.store));
 CALL(make_secrets, s->api.secrets = secrets_new(s->api.store, s->settings->state_dir));
 CALL(make_presets, s->api.presets = presets_new(s->api.store));
 CALL(make_adopted, s->api.adopted = adopted_new(s->api.store));
@@ -90,12 +120,20 @@ static void make_sched(struct services *s)
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
     struct sched_limits limits = {.live_jobs = (int)s->settings->live_jobs,
-                                  .policy = s->settings->policy == POLICY_FIFO ? SCHED_POLICY_FIFO
-                                                                               : SCHED_POLICY_FAIR,
-                                  .reclaim_grace = s->settings->reclaim_grace};
+                                  .policy = settings_sched_policy(s->settings),
+                                  .reclaim_grace = s->settings->reclaim_grace,
+                                  .flow = {.quantum = s->settings->flow_quantum,
+                                           .back_within = s->settings->flow_back_within}};
     s->sched = sched_new(seed, &limits);
     people_set_sched(s->api.people, s->sched);
     people_usage_restored(s->usage, s->sched);
+}
+
+static void make_accounting(struct services *s)
+{
+    struct accounting_parts parts = {
+        .loop = s->loop, .store = s->api.store, .sched = s->sched, .cluster = s->settings->cluster};
+    s->api.accounting = accounting_new(&parts);
 }
 
 CALL(make_events, s->api.events = events_new(s->api.store, &s->last));
@@ -106,9 +144,11 @@ static void make_jobs(struct services *s)
                                     .store = s->api.store,
                                     .sched = s->sched,
                                     .events = s->api.events,
+                                    .accounting = s->api.accounting,
                                     .ops = {.act = calls_act,
                                             .ended = calls_ended,
-                                            .trial_text = calls_trial_text,
+                                            .trial = calls_trial,
+                                            .needs = calls_needs,
                                             .lease_ended = calls_lease_ended,
                                             .arg = s},
                                     .next_seq = s->last.job_seq + 1,
@@ -153,11 +193,14 @@ static int open_nodes(struct services *s, struct err *err)
                                 .store = s->api.store,
                                 .events = s->api.events,
                                 .sched = s->sched,
+                                .accounting = s->api.accounting,
                                 .jobs = s->api.jobs,
                                 .cluster = s->api.cluster,
+                                .figures = s->api.figures,
                                 .instance = s->instance,
                                 .boot_id = clock_boot_id(s->boot_id),
                                 .changed = calls_room,
+                                .also_in = calls_also_in,
                                 .arg = s};
     return nodes_new(&parts, &s->api.nodes, err);
 }
@@ -174,6 +217,34 @@ static int open_findings(struct services *s, struct err *err)
     return findings_new(&parts, &s->api.findings, err);
 }
 
+/* The agent is made after the alerts. */
+static usec_t calls_agent_failing(const char **ret_trouble, void *arg)
+{
+    const struct services *s = arg;
+    struct agent_state state;
+    if (!s->api.agent)
+        return 0;
+    agent_state(s->api.agent, &state);
+    *ret_trouble = state.trouble;
+    return state.failing_for;
+}
+
+/* So are the backups. */
+static usec_t calls_backup_overdue(const char **ret_trouble, void *arg)
+{
+    const struct services *s = arg;
+    return s->api.backups ? backups_overdue(s->api.backups, ret_trouble) : 0;
+}
+
+static int open_backups(struct services *s, struct err *err)
+{
+    struct backups_parts parts = {.loop = s->loop,
+                                  .settings = s->settings,
+                                  .events = s->api.events,
+                                  .cluster = s->api.cluster};
+    return backups_new(&parts, &s->api.backups, err);
+}
+
 static void make_alerts(struct services *s)
 {
     struct alerts_parts parts = {.loop = s->loop,
@@ -184,7 +255,11 @@ static void make_alerts(struct services *s)
                                  .jobs = s->api.jobs,
                                  .nodes = s->api.nodes,
                                  .people = s->api.people,
-                                 .secrets = s->api.secrets};
+                                 .secrets = s->api.secrets,
+                                 .figures = s->api.figures,
+                                 .agent_failing = calls_agent_failing,
+                                 .backup_overdue = calls_backup_overdue,
+                                 .arg = s};
     s->api.alerts = alerts_new(&parts);
 }
 
@@ -196,8 +271,22 @@ static void make_archives(struct services *s)
                                    .events = s->api.events,
                                    .cluster = s->api.cluster,
                                    .check_unused = calls_check_unused,
+                                   .checkpoints_gone = calls_checkpoints_gone,
                                    .arg = s};
     s->api.archives = archives_new(&parts);
+}
+
+static void make_retention(struct services *s)
+{
+    struct retention_parts parts = {.loop = s->loop,
+                                    .store = s->api.store,
+                                    .events = s->api.events,
+                                    .cluster = s->api.cluster,
+                                    .people = s->api.people,
+                                    .archives = s->api.archives,
+                                    .has_checkpoints = calls_has_checkpoints,
+                                    .arg = s};
+    s->retention = retention_new(&parts);
 }
 
 static void make_checkpoints(struct services *s)
@@ -214,6 +303,17 @@ static void make_checkpoints(struct services *s)
     s->api.checkpoints = checkpoints_new(&parts);
 }
 
+static int open_trackers(struct services *s, struct err *err)
+{
+    struct trackers_parts parts = {.loop = s->loop,
+                                   .settings = s->settings,
+                                   .store = s->api.store,
+                                   .jobs = s->api.jobs,
+                                   .secrets = s->api.secrets,
+                                   .importer = &s->api.importer};
+    return trackers_new(&parts, &s->api.trackers, err);
+}
+
 static void make_sender(struct services *s)
 {
     struct sender_parts sender_parts = {.loop = s->loop,
@@ -223,6 +323,7 @@ static void make_sender(struct services *s)
                                         .secrets = s->api.secrets,
                                         .checkpoints = s->api.checkpoints,
                                         .nodes = s->api.nodes,
+                                        .trackers = s->api.trackers,
                                         .instance = s->instance};
     s->sender = sender_new(&sender_parts);
 }
@@ -262,6 +363,16 @@ static void make_metrics(struct services *s)
     s->metrics = metrics_new(&parts);
 }
 
+static void make_gpubooks(struct services *s)
+{
+    struct gpubooks_parts parts = {.loop = s->loop,
+                                   .settings = s->settings,
+                                   .cluster = s->api.cluster,
+                                   .jobs = s->api.jobs,
+                                   .figures = s->api.figures};
+    s->gpubooks = gpubooks_new(&parts);
+}
+
 static void make_hangs(struct services *s)
 {
     struct hangs_parts hangs_parts = {.loop = s->loop,
@@ -269,7 +380,8 @@ static void make_hangs(struct services *s)
                                       .cluster = s->api.cluster,
                                       .jobs = s->api.jobs,
                                       .metrics = s->metrics,
-                                      .findings = s->api.findings};
+                                      .findings = s->api.findings,
+                                      .figures = s->api.figures};
     s->hangs = hangs_new(&hangs_parts);
 }
 
@@ -361,6 +473,34 @@ static void make_imports(struct services *s)
                                         .storage = &s->api.storage};
 }
 
+static void make_netchecks(struct services *s)
+{
+    struct netchecks_parts parts = {.loop = s->loop,
+                                    .settings = s->settings,
+                                    .store = s->api.store,
+                                    .events = s->api.events,
+                                    .cluster = s->api.cluster,
+                                    .jobs = s->api.jobs,
+                                    .nodes = s->api.nodes,
+                                    .importer = &s->api.importer};
+    s->api.netchecks = netchecks_new(&parts);
+}
+
+static void make_calls(struct services *s)
+{
+    const struct proxy_options opt = {.loop = s->loop, .mono = clock_mono};
+    s->api.proxy = proxy_new(&opt);
+    s->api.calls = callbook_new();
+}
+
+static void unplug_calls(struct services *s)
+{
+    proxy_close(s->api.proxy);
+    callbook_free(s->api.calls);
+    s->api.proxy = NULL;
+    s->api.calls = NULL;
+}
+
 static void make_tails(struct services *s)
 {
     struct tails_parts tails_parts = {.loop = s->loop,
@@ -373,6 +513,22 @@ static void make_tails(struct services *s)
     s->api.tails = tails_new(&tails_parts);
 }
 
+CALL(start_backups, backups_start(s->api.backups));
+CALL(close_backups, backups_close(s->api.backups));
+CALL(free_backups, backups_free(s->api.backups));
+CALL(make_simulations, s->api.simulations = simulations_new(s->loop, s->api.store));
+CALL(make_agent, s->api.agent = agent_new(&s->api));
+CALL(make_secondopinion, s->api.secondopinion = secondopinion_new(&s->api));
+static int open_serving(struct services *s, struct err *err)
+{
+    s->api.serving = serving_new(&s->api);
+    return serving_open(s->api.serving, err);
+}
+
+CALL(make_notebooks, s->api.notebooks = notebooks_new(&s->api));
+CALL(make_ops, s->api.ops = ops_new(&s->api));
+CALL(make_pipes, s->api.pipes = pipes_new(&s->api));
+CALL(make_changes, s->api.changes = changes_new(&s->api));
 CALL(make_curves, s->api.curves = curves_kept_new());
 
 /* ---- the row of each ---- */
@@ -386,8 +542,12 @@ static void free_ids(struct services *s)
 CALL(unplug_preflights, preflights_close(s->api.preflights));
 CALL(free_preflights, preflights_free(s->api.preflights));
 CALL(free_tokens, tokens_free(s->api.tokens));
+CALL_ROW(restore_sessions, sessions_restore(s->api.sessions, row));
+CALL(free_sessions, sessions_free(s->api.sessions));
 CALL_ROW(restore_people, people_restore_entry(s->api.people, row));
 CALL(free_people, people_free(s->api.people));
+CALL_ROW(restore_ownsettings, ownsettings_restore(s->api.ownsettings, row));
+CALL(free_ownsettings, ownsettings_free(s->api.ownsettings));
 CALL_ROW(restore_secrets, secrets_restore_entry(s->api.secrets, row));
 CALL(free_secrets, secrets_free(s->api.secrets));
 CALL_ROW(restore_presets, presets_restore_entry(s->api.presets, row));
@@ -403,6 +563,11 @@ CALL_BATCH(durable_events, events_durable(s->api.events, batch));
 CALL(free_events, events_free(s->api.events));
 CALL_BATCH(durable_jobs, jobs_durable(s->api.jobs, batch));
 CALL(free_jobs, jobs_free(s->api.jobs));
+CALL_ROW(restore_accounting, accounting_restore(s->api.accounting, row));
+CALL(start_accounting, accounting_start(s->api.accounting, s->api.figures));
+CALL_BATCH(durable_accounting, accounting_durable(s->api.accounting, batch));
+CALL(close_accounting, accounting_close(s->api.accounting));
+CALL(free_accounting, accounting_free(s->api.accounting));
 CALL(start_cluster, cluster_start(s->api.cluster));
 CALL(unplug_cluster, cluster_free(s->api.cluster));
 CALL(start_figures, figures_start(s->api.figures));
@@ -430,16 +595,26 @@ CALL(start_archives, archives_start(s->api.archives));
 CALL_BATCH(durable_archives, archives_durable(s->api.archives, batch));
 CALL(close_archives, archives_close(s->api.archives));
 CALL(free_archives, archives_free(s->api.archives));
+CALL(start_retention, retention_start(s->retention));
+CALL(close_retention, retention_close(s->retention));
+CALL(free_retention, retention_free(s->retention));
 CALL_ROW(restore_checkpoints, checkpoints_restore(s->api.checkpoints, row));
 CALL(start_checkpoints, checkpoints_start(s->api.checkpoints));
 CALL(close_checkpoints, checkpoints_close(s->api.checkpoints));
 CALL(free_checkpoints, checkpoints_free(s->api.checkpoints));
+CALL_ROW(restore_trackers, trackers_restore(s->api.trackers, row));
+CALL(start_trackers, trackers_start(s->api.trackers));
+CALL(close_trackers, trackers_close(s->api.trackers));
+CALL(free_trackers, trackers_free(s->api.trackers));
 CALL(close_sender, sender_close(s->sender));
 CALL(free_sender, sender_free(s->sender));
 CALL(close_trials, trials_close(s->trials));
 CALL(free_trials, trials_free(s->trials));
 CALL(close_drytrials, drytrials_close(s->api.drytrials));
 CALL(free_drytrials, drytrials_free(s->api.drytrials));
+CALL(start_gpubooks, gpubooks_start(s->gpubooks));
+CALL(close_gpubooks, gpubooks_close(s->gpubooks));
+CALL(free_gpubooks, gpubooks_free(s->gpubooks));
 CALL(start_metrics, metrics_start(s->metrics));
 CALL(close_metrics, metrics_close(s->metrics));
 CALL(free_metrics, metrics_free(s->metrics));
@@ -464,7 +639,42 @@ CALL_ROW(restore_snapshots, snapshots_restore(s->api.snapshots, row));
 CALL(start_snapshots, snapshots_start(s->api.snapshots));
 CALL_BATCH(durable_snapshots, snapshots_durable(s->api.snapshots, batch));
 CALL(free_snapshots, snapshots_free(s->api.snapshots));
+CALL_ROW(restore_netchecks, netchecks_restore(s->api.netchecks, row));
+CALL(start_netchecks, netchecks_start(s->api.netchecks));
+CALL(close_netchecks, netchecks_close(s->api.netchecks));
+CALL(free_netchecks, netchecks_free(s->api.netchecks));
 CALL(free_tails, tails_free(s->api.tails));
+CALL_ROW(restore_simulations, simulations_restore(s->api.simulations, row));
+CALL(close_simulations, simulations_close(s->api.simulations));
+CALL(free_simulations, simulations_free(s->api.simulations));
+CALL_ROW(restore_agent, agent_restore(s->api.agent, row));
+CALL(start_agent, agent_start(s->api.agent));
+CALL(close_agent, agent_close(s->api.agent));
+CALL(free_agent, agent_free(s->api.agent));
+CALL_ROW(restore_secondopinion, secondopinion_restore(s->api.secondopinion, row));
+CALL(start_secondopinion, secondopinion_start(s->api.secondopinion));
+CALL(close_secondopinion, secondopinion_close(s->api.secondopinion));
+CALL(free_secondopinion, secondopinion_free(s->api.secondopinion));
+CALL_ROW(restore_serving, serving_restore(s->api.serving, row));
+CALL(start_serving, serving_start(s->api.serving));
+CALL_BATCH(durable_serving, serving_durable(s->api.serving, batch));
+CALL(close_serving, serving_close(s->api.serving));
+CALL(unplug_serving, serving_unplug(s->api.serving));
+CALL(free_serving, serving_free(s->api.serving));
+CALL_ROW(restore_notebooks, notebooks_restore(s->api.notebooks, row));
+CALL(start_notebooks, notebooks_start(s->api.notebooks));
+CALL(close_notebooks, notebooks_close(s->api.notebooks));
+CALL(free_notebooks, notebooks_free(s->api.notebooks));
+CALL_ROW(restore_ops, ops_restore(s->api.ops, row));
+CALL(start_ops, ops_start(s->api.ops));
+CALL(close_ops, ops_close(s->api.ops));
+CALL(free_ops, ops_free(s->api.ops));
+CALL_ROW(restore_pipes, pipes_restore(s->api.pipes, row));
+CALL(start_pipes, pipes_start(s->api.pipes));
+CALL(close_pipes, pipes_close(s->api.pipes));
+CALL(free_pipes, pipes_free(s->api.pipes));
+CALL(close_changes, changes_close(s->api.changes));
+CALL(free_changes, changes_free(s->api.changes));
 CALL(free_curves, curves_kept_free(s->api.curves));
 
 static const struct service services[] = {
@@ -475,12 +685,24 @@ static const struct service services[] = {
      .unplug = unplug_preflights,
      .free = free_preflights},
     {.name = "tokens", .make = make_tokens, .is_early = true, .free = free_tokens},
+    {.name = "sessions",
+     .make = make_sessions,
+     .is_early = true,
+     .kinds = {SESSIONS_ENTRY},
+     .restore = restore_sessions,
+     .free = free_sessions},
     {.name = "people",
      .make = make_people,
      .is_early = true,
      .kinds = {PEOPLE_ENTRY_PROJECT, PEOPLE_ENTRY_QUOTA},
      .restore = restore_people,
      .free = free_people},
+    {.name = "ownsettings",
+     .make = make_ownsettings,
+     .is_early = true,
+     .kinds = {OWNSETTINGS_ENTRY},
+     .restore = restore_ownsettings,
+     .free = free_ownsettings},
     {.name = "secrets",
      .make = make_secrets,
      .is_early = true,
@@ -508,6 +730,14 @@ static const struct service services[] = {
      .free = free_usage},
     {.name = "ray", .open = open_ray, .unplug = unplug_ray},
     {.name = "sched", .make = make_sched, .free = free_sched},
+    {.name = "accounting",
+     .make = make_accounting,
+     .kinds = {ACCOUNTING_ENTRY},
+     .restore = restore_accounting,
+     .start = start_accounting,
+     .durable = durable_accounting,
+     .close = close_accounting,
+     .free = free_accounting},
     {.name = "events", .make = make_events, .durable = durable_events, .free = free_events},
     {.name = "jobs", .make = make_jobs, .durable = durable_jobs, .free = free_jobs},
     {.name = "cluster", .make = make_cluster, .start = start_cluster, .unplug = unplug_cluster},
@@ -554,6 +784,16 @@ static const struct service services[] = {
      .durable = durable_archives,
      .close = close_archives,
      .free = free_archives},
+    {.name = "backups",
+     .open = open_backups,
+     .start = start_backups,
+     .close = close_backups,
+     .free = free_backups},
+    {.name = "retention",
+     .make = make_retention,
+     .start = start_retention,
+     .close = close_retention,
+     .free = free_retention},
     {.name = "checkpoints",
      .make = make_checkpoints,
      .kinds = {CHECKPOINTS_ENTRY},
@@ -561,6 +801,13 @@ static const struct service services[] = {
      .start = start_checkpoints,
      .close = close_checkpoints,
      .free = free_checkpoints},
+    {.name = "trackers",
+     .open = open_trackers,
+     .kinds = {TRACKERS_ENTRY},
+     .restore = restore_trackers,
+     .start = start_trackers,
+     .close = close_trackers,
+     .free = free_trackers},
     {.name = "sender", .make = make_sender, .close = close_sender, .free = free_sender},
     {.name = "trials", .make = make_trials, .close = close_trials, .free = free_trials},
     {.name = "drytrials", .make = make_drytrials, .close = close_drytrials, .free = free_drytrials},
@@ -569,6 +816,11 @@ static const struct service services[] = {
      .start = start_metrics,
      .close = close_metrics,
      .free = free_metrics},
+    {.name = "gpubooks",
+     .make = make_gpubooks,
+     .start = start_gpubooks,
+     .close = close_gpubooks,
+     .free = free_gpubooks},
     {.name = "hangs",
      .make = make_hangs,
      .start = start_hangs,
@@ -603,7 +855,66 @@ static const struct service services[] = {
      .durable = durable_snapshots,
      .free = free_snapshots},
     {.name = "imports", .make = make_imports},
+    {.name = "netchecks",
+     .make = make_netchecks,
+     .kinds = {NETCHECKS_ENTRY, NETPAIRS_ENTRY},
+     .restore = restore_netchecks,
+     .start = start_netchecks,
+     .close = close_netchecks,
+     .free = free_netchecks},
     {.name = "tails", .make = make_tails, .free = free_tails},
+    {.name = "simulations",
+     .make = make_simulations,
+     .kinds = {SIMULATIONS_ENTRY},
+     .restore = restore_simulations,
+     .close = close_simulations,
+     .free = free_simulations},
+    {.name = "agent",
+     .make = make_agent,
+     .kinds = {AGENT_ENTRY},
+     .restore = restore_agent,
+     .start = start_agent,
+     .close = close_agent,
+     .free = free_agent},
+    {.name = "secondopinion",
+     .make = make_secondopinion,
+     .kinds = {SECONDOPINION_ENTRY},
+     .restore = restore_secondopinion,
+     .start = start_secondopinion,
+     .close = close_secondopinion,
+     .free = free_secondopinion},
+    {.name = "serving",
+     .open = open_serving,
+     .kinds = {SERVING_ENTRY_SERVICE, SERVING_ENTRY_VERSION, SERVING_ENTRY_LIST},
+     .restore = restore_serving,
+     .start = start_serving,
+     .durable = durable_serving,
+     .close = close_serving,
+     .unplug = unplug_serving,
+     .free = free_serving},
+    {.name = "notebooks",
+     .make = make_notebooks,
+     .kinds = {NOTEBOOKS_ENTRY},
+     .restore = restore_notebooks,
+     .start = start_notebooks,
+     .close = close_notebooks,
+     .free = free_notebooks},
+    {.name = "pipes",
+     .make = make_pipes,
+     .kinds = {PIPES_ENTRY_PIPELINE, PIPES_ENTRY_RUN, PIPES_ENTRY_LAST},
+     .restore = restore_pipes,
+     .start = start_pipes,
+     .close = close_pipes,
+     .free = free_pipes},
+    {.name = "ops",
+     .make = make_ops,
+     .kinds = {OPS_ENTRY},
+     .restore = restore_ops,
+     .start = start_ops,
+     .close = close_ops,
+     .free = free_ops},
+    {.name = "calls", .make = make_calls, .unplug = unplug_calls},
+    {.name = "changes", .make = make_changes, .close = close_changes, .free = free_changes},
     {.name = "curves", .make = make_curves, .free = free_curves},
 };
 

@@ -9,9 +9,10 @@
 
 #include "argusd/ground/work.h"
 #include "base/doc.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/upload.h"
+#include "fsroot/content/upload.h"
 #include "http/multipart.h"
 
 enum { CODE_MAX = 4 << 20 }; /* of one piece: larger than any */
@@ -145,7 +146,8 @@ static void write_code(struct reading *x)
 static int begin_spec(struct reading *x, struct err *err)
 {
     if (x->has_spec)
-        return err_set(err, ERR_BAD_REQUEST, "the form has two parts 'spec'");
+        return message_refuse(err, ERR_BAD_REQUEST, "form_part_twice",
+                              MESSAGE_ARGS(MESSAGE_STR("part", "spec")));
     x->has_spec = true;
     x->part = PART_SPEC;
     return 0;
@@ -158,7 +160,8 @@ static int begin_code(struct reading *x, const char *file, struct err *err)
     struct upload *u = NULL;
     int64_t bytes = http_req_body_length(x->req);
     if (*f->upload)
-        return err_set(err, ERR_BAD_REQUEST, "the form has two parts 'code'");
+        return message_refuse(err, ERR_BAD_REQUEST, "form_part_twice",
+                              MESSAGE_ARGS(MESSAGE_STR("part", "code")));
     struct upload_wish wish = {.user = http_req_principal(x->req)->user,
                                .name = "code",
                                .bytes = bytes < 0 ? 0 : (uint64_t)bytes,
@@ -180,8 +183,8 @@ static int form_on_part(const char *name, const char *file, void *arg, struct er
         return begin_spec(x, err);
     if (!strcmp(name, "code"))
         return begin_code(x, file, err);
-    return err_set(err, ERR_BAD_REQUEST,
-                   "the form has a part '%.40s': send 'spec', and 'code' for an archive", name);
+    return message_refuse(err, ERR_BAD_REQUEST, "form_part_unknown",
+                          MESSAGE_ARGS(MESSAGE_STR("part", name)));
 }
 
 static int add_code(struct reading *x, const char *p, size_t n, struct err *err)
@@ -189,7 +192,7 @@ static int add_code(struct reading *x, const char *p, size_t n, struct err *err)
     x->code_bytes += n;
     int r = uploads_grow(x->f->us, x->f->upload, x->code_bytes, err);
     if (r == 0 && buf_add(&x->code, p, n) < 0)
-        r = err_set(err, ERR_INTERNAL, "a piece of the form is too large");
+        r = message_refuse(err, ERR_INTERNAL, "form_piece_large", MESSAGE_NO_ARGS);
     return r;
 }
 
@@ -199,10 +202,8 @@ static int on_data(const char *p, size_t n, void *arg, struct err *err)
     if (x->part == PART_CODE)
         return add_code(x, p, n, err);
     return buf_add(&x->f->spec, p, n) < 0
-               ? err_set(err, ERR_TOO_LARGE,
-                         "the part 'spec' is too large: at most %d bytes are "
-                         "read",
-                         (int)DOC_MAX_BYTES)
+               ? message_refuse(err, ERR_TOO_LARGE, "form_spec_large",
+                                MESSAGE_ARGS(MESSAGE_NUM("most", (int)DOC_MAX_BYTES)))
                : 0;
 }
 
@@ -212,7 +213,7 @@ static int take_apart(struct reading *x, const struct buf *piece, struct err *er
     if (r == 0 && x->is_last)
         r = multipart_end(x->m, err);
     if (r == 0 && x->is_last && !x->has_spec)
-        r = err_set(err, ERR_BAD_REQUEST, "the form has no part 'spec'");
+        r = message_refuse(err, ERR_BAD_REQUEST, "form_no_spec", MESSAGE_NO_ARGS);
     return r;
 }
 

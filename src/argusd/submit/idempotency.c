@@ -8,6 +8,7 @@
 #include "base/doc.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/message.h"
 
 enum { IDEMPOTENCY_MAX = 100000, KEY_MAX = 200 };
 /* A key is for a retry: the younger ones stay when there are too many. */
@@ -92,8 +93,8 @@ int idempotency_make_room(struct api *a, const struct http_req *req, usec_t now,
     }
     return map_count(a->idempotency) < IDEMPOTENCY_MAX
                ? 0
-               : err_set(err, ERR_BUSY, "more than %d idempotency keys in a minute",
-                         IDEMPOTENCY_MAX);
+               : message_refuse(err, ERR_BUSY, "too_many_keys",
+                                MESSAGE_ARGS(MESSAGE_NUM("most", IDEMPOTENCY_MAX)));
 }
 
 int idempotency_find(const struct api *a,

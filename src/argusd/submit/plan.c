@@ -18,6 +18,7 @@
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/pastruns.h"
 #include "argusd/submit/plan.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/past/advise.h"
@@ -95,6 +96,16 @@ static const struct field trial_rows[] = {
 };
 static const struct field_table trial_table = FIELD_TABLE(NULL, trial_rows, plan_trial);
 
+/* What runs like it took. */
+struct plan_span {
+    int64_t p50_s, p90_s;
+};
+static const struct field span_rows[] = {
+    FIELD_AT(plan_span, "p50_s", FIELD_INT, p50_s),
+    FIELD_AT(plan_span, "p90_s", FIELD_INT, p90_s),
+};
+static const struct field_table span_table = FIELD_TABLE(NULL, span_rows, plan_span);
+
 struct plan_page {
     bool dry_run, fits_pool;
     char *resolved, *verl, *changes, *advice; /* owned */
@@ -106,6 +117,9 @@ struct plan_page {
     struct plan_why its_why;
     const struct view_eta *eta;
     struct view_eta its_eta;
+    const struct plan_span *run;
+    struct plan_span its_run;
+    int64_t checkpoint_bytes, free_bytes; /* -1 = not known */
     struct plan_account project, user;
     struct plan_trial trial;
     const char *argv; /* borrowed */
@@ -125,6 +139,9 @@ static const struct field plan_rows[] = {
     PAGE("placement", FIELD_PART, placement, .of = &placement_table),
     PAGE("why", FIELD_PART, why, .of = &why_table),
     PAGE("eta", FIELD_PART, eta, .of = &view_eta_table),
+    PAGE("run", FIELD_PART, run, .of = &span_table),
+    PAGE("checkpoint_bytes", FIELD_INT, checkpoint_bytes, .flags = FIELD_NO_LIMIT),
+    PAGE("free_bytes", FIELD_INT, free_bytes, .flags = FIELD_NO_LIMIT),
     PAGE("quota.project", FIELD_OBJECT, project, .of = &account_table),
     PAGE("quota.user", FIELD_OBJECT, user, .of = &account_table),
     PAGE("advice", FIELD_JSON, advice, .flags = FIELD_OMIT, .schema = LIST_OF_SCHEMA("Advice")),
@@ -161,6 +178,7 @@ struct plan {
     struct sched *copy, *ahead; /* for the pass to come; to run on */
     struct forecast_error *error;
     struct reason block; /* nothing starts at all now */
+    char *needs;         /* of its code; NULL: nothing */
     usec_t now;
 
     int launched;
@@ -186,6 +204,7 @@ static void plan_free(struct plan *p)
     sched_free(p->ahead);
     forecast_error_free(p->error);
     job_free(p->job);
+    free(p->needs);
     gang_release(&p->gang);
     spec_release(&p->spec);
     problems_release(&p->ps);
@@ -299,29 +318,43 @@ static void plan_fill_advice(struct plan *p, const struct past *past, const stru
                            .line = line,
                            .hint = !p->starts && !*p->block.code ? &p->why.hint : NULL};
     jout_open(&j, NULL, '[');
-    fitcheck_advise(p->a->jobs, p->job, &in, &j);
+    fitcheck_advise(p->a->jobs, p->job, p->needs, &in, &j);
     jout_close(&j, ']');
     p->page.advice = buf_take(&out);
 }
 
 /* Texts of result are kept: it is gone before the answer is. */
-static void put_trial(struct plan *p, const struct trial_result *result, const char *why)
+static void put_trial(struct plan *p, const struct trial_result *result, const struct reason *why)
 {
     struct plan_trial *t = &p->page.trial;
+    const struct message_listener to = {.language = http_req_principal(p->req)->language};
+    const char *code = why ? why->code : result->ok ? "trial_passed" : result->message;
+    struct buf said = {0};
     t->state = !result ? PLAN_TRIAL_NOT_RUN : result->ok ? PLAN_TRIAL_PASSED : PLAN_TRIAL_FAILED;
-    text_copy(t->text, !result ? why : result->ok ? "its trial found nothing" : result->sentence);
-    t->result = result ? xstrdup(result->shown) : NULL;
+    text_copy(t->text, message_say(code,
+                                   why          ? why->text
+                                   : result->ok ? "{}"
+                                                : result->text,
+                                   &to, &said));
+    buf_release(&said);
+    t->result = result ? said_in_text(result->shown, to.language) : NULL;
+}
+
+static void copy_problems(struct plan *p, const struct problems *ps)
+{
+    for (size_t i = 0; i < ps->n; i++)
+        problems_add_copy(&p->ps, &ps->v[i], ps->v[i].field, ps->v[i].line, ps->v[i].column);
 }
 
 static void plan_reply(struct plan *p)
 {
     struct buf out = BUF_INIT(ANSWER_MAX);
     struct jout j = jout_begin(&out);
-    if (p->launch.warning)
-        problems_add(&p->ps, PROBLEM_WARNING, "", 0, 0, NULL, "%s", p->launch.warning);
+    copy_problems(p, &p->launch.warnings);
     p->page.argv = p->launch.argv;
-    p->page.problems = (struct field_list){.v = p->ps.v, .n = p->ps.n};
+    p->page.problems = problem_pages(&p->ps, http_req_principal(p->req)->language);
     field_to_json(&plan_table, &p->page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    problem_pages_release(&p->page.problems);
     http_reply_json(p->req, 200, &out, api_barrier(p->a));
     buf_release(&out);
     plan_free(p);
@@ -352,7 +385,7 @@ static void plan_on_gone(struct http_req *req, void *arg)
 }
 
 /* A trial that counted the rows makes the command line another one: as the attempt will have it. */
-static void on_tried(const struct trial_result *result, const char *why, void *arg)
+static void on_tried(const struct trial_result *result, const struct reason *why, void *arg)
 {
     struct plan *p = arg;
     p->trial = NULL;
@@ -375,22 +408,28 @@ static void on_gone_while_tried(struct http_req *req, void *arg)
     plan_free(p);
 }
 
+static void put_no_trial(struct plan *p, const char *code)
+{
+    struct reason why;
+    reason_set(&why, code, NULL, "{}");
+    put_trial(p, NULL, &why);
+    plan_reply(p);
+}
+
 /* What is known is written; the trial is waited for where the job would have one. */
 static void try_it(struct plan *p)
 {
     if (p->job->trial != JOB_TRIAL_DUE) {
-        put_trial(p, NULL, "it has none, or none was asked for");
-        plan_reply(p);
+        put_no_trial(p, "trial_not_asked");
         return;
     }
     const char *why;
-    p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, on_tried, p, &why);
+    p->trial = drytrial_begin(p->a->drytrials, p->job, &p->launch, p->needs, on_tried, p, &why);
     if (p->trial) {
         http_req_on_close(p->req, on_gone_while_tried, p);
         return;
     }
-    put_trial(p, NULL, why);
-    plan_reply(p);
+    put_no_trial(p, why);
 }
 
 /* ---- the runs before ---- */
@@ -437,7 +476,7 @@ static void plan_done(void *arg)
     }
     http_req_on_close(p->req, NULL, NULL);
     if (p->launched < 0) {
-        http_problem(p->req, p->err.code, &p->err, NULL, NULL, NULL, 0);
+        http_problem(p->req, p->err.code, &p->err, NULL, NULL, 0);
         plan_free(p);
         return;
     }
@@ -464,17 +503,24 @@ static void plan_fill_demand(struct plan *p)
                                           .gpus = demand_gpus(d),
                                           .cpus = demand_cpus(d),
                                           .memory = demand_memory(d)};
-    p->page.fits_pool = sched_fits_empty(sched, p->job->pool, d);
+    p->page.fits_pool = sched_fits_empty(sched, p->job->pool, p->needs, d);
     p->page.queue_length = sched_queue_length(sched);
 }
 
-static void copy_problems(struct plan *p, const struct problems *ps)
+static int64_t bytes_known(uint64_t bytes)
 {
-    for (size_t i = 0; i < ps->n; i++) {
-        const struct problem *one = &ps->v[i];
-        problems_add(&p->ps, (enum problem_level)one->level, one->field, one->line, one->column,
-                     one->hint, "%s", one->text);
-    }
+    return bytes ? (int64_t)bytes : -1;
+}
+
+/* How long it would take, and what it would write. */
+static void plan_fill_cost(struct plan *p, usec_t p50, usec_t p90)
+{
+    struct plan_page *page = &p->page;
+    page->its_run =
+        (struct plan_span){.p50_s = (int64_t)(p50 / USEC_SEC), .p90_s = (int64_t)(p90 / USEC_SEC)};
+    page->run = p50 ? &page->its_run : NULL;
+    page->checkpoint_bytes = bytes_known(p->checkpoint_bytes);
+    page->free_bytes = bytes_known(p->free_bytes);
 }
 
 /* Of the job whose newest checkpoint it would take, as it is now. */
@@ -491,10 +537,12 @@ static void enqueue(struct plan *p)
     const struct job *j = p->job;
     usec_t p50, p90;
     jobs_expect(p->a->jobs, j, &p50, &p90);
+    plan_fill_cost(p, p50, p90);
     struct sched_job asked = {.id = j->id,
                               .seq = INT64_MAX,
                               .priority = j->priority,
                               .pool = j->pool,
+                              .needs = p->needs,
                               .user = j->user,
                               .project = j->project,
                               .demand = j->demand,
@@ -520,6 +568,7 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                        .checkpoint_bytes = in->checkpoint_bytes,
                        .free_bytes = in->free_bytes,
                        .held = in->held,
+                       .needs = xstrdup(in->needs),
                        .copy = sched_copy(jobs_sched(a->jobs)),
                        .ahead = sched_copy(jobs_sched(a->jobs)),
                        .error = jobs_forecast_error(a->jobs),

@@ -11,6 +11,7 @@ struct api_plan_in {
     struct spec spec;  /* taken */
     /* Copied, or looked at during the call. */
     const char *verl, *inputs, *snapshots;
+    const char *needs;   /* of its snapshots, core/job/needs.h; NULL: nothing */
     const char *changes; /* of a retry (submit.h), else NULL */
     const struct problems *ps;
     struct snapshot *held; /* let go of when it was answered; NULL = none */

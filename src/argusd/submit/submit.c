@@ -15,6 +15,7 @@
 #include "argusd/content/code.h"
 #include "argusd/content/registry_inputs.h"
 #include "argusd/content/snapshots_view.h"
+#include "argusd/ground/jobspec.h"
 #include "argusd/jobs/jobs_rules.h"
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/preflight.h"
@@ -46,6 +47,60 @@ void submit_state_free(struct submit *s)
     free(s->inputs);
     free(s->made);
     free(s);
+}
+
+/* ---- who submits ---- */
+
+void submit_own_end(struct submit *s, struct live *l, const struct err *err)
+{
+    *s->own_place = NULL;
+    s->own.done(l, err, s->own.arg);
+}
+
+void submit_tell(struct submit *s,
+                 const struct err *err,
+                 const char *field,
+                 const struct problems *ps)
+{
+    if (s->req)
+        http_problem(s->req, err->code, err, field, ps, ps ? 0 : api_barrier(s->a));
+    else
+        submit_own_end(s, NULL, err);
+}
+
+void submit_tell_problems(struct submit *s)
+{
+    struct err err = {0};
+    if (s->req) {
+        api_answer_problems(s->req, &s->ps);
+        return;
+    }
+    (void)problem_to_err(problems_first(&s->ps), ERR_BAD_SPEC, &err); /* only fills err */
+    submit_own_end(s, NULL, &err);
+}
+
+static void submit_on_gone(struct http_req *req, void *arg);
+
+/* The client may go while something is looked at. */
+static void submit_watch(struct submit *s)
+{
+    if (s->req)
+        http_req_on_close(s->req, submit_on_gone, s);
+}
+
+static void submit_unwatch(struct submit *s)
+{
+    if (s->req)
+        http_req_on_close(s->req, NULL, NULL);
+}
+
+/* May its user still go on? Asked when a look has taken its time. */
+static bool submit_may_go_on(const struct submit *s)
+{
+    struct http_principal who = s->who;
+    if (s->req)
+        return people_may_go_on(s->a->people, s->a->tokens, http_req_principal(s->req));
+    return people_admit(s->a->people, &who) == 0;
 }
 
 /* ---- checks ---- */
@@ -94,9 +149,8 @@ static int name_code(struct submit *s)
 /* The look at the shared root may have taken its time. */
 static int check_again(struct submit *s, const char **ret_field, struct err *err)
 {
-    const struct http_principal *p = http_req_principal(s->req);
     *ret_field = NULL;
-    if (!people_may_go_on(s->a->people, s->a->tokens, p))
+    if (!submit_may_go_on(s))
         return message_refuse(err, ERR_UNAUTHORISED, "token_ended", MESSAGE_NO_ARGS);
     int r = submit_check_room(s->a, err);
     return r < 0 ? r : people_check_submit(s->a->people, &s->who, &s->spec, ret_field, err);
@@ -108,7 +162,7 @@ static void answer_late(struct submit *s, const struct preflight_seen *seen)
     (void)message_refuse(
         &err, ERR_UNAVAILABLE, "root_hangs_here",
         MESSAGE_ARGS(MESSAGE_STR("path", seen->where), MESSAGE_NUM("limit", 5))); /* fills err */
-    http_problem(s->req, err.code, &err, NULL, NULL, &s->ps, 0);
+    submit_tell(s, &err, NULL, &s->ps);
 }
 
 static void submit_judge(struct submit *s, const struct preflight_seen *seen)
@@ -128,12 +182,12 @@ static void on_seen(const struct preflight_seen *seen, void *arg)
     const char *field;
     struct err err = {0};
     s->look = NULL;
-    http_req_on_close(s->req, NULL, NULL);
+    submit_unwatch(s);
     if (seen->late) {
         answer_late(s, seen);
         submit_state_free(s);
     } else if (check_again(s, &field, &err) < 0) {
-        http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
+        submit_tell(s, &err, field, NULL);
         submit_state_free(s);
     } else {
         submit_judge(s, seen);
@@ -154,7 +208,7 @@ static void say_where(struct submit *s)
 {
     const struct settings *st = s->a->settings;
     const char *user = s->who.user;
-    s->user_root = xasprintf("%s/users/%s", st->shared_root, user);
+    s->user_root = jobspec_user_root(st, user);
     s->hf_home = launchplan_env(st, &s->spec, user, "HF_HOME");
     _cleanup_(freep) char *offline = launchplan_env(st, &s->spec, user, "HF_HUB_OFFLINE");
     s->where = (struct preflight_where){.shared_root = st->shared_root,
@@ -167,8 +221,10 @@ static void say_where(struct submit *s)
 static bool needs_a_look(const struct submit *s)
 {
     struct preflight_facts f;
+    if (s->spec.id)
+        return true;
     preflight_plan(&s->spec, &s->where, &f);
-    bool needs = s->spec.id || preflight_has_work(&f);
+    bool needs = preflight_has_work(&f);
     preflight_release(&f);
     return needs;
 }
@@ -185,7 +241,7 @@ static void begin_preflight(struct submit *s)
         submit_finish(s);
         return;
     }
-    http_req_on_close(s->req, submit_on_gone, s);
+    submit_watch(s);
     s->look = preflight_look(s->a->preflights, &s->spec, &s->where, tree, on_seen, s);
 }
 
@@ -216,11 +272,10 @@ static void submit_check_names(struct submit *s)
 {
     struct err err = {0};
     if (resolve_names(s) < 0) {
-        api_answer_problems(s->req, &s->ps);
+        submit_tell_problems(s);
         submit_state_free(s);
     } else if (use_checkpoints(s, &err) < 0) {
-        http_problem(s->req, err.code, &err, "resume", "name another one, or resume from none",
-                     NULL, api_barrier(s->a));
+        submit_tell(s, &err, "resume", NULL);
         submit_state_free(s);
     } else {
         begin_preflight(s);
@@ -230,15 +285,16 @@ static void submit_check_names(struct submit *s)
 static void submit_on_sight(const char *field, const struct err *err, void *arg)
 {
     struct submit *s = arg;
-    http_req_on_close(s->req, NULL, NULL);
+    submit_unwatch(s);
     if (!field) {
         submit_check_names(s);
         return;
     }
     struct err refusal = *err;
     if (refusal.code == ERR_NOT_FOUND)
-        refusal.code = ERR_BAD_SPEC;
-    submit_answer_refusal(s, &refusal, field, "name a job that you may see");
+        (void)message_refuse(&refusal, ERR_BAD_SPEC, "spec_job_unseen",
+                             MESSAGE_ARGS(MESSAGE_ERR("why", err))); /* only fills it */
+    submit_answer_refusal(s, &refusal, field);
     submit_state_free(s);
 }
 
@@ -255,12 +311,12 @@ static void submit_ask_sight(struct submit *s)
         struct err err = {0};
         (void)message_refuse(&err, ERR_BAD_SPEC, "too_many_jobs_named",
                              MESSAGE_ARGS(MESSAGE_NUM("most", SPEC_JOBS_MAX))); /* fills err */
-        submit_answer_refusal(s, &err, named.v[SPEC_JOBS_MAX].field, NULL);
+        submit_answer_refusal(s, &err, named.v[SPEC_JOBS_MAX].field);
         spec_jobs_release(&named);
         submit_state_free(s);
         return;
     }
-    http_req_on_close(s->req, submit_on_gone, s);
+    submit_watch(s);
     jobsight_ask(s->a, &s->who, &named, submit_on_sight, s, &s->sight);
 }
 
@@ -271,10 +327,10 @@ static void submit_check_spec(struct submit *s)
     const char *field = NULL;
     bool is_read = submit_read_body(s) == 0 && name_code(s) == 0;
     if (is_read && people_check_submit(s->a->people, &s->who, &s->spec, &field, &err) < 0) {
-        http_problem(s->req, err.code, &err, field, NULL, NULL, api_barrier(s->a));
+        submit_tell(s, &err, field, NULL);
         submit_state_free(s);
     } else if (!is_read) {
-        api_answer_problems(s->req, &s->ps);
+        submit_tell_problems(s);
         submit_state_free(s);
     } else {
         submit_ask_sight(s);
@@ -298,6 +354,28 @@ static void submit_begin(struct submit *s)
     } else {
         submit_check_spec(s);
     }
+}
+
+void submit_own(struct api *a, const struct submit_own *taken, struct submit **ret)
+{
+    struct err err = {0};
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.a = a, .who = taken->who, .text = taken->spec, .own = *taken};
+    s->own.spec = NULL;
+    s->own_place = ret;
+    *ret = s;
+    if (submit_check_room(a, &err) < 0) {
+        submit_tell(s, &err, NULL, NULL);
+        submit_state_free(s);
+    } else {
+        submit_check_spec(s);
+    }
+}
+
+void submit_own_forget(struct submit *s)
+{
+    if (s)
+        submit_on_gone(NULL, s);
 }
 
 void api_jobs_create(struct http_req *req, void *app)

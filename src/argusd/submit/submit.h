@@ -26,6 +26,21 @@ void submit_retry(struct http_req *req,
                   char *taken_spec,
                   const struct submit_retry *taken);
 
+/* A spec that argusd itself submits for somebody: a step of a pipeline. It says its own id, so that
+ * it becomes one job however often it is submitted. */
+struct submit_own {
+    struct http_principal who; /* whose job it will be; copied */
+    char *spec;                /* taken */
+    /* Called once, at once or later: the new job, or NULL with the reason. Both are borrowed for
+     * the call. */
+    void (*done)(struct live *l, const struct err *err, void *arg);
+    void *arg;
+};
+struct submit;
+/* *ret is what is under way, for submit_own_forget(), and NULL from before done is called on. */
+void submit_own(struct api *a, const struct submit_own *taken, struct submit **ret);
+void submit_own_forget(struct submit *s); /* NULL is fine */
+
 /* A form (submit_form.c) is received, and answered. */
 void submit_form(struct http_req *req, struct api *a);
 

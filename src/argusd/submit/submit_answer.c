@@ -56,13 +56,15 @@ void submit_answer(struct http_req *req,
 {
     struct store_job row;
     char location[128];
-    record_job_row(l->job, NULL, &row);
+    _cleanup_(freep) char *warnings =
+        problems_stored_say(l->extra.warnings, http_req_principal(req)->language);
+    record_job_row(l->job, NULL, NULL, &row);
     const struct submitted_page page = {.id = row.id,
                                         .state = row.state,
                                         .workload = row.workload,
                                         .user = row.user,
                                         .queued_at = row.queued_at,
-                                        .warnings = str_or(l->extra.warnings, "[]"),
+                                        .warnings = warnings,
                                         .retry_of = l->extra.retry_of,
                                         .changes = changes};
     text_printf(location, "/v1/jobs/%s", row.id);
@@ -86,19 +88,8 @@ bool submit_was_here(struct http_req *req, struct api *a, const char *asked)
     const char *job = NULL;
     struct err err = {0};
     if (idempotency_find(a, req, asked, &job, &err) < 0)
-        http_problem(req, err.code, &err, "Idempotency-Key", "use a new key per job", NULL,
-                     api_barrier(a));
+        http_problem(req, err.code, &err, "Idempotency-Key", NULL, api_barrier(a));
     else if (job)
         answer_again(req, a, job);
     return job || err.code;
-}
-
-char *submit_warnings(const struct problems *ps)
-{
-    struct buf out = BUF_INIT(256 << 10);
-    struct jout j = jout_begin(&out);
-    if (!ps->n)
-        return NULL;
-    problems_to_json(ps, &j, NULL);
-    return buf_take(&out);
 }

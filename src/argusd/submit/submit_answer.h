@@ -12,8 +12,6 @@ void submit_answer(struct http_req *req,
 /* True if the request was answered: it repeats an earlier one, or contradicts it. asked: see
  * idempotency.h. */
 bool submit_was_here(struct http_req *req, struct api *a, const char *asked);
-/* JSON array for the job's record; NULL: there are none. Yours. */
-char *submit_warnings(const struct problems *ps);
 
 /* The answer of a submit, for openapi.json. */
 extern const struct field_table submit_answer_table;

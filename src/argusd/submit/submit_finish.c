@@ -57,13 +57,12 @@ static void check_verl(struct submit *s)
     const char *path = launchplan_verl_path(&s->spec);
     const struct verl_version *v = verl_version_find(str_or(s->verl, ""), &exact);
     if (!exact && s->verl)
-        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0, "try it with few steps first",
-                     "verl %s is not known: the command line is that of verl %s", s->verl, v->name);
+        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0, "verl_not_known",
+                     MESSAGE_ARGS(MESSAGE_STR("verl", s->verl), MESSAGE_STR("near", v->name)));
     else if (!s->verl)
-        problems_add(&s->ps, PROBLEM_WARNING, "code_path", 0, 0,
-                     "name the tree of verl with code_path, or its venv with py_executable",
-                     "the version of verl is not known%s%s: the command line is that of verl %s",
-                     path ? ", there is none at " : "", str_or(path, ""), v->name);
+        problems_add(
+            &s->ps, PROBLEM_WARNING, "code_path", 0, 0, "verl_version_unknown",
+            MESSAGE_ARGS(MESSAGE_STR("path", str_or(path, "")), MESSAGE_STR("near", v->name)));
 }
 
 /* Keys of a JobSpec that this version cannot honour and that do harm when they are ignored:
@@ -72,23 +71,15 @@ static int check_honoured(const struct submit *s, const char **ret_field, struct
 {
     const struct spec *sp = &s->spec;
     const char *ours = s->a->settings->cluster;
-    const struct {
-        const char *field;
-        bool given;
-        const char *sentence;
-    } keys[] = {
-        {"after", sp->after.n > 0, "this version cannot wait for other jobs"},
-    };
-    for (size_t i = 0; i < array_len(keys); i++)
-        if (keys[i].given) {
-            *ret_field = keys[i].field;
-            return err_set(err, ERR_BAD_SPEC, "%s", keys[i].sentence);
-        }
+    if (sp->after.n > 0) {
+        *ret_field = "after";
+        return message_refuse(err, ERR_BAD_SPEC, "no_after", MESSAGE_NO_ARGS);
+    }
     if (!sp->cluster || !*sp->cluster || !strcmp(sp->cluster, ours))
         return 0;
     *ret_field = "cluster";
     return message_refuse(
-        err, ERR_BAD_SPEC, "no_such_cluster",
+        err, ERR_BAD_SPEC, "spec_other_cluster",
         MESSAGE_ARGS(MESSAGE_STR("cluster", sp->cluster), MESSAGE_STR("ours", ours)));
 }
 
@@ -152,17 +143,22 @@ static struct job *submit_make_job(struct submit *s,
     return j;
 }
 
-void submit_answer_refusal(struct submit *s,
-                           const struct err *err,
-                           const char *field,
-                           const char *hint)
+void submit_answer_refusal(struct submit *s, const struct err *err, const char *field)
 {
     if (!s->ps.errors) {
-        http_problem(s->req, err->code, err, field, hint, NULL, api_barrier(s->a));
+        submit_tell(s, err, field, NULL);
         return;
     }
-    problems_add(&s->ps, PROBLEM_ERROR, str_or(field, ""), 0, 0, hint, "%s", err->text);
-    api_answer_problems(s->req, &s->ps);
+    problems_add_err(&s->ps, PROBLEM_ERROR, str_or(field, ""), 0, 0, err);
+    submit_tell_problems(s);
+}
+
+static struct needscheck_ask needs_asked(const struct submit *s)
+{
+    return (struct needscheck_ask){.snapshots = s->a->snapshots,
+                                   .user = s->who.user,
+                                   .code = s->snapshots,
+                                   .own_python = s->spec.py_executable && *s->spec.py_executable};
 }
 
 /* True if it was refused and answered. */
@@ -171,23 +167,26 @@ static bool submit_refuse(struct submit *s, const struct demand *d, const char *
     struct err err = {0};
     const char *field = NULL;
     if (check_id(s, &err) < 0) {
-        http_problem(s->req, err.code, &err, "submission_id", "leave it out, or choose another",
-                     NULL, api_barrier(s->a));
+        submit_tell(s, &err, "submission_id", NULL);
         return true;
     }
-    needscheck(s->a->nodes, s->a->snapshots, s->snapshots, pool, &s->ps);
+    const struct needscheck_ask asked = needs_asked(s);
+    _cleanup_(freep) char *needs = needscheck_of(&asked);
+    const struct fitcheck_ask fit = {
+        .demand = d, .pool = pool, .needs = needs, .required = s->require_fit};
+    needscheck(jobs_sched(s->a->jobs), &asked, pool, &s->ps);
     if (!code_is_there(s->a->snapshots, s->snapshots, &err))
-        submit_answer_refusal(s, &err, "code", NULL);
+        submit_answer_refusal(s, &err, "code");
     else if (check_honoured(s, &field, &err) < 0)
-        submit_answer_refusal(s, &err, field, "leave it out");
+        submit_answer_refusal(s, &err, field);
     else if (secretcheck(s->a->secrets, s->who.user, &s->spec, submit_spec_text(s), &err) < 0)
-        submit_answer_refusal(s, &err, "secrets", NULL);
-    else if (fitcheck(s->a->jobs, s->a->cluster, d, pool, s->require_fit, &s->ps, &err) < 0)
-        submit_answer_refusal(s, &err, "nnodes", NULL);
+        submit_answer_refusal(s, &err, "secrets");
+    else if (fitcheck(s->a->jobs, s->a->cluster, &fit, &s->ps, &err) < 0)
+        submit_answer_refusal(s, &err, "nnodes");
     else if (submit_check_quota(s, d, &err) < 0)
-        submit_answer_refusal(s, &err, "project", NULL);
+        submit_answer_refusal(s, &err, "project");
     else if (s->ps.errors)
-        api_answer_problems(s->req, &s->ps);
+        submit_tell_problems(s);
     else
         return false;
     return true;
@@ -225,7 +224,7 @@ static void on_kept(struct snapshot *snapshot, void *arg)
 static void submit_take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     struct api *a = s->a;
-    struct record_extra extra = {.warnings = submit_warnings(&s->ps),
+    struct record_extra extra = {.warnings = s->ps.n ? problems_to_stored(&s->ps) : NULL,
                                  .verl = xstrdup(s->verl),
                                  .snapshots = xstrdup(s->snapshots),
                                  .inputs = xstrdup(s->inputs),
@@ -234,14 +233,15 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
     struct err err = {0};
     if (secretcheck_holds(&s->spec) &&
         secrets_seal_spec(a->secrets, job->id, job->spec, &extra.sealed_spec, &err) < 0) {
-        api_fail(s->req, &err, 0);
+        submit_tell(s, &err, NULL, NULL);
         record_extra_release(&extra);
         job_free(job);
         return;
     }
     job->seq = jobs_next_seq(a->jobs);
     idset_add(a->used, job->id);
-    idempotency_note(a, s->req, s->asked, job->id, now);
+    if (s->req)
+        idempotency_note(a, s->req, s->asked, job->id, now);
     registry_note_inputs(a->registry, s->inputs, job->id);
     code_keep(a->snapshots, s->snapshots, on_kept, s);
     struct live *l = jobs_add(a->jobs, job, &extra, now);
@@ -252,18 +252,24 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
         people_dirs_make(a->loop, a->cluster, a->settings->shared_root, a->people, p);
     jobs_busy(l);
     jobs_admit(a->jobs, now);
-    submit_answer(s->req, a, l, s->retry.changes, 201);
+    if (s->req)
+        submit_answer(s->req, a, l, s->retry.changes, 201);
+    else
+        submit_own_end(s, l, NULL);
     jobs_idle(l);
     store_flush_if_idle(a->store);
 }
 
 static void submit_plan(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
+    const struct needscheck_ask asked = needs_asked(s);
+    _cleanup_(freep) char *needs = needscheck_of(&asked);
     struct api_plan_in in = {.taken = submit_make_job(s, d, taken_pool, now),
                              .spec = s->spec,
                              .verl = s->verl,
                              .inputs = s->inputs,
                              .snapshots = s->snapshots,
+                             .needs = needs,
                              .changes = s->retry.changes,
                              .ps = &s->ps,
                              .held = s->held,
@@ -279,7 +285,8 @@ void submit_finish(struct submit *s)
 {
     struct demand d;
     usec_t now = clock_wall();
-    if (submit_was_here(s->req, s->a,
+    if (s->req &&
+        submit_was_here(s->req, s->a,
                         s->asked)) { /* its twin came in while the shared root was looked at */
         submit_state_free(s);
         return;

@@ -15,6 +15,7 @@
 #include "argusd/submit/submit.h"
 #include "argusd/submit/submit_answer.h"
 #include "argusd/submit/submitted.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/respec.h"
 #include "core/spec/snapshot.h"
@@ -37,12 +38,9 @@ static void formed_free(struct formed *x)
     free(x);
 }
 
-static void submit_form_refuse(struct formed *x,
-                               const struct err *err,
-                               const char *field,
-                               const char *hint)
+static void submit_form_refuse(struct formed *x, const struct err *err, const char *field)
 {
-    http_problem(x->req, err->code, err, field, hint, NULL, 0);
+    http_problem(x->req, err->code, err, field, NULL, 0);
     formed_free(x);
 }
 
@@ -67,10 +65,10 @@ static int choose_key(struct formed *x, bool *ret_open, struct err *err)
     x->key = str_eq(code, ".") ? "code" : "working_dir";
     *ret_open = !str_eq(code, ".") && !dir;
     if (!str_eq(code, ".") && dir && strcmp(dir, ".") != 0)
-        r = err_set(err, ERR_BAD_SPEC,
-                    "the spec has the working_dir '%.100s', and an archive came too", dir);
+        r = message_refuse(err, ERR_BAD_SPEC, "archive_and_dir",
+                           MESSAGE_ARGS(MESSAGE_STR("dir", dir)));
     else if (str_eq(code, ".") && str_eq(dir, "."))
-        r = err_set(err, ERR_BAD_SPEC, "the archive is the code or the working_dir, not both");
+        r = message_refuse(err, ERR_BAD_SPEC, "archive_both", MESSAGE_NO_ARGS);
     doc_free(d);
     problems_release(&ps);
     return r;
@@ -85,7 +83,7 @@ static char *named(const struct formed *x, const char *ref, struct err *err)
     struct respec how = {.patch = patch, .keeps_id = true};
     int r = respec_text(buf_str(&x->f->spec), &how, &out, &changes, err);
     if (r >= 0 && (out.failed || changes.failed))
-        r = err_set(err, ERR_TOO_LARGE, "the spec is too large");
+        r = message_refuse(err, ERR_TOO_LARGE, "spec_too_large", MESSAGE_NO_ARGS);
     char *text = r < 0 ? NULL : buf_take(&out);
     buf_release(&out);
     return text;
@@ -120,9 +118,7 @@ static bool submit_form_check_spec(struct formed *x)
     bool is_open = false;
     struct err err = {0};
     if (choose_key(x, &is_open, &err) < 0) {
-        http_problem(x->req, err.code, &err, "working_dir",
-                     "leave working_dir out, or say 'working_dir: .' or 'code: .' for the archive",
-                     NULL, 0);
+        http_problem(x->req, err.code, &err, "working_dir", NULL, 0);
         return false;
     }
     _cleanup_(freep) char *text = is_open ? NULL : named(x, PLACEHOLDER, &err);
@@ -145,7 +141,7 @@ static void give(struct formed *x, struct snapshot *s)
     if (!text) {
         err.code = ERR_BAD_SPEC;
         snapshots_let_go(x->a->snapshots, s);
-        submit_form_refuse(x, &err, NULL, NULL);
+        submit_form_refuse(x, &err, NULL);
         return;
     }
     struct submit_named what = {.text = text, .asked = x->asked, .held = s};
@@ -171,7 +167,7 @@ static void submit_form_on_made(struct snapshot *s,
             snapshots_let_go(x->a->snapshots, s);
         formed_free(x);
     } else if (!s) {
-        submit_form_refuse(x, err, "code", NULL);
+        submit_form_refuse(x, err, "code");
     } else {
         give(x, s);
     }
@@ -223,18 +219,9 @@ static void on_form(struct http_req *req, struct form *f, const struct err *err,
     if (!req)
         formed_free(x);
     else if (err)
-        submit_form_refuse(x, err, NULL,
-                           "curl -F spec=@job.yaml -F code=@code.zip sends a good one");
+        submit_form_refuse(x, err, NULL);
     else
         submit_form_go_on(x);
-}
-
-static int submit_form_check_root(const struct api *a, struct err *err)
-{
-    return cluster_root_is_bad(a->cluster) || cluster_root_hangs(a->cluster)
-               ? err_set(err, ERR_UNAVAILABLE, "an archive waits for the shared root: %s",
-                         cluster_root_why(a->cluster))
-               : 0;
 }
 
 void submit_form(struct http_req *req, struct api *a)
@@ -245,7 +232,7 @@ void submit_form(struct http_req *req, struct api *a)
     if (api_people_may(req, a, ACCESS_SNAPSHOT_ADD, "add", &thing, true) < 0)
         return;
     if (jobs_check_room(a->jobs, a->store, a->cluster, a->settings, &err) < 0 ||
-        submit_form_check_root(a, &err) < 0) {
+        cluster_check_root(a->cluster, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

@@ -13,7 +13,8 @@ struct snapshot;
 
 /* One submit between its checks. Owned by the request until it is answered. */
 struct submit {
-    struct http_req *req; /* NULL: the client has gone */
+    struct http_req *req;  /* NULL: argusd itself submits, see own */
+    struct submit_own own; /* without its spec, which is text */
     struct api *a;
     struct http_principal who;  /* whose job it will be: he who asks, but for a retry */
     char *text;                 /* the spec, in place of the body; NULL = the body */
@@ -34,7 +35,8 @@ struct submit {
     uint64_t checkpoint_bytes;    /* of one; 0 = not known */
     uint64_t free_bytes;          /* where they go; 0 = not known */
     bool dry_run, require_fit, no_trial, smoke, suggest;
-    bool has_dir; /* something has the name of the directory of the chosen id */
+    struct submit **own_place; /* of who began it, see submit_own(); NULL: of nobody */
+    bool has_dir;              /* something has the name of the directory of the chosen id */
 };
 
 void submit_state_free(struct submit *s);
@@ -43,10 +45,17 @@ must_check int submit_check_room(const struct api *a, struct err *err);
 /* The text that the job keeps. */
 const char *submit_spec_text(const struct submit *s);
 
+/* Tells who submits that it is refused. field and ps may be NULL. */
+void submit_tell(struct submit *s,
+                 const struct err *err,
+                 const char *field,
+                 const struct problems *ps);
+/* With every problem of s->ps. */
+void submit_tell_problems(struct submit *s);
+/* Tells argusd itself, which submitted: the job, or why there is none. */
+void submit_own_end(struct submit *s, struct live *l, const struct err *err);
+
 /* All was looked at: what is wrong is told, or the job is made and answered. s is freed. */
 void submit_finish(struct submit *s);
 /* With every problem that was found, where there is one. */
-void submit_answer_refusal(struct submit *s,
-                           const struct err *err,
-                           const char *field,
-                           const char *hint);
+void submit_answer_refusal(struct submit *s, const struct err *err, const char *field);

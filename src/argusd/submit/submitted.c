@@ -17,16 +17,26 @@ static int submitted_read_text(const struct submitted *s,
                                struct spec *ret,
                                struct problems *ps)
 {
-    spec_release(ret);
-    *ret = (struct spec){0};
     int r = jobspec_read(s->settings, text, len, s->who->user, want_places, ret, ps);
     for (size_t i = 0; r == 0 && i < ret->notify.n; i++) {
         struct err err = {0};
         r = alert_notify_check(&s->settings->alerts, ret->notify.v[i], &err);
         if (r < 0)
-            problems_add(ps, PROBLEM_ERROR, "notify", 0, 0, NULL, "%s", err.text);
+            problems_add_err(ps, PROBLEM_ERROR, "notify", 0, 0, &err);
     }
     return r;
+}
+
+static int submitted_read_again(const struct submitted *s,
+                                const char *text,
+                                size_t len,
+                                bool want_places,
+                                struct spec *ret,
+                                struct problems *ps)
+{
+    spec_release(ret);
+    *ret = (struct spec){0};
+    return submitted_read_text(s, text, len, want_places, ret, ps);
 }
 
 static int submitted_read_given(const struct submitted *s, struct spec *ret, struct problems *ps)
@@ -36,7 +46,7 @@ static int submitted_read_given(const struct submitted *s, struct spec *ret, str
         return r;
     /* JSON was read without places: again, for those of what is to be told. */
     problems_release(ps);
-    return submitted_read_text(s, s->text, s->len, true, ret, ps);
+    return submitted_read_again(s, s->text, s->len, true, ret, ps);
 }
 
 /* ---- presets ---- */
@@ -52,8 +62,7 @@ static int submitted_fill(const struct submitted *s,
     const struct preset_item *i;
     struct err err = {0};
     if (presets_look_up(s->presets, s->who, named, ref, &i, &err) < 0) {
-        problems_add(ps, PROBLEM_ERROR, "preset", at ? at->line : 0, at ? at->column : 0, NULL,
-                     "%s", err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "preset", at ? at->line : 0, at ? at->column : 0, &err);
         return ERR_BAD_SPEC;
     }
     return preset_fill(i->preset, i->name, given, out, ps);
@@ -75,7 +84,7 @@ static int read_filled(const struct submitted *s,
     doc_free(d);
     if (r == 0) {
         *ret_text = buf_take(&out);
-        r = submitted_read_text(s, *ret_text, strlen(*ret_text), false, ret, ps);
+        r = submitted_read_again(s, *ret_text, strlen(*ret_text), false, ret, ps);
     }
     buf_release(&out);
     return r;
@@ -100,7 +109,7 @@ static int read_small(const struct submitted *s,
         doc_free(d);
         free(*ret_text);
         *ret_text = buf_take(&out);
-        r = submitted_read_text(s, *ret_text, strlen(*ret_text), false, ret, ps);
+        r = submitted_read_again(s, *ret_text, strlen(*ret_text), false, ret, ps);
     }
     buf_release(&out);
     problems_release(&none);

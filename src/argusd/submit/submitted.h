@@ -15,8 +15,8 @@ struct submitted {
     bool smoke;
 };
 
-/* *ret is whole and releasable in both cases. *ret_text: the spec in place of the body, yours;
- * NULL: it is the body. ERR_BAD_SPEC when ps got errors. */
+/* *ret is empty before, whole and releasable in both cases. *ret_text: the spec in place of the
+ * body, yours; NULL: it is the body. ERR_BAD_SPEC when ps got errors. */
 must_check int submitted_read(const struct submitted *s,
                               struct spec *ret,
                               char **ret_text,

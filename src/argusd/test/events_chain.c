@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <cmocka.h>
 
@@ -46,6 +47,33 @@ static struct events_check check(const struct store_event *rows, size_t n)
     for (size_t i = 0; i < n; i++)
         events_check_add(&k, &rows[i]);
     return k;
+}
+
+/* What is hashed is part of each store: short and long texts one behind the other, with their
+ * lengths. */
+static void test_form(void **state)
+{
+    unsigned char hash[STORE_HASH_BYTES];
+    char data[251], text[701], hex[HASH_HEX];
+    (void)state;
+    memset(text, 'y', 700);
+    memset(data, 'z', 250);
+    text[700] = data[250] = 0;
+    for (size_t i = 0; i < sizeof(hash); i++)
+        hash[i] = (unsigned char)i;
+    const struct store_event row = {.seq = 7,
+                                    .at = 1000,
+                                    .job_seq = 3,
+                                    .kind = "state",
+                                    .actor = "ann",
+                                    .from_state = "QUEUED",
+                                    .reason_code = "",
+                                    .text = text,
+                                    .data = data,
+                                    .object = "node/n1"};
+    events_chain(hash, &row, hash);
+    assert_string_equal(str_hex(hash, sizeof(hash), hex),
+                        "876fc1136a9529c2a3c3d9dababd8931c3e9c7e9b659b522f44613e9fcf512c6");
 }
 
 static void test_whole(void **state)
@@ -149,8 +177,11 @@ static void test_cut_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),   cmocka_unit_test(test_each_member_counts),
-        cmocka_unit_test(test_changed), cmocka_unit_test(test_removed_and_moved),
+        cmocka_unit_test(test_form),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_each_member_counts),
+        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_removed_and_moved),
         cmocka_unit_test(test_cut_off),
     };
     hash_init();

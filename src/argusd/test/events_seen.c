@@ -50,6 +50,11 @@ static const struct {
     {ACCESS_KIND_SNAPSHOT, {"arvl", "acrvl", "acrvl", "acbrvl", "rv"}},
     {ACCESS_KIND_SECRET, {"arvl", "acrvl", "acrvl", "acbrvl", "rv"}},
     {ACCESS_KIND_PRESET, {"arvl", "acrvl", "acrvl", "acbrvl", "rv"}},
+    {ACCESS_KIND_SIMULATION, {"arvl", "rv", "arvl", "rv", "rv"}},
+    {ACCESS_KIND_SERVICE, {"arvl", "acrvl", "acrvl", "acbrvl", "rv"}},
+    {ACCESS_KIND_NOTEBOOK, {"arvl", "rv", "arvl", "rv", "rv"}},
+    {ACCESS_KIND_PIPELINE, {"arvl", "acrvl", "acrvl", "acbrvl", "rv"}},
+    {ACCESS_KIND_PLAN, {"arvl", "rv", "arvl", "rv", "rv"}},
     {ACCESS_KIND_LOG, {"rv", "rv", "rv", "rv", "rv"}},
 };
 

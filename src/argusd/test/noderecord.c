@@ -29,6 +29,10 @@ static struct node_row *whole_row(void)
     n->reason = (struct node_reason){"draining", "a text with \"quotes\"", "a fix"};
     (void)snprintf(n->sick, sizeof(n->sick), "%s", "no GPU answers");
     n->sick_since = n->since;
+    n->net = NODE_NET_BAD;
+    (void)snprintf(n->net_code, sizeof(n->net_code), "%s", "net_slow");
+    (void)snprintf(n->net_text, sizeof(n->net_text), "%s", "{\"a\":\"n1\"}");
+    (void)snprintf(n->added_by, sizeof(n->added_by), "%s", "ann");
     n->ssh_away = n->may_run = n->drain_due = true;
     n->tries = 3;
     n->place = 2;
@@ -63,6 +67,9 @@ static void test_there_and_back(void **state)
     assert_int_equal(back->drain_within, 5 * USEC_MIN);
     assert_int_equal(back->drain_watch.boot, 3);
     assert_string_equal(back->sick, n->sick);
+    assert_int_equal(back->net, NODE_NET_BAD);
+    assert_string_equal(back->net_text, n->net_text);
+    assert_string_equal(back->added_by, "ann");
     buf_release(&a);
     buf_release(&b);
     node_row_free(n);
@@ -93,6 +100,7 @@ static void test_one_of_the_version_before(void **state)
     assert_true(n->drain_watch.running && n->drain_due && n->may_run);
     assert_int_equal(n->drain_watch.wall, 2);
     assert_int_equal(n->then, NODE_THEN_STOP);
+    assert_int_equal(n->net, NODE_NET_FREE);
     assert_int_equal(n->tries, 2);
     assert_string_equal(n->address, "10.0.0.1");
     assert_string_equal(n->facts.ray, "2.51.1");

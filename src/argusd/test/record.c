@@ -54,10 +54,15 @@ static struct job *queued_job(void)
 static struct job *there_and_back(const struct job *j, struct record_extra *x)
 {
     struct buf detail = BUF_INIT(RECORD_DETAIL_MAX);
-    const struct record_extra in = {.argv = xstrdup("[\"python3\"]"), .verl = xstrdup("0.9.1")};
+    const struct record_extra in = {.argv = xstrdup("[\"python3\"]"),
+                                    .verl = xstrdup("0.9.1"),
+                                    .step = 12,
+                                    .held = {.held = 7 * SLOTBOOK_GPU, .idle = 3}};
     record_detail(j, &in, &detail);
     struct store_job row;
-    record_job_row(j, buf_str(&detail), &row);
+    record_job_row(j, &in, buf_str(&detail), &row);
+    assert_int_equal(row.step, 12);
+    assert_int_equal(row.gpu_held, 7 * SLOTBOOK_GPU);
     struct job *back = NULL;
     assert_int_equal(record_to_job(&row, &back, x, NULL), 0);
     for (int i = 0; i < j->n_attempts; i++) {
@@ -131,7 +136,8 @@ static void assert_same_job(const struct job *a, const struct job *b)
     assert_same_restart(&a->restart, &b->restart);
     if (!job_state_is_terminal(a->state))
         assert_same_watch(&a->watch, &b->watch);
-    assert_string_equal(a->reason.code, b->reason.code);
+    assert_string_equal(job_state_reason(a)->code, job_state_reason(b)->code);
+    assert_string_equal(job_state_reason(a)->text, job_state_reason(b)->text);
     assert_int_equal(a->has_exit, b->has_exit);
     assert_int_equal(a->n_attempts, b->n_attempts);
     for (int i = 0; i < a->n_attempts; i++) {
@@ -259,7 +265,7 @@ static void test_a_row_of_the_past(void **state)
     j->ran = 7 * USEC_SEC;
     j->finding = FINDING_NODE_LOST;
     record_detail(j, &x, &detail);
-    record_job_row(j, buf_str(&detail), &row);
+    record_job_row(j, &x, buf_str(&detail), &row);
     row.state = "FAILED";
     json_t *v = NULL;
     assert_int_equal(json_parse(buf_str(&detail), detail.len, RECORD_DETAIL_MAX, &v, NULL), 0);
@@ -282,8 +288,8 @@ static void test_a_row_of_the_past(void **state)
 static void test_flags_both_ways(void **state)
 {
     (void)state;
-    for (unsigned f = 0; f < 16; f++) {
-        unsigned flags = (f & 7) | (f & 8 ? JOB_FLAG_HUNG : 0);
+    for (unsigned f = 0; f < 32; f++) {
+        unsigned flags = (f & 7) | (f & 8 ? JOB_FLAG_HUNG : 0) | (f & 16 ? JOB_FLAG_IDLE : 0);
         assert_int_equal(record_flags_from_string(record_flags_to_string(flags)), flags);
     }
     assert_int_equal(record_flags_from_string(record_flags_to_string(JOB_FLAG_HOLDING)),

@@ -20,7 +20,7 @@ static int load(const char *text, struct settings *s, struct buf *said)
     assert_int_equal(close(fd), 0);
     struct problems ps = {0};
     int r = settings_load(path, s, &ps);
-    problems_to_text(&ps, "argus.yaml", said);
+    problems_to_text(&ps, "argus.yaml", MESSAGE_ENGLISH, said);
     problems_release(&ps);
     assert_int_equal(unlink(path), 0);
     return r;

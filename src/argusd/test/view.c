@@ -68,7 +68,8 @@ static void test_an_item(void **state)
                                   .reason_text = "{\"first\":\"another\"}",
                                   .nnodes = 2,
                                   .n_gpus_per_node = 0.5,
-                                  .queued_at = USEC_SEC};
+                                  .queued_at = USEC_SEC,
+                                  .gpu_held = 5400000LL * SLOTBOOK_GPU};
     struct buf out = BUF_INIT(4096);
     struct jout j = jout_begin(&out);
     (void)state;
@@ -81,7 +82,7 @@ static void test_an_item(void **state)
         "{\"first\":null}},\"eta\":null,\"pool\":null,\"priority\":0,\"nnodes\":2,"
         "\"n_gpus_per_node\":0.5,\"gpus\":1,\"queued_at\":\"1970-01-01T00:00:01.000Z\","
         "\"started_at\":null,\"ended_at\":null,\"attempt\":0,\"restarts\":0,\"step\":null,"
-        "\"gpu_util\":null}");
+        "\"gpu_util\":null,\"gpu_hours\":1.5}");
     buf_release(&out);
 }
 

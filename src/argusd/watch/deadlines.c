@@ -4,16 +4,17 @@
 
 #include "argusd/watch/sender.h"
 #include "argusd/watch/sight.h"
-#include "base/text.h"
+#include "base/message.h"
 
 static const usec_t ORPHAN_AFTER = 60 * USEC_SEC; /* PENDING without a supervisor */
 
 static void deadlines_apply(struct live *l,
                             enum job_event_kind kind,
                             const char *code,
+                            const char *message,
                             const char *text)
 {
-    struct job_event e = {.kind = kind, .code = code, .text = text};
+    struct job_event e = {.kind = kind, .code = code, .message = message, .text = text};
     (void)jobs_apply(l, &e, "argusd", clock_wall()); /* too late is harmless */
 }
 
@@ -41,8 +42,7 @@ static void on_supervisor(enum ray_found found,
     (void)err;
     late_of(l)->supervisor_asked = false;
     if (found == RAY_NOT_FOUND && job_is_in_ray(l->job) && sight_of(l)->ray == WITNESS_RAY_PENDING)
-        deadlines_apply(l, JOB_EV_REQUEUED, "orphan",
-                        "Ray accepted it but nothing there will ever start it; it is sent again");
+        deadlines_apply(l, JOB_EV_REQUEUED, "orphan", NULL, "{}");
     jobs_idle(l);
 }
 
@@ -56,15 +56,16 @@ static void check_start(const struct deadlines *d, struct live *l, usec_t now)
     if (jobs_in_state(l) > d->settings->start_deadline) {
         char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
         (void)span_to_string(d->settings->start_deadline, span);
-        if (sent)
-            text_printf(text, "Ray did not start it within %s; it is sent again", span);
-        else
-            text_printf(text, "Ray did not take it within %s: %.240s", span, l->job->reason.text);
+        const struct reason *why = job_state_reason(l->job);
+        message_write(text, sizeof(text),
+                      sent ? MESSAGE_ARGS(MESSAGE_STR("span", span))
+                           : MESSAGE_ARGS(MESSAGE_STR("span", span),
+                                          MESSAGE_OF("why", why->code, why->text)));
         if (sent ||
             (!sender_is_sending(l) && !sender_may_have_sent(l) && cluster_is_up(d->cluster)))
-            deadlines_apply(l, JOB_EV_REQUEUED, "start_deadline", text);
+            deadlines_apply(l, JOB_EV_REQUEUED, "start_deadline", NULL, text);
         else if (sender_may_have_sent(l))
-            deadlines_apply(l, JOB_EV_BLIND, "unknown", "Ray does not say whether it has taken it");
+            deadlines_apply(l, JOB_EV_BLIND, "unknown", "job_in_doubt", "{}");
     } else if (sent && now - sight_of(l)->ray_since > ORPHAN_AFTER &&
                !late_of(l)->supervisor_asked) {
         late_of(l)->supervisor_asked = true;
@@ -89,12 +90,13 @@ static void tell_overdue(struct live *l)
 {
     const struct sight *s = sight_of(l);
     char span[CLOCK_TEXT_MAX], text[240];
-    const char *why = s->ray == WITNESS_RAY_BLIND       ? "Ray does not answer"
-                      : s->files == WITNESS_FILES_BLIND ? "the shared root cannot be read"
-                      : s->files == WITNESS_FILES_BEAT  ? "its shepherd still beats"
-                                                        : "Ray has not ended it";
-    text_printf(text, "it was to stop within %s and has not ended: %s",
-                span_to_string(job_limit(l->job, 0), span), why);
+    const char *why = s->ray == WITNESS_RAY_BLIND       ? "overdue_ray"
+                      : s->files == WITNESS_FILES_BLIND ? "overdue_root"
+                      : s->files == WITNESS_FILES_BEAT  ? "overdue_beats"
+                                                        : "overdue_runs";
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("span", span_to_string(job_limit(l->job, 0), span)),
+                               MESSAGE_OF("why", why, "{}")));
     late_of(l)->overdue_told = true;
     jobs_note(l, "stop_overdue", "stop_overdue", text, clock_wall());
 }
@@ -110,20 +112,17 @@ static void check_deadline(struct live *l, usec_t wall)
         return;
     }
     char span[CLOCK_TEXT_MAX], text[200];
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("span", span_to_string(limit, span))));
     if (job_is_holding(j)) {
-        text_printf(text, "its slots were kept for %s after it had failed",
-                    span_to_string(limit, span));
-        deadlines_apply(l, JOB_EV_RELEASED, "hold_on_failure", text);
+        deadlines_apply(l, JOB_EV_RELEASED, "hold_on_failure", NULL, text);
         return;
     }
     bool queued = j->state == JOB_QUEUED;
-    text_printf(text,
-                queued ? "it waited longer than its queue_timeout of %s"
-                       : "it ran longer than its timeout of %s",
-                span_to_string(limit, span));
     struct job_event e = {.kind = JOB_EV_STOP,
                           .cause = STOP_TIMEOUT,
                           .code = queued ? "queue_timeout" : "timeout",
+                          .message = queued ? NULL : "job_timeout",
                           .text = text};
     (void)jobs_apply(l, &e, "argusd", wall);
 }

@@ -11,11 +11,13 @@
 #include <sys/statvfs.h>
 
 #include "base/str.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/launch.h"
-#include "fsroot/loglist.h"
-#include "fsroot/logread.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/attempt/attempt.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/attempt/witness.h"
+#include "fsroot/logs/loglist.h"
+#include "fsroot/logs/logread.h"
+#include "fsroot/tree/paths.h"
+#include "fsroot/tree/rootfile.h"
 
 enum { CHUNK = 1 << 20, LINE_MAX_BYTES = 300 };
 static const double WEAK = 0.5;

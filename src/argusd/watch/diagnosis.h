@@ -2,9 +2,9 @@
 /* diagnosis.h - the finding of one attempt, made from what it left on the shared root.
  *
  * Reads the driver's log, and where that does not know those of the workers, through the finder
- * (core/finding/finding.h) together with what argusd knows and the scene (shepherd/scene.h) holds,
- * and leaves attempts/<k>/finding.json, and in scene/ what Ray said last. Bounded: of a huge log
- * the beginning and the end are read. Blocking: for the worker pool. */
+ * (core/finding/finding.h) together with what argusd knows and the scene (shepherd/scout/scene.h)
+ * holds, and leaves attempts/<k>/finding.json, and in scene/ what Ray said last. Bounded: of a huge
+ * log the beginning and the end are read. Blocking: for the worker pool. */
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"

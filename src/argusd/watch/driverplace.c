@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -35,15 +36,19 @@ void driverplace_check(const struct cluster *c, struct live *l, const struct ray
     bool first = !old->checked_at;
     *old = p;
     char text[400];
-    text_printf(text, "the driver runs on %s '%s' (%s), the head is %s%s",
-                p.on_worker ? "worker" : "the head", p.node, p.driver_ip, p.head_ip,
-                p.on_worker ? "" : ": the head does no computing");
+    const char *message = p.on_worker ? "driver_placed" : "driver_on_head";
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("node", p.node), MESSAGE_STR("ip", p.driver_ip),
+                               MESSAGE_STR("head", p.head_ip)));
     jobs_save(l);
     if (first || p.pid)
-        jobs_note(l, "driver_placed", p.on_worker ? "" : "driver_on_head", text, clock_wall());
+        jobs_note(l, "driver_placed", message, text, clock_wall());
     if (p.on_worker)
         return;
-    struct job_event e = {
-        .kind = JOB_EV_STOP, .cause = STOP_FINDING, .finding = FINDING_PLATFORM, .text = text};
+    struct job_event e = {.kind = JOB_EV_STOP,
+                          .cause = STOP_FINDING,
+                          .finding = FINDING_PLATFORM,
+                          .message = message,
+                          .text = text};
     (void)jobs_apply(l, &e, "argusd", clock_wall());
 }

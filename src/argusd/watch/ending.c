@@ -15,7 +15,9 @@
 
 struct ending {
     int k;
-    char cause[24], signal[24], text[512];
+    char cause[24], signal[24];
+    const char *message; /* code of the text; NULL: it is a sentence */
+    char text[JOB_REASON_TEXT_MAX];
     int code;                 /* -1: none */
     enum finding_class class; /* by the witnesses */
     bool head_lost;           /* Ray's head was, since it began */
@@ -69,11 +71,12 @@ static void ending_tell(struct live *l, const struct ending *e, const struct fin
                           .finding = ending_choose(found, e->class),
                           .head_lost = is_of_head(e, found),
                           .node = knows_node ? found->node : NULL,
+                          .message = e->message,
                           .text = e->text};
     struct job_event ev = {.kind = JOB_EV_ENDED, .end = &end};
     (void)jobs_apply(l, &ev, "argusd", clock_wall()); /* too late is harmless */
     if (!l->over && job_is_holding(l->job))
-        jobs_note(l, "holding", "hold_on_failure", l->job->reason.text, clock_wall());
+        jobs_note(l, "holding", "hold_on_failure", job_state_reason(l->job)->text, clock_wall());
 }
 
 bool ending_is_awaited(const struct live *l)
@@ -120,7 +123,8 @@ static void ending_ask(struct findings *fs,
     f->metrics_nan = is_nan(ms, j, nan, sizeof(nan));
     f->nan_text = f->metrics_nan ? nan : NULL;
     if (j->stop_cause != STOP_NONE) { /* a finding has one text for everybody */
-        message_to_string(j->reason.code, j->reason.text, false, reason, sizeof(reason));
+        const struct reason *why = job_state_reason(j);
+        message_to_string(why->code, why->text, false, reason, sizeof(reason));
         f->stopped_reason = reason;
     }
     end->given = j->stop_cause == STOP_FINDING ? j->finding : FINDING_NONE;
@@ -152,6 +156,87 @@ static bool was_swept(const struct job *j, const struct fsroot_exit *x)
            (str_starts(x->cause, "stopped") || !strcmp(x->signal, "SIGTERM"));
 }
 
+enum { PARTS_MAX = 5, PART_TEXT_MAX = 600 };
+struct ending_parts {
+    size_t n;
+    const char *code[PARTS_MAX];
+    char text[PARTS_MAX][PART_TEXT_MAX];
+};
+
+static void ending_add(struct ending_parts *p, const char *code, const struct message_arg *args)
+{
+    message_write(p->text[p->n], PART_TEXT_MAX, args);
+    p->code[p->n++] = code;
+}
+
+static void ending_add_command(struct ending_parts *p, const struct fsroot_exit *x)
+{
+    if (*x->signal)
+        ending_add(p, "attempt_killed", MESSAGE_ARGS(MESSAGE_STR("signal", x->signal)));
+    else if (x->has_code)
+        ending_add(p, "attempt_exited", MESSAGE_ARGS(MESSAGE_NUM("exit_code", x->code)));
+}
+
+static void ending_add_rest(struct ending_parts *p, const struct fsroot_exit *x)
+{
+    if (x->oom_kills > 0)
+        ending_add(p, x->oom_unsure ? "attempt_oom_unsure" : "attempt_oom",
+                   MESSAGE_ARGS(MESSAGE_NUM("kills", x->oom_kills)));
+    if (x->strays > 0)
+        ending_add(p, "attempt_strays", MESSAGE_ARGS(MESSAGE_NUM("processes", x->strays)));
+    if (x->dropped_bytes)
+        ending_add(p, "attempt_dropped", MESSAGE_ARGS(MESSAGE_NUM("bytes", x->dropped_bytes)));
+}
+
+/* What only its shepherd knows, why it could not start and what was imported in another's place. */
+static void ending_add_says(struct ending_parts *p, const struct fsroot_exit *x)
+{
+    p->code[p->n] = message_kept_code(x->says);
+    text_copy(p->text[p->n++], message_kept_text(x->says));
+}
+
+/* How it ended, from the members of its exit file; as its shepherd says where that is one of
+ * before, which has a sentence only. */
+static void ending_say(struct ending *e, const struct fsroot_exit *x)
+{
+    struct ending_parts p = {0};
+    struct message m;
+    bool not_begun = !strcmp(x->cause, "stopped_before_start");
+    bool is_told = !strcmp(x->cause, "mismatch") || !strcmp(x->cause, "start_failed");
+    if (is_told && !*x->says) {
+        text_copy(e->text, x->sentence);
+        return;
+    }
+    if (is_told)
+        ending_add_says(&p, x);
+    if (not_begun || !strcmp(x->cause, "stopped"))
+        ending_add(&p, not_begun ? "attempt_not_begun" : "attempt_stopped",
+                   MESSAGE_ARGS(MESSAGE_STR("reason", x->stop_reason)));
+    if (!not_begun)
+        ending_add_command(&p, x);
+    ending_add_rest(&p, x);
+    if (p.n == 1) {
+        e->message = p.code[0];
+        text_copy(e->text, p.text[0]);
+        return;
+    }
+    e->message = "attempt_end";
+    message_begin(&m);
+    jout_open(&m.j, "parts", '[');
+    for (size_t i = 0; i < p.n; i++)
+        message_put(&m.j, NULL, p.code[i], p.text[i]);
+    jout_close(&m.j, ']');
+    message_end(&m, e->text, sizeof(e->text));
+}
+
+static void ending_say_head(struct ending *e)
+{
+    char how[sizeof(e->text)];
+    text_copy(how, e->text);
+    message_write(e->text, sizeof(e->text), MESSAGE_ARGS(MESSAGE_OF("how", e->message, how)));
+    e->message = "attempt_head_lost";
+}
+
 void ending_by_exit(struct findings *fs,
                     const struct metrics *ms,
                     struct live *l,
@@ -167,10 +252,11 @@ void ending_by_exit(struct findings *fs,
                        .by_head = head_lost && was_swept(j, x)};
     text_copy(e.cause, x->cause);
     text_copy(e.signal, x->signal);
-    text_printf(e.text, "%s%.440s",
-                e.by_head ? "Ray's head went away, and what it left was ended: " : "", x->sentence);
-    if (e.by_head)
+    ending_say(&e, x);
+    if (e.by_head) {
+        ending_say_head(&e);
         e.class = FINDING_NODE_LOST;
+    }
     if (e.code == 0 && !strcmp(e.cause, "exit") && j->stop_cause != STOP_FINDING) {
         ending_tell(l, &e, NULL);
         return;
@@ -191,33 +277,16 @@ void ending_by_exit(struct findings *fs,
 
 /* ---- without ---- */
 
-/* How it was lost; all texts fit. */
 static void tell_lost(const struct live *l, bool never, bool killed, struct ending *e)
 {
-    const struct proof *p = &l->job->proof;
     enum witness_ray ray = sight_of(l)->ray;
-    const char *space = *p->node ? " " : "", *on = *p->node ? " on " : "";
-    size_t size = sizeof(e->text);
-    if (ray == WITNESS_RAY_BLIND || (never && ray == WITNESS_RAY_GONE))
-        text_printf_to(e->text, size,
-                       "it was told to stop and is heard of no more: Ray is away and its node%s%s "
-                       "silent",
-                       space, p->node);
-    else if (never)
-        text_printf_to(e->text, size,
-                       "Ray says that it is over and no shepherd ever wrote to its directory%s%s",
-                       space, p->node);
-    else if (killed)
-        text_printf_to(e->text, size,
-                       "Ray saw its shepherd%s%s end without a word: it was killed, and the node "
-                       "lives",
-                       on, p->node);
-    else if (e->head_lost)
-        text_printf_to(e->text, size, "Ray's head went away, and its shepherd%s%s fell silent", on,
-                       p->node);
-    else
-        text_printf_to(e->text, size, "its node%s%s fell silent and Ray says that it is over",
-                       space, p->node);
+    bool is_silent = ray == WITNESS_RAY_BLIND || (never && ray == WITNESS_RAY_GONE);
+    e->message = is_silent      ? "attempt_stop_silent"
+                 : never        ? "attempt_never_wrote"
+                 : killed       ? "attempt_shepherd_killed"
+                 : e->head_lost ? "attempt_head_silent"
+                                : "attempt_node_silent";
+    message_write(e->text, sizeof(e->text), MESSAGE_ARGS(MESSAGE_STR("node", l->job->proof.node)));
 }
 
 void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, bool head_lost)

@@ -7,7 +7,7 @@
 #include "argusd/jobs/jobs.h"
 #include "argusd/watch/findings.h"
 #include "argusd/watch/metrics.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/witness.h"
 
 /* Its exit file is there. head_lost: Ray's head was lost since it began. */
 void ending_by_exit(struct findings *fs,

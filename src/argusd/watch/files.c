@@ -9,9 +9,11 @@
 #include "argusd/ground/work.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "fsroot/launch.h"
-#include "fsroot/logread.h"
-#include "fsroot/proof.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/attempt/proof.h"
+#include "fsroot/attempt/witness.h"
+#include "fsroot/logs/logread.h"
+#include "fsroot/tree/paths.h"
 
 struct round {
     char *root;

@@ -7,7 +7,7 @@
 #include <uv.h>
 
 #include "base/clock.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/witness.h"
 
 struct files_look {
     char *id; /* of the job */

@@ -211,9 +211,45 @@ static void findings_put_row(const struct task *t)
     store_put_finding(t->fs->p.store, &row);
 }
 
+/* What a program needs to go on from the event: the rest is in GET /v1/jobs/{id}/findings. */
+struct finding_news {
+    int attempt;
+    const char *class, *rule, *node, *rank, *scene;
+    double confidence;
+};
+#define NEWS(key, ftype, member) FIELD_AT(finding_news, key, ftype, member, .flags = 0)
+static const struct field news_rows[] = {
+    NEWS("attempt", FIELD_INT32, attempt),
+    NEWS("class", FIELD_STR, class),
+    NEWS("confidence", FIELD_REAL, confidence),
+    NEWS("rule", FIELD_STR, rule),
+    NEWS("node", FIELD_STR, node),
+    NEWS("rank", FIELD_STR, rank),
+    NEWS("scene", FIELD_STR, scene),
+};
+static const struct field_table news_table = FIELD_TABLE(NULL, news_rows, finding_news);
+
+static char *findings_news(const struct task *t)
+{
+    const struct finding *f = &t->d.found;
+    _cleanup_(freep) char *scene = xasprintf("jobs/%s/attempts/%d/scene", t->d.job, t->d.k);
+    const struct finding_news news = {.attempt = t->d.k,
+                                      .class = finding_class_to_string(f->class),
+                                      .confidence = f->confidence,
+                                      .rule = f->rule,
+                                      .node = f->node          ? f->node
+                                              : t->d.lost_node ? t->d.lost_node
+                                                               : t->d.node,
+                                      .rank = f->rank,
+                                      .scene = scene};
+    return field_to_text(&news_table, &news, FIELD_ALL, FIELD_PAGE);
+}
+
 static void findings_tell(const struct task *t)
 {
+    _cleanup_(freep) char *news = findings_news(t);
     struct events_note note = {.kind = "finding",
+                               .data = news,
                                .actor = "argusd",
                                .job_seq = t->job_seq,
                                .job = t->d.job,
@@ -239,7 +275,7 @@ static void findings_complete(const struct task *t, struct job *job, struct reco
     if (job->state == JOB_FAILED && !t->d.found.is_vague)
         job->finding = t->d.found.class;
     record_detail(job, extra, &detail);
-    record_job_row(job, detail.failed ? NULL : buf_str(&detail), &row);
+    record_job_row(job, extra, detail.failed ? NULL : buf_str(&detail), &row);
     store_update_job(t->fs->p.store, &row);
     buf_release(&detail);
 }

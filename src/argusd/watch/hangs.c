@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/figures/figures.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
 #include "argusd/watch/ending.h"
@@ -14,11 +15,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/metric/hang.h"
-#include "fsroot/launch.h"
-#include "fsroot/logread.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/logs/logread.h"
 
 enum {
     TICK_MS = 1000,
@@ -28,7 +30,8 @@ enum {
 };
 static const usec_t READ_EVERY = 3 * USEC_SEC;
 static const usec_t BEAT_STALE = 20 * USEC_SEC;
-static const char RULE[] = FINDINGS_HANG;
+static const usec_t IDLE_WINDOW = 30 * USEC_MIN; /* where the spec names none */
+static const char RULE[] = FINDINGS_HANG, HANG[] = "hang_found";
 
 struct watched {
     struct watched *next;
@@ -37,10 +40,16 @@ struct watched {
     int k; /* of which attempt all this is; 0: of none yet */
     struct hang hang;
     struct hang_limits limits;
-    bool is_known;      /* see struct hang_look */
-    bool stops_if_idle; /* the spec says so of a job without steps */
-    usec_t hung_at;     /* mono; 0: not, or before our time */
-    bool is_taken_up;   /* before our time, and what was still to be done was done */
+    bool is_known;        /* see struct hang_look */
+    bool stops_if_idle;   /* the spec says so of a job whose GPUs idle, */
+    bool stops_if_silent; /* and of one without steps that prints nothing */
+    struct {
+        double least;         /* of its GPUs' use, 0 to 1; 0: it is not asked for */
+        usec_t silence;       /* what counts in the place of its use while that is not known */
+        usec_t window, since; /* mono; 0: they work, or nobody knows */
+    } idle;
+    usec_t hung_at;   /* mono; 0: not, or before our time */
+    bool is_taken_up; /* before our time, and what was still to be done was done */
     struct stackask *ask;
 
     /* Its log, for the marks of its phases. */
@@ -95,9 +104,13 @@ static void hangs_read_spec(struct watched *w, const struct live *l)
     w->is_known = workload_trains((enum workload)spec->workload);
     if (spec->workload == WORKLOAD_SERVE || spec->workload == WORKLOAD_NOTEBOOK)
         w->limits.factor = 0;
+    if (j->demand.gpus_per_node > 0)
+        w->idle.least = spec->idle_min_gpu_util / 100;
+    w->idle.window = spec->idle_window ? spec->idle_window : IDLE_WINDOW;
+    w->stops_if_idle = spec->idle_action != 0;
     if (spec->idle_window) {
-        w->limits.silence = spec->idle_window;
-        w->stops_if_idle = spec->idle_action != 0;
+        w->limits.silence = w->idle.silence = spec->idle_window;
+        w->stops_if_silent = w->stops_if_idle;
     }
 }
 
@@ -112,7 +125,8 @@ static void hangs_begin(struct watched *w, const struct live *l)
         .factor = s->hang_factor,
         .floor = s->hang_floor,
         .start = {s->hang_environment, s->hang_model_load, s->hang_first_step}};
-    w->is_known = w->stops_if_idle = false;
+    w->is_known = w->stops_if_idle = w->stops_if_silent = false;
+    memset(&w->idle, 0, sizeof(w->idle));
     w->hung_at = 0;
     w->is_taken_up = false;
     w->phase = HANG_ENVIRONMENT;
@@ -215,8 +229,10 @@ static void note_hang(struct watched *w,
                       struct live *l,
                       const struct stacks_verdict *v,
                       int n,
-                      const char *text)
+                      const char *code,
+                      const char *args)
 {
+    char text[JOB_REASON_TEXT_MAX]; /* a finding has one text for everybody */
     char where[2 * STACKS_NAME_MAX + STACKS_PLACE_MAX];
     struct finding f = {.class = FINDING_TIMEOUT_OR_HANG,
                         .rule = xstrdup(RULE),
@@ -224,6 +240,7 @@ static void note_hang(struct watched *w,
                                       : v && v->has_odd  ? 0.85
                                                          : 0.6,
                         .fatal = true};
+    message_to_string(code, args, true, text, sizeof(text));
     f.evidence[f.n_evidence++] = hangs_quote(NULL, text);
     finding_advise(&f, v && v->is_stopped ? "hang-stopped"
                        : v && v->has_odd  ? "hang-odd"
@@ -244,13 +261,14 @@ static void note_hang(struct watched *w,
 }
 
 /* Its spec wants an end to it: of the class in restart.on, or of a job that idles. */
-static void act_on(struct watched *w, struct live *l, const char *text)
+static void act_on(struct watched *w, struct live *l, const char *message, const char *text)
 {
     bool restarts = restart_is_due(&l->job->restart, FINDING_TIMEOUT_OR_HANG, false);
-    bool idles = w->stops_if_idle && !w->hang.steps;
+    bool idles = w->stops_if_silent && !w->hang.steps;
     struct job_event e = {.kind = JOB_EV_STOP,
                           .cause = STOP_FINDING,
                           .finding = FINDING_TIMEOUT_OR_HANG,
+                          .message = message,
                           .text = text};
     if (restarts || idles)
         (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it ends by itself: fine too */
@@ -263,34 +281,33 @@ static void tell_hang(struct watched *w,
                       int n)
 {
     char span[160], text[JOB_REASON_TEXT_MAX];
-    const char *where = v ? v->text : "";
-    (void)hang_late_to_string(&w->hang, late, span, sizeof(span));
-    text_printf(text, "%.100s%s%.210s", span, *where ? ": " : "",
-                where); /* cut: the odd one stands first */
-    struct job_event e = {.kind = JOB_EV_HUNG, .text = text};
+    const char *code = hang_late_message(&w->hang, late, span, sizeof(span));
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_OF("late", code, span),
+                               MESSAGE_OF("stacks", "stacks", v ? v->text : "")));
+    struct job_event e = {.kind = JOB_EV_HUNG, .message = HANG, .text = text};
     l->extra.hung_step = l->extra.step;
     l->extra.hung_bytes = w->hang.bytes;
     if (!jobs_apply(l, &e, "argusd", clock_wall()))
         return;
     w->hung_at = clock_mono();
-    note_hang(w, l, v, n, text);
-    act_on(w, l, text);
+    note_hang(w, l, v, n, HANG, text);
+    act_on(w, l, HANG, text);
 }
 
 static void tell_end(struct watched *w, struct live *l, usec_t now)
 {
-    char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
-    usec_t since = w->hung_at ? now - w->hung_at : 0;
-    if (since)
-        text_printf(text, "it went on %s after it was called hung", span_to_string(since, span));
-    else
-        text_copy(text, "it goes on");
-    struct job_event e = {.kind = JOB_EV_WENT_ON, .text = text};
+    char span[CLOCK_TEXT_MAX] = "", text[JOB_REASON_TEXT_MAX], said[JOB_REASON_TEXT_MAX];
+    if (w->hung_at)
+        (void)span_to_string(now - w->hung_at, span);
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("span", span)));
+    message_to_string("hang_over", text, true, said, sizeof(said));
+    struct job_event e = {.kind = JOB_EV_WENT_ON, .code = "hang_over", .text = text};
     w->hung_at = 0;
     if (!jobs_apply(l, &e, "argusd", clock_wall()))
         return;
     struct finding f = {.class = FINDING_NONE, .rule = xstrdup(RULE), .confidence = 1};
-    f.evidence[f.n_evidence++] = hangs_quote(NULL, text);
+    f.evidence[f.n_evidence++] = hangs_quote(NULL, said);
     findings_note(w->hs->p.findings, l, &f);
     finding_release(&f);
 }
@@ -310,6 +327,13 @@ static bool is_sure(struct hang *h, const struct hang_late *late, const struct s
     return !hang_grant(h);
 }
 
+static void hangs_log_late(const struct watched *w, const struct stacks_verdict *v)
+{
+    char said[JOB_REASON_TEXT_MAX];
+    message_to_string("stacks", v ? v->text : "not seen", true, said, sizeof(said));
+    log_info("hang", "late, and not called hung yet: %s job=%s", said, w->id);
+}
+
 static void on_stacks(const struct stacks_verdict *v, int n, void *arg)
 {
     struct watched *w = arg;
@@ -323,8 +347,7 @@ static void on_stacks(const struct stacks_verdict *v, int n, void *arg)
     if (is_sure(&w->hang, &late, v))
         tell_hang(w, l, &late, v, n);
     else
-        log_info("hang", "late, and not called hung yet: %s job=%s", v ? v->text : "not seen",
-                 w->id);
+        hangs_log_late(w, v);
 }
 
 static bool hangs_is_blind(const struct hangs *hs, const struct live *l, usec_t now)
@@ -380,11 +403,63 @@ static bool is_further(const struct live *l, const struct hang_look *seen)
 /* It was called hung before our time: what a kill left undone is done. */
 static void take_up(struct watched *w, struct live *l)
 {
-    _cleanup_(freep) char *text = xstrdup(l->job->reason.text);
+    const struct reason why = *job_state_reason(l->job);
     w->is_taken_up = true;
     if (!findings_shows(l, RULE)) /* of a silence before it, perhaps */
-        note_hang(w, l, NULL, 0, text);
-    act_on(w, l, text);
+        note_hang(w, l, NULL, 0, why.code, why.text);
+    act_on(w, l, NULL, why.text);
+}
+
+/* ---- its GPUs ---- */
+
+static void hangs_tell_idle(struct watched *w, struct live *l, double use, usec_t now)
+{
+    char at[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
+    usec_t since = clock_wall() - (now - w->idle.since);
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_NUM("gpus", l->job->demand.nnodes * l->job->demand.gpus_per_node),
+                     MESSAGE_NUM("use", round(1000 * use) / 10),
+                     MESSAGE_STR("since", clock_to_string(since, at)),
+                     MESSAGE_NUM("least", w->idle.least * 100)));
+    struct job_event e = {.kind = JOB_EV_IDLE, .code = "gpu_idle", .text = text};
+    struct job_event stop = {.kind = JOB_EV_STOP,
+                             .cause = STOP_FINDING,
+                             .finding = FINDING_TIMEOUT_OR_HANG,
+                             .code = "gpu_idle",
+                             .text = text};
+    if (jobs_apply(l, &e, "argusd", clock_wall()) && w->stops_if_idle)
+        (void)jobs_apply(l, &stop, "argusd", clock_wall()); /* it ends by itself: fine too */
+}
+
+static void hangs_tell_busy(struct live *l)
+{
+    struct job_event e = {.kind = JOB_EV_BUSY};
+    if (l->job->flags & JOB_FLAG_IDLE)
+        (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it is running: it applies */
+}
+
+/* The mean of all its GPUs over the window, or over the last half hour where the window is longer:
+ * then it has to be low for all of the window. While not half of it is known nothing is done. */
+static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
+{
+    usec_t span = w->idle.window < FIGURES_WINDOW_MAX ? w->idle.window : FIGURES_WINDOW_MAX;
+    if (w->idle.least <= 0 || jobs_in_state(l) < span)
+        return;
+    struct figures_window use =
+        figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, span);
+    bool is_known = use.n > 0 && 2 * use.n >= use.of, is_low = use.mean < w->idle.least;
+    if (w->idle.silence)
+        w->limits.silence = is_known ? 0 : w->idle.silence;
+    if (!is_known || !is_low)
+        w->idle.since = 0;
+    if (is_known && !is_low)
+        hangs_tell_busy(l);
+    if (!is_known || !is_low)
+        return;
+    w->idle.since = w->idle.since ? w->idle.since : now - span;
+    if (now - w->idle.since >= w->idle.window && !(l->job->flags & JOB_FLAG_IDLE))
+        hangs_tell_idle(w, l, use.mean, now);
 }
 
 static void hangs_watch(struct hangs *hs, struct live *l, usec_t now)
@@ -393,6 +468,7 @@ static void hangs_watch(struct hangs *hs, struct live *l, usec_t now)
     struct hang_look seen;
     struct hang_late late;
     hangs_look(w, l, now, &seen);
+    hangs_watch_use(w, l, now);
     follow_log(w, l, now);
     (void)hang_see(&w->hang, &seen);
     bool is_hung = l->job->flags & JOB_FLAG_HUNG;
@@ -404,8 +480,9 @@ static void hangs_watch(struct hangs *hs, struct live *l, usec_t now)
     if (!is_late) {
         drop_ask(w);
     } else if (!w->ask && hs->asks < ASKS_MAX) {
-        char why[160];
-        (void)hang_late_to_string(&w->hang, &late, why, sizeof(why));
+        char args[160], why[JOB_REASON_TEXT_MAX];
+        const char *code = hang_late_message(&w->hang, &late, args, sizeof(args));
+        message_to_string(code, args, true, why, sizeof(why));
         hs->asks++;
         w->ask =
             stackask_start(hs->p.loop, hs->p.settings->shared_root, w->id, w->k, why, on_stacks, w);

@@ -24,6 +24,7 @@ struct hangs_parts { /* all borrowed */
     struct jobs *jobs;
     struct metrics *metrics;
     struct findings *findings;
+    struct figures *figures;
 };
 
 struct hangs *hangs_new(const struct hangs_parts *parts);

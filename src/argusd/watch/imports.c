@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "argusd/watch/sight.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "base/text.h"
-#include "fsroot/proof.h"
+#include "fsroot/attempt/proof.h"
 
 /* A text that proof_summary() wrote; NULL, or one that does not read: nothing is known. */
 static struct proof_summary imports_read(const char *text)
@@ -28,12 +28,14 @@ static void imports_tell(struct live *l,
     char text[JOB_REASON_TEXT_MAX];
     bool first = old->attempt != new->attempt;
     const char *bad = new->mismatch, *file = new->all.file;
-    if (bad && (first || !old->mismatch))
-        jobs_note(l, "imported", PROOF_CLASS, bad, clock_wall());
-    else if (file && !bad && (first || !old->all.file)) {
-        text_printf(text, "verl %s was imported from '%s'", str_or(new->all.verl, "-"),
-                    file); /* cut: the page has it whole */
-        jobs_note(l, "imported", "", text, clock_wall());
+    if (bad && (first || !old->mismatch)) {
+        message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_KEPT("message", bad)));
+        jobs_note(l, "imported", PROOF_CLASS, text, clock_wall());
+    } else if (file && !bad && (first || !old->all.file)) {
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("version", new->all.verl ? new->all.verl : ""),
+                                   MESSAGE_STR("file", file))); /* cut: the page has it whole */
+        jobs_note(l, "imported", "imported", text, clock_wall());
     }
 }
 
@@ -75,10 +77,7 @@ static void tell_silence(struct live *l)
     if (!node)
         return;
     sight_change(l)->silence_told = true;
-    text_printf(text,
-                "it trains, and no process on node %s has shown which verl it imported: its "
-                "Python may run without PYTHONPATH (-I, -E) or cannot write to the shared root",
-                node);
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("node", node)));
     jobs_note(l, "imports_missing", "no_proof", text, clock_wall());
 }
 

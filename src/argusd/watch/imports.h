@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* imports.h - what the processes of a job imported, as its page and its events tell it.
  *
- * The hook writes it, files.c reads it, the shepherd ends an attempt for it (fsroot/proof.h):
- * here it is only kept and told. */
+ * The hook writes it, files.c reads it, the shepherd ends an attempt for it
+ * (fsroot/attempt/proof.h): here it is only kept and told. */
 #pragma once
 #include "argusd/jobs/jobs.h"
 #include "argusd/watch/files.h"

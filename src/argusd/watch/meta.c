@@ -13,8 +13,9 @@
 #include "argusd/ground/work.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/attempt.h"
 
 enum { META_MAX = 4 << 20, TICK_MS = 2000, AT_ONCE = 4 };
 static const usec_t AGAIN_MOST = 10 * USEC_MIN;
@@ -72,13 +73,15 @@ static void writing_free(struct writing *w)
 /* What is known of the attempts in Ray at the end, for debug/. */
 static char *post_text(const struct job *j)
 {
+    static const struct message_listener to = {.language = MESSAGE_ENGLISH};
     struct buf out = BUF_INIT(64 << 10);
     char at[CLOCK_TEXT_MAX];
     for (int i = 0; i < j->n_attempts; i++) {
         const struct attempt *a = &j->attempts[i];
         (void)buf_addf(&out, "%s %s", a->ray_id, attempt_phase_to_string(a->phase));
+        _cleanup_(freep) char *end = message_kept_say(a->end_text, &to);
         (void)buf_addf(&out, " ended %s: %s\n", clock_to_string(a->ended_at, at),
-                       str_or(a->end_text, "")); /* overflow: the rest is missing */
+                       str_or(end, "")); /* overflow: the rest is missing */
     }
     return buf_take(&out);
 }

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/metricfile.h"
+#include "fsroot/logs/metricfile.h"
 
 enum {
     TICK_MS = 1000,
@@ -28,8 +28,9 @@ struct reader {
     char *id;
     struct metric_reader *file;
     bool busy, wanted;
-    bool failing; /* and that was told */
-    int ending_k; /* the attempt whose last lines are asked for */
+    bool failing;  /* and that was told */
+    bool has_told; /* since argusd started */
+    int ending_k;  /* the attempt whose last lines are asked for */
     usec_t ending_at;
     int settled_k; /* they were read */
     usec_t saved_at;
@@ -41,6 +42,7 @@ struct reader {
     struct err err;
     char *page;
     int64_t step;
+    double useful_s;
     struct metric_pace pace;
     struct metric_trouble trouble;
 
@@ -87,22 +89,31 @@ static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigne
 {
     char text[JOB_REASON_TEXT_MAX];
     if (t->kinds & ~told & METRIC_NOT_FINITE) {
-        text_printf(text, "metric '%s' is not a number since step %lld", t->bad_key,
-                    (long long)t->bad_step); /* a long key is cut */
-        jobs_note(l, "metric_not_finite", finding_class_to_string(FINDING_NAN_LOSS), text,
-                  clock_wall());
+        struct reason why;
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("key", t->bad_key),
+                                   MESSAGE_NUM("step", t->bad_step))); /* a long key is cut */
+        reason_set(&why, finding_class_to_string(FINDING_NAN_LOSS), "metric_not_finite", text);
+        jobs_note(l, "metric_not_finite", why.code, why.text, clock_wall());
     }
     if (t->kinds & ~told & METRIC_COLLAPSED) {
-        text_printf(text,
-                    "the reward fell back: its mean was %.4g at best and is %.4g at step %lld",
-                    t->best, t->fallen_to, (long long)t->fallen_step);
+        char best[32], fallen[32];
+        text_printf(best, "%.4g", t->best);
+        text_printf(fallen, "%.4g", t->fallen_to);
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_STR("best", best), MESSAGE_STR("now", fallen),
+                                   MESSAGE_NUM("step", t->fallen_step)));
         jobs_note(l, "reward_collapse", "reward_collapse", text, clock_wall());
     }
 }
 
 static void take_page(struct reader *r, struct live *l)
 {
-    if (!r->page || str_eq(r->page, l->extra.metrics))
+    bool same = !r->page || str_eq(r->page, l->extra.metrics);
+    if (r->page && (!same || !r->has_told))
+        jobs_set_useful(l, r->useful_s);
+    r->has_told |= r->page != NULL;
+    if (same)
         return;
     usec_t now = clock_mono();
     bool first = !l->extra.metrics, news = r->trouble.kinds != l->extra.metrics_trouble;
@@ -128,6 +139,7 @@ static void metrics_run(void *arg)
     r->result = metric_reader_pass(r->file, r->k, r->ended, clock_wall(), &r->pass, &r->err);
     const struct metric_watch *w = metric_reader_watch(r->file);
     r->step = metric_watch_step(w);
+    r->useful_s = metric_watch_useful(w);
     metric_watch_pace(w, &r->pace);
     metric_watch_trouble(w, &r->trouble);
     if (r->step < 0)

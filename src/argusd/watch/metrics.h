@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.h - follows the metrics of the jobs that run, one reader each, in the worker pool.
  *
- * fsroot/metricfile.c reads and merges; here is when, and what becomes of it: the job's page
+ * fsroot/logs/metricfile.c reads and merges; here is when, and what becomes of it: the job's page
  * (record_extra.metrics), its step, and events for what is wrong. Nothing is kept that the job's
  * directory does not hold. */
 #pragma once

@@ -25,8 +25,8 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/tree/paths.h"
+#include "fsroot/tree/rootfile.h"
 
 enum { TICK_MS = 3000, OWNED_MAX = 20000, NOTE_MAX = 256 << 10 };
 static const char NOTE_FILE[] = "debug/binding.txt"; /* see hook/sitecustomize.py */
@@ -209,8 +209,8 @@ static void placement_done_note(void *arg)
     struct live *l = n->p->closing ? NULL : jobs_find_id(n->p->p.jobs, n->job);
     const char *text = buf_str(&n->text);
     char line[360];
-    text_printf(line, "the hook could not bind GPU demand: %.*s",
-                (int)(strcspn(text, "\n") < 300 ? strcspn(text, "\n") : 300), text);
+    _cleanup_(freep) char *why = xstrndup(text, strcspn(text, "\n"));
+    message_write(line, sizeof(line), MESSAGE_ARGS(MESSAGE_STR("why", why)));
     if (l && *text)
         jobs_note(l, "lease_unbound", "lease_unbound", line, clock_wall());
     placement_let_go(n->p);
@@ -237,16 +237,19 @@ static void ask_note(struct placement *p, const struct job *j)
     work_start(p->p.loop, placement_run_note, placement_done_note, n);
 }
 
+/* where: arguments of "lease_broken". */
 static void breach(struct placement *p, struct live *l, const char *where)
 {
-    char text[400];
-    text_printf(text, "outside of its lease: %s", where);
-    jobs_note(l, "lease_breach", finding_class_to_string(FINDING_LEASE_BREACH), text, clock_wall());
+    struct reason why;
+    reason_set(&why, finding_class_to_string(FINDING_LEASE_BREACH), "lease_broken", where);
+    jobs_note(l, "lease_breach", why.code, why.text, clock_wall());
     ask_note(p, l->job);
     if (p->p.settings->lease_breach != LEASE_BREACH_STOP || l->job->state == JOB_STOPPING)
         return;
-    struct job_event e = {
-        .kind = JOB_EV_STOP, .cause = STOP_FINDING, .finding = FINDING_LEASE_BREACH, .text = text};
+    struct job_event e = {.kind = JOB_EV_STOP,
+                          .cause = STOP_FINDING,
+                          .finding = FINDING_LEASE_BREACH,
+                          .text = why.text};
     (void)jobs_apply(l, &e, "argusd", clock_wall());
 }
 
@@ -256,8 +259,8 @@ static void note_guest(struct live *l, struct seen *s, const struct tally_place 
     if (s->head_told || !q->actors)
         return;
     s->head_told = true;
-    text_printf(text, "%s runs on the head '%.60s', which does no computing",
-                *q->guest ? q->guest : "an actor", q->node);
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("actor", q->guest), MESSAGE_STR("node", q->node)));
     jobs_note(l, "head_used", "head_used", text, clock_wall());
 }
 
@@ -275,8 +278,8 @@ static void note_outside(const struct placement *p,
         gang_has(&l->job->gang, q->node) || lease_spreads(l->job, p->p.settings))
         return;
     s->guest_told = true;
-    text_printf(text, "%s runs on '%.60s', which this job has not leased",
-                *q->guest ? q->guest : "an actor", q->node);
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("actor", q->guest), MESSAGE_STR("node", q->node)));
     jobs_note(l, "outside_lease", "outside_lease", text, clock_wall());
 }
 
@@ -291,15 +294,30 @@ static bool is_doubtful(struct placement *p, struct seen *s, double beyond)
     return doubtful;
 }
 
+enum { PLACES_TOLD = 3 };
+
+static void placement_put_place(const struct job *job, const struct tally_place *q, struct jout *j)
+{
+    char text[JOB_REASON_TEXT_MAX / (PLACES_TOLD + 1)];
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_NUM("gpus", q->gpus), MESSAGE_STR("node", q->node),
+                               MESSAGE_NUM("leased", placement_leased(job, q->node)),
+                               MESSAGE_STR("holder", q->what)));
+    message_put(j, NULL, "lease_place", text);
+}
+
 /* Ray's list of nodes may lag or lack some: what is on none that lives is no breach of anything,
  * and is looked at again. */
 static void placement_judge(struct placement *p, struct live *l, const struct tally_owner *held)
 {
     struct seen *s = seen_of(p, l, job_attempt(l->job)->k);
     double beyond = 0;
-    char where[300] = "";
-    size_t len = 0;
+    char where[JOB_REASON_TEXT_MAX];
+    size_t n_places = 0;
     bool unsure = false;
+    struct message m;
+    message_begin(&m);
+    jout_open(&m.j, "places", '[');
     s->looked = true;
     for (size_t i = 0; i < held->n; i++) {
         const struct tally_place *q = &held->places[i];
@@ -313,11 +331,11 @@ static void placement_judge(struct placement *p, struct live *l, const struct ta
             continue;
         }
         beyond += more;
-        if (len < sizeof(where)) /* cut: the first ones say enough */
-            len += (size_t)snprintf(where + len, sizeof(where) - len,
-                                    "%s%g GPUs on '%.60s', where it has %g (%s)", len ? ", " : "",
-                                    q->gpus, q->node, placement_leased(l->job, q->node), q->what);
+        if (n_places++ < PLACES_TOLD) /* the first ones say enough */
+            placement_put_place(l->job, q, &m.j);
     }
+    jout_close(&m.j, ']');
+    message_end(&m, where, sizeof(where));
     p->again |= unsure;
     if (is_doubtful(p, s, beyond))
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sender.c - brings an admitted job to Ray, exactly once; see sender.h.
  *
- *   files (worker) -> POST -> accepted
+ *   model (nodes' caches) -> files (worker) -> POST -> accepted
  *        doubt, duplicate, or after a restart: GET -> ours: accepted
  *                                                  -> somebody's: next attempt id
  *                                                  -> none: POST again (same id, safe)
@@ -9,6 +9,7 @@
  * the watcher judges it by its files. */
 #include "argusd/watch/sender.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,21 @@
 #include "argusd/jobs/lease.h"
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/mark.h"
+#include "argusd/launch/modelcopy.h"
+#include "argusd/launch/notebooktoken.h"
 #include "argusd/launch/secretcheck.h"
 #include "argusd/machines/nodes.h"
+#include "argusd/trackers/trackers.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/message.h"
+#include "base/seal.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/trial.h"
 #include "core/job/network.h"
 #include "core/spec/spec.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/attempt.h"
 
 struct sending;
 
@@ -46,6 +52,7 @@ struct sending {
     struct launchplan plan;
     struct checkpoints_use use; /* of a checkpoint that it goes on from */
     char *used;
+    struct modelcopy *model; /* its nodes are asked for the model; NULL: not now */
     int result;
     struct err err;
 };
@@ -59,8 +66,13 @@ struct sender *sender_new(const struct sender_parts *parts)
 
 void sender_close(struct sender *s)
 {
-    if (s)
-        s->closed = true;
+    if (!s)
+        return;
+    s->closed = true;
+    for (struct sending *g = s->active; g; g = g->next) {
+        modelcopy_free(g->model);
+        g->model = NULL;
+    }
 }
 
 void sender_free(struct sender *s)
@@ -188,23 +200,29 @@ static void sender_apply(struct sending *g,
 static void again_later(struct sending *g, const struct err *err)
 {
     struct live *l = g->l;
-    struct reason *r = &l->job->reason, old = *r;
+    const struct reason old = *job_state_reason(l->job);
+    char why[JOB_REASON_TEXT_MAX];
     struct sent *sent = sent_change(l);
+    assert(err); /* what is tried again has failed */
     int n = sent->tries < 5 ? sent->tries : 5;
     usec_t wait = USEC_SEC << n;
     sent->tries++;
     sent->after = clock_mono() + (wait > 30 * USEC_SEC ? 30 * USEC_SEC : wait);
-    text_copy(r->code, "submitting");
-    text_printf(r->text, "it could not be sent to Ray yet, it is tried again: %.240s", err->text);
-    log_warn("send", "%s job=%s", r->text, l->job->id);
-    if (strcmp(old.text, r->text) != 0)
+    message_write(why, sizeof(why), MESSAGE_ARGS(MESSAGE_ERR("why", err)));
+    job_set_reason(l->job, "submitting", NULL, why);
+    log_warn("send", "it could not be sent to Ray yet: %s job=%s", err->text, l->job->id);
+    if (strcmp(old.text, why) != 0)
         jobs_save(l);
 }
 
-static void sender_fail(struct sending *g, enum finding_class finding, const char *text)
+static void sender_fail(struct sending *g, enum finding_class finding, const struct err *err)
 {
-    struct job_end end = {
-        .cause = "refused", .code = -1, .signal = "", .finding = finding, .text = text};
+    struct job_end end = {.cause = "refused",
+                          .code = -1,
+                          .signal = "",
+                          .finding = finding,
+                          .message = err->message,
+                          .text = err->message ? err->args : err->text};
     struct job_event e = {.kind = JOB_EV_ENDED, .end = &end};
     (void)jobs_apply(g->l, &e, "argusd", clock_wall());
 }
@@ -233,9 +251,7 @@ static void sender_on_asked(enum ray_found found,
     else if (mark_is_ours(g->s->p.instance, rj))
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL);
     else
-        sender_apply(
-            g, JOB_EV_REQUEUED, "foreign_id",
-            "another client's job in Ray has this attempt's id; the next attempt gets another");
+        sender_apply(g, JOB_EV_REQUEUED, "foreign_id", "{}");
     sending_free(g);
 }
 
@@ -255,8 +271,8 @@ static void sender_on_posted(enum ray_submit_outcome outcome, const struct err *
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL);
         break;
     case RAY_SUBMIT_REFUSED:
-        if (sender_is_wanted(g))
-            sender_fail(g, FINDING_RUNTIME_ENV_FAILED, err->text);
+        if (sender_is_wanted(g) && err) /* a refusal has its words */
+            sender_fail(g, FINDING_RUNTIME_ENV_FAILED, err);
         break;
     case RAY_SUBMIT_DUPLICATE:
     case RAY_SUBMIT_DOUBT:
@@ -295,7 +311,7 @@ static void sender_post(struct sending *g)
     struct err err = {0};
     sent_change(g->l)->maybe = true; /* until an answer says otherwise */
     if (!ray_submit(g->s->p.ray, &what, sender_on_posted, g, &err)) {
-        sender_fail(g, FINDING_CONFIG_ERROR, err.text);
+        sender_fail(g, FINDING_CONFIG_ERROR, &err);
         sending_free(g);
     }
     buf_release(&runtime_env);
@@ -319,16 +335,20 @@ static void keep_results(struct sending *g)
 
 static void tell_resume(const struct sending *g)
 {
-    char text[JOB_REASON_TEXT_MAX], where[64] = "it begins anew";
+    char text[JOB_REASON_TEXT_MAX], where[64] = "{}";
     const struct launchplan *p = &g->plan;
-    if (!*p->skipped && !p->resume_step)
+    const char *code = p->resume_step ? "resume_from" : "resume_anew";
+    if (!p->torn.step && !p->resume_step)
         return;
     if (p->resume_step)
-        text_printf(where, "it goes on from the checkpoint of step %lld",
-                    (long long)p->resume_step);
-    text_printf(text, "%s%s%.200s%s", where, *p->skipped ? ": " : "", p->skipped,
-                *p->skipped ? ", and was put aside" : "");
-    jobs_note(g->l, "resume", *p->skipped ? "checkpoint_torn" : "", text, clock_wall());
+        message_write(where, sizeof(where), MESSAGE_ARGS(MESSAGE_NUM("step", p->resume_step)));
+    if (p->torn.step)
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_OF("where", code, where),
+                                   MESSAGE_NUM("step", p->torn.step),
+                                   MESSAGE_KEPT("why", p->torn.why)));
+    jobs_note(g->l, "resume", p->torn.step ? "checkpoint_torn" : code, p->torn.step ? text : where,
+              clock_wall());
 }
 
 static void done_plan(void *arg)
@@ -340,15 +360,16 @@ static void done_plan(void *arg)
         return;
     }
     tell_resume(g);
-    if (g->plan.warning)
-        jobs_note(g->l, "warning", "", g->plan.warning, clock_wall());
+    for (size_t i = 0; i < g->plan.warnings.n; i++)
+        jobs_note(g->l, "warning", str_or(g->plan.warnings.v[i].code, ""),
+                  g->plan.warnings.v[i].text, clock_wall());
     if (g->result == -EEXIST) {
         sender_apply(g, JOB_EV_ACCEPTED, NULL, NULL); /* it runs or ran: its files will tell */
     } else if (g->plan.code_changed) {
-        sender_fail(g, FINDING_IMPORT_ERROR, g->err.text);
+        sender_fail(g, FINDING_IMPORT_ERROR, &g->err);
     } else if (g->result == ERR_BAD_SPEC || g->result == ERR_CONFLICT ||
                g->result == -ELOOP) { /* a link is in its directory, or that is another's */
-        sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
+        sender_fail(g, FINDING_CONFIG_ERROR, &g->err);
     } else if (g->result < 0) {
         again_later(g, &g->err); /* the shared root: it may come back */
     } else {
@@ -463,11 +484,55 @@ static void find_other_step(struct sending *g)
     checkpoints_use(cs, &g->use);
 }
 
+static const char *own_text(struct strv *all, const char *text)
+{
+    if (text)
+        strv_add(all, text);
+    return text ? all->v[all->n - 1] : NULL;
+}
+
+/* What its JupyterLab asks for. */
+static void add_notebook_token(struct sending *g)
+{
+    const struct spec *spec = jobspec_of(g->s->p.settings, g->l->job);
+    char token[NOTEBOOKTOKEN_MAX];
+    if (!spec || spec->workload != WORKLOAD_NOTEBOOK)
+        return;
+    notebooktoken_of(g->s->p.secrets, g->plan.id, token);
+    pairs_set(&g->plan.secrets, NOTEBOOKTOKEN_ENV, token);
+    seal_forget(token, sizeof(token));
+}
+
+/* How it uses its trackers, as decided, and their keys. */
+static void add_trackers(struct sending *g)
+{
+    struct launchplan *p = &g->plan;
+    const struct trackers *ts = g->s->p.trackers;
+    p->n_trackers = trackers_of(ts, p->id, p->k, p->trackers);
+    for (size_t i = 0; i < p->n_trackers; i++) {
+        p->trackers[i].url = own_text(&p->tracker_texts, p->trackers[i].url);
+        p->trackers[i].run = own_text(&p->tracker_texts, p->trackers[i].run);
+    }
+    trackers_add_secrets(ts, g->l, &p->secrets);
+}
+
+static void sender_on_model(const char *path, void *arg)
+{
+    struct sending *g = arg;
+    g->model = NULL;
+    if (!sender_is_wanted(g)) {
+        sending_free(g);
+        return;
+    }
+    set_str(&g->plan.model_path, path);
+    work_start(g->s->p.loop, run_plan, done_plan, g);
+}
+
 void sender_act(struct sender *s, struct live *l)
 {
     const struct sent sent = sent_of(l);
     if (s->closed || sent.busy || clock_mono() < sent.after || !cluster_is_up(s->p.cluster) ||
-        !cluster_root_is_ok(s->p.cluster))
+        !cluster_root_is_ok(s->p.cluster) || !trackers_decide(s->p.trackers, l))
         return;
     const struct job *j = l->job;
     struct sending *g = xcalloc(1, sizeof(*g));
@@ -497,9 +562,13 @@ void sender_act(struct sender *s, struct live *l)
     /* opened now and not before */
     if (lease_nodes(g) < 0 ||
         secretcheck_open(s->p.secrets, s->p.settings, j, &g->plan.secrets, &g->err) < 0) {
-        sender_fail(g, FINDING_CONFIG_ERROR, g->err.text);
+        sender_fail(g, FINDING_CONFIG_ERROR, &g->err);
         sending_free(g);
         return;
     }
-    work_start(s->p.loop, run_plan, done_plan, g);
+    add_trackers(g);
+    add_notebook_token(g);
+    g->model = modelcopy_begin(s->p.nodes, l, sent_of(l).tries > 0, sender_on_model, g);
+    if (!g->model)
+        work_start(s->p.loop, run_plan, done_plan, g);
 }

@@ -13,6 +13,7 @@
 #include "ray/ray.h"
 
 struct sender;
+struct trackers;
 
 struct sender_parts { /* all borrowed */
     uv_loop_t *loop;
@@ -22,6 +23,7 @@ struct sender_parts { /* all borrowed */
     struct secrets *secrets;
     struct checkpoints *checkpoints;
     struct nodes *nodes;
+    struct trackers *trackers;
     const char *instance; /* our mark: which store this is */
 };
 

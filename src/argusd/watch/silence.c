@@ -4,6 +4,7 @@
 
 #include "argusd/watch/ending.h"
 #include "argusd/watch/sight.h"
+#include "base/message.h"
 #include "base/str.h"
 
 static const char HEAD[] = "fact-head-lost", BLIND[] = "silence";
@@ -16,29 +17,25 @@ static bool can_be_found(const struct live *l)
            !(l->job->flags & JOB_FLAG_HUNG);
 }
 
-static void silence_note(struct findings *fs, struct live *l, struct finding *f, const char *text)
+/* A finding has one text for everybody. */
+static void silence_note(struct findings *fs, struct live *l, struct finding *f, const char *code)
 {
+    char text[JOB_REASON_TEXT_MAX];
+    message_to_string(code, "{}", true, text, sizeof(text));
     f->evidence[f->n_evidence++] = (struct finding_quote){.text = xstrdup(text)};
     findings_note(fs, l, f);
     finding_release(f);
 }
 
-static const char *silence_tell(const struct live *l)
-{
-    if (sight_of(l)->ray == WITNESS_RAY_GONE)
-        return "Ray's head is gone from its machine, and what it knew of this job with it; nothing "
-               "is done to it while its shepherd beats";
-    return "nobody can see it now: Ray and the shared root do not both answer, or contradict "
-           "each other; nothing is done to it";
-}
-
 void silence_begin(struct findings *fs, struct live *l)
 {
     bool is_gone = sight_of(l)->ray == WITNESS_RAY_GONE;
-    const char *text = silence_tell(l), *rule = is_gone ? HEAD : BLIND,
-               *known = sight_of(l)->silence;
-    struct job_event e = {
-        .kind = JOB_EV_BLIND, .code = is_gone ? "head_lost" : "unknown", .text = text};
+    const char *message = is_gone ? "job_head_gone" : "job_unseen";
+    const char *rule = is_gone ? HEAD : BLIND, *known = sight_of(l)->silence;
+    struct job_event e = {.kind = JOB_EV_BLIND,
+                          .code = is_gone ? "head_lost" : "unknown",
+                          .message = message,
+                          .text = "{}"};
     (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it is UNKNOWN already: fine */
     if (str_eq(known, rule) || str_eq(known, HEAD) || !can_be_found(l))
         return;
@@ -49,13 +46,12 @@ void silence_begin(struct findings *fs, struct live *l)
                         .rule = xstrdup(rule),
                         .confidence = is_gone ? 0.9 : 0.5};
     finding_advise(&f, is_gone ? "head-gone" : "head-silent");
-    silence_note(fs, l, &f, text);
+    silence_note(fs, l, &f, message);
 }
 
 void silence_end(struct findings *fs, struct live *l)
 {
-    static const char TEXT[] = "it can be seen again";
-    struct job_event e = {.kind = JOB_EV_SEEN, .text = TEXT};
+    struct job_event e = {.kind = JOB_EV_SEEN};
     bool is_open = sight_of(l)->silence || findings_shows(l, HEAD) || findings_shows(l, BLIND);
     if (!jobs_apply(l, &e, "argusd", clock_wall()))
         return;
@@ -63,5 +59,5 @@ void silence_end(struct findings *fs, struct live *l)
     if (!is_open || !can_be_found(l))
         return;
     struct finding f = {.class = FINDING_NONE, .rule = xstrdup("silence-over"), .confidence = 1};
-    silence_note(fs, l, &f, TEXT);
+    silence_note(fs, l, &f, "job_seen");
 }

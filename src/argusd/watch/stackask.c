@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/stacks.h"
 
 enum { TICK_MS = 1000, BYTES_MAX = 64 << 20 };
 

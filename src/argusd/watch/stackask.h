@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stackask.h - asks all nodes of an attempt twice where its processes stand, and compares.
  *
- * The asks are files on the shared root (fsroot.h), the nodes have STACKASK_PATIENCE each time.
- * One that does not answer is left out, and one whose scout gives no sign of life is waited for no
- * longer than STACKASK_DEAD; where nobody can answer, that is known at once. */
+ * The asks are files on the shared root (fsroot/attempt/stacks.h), the nodes have STACKASK_PATIENCE
+ * each time. One that does not answer is left out, and one whose scout gives no sign of life is
+ * waited for no longer than STACKASK_DEAD; where nobody can answer, that is known at once. */
 #pragma once
 #include <uv.h>
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/str.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/attempt.h"
 
 static const usec_t AGAIN = 10 * USEC_SEC;
 /* Ray brings a record back as FAILED when it is deleted within a second or so of its end. */
@@ -154,7 +154,7 @@ void stopper_act(struct stopper *s, struct live *l)
     const struct job *j = l->job;
     const struct attempt *a = job_attempt(j);
     if (never_ran(l, now)) {
-        struct job_event e = {.kind = JOB_EV_REQUEUED, .text = "it was stopped before it ran"};
+        struct job_event e = {.kind = JOB_EV_REQUEUED, .message = "job_never_ran", .text = "{}"};
         (void)jobs_apply(l, &e, "argusd", clock_wall());
         return;
     }
@@ -170,7 +170,8 @@ void stopper_act(struct stopper *s, struct live *l)
     }
     if (!stop->written) {
         char text[JOB_REASON_TEXT_MAX];
-        message_to_string(j->reason.code, j->reason.text, false, text, sizeof(text));
+        const struct reason *why = job_state_reason(j);
+        message_to_string(why->code, why->text, false, text, sizeof(text));
         write_file(s, j->id, a->k, text, l);
     }
     (void)ray_stop_job(s->p.ray, a->ray_id, stopper_on_stopped, NULL);

@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/job/witness.h"
+#include "fsroot/attempt/witness.h"
 
 enum { TICK_MS = 1000 };
 static const usec_t LIST_EVERY_IDLE = 5 * USEC_SEC; /* nothing of ours runs */
@@ -408,8 +409,6 @@ static void tick_job(struct live *l, void *arg)
         sender_act(w->p.sender, l);
     if (!l->over && job_act(l->job) == JOB_ACT_STOP && !l->act_queued)
         stopper_act(w->stopper, l);
-    if (!l->over && job_act(l->job) == JOB_ACT_TRY && !l->act_queued)
-        trials_act(w->p.trials, l);
     jobs_idle(l);
 }
 
@@ -430,6 +429,7 @@ static void watcher_on_tick(uv_timer_t *t)
     else if (w->files_busy && now - w->files_started > FILES_HANG)
         files_hang(w, now);
     jobs_each_due(w->p.jobs, tick_job, w);
+    trials_tick(w->p.trials, w->p.jobs);
     findings_tick(w->p.findings, now);
     jobs_tick_all(w->p.jobs, clock_wall());
 }

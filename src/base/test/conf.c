@@ -73,7 +73,7 @@ static void test_all_problems_at_once(void **state)
                          "mode: fsat\nlist: {a: 1}\nenv: [1]\nnmae: y\nnet2: 1\n",
                          &s, &ps);
     struct buf out = BUF_INIT(10000);
-    problems_to_text(&ps, "f.yaml", &out);
+    problems_to_text(&ps, "f.yaml", MESSAGE_ENGLISH, &out);
     const char *t = buf_str(&out);
     assert_non_null(strstr(t, "f.yaml: error: 'name': 'name' is missing (its name)"));
     assert_non_null(

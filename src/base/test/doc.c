@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 static struct doc *parse(const char *text, bool places)
 {
@@ -81,7 +82,7 @@ static void refuse(const char *text, size_t len, int line, const char *part)
     assert_null(d);
     assert_int_equal(ps.n, 1);
     assert_int_equal(ps.v[0].line, line);
-    assert_non_null(strstr(ps.v[0].text, part));
+    assert_non_null(strstr(unit_problem(&ps.v[0]), part));
     problems_release(&ps);
 }
 

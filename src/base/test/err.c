@@ -10,7 +10,7 @@
 static void test_words_map_both_ways(void **state)
 {
     (void)state;
-#define X(e, w, h, x, s)                                                                           \
+#define X(e, w, h, x)                                                                              \
     assert_int_equal(err_from_word(w), e);                                                         \
     assert_string_equal(err_word(e), w);                                                           \
     assert_int_equal(err_http_status(e), h);                                                       \

@@ -2,11 +2,13 @@
 /* Messages: every row in every language, names that are not heard, sentences of before. */
 #include "base/message.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/message_rows.h"
+#include "base/problem.h"
 #include "base/str.h"
 #include "base/unit.h"
 
@@ -46,6 +48,8 @@ static void test_sentences(void **state)
            "\"shared\":1}",
            "pool_too_small: the cluster has 1 GPU on 2 nodes, but no 3 with 0.5 GPUs and 4 CPUs "
            "each, even when empty, or share their GPUs; ask for another shape or fewer CPUs");
+    expect(&all, "pool_too_small", "{\"empty_pool\":\"nope\"}",
+           "pool 'nope' is unknown: no machine is in it now; 'argus pool ls' shows the pools");
     expect(&all, "pool_too_small", "{\"needs\":4,\"empty_pool\":\"nope\"}",
            "pool_too_small (has 0, needs 4): no machine is in pool 'nope' now; 'argus pool ls' "
            "shows the pools");
@@ -53,16 +57,42 @@ static void test_sentences(void **state)
            "{\"has\":8,\"needs\":12,\"few_gpus\":1,\"fit_nodes\":2,\"fit_gpus\":4}",
            "pool_too_small (has 8, needs 12): the pool does not have the GPUs; at most nnodes: 2 "
            "with n_gpus_per_node: 4 fits it");
-    expect(&all, "pool_too_small",
-           "{\"has\":8,\"needs\":8,\"few_gpus\":2,\"node_gpus\":8,\"node_cpus\":8}",
-           "pool_too_small (has 8, needs 8): the pool does not have the CPUs beside them, or GPUs "
-           "on one node; not even one node with 8 GPUs and 8 CPUs fits it");
+    expect(
+        &all, "pool_too_small",
+        "{\"has\":8,\"needs\":8,\"few_gpus\":2,\"node_gpus\":8,\"node_cpus\":8}",
+        "pool_too_small (has 8, needs 8): the pool does not have the CPUs or memory beside them, or GPUs "
+        "on one node; not even one node with 8 GPUs and 8 CPUs fits it");
     expect(&all, "waiting_for_cpus",
            "{\"nnodes\":2,\"cpus\":4,\"place\":{\"code\":\"place\",\"args\":{\"before\":3}}}",
            "needs 2 x 4 CPUs beside its GPUs, and where those are free the CPUs are not; 3 before "
            "it in line");
     expect(&all, "held", "{}", "held until it is released");
     expect(&all, "held", "{\"holder\":\"ann\"}", "held by 'ann'; it waits until it is released");
+}
+
+/* A code that only classes a message, and messages one after the other. */
+static void test_a_message_that_is_classed(void **state)
+{
+    (void)state;
+    static const char end[] = "{\"message\":{\"code\":\"attempt_end\",\"args\":{\"parts\":["
+                              "{\"code\":\"attempt_killed\",\"args\":{\"signal\":\"SIGKILL\"}},"
+                              "{\"code\":\"attempt_strays\",\"args\":{\"processes\":2}}]}}}";
+    expect(&all, "unknown", end,
+           "the command was killed by SIGKILL; 2 processes it left behind were ended");
+    expect(&chinese, "no_such_code", end, "命令被 SIGKILL 杀死；它留下的 2 个进程已结束");
+    expect(&all, "unknown", "{\"message\":\"as its shepherd says\"}", "as its shepherd says");
+    static const char named[] =
+        "{\"message\":{\"code\":\"hint_job_end\",\"args\":{\"job\":\"x\"}}}";
+    expect(&some, "user_code_error", named, "starts when another's job ends");
+    struct message_page page;
+    message_page("user_code_error", named, &some, &page);
+    assert_true(page.is_whole);
+    assert_null(strstr(page.args, "\"x\""));
+    message_page_release(&page);
+    struct err err = {.text = "cut"};
+    char text[200];
+    message_write(text, sizeof(text), MESSAGE_SAYS(err.message, err.text));
+    expect(&all, "infra", text, "cut");
 }
 
 static void test_what_is_no_message(void **state)
@@ -73,7 +103,7 @@ static void test_what_is_no_message(void **state)
     expect(&some, NULL, "", "");
     expect(&some, "x", "{broken", "{broken");
     expect(&some, "no_such_code", "{\"error\": \"of Ray\"}", "{\"error\": \"of Ray\"}");
-    expect(&some, "hint_pool", "{}", "hint_pool");
+    expect(&some, "not_number", "{}", "'' is not a number"); /* an empty text is left out */
 }
 
 /* Their texts are part of a chain of hashes, and stay as they were written. */
@@ -232,10 +262,102 @@ static void test_refusals(void **state)
     assert_string_equal(text, "{\"long\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"); /* cut */
 }
 
+/* What failed below is an argument of what failed above, and words of the system are ours too. */
+static void test_refusals_within_refusals(void **state)
+{
+    static const struct message_listener zh = {.language = MESSAGE_CHINESE};
+    struct err err = {0}, again = {0};
+    struct buf said = {0};
+    (void)state;
+    (void)message_refuse(
+        &err, -EACCES, "disk_no_read",
+        MESSAGE_ARGS(MESSAGE_STR("path", "a"), MESSAGE_STR("why", "Permission denied")));
+    assert_int_equal(message_wrap(&err, "unpacked_other"), -EACCES);
+    assert_string_equal(err.message, "unpacked_other");
+    assert_non_null(strstr(err.text, "not what was packed: 'a' cannot be read: Permission denied"));
+    assert_string_equal(message_say(err.message, err.args, &zh, &said),
+                        "取回的内容与打包的不同：'a' 不能读取：权限不足");
+    _cleanup_(freep) char *kept = message_keep(&err);
+    _cleanup_(freep) char *said_kept = message_kept_say(kept, &zh);
+    assert_string_equal(said_kept, buf_str(&said));
+    assert_int_equal(message_refuse_kept(&again, ERR_REFUSED, kept), ERR_REFUSED);
+    assert_string_equal(again.text, err.text);
+    assert_string_equal(again.args, err.args);
+    assert_int_equal(message_refuse_kept(&again, ERR_REFUSED, "a sentence of before"), ERR_REFUSED);
+    assert_string_equal(again.text, "a sentence of before");
+    assert_null(again.message);
+    assert_int_equal(err_copy(&again, ERR_BUSY, &err), ERR_BUSY);
+    assert_int_equal(again.code, ERR_BUSY);
+    assert_string_equal(again.message, "unpacked_other");
+    assert_int_equal(err_copy(NULL, ERR_BUSY, &err), ERR_BUSY);
+    assert_null(message_kept_say(NULL, &zh));
+    buf_release(&said);
+}
+
+/* Stored without sentences, and said to each reader; a store of before kept sentences alone. */
+static void test_stored_problems(void **state)
+{
+    static const char before[] = "[{\"level\":\"warning\",\"field\":\"a\",\"line\":1,\"column\":2,"
+                                 "\"detail\":\"it is odd\",\"hint\":\"mend it\"}]";
+    struct problems ps = {0};
+    (void)state;
+    problems_add(&ps, PROBLEM_WARNING, "n", 3, 4, "not_number",
+                 MESSAGE_ARGS(MESSAGE_STR("text", "x")));
+    _cleanup_(freep) char *stored = problems_to_stored(&ps);
+    assert_null(strstr(stored, "is not a number"));
+    _cleanup_(freep) char *zh = problems_stored_say(stored, MESSAGE_CHINESE);
+    assert_non_null(strstr(zh, "\"code\":\"not_number\",\"args\":{\"text\":\"x\"},"
+                               "\"detail\":\"'x' 不是数字\""));
+    _cleanup_(freep) char *old = problems_stored_say(before, MESSAGE_CHINESE);
+    assert_non_null(strstr(old, "\"line\":1,\"column\":2,\"code\":null,\"args\":null,"
+                                "\"detail\":\"it is odd\",\"hint\":\"mend it\""));
+    _cleanup_(freep) char *none = problems_stored_say(NULL, MESSAGE_ENGLISH);
+    assert_string_equal(none, "[]");
+    problems_release(&ps);
+}
+
+/* An error inside another one is said in the reader's language, and in English where it is too long
+ * to be an argument whole; so is one that was kept. */
+static void test_an_error_inside_another(void **state)
+{
+    static const char in_chinese[] = "共享根目录不可用：没有用户 'eve'";
+    char longest[600];
+    struct err why = {0}, err = {0};
+    struct buf said = {0};
+    struct message_listener zh = {.language = MESSAGE_CHINESE};
+    (void)state;
+    message_refuse(&why, ERR_NOT_FOUND, "not_found",
+                   MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", "eve")));
+    message_refuse(&err, ERR_UNAVAILABLE, "shared_root_unavailable",
+                   MESSAGE_ARGS(MESSAGE_ERR("why", &why)));
+    assert_string_equal(err.text, "the shared root cannot be used: no user 'eve'");
+    assert_string_equal(message_say(err.message, err.args, &zh, &said), in_chinese);
+    buf_release(&said);
+
+    _cleanup_(freep) char *kept = message_keep(&why);
+    message_refuse(&err, ERR_UNAVAILABLE, "shared_root_unavailable",
+                   MESSAGE_ARGS(MESSAGE_KEPT("why", kept)));
+    assert_string_equal(message_say(err.message, err.args, &zh, &said), in_chinese);
+    buf_release(&said);
+    message_refuse(&err, ERR_UNAVAILABLE, "shared_root_unavailable",
+                   MESSAGE_ARGS(MESSAGE_KEPT("why", "{it} has no code")));
+    assert_string_equal(err.text, "the shared root cannot be used: {it} has no code");
+
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = 0;
+    message_refuse(&why, ERR_NOT_FOUND, "not_found",
+                   MESSAGE_ARGS(MESSAGE_STR("noun", "user"), MESSAGE_STR("name", longest)));
+    message_refuse(&err, ERR_UNAVAILABLE, "shared_root_unavailable",
+                   MESSAGE_ARGS(MESSAGE_ERR("why", &why)));
+    assert_int_equal(strncmp(err.text, "the shared root cannot be used: no user 'xxxx", 45), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_error_inside_another),
         cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_a_message_that_is_classed),
         cmocka_unit_test(test_what_is_no_message),
         cmocka_unit_test(test_sentences_of_before),
         cmocka_unit_test(test_names),
@@ -243,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_fixes),
         cmocka_unit_test(test_languages),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals_within_refusals),
+        cmocka_unit_test(test_stored_problems),
         cmocka_unit_test(test_every_row_in_every_language),
     };
     return cmocka_run_group_tests_name("base/message", tests, NULL, NULL);

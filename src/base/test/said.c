@@ -40,6 +40,20 @@ static void test_messages_are_said(void **state)
     json_decref(list);
 }
 
+static void test_a_text_is_said(void **state)
+{
+    (void)state;
+    static const char told[] = "{\"code\":\"held\",\"args\":{},\"detail\":\"x\"}";
+    _cleanup_(freep) char *same = said_in_text(told, MESSAGE_ENGLISH);
+    _cleanup_(freep) char *other = said_in_text(told, MESSAGE_CHINESE);
+    _cleanup_(freep) char *none = said_in_text("{\"code\":", MESSAGE_CHINESE);
+    assert_string_equal(same, told);
+    assert_null(strstr(other, "\"x\""));
+    assert_non_null(strstr(other, "\"code\":\"held\""));
+    assert_string_equal(none, "{\"code\":");
+    assert_null(said_in_text(NULL, MESSAGE_CHINESE));
+}
+
 static void test_advice_is_said(void **state)
 {
     (void)state;
@@ -73,6 +87,7 @@ static void test_the_rest_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_text_is_said),
         cmocka_unit_test(test_messages_are_said),
         cmocka_unit_test(test_advice_is_said),
         cmocka_unit_test(test_the_rest_stays),

@@ -170,12 +170,21 @@ static void test_lists(void **state)
     assert_false(str_list_has_all(NULL, "y"));
 }
 
+static void test_with_port(void **state)
+{
+    (void)state;
+    _cleanup_(freep) char *v4 = str_with_port("10.0.0.1", 80), *v6 = str_with_port("fd00::1", 8265);
+    assert_string_equal(v4, "10.0.0.1:80");
+    assert_string_equal(v6, "[fd00::1]:8265");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),      cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_glob),         cmocka_unit_test(test_expand),
         cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte),
-        cmocka_unit_test(test_utf8_forms),   cmocka_unit_test(test_lists)};
+        cmocka_unit_test(test_with_port),    cmocka_unit_test(test_utf8_forms),
+        cmocka_unit_test(test_lists)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

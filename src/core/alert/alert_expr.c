@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum expr_op {
@@ -62,10 +63,11 @@ void alert_expr_free(struct alert_expr *e)
 
 /* ---- reading ---- */
 
-static int expr_refuse(const struct expr_reader *r, const char *what)
+static int expr_refuse(const struct expr_reader *r, const char *code)
 {
-    return err_set(r->err, ERR_BAD_SPEC, "%s at column %d of '%.200s'", what,
-                   (int)(r->at - r->text) + 1, r->text);
+    return message_refuse(
+        r->err, ERR_BAD_SPEC, code,
+        MESSAGE_ARGS(MESSAGE_STR("text", r->text), MESSAGE_NUM("column", r->at - r->text + 1)));
 }
 
 static void expr_skip(struct expr_reader *r)
@@ -100,7 +102,7 @@ static bool expr_takes(struct expr_reader *r, const char *word)
 static int expr_add(struct expr_reader *r, enum expr_op op, int left, int right)
 {
     if (r->e->n == ALERT_EXPR_NODES)
-        return expr_refuse(r, "the expression is too long");
+        return expr_refuse(r, "expr_long");
     r->e->v[r->e->n] = (struct expr_node){.op = op, .left = left, .right = right, .number = NAN};
     return r->e->n++;
 }
@@ -138,14 +140,14 @@ static int expr_value(struct expr_reader *r, struct expr_node *node)
     if (quote == '\'' || quote == '"') {
         const char *end = strchr(r->at + 1, quote);
         if (!end)
-            return expr_refuse(r, "a quote is not closed");
+            return expr_refuse(r, "expr_quote");
         node->text = xstrndup(r->at + 1, (size_t)(end - r->at - 1));
         r->at = end + 1;
         return 0;
     }
     size_t n = expr_word(r);
     if (!n)
-        return expr_refuse(r, "a value is missing");
+        return expr_refuse(r, "expr_value");
     node->text = xstrndup(r->at, n);
     if (expr_number(node->text, &node->number) && node->op != EXPR_LIKE)
         freep(&node->text);
@@ -167,16 +169,16 @@ static int expr_operator(struct expr_reader *r, enum expr_op *ret)
             *ret = signs[i].op;
             return 0;
         }
-    return expr_refuse(r, "one of == != < <= > >= ~ is missing");
+    return expr_refuse(r, "expr_operator");
 }
 
 static int expr_comparison(struct expr_reader *r)
 {
-    enum expr_op op;
+    enum expr_op op = EXPR_EQ;
     expr_skip(r);
     size_t n = expr_word(r);
     if (!n || !isalpha((unsigned char)*r->at))
-        return expr_refuse(r, "the name of a fact is missing");
+        return expr_refuse(r, "expr_fact");
     const char *fact = r->at;
     r->at += n;
     if (expr_operator(r, &op) < 0)
@@ -189,7 +191,7 @@ static int expr_comparison(struct expr_reader *r)
     if (expr_value(r, node) < 0)
         return r->err->code;
     if (node->text && op >= EXPR_LE && op <= EXPR_GT)
-        return expr_refuse(r, "a text is neither smaller nor larger");
+        return expr_refuse(r, "expr_text_order");
     return at;
 }
 
@@ -199,7 +201,7 @@ static int expr_term(struct expr_reader *r)
 {
     if (expr_takes(r, "not")) {
         if (++r->depth > ALERT_EXPR_DEPTH)
-            return expr_refuse(r, "it is nested too deeply");
+            return expr_refuse(r, "expr_deep");
         int left = expr_term(r);
         r->depth--;
         return left < 0 ? left : expr_add(r, EXPR_NOT, left, -1);
@@ -211,7 +213,7 @@ static int expr_term(struct expr_reader *r)
     int inner = expr_or(r);
     expr_skip(r);
     if (inner >= 0 && *r->at != ')')
-        return expr_refuse(r, "')' is missing");
+        return expr_refuse(r, "expr_bracket");
     r->at += inner >= 0;
     return inner;
 }
@@ -229,7 +231,7 @@ static int expr_and(struct expr_reader *r)
 static int expr_or(struct expr_reader *r)
 {
     if (++r->depth > ALERT_EXPR_DEPTH)
-        return expr_refuse(r, "it is nested too deeply");
+        return expr_refuse(r, "expr_deep");
     int left = expr_and(r);
     while (left >= 0 && expr_takes(r, "or")) {
         int right = expr_and(r);
@@ -244,12 +246,13 @@ int alert_expr_parse(const char *text, struct alert_expr **ret, struct err *err)
     struct err own = {0};
     struct expr_reader r = {.text = text, .at = text, .err = err ? err : &own};
     if (strlen(text) > ALERT_EXPR_MAX)
-        return err_set(err, ERR_BAD_SPEC, "the expression has more than %d bytes", ALERT_EXPR_MAX);
+        return message_refuse(err, ERR_BAD_SPEC, "expr_bytes",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", ALERT_EXPR_MAX)));
     r.e = xcalloc(1, sizeof(*r.e));
     int root = expr_or(&r);
     expr_skip(&r);
     if (root >= 0 && *r.at)
-        root = expr_refuse(&r, "'and' or 'or' is missing");
+        root = expr_refuse(&r, "expr_word");
     if (root < 0) {
         alert_expr_free(r.e);
         return root;
@@ -321,4 +324,14 @@ static enum alert_truth expr_ask_node(const struct alert_expr *e,
 enum alert_truth alert_expr_ask(const struct alert_expr *e, const struct alert_fact *v, size_t n)
 {
     return expr_ask_node(e, e->root, v, n);
+}
+
+double alert_expr_next(const struct alert_expr *e, const char *fact, double from)
+{
+    double next = INFINITY;
+    for (int i = 0; i < e->n; i++)
+        if (e->v[i].fact && !isnan(e->v[i].number) && e->v[i].number >= from &&
+            str_eq(e->v[i].fact, fact))
+            next = fmin(next, e->v[i].number);
+    return next;
 }

@@ -30,4 +30,7 @@ enum { ALERT_EXPR_MAX = 1000, ALERT_EXPR_NODES = 64, ALERT_EXPR_DEPTH = 16 };
 /* ERR_BAD_SPEC: one sentence with the column. */
 must_check int alert_expr_parse(const char *text, struct alert_expr **ret, struct err *err);
 void alert_expr_free(struct alert_expr *e); /* NULL is fine */
+/* The smallest number that this fact is compared with and that is no smaller than `from`: while
+ * the fact grows towards that, the answer stays. INFINITY: there is none. */
+double alert_expr_next(const struct alert_expr *e, const char *fact, double from);
 enum alert_truth alert_expr_ask(const struct alert_expr *e, const struct alert_fact *v, size_t n);

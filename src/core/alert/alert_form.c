@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/message.h"
 #include "base/seal.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -61,15 +62,6 @@ static int sign_webhook(const struct alert_order *o, struct alert_letter *l, str
     return 0;
 }
 
-static void put_percent(const char *text, struct buf *out)
-{
-    for (; *text; text++)
-        if (isalnum((unsigned char)*text) || strchr("-._~", *text))
-            (void)buf_addc(out, *text);
-        else
-            (void)buf_addf(out, "%%%02X", (unsigned)(unsigned char)*text);
-}
-
 /* DingTalk: in the URL, of `ms\nsecret` with the secret as key. */
 static void sign_dingtalk(const struct alert_order *o, struct alert_letter *l)
 {
@@ -80,7 +72,7 @@ static void sign_dingtalk(const struct alert_order *o, struct alert_letter *l)
     _cleanup_(freep) char *text = xasprintf("%lld\n%s", ms, o->secret);
     _cleanup_(freep) char *sign = sign_base64(o->secret, strlen(o->secret), text);
     (void)buf_addf(&url, "%s%ctimestamp=%lld&sign=", l->url, strchr(l->url, '?') ? '&' : '?', ms);
-    put_percent(sign, &url);
+    buf_add_url(&url, sign);
     free(l->url);
     l->url = buf_take(&url);
     seal_forget(text, strlen(text));
@@ -242,7 +234,8 @@ static void form_mail(const struct alert_order *o, struct buf *out)
 
 int alert_form(const struct alert_order *o, struct alert_letter *ret, struct err *err)
 {
-    *ret = (struct alert_letter){.url = xstrdup(str_or(o->url, "")), .body = BUF_INIT(LETTER_MAX)};
+    size_t room = o->body ? strlen(o->body) + 1 : LETTER_MAX;
+    *ret = (struct alert_letter){.url = xstrdup(str_or(o->url, "")), .body = BUF_INIT(room)};
     struct jout j = jout_begin(&ret->body);
     int r = 0;
     switch ((enum alert_kind)o->to->kind) {
@@ -268,15 +261,15 @@ int alert_form(const struct alert_order *o, struct alert_letter *ret, struct err
     case ALERT_KIND_WEBHOOK:
     case ALERT_KIND_LOG:
     case ALERT_KIND_END: {
-        char *text = json_dumps(o->payloads[0], JSON_COMPACT);
-        (void)buf_adds(&ret->body, str_or(text, "{}"));
-        free(text);
+        _cleanup_(freep) char *text = o->body ? NULL : json_dumps(o->payloads[0], JSON_COMPACT);
+        (void)buf_adds(&ret->body, o->body ? o->body : str_or(text, "{}"));
         r = o->to->kind == ALERT_KIND_WEBHOOK ? sign_webhook(o, ret, err) : 0;
         break;
     }
     }
     if (r == 0 && ret->body.failed)
-        r = err_set(err, ERR_TOO_LARGE, "the message is larger than %d bytes", LETTER_MAX);
+        r = message_refuse(err, ERR_TOO_LARGE, "letter_large",
+                           MESSAGE_ARGS(MESSAGE_NUM("most", LETTER_MAX)));
     return r;
 }
 
@@ -288,13 +281,17 @@ static enum alert_verdict judge_chat(const char *key, const char *body, size_t l
     static const int64_t rates[] = {11232, 130101, 90030, 45009, -1, 9999};
     _cleanup_(json_unrefp) json_t *o = NULL;
     if (json_parse(body, len, ANSWER_MAX, &o, NULL) < 0 || !json_is_object(o))
-        return (void)err_set(err, ERR_UNAVAILABLE, "it answered with no JSON"), ALERT_AGAIN;
+        return (void)message_refuse(err, ERR_UNAVAILABLE, "letter_no_json", MESSAGE_NO_ARGS),
+               ALERT_AGAIN;
     const char *word = json_object_get(o, key) ? key : "StatusCode"; /* of an older Feishu */
     int64_t code = json_get_int(o, word, -1);
     if (code == 0)
         return ALERT_TAKEN;
     const char *said = json_get_str(o, "errmsg", json_get_str(o, "msg", "no reason told"));
-    (void)err_set(err, ERR_REFUSED, "it refused with %s %lld: %.200s", word, (long long)code, said);
+    (void)message_refuse(err, ERR_REFUSED, "letter_refused",
+                         MESSAGE_ARGS(MESSAGE_STR("word", word),
+                                      MESSAGE_NUM("code", (long long)code),
+                                      MESSAGE_STR("said", said)));
     for (size_t i = 0; i < array_len(rates); i++)
         if (code == rates[i])
             return ALERT_AGAIN;
@@ -305,10 +302,11 @@ static enum alert_verdict judge_status(int status, struct err *err)
 {
     if (status >= 200 && status < 300)
         return ALERT_TAKEN;
-    (void)err_set(err, ERR_UNAVAILABLE, "it answered with %d", status);
+    (void)message_refuse(err, ERR_UNAVAILABLE, "letter_status",
+                         MESSAGE_ARGS(MESSAGE_NUM("status", status)));
     if (status >= 300 && status < 400)
-        (void)err_set(err, ERR_REFUSED, "it answered with %d, and redirects are not followed",
-                      status);
+        (void)message_refuse(err, ERR_REFUSED, "letter_redirect",
+                             MESSAGE_ARGS(MESSAGE_NUM("status", status)));
     bool again = status >= 500 || status == 408 || status == 425 || status == 429;
     return again ? ALERT_AGAIN : ALERT_REFUSED;
 }
@@ -320,7 +318,8 @@ enum alert_verdict alert_judge(enum alert_kind kind,
                                struct err *err)
 {
     if (kind == ALERT_KIND_MAIL) { /* 4xx: later, as grey-listing has it */
-        (void)err_set(err, ERR_UNAVAILABLE, "the mail server answered with %d", status);
+        (void)message_refuse(err, ERR_UNAVAILABLE, "letter_mail_status",
+                             MESSAGE_ARGS(MESSAGE_NUM("status", status)));
         return status >= 200 && status < 300 ? ALERT_TAKEN
                : status >= 500               ? ALERT_REFUSED
                                              : ALERT_AGAIN;

@@ -17,7 +17,8 @@ struct alert_order {
     const char *url, *secret; /* secret NULL: none */
     const char *id;           /* the same at each try */
     const json_t *const *payloads;
-    size_t n; /* of a webhook 1: programs get each for itself */
+    size_t n;         /* of a webhook 1: programs get each for itself */
+    const char *body; /* of a webhook: the whole body, in place of payloads; NULL */
     usec_t now;
 };
 /* ERR_TOO_LARGE, ERR_USAGE: the secret is none. */

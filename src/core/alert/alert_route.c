@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/job/access.h"
 
@@ -99,11 +100,11 @@ static const struct field_table config_table = FIELD_TABLE(NULL, config_rows, al
 
 static void config_complain(const struct node *n,
                             const char *field,
-                            const char *hint,
                             struct problems *ps,
-                            const char *text)
+                            const char *code,
+                            const struct message_arg *args)
 {
-    problems_add(ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
 static bool has_scheme(const char *url, const char *a, const char *b)
@@ -120,15 +121,13 @@ static void receiver_check_url(const struct alert_receiver *r,
     if (r->kind == ALERT_KIND_LOG)
         return;
     if (!r->url == !r->url_secret)
-        config_complain(map, "url", "one that holds a key belongs into the secret store", ps,
-                        "give one of url and url_secret");
+        config_complain(map, "url", ps, "alert_url_one", MESSAGE_NO_ARGS);
     else if (r->url && mail && !has_scheme(r->url, "smtp://", "smtps://"))
-        config_complain(at, "url", "write smtp://HOST:25 or smtps://HOST:465", ps,
-                        "the url of a mail server is expected");
+        config_complain(at, "url", ps, "alert_url_mail", MESSAGE_NO_ARGS);
     else if (r->url && !mail && !has_scheme(r->url, "http://", "https://"))
-        config_complain(at, "url", NULL, ps, "the url does not begin with http:// or https://");
+        config_complain(at, "url", ps, "alert_url_http", MESSAGE_NO_ARGS);
     else if (r->url && strpbrk(r->url, " \r\n\t"))
-        config_complain(at, "url", NULL, ps, "the url holds a blank");
+        config_complain(at, "url", ps, "alert_url_blank", MESSAGE_NO_ARGS);
 }
 
 static bool mail_address_is_good(const char *a)
@@ -147,11 +146,9 @@ static void receiver_check_mail(const struct alert_receiver *r,
     for (size_t i = 0; good && i < r->to.n; i++)
         good = mail_address_is_good(r->to.v[i]);
     if (!good)
-        config_complain(map, "to", "write from: argus@example.org and to: [ops@example.org]", ps,
-                        "mail needs addresses in from and to");
+        config_complain(map, "to", ps, "alert_mail_addresses", MESSAGE_NO_ARGS);
     if (!r->user != !r->password)
-        config_complain(map, "password", "it is the name of a secret", ps,
-                        "user and password go together");
+        config_complain(map, "password", ps, "alert_mail_password", MESSAGE_NO_ARGS);
 }
 
 static void config_read_receiver(const struct node *map,
@@ -165,13 +162,11 @@ static void config_read_receiver(const struct node *map,
     conf_read_table(&receiver_table, FIELD_ALL, false, map, r, ps);
     r->name = xstrdup(map->key);
     if (access_check_name("receiver", r->name, &err) < 0)
-        config_complain(map, "receivers", NULL, ps, err.text);
+        problems_add_err(ps, PROBLEM_ERROR, "receivers", map->line, map->column, &err);
     if (!r->per_minute)
         r->per_minute = kind_most[r->kind];
     if ((r->secret || r->url_secret || r->password) && !c->secrets_of)
-        config_complain(
-            map, "secrets_of", "write alerts.secrets_of: user/NAME", ps,
-            "a receiver names a secret, and alerts.secrets_of does not say whose it is");
+        config_complain(map, "secrets_of", ps, "alert_secrets_of", MESSAGE_NO_ARGS);
     receiver_check_url(r, map, ps);
     receiver_check_mail(r, map, ps);
 }
@@ -183,8 +178,8 @@ static void config_check_names(const struct alert_config *c,
 {
     for (size_t i = 0; i < to->n; i++)
         if (!alert_config_find(c, to->v[i]))
-            problems_add(ps, PROBLEM_ERROR, "to", map ? map->line : 0, map ? map->column : 0, NULL,
-                         "there is no receiver '%.60s' in alerts.receivers", to->v[i]);
+            problems_add(ps, PROBLEM_ERROR, "to", map ? map->line : 0, map ? map->column : 0,
+                         "alert_no_receiver", MESSAGE_ARGS(MESSAGE_STR("receiver", to->v[i])));
 }
 
 static void config_read_route(const struct node *map, struct alert_config *c, struct problems *ps)
@@ -219,10 +214,9 @@ static void config_read_quiet(const struct node *map, struct alert_config *c, st
     c->offset = west ? -zone : zone;
     const struct node *quiet = node_find(map, "quiet");
     if (zone < 0)
-        config_complain(quiet, "quiet.zone", "write +08:00", ps, "the zone is no offset from UTC");
+        config_complain(quiet, "quiet.zone", ps, "alert_zone", MESSAGE_NO_ARGS);
     if ((c->quiet_from || c->quiet_to) && (c->quiet_first < 0 || c->quiet_last < 0))
-        config_complain(quiet, "quiet", "write {from: \"22:00\", to: \"08:00\"}", ps,
-                        "quiet hours need from and to");
+        config_complain(quiet, "quiet", ps, "alert_quiet", MESSAGE_NO_ARGS);
 }
 
 /* The scalar keys apart from the three that are lists of things. */
@@ -253,8 +247,7 @@ void alert_config_read(const struct node *map, struct alert_config *ret, struct 
     alert_rules_add_shipped(&ret->rules);
     if (alert_rules_read(node_find(map, "rules"), "argus.yaml", &ret->rules, &own) < 0)
         for (size_t i = 0; i < own.n; i++)
-            problems_add(ps, PROBLEM_ERROR, own.v[i].field, own.v[i].line, own.v[i].column,
-                         own.v[i].hint, "in a rule of alerts.rules: %s", own.v[i].text);
+            problems_add_copy(ps, &own.v[i], own.v[i].field, own.v[i].line, own.v[i].column);
     problems_release(&own);
     const struct node *receivers = node_find(map, "receivers"), *routes = node_find(map, "routes");
     for (const struct node *n = receivers ? receivers->first : NULL;
@@ -300,10 +293,12 @@ int alert_notify_check(const struct alert_config *c, const char *item, struct er
     size_t n = strcspn(item, ":");
     _cleanup_(freep) char *name = xstrndup(item, n);
     if (!alert_config_find(c, name))
-        return err_set(err, ERR_BAD_SPEC,
-                       "there is no receiver '%.60s': 'argus alert receivers' lists them", name);
+        return message_refuse(err, ERR_BAD_SPEC, "notify_no_receiver",
+                              MESSAGE_ARGS(MESSAGE_STR("receiver", name)));
     if (item[n] && (!item[n + 1] || !str_list_has_all(notify_words, item + n + 1)))
-        return err_set(err, ERR_BAD_SPEC, "'%.100s' is no list of %s", item + n + 1, notify_words);
+        return message_refuse(
+            err, ERR_BAD_SPEC, "notify_words",
+            MESSAGE_ARGS(MESSAGE_STR("text", item + n + 1), MESSAGE_STR("words", notify_words)));
     return 0;
 }
 

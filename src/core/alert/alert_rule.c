@@ -8,10 +8,12 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "embedded.h"
 
@@ -116,10 +118,10 @@ static bool rule_name_is_good(const char *name)
 static void rule_complain(const struct node *map,
                           const char *key,
                           struct problems *ps,
-                          const char *text)
+                          const struct err *err)
 {
     const struct node *n = node_find(map, key);
-    problems_add(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, NULL, "%s", text);
+    problems_add_err(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, err);
 }
 
 static void rule_check_expr(const char *text,
@@ -132,7 +134,7 @@ static void rule_check_expr(const char *text,
     alert_expr_free(*ret);
     *ret = NULL;
     if (text && alert_expr_parse(text, ret, &err) < 0)
-        rule_complain(map, key, ps, err.text);
+        rule_complain(map, key, ps, &err);
 }
 
 int alert_rule_check(struct alert_rule *r, const struct node *map, struct problems *ps)
@@ -142,13 +144,15 @@ int alert_rule_check(struct alert_rule *r, const struct node *map, struct proble
     } said[] = {{"text", r->text}, {"zh", r->zh}, {"fix", r->fix}, {"fix_zh", r->fix_zh}};
     if (!rule_name_is_good(str_or(r->name, "")))
         problems_add(ps, PROBLEM_ERROR, "name", map ? map->key_line : 0, map ? map->key_column : 0,
-                     NULL, "'%.60s' cannot be the name of a rule: 1 to %d of a-z 0-9 _",
-                     str_or(r->name, ""), ALERT_RULE_NAME_MAX);
+                     "bad_rule_name",
+                     MESSAGE_ARGS(MESSAGE_STR("name", str_or(r->name, "")),
+                                  MESSAGE_NUM("most", ALERT_RULE_NAME_MAX)));
     rule_check_expr(r->when, "when", map, &r->when_expr, ps);
     rule_check_expr(r->clear, "clear", map, &r->clear_expr, ps);
     for (size_t i = 0; i < array_len(said); i++)
         if (said[i].text && strlen(said[i].text) > ALERT_SENTENCE_MAX)
-            rule_complain(map, said[i].key, ps, "it has more than 500 bytes");
+            problems_add(ps, PROBLEM_ERROR, said[i].key, map ? map->line : 0, map ? map->column : 0,
+                         "rule_text_long", MESSAGE_NO_ARGS);
     return ps->errors ? -EINVAL : 0;
 }
 
@@ -175,6 +179,24 @@ void alert_rules_release(struct alert_rules *rules)
     *rules = (struct alert_rules){0};
 }
 
+double alert_rules_next(const struct alert_rules *rules,
+                        enum alert_of of,
+                        const char *fact,
+                        double from)
+{
+    double next = INFINITY;
+    for (size_t i = 0; i < rules->n; i++) {
+        const struct alert_rule *r = &rules->v[i];
+        if (r->of != (int)of || r->off)
+            continue;
+        if (r->when_expr)
+            next = fmin(next, alert_expr_next(r->when_expr, fact, from));
+        if (r->clear_expr)
+            next = fmin(next, alert_expr_next(r->clear_expr, fact, from));
+    }
+    return next;
+}
+
 struct alert_rule *alert_rules_find(const struct alert_rules *rules, const char *name)
 {
     for (size_t i = 0; i < rules->n; i++)
@@ -193,7 +215,8 @@ int alert_rules_put(struct alert_rules *rules, struct alert_rule *taken, struct 
         return 0;
     }
     if (rules->n >= ALERT_RULES_MAX)
-        return err_set(err, ERR_REFUSED, "there are %d rules already: remove one", ALERT_RULES_MAX);
+        return message_refuse(err, ERR_REFUSED, "too_many_rules",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", ALERT_RULES_MAX)));
     size_t at = 0;
     while (at < rules->n && strcmp(rules->v[at].name, taken->name) < 0)
         at++;
@@ -229,7 +252,7 @@ static void rules_read_one(const struct node *map,
     int x = alert_rule_read(map, map->key, old != NULL, &r, ps);
     set_str(&r.from, from);
     if (x == 0 && ps->errors == before && alert_rules_put(rules, &r, &err) < 0)
-        problems_add(ps, PROBLEM_ERROR, map->key, map->line, map->column, NULL, "%s", err.text);
+        problems_add_err(ps, PROBLEM_ERROR, map->key, map->line, map->column, &err);
     alert_rule_release(&r);
 }
 
@@ -239,8 +262,8 @@ int alert_rules_read(const struct node *map,
                      struct problems *ps)
 {
     if (map && map->kind != NODE_MAP && !node_is_null(map))
-        problems_add(ps, PROBLEM_ERROR, "rules", map->line, map->column, "write NAME: {of: …}",
-                     "the rules are no mapping");
+        problems_add(ps, PROBLEM_ERROR, "rules", map->line, map->column, "rules_not_mapping",
+                     MESSAGE_NO_ARGS);
     for (const struct node *c = map && map->kind == NODE_MAP ? map->first : NULL; c; c = c->next)
         rules_read_one(c, from, rules, ps);
     return ps->errors ? -EINVAL : 0;

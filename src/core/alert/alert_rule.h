@@ -66,6 +66,11 @@ must_check int alert_rules_put(struct alert_rules *rules,
                                struct alert_rule *taken,
                                struct err *err);
 void alert_rules_remove(struct alert_rules *rules, const char *name);
+/* alert_expr_next() over the rules of this kind that are not off. */
+double alert_rules_next(const struct alert_rules *rules,
+                        enum alert_of of,
+                        const char *fact,
+                        double from);
 struct alert_rule *alert_rules_find(const struct alert_rules *rules, const char *name);
 /* Each rule below this mapping is put; one that is there already is changed by the keys given. */
 must_check int alert_rules_read(const struct node *map,

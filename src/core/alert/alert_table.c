@@ -128,12 +128,17 @@ static void alert_key(char key[static ALERT_KEY_MAX], const char *rule, int of, 
 }
 
 /* FNV-1a of what a key has of its subject. */
-static uint32_t *alert_mark_of(struct alert_table *t, int of, const char *name)
+static size_t alert_mark_at(int of, const char *name)
 {
     uint32_t h = 2166136261U ^ (uint32_t)of;
     for (size_t i = 0; i < ALERT_NAME_MAX && name[i]; i++)
         h = (h ^ (unsigned char)name[i]) * 16777619U;
-    return &t->marks[h % ALERT_MARKS];
+    return h % ALERT_MARKS;
+}
+
+bool alert_table_minds(const struct alert_table *t, enum alert_of of, const char *name)
+{
+    return t->marks[alert_mark_at((int)of, name)] > 0;
 }
 
 static void alert_keep(struct alert_table *t,
@@ -144,7 +149,7 @@ static void alert_keep(struct alert_table *t,
                        void *value)
 {
     if (!map_set(m, key, value))
-        ++*alert_mark_of(t, of, name);
+        t->marks[alert_mark_at(of, name)]++;
 }
 
 static void *alert_drop(struct alert_table *t,
@@ -155,7 +160,7 @@ static void *alert_drop(struct alert_table *t,
 {
     void *old = map_remove(m, key);
     if (old)
-        --*alert_mark_of(t, of, name);
+        t->marks[alert_mark_at(of, name)]--;
     return old;
 }
 
@@ -546,7 +551,7 @@ void alert_table_see(struct alert_table *t,
                      const struct alert_subject *s,
                      usec_t now)
 {
-    bool is_marked = *alert_mark_of(t, (int)s->of, s->name) > 0;
+    bool is_marked = alert_table_minds(t, s->of, s->name);
     for (size_t i = 0; i < rules->n; i++)
         if (rules->v[i].of == (int)s->of && !rules->v[i].off && rules->v[i].when_expr)
             table_see_rule(t, &rules->v[i], s, is_marked, now);

@@ -91,8 +91,10 @@ void alert_table_see(struct alert_table *t,
                      const struct alert_rules *rules,
                      const struct alert_subject *s,
                      usec_t now);
-/* All subjects of this kind were seen since the last such call: what was not is gone, and its
- * alerts end, but those that are kept. */
+/* An alert of this subject is open or pending. Seldom a mistake: then it only may be. */
+bool alert_table_minds(const struct alert_table *t, enum alert_of of, const char *name);
+/* All subjects of this kind that it minds were seen since the last such call: what was not is gone,
+ * and its alerts end, but those that are kept. */
 void alert_table_round(struct alert_table *t, enum alert_of of, usec_t now);
 /* What time brings; and alerts of rules that are no more, or off, end. */
 void alert_table_tick(struct alert_table *t, const struct alert_rules *rules, usec_t now);

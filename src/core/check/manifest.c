@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/place.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
@@ -28,8 +29,8 @@ void manifest_release(struct manifest *m)
 int manifest_add(struct manifest *m, const struct manifest_entry *e, struct err *err)
 {
     if (m->n >= MANIFEST_ENTRIES_MAX)
-        return err_set(err, ERR_REFUSED, "the tree has more than %d files: take less of it",
-                       MANIFEST_ENTRIES_MAX);
+        return message_refuse(err, ERR_REFUSED, "tree_too_many",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", MANIFEST_ENTRIES_MAX)));
     if (m->n == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 64;
         m->v = xrealloc(m->v, m->cap, sizeof(*m->v));
@@ -145,8 +146,8 @@ static int manifest_read_line(char *line, struct manifest *m, struct err *err)
                 snapshot_check_path(e.path, NULL) == 0 &&
                 (!m->n || strcmp(m->v[m->n - 1].path, e.path) < 0);
     if (!good)
-        return err_set(err, ERR_REFUSED, "the manifest of the snapshot is broken in line %zu",
-                       m->n + 2);
+        return message_refuse(err, ERR_REFUSED, "manifest_broken",
+                              MESSAGE_ARGS(MESSAGE_NUM("line", m->n + 2)));
     return manifest_add(m, &e, err);
 }
 
@@ -155,14 +156,15 @@ int manifest_read(const char *text, size_t n, struct manifest *ret, struct err *
     size_t head = strlen(HEAD);
     struct manifest m = {0};
     if (n < head || memcmp(text, HEAD, head) != 0)
-        return err_set(err, ERR_REFUSED, "the manifest of the snapshot is broken in line 1");
+        return message_refuse(err, ERR_REFUSED, "manifest_broken",
+                              MESSAGE_ARGS(MESSAGE_NUM("line", 1)));
     int r = 0;
     for (size_t at = head; at < n && r == 0;) {
         const char *end = memchr(text + at, '\n', n - at);
         size_t len = end ? (size_t)(end - text) - at : 0;
         if (!len || memchr(text + at, 0, len) || len > 3 * SNAPSHOT_PATH_MAX) {
-            r = err_set(err, ERR_REFUSED, "the manifest of the snapshot is broken in line %zu",
-                        m.n + 2);
+            r = message_refuse(err, ERR_REFUSED, "manifest_broken",
+                               MESSAGE_ARGS(MESSAGE_NUM("line", m.n + 2)));
             break;
         }
         _cleanup_(freep) char *line = xstrndup(text + at, len);

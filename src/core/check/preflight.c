@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/cmdline.h"
@@ -191,14 +192,6 @@ const char *preflight_name_head(const unsigned char *head, size_t n)
     return NULL;
 }
 
-static const char *how_to_fetch(const char *what)
-{
-    if (!what)
-        return "copy it again";
-    return strstr(what, "git-lfs") ? "run 'git lfs pull' where it came from, and copy it again"
-                                   : "download the file itself, and look at its address";
-}
-
 /* ---- one file ---- */
 
 static const char *preflight_kind_word(enum preflight_kind k)
@@ -210,38 +203,38 @@ static const char *preflight_kind_word(enum preflight_kind k)
     return words[k];
 }
 
-printf_like(4, 5) static void preflight_say(struct problems *ps,
-                                            const char *field,
-                                            const char *hint,
-                                            const char *fmt,
-                                            ...)
+static void preflight_say(struct problems *ps,
+                          const char *field,
+                          const char *code,
+                          const struct message_arg *args)
 {
-    char text[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    text_vprintf(text, fmt, ap);
-    va_end(ap);
-    problems_add(ps, PROBLEM_ERROR, field, 0, 0, hint, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, 0, 0, code, args);
+}
+
+/* It is no such file at all: its head says that it is another. */
+static void say_other_kind(const struct preflight_file *f, const char *kind, struct problems *ps)
+{
+    preflight_say(ps, f->field, strstr(kind, "git-lfs") ? "file_is_pointer" : "file_other_kind",
+                  MESSAGE_ARGS(MESSAGE_STR("path", f->path), MESSAGE_STR("file", kind)));
 }
 
 static void say_error(const struct preflight_file *f, struct problems *ps)
 {
     const char *word = preflight_kind_word(f->kind);
     if (f->kind == PREFLIGHT_CHECKPOINT && (f->error == ENOENT || f->error == ENOTDIR))
-        preflight_say(ps, f->field, "'argus ckpt ls' of that job shows what it has",
-                      "there is no %s '%.300s'", word, f->path);
+        preflight_say(ps, f->field, "no_checkpoint_file",
+                      MESSAGE_ARGS(MESSAGE_STR("file", word), MESSAGE_STR("path", f->path)));
     else if (f->error == ENOENT || f->error == ENOTDIR)
-        preflight_say(ps, f->field, "look at the spelling, or copy it there first",
-                      "there is no %s '%.300s'", word, f->path);
+        preflight_say(ps, f->field, "file_absent",
+                      MESSAGE_ARGS(MESSAGE_STR("file", word), MESSAGE_STR("path", f->path)));
     else if (f->error == EACCES || f->error == EPERM)
-        preflight_say(ps, f->field, "let everybody read it: chmod a+r, and a+x for its directories",
-                      "'%.300s' cannot be read: permission denied", f->path);
+        preflight_say(ps, f->field, "file_denied", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
     else if (f->error == ELOOP)
-        preflight_say(ps, f->field, "give the file itself",
-                      "'%.300s' is a link that leads to itself", f->path);
+        preflight_say(ps, f->field, "file_loop", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
     else
-        preflight_say(ps, f->field, "look at the shared root", "'%.300s' cannot be read: %s",
-                      f->path, strerror(f->error));
+        preflight_say(
+            ps, f->field, "file_unreadable",
+            MESSAGE_ARGS(MESSAGE_STR("path", f->path), MESSAGE_STR("why", strerror(f->error))));
 }
 
 /* Where links lead, after the lexical look of spec_expand(). */
@@ -258,11 +251,10 @@ bool preflight_judge_real(const char *field,
     if (!preflight_is_below(path, where->shared_root))
         return false; /* a root of its own that spec_expand() knows */
     if (!preflight_is_below(real, real_root))
-        preflight_say(ps, field, "copy what it leads to below the shared root",
-                      "'%.300s' leads to '%.200s', outside the shared root", path, real);
+        preflight_say(ps, field, "file_leads_out",
+                      MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("real", real)));
     else if (str_starts(real + n, "/users/") && !(*own && preflight_is_below(real + n, own)))
-        preflight_say(ps, field, "ask for a copy under common/",
-                      "'%.300s' leads into another user's directory", path);
+        preflight_say(ps, field, "file_leads_to_user", MESSAGE_ARGS(MESSAGE_STR("path", path)));
     else
         return false;
     return true;
@@ -278,26 +270,24 @@ static void judge_data(const struct preflight_file *f, struct problems *ps)
     const char *what = preflight_name_head(f->head, f->n_head);
     char size[32];
     if (what) {
-        preflight_say(ps, f->field, how_to_fetch(what), "'%.300s' is %s", f->path, what);
+        say_other_kind(f, what, ps);
         return;
     }
     if (!is_parquet_name(f->path)) {
         if (f->head[0] != '{' && f->head[0] != '[')
-            preflight_say(ps, f->field, "give rows of JSON, or a parquet file",
-                          "'%.300s' does not begin as JSON does", f->path);
+            preflight_say(ps, f->field, "data_not_json",
+                          MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
         return;
     }
     bool begins_well = f->n_head >= 4 && !memcmp(f->head, "PAR1", 4);
     if (f->n_head >= 4 && !memcmp(f->head, "PARE", 4))
-        preflight_say(ps, f->field, "write it without encryption",
-                      "'%.300s' is an encrypted parquet file", f->path);
+        preflight_say(ps, f->field, "data_encrypted", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
     else if (!begins_well)
-        preflight_say(ps, f->field, "write it as parquet ('argus data prepare' makes one)",
-                      "'%.300s' is no parquet file: it does not begin with PAR1", f->path);
+        preflight_say(ps, f->field, "data_not_parquet", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
     else if (f->size < 12 || memcmp(f->tail, "PAR1", 4) != 0)
-        preflight_say(ps, f->field, "copy it again: its end is missing",
-                      "'%.300s' (%s) is cut short: it begins as parquet and does not end so",
-                      f->path, preflight_size_text(f->size, size));
+        preflight_say(ps, f->field, "data_cut",
+                      MESSAGE_ARGS(MESSAGE_STR("path", f->path),
+                                   MESSAGE_STR("size", preflight_size_text(f->size, size))));
 }
 
 static void judge_reward(const struct preflight_file *f, struct problems *ps)
@@ -305,25 +295,24 @@ static void judge_reward(const struct preflight_file *f, struct problems *ps)
     const char *what = preflight_name_head(f->head, f->n_head);
     char size[32];
     if (what)
-        preflight_say(ps, f->field, how_to_fetch(what), "'%.300s' is %s", f->path, what);
+        say_other_kind(f, what, ps);
     else if (f->size > REWARD_BYTES_MAX)
-        preflight_say(ps, f->field, "keep tables in a file of their own",
-                      "'%.300s' has %s, too much for a Python file", f->path,
-                      preflight_size_text(f->size, size));
+        preflight_say(ps, f->field, "reward_too_large",
+                      MESSAGE_ARGS(MESSAGE_STR("path", f->path),
+                                   MESSAGE_STR("size", preflight_size_text(f->size, size))));
     else if (f->n_head && memchr(f->head, 0, f->n_head))
-        preflight_say(ps, f->field, "give the .py file", "'%.300s' is no text", f->path);
+        preflight_say(ps, f->field, "reward_not_text", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
 }
 
 static void judge_plain(const struct preflight_file *f, struct problems *ps)
 {
     if (!f->is_file) {
-        preflight_say(ps, f->field, f->is_dir ? "name the file in it" : "give a plain file",
-                      "'%.300s' is %s", f->path,
-                      f->is_dir ? "a directory, not a file" : "no plain file");
+        preflight_say(ps, f->field, f->is_dir ? "file_is_directory" : "file_not_plain",
+                      MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
         return;
     }
     if (f->size == 0) {
-        preflight_say(ps, f->field, "copy it again", "'%.300s' is empty", f->path);
+        preflight_say(ps, f->field, "file_empty", MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
         return;
     }
     if (f->kind == PREFLIGHT_DATA)
@@ -331,10 +320,11 @@ static void judge_plain(const struct preflight_file *f, struct problems *ps)
     else if (f->kind == PREFLIGHT_REWARD)
         judge_reward(f, ps);
     else if (f->kind == PREFLIGHT_PROGRAM && !f->may_run)
-        preflight_say(ps, f->field, "give <venv>/bin/python", "'%.300s' cannot be executed",
-                      f->path);
+        preflight_say(ps, f->field, "file_not_executable",
+                      MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
     else if (f->kind == PREFLIGHT_TREE && f->broken)
-        preflight_say(ps, f->field, NULL, "'%.300s' does not parse: %s", f->path, f->broken);
+        preflight_say(ps, f->field, "file_not_parsed",
+                      MESSAGE_ARGS(MESSAGE_STR("path", f->path), MESSAGE_KEPT("why", f->broken)));
 }
 
 /* A venv's python leads out of it, and may. */
@@ -363,8 +353,8 @@ void preflight_judge_files(const struct preflight_where *where,
         if (f->error)
             say_error(f, ps);
         else if (is_dir_wanted(f->kind) && !f->is_dir)
-            preflight_say(ps, f->field, "give the directory that holds it",
-                          "'%.300s' is no directory", f->path);
+            preflight_say(ps, f->field, "not_directory",
+                          MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
         else if (!is_dir_wanted(f->kind))
             judge_plain(f, ps);
     }
@@ -378,8 +368,7 @@ static void judge_version(const struct spec *s, const struct verl_version *v, st
     const char *field;
     struct err err = {0};
     if (cmdline_check_version(s, v, &field, &err) < 0)
-        problems_add(ps, PROBLEM_ERROR, field, 0, 0, "change it, or take a newer verl", "%s",
-                     err.text);
+        problems_add_err(ps, PROBLEM_ERROR, field, 0, 0, &err);
 }
 
 void preflight_judge(const struct spec *s,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/preflight.h"
@@ -68,24 +69,18 @@ static bool read_override(const char *o, struct named *ret)
     return true;
 }
 
-/* The nearest key as a whole, or one that ends in the same word elsewhere. */
-static char *near_key(const char *key, const struct strv *keys)
+/* The one key that ends in the same word elsewhere; NULL: there is none, or several. */
+static const char *same_word(const char *key, const struct strv *keys)
 {
     const char *dot = strrchr(key, '.'), *found = NULL;
-    const char *near = str_nearest(key, (const char *const *)keys->v, keys->n);
-    if (near)
-        return xasprintf("did you mean '%s'? a key that is not there needs '+' before it", near);
-    const char *word = dot ? dot : key;
-    _cleanup_(freep) char *tail = dot ? xstrdup(word) : xasprintf(".%s", word);
+    _cleanup_(freep) char *tail = dot ? xstrdup(dot) : xasprintf(".%s", key);
     size_t n = 0;
     for (size_t i = 0; i < keys->n; i++)
         if (str_ends(keys->v[i], tail)) {
             found = keys->v[i];
             n++;
         }
-    if (n == 1)
-        return xasprintf("did you mean '%s'?", found);
-    return xasprintf("if it is meant, write '+%s=…': it is not in the configuration", key);
+    return n == 1 ? found : NULL;
 }
 
 static bool preflight_keys_is_known(const struct preflight_keys *k, const char *key)
@@ -112,10 +107,22 @@ static void judge_group(const struct named *n, const struct preflight_keys *k, s
     if (!n->value || strpbrk(n->value, "[{$'\"") || strv_has(&k->options, option))
         return;
     const char *near = str_nearest(option, (const char *const *)k->options.v, k->options.n);
-    _cleanup_(freep) char *hint = near ? xasprintf("did you mean '%s'?", near) : NULL;
-    problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, hint,
-                 "'%.150s': the group '%.60s' of this verl has no '%.60s'", n->override, n->key,
-                 n->value);
+    problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, "override_option_unknown",
+                 MESSAGE_ARGS(MESSAGE_STR("override", n->override), MESSAGE_STR("key", n->key),
+                              MESSAGE_STR("value", n->value),
+                              MESSAGE_STR("near", str_or(near, ""))));
+}
+
+static void say_unknown(const struct named *n, const struct preflight_keys *k, struct problems *ps)
+{
+    const char *leaf = leaf_above(k, n->key);
+    const char *near = leaf ? NULL : str_nearest(n->key, (const char *const *)k->keys.v, k->keys.n);
+    const char *elsewhere = leaf || near ? NULL : same_word(n->key, &k->keys);
+    problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, "override_key_unknown",
+                 MESSAGE_ARGS(MESSAGE_STR("override", n->override), MESSAGE_STR("key", n->key),
+                              MESSAGE_STR("config", k->name), MESSAGE_STR("near", str_or(near, "")),
+                              MESSAGE_STR("elsewhere", str_or(elsewhere, "")),
+                              MESSAGE_STR("leaf", str_or(leaf, ""))));
 }
 
 static void judge_key(const struct named *n, const struct preflight_keys *k, struct problems *ps)
@@ -128,20 +135,14 @@ static void judge_key(const struct named *n, const struct preflight_keys *k, str
     if (n->package || !k->whole)
         return;
     if (known && n->plus == 1) {
-        _cleanup_(freep) char *hint = xasprintf("write '%s=…'", n->key);
-        problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, hint,
-                     "'%.150s' adds a key that the configuration '%s' has already", n->override,
-                     k->name);
+        problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, "override_has_key",
+                     MESSAGE_ARGS(MESSAGE_STR("override", n->override), MESSAGE_STR("key", n->key),
+                                  MESSAGE_STR("config", k->name)));
         return;
     }
     if (known || n->plus)
         return;
-    const char *above = leaf_above(k, n->key);
-    _cleanup_(freep) char *hint =
-        above ? xasprintf("write '+%s=…'", n->key) : near_key(n->key, &k->keys);
-    problems_add(ps, PROBLEM_ERROR, "overrides", 0, 0, hint,
-                 "'%.150s': this verl has no key '%.120s' in its configuration '%s'", n->override,
-                 n->key, k->name);
+    say_unknown(n, k, ps);
 }
 
 void preflight_judge_keys(const struct spec *s,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preflight_model.c - is a model whole, and is there room for its checkpoints; see preflight.h. */
+#include "base/message.h"
 #include "core/check/preflight.h"
 
 #include <errno.h>
@@ -16,18 +17,23 @@ enum { WEIGHT_BYTES = 4, OPTIMISER_BYTES = 8 };
 static void judge_absent(const struct spec *s, const struct preflight_model *m, struct problems *ps)
 {
     if (!m->is_hub) {
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "look at the spelling, or import it first",
-                     m->error == EACCES ? "'%.300s' cannot be read: permission denied"
-                                        : "there is no model at '%.300s'",
-                     m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0,
+                     m->error == EACCES ? "model_denied" : "model_absent",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
         return;
     }
     problems_add(ps, m->is_offline ? PROBLEM_ERROR : PROBLEM_WARNING, FIELD, 0, 0,
-                 "import it first, or give a path below the shared root",
-                 m->is_offline ? "'%.100s' is not in the cache of models, and HF_HUB_OFFLINE is set"
-                               : "'%.100s' is not in the cache of models: the job downloads it "
-                                 "while it holds its GPUs",
-                 s->model_id);
+                 m->is_offline ? "model_offline" : "model_not_cached",
+                 MESSAGE_ARGS(MESSAGE_STR("model", s->model_id)));
+}
+
+/* Only of one whose size is wrong: printf is slow, and most are right. */
+static void shard_sizes(const struct preflight_shard *d, char has[static 32], char wants[static 32])
+{
+    if (!d->wants || d->size == d->wants)
+        return;
+    (void)preflight_size_text(d->size, has);
+    (void)preflight_size_text(d->wants, wants);
 }
 
 /* Writes one sentence for a shard that cannot be loaded; false when the shard is fine. */
@@ -35,40 +41,40 @@ static bool judge_shard(const struct preflight_model *m,
                         const struct preflight_shard *d,
                         struct problems *ps)
 {
-    char has[32], wants[32];
+    char has[32] = "", wants[32] = "";
     const char *what = preflight_name_head(d->head, d->n_head);
-    const char *again = "copy or download it again";
     bool is_zip = !d->is_safetensors && what && strstr(what, "zip"); /* as torch saves */
-    (void)preflight_size_text(d->size, has);
-    (void)preflight_size_text(d->wants, wants);
+    shard_sizes(d, has, wants);
     if (d->is_elsewhere)
         return false;
     if (d->error == ENOENT)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again,
-                     "shard '%.100s' of '%.200s' is missing, which '%.100s' names", d->name,
-                     m->path, str_or(m->index_name, "the index"));
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_missing",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("index", str_or(m->index_name, "*.index.json"))));
     else if (d->error)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "let everybody read it: chmod a+r",
-                     "shard '%.100s' of '%.200s' cannot be read: %s", d->name, m->path,
-                     strerror(d->error));
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_unreadable",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("why", strerror(d->error))));
     else if (what && !is_zip)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again, "shard '%.100s' of '%.200s' is %s",
-                     d->name, m->path, what);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_other_kind",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("file", what)));
     else if (d->broken)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again,
-                     "shard '%.100s' of '%.200s' is broken: %s", d->name, m->path, d->broken);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_broken",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_KEPT("why", d->broken)));
     else if (d->wants && d->size < d->wants)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again,
-                     "shard '%.100s' of '%.200s' is only half there: %s (%llu bytes) of %s (%llu)",
-                     d->name, m->path, has, (unsigned long long)d->size, wants,
-                     (unsigned long long)d->wants);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_half",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("has", has), MESSAGE_NUM("bytes", d->size),
+                                  MESSAGE_STR("wants", wants), MESSAGE_NUM("wanted", d->wants)));
     else if (d->wants && d->size > d->wants)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again,
-                     "shard '%.100s' of '%.200s' is longer than its header says: %s of %s", d->name,
-                     m->path, has, wants);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_longer",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("has", has), MESSAGE_STR("wants", wants)));
     else if (!d->size)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, again, "shard '%.100s' of '%.200s' is empty",
-                     d->name, m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_empty",
+                     MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path)));
     else
         return false;
     return true;
@@ -81,16 +87,16 @@ static void judge_shards(const struct preflight_model *m, struct problems *ps)
     for (size_t i = 0; i < m->n_shards && bad < TOLD_MAX; i++)
         bad += judge_shard(m, &m->shards[i], ps);
     if (bad == TOLD_MAX && m->n_shards > TOLD_MAX)
-        problems_add(ps, PROBLEM_WARNING, FIELD, 0, 0, NULL,
-                     "not looked at after %d bad shards: the rest of %zu", TOLD_MAX, m->n_shards);
+        problems_add(ps, PROBLEM_WARNING, FIELD, 0, 0, "shards_not_looked_at",
+                     MESSAGE_ARGS(MESSAGE_NUM("bad", TOLD_MAX), MESSAGE_NUM("all", m->n_shards)));
     if (m->index_broken)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "copy or download it again",
-                     "'%.200s/%.100s' is no index of shards: %s", m->path,
-                     str_or(m->index_name, ""), m->index_broken);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "index_broken",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path),
+                                  MESSAGE_STR("name", str_or(m->index_name, "")),
+                                  MESSAGE_KEPT("why", m->index_broken)));
     else if (!m->n_shards)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0,
-                     "copy or import it whole: *.safetensors or *.bin", "'%.300s' has no weights",
-                     m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_weights",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
 }
 
 void preflight_judge_model(const struct spec *s,
@@ -106,28 +112,28 @@ void preflight_judge_model(const struct spec *s,
         return;
     }
     if (!m->is_dir) {
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "give the directory that holds config.json",
-                     "'%.300s' is a file, not a model", m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_is_file",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
         return;
     }
     if (m->real && real_root && !m->is_hub &&
         preflight_judge_real(FIELD, m->path, m->real, real_root, where, ps))
         return;
     if (m->is_empty)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "copy or import it first", "'%.300s' is empty",
-                     m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_empty",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     if (m->is_empty || m->only_there)
         return;
     if (!m->has_config)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "give the directory that holds config.json",
-                     "'%.300s' has no config.json: it is no model", m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_config",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     if (m->config_broken)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "copy or download it again",
-                     "'%.300s/config.json' does not parse: %s", m->path, m->config_broken);
+        problems_add(
+            ps, PROBLEM_ERROR, FIELD, 0, 0, "model_config_broken",
+            MESSAGE_ARGS(MESSAGE_STR("path", m->path), MESSAGE_KEPT("why", m->config_broken)));
     if (!m->has_tokenizer)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0,
-                     "copy tokenizer.json or tokenizer_config.json there too",
-                     "'%.300s' has no tokenizer", m->path);
+        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_tokenizer",
+                     MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     judge_shards(m, ps);
 }
 
@@ -168,14 +174,13 @@ void preflight_judge_space(const struct spec *s,
     if (__builtin_mul_overflow(bytes, keep, &wants))
         wants = UINT64_MAX;
     if (wants > f->free_bytes)
-        problems_add(ps, PROBLEM_ERROR, "checkpoint.keep_last", 0, 0,
-                     "keep fewer, free some space, or write 'checkpoint: none'",
-                     "%llu checkpoints of about %s do not fit: %s are needed while one is "
-                     "written, %s are free",
-                     (unsigned long long)keep, preflight_size_text(bytes, one),
-                     preflight_size_text(wants, all), preflight_size_text(f->free_bytes, has));
+        problems_add(ps, PROBLEM_ERROR, "checkpoint.keep_last", 0, 0, "checkpoints_no_room",
+                     MESSAGE_ARGS(MESSAGE_NUM("keep", keep),
+                                  MESSAGE_STR("each", preflight_size_text(bytes, one)),
+                                  MESSAGE_STR("needed", preflight_size_text(wants, all)),
+                                  MESSAGE_STR("free", preflight_size_text(f->free_bytes, has))));
     else if (s->save_freq > 0 && s->save_freq < 10)
-        problems_add(ps, PROBLEM_WARNING, "save_freq", 0, 0, "10 or more is usual",
-                     "a checkpoint every %lld steps writes about %s each time",
-                     (long long)s->save_freq, preflight_size_text(bytes, one));
+        problems_add(ps, PROBLEM_WARNING, "save_freq", 0, 0, "save_freq_writes",
+                     MESSAGE_ARGS(MESSAGE_NUM("steps", s->save_freq),
+                                  MESSAGE_STR("each", preflight_size_text(bytes, one))));
 }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/preflight.h"
@@ -21,17 +22,11 @@ struct sizes {
     int64_t world; /* GPUs */
 };
 
-printf_like(3, 4) static void preflight_sizes_say(const struct sizes *z,
-                                                  const char *hint,
-                                                  const char *fmt,
-                                                  ...)
+static void preflight_sizes_say(const struct sizes *z,
+                                const char *code,
+                                const struct message_arg *args)
 {
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    text_vprintf(text, fmt, ap);
-    va_end(ap);
-    problems_add(z->ps, PROBLEM_ERROR, "overrides", 0, 0, hint, "%s", text);
+    problems_add(z->ps, PROBLEM_ERROR, "overrides", 0, 0, code, args);
 }
 
 /* Of a prefix and a name, made for each submit many times: so not by printf. */
@@ -58,7 +53,8 @@ static int64_t preflight_sizes_number(const struct sizes *z, const char *key)
     if (!text || !strcmp(text, "null") || str_to_int(text, INT64_MIN, INT64_MAX, &v, NULL) < 0)
         return 0;
     if (v <= 0)
-        preflight_sizes_say(z, "give a number above 0", "'%s=%lld' is no size", key, (long long)v);
+        preflight_sizes_say(z, "size_not_positive",
+                            MESSAGE_ARGS(MESSAGE_STR("key", key), MESSAGE_NUM("value", v)));
     return v > 0 && v < INT32_MAX ? v : 0;
 }
 
@@ -75,24 +71,24 @@ static int64_t at_least_one(int64_t v)
 
 /* ---- parallel sizes against the gang ---- */
 
-static void judge_parallel(const struct sizes *z, const char *key, const char *hint)
+static void judge_parallel(const struct sizes *z, const char *key)
 {
     int64_t v = preflight_sizes_number(z, key);
     if (v > 0 && z->world % v != 0)
-        preflight_sizes_say(z, hint, "'%s=%lld' does not divide the gang of %lld GPUs", key,
-                            (long long)v, (long long)z->world);
+        preflight_sizes_say(z, "parallel_not_divide",
+                            MESSAGE_ARGS(MESSAGE_STR("key", key), MESSAGE_NUM("value", v),
+                                         MESSAGE_NUM("gpus", z->world)));
 }
 
 static void judge_tensor_parallel(const struct sizes *z)
 {
     static const char key[] = ROLLOUT "tensor_model_parallel_size";
     int64_t tp = preflight_sizes_number(z, key), node = (int64_t)z->s->gpus_per_node;
-    judge_parallel(z, key, "give a divisor of nnodes * n_gpus_per_node");
+    judge_parallel(z, key);
     if (tp > 0 && tp > node && tp <= z->world && z->world % tp == 0)
-        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0,
-                     "keep it within one node: n_gpus_per_node",
-                     "'%s=%lld' spans nodes of %lld GPUs, which is slow", key, (long long)tp,
-                     (long long)node);
+        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0, "tensor_spans_nodes",
+                     MESSAGE_ARGS(MESSAGE_STR("key", key), MESSAGE_NUM("value", tp),
+                                  MESSAGE_NUM("gpus", node)));
 }
 
 static void judge_megatron(const struct sizes *z, const char *of)
@@ -110,11 +106,8 @@ static void judge_megatron(const struct sizes *z, const char *of)
             break;
     }
     if (given && product > 0 && z->world % product != 0)
-        preflight_sizes_say(
-            z, "their product must divide nnodes * n_gpus_per_node",
-            "the tensor, pipeline and context sizes of '%smegatron' do not divide the gang of "
-            "%lld GPUs",
-            of, (long long)z->world);
+        preflight_sizes_say(z, "megatron_not_divide",
+                            MESSAGE_ARGS(MESSAGE_STR("of", of), MESSAGE_NUM("gpus", z->world)));
 }
 
 /* ---- batches ---- */
@@ -124,8 +117,9 @@ static void judge_both(const struct sizes *z, const char *prefix, const char *na
     struct size_key whole = size_key_of(prefix, name, "");
     struct size_key each = size_key_of(prefix, name, "_per_gpu");
     if (preflight_sizes_number(z, whole.text) > 0 && preflight_sizes_number(z, each.text) > 0)
-        preflight_sizes_say(z, "keep the one that ends in _per_gpu",
-                            "'%s' and '%s' exclude each other", whole.text, each.text);
+        preflight_sizes_say(
+            z, "batch_exclusive",
+            MESSAGE_ARGS(MESSAGE_STR("whole", whole.text), MESSAGE_STR("each", each.text)));
 }
 
 struct batch {
@@ -146,17 +140,16 @@ static void judge_micro(const struct sizes *z,
         return;
     int64_t ranks = z->world / sp, mine = mini * b->samples / ranks;
     if (mine == 0)
-        preflight_sizes_say(z, "give a larger mini batch, or fewer GPUs",
-                            "a mini batch of %lld rows leaves nothing for each of %lld ranks",
-                            (long long)mini, (long long)ranks);
+        preflight_sizes_say(z, "mini_too_small",
+                            MESSAGE_ARGS(MESSAGE_NUM("rows", mini), MESSAGE_NUM("ranks", ranks)));
     else if (micro > mine)
-        preflight_sizes_say(z, "give at most the rows of one rank",
-                            "'%s=%lld' is more than the %lld rows of a mini batch on each rank",
-                            micro_key.text, (long long)micro, (long long)mine);
+        preflight_sizes_say(z, "micro_too_large",
+                            MESSAGE_ARGS(MESSAGE_STR("key", micro_key.text),
+                                         MESSAGE_NUM("value", micro), MESSAGE_NUM("rows", mine)));
     else if (micro > 0 && mine % micro != 0)
-        preflight_sizes_say(z, "give a divisor of mini batch * samples / GPUs",
-                            "'%s=%lld' does not divide the %lld rows of a mini batch on each rank",
-                            micro_key.text, (long long)micro, (long long)mine);
+        preflight_sizes_say(z, "micro_not_divide",
+                            MESSAGE_ARGS(MESSAGE_STR("key", micro_key.text),
+                                         MESSAGE_NUM("value", micro), MESSAGE_NUM("rows", mine)));
 }
 
 static void judge_ppo_batches(const struct sizes *z)
@@ -166,21 +159,19 @@ static void judge_ppo_batches(const struct sizes *z)
     int64_t n = preflight_sizes_number(z, ROLLOUT "n");
     b.samples = n > 0 ? n : z->s->workload == WORKLOAD_GRPO ? 8 : 1;
     if (b.train > 0 && b.mini > b.train)
-        preflight_sizes_say(z, "give a mini batch of at most data.train_batch_size",
-                            "'" ACTOR
-                            "ppo_mini_batch_size=%lld' is more than 'data.train_batch_size=%lld'",
-                            (long long)b.mini, (long long)b.train);
-    if (b.train > 0 && b.train * b.samples % z->world != 0)
         preflight_sizes_say(
-            z, "give a multiple of the GPUs",
-            "'data.train_batch_size=%lld' with %lld samples each does not divide among %lld GPUs",
-            (long long)b.train, (long long)b.samples, (long long)z->world);
+            z, "mini_above_train",
+            MESSAGE_ARGS(MESSAGE_NUM("mini", b.mini), MESSAGE_NUM("train", b.train)));
+    if (b.train > 0 && b.train * b.samples % z->world != 0)
+        preflight_sizes_say(z, "train_not_divide",
+                            MESSAGE_ARGS(MESSAGE_NUM("train", b.train),
+                                         MESSAGE_NUM("samples", b.samples),
+                                         MESSAGE_NUM("gpus", z->world)));
     judge_micro(z, &b, ACTOR, b.mini);
     if (z->s->workload == WORKLOAD_PPO)
         judge_micro(z, &b, "critic.", preflight_sizes_number(z, "critic.ppo_mini_batch_size"));
     if (z->s->workload == WORKLOAD_GRPO && n == 1)
-        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0, "give 2 or more",
-                     "grpo compares the samples of one prompt: '" ROLLOUT "n=1' teaches nothing");
+        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0, "grpo_one_sample", MESSAGE_NO_ARGS);
 }
 
 /* Sizes by tokens: one whole answer must fit. */
@@ -194,9 +185,8 @@ static void judge_tokens(const struct sizes *z)
     int64_t longest = (prompt ? prompt : LENGTH) + (answer ? answer : LENGTH);
     if (tokens > 0 && is_true(z, ACTOR "use_dynamic_bsz") && tokens * sp < longest)
         preflight_sizes_say(
-            z, "give at least max_prompt_length + max_response_length",
-            "'" ACTOR "ppo_max_token_len_per_gpu=%lld' is less than one sequence of %lld tokens",
-            (long long)tokens, (long long)longest);
+            z, "tokens_too_few",
+            MESSAGE_ARGS(MESSAGE_NUM("tokens", tokens), MESSAGE_NUM("longest", longest)));
 }
 
 static void judge_ppo(const struct sizes *z)
@@ -210,9 +200,9 @@ static void judge_ppo(const struct sizes *z)
     for (size_t i = 0; i < array_len(both); i++)
         judge_both(z, both[i][0], both[i][1]);
     judge_tensor_parallel(z);
-    judge_parallel(z, ACTOR "ulysses_sequence_parallel_size", "give a divisor of the GPUs");
-    judge_parallel(z, REF "ulysses_sequence_parallel_size", "give a divisor of the GPUs");
-    judge_parallel(z, "critic.ulysses_sequence_parallel_size", "give a divisor of the GPUs");
+    judge_parallel(z, ACTOR "ulysses_sequence_parallel_size");
+    judge_parallel(z, REF "ulysses_sequence_parallel_size");
+    judge_parallel(z, "critic.ulysses_sequence_parallel_size");
     judge_megatron(z, ACTOR);
     judge_megatron(z, "critic.");
     judge_ppo_batches(z);
@@ -225,12 +215,8 @@ static void judge_ppo(const struct sizes *z)
 static void judge_sft_device(const struct sizes *z, const struct verl_version *v)
 {
     if (v->sft_cpu_is_resource && str_eq(spec_override_find(z->s, "trainer.device"), "cpu"))
-        problems_add(
-            z->ps, PROBLEM_WARNING, "overrides", 0, 0,
-            "leave trainer.device out: the driver is shown a GPU by itself",
-            "with 'trainer.device=cpu' sft of verl %s asks Ray for a resource named 'cpu' in "
-            "place of GPUs: where no node has one it waits for ever",
-            v->name);
+        problems_add(z->ps, PROBLEM_WARNING, "overrides", 0, 0, "sft_device_cpu",
+                     MESSAGE_ARGS(MESSAGE_STR("verl", v->name)));
 }
 
 static void judge_sft(const struct sizes *z, const struct verl_version *v)
@@ -241,19 +227,17 @@ static void judge_sft(const struct sizes *z, const struct verl_version *v)
     int64_t micro = preflight_sizes_number(z, "data.micro_batch_size_per_gpu");
     int64_t sp = at_least_one(preflight_sizes_number(z, sp_key));
     judge_sft_device(z, v);
-    judge_parallel(z, sp_key, "give a divisor of the GPUs");
+    judge_parallel(z, sp_key);
     if (z->world % sp != 0)
         return;
     int64_t ranks = z->world / sp;
     if (batch > 0 && batch % ranks != 0)
-        preflight_sizes_say(z, "give a multiple of the GPUs",
-                            "'data.train_batch_size=%lld' does not divide among %lld ranks",
-                            (long long)batch, (long long)ranks);
+        preflight_sizes_say(z, "sft_train_not_divide",
+                            MESSAGE_ARGS(MESSAGE_NUM("train", batch), MESSAGE_NUM("ranks", ranks)));
     else if (batch > 0 && micro > 0 && !v->sft_is_engine && batch / ranks % micro != 0)
         preflight_sizes_say(
-            z, "give a divisor of data.train_batch_size / GPUs",
-            "'data.micro_batch_size_per_gpu=%lld' does not divide the %lld rows of each rank",
-            (long long)micro, (long long)(batch / ranks));
+            z, "sft_micro_not_divide",
+            MESSAGE_ARGS(MESSAGE_NUM("micro", micro), MESSAGE_NUM("rows", (batch / ranks))));
 }
 
 void preflight_judge_sizes(const struct spec *s, const struct verl_version *v, struct problems *ps)
@@ -266,8 +250,6 @@ void preflight_judge_sizes(const struct spec *s, const struct verl_version *v, s
     else if (s->workload == WORKLOAD_SFT)
         judge_sft(&z, v);
     else if (s->workload == WORKLOAD_GENERATE)
-        judge_parallel(&z,
-                       v->generate_is_server ? ROLLOUT "tensor_model_parallel_size"
-                                             : "rollout.tensor_model_parallel_size",
-                       "give a divisor of nnodes * n_gpus_per_node");
+        judge_parallel(&z, v->generate_is_server ? ROLLOUT "tensor_model_parallel_size"
+                                                 : "rollout.tensor_model_parallel_size");
 }

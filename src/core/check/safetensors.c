@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/json.h"
+#include "base/message.h"
 
 enum { DIMENSIONS_MAX = 64 };
 
@@ -17,7 +18,7 @@ int safetensors_header_length(const unsigned char first[static SAFETENSORS_LENGT
     for (int i = SAFETENSORS_LENGTH_BYTES - 1; i >= 0; i--)
         n = n << 8 | first[i];
     if (n < 2 || n > SAFETENSORS_HEADER_MAX)
-        return err_set(err, -EINVAL, "it does not begin as a safetensors file does");
+        return message_refuse(err, -EINVAL, "safetensors_head", MESSAGE_NO_ARGS);
     *ret = n;
     return 0;
 }
@@ -51,7 +52,7 @@ int safetensors_read(const char *header, size_t len, struct safetensors *ret, st
     uint64_t end = 0;
     *ret = (struct safetensors){0};
     if (json_parse(header, len, SAFETENSORS_HEADER_MAX, &root, NULL) < 0 || !json_is_object(root))
-        return err_set(err, -EINVAL, "its header is no JSON object");
+        return message_refuse(err, -EINVAL, "safetensors_header", MESSAGE_NO_ARGS);
     json_object_foreach (root, name, v) {
         const json_t *offsets = json_get_array(v, "data_offsets");
         json_int_t last = json_integer_value(json_array_get(offsets, 1));

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "base/message.h"
+
 enum {
     END_SIGN = 0x06054b50,
     END64_SIGN = 0x06064b50,
@@ -64,7 +66,7 @@ int torchzip_find_end(const unsigned char *tail,
 {
     size_t at = find_sign(tail, n);
     if (at == n || n > file_bytes)
-        return err_set(err, -EINVAL, "it has no end of a zip file: it is cut off");
+        return message_refuse(err, -EINVAL, "zip_no_end", MESSAGE_NO_ARGS);
     const unsigned char *end64 = find_end64(tail, at);
     struct torchzip_end e = {.members = u16(tail + at + 10),
                              .dir_bytes = u32(tail + at + 12),
@@ -76,11 +78,11 @@ int torchzip_find_end(const unsigned char *tail,
         limit -= LOCATOR_BYTES + END64_BYTES;
     }
     if (e.dir_bytes > limit || e.dir_at > limit - e.dir_bytes)
-        return err_set(err, -EINVAL, "its directory does not lie in the file");
+        return message_refuse(err, -EINVAL, "zip_directory_outside", MESSAGE_NO_ARGS);
     if (e.dir_bytes > TORCHZIP_DIR_MAX)
-        return err_set(err, -EINVAL, "its directory is larger than 64 MiB");
+        return message_refuse(err, -EINVAL, "zip_directory_large", MESSAGE_NO_ARGS);
     if (!e.members || e.members > e.dir_bytes / MEMBER_BYTES)
-        return err_set(err, -EINVAL, "its directory does not hold the members that it counts");
+        return message_refuse(err, -EINVAL, "zip_directory_short", MESSAGE_NO_ARGS);
     *ret = e;
     return 0;
 }
@@ -122,18 +124,18 @@ int torchzip_next(const unsigned char *dir,
         return 0;
     const unsigned char *p = dir + *pos;
     if (left < MEMBER_BYTES || u32(p) != MEMBER_SIGN)
-        return err_set(err, -EINVAL, "its directory is broken");
+        return message_refuse(err, -EINVAL, "zip_directory_broken", MESSAGE_NO_ARGS);
     size_t name = u16(p + 28), extra = u16(p + 30), comment = u16(p + 32);
     uint64_t packed = u32(p + 20), bytes = u32(p + 24), at = u32(p + 42);
     if (name + extra + comment > left - MEMBER_BYTES)
-        return err_set(err, -EINVAL, "its directory is broken");
+        return message_refuse(err, -EINVAL, "zip_directory_broken", MESSAGE_NO_ARGS);
     uint64_t *fields[] = {&bytes, &packed, &at};
     if (!read_zip64(p + MEMBER_BYTES + name, extra, fields))
-        return err_set(err, -EINVAL, "its directory is broken");
+        return message_refuse(err, -EINVAL, "zip_directory_broken", MESSAGE_NO_ARGS);
     if (u16(p + 10) != 0 || packed != bytes)
-        return err_set(err, -EINVAL, "its members are packed: torch.save does not do that");
+        return message_refuse(err, -EINVAL, "zip_packed", MESSAGE_NO_ARGS);
     if (bytes > end->dir_at || at > end->dir_at - bytes)
-        return err_set(err, -EINVAL, "a member does not lie in the file");
+        return message_refuse(err, -EINVAL, "zip_member_outside", MESSAGE_NO_ARGS);
     *ret = (struct torchzip_member){.name = (const char *)p + MEMBER_BYTES,
                                     .name_len = name,
                                     .at = at,
@@ -152,7 +154,7 @@ int torchzip_data_at(const unsigned char local[static TORCHZIP_LOCAL_BYTES],
     uint64_t before = (uint64_t)TORCHZIP_LOCAL_BYTES + u16(local + 26) + u16(local + 28);
     if (u32(local) != LOCAL_SIGN || m->at > end->dir_at || before > end->dir_at - m->at ||
         m->bytes > end->dir_at - m->at - before)
-        return err_set(err, -EINVAL, "a member's bytes are not where its directory says");
+        return message_refuse(err, -EINVAL, "zip_member_moved", MESSAGE_NO_ARGS);
     *ret = m->at + before;
     return 0;
 }

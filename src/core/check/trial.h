@@ -13,8 +13,9 @@ struct trial_result {
     bool ok;
     enum finding_class class; /* of the first finding; FINDING_CONFIG_ERROR where it has none that
                                  a trial may find */
-    char sentence[320];       /* of all: "2 findings: …; …" */
-    char *shown;              /* JSON object for people, at most TRIAL_SHOWN_MAX bytes */
+    const char *message;      /* of all: a message; NULL: text is the sentence of the only one */
+    char text[1024];
+    char *shown; /* JSON object for people, at most TRIAL_SHOWN_MAX bytes */
 };
 
 extern const struct field_table trial_result_table; /* of what is shown */

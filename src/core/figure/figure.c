@@ -38,6 +38,15 @@ bool figure_is_of_gpu(enum figure f)
     return figures[f].is_of_gpu;
 }
 
+bool figure_xid_is_of_program(double xid)
+{
+    static const int of_programs[] = {13, 31, 32, 38, 43, 45, 68, 69};
+    for (size_t i = 0; i < array_len(of_programs); i++)
+        if (xid == of_programs[i])
+            return true;
+    return false;
+}
+
 int64_t figure_to_steps(enum figure f, double value)
 {
     double steps = value / figures[f].step;

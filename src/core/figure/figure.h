@@ -39,8 +39,9 @@ enum figure { FIGURE_TABLE(X) FIGURE_END };
 enum {
     FIGURE_NODE_FIGURES = FIGURE_GPU_UTIL, /* those before it are the node's */
     FIGURE_GPU_FIGURES = FIGURE_END - FIGURE_GPU_UTIL,
-    FIGURE_GPUS_MAX = 64, /* of one node; a higher index is not read */
-    FIGURE_UUID_MAX = 64, /* with its end */
+    FIGURE_GPUS_MAX = 64,      /* of one node; a higher index is not read */
+    FIGURE_UUID_MAX = 64,      /* with its end */
+    FIGURE_SERIES_MAX = 50000, /* of one page; those beyond are not read */
 };
 
 /* "gpu_util_ratio". Borrowed. */
@@ -48,6 +49,10 @@ const char *figure_to_string(enum figure f);
 /* FIGURE_END: there is none of this name. */
 enum figure figure_from_string(const char *word);
 bool figure_is_of_gpu(enum figure f);
+
+/* Whether a program that goes astray causes this Xid of NVIDIA's driver: of any other the GPU, its
+ * driver or its links are to blame. */
+bool figure_xid_is_of_program(double xid);
 
 /* A value as steps. FIGURE_NONE stands for "not told". Values beyond +-2^52 steps, and what is no
  * number, are none. */
@@ -75,6 +80,7 @@ struct figure_page {
     struct figure_gpu gpus[FIGURE_GPUS_MAX];
     int n_gpus;          /* highest index that is there, and one */
     unsigned bad, lines; /* lines that could not be read, of all that are no comment */
+    bool is_cut;         /* it had more than FIGURE_SERIES_MAX */
 };
 
 /* Whose page it is. */
@@ -83,5 +89,7 @@ enum figure_source { FIGURE_OF_RAY, FIGURE_OF_DCGM, FIGURE_OF_NVIDIA };
 /* Empty: none is told. */
 void figure_page_init(struct figure_page *p);
 /* Adds what a page in Prometheus' text form says; what it does not say stays. text needs no end.
- * A later sample of one figure replaces an earlier one. */
+ * A later sample of one figure replaces an earlier one. A GPU that is named by its UUID alone
+ * (FIGURE_OF_NVIDIA) is the one that has this UUID in p, else the one of the index that the page
+ * gives it; without either it is not read. */
 void figure_page_read(struct figure_page *p, enum figure_source source, const char *text, size_t n);

@@ -131,10 +131,8 @@ static struct figure_gpu *figure_page_gpu(struct figure_page *p,
         memcpy(uuid, text.p, text.n);
     int i =
         sources[source].index ? figure_page_index(promtext_label(t, sources[source].index)) : -1;
-    if (!sources[source].index && *uuid) {
+    if (!sources[source].index && *uuid)
         i = figure_page_by_uuid(p, uuid);
-        i = i < 0 && p->n_gpus < FIGURE_GPUS_MAX ? p->n_gpus : i;
-    }
     if (i < 0)
         return NULL;
     struct figure_gpu *g = &p->gpus[i];
@@ -159,11 +157,35 @@ static void figure_page_set(int64_t *slot, const struct series *s, double value,
     *is_begun = true;
 }
 
+/* Which index each UUID has, where the page says so and nobody knew before: its own series stand in
+ * the order of UUIDs. */
+static void figure_page_read_indices(struct figure_page *p, const char *text, size_t n)
+{
+    struct promtext t = promtext_begin(text, n);
+    while (promtext_next(&t) && t.lines <= FIGURE_SERIES_MAX) {
+        struct promtext_piece uuid = promtext_label(&t, "uuid");
+        if (!promtext_piece_is(t.name, "nvidia_smi_index") || !figure_page_is_uuid(uuid) ||
+            !(t.value >= 0 && t.value < FIGURE_GPUS_MAX))
+            continue;
+        int i = (int)t.value;
+        if (*p->gpus[i].uuid)
+            continue;
+        memcpy(p->gpus[i].uuid, uuid.p, uuid.n);
+        p->n_gpus = i >= p->n_gpus ? i + 1 : p->n_gpus;
+    }
+}
+
 void figure_page_read(struct figure_page *p, enum figure_source source, const char *text, size_t n)
 {
     struct promtext t = promtext_begin(text, n);
     bool total_begun[FIGURE_GPUS_MAX] = {false}, never = false;
-    while (promtext_next(&t))
+    if (source == FIGURE_OF_NVIDIA)
+        figure_page_read_indices(p, text, n);
+    while (promtext_next(&t)) {
+        if (t.lines > FIGURE_SERIES_MAX) {
+            p->is_cut = true;
+            break;
+        }
         for (const struct series *s = sources[source].series; s->name; s++) {
             if (!promtext_piece_is(t.name, s->name))
                 continue;
@@ -176,6 +198,7 @@ void figure_page_read(struct figure_page *p, enum figure_source source, const ch
                 figure_page_set(&g->v[s->is - FIGURE_GPU_UTIL], s, t.value,
                                 &total_begun[g - p->gpus]);
         }
+    }
     p->lines += t.lines;
     p->bad += t.bad;
 }

@@ -303,7 +303,9 @@ static void note_frame(struct finder *f,
         stream_reset(s);
     s->open = true;
     stream_place(s, t, where->line);
-    if (!r || s->ignored || (s->has_frame && r->weight < s->frame.weight))
+    if (stream_at_place(t))
+        s->last = r && r->last ? r : NULL;
+    if (!r || r->last || s->ignored || (s->has_frame && r->weight < s->frame.weight))
         return;
     finder_fill_event(f, &s->frame, r, r->weight, t, where);
     s->has_frame = true;
@@ -319,6 +321,13 @@ static void quote_assertion(struct finding_event *e, struct stream *s, const str
         return;
     e->quote = s->frame.quote;
     s->frame.quote = quote;
+}
+
+static void take_frame(struct finding_event *e, const struct finding_rule *frame)
+{
+    e->class = frame->class;
+    e->frame = frame;
+    e->weight = frame->weight > e->weight ? frame->weight : e->weight;
 }
 
 static void note_cause(struct finder *f,
@@ -339,11 +348,11 @@ static void note_cause(struct finder *f,
     if (passed_on)
         return;
     if (s->has_frame && r->context >> s->frame.class & 1) {
-        e->class = s->frame.class;
-        e->frame = s->frame.rule;
-        e->weight = s->frame.weight > e->weight ? s->frame.weight : e->weight;
+        take_frame(e, s->frame.rule);
         quote_assertion(e, s, t);
     }
+    if (s->last && r->named >> s->last->class & 1 && e->weight < s->last->weight)
+        take_frame(e, s->last);
     s->open = false;
 }
 

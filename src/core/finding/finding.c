@@ -43,6 +43,10 @@ void finding_release(struct finding *f)
     free(f->actor);
     free(f->pid);
     free(f->time);
+    free(f->second.rule);
+    free(f->second.advice);
+    free(f->second.advice_code);
+    quote_release(&f->second.quote);
     for (size_t i = 0; i < f->n_evidence; i++)
         quote_release(&f->evidence[i]);
     for (size_t i = 0; i < f->n_after; i++)
@@ -70,17 +74,38 @@ static uint64_t get_count(const json_t *o, const char *key)
     return v > 0 ? (uint64_t)v : 0;
 }
 
+static struct finding_quote quote_from_json(const json_t *o)
+{
+    return (struct finding_quote){.source = xstrdup(json_get_str(o, "source", NULL)),
+                                  .offset = get_count(o, "offset"),
+                                  .line = get_count(o, "line"),
+                                  .text = xstrdup(json_get_str(o, "text", ""))};
+}
+
 static size_t quotes_from_json(const json_t *list, struct finding_quote *q, size_t max)
 {
     size_t n = json_array_size(list) < max ? json_array_size(list) : max;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *o = json_array_get(list, i);
-        q[i] = (struct finding_quote){.source = xstrdup(json_get_str(o, "source", NULL)),
-                                      .offset = get_count(o, "offset"),
-                                      .line = get_count(o, "line"),
-                                      .text = xstrdup(json_get_str(o, "text", ""))};
-    }
+    for (size_t i = 0; i < n; i++)
+        q[i] = quote_from_json(json_array_get(list, i));
     return n;
+}
+
+/* One of an older Argus has none; one of a newer one may have a class without a row here. */
+static void second_from_json(const json_t *o, struct finding *f)
+{
+    int class = finding_class_from_string(json_get_str(o, "class", NULL));
+    const json_t *quote = json_get_object(o, "quote");
+    if (class < 0)
+        return;
+    f->has_second = true;
+    f->second =
+        (struct finding_second){.class = (enum finding_class) class,
+                                .rule = xstrdup(json_get_str(o, "rule", NULL)),
+                                .advice = xstrdup(json_get_str(o, "advice", NULL)),
+                                .advice_code = xstrdup(json_get_str(o, "advice_code", NULL)),
+                                .confidence = json_get_real(o, "confidence", 0)};
+    if (quote)
+        f->second.quote = quote_from_json(quote);
 }
 
 static void changes_from_json(const json_t *list, struct finding *f)
@@ -109,7 +134,8 @@ int finding_from_json(const json_t *o, struct finding *ret, struct err *err)
     const char *word = json_get_str(o, "class", NULL);
     int class = finding_class_from_string(word);
     if (class < 0)
-        return err_set(err, ERR_BAD_REQUEST, "'%.60s' is no class of a finding", str_or(word, ""));
+        return message_refuse(err, ERR_BAD_REQUEST, "no_finding_class",
+                              MESSAGE_ARGS(MESSAGE_STR("text", str_or(word, ""))));
     ret->class = (enum finding_class) class;
     ret->rule = xstrdup(json_get_str(o, "rule", NULL));
     ret->advice = xstrdup(json_get_str(o, "advice", NULL));
@@ -125,6 +151,7 @@ int finding_from_json(const json_t *o, struct finding *ret, struct err *err)
         quotes_from_json(json_get_array(o, "evidence"), ret->evidence, FINDING_EVIDENCE_MAX);
     ret->n_after = quotes_from_json(json_get_array(o, "after"), ret->after, FINDING_AFTER_MAX);
     changes_from_json(json_get_array(o, "patch"), ret);
+    second_from_json(json_get_object(o, "second"), ret);
     ret->bytes = get_count(o, "bytes");
     ret->lines = get_count(o, "lines");
     return 0;

@@ -93,6 +93,15 @@ struct finding_change {
     double min, max; /* of the result of SCALE and ADD; both 0: none */
 };
 
+/* What it is else, where that is close. quote.text is NULL where no line of its own says so. */
+struct finding_second {
+    enum finding_class class;
+    char *rule;                 /* NULL: the rule of the first says that it may be this */
+    char *advice, *advice_code; /* as those of the finding; NULL for none */
+    double confidence;          /* at most that of the first, and both together at most 1 */
+    struct finding_quote quote;
+};
+
 struct finding {
     enum finding_class class;
     char *rule;        /* id of the rule; "fact-..." when a fact decides; NULL: none and unknown */
@@ -103,6 +112,9 @@ struct finding {
     /* Of the primary line, as far as its prefixes tell; else NULL. */
     char *rank, *node, *actor, *pid, *time;
     bool fatal; /* nothing went on after the primary line */
+
+    bool has_second;
+    struct finding_second second;
 
     struct finding_quote evidence[FINDING_EVIDENCE_MAX];
     size_t n_evidence;
@@ -117,7 +129,7 @@ struct finding {
 void finding_release(struct finding *f);
 /* Advises what the catalogue has under this code. */
 void finding_advise(struct finding *f, const char *code);
-/* {"class","rule","confidence","rank",…,"evidence":[…],"after":[…],"advice","patch":[…]} under
+/* {"class","rule","confidence","second","rank",…,"evidence":[…],"after":[…],"advice",…} under
  * key, null where nothing is known. */
 void finding_to_json(const struct finding *f, struct jout *j, const char *key);
 /* What finding_to_json() wrote, for one that was stored. *ret is releasable in both cases. */

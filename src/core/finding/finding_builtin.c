@@ -27,8 +27,7 @@ int finding_rules_built_in(struct finding_rules **ret, struct err *err)
     for (size_t i = 0; i < array_len(BUILT_IN) && r == 0; i++) {
         r = finding_rules_add(rules, (const char *)BUILT_IN[i].text, *BUILT_IN[i].size, &ps);
         if (r < 0 && ps.n)
-            (void)err_set(err, r, "rules/%s:%d:%d: '%s': %s", BUILT_IN[i].name, ps.v[0].line,
-                          ps.v[0].column, ps.v[0].field, ps.v[0].text);
+            (void)problems_to_err(&ps, BUILT_IN[i].name, r, err); /* only fills err */
     }
     problems_release(&ps);
     if (r == 0)

@@ -36,6 +36,7 @@ struct stream {
     size_t indent;              /* of its head, and so of its exception */
     uint64_t flat;              /* the line of a place that code follows without indent; 0: none */
     struct finding_event frame; /* the one that says most about what was being done */
+    const struct finding_rule *last; /* that of the last place, if it has one; else NULL */
 };
 
 /* Of an alternative; NULL until a line asks for it. */
@@ -79,6 +80,8 @@ void finding_event_release(struct finding_event *e);
 struct stream *finder_stream(struct finder *f, uint64_t key);
 void stream_reset(struct stream *s);
 /* A line of source code inside a traceback, or a place: its words are not what happened. */
+/* A place in a traceback. */
+bool stream_at_place(const struct finding_text *t);
 bool stream_is_code(const struct stream *s, const struct finding_text *t, uint64_t line);
 /* Note where a place in a traceback stands, which says how the lines after it are indented. */
 void stream_place(struct stream *s, const struct finding_text *t, uint64_t line);

@@ -13,11 +13,10 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/text.h"
-#include "core/finding/finding_finder.h"
+#include "core/figure/figure.h"
+#include "core/finding/finding_candidate.h"
 
 enum {
-    STEP = 20,         /* and what weighs less is vague */
-    HINT = 15,         /* a weight below it needs another sign of failure */
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
     LAST_SIGNAL = 31,
     STALL_TAIL = 2000, /* bytes that may follow the last line of a wait */
@@ -28,31 +27,6 @@ static const uint64_t ALL = ~(uint64_t)0;
 #define X(e, word, flags, meaning) | ((flags)&FINDING_IS_DEATH ? BIT(e) : 0)
 static const uint64_t DIED = 0 FINDING_TABLE(X);
 #undef X
-
-struct candidate {
-    const struct finding_event *event; /* NULL: a fact */
-    const struct fact *fact;
-    enum finding_class class;
-    int weight;
-    uint64_t at;
-    uint64_t beats;
-    bool out; /* another one outranks it */
-};
-
-struct candidates {
-    struct candidate *v;
-    size_t n, cap;
-};
-
-/* What is known outside the log, as a candidate. */
-struct fact {
-    const char *id;
-    enum finding_class class;
-    int weight;
-    uint64_t beats;
-    bool (*holds)(const struct finding_facts *f);
-    const char *text; /* its advice is that of the id in the catalogue */
-};
 
 /* Shells tell of a command that a signal ended by 128 and its number. */
 static int signal_of(const struct finding_facts *f)
@@ -74,11 +48,7 @@ static bool is_killed(const struct finding_facts *f)
 
 static bool is_bad_xid(const struct finding_facts *f)
 {
-    static const int of_applications[] = {13, 31, 32, 38, 43, 45, 68, 69};
-    for (size_t i = 0; i < array_len(of_applications); i++)
-        if (f->xid == of_applications[i])
-            return false;
-    return f->xid > 0;
+    return f->xid > 0 && !figure_xid_is_of_program(f->xid);
 }
 
 #define HOLDS(name, member)                                                                        \
@@ -273,7 +243,7 @@ static bool comes_before(const struct candidate *a, const struct candidate *b)
                             : a->weight > b->weight;
 }
 
-static const struct candidate *best_of(const struct candidates *c, const struct candidate *not_as)
+const struct candidate *candidates_best(const struct candidates *c, const struct candidate *not_as)
 {
     const struct candidate *best = NULL;
     for (size_t i = 0; i < c->n; i++) {
@@ -404,7 +374,7 @@ static double confidence_of(const struct candidates *c, const struct candidate *
 {
     static const double by_step[] = {0.35, 0.5, 0.7, 0.85, 0.95};
     double v = by_step[best->weight / STEP];
-    const struct candidate *other = best_of(c, best);
+    const struct candidate *other = candidates_best(c, best);
     if (other && other->weight / STEP == best->weight / STEP)
         v -= 0.15;
     for (size_t i = 0; i < c->n; i++)
@@ -449,6 +419,7 @@ static void finding_judge_fill(const struct finder *f,
 {
     ret->class = best->class;
     ret->confidence = confidence_of(c, best);
+    finding_second_fill(c, best, ret);
     ret->is_vague = best->weight < STEP || (!best->event && best->fact->holds == is_oom_suspected);
     if (best->event && only_opens(best->event))
         best = told_after(c, best);
@@ -527,7 +498,7 @@ void finder_end(struct finder *f, const struct finding_facts *facts, struct find
     }
     finding_judge_collect(f, facts, &c);
     drop_outranked(f, &c);
-    const struct candidate *best = best_of(&c, NULL);
+    const struct candidate *best = candidates_best(&c, NULL);
     bool failed = has_failed(f, facts);
     int enough = f->success ? STEP : HINT; /* what is vague is nothing where all went well */
     if (best && (best->weight >= enough || failed))

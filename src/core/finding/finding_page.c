@@ -28,6 +28,20 @@ static const struct field change_rows[] = {
 const struct field_table finding_change_table =
     FIELD_TABLE("SpecChange", change_rows, finding_change_page);
 
+#define SECOND(key, ftype, member, ...)                                                            \
+    FIELD_AT(finding_second_page, key, ftype, member, __VA_ARGS__)
+static const struct field second_rows[] = {
+    SECOND("class", FIELD_STR, class, .flags = FIELD_ALWAYS),
+    SECOND("meaning", FIELD_STR, meaning, .flags = FIELD_ALWAYS),
+    SECOND("rule", FIELD_STR, rule),
+    SECOND("confidence", FIELD_REAL, confidence),
+    SECOND("quote", FIELD_PART, quote, .of = &finding_quote_table),
+    SECOND("advice", FIELD_STR, advice),
+    SECOND("advice_code", FIELD_STR, advice_code),
+};
+const struct field_table finding_second_table =
+    FIELD_TABLE("FindingSecond", second_rows, finding_second_page);
+
 #define PAGE(key, ftype, member, ...) FIELD_AT(finding_page, key, ftype, member, __VA_ARGS__)
 static const struct field page_rows[] = {
     PAGE("class", FIELD_STR, class, .flags = FIELD_ALWAYS),
@@ -45,6 +59,7 @@ static const struct field page_rows[] = {
     PAGE("advice", FIELD_STR, advice),
     /* Rows that older versions stored have none. */
     PAGE("advice_code", FIELD_STR, advice_code, .flags = FIELD_OWN(0)),
+    PAGE("second", FIELD_PART, second, .of = &finding_second_table, .flags = FIELD_OWN(0)),
     PAGE("patch", FIELD_LIST, patch, .of = &finding_change_table),
     PAGE("bytes", FIELD_COUNT, bytes),
     PAGE("lines", FIELD_COUNT, lines),
@@ -68,6 +83,17 @@ static struct field_list quotes_of(const struct finding_quote *q, size_t n)
     return (struct field_list){.v = (void *)(uintptr_t)q, .n = n}; /* only written out */
 }
 
+static struct finding_second_page second_page(const struct finding_second *s)
+{
+    return (struct finding_second_page){.class = finding_class_to_string(s->class),
+                                        .meaning = finding_class_meaning(s->class),
+                                        .rule = s->rule,
+                                        .advice = s->advice,
+                                        .advice_code = s->advice_code,
+                                        .confidence = s->confidence,
+                                        .quote = s->quote.text ? &s->quote : NULL};
+}
+
 void finding_page_fill(const struct finding *f, struct finding_page *ret)
 {
     *ret = (struct finding_page){.class = finding_class_to_string(f->class),
@@ -87,6 +113,10 @@ void finding_page_fill(const struct finding *f, struct finding_page *ret)
                                  .patch = {.v = ret->changes, .n = f->n_patch},
                                  .bytes = f->bytes,
                                  .lines = f->lines};
+    if (f->has_second) {
+        ret->other = second_page(&f->second);
+        ret->second = &ret->other;
+    }
     for (size_t i = 0; i < f->n_patch; i++)
         ret->changes[i] = change_page(&f->patch[i]);
 }

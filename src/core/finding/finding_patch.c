@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/finding/finding_rule.h"
@@ -63,7 +64,7 @@ static enum number_kind row_kind(const struct field *k)
                                                                                     : NUMBER_NONE;
 }
 
-/* NULL: this may be changed; its numbers are of *ret_kind. */
+/* NULL: this may be changed, its numbers are of *ret_kind; otherwise the code of the refusal. */
 static const char *refuse_key(const char *key, enum number_kind *ret_kind)
 {
     const struct hydra_row *h = hydra_find(key);
@@ -72,8 +73,8 @@ static const char *refuse_key(const char *key, enum number_kind *ret_kind)
     if (h || k)
         return NULL;
     if (!str_starts(key, ENV))
-        return "neither a key of the JobSpec, nor env.NAME, nor a Hydra key that every version has";
-    return spec_is_reserved_env(key + strlen(ENV), NULL) ? "the platform owns this variable" : NULL;
+        return "patch_key";
+    return spec_is_reserved_env(key + strlen(ENV), NULL) ? "patch_env" : NULL;
 }
 
 /* Would the spec's own reader take this value for the row? */
@@ -98,15 +99,13 @@ static const char *refuse_change(const struct finding_change *c)
     if (why)
         return why;
     if (c->op == FINDING_SET)
-        return row_find(c->key) && !row_takes(row_find(c->key), c->value)
-                   ? "the JobSpec does not take this value"
-                   : NULL;
+        return row_find(c->key) && !row_takes(row_find(c->key), c->value) ? "patch_value" : NULL;
     if (kind == NUMBER_NONE)
-        return "only a number can be scaled or added to";
+        return "patch_number";
     if (str_to_real(c->value, &v, NULL) < 0 || (c->op == FINDING_SCALE && v <= 0))
-        return "scale and add take a number, scale a positive one";
+        return "patch_factor";
     if (c->from && str_to_real(c->from, &v, NULL) < 0)
-        return "'from' is a number";
+        return "patch_from";
     return NULL;
 }
 
@@ -145,15 +144,14 @@ void finding_patch_read(const struct node *list, struct finding_rule *r, struct 
         return;
     for (const struct node *n = list->kind == NODE_SEQ ? list->first : list; n; n = n->next) {
         struct finding_change c;
-        const char *why = read_change(n, &c) ? refuse_change(&c)
-                                             : "a change has a key, and one of set, scale and add";
+        const char *why = read_change(n, &c) ? refuse_change(&c) : "patch_form";
         if (!why && r->n_patch < FINDING_CHANGES_MAX) {
             r->patch[r->n_patch++] = c;
             continue;
         }
         char *field = xasprintf("%s.patch", str_or(r->id, "rule"));
-        problems_add(ps, PROBLEM_ERROR, field, n->line, n->column, NULL, "'%.80s': %s",
-                     str_or(c.key, ""), why ? why : "a patch has at most 8 changes");
+        problems_add(ps, PROBLEM_ERROR, field, n->line, n->column, why ? why : "patch_many",
+                     MESSAGE_ARGS(MESSAGE_STR("key", str_or(c.key, ""))));
         free(field);
         finding_change_release(&c);
     }
@@ -223,8 +221,8 @@ static char *new_value(const struct finding_change *c,
     const char *from = old && *old ? old : c->from;
     if (c->op == FINDING_SET)
         return old && str_eq(old, c->value) ? NULL : xstrdup(c->value);
-    if (!from || str_to_real(from, &was, NULL) < 0 || was <= 0 ||
-        !new_number(c, kind, divides, was, &v))
+    if (!from || str_to_real(from, &was, NULL) < 0 ||
+        (c->op == FINDING_SCALE ? was <= 0 : was < 0) || !new_number(c, kind, divides, was, &v))
         return NULL;
     return kind == NUMBER_WHOLE ? xasprintf("%.0f", v) : xasprintf("%.4g", v);
 }
@@ -318,6 +316,9 @@ static int finding_patch_put_env(const struct finding *f, const struct spec *s, 
 static char *row_value(const struct finding_change *c, const struct field *k, const struct spec *s)
 {
     char old[40] = "";
+    if (k->type == FIELD_STRV &&
+        ((const struct strv *)(const void *)((const char *)s + k->offset))->n)
+        return NULL; /* what the user set stays */
     if (row_kind(k) != NUMBER_NONE && row_number(k, s) > 0)
         text_printf(old, "%.17g", row_number(k, s));
     else if (k->type == FIELD_BOOL)

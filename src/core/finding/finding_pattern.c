@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "core/finding/finding_needles.h"
 
@@ -456,9 +457,8 @@ int pattern_needles(const char *pattern, struct strv *ret, struct err *err)
     struct strv set = {0};
     if (!read_set(w, 0, &set)) {
         strv_release(&set);
-        return err_set(err, ERR_BAD_SPEC,
-                       "every alternative needs %d plain bytes in a row, or 'find' must list some",
-                       NEEDLE_MIN);
+        return message_refuse(err, ERR_BAD_SPEC, "rule_needles",
+                              MESSAGE_ARGS(MESSAGE_NUM("bytes", NEEDLE_MIN)));
     }
     strv_release(ret);
     *ret = set;

@@ -38,8 +38,10 @@ struct finding_rule {
     enum finding_class class;
     enum finding_role role;
     int weight;
-    bool lasting, quiet, heals, head, stalls, severe;
-    uint64_t context; /* a bit per class that frames may make of it */
+    bool lasting, quiet, heals, head, stalls, severe, last;
+    enum finding_class or ; /* what it is else, where it is not that; FINDING_NONE: not said */
+    uint64_t context;       /* a bit per class that frames may make of it */
+    uint64_t named;         /* those of them that the rule names: of a last place, too */
     char *pattern, *advice;
     pcre2_code *code;
     struct strv outranks, needles, match, miss;

@@ -10,6 +10,7 @@
 
 #include "base/conf.h"
 #include "base/doc.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "core/finding/finding_pattern.h"
 #include "core/finding/finding_rule.h"
@@ -33,9 +34,9 @@ static const char *const ROLES[] = {
 /* What a rule says, before it is checked. */
 struct raw {
     char *id, *pattern, *advice, *advice_zh;
-    int class, role;
+    int class, role, or ;
     int64_t weight;
-    bool lasting, quiet, heals, head, stalls, severe;
+    bool lasting, quiet, heals, head, stalls, severe, last;
     struct strv find, context, outranks, match, miss;
     const struct node *patch;
 };
@@ -55,6 +56,8 @@ static const struct field KEYS[] = {
     {.name = "head", .type = FIELD_BOOL, .offset = AT(head)},
     {.name = "stalls", .type = FIELD_BOOL, .offset = AT(stalls)},
     {.name = "severe", .type = FIELD_BOOL, .offset = AT(severe)},
+    {.name = "last", .type = FIELD_BOOL, .offset = AT(last)},
+    {.name = "or", .type = FIELD_ENUM, .offset = AT(or), .names = CLASSES, .dflt = "none"},
     {.name = "context", .type = FIELD_STRV, .offset = AT(context)},
     {.name = "advice", .type = FIELD_STR, .offset = AT(advice)},
     {.name = "advice_zh", .type = FIELD_STR, .offset = AT(advice_zh)},
@@ -118,12 +121,13 @@ static void rule_error(struct problems *ps,
                        const struct node *n,
                        const struct finding_rule *r,
                        const char *key,
-                       const char *text)
+                       const char *code,
+                       const struct message_arg *args)
 {
     char *field = xasprintf("%s.%s", str_or(r->id, "rule"), key);
     const struct node *at = node_find(n, key);
     at = at ? at : n;
-    problems_add(ps, PROBLEM_ERROR, field, at->line, at->column, NULL, "%s", text);
+    problems_add(ps, PROBLEM_ERROR, field, at->line, at->column, code, args);
     free(field);
 }
 
@@ -141,11 +145,10 @@ static void compile_pattern(struct finding_rule *r, const struct node *n, struct
     if (!r->code) {
         unsigned char why[200] = "";
         (void)pcre2_get_error_message(code, why, sizeof(why)); /* cut or empty is as good */
-        char *text = xasprintf("no pattern: %s, at its byte %zu", (const char *)why, (size_t)at);
-        rule_error(ps, n, r, "pattern", text);
-        free(text);
+        rule_error(ps, n, r, "pattern", "rule_pattern",
+                   MESSAGE_ARGS(MESSAGE_STR("why", (const char *)why), MESSAGE_NUM("at", at)));
     } else if (pattern_weave(r->pattern) == PATTERN_QUOTES) {
-        rule_error(ps, n, r, "pattern", "\\Q is not understood here: put a \\ before each byte");
+        rule_error(ps, n, r, "pattern", "rule_quotes", MESSAGE_NO_ARGS);
     }
 }
 
@@ -187,18 +190,18 @@ static void set_needles(struct finding_rule *r,
                         const struct node *n,
                         struct problems *ps)
 {
-    struct err err = {0};
     if (!r->code)
         return;
     set_branches(r);
     if (!find->n) {
-        if (pattern_needles(r->pattern, &r->needles, &err) < 0)
-            rule_error(ps, n, r, "pattern", err.text);
+        if (pattern_needles(r->pattern, &r->needles, NULL) < 0)
+            rule_error(ps, n, r, "pattern", "rule_needles",
+                       MESSAGE_ARGS(MESSAGE_NUM("bytes", NEEDLE_MIN)));
         return;
     }
     for (size_t i = 0; i < find->n; i++)
         if (strlen(find->v[i]) < NEEDLE_MIN)
-            rule_error(ps, n, r, "find", "each text has at least 5 bytes");
+            rule_error(ps, n, r, "find", "rule_find_short", MESSAGE_NO_ARGS);
     strv_copy(&r->needles, find);
 }
 
@@ -213,10 +216,11 @@ static void set_context(struct finding_rule *r,
         if (str_eq(words->v[i], "any"))
             r->context = ~(uint64_t)0;
         else if (class >= 0)
-            r->context |= (uint64_t)1 << class;
+            r->named |= (uint64_t)1 << class;
         else
-            rule_error(ps, n, r, "context", "a context is 'any' or a list of classes");
+            rule_error(ps, n, r, "context", "rule_context", MESSAGE_NO_ARGS);
     }
+    r->context |= r->named;
 }
 
 static void check_rule(const struct finding_rules *rules,
@@ -226,19 +230,19 @@ static void check_rule(const struct finding_rules *rules,
 {
     bool named = r->role == ROLE_CAUSE || r->role == ROLE_FRAME;
     if (!is_id(r->id))
-        rule_error(ps, n, r, "id", "an id is 1 to 60 of a-z, 0-9 and -");
+        rule_error(ps, n, r, "id", "rule_id", MESSAGE_NO_ARGS);
     if (rule_find(rules, r->id))
-        rule_error(ps, n, r, "id", "there is a rule of this id already");
+        rule_error(ps, n, r, "id", "rule_id_twice", MESSAGE_NO_ARGS);
     if (named && finding_class_is(r->class, FINDING_NO_RULE))
-        rule_error(ps, n, r, "class", "a cause and a frame need a class");
+        rule_error(ps, n, r, "class", "rule_needs_class", MESSAGE_NO_ARGS);
     if (!named && r->class != FINDING_NONE)
-        rule_error(ps, n, r, "class", "only a cause and a frame have a class");
+        rule_error(ps, n, r, "class", "rule_no_class", MESSAGE_NO_ARGS);
     if (r->role == ROLE_CAUSE && !r->advice)
-        rule_error(ps, n, r, "advice", "a cause needs advice");
+        rule_error(ps, n, r, "advice", "rule_needs_advice", MESSAGE_NO_ARGS);
     if (!r->match.n)
-        rule_error(ps, n, r, "samples", "a rule needs a line that it matches");
+        rule_error(ps, n, r, "samples", "rule_needs_match", MESSAGE_NO_ARGS);
     if (r->role == ROLE_CAUSE && !r->miss.n)
-        rule_error(ps, n, r, "samples", "a cause needs a line that it does not match");
+        rule_error(ps, n, r, "samples", "rule_needs_miss", MESSAGE_NO_ARGS);
 }
 
 /* Of a rule that states none. */
@@ -266,9 +270,9 @@ static void take_raw(struct finding_rule *r, struct raw *raw, const char *family
         .head = raw->head,
         .stalls = raw->stalls,
         .severe = raw->severe,
-        .outranks = raw->outranks,
-        .match = raw->match,
-        .miss = raw->miss,
+        .last = raw->last,
+        .or = (enum finding_class)raw->or
+        , .outranks = raw->outranks, .match = raw->match, .miss = raw->miss,
     };
     raw->id = raw->pattern = raw->advice = NULL;
     raw->outranks = raw->match = raw->miss = (struct strv){0};
@@ -331,8 +335,7 @@ int finding_rules_add(struct finding_rules *rules,
     const struct node *root = doc_root(doc), *family = node_find(root, "family"),
                       *list = node_find(root, "rules");
     if (!family || family->kind != NODE_SCALAR || !list || list->kind != NODE_SEQ)
-        problems_add(ps, PROBLEM_ERROR, "", 1, 1, NULL,
-                     "a file of rules is a map with 'family', a text, and 'rules', a list");
+        problems_add(ps, PROBLEM_ERROR, "", 1, 1, "rules_file", MESSAGE_NO_ARGS);
     else
         for (const struct node *n = list->first; n; n = n->next)
             add_rule(rules, family->text, n, ps);
@@ -347,10 +350,9 @@ static int set_beats(struct finding_rules *rules, struct finding_rule *r, struct
         int class = finding_class_from_string(r->outranks.v[i]);
         const struct finding_rule *other = rule_find(rules, r->outranks.v[i]);
         if (class < 0 && !other)
-            return err_set(err, -EINVAL,
-                           "rule '%s' outranks '%.60s', which is neither a class "
-                           "nor a rule",
-                           r->id, r->outranks.v[i]);
+            return message_refuse(
+                err, -EINVAL, "rule_outranks",
+                MESSAGE_ARGS(MESSAGE_STR("rule", r->id), MESSAGE_STR("other", r->outranks.v[i])));
         if (other) {
             size_t k = (size_t)(other - rules->v);
             r->beats_rules[k / 64] |= (uint64_t)1 << (k % 64);
@@ -387,7 +389,7 @@ int finding_rules_compile(struct finding_rules *rules, struct err *err)
 {
     assert(!rules->compiled);
     if (!rules->n)
-        return err_set(err, -EINVAL, "there is no rule");
+        return message_refuse(err, -EINVAL, "rules_none", MESSAGE_NO_ARGS);
     for (size_t i = 0; i < rules->n; i++) {
         int r = set_beats(rules, &rules->v[i], err);
         if (r < 0)
@@ -429,8 +431,9 @@ void finding_rules_try(const struct finding_rules *rules, struct problems *ps)
             bool should = k < r->match.n;
             const char *line = should ? r->match.v[k] : r->miss.v[k - r->match.n];
             if (sample_matches(r, line) != should)
-                problems_add(ps, PROBLEM_ERROR, r->id, 0, 0, NULL, "the sample '%.100s' %s", line,
-                             should ? "is not matched" : "is matched");
+                problems_add(ps, PROBLEM_ERROR, r->id, 0, 0,
+                             should ? "rule_sample_missed" : "rule_sample_matched",
+                             MESSAGE_ARGS(MESSAGE_STR("line", line)));
         }
     }
 }

@@ -18,6 +18,9 @@
  *     severe: true           counts only in a line of level ERROR or worse, and where no steps are
  *     quiet: true            counts in a line of level INFO or WARNING, too
  *     context: [data_error]  the frames of a traceback may name one of these instead
+ *     last: true             a frame: counts where no place follows, for a lighter rule whose
+ *                            context names its class
+ *     or: host_oom           what it is as likely, where nothing else is there: the second
  *     advice: text
  *     advice_zh: text        the same in Chinese; rules of our own have both (tools/advicerows)
  *     patch: [{key, set | scale | add, from, min, max}]

@@ -34,6 +34,7 @@ void stream_reset(struct stream *s)
     s->ignored = false;
     s->indent = 0;
     s->flat = 0;
+    s->last = NULL;
 }
 
 static bool part_starts(struct text_part p, const char *word)
@@ -99,6 +100,11 @@ static bool is_surely_code(const struct stream *s, struct text_part p)
     static const char *const starts[] = {"f\"", "f'"};
     return is_place(p) || (s->open && starts_with_any(p, starts, array_len(starts))) ||
            (part_starts(p, "raise ") && memchr(p.s, '(', p.n));
+}
+
+bool stream_at_place(const struct finding_text *t)
+{
+    return is_place(t->body) || (t->boxed && part_has(t->body, ".py:"));
 }
 
 bool stream_is_code(const struct stream *s, const struct finding_text *t, uint64_t line)

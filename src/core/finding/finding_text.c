@@ -345,6 +345,12 @@ static bool take_syslog(struct cut *c)
     return true;
 }
 
+/* "INFO error rate 0.1": a small word behind a level is of the message. */
+static bool may_be_level(const struct cut *c, char after)
+{
+    return c->p[0] <= 'Z' || (c->place && (!c->t->level || after != ' '));
+}
+
 /* LEVEL with what parts it from the message; E0000 00:00:17.. 34 file.cc:12] of glog. */
 static bool take_level(struct cut *c)
 {
@@ -352,7 +358,7 @@ static bool take_level(struct cut *c)
     while (c->p + n < c->end && isalpha((unsigned char)c->p[n]) && n < 9)
         n++;
     enum text_level level = level_of(c->p, n);
-    if (level && (c->p[0] <= 'Z' || c->place) && c->p + n < c->end && strchr(" :|]", c->p[n])) {
+    if (level && c->p + n < c->end && strchr(" :|]", c->p[n]) && may_be_level(c, c->p[n])) {
         set_level(c->t, level);
         c->p += n + (c->p[n] == ':');
         c->place = true;

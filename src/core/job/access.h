@@ -35,6 +35,7 @@ enum access_answer {
 #define ACCESS_TABLE(X)                                                                            \
     X(JOB_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "its owner, the owner's project and admins")        \
     X(JOB_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "its owner or an admin")                             \
+    X(JOB_ADVISE, USER, USER, USER, HIDDEN, "everyone who may see it, with a token of role user")  \
     X(SUBMIT, USER, USER, ADMIN, HIDDEN, "its members or an admin")                                \
     X(MACHINE_SEE, VIEWER, VIEWER, VIEWER, VIEWER, "everybody with a token")                       \
     X(MACHINE_CHANGE, ADMIN, ADMIN, ADMIN, ADMIN, "an admin")                                      \
@@ -46,6 +47,7 @@ enum access_answer {
     X(TOKEN_SEE, VIEWER, HIDDEN, ADMIN, HIDDEN, "their owner or an admin")                         \
     X(TOKEN_CHANGE, USER, HIDDEN, ADMIN, HIDDEN,                                                   \
       "their owner, with a token of role user, or an admin")                                       \
+    X(SESSION_END, VIEWER, HIDDEN, ADMIN, HIDDEN, "their owner or an admin")                       \
     X(PROJECT_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "its members and admins")                       \
     X(PROJECT_CHANGE, ADMIN, ADMIN, ADMIN, HIDDEN, "an admin")                                     \
     X(FILES_SEE, VIEWER, VIEWER, ADMIN, HIDDEN, "its owner and admins")                            \
@@ -56,12 +58,29 @@ enum access_answer {
     X(DATA_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "its owner or an admin")                            \
     X(SNAPSHOT_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "its owner and admins")                        \
     X(SNAPSHOT_ADD, USER, USER, USER, HIDDEN, "users, with a token of role user")                  \
-    X(SNAPSHOT_REMOVE, USER, ADMIN, ADMIN, HIDDEN, "who added it or an admin")                     \
+    X(SNAPSHOT_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "who added it or an admin")                     \
     X(SECRET_SEE, VIEWER, VIEWER, ADMIN, HIDDEN, "its owner, members of its project and admins")   \
     X(SECRET_CHANGE, USER, USER, ADMIN, HIDDEN,                                                    \
       "its owner or members of its project, with a token of role user, or an admin")               \
     X(PRESET_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "members of its project and admins")             \
     X(PRESET_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "who stored it or an admin")                      \
+    X(SIMULATION_SEE, VIEWER, HIDDEN, VIEWER, HIDDEN, "who asked for it and admins")               \
+    X(SIMULATION_CHANGE, USER, HIDDEN, ADMIN, HIDDEN,                                              \
+      "who asked for it, with a token of role user, or an admin")                                  \
+    X(PIPELINE_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "its owner, its project and admins")           \
+    X(PIPELINE_CHANGE, USER, ADMIN, ADMIN, HIDDEN, "its owner or an admin")                        \
+    X(SERVICE_SEE, VIEWER, VIEWER, VIEWER, HIDDEN, "its owner, its project and admins")            \
+    X(SERVICE_CALL, USER, USER, ADMIN, HIDDEN,                                                     \
+      "its owner or members of its project, with a token of role user, or an admin")               \
+    X(SERVICE_CHANGE, USER, USER, ADMIN, HIDDEN,                                                   \
+      "its owner or members of its project, with a token of role user, or an admin")               \
+    X(NOTEBOOK_SEE, VIEWER, HIDDEN, VIEWER, HIDDEN, "its owner and admins")                        \
+    X(NOTEBOOK_CHANGE, USER, HIDDEN, ADMIN, HIDDEN,                                                \
+      "its owner, with a token of role user, or an admin")                                         \
+    X(PLAN_SEE, VIEWER, HIDDEN, VIEWER, HIDDEN, "who asked for it and admins")                     \
+    X(PLAN_CHANGE, USER, HIDDEN, ADMIN, HIDDEN,                                                    \
+      "who asked for it, with a token of role user, or an admin")                                  \
+    X(PLAN_APPROVE, ADMIN, HIDDEN, ADMIN, HIDDEN, "an admin")                                      \
     X(SERVER_SEE, NONE, NONE, NONE, NONE, "everybody")
 
 enum access_action {
@@ -87,6 +106,11 @@ enum access_action {
     X(SNAPSHOT, "snapshot", "snapshot", SNAPSHOT_SEE)                                              \
     X(SECRET, "secret", "secret", SECRET_SEE)                                                      \
     X(PRESET, "preset", "preset", PRESET_SEE)                                                      \
+    X(SIMULATION, "simulation", "simulation", SIMULATION_SEE)                                      \
+    X(SERVICE, "service", "service", SERVICE_SEE)                                                  \
+    X(NOTEBOOK, "notebook", "notebook", NOTEBOOK_SEE)                                              \
+    X(PIPELINE, "pipeline", "pipeline", PIPELINE_SEE)                                              \
+    X(PLAN, "plan", "plan", PLAN_SEE)                                                              \
     X(LOG, "the log of", "log", AUDIT)
 
 enum access_kind {

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "core/spec/spec.h"
 
 enum { POOLS_MAX = 1024 };
@@ -126,6 +128,7 @@ void job_free(struct job *j)
                      j->cluster, j->pool, j->spec, j->held_by};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
+    free(j->reason);
     gang_release(&j->gang);
     restart_release(&j->restart);
     if (j->read && j->read->spec)
@@ -136,9 +139,48 @@ void job_free(struct job *j)
     free(j);
 }
 
+void reason_set(struct reason *r, const char *code, const char *message, const char *text)
+{
+    struct reason new = {0}; /* the old texts may be what is given */
+    text_copy(new.code, str_or(code, ""));
+    if (message)
+        message_write(new.text, sizeof(new.text), MESSAGE_SAYS(message, str_or(text, "{}")));
+    else
+        text_copy(new.text, str_or(text, ""));
+    *r = new;
+}
+
+void job_set_reason(struct job *j, const char *code, const char *message, const char *text)
+{
+    struct reason *new = NULL;
+    if ((code && *code) || (text && *text)) {
+        new = xmalloc(sizeof(*new));
+        reason_set(new, code, message, text);
+    }
+    free(j->reason);
+    j->reason = new;
+}
+
+const struct reason *job_state_reason(const struct job *j)
+{
+    static const struct reason none;
+    return j->reason ? j->reason : &none;
+}
+
 struct attempt *job_attempt(const struct job *j)
 {
     return j->n_attempts ? &j->attempts[j->n_attempts - 1] : NULL;
+}
+
+usec_t job_held(const struct job *j, usec_t then)
+{
+    usec_t held = 0;
+    for (int i = 0; i < j->n_attempts; i++) {
+        const struct attempt *a = &j->attempts[i];
+        usec_t end = a->ended_at ? a->ended_at : then;
+        held += end > a->planned_at ? end - a->planned_at : 0;
+    }
+    return held;
 }
 
 bool job_is_in_ray(const struct job *j)

@@ -47,6 +47,7 @@ enum job_flags {
     JOB_FLAG_RESTARTING = 1 << 2,
     JOB_FLAG_HOLDING = 1 << 3, /* it has failed, and its slots are kept for a look */
     JOB_FLAG_HUNG = 1 << 4,    /* it runs and gets nowhere */
+    JOB_FLAG_IDLE = 1 << 5,    /* it runs and hardly uses its GPUs */
 };
 
 /* How far one submission to Ray has come. */
@@ -68,7 +69,7 @@ struct attempt {
     char *ray_id; /* under which Ray knows it */
     enum attempt_phase phase;
     usec_t planned_at, accepted_at, started_at, ended_at; /* wall; 0 = not yet */
-    char *end_text; /* how it ended, one sentence; NULL until then */
+    char *end_text; /* how it ended, kept (message_kept_say()); NULL until then */
     char *session;  /* Ray's, when it took it; NULL: not known */
 };
 
@@ -77,7 +78,7 @@ enum stop_cause { STOP_NONE, STOP_USER, STOP_TIMEOUT, STOP_FINDING, STOP_PREEMPT
 const char *stop_cause_to_string(enum stop_cause c);
 enum stop_cause stop_cause_from_string(const char *word); /* STOP_NONE for unknown words */
 
-enum { JOB_REASON_CODE_MAX = 40, JOB_REASON_TEXT_MAX = 320 };
+enum { JOB_REASON_CODE_MAX = 40, JOB_REASON_TEXT_MAX = 1024 };
 
 struct reason {
     char code[JOB_REASON_CODE_MAX]; /* "" = none */
@@ -122,7 +123,7 @@ struct job {
 
     enum job_state state;
     unsigned flags;
-    struct reason reason; /* of a queued job: ask the scheduler instead */
+    struct reason *reason; /* NULL: none; read by job_state_reason() */
     usec_t queued_at, started_at, ended_at, unknown_since, stop_asked_at; /* wall; started_at is
                                                                              this attempt's */
     struct stopwatch watch; /* of the state that it is in; stands while it is held */
@@ -160,8 +161,18 @@ char *job_pools(const struct spec *spec);
 struct job *job_of_spec(const struct spec *spec, const struct job_given *given);
 void job_free(struct job *j); /* NULL is fine */
 
+/* Why it is as it is, empty without a reason; of a queued job: ask the scheduler instead. Borrowed
+ * until it changes. */
+const struct reason *job_state_reason(const struct job *j);
+/* A message; NULL: none. message: code of the text, where `code` only classes it; else NULL. */
+void job_set_reason(struct job *j, const char *code, const char *message, const char *text);
+void reason_set(struct reason *r, const char *code, const char *message, const char *text);
+
 /* The newest attempt, NULL before the first. Borrowed. */
 struct attempt *job_attempt(const struct job *j);
+/* How long its attempts held their slots, each from its plan to its end or, while it has none, to
+ * `then` (wall). */
+usec_t job_held(const struct job *j, usec_t then);
 /* Ray has accepted the newest attempt, which has not ended. */
 bool job_is_in_ray(const struct job *j);
 /* It has failed, and its slots are kept for a look. */

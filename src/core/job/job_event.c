@@ -7,14 +7,16 @@
 #include "core/job/job_event.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
-static const char *const event_words[] = {"admitted", "accepted", "started", "ended", "stop",
-                                          "requeued", "blind",    "seen",    "held",  "released",
-                                          "tried",    "rejected", "untried", "hung",  "went_on"};
+static const char *const event_words[] = {
+    "admitted", "accepted", "started",  "ended",   "stop", "requeued", "blind", "seen", "held",
+    "released", "tried",    "rejected", "untried", "hung", "went_on",  "idle",  "busy"};
 static_assert(array_len(event_words) == JOB_EV_END, "one word per event");
 
 const char *job_event_to_string(enum job_event_kind e)
@@ -22,10 +24,14 @@ const char *job_event_to_string(enum job_event_kind e)
     return event_words[e];
 }
 
-static void job_event_set_reason(struct job *j, const char *code, const char *text)
+static void job_event_say(struct job *j,
+                          const char *code,
+                          const char *message,
+                          const struct message_arg *args)
 {
-    text_copy(j->reason.code, str_or(code, ""));
-    text_copy(j->reason.text, str_or(text, ""));
+    char text[JOB_REASON_TEXT_MAX];
+    message_write(text, sizeof(text), args);
+    job_set_reason(j, code, message, text);
 }
 
 /* now: wall. */
@@ -45,7 +51,7 @@ static void admit(struct job *j, const struct job_event *e, usec_t now)
     j->restart.pause = j->ran = 0;
     j->state = JOB_STARTING;
     j->proof = (struct proof){.on_worker = -1};
-    job_event_set_reason(j, "submitting", "its gang is leased; it goes to Ray now");
+    job_set_reason(j, "submitting", NULL, "{}");
 }
 
 static void accept(struct job *j, const struct job_event *e, usec_t now)
@@ -57,7 +63,7 @@ static void accept(struct job *j, const struct job_event *e, usec_t now)
     a->phase = ATTEMPT_ACCEPTED;
     a->accepted_at = now;
     if (j->state == JOB_STARTING)
-        job_event_set_reason(j, "starting", "Ray has accepted it; its driver has not shown up yet");
+        job_event_say(j, "starting", "job_starting", MESSAGE_NO_ARGS);
 }
 
 static void job_event_start(struct job *j, const struct job_event *e, usec_t now)
@@ -75,7 +81,7 @@ static void job_event_start(struct job *j, const struct job_event *e, usec_t now
     j->flags &= ~(unsigned)JOB_FLAG_RESTARTING;
     if (j->state == JOB_STARTING) {
         j->state = JOB_RUNNING;
-        job_event_set_reason(j, NULL, NULL);
+        job_set_reason(j, NULL, NULL, NULL);
     }
 }
 
@@ -127,7 +133,7 @@ static void job_event_finish(struct job *j, enum job_state state, usec_t now)
 static void job_event_go_back(struct job *j)
 {
     j->state = JOB_QUEUED;
-    j->flags &= ~(unsigned)(JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG);
+    j->flags &= ~(unsigned)(JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG | JOB_FLAG_IDLE);
     j->unknown_since = j->started_at = j->stop_asked_at = 0;
     j->stop_cause = STOP_NONE;
     gang_release(&j->gang);
@@ -142,14 +148,14 @@ static void restart(struct job *j, const struct job_end *end)
         r->preemptions++; /* the reason stays that of the stop */
     } else {
         enum finding_class finding = finding_of(j, end);
-        char text[JOB_REASON_TEXT_MAX];
         const char *node = *j->proof.node ? j->proof.node : gang_driver(&j->gang);
         restart_note_failure(r, finding_class_is(finding, FINDING_NAMES_NODE) ? end->node
                                 : finding_class_is(finding, FINDING_BLAMES_NODE)
                                     ? str_or(end->node, node)
                                     : NULL);
-        text_printf(text, "restart %d of %d: %s", r->failures, r->max, end->text);
-        job_event_set_reason(j, finding_code(finding, NULL), text);
+        job_event_say(j, finding_code(finding, NULL), "job_restarts",
+                      MESSAGE_ARGS(MESSAGE_NUM("restart", r->failures), MESSAGE_NUM("most", r->max),
+                                   MESSAGE_OF("why", end->message, end->text)));
     }
     job_event_go_back(j);
     j->flags |= JOB_FLAG_RESTARTING;
@@ -160,21 +166,30 @@ static void restart(struct job *j, const struct job_end *end)
 /* Over but for its slots. */
 static void keep_slots(struct job *j, const struct job_end *end)
 {
-    char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
-    text_printf(text,
-                "it has failed; its slots are kept for %s: `argus release %s` gives them back: %s",
-                span_to_string(j->limits.hold_on_failure, span), j->id, end->text);
-    job_event_set_reason(j, finding_code(j->finding, end->cause), text);
+    char span[CLOCK_TEXT_MAX];
+    job_event_say(j, finding_code(j->finding, end->cause), "job_holding",
+                  MESSAGE_ARGS(MESSAGE_STR("span", span_to_string(j->limits.hold_on_failure, span)),
+                               MESSAGE_STR("id", j->id),
+                               MESSAGE_OF("why", end->message, end->text)));
     j->flags = JOB_FLAG_HOLDING;
     j->unknown_since = 0;
 }
 
 static void give_slots_back(struct job *j, usec_t now)
 {
+    const char *how = str_or(job_attempt(j)->end_text, "");
     char code[JOB_REASON_CODE_MAX];
-    memcpy(code, j->reason.code, sizeof(code));
-    job_event_set_reason(j, code, job_attempt(j)->end_text);
+    text_copy(code, job_state_reason(j)->code);
+    job_set_reason(j, code, message_kept_code(how), message_kept_text(how));
     job_event_finish(j, JOB_FAILED, now);
+}
+
+/* Kept with the attempt: "code{…}", or a sentence. */
+static void note_end(struct attempt *a, const char *message, const char *text, usec_t now)
+{
+    free(a->end_text);
+    a->end_text = message ? xasprintf("%s%s", message, str_or(text, "{}")) : xstrdup(text);
+    a->ended_at = now;
 }
 
 static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
@@ -184,8 +199,7 @@ static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
     struct attempt *a = job_attempt(j);
     const struct job_end *end = e->end;
     a->phase = ATTEMPT_ENDED;
-    a->ended_at = now;
-    set_str(&a->end_text, end->text);
+    note_end(a, end->message, end->text, now);
     enum job_state state = verdict(j, end);
     if (state == JOB_QUEUED) {
         restart(j, end);
@@ -198,9 +212,10 @@ static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
     if (state == JOB_FAILED)
         j->finding = finding_of(j, end);
     /* A stop keeps the reason it was asked with; it says more than the signal. */
-    if (j->stop_cause == STOP_NONE || state == JOB_SUCCEEDED)
-        job_event_set_reason(j, state == JOB_SUCCEEDED ? "" : finding_code(j->finding, end->cause),
-                             state == JOB_SUCCEEDED ? "" : end->text);
+    if (state == JOB_SUCCEEDED)
+        job_set_reason(j, NULL, NULL, NULL);
+    else if (j->stop_cause == STOP_NONE)
+        job_set_reason(j, finding_code(j->finding, end->cause), end->message, end->text);
     bool wants_a_look = j->limits.hold_on_failure && j->stop_cause == STOP_NONE;
     if (state == JOB_FAILED && wants_a_look && j->state == JOB_RUNNING)
         keep_slots(j, end);
@@ -213,7 +228,8 @@ static void note_stop(struct job *j, const struct job_event *e, usec_t now)
     static const char *const codes[] = {"", "stopped_by_user", "timeout", "finding", "preempted"};
     j->stop_cause = e->cause;
     j->stop_asked_at = now;
-    job_event_set_reason(j, str_or(e->code, finding_code(e->finding, codes[e->cause])), e->text);
+    job_set_reason(j, str_or(e->code, finding_code(e->finding, codes[e->cause])), e->message,
+                   e->text);
     if (e->cause == STOP_FINDING)
         j->finding = e->finding == FINDING_NONE ? FINDING_PLATFORM : e->finding;
 }
@@ -246,29 +262,33 @@ static void stop_again(struct job *j, const struct job_event *e, usec_t now)
     j->stop_asked_at = asked;
 }
 
+/* The code of its text; NULL: it is a sentence. */
+static const char *event_message(const struct job_event *e)
+{
+    return !e->text || *e->text != '{' ? NULL : e->message ? e->message : e->code;
+}
+
 static void job_event_give_up(struct job *j, const struct job_event *e, usec_t now)
 {
     struct attempt *a = job_attempt(j);
     a->phase = ATTEMPT_ABANDONED;
-    a->ended_at = now;
-    set_str(&a->end_text, e->text);
+    note_end(a, event_message(e), e->text, now);
     gang_release(&j->gang);
 }
 
 static void requeue(struct job *j, const struct job_event *e, usec_t now)
 {
-    char text[JOB_REASON_TEXT_MAX];
     job_event_give_up(j, e, now);
     if (!e->no_fault && ++j->restart.given_up >= JOB_GIVE_UPS_MAX) {
-        text_printf(text, "its start was given up %d times in a row; the last: %s",
-                    JOB_GIVE_UPS_MAX, str_or(e->text, ""));
         j->finding = FINDING_INFRA;
-        job_event_set_reason(j, finding_class_to_string(j->finding), text);
+        job_event_say(j, finding_class_to_string(j->finding), "job_given_up",
+                      MESSAGE_ARGS(MESSAGE_NUM("times", JOB_GIVE_UPS_MAX),
+                                   MESSAGE_OF("why", event_message(e), str_or(e->text, ""))));
         job_event_finish(j, JOB_FAILED, now);
         return;
     }
     job_event_go_back(j);
-    job_event_set_reason(j, str_or(e->code, "requeued"), e->text);
+    job_set_reason(j, str_or(e->code, "requeued"), e->message, e->text);
 }
 
 /* It was to be stopped and never ran: there is nothing left to stop. */
@@ -323,7 +343,7 @@ static void fail_trial(struct job *j, const struct job_event *e, usec_t now)
     if (j->trial != JOB_TRIAL_DUE)
         return;
     j->finding = e->finding == FINDING_NONE ? FINDING_CONFIG_ERROR : e->finding;
-    job_event_set_reason(j, finding_class_to_string(j->finding), e->text);
+    job_set_reason(j, finding_class_to_string(j->finding), e->message, e->text);
     job_event_finish(j, JOB_FAILED, now);
 }
 
@@ -358,7 +378,7 @@ static void hang(struct job *j, const struct job_event *e, usec_t now)
     if (j->flags & (JOB_FLAG_HUNG | JOB_FLAG_HOLDING))
         return;
     j->flags |= JOB_FLAG_HUNG;
-    job_event_set_reason(j, finding_class_to_string(FINDING_TIMEOUT_OR_HANG), e->text);
+    job_set_reason(j, finding_class_to_string(FINDING_TIMEOUT_OR_HANG), e->message, e->text);
 }
 
 static void job_event_go_on(struct job *j, const struct job_event *e, usec_t now)
@@ -368,7 +388,29 @@ static void job_event_go_on(struct job *j, const struct job_event *e, usec_t now
     if (!(j->flags & JOB_FLAG_HUNG))
         return;
     j->flags &= ~(unsigned)JOB_FLAG_HUNG;
-    job_event_set_reason(j, NULL, NULL);
+    job_set_reason(j, NULL, NULL, NULL);
+}
+
+/* What is worse, a hang, keeps the reason. */
+static void job_event_idle(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)now;
+    if (j->flags & (JOB_FLAG_IDLE | JOB_FLAG_HOLDING))
+        return;
+    j->flags |= JOB_FLAG_IDLE;
+    if (!(j->flags & JOB_FLAG_HUNG))
+        job_set_reason(j, e->code, NULL, e->text);
+}
+
+static void job_event_busy(struct job *j, const struct job_event *e, usec_t now)
+{
+    (void)e;
+    (void)now;
+    if (!(j->flags & JOB_FLAG_IDLE))
+        return;
+    j->flags &= ~(unsigned)JOB_FLAG_IDLE;
+    if (!(j->flags & JOB_FLAG_HUNG))
+        job_set_reason(j, NULL, NULL, NULL);
 }
 
 /* NULL: the event means nothing there. */
@@ -393,7 +435,9 @@ static const change_f table[JOB_STATE_END][JOB_EV_END] = {
                      [JOB_EV_BLIND] = go_blind,
                      [JOB_EV_SEEN] = see,
                      [JOB_EV_HUNG] = hang,
-                     [JOB_EV_WENT_ON] = job_event_go_on},
+                     [JOB_EV_WENT_ON] = job_event_go_on,
+                     [JOB_EV_IDLE] = job_event_idle,
+                     [JOB_EV_BUSY] = job_event_busy},
     [JOB_STOPPING] = {[JOB_EV_ACCEPTED] = accept,
                       [JOB_EV_STARTED] = job_event_start,
                       [JOB_EV_ENDED] = job_event_end,
@@ -463,32 +507,34 @@ bool job_apply(struct job *j, const struct job_event *e, const struct moment *no
     return true;
 }
 
-const char *job_event_cause(const struct job *j, const struct job_event *e)
+/* The job's own reason says why it is sent back, and how far it is on its way to a start. */
+static bool reason_says_more(const struct job *j,
+                             const struct job_event *e,
+                             const struct reason *now)
 {
-    static const char *const causes[] = {
-        [JOB_EV_ADMITTED] = "its gang is leased",
-        [JOB_EV_ACCEPTED] = "Ray has accepted it",
-        [JOB_EV_STARTED] = "its shepherd was seen at work",
-        [JOB_EV_ENDED] = "its attempt has ended",
-        [JOB_EV_STOP] = "it is to be stopped",
-        [JOB_EV_REQUEUED] = "its start came to nothing",
-        [JOB_EV_BLIND] = "nobody can see it now",
-        [JOB_EV_SEEN] = "it can be seen again",
-        [JOB_EV_HELD] = "it is held",
-        [JOB_EV_RELEASED] = "it is held no longer",
-        [JOB_EV_TRIED] = "its trial found nothing",
-        [JOB_EV_REJECTED] = "its trial found something",
-        [JOB_EV_UNTRIED] = "its trial was lost",
-        [JOB_EV_HUNG] = "it gets nowhere",
-        [JOB_EV_WENT_ON] = "it goes on",
-    };
-    static_assert(array_len(causes) == JOB_EV_END, "one sentence per event");
-    bool goes_back = e->kind == JOB_EV_ENDED && j->state == JOB_QUEUED; /* the reason says more */
-    const char *text = goes_back ? j->reason.text
-                       : e->text ? e->text
-                       : e->end  ? e->end->text
-                                 : NULL;
-    if ((!text || !*text) && j->state == JOB_STARTING && *j->reason.text)
-        text = j->reason.text;
-    return text && *text ? text : causes[e->kind];
+    if (e->kind == JOB_EV_ENDED && j->state == JOB_QUEUED)
+        return true;
+    bool has_words = (e->text && *e->text) || (e->end && (*e->end->text || e->end->message));
+    return j->state == JOB_STARTING && *now->text && !has_words;
+}
+
+void job_event_cause(const struct job *j, const struct job_event *e, struct reason *ret)
+{
+    const struct job_end *end = e->end;
+    const struct reason *now = job_state_reason(j);
+    const char *code = e->code ? e->code : now->code;
+    char own[JOB_REASON_CODE_MAX];
+    text_printf(own, "job_%s", job_event_to_string(e->kind));
+    if (reason_says_more(j, e, now))
+        *ret = *now;
+    else if (e->text && *e->text)
+        reason_set(ret, code, e->message, e->text);
+    else if (end && end->message && !*code)
+        reason_set(ret, end->message, NULL, end->text);
+    else if (end && *end->text)
+        reason_set(ret, code, end->message, end->text);
+    else if (*code)
+        reason_set(ret, code, own, "{}");
+    else
+        reason_set(ret, own, NULL, "{}");
 }

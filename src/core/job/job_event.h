@@ -12,7 +12,7 @@ struct job_end {
     enum finding_class finding; /* FINDING_NONE = not known */
     const char *node;           /* at fault, of its own; NULL: the driver's, if any */
     bool head_lost;             /* Ray's head went away under it */
-    const char *text;           /* one sentence */
+    const char *message, *text; /* how: a message (base/message.h); message NULL: a sentence */
 };
 
 #define JOB_EVENT_TABLE(X)                                                                         \
@@ -30,7 +30,9 @@ struct job_end {
     X(REJECTED) /* its trial found something: finding, text */                                     \
     X(UNTRIED)  /* its trial was lost; text */                                                     \
     X(HUNG)     /* it gets nowhere; text */                                                        \
-    X(WENT_ON)  /* it does again; text */
+    X(WENT_ON)  /* it does again; text */                                                          \
+    X(IDLE)     /* it hardly uses its GPUs; code, text */                                          \
+    X(BUSY)     /* it uses them again */
 #define X(word) JOB_EV_##word,
 enum job_event_kind { JOB_EVENT_TABLE(X) JOB_EV_END };
 #undef X
@@ -44,14 +46,15 @@ struct job_event {
     const char *by;             /* HELD: the user */
     const char *session;        /* ACCEPTED: Ray's; NULL, "" = not known */
     bool no_fault;              /* REQUEUED: nothing was tried, it does not count */
-    const char *code, *text;    /* reason; NULL = the kind's own */
-    const struct job_end *end;  /* ENDED */
+    const char *code, *text;    /* reason: a message; NULL = the kind's own */
+    const char *message;       /* code of the text, where `code` (or the finding) only classes it */
+    const struct job_end *end; /* ENDED */
 };
 
 /* Change the job by the event. Returns true if anything changed (then store it);
  * an event that means nothing in this state changes nothing. */
 bool job_apply(struct job *j, const struct job_event *e, const struct moment *now);
 
-/* Why it changed, one sentence, after job_apply() said that it did: the event's own text, else what
- * an event of this kind means. Never "". Borrowed from one of them. */
-const char *job_event_cause(const struct job *j, const struct job_event *e);
+/* Why it changed, after job_apply() said that it did: the event's own message, else the message
+ * "job_" and the kind's word. */
+void job_event_cause(const struct job *j, const struct job_event *e, struct reason *ret);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -224,17 +225,21 @@ void network_profile(const struct network_node *v, const struct pairs *cluster, 
     add_layers(v, cluster, has_rdma(v->facts), ret);
 }
 
-char *network_differ(const struct network_node *v, size_t n)
+static char *network_differ(const struct network_node *v, size_t n)
 {
     const struct network_node *first = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!v[i].facts || !*v[i].facts->link_layer)
             continue;
-        if (first && strcmp(first->facts->link_layer, v[i].facts->link_layer) != 0)
-            return xasprintf("the nodes' links differ: '%s' has %s, '%s' has %s; NCCL uses plain "
-                             "sockets between them",
-                             first->name, first->facts->link_layer, v[i].name,
-                             v[i].facts->link_layer);
+        if (first && strcmp(first->facts->link_layer, v[i].facts->link_layer) != 0) {
+            char text[640];
+            message_write(text, sizeof(text),
+                          MESSAGE_ARGS(MESSAGE_STR("node", first->name),
+                                       MESSAGE_STR("link", first->facts->link_layer),
+                                       MESSAGE_STR("other", v[i].name),
+                                       MESSAGE_STR("other_link", v[i].facts->link_layer)));
+            return xstrdup(text);
+        }
         first = first ? first : &v[i];
     }
     return NULL;
@@ -258,11 +263,11 @@ static int check_equal(const struct network_node *v,
             const char *a = str_or(pairs_find(&all[0], names[k]), "");
             const char *b = str_or(pairs_find(&all[i], names[k]), "");
             if (strcmp(a, b) != 0)
-                return err_set(err, ERR_BAD_SPEC,
-                               "%s must be the same on all nodes of a job, and is '%.40s' on '%s' "
-                               "and '%.40s' on '%s': set it in the job's env, or correct the "
-                               "nodes'",
-                               names[k], a, v[0].name, b, v[i].name);
+                return message_refuse(
+                    err, ERR_BAD_SPEC, "env_differs",
+                    MESSAGE_ARGS(MESSAGE_STR("variable", names[k]), MESSAGE_STR("one", a),
+                                 MESSAGE_STR("node", v[0].name), MESSAGE_STR("other", b),
+                                 MESSAGE_STR("other_node", v[i].name)));
         }
     return 0;
 }

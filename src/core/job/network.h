@@ -76,8 +76,9 @@ bool network_is_variable(const char *name);
 /* Variables that a process on v[i] gets where it has none of that name, into ret[i]; names of
  * argus.yaml's that differ from node to node and so must not go to the whole job, into *ret_moved.
  * cluster: env_vars of argus.yaml, expanded; job: the JobSpec's own; both may hold other names.
- * warning: one sentence where the nodes' links differ, else untouched. ERR_BAD_SPEC: nodes differ
- * in a variable that must be the same on all of them; nothing is returned then. */
+ * warning: arguments of "network_differs" where the nodes' links differ, else untouched.
+ * ERR_BAD_SPEC: nodes differ in a variable that must be the same on all of them; nothing is
+ * returned then. */
 must_check int network_plan(const struct network_node *v,
                             size_t n,
                             const struct pairs *cluster,
@@ -88,5 +89,3 @@ must_check int network_plan(const struct network_node *v,
                             struct err *err);
 /* What a node's own processes get if the job is alone on it and says nothing: for eyes. */
 void network_profile(const struct network_node *v, const struct pairs *cluster, struct pairs *ret);
-/* NULL, or a sentence: the links of these nodes are not of one kind. To be freed. */
-char *network_differ(const struct network_node *v, size_t n);

@@ -110,12 +110,20 @@ static void node_set_reason(struct node_row *n, const char *code, const char *te
     text_copy(n->reason.fix, str_or(fix, ""));
 }
 
-/* What the looks at it have said; it is told of nodes that are in. */
+static void node_set_net(struct node_row *n, enum node_net net, const char *code, const char *text)
+{
+    n->net = net;
+    text_copy(n->net_code, str_or(code, ""));
+    text_copy(n->net_text, str_or(text, ""));
+}
+
+/* What the looks at it and the check of its network have said; it is told of nodes that are in. */
 static void forget_health(struct node_row *n)
 {
     n->sick[0] = 0;
     n->sick_since = 0;
     n->ssh_away = false;
+    node_set_net(n, NODE_NET_FREE, NULL, NULL);
 }
 
 static void go(struct node_row *n,
@@ -191,6 +199,8 @@ static void seen(struct node_row *n, const struct node_event *e, const struct mo
     n->may_run = true;
     n->tries = 0;
     forget_health(n);
+    if (n->spec.check_net)
+        node_set_net(n, NODE_NET_DUE, "net_check_due", "{}");
     node_set_reason(n, NULL, NULL, NULL);
     go(n, NODE_ONLINE, NODE_STEP_IN, now);
 }
@@ -337,6 +347,28 @@ static void come_back(struct node_row *n, const struct node_event *e, const stru
     n->ssh_away = false;
 }
 
+/* One that was measured as bad stays so, with its reason, while it is measured anew. */
+static void net_waits(struct node_row *n, const struct node_event *e, const struct moment *now)
+{
+    (void)now;
+    if (n->net == NODE_NET_DUE)
+        node_set_net(n, NODE_NET_DUE, e->code, e->text);
+}
+
+static void net_is_well(struct node_row *n, const struct node_event *e, const struct moment *now)
+{
+    (void)e;
+    (void)now;
+    node_set_net(n, NODE_NET_FREE, NULL, NULL);
+}
+
+static void net_is_bad(struct node_row *n, const struct node_event *e, const struct moment *now)
+{
+    (void)now;
+    if (n->net != NODE_NET_FREE)
+        node_set_net(n, NODE_NET_BAD, e->code, e->text);
+}
+
 /* NULL: the event means nothing there. */
 #define WAY_IN                                                                                     \
     [NODE_EV_FAILED] = failed, [NODE_EV_SEEN] = seen, [NODE_EV_SESSION] = lose_session,            \
@@ -359,7 +391,10 @@ static const change_f table[NODE_STEP_END][NODE_EV_END] = {
                       [NODE_EV_SICK] = fall_sick,
                       [NODE_EV_WELL] = get_well,
                       [NODE_EV_AWAY] = go_away,
-                      [NODE_EV_BACK] = come_back},
+                      [NODE_EV_BACK] = come_back,
+                      [NODE_EV_NET_WAITS] = net_waits,
+                      [NODE_EV_NET_WELL] = net_is_well,
+                      [NODE_EV_NET_BAD] = net_is_bad},
     [NODE_STEP_LEAVE] = {[NODE_EV_STOPPED] = stopped,
                          [NODE_EV_FAILED] = failed,
                          [NODE_EV_DRAIN] = drain,
@@ -368,15 +403,26 @@ static const change_f table[NODE_STEP_END][NODE_EV_END] = {
     [NODE_STEP_OUT] = {[NODE_EV_UNDRAIN] = undrain, [NODE_EV_REMOVE] = remove_it},
 };
 
+static bool node_net_is_same(const struct node_row *a, const struct node_row *b)
+{
+    return a->net == b->net && !strcmp(a->net_code, b->net_code) &&
+           !strcmp(a->net_text, b->net_text);
+}
+
+static bool node_drain_is_same(const struct node_row *a, const struct node_row *b)
+{
+    return a->drain_within == b->drain_within && a->then == b->then && a->downed == b->downed &&
+           a->drain_due == b->drain_due;
+}
+
 /* What a change can touch and an observer can see, or a restart must find again. */
 static bool same(const struct node_row *a, const struct node_row *b)
 {
     return a->state == b->state && a->step == b->step && a->want == b->want &&
            a->may_run == b->may_run && a->forced == b->forced && a->tries == b->tries &&
-           a->ssh_away == b->ssh_away && a->drain_within == b->drain_within && a->then == b->then &&
-           a->downed == b->downed && a->drain_due == b->drain_due && !strcmp(a->sick, b->sick) &&
-           !strcmp(a->reason.code, b->reason.code) && !strcmp(a->reason.text, b->reason.text) &&
-           !strcmp(a->session, b->session);
+           a->ssh_away == b->ssh_away && node_drain_is_same(a, b) && !strcmp(a->sick, b->sick) &&
+           node_net_is_same(a, b) && !strcmp(a->reason.code, b->reason.code) &&
+           !strcmp(a->reason.text, b->reason.text) && !strcmp(a->session, b->session);
 }
 
 bool node_apply(struct node_row *n, const struct node_event *e, const struct moment *now)
@@ -429,7 +475,19 @@ const char *node_why_not(const struct node_row *n)
 {
     if (n->state != NODE_ONLINE)
         return node_state_to_string(n->state);
-    return *n->sick ? "unhealthy" : "";
+    if (node_is_unhealthy(n))
+        return "unhealthy";
+    return n->net == NODE_NET_DUE ? "pending" : "";
+}
+
+bool node_is_unhealthy(const struct node_row *n)
+{
+    return *n->sick || n->net == NODE_NET_BAD;
+}
+
+bool node_waits_for_net(const struct node_row *n)
+{
+    return n->state == NODE_ONLINE && !*n->sick && n->net != NODE_NET_FREE;
 }
 
 /* Which steps a state may be in. */
@@ -457,7 +515,7 @@ const char *node_check(const struct node_row *n)
         return "a node has a name, a host and a time";
     if (n->state >= NODE_STATE_END || !(steps_of[n->state] & 1U << n->step))
         return "the step is one of the state's";
-    if ((*n->sick || n->ssh_away) && n->step != NODE_STEP_IN)
+    if ((*n->sick || n->ssh_away || n->net != NODE_NET_FREE) && n->step != NODE_STEP_IN)
         return "health is of nodes that are in";
     if (n->place < 0 || n->place > 7)
         return "at most eight raylets share a host";

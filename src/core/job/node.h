@@ -36,11 +36,17 @@
     X(NODE_THEN_STOP, "stop")       /* at the deadline they are stopped */                         \
     X(NODE_THEN_RESTART, "restart") /* at the deadline they go back to the queue, for other nodes  \
                                      */
+/* The check of its network, for a NodeSpec with check_net. */
+#define NODE_NET_TABLE(X)                                                                          \
+    X(NODE_NET_FREE, "free") /* nothing is in the way: measured and well, or not asked for */      \
+    X(NODE_NET_DUE, "due")   /* it has joined, and takes no job before it was measured */          \
+    X(NODE_NET_BAD, "bad")   /* measured, and not well: it takes no job until it is */
 #define X(e, word) e,
 enum node_state { NODE_STATE_TABLE(X) NODE_STATE_END };
 enum node_want { NODE_WANT_TABLE(X) NODE_WANT_END };
 enum node_step { NODE_STEP_TABLE(X) NODE_STEP_END };
 enum node_then { NODE_THEN_TABLE(X) NODE_THEN_END };
+enum node_net { NODE_NET_TABLE(X) NODE_NET_END };
 #undef X
 
 const char *node_state_to_string(enum node_state s);
@@ -49,7 +55,7 @@ const char *node_then_to_string(enum node_then t);
 /* …_END if there is no such word. */
 enum node_then node_then_from_string(const char *word);
 
-enum { NODE_CODE_MAX = 40, NODE_TEXT_MAX = 400, NODE_SICK_MAX = 480 };
+enum { NODE_CODE_MAX = 40, NODE_TEXT_MAX = 400, NODE_SICK_MAX = 480, NODE_ADDER_MAX = 64 };
 
 /* A message (base/message.h). fix is of a store of before, whose texts are sentences: now the
  * catalogue has it. */
@@ -115,15 +121,19 @@ struct node_row {
     struct node_reason reason;
     char sick[NODE_SICK_MAX]; /* text of the message "unhealthy"; "" = well */
     usec_t sick_since;
-    bool ssh_away;                /* ssh does not get through, though Ray has the node */
-    bool may_run;                 /* a raylet of ours was started there and not seen to be gone */
-    int tries;                    /* on the way in or out, without success */
-    int place;                    /* among the raylets of its host: decides its ports */
-    char session[128];            /* Ray's, under which its raylet was started; "" = none */
-    char host_key[80];            /* fingerprint pinned at first contact */
-    char address[64];             /* under which Ray knows it */
-    usec_t drain_within;          /* span; 0 = as long as the jobs like */
-    struct stopwatch drain_watch; /* since the drain was asked for */
+    enum node_net net;
+    char net_code[NODE_CODE_MAX], net_text[NODE_TEXT_MAX]; /* why it is due or bad: a message */
+    char added_by[NODE_ADDER_MAX]; /* the user in whose name its network is checked; "" = of before
+                                    */
+    bool ssh_away;                 /* ssh does not get through, though Ray has the node */
+    bool may_run;                  /* a raylet of ours was started there and not seen to be gone */
+    int tries;                     /* on the way in or out, without success */
+    int place;                     /* among the raylets of its host: decides its ports */
+    char session[128];             /* Ray's, under which its raylet was started; "" = none */
+    char host_key[80];             /* fingerprint pinned at first contact */
+    char address[64];              /* under which Ray knows it */
+    usec_t drain_within;           /* span; 0 = as long as the jobs like */
+    struct stopwatch drain_watch;  /* since the drain was asked for */
     enum node_then then;
     bool drain_due; /* the deadline has passed and was acted on */
     bool downed;    /* drained with the whole cluster, and back with it */
@@ -152,8 +162,11 @@ void node_row_free(struct node_row *n); /* NULL is fine */
     X(REMOVE) /* forced */                                                                         \
     X(SICK)   /* a look found trouble: text */                                                     \
     X(WELL)                                                                                        \
-    X(AWAY) /* ssh does not get through: text */                                                   \
-    X(BACK) /* it does again */
+    X(AWAY)      /* ssh does not get through: text */                                              \
+    X(BACK)      /* it does again */                                                               \
+    X(NET_WAITS) /* the check of its network is not over: code, text */                            \
+    X(NET_WELL)  /* it is measured and well, or there is nobody to measure with */                 \
+    X(NET_BAD)   /* it is not: code, text */
 #define X(word) NODE_EV_##word,
 enum node_event_kind { NODE_EVENT_TABLE(X) NODE_EV_END };
 #undef X
@@ -194,6 +207,10 @@ bool node_is_due(const struct node_row *n, const struct moment *now);
 
 /* "" if it takes new jobs, else the word why not: "pending" "draining" "offline" "unhealthy". */
 const char *node_why_not(const struct node_row *n);
+/* By a look at it, or by the check of its network. */
+bool node_is_unhealthy(const struct node_row *n);
+/* Its network alone keeps jobs off: the one job that measures it may run there. */
+bool node_waits_for_net(const struct node_row *n);
 
 /* NULL, or the first broken invariant: for tests, and for what the store gives back. */
 const char *node_check(const struct node_row *n);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -34,8 +35,12 @@ static const struct ports_row table[] = {
         "the same agent for the dashboard"},
     [PORTS_RUNTIME_ENV] = {"runtime_env", "9900-9999", true, true, "nobody",
         "runtime environments; the node itself alone"},
-    [PORTS_METRICS] = {"metrics", "9400-9499", true, true, "prometheus",
+    [PORTS_METRICS] = {"metrics", "9410-9499", true, true, "argusd, prometheus",
         "metrics of the node and its workers"},
+    [PORTS_EXPORTER] = {"exporter", "9400-9407", false, true, "argusd, prometheus",
+        "GPUs by the exporter of its NodeSpec; another one that listens there is read as well"},
+    [PORTS_NOTEBOOK] = {"notebook", "8700-8799", false, true, "argusd",
+        "one for each notebook, which asks for a token"},
     [PORTS_WORKER] = {"worker", "20000-29999", true, true, "nodes",
         "one for each worker process, driver and actor"},
 };
@@ -76,8 +81,8 @@ static int read_range(const char *text, struct ports_range *ret, struct err *err
     _cleanup_(freep) char *low = dash ? xstrndup(text, (size_t)(dash - text)) : xstrdup(text);
     if (str_to_int(low, 1, PORT_MAX, &first, NULL) < 0 ||
         str_to_int(dash ? dash + 1 : low, first, PORT_MAX, &last, NULL) < 0)
-        return err_set(err, ERR_BAD_SPEC, "'%.40s' is neither a port nor a range such as 9400-9499",
-                       text);
+        return message_refuse(err, ERR_BAD_SPEC, "port_range",
+                              MESSAGE_ARGS(MESSAGE_STR("text", text)));
     *ret = (struct ports_range){(int)first, (int)last};
     return 0;
 }
@@ -88,8 +93,9 @@ static int unknown_key(const char *key, struct err *err)
     for (size_t k = 0; k < PORTS_COUNT; k++)
         names[k] = table[k].key;
     const char *near = str_nearest(key, names, PORTS_COUNT);
-    return err_set(err, ERR_BAD_SPEC, "there is no port '%.40s'%s%s%s", key,
-                   near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return message_refuse(
+        err, ERR_BAD_SPEC, "port_unknown",
+        MESSAGE_ARGS(MESSAGE_STR("key", key), MESSAGE_STR("near", str_or(near, ""))));
 }
 
 static int check_apart(const struct ports *p, const char **ret_key, struct err *err)
@@ -98,8 +104,9 @@ static int check_apart(const struct ports *p, const char **ret_key, struct err *
         for (size_t b = 0; b < a; b++)
             if (p->v[a].first <= p->v[b].last && p->v[b].first <= p->v[a].last) {
                 *ret_key = table[a].key;
-                return err_set(err, ERR_BAD_SPEC, "the ports of '%s' and '%s' meet", table[b].key,
-                               table[a].key);
+                return message_refuse(err, ERR_BAD_SPEC, "ports_meet",
+                                      MESSAGE_ARGS(MESSAGE_STR("one", table[b].key),
+                                                   MESSAGE_STR("other", table[a].key)));
             }
     return 0;
 }
@@ -117,9 +124,9 @@ static int ports_read_given(const struct pair *given, struct ports *ret, struct 
         return r;
     int n = range.last - range.first + 1, need = least((enum ports_key)k);
     if (n < need)
-        return err_set(err, ERR_BAD_SPEC,
-                       "'%s' needs %d ports for the raylets of a host, and has %d", given->key,
-                       need, n);
+        return message_refuse(err, ERR_BAD_SPEC, "ports_too_few",
+                              MESSAGE_ARGS(MESSAGE_STR("key", given->key),
+                                           MESSAGE_NUM("needs", need), MESSAGE_NUM("has", n)));
     ret->v[k] = range;
     return 0;
 }
@@ -149,6 +156,8 @@ struct ports_range ports_at(const struct ports *p, enum ports_key k, int place)
 {
     const struct ports_range *all = &p->v[k];
     if (!table[k].on_node)
+        return *all;
+    if (k == PORTS_NOTEBOOK) /* whoever comes first */
         return *all;
     if (k != PORTS_WORKER)
         return (struct ports_range){all->first + place, all->first + place};
@@ -184,7 +193,7 @@ size_t ports_needed(const struct ports *p, int place, bool head, int ret[static 
 {
     size_t n = 0;
     for (size_t k = 0; k < PORTS_COUNT; k++) /* one of the many for workers stands for them all */
-        if (table[k].on_node || head)
+        if (k != PORTS_EXPORTER && k != PORTS_NOTEBOOK && (table[k].on_node || head))
             ret[n++] = ports_at(p, (enum ports_key)k, place).first;
     return n;
 }

@@ -23,6 +23,8 @@
     X(AGENT_GRPC, "agent_grpc")                                                                    \
     X(RUNTIME_ENV, "runtime_env")                                                                  \
     X(METRICS, "metrics")                                                                          \
+    X(EXPORTER, "exporter")                                                                        \
+    X(NOTEBOOK, "notebook")                                                                        \
     X(WORKER, "worker")
 #define X(e, word) PORTS_##e,
 enum ports_key { PORTS_TABLE(X) PORTS_COUNT };

@@ -173,14 +173,25 @@ static const struct field ckpt_rows[] = {
 #undef PAGE
 const struct field_table ckpt_table = FIELD_TABLE("Checkpoint", ckpt_rows, ckpt_page);
 
-void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key)
+void ckpt_write_why(char why[static CKPT_WHY_MAX], const char *code, const struct message_arg *args)
 {
+    size_t n = strlen(code);
+    memcpy(why, code, n);
+    message_write(why + n, CKPT_WHY_MAX - n, args);
+}
+
+void ckpt_to_json(const struct ckpt *c,
+                  const struct message_listener *to,
+                  struct jout *j,
+                  const char *key)
+{
+    _cleanup_(freep) char *said = to ? message_kept_say(c->why, to) : xstrdup(c->why);
     const struct ckpt_page page = {.c = *c,
                                    .is_verified = c->state == CKPT_VERIFIED,
                                    .bytes = c->bytes & INT64_MAX,
                                    .attempt = c->attempt > 0 ? c->attempt : -1,
                                    .value = c->has_value ? c->value : NAN,
-                                   .why = *c->why ? c->why : NULL};
+                                   .why = *said ? said : NULL};
     field_to_json(&ckpt_table, &page, FIELD_ALL, FIELD_PAGE, j, key);
 }
 

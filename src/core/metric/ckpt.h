@@ -6,7 +6,7 @@
  *   global_step_N/actor/{,model/,optimizer/,extra/}dist_ckpt/                            (Megatron)
  *   latest_checkpointed_iteration.txt: the tracker; verl writes N into it last
  *
- * fsroot/ckpt.h reads them, argusd/checkpoints/checkpoints.h acts. Pure. */
+ * fsroot/ckpt/ckpt.h reads them, argusd/checkpoints/checkpoints.h acts. Pure. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +15,10 @@
 #include "base/clock.h"
 #include "base/field.h"
 #include "base/json.h"
+#include "base/message.h"
 
 enum {
-    CKPT_WHY_MAX = 200,
+    CKPT_WHY_MAX = 320,
     CKPT_LIST_MAX = 1024,    /* of one job; with more the oldest are not looked at */
     CKPT_WORLD_MAX = 1 << 16 /* ranks */
 };
@@ -51,7 +52,7 @@ struct ckpt {
     bool held;              /* a job uses it */
     bool by_pin;            /* its own names are not all there; a pin has its files */
     bool strange;           /* its layout is not known here, or it may not be read: no word on it */
-    char why[CKPT_WHY_MAX]; /* it is partial or broken; "" else */
+    char why[CKPT_WHY_MAX]; /* it is partial or broken, as message_keep() keeps it; "" else */
 };
 
 enum { CKPT_TRACKER_NONE = 0, CKPT_TRACKER_TORN = -1 };
@@ -72,8 +73,17 @@ struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step); /* NULL: n
 const struct ckpt *ckpt_list_newest(const struct ckpt_list *l);
 uint64_t ckpt_list_bytes(const struct ckpt_list *l);
 
-/* Writes one checkpoint as a member of an object or array. */
-void ckpt_to_json(const struct ckpt *c, struct jout *j, const char *key);
+/* Writes why of these arguments; long ones are cut. */
+void ckpt_write_why(char why[static CKPT_WHY_MAX],
+                    const char *code,
+                    const struct message_arg *args);
+
+/* Writes one checkpoint as a member of an object or array, with why as it is said to this listener;
+ * NULL: as it is kept, to be stored. */
+void ckpt_to_json(const struct ckpt *c,
+                  const struct message_listener *to,
+                  struct jout *j,
+                  const char *key);
 extern const struct field_table ckpt_table; /* what that writes: for openapi.json */
 /* Back: -EINVAL when it is none of ours. */
 must_check int ckpt_from_json(const json_t *o, struct ckpt *ret);
@@ -89,7 +99,8 @@ struct ckpt_listing *ckpt_listing_new(void);
 void ckpt_listing_free(struct ckpt_listing *l); /* NULL is fine */
 /* A regular file, its path below global_step_N. */
 void ckpt_listing_add(struct ckpt_listing *l, const char *path, uint64_t bytes);
-/* Every shard of its world size is there and none is empty. why (CKPT_WHY_MAX): what is not. */
+/* Every shard of its world size is there and none is empty. why (CKPT_WHY_MAX): what is not, kept.
+ */
 bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why);
 /* False: none of its files is one of a layout that is known here. */
 bool ckpt_listing_is_known(const struct ckpt_listing *l);

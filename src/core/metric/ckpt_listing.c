@@ -187,23 +187,24 @@ void ckpt_listing_add(struct ckpt_listing *l, const char *path, uint64_t bytes)
 
 /* ---- the verdict ---- */
 
-static bool ckpt_listing_says(char *why, const char *group, const char *what)
+static bool ckpt_listing_says(char *why, const char *group, const char *code)
 {
-    text_printf_to(why, CKPT_WHY_MAX, "%s%s%s", group, *group ? "/: " : "", what);
+    ckpt_write_why(why, code, MESSAGE_ARGS(MESSAGE_STR("group", group)));
     return false;
 }
 
 static bool shards_are_whole(const struct shards *s, const char *group, char *why)
 {
-    char text[CKPT_WHY_MAX / 2];
     if (s->mixed)
-        return ckpt_listing_says(why, group, "shards of two world sizes");
+        return ckpt_listing_says(why, group, "shards_mixed");
     for (int k = 0; k < KIND_COUNT; k++) {
         if (s->n[k] == s->world || (k != MODEL && !s->n[k]))
             continue; /* save_contents may leave out what is not the model */
-        text_printf(text, "%lld of %lld %s shards", (long long)s->n[k], (long long)s->world,
-                    kind_names[k]);
-        return ckpt_listing_says(why, group, text);
+        ckpt_write_why(why, "shards_missing",
+                       MESSAGE_ARGS(MESSAGE_STR("group", group), MESSAGE_NUM("there", s->n[k]),
+                                    MESSAGE_NUM("world", s->world),
+                                    MESSAGE_STR("what", kind_names[k])));
+        return false;
     }
     return true;
 }
@@ -214,13 +215,9 @@ static int group_is_whole(const struct shards *s, const char *group, char *why)
     if (s->world)
         return shards_are_whole(s, group, why);
     if (s->dist || s->dist_index)
-        return s->dist && s->dist_index
-                   ? 1
-                   : ckpt_listing_says(why, group, "dist_ckpt lacks its metadata");
+        return s->dist && s->dist_index ? 1 : ckpt_listing_says(why, group, "dist_no_metadata");
     if (s->weights)
-        return s->weights == s->weights_of
-                   ? 1
-                   : ckpt_listing_says(why, group, "files of weights are missing");
+        return s->weights == s->weights_of ? 1 : ckpt_listing_says(why, group, "weights_missing");
     return -1;
 }
 
@@ -237,7 +234,7 @@ bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why)
     bool any = false, resumes = false;
     *why = 0;
     if (*l->empty) {
-        text_printf_to(why, CKPT_WHY_MAX, "'%s' is empty", l->empty);
+        ckpt_write_why(why, "ckpt_empty_file", MESSAGE_ARGS(MESSAGE_STR("path", l->empty)));
         return false;
     }
     for (int g = 0; g < GROUP_COUNT; g++) {
@@ -248,6 +245,6 @@ bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why)
         resumes = resumes || l->of[g].world || l->of[g].dist;
     }
     if (!any)
-        return ckpt_listing_says(why, "", "no shards");
-    return !resumes || l->data || ckpt_listing_says(why, "", "no data.pt");
+        return ckpt_listing_says(why, "", "no_shards");
+    return !resumes || l->data || ckpt_listing_says(why, "", "no_data_pt");
 }

@@ -30,8 +30,15 @@ void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, doubl
         a->lost_s += known(seconds);
     else
         a->good_s += known(seconds);
+    a->unsaved_s = known(save_s) > 0 ? 0 : a->unsaved_s + known(seconds);
     a->saves += known(save_s) > 0;
     a->save_s += known(save_s);
+}
+
+void goodput_add_between(struct goodput_sums *s, int k, double seconds)
+{
+    if (isfinite(seconds))
+        goodput_attempt_of(s, k)->between_s += seconds;
 }
 
 #define ATTEMPT(member, ftype) FIELD_AT(goodput_attempt, #member, ftype, member, .flags = 0)
@@ -44,6 +51,8 @@ static const struct field attempt_rows[] = {
     SECONDS(lost_s),
     ATTEMPT(saves, FIELD_COUNT),
     SECONDS(save_s),
+    SECONDS(unsaved_s),
+    SECONDS(between_s),
 };
 const struct field_table goodput_attempt_table = FIELD_TABLE(NULL, attempt_rows, goodput_attempt);
 
@@ -61,13 +70,16 @@ void goodput_from_json(const json_t *array, struct goodput_sums *ret)
     json_array_foreach (array, i, o) {
         if (ret->n == GOODPUT_ATTEMPTS_MAX || !json_is_object(o))
             continue;
-        ret->v[ret->n++] = (struct goodput_attempt){.k = (int)goodput_count_of(o, "k"),
-                                                    .steps = goodput_count_of(o, "steps"),
-                                                    .lost = goodput_count_of(o, "lost"),
-                                                    .good_s = known(json_get_real(o, "good_s", 0)),
-                                                    .lost_s = known(json_get_real(o, "lost_s", 0)),
-                                                    .saves = goodput_count_of(o, "saves"),
-                                                    .save_s = known(json_get_real(o, "save_s", 0))};
+        ret->v[ret->n++] =
+            (struct goodput_attempt){.k = (int)goodput_count_of(o, "k"),
+                                     .steps = goodput_count_of(o, "steps"),
+                                     .lost = goodput_count_of(o, "lost"),
+                                     .good_s = known(json_get_real(o, "good_s", 0)),
+                                     .lost_s = known(json_get_real(o, "lost_s", 0)),
+                                     .saves = goodput_count_of(o, "saves"),
+                                     .save_s = known(json_get_real(o, "save_s", 0)),
+                                     .unsaved_s = known(json_get_real(o, "unsaved_s", 0)),
+                                     .between_s = known(json_get_real(o, "between_s", 0))};
     }
 }
 

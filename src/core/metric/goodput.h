@@ -22,7 +22,9 @@ struct goodput_attempt {
     uint64_t steps, lost; /* steps reported; of these, steps that a later attempt ran again */
     double good_s, lost_s;
     uint64_t saves;
-    double save_s; /* all saves together */
+    double save_s;    /* all saves together */
+    double unsaved_s; /* steps since the newest save, which are gone if nobody goes on */
+    double between_s; /* between steps, where the log says how long each took: reading data */
 };
 
 /* The sums of a job, one entry per attempt in order; attempts past the ceiling are counted in
@@ -34,6 +36,9 @@ struct goodput_sums {
 
 /* A step of attempt k. seconds, save_s: NaN or 0 where not known, or where nothing was saved. */
 void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, double save_s);
+/* So long after the step before did this one come, beyond what it took itself. May be below 0: one
+ * record is read late, the next one early; the sum counts. */
+void goodput_add_between(struct goodput_sums *s, int k, double seconds);
 extern const struct field_table goodput_attempt_table;
 /* From a list of them; what has another form is left out. */
 void goodput_from_json(const json_t *array, struct goodput_sums *ret);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -198,24 +199,22 @@ bool hang_grant(struct hang *h)
     return true;
 }
 
-const char *hang_late_to_string(const struct hang *h,
-                                const struct hang_late *late,
-                                char *text,
-                                size_t size)
+const char *hang_late_message(const struct hang *h,
+                              const struct hang_late *late,
+                              char *text,
+                              size_t size)
 {
-    char span[CLOCK_TEXT_MAX], limit[CLOCK_TEXT_MAX], step[CLOCK_TEXT_MAX];
-    (void)span_to_string(late->span, span);
-    (void)span_to_string(late->limit, limit);
+    char span[CLOCK_TEXT_MAX], limit[CLOCK_TEXT_MAX], own[CLOCK_TEXT_MAX],
+        step[CLOCK_TEXT_MAX] = "";
     usec_t median = hang_seconds(h->median_s);
-    bool short_step = median < USEC_SEC;
-    (void)span_to_string(median, step); /* cut below: fine */
-    if (late->kind == HANG_NO_STEP && isfinite(h->median_s))
-        text_printf_to(text, size, "no new step for %s (a step takes %s, %s is allowed)", span,
-                       short_step ? "less than 1s" : step, limit);
-    else if (late->kind == HANG_NO_STEP)
-        text_printf_to(text, size, "no new step for %s (%s is allowed)", span, limit);
-    else
-        text_printf_to(text, size, "no output for %s in %s (%s is allowed)", span,
-                       h->is_known ? texts[h->phase] : "a job without steps", limit);
-    return text;
+    bool has_steps = late->kind == HANG_NO_STEP;
+    if (has_steps && isfinite(h->median_s))
+        text_copy(step, median < USEC_SEC ? "<1s" : span_to_string(median, own));
+    message_write(
+        text, size,
+        MESSAGE_ARGS(MESSAGE_STR("span", span_to_string(late->span, span)),
+                     MESSAGE_STR("limit", span_to_string(late->limit, limit)),
+                     MESSAGE_STR("step", step),
+                     MESSAGE_STR("phase", has_steps || !h->is_known ? "" : texts[h->phase])));
+    return has_steps ? "hang_no_step" : "hang_no_output";
 }

@@ -88,8 +88,9 @@ bool hang_is_late(const struct hang *h,
  * False: the job has had enough. */
 bool hang_grant(struct hang *h);
 
-/* "no new step for 4m10s (a step takes 12s, 3m are allowed)". Returns text. */
-const char *hang_late_to_string(const struct hang *h,
-                                const struct hang_late *late,
-                                char *text,
-                                size_t size);
+/* "no new step for 4m10s (a step takes 12s, 3m are allowed)", as a message: its code, and its
+ * arguments into text. */
+const char *hang_late_message(const struct hang *h,
+                              const struct hang_late *late,
+                              char *text,
+                              size_t size);

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/metric/loggrep.h"
+#include "base/message.h"
 
 #include <pcre2.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ int loggrep_new(const char *pattern, struct loggrep **ret, struct err *err)
     int code = 0;
     PCRE2_SIZE at = 0;
     if (!*pattern || strlen(pattern) > LOGGREP_PATTERN_MAX)
-        return err_set(err, ERR_BAD_REQUEST, "a pattern has 1 to %d bytes", LOGGREP_PATTERN_MAX);
+        return message_refuse(err, ERR_BAD_REQUEST, "pattern_size",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", LOGGREP_PATTERN_MAX)));
     pcre2_compile_context *limits = pcre2_compile_context_create(NULL);
     (void)pcre2_set_max_pattern_length(limits, LOGGREP_PATTERN_MAX); /* these cannot fail */
     (void)pcre2_set_parens_nest_limit(limits, NEST_LIMIT);
@@ -61,9 +63,10 @@ int loggrep_new(const char *pattern, struct loggrep **ret, struct err *err)
     if (!compiled) {
         unsigned char why[200] = "";
         (void)pcre2_get_error_message(code, why, sizeof(why)); /* cut or empty is as good */
-        return err_set(err, ERR_BAD_REQUEST,
-                       "'%.100s' is no regular expression: %s, at its byte %zu", pattern,
-                       (const char *)why, (size_t)at);
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_pattern",
+                              MESSAGE_ARGS(MESSAGE_STR("pattern", pattern),
+                                           MESSAGE_STR("why", (const char *)why),
+                                           MESSAGE_NUM("at", (size_t)at)));
     }
     (void)pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE); /* without it, only slower */
     struct loggrep *g = xcalloc(1, sizeof(*g));

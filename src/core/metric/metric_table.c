@@ -24,6 +24,7 @@ struct metric_table {
     size_t per;     /* records that a full point covers */
     size_t in_last; /* of them in the last one */
     int64_t *first, *last;
+    usec_t *at;
     struct column *columns;
     size_t n_columns, left_out;
     size_t next; /* where the next key likely is: records repeat their order */
@@ -38,6 +39,7 @@ struct metric_table *metric_table_new(size_t points)
     t->per = 1;
     t->first = xcalloc(t->room, sizeof(*t->first));
     t->last = xcalloc(t->room, sizeof(*t->last));
+    t->at = xcalloc(t->room, sizeof(*t->at));
     return t;
 }
 
@@ -52,6 +54,7 @@ void metric_table_free(struct metric_table *t)
     free(t->columns);
     free(t->first);
     free(t->last);
+    free(t->at);
     free(t);
 }
 
@@ -70,6 +73,7 @@ static void halve(struct metric_table *t)
     for (size_t i = 0; i < t->room / 2; i++) {
         t->first[i] = t->first[2 * i];
         t->last[i] = t->last[2 * i + 1];
+        t->at[i] = t->at[2 * i + 1] > t->at[2 * i] ? t->at[2 * i + 1] : t->at[2 * i];
     }
     for (size_t k = 0; k < t->n_columns; k++) {
         struct cell *c = t->columns[k].cells;
@@ -101,6 +105,7 @@ static size_t point_of(struct metric_table *t, int64_t step)
     if (t->n == t->room)
         halve(t);
     t->first[t->n] = t->last[t->n] = step;
+    t->at[t->n] = 0;
     for (size_t k = 0; k < t->n_columns; k++)
         t->columns[k].cells[t->n] = EMPTY;
     t->in_last = 1;
@@ -144,6 +149,7 @@ void metric_table_add(struct metric_table *t, const struct metric_record *r)
         return;
     size_t i = point_of(t, r->step);
     bool alone = t->first[i] == t->last[i];
+    t->at[i] = r->at > t->at[i] ? r->at : t->at[i];
     for (size_t k = 0; k < r->n; k++) {
         struct column *c = column_of(t, r->v[k].name);
         if (!c)
@@ -208,13 +214,17 @@ bool metric_table_range(const struct metric_table *t,
                         struct metric_point *ret)
 {
     struct cell sum = EMPTY;
-    for (size_t i = from; i < to; i++)
+    usec_t at = 0;
+    for (size_t i = from; i < to; i++) {
         metric_table_merge(&sum, &t->columns[key].cells[i]);
+        at = t->at[i] > at ? t->at[i] : at;
+    }
     *ret = (struct metric_point){.first = t->first[from],
                                  .last = t->last[to - 1],
                                  .min = sum.min,
                                  .max = sum.max,
-                                 .value = sum.value};
+                                 .value = sum.value,
+                                 .at = at};
     return isfinite(sum.value);
 }
 

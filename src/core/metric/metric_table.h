@@ -15,6 +15,7 @@ struct metric_table;
 struct metric_point {
     int64_t first, last; /* steps that it covers */
     double min, max, value;
+    usec_t at; /* of the newest record in it; 0 = no record told */
 };
 
 /* points: at least 2; even. */

@@ -259,11 +259,15 @@ void metric_watch_set_total(struct metric_watch *w, int64_t total, bool sure)
 /* What its step took, as it says or as it came. */
 static void metric_watch_sum_up(struct metric_watch *w, const struct metric_record *r)
 {
-    double s = first_of(r, times, array_len(times));
+    double s = first_of(r, times, array_len(times)), came = NAN;
     if (!metric_is_training(r))
         return;
-    if (!isfinite(s) && w->told_attempt == r->attempt && r->at > w->told_at)
-        s = (double)(r->at - w->told_at) / (double)USEC_SEC;
+    if (w->told_attempt == r->attempt && r->at >= w->told_at)
+        came = (double)(r->at - w->told_at) / (double)USEC_SEC;
+    if (isfinite(s) && isfinite(came) && !r->superseded)
+        goodput_add_between(&w->sums, r->attempt, came - s);
+    if (!isfinite(s) && came > 0)
+        s = came;
     goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));
     w->told_attempt = r->attempt;
     w->told_at = r->at;
@@ -292,6 +296,14 @@ void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
     watch_illness(w, r);
     watch_reward(w, r);
     metric_watch_measure(w, r);
+}
+
+double metric_watch_useful(const struct metric_watch *w)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < w->sums.n; i++)
+        seconds += w->sums.v[i].good_s;
+    return seconds;
 }
 
 int64_t metric_watch_step(const struct metric_watch *w)

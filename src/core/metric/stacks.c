@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 enum { FRAMES_MAX = 12, CHAIN_MAX = 2048, ABOVE_MAX = 16 };
@@ -423,32 +424,41 @@ static const struct process *find_odd(const struct stacks *first,
     return odd ? odd : majority ? the_only(r, most, false) : NULL;
 }
 
-/* "rank 2 (WorkerDict, pid 4711 on w2)" */
-static void stacks_name_it(const struct process *p, struct buf *out)
+enum { STACKS_PART_MAX = 400 };
+
+/* "rank 2 (WorkerDict, pid 4711 on w2) is stopped (state T)" */
+static void stacks_put_odd(const struct process *p, struct jout *j)
 {
-    if (*p->rank)
-        (void)buf_addf(out, "rank %s", p->rank); /* a full sentence is cut, here and below */
-    else
-        (void)buf_adds(out, *p->actor ? p->actor : "a process");
-    (void)buf_adds(out, " (");
-    if (*p->rank && *p->actor)
-        (void)buf_addf(out, "%s, ", p->actor);
-    (void)buf_addf(out, "pid %lld on %s) ", (long long)p->pid, *p->node ? p->node : "?");
+    static const char *const codes[] = {"stacks_stopped", "stacks_disk", "stacks_dead",
+                                        "stacks_idle", "stacks_at"};
+    char who[STACKS_PART_MAX], text[2 * STACKS_PART_MAX], state[] = {p->state, 0};
+    size_t kind = is_stopped(p)     ? 0
+                  : p->state == 'D' ? 1
+                  : p->state == 'Z' ? 2
+                  : p->is_idle      ? 3
+                                    : 4;
+    message_write(who, sizeof(who),
+                  MESSAGE_ARGS(MESSAGE_STR("rank", p->rank), MESSAGE_STR("actor", p->actor),
+                               MESSAGE_NUM("pid", p->pid),
+                               MESSAGE_STR("node", *p->node ? p->node : "?")));
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_OF("process", *p->rank ? "stacks_rank" : "stacks_process", who),
+                     MESSAGE_STR("state", kind ? "" : state), MESSAGE_STR("place", p->place)));
+    message_put(j, NULL, codes[kind], text);
 }
 
-static void stacks_say_state(const struct process *p, struct buf *out)
+static void stacks_put_place(const char *code,
+                             size_t n,
+                             size_t of,
+                             const char *place,
+                             struct jout *j)
 {
-    if (is_stopped(p))
-        (void)buf_addf(out, "is stopped (state %c)", p->state);
-    else if (p->state == 'D')
-        (void)buf_addf(out, "waits for a disk or the network (state D)%s%s",
-                       *p->place ? " in " : "", p->place);
-    else if (p->state == 'Z')
-        (void)buf_adds(out, "is dead (state Z)");
-    else if (p->is_idle)
-        (void)buf_adds(out, "waits for its next call");
-    else
-        (void)buf_addf(out, "stands in %s", *p->place ? p->place : "native code");
+    char text[STACKS_PART_MAX];
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_NUM("n", n), MESSAGE_NUM("of", of), MESSAGE_STR("place", place)));
+    message_put(j, NULL, code, text);
 }
 
 static void stacks_describe(const struct ranks *r,
@@ -456,23 +466,23 @@ static void stacks_describe(const struct ranks *r,
                             const struct process *any,
                             struct stacks_verdict *ret)
 {
-    struct buf out = BUF_INIT(4 * (size_t)STACKS_TEXT_MAX);
     const struct process *most = largest_group(r);
     size_t n = most ? group_size(r, most) : 0;
-    if (odd) {
-        stacks_name_it(odd, &out);
-        stacks_say_state(odd, &out);
-    }
-    if (most && r->n > 1 && out.len)
-        (void)buf_adds(&out, "; ");
-    if (most && r->n > 1 && n == r->n)
-        (void)buf_addf(&out, "all %zu ranks stand in %s", n, most->place);
-    else if (most && r->n > 1)
-        (void)buf_addf(&out, "%zu of %zu ranks stand in %s", n, r->n, most->place);
-    else if (any && *any->place && !odd)
-        (void)buf_addf(&out, "it stands in %s", any->place);
-    stacks_copy(ret->text, sizeof(ret->text), buf_str(&out));
-    buf_release(&out);
+    bool has_group = most && r->n > 1, is_alone = !has_group && any && *any->place && !odd;
+    struct message m;
+    *ret->text = 0;
+    if (!odd && !has_group && !is_alone)
+        return;
+    message_begin(&m);
+    jout_open(&m.j, "parts", '[');
+    if (odd)
+        stacks_put_odd(odd, &m.j);
+    if (has_group)
+        stacks_put_place(n == r->n ? "stacks_all" : "stacks_some", n, r->n, most->place, &m.j);
+    if (is_alone)
+        stacks_put_place("stacks_one", 1, 1, any->place, &m.j);
+    jout_close(&m.j, ']');
+    message_end(&m, ret->text, sizeof(ret->text));
 }
 
 static void count_moves(const struct stacks *first,

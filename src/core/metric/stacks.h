@@ -19,15 +19,15 @@ enum {
     STACKS_PROCESSES_MAX = 4096, /* of one sample */
     STACKS_NAME_MAX = 64,        /* bytes of a rank, an actor, a node as it is told */
     STACKS_PLACE_MAX = 120,
-    STACKS_TEXT_MAX = 300,
+    STACKS_TEXT_MAX = 800,
 };
 
 struct stacks; /* one sample */
 
 struct stacks *stacks_new(void);
 void stacks_free(struct stacks *s); /* NULL is fine */
-/* The answer of one node: an array as shepherd/stacks.h says it. How many processes were taken;
- * what has another form is left out. */
+/* The answer of one node: an array as shepherd/scout/stacks.h says it. How many processes were
+ * taken; what has another form is left out. */
 size_t stacks_add(struct stacks *s, const char *node, const json_t *answer);
 
 struct stacks_verdict {
@@ -39,7 +39,7 @@ struct stacks_verdict {
     char rank[STACKS_NAME_MAX], actor[STACKS_NAME_MAX], node[STACKS_NAME_MAX]; /* of the odd one */
     int64_t pid;
     char place[STACKS_PLACE_MAX]; /* "all_reduce (torch/distributed/distributed_c10d.py)", "" */
-    char text[STACKS_TEXT_MAX];   /* one sentence for people; "" when nothing is known */
+    char text[STACKS_TEXT_MAX];   /* arguments of the message "stacks"; "" when nothing is known */
 };
 void stacks_judge(const struct stacks *first,
                   const struct stacks *second,

@@ -23,6 +23,9 @@ struct run {
     usec_t promised;     /* the first time that was promised; 0: none */
     unsigned generation; /* of its start */
     bool waits;
+    usec_t done;        /* steps that a checkpoint has */
+    usec_t set_back_at; /* the latest time; 0: never */
+    unsigned set_backs;
     bool taught; /* its forecast has been judged */
 };
 
@@ -30,6 +33,7 @@ struct end {
     usec_t at;
     size_t job;
     unsigned generation;
+    bool gives_way; /* its checkpoint is complete */
 };
 
 struct player {
@@ -97,7 +101,9 @@ void replay_guess(struct replay_job *jobs,
 
 static bool replay_is_before(const struct end *a, const struct end *b)
 {
-    return a->at != b->at ? a->at < b->at : a->job < b->job;
+    if (a->at != b->at)
+        return a->at < b->at;
+    return a->job != b->job ? a->job < b->job : a->gives_way < b->gives_way;
 }
 
 static void replay_heap_add(struct player *p, struct end e)
@@ -151,23 +157,35 @@ static const char *id_of(size_t job, char id[static ID_MAX])
     return id;
 }
 
+/* The same jobs under every policy. */
+static bool is_restartable(const struct replay *r, size_t i)
+{
+    double unit = (double)(scramble(i + 0x51ed2701U) >> 11) * 0x1p-53;
+    return unit < r->costs.restartable;
+}
+
 static struct learn_kind replay_kind_of(const struct replay_job *j)
 {
     return (struct learn_kind){.gpus = j->gpus, .limit = j->limit};
 }
 
-static void replay_submit(struct player *p, size_t i)
+static void replay_submit(struct player *p, size_t i, usec_t queued_at)
 {
     char id[ID_MAX];
     const struct replay_job *j = &p->r->jobs[i];
     struct sched_job job = {.id = id_of(i, id),
                             .seq = (int64_t)i,
                             .demand = demand_of(p->r, j->gpus),
-                            .queued_at = j->submit,
+                            .queued_at = queued_at,
                             .limit = j->limit,
+                            .restartable = is_restartable(p->r, i),
+                            .served = p->runs[i].done,
+                            .saves_every = p->runs[i].set_backs ? p->r->costs.every : 0,
                             .job = &p->runs[i]};
     struct learn_kind kind = replay_kind_of(j);
-    if (p->learn)
+    if (p->r->policy == SCHED_POLICY_SHORTEST)
+        job.limit = j->duration;
+    else if (p->learn)
         (void)learn_expect(p->learn, &kind, &job.expected_p50, &job.expected_p90); /* or not */
     p->runs[i].waits = true;
     p->untold++;
@@ -194,20 +212,35 @@ static void replay_settle(struct player *p, struct run *run, usec_t now)
         forecast_error_add(p->errors, &run->told, run->told_at, waited);
 }
 
+/* Under perfect knowledge nothing costs anything: that is a bound. */
+static usec_t restart_of(const struct player *p)
+{
+    return p->r->policy == SCHED_POLICY_SHORTEST ? 0 : p->r->costs.restart;
+}
+
+static usec_t save_of(const struct player *p)
+{
+    return p->r->policy == SCHED_POLICY_SHORTEST ? 0 : p->r->costs.save;
+}
+
 static void replay_start(struct player *p, size_t i, usec_t now)
 {
     const struct replay_job *j = &p->r->jobs[i];
     struct run *run = &p->runs[i];
     int held = held_by(p->r, j->gpus);
+    char id[ID_MAX];
     replay_settle(p, run, now);
     run->waits = false;
     run->started = now;
     run->generation++;
-    replay_heap_add(p, (struct end){now + j->duration, i, run->generation});
+    usec_t from = now + (run->set_backs ? restart_of(p) : 0);
+    replay_heap_add(p, (struct end){from + j->duration - run->done, i, run->generation, false});
     tally_waiting(p->tally, held, false);
     tally_running(p->tally, j->gpus, held, true);
-    if (run->generation == 1)
-        tally_started(p->tally, j->gpus, now - j->submit, j->duration);
+    if (run->set_backs)
+        tally_again(p->tally, j->gpus, restart_of(p), now - run->set_back_at);
+    if (p->r->costs.every)
+        sched_lease_saves(p->sched, id_of(i, id), from, p->r->costs.every);
 }
 
 static void replay_stop(struct player *p, size_t i, usec_t now)
@@ -218,12 +251,41 @@ static void replay_stop(struct player *p, size_t i, usec_t now)
     tally_running(p->tally, j->gpus, held_by(p->r, j->gpus), false);
 }
 
+/* Its checkpoint is complete: it goes back to the line, if its slots are wanted still. */
+static void give_way(struct player *p, size_t i, usec_t now)
+{
+    char id[ID_MAX];
+    struct run *run = &p->runs[i];
+    const struct replay_job *j = &p->r->jobs[i];
+    if (!sched_is_wanted_back(p->sched, id_of(i, id), now))
+        return;
+    usec_t lost = (run->set_backs ? restart_of(p) : 0) + save_of(p), ran = now - run->started;
+    usec_t done = run->done + (ran > lost ? ran - lost : 0);
+    replay_stop(p, i, now);
+    run->done = done < j->duration ? done : j->duration - 1;
+    run->set_back_at = now;
+    run->set_backs++;
+    run->generation++;
+    run->told_at = 0;
+    run->taught = false;
+    tally_preempted(p->tally);
+    tally_wasted(p->tally, j->gpus, save_of(p));
+    replay_submit(p, i, now);
+}
+
 static void replay_end(struct player *p, const struct end *e)
 {
     const struct replay_job *j = &p->r->jobs[e->job];
-    if (e->generation != p->runs[e->job].generation)
+    const struct run *run = &p->runs[e->job];
+    if (e->generation != run->generation)
         return;
+    if (e->gives_way) {
+        give_way(p, e->job, e->at);
+        return;
+    }
     replay_stop(p, e->job, e->at);
+    tally_started(p->tally, j->gpus, e->at - j->submit - j->duration, j->duration);
+    tally_set_backs(p->tally, run->set_backs);
     struct learn_kind kind = replay_kind_of(j);
     if (p->learn)
         learn_add(p->learn, &kind, j->duration);
@@ -237,7 +299,7 @@ static void preempt(struct player *p, size_t i, usec_t now)
     p->runs[i].told_at = 0;
     p->runs[i].taught = false;
     tally_preempted(p->tally);
-    replay_submit(p, i);
+    replay_submit(p, i, p->r->jobs[i].submit);
 }
 
 /* ---- a pass ---- */
@@ -253,6 +315,9 @@ static void replay_pass(struct player *p, usec_t now)
         p->digest = mix_text(p->digest, d->verb == SCHED_START ? d->nodes : "");
         if (d->verb == SCHED_START)
             replay_start(p, i, now);
+        else if (d->at_save)
+            replay_heap_add(p, (struct end){d->at_save > now ? d->at_save : now, i,
+                                            p->runs[i].generation, true});
         else
             preempt(p, i, now);
     }
@@ -310,13 +375,17 @@ static void play(struct player *p)
             struct end e = replay_heap_take(p);
             replay_end(p, &e);
         }
-        while (p->next < p->r->n && p->r->jobs[p->next].submit == now)
-            replay_submit(p, p->next++);
+        while (p->next < p->r->n && p->r->jobs[p->next].submit == now) {
+            replay_submit(p, p->next, now);
+            p->next++;
+        }
         replay_pass(p, now);
         keep_promise(p, now);
         p->credit += REPLAY_LOOK_AHEAD * (p->next - came);
         if (p->r->forecasts && p->next > came)
             replay_tell(p, now);
+        if (p->r->go_on && !p->r->go_on(p->next, p->r->arg))
+            return;
     }
     for (size_t i = 0; i < p->r->n; i++)
         if (p->runs[i].waits)

@@ -24,6 +24,13 @@ struct replay_job { /* by time of submission */
     int gpus;
 };
 
+/* Of giving way under flow. Checkpoints that a job writes anyway are part of its duration. */
+struct replay_costs {
+    usec_t every;         /* from one checkpoint to the next; 0 = no job saves */
+    usec_t save, restart; /* GPU time that is lost to the stop, and before the next step */
+    double restartable;   /* share of the jobs that may be set back */
+};
+
 struct replay {
     const struct replay_job *jobs;
     size_t n;
@@ -31,6 +38,11 @@ struct replay {
     enum sched_policy policy;
     usec_t starve_after;
     bool learner, forecasts;
+    struct replay_costs costs;
+    /* Asked at each instant, with the jobs that were submitted until then; false ends the replay
+     * there, and what it has told is of no use. NULL: nobody asks. */
+    bool (*go_on)(size_t submitted, void *arg);
+    void *arg;
 };
 
 /* Everything that happens is told to tally (window and all); the result is a digest of every

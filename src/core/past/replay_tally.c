@@ -28,7 +28,8 @@ struct tally {
     double offered, used_sum, stuck_sum, loaded, loaded_used, slowdown_sum;
     double used_in[TALLY_BUCKETS], queue_in[TALLY_BUCKETS];
     struct list waits[TALLY_CLASSES], errors;
-    size_t never, forecasts, covered, unforeseen, broken, preempted;
+    size_t never, forecasts, covered, unforeseen, broken, preempted, set_backs;
+    double wasted, away;
 };
 
 static const struct {
@@ -179,13 +180,32 @@ void tally_preempted(struct tally *t)
     t->preempted++;
 }
 
+void tally_wasted(struct tally *t, int gpus, usec_t span)
+{
+    if (t->last < t->start || t->last >= t->end)
+        return;
+    t->wasted += (double)gpus * (double)span / 1e6;
+}
+
+void tally_again(struct tally *t, int gpus, usec_t lost, usec_t away)
+{
+    double span = (double)away / 1e6;
+    tally_wasted(t, gpus, lost);
+    t->away = span > t->away ? span : t->away;
+}
+
+void tally_set_backs(struct tally *t, size_t n)
+{
+    t->set_backs = n > t->set_backs ? n : t->set_backs;
+}
+
 static void list_append(struct list *sum, const struct list *more)
 {
     for (size_t i = 0; i < more->n; i++)
         list_add(sum, more->v[i]);
 }
 
-void tally_add(struct tally *sum, const struct tally *pool)
+void tally_join(struct tally *sum, const struct tally *pool)
 {
     assert(sum->start == pool->start && sum->end == pool->end);
     sum->capacity += pool->capacity;
@@ -209,6 +229,9 @@ void tally_add(struct tally *sum, const struct tally *pool)
     sum->unforeseen += pool->unforeseen;
     sum->broken += pool->broken;
     sum->preempted += pool->preempted;
+    sum->wasted += pool->wasted;
+    tally_set_backs(sum, pool->set_backs);
+    sum->away = pool->away > sum->away ? pool->away : sum->away;
 }
 
 /* ---- the result ---- */
@@ -247,7 +270,9 @@ void tally_report(struct tally *t, usec_t bound, struct tally_report *ret)
                                  .forecasts = t->forecasts,
                                  .unforeseen = t->unforeseen,
                                  .broken = t->broken,
-                                 .preempted = t->preempted};
+                                 .preempted = t->preempted,
+                                 .set_backs = t->set_backs,
+                                 .away = t->away};
     for (size_t i = 0; i < TALLY_CLASSES; i++) {
         waits_of(&t->waits[i], &ret->classes[i]);
         list_append(&all, &t->waits[i]);
@@ -256,7 +281,8 @@ void tally_report(struct tally *t, usec_t bound, struct tally_report *ret)
     for (size_t i = all.n; i && all.v[i - 1] > (double)bound / 1e6; i--)
         ret->beyond++;
     ret->jobs = all.n + t->never;
-    ret->utilisation = t->offered > 0 ? t->used_sum / t->offered : 0;
+    ret->utilisation = t->offered > 0 ? (t->used_sum - t->wasted) / t->offered : 0;
+    ret->wasted = t->used_sum > 0 ? t->wasted / t->used_sum : 0;
     ret->fragmentation = t->offered > 0 ? t->stuck_sum / t->offered : 0;
     ret->under_load = t->loaded > 0 ? t->loaded_used / t->loaded : (double)NAN;
     ret->slowdown = all.n ? t->slowdown_sum / (double)all.n : 1;

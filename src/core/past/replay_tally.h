@@ -41,11 +41,17 @@ void tally_forecast(struct tally *t, usec_t p50, usec_t p90, usec_t waited);
 void tally_unforeseen(struct tally *t); /* asked, without an answer */
 void tally_broken(struct tally *t);     /* started after the time that was promised */
 void tally_preempted(struct tally *t);
+/* A job that had given way runs again: after `away`, with `lost` before its next step. */
+void tally_again(struct tally *t, int gpus, usec_t lost, usec_t away);
+/* Its GPUs did nothing that lasts for so long. */
+void tally_wasted(struct tally *t, int gpus, usec_t span);
+/* A job ended that had given way so often. */
+void tally_set_backs(struct tally *t, size_t n);
 
 /* ---- adding up, and the result ---- */
 
 /* Add what `pool` has to `sum`; both have the same window. */
-void tally_add(struct tally *sum, const struct tally *pool);
+void tally_join(struct tally *sum, const struct tally *pool);
 
 struct tally_waits {
     size_t jobs;
@@ -61,7 +67,9 @@ struct tally_report {
     double last_end;      /* of the last job, after the start of the window */
     struct tally_waits wait, classes[TALLY_CLASSES];
     size_t beyond; /* jobs that waited longer than `bound` */
-    size_t forecasts, unforeseen, broken, preempted;
+    size_t forecasts, unforeseen, broken, preempted, set_backs; /* set_backs: the most of one job */
+    double away;    /* the longest that one job was set back at once */
+    double wasted;  /* share of the GPU time in use that saving, starting and redoing took */
     double covered; /* share of forecast waits that were over by P90; NaN without any */
     double error;   /* median of |waited - P50| */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/message.h"
 #include "base/str.h"
 
 enum { FIELD_MAX = 128, COLUMNS_MAX = 256 };
@@ -30,19 +31,25 @@ struct reader {
     struct err *err;
 };
 
-static int bad(const struct reader *r, const char *what, const char *text)
+/* why: a code without arguments. */
+static int bad(const struct reader *r, const char *why, const char *text)
 {
     char shown[48];
     size_t n = 0;
     for (; text[n] && n < sizeof(shown) - 1; n++)
         shown[n] = text[n] >= 32 && text[n] < 127 ? text[n] : '?';
     shown[n] = 0;
-    return err_set(r->err, ERR_BAD_SPEC, "%s:%u: %s, got '%s'", r->name, r->line, what, shown);
+    return message_refuse(r->err, ERR_BAD_SPEC, "trace_bad_field",
+                          MESSAGE_ARGS(MESSAGE_STR("trace", r->name), MESSAGE_NUM("line", r->line),
+                                       MESSAGE_OF("why", message_code(why), "{}"),
+                                       MESSAGE_STR("text", shown)));
 }
 
-static int bad_line(const struct reader *r, const char *what)
+static int bad_line(const struct reader *r, const char *why)
 {
-    return err_set(r->err, ERR_BAD_SPEC, "%s:%u: %s", r->name, r->line, what);
+    return message_refuse(r->err, ERR_BAD_SPEC, "trace_bad_line",
+                          MESSAGE_ARGS(MESSAGE_STR("trace", r->name), MESSAGE_NUM("line", r->line),
+                                       MESSAGE_OF("why", message_code(why), "{}")));
 }
 
 /* ---- fields ---- */
@@ -88,16 +95,16 @@ static int take_field(struct reader *r, char out[static FIELD_MAX])
     if (r->p < r->end && *r->p == '"') {
         r->p++;
         if (!take_quoted(r, &f))
-            return bad_line(r, "a quoted field has no end on its line");
+            return bad_line(r, "trace_quote");
     }
     for (; !at_line_end(r) && *r->p != ','; r->p++)
         trace_put(&f, *r->p);
     if (memchr(out, 0, f.n))
-        return bad_line(r, "a field has a NUL byte");
+        return bad_line(r, "trace_nul");
     while (f.n && out[f.n - 1] == ' ')
         f.n--;
     out[f.n] = 0;
-    return f.too_long ? bad(r, "a field is longer than 127 bytes", out) : 0;
+    return f.too_long ? bad(r, "trace_long_field", out) : 0;
 }
 
 static void skip_line_end(struct reader *r)
@@ -196,11 +203,11 @@ static int trace_find_pool(struct reader *r, const char *name, unsigned *ret)
     uintptr_t found = (uintptr_t)map_find(r->pools, name);
     if (!found) {
         if (!*name)
-            return bad_line(r, "cluster is empty");
+            return bad_line(r, "trace_no_cluster");
         if (strlen(name) > TRACE_MAX_NAME)
-            return bad(r, "a name of a cluster has at most 64 bytes", name);
+            return bad(r, "trace_cluster_name", name);
         if (t->n_pools == TRACE_MAX_POOLS)
-            return bad(r, "a trace has at most 1000 clusters", name);
+            return bad(r, "trace_clusters", name);
         if (t->n_pools == r->cap_pools) {
             r->cap_pools = r->cap_pools ? 2 * r->cap_pools : 16;
             t->pools = xrealloc(t->pools, r->cap_pools, sizeof(*t->pools));
@@ -230,11 +237,11 @@ static int read_header(struct reader *r)
             if (!str_eq(field, COLUMN_NAMES[c]))
                 continue;
             if (r->place[c] >= 0)
-                return bad(r, "a column is named twice", field);
+                return bad(r, "trace_twice", field);
             r->place[c] = (int)r->fields;
         }
         if (++r->fields == COLUMNS_MAX)
-            return bad_line(r, "a trace has at most 255 columns");
+            return bad_line(r, "trace_columns");
         if (at_line_end(r))
             break;
         r->p++;
@@ -242,10 +249,9 @@ static int read_header(struct reader *r)
     skip_line_end(r);
     for (int c = 0; c < COLUMN_POOL; c++)
         if (r->place[c] < 0)
-            return err_set(r->err, ERR_BAD_SPEC,
-                           "%s:1: the first line has no column '%s': it names submit_time, "
-                           "duration_s, num_gpus and cluster",
-                           r->name, COLUMN_NAMES[c]);
+            return message_refuse(r->err, ERR_BAD_SPEC, "trace_no_column",
+                                  MESSAGE_ARGS(MESSAGE_STR("trace", r->name),
+                                               MESSAGE_STR("column", COLUMN_NAMES[c])));
     return 0;
 }
 
@@ -267,8 +273,10 @@ static int split_line(struct reader *r)
         r->p++;
     }
     if (i + 1 != r->fields)
-        return err_set(r->err, ERR_BAD_SPEC, "%s:%u: %u fields where the first line names %u",
-                       r->name, r->line, i + 1, r->fields);
+        return message_refuse(
+            r->err, ERR_BAD_SPEC, "trace_fields",
+            MESSAGE_ARGS(MESSAGE_STR("trace", r->name), MESSAGE_NUM("line", r->line),
+                         MESSAGE_NUM("fields", i + 1), MESSAGE_NUM("named", r->fields)));
     return 0;
 }
 
@@ -278,16 +286,16 @@ static int trace_add_row(struct reader *r)
     struct trace_row row = {.line = r->line};
     const char *at = r->field[COLUMN_SUBMIT];
     if (!read_date(at, &row.submit) && !read_seconds(at, SECONDS_MAX, &row.submit))
-        return bad(r, "submit_time is YYYY-MM-DD HH:MM:SS or seconds since 1970", at);
+        return bad(r, "trace_submit_time", at);
     if (!read_seconds(r->field[COLUMN_DURATION], DURATION_MAX, &row.duration))
-        return bad(r, "duration_s is a number of seconds from 0 to 1e9", r->field[COLUMN_DURATION]);
+        return bad(r, "trace_duration", r->field[COLUMN_DURATION]);
     if (!read_gpus(r->field[COLUMN_GPUS], &row.gpus))
-        return bad(r, "num_gpus is a whole number from 0 to 8192", r->field[COLUMN_GPUS]);
+        return bad(r, "trace_num_gpus", r->field[COLUMN_GPUS]);
     int q = trace_find_pool(r, r->field[COLUMN_POOL], &row.pool);
     if (q < 0)
         return q;
     if (t->n == TRACE_MAX_ROWS)
-        return bad_line(r, "a trace has at most 1000000 rows");
+        return bad_line(r, "trace_rows");
     if (t->n == r->cap) {
         r->cap = r->cap ? 2 * r->cap : 1024;
         t->rows = xrealloc(t->rows, r->cap, sizeof(*t->rows));
@@ -299,10 +307,8 @@ static int trace_add_row(struct reader *r)
 static int read_all(struct reader *r)
 {
     if (r->p == r->end)
-        return err_set(r->err, ERR_BAD_SPEC,
-                       "%s is empty: it begins with a line that names "
-                       "submit_time, duration_s, num_gpus and cluster",
-                       r->name);
+        return message_refuse(r->err, ERR_BAD_SPEC, "trace_empty",
+                              MESSAGE_ARGS(MESSAGE_STR("trace", r->name)));
     int q = read_header(r);
     if (r->place[COLUMN_POOL] < 0)
         memcpy(r->field[COLUMN_POOL], "all", sizeof("all"));
@@ -317,7 +323,8 @@ static int read_all(struct reader *r)
             skip_line_end(r);
     }
     if (q == 0 && !r->t->n)
-        q = err_set(r->err, ERR_BAD_SPEC, "%s has no rows below its first line", r->name);
+        q = message_refuse(r->err, ERR_BAD_SPEC, "trace_no_rows",
+                           MESSAGE_ARGS(MESSAGE_STR("trace", r->name)));
     return q;
 }
 

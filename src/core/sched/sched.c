@@ -113,6 +113,7 @@ void sched_free(struct sched *s)
     for (uint32_t i = 1; i < s->pools.n; i++)
         if (row_is_used(&s->pools, i)) {
             free(pool_at(s, i)->text);
+            free(pool_at(s, i)->needs);
             numbers_release(&pool_at(s, i)->kinds);
         }
     for (uint32_t i = 1; i < s->accounts.n; i++)
@@ -142,13 +143,16 @@ static void copy_owned(struct sched *c)
         h->name = xstrdup(h->name);
         h->labels = xstrdup(h->labels);
         h->network = xstrdup(h->network);
+        h->versions = xstrdup(h->versions);
         h->why_not = xstrdup(h->why_not);
+        h->only = xstrdup(h->only);
     }
     for (uint32_t i = 1; i < c->pools.n; i++)
         if (row_is_used(&c->pools, i)) {
             struct pool *p = pool_at(c, i);
             struct numbers kinds = p->kinds;
             p->text = xstrdup(p->text);
+            p->needs = xstrdup(p->needs);
             numbers_copy(&p->kinds, &kinds);
         }
     for (uint32_t i = 1; i < c->accounts.n; i++)

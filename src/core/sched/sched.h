@@ -2,7 +2,7 @@
 /* sched.h - which job starts next, and where: nodes, the ledger of leases, the queue, quotas.
  *
  * Pure and deterministic: the same calls in the same order give the same decisions
- * bit for bit. A gang starts only when all of its slots and CPUs are free at once,
+ * bit for bit. A gang starts only when all of its slots, CPUs and memory are free at once,
  * each node's share whole on one node; the ledger, not Ray, says what is free.
  *
  * Order: jobs that a guarantee covers, then jobs that have waited for limits.starve_after or longer
@@ -27,6 +27,14 @@
  *   expectations no job yields. A job larger than its whole pool gets no promise, blocks no other
  *   job and keeps its place.
  *
+ - SCHED_POLICY_FLOW: priority, then least attained service in a few levels (GPU time had, or known
+ *   to be needed), then submission; with backfill, and with promises for several jobs in line. A
+ *   restartable job that is known to save gives way, right after a checkpoint, to a job that goes
+ *   before it, once it ran for flow.quantum since its start: so it is set back at most once in
+ *   each quantum that it ran. What waits for flow.back_within goes first, as under starve_after,
+ *   and all of the former give way to it.
+ * - SCHED_POLICY_SHORTEST: the bound to measure against: the least GPU time left goes first, limits
+ *   are the truth, and giving way costs nothing.
  * The bound: a job that fits its pool without the slots that others hold there starts within
  *     starve_after + (k + 1) x L
  * of being queued, where L is the longest limit among competitors and k how many competitors
@@ -42,12 +50,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "core/job/gang.h"
+#include "core/job/needs.h"
 #include "core/spec/demand.h"
 
 struct sched;
 
 /* The words of argus.yaml and argus simulate. Not SCHED_FIFO: <sched.h> of the system has that. */
-#define SCHED_POLICY_TABLE(X) X(FIFO, fifo) X(EASY, easy) X(FAIR, fair)
+#define SCHED_POLICY_TABLE(X)                                                                      \
+    X(FIFO, fifo) X(EASY, easy) X(FAIR, fair) X(FLOW, flow) X(SHORTEST, shortest)
 #define X(name, word) SCHED_POLICY_##name,
 enum sched_policy { SCHED_POLICY_TABLE(X) SCHED_POLICY_END };
 #undef X
@@ -61,6 +71,10 @@ struct sched_limits {
     usec_t default_limit; /* taken for a job without a timeout when it is foreseen; 0 = it never
                              ends by itself */
     usec_t reclaim_grace; /* told to preempted borrowers before they are stopped */
+    struct {
+        usec_t quantum;     /* a job runs so long before it gives way; 0 = 80 minutes */
+        usec_t back_within; /* stands for starve_after under flow; 0 = 7 days */
+    } flow;
 };
 
 struct sched *sched_new(const unsigned char seed[static 16], const struct sched_limits *limits);
@@ -75,9 +89,12 @@ struct sched_node {
     const char *name;
     const char *pool;            /* labels, comma-separated */
     const char *network;         /* switch or IB island; gangs prefer one */
+    const char *versions;        /* as needs_versions() (core/job/needs.h) tells them */
     double gpus, cpus;           /* totals; of more than 64 GPUs 64 are used */
+    double memory;               /* GiB; 0 = not known: any job's goes there */
     double gpus_held, cpus_held; /* held by others: not ours to give, and for an unknown time */
     bool usable;                 /* takes drivers and gangs */
+    const char *only;    /* pools, comma-separated, whose jobs alone it takes; NULL = of any job */
     const char *why_not; /* "draining" "unhealthy" "offline" "pending"; NULL = never takes jobs */
     bool shareable;      /* fractions may share its GPUs */
 };
@@ -139,19 +156,23 @@ must_check int sched_refuses(const struct sched *s,
 /* ---- the queue ---- */
 
 struct sched_job {
-    const char *id;   /* at most 63 bytes; copied, as all texts here; NULL texts = "" */
-    int64_t seq;      /* orders within equals; adding out of order is fine */
-    int priority;     /* 0 … 100 */
-    const char *pool; /* labels that a node must all have, comma-separated, "" = any */
+    const char *id;    /* at most 63 bytes; copied, as all texts here; NULL texts = "" */
+    int64_t seq;       /* orders within equals; adding out of order is fine */
+    int priority;      /* 0 … 100 */
+    const char *pool;  /* labels that a node must all have, comma-separated, "" = any */
+    const char *needs; /* what a node must not be known to lack: core/job/needs.h */
     const char *user, *project;
     const char *avoid; /* node names not to use while others do, comma-separated */
     struct demand demand;
     usec_t queued_at;
     usec_t limit;                      /* its timeout of running: a promise; 0 = none */
     usec_t expected_p50, expected_p90; /* learnt spans of running; 0 = not known */
-    bool restartable;                  /* may be preempted when it borrows */
-    bool held;                         /* waits until sched_set_held(false) */
-    void *job;                         /* borrowed, comes back in decisions */
+    bool restartable;                  /* may be preempted: when it borrows, or under flow */
+    usec_t served;      /* what it ran in earlier attempts and has not lost; looked at under flow */
+    usec_t saves_every; /* it completes a checkpoint so often; 0 = not known */
+    usec_t slice;       /* runs so long before it gives way, if that is more than flow.quantum */
+    bool held;          /* waits until sched_set_held(false) */
+    void *job;          /* borrowed, comes back in decisions */
 };
 void sched_enqueue(struct sched *s, const struct sched_job *job);
 void sched_dequeue(struct sched *s, const char *id); /* nothing happens if it does not wait */
@@ -166,20 +187,35 @@ void sched_lease_restore(struct sched *s,
                          usec_t started_at);
 /* The slots come back. Nothing happens if there is no lease. now: for what it used. */
 void sched_lease_end(struct sched *s, const char *id, usec_t now);
+/* It ran for its slice: from its next checkpoint on it may give way. */
+bool sched_slice_is_over(const struct sched *s, const char *id, usec_t now);
+/* Under this policy jobs run in slices: what one ran before, and its checkpoints, count. */
+bool sched_is_sliced(const struct sched *s);
 /* The lease was told to go, or ends by itself, and will be gone by then: it is not asked again,
  * and its slots count as coming. */
 void sched_lease_leaving(struct sched *s, const char *id, usec_t gone_by);
-/* A lease that SCHED_PREEMPT was told for, or that is leaving: does a guarantee still need it? If
- * not, it counts as staying again, and may be told another time. */
+/* The job completed a checkpoint at saved_at, and completes one each `every`: only such a lease
+ * gives way under flow. 0: not known any more, and it stays if it was to give way. */
+void sched_lease_saves(struct sched *s, const char *id, usec_t saved_at, usec_t every);
+/* A lease that SCHED_PREEMPT was told for, or that is leaving: is it still needed, by a guarantee
+ * or under flow by a job that goes before it? If not, it counts as staying again, and may be told
+ * another time. */
 bool sched_is_wanted_back(struct sched *s, const char *id, usec_t now);
 /* The nodes and GPUs of a lease, to be released; false if there is none. */
 bool sched_lease_gang(const struct sched *s, const char *id, struct gang *ret);
+/* What the lease holds of its i-th node; false: it has not so many, or there is none. */
+struct sched_part {
+    const char *node; /* borrowed until the lease ends */
+    uint64_t gpus;    /* bit n: GPU n, wholly or a share of it */
+    int64_t amount;   /* in 1/10000 of a GPU */
+};
+bool sched_lease_part(const struct sched *s, const char *id, size_t i, struct sched_part *ret);
 
 /* ---- the pass ---- */
 
 enum sched_verb {
     SCHED_START,   /* take it off the queue: its gang is leased */
-    SCHED_PREEMPT, /* ask this running borrower to go (restartable); told once */
+    SCHED_PREEMPT, /* ask this running job to go (restartable); told once */
 };
 struct sched_decision {
     enum sched_verb verb;
@@ -188,6 +224,8 @@ struct sched_decision {
     const char *nodes;       /* START: comma-separated names, the driver's node first */
     const char *driver_node; /* all three borrowed until the scheduler is changed */
     char text[256];          /* PREEMPT: the job or account that needs the room */
+    usec_t at_save;          /* PREEMPT: it goes right after a checkpoint, expected then; 0 = a
+                                guarantee wants it back: after limits.reclaim_grace */
 };
 /* The next decision, false: none. Call until false. now never falls. */
 bool sched_next(struct sched *s, usec_t now, struct sched_decision *ret);
@@ -196,6 +234,10 @@ bool sched_next(struct sched *s, usec_t now, struct sched_decision *ret);
  * it was promised when it first became the first: it starts no later as long as limits are true.
  * False: no job has a promise, or its time cannot be known (leases without limits). */
 bool sched_promise(struct sched *s, const char *pool, usec_t now, void **ret_job, usec_t *ret_at);
+
+/* What the promises of the last pass keep on a node, in 1/10000 of a GPU; some of it may be leased
+ * still. Only nodes where something is kept. *pos = 0 first; NULL: the end. Borrowed. */
+const char *sched_kept_next(const struct sched *s, size_t *pos, int64_t *ret_amount);
 
 /* ---- why, and what would help ---- */
 
@@ -223,9 +265,10 @@ struct sched_hint {
 };
 struct sched_why {
     int position; /* in the line of its pool's competitors, from 1 */
-    /* pool_too_small waiting_for_gpus waiting_for_cpus live_jobs_limit queued_behind
+    /* pool_too_small waiting_for_gpus waiting_for_cpus waiting_for_memory live_jobs_limit
+     * queued_behind
      * backfill_would_delay quota_gpus quota_cpus quota_memory quota_running quota_gpu_hours held
-     * nodes_not_usable reclaiming */
+     * nodes_not_usable nodes_unfit reclaiming giving_way */
     const char *code;
     char text[320];         /* the arguments of a message (base/message.h): the evidence */
     struct sched_hint hint; /* true: applied alone, the job starts in the next pass */
@@ -238,10 +281,39 @@ bool sched_explain(struct sched *s,
                    bool want_hint,
                    struct sched_why *ret);
 
-/* Does d fit the pool when it is empty ("" = any)? */
-bool sched_fits_empty(const struct sched *s, const char *pool, const struct demand *d);
+struct sched_fit_count {
+    int nodes;  /* of the pool, but for those that never take jobs */
+    int unfit;  /* known not to meet a need */
+    int unseen; /* not known to meet all */
+};
+void sched_count_fit(const struct sched *s,
+                     const char *pool,
+                     const char *needs,
+                     struct sched_fit_count *ret);
+
+/* Does d fit the nodes of the pool ("" = any) that meet the needs, when they are empty? */
+bool sched_fits_empty(const struct sched *s,
+                      const char *pool,
+                      const char *needs,
+                      const struct demand *d);
 /* The most nodes that could each hold d's share, empty: "the largest size that would be taken". */
-int sched_largest_gang(const struct sched *s, const char *pool, const struct demand *d);
+int sched_largest_gang(const struct sched *s,
+                       const char *pool,
+                       const char *needs,
+                       const struct demand *d);
+
+/* A node of the pool that is known not to meet a need, or that nobody asked (has is ""). */
+struct sched_gap {
+    const char *node; /* borrowed */
+    struct needs_unmet lacks;
+};
+/* One after the other, *pos = 0 first; false: the end. Nodes that take no jobs now are among them,
+ * those that never do are not. */
+bool sched_gap_next(const struct sched *s,
+                    const char *pool,
+                    const char *needs,
+                    size_t *pos,
+                    struct sched_gap *ret);
 
 struct sched_pool {
     double gpus, used, held, free, draining,
@@ -251,6 +323,12 @@ struct sched_pool {
     usec_t next_free;    /* when the next lease on it is expected to end; 0 = not known */
 };
 void sched_pool(const struct sched *s, const char *pool, usec_t now, struct sched_pool *ret);
+/* Of the pool's nodes those alone that meet the needs; `queued` is the whole pool's. */
+void sched_pool_fit(const struct sched *s,
+                    const char *pool,
+                    const char *needs,
+                    usec_t now,
+                    struct sched_pool *ret);
 /* The labels of the nodes of the table, one node after the other. *pos = 0 first; NULL: the end.
  * Borrowed. */
 const char *sched_node_labels_next(const struct sched *s, size_t *pos);

@@ -31,9 +31,13 @@ static void shape_fill(struct shape *shape, const struct demand *d)
     shape->memory = llround(demand_memory(d) * UNIT);
 }
 
-void shape_init(struct sched *s, struct shape *ret, const char *pool, const struct demand *d)
+void shape_init(struct sched *s,
+                struct shape *ret,
+                const char *pool,
+                const char *needs,
+                const struct demand *d)
 {
-    *ret = (struct shape){.pool = pool_take(s, pool)};
+    *ret = (struct shape){.pool = pool_take(s, str_or(pool, ""), str_or(needs, ""))};
     shape_fill(ret, d);
 }
 
@@ -44,7 +48,8 @@ void shape_release(struct sched *s, struct shape *shape)
 
 static bool sched_fit_share_same(const struct share *a, const struct share *b)
 {
-    return a->whole == b->whole && a->part == b->part && a->cpus == b->cpus;
+    return a->whole == b->whole && a->part == b->part && a->cpus == b->cpus &&
+           a->memory == b->memory;
 }
 
 static bool shape_is(const struct sched *s, uint32_t i, const void *key)
@@ -63,10 +68,10 @@ static uint64_t shape_hash(const struct sched *s, const struct shape *shape)
     return hash_keyed(s->seed, key, sizeof(key));
 }
 
-uint32_t shape_take(struct sched *s, const char *pool, const struct demand *d)
+uint32_t shape_take(struct sched *s, const char *pool, const char *needs, const struct demand *d)
 {
     struct shape key;
-    shape_init(s, &key, pool, d);
+    shape_init(s, &key, pool, needs, d);
     uint64_t hash = shape_hash(s, &key);
     uint32_t i = index_find(&s->shape_of, s, hash, shape_is, &key);
     if (i) {

@@ -3,11 +3,15 @@
 #pragma once
 #include "core/sched/sched_state.h"
 
-/* Adds one user of the shape of this pool and demand. */
-uint32_t shape_take(struct sched *s, const char *pool, const struct demand *d);
+/* Adds one user of the shape of this pool, these needs and this demand. NULL texts are "". */
+uint32_t shape_take(struct sched *s, const char *pool, const char *needs, const struct demand *d);
 void shape_give(struct sched *s, uint32_t shape);
 /* A shape that is in no table, for a question. Its pool is held until shape_release(). */
-void shape_init(struct sched *s, struct shape *ret, const char *pool, const struct demand *d);
+void shape_init(struct sched *s,
+                struct shape *ret,
+                const char *pool,
+                const char *needs,
+                const struct demand *d);
 void shape_release(struct sched *s, struct shape *shape);
 
 /* Would it fit if nothing were leased? What others hold is held. */

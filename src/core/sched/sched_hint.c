@@ -70,6 +70,7 @@ static struct sched_job asked(const struct ask *q)
                               .seq = f->seq,
                               .priority = f->priority,
                               .pool = pool_at(q->s, q->shape->pool)->text,
+                              .needs = pool_at(q->s, q->shape->pool)->needs,
                               .user = account_at(q->s, f->user)->name,
                               .project = account_at(q->s, f->project)->name,
                               .avoid = q->w->avoid,
@@ -94,7 +95,7 @@ static bool starts_as(const struct ask *q, const struct sched_job *job)
 static bool has_room(const struct ask *q, const char *pool, const struct demand *d)
 {
     struct shape shape;
-    shape_init(q->s, &shape, pool, d);
+    shape_init(q->s, &shape, pool, pool_at(q->s, q->shape->pool)->needs, d);
     bool found = fit_find(q->s, &(struct fit){.shape = &shape}, NULL);
     shape_release(q->s, &shape);
     return found;
@@ -139,13 +140,22 @@ static bool try_pool(const struct ask *q, const char *label, size_t len)
     return hint_say(q, &m);
 }
 
+/* A kind before this one has the same labels. */
+static bool is_seen_before(const struct sched *s, uint32_t kind)
+{
+    uint32_t i = 1;
+    while (i < kind && strcmp(s->kinds[i].labels, s->kinds[kind].labels) != 0)
+        i++;
+    return i < kind;
+}
+
 static bool try_pools(const struct ask *q)
 {
     if (!*pool_at(q->s, q->shape->pool)->text)
         return false;
     int tries = 0;
     for (uint32_t i = 1; i < q->s->n_kinds && tries < 4 * TRIES; i++) {
-        const char *list = q->s->kinds[i].labels;
+        const char *list = is_seen_before(q->s, i) ? "" : q->s->kinds[i].labels;
         size_t len;
         for (const char *it; tries < 4 * TRIES && (it = str_item(&list, &len)); tries++)
             if (try_pool(q, it, len))
@@ -362,12 +372,12 @@ static bool try_node(const struct ask *q, uint32_t host)
 
 static bool try_nodes(const struct ask *q)
 {
-    const char *pool = pool_at(q->s, q->shape->pool)->text;
+    const struct pool *pool = pool_at(q->s, q->shape->pool);
     int tries = 0;
     for (uint32_t i = 1; i < q->s->hosts.n && tries < TRIES; i++) {
         const struct host *h = row_is_used(&q->s->hosts, i) ? host_at(q->s, i) : NULL;
-        if (!h || h->usable || !h->listed || !*h->why_not || !str_list_has_all(h->labels, pool) ||
-            !host_holds(h, &q->shape->other))
+        if (!h || h->usable || !h->listed || !*h->why_not ||
+            !pool_suits(pool, h->labels, h->only, h->versions) || !host_holds(h, &q->shape->other))
             continue;
         tries++;
         if (try_node(q, i))

@@ -48,7 +48,9 @@ uint32_t host_take(struct sched *s, const char *name, size_t len)
     h->name = xstrndup(name, len);
     h->labels = xstrdup("");
     h->network = xstrdup("");
+    h->versions = xstrdup("");
     h->why_not = xstrdup("");
+    h->only = xstrdup("");
     h->stamp = ++s->tick;
     index_add(&s->host_of, hash_keyed(s->seed, name, len), i);
     return i;
@@ -59,7 +61,9 @@ static void host_release(struct host *h)
     free(h->name);
     free(h->labels);
     free(h->network);
+    free(h->versions);
     free(h->why_not);
+    free(h->only);
 }
 
 void host_drop_unused(struct sched *s, uint32_t host)
@@ -122,19 +126,23 @@ void host_touch(struct sched *s, uint32_t host, bool came_free)
 /* ---- kinds ---- */
 
 struct kind_key {
-    const char *labels, *network;
+    const char *labels, *network, *versions, *only;
 };
 
 static bool kind_is(const struct sched *s, uint32_t i, const void *key)
 {
     const struct kind_key *k = key;
-    return !strcmp(s->kinds[i].labels, k->labels) && !strcmp(s->kinds[i].network, k->network);
+    const struct kind *is = &s->kinds[i];
+    return !strcmp(is->labels, k->labels) && !strcmp(is->network, k->network) &&
+           !strcmp(is->versions, k->versions) && !strcmp(is->only, k->only);
 }
 
 static void kind_release(struct kind *k)
 {
     free(k->labels);
     free(k->network);
+    free(k->versions);
+    free(k->only);
     free(k->hosts);
     free(k->bits);
     numbers_release(&k->pools);
@@ -151,17 +159,28 @@ void kinds_release(struct sched *s)
 
 static uint32_t kind_take(struct sched *s, struct index *by_key, const struct host *h)
 {
-    struct kind_key key = {h->labels, h->network};
+    struct kind_key key = {h->labels, h->network, h->versions, h->only};
     uint64_t hash = hash_keyed(s->seed, h->labels, strlen(h->labels)) ^
-                    mix64(hash_keyed(s->seed, h->network, strlen(h->network)));
+                    mix64(hash_keyed(s->seed, h->network, strlen(h->network)) ^
+                          mix64(hash_keyed(s->seed, h->versions, strlen(h->versions))));
     uint32_t i = index_find(by_key, s, hash, kind_is, &key);
     if (i)
         return i;
     i = s->n_kinds++;
     s->kinds = xrealloc(s->kinds, s->n_kinds, sizeof(*s->kinds));
-    s->kinds[i] = (struct kind){.labels = xstrdup(h->labels), .network = xstrdup(h->network)};
+    s->kinds[i] = (struct kind){.labels = xstrdup(h->labels),
+                                .network = xstrdup(h->network),
+                                .versions = xstrdup(h->versions),
+                                .only = xstrdup(h->only)};
     index_add(by_key, hash, i);
     return i;
+}
+
+bool pool_suits(const struct pool *p, const char *labels, const char *only, const char *versions)
+{
+    bool has =
+        *only ? *p->text && str_list_has_all(only, p->text) : str_list_has_all(labels, p->text);
+    return has && (!*p->needs || !needs_find_unmet(p->needs, versions, NULL));
 }
 
 static void pool_find_kinds(struct sched *s, uint32_t pool)
@@ -169,7 +188,7 @@ static void pool_find_kinds(struct sched *s, uint32_t pool)
     struct pool *p = pool_at(s, pool);
     p->kinds.n = 0;
     for (uint32_t i = 1; i < s->n_kinds; i++)
-        if (str_list_has_all(s->kinds[i].labels, p->text)) {
+        if (pool_suits(p, s->kinds[i].labels, s->kinds[i].only, s->kinds[i].versions)) {
             numbers_add(&p->kinds, i);
             numbers_add(&s->kinds[i].pools, pool);
         }
@@ -228,6 +247,8 @@ void kinds_copy(struct sched *dst, const struct sched *src)
         *b = *a;
         b->labels = xstrdup(a->labels);
         b->network = xstrdup(a->network);
+        b->versions = xstrdup(a->versions);
+        b->only = xstrdup(a->only);
         b->hosts = xcalloc(a->n, sizeof(*b->hosts));
         memcpy(b->hosts, a->hosts, a->n * sizeof(*b->hosts));
         b->bits = xcalloc(words, sizeof(*b->bits));
@@ -275,22 +296,30 @@ static int64_t sched_hosts_units(double amount)
     return amount <= 0 ? 0 : amount > 1e8 ? (int64_t)1e12 : llround(amount * UNIT);
 }
 
-static unsigned update_host(struct host *h, const struct sched_node *n)
+/* Of what sort it is now: each text is taken, whatever the others are. */
+static bool sched_hosts_kind_changed(struct host *h, const struct sched_node *n)
 {
-    unsigned change = HOST_SAME;
     bool is_relabelled = text_changed(&h->labels, n->pool);
     bool is_rewired = text_changed(&h->network, n->network);
-    if (is_relabelled || is_rewired)
-        change |= HOST_KIND;
-    if (!h->listed || h->usable != n->usable)
-        change |= HOST_KIND;
+    bool is_other = text_changed(&h->versions, n->versions);
+    bool is_shut = text_changed(&h->only, n->only);
+    return is_relabelled || is_rewired || is_other || is_shut || !h->listed ||
+           h->usable != n->usable;
+}
+
+static unsigned update_host(struct host *h, const struct sched_node *n)
+{
+    unsigned change = sched_hosts_kind_changed(h, n) ? HOST_KIND : HOST_SAME;
     if (!sched_hosts_same(h->gpus, n->gpus) || !sched_hosts_same(h->cpus, n->cpus) ||
         !sched_hosts_same(h->gpus_held, n->gpus_held) ||
-        !sched_hosts_same(h->cpus_held, n->cpus_held) || h->shareable != n->shareable)
+        !sched_hosts_same(h->cpus_held, n->cpus_held) || h->shareable != n->shareable ||
+        !sched_hosts_same(h->memory, n->memory))
         change |= HOST_AMOUNTS;
     (void)text_changed(&h->why_not, n->why_not); /* shown only */
     h->gpus = n->gpus;
     h->cpus = n->cpus;
+    h->memory = n->memory;
+    h->memory_total = n->memory > 0 ? sched_hosts_units(n->memory) : NO_LIMIT;
     h->gpus_held = n->gpus_held;
     h->cpus_held = n->cpus_held;
     h->usable = n->usable;
@@ -353,9 +382,21 @@ void host_set_usable(struct sched *s, uint32_t host)
 
 /* ---- pools ---- */
 
+struct pool_key {
+    const char *text, *needs;
+};
+
 static bool pool_is(const struct sched *s, uint32_t i, const void *key)
 {
-    return !strcmp(pool_at(s, i)->text, key);
+    const struct pool *p = pool_at(s, i);
+    const struct pool_key *k = key;
+    return !strcmp(p->text, k->text) && !strcmp(p->needs, k->needs);
+}
+
+static uint64_t pool_hash(const struct sched *s, const char *text, const char *needs)
+{
+    uint64_t hash = hash_keyed(s->seed, text, strlen(text));
+    return *needs ? hash ^ mix64(hash_keyed(s->seed, needs, strlen(needs))) : hash;
 }
 
 void pool_hold(struct sched *s, uint32_t pool)
@@ -363,13 +404,15 @@ void pool_hold(struct sched *s, uint32_t pool)
     pool_at(s, pool)->refs++;
 }
 
-uint32_t pool_take(struct sched *s, const char *text)
+uint32_t pool_take(struct sched *s, const char *text, const char *needs)
 {
-    uint64_t hash = hash_keyed(s->seed, text, strlen(text));
-    uint32_t i = index_find(&s->pool_of, s, hash, pool_is, text);
+    struct pool_key key = {text, needs};
+    uint64_t hash = pool_hash(s, text, needs);
+    uint32_t i = index_find(&s->pool_of, s, hash, pool_is, &key);
     if (!i) {
         i = rows_take(&s->pools);
         pool_at(s, i)->text = xstrdup(text);
+        pool_at(s, i)->needs = xstrdup(needs);
         index_add(&s->pool_of, hash, i);
         s->tick++;
         pool_find_kinds(s, i);
@@ -390,8 +433,9 @@ void pool_give(struct sched *s, uint32_t pool)
             k++;
         l->v[k] = l->v[--l->n];
     }
-    index_remove(&s->pool_of, hash_keyed(s->seed, p->text, strlen(p->text)), pool);
+    index_remove(&s->pool_of, pool_hash(s, p->text, p->needs), pool);
     free(p->text);
+    free(p->needs);
     numbers_release(&p->kinds);
     rows_give(&s->pools, pool);
 }
@@ -422,8 +466,9 @@ static const char *sched_hosts_check_kind(const struct sched *s, const struct ho
         return NULL;
     const struct kind *k = &s->kinds[h->kind];
     if (strcmp(k->labels, h->labels) != 0 || strcmp(k->network, h->network) != 0 ||
+        strcmp(k->versions, h->versions) != 0 || strcmp(k->only, h->only) != 0 ||
         k->hosts[h->place] != i)
-        return "a host is in the kind of its labels and network";
+        return "a host is in the kind of its labels, network and versions";
     for (int f = 0; f <= MAX_SLOTS; f++) {
         bool on = k->bits[(size_t)f * k->words + h->place / 64] >> (h->place % 64) & 1;
         if (on != (f == h->free))
@@ -455,8 +500,9 @@ const char *hosts_check(const struct sched *s)
             const struct numbers *kinds = &pool_at(s, p)->kinds;
             bool has = k < kinds->n && kinds->v[k] == i;
             k += has;
-            if (has != str_list_has_all(s->kinds[i].labels, pool_at(s, p)->text))
-                return "a pool lists the kinds that carry its labels";
+            const struct kind *kind = &s->kinds[i];
+            if (has != pool_suits(pool_at(s, p), kind->labels, kind->only, kind->versions))
+                return "a pool lists the kinds that carry its labels and meet its needs";
         }
     return NULL;
 }

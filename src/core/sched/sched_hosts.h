@@ -14,8 +14,11 @@ void host_set_usable(struct sched *s, uint32_t host);
 /* A row is of no more use once it is in no table and has no lease. */
 void host_drop_unused(struct sched *s, uint32_t host);
 
-/* Adds one user of this label set. */
-uint32_t pool_take(struct sched *s, const char *text);
+/* Adds one user of this label set with these needs. */
+uint32_t pool_take(struct sched *s, const char *text, const char *needs);
+/* A node of the pool: its labels are all there, and no need is known not to be met. With `only` its
+ * labels are these: a pool that names none is not its. */
+bool pool_suits(const struct pool *p, const char *labels, const char *only, const char *versions);
 void pool_hold(struct sched *s, uint32_t pool);
 void pool_give(struct sched *s, uint32_t pool);
 /* True if the pools are equal or share a node that may be used. */

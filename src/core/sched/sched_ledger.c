@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "core/sched/sched_hosts.h"
+#include "core/sched/sched_policy.h"
 #include "core/sched/sched_quota.h"
 
 /* ---- what is asked ---- */
@@ -24,21 +25,24 @@ static int64_t sched_ledger_units(double amount)
     return amount <= 0 ? 0 : amount > 1e8 ? (int64_t)1e12 : llround(amount * UNIT);
 }
 
-static struct share sched_ledger_share_of(double gpus, double cpus)
+static struct share sched_ledger_share_of(double gpus, double cpus, double memory)
 {
     int64_t g = sched_ledger_units(gpus);
     return (struct share){.whole = (int)(g / UNIT > 1000000 ? 1000000 : g / UNIT),
                           .part = (int)(g % UNIT),
-                          .cpus = sched_ledger_units(cpus)};
+                          .cpus = sched_ledger_units(cpus),
+                          .memory = sched_ledger_units(memory)};
 }
 
 void shares_of(const struct demand *d, struct share *ret_driver, struct share *ret_other)
 {
     /* Whole CPUs: half a CPU on each of two nodes holds no process that asks for one. */
     double spread = ceil(d->extra_cpus / (d->nnodes > 1 ? d->nnodes : 1));
-    *ret_driver = sched_ledger_share_of(d->gpus_per_node + d->driver_gpus,
-                                        d->cpus_per_node + spread + d->driver_cpus);
-    *ret_other = sched_ledger_share_of(d->gpus_per_node, d->cpus_per_node + spread);
+    *ret_driver =
+        sched_ledger_share_of(d->gpus_per_node + d->driver_gpus,
+                              d->cpus_per_node + spread + d->driver_cpus, d->memory_per_node);
+    *ret_other =
+        sched_ledger_share_of(d->gpus_per_node, d->cpus_per_node + spread, d->memory_per_node);
 }
 
 static int64_t gpus_of(const struct share *share)
@@ -65,6 +69,11 @@ void facts_take(struct sched *s, struct facts *f, const struct sched_job *job)
                         .restartable = job->restartable,
                         .memory = llround(demand_memory(&job->demand) * UNIT),
                         .job = job->job};
+    if (policy_slices(s)) {
+        f->served = job->served;
+        f->slice = job->slice;
+        f->saves_every = job->saves_every;
+    }
     memcpy(f->id, job->id, len + 1);
     f->project = account_take(s, SCHED_PROJECT, str_or(job->project, ""));
     f->user = account_take(s, SCHED_USER, str_or(job->user, ""));
@@ -105,16 +114,24 @@ static bool slots_hold(const struct host *h,
     return !needs || free_slots >= needs;
 }
 
+/* What states no memory goes wherever there are slots: nobody knows how much it takes. */
+static bool memory_holds(int64_t free_memory, const struct share *share)
+{
+    return !share->memory || free_memory >= share->memory;
+}
+
 bool host_holds(const struct host *h, const struct share *share)
 {
-    return h->cpus_total - h->cpus_used >= share->cpus && slots_hold(h, h->used, h->free, share);
+    return h->cpus_total - h->cpus_used >= share->cpus &&
+           memory_holds(h->memory_total - h->memory_used, share) &&
+           slots_hold(h, h->used, h->free, share);
 }
 
 bool host_holds_empty(const struct host *h, const struct share *share, bool others_too)
 {
     static const uint16_t none[MAX_SLOTS];
     int64_t cpus = others_too ? sched_ledger_units(h->cpus) : h->cpus_total;
-    return cpus >= share->cpus &&
+    return cpus >= share->cpus && memory_holds(h->memory_total, share) &&
            slots_hold(h, none, h->n_slots - (others_too ? 0 : h->held_slots), share);
 }
 
@@ -167,6 +184,7 @@ static void sketch_give(struct host *h, const struct part *p)
     }
     h->free += p->lost;
     h->cpus_used -= p->cpus;
+    h->memory_used -= p->memory;
 }
 
 static int count_unclaimed(const struct host *h, uint64_t busy)
@@ -205,24 +223,21 @@ usec_t host_holds_at(const struct sched *s, const struct host *h, const struct s
     return at;
 }
 
-void host_free_at(const struct sched *s,
-                  const struct host *h,
-                  usec_t at,
-                  int *ret_slots,
-                  int64_t *ret_cpus)
+void host_free_at(const struct sched *s, const struct host *h, usec_t at, struct room *ret)
 {
     uint64_t busy = 0;
     int lost = 0;
-    *ret_cpus = h->cpus_total;
+    *ret = (struct room){.cpus = h->cpus_total, .memory = h->memory_total};
     for (uint32_t i = h->first_part; i; i = part_at(s, i)->host_next) {
         const struct part *p = part_at(s, i);
         if (lease_ends(lease_at(s, p->lease)) <= at)
             continue;
         busy |= p->slots | (p->shared >= 0 ? (uint64_t)1 << p->shared : 0);
         lost += p->lost;
-        *ret_cpus -= p->cpus;
+        ret->cpus -= p->cpus;
+        ret->memory -= p->memory;
     }
-    *ret_slots = count_unclaimed(h, busy) - lost;
+    ret->slots = count_unclaimed(h, busy) - lost;
 }
 
 /* ---- taking and giving back ---- */
@@ -318,9 +333,11 @@ static uint32_t part_begin(struct sched *s,
     p->shared = -1;
     p->gpus = gpus_of(share);
     p->cpus = share->cpus;
+    p->memory = share->memory;
     take_slots(h, p, share, restored);
     h->gpus_used += p->gpus;
     h->cpus_used += p->cpus;
+    h->memory_used += p->memory;
     link_part(s, h, i);
     host_touch(s, host, false);
     return i;
@@ -342,6 +359,7 @@ static void part_end(struct sched *s, uint32_t i)
     h->lost -= p.lost;
     h->gpus_used -= p.gpus;
     h->cpus_used -= p.cpus;
+    h->memory_used -= p.memory;
     unlink_part(s, h, &p);
     rows_give(&s->parts, i);
     host_touch(s, p.host, true);
@@ -367,6 +385,9 @@ static uint32_t lease_new(struct sched *s, const struct facts *taken, usec_t sta
     l->f = *taken;
     l->started_at = started_at;
     l->ends = started_at + job_lasts(s, taken->limit);
+    l->steady_from = started_at + taken->served;
+    l->saved_at = l->steady_from;
+    l->saves_every = taken->saves_every;
     l->order = ++s->lease_order;
     index_add(&s->lease_of, hash_keyed(s->seed, l->f.id, strlen(l->f.id)), i);
     s->n_leases++;
@@ -397,7 +418,8 @@ uint32_t lease_begin(struct sched *s,
                      const struct numbers *hosts,
                      usec_t now)
 {
-    uint32_t lease = lease_new(s, taken, now), last = 0;
+    usec_t served = taken->served < now ? taken->served : 0;
+    uint32_t lease = lease_new(s, taken, now - served), last = 0;
     for (size_t i = 0; i < hosts->n; i++) {
         uint32_t part = part_begin(s, lease, hosts->v[i], i ? &shape->other : &shape->driver, NULL);
         *(last ? &part_at(s, last)->next : &lease_at(s, lease)->first_part) = part;
@@ -445,7 +467,7 @@ void lease_stay(struct sched *s, struct lease *l)
 {
     if (!l->leaving)
         return;
-    l->leaving = false;
+    l->leaving = l->gives_way = false;
     account_at(s, l->f.project)->gpus_leaving -= l->gpus;
     account_at(s, l->f.user)->gpus_leaving -= l->gpus;
     for (uint32_t p = l->first_part; p; p = part_at(s, p)->next)
@@ -512,7 +534,7 @@ static const char *check_part(const struct sched *s, const struct part *p, uint3
 static const char *check_host(const struct sched *s, const struct host *h, uint32_t host)
 {
     uint32_t used[MAX_SLOTS] = {0};
-    int64_t gpus = 0, cpus = 0;
+    int64_t gpus = 0, cpus = 0, memory = 0;
     bool forced = false;
     for (uint32_t i = h->first_part; i; i = part_at(s, i)->host_next) {
         const struct part *p = part_at(s, i);
@@ -521,9 +543,10 @@ static const char *check_host(const struct sched *s, const struct host *h, uint3
             return broken;
         gpus += p->gpus;
         cpus += p->cpus;
+        memory += p->memory;
         forced |= p->forced;
     }
-    if (gpus != h->gpus_used || cpus != h->cpus_used)
+    if (gpus != h->gpus_used || cpus != h->cpus_used || memory != h->memory_used)
         return "what a node has given away is what its leases hold";
     for (int i = 0; i < MAX_SLOTS; i++) {
         if (used[i] != h->used[i] || (used[i] > 0) != (h->busy >> i & 1))

@@ -35,12 +35,12 @@ bool host_holds_empty(const struct host *h, const struct share *share, bool othe
 struct host host_without(const struct host *h, const struct part *p);
 /* The earliest time at which the ends of its leases leave room; 0 = now, NEVER = not even then. */
 usec_t host_holds_at(const struct sched *s, const struct host *h, const struct share *share);
-/* Slots and CPUs that no lease holds any more after `at`. */
-void host_free_at(const struct sched *s,
-                  const struct host *h,
-                  usec_t at,
-                  int *ret_slots,
-                  int64_t *ret_cpus);
+/* What no lease holds any more after `at`. */
+struct room {
+    int slots;
+    int64_t cpus, memory;
+};
+void host_free_at(const struct sched *s, const struct host *h, usec_t at, struct room *ret);
 
 /* "a,b" */
 void ledger_names(const struct sched *s, const struct lease *l, struct buf *out);

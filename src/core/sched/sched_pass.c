@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "core/sched/sched_fit.h"
+#include "core/sched/sched_flow.h"
 #include "core/sched/sched_hosts.h"
 #include "core/sched/sched_ledger.h"
 #include "core/sched/sched_line.h"
@@ -170,6 +171,20 @@ static usec_t ends_of(const struct sched *s, const struct waiting *w, bool behin
     return behind || s->walk.n_yields ? s->now + w->lasts : 0;
 }
 
+/* It gets a promise also behind others that have one. */
+static bool has_own_promise(const struct sched *s, const struct waiting *w)
+{
+    return (w->level == LEVEL_CLAIM || flow_goes_on(s)) && s->walk.n_promises < MAX_PROMISES;
+}
+
+/* asks: it is a pass, and not a look at what one would do. */
+static void promise_or_ask(struct sched *s, uint32_t job, bool asks)
+{
+    promise_make(s, job);
+    if (asks)
+        flow_ask(s);
+}
+
 /* True: a job was started. A job that yields leaves its place to the next of its lane, and a job
  * that steps aside to the next lines of the lane; all jobs behind a promise wait together. */
 static bool walk_order(struct sched *s, struct sched_decision *ret)
@@ -181,7 +196,7 @@ static bool walk_order(struct sched *s, struct sched_decision *ret)
     const struct waiting *w = waiting_at(s, job);
     uint32_t next = line ? line_next(s, job) : lane_next(s, job);
     uint32_t pool = shape_at(s, w->shape)->pool;
-    bool claim = w->level == LEVEL_CLAIM && s->walk.n_promises < MAX_PROMISES;
+    bool claim = has_own_promise(s, w);
     bool behind = pool_has_waiting(s, pool);
     if (steps_aside(s, job)) {
         if (!line)
@@ -195,7 +210,7 @@ static bool walk_order(struct sched *s, struct sched_decision *ret)
         push_place(s, line, next);
         return true;
     } else {
-        promise_make(s, job);
+        promise_or_ask(s, job, ret);
         push_place(s, line, claim ? next : 0);
     }
     return false;

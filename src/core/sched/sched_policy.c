@@ -16,6 +16,11 @@
 
 enum { YIELD_PART = 10, PATIENCE = 10 };
 
+bool policy_slices(const struct sched *s)
+{
+    return s->limits.policy == SCHED_POLICY_FLOW || s->limits.policy == SCHED_POLICY_SHORTEST;
+}
+
 /* True if the job takes so few slots of its only node that another job fits beside it. */
 static bool is_narrow(const struct sched *s, const struct waiting *w)
 {

@@ -7,6 +7,9 @@
 #pragma once
 #include "core/sched/sched_state.h"
 
+/* Jobs run in slices: what one ran before counts, and it may give way. */
+bool policy_slices(const struct sched *s);
+
 /* The start that w is promised when it becomes the first in line and could start at `earliest`. */
 usec_t policy_told(const struct sched *s, const struct waiting *w, usec_t earliest);
 /* Until when w, that could start now, may let others pass; now or earlier: it does not. */

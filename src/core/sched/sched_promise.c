@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sched/sched_flow.h"
 #include "core/sched/sched_hosts.h"
 #include "core/sched/sched_ledger.h"
 #include "core/sched/sched_policy.h"
@@ -16,7 +17,8 @@
 
 static bool sched_promise_share_same(const struct share *a, const struct share *b)
 {
-    return a->whole == b->whole && a->part == b->part && a->cpus == b->cpus;
+    return a->whole == b->whole && a->part == b->part && a->cpus == b->cpus &&
+           a->memory == b->memory;
 }
 
 static struct foresight *foresight_of(struct sched *s, const struct share *share)
@@ -69,15 +71,18 @@ static bool room_beside(const struct sched *s,
                         usec_t at,
                         usec_t until)
 {
-    int slots;
-    int64_t cpus;
-    host_free_at(s, h, at, &slots, &cpus);
+    struct room room;
+    host_free_at(s, h, at, &room);
     for (uint32_t i = h->first_keep; i; i = keep_at(s, i)->next) {
         const struct keep *k = keep_at(s, i);
-        slots -= k->at <= until ? cost(&k->share) : 0;
-        cpus -= k->at <= until ? k->share.cpus : 0;
+        if (k->at > until)
+            continue;
+        room.slots -= cost(&k->share);
+        room.cpus -= k->share.cpus;
+        room.memory -= k->share.memory;
     }
-    return slots >= cost(share) && cpus >= share->cpus;
+    return room.slots >= cost(share) && room.cpus >= share->cpus &&
+           (!share->memory || room.memory >= share->memory);
 }
 
 /* Where something is kept already, it is kept for good. */
@@ -263,6 +268,12 @@ static void sched_promise_tell(struct sched *s, struct waiting *w, usec_t at)
         w->promised = policy_told(s, w, at);
 }
 
+/* It blocks the jobs behind it. */
+static bool is_firm(const struct sched *s, const struct promise *p)
+{
+    return !p->rests && p->at > s->now;
+}
+
 static void promise_add(struct sched *s, const struct promise *p)
 {
     const struct shape *shape = shape_at(s, waiting_at(s, p->job)->shape);
@@ -272,6 +283,7 @@ static void promise_add(struct sched *s, const struct promise *p)
     walk->promises = xrealloc(walk->promises, walk->n_promises + 1, sizeof(*walk->promises));
     walk->promises[walk->n_promises++] = *p;
     walk->n_yields += p->yields;
+    walk->n_firm += is_firm(s, p);
 }
 
 void promise_make(struct sched *s, uint32_t job)
@@ -282,6 +294,7 @@ void promise_make(struct sched *s, uint32_t job)
     if (s->limits.policy != SCHED_POLICY_FIFO)
         p.at = promise_find(s, shape, &p.hosts);
     w->blocked = w->blocked || p.at > s->now;
+    p.rests = policy_slices(s) && flow_count_givers(s, &p);
     if (!s->walk.n_yields) /* otherwise it is not the first: it is told once no job yields */
         sched_promise_tell(s, w, p.at);
     promise_add(s, &p);
@@ -311,6 +324,7 @@ bool promise_yield(struct sched *s, uint32_t job)
 void promise_drop_last(struct sched *s)
 {
     struct promise *p = &s->walk.promises[--s->walk.n_promises];
+    s->walk.n_firm -= is_firm(s, p);
     for (size_t i = 0; p->at != NEVER && i < p->hosts.n; i++) {
         struct host *h = host_at(s, p->hosts.v[i]);
         h->first_keep = keep_at(s, h->first_keep)->next;
@@ -328,7 +342,7 @@ void promises_clear(struct sched *s)
                 host_at(s, hosts->v[k])->first_keep = 0;
         numbers_release(hosts);
     }
-    walk->n_promises = 0;
+    walk->n_promises = walk->n_firm = 0;
     walk->taken.n = 0;
     s->keeps.n = 1; /* none is of anything else */
     s->keeps.freed = 0;

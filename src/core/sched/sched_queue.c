@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "core/sched/sched_claims.h"
 #include "core/sched/sched_fit.h"
+#include "core/sched/sched_flow.h"
 #include "core/sched/sched_ledger.h"
 #include "core/sched/sched_line.h"
 #include "core/sched/sched_policy.h"
@@ -19,7 +20,18 @@
 
 static usec_t starve_after(const struct sched *s)
 {
+    if (policy_slices(s))
+        return flow_back_within(s);
     return s->limits.starve_after ? s->limits.starve_after : STARVE_AFTER;
+}
+
+/* Under flow a gang of n nodes goes first after an n-th of the time: shorter jobs that come and go
+ * would never leave it so many whole nodes at once. */
+static usec_t ages_from(const struct sched *s, const struct waiting *w)
+{
+    usec_t n = policy_slices(s) ? (usec_t)shape_at(s, w->shape)->nnodes : 1;
+    usec_t ahead = n > 1 ? starve_after(s) - starve_after(s) / n : 0;
+    return w->f.queued_at > ahead ? w->f.queued_at - ahead : 0;
 }
 
 static void age_up(struct sched *s, size_t i)
@@ -69,7 +81,7 @@ static void age_add(struct sched *s, uint32_t job)
         s->ageing = xrealloc(s->ageing, s->cap_ageing, sizeof(*s->ageing));
     }
     const struct waiting *w = waiting_at(s, job);
-    s->ageing[s->n_ageing] = (struct age){w->f.queued_at, job, w->stay};
+    s->ageing[s->n_ageing] = (struct age){ages_from(s, w), job, w->stay};
     age_up(s, s->n_ageing++);
 }
 
@@ -94,7 +106,7 @@ static uint32_t age_take(struct sched *s, usec_t now)
 
 static int sched_queue_level_of(const struct sched *s, const struct waiting *w)
 {
-    usec_t since = w->f.queued_at;
+    usec_t since = ages_from(s, w);
     if (w->claims)
         return LEVEL_CLAIM;
     if (s->now > since && s->now - since >= starve_after(s))
@@ -109,7 +121,7 @@ void queue_join(struct sched *s, uint32_t job)
     w->a = w->level == LEVEL_CLAIM
                ? (uint64_t)(100 - account_ceiling(s, w->f.project, w->f.user, w->f.priority))
            : w->level == LEVEL_STARVED ? w->f.queued_at
-                                       : 0;
+                                       : flow_rank(s, w);
     w->b = (uint64_t)w->f.seq + ((uint64_t)1 << 63);
     w->stay = ++s->stays;
     bool own_group = s->limits.policy == SCHED_POLICY_FAIR && w->level < LEVEL_STARVED;
@@ -185,13 +197,14 @@ void sched_enqueue(struct sched *s, const struct sched_job *job)
     sched_dequeue(s, job->id);
     struct facts f;
     facts_take(s, &f, job);
-    uint32_t shape = shape_take(s, str_or(job->pool, ""), &job->demand);
+    uint32_t shape = shape_take(s, job->pool, job->needs, &job->demand);
     uint32_t i = rows_take(&s->waiting);
     struct waiting *w = waiting_at(s, i);
     w->f = f;
     w->shape = shape;
     w->held = job->held;
     w->lasts = job_lasts(s, job->limit);
+    w->lasts -= f.served < w->lasts ? f.served : w->lasts - 1;
     w->avoid = job->avoid && *job->avoid ? xstrdup(job->avoid) : NULL;
     account_at(s, f.project)->queued++;
     account_at(s, f.user)->queued++;

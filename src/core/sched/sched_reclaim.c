@@ -12,13 +12,14 @@
 
 #include "base/message.h"
 #include "base/text.h"
+#include "core/sched/sched_flow.h"
 #include "core/sched/sched_hosts.h"
 #include "core/sched/sched_ledger.h"
 #include "core/sched/sched_pass.h"
 #include "core/sched/sched_promise.h"
 #include "core/sched/sched_quota.h"
 
-static bool is_covered(const struct account *a)
+bool reclaim_is_covered(const struct account *a)
 {
     int64_t guaranteed = account_guaranteed(a);
     return guaranteed && a->gpus - a->gpus_leaving <= guaranteed;
@@ -26,11 +27,12 @@ static bool is_covered(const struct account *a)
 
 static bool sched_reclaim_may_go(const struct sched *s, const struct lease *l)
 {
-    return l->f.restartable && !l->leaving && l->gpus && !is_covered(account_at(s, l->f.project)) &&
-           !is_covered(account_at(s, l->f.user));
+    return l->f.restartable && !l->leaving && l->gpus &&
+           !reclaim_is_covered(account_at(s, l->f.project)) &&
+           !reclaim_is_covered(account_at(s, l->f.user));
 }
 
-static bool is_in_pool(const struct sched *s, const struct lease *l, uint32_t pool)
+bool reclaim_is_in_pool(const struct sched *s, const struct lease *l, uint32_t pool)
 {
     const struct numbers *kinds = &pool_at(s, pool)->kinds;
     for (uint32_t p = l->first_part; p; p = part_at(s, p)->next) {
@@ -59,7 +61,7 @@ static size_t list_borrowers(const struct sched *s, uint32_t pool, struct borrow
     size_t n = 0;
     for (uint32_t i = 1; i < s->leases.n; i++) {
         const struct lease *l = row_is_used(&s->leases, i) ? lease_at(s, i) : NULL;
-        if (l && l->f.restartable && !l->leaving && is_in_pool(s, l, pool))
+        if (l && l->f.restartable && !l->leaving && reclaim_is_in_pool(s, l, pool))
             v[n++] = (struct borrower){i, l->order};
     }
     xsort(v, n, sizeof(*v), last_first);
@@ -190,7 +192,8 @@ bool reclaim_tell(struct sched *s, struct sched_decision *ret)
         *ret = (struct sched_decision){.verb = SCHED_PREEMPT,
                                        .job = lease_at(s, t.lease)->f.job,
                                        .nodes = "",
-                                       .driver_node = ""};
+                                       .driver_node = "",
+                                       .at_save = t.at_save};
         text_copy(ret->text, t.text);
         return true;
     }
@@ -213,6 +216,8 @@ bool sched_is_wanted_back(struct sched *s, const char *id, usec_t now)
     uint32_t lease = lease_find(s, id);
     if (!lease || !lease_at(s, lease)->leaving)
         return false;
+    if (lease_at(s, lease)->gives_way)
+        return flow_is_wanted(s, lease, now);
     usec_t leaves_at = lease_at(s, lease)->leaves_at;
     lease_stay(s, lease_at(s, lease));
     changed(s);

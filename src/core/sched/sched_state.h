@@ -4,7 +4,8 @@
  * Amounts are integers in 1/10000 (UNIT), as Ray counts. Everything that refers to something
  * else does so by its row's number (sched_table.h).
  *
- *   host -> kind (same labels, same network: hosts by free slots) <- pool (label set: its kinds)
+ *   host -> kind (same labels, network and versions: hosts by free slots)
+ *        <- pool (label set and needs: its kinds)
  *   lease -> part (its share on one host) -> host
  *   waiting job -> shape (pool and demand: what fits, remembered once for all of it)
  *               -> group (level and project: the order) with a lane per pool (places in line)
@@ -27,12 +28,13 @@ enum {
 /* Longer than anything: an end that was not promised. Ends of such leases are in order of start. */
 #define FAR ((usec_t)3650 * USEC_DAY)
 #define NEVER UINT64_MAX
+#define NO_LIMIT (INT64_MAX / 2)
 #define STARVE_AFTER USEC_DAY /* limits.starve_after as installed */
 
 /* A gang's share of one of its nodes. */
 struct share {
     int whole, part; /* slots; and of one more, in 1/UNIT, 0 = none */
-    int64_t cpus;
+    int64_t cpus, memory;
 };
 
 struct shape {
@@ -52,7 +54,7 @@ struct shape {
 };
 
 struct kind {
-    char *labels, *network;
+    char *labels, *network, *versions, *only;
     uint32_t *hosts; /* n hosts, in order of their numbers */
     uint32_t n, words;
     uint64_t *bits; /* MAX_SLOTS + 1 rows of `words`: hosts with so many free slots */
@@ -62,7 +64,7 @@ struct kind {
 
 struct pool {
     uint32_t row, refs;
-    char *text;
+    char *text, *needs;
     struct numbers kinds;
     uint64_t grown; /* s->tick when something came free in it */
 };
@@ -70,16 +72,17 @@ struct pool {
 struct host {
     uint32_t row;
     uint32_t kind, place; /* kind 0: not usable; place among the kind's hosts */
-    char *name, *labels, *network, *why_not;
-    double gpus, cpus, gpus_held, cpus_held; /* as told */
+    char *name, *labels, *network, *versions, *why_not, *only;
+    double gpus, cpus, memory, gpus_held, cpus_held; /* as told */
     bool usable, shareable, listed;
     int n_slots, held_slots;
-    int64_t cpus_total; /* without those held */
-    int free;           /* whole slots that may be given away */
-    int lost;           /* whole slots of leases that found none (more leased than there is) */
-    uint64_t busy;      /* slots of which something is leased */
+    int64_t cpus_total;   /* without those held */
+    int64_t memory_total; /* NO_LIMIT: not known */
+    int free;             /* whole slots that may be given away */
+    int lost;             /* whole slots of leases that found none (more leased than there is) */
+    uint64_t busy;        /* slots of which something is leased */
     uint16_t used[MAX_SLOTS]; /* of each, in 1/UNIT */
-    int64_t gpus_used, cpus_used;
+    int64_t gpus_used, cpus_used, memory_used;
     uint32_t first_part, last_part;
     uint32_t first_keep;
     uint64_t stamp; /* s->tick of its last change */
@@ -94,7 +97,7 @@ struct part {
     uint16_t amount;
     int lost;    /* whole slots that it should have and has not */
     bool forced; /* restored onto a slot that was not free */
-    int64_t gpus, cpus;
+    int64_t gpus, cpus, memory;
 };
 
 /* A lease as it must be remembered, and a job that waits: the same facts. */
@@ -104,8 +107,9 @@ struct facts {
     int priority; /* as asked */
     uint32_t project, user;
     usec_t queued_at, limit, p50, p90;
+    usec_t served, slice, saves_every; /* 0 but under flow */
     bool restartable;
-    int64_t memory; /* in 1/UNIT GiB, of the whole gang: no host counts it */
+    int64_t memory; /* in 1/UNIT GiB, of the whole gang: for quotas */
     void *job;
 };
 
@@ -116,7 +120,10 @@ struct lease {
     usec_t started_at, ends; /* ends: promised by its limit; FAR after the start if by none */
     uint64_t order;          /* of its start among leases */
     bool leaving;            /* told to go, or known to */
+    bool gives_way;          /* ... to a job that goes before it under flow, after a checkpoint */
     usec_t leaves_at;
+    usec_t steady_from;           /* from then on it runs for its slice */
+    usec_t saved_at, saves_every; /* 0 = not known */
 };
 
 struct waiting {
@@ -184,6 +191,7 @@ struct promise {
     uint32_t job; /* waiting */
     uint32_t pool;
     bool yields; /* it could have started, but shorter ones may go before until `at` */
+    bool rests;  /* on leases that give way: jobs behind it may ask for others */
     usec_t at;
     struct numbers hosts;
 };
@@ -219,6 +227,7 @@ struct walk {
     struct numbers
         taken; /* pools of all jobs that wait in line: jobs that compete with these wait, too */
     size_t n_yields; /* promises of yielding jobs */
+    size_t n_firm;   /* promises that no lease gives way for, under flow */
     bool asked;      /* all yielding jobs were passed by every job that may: now no job yields */
     uint64_t vain_stamp; /* no lease could be asked to go at this s->stamp and time */
     usec_t vain_now;
@@ -240,6 +249,7 @@ enum { N_FORESIGHT = 8 };
 struct telling {
     uint32_t lease;
     uint64_t order; /* of the lease: another may have its row by now */
+    usec_t at_save; /* as in a decision */
     char text[256]; /* the job or account that needs the room */
 };
 

@@ -21,6 +21,22 @@ bool sched_lease_gang(const struct sched *s, const char *id, struct gang *ret)
     return lease;
 }
 
+bool sched_lease_part(const struct sched *s, const char *id, size_t i, struct sched_part *ret)
+{
+    uint32_t lease = lease_find(s, id), at = lease ? lease_at(s, lease)->first_part : 0;
+    while (at && i--)
+        at = part_at(s, at)->next;
+    if (!at)
+        return false;
+    const struct part *p = part_at(s, at);
+    *ret = (struct sched_part){
+        .node = host_at(s, p->host)->name,
+        .gpus = p->slots | (p->shared >= 0 ? (uint64_t)1 << p->shared : 0),
+        .amount = p->gpus,
+    };
+    return true;
+}
+
 size_t sched_lease_count(const struct sched *s)
 {
     return s->n_leases;
@@ -101,6 +117,20 @@ const char *sched_node_lease(const struct sched *s, const char *node, size_t i)
     return NULL;
 }
 
+const char *sched_kept_next(const struct sched *s, size_t *pos, int64_t *ret_amount)
+{
+    while (++*pos < s->hosts.n) {
+        const struct host *h = host_at(s, (uint32_t)*pos);
+        if (!row_is_used(&s->hosts, (uint32_t)*pos) || !h->first_keep)
+            continue;
+        *ret_amount = 0;
+        for (uint32_t i = h->first_keep; i; i = keep_at(s, i)->next)
+            *ret_amount += (int64_t)keep_at(s, i)->share.whole * UNIT + keep_at(s, i)->share.part;
+        return h->name;
+    }
+    return NULL;
+}
+
 /* ---- pools ---- */
 
 /* A question's pool may be in no table; then the state takes it for the time of the question. */
@@ -109,15 +139,21 @@ static struct sched *open_state(const struct sched *s)
     return (struct sched *)(uintptr_t)s;
 }
 
-bool sched_fits_empty(const struct sched *s, const char *pool, const struct demand *d)
+bool sched_fits_empty(const struct sched *s,
+                      const char *pool,
+                      const char *needs,
+                      const struct demand *d)
 {
-    return sched_largest_gang(s, pool, d) >= (d->nnodes > 1 ? d->nnodes : 1);
+    return sched_largest_gang(s, pool, needs, d) >= (d->nnodes > 1 ? d->nnodes : 1);
 }
 
-int sched_largest_gang(const struct sched *s, const char *pool, const struct demand *d)
+int sched_largest_gang(const struct sched *s,
+                       const char *pool,
+                       const char *needs,
+                       const struct demand *d)
 {
     struct shape shape;
-    shape_init(open_state(s), &shape, str_or(pool, ""), d);
+    shape_init(open_state(s), &shape, pool, needs, d);
     int n = shape_largest(s, &shape, true);
     shape_release(open_state(s), &shape);
     return n;
@@ -134,8 +170,8 @@ static void add_host(const struct host *h,
 {
     double used = (double)h->gpus_used / UNIT;
     double rest = fmax(0, all_gpus(h) - used - h->gpus_held);
-    if (!h->usable) {
-        if (*h->why_not)
+    if (!h->usable || *h->only) {
+        if (*h->why_not || *h->only)
             *(str_eq(h->why_not, "draining") ? &ret->draining : &ret->bad) += rest;
         return;
     }
@@ -167,19 +203,79 @@ static usec_t next_free(const struct sched *s, const struct host *h, usec_t now,
     return best;
 }
 
+/* The next node of the pool that takes jobs, now or some day; NULL: the end. */
+static const struct host *next_member(const struct sched *s, const char *pool, size_t *pos)
+{
+    while (++*pos < s->hosts.n) {
+        uint32_t i = (uint32_t)*pos;
+        const struct host *h = row_is_used(&s->hosts, i) ? host_at(s, i) : NULL;
+        if (h && h->listed && (h->usable || *h->why_not) && str_list_has_all(h->labels, pool))
+            return h;
+    }
+    return NULL;
+}
+
+void sched_count_fit(const struct sched *s,
+                     const char *pool,
+                     const char *needs,
+                     struct sched_fit_count *ret)
+{
+    const struct host *h;
+    struct needs_unmet lacks;
+    *ret = (struct sched_fit_count){0};
+    for (size_t pos = 0; (h = next_member(s, pool, &pos)); ret->nodes++)
+        if (needs_find_unmet(needs, h->versions, NULL))
+            ret->unfit++;
+        else
+            ret->unseen += needs_find_unseen(needs, h->versions, &lacks);
+}
+
+bool sched_gap_next(const struct sched *s,
+                    const char *pool,
+                    const char *needs,
+                    size_t *pos,
+                    struct sched_gap *ret)
+{
+    const struct host *h;
+    while ((h = next_member(s, pool, pos)))
+        if (needs_find_unmet(needs, h->versions, &ret->lacks) ||
+            needs_find_unseen(needs, h->versions, &ret->lacks)) {
+            ret->node = h->name;
+            return true;
+        }
+    return false;
+}
+
 void sched_pool(const struct sched *s, const char *pool, usec_t now, struct sched_pool *ret)
+{
+    sched_pool_fit(s, pool, "", now, ret);
+}
+
+static bool is_counted(const struct host *h, const char *pool, const char *needs)
+{
+    return h->listed && str_list_has_all(h->labels, pool) &&
+           (!*needs || !needs_find_unmet(needs, h->versions, NULL));
+}
+
+void sched_pool_fit(const struct sched *s,
+                    const char *pool,
+                    const char *needs,
+                    usec_t now,
+                    struct sched_pool *ret)
 {
     int with_free[MAX_SLOTS + 1] = {0};
     *ret = (struct sched_pool){0};
     for (uint32_t i = 1; i < s->hosts.n; i++) {
         const struct host *h = row_is_used(&s->hosts, i) ? host_at(s, i) : NULL;
-        if (!h || !h->listed || !str_list_has_all(h->labels, pool))
+        if (!h || !is_counted(h, pool, needs))
             continue;
         add_host(h, ret, with_free);
         ret->next_free = h->usable ? next_free(s, h, now, ret->next_free) : ret->next_free;
     }
+    int largest = 0;
     for (int n = 1; n <= MAX_SLOTS; n++)
-        ret->largest_gang = fmax(ret->largest_gang, n * with_free[n]);
+        largest = n * with_free[n] > largest ? n * with_free[n] : largest;
+    ret->largest_gang = largest;
     for (uint32_t i = 1; i < s->lanes.n; i++) {
         const struct lane *l = row_is_used(&s->lanes, i) ? lane_at(s, i) : NULL;
         const char *asked = l ? pool_at(s, l->pool)->text : NULL;
@@ -191,7 +287,7 @@ void sched_pool(const struct sched *s, const char *pool, usec_t now, struct sche
 bool sched_promise(struct sched *s, const char *pool, usec_t now, void **ret_job, usec_t *ret_at)
 {
     pass_look(s, now);
-    uint32_t p = pool_take(s, pool);
+    uint32_t p = pool_take(s, pool, "");
     const struct promise *ahead = promise_ahead(s, p);
     pool_give(s, p);
     const struct waiting *w = ahead ? waiting_at(s, ahead->job) : NULL;

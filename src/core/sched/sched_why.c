@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/sched/sched_fit.h"
+#include "core/sched/sched_flow.h"
 #include "core/sched/sched_hint.h"
 #include "core/sched/sched_hosts.h"
 #include "core/sched/sched_ledger.h"
@@ -19,12 +20,15 @@
 #include "core/sched/sched_queue.h"
 #include "core/sched/sched_quota.h"
 
+/* Names of one sentence: a reason is short, the page of a job's why has all of them. */
+enum { UNFIT_NAMED = 3, UNFIT_NAME_SHOWN = 24, UNFIT_NAMES_MAX = 96, UNFIT_NEED_SHOWN = 48 };
+
 struct case_of {
     struct sched *s;
     const struct waiting *w;
     struct shape *shape;
     uint32_t job;
-    struct sched_pool pool; /* the job's, as it is now */
+    struct sched_pool pool; /* of the job's, the nodes that meet its needs, as they are now */
     struct sched_why *why;
 };
 
@@ -118,11 +122,12 @@ static bool sched_why_is_over_quota(struct case_of *c)
 /* How many more nodes of the pool would hold a share if they took jobs. */
 static int unusable_nodes(const struct case_of *c, const char **ret_name, const char **ret_why)
 {
-    const char *pool = pool_at(c->s, c->shape->pool)->text;
+    const struct pool *pool = pool_at(c->s, c->shape->pool);
     int n = 0;
     for (uint32_t i = 1; i < c->s->hosts.n; i++) {
         const struct host *h = row_is_used(&c->s->hosts, i) ? host_at(c->s, i) : NULL;
-        if (!h || h->usable || !h->listed || !*h->why_not || !str_list_has_all(h->labels, pool) ||
+        if (!h || h->usable || !h->listed || !*h->why_not ||
+            !pool_suits(pool, h->labels, h->only, h->versions) ||
             !host_holds_empty(h, &c->shape->other, true))
             continue;
         n++;
@@ -132,6 +137,65 @@ static int unusable_nodes(const struct case_of *c, const char **ret_name, const 
     return n;
 }
 
+/* Nodes of the pool that are known not to meet the needs. */
+struct unfit {
+    int n;
+    char names[UNFIT_NAMES_MAX];
+    struct needs_unmet first; /* what the first of them lacks */
+};
+
+static struct unfit unfit_of(const struct case_of *c)
+{
+    const struct pool *pool = pool_at(c->s, c->shape->pool);
+    struct unfit ret = {0};
+    struct sched_gap gap;
+    size_t pos = 0, len;
+    while (*pool->needs && sched_gap_next(c->s, pool->text, pool->needs, &pos, &gap)) {
+        if (!*gap.lacks.has)
+            continue;
+        if (!ret.n++)
+            ret.first = gap.lacks;
+        len = strlen(ret.names);
+        if (ret.n <= UNFIT_NAMED)
+            text_printf_to(ret.names + len, sizeof(ret.names) - len, "%s%.*s",
+                           ret.n > 1 ? ", " : "", UNFIT_NAME_SHOWN, gap.node);
+    }
+    return ret;
+}
+
+static void put_unfit(const struct case_of *c, struct jout *j)
+{
+    int n = unfit_of(c).n;
+    if (n)
+        jout_int(j, "unfit", n);
+}
+
+/* With those that are known not to meet its needs it would fit. */
+static bool is_unfit(struct case_of *c)
+{
+    struct shape without;
+    struct message m;
+    const struct pool *pool = pool_at(c->s, c->shape->pool);
+    if (!*pool->needs)
+        return false;
+    shape_init(c->s, &without, pool->text, "", &c->shape->demand);
+    bool fits = shape_fits_ever(c->s, &without);
+    shape_release(c->s, &without);
+    if (!fits)
+        return false;
+    struct unfit unfit = unfit_of(c);
+    message_begin(&m);
+    jout_int(&m.j, "nnodes", c->shape->nnodes);
+    jout_int(&m.j, "fit", c->pool.nodes);
+    jout_int(&m.j, "unfit", unfit.n);
+    jout_str(&m.j, "nodes", unfit.names);
+    if (unfit.n > UNFIT_NAMED)
+        jout_int(&m.j, "more", unfit.n - UNFIT_NAMED);
+    jout_strn(&m.j, "need", unfit.first.need, strnlen(unfit.first.need, UNFIT_NEED_SHOWN));
+    jout_str(&m.j, "version", unfit.first.has);
+    return sched_why_say(c, &m, "nodes_unfit");
+}
+
 static bool is_too_small(struct case_of *c)
 {
     struct message m;
@@ -139,6 +203,7 @@ static bool is_too_small(struct case_of *c)
     double has = c->pool.gpus, needs = in_units(sh->gpus);
     message_begin(&m);
     put_pool(c, &m.j);
+    put_unfit(c, &m.j);
     if (has < needs) {
         jout_real(&m.j, "has", has);
         jout_real(&m.j, "needs", needs);
@@ -146,6 +211,8 @@ static bool is_too_small(struct case_of *c)
         jout_int(&m.j, "nnodes", sh->nnodes);
         jout_real(&m.j, "each", gpus_of_driver(sh));
         jout_real(&m.j, "cpus", in_units(sh->driver.cpus));
+        if (sh->driver.memory)
+            jout_real(&m.j, "memory", in_units(sh->driver.memory));
         jout_int(&m.j, "shared", sh->driver.part ? 1 : 0);
     }
     return sched_why_say(c, &m, "pool_too_small");
@@ -174,7 +241,7 @@ static bool is_too_large(struct case_of *c)
         jout_strn(&m.j, "state", why, strnlen(why, 64));
         return sched_why_say(c, &m, "nodes_not_usable");
     }
-    return is_too_small(c);
+    return is_unfit(c) || is_too_small(c);
 }
 
 static bool is_at_live_limit(struct case_of *c)
@@ -209,6 +276,21 @@ static bool is_reclaiming(struct case_of *c)
     return sched_why_say(c, &m, "reclaiming");
 }
 
+/* Under flow: leases that go right after a checkpoint make room for it. */
+static bool is_given_way(struct case_of *c)
+{
+    const struct promise *p = promise_of(c->s, c->job);
+    char at[CLOCK_TEXT_MAX];
+    struct message m;
+    int n = p && p->rests ? flow_count_givers(c->s, p) : 0;
+    if (!n)
+        return false;
+    message_begin(&m);
+    jout_int(&m.j, "jobs", n);
+    jout_str(&m.j, "at", minute_to_string(p->at, at));
+    return sched_why_say(c, &m, "giving_way");
+}
+
 /* "first in line, promised …" or "4 jobs are before it", as an argument. */
 static void put_place(const struct case_of *c, struct jout *j)
 {
@@ -225,26 +307,37 @@ static void put_place(const struct case_of *c, struct jout *j)
     jout_close(j, '}');
 }
 
+/* What is short beside the slots; NULL: the slots are. */
+static const char *short_of(const struct case_of *c)
+{
+    struct shape shape = *c->shape;
+    shape.driver.memory = shape.other.memory = 0;
+    if (fit_find(c->s, &(struct fit){.shape = &shape}, NULL))
+        return "waiting_for_memory";
+    shape.driver.cpus = shape.other.cpus = 0;
+    return fit_find(c->s, &(struct fit){.shape = &shape}, NULL) ? "waiting_for_cpus" : NULL;
+}
+
 static bool does_not_fit(struct case_of *c)
 {
     struct message m;
-    struct shape no_cpus = *c->shape;
     if (fit_exists_now(c->s, c->shape))
         return false;
-    no_cpus.driver.cpus = no_cpus.other.cpus = 0;
-    bool cpus = fit_find(c->s, &(struct fit){.shape = &no_cpus}, NULL);
+    const char *code = short_of(c);
     message_begin(&m);
     jout_int(&m.j, "nnodes", c->shape->nnodes);
-    if (cpus) {
+    if (code) {
         jout_real(&m.j, "cpus", in_units(c->shape->driver.cpus));
+        jout_real(&m.j, "memory", in_units(c->shape->driver.memory));
     } else {
         jout_real(&m.j, "each", gpus_of_driver(c->shape));
         jout_real(&m.j, "free", c->pool.free);
         jout_real(&m.j, "all", c->pool.gpus);
         jout_real(&m.j, "gang", c->pool.largest_gang);
+        put_unfit(c, &m.j);
     }
     put_place(c, &m.j);
-    return sched_why_say(c, &m, cpus ? "waiting_for_cpus" : "waiting_for_gpus");
+    return sched_why_say(c, &m, code ? code : "waiting_for_gpus");
 }
 
 /* Whom it would delay, until when, and for how long it may run. */
@@ -277,9 +370,10 @@ bool sched_explain(struct sched *s,
                    struct sched_why *ret)
 {
     static bool (*const reasons[])(struct case_of *) = {
-        sched_why_is_held, sched_why_is_over_quota, is_too_large,
-        is_at_live_limit,  is_reclaiming,           does_not_fit,
-        is_behind,
+        sched_why_is_held, sched_why_is_over_quota,
+        is_too_large,      is_at_live_limit,
+        is_reclaiming,     is_given_way,
+        does_not_fit,      is_behind,
     };
     uint32_t job = waiting_find(s, id);
     if (!job)
@@ -288,7 +382,8 @@ bool sched_explain(struct sched *s,
     *ret = (struct sched_why){.code = ""};
     const struct waiting *w = waiting_at(s, job);
     struct case_of c = {.s = s, .w = w, .shape = shape_at(s, w->shape), .job = job, .why = ret};
-    sched_pool(s, pool_at(s, c.shape->pool)->text, s->now, &c.pool);
+    const struct pool *pool = pool_at(s, c.shape->pool);
+    sched_pool_fit(s, pool->text, pool->needs, s->now, &c.pool);
     ret->position = w->held ? 0 : order_place(s, job);
     for (size_t i = 0; i < array_len(reasons); i++)
         if (reasons[i](&c))

@@ -24,16 +24,10 @@ enum {
 
 /* ---- pieces ---- */
 
-void build_fail(struct build *b, const char *fmt, ...)
+void build_fail(struct build *b, const char *code, const struct message_arg *args)
 {
-    char text[400];
-    va_list ap;
-    if (b->r < 0)
-        return;
-    va_start(ap, fmt);
-    text_vprintf(text, fmt, ap);
-    va_end(ap);
-    b->r = err_set(b->err, ERR_BAD_SPEC, "%s", text);
+    if (b->r == 0)
+        b->r = message_refuse(b->err, ERR_BAD_SPEC, code, args);
 }
 
 static bool is_overridden(const struct build *b, const char *key)
@@ -114,7 +108,7 @@ static void add_path(struct build *b, struct buf *path, const char *dir)
     if (!dir)
         return;
     if (strchr(dir, ':'))
-        build_fail(b, "'%s' has a colon, which PYTHONPATH cannot hold", dir);
+        build_fail(b, "path_has_colon", MESSAGE_ARGS(MESSAGE_STR("dir", dir)));
     (void)buf_addf(path, "%s%s", path->len > 0 ? ":" : "", dir); /* failed is looked at once */
 }
 
@@ -135,7 +129,7 @@ static void add_pythonpath(struct build *b)
         add_path(b, &path, b->s->extra_pythonpath.v[i]);
     (void)buf_adds(&path, ":${PYTHONPATH}"); /* as above */
     if (path.failed)
-        build_fail(b, "PYTHONPATH is too long");
+        build_fail(b, "pythonpath_too_long", MESSAGE_NO_ARGS);
     else if (path.data[0] != ':')
         pairs_set(&b->out->env, "PYTHONPATH", path.data);
     buf_release(&path);
@@ -183,23 +177,32 @@ static void add_verl_env(struct build *b)
         build_env_default(b, "RAY_OVERRIDE_JOB_RUNTIME_ENV", "1");
 }
 
+/* The decisions of the caller, where it made one. */
+static void find_trackers(struct build *b)
+{
+    enum tracker_kind kinds[2] = {0};
+    const size_t n = tracker_of_spec(b->s, kinds);
+    b->n_trackers = n;
+    for (size_t i = 0; i < n && i < array_len(b->trackers); i++) {
+        b->trackers[i] =
+            (struct tracker){.kind = kinds[i], .mode = tracker_mode_of_spec(b->s, kinds[i])};
+        for (size_t k = 0; k < b->in->n_trackers; k++)
+            if (b->in->trackers[k].kind == kinds[i])
+                b->trackers[i] = b->in->trackers[k];
+    }
+}
+
+/* ARGUS_TRACKERS has the hook keep verl's loggers out of the training's way. */
 static void add_tracking_env(struct build *b)
 {
-    const struct spec *s = b->s;
-    if (s->wandb_enabled) {
-        build_env_default(b, "WANDB_MODE", spec_wandb_mode_name(s->wandb_mode));
-        build_env_default(b, "WANDB_DIR", b->in->attempt_dir);
-    }
-    if (!s->tracking_backend)
-        return;
-    _cleanup_(freep) char *dir = xasprintf("%s/metrics/%s", b->in->job_dir, s->tracking_backend);
-    const char *where = str_or(s->tracking_uri, dir);
-    if (!strcmp(s->tracking_backend, "mlflow") && s->tracking_uri)
-        build_env_default(b, "MLFLOW_TRACKING_URI", where);
-    if (!strcmp(s->tracking_backend, "tensorboard"))
-        build_env_default(b, "TENSORBOARD_DIR", where);
-    if (!strcmp(s->tracking_backend, "swanlab"))
-        build_env_default(b, "SWANLAB_LOG_DIR", where);
+    const struct tracker_place at = {.job = b->in->id,
+                                     .job_dir = b->in->job_dir,
+                                     .attempt_dir = b->in->attempt_dir,
+                                     .attempt = b->in->attempt};
+    for (size_t i = 0; i < b->n_trackers; i++)
+        tracker_env(b->s, &b->trackers[i], &at, &b->out->env);
+    if (b->n_trackers || spec_override_find(b->s, "trainer.logger"))
+        pairs_set(&b->out->env, "ARGUS_TRACKERS", "guarded");
 }
 
 static void add_env(struct build *b)
@@ -209,10 +212,9 @@ static void add_env(struct build *b)
     build_env_default(b, "RAY_DEDUP_LOGS", "0");
     build_env_default(b, "RAY_COLOR_PREFIX", "0");
     build_env_default(b, "PYTHONUNBUFFERED", "1");
-    if (b->v) {
+    if (b->v)
         add_verl_env(b);
-        add_tracking_env(b);
-    }
+    add_tracking_env(b);
     add_pythonpath(b);
     /* Ray kills a stopped driver after 3 s unless told; the shepherd's own deadline comes first. */
     text_printf(text, "%llu",
@@ -242,7 +244,7 @@ static void add_shell_line(struct build *b)
     }
     (void)buf_adds(&text, line);
     if (text.failed)
-        build_fail(b, "the entrypoint's line is too long");
+        build_fail(b, "entrypoint_too_long", MESSAGE_NO_ARGS);
     build_arg(b, buf_str(&text));
     buf_release(&text);
 }
@@ -299,24 +301,30 @@ int cmdline_build(const struct cmdline_in *in,
                   struct err *err)
 {
     static void (*const builders[])(struct build *) = {
-        [WORKLOAD_PPO] = build_ppo,          [WORKLOAD_GRPO] = build_ppo,
-        [WORKLOAD_SFT] = build_sft,          [WORKLOAD_EVAL] = build_eval,
-        [WORKLOAD_MERGE] = build_merge,      [WORKLOAD_GENERATE] = build_generate,
-        [WORKLOAD_RAY] = build_entrypoint,   [WORKLOAD_TRAIN] = build_entrypoint,
-        [WORKLOAD_TUNE] = build_entrypoint,  [WORKLOAD_DATA] = build_entrypoint,
-        [WORKLOAD_RLLIB] = build_entrypoint, [WORKLOAD_SERVE] = build_entrypoint,
+        [WORKLOAD_PPO] = build_ppo,
+        [WORKLOAD_GRPO] = build_ppo,
+        [WORKLOAD_SFT] = build_sft,
+        [WORKLOAD_EVAL] = build_eval,
+        [WORKLOAD_MERGE] = build_merge,
+        [WORKLOAD_GENERATE] = build_generate,
+        [WORKLOAD_RAY] = build_entrypoint,
+        [WORKLOAD_TRAIN] = build_entrypoint,
+        [WORKLOAD_TUNE] = build_entrypoint,
+        [WORKLOAD_DATA] = build_entrypoint,
+        [WORKLOAD_RLLIB] = build_entrypoint,
+        [WORKLOAD_SERVE] = build_entrypoint,
+        [WORKLOAD_NOTEBOOK] = build_entrypoint,
     };
     struct build b = {.in = in, .s = in->spec, .v = in->version, .out = ret, .ps = ps, .err = err};
     *ret = (struct cmdline){0};
-    if ((size_t)b.s->workload >= array_len(builders))
-        return err_set(err, ERR_BAD_SPEC, "workload '%s' is not in this version",
-                       workload_to_string((enum workload)b.s->workload));
+    static_assert(array_len(builders) == WORKLOAD_COUNT, "each workload has a command line");
     if (workload_has_entrypoint((enum workload)b.s->workload))
         b.v = NULL;
     const char *field;
     if (b.v)
         b.r = cmdline_check_version(b.s, b.v, &field, err);
     set_str(&ret->cwd, b.s->working_dir);
+    find_trackers(&b);
     builders[b.s->workload](&b);
     add_env(&b);
     return b.r;

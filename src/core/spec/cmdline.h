@@ -13,6 +13,7 @@
 #include "base/strv.h"
 #include "core/spec/demand.h"
 #include "core/spec/spec.h"
+#include "core/spec/tracker.h"
 #include "core/spec/verl.h"
 
 struct cmdline_in {
@@ -31,6 +32,9 @@ struct cmdline_in {
     int64_t resume_step;        /* newest verified checkpoint of spec->resume_job; 0: none */
     int64_t own_step;           /* of a checkpoint that an attempt before left, which was read: it
                                    goes on from there; 0: there is none */
+    const struct tracker
+        *trackers; /* as they were decided for the attempt; NULL: as the spec says */
+    size_t n_trackers;
 };
 
 struct cmdline {

@@ -14,6 +14,8 @@ struct build {
     struct problems *ps;
     struct err *err;
     int r;
+    struct tracker trackers[2]; /* of the spec, as the caller decided */
+    size_t n_trackers;
 };
 
 /* Add "key=value". Left out when the spec's overrides set the same key: they win anyway, and
@@ -25,7 +27,7 @@ void build_files(struct build *b, const char *key, const struct strv *files);
 void build_arg(struct build *b, const char *arg);
 /* A variable that a job may set otherwise. */
 void build_env_default(struct build *b, const char *name, const char *value);
-void build_fail(struct build *b, const char *fmt, ...) printf_like(2, 3);
+void build_fail(struct build *b, const char *code, const struct message_arg *args);
 
 /* What the spec's overrides say about a whole number, else dflt. */
 int64_t build_number(const struct build *b, const char *key, int64_t dflt);

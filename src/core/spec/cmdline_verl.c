@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/cmdline_build.h"
 #include "core/spec/hydra.h"
@@ -69,10 +70,8 @@ static void add_gang(struct build *b)
 static void add_names(struct build *b)
 {
     const struct spec *s = b->s;
-    const char *project = s->wandb_enabled ? s->wandb_project : NULL;
-    const char *run = s->wandb_enabled ? s->wandb_run : NULL;
-    build_text(b, "trainer.project_name", str_or(str_or(project, s->project), "argus"));
-    build_text(b, "trainer.experiment_name", str_or(run, b->in->id));
+    build_text(b, "trainer.project_name", str_or(tracker_project(s), "argus"));
+    build_text(b, "trainer.experiment_name", str_or(tracker_run_name(s), b->in->id));
 }
 
 static void add_logger(struct build *b)
@@ -81,10 +80,9 @@ static void add_logger(struct build *b)
     strv_add(&names, "console");
     if (b->v->has_file_logger)
         strv_add(&names, "file");
-    if (b->s->wandb_enabled)
-        strv_add(&names, "wandb");
-    if (b->s->tracking_backend)
-        strv_add(&names, b->s->tracking_backend);
+    for (size_t i = 0; i < b->n_trackers; i++)
+        if (b->trackers[i].mode != TRACKER_NONE)
+            strv_add(&names, tracker_kind_to_string(b->trackers[i].kind));
     if (b->r == 0 && !spec_override_find(b->s, "trainer.logger") &&
         hydra_add_list(&b->out->argv, "trainer.logger", &names, b->err) < 0)
         b->r = ERR_BAD_SPEC;
@@ -109,11 +107,11 @@ static void warn_of_too_few_rows(struct build *b, int64_t batch)
     batch = build_number(b, "data.train_batch_size", batch);
     int64_t steps = b->in->train_rows / batch * s->total_epochs;
     if (steps > 0 && steps < s->total_training_steps)
-        problems_add(b->ps, PROBLEM_WARNING, "total_training_steps", 0, 0,
-                     "give more total_epochs, or a smaller data.train_batch_size",
-                     "%lld epochs of %lld rows end after %lld steps, before step %lld",
-                     (long long)s->total_epochs, (long long)b->in->train_rows, (long long)steps,
-                     (long long)s->total_training_steps);
+        problems_add(b->ps, PROBLEM_WARNING, "total_training_steps", 0, 0, "epochs_end_early",
+                     MESSAGE_ARGS(MESSAGE_NUM("epochs", s->total_epochs),
+                                  MESSAGE_NUM("rows", b->in->train_rows),
+                                  MESSAGE_NUM("steps", steps),
+                                  MESSAGE_NUM("wanted", s->total_training_steps)));
 }
 
 static void add_saving(struct build *b, int64_t epochs, int64_t batch)
@@ -131,8 +129,8 @@ static void add_saving(struct build *b, int64_t epochs, int64_t batch)
 
 /* Retention is argusd's: verl counts what it has not read, forgets all at a restart, and knows
  * neither a best one nor other jobs. Its own limit only bounds what lies there while argusd is
- * away: so many more that argusd has long seen and pinned (fsroot/ckpt.h) what must stay when verl
- * comes to it; none where the best is to stay. */
+ * away: so many more that argusd has long seen and pinned (fsroot/ckpt/ckpt.h) what must stay when
+ * verl comes to it; none where the best is to stay. */
 static void add_keep(struct build *b)
 {
     long long keep = (long long)b->s->keep_last + KEEP_MORE;
@@ -165,8 +163,9 @@ static void add_resume(struct build *b)
         return;
     int64_t step = s->resume_step > 0 ? s->resume_step : b->in->resume_step;
     if (step <= 0)
-        build_fail(b, "job '%s' has no verified checkpoint to resume from: see 'argus ckpt ls %s'",
-                   s->resume_job, s->resume_job);
+        build_fail(
+            b, "no_verified_checkpoint",
+            MESSAGE_ARGS(MESSAGE_STR("id", s->resume_job), MESSAGE_STR("other", s->resume_job)));
     _cleanup_(freep) char *path = spec_resume_path(s, b->in->shared_root, step);
     build_text(b, "trainer.resume_from_path", path);
 }

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -24,10 +25,9 @@ int dataref_check_name(const char *what, const char *name, struct err *err)
     size_t n = name_length(name);
     if (n > 0 && !name[n] && n <= DATAREF_NAME_MAX)
         return 0;
-    return err_set(err, ERR_BAD_SPEC,
-                   "'%.80s' cannot be the name of a %s: 1 to %d of a-z A-Z 0-9 _ . - , beginning "
-                   "with a letter or a number",
-                   name, what, DATAREF_NAME_MAX);
+    return message_refuse(err, ERR_BAD_SPEC, "bad_entry_name",
+                          MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_STR("noun", what),
+                                       MESSAGE_NUM("most", DATAREF_NAME_MAX)));
 }
 
 /* "@12" at s; false when it is no version. *ret_len is what it takes. */

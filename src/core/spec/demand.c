@@ -77,6 +77,7 @@ void demand_compute(const struct spec *s,
     default:
         if (workload_has_entrypoint((enum workload)s->workload))
             bundles(s, 1, &d);
+        d.cpus_per_node = fmax(d.cpus_per_node, s->cpus_per_node);
         break;
     }
     if (s->entrypoint_gpus >= 0)

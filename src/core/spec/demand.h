@@ -15,7 +15,7 @@ struct demand {
     double cpus_per_node;
     double extra_cpus;
     double driver_cpus, driver_gpus; /* entrypoint_num_cpus, entrypoint_num_gpus of the submit */
-    double memory_per_node; /* GiB, as the spec states it: quotas count it, Ray is not asked; 0 */
+    double memory_per_node;          /* GiB, as the spec states it; Ray is not asked; 0 */
 };
 
 struct demand_defaults {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 enum { VALUE_MAX = 64 * 1024 };
@@ -24,14 +25,12 @@ static int hydra_check(const char *value, struct err *err)
     for (size_t n; *s; s += n) {
         n = str_utf8_length(s, strnlen((const char *)s, 4));
         if (n == 0)
-            return err_set(err, -EINVAL,
-                           "the value has byte 0x%02x at offset %zu, which is not UTF-8, and "
-                           "Hydra reads UTF-8 only",
-                           *s, (size_t)(s - (const unsigned char *)value));
+            return message_refuse(
+                err, -EINVAL, "hydra_not_utf8",
+                MESSAGE_ARGS(MESSAGE_NUM("offset", s - (const unsigned char *)value)));
     }
     if (!strcmp(value, "???"))
-        return err_set(err, -EINVAL,
-                       "the value '??\?' cannot be given: OmegaConf reads it as a missing value");
+        return message_refuse(err, -EINVAL, "hydra_missing", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -90,7 +89,7 @@ static int spec_hydra_quote(struct buf *out, const char *value, struct err *err)
         out->len = before;
         out->data[before] = 0;
     }
-    return err_set(err, -EMSGSIZE, "the value is too long for a command line");
+    return message_refuse(err, -EMSGSIZE, "hydra_too_long", MESSAGE_NO_ARGS);
 }
 
 int hydra_quote(struct buf *out, const char *value, struct err *err)
@@ -98,7 +97,7 @@ int hydra_quote(struct buf *out, const char *value, struct err *err)
     if (!is_bare(value))
         return spec_hydra_quote(out, value, err);
     if (buf_adds(out, value) < 0)
-        return err_set(err, -EMSGSIZE, "the value is too long for a command line");
+        return message_refuse(err, -EMSGSIZE, "hydra_too_long", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -119,7 +118,8 @@ int hydra_quote_list(struct buf *out, const struct strv *values, struct err *err
         out->len = before;
         out->data[before] = 0;
     }
-    return r == -EINVAL ? r : err_set(err, -EMSGSIZE, "the list is too long for a command line");
+    return r == -EINVAL ? r
+                        : message_refuse(err, -EMSGSIZE, "hydra_list_too_long", MESSAGE_NO_ARGS);
 }
 
 static int spec_hydra_add(struct strv *argv,

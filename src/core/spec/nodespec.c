@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/conf.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -17,10 +18,18 @@
 struct raw {
     struct nodespec s;
     const struct node *labels;
-    char *exporter, *model_cache;
 };
 
+static const char *const exporter_names[] = {
+#define X(e, word, program) word,
+    NODESPEC_EXPORTER_TABLE(X)
+#undef X
+        NULL};
+
 #define AT(member) offsetof(struct raw, member)
+
+enum { MODEL_CACHE_MAX = 200 };
+#define MODEL_CACHE_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@"
 
 /* clang-format off */
 static const struct field keys[] = {
@@ -47,8 +56,15 @@ static const struct field keys[] = {
     {"ray_bin", FIELD_STR, AT(s.ray_bin), .doc = "path of ray on the node; looked for if absent"},
     {"env", FIELD_PAIRS, AT(s.env), .doc = "environment of Ray there, and so of all that runs there"},
     {"image", FIELD_STR, AT(s.image), .doc = "tag of the container's image: a note, never pulled"},
-    {"exporter", FIELD_STR, AT(exporter), .doc = "not there yet: a GPU exporter beside Ray"},
-    {"model_cache", FIELD_STR, AT(model_cache), .doc = "not there yet: local copies of models"},
+    {"exporter", FIELD_ENUM, AT(s.exporter), .names = exporter_names,
+     .doc = "dcgm or nvidia: dcgm-exporter or nvidia_gpu_exporter runs beside Ray, kept up by argusd, "
+            "and tells of its GPUs; without it Ray and the driver do"},
+    {"check_net", FIELD_BOOL, AT(s.check_net),
+     .doc = "each time it joins, the network between it and a machine that shares a label with it is "
+            "measured before it takes jobs, as 'argus node check --net' does"},
+    {"model_cache", FIELD_STR, AT(s.model_cache),
+     .doc = "directory on the node's own disk: registered models are copied there once, before a job "
+            "starts, and read from there if all of the job's nodes have this directory"},
 };
 /* clang-format on */
 
@@ -66,12 +82,12 @@ struct reading {
 static void nodespec_complain(const struct reading *r,
                               const char *key,
                               const struct node *at,
-                              const char *hint,
-                              const char *text)
+                              const char *code,
+                              const struct message_arg *args)
 {
     _cleanup_(freep) char *field = xasprintf("%s%s", r->prefix, key);
     const struct node *n = at ? at : node_find(r->root, key);
-    problems_add(r->ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+    problems_add(r->ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
 /* ---- words that go to ssh ---- */
@@ -110,29 +126,23 @@ int nodespec_check_name(const char *name, struct err *err)
     for (const char *p = name; good && *p; p++)
         good = isalnum((unsigned char)*p) || strchr("_.-", *p);
     if (!good)
-        return err_set(err, ERR_BAD_SPEC,
-                       "'%.80s' is no name of a node: 1 to 63 of A-Z a-z 0-9 _ . -, a letter or "
-                       "digit first",
-                       name);
+        return message_refuse(err, ERR_BAD_SPEC, "bad_node_name",
+                              MESSAGE_ARGS(MESSAGE_STR("name", name)));
     return 0;
 }
 
 static void check_ssh(const struct reading *r, const struct nodespec *s)
 {
     if (s->host && !nodespec_is_word(s->host, "._-:%"))
-        nodespec_complain(r, "host", NULL,
-                          "give an address or a host name; user and port have their own keys",
-                          "ssh does not accept this as a host");
+        nodespec_complain(r, "host", NULL, "node_host", MESSAGE_NO_ARGS);
     if (s->user && !nodespec_is_word(s->user, "._-"))
-        nodespec_complain(r, "user", NULL, NULL, "ssh does not accept this as a user name");
+        nodespec_complain(r, "user", NULL, "node_user", MESSAGE_NO_ARGS);
     if (s->proxy_jump && !nodespec_is_word(s->proxy_jump, "._-:%@,[]"))
-        nodespec_complain(r, "proxy_jump", NULL, "write [user@]host[:port]",
-                          "that is no jump host for ssh");
+        nodespec_complain(r, "proxy_jump", NULL, "node_jump", MESSAGE_NO_ARGS);
     if (s->identity_file && (has_control(s->identity_file) || *s->identity_file == '-'))
-        nodespec_complain(r, "identity_file", NULL, NULL, "that is no path of a key");
+        nodespec_complain(r, "identity_file", NULL, "node_identity", MESSAGE_NO_ARGS);
     if (s->ray_bin && (*s->ray_bin != '/' || has_control(s->ray_bin)))
-        nodespec_complain(r, "ray_bin", NULL, "give the absolute path of ray on the node",
-                          "the path is not absolute");
+        nodespec_complain(r, "ray_bin", NULL, "node_ray_bin", MESSAGE_NO_ARGS);
 }
 
 static void check_env(const struct reading *r, const struct nodespec *s)
@@ -144,15 +154,14 @@ static void check_env(const struct reading *r, const struct nodespec *s)
         const char *name = s->env.v[i].key;
         const struct node *at = node_find(node_find(r->root, "env"), name);
         if (!nodespec_is_env_name(name))
-            nodespec_complain(r, "env", at, NULL, "that is no name of an environment variable");
+            nodespec_complain(r, "env", at, "node_env_name", MESSAGE_NO_ARGS);
         else if (str_starts(name, "ARGUS_"))
-            nodespec_complain(r, "env", at, "choose another name",
-                              "names that begin with ARGUS_ are ours");
+            nodespec_complain(r, "env", at, "node_env_ours", MESSAGE_NO_ARGS);
         else if (strchr(s->env.v[i].value, '\n'))
-            nodespec_complain(r, "env", at, NULL, "a value may not have several lines");
+            nodespec_complain(r, "env", at, "node_env_lines", MESSAGE_NO_ARGS);
         for (size_t k = 0; k < array_len(ours); k++)
             if (!strcmp(name, ours[k]))
-                nodespec_complain(r, "env", at, "leave it out", "argusd sets this variable itself");
+                nodespec_complain(r, "env", at, "node_env_set", MESSAGE_NO_ARGS);
     }
 }
 
@@ -169,8 +178,7 @@ static void add_label(const struct reading *r,
                       const char *text)
 {
     if (!is_label(text)) {
-        nodespec_complain(r, "labels", at, "letters, digits and . _ - = / + @",
-                          "that is no label: it may not be empty or hold commas and blanks");
+        nodespec_complain(r, "labels", at, "node_label", MESSAGE_NO_ARGS);
     } else if (str_starts(text, "network=")) {
         set_str(&s->network, text + strlen("network="));
     } else if (!strcmp(text, "shareable") || !strcmp(text, "shareable=true")) {
@@ -210,7 +218,7 @@ static void read_labels(const struct reading *r, struct nodespec *s, const struc
     }
     for (const struct node *c = n->first; c; c = c->next) {
         if (c->kind != NODE_SCALAR)
-            nodespec_complain(r, "labels", c, NULL, "a label is a text");
+            nodespec_complain(r, "labels", c, "node_label_text", MESSAGE_NO_ARGS);
         else
             add_labels(r, s, c, n->kind == NODE_MAP ? c->key : NULL, c->text);
     }
@@ -218,16 +226,14 @@ static void read_labels(const struct reading *r, struct nodespec *s, const struc
 
 /* ---- one ---- */
 
-static void refuse_missing(const struct reading *r, const struct raw *raw)
+/* It becomes a part of command lines of jobs, and copies are removed below it. */
+static void check_model_cache(const struct reading *r, const struct nodespec *s)
 {
-    if (raw->exporter)
-        nodespec_complain(r, "exporter", NULL,
-                          "leave it out, and run the exporter by hand meanwhile",
-                          "exporters are not there yet in this version");
-    if (raw->model_cache)
-        nodespec_complain(r, "model_cache", NULL,
-                          "leave it out; models are read from the shared root",
-                          "the model cache is not there yet in this version");
+    const char *dir = s->model_cache;
+    if (dir && (dir[0] != '/' || !dir[1] || strstr(dir, "..") || strlen(dir) > MODEL_CACHE_MAX ||
+                dir[strspn(dir, MODEL_CACHE_BYTES)]))
+        nodespec_complain(r, "model_cache", NULL, "node_model_cache",
+                          MESSAGE_ARGS(MESSAGE_STR("path", dir)));
 }
 
 static void check_size(const struct reading *r, const struct nodespec *s)
@@ -236,7 +242,7 @@ static void check_size(const struct reading *r, const struct nodespec *s)
     struct jout j = jout_begin(&text);
     nodespec_to_json(s, &j, NULL, false);
     if (text.failed)
-        nodespec_complain(r, "env", NULL, "shorten env or labels", "the spec has more than 64 KiB");
+        nodespec_complain(r, "env", NULL, "node_spec_large", MESSAGE_NO_ARGS);
     buf_release(&text);
 }
 
@@ -248,8 +254,7 @@ static void read_table(const struct reading *r, struct raw *raw)
     for (size_t i = 0; i < own.n; i++) {
         const struct problem *p = &own.v[i];
         _cleanup_(freep) char *field = xasprintf("%s%s", r->prefix, p->field);
-        enum problem_level level = (enum problem_level)p->level;
-        problems_add(r->ps, level, field, p->line, p->column, p->hint, "%s", p->text);
+        problems_add_copy(r->ps, p, field, p->line, p->column);
     }
     problems_release(&own);
 }
@@ -260,27 +265,25 @@ int nodespec_read(const struct node *root,
                   struct problems *ps)
 {
     struct raw raw = {0};
-    struct err err = {0};
     struct reading r = {.root = root, .prefix = prefix, .ps = ps};
     size_t before = ps->errors;
     read_table(&r, &raw);
-    if (raw.s.name && nodespec_check_name(raw.s.name, &err) < 0)
-        nodespec_complain(&r, "name", NULL, NULL, err.text);
+    if (raw.s.name && nodespec_check_name(raw.s.name, NULL) < 0)
+        nodespec_complain(&r, "name", NULL, "bad_node_name",
+                          MESSAGE_ARGS(MESSAGE_STR("name", raw.s.name)));
     check_ssh(&r, &raw.s);
     check_env(&r, &raw.s);
     read_labels(&r, &raw.s, raw.labels);
-    refuse_missing(&r, &raw);
+    check_model_cache(&r, &raw.s);
     check_size(&r, &raw.s);
-    free(raw.exporter);
-    free(raw.model_cache);
     *ret = raw.s;
     return ps->errors > before ? ERR_BAD_SPEC : 0;
 }
 
 void nodespec_release(struct nodespec *s)
 {
-    char *texts[] = {s->name,       s->cluster, s->host,     s->user,    s->identity_file,
-                     s->proxy_jump, s->network, s->gpu_type, s->ray_bin, s->image};
+    char *texts[] = {s->name,    s->cluster,  s->host,    s->user,  s->identity_file, s->proxy_jump,
+                     s->network, s->gpu_type, s->ray_bin, s->image, s->model_cache};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     strv_release(&s->labels);
@@ -302,19 +305,17 @@ static bool has_own_names(const struct nodespec *v, size_t n, const struct readi
     size_t before = r->ps->errors;
     for (size_t i = 0; i < n; i++) {
         if (str_eq(v[i].name, "head"))
-            nodespec_complain(r, "name", NULL, "choose another one",
-                              "the name 'head' belongs to the head of the cluster");
+            nodespec_complain(r, "name", NULL, "node_is_head", MESSAGE_NO_ARGS);
         for (size_t k = 0; k < i; k++) {
             if (!v[i].name || !v[k].name)
                 continue;
-            char text[200], field[40];
+            char field[40];
             bool same = !strcmp(v[i].name, v[k].name);
             if (!same && !nodespec_same_machine(&v[i], &v[k]))
                 continue;
             text_printf(field, "[%zu]", i);
-            text_printf(text, same ? "the name '%s' comes twice" : "it is the same machine as '%s'",
-                        v[k].name);
-            nodespec_complain(r, field, r->root, "one entry for each machine", text);
+            nodespec_complain(r, field, r->root, same ? "node_name_twice" : "node_machine_twice",
+                              MESSAGE_ARGS(MESSAGE_STR("name", v[k].name)));
         }
     }
     return r->ps->errors == before;
@@ -333,7 +334,7 @@ int nodespec_read_all(const struct node *root,
     bool many = list && list->kind == NODE_SEQ;
     struct reading r = {.root = list, .prefix = "", .ps = ps};
     if (many && (!list->n || list->n > NODESPEC_LIST_MAX)) {
-        nodespec_complain(&r, "nodes", list, "1 to 1000 nodes", "that is no list of nodes");
+        nodespec_complain(&r, "nodes", list, "node_list", MESSAGE_NO_ARGS);
         return ERR_BAD_SPEC;
     }
     struct nodespec *v = xcalloc(many ? list->n : 1, sizeof(*v));
@@ -377,6 +378,14 @@ static const struct field shown_rows[] = {
              .flags = FIELD_OMIT,
              .schema = "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}"),
     PAGE("image", FIELD_STR, s.image, FIELD_OMIT),
+    PAGE("model_cache", FIELD_STR, s.model_cache, FIELD_OMIT),
+    FIELD_AT(nodespec_page,
+             "exporter",
+             FIELD_ENUM,
+             s.exporter,
+             .flags = FIELD_OMIT,
+             .names = exporter_names),
+    PAGE("check_net", FIELD_BOOL, s.check_net, FIELD_OMIT),
 };
 #undef PAGE
 const struct field_table nodespec_shown_table =

@@ -20,6 +20,15 @@ enum {
     NODESPEC_JSON_MAX = 64 << 10,
 };
 
+/* X(enumerator, word, program) - who tells of a machine's GPUs in Prometheus' form. */
+#define NODESPEC_EXPORTER_TABLE(X)                                                                 \
+    X(NONE, "", "")                                                                                \
+    X(DCGM, "dcgm", "dcgm-exporter")                                                               \
+    X(NVIDIA, "nvidia", "nvidia_gpu_exporter")
+#define X(e, word, program) NODESPEC_EXPORTER_##e,
+enum nodespec_exporter { NODESPEC_EXPORTER_TABLE(X) NODESPEC_EXPORTER_END };
+#undef X
+
 /* Read-only to everybody but nodespec.c. Texts are NULL when not given. */
 struct nodespec {
     char *name, *cluster;
@@ -35,6 +44,9 @@ struct nodespec {
     char *ray_bin;    /* NULL = found there */
     struct pairs env; /* of the raylet, and so of every worker and driver there */
     char *image;      /* a note: nothing is pulled */
+    enum nodespec_exporter exporter;
+    bool check_net;    /* its network is measured before it takes jobs */
+    char *model_cache; /* directory of models on its own disk; NULL: none */
 };
 
 /* Read one. *ret is whole and releasable in any case, with nothing borrowed from root.

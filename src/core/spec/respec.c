@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/message.h"
 #include "base/str.h"
 
 struct work {
@@ -265,7 +266,7 @@ int respec_text(const char *text,
     problems_release(&ps);
     const struct node *root = r == 0 ? doc_root(d) : NULL;
     if (!root || root->kind != NODE_MAP)
-        return err_set(err, -EINVAL, "its spec cannot be read any more");
+        return message_refuse(err, -EINVAL, "spec_not_readable", MESSAGE_NO_ARGS);
     struct work w = {
         .out = jout_begin(out), .changes = jout_begin(changes), .keeps_id = how->keeps_id};
     w.env = json_get_object(patch, "env");

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 
 /* ---- references ---- */
@@ -37,10 +38,9 @@ int snapshot_check_ref(const char *ref, struct err *err)
     if (at && snapshot_is_word(ref, (size_t)(at - ref), false, "_.-") &&
         snapshot_is_word(at + 1, strlen(at + 1), true, "_.+-"))
         return 0;
-    return err_set(err, ERR_BAD_REQUEST,
-                   "'%s' is no name of a snapshot: give name@version, each 1 to %d letters, digits "
-                   "and _ . -, the name in lower case",
-                   snapshot_show(ref, shown), SNAPSHOT_NAME_MAX);
+    return message_refuse(err, ERR_BAD_REQUEST, "bad_snapshot_ref",
+                          MESSAGE_ARGS(MESSAGE_STR("ref", snapshot_show(ref, shown)),
+                                       MESSAGE_NUM("most", SNAPSHOT_NAME_MAX)));
 }
 
 bool snapshot_is_ref(const char *text)
@@ -134,10 +134,11 @@ const char *snapshot_show(const char *text, char ret[static SNAPSHOT_SHOWN])
     return ret;
 }
 
-static int snapshot_refuse(struct err *err, const char *path, const char *why)
+static int snapshot_refuse(struct err *err, const char *path, const char *code)
 {
     char shown[SNAPSHOT_SHOWN];
-    return err_set(err, ERR_REFUSED, "the name '%s' %s", snapshot_show(path, shown), why);
+    return message_refuse(err, ERR_REFUSED, code,
+                          MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(path, shown))));
 }
 
 /* ---- paths ---- */
@@ -145,28 +146,26 @@ static int snapshot_refuse(struct err *err, const char *path, const char *why)
 static const char *why_not_character(uint32_t c)
 {
     if (c < 0x80)
-        return c == '\\'               ? "has a backslash, which is a separator elsewhere"
-               : c < 0x20 || c == 0x7f ? "has a control character"
-                                       : NULL;
+        return c == '\\' ? "name_backslash" : c < 0x20 || c == 0x7f ? "name_control" : NULL;
     if (IS_IN(hidden, c))
-        return "has an invisible or direction-changing character";
+        return "name_invisible";
     if (IS_IN(decomposed, c))
-        return "is not in composed form (NFC): rename it";
-    return IS_IN(look_alike, c) ? "has a look-alike of '/', '.' or a blank" : NULL;
+        return "name_not_nfc";
+    return IS_IN(look_alike, c) ? "name_look_alike" : NULL;
 }
 
-/* NULL, or what is wrong with the n bytes of one name. */
+/* NULL, or the code of what is wrong with the n bytes of one name. */
 static const char *why_not_part(const char *s, size_t n)
 {
     bool latin = false, other = false;
     if (n > SNAPSHOT_PART_MAX)
-        return "has a part of more than 255 bytes";
+        return "name_part_long";
     if ((n == 1 && *s == '.') || (n == 2 && !memcmp(s, "..", 2)))
-        return "has a '.' or '..' as a part";
+        return "name_dots";
     for (size_t i = 0, k; i < n; i += k) {
         k = str_utf8_length(s + i, n - i);
         if (!k)
-            return "is no UTF-8";
+            return "name_not_utf8";
         uint32_t c = decode(s + i, k);
         const char *why = why_not_character(c);
         if (why)
@@ -174,27 +173,27 @@ static const char *why_not_part(const char *s, size_t n)
         latin |= c < 0x80 && isalpha((int)c);
         other |= IS_IN(cyrillic, c) || IS_IN(greek, c);
     }
-    return latin && other ? "mixes Latin letters with others that look the same" : NULL;
+    return latin && other ? "name_mixed" : NULL;
 }
 
 int snapshot_check_path(const char *path, struct err *err)
 {
     size_t depth = 0;
     if (!*path)
-        return snapshot_refuse(err, path, "is empty");
+        return snapshot_refuse(err, path, "name_empty");
     if (*path == '/' || (isalpha((unsigned char)*path) && path[1] == ':'))
-        return snapshot_refuse(err, path, "is absolute");
+        return snapshot_refuse(err, path, "name_absolute");
     if (strlen(path) > SNAPSHOT_PATH_MAX)
-        return snapshot_refuse(err, path, "has more than 1024 bytes");
+        return snapshot_refuse(err, path, "name_long");
     for (const char *s = path;;) {
         size_t n = strcspn(s, "/");
         if (!n)
-            return snapshot_refuse(err, path, "has an empty part");
+            return snapshot_refuse(err, path, "name_part_empty");
         const char *why = why_not_part(s, n);
         if (why)
             return snapshot_refuse(err, path, why);
         if (++depth > SNAPSHOT_DEPTH_MAX)
-            return snapshot_refuse(err, path, "is more than 64 directories deep");
+            return snapshot_refuse(err, path, "name_deep");
         if (!s[n])
             return 0;
         s += n + 1;
@@ -218,13 +217,13 @@ int snapshot_check_link(const char *path, const char *target, struct err *err)
         s += n;
     }
     if (out)
-        return err_set(err, ERR_REFUSED, "the link '%s' leads out of the tree, to '%s'",
-                       snapshot_show(path, shown), snapshot_show(target, to));
+        return message_refuse(err, ERR_REFUSED, "link_leads_out",
+                              MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(path, shown)),
+                                           MESSAGE_STR("target", snapshot_show(target, to))));
     for (const unsigned char *s = (const unsigned char *)target; *s; s++)
         if (*s < 0x20 || *s == 0x7f || *s == '\\')
-            return err_set(err, ERR_REFUSED,
-                           "the link '%s' has a control character or backslash in its target",
-                           snapshot_show(path, shown));
+            return message_refuse(err, ERR_REFUSED, "link_bad_target",
+                                  MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(path, shown))));
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/spec_table.h"
@@ -57,12 +58,14 @@ const struct field spec_keys[] = {
      .max = 1024, .doc = "GPUs on each node; 0.25 and 0.5 only with an entrypoint"},
     {.name = "n_cpus_per_gpu", .type = FIELD_REAL, .offset = AT(cpus_per_gpu), .min = 0,
      .max = 1024, .doc = "default: what the verl version really asks for"},
+    {.name = "n_cpus_per_node", .type = FIELD_REAL, .offset = AT(cpus_per_node), .min = 0,
+     .max = 1024, .doc = "CPUs that it takes of each node at least; only with an entrypoint"},
     {.name = "spread", .type = FIELD_ENUM, .offset = AT(spread), .dflt = "lease",
      .names = spread_names,
      .doc = "where tasks and actors without GPUs run: on the nodes of its lease, or on any worker "
             "of the cluster"},
     {.name = "memory_per_node", .type = FIELD_SIZE, .offset = AT(memory_per_node), .min = 0,
-     .max = 1e15, .doc = "memory that it takes of each node, 200GiB; quotas count it"},
+     .max = 1e15, .doc = "memory that it takes of each node, 200GiB; quotas and placement count it"},
     {.name = "entrypoint_num_cpus", .type = FIELD_REAL, .offset = AT(entrypoint_cpus), .flags = FIELD_NO_LIMIT, .min = 0,
      .max = 1024, .doc = "CPUs of the driver; default as in argus.yaml"},
     {.name = "entrypoint_num_gpus", .type = FIELD_REAL, .offset = AT(entrypoint_gpus), .flags = FIELD_NO_LIMIT, .min = 0,
@@ -133,23 +136,31 @@ const struct field spec_keys[] = {
      .offset = AT(restart_avoid_failed_nodes), .dflt = "true",
      .doc = "restart on other nodes while there are any"},
     {.name = "idle.min_gpu_util", .type = FIELD_REAL, .offset = AT(idle_min_gpu_util), .min = 0,
-     .max = 100, .flags = FIELD_ACCEPTED, .doc = "per cent"},
+     .max = 100,
+     .doc = "per cent: a job whose GPUs work less than this over idle.window is idle; 0 = never"},
     {.name = "idle.window", .type = FIELD_SPAN, .offset = AT(idle_window), .min = 1, .max = BIG,
-     .doc = "how long a job that tells of no steps may print nothing"},
+     .doc = "how long its GPUs may work less than idle.min_gpu_util (30m if absent), and how long a "
+            "job that tells of no steps may print nothing"},
     {.name = "idle.action", .type = FIELD_ENUM, .offset = AT(idle_action), .dflt = "alert",
      .names = action_names,
-     .doc = "alert: it is called hung, with an event and a finding; stop: and ended"},
+     .doc = "alert: it is called idle or hung, with an event; stop: and ended"},
     {.name = "wandb.enabled", .type = FIELD_BOOL, .offset = AT(wandb_enabled), .dflt = "false",
      .doc = "also log to Weights & Biases"},
     {.name = "wandb.project", .type = FIELD_STR, .offset = AT(wandb_project),
      .doc = "default: project"},
     {.name = "wandb.run", .type = FIELD_STR, .offset = AT(wandb_run), .doc = "default: the id"},
-    {.name = "wandb.mode", .type = FIELD_ENUM, .offset = AT(wandb_mode), .dflt = "online",
-     .names = wandb_names, .doc = "where to"},
+    {.name = "wandb.mode", .type = FIELD_ENUM, .offset = AT(wandb_mode), .dflt = "offline",
+     .names = wandb_names, .doc = "offline: to files, which are sent after the end; online: while it runs, where the "
+            "server answers before the start"},
     {.name = "tracking.backend", .type = FIELD_STR, .offset = AT(tracking_backend),
      .doc = "mlflow, tensorboard or swanlab"},
     {.name = "tracking.uri", .type = FIELD_STR, .offset = AT(tracking_uri),
-     .doc = "server of mlflow, directory of the others"},
+     .doc = "server of mlflow, directory of the others; default: as argus.yaml's trackers, and below "
+            "the job's directory"},
+    {.name = "tracking.project", .type = FIELD_STR, .offset = AT(tracking_project),
+     .doc = "experiment of mlflow, project of the others; default: the job's"},
+    {.name = "tracking.run", .type = FIELD_STR, .offset = AT(tracking_run),
+     .doc = "name of the run; default: the id"},
     {.name = "hold_on_failure", .type = FIELD_SPAN, .offset = AT(hold_on_failure), .min = 0,
      .max = 604800, .doc = "keep the slots for so long, for a look: argus release ends it"},
     {.name = "after", .type = FIELD_STRV, .offset = AT(after), .flags = FIELD_ACCEPTED,
@@ -203,7 +214,7 @@ static void spec_merge_env(struct spec *s, const struct spec_check *c)
     for (size_t i = 0; i < s->env_vars.n; i++) {
         const struct pair *p = &s->env_vars.v[i];
         if (pairs_find(&s->env, p->key))
-            spec_error(c, "env", NULL, "'%.60s' stands in runtime_env.env_vars too", p->key);
+            spec_error(c, "env", "env_twice", MESSAGE_ARGS(MESSAGE_STR("name", p->key)));
         else
             pairs_set(&s->env, p->key, p->value);
     }
@@ -303,15 +314,10 @@ int spec_check_id(const char *id, struct err *err)
     for (size_t i = 1; good && i < n; i++)
         good = is_id_byte(id[i]) || strchr("_.-", id[i]);
     if (!good)
-        return err_set(err, ERR_BAD_SPEC,
-                       "'%.80s' is no job id: 1 to 63 of a-z 0-9 _ . -, the first a letter or "
-                       "a digit",
-                       id);
+        return message_refuse(err, ERR_BAD_SPEC, "bad_job_id", MESSAGE_ARGS(MESSAGE_STR("id", id)));
     if (has_attempt_suffix(id) || str_ends(id, "-trial"))
-        return err_set(err, ERR_BAD_SPEC,
-                       "'%s' ends like the id of an attempt or a trial ('-a2', '-trial'), which "
-                       "are reserved",
-                       id);
+        return message_refuse(err, ERR_BAD_SPEC, "job_id_reserved",
+                              MESSAGE_ARGS(MESSAGE_STR("id", id)));
     return 0;
 }
 
@@ -359,7 +365,7 @@ bool workload_word_trains(const char *word)
 
 bool workload_has_entrypoint(enum workload w)
 {
-    return w >= WORKLOAD_RAY && w <= WORKLOAD_SERVE;
+    return w >= WORKLOAD_RAY && w <= WORKLOAD_NOTEBOOK;
 }
 
 const char *spec_wandb_mode_name(int mode)

@@ -60,12 +60,13 @@ struct spec {
     int64_t priority;
 
     int64_t nnodes;
-    double gpus_per_node;              /* fractions only where there is an entrypoint */
-    double cpus_per_gpu;               /* 0: what the verl version asks for */
-    int spread;                        /* enum spec_spread */
-    uint64_t memory_per_node;          /* bytes; 0: not stated */
-    double entrypoint_cpus;            /* < 0: as in argus.yaml */
-    double entrypoint_gpus;            /* < 0: as in argus.yaml, or what the workload needs */
+    double gpus_per_node;     /* fractions only where there is an entrypoint */
+    double cpus_per_gpu;      /* 0: what the verl version asks for */
+    double cpus_per_node;     /* at least; only where there is an entrypoint; 0: not stated */
+    int spread;               /* enum spec_spread */
+    uint64_t memory_per_node; /* bytes; 0: not stated */
+    double entrypoint_cpus;   /* < 0: as in argus.yaml */
+    double entrypoint_gpus;   /* < 0: as in argus.yaml, or what the workload needs */
     struct pairs entrypoint_resources; /* name to number as text; worker_node is not removable */
 
     char *code, *code_path, *working_dir;
@@ -107,7 +108,7 @@ struct spec {
     bool wandb_enabled;
     char *wandb_project, *wandb_run;
     int wandb_mode; /* spec_wandb_mode_name() */
-    char *tracking_backend, *tracking_uri;
+    char *tracking_backend, *tracking_uri, *tracking_project, *tracking_run;
     usec_t hold_on_failure;
     struct strv after, notify;
 };
@@ -156,6 +157,9 @@ bool spec_is_input_name(const char *text);
 /* Put what they mean in their place: a JSON array of {"key":"train_file", "text": the name,
  * "files": [paths]}; NULL is none. */
 must_check int spec_put_inputs(struct spec *s, const char *inputs, struct err *err);
+/* The model of model_id in that array: its directory, and its hash without the word "sha256:"; both
+ * yours. False: there is none, or its hash is not known. */
+bool spec_find_model(const char *inputs, char **ret_path, char **ret_hash);
 
 /* The resolved spec as an object under key, nested as in YAML, keys that were not given left
  * out; values of environment variables that look like secrets are "***". */

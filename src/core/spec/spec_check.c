@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/restart.h"
 #include "core/spec/snapshot.h"
 #include "core/spec/spec_table.h"
+#include "core/spec/tracker.h"
 
 bool spec_is_given(const struct node *root, const char *path)
 {
@@ -20,41 +22,36 @@ bool spec_is_given(const struct node *root, const char *path)
     return n && !node_is_null(n);
 }
 
-printf_like(5, 0) static void spec_check_complain(const struct spec_check *c,
-                                                  enum problem_level level,
-                                                  const char *field,
-                                                  const char *hint,
-                                                  const char *fmt,
-                                                  va_list ap)
+static void spec_check_complain(const struct spec_check *c,
+                                enum problem_level level,
+                                const char *field,
+                                const char *code,
+                                const struct message_arg *args)
 {
-    char text[512];
     const struct node *n = node_find_path(c->root, field);
-    text_vprintf(text, fmt, ap);
-    problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, hint, "%s", text);
+    problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
 void spec_error(const struct spec_check *c,
                 const char *field,
-                const char *hint,
-                const char *fmt,
-                ...)
+                const char *code,
+                const struct message_arg *args)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    spec_check_complain(c, PROBLEM_ERROR, field, hint, fmt, ap);
-    va_end(ap);
+    spec_check_complain(c, PROBLEM_ERROR, field, code, args);
 }
 
 void spec_warning(const struct spec_check *c,
                   const char *field,
-                  const char *hint,
-                  const char *fmt,
-                  ...)
+                  const char *code,
+                  const struct message_arg *args)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    spec_check_complain(c, PROBLEM_WARNING, field, hint, fmt, ap);
-    va_end(ap);
+    spec_check_complain(c, PROBLEM_WARNING, field, code, args);
+}
+
+void spec_error_of(const struct spec_check *c, const char *field, const struct err *err)
+{
+    const struct node *n = node_find_path(c->root, field);
+    problems_add_err(c->ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, err);
 }
 
 /* ---- what each workload needs ---- */
@@ -89,9 +86,11 @@ static void check_need(const struct spec_check *c,
 {
     const char *word = workload_to_string((enum workload)s->workload);
     if (need == NEED_YES && !given)
-        spec_error(c, key, NULL, "workload '%s' needs '%s'", word, key);
+        spec_error(c, key, "workload_needs",
+                   MESSAGE_ARGS(MESSAGE_STR("workload", word), MESSAGE_STR("key", key)));
     if (need == NEED_NO && given)
-        spec_error(c, key, "remove the key", "workload '%s' does not use '%s'", word, key);
+        spec_error(c, key, "workload_not_uses",
+                   MESSAGE_ARGS(MESSAGE_STR("workload", word), MESSAGE_STR("key", key)));
 }
 
 static void check_needs(const struct spec *s, const struct spec_check *c)
@@ -107,11 +106,12 @@ static void check_needs(const struct spec *s, const struct spec_check *c)
     check_need(c, s, "total_training_steps", n->steps, s->total_training_steps != 0);
     check_need(c, s, "save_freq", n->steps, spec_is_given(c->root, "save_freq"));
     check_need(c, s, "test_freq", n->steps, spec_is_given(c->root, "test_freq"));
+    check_need(c, s, "n_cpus_per_node", runs_any ? NEED_MAY : NEED_NO, s->cpus_per_node > 0);
     check_need(c, s, "entrypoint", runs_any ? NEED_YES : NEED_NO, s->entrypoint.n > 0);
     if (runs_any && s->overrides.n > 0)
-        spec_error(c, "overrides", "put them into the entrypoint",
-                   "workload '%s' does not use 'overrides'",
-                   workload_to_string((enum workload)s->workload));
+        spec_error(
+            c, "overrides", "workload_no_overrides",
+            MESSAGE_ARGS(MESSAGE_STR("workload", workload_to_string((enum workload)s->workload))));
 }
 
 /* ---- sizes ---- */
@@ -123,17 +123,16 @@ static void check_gang(const struct spec *s,
     double g = s->gpus_per_node, all = g * (double)s->nnodes + fmax(s->entrypoint_gpus, 0);
     bool runs_any = workload_has_entrypoint((enum workload)s->workload);
     if (g != floor(g) && !(runs_any && (g == 0.25 || g == 0.5)))
-        spec_error(c, "n_gpus_per_node",
-                   "give a whole number; with an entrypoint 0.25 or 0.5 is fine",
-                   "a gang cannot hold %g GPUs per node", g);
+        spec_error(c, "n_gpus_per_node", "gpus_not_whole", MESSAGE_ARGS(MESSAGE_NUM("gpus", g)));
     if ((s->workload == WORKLOAD_EVAL || s->workload == WORKLOAD_MERGE) && s->nnodes > 1)
-        spec_error(c, "nnodes", NULL, "workload '%s' runs on one node",
-                   workload_to_string((enum workload)s->workload));
+        spec_error(
+            c, "nnodes", "workload_one_node",
+            MESSAGE_ARGS(MESSAGE_STR("workload", workload_to_string((enum workload)s->workload))));
     if (s->cpus_per_gpu != floor(s->cpus_per_gpu))
-        spec_error(c, "n_cpus_per_gpu", NULL, "Ray takes whole CPUs only");
+        spec_error(c, "n_cpus_per_gpu", "cpus_not_whole", MESSAGE_NO_ARGS);
     if (lim && lim->gpus_per_job > 0 && all > lim->gpus_per_job)
-        spec_error(c, "nnodes", NULL, "the gang of %g GPUs is above the limit of %g per job", all,
-                   lim->gpus_per_job);
+        spec_error(c, "nnodes", "gang_above_limit",
+                   MESSAGE_ARGS(MESSAGE_NUM("gpus", all), MESSAGE_NUM("limit", lim->gpus_per_job)));
 }
 
 static void check_resources(const struct spec *s, const struct spec_check *c)
@@ -143,14 +142,13 @@ static void check_resources(const struct spec *s, const struct spec_check *c)
         double amount = 0;
         struct err err = {0};
         if (str_to_real(p->value, &amount, &err) < 0 || amount < 0)
-            spec_error(c, "entrypoint_resources", NULL, "'%.60s: %.60s' is not an amount", p->key,
-                       p->value);
+            spec_error(c, "entrypoint_resources", "resource_amount",
+                       MESSAGE_ARGS(MESSAGE_STR("key", p->key), MESSAGE_STR("value", p->value)));
         else if (!strcmp(p->key, "worker_node") && amount <= 0)
-            spec_error(c, "entrypoint_resources", "leave it out",
-                       "'worker_node' keeps the driver off the head and cannot be removed");
+            spec_error(c, "entrypoint_resources", "worker_node_kept", MESSAGE_NO_ARGS);
         if (!strcmp(p->key, "CPU") || !strcmp(p->key, "GPU"))
-            spec_error(c, "entrypoint_resources", "use entrypoint_num_cpus or entrypoint_num_gpus",
-                       "'%s' is not a custom resource", p->key);
+            spec_error(c, "entrypoint_resources", "not_custom_resource",
+                       MESSAGE_ARGS(MESSAGE_STR("key", p->key)));
     }
 }
 
@@ -159,27 +157,22 @@ static void check_resources(const struct spec *s, const struct spec_check *c)
 static void check_saving(const struct spec *s, const struct spec_check *c)
 {
     if (spec_is_given(c->root, "save_freq") && s->save_freq == 0)
-        spec_error(c, "save_freq", "give the steps between checkpoints", "0 is no number of steps");
+        spec_error(c, "save_freq", "save_freq_zero", MESSAGE_NO_ARGS);
     if (spec_is_given(c->root, "test_freq") && s->test_freq == 0)
-        spec_error(c, "test_freq", "give the steps between validations, or -1 for never",
-                   "0 is no number of steps");
+        spec_error(c, "test_freq", "test_freq_zero", MESSAGE_NO_ARGS);
     if (s->save_freq == -1 && !s->checkpoint_none)
-        spec_error(c, "save_freq", "write 'checkpoint: none' if that is meant",
-                   "-1 would lose the whole training");
+        spec_error(c, "save_freq", "save_freq_never", MESSAGE_NO_ARGS);
     if (s->save_freq > 0 && s->checkpoint_none)
-        spec_error(c, "save_freq", "remove one of the two",
-                   "'save_freq' and 'checkpoint: none' exclude each other");
+        spec_error(c, "save_freq", "save_freq_and_none", MESSAGE_NO_ARGS);
     if (s->save_freq > 0 && s->save_freq < 10)
-        spec_warning(c, "save_freq", "10 or more is usual",
-                     "a checkpoint every %d steps fills the disk and slows the training",
-                     (int)s->save_freq);
+        spec_warning(c, "save_freq", "save_freq_small",
+                     MESSAGE_ARGS(MESSAGE_NUM("steps", s->save_freq)));
     if (s->workload == WORKLOAD_SFT && s->test_freq > 0 && s->val_file.n == 0)
-        spec_error(c, "test_freq", NULL, "there is no 'val_file' to test on");
+        spec_error(c, "test_freq", "test_without_val", MESSAGE_NO_ARGS);
 }
 
 static void check_resume(struct spec *s, const struct spec_check *c)
 {
-    struct err err = {0};
     if (!strcmp(s->resume, "auto") || !strcmp(s->resume, "never")) {
         s->resume_mode = !strcmp(s->resume, "auto") ? SPEC_RESUME_AUTO : SPEC_RESUME_NEVER;
         return;
@@ -187,13 +180,14 @@ static void check_resume(struct spec *s, const struct spec_check *c)
     const char *at = strchr(s->resume, '@');
     s->resume_mode = SPEC_RESUME_JOB;
     s->resume_job = at ? xstrndup(s->resume, (size_t)(at - s->resume)) : xstrdup(s->resume);
-    if (spec_check_id(s->resume_job, &err) < 0)
-        spec_error(c, "resume", "give auto, never, or <job id>[@step]", "%s", err.text);
-    if (at && str_to_int(at + 1, 1, INT32_MAX, &s->resume_step, &err) < 0)
-        spec_error(c, "resume", "give <job id>@<step>", "%s", err.text);
+    if (spec_check_id(s->resume_job, NULL) < 0)
+        spec_error(c, "resume", "resume_job", MESSAGE_ARGS(MESSAGE_STR("job_id", s->resume_job)));
+    if (at && str_to_int(at + 1, 1, INT32_MAX, &s->resume_step, NULL) < 0)
+        spec_error(c, "resume", "resume_step", MESSAGE_ARGS(MESSAGE_STR("step", at + 1)));
     if (needs_of(s)->steps == NEED_NO)
-        spec_error(c, "resume", NULL, "workload '%s' has nothing to resume",
-                   workload_to_string((enum workload)s->workload));
+        spec_error(
+            c, "resume", "workload_no_resume",
+            MESSAGE_ARGS(MESSAGE_STR("workload", workload_to_string((enum workload)s->workload))));
 }
 
 /* The words that restart.on may have, into ret; how many. */
@@ -215,13 +209,12 @@ static void check_classes(const struct spec *s, const struct spec_check *c)
         if (restart_on_add(&on, word))
             continue;
         if (str_starts(word, "exit:")) {
-            spec_error(c, "restart.on", NULL,
-                       "'%.60s' is no exit code: give 'exit:1' to 'exit:255'", word);
+            spec_error(c, "restart.on", "bad_exit_code", MESSAGE_ARGS(MESSAGE_STR("word", word)));
             continue;
         }
         const char *near = str_nearest(word, words, restart_words(words));
-        _cleanup_(freep) char *hint = near ? xasprintf("did you mean '%s'?", near) : NULL;
-        spec_error(c, "restart.on", hint, "'%.60s' is no class of failure", word);
+        spec_error(c, "restart.on", "restart_class",
+                   MESSAGE_ARGS(MESSAGE_STR("word", word), MESSAGE_STR("near", str_or(near, ""))));
     }
 }
 
@@ -232,10 +225,13 @@ static void check_tracking(const struct spec *s, const struct spec_check *c)
     for (size_t i = 0; i < array_len(backends); i++)
         known |= str_eq(s->tracking_backend, backends[i]);
     if (s->tracking_backend && !known)
-        spec_error(c, "tracking.backend", "wandb has its own key",
-                   "'%.60s' is not one of mlflow, tensorboard, swanlab", s->tracking_backend);
+        spec_error(c, "tracking.backend", "tracking_backend",
+                   MESSAGE_ARGS(MESSAGE_STR("backend", s->tracking_backend)));
     if (s->tracking_uri && !s->tracking_backend)
-        spec_error(c, "tracking.uri", NULL, "'tracking.backend' is missing");
+        spec_error(c, "tracking.uri", "tracking_no_backend", MESSAGE_NO_ARGS);
+    if (s->tracking_uri && str_eq(s->tracking_backend, "mlflow") &&
+        !tracker_is_url(s->tracking_uri))
+        spec_error(c, "tracking.uri", "tracking_url", MESSAGE_NO_ARGS);
 }
 
 /* What of it is not acted on; the GPUs' use is told of where the key is read. */
@@ -244,12 +240,11 @@ static void check_idle(const struct spec *s, const struct spec_check *c)
     if (!spec_is_given(c->root, "idle"))
         return;
     if (!s->idle_window)
-        spec_warning(c, "idle.window", NULL, "without it 'idle' changes nothing");
-    else if (s->workload == WORKLOAD_SERVE)
-        spec_warning(c, "idle.window", NULL, "a service is not watched: this changes nothing");
+        spec_warning(c, "idle.window", "idle_no_window", MESSAGE_NO_ARGS);
+    else if (s->workload == WORKLOAD_SERVE || s->workload == WORKLOAD_NOTEBOOK)
+        spec_warning(c, "idle.window", "idle_of_service", MESSAGE_NO_ARGS);
     else if (workload_trains((enum workload)s->workload))
-        spec_warning(c, "idle.window", NULL,
-                     "a training is watched by its phases and steps, not by this");
+        spec_warning(c, "idle.window", "idle_of_training", MESSAGE_NO_ARGS);
 }
 
 /* ---- the reward ---- */
@@ -279,9 +274,7 @@ void spec_read_reward(struct spec *s, const struct spec_check *c)
     else if (is_identifier(where, true) && !str_ends(where, ".py"))
         set_str(&s->reward_module, where);
     else
-        spec_error(c, "reward_fn_path",
-                   "give '/path/file.py:function' or 'package.module:function'",
-                   "'%.100s' is neither an absolute path nor a dotted module", given);
+        spec_error(c, "reward_fn_path", "reward_path", MESSAGE_ARGS(MESSAGE_STR("given", given)));
 }
 
 /* ---- all ---- */
@@ -290,28 +283,27 @@ static void check_code(const struct spec *s, const struct spec_check *c)
 {
     struct err err = {0};
     if (s->code && snapshot_check_ref(s->code, &err) < 0)
-        spec_error(c, "code", NULL, "%s", err.text);
+        spec_error_of(c, "code", &err);
     if (s->code && s->code_path)
-        spec_error(c, "code", "remove one of the two", "'code' and 'code_path' exclude each other");
+        spec_error(c, "code", "code_and_code_path", MESSAGE_NO_ARGS);
     if (s->working_dir && snapshot_is_ref(s->working_dir) &&
         snapshot_check_ref(s->working_dir, &err) < 0)
-        spec_error(c, "working_dir", NULL, "%s", err.text);
+        spec_error_of(c, "working_dir", &err);
 }
 
 static void check_secrets(const struct spec *s, const struct spec_check *c)
 {
     struct err err = {0};
     if (s->secrets.n > SPEC_SECRETS_MAX)
-        spec_error(c, "secrets", NULL, "%zu secrets are more than %d", s->secrets.n,
-                   SPEC_SECRETS_MAX);
+        spec_error(c, "secrets", "too_many_secrets",
+                   MESSAGE_ARGS(MESSAGE_NUM("secrets", s->secrets.n),
+                                MESSAGE_NUM("most", SPEC_SECRETS_MAX)));
     for (size_t i = 0; i < s->secrets.n; i++) {
         const char *name = s->secrets.v[i];
         if (spec_check_secret_name(name, &err) < 0)
-            spec_error(c, "secrets", "give names; values are stored with 'argus secret set'",
-                       "entry %d: %s", (int)i + 1, err.text);
+            spec_error_of(c, "secrets", &err);
         else if (pairs_find(&s->env, name))
-            spec_error(c, "secrets", "leave it out of one of them",
-                       "'%s' stands in the environment too", name);
+            spec_error(c, "secrets", "secret_in_env", MESSAGE_ARGS(MESSAGE_STR("name", name)));
     }
 }
 
@@ -319,23 +311,17 @@ static void spec_check_names(const struct spec *s, const struct spec_check *c)
 {
     struct err err = {0};
     if (s->id && spec_check_id(s->id, &err) < 0)
-        spec_error(c, "submission_id", NULL, "%s", err.text);
+        spec_error_of(c, "submission_id", &err);
     for (size_t i = 0; i < s->after.n; i++)
         if (spec_check_id(s->after.v[i], &err) < 0)
-            spec_error(c, "after", NULL, "%s", err.text);
+            spec_error_of(c, "after", &err);
     if (s->entrypoint_is_shell && !s->entrypoint.v[0][strspn(s->entrypoint.v[0], " \t\n")])
-        spec_error(c, "entrypoint", NULL, "the line is empty");
+        spec_error(c, "entrypoint", "entrypoint_empty", MESSAGE_NO_ARGS);
     check_secrets(s, c);
 }
 
 void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c)
 {
-    if (s->workload > WORKLOAD_SERVE) {
-        spec_error(c, "workload", "use workload ray with an entrypoint",
-                   "workload '%s' is not in this version",
-                   workload_to_string((enum workload)s->workload));
-        return;
-    }
     const struct node *word = node_find_path(c->root, "workload");
     if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
         check_needs(s, c);

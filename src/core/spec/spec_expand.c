@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/snapshot.h"
@@ -36,6 +37,8 @@ static void expand_text(struct expansion *x, const char *field, char **text)
 {
     struct buf out = BUF_INIT(VALUE_MAX);
     const char *s = *text;
+    if (!strchr(s, '$') && strlen(s) <= VALUE_MAX)
+        return; /* nearly all */
     while (*s && !out.failed) {
         size_t n = 0, plain = strcspn(s, "$");
         char name[32];
@@ -55,7 +58,7 @@ static void expand_text(struct expansion *x, const char *field, char **text)
         s += value ? n + 3 : 1;
     }
     if (out.failed) {
-        spec_error(&x->check, field, NULL, "the text is too long once expanded");
+        spec_error(&x->check, field, "expanded_too_long", MESSAGE_NO_ARGS);
         buf_release(&out);
         return;
     }
@@ -138,32 +141,26 @@ static bool spec_expand_is_foreign(const struct spec_roots *r, const char *path)
 static void expand_path(struct expansion *x, const char *field, char **path)
 {
     struct buf out = BUF_INIT(VALUE_MAX);
-    struct err err = {0};
     if (!*path)
         return;
-    if (str_expand(&out, *path, spec_expand_look_up, &x->roots, &err) < 0) {
-        spec_error(&x->check, field, "paths know ${SHARED_ROOT} and ${USER_ROOT}", "%s", err.text);
+    if (str_expand(&out, *path, spec_expand_look_up, &x->roots, NULL) < 0) {
+        spec_error(&x->check, field, "unknown_variable", MESSAGE_ARGS(MESSAGE_STR("path", *path)));
         buf_release(&out);
         return;
     }
     char *full = buf_take(&out);
     if (full[0] != '/')
-        spec_error(&x->check, field, "begin it with ${SHARED_ROOT}/ or ${USER_ROOT}/",
-                   "'%.200s' is not an absolute path", full);
+        spec_error(&x->check, field, "path_not_absolute", MESSAGE_ARGS(MESSAGE_STR("path", full)));
     else if (!normalise(full) || !is_under_a_root(&x->roots, full))
-        spec_error(&x->check, field, "copy it there first",
-                   "'%.200s' does not lie under the shared root '%s'", full, x->roots.shared_root);
-    else if (spec_expand_is_ours(&x->roots, full, "/argus/snapshots"))
-        spec_error(&x->check, field, "name the snapshot: code: name@version",
-                   "'%.200s' is the content of a snapshot", full);
-    else if (spec_expand_is_ours(&x->roots, full, "/argus"))
-        spec_error(&x->check, field, "copy it to common/ or to your own directory",
-                   "'%.200s' lies in Argus's own directory", full);
-    else if (spec_expand_is_foreign(&x->roots, full))
         spec_error(
-            &x->check, field,
-            "name the data set or model that is shared with you, owner:name, or ask for a copy under common/",
-            "'%.200s' lies in another user's directory", full);
+            &x->check, field, "path_outside_root",
+            MESSAGE_ARGS(MESSAGE_STR("path", full), MESSAGE_STR("root", x->roots.shared_root)));
+    else if (spec_expand_is_ours(&x->roots, full, "/argus/snapshots"))
+        spec_error(&x->check, field, "path_in_snapshot", MESSAGE_ARGS(MESSAGE_STR("path", full)));
+    else if (spec_expand_is_ours(&x->roots, full, "/argus"))
+        spec_error(&x->check, field, "path_of_argus", MESSAGE_ARGS(MESSAGE_STR("path", full)));
+    else if (spec_expand_is_foreign(&x->roots, full))
+        spec_error(&x->check, field, "path_of_other_user", MESSAGE_ARGS(MESSAGE_STR("path", full)));
     free(*path);
     *path = full;
 }
@@ -222,10 +219,10 @@ static void expand_model(struct expansion *x, struct spec *s)
     if (looks_like_path(s->model_id))
         expand_path(x, "model_id", &s->model_id);
     else if (s->workload == WORKLOAD_MERGE)
-        spec_error(&x->check, "model_id", NULL, "merge needs the path of a checkpoint");
+        spec_error(&x->check, "model_id", "merge_needs_path", MESSAGE_NO_ARGS);
     else if (!is_hub_id(s->model_id) && !spec_is_input_name(s->model_id))
-        spec_error(&x->check, "model_id", "give owner/name, or a path under the shared root",
-                   "'%.100s' is neither a Hugging Face id nor a path", s->model_id);
+        spec_error(&x->check, "model_id", "model_unknown_form",
+                   MESSAGE_ARGS(MESSAGE_STR("model", s->model_id)));
 }
 
 static void expand_reward(struct expansion *x, struct spec *s)

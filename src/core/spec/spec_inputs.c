@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "core/spec/dataref.h"
 #include "core/spec/spec.h"
 
@@ -34,6 +35,27 @@ static void put_files(struct strv *list, const char *text, const json_t *files)
     }
     strv_release(list);
     *list = all;
+}
+
+bool spec_find_model(const char *inputs, char **ret_path, char **ret_hash)
+{
+    static const char word[] = "sha256:";
+    _cleanup_(json_unrefp) json_t *all = NULL;
+    size_t i;
+    const json_t *one;
+    if (!inputs || json_parse(inputs, strlen(inputs), INPUTS_MAX, &all, NULL) < 0)
+        return false;
+    json_array_foreach (all, i, one) {
+        const char *hash = json_get_str(one, "hash", "");
+        const char *path = json_string_value(json_array_get(json_get_array(one, "files"), 0));
+        if (strcmp(json_get_str(one, "key", ""), "model_id") != 0 || !path ||
+            !str_starts(hash, word))
+            continue;
+        *ret_path = xstrdup(path);
+        *ret_hash = xstrdup(hash + sizeof(word) - 1);
+        return true;
+    }
+    return false;
 }
 
 int spec_put_inputs(struct spec *s, const char *inputs, struct err *err)

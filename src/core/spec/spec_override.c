@@ -7,40 +7,45 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "core/spec/spec_table.h"
 
 struct owned {
-    const char *name; /* itself and everything below it */
-    const char *instead;
+    const char *name;    /* itself and everything below it */
+    const char *instead; /* the key to use; NULL: none, the code has its own fix */
+    const char *code;    /* of the refusal */
 };
 
+static const char OVERRIDE_CODE[] = "override_owned", CHECKPOINTS[] = "override_owned_checkpoints",
+                  RAY[] = "override_owned_ray", POINTS[] = "override_owned_points";
 static const struct owned owned_keys[] = {
-    {"trainer.nnodes", "use nnodes"},
-    {"trainer.n_gpus_per_node", "use n_gpus_per_node"},
-    {"trainer.default_local_dir", "checkpoints always lie in the job's directory"},
-    {"trainer.default_hdfs_dir", "checkpoints always lie in the job's directory"},
-    {"trainer.resume_mode", "use resume"},
-    {"trainer.resume_from_path", "use resume: <job id>@<step>"},
-    {"trainer.resume_path", "use resume: <job id>@<step>"},
-    {"hydra.run", "the directory is one per attempt"},
-    {"hydra.sweep", "submit one job per point"},
-    {"hydra.mode", "submit one job per point"},
-    {"ray_init", "the job runs in the cluster that is there"},
-    {"ray_kwargs.ray_init", "the job runs in the cluster that is there"},
+    {"trainer.nnodes", "nnodes", OVERRIDE_CODE},
+    {"trainer.n_gpus_per_node", "n_gpus_per_node", OVERRIDE_CODE},
+    {"trainer.default_local_dir", NULL, CHECKPOINTS},
+    {"trainer.default_hdfs_dir", NULL, CHECKPOINTS},
+    {"trainer.resume_mode", "resume", OVERRIDE_CODE},
+    {"trainer.resume_from_path", "resume: <job id>@<step>", OVERRIDE_CODE},
+    {"trainer.resume_path", "resume: <job id>@<step>", OVERRIDE_CODE},
+    {"hydra.run", NULL, "override_owned_run"},
+    {"hydra.sweep", NULL, POINTS},
+    {"hydra.mode", NULL, POINTS},
+    {"ray_init", NULL, RAY},
+    {"ray_kwargs.ray_init", NULL, RAY},
 };
 
-static const struct owned owned_env[] = {
-    {"PYTHONPATH", "use extra_pythonpath"},
-    {"PYTHONHOME", "use runtime_env.py_executable"},
-    {"CUDA_VISIBLE_DEVICES", "use n_gpus_per_node"},
-    {"NVIDIA_VISIBLE_DEVICES", "use n_gpus_per_node"},
+/* Names, and the key to use instead of each; NULL: none. */
+static const char *const owned_env[][2] = {
+    {"PYTHONPATH", "extra_pythonpath"},
+    {"PYTHONHOME", "runtime_env.py_executable"},
+    {"CUDA_VISIBLE_DEVICES", "n_gpus_per_node"},
+    {"NVIDIA_VISIBLE_DEVICES", "n_gpus_per_node"},
     {"RAY_ADDRESS", NULL},
     {"RAY_AUTH_TOKEN", NULL},
     {"RAY_AUTH_TOKEN_PATH", NULL},
     {"RAY_AUTH_MODE", NULL},
     {"RAY_JOB_CONFIG_JSON_ENV_VAR", NULL},
-    {"RAY_JOB_STOP_WAIT_TIME_S", "use stop_grace"},
+    {"RAY_JOB_STOP_WAIT_TIME_S", "stop_grace"},
     {"VERL_FILE_LOGGER_PATH", NULL},
     {"VERL_FILE_LOGGER_ROOT", NULL},
     {"BASH_ENV", NULL},
@@ -72,13 +77,10 @@ static bool is_owned(const char *key, size_t n, const char *name, bool mapping)
 static void check_flag(const char *o, enum workload w, const struct spec_check *c)
 {
     if (w == WORKLOAD_MERGE && (str_starts(o, "--local_dir") || str_starts(o, "--target_dir")))
-        spec_error(c, "overrides", "the result lies in the job's directory",
-                   "'%.100s' sets what the platform owns", o);
+        spec_error(c, "overrides", "override_owned_result",
+                   MESSAGE_ARGS(MESSAGE_STR("override", o)));
     if (w != WORKLOAD_MERGE && !str_starts(o, "--config-name="))
-        spec_error(c, "overrides", NULL,
-                   "'%.100s' is not an override; of Hydra's options only --config-name= may be "
-                   "given",
-                   o);
+        spec_error(c, "overrides", "override_option", MESSAGE_ARGS(MESSAGE_STR("override", o)));
 }
 
 static void check_override(const char *o, const struct spec_check *c)
@@ -88,14 +90,16 @@ static void check_override(const char *o, const struct spec_check *c)
     const char *equals = strchr(o, '=');
     bool mapping = (equals && equals[1 + strspn(equals + 1, " \t")] == '{') || o[0] == '~';
     if (n == 0 || (!equals && o[0] != '~')) {
-        spec_error(c, "overrides", "write key=value", "'%.100s' is not a Hydra override", o);
+        spec_error(c, "overrides", "override_form", MESSAGE_ARGS(MESSAGE_STR("override", o)));
         return;
     }
     for (size_t i = 0; i < array_len(owned_keys); i++) {
         if (!is_owned(key, n, owned_keys[i].name, mapping))
             continue;
-        spec_error(c, "overrides", owned_keys[i].instead,
-                   "'%.100s' sets what the platform owns ('%s')", o, owned_keys[i].name);
+        spec_error(c, "overrides", owned_keys[i].code,
+                   MESSAGE_ARGS(MESSAGE_STR("override", o),
+                                MESSAGE_STR("owned", owned_keys[i].name),
+                                MESSAGE_STR("use", str_or(owned_keys[i].instead, ""))));
         return;
     }
 }
@@ -133,7 +137,9 @@ const char *spec_override_find(const struct spec *s, const char *key)
 {
     size_t n = strlen(key);
     for (size_t i = s->overrides.n; i > 0; i--) {
-        const char *o = s->overrides.v[i - 1], *start = o + strspn(o, "+~ \t");
+        const char *o = s->overrides.v[i - 1], *start = o;
+        while (*start == '+' || *start == '~' || *start == ' ' || *start == '\t')
+            start++;
         if (strncmp(start, key, n) != 0 || !strchr("=@ \t", start[n]) || is_flag(o) || o[0] == '~')
             continue;
         const char *equals = strchr(start, '=');
@@ -148,10 +154,10 @@ const char *spec_override_find(const struct spec *s, const char *key)
 bool spec_is_reserved_env(const char *name, const char **ret_instead)
 {
     for (size_t i = 0; i < array_len(owned_env); i++) {
-        if (strcmp(name, owned_env[i].name) != 0)
+        if (strcmp(name, owned_env[i][0]) != 0)
             continue;
         if (ret_instead)
-            *ret_instead = owned_env[i].instead;
+            *ret_instead = owned_env[i][1];
         return true;
     }
     if (!str_starts(name, "ARGUS_"))
@@ -169,16 +175,17 @@ int spec_check_secret_name(const char *name, struct err *err)
     for (const char *s = name; ok && *s; s++)
         ok = strchr(first, *s) || strchr(digits, *s);
     if (!ok)
-        return err_set(err, ERR_BAD_SPEC,
-                       "'%.70s' cannot be the name of a secret: 1 to %d of A-Z 0-9 _ , beginning "
-                       "with a letter or _",
-                       name, SPEC_SECRET_NAME_MAX);
+        return message_refuse(
+            err, ERR_BAD_SPEC, "bad_secret_name",
+            MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_NUM("most", SPEC_SECRET_NAME_MAX)));
     static const char *const owned[] = {"PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PWD"};
     bool is_owned =
         spec_is_reserved_env(name, NULL) || str_starts(name, "RAY_") || str_starts(name, "PYTHON");
     for (size_t i = 0; i < array_len(owned); i++)
         is_owned = is_owned || str_eq(name, owned[i]);
-    return is_owned ? err_set(err, ERR_BAD_SPEC, "'%s' belongs to the platform", name) : 0;
+    return is_owned ? message_refuse(err, ERR_BAD_SPEC, "env_owned",
+                                     MESSAGE_ARGS(MESSAGE_STR("name", name)))
+                    : 0;
 }
 
 static bool spec_override_is_env_name(const char *s)
@@ -196,11 +203,12 @@ void spec_check_env(const struct spec *s, const struct spec_check *c)
         const char *name = s->env.v[i].key, *instead = NULL;
         const char *field = spec_is_given(c->root, "env") ? "env" : "runtime_env.env_vars";
         if (!spec_override_is_env_name(name))
-            spec_error(c, field, NULL, "'%.60s' is no name of an environment variable", name);
+            spec_error(c, field, "bad_env_name", MESSAGE_ARGS(MESSAGE_STR("name", name)));
         else if (spec_is_reserved_env(name, &instead))
-            spec_error(c, field, instead, "'%s' belongs to the platform", name);
+            spec_error(
+                c, field, "env_owned",
+                MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_STR("use", str_or(instead, ""))));
         else if (str_is_secret_name(name))
-            spec_warning(c, field, "store it with 'argus secret set', and name it in 'secrets:'",
-                         "'%s' looks like a secret, and stands in the spec", name);
+            spec_warning(c, field, "env_looks_secret", MESSAGE_ARGS(MESSAGE_STR("name", name)));
     }
 }

@@ -16,14 +16,14 @@ struct spec_check {
 
 void spec_error(const struct spec_check *c,
                 const char *field,
-                const char *hint,
-                const char *fmt,
-                ...) printf_like(4, 5);
+                const char *code,
+                const struct message_arg *args);
 void spec_warning(const struct spec_check *c,
                   const char *field,
-                  const char *hint,
-                  const char *fmt,
-                  ...) printf_like(4, 5);
+                  const char *code,
+                  const struct message_arg *args);
+/* What another check says of the field. */
+void spec_error_of(const struct spec_check *c, const char *field, const struct err *err);
 
 /* True if the key was written and is not null. */
 bool spec_is_given(const struct node *root, const char *path);

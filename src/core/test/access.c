@@ -15,6 +15,7 @@ static const struct {
 } expected[] = {
     {ACCESS_JOB_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
     {ACCESS_JOB_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_JOB_ADVISE, "DDAA", "DDAA", "DDAA", "HHHH"},
     {ACCESS_SUBMIT, "DDAA", "DDAA", "DDDA", "HHHH"},
     {ACCESS_MACHINE_SEE, "DAAA", "DAAA", "DAAA", "DAAA"},
     {ACCESS_MACHINE_CHANGE, "DDDA", "DDDA", "DDDA", "DDDA"},
@@ -24,6 +25,7 @@ static const struct {
     {ACCESS_USER_CHANGE, "DDDA", "DDDA", "DDDA", "HHHH"},
     {ACCESS_TOKEN_SEE, "DAAA", "HHHH", "DDDA", "HHHH"},
     {ACCESS_TOKEN_CHANGE, "DDAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_SESSION_END, "DAAA", "HHHH", "DDDA", "HHHH"},
     {ACCESS_PROJECT_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
     {ACCESS_PROJECT_CHANGE, "DDDA", "DDDA", "DDDA", "HHHH"},
     {ACCESS_FILES_SEE, "DAAA", "DAAA", "DDDA", "HHHH"},
@@ -33,11 +35,23 @@ static const struct {
     {ACCESS_DATA_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
     {ACCESS_SNAPSHOT_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
     {ACCESS_SNAPSHOT_ADD, "DDAA", "DDAA", "DDAA", "HHHH"},
-    {ACCESS_SNAPSHOT_REMOVE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SNAPSHOT_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
     {ACCESS_SECRET_SEE, "DAAA", "DAAA", "DDDA", "HHHH"},
     {ACCESS_SECRET_CHANGE, "DDAA", "DDAA", "DDDA", "HHHH"},
     {ACCESS_PRESET_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
     {ACCESS_PRESET_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SIMULATION_SEE, "DAAA", "HHHH", "DAAA", "HHHH"},
+    {ACCESS_SIMULATION_CHANGE, "DDAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_PIPELINE_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_PIPELINE_CHANGE, "DDAA", "DDDA", "DDDA", "HHHH"},
+    {ACCESS_SERVICE_SEE, "DAAA", "DAAA", "DAAA", "HHHH"},
+    {ACCESS_SERVICE_CALL, "DDAA", "DDAA", "DDDA", "HHHH"},
+    {ACCESS_SERVICE_CHANGE, "DDAA", "DDAA", "DDDA", "HHHH"},
+    {ACCESS_NOTEBOOK_SEE, "DAAA", "HHHH", "DAAA", "HHHH"},
+    {ACCESS_NOTEBOOK_CHANGE, "DDAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_PLAN_SEE, "DAAA", "HHHH", "DAAA", "HHHH"},
+    {ACCESS_PLAN_CHANGE, "DDAA", "HHHH", "DDDA", "HHHH"},
+    {ACCESS_PLAN_APPROVE, "DDDA", "HHHH", "DDDA", "HHHH"},
     {ACCESS_SERVER_SEE, "AAAA", "AAAA", "AAAA", "AAAA"},
 };
 
@@ -155,7 +169,7 @@ static void test_snapshots(void **state)
     struct access_thing bobs_common = {kind, "verl@1", "bob", NULL, true, NULL};
     struct access_thing anns = {kind, "verl@1", "ann", NULL, false, NULL};
     struct access_thing anns_common = {kind, "verl@1", "ann", NULL, true, NULL};
-    enum access_action see = ACCESS_SNAPSHOT_SEE, rm = ACCESS_SNAPSHOT_REMOVE;
+    enum access_action see = ACCESS_SNAPSHOT_SEE, rm = ACCESS_SNAPSHOT_CHANGE;
     (void)state;
     assert_int_equal(access_check(&ann, see, "see", &bobs, NULL), ERR_NOT_FOUND);
     assert_int_equal(access_check(&ann, see, "see", &bobs_common, NULL), 0);

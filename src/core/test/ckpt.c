@@ -98,37 +98,39 @@ static void whole_ones(void **state)
 static void torn_ones(void **state)
 {
     (void)state;
-    check_whole(ckpt_listing_new(), false, "no shards");
+    check_whole(ckpt_listing_new(), false, "no_shards{}");
     struct ckpt_listing *l = ckpt_listing_new();
     add_shards(l, "actor", 2, 1);
     ckpt_listing_add(l, "data.pt", 10);
-    check_whole(l, false, "actor/: 1 of 2 model shards");
+    check_whole(l, false,
+                "shards_missing{\"group\":\"actor\",\"there\":1,\"world\":2,\"what\":\"model\"}");
     l = ckpt_listing_new();
     add_shards(l, "actor", 2, 2);
-    check_whole(l, false, "no data.pt");
+    check_whole(l, false, "no_data_pt{}");
     l = ckpt_listing_new();
     add_shards(l, "actor", 2, 2);
     ckpt_listing_add(l, "critic/model_world_size_2_rank_0.pt", 1);
     ckpt_listing_add(l, "critic/model_world_size_2_rank_0.pt", 1); /* twice is once */
     ckpt_listing_add(l, "data.pt", 10);
-    check_whole(l, false, "critic/: 1 of 2 model shards");
+    check_whole(l, false,
+                "shards_missing{\"group\":\"critic\",\"there\":1,\"world\":2,\"what\":\"model\"}");
     l = ckpt_listing_new();
     add_shards(l, "actor", 2, 2);
     add_shards(l, "actor", 1, 1);
-    check_whole(l, false, "actor/: shards of two world sizes");
+    check_whole(l, false, "shards_mixed{\"group\":\"actor\"}");
     l = ckpt_listing_new();
     add_shards(l, "", 1, 1);
     ckpt_listing_add(l, "data.pt", 0);
-    check_whole(l, false, "'data.pt' is empty");
+    check_whole(l, false, "ckpt_empty_file{\"path\":\"data.pt\"}");
     l = ckpt_listing_new();
     ckpt_listing_add(l, "actor/dist_ckpt/__0_0.distcp", 10);
-    check_whole(l, false, "actor/: dist_ckpt lacks its metadata");
+    check_whole(l, false, "dist_no_metadata{\"group\":\"actor\"}");
     l = ckpt_listing_new();
     ckpt_listing_add(l, "model-00001-of-00002.safetensors", 10);
-    check_whole(l, false, "files of weights are missing");
+    check_whole(l, false, "weights_missing{}");
     l = ckpt_listing_new();
     ckpt_listing_add(l, "actor/optimizer/dist_ckpt/__0_0.distcp", 10);
-    check_whole(l, false, "actor/: dist_ckpt lacks its metadata");
+    check_whole(l, false, "dist_no_metadata{\"group\":\"actor\"}");
 }
 
 static void known_layouts(void **state)
@@ -277,13 +279,34 @@ static void there_and_back(void **state)
     struct jout j = jout_begin(&text);
     struct ckpt back = {0};
     _cleanup_(json_unrefp) json_t *o = NULL;
-    ckpt_to_json(&c, &j, NULL);
+    ckpt_to_json(&c, NULL, &j, NULL);
     assert_int_equal(json_parse(buf_str(&text), text.len, 1000, &o, NULL), 0);
     assert_int_equal(ckpt_from_json(o, &back), 0);
     assert_memory_equal(&back, &c, sizeof(c));
     (void)json_object_set_new(o, "state", json_string("new"));
     assert_int_equal(ckpt_from_json(o, &back), -EINVAL);
     buf_release(&text);
+}
+
+/* A page says why in its reader's language, and a sentence that an older store kept as it is. */
+static void why_is_said(void **state)
+{
+    static const struct message_listener zh = {.language = MESSAGE_CHINESE};
+    const char *said[] = {"actor/：model 分片只有 1 个，应有 2 个", "'x': it is cut off"};
+    struct ckpt c[2] = {{.step = 1}, {.step = 2, .why = "'x': it is cut off"}};
+    (void)state;
+    ckpt_write_why(c[0].why, "shards_missing",
+                   MESSAGE_ARGS(MESSAGE_STR("group", "actor"), MESSAGE_NUM("there", 1),
+                                MESSAGE_NUM("world", 2), MESSAGE_STR("what", "model")));
+    for (int i = 0; i < 2; i++) {
+        struct buf text = BUF_INIT(1000);
+        struct jout j = jout_begin(&text);
+        _cleanup_(json_unrefp) json_t *o = NULL;
+        ckpt_to_json(&c[i], &zh, &j, NULL);
+        assert_int_equal(json_parse(buf_str(&text), text.len, 1000, &o, NULL), 0);
+        assert_string_equal(json_get_str(o, "why", ""), said[i]);
+        buf_release(&text);
+    }
 }
 
 int main(void)
@@ -294,6 +317,7 @@ int main(void)
         cmocka_unit_test(known_layouts), cmocka_unit_test(odd_names),
         cmocka_unit_test(plans),         cmocka_unit_test(the_best_stays),
         cmocka_unit_test(room),          cmocka_unit_test(there_and_back),
+        cmocka_unit_test(why_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include "cmdline_make.h"
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 enum { TEXT_MAX = 1 << 18 };
 
@@ -93,7 +94,7 @@ static void make(const char *yaml, const char *version, struct made *m)
 {
     if (make_cmdline(yaml, version, &place, m) < 0) {
         struct buf b = BUF_INIT(10000);
-        problems_to_text(&m->ps, "spec", &b);
+        problems_to_text(&m->ps, "spec", MESSAGE_ENGLISH, &b);
         fail_msg("%s%s", buf_str(&b), m->err.text);
     }
 }
@@ -115,7 +116,7 @@ static void is_refused(const char *yaml, const char *version, const char *part)
 /* Ray's libraries have the command line, environment and demand of workload ray. */
 static void words_for_an_entrypoint(void **state)
 {
-    static const char *const words[] = {"train", "tune", "data", "rllib", "serve"};
+    static const char *const words[] = {"train", "tune", "data", "rllib", "serve", "notebook"};
     _cleanup_(freep) char *ray = read_file(GOLDEN_DIR "/cmdline/ray.yaml");
     _cleanup_(freep) char *want = read_file(GOLDEN_DIR "/cmdline/ray-any.txt");
     (void)state;
@@ -535,8 +536,9 @@ static void too_few_rows_warn(void **state)
         assert_int_equal(cmdline_build(&in, &c, &ps, &m.err), 0);
         assert_int_equal(ps.n, rows < 30 * 256);
         if (ps.n > 0)
-            assert_string_equal(ps.v[0].text,
-                                "1 epochs of 7424 rows end after 29 steps, before step 30");
+            assert_string_equal(
+                unit_problem(&ps.v[0]),
+                "epochs_end_early: 1 epochs of 7424 rows end after 29 steps, before step 30 (give more total_epochs, or a smaller data.train_batch_size)");
         problems_release(&ps);
         cmdline_release(&c);
     }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/spec/preset.h"
+#include "core/preset/preset.h"
 
 #include "cmdline_make.h"
 
@@ -24,7 +24,7 @@ static bool fill(char *yaml, size_t size)
     if (ok) {
         (void)snprintf(yaml, size, "%s", buf_str(&out)); /* as large as out may become */
     } else {
-        problems_to_text(&ps, "stdin", &out);
+        problems_to_text(&ps, "stdin", MESSAGE_ENGLISH, &out);
         (void)fputs(buf_str(&out), stderr);
     }
     preset_free(p);
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         return 1;
     int r = make_cmdline(yaml, argv[1], &place, &m);
     if (r < 0) {
-        problems_to_text(&m.ps, "stdin", &out);
+        problems_to_text(&m.ps, "stdin", MESSAGE_ENGLISH, &out);
         (void)fprintf(stderr, "%s%s\n", buf_str(&out), m.err.text);
     } else if (argc > 3 && !strcmp(argv[3], "text")) {
         made_to_text(&m, &out);

@@ -69,6 +69,18 @@ static void n_cpus_per_gpu_wins(void **state)
     assert_true(d.cpus_per_node == 8);
 }
 
+static void an_entrypoint_may_say_cpus(void **state)
+{
+    (void)state;
+    struct spec s = spec(WORKLOAD_SERVE, 1, 0);
+    s.cpus_per_node = 3;
+    struct demand d = compute(&s, "0.9.1");
+    assert_true(d.cpus_per_node == 3 && d.gpus_per_node == 0);
+    s.gpus_per_node = 4; /* those of its GPUs are among them */
+    d = compute(&s, "0.9.1");
+    assert_true(d.cpus_per_node == 4);
+}
+
 static void the_driver_holds_the_gpus_under_torchrun(void **state)
 {
     (void)state;
@@ -108,7 +120,7 @@ static void small_workloads(void **state)
     s = spec(WORKLOAD_GENERATE, 1, 2);
     d = compute(&s, "0.5.0");
     assert_true(d.cpus_per_node == 20 && d.gpus_per_node == 2);
-    for (int w = WORKLOAD_RAY; w <= WORKLOAD_SERVE; w++) {
+    for (int w = WORKLOAD_RAY; w <= WORKLOAD_NOTEBOOK; w++) {
         s = spec((enum workload)w, 3, 0.5);
         d = compute(&s, NULL);
         assert_true(demand_gpus(&d) == 1.5 && d.cpus_per_node == 0.5);
@@ -121,6 +133,7 @@ int main(void)
         cmocka_unit_test(ppo_asks_more_in_newer_versions),
         cmocka_unit_test(overrides_change_the_storage_units),
         cmocka_unit_test(n_cpus_per_gpu_wins),
+        cmocka_unit_test(an_entrypoint_may_say_cpus),
         cmocka_unit_test(the_driver_holds_the_gpus_under_torchrun),
         cmocka_unit_test(the_entrypoint_counts),
         cmocka_unit_test(small_workloads),

@@ -57,6 +57,14 @@ static void test_words(void **state)
 }
 
 /* Pages as Ray wrote them. */
+static void test_whose_fault_an_xid_is(void **state)
+{
+    (void)state;
+    assert_true(figure_xid_is_of_program(31) && figure_xid_is_of_program(13));
+    assert_false(figure_xid_is_of_program(0) || figure_xid_is_of_program(79) ||
+                 figure_xid_is_of_program(48));
+}
+
 static void test_ray(void **state)
 {
     (void)state;
@@ -108,6 +116,39 @@ static void test_exporters(void **state)
     check_near(&both, FIGURE_GPU_UTIL, 0, 0.87);
 }
 
+/* By uuid, and the page says which index it has: its series stand in the order of UUIDs. One of
+ * which nobody says the index is not read. */
+static void test_indices_of_uuids(void **state)
+{
+    (void)state;
+    struct figure_page p =
+        read_text(FIGURE_OF_NVIDIA, "nvidia_smi_utilization_gpu_ratio{uuid=\"a\"} 0.1\n"
+                                    "nvidia_smi_utilization_gpu_ratio{uuid=\"b\"} 0.2\n"
+                                    "nvidia_smi_utilization_gpu_ratio{uuid=\"c\"} 0.3\n"
+                                    "nvidia_smi_index{uuid=\"a\"} 2\n"
+                                    "nvidia_smi_index{uuid=\"b\"} 0\n"
+                                    "nvidia_smi_index{uuid=\"d\"} 64\n"
+                                    "nvidia_smi_index{uuid=\"e\"} NaN\n");
+    assert_int_equal(p.n_gpus, 3);
+    check_near(&p, FIGURE_GPU_UTIL, 0, 0.2);
+    check_near(&p, FIGURE_GPU_UTIL, 2, 0.1);
+    assert_false(p.gpus[1].is_there);
+}
+
+static void test_a_page_without_end(void **state)
+{
+    (void)state;
+    enum { MORE = 100 };
+    struct buf text = BUF_INIT(4 << 20);
+    for (int i = 0; i < FIGURE_SERIES_MAX + MORE; i++)
+        (void)buf_addf(&text, "ray_node_cpu_count %d\n", i); /* failed tells */
+    assert_false(text.failed);
+    struct figure_page p = read_text(FIGURE_OF_RAY, buf_str(&text));
+    assert_true(p.is_cut);
+    check_near(&p, FIGURE_CPU_COUNT, -1, FIGURE_SERIES_MAX - 1);
+    buf_release(&text);
+}
+
 /* What a peer can do with a page. */
 static void test_lies(void **state)
 {
@@ -155,8 +196,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_whose_fault_an_xid_is),
         cmocka_unit_test(test_ray),
         cmocka_unit_test(test_exporters),
+        cmocka_unit_test(test_indices_of_uuids),
+        cmocka_unit_test(test_a_page_without_end),
         cmocka_unit_test(test_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

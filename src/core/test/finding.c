@@ -6,7 +6,9 @@
 
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/text.h"
 #include "base/unit.h"
+#include "base/unit_message.h"
 #include "core/finding/finding.h"
 #include "core/finding/finding_rules.h"
 #include "core/spec/spec.h"
@@ -109,7 +111,7 @@ static void samples_hold(void **state)
     (void)state;
     finding_rules_try(rules, &ps);
     for (size_t i = 0; i < ps.n; i++)
-        print_error("%s: %s\n", ps.v[i].field, ps.v[i].text);
+        print_error("%s: %s\n", ps.v[i].field, unit_problem(&ps.v[i]));
     assert_int_equal(ps.n, 0);
     problems_release(&ps);
 }
@@ -182,6 +184,74 @@ static void frames_give_the_class(void **state)
     expect("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in main\nKeyError: "
            "'epoch'\n",
            FINDING_USER_CODE_ERROR, "KeyError");
+}
+
+/* A library that refuses a value: the settings, unless the last place is the user's own code or
+ * the exception is one of a slip. */
+static void the_last_place_gives_the_class(void **state)
+{
+    static const char library[] =
+        "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+        "  File \"/v/site-packages/trl/trainer/x.py\", line 3, in g\n    h()\n";
+    char log[1000];
+    (void)state;
+    text_printf(log, "%sValueError: the board has no wheels\n", library);
+    expect(log, FINDING_CONFIG_ERROR, "no wheels");
+    text_printf(log, "%sKeyError: 'board'\n", library);
+    expect(log, FINDING_USER_CODE_ERROR, "KeyError");
+    text_printf(log,
+                "%s  File \"b.py\", line 3, in h\n    i()\nValueError: the board has no wheels\n",
+                library);
+    expect(log, FINDING_USER_CODE_ERROR, "no wheels");
+    text_printf(log, "%s    assert x > 0\nAssertionError\n", library);
+    expect(log, FINDING_USER_CODE_ERROR, "assert x > 0");
+}
+
+/* What it is else: another candidate, what the exception is by itself, what the rule says. */
+static void the_second_where_it_is_close(void **state)
+{
+    struct finding f;
+    (void)state;
+    judge("Traceback (most recent call last):\n  File \"/x/t.py\", line 3, in load_checkpoint\n"
+          "    f()\nKeyError: 'epoch'\n",
+          NULL, &f);
+    assert_true(f.has_second && f.second.class == FINDING_USER_CODE_ERROR);
+    assert_null(f.second.quote.text);
+    assert_true(f.confidence + f.second.confidence <= 1.0);
+    finding_release(&f);
+
+    judge("KeyError: 'epoch'\nModuleNotFoundError: No module named 'x'\nthe node is dead\n"
+          "RuntimeError: Numpy is not available\n",
+          NULL, &f);
+    assert_true(!f.has_second || f.second.class != f.class);
+    finding_release(&f);
+
+    judge("A worker died or was killed while executing a task\n"
+          "RuntimeError: Rendezvous of the ranks timed out after 300 s\n",
+          NULL, &f);
+    assert_true(f.class == FINDING_ACTOR_DIED && f.has_second);
+    assert_int_equal(f.second.class, FINDING_TIMEOUT_OR_HANG);
+    assert_non_null(strstr(f.second.quote.text, "Rendezvous"));
+    assert_int_equal(f.second.quote.line, 2);
+    finding_release(&f);
+
+    judge("A worker died or was killed while executing a task\n", NULL, &f);
+    assert_true(f.has_second && f.second.class == FINDING_HOST_OOM && !f.second.rule);
+    finding_release(&f);
+}
+
+/* What is sure, what is unknown and what is healthy have none. */
+static void no_second_where_it_is_sure(void **state)
+{
+    static const char *const logs[] = {OOM "RuntimeError: the board is away\n", "Job 'a' failed\n",
+                                       "step:1 - a:1\nstep:2 - a:1\n"};
+    struct finding f;
+    (void)state;
+    for (size_t i = 0; i < array_len(logs); i++) {
+        judge(logs[i], NULL, &f);
+        assert_false(f.has_second);
+        finding_release(&f);
+    }
 }
 
 /* What was asserted says more than that it did not hold; a notebook names an exception first. */
@@ -553,12 +623,32 @@ static void long_lines(void **state)
     free(log);
 }
 
+static void json_goes_round(const char *log)
+{
+    struct finding f, again;
+    json_t *v = NULL;
+    judge(log, NULL, &f);
+    char *one = as_json(&f);
+    assert_int_equal(json_parse(one, strlen(one), 1 << 20, &v, NULL), 0);
+    assert_int_equal(finding_from_json(v, &again, NULL), 0);
+    char *two = as_json(&again);
+    assert_string_equal(one, two);
+    assert_true(again.has_second);
+    free(one);
+    free(two);
+    json_decref(v);
+    finding_release(&f);
+    finding_release(&again);
+}
+
 static void json_and_back(void **state)
 {
     struct finding f, again;
     struct err err = {0};
     json_t *v = NULL;
     (void)state;
+    json_goes_round("A worker died or was killed\nTimeoutError: no answer\n");
+    json_goes_round("A worker died or was killed while executing a task\n");
     judge("(W pid=1, ip=h) " OOM WATCHDOG, NULL, &f);
     char *one = as_json(&f);
     assert_int_equal(json_parse(one, strlen(one), 1 << 20, &v, &err), 0);
@@ -610,6 +700,8 @@ static char *patch(const char *log, const char *yaml, int *ret_n)
 
 #define NODE_DEAD                                                                                  \
     "ray.exceptions.ActorDiedError: The actor died because its node has died. Node Id: ab12\n"
+#define ACTOR_DEAD                                                                                 \
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
 
 static void patches(void **state)
 {
@@ -641,6 +733,15 @@ static void patches(void **state)
     text = patch(NODE_DEAD, GRPO "restart: {avoid_failed_nodes: false, max: 2}\n", &n);
     assert_int_equal(n, 1);
     assert_string_equal(text, "{\"restart\":{\"avoid_failed_nodes\":true}}");
+    free(text);
+    text = patch(ACTOR_DEAD, GRPO, &n);
+    assert_string_equal(text, "{\"restart\":{\"max\":1,\"on\":\"actor_died\"}}");
+    free(text);
+    text = patch(ACTOR_DEAD, GRPO "restart: {max: 1, on: [nccl_timeout]}\n", &n);
+    assert_string_equal(text, "{\"restart\":{\"max\":2}}"); /* what the user set stays */
+    free(text);
+    text = patch(ACTOR_DEAD, GRPO "restart: {max: 3, on: [actor_died]}\n", &n);
+    assert_int_equal(n, 0);
     free(text);
     text = patch(OOM, "workload: ray\nn_gpus_per_node: 1\nentrypoint: [a]\n", &n);
     assert_int_equal(n, 0);
@@ -775,6 +876,9 @@ int main(void)
         cmocka_unit_test(a_wrapper_that_names_the_cause_is_better_than_nothing),
         cmocka_unit_test(steps_excuse_what_came_before),
         cmocka_unit_test(frames_give_the_class),
+        cmocka_unit_test(the_last_place_gives_the_class),
+        cmocka_unit_test(the_second_where_it_is_close),
+        cmocka_unit_test(no_second_where_it_is_sure),
         cmocka_unit_test(what_says_more),
         cmocka_unit_test(vague_words),
         cmocka_unit_test(code_is_no_message),

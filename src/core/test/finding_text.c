@@ -36,6 +36,7 @@ static const struct {
     {"[  81.5] hello", "hello", "", "", "", LEVEL_NONE},
     {"2025-01-01 10:00:00,123 - tuner.loop - INFO - hello", "hello", "", "", "", LEVEL_INFO},
     {"2025-01-01 10:00:00,123 - tuner - INFO - [rank7]: hello", "hello", "7", "", "", LEVEL_NONE},
+    {"INFO: error rate of 3", "error rate of 3", "", "", "", LEVEL_INFO},
     {"INFO 10:00:00 (Worker pid=7) hello", "hello", "", "", "Worker", LEVEL_NONE},
     {"2025-01-01 10:00:00,123 - this - is text", "this - is text", "", "", "", LEVEL_NONE},
     {"n7:12:34 [0] NCCL INFO hello", "NCCL INFO hello", "", "n7", "", LEVEL_INFO},

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/unit.h"
 
 static const struct hang_limits LIMITS = {.factor = 5,
@@ -28,6 +29,14 @@ static bool is_late(const struct hang *h, uint64_t at, struct hang_late *ret)
     return hang_is_late(h, &LIMITS, (1000 + at) * USEC_SEC, ret);
 }
 
+static const char *told(const struct hang *h, const struct hang_late *late, char said[static 200])
+{
+    char args[200];
+    const char *code = hang_late_message(h, late, args, sizeof(args));
+    message_to_string(code, args, true, said, 200);
+    return said;
+}
+
 static void a_step_that_does_not_come(void **state)
 {
     (void)state;
@@ -42,7 +51,7 @@ static void a_step_that_does_not_come(void **state)
     assert_true(is_late(&h, 60 + 301, &late));
     assert_int_equal(late.kind, HANG_NO_STEP);
     assert_true(late.limit == 300 * USEC_SEC && late.span == 301 * USEC_SEC);
-    assert_string_equal(hang_late_to_string(&h, &late, text, sizeof(text)),
+    assert_string_equal(told(&h, &late, text),
                         "no new step for 5m1s (a step takes 1m, 5m is allowed)");
     l = look(400, 5, 60);
     assert_true(hang_see(&h, &l));
@@ -98,7 +107,7 @@ static void phases_before_the_first_step(void **state)
     (void)hang_see(&h, &l);
     assert_false(is_late(&h, 903 + 1800, &late));
     assert_true(is_late(&h, 903 + 1801, &late));
-    assert_string_equal(hang_late_to_string(&h, &late, text, sizeof(text)),
+    assert_string_equal(told(&h, &late, text),
                         "no output for 30m1s in loading the model (30m is allowed)");
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/unit.h"
 
@@ -38,6 +39,15 @@ static struct job *new_job(void)
     j->demand.nnodes = 1;
     stopwatch_start(&j->watch, &m);
     return j;
+}
+
+/* In English. */
+static void says(const struct job *j, const char *want)
+{
+    const struct reason *why = job_state_reason(j);
+    char said[JOB_REASON_TEXT_MAX];
+    message_to_string(why->code, why->text, true, said, sizeof(said));
+    assert_string_equal(said, want);
 }
 
 static bool apply(struct job *j, enum job_event_kind kind, usec_t now)
@@ -231,7 +241,7 @@ static void test_preempted_goes_back_and_on(void **state)
     assert_int_equal(j->restart.preemptions, 1);
     assert_int_equal(j->restart.failures, 0);
     assert_int_equal(j->ran, 150);
-    assert_string_equal(j->reason.code, "preempted");
+    assert_string_equal(job_state_reason(j)->code, "preempted");
     assert_null(j->restart.bad_nodes);
     struct moment now = at(3151);
     assert_false(job_is_pausing(j, &now));
@@ -278,7 +288,7 @@ static void test_failures_that_are_restarted(void **state)
     assert_true(end_with(j, "lost", FINDING_NODE_LOST, 4000));
     assert_int_equal(j->state, JOB_QUEUED);
     assert_string_equal(j->restart.bad_nodes, "w1");
-    assert_non_null(strstr(j->reason.text, "restart 1 of 1"));
+    says(j, "restart 1 of 1: so");
     assert_int_equal(j->finding, FINDING_NONE);
     struct moment now = at(4099);
     assert_true(job_is_pausing(j, &now));
@@ -314,7 +324,7 @@ static void test_starts_that_come_to_nothing(void **state)
     apply(j, JOB_EV_ADMITTED, t++);
     assert_true(apply(j, JOB_EV_REQUEUED, t++));
     assert_int_equal(j->state, JOB_FAILED);
-    assert_string_equal(j->reason.code, "infra");
+    assert_string_equal(job_state_reason(j)->code, "infra");
     assert_int_equal(j->finding, FINDING_INFRA);
     job_free(j);
 }
@@ -345,8 +355,9 @@ static void test_slots_are_kept_for_a_look(void **state)
     struct job *j = failed_and_held();
     assert_true(j->state == JOB_RUNNING && (j->flags & JOB_FLAG_HOLDING) && j->gang.n);
     assert_int_equal(j->finding, FINDING_DATA_ERROR);
-    assert_string_equal(j->reason.code, "data_error");
-    assert_non_null(strstr(j->reason.text, "`argus release t1`"));
+    assert_string_equal(job_state_reason(j)->code, "data_error");
+    says(j,
+         "it has failed; its slots are kept for 0s: `argus release t1` gives them back: no rows");
     assert_int_equal(job_act(j), JOB_ACT_NONE);
     assert_int_equal(job_limit(j, 7), 500);
     assert_int_equal(in_state(j, 4100), 100); /* of the hold, not of the run */
@@ -355,11 +366,35 @@ static void test_slots_are_kept_for_a_look(void **state)
     assert_false(fail_at(j, 4100) || apply(j, JOB_EV_BLIND, 4100));
     assert_true(apply(j, JOB_EV_RELEASED, 4200));
     assert_true(j->state == JOB_FAILED && !j->flags && j->ran == 1000);
-    assert_string_equal(j->reason.text, "no rows");
+    says(j, "no rows");
     job_free(j);
     j = failed_and_held();
     assert_true(apply(j, JOB_EV_STOP, 4200)); /* by a user: it has failed all the same */
     assert_int_equal(j->state, JOB_FAILED);
+    job_free(j);
+}
+
+/* Where a code classes it, the message behind it is what is said, in each language. */
+static void test_a_message_of_its_own(void **state)
+{
+    (void)state;
+    static const struct message_listener chinese = {.language = MESSAGE_CHINESE};
+    struct job *j = new_job();
+    struct job_end end = {.cause = "exit",
+                          .code = 3,
+                          .signal = "",
+                          .finding = FINDING_USER_CODE_ERROR,
+                          .message = "attempt_exited",
+                          .text = "{\"exit_code\":3}"};
+    struct job_event ended = {.kind = JOB_EV_ENDED, .end = &end};
+    assert_true(apply(j, JOB_EV_ADMITTED, 2000) && apply(j, JOB_EV_STARTED, 3000));
+    says(j, "");
+    assert_true(apply_event(j, &ended, 4000));
+    assert_string_equal(job_state_reason(j)->code, "user_code_error");
+    says(j, "the command ended with exit code 3");
+    assert_string_equal(job_attempt(j)->end_text, "attempt_exited{\"exit_code\":3}");
+    _cleanup_(freep) char *there = message_kept_say(job_attempt(j)->end_text, &chinese);
+    assert_string_equal(there, "命令以退出码 3 结束");
     job_free(j);
 }
 
@@ -451,7 +486,7 @@ static void test_a_trial_that_finds_something(void **state)
     assert_true(apply_event(j, &e, 2000));
     assert_int_equal(j->state, JOB_FAILED);
     assert_int_equal(j->finding, FINDING_DATA_ERROR);
-    assert_string_equal(j->reason.text, "no rows");
+    says(j, "no rows");
     assert_int_equal(j->n_attempts, 0);
     assert_int_equal(job_act(j), JOB_ACT_NONE);
     job_free(j);
@@ -475,6 +510,27 @@ static void test_a_trial_that_is_lost(void **state)
     job_free(j);
 }
 
+static void test_idle_is_a_flag(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    struct job_event idle = {.kind = JOB_EV_IDLE, .code = "gpu_idle", .text = "{}"};
+    assert_false(apply_event(j, &idle, 1500));
+    assert_true(apply(j, JOB_EV_ADMITTED, 2000));
+    assert_true(apply(j, JOB_EV_STARTED, 3000));
+    assert_false(apply(j, JOB_EV_BUSY, 3500));
+    assert_true(apply_event(j, &idle, 4000));
+    assert_false(apply_event(j, &idle, 4001));
+    assert_int_equal(j->flags, JOB_FLAG_IDLE);
+    assert_string_equal(job_state_reason(j)->code, "gpu_idle");
+    assert_true(apply(j, JOB_EV_HUNG, 4500)); /* a hang is worse, and has the reason */
+    assert_string_equal(job_state_reason(j)->code, "timeout_or_hang");
+    assert_true(apply(j, JOB_EV_BUSY, 5000));
+    assert_int_equal(j->flags, JOB_FLAG_HUNG);
+    assert_string_equal(job_state_reason(j)->code, "timeout_or_hang");
+    job_free(j);
+}
+
 static void test_a_hang_is_a_flag(void **state)
 {
     (void)state;
@@ -486,10 +542,10 @@ static void test_a_hang_is_a_flag(void **state)
     assert_true(apply(j, JOB_EV_HUNG, 4000));
     assert_false(apply(j, JOB_EV_HUNG, 4001));
     assert_int_equal(j->flags, JOB_FLAG_HUNG);
-    assert_string_equal(j->reason.code, "timeout_or_hang");
+    assert_string_equal(job_state_reason(j)->code, "timeout_or_hang");
     assert_true(apply(j, JOB_EV_WENT_ON, 5000));
     assert_int_equal(j->flags, 0);
-    assert_string_equal(j->reason.text, "");
+    says(j, "");
     assert_true(apply(j, JOB_EV_HUNG, 6000));
     assert_true(apply(j, JOB_EV_STOP, 6001));
     assert_int_equal(j->flags, JOB_FLAG_HUNG); /* what ends it is not what mended it */
@@ -523,9 +579,12 @@ static void test_a_hang_goes_elsewhere(void **state)
         assert_true(apply_event(j, &stop, 4000));
         assert_true(apply_event(j, &ended, 5000));
         assert_int_equal(j->state, JOB_QUEUED);
+        struct reason cause;
         assert_int_equal(j->flags, JOB_FLAG_RESTARTING);
         assert_true(str_eq(j->restart.bad_nodes, named ? "w7" : NULL));
-        assert_string_equal(job_event_cause(j, &ended), "restart 1 of 2: it hung");
+        says(j, "restart 1 of 2: it hung");
+        job_event_cause(j, &ended, &cause);
+        assert_string_equal(cause.text, job_state_reason(j)->text);
         job_free(j);
     }
 }
@@ -558,11 +617,16 @@ static void test_every_change_has_a_cause(void **state)
             for (size_t i = 0; i < 3 && (i == 0 || ways[w][i] != JOB_EV_ADMITTED); i++)
                 (void)(j->trial == JOB_TRIAL_DUE || apply(j, ways[w][i], 2000 + i));
             if (apply_event(j, &e, 5000)) {
-                const char *cause = job_event_cause(j, &e);
-                assert_true(cause && strlen(cause) > 5);
+                struct reason cause;
+                char said[JOB_REASON_TEXT_MAX];
+                job_event_cause(j, &e, &cause);
+                message_to_string(cause.code, cause.text, true, said, sizeof(said));
+                assert_true(strlen(said) > 5);
+                assert_null(strchr(said, '{')); /* it has a row */
                 e.text = "somebody said so";
+                job_event_cause(j, &e, &cause);
                 if (kind != JOB_EV_ENDED)
-                    assert_string_equal(job_event_cause(j, &e), e.text);
+                    assert_string_equal(cause.text, e.text);
                 changes++;
             }
             job_free(j);
@@ -574,6 +638,8 @@ static void test_every_change_has_a_cause(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_message_of_its_own),
+        cmocka_unit_test(test_idle_is_a_flag),
         cmocka_unit_test(test_a_hang_is_a_flag),
         cmocka_unit_test(test_a_hang_goes_elsewhere),
         cmocka_unit_test(test_every_change_has_a_cause),

@@ -77,6 +77,28 @@ static void the_last_value_of_a_step_wins(void **state)
     metric_table_free(t);
 }
 
+static void a_point_has_its_newest_moment(void **state)
+{
+    (void)state;
+    struct metric_table *t = metric_table_new(4);
+    char name[] = "a";
+    struct metric_value v = {.name = name, .value = 1};
+    struct metric_point p;
+    for (int i = 1; i <= 8; i++) {
+        const struct metric_record r = {
+            .step = i, .v = &v, .n = 1, .at = i == 3 ? 0 : (usec_t)i * 100};
+        metric_table_add(t, &r);
+    }
+    assert_int_equal(metric_table_points(t), 4); /* each covers two steps */
+    assert_true(metric_table_range(t, 0, 0, 1, &p));
+    assert_int_equal(p.at, 200);
+    assert_true(metric_table_range(t, 0, 1, 2, &p)); /* of step 3 no moment is known */
+    assert_int_equal(p.at, 400);
+    assert_true(metric_table_range(t, 0, 0, 4, &p));
+    assert_int_equal(p.at, 800);
+    metric_table_free(t);
+}
+
 static void ceilings_hold(void **state)
 {
     (void)state;
@@ -115,6 +137,7 @@ int main(void)
         cmocka_unit_test(keeps_each_step),
         cmocka_unit_test(no_peak_is_lost),
         cmocka_unit_test(the_last_value_of_a_step_wins),
+        cmocka_unit_test(a_point_has_its_newest_moment),
         cmocka_unit_test(ceilings_hold),
         cmocka_unit_test(any_order_keeps_the_rules),
     };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read from setup files as people write them, and from some that they should not. */
-#include "core/check/needs.h"
+#include "core/job/needs.h"
 #include "base/unit.h"
 #include "core/job/node.h"
 
@@ -75,17 +75,35 @@ static void test_files_that_are_none(void **state)
 
 static void test_against_a_machine(void **state)
 {
-    _cleanup_(strv_release) struct strv all = {0};
-    struct node_facts facts = {.python = "3.11.2", .torch = "2.3.1+cu121", .driver = "550.54.15"};
-    char why[200];
+    struct node_facts facts = {.python = "3.11.2",
+                               .torch = "2.3.1+cu121",
+                               .driver = "550.54.15",
+                               .cuda = "twelve",
+                               .numpy = "1.26.4 or so"};
+    _cleanup_(freep) char *has = needs_versions(&facts);
+    struct needs_unmet why;
     (void)state;
-    strv_add(&all, "python>=3.10");
-    strv_add(&all, "driver>=535");
-    strv_add(&all, "vllm>=0.8"); /* nobody saw it there */
-    assert_false(needs_find_unmet(&all, &facts, why, sizeof(why)));
-    strv_add(&all, "torch>=2.4");
-    assert_true(needs_find_unmet(&all, &facts, why, sizeof(why)));
-    assert_string_equal(why, "needs torch>=2.4, and there is 2.3.1+cu121");
+    assert_string_equal(has, "python=3.11.2 torch=2.3.1+cu121 driver=550.54.15");
+    assert_false(needs_find_unmet("", has, NULL));
+    assert_false(needs_find_unmet("python>=3.10 driver>=535 vllm>=0.8", has, &why));
+    assert_true(needs_find_unseen("python>=3.10 vllm>=0.8 cuda>=12", has, &why));
+    assert_string_equal(why.need, "vllm>=0.8");
+    assert_string_equal(why.has, "");
+    assert_false(needs_find_unseen("python>=3.10", has, &why));
+    assert_true(needs_find_unmet("python>=3.10 vllm>=0.8 torch>=2.4,!=2.5.*", has, &why));
+    assert_string_equal(why.need, "torch>=2.4,!=2.5.*");
+    assert_string_equal(why.has, "2.3.1+cu121");
+    assert_false(needs_find_unmet("torch>=2.4", "", NULL)); /* nobody looked */
+    assert_false(needs_find_unmet("torch>=2.4", "torchx=1 xtorch=1", NULL));
+}
+
+static void test_beside_an_own_python(void **state)
+{
+    _cleanup_(freep) char *some = needs_beside_own_python("python>=3.10 ray>=2.41 driver>=535");
+    _cleanup_(freep) char *none = needs_beside_own_python("torch>=2.4 numpy<2");
+    (void)state;
+    assert_string_equal(some, "ray>=2.41 driver>=535");
+    assert_string_equal(none, "");
 }
 
 static void test_given_by_people(void **state)
@@ -103,9 +121,10 @@ static void test_given_by_people(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requirements),      cmocka_unit_test(test_pyproject),
-        cmocka_unit_test(test_setup_files),       cmocka_unit_test(test_files_that_are_none),
-        cmocka_unit_test(test_against_a_machine), cmocka_unit_test(test_given_by_people),
+        cmocka_unit_test(test_requirements),         cmocka_unit_test(test_pyproject),
+        cmocka_unit_test(test_setup_files),          cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_against_a_machine),    cmocka_unit_test(test_given_by_people),
+        cmocka_unit_test(test_beside_an_own_python),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

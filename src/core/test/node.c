@@ -264,6 +264,38 @@ static void test_health_keeps_jobs_off(void **state)
     node_row_free(n);
 }
 
+static void test_its_network_is_measured_at_each_join(void **state)
+{
+    (void)state;
+    struct node_row *n = online_node();
+    assert_false(node_waits_for_net(n)); /* nobody asked for it */
+    assert_false(apply(n, NODE_EV_NET_BAD, 5000));
+    node_row_free(n);
+    n = new_node();
+    n->spec.check_net = true;
+    assert_true(apply(n, NODE_EV_PROBED, 2000) && apply(n, NODE_EV_STARTED, 3000));
+    assert_true(apply(n, NODE_EV_SEEN, 4000));
+    assert_int_equal(n->state, NODE_ONLINE);
+    assert_string_equal(node_why_not(n), "pending");
+    assert_true(node_waits_for_net(n));
+    assert_true(apply(n, NODE_EV_NET_WAITS, 5000)); /* another reason */
+    assert_true(apply(n, NODE_EV_NET_BAD, 6000));
+    assert_string_equal(node_why_not(n), "unhealthy");
+    assert_false(apply(n, NODE_EV_NET_WAITS, 7000)); /* measured anew: the reason stays */
+    assert_true(apply(n, NODE_EV_SICK, 7100));
+    assert_false(node_waits_for_net(n)); /* not its network alone */
+    assert_true(apply(n, NODE_EV_WELL, 7200));
+    assert_string_equal(node_why_not(n), "unhealthy"); /* a look says nothing about it */
+    assert_true(apply(n, NODE_EV_NET_WELL, 8000));
+    assert_string_equal(node_why_not(n), "");
+    assert_true(apply(n, NODE_EV_LOST, 9000));
+    assert_true(apply(n, NODE_EV_SEEN, 9500));
+    assert_string_equal(n->net_code, "net_check_due");
+    assert_true(apply(n, NODE_EV_LOST, 9900)); /* what was due goes with it */
+    assert_int_equal(n->net, NODE_NET_FREE);
+    node_row_free(n);
+}
+
 /* Whatever comes in whatever order: the invariants hold, and what was started is not forgotten. */
 static void test_random_lives(void **state)
 {
@@ -271,6 +303,7 @@ static void test_random_lives(void **state)
     unsigned seed = 12345;
     for (int life = 0; life < 2000; life++) {
         struct node_row *n = new_node();
+        n->spec.check_net = life % 2;
         bool runs = false; /* somebody started a raylet there */
         for (usec_t now = 2000; now < 2060; now++) {
             seed = seed * 1103515245 + 12345;
@@ -309,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_drain_of_what_is_not_in),
         cmocka_unit_test(test_remove),
         cmocka_unit_test(test_health_keeps_jobs_off),
+        cmocka_unit_test(test_its_network_is_measured_at_each_join),
         cmocka_unit_test(test_random_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

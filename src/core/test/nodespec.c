@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 struct got {
     struct nodespec *v;
@@ -41,11 +42,13 @@ static void test_a_whole_one_reads_back(void **state)
                              "labels: [a6000, network=sw1, shareable, rack-3]\ngpu_count: 8\n"
                              "cpu_count: 96\ngpu_type: A6000\nidentity_file: /k\n"
                              "proxy_jump: me@jump:22\nray_bin: /opt/bin/ray\n"
-                             "env: {HF_TOKEN: t, A: b}\nimage: v1\ncluster: c\n");
+                             "env: {HF_TOKEN: t, A: b}\nimage: v1\ncluster: c\n"
+                             "model_cache: /local/models\n");
     assert_int_equal(g.r, 0);
     assert_int_equal(g.n, 1);
     const struct nodespec *s = &g.v[0];
     assert_string_equal(s->name, "a6000-1");
+    assert_string_equal(s->model_cache, "/local/models");
     assert_int_equal(s->port, 2222);
     assert_string_equal(s->network, "sw1");
     assert_true(s->shareable);
@@ -102,11 +105,11 @@ static void test_lists(void **state)
     release(&g);
     g = read_text("- {name: a, host: h1}\n- {name: a, host: h2}\n");
     assert_int_equal(g.r, ERR_BAD_SPEC);
-    assert_non_null(strstr(g.ps.v[0].text, "twice"));
+    assert_non_null(strstr(unit_problem(&g.ps.v[0]), "twice"));
     release(&g);
     g = read_text("- {name: a, host: h1}\n- {name: b, host: h1, port: 22}\n");
     assert_int_equal(g.r, ERR_BAD_SPEC);
-    assert_non_null(strstr(g.ps.v[0].text, "same machine as 'a'"));
+    assert_non_null(strstr(unit_problem(&g.ps.v[0]), "same machine as 'a'"));
     release(&g);
     g = read_text("- {name: a, host: h1}\n- {name: b, host: h1, port: 23}\n");
     assert_int_equal(g.r, 0);
@@ -138,10 +141,12 @@ static void test_bad_ones_name_place_and_fix(void **state)
         {"{name: n, host: h, labels: ['a b']}", "labels", "no label", NULL},
         {"{name: n, host: h, labels: [[a]]}", "labels", "is a text", NULL},
         {"{name: n, host: h, env: {RAY_ADDRESS: x}}", "env", "sets this variable", NULL},
-        {"{name: n, host: h, env: {ARGUS_X: x}}", "env", "are ours", NULL},
+        {"{name: n, host: h, env: {ARGUS_X: x}}", "env", "belong to Argus", NULL},
         {"{name: n, host: h, env: {'a-b': x}}", "env", "no name", NULL},
-        {"{name: n, host: h, exporter: dcgm}", "exporter", "not there yet", "leave it out"},
-        {"{name: n, host: h, model_cache: /x}", "model_cache", "not there yet", "leave it out"},
+        {"{name: n, host: h, exporter: smi}", "exporter", "dcgm, nvidia", NULL},
+        {"{name: n, host: h, model_cache: x}", "model_cache", "'x' cannot be", "absolute path"},
+        {"{name: n, host: h, model_cache: /a/../b}", "model_cache", "cannot be", "without '..'"},
+        {"{name: n, host: h, model_cache: '/a b'}", "model_cache", "cannot be", "letters, digits"},
         {"{name: n, host: h, gpu_count: 65}", "gpu_count", "outside", NULL},
         {"12", "", "mapping is expected", NULL},
     };
@@ -151,10 +156,11 @@ static void test_bad_ones_name_place_and_fix(void **state)
         bool found = false;
         for (size_t k = 0; k < g.ps.n; k++)
             found |= !strcmp(g.ps.v[k].field, cases[i].field) &&
-                     strstr(g.ps.v[k].text, cases[i].says) &&
-                     (!cases[i].hint || strstr(str_or(g.ps.v[k].hint, ""), cases[i].hint));
+                     strstr(unit_problem(&g.ps.v[k]), cases[i].says) &&
+                     (!cases[i].hint || strstr(unit_problem(&g.ps.v[k]), cases[i].hint));
         if (!found)
-            fail_msg("'%s' says '%s: %s'", cases[i].text, g.ps.v[0].field, g.ps.v[0].text);
+            fail_msg("'%s' says '%s: %s'", cases[i].text, g.ps.v[0].field,
+                     unit_problem(&g.ps.v[0]));
         release(&g);
     }
     struct got g = read_text("- {name: a, host: h1}\n- {name: b, host: h2,\n   hots: c}\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of versions as PEP 440 gives it, and what each operator takes and leaves. */
-#include "core/check/pep440.h"
+#include "core/job/pep440.h"
 #include "base/unit.h"
 
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 #define PPO                                                                                        \
     "workload: ppo\nn_gpus_per_node: 4\nmodel_id: /s/m\ntrain_file: /s/a.parquet\n"                \
@@ -39,10 +40,10 @@ static void expect(const struct problems *ps, size_t errors, const char *part)
 {
     bool found = !part;
     for (size_t i = 0; i < ps->n && !found; i++)
-        found = strstr(ps->v[i].text, part) || (ps->v[i].hint && strstr(ps->v[i].hint, part));
+        found = strstr(unit_problem(&ps->v[i]), part);
     if (!found || ps->errors != errors) {
         struct buf b = BUF_INIT(10000);
-        problems_to_text(ps, "spec", &b);
+        problems_to_text(ps, "spec", MESSAGE_ENGLISH, &b);
         print_message("wanted %zu errors and '%s', got:\n%s", errors, str_or(part, ""),
                       buf_str(&b));
         buf_release(&b);
@@ -338,7 +339,7 @@ static void warns_of_a_device_that_waits(void **state)
         assert_int_equal(ps.n, rows[i].is_told);
         assert_int_equal(ps.errors, 0);
         if (ps.n > 0)
-            assert_non_null(strstr(ps.v[0].text, "a resource named 'cpu'"));
+            assert_non_null(strstr(unit_problem(&ps.v[0]), "a resource named 'cpu'"));
         problems_release(&ps);
         spec_release(&s);
         read_spec(SFT, &s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of preset.h. Those that are shipped are filled with their examples and made into command
  * lines of the oldest and the newest verl. */
-#include "core/spec/preset.h"
+#include "core/preset/preset.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "cmdline_make.h"
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 static const char PRESET[] =
     "description: small\n"
@@ -41,7 +42,7 @@ static struct preset *parse(const char *text)
     struct preset *p = NULL;
     int r = preset_parse(text, strlen(text), &p, &ps);
     for (size_t i = 0; i < ps.n; i++)
-        print_message("%s: %s\n", ps.v[i].field, ps.v[i].text);
+        print_message("%s: %s\n", ps.v[i].field, unit_problem(&ps.v[i]));
     assert_int_equal(r, 0);
     problems_release(&ps);
     return p;
@@ -101,8 +102,8 @@ static void refuses(const char *given, const char *field, const char *words)
     assert_int_equal(fill(p, given, &out, &ps), ERR_BAD_SPEC);
     assert_int_equal(ps.errors, 1);
     assert_string_equal(ps.v[0].field, field);
-    if (!strstr(ps.v[0].text, words))
-        fail_msg("'%s' is not in '%s'", words, ps.v[0].text);
+    if (!strstr(unit_problem(&ps.v[0]), words))
+        fail_msg("'%s' is not in '%s'", words, unit_problem(&ps.v[0]));
     problems_release(&ps);
     buf_release(&out);
     preset_free(p);
@@ -152,10 +153,10 @@ static void says_what_is_wrong_with_a_preset(void **state)
         assert_null(p);
         bool found = false;
         for (size_t k = 0; k < ps.n; k++)
-            found = found || strstr(ps.v[k].text, rows[i].words);
+            found = found || strstr(unit_problem(&ps.v[k]), rows[i].words);
         if (!found)
             fail_msg("'%s' is not said of '%s', but '%s'", rows[i].words, rows[i].text,
-                     ps.n ? ps.v[0].text : "");
+                     ps.n ? unit_problem(&ps.v[0]) : "");
         problems_release(&ps);
     }
 }
@@ -195,7 +196,8 @@ static void expands(const char *name, const char *spec, const char *verl)
     struct made m;
     int r = make_cmdline(spec, verl, &place, &m);
     for (size_t i = 0; i < m.ps.n; i++)
-        print_message("%s, verl %s: %s: %s\n", name, verl, m.ps.v[i].field, m.ps.v[i].text);
+        print_message("%s, verl %s: %s: %s\n", name, verl, m.ps.v[i].field,
+                      unit_problem(&m.ps.v[i]));
     assert_int_equal(r, 0);
     assert_int_equal(m.ps.n, 0);
     assert_true(m.cmd.argv.n > 3);

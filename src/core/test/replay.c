@@ -150,7 +150,7 @@ static void tallies_add_up(void **state)
         tally_started(t, 4, S(10 * pool), S(100));
         tally_forecast(t, S(5), S(9), S(10 * pool));
         tally_advance(t, S(100));
-        tally_add(sum, t);
+        tally_join(sum, t);
         tally_free(t);
     }
     struct tally_report r;
@@ -201,10 +201,42 @@ static void random_traces(void **state)
             assert_int_equal(r.never, too_large);
             assert_int_equal(r.wait.jobs + r.never, N);
             assert_true(r.utilisation >= 0 && r.utilisation + r.fragmentation <= 1.000001);
-            assert_int_equal(r.preempted, 0);
-            assert_int_equal(r.broken, 0);
+            assert_int_equal(r.preempted, 0); /* no job can go on from anything */
+            assert_true(r.broken == 0 || p == SCHED_POLICY_FLOW || p == SCHED_POLICY_SHORTEST);
         }
     }
+}
+
+/* The long one gives way at its checkpoint after 2 h, is away for 10 minutes, and has then a minute
+ * of saving to do again and 3 to start. */
+static void giving_way_costs_what_it_costs(void **state)
+{
+    (void)state;
+    static const struct replay_job jobs[] = {
+        {.submit = 0, .duration = 10 * USEC_HOUR, .limit = 20 * USEC_HOUR, .gpus = 8},
+        {.submit = 115 * USEC_MIN, .duration = 10 * USEC_MIN, .limit = USEC_HOUR, .gpus = 1},
+    };
+    struct replay r = {
+        .jobs = jobs,
+        .n = array_len(jobs),
+        .nodes = 1,
+        .gpus_per_node = 8,
+        .policy = SCHED_POLICY_FLOW,
+        .costs = {
+            .every = 30 * USEC_MIN, .save = USEC_MIN, .restart = 3 * USEC_MIN, .restartable = 1}};
+    struct tally *t = tally_new(0, 11 * USEC_HOUR);
+    struct tally_report report;
+    (void)replay_run(&r, t);
+    tally_report(t, S(60), &report);
+    tally_free(t);
+    assert_int_equal(report.preempted, 1);
+    assert_int_equal(report.set_backs, 1);
+    assert_near(report.away, 600);
+    assert_near(report.wait.max, (10 + 1 + 3) * 60); /* of the long one */
+    assert_near(report.wait.p50, 5 * 60);            /* of the short one */
+    assert_near(report.last_end, 10 * 3600 + 14 * 60);
+    assert_near(report.utilisation, (8 * 36000 + 600) / (8 * 11 * 3600.0)); /* without the costs */
+    assert_near(report.wasted, 8 * 240 / (8 * 36000 + 600 + 8 * 240.0));
 }
 
 int main(void)
@@ -217,6 +249,7 @@ int main(void)
         cmocka_unit_test(guesses_are_drawn_evenly),
         cmocka_unit_test(tallies_add_up),
         cmocka_unit_test(random_traces),
+        cmocka_unit_test(giving_way_costs_what_it_costs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 static struct restart of(const char *text)
 {
@@ -16,7 +17,7 @@ static struct restart of(const char *text)
     struct restart r;
     assert_int_equal(doc_parse(text, strlen(text), false, &d, &ps), 0);
     if (spec_read(doc_root(d), NULL, &spec, &ps) < 0)
-        fail_msg("%s", ps.n ? ps.v[0].text : "?");
+        fail_msg("%s", ps.n ? unit_problem(&ps.v[0]) : "?");
     restart_from_spec(&spec, &r);
     spec_release(&spec);
     problems_release(&ps);

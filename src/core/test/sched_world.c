@@ -57,13 +57,20 @@ void world_add_nodes(struct world *w, int n, const char *labels, int gpus, int c
 void world_tell_nodes(struct world *w)
 {
     struct sched_node v[WORLD_NODES];
+    char versions[WORLD_NODES][16];
     for (int i = 0; i < w->n_nodes; i++) {
         const struct world_node *n = &w->nodes[i];
+        versions[i][0] = 0;
+        if (n->torch)
+            (void)snprintf(versions[i], sizeof(versions[i]), "torch=%d", n->torch);
         v[i] = (struct sched_node){.name = n->name,
                                    .pool = n->labels,
+                                   .only = n->only,
                                    .network = n->network,
+                                   .versions = versions[i],
                                    .gpus = n->gpus,
                                    .cpus = n->cpus,
+                                   .memory = n->memory,
                                    .gpus_held = n->held,
                                    .usable = n->usable,
                                    .why_not = n->usable ? NULL : n->why_not,
@@ -96,6 +103,9 @@ struct world_job *world_job(struct world *w, int nnodes, double gpus, usec_t lim
 void world_submit(struct world *w, struct world_job *j)
 {
     j->state = WORLD_WAITS;
+    if (j->torch)
+        (void)snprintf(j->needs, sizeof(j->needs), "torch>=%d", j->torch);
+    j->j.needs = j->needs;
     sched_enqueue(w->s, &j->j);
     check(w);
 }
@@ -155,9 +165,17 @@ static void book(struct world *w, const struct world_job *j, int sign)
         book_slots(node, colon ? colon + 1 : it + len, colon ? len - name_len - 1 : 0, gpus, sign);
         node->cpus_used +=
             sign * (d->cpus_per_node + ceil(d->extra_cpus / d->nnodes) + (n ? 0 : d->driver_cpus));
+        node->memory_used += sign * (int)d->memory_per_node;
         if (sign < 0)
             continue;
-        assert_true(node->usable && str_list_has_all(node->labels, j->pool));
+        assert_true(!(d->memory_per_node > 0) || !node->memory ||
+                    node->memory_used <= node->memory);
+        assert_true(node->usable);
+        if (*node->only)
+            assert_string_equal(node->only, j->pool);
+        else
+            assert_true(str_list_has_all(node->labels, j->pool));
+        assert_true(!node->torch || node->torch >= j->torch); /* known not to fit: never */
         assert_true(node->cpus_used <= node->cpus + 0.001);
         int used = 0;
         for (int i = 0; i < WORLD_SLOTS; i++)
@@ -211,6 +229,7 @@ void world_pass(struct world *w)
         assert_int_equal(j->told++, 0); /* told once */
         assert_true(j->j.restartable);
         j->told_at = w->now;
+        j->at_save = d.at_save;
         w->preempts++;
         mix(w, j->id);
     }

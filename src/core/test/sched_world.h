@@ -9,8 +9,10 @@
 enum { WORLD_NODES = 24, WORLD_SLOTS = 8, WORLD_JOBS = 4096 };
 
 struct world_node {
-    char name[16], labels[32], network[16], why_not[16];
+    char name[16], labels[32], network[16], why_not[16], only[16];
     int gpus, cpus, held;
+    int torch;               /* its version; 0 = nobody looked */
+    int memory, memory_used; /* GiB; 0 = not known */
     bool usable, shareable;
     int used[WORLD_SLOTS]; /* 1/10000 of each */
     double cpus_used;
@@ -18,13 +20,15 @@ struct world_node {
 
 enum world_state { WORLD_WAITS, WORLD_RUNS, WORLD_OVER };
 struct world_job {
-    char id[16], pool[32], project[8], user[8];
+    char id[16], pool[32], project[8], user[8], needs[16];
     struct sched_job j;
+    int torch;    /* the least version that it needs; 0 = any */
     usec_t lasts; /* truly */
     usec_t started_at, promised, told_at;
     enum world_state state;
     char slots[512];
-    int told; /* times it was asked to go */
+    int told;       /* times it was asked to go */
+    usec_t at_save; /* when it was to go, under flow */
 };
 
 struct world {

@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include "base/unit.h"
+#include "base/unit_message.h"
 
 #define TOOLS "actor_rollout_ref.rollout.multi_turn.tool_config_path"
 #define PPO                                                                                        \
@@ -50,7 +51,7 @@ static void release(struct result *x)
 static const struct problem *find(const struct result *x, const char *field, const char *part)
 {
     for (size_t i = 0; i < x->ps.n; i++)
-        if (!strcmp(x->ps.v[i].field, field) && strstr(x->ps.v[i].text, part))
+        if (!strcmp(x->ps.v[i].field, field) && strstr(unit_problem(&x->ps.v[i]), part))
             return &x->ps.v[i];
     return NULL;
 }
@@ -63,7 +64,7 @@ static void refused(const char *yaml, const char *field, const char *part)
     const struct problem *p = find(&x, field, part);
     if (!p || x.ps.errors != 1) {
         struct buf b = BUF_INIT(10000);
-        problems_to_text(&x.ps, "spec", &b);
+        problems_to_text(&x.ps, "spec", MESSAGE_ENGLISH, &b);
         print_message("%s\nwanted '%s' at '%s', got:\n%s", yaml, part, field, buf_str(&b));
         buf_release(&b);
     }
@@ -79,7 +80,7 @@ static void accepted(const char *yaml, struct result *ret)
     read_all(yaml, ret);
     if (ret->r < 0) {
         struct buf b = BUF_INIT(10000);
-        problems_to_text(&ret->ps, "spec", &b);
+        problems_to_text(&ret->ps, "spec", MESSAGE_ENGLISH, &b);
         print_message("%s", buf_str(&b));
         buf_release(&b);
     }
@@ -178,7 +179,7 @@ static void snapshots_are_named(void **state)
         _cleanup_(freep) char *text = xasprintf(RAY "%s\n", bad[i][0]);
         read_all(text, &x);
         assert_int_equal(x.ps.errors, 1);
-        assert_non_null(strstr(x.ps.v[0].text, bad[i][1]));
+        assert_non_null(strstr(unit_problem(&x.ps.v[0]), bad[i][1]));
         release(&x);
     }
 }
@@ -197,7 +198,7 @@ static void paths_of_argus_are_refused(void **state)
             i == 0 ? "workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\n%s\n" : RAY "%s\n", bad[i]);
         read_all(text, &x);
         assert_int_equal(x.ps.errors, 1);
-        assert_non_null(strstr(x.ps.v[0].text, "lies in Argus's own directory"));
+        assert_non_null(strstr(unit_problem(&x.ps.v[0]), "path_of_argus"));
         release(&x);
     }
 }
@@ -233,23 +234,23 @@ static void later_keys_warn(void **state)
 {
     static const char *const lines[][2] = {
         {"after: [b]", "after"},
-        {"idle: {min_gpu_util: 5}", "idle.min_gpu_util"},
     };
     (void)state;
     for (size_t i = 0; i < array_len(lines); i++) {
         _cleanup_(freep) char *yaml = xasprintf(PPO "%s\n", lines[i][0]);
-        warned(yaml, lines[i][1], "does not act on it");
+        warned(yaml, lines[i][1], "not_acted_on");
     }
 }
 
 static void warnings(void **state)
 {
     (void)state;
-    warned(PPO "save_freq: 5\n", "save_freq", "every 5 steps");
-    warned(PPO "env: {HF_TOKEN: x}\n", "env", "looks like a secret");
-    warned(RAY "idle: {action: stop}\n", "idle.window", "without it");
-    warned("workload: serve\nentrypoint: [a]\nidle: {window: 1h}\n", "idle.window", "a service");
-    warned(PPO "idle: {window: 1h, action: stop}\n", "idle.window", "phases and steps");
+    warned(PPO "save_freq: 5\n", "save_freq", "save_freq_small");
+    warned(PPO "env: {HF_TOKEN: x}\n", "env", "env_looks_secret");
+    warned(RAY "idle: {action: stop}\n", "idle.window", "idle_no_window");
+    warned("workload: serve\nentrypoint: [a]\nidle: {window: 1h}\n", "idle.window",
+           "idle_of_service");
+    warned(PPO "idle: {window: 1h, action: stop}\n", "idle.window", "idle_of_training");
     struct result x;
     accepted(RAY "idle: {window: 1h, action: stop}\n", &x);
     assert_int_equal(x.ps.n, 0);
@@ -264,17 +265,17 @@ static void all_problems_at_once_with_places(void **state)
               "overrides: [trainer.nnodes=3]\nenv:\n  PYTHONPATH: x\n",
               NULL, &x);
     assert_int_equal(x.r, ERR_BAD_SPEC);
-    const struct problem *p = find(&x, "n_gpu_per_node", "unknown key");
+    const struct problem *p = find(&x, "n_gpu_per_node", "unknown_key");
     assert_non_null(p);
     assert_int_equal(p->line, 2);
-    assert_non_null(strstr(p->hint, "n_gpus_per_node"));
-    p = find(&x, "nnodes", "not a whole number");
+    assert_non_null(strstr(unit_problem(p), "n_gpus_per_node"));
+    p = find(&x, "nnodes", "not_whole");
     assert_non_null(p);
     assert_int_equal(p->line, 3);
-    p = find(&x, "save_freq", "0 is no");
+    p = find(&x, "save_freq", "save_freq_zero");
     assert_non_null(p);
     assert_int_equal(p->line, 4);
-    assert_non_null(find(&x, "overrides", "owns"));
+    assert_non_null(find(&x, "overrides", "override_owned"));
     assert_non_null(find(&x, "env", "belongs to the platform"));
     assert_non_null(find(&x, "model_id", "needs"));
     assert_non_null(find(&x, "train_file", "needs"));
@@ -285,55 +286,58 @@ static void all_problems_at_once_with_places(void **state)
 static void refusals(void **state)
 {
     static const char *const rows[][3] = {
-        {PPO "submission_id: Bad\n", "submission_id", "no job id"},
-        {PPO "submission_id: run-a2\n", "submission_id", "reserved"},
-        {PPO "submission_id: run-trial\n", "submission_id", "reserved"},
-        {PPO "save_freq: -1\n", "save_freq", "lose the whole"},
-        {PPO "save_freq: 10\ncheckpoint: none\n", "save_freq", "exclude"},
-        {PPO "test_freq: 0\n", "test_freq", "0 is no"},
-        {PPO "checkpoint: 3\n", "checkpoint", "mapping is expected"},
-        {PPO "checkpoint: {keep: 3}\n", "checkpoint.keep", "unknown key"},
-        {PPO "entrypoint: ls\n", "entrypoint", "does not use"},
-        {PPO "priority: 101\n", "priority", "outside"},
-        {PPO "resume: Not An Id\n", "resume", "no job id"},
-        {PPO "resume: job@x\n", "resume", "whole number"},
-        {PPO "tracking: {backend: wandb}\n", "tracking.backend", "not one of"},
-        {PPO "tracking: {uri: x}\n", "tracking.uri", "missing"},
-        {PPO "restart: {on: [node_lots]}\n", "restart.on", "no class"},
-        {PPO "reward_fn_path: my_reward.py\n", "reward_fn_path", "neither"},
-        {PPO "reward_fn_path: a..b\n", "reward_fn_path", "neither"},
-        {PPO "entrypoint_resources: {worker_node: 0}\n", "entrypoint_resources", "removed"},
-        {PPO "entrypoint_resources: {GPU: 1}\n", "entrypoint_resources", "custom"},
-        {PPO "entrypoint_resources: {a: b}\n", "entrypoint_resources", "amount"},
-        {PPO "env: {'A B': x}\n", "env", "no name"},
-        {PPO "env: {ARGUS_X: x}\n", "env", "platform"},
-        {PPO "env: {A: x}\nruntime_env: {env_vars: {A: y}}\n", "env", "too"},
-        {PPO "runtime_env: {pip: [x]}\n", "runtime_env.pip", "unknown key"},
-        {PPO "secrets: ['a b']\n", "secrets", "entry 1"},
-        {PPO "secrets: [wandb_key]\n", "secrets", "entry 1"},
-        {PPO "secrets: [A, PYTHONPATH]\n", "secrets", "entry 2: 'PYTHONPATH' belongs"},
-        {PPO "secrets: [A]\nenv: {A: x}\n", "secrets", "stands in the environment too"},
-        {PPO "overrides: [nonsense]\n", "overrides", "not a Hydra"},
-        {PPO "overrides: ['--multirun']\n", "overrides", "not an override"},
-        {PPO "overrides: ['" TOOLS "=/etc/x']\n", "overrides", "does not lie under"},
-        {PPO "overrides: ['++" TOOLS "=/s/../etc/x']\n", "overrides", "does not lie under"},
-        {PPO "overrides: ['" TOOLS "=${USER_ROOT}/../bob/x']\n", "overrides", "another user's"},
-        {"workload: rocket\n", "workload", "not one of"},
-        {"workload: notebook\nentrypoint: a\n", "workload", "not in this version"},
-        {"workload: serve\n", "entrypoint", "'serve' needs"},
-        {"workload: tune\nentrypoint: a\noverrides: [a=b]\n", "overrides", "'tune' does not"},
-        {"workload: data\nentrypoint: a\nsave_freq: 10\n", "save_freq", "'data' does not"},
-        {"workload: rllib\nentrypoint: a\nresume: x\n", "resume", "nothing to resume"},
-        {PPO "entrypoint: a\n", "entrypoint", "does not use"},
-        {"workload: ray\n", "entrypoint", "needs"},
-        {"workload: ray\nentrypoint: ' '\n", "entrypoint", "empty"},
-        {RAY "overrides: [a=b]\n", "overrides", "does not use"},
-        {RAY "n_gpus_per_node: 0.3\n", "n_gpus_per_node", "0.3 GPUs"},
-        {"workload: eval\nval_file: /s/a\n", "reward_fn_path", "needs"},
-        {"workload: merge\nmodel_id: o/m\n", "model_id", "path of a checkpoint"},
-        {"workload: merge\nmodel_id: /s/m\noverrides: ['--target_dir=/x']\n", "overrides", "owns"},
+        {PPO "submission_id: Bad\n", "submission_id", "bad_job_id"},
+        {PPO "submission_id: run-a2\n", "submission_id", "job_id_reserved"},
+        {PPO "submission_id: run-trial\n", "submission_id", "job_id_reserved"},
+        {PPO "save_freq: -1\n", "save_freq", "save_freq_never"},
+        {PPO "save_freq: 10\ncheckpoint: none\n", "save_freq", "save_freq_and_none"},
+        {PPO "test_freq: 0\n", "test_freq", "test_freq_zero"},
+        {PPO "checkpoint: 3\n", "checkpoint", "not_mapping"},
+        {PPO "checkpoint: {keep: 3}\n", "checkpoint.keep", "unknown_key"},
+        {PPO "entrypoint: ls\n", "entrypoint", "workload_not_uses"},
+        {PPO "n_cpus_per_node: 2\n", "n_cpus_per_node", "workload_not_uses"},
+        {PPO "priority: 101\n", "priority", "outside_bounds"},
+        {PPO "resume: Not An Id\n", "resume", "resume_job"},
+        {PPO "resume: job@x\n", "resume", "resume_step"},
+        {PPO "tracking: {backend: wandb}\n", "tracking.backend", "tracking_backend"},
+        {PPO "tracking: {uri: x}\n", "tracking.uri", "tracking_no_backend"},
+        {PPO "restart: {on: [node_lots]}\n", "restart.on", "restart_class"},
+        {PPO "reward_fn_path: my_reward.py\n", "reward_fn_path", "reward_path"},
+        {PPO "reward_fn_path: a..b\n", "reward_fn_path", "reward_path"},
+        {PPO "entrypoint_resources: {worker_node: 0}\n", "entrypoint_resources",
+         "worker_node_kept"},
+        {PPO "entrypoint_resources: {GPU: 1}\n", "entrypoint_resources", "not_custom_resource"},
+        {PPO "entrypoint_resources: {a: b}\n", "entrypoint_resources", "resource_amount"},
+        {PPO "env: {'A B': x}\n", "env", "bad_env_name"},
+        {PPO "env: {ARGUS_X: x}\n", "env", "env_owned"},
+        {PPO "env: {A: x}\nruntime_env: {env_vars: {A: y}}\n", "env", "env_twice"},
+        {PPO "runtime_env: {pip: [x]}\n", "runtime_env.pip", "unknown_key"},
+        {PPO "secrets: ['a b']\n", "secrets", "bad_secret_name"},
+        {PPO "secrets: [wandb_key]\n", "secrets", "bad_secret_name"},
+        {PPO "secrets: [A, PYTHONPATH]\n", "secrets", "env_owned"},
+        {PPO "secrets: [A]\nenv: {A: x}\n", "secrets", "secret_in_env"},
+        {PPO "overrides: [nonsense]\n", "overrides", "override_form"},
+        {PPO "overrides: ['--multirun']\n", "overrides", "override_option"},
+        {PPO "overrides: ['" TOOLS "=/etc/x']\n", "overrides", "path_outside_root"},
+        {PPO "overrides: ['++" TOOLS "=/s/../etc/x']\n", "overrides", "path_outside_root"},
+        {PPO "overrides: ['" TOOLS "=${USER_ROOT}/../bob/x']\n", "overrides", "path_of_other_user"},
+        {"workload: rocket\n", "workload", "not_one_of"},
+        {"workload: notebook\n", "entrypoint", "workload_needs"},
+        {"workload: serve\n", "entrypoint", "workload_needs"},
+        {"workload: tune\nentrypoint: a\noverrides: [a=b]\n", "overrides", "workload_no_overrides"},
+        {"workload: data\nentrypoint: a\nsave_freq: 10\n", "save_freq", "workload_not_uses"},
+        {"workload: rllib\nentrypoint: a\nresume: x\n", "resume", "workload_no_resume"},
+        {PPO "entrypoint: a\n", "entrypoint", "workload_not_uses"},
+        {"workload: ray\n", "entrypoint", "workload_needs"},
+        {"workload: ray\nentrypoint: ' '\n", "entrypoint", "entrypoint_empty"},
+        {RAY "overrides: [a=b]\n", "overrides", "workload_no_overrides"},
+        {RAY "n_gpus_per_node: 0.3\n", "n_gpus_per_node", "gpus_not_whole"},
+        {"workload: eval\nval_file: /s/a\n", "reward_fn_path", "workload_needs"},
+        {"workload: merge\nmodel_id: o/m\n", "model_id", "merge_needs_path"},
+        {"workload: merge\nmodel_id: /s/m\noverrides: ['--target_dir=/x']\n", "overrides",
+         "override_owned"},
         {"workload: sft\nn_gpus_per_node: 1\nmodel_id: o/m\ntrain_file: /s/a\ntest_freq: 5\n",
-         "test_freq", "val_file"},
+         "test_freq", "test_without_val"},
     };
     (void)state;
     for (size_t i = 0; i < array_len(rows); i++)
@@ -344,7 +348,8 @@ static void refusals(void **state)
  * other. */
 static void words_for_an_entrypoint(void **state)
 {
-    static const char *const words[] = {"ray", "train", "tune", "data", "rllib", "serve"};
+    static const char *const words[] = {"ray",   "train", "tune",    "data",
+                                        "rllib", "serve", "notebook"};
     struct result x;
     (void)state;
     for (size_t i = 0; i < array_len(words); i++) {
@@ -358,7 +363,7 @@ static void words_for_an_entrypoint(void **state)
     for (int w = 0; w < WORKLOAD_COUNT; w++) {
         bool runs_any = workload_has_entrypoint((enum workload)w);
         assert_false(runs_any && workload_is_verl((enum workload)w));
-        assert_int_equal(runs_any, w >= WORKLOAD_RAY && w != WORKLOAD_NOTEBOOK);
+        assert_int_equal(runs_any, w >= WORKLOAD_RAY);
     }
 }
 
@@ -396,7 +401,7 @@ static void owned_overrides_in_every_disguise(void **state)
     (void)state;
     for (size_t i = 0; i < array_len(bad); i++) {
         _cleanup_(freep) char *yaml = xasprintf(PPO "overrides: ['%s']\n", bad[i]);
-        refused(yaml, "overrides", "owns");
+        refused(yaml, "overrides", "override_owned");
     }
     for (size_t i = 0; i < array_len(good); i++) {
         struct result x;
@@ -423,11 +428,16 @@ static void limits(void **state)
 static void paths_stay_under_the_roots(void **state)
 {
     static const char *const rows[][2] = {
-        {"/etc/passwd", "does not lie under"}, {"/s/../etc", "does not lie under"},
-        {"/sx/a", "does not lie under"},       {"/s/../../..", "does not lie under"},
-        {"relative/dir", "not an absolute"},   {"my-code", "not an absolute"},
-        {"/s/users/bob/code", "another user"}, {"/s/users/alice/../bob", "another user"},
-        {"/s/users/alicex", "another user"},   {"${HOME}/x", "'${HOME}' is not known"},
+        {"/etc/passwd", "path_outside_root"},
+        {"/s/../etc", "path_outside_root"},
+        {"/sx/a", "path_outside_root"},
+        {"/s/../../..", "path_outside_root"},
+        {"relative/dir", "not an absolute"},
+        {"my-code", "not an absolute"},
+        {"/s/users/bob/code", "path_of_other_user"},
+        {"/s/users/alice/../bob", "path_of_other_user"},
+        {"/s/users/alicex", "path_of_other_user"},
+        {"${HOME}/x", "unknown_variable"},
     };
     (void)state;
     for (size_t i = 0; i < array_len(rows); i++) {

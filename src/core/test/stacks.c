@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/unit.h"
 
@@ -69,6 +70,12 @@ static struct stacks_verdict judge(const struct seen *a, const struct seen *b, s
     return v;
 }
 
+static const char *told(const struct stacks_verdict *v, char said[static STACKS_TEXT_MAX])
+{
+    message_to_string("stacks", v->text, true, said, STACKS_TEXT_MAX);
+    return said;
+}
+
 static void the_one_in_the_loader(void **state)
 {
     (void)state;
@@ -76,6 +83,7 @@ static void the_one_in_the_loader(void **state)
                              {"w1", "1", .pid = 11, .frames = ALL_REDUCE},
                              {"w2", "2", .pid = 12, .frames = LOADER},
                              {"w2", "3", .pid = 13, .frames = ALL_REDUCE}};
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(s, s, 4);
     assert_int_equal(v.processes, 4);
     assert_int_equal(v.moved, 0);
@@ -83,7 +91,7 @@ static void the_one_in_the_loader(void **state)
     assert_string_equal(v.rank, "2");
     assert_string_equal(v.node, "w2");
     assert_int_equal(v.pid, 12);
-    assert_string_equal(v.text,
+    assert_string_equal(told(&v, said),
                         "rank 2 (WorkerDict, pid 12 on w2) stands in _try_get_data "
                         "(torch/utils/data/dataloader.py); 3 of 4 ranks stand in all_reduce "
                         "(torch/distributed/distributed_c10d.py)");
@@ -109,12 +117,14 @@ static void a_stopped_one_is_named_without_its_stack(void **state)
     struct seen later[3];
     memcpy(later, s, sizeof(s));
     later[0].cpu_s = later[2].cpu_s = 7; /* they spin */
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(s, later, 3);
     assert_true(v.has_odd && v.is_stopped);
     assert_int_equal(v.moved, 0);
     assert_string_equal(v.rank, "1");
-    assert_true(str_starts(v.text, "rank 1 (WorkerDict, pid 11 on w1) is stopped (state T); "
-                                   "2 of 3 ranks stand in all_reduce"));
+    assert_true(str_starts(told(&v, said),
+                           "rank 1 (WorkerDict, pid 11 on w1) is stopped (state T); "
+                           "2 of 3 ranks stand in all_reduce"));
 }
 
 /* One that answered nothing and waits for its next call while others wait for it. */
@@ -126,10 +136,11 @@ static void an_idle_one_is_odd_among_those_at_work(void **state)
                              {"w2", "2", .pid = 12, .frames = IDLE},
                              {"w2", "0", "Critic", .pid = 20, .frames = IDLE},
                              {"w2", "1", "Critic", .pid = 21, .frames = IDLE}};
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(s, s, 5);
     assert_true(v.has_odd);
     assert_int_equal(v.pid, 12);
-    assert_non_null(strstr(v.text, "waits for its next call; 2 of 3 ranks"));
+    assert_non_null(strstr(told(&v, said), "waits for its next call; 2 of 3 ranks"));
 }
 
 /* As Python 3.11 and later name them. Of two that step together one has done its part. */
@@ -143,10 +154,12 @@ static void the_only_one_at_work_is_odd(void **state)
                                       7) "," FRAME("Trainer.step", "/job/src/train.py", 13);
     struct seen s[] = {{"w1", "0", .pid = 10, .frames = idle},
                        {"w2", "1", .pid = 11, .frames = busy}};
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(s, s, 2);
     assert_true(v.has_odd && !v.moved);
     assert_string_equal(v.rank, "1");
-    assert_non_null(strstr(v.text, "rank 1 (WorkerDict, pid 11 on w2) stands in Trainer.step"));
+    assert_non_null(
+        strstr(told(&v, said), "rank 1 (WorkerDict, pid 11 on w2) stands in Trainer.step"));
     s[1].frames = waits; /* for the other */
     assert_string_equal(judge(s, s, 2).rank, "0");
 }
@@ -199,9 +212,10 @@ static void nobody_is_named_without_a_reason(void **state)
                                  {"w1", "3", .pid = 13, .frames = ALL_REDUCE}};
     const struct seen disks[] = {{"w1", "0", .pid = 10, .frames = COMPUTE, .state = "D"},
                                  {"w1", "1", .pid = 11, .frames = COMPUTE, .state = "D"}};
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(same, same, 2);
     assert_false(v.has_odd);
-    assert_true(str_starts(v.text, "all 2 ranks stand in all_reduce"));
+    assert_true(str_starts(told(&v, said), "all 2 ranks stand in all_reduce"));
     assert_false(judge(mixed, mixed, 4).has_odd);
     assert_false(judge(disks, disks, 2).has_odd);
     assert_true(judge(disks, disks, 1).text[0]);
@@ -218,9 +232,10 @@ static void without_ranks_actors_are_compared(void **state)
                              {"w1", .pid = 11, .frames = ALL_REDUCE},
                              {"w2", .pid = 12, .frames = LOADER},
                              {"w2", .actor = "", .pid = 20, .frames = COMPUTE}};
+    char said[STACKS_TEXT_MAX];
     struct stacks_verdict v = judge(s, s, 4);
     assert_true(v.has_odd);
-    assert_true(str_starts(v.text, "WorkerDict (pid 12 on w2) stands in _try_get_data"));
+    assert_true(str_starts(told(&v, said), "WorkerDict (pid 12 on w2) stands in _try_get_data"));
 }
 
 static void strange_answers_are_left_out(void **state)

@@ -43,8 +43,36 @@ static void reads_findings(void **state)
                      0);
     assert_false(r.ok);
     assert_int_equal(r.class, FINDING_DATA_ERROR);
-    assert_string_equal(r.sentence, "2 findings: no rows; no score");
+    assert_string_equal(r.message, "trial_failed");
+    assert_string_equal(r.text, "{\"count\":2,\"findings\":[\"no rows\",\"no score\"]}");
     assert_non_null(strstr(r.shown, "write one"));
+    trial_result_release(&r);
+}
+
+/* The program names codes; the words are the catalogue's. */
+static void says_codes(void **state)
+{
+    (void)state;
+    struct trial_result r;
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":false,\"findings\":["
+                               "{\"class\":\"data_error\",\"field\":\"train_file\","
+                               "\"code\":\"trial_few_rows\",\"args\":{\"rows\":3,\"batch\":8,"
+                               "\"why\":{\"code\":\"x\"}}}]}",
+                               &r),
+                     0);
+    assert_string_equal(r.message, "trial_few_rows");
+    assert_string_equal(r.text, "{\"rows\":3,\"batch\":8}");
+    assert_non_null(strstr(r.shown, "\"detail\":\"3 rows do not fill one batch of 8: there would"));
+    assert_non_null(strstr(r.shown, "\"hint\":\"give more rows"));
+    assert_non_null(strstr(r.shown, "\"args\":{\"rows\":3,\"batch\":8}"));
+    trial_result_release(&r);
+    assert_int_equal(read_text("{\"hash\":\"abc\",\"ok\":false,\"findings\":["
+                               "{\"code\":\"trial_no_rows\",\"args\":{\"path\":\"a\"}},"
+                               "{\"code\":\"no such\",\"args\":{},\"detail\":\"words\"}]}",
+                               &r),
+                     0);
+    assert_string_equal(r.text, "{\"count\":2,\"findings\":[{\"code\":\"trial_no_rows\",\"args\":"
+                                "{\"path\":\"a\"}},\"words\"]}");
     trial_result_release(&r);
 }
 
@@ -70,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_pass),
         cmocka_unit_test(reads_findings),
+        cmocka_unit_test(says_codes),
         cmocka_unit_test(survives_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,9 @@
 #include <errno.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/launch.h"
+#include "fsroot/attempt/attempt.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/attempt/secrets.h"
 
 struct example {
     struct strv argv;

@@ -2,7 +2,7 @@
 /* Which checkpoints of a job may be gone on from. */
 #include <errno.h>
 
-#include "fsroot/fsroot.h"
+#include "fsroot/ckpt/checkpoint.h"
 #include "fsroot/test/ckpt_make.h"
 
 static void check(const char *root, int64_t step, int result, int64_t expected)

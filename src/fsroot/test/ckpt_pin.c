@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "base/str.h"
-#include "fsroot/ckpt.h"
-#include "fsroot/dirtree.h"
+#include "fsroot/ckpt/ckpt.h"
 #include "fsroot/test/ckpt_make.h"
+#include "fsroot/tree/dirtree.h"
 
 static char *in(const char *root, const char *rest)
 {
@@ -122,7 +122,7 @@ static void test_what_cannot_be_pinned(void **state)
 static void test_settle_puts_back(void **state)
 {
     const char *root = *state;
-    char skipped[CKPT_SKIPPED_MAX];
+    struct ckpt_torn torn;
     struct err err = {0};
     int64_t step = -1;
     put_two(root);
@@ -130,7 +130,7 @@ static void test_settle_puts_back(void **state)
     take_away(root, "global_step_10/actor");
     take_away(root, "global_step_20/actor/optim_world_size_1_rank_0.pt");
     put(root, "jobs/j/checkpoints/global_step_20/actor/model_world_size_1_rank_0.pt", "PK");
-    assert_int_equal(ckpt_settle(root, "j", NULL, &step, skipped, &err), 0);
+    assert_int_equal(ckpt_settle(root, "j", NULL, &step, &torn, &err), 0);
     assert_int_equal(step, 10);
     assert_false(is_there(root, "global_step_20"));
     assert_false(is_there(root, ".argus-pin-1-10"));
@@ -171,7 +171,7 @@ static void block(const char *root, const char *name)
 static void test_one_that_cannot_be_put_back(void **state)
 {
     const char *root = *state;
-    char skipped[CKPT_SKIPPED_MAX];
+    struct ckpt_torn torn;
     struct err err = {0};
     int64_t step = -1;
     const int64_t both[] = {10, 20};
@@ -189,10 +189,10 @@ static void test_one_that_cannot_be_put_back(void **state)
         take_away(root, blocked);
     }
     block(root, "global_step_10");
-    assert_true(ckpt_settle(root, "j", NULL, &step, skipped, &err) < 0); /* tried again later */
+    assert_true(ckpt_settle(root, "j", NULL, &step, &torn, &err) < 0); /* tried again later */
     assert_true(is_there(root, ".argus-pin-1-10/actor"));
     take_away(root, "global_step_10");
-    assert_int_equal(ckpt_settle(root, "j", NULL, &step, skipped, &err), 0);
+    assert_int_equal(ckpt_settle(root, "j", NULL, &step, &torn, &err), 0);
     assert_int_equal(look_at(root, NULL, 10).state, CKPT_VERIFIED);
     assert_false(is_there(root, ".argus-pin-1-10"));
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsroot/ckpt.h"
+#include "fsroot/ckpt/ckpt.h"
 
 static int keep_once(const char *root, const char *job, int64_t n, struct ckpt_list *known)
 {
@@ -31,14 +31,14 @@ static int keep_once(const char *root, const char *job, int64_t n, struct ckpt_l
 
 static int settle(const char *root, const char *job)
 {
-    char skipped[CKPT_SKIPPED_MAX];
+    struct ckpt_torn torn;
     int64_t step = 0;
     struct err err = {0};
-    int r = ckpt_settle(root, job, NULL, &step, skipped, &err);
+    int r = ckpt_settle(root, job, NULL, &step, &torn, &err);
     if (r < 0)
         (void)fprintf(stderr, "%s\n", err.text);
     else
-        (void)printf("%" PRId64 "\n%s\n", step, skipped);
+        (void)printf("%" PRId64 "\n%s\n", step, torn.why);
     return r < 0;
 }
 

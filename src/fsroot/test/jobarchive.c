@@ -2,9 +2,9 @@
 /* A job's directory to an archive and back, with a kill at each step, hostile names and links, and
  * writers that do not wait. */
 #define _GNU_SOURCE
-#include "fsroot/jobarchive.h"
+#include "fsroot/archive/jobarchive.h"
 #include "base/unit_dir.h"
-#include "fsroot/packtar.h"
+#include "fsroot/archive/packtar.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +123,37 @@ static void test_there_and_back(void **state)
     assert_false(file_is_there(path));
     assert_true(blocks_of(*state, "jobs/j1/sparse") < (1 << 20) / 512);
     assert_text(*state, "outside/secret", "key");
+}
+
+/* Of the hollow directory only itself comes back; a file that has a name elsewhere too is kept
+ * there. */
+static void test_hollow(void **state)
+{
+    struct jobarchive a = *order(state, NULL);
+    struct jobarchive_made made = {0};
+    struct err err = {0};
+    struct stat st;
+    a.limits.hollow = "odd";
+    assert_int_equal(jobarchive_pack(&a, &made, &err), 0);
+    assert_text(*state, "jobs/.argus-old-0123456789abcdef/odd/empty", "");
+    assert_int_equal(jobarchive_undo(&a, &err), 0);
+    assert_text(*state, "jobs/j1/odd/empty", "");
+    assert_int_equal(jobarchive_pack(&a, &made, &err), 0);
+    assert_int_equal(jobarchive_finish(&a, &err), 0);
+    assert_int_equal(made.files, 4);
+    _cleanup_(freep) char *pointer = get(*state, "jobs/j1/archived.json");
+    assert_non_null(strstr(pointer, "\"without\":\"odd\""));
+    a.limits.hollow = NULL; /* what it is called then does not matter any more */
+    assert_int_equal(jobarchive_unpack(&a, made.hash, &err), 0);
+    assert_int_equal(jobarchive_swap(&a, &err), 0);
+    _cleanup_(freep) char *second = path_of(*state, "jobs/j1/zz second");
+    assert_text(*state, "jobs/j1/zz second", "#!/bin/sh\n");
+    assert_int_equal(stat(second, &st), 0);
+    assert_int_equal(st.st_nlink, 1);
+    _cleanup_(freep) char *odd = path_of(*state, "jobs/j1/odd");
+    assert_int_equal(stat(odd, &st), 0);
+    assert_int_equal(st.st_mtim.tv_sec, 3000);
+    assert_int_equal(rmdir(odd), 0); /* it is empty */
 }
 
 /* ---- killed at each step ---- */
@@ -369,6 +400,7 @@ int main(void)
 #define WITH(f) cmocka_unit_test_setup_teardown(f, jobarchive_setup, root_teardown)
     const struct CMUnitTest tests[] = {
         WITH(test_there_and_back),
+        WITH(test_hollow),
         WITH(test_killed_while_it_packs),
         WITH(test_killed_while_it_comes_back),
         WITH(test_written_meanwhile),

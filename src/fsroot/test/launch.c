@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.json both ways: every byte survives, and what is wrong is named. */
-#include "fsroot/launch.h"
+#include "fsroot/attempt/launch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Tests of logindex.h with logindexer.h: a search finds the same with an index as without, whatever
  * has become of log and index, and reads far less where both are whole. */
 #define _GNU_SOURCE
-#include "fsroot/logindex.h"
+#include "fsroot/logs/logindex.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/launch.h"
-#include "fsroot/logindex_file.h"
-#include "fsroot/logindexer.h"
-#include "fsroot/logsearch.h"
+#include "fsroot/attempt/launch.h"
+#include "fsroot/logs/logindex_file.h"
+#include "fsroot/logs/logindexer.h"
+#include "fsroot/logs/logsearch.h"
 
 #define DIR_OF_LOG "jobs/j/attempts/1/logs"
 

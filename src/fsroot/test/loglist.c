@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of loglist.h: what is a log of a worker or of the scene, what is known of it, and what a
  * job cannot smuggle in. */
-#include "fsroot/loglist.h"
+#include "fsroot/logs/loglist.h"
 
 #include <errno.h>
 #include <fcntl.h>

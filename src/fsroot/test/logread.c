@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of logread.h: segments that join, gaps between them, and what is no segment. */
-#include "fsroot/logread.h"
+#include "fsroot/logs/logread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/launch.h"
+#include "fsroot/attempt/launch.h"
 
 #define LOG "jobs/j/attempts/1/logs/driver.log"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of logsearch.h: over logs and attempts, in pieces that join without loss. */
-#include "fsroot/logsearch.h"
+#include "fsroot/logs/logsearch.h"
 
 #include <stdio.h>
 #include <string.h>

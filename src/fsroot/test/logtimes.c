@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of logtimes.h: nothing that was written since is ever left out, and little else is in. */
-#include "fsroot/logtimes.h"
+#include "fsroot/logs/logtimes.h"
 
 #include <string.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/launch.h"
+#include "fsroot/attempt/launch.h"
 
 #define LOG "jobs/j/attempts/1/" ATTEMPT_LOG
 #define T0 (1000000 * USEC_SEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of look.h: files, models and verl's configurations as they lie on a disk. */
-#include "fsroot/look.h"
+#include "fsroot/look/look.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 #include "base/unit_dir.h"
-#include "fsroot/looked.h"
+#include "fsroot/look/looked.h"
 
 static struct preflight_model model_at(const char *root, const char *name, bool hub)
 {
@@ -72,7 +72,7 @@ static void sees_files(void **state)
     assert_memory_equal(f.files[0].tail, "PAR1", 4);
     assert_int_equal(f.files[1].error, ENOENT);
     assert_true(f.files[2].is_dir && !f.files[2].error);
-    assert_non_null(strstr(f.files[3].broken, "2:1"));
+    assert_non_null(strstr(f.files[3].broken, "\"line\":2,\"column\":1"));
     assert_true(!f.files[4].is_file && !f.files[4].is_dir && !f.files[4].error);
     assert_true(f.has_free && f.free_bytes > 0);
     preflight_release(&f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is hidden, and what is not touched. */
-#include "fsroot/mask.h"
+#include "fsroot/attempt/mask.h"
 
 #include <stdlib.h>
 #include <string.h>

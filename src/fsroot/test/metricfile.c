@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of metricfile.h: what attempts write, read piece by piece, merged, and read again. */
 #define _GNU_SOURCE
-#include "fsroot/metricfile.h"
+#include "fsroot/logs/metricfile.h"
 
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of users: looked at, listed by pages, put in one step, removed whole. */
 #define _GNU_SOURCE
-#include "fsroot/place.h"
+#include "fsroot/content/place.h"
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/tree/root.h"
 
 #include <fcntl.h>
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of what was imported: read with care, told in one sentence, summed up. */
 #define _GNU_SOURCE
-#include "fsroot/proof.h"
+#include "fsroot/attempt/proof.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/unit_dir.h"
 
@@ -78,7 +79,9 @@ static void assert_sentence(const char *json, const char *want)
 {
     _cleanup_(proof_record_release) struct proof_record r = {0};
     assert_int_equal(proof_record_from_json(json, strlen(json), &r, NULL), 0);
-    _cleanup_(freep) char *text = proof_sentence(&r);
+    static const struct message_listener english = {.language = MESSAGE_ENGLISH};
+    _cleanup_(freep) char *kept = proof_says(&r), *text = message_kept_say(kept, &english);
+    assert_non_null(message_kept_code(kept));
     assert_string_equal(text, want);
 }
 
@@ -112,7 +115,8 @@ static void test_mismatch_is_found(void **state)
     assert_null(proof_mismatch(*state));
     put(*state, "proof/mismatch-worker-w2-4.json", BAD("code", "null"));
     _cleanup_(freep) char *text = proof_mismatch(*state);
-    assert_non_null(strstr(text, "'/code' is not there"));
+    assert_true(str_starts(text, "proof_not_there{"));
+    assert_non_null(strstr(text, "\"expected\":\"/code\""));
 }
 
 static size_t summary_of(const char *dir, int attempt, struct buf *out)
@@ -148,7 +152,9 @@ static void test_summary(void **state)
     buf_reset(&out);
     assert_int_equal(summary_of(*state, 3, &out), 3);
     assert_non_null(strstr(buf_str(&out), "\"ok\":false"));
-    assert_non_null(strstr(buf_str(&out), "from '/site/verl' and not from '/code'"));
+    _cleanup_(json_unrefp) json_t *bad = NULL;
+    assert_int_equal(json_parse(buf_str(&out), out.len, out.max, &bad, NULL), 0);
+    assert_true(str_starts(json_get_str(bad, "mismatch", ""), "proof_other_verl{"));
 }
 
 static void test_a_job_may_write_there_what_it_likes(void **state)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared root: there or not, its directories, paths that may not leave it. */
 #define _GNU_SOURCE
+#include "fsroot/tree/root.h"
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/install.h"
+#include "fsroot/look/verlversion.h"
+#include "fsroot/tree/paths.h"
+#include "fsroot/tree/sweep.h"
 
 #include <errno.h>
 #include <sys/utsname.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every call on a root whose directories and files are links to what lies outside of it. */
 #define _GNU_SOURCE
-#include "fsroot/rootdir.h"
+#include "fsroot/tree/rootdir.h"
 #include "base/unit_dir.h"
-#include "fsroot/rootfile.h"
+#include "fsroot/tree/rootfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,9 +11,9 @@
 #include "base/child.h"
 #include "base/str.h"
 #include "base/unit_dir.h"
-#include "fsroot/dirtree.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/snapshot.h"
+#include "fsroot/tree/dirtree.h"
+#include "fsroot/tree/root.h"
 
 static int setup(void **state)
 {

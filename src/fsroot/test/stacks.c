@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/stacks.h"
 
 static void test_asks_count_up(void **state)
 {

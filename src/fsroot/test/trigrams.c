@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of trigrams.h: what a text has is found again, in any case of letters, and little else. */
-#include "fsroot/trigrams.h"
+#include "fsroot/logs/trigrams.h"
 
 #include <ctype.h>
 #include <stdlib.h>

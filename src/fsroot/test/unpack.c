@@ -16,9 +16,9 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/unit_dir.h"
-#include "fsroot/dirtree.h"
-#include "fsroot/fsroot.h"
-#include "fsroot/snapshot.h"
+#include "fsroot/content/snapshot.h"
+#include "fsroot/tree/dirtree.h"
+#include "fsroot/tree/root.h"
 
 /* ---- archives ---- */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of an upload: added, hashed, gone on with after every kind of end. */
 #define _GNU_SOURCE
-#include "fsroot/upload.h"
+#include "fsroot/content/upload.h"
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/tree/root.h"
 
 static void open_file(const char *root, const char *boot, unsigned flags, struct upload_file **f)
 {

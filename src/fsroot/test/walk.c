@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every way out of a root, with openat2 and without it, and while directories are swapped. */
 #define _GNU_SOURCE
-#include "fsroot/walk.h"
+#include "fsroot/tree/walk.h"
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/tree/root.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

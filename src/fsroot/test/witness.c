@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/witness.h"
 
 #define DIR_1 "jobs/j1/attempts/1/"
 #define BEAT                                                                                       \
@@ -174,6 +174,30 @@ static void test_texts_are_harmless(void **state)
     assert_string_equal(e.sentence, "a [31m b");
 }
 
+static void assert_says(const char *root, const char *says, const char *want)
+{
+    char text[2000];
+    (void)snprintf(text, sizeof(text),
+                   "{\"ended_at\":\"2026-01-31T12:00:00Z\",\"max_rss_bytes\":1,\"user_s\":0,"
+                   "\"sys_s\":0,\"log_bytes\":3,\"dropped_bytes\":0,\"cause\":\"start_failed\","
+                   "\"code\":null,\"node\":\"n\",\"says\":\"%s\",\"sentence\":\"s\"}",
+                   says);
+    struct fsroot_exit e = end(root, text);
+    assert_int_equal(e.seen, FSROOT_PRESENT);
+    assert_string_equal(e.says, want);
+}
+
+/* What a job may have written in the shepherd's place never becomes a part of another JSON text. */
+static void test_what_it_says(void **state)
+{
+    assert_says(*state, "shepherd_no_pipe{\\\"why\\\":\\\"full\\\"}",
+                "shepherd_no_pipe{\"why\":\"full\"}");
+    assert_says(*state, "no_such_code{}", "");
+    assert_says(*state, "shepherd_no_pipe{\\\"why\\\":", "");
+    assert_says(*state, "shepherd_no_pipe{} , {}", "");
+    assert_says(*state, "it is a sentence", "");
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
@@ -186,6 +210,7 @@ int main(void)
         with_root(test_exit),
         with_root(test_kills_for_memory),
         with_root(test_exit_that_is_wrong),
+        with_root(test_what_it_says),
         with_root(test_texts_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,10 @@ static const struct http_route routes[] = {
     ROW("GET", "/v1/jobs/newest"),
     ROW("POST", "/v1/clusters/{c}/foreign/{ray_id}:adopt"),
     ROW("DELETE", "/v1/jobs/{id}"),
+    ROW("GET", "/v1/apps/{id}/*"),
+    ROW("POST", "/v1/apps/{id}/*"),
+    ROW("GET", "/v1/apps/{id}/v1/*"),
+    ROW("POST", "/v1/apps/{id}/v1/models"),
 };
 
 static int find(const char *method, const char *path, struct router_match *m)
@@ -130,6 +134,9 @@ static void test_methods(void **state)
 static void test_bad_tables(void **state)
 {
     static const char *const patterns[] = {"",
+                                           "/*",
+                                           "/a/*/b",
+                                           "/a/*/",
                                            "v1",
                                            "/v1/",
                                            "/a//b",
@@ -154,12 +161,46 @@ static void test_bad_tables(void **state)
     assert_int_equal(router_open(twice, 2, &r, NULL), ERR_USAGE);
 }
 
+static void test_stars(void **state)
+{
+    struct router_match m;
+    struct router *r = NULL;
+    char allow[ROUTER_ALLOW_MAX];
+    static const char *const tails[][2] = {
+        {"/v1/apps/a/", "/"},
+        {"/v1/apps/a/b", "/b"},
+        {"/v1/apps/a//b/", "//b/"},
+        {"/v1/apps/a/b:c/%2F/1/2/3/4/5/6/7/8/9", "/b:c/%2F/1/2/3/4/5/6/7/8/9"},
+        {"/v1/apps/a/v1", "/v1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(tails); i++) {
+        assert_int_equal(find("GET", tails[i][0], &m), 0);
+        assert_string_equal(m.route->pattern, "/v1/apps/{id}/*");
+        assert_string_equal(m.tail, tails[i][1]);
+        assert_int_equal(m.n_params, 1);
+        assert_memory_equal(m.params[0].start, "a", 1);
+    }
+    assert_int_equal(find("GET", "/v1/apps/a/v1/x", &m), 0);
+    assert_string_equal(m.tail, "/x"); /* the longer pattern goes first */
+    assert_int_equal(find("POST", "/v1/apps/a/v1/models", &m), 0);
+    assert_null(m.tail);
+    assert_int_equal(find("GET", "/v1/apps/a/v1/models", &m), ERR_METHOD);
+    assert_int_equal(find("PUT", "/v1/apps/a/b", &m), ERR_METHOD);
+    assert_int_equal(find("GET", "/v1/apps/a", &m), ERR_NOT_FOUND);
+    assert_int_equal(find("GET", "/v1/apps//b", &m), ERR_NOT_FOUND);
+    assert_int_equal(find("GET", "/v1/apps/a:b/c", &m), ERR_NOT_FOUND);
+    assert_int_equal(router_open(routes, array_len(routes), &r, NULL), 0);
+    assert_string_equal(router_allow(r, "/v1/apps/x/y", allow), "GET, HEAD, POST, OPTIONS");
+    router_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths),      cmocka_unit_test(test_no_such_path),
         cmocka_unit_test(test_params),     cmocka_unit_test(test_methods),
-        cmocka_unit_test(test_bad_tables),
+        cmocka_unit_test(test_bad_tables), cmocka_unit_test(test_stars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void on_held(struct http_req *req, void *app)
     int64_t barrier;
     (void)app;
     if (http_req_query_int(req, "barrier", 0, INT64_MAX, 0, &barrier, &err) < 0)
-        http_problem(req, ERR_BAD_REQUEST, &err, "barrier", NULL, NULL, 0);
+        http_problem(req, ERR_BAD_REQUEST, &err, "barrier", NULL, 0);
     else
         say(req, 201, "held", (uint64_t)barrier);
 }
@@ -89,7 +89,7 @@ static void on_release(struct http_req *req, void *arg)
     struct err err;
     int64_t to;
     if (http_req_query_int(req, "to", 0, INT64_MAX, 0, &to, &err) < 0) {
-        http_problem(req, ERR_BAD_REQUEST, &err, "to", NULL, NULL, 0);
+        http_problem(req, ERR_BAD_REQUEST, &err, "to", NULL, 0);
         return;
     }
     http_server_release(app->server, (uint64_t)to);
@@ -120,7 +120,7 @@ static void on_wait(struct http_req *req, void *arg)
 {
     struct app *app = arg;
     if (app->n_waiters == WAITERS_MAX) {
-        http_problem(req, ERR_UNAVAILABLE, NULL, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_UNAVAILABLE, NULL, NULL, NULL, 0);
         return;
     }
     app->waiters[app->n_waiters++] = req;
@@ -193,7 +193,7 @@ static void on_feed(struct http_req *req, void *arg)
         http_req_query_int(req, "size", 0, 65536, 1, &size, NULL) < 0 ||
         http_req_query_int(req, "barrier", 0, INT64_MAX, 0, &barrier, NULL) < 0 ||
         (last && str_to_int(last, 0, INT64_MAX, &from, NULL) < 0)) {
-        http_problem(req, ERR_BAD_REQUEST, NULL, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_BAD_REQUEST, NULL, NULL, NULL, 0);
         return;
     }
     struct http_stream *st = http_stream_begin(req, "text/event-stream", (uint64_t)barrier);
@@ -260,7 +260,7 @@ static void piece_done(uv_timer_t *timer)
     if (!k->req)
         return;
     if (k->refuse_at && k->got >= (uint64_t)k->refuse_at) {
-        http_problem(k->req, ERR_NO_SPACE, NULL, NULL, NULL, NULL, 0);
+        http_problem(k->req, ERR_NO_SPACE, NULL, NULL, NULL, 0);
         end_counting(k);
     } else if (!k->whole) {
         http_body_next(k->req);
@@ -314,7 +314,7 @@ static void on_pieces(struct http_req *req, void *arg)
     if (http_req_query_int(req, "pause", 0, 60000, 0, &k->pause, NULL) < 0 ||
         http_req_query_int(req, "refuse_at", 0, INT64_MAX, 0, &k->refuse_at, NULL) < 0 ||
         http_req_query_bool(req, "refuse", false)) {
-        http_problem(req, ERR_CONFLICT, NULL, NULL, NULL, NULL, 0);
+        http_problem(req, ERR_CONFLICT, NULL, NULL, NULL, 0);
         free(k);
         return;
     }
@@ -334,10 +334,9 @@ static void on_problems(struct http_req *req, void *app)
 {
     (void)app;
     struct problems ps = {0};
-    struct err err;
-    problems_add(&ps, PROBLEM_ERROR, "a.b", 3, 5, "write 1", "'a.b' is not a number");
-    err_set(&err, ERR_BAD_SPEC, "the spec has %zu problem", ps.errors);
-    http_problem(req, ERR_BAD_SPEC, &err, "a.b", "write 1", &ps, 0);
+    problems_add(&ps, PROBLEM_ERROR, "a.b", 3, 5, "unknown_key",
+                 MESSAGE_ARGS(MESSAGE_STR("key", "b"), MESSAGE_STR("near", "c")));
+    http_problem(req, ERR_BAD_SPEC, NULL, NULL, &ps, 0);
     problems_release(&ps);
 }
 
@@ -422,8 +421,9 @@ static void on_openapi(struct http_req *req, void *app)
     http_reply_json(req, 200, &out, 0);
 }
 
-static int authenticate(const char *bearer, struct http_principal *ret, void *app)
+static int authenticate(const struct http_credentials *c, struct http_principal *ret, void *app)
 {
+    const char *bearer = c->bearer;
     (void)app;
     unsigned char a[HASH_BYTES], b[HASH_BYTES];
     hash_sha256(bearer, strlen(bearer), a);

@@ -2,7 +2,7 @@
 /* Logs that grow, in segments, behind a veil; whose they are; and a target that cannot be written.
  */
 #define _GNU_SOURCE
-#include "shepherd/copier.h"
+#include "shepherd/scout/copier.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ceiling per second: what passes, what is dropped, what is kept of it. */
-#include "shepherd/flood.h"
+#include "shepherd/attempt/flood.h"
 
 #include <stdio.h>
 #include <stdlib.h>

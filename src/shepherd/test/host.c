@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said about the machine, and what is not said when it is not known. */
-#include "shepherd/host.h"
+#include "shepherd/host/host.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which lines of the kernel's log are taken down, and whose kills are counted. */
 #define _GNU_SOURCE
-#include "shepherd/kernel.h"
+#include "shepherd/host/kernel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
-#include "shepherd/kin.h"
+#include "shepherd/host/kin.h"
 
 static void test_lines(void **state)
 {

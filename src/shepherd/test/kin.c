@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is of an attempt is known by what it was started with, and stays known. */
 #define _GNU_SOURCE
-#include "shepherd/kin.h"
+#include "shepherd/host/kin.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
-#include "shepherd/host.h"
-#include "shepherd/process.h"
+#include "shepherd/host/host.h"
+#include "shepherd/host/process.h"
 
 #define FOREVER (3600 * USEC_SEC)
 
@@ -158,7 +158,8 @@ static void test_a_pid_comes_again(void **state)
     (void)state;
     struct kin *k = kin_new("/a");
     for (pid_t pid = getpid(), i = 1; i < 2000; i++) /* the next one's, whoever else forks */
-        kin_add(k, pid + i);
+        if (kill(pid + i, 0) < 0) /* where numbers began anew an ancestor of ours may be there */
+            kin_add(k, pid + i);
     pid_t another = start("ARGUS_ATTEMPT_DIR=/b");
     look_until_known(k, another);
     assert_int_equal(kin_ask(k, another), KIN_STRANGER);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment of the command: Ray's, ours over it, the prefix in front. */
-#include "shepherd/order.h"
+#include "shepherd/attempt/order.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exit.json: the words, and what fsroot reads of it. */
 #define _GNU_SOURCE
-#include "shepherd/outcome.h"
+#include "shepherd/attempt/outcome.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "base/unit_dir.h"
-#include "fsroot/fsroot.h"
+#include "fsroot/attempt/witness.h"
+#include "fsroot/tree/paths.h"
 
 static struct outcome example(enum cause cause, int code, int sig)
 {
@@ -53,8 +54,12 @@ static void test_sentences(void **state)
     o.stop_reason = xstrdup("why");
     assert_told(o, "stopped (why): the command ended with exit code 0", 0);
     o = example(CAUSE_MISMATCH, 0, 0);
-    o.mismatch = xstrdup("verl is another");
-    assert_told(o, "verl is another; the command ended with exit code 0", 92);
+    o.mismatch = xstrdup("proof_no_verl{\"expected\":\"/v\",\"process\":\"driver\",\"pid\":7,"
+                         "\"node\":\"w1\"}");
+    assert_told(o,
+                "verl was not found, neither in '/v' nor elsewhere (driver process 7 on w1); the "
+                "command ended with exit code 0",
+                92);
     o = example(CAUSE_SIGNAL, -1, SIGKILL);
     o.oom_kills = 3;
     o.own_kills = 2;
@@ -76,8 +81,8 @@ static void test_sentences(void **state)
     o = example(CAUSE_STOPPED_BEFORE_START, -1, 0);
     assert_told(o, "stopped before the command was started: no reason was given", 0);
     o = example(CAUSE_START_FAILED, -1, 0);
-    o.sentence = xstrdup("as it is");
-    assert_told(o, "as it is", SHEPHERD_START_FAILED);
+    o.why = xstrdup("shepherd_no_pipe{\"why\":\"full\"}");
+    assert_told(o, "cannot make a pipe: full", SHEPHERD_START_FAILED);
 }
 
 /* Each cause, with the reserve and without, through the reader that argusd uses. */
@@ -96,6 +101,8 @@ static void test_fsroot_reads_it(void **state)
         _cleanup_(outcome_release) struct outcome o = example(causes[i / 2], 3, 0);
         _cleanup_(closep) int reserve = i % 2 ? outcome_reserve(dir) : -1;
         assert_true((reserve >= 0) == i % 2);
+        o.why = xstrdup("shepherd_no_pipe{\"why\":\"full\"}");
+        o.mismatch = xstrdup("proof_no_verl{\"expected\":\"/v\"}");
         outcome_tell(&o);
         assert_int_equal(outcome_write(dir, reserve, &o, NULL), 0);
         fsroot_exit_read(*state, "j1", k, &e);
@@ -108,6 +115,9 @@ static void test_fsroot_reads_it(void **state)
         assert_int_equal(e.pid, 12);
         assert_int_equal(e.oom_kills, -1);
         assert_string_equal(e.sentence, o.sentence);
+        assert_string_equal(e.says, o.cause == CAUSE_MISMATCH       ? o.mismatch
+                                    : o.cause == CAUSE_START_FAILED ? o.why
+                                                                    : "");
     }
 }
 

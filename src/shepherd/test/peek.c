@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that hangs is waited for once, and asked again when its thread is back. */
 #define _GNU_SOURCE
-#include "shepherd/peek.h"
+#include "shepherd/host/peek.h"
 
 #include <errno.h>
 #include <pthread.h>

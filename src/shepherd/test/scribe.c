@@ -2,7 +2,7 @@
 /* The scribe: what comes is in the log, in order, and the root's troubles stop nobody. A pipe that
  * nobody reads is a root that does not answer. */
 #define _GNU_SOURCE
-#include "shepherd/scribe.h"
+#include "shepherd/attempt/scribe.h"
 
 #include <fcntl.h>
 #include <poll.h>

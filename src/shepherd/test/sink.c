@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log: made once, goes on in further files, and its errors are told. */
 #define _GNU_SOURCE
-#include "shepherd/sink.h"
+#include "shepherd/attempt/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The spool: order, ceilings, and a disk that is full. */
 #define _GNU_SOURCE
-#include "shepherd/spool.h"
+#include "shepherd/attempt/spool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Ray is given: the first bytes, the last bytes, never too many and never blocking. */
 #define _GNU_SOURCE
-#include "shepherd/tail.h"
+#include "shepherd/attempt/tail.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

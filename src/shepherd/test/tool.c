@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking a program: what it says, how it fails, and that nobody waits for it for ever. */
-#include "shepherd/tool.h"
+#include "shepherd/scout/tool.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descendants are found whatever they did; nobody else is. */
 #define _GNU_SOURCE
-#include "shepherd/tree.h"
+#include "shepherd/attempt/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every form of a value, in every cut of the stream; and nothing else. */
 #define _GNU_SOURCE
-#include "shepherd/veil.h"
+#include "shepherd/host/veil.h"
 
 #include <stdio.h>
 #include <stdlib.h>

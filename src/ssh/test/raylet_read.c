@@ -55,7 +55,7 @@ static void test_starts_that_fail(void **state)
         {"END=failed 137\n", "did not end in time", RAYLET_START_FAILED},
         {"LOG=almost\nEND=failed 0\n", "gone at once: almost", RAYLET_START_FAILED},
         {"LOG=ray started\nLOG=no module aiohttp\nEND=failed dashboard\n",
-         "did not listen; all of it was ended again: no module", RAYLET_START_FAILED},
+         "did not listen; all its processes were ended again: no module", RAYLET_START_FAILED},
         {"LOG=ValueError: bad\nLOG=bye bye\nEND=failed 1\n", "(status 1): ValueError: bad",
          RAYLET_START_FAILED},
         {"LOG=Exception: No node info found for head node in GCS.\nEND=failed 1\n",

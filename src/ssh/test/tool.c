@@ -4,10 +4,10 @@
  *
  *   ssh_tool [key=value…] CALL [ARG…]
  *
- * Calls: run SCRIPT [ARG…], probe, start, stop, look [LIVE-JOB…], key, forget, close, labels NODE
- * [POOL…]. Keys: those of struct ssh_target, probe_want, raylet_spec and raylet_want by name;
- * port.<option>=value and env.<name>=value may come several times, and so may want_port. Spans are
- * in milliseconds. */
+ * Calls: run SCRIPT [ARG…], probe, start, stop, look [LIVE-JOB…], exporter PROGRAM, key, forget,
+ * close, labels NODE [POOL…]. Keys: those of struct ssh_target, probe_want, raylet_spec and
+ * raylet_want by name; port.<option>=value and env.<name>=value may come several times, and so may
+ * want_port. Spans are in milliseconds. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +233,10 @@ static void on_look(const struct raylet_look *r, void *arg)
     jout_str(&j, "health", unit_said(r->trouble_code, r->trouble));
     jout_str(&j, "health_code", r->trouble_code);
     jout_int(&j, "root_write", (int64_t)r->root_write);
+    jout_open(&j, "cards", '[');
+    for (size_t i = 0; r->cards && i < r->cards->n; i++)
+        gpu_card_put(&r->cards->v[i], &j, false);
+    jout_close(&j, ']');
     print(&j);
 }
 
@@ -301,9 +305,31 @@ static void call_look(struct tool *w, const char *const *live, size_t n)
         .max_write = span_of(w, "max_write"),
         .now = clock_wall(),
         .gpus = (int)number_of(w, "gpus", 0),
+        .cards = text_of(w, "cards"),
     };
     (void)raylet_look(&w->loop, &w->t, &want, span_of(w, "limit"), on_look,
                       w); /* it ends by itself */
+}
+
+static void on_exporter(const struct raylet_exporter *r, void *arg)
+{
+    struct jout j = begin(arg);
+    jout_str(&j, "outcome", raylet_outcome_to_string(r->end.outcome));
+    jout_str(&j, "state", raylet_exporter_to_string(r->state));
+    jout_str(&j, "text", unit_said(raylet_exporter_to_string(r->state), r->text));
+    print(&j);
+}
+
+static void call_exporter(struct tool *w, const char *program)
+{
+    struct raylet_exporter_spec spec = {.owner = text_of(w, "owner"),
+                                        .node = text_of(w, "node"),
+                                        .program = program,
+                                        .place = text_of(w, "place"),
+                                        .address = text_of(w, "node_ip"),
+                                        .port = (int)number_of(w, "exporter_port", 9400)};
+    (void)raylet_exporter(&w->loop, &w->t, &spec, span_of(w, "limit"), on_exporter,
+                          w); /* it ends by itself */
 }
 
 static int call_key(struct tool *w, bool forgets)
@@ -340,6 +366,8 @@ static int call(struct tool *w, const char *const *args, size_t n)
                           span_of(w, "grace"), on_stopped, w);
     else if (!strcmp(verb, "look"))
         call_look(w, args + 1, n - 1);
+    else if (!strcmp(verb, "exporter") && n > 1)
+        call_exporter(w, args[1]);
     else if (!strcmp(verb, "close"))
         ssh_close_master(&w->loop, &w->t);
     else if (!strcmp(verb, "key") || !strcmp(verb, "forget"))

@@ -164,8 +164,11 @@ static void on_done(const struct store_result *r, void *arg)
     a->nevents = r->nevents;
     a->job_seqs = xcalloc(r->njobs + 1, sizeof(*a->job_seqs));
     a->event_seqs = xcalloc(r->nevents + 1, sizeof(*a->event_seqs));
-    for (size_t i = 0; i < r->njobs; i++)
+    a->jobs_held = xcalloc(r->njobs + 1, sizeof(*a->jobs_held));
+    for (size_t i = 0; i < r->njobs; i++) {
         a->job_seqs[i] = r->jobs[i].seq;
+        a->jobs_held[i] = r->jobs[i].gpu_held;
+    }
     for (size_t i = 0; i < r->nevents; i++)
         a->event_seqs[i] = r->events[i].seq;
     a->first_spec = r->njobs ? dup_or_null(r->jobs[0].spec) : NULL;
@@ -177,6 +180,7 @@ static void on_done(const struct store_result *r, void *arg)
 void bed_answer_release(struct bed_answer *a)
 {
     free(a->job_seqs);
+    free(a->jobs_held);
     free(a->event_seqs);
     free(a->first_spec);
     free(a->first_detail);

@@ -38,7 +38,7 @@ struct bed_answer {
     bool done;
     struct err err;
     size_t njobs, nattempts, nevents;
-    int64_t *job_seqs, *event_seqs;
+    int64_t *job_seqs, *jobs_held, *event_seqs;
     char *first_spec, *first_detail, *first_event_job; /* of the first row */
     char *next;
 };

@@ -22,11 +22,12 @@ enum op { OP_WRITE = 1 << 0, OP_SYNC = 1 << 1, OP_FOLD = 1 << 2 };
 struct faults {
     sqlite3_vfs vfs;
     sqlite3_io_methods methods;
-    atomic_int ops;   /* which fail, as bits */
-    atomic_int after; /* so many of them succeed before */
-    atomic_int times; /* so many fail then */
-    atomic_int code;  /* with this */
-    atomic_int hits;  /* failed so far */
+    atomic_int ops;    /* which fail, as bits */
+    atomic_int after;  /* so many of them succeed before */
+    atomic_int times;  /* so many fail then */
+    atomic_int code;   /* with this */
+    atomic_int hits;   /* failed so far */
+    atomic_int writes; /* of files other than the database, well or not */
 };
 
 struct file {
@@ -69,6 +70,7 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
     int r = trip(f, OP_WRITE);
+    file_of(f)->faults->writes += !file_of(f)->is_database;
     if (r == SQLITE_OK)
         return real_of(f)->pMethods->xWrite(real_of(f), p, n, at);
     /* A failed write may have written a part. */
@@ -329,6 +331,40 @@ static void test_close_on_a_full_disk(void **state)
     faults_release(&faults);
 }
 
+/* The pages of a commit go to the WAL in one call; those of a large one in a few, and each of these
+ * may fail. */
+static void test_one_write_for_a_commit(void **state)
+{
+    enum { LARGE = 2000 };
+    struct faults faults;
+    struct bed b;
+    (void)state;
+    faults_init(&faults);
+    bed_init(&b, "faults");
+    put_job(&b, 1);
+    bed_settle(&b);
+    faults.writes = 0;
+    put_job(&b, 2);
+    bed_settle(&b);
+    assert_int_equal(faults.writes, 1);
+    faults.writes = 0;
+    make_fail(&faults, OP_WRITE, 2, 1, SQLITE_IOERR_WRITE);
+    for (int64_t seq = 3; seq <= LARGE; seq++)
+        put_job(&b, seq);
+    bed_settle(&b);
+    assert_int_equal(faults.hits, 1);
+    assert_int_equal(b.recoveries, 1);
+    assert_in_range(faults.writes, 4, LARGE / 10);
+    bed_close(&b);
+    bed_open(&b, NULL);
+    struct bed_answer a;
+    bed_find(&b, "job-002000", &a);
+    assert_int_equal(a.njobs, 1);
+    bed_answer_release(&a);
+    bed_release(&b);
+    faults_release(&faults);
+}
+
 /* Folding back the WAL fails: nobody notices, and nothing is lost. */
 static void test_checkpoints_that_fail(void **state)
 {
@@ -383,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_every_sync_error),
         cmocka_unit_test(test_a_disk_that_stays_full),
         cmocka_unit_test(test_close_on_a_full_disk),
+        cmocka_unit_test(test_one_write_for_a_commit),
         cmocka_unit_test(test_checkpoints_that_fail),
         cmocka_unit_test(test_no_room_to_open),
     };

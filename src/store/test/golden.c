@@ -5,6 +5,7 @@
  * changes. When the schema grows, run this program of the old version as
  * `test_store_golden --make store-N.db` before, and add N to the list below. */
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 3 };
+enum { OLDEST = 1, NEWEST = 6 };
 
 static void put_all(struct store *s)
 {
@@ -186,10 +187,38 @@ static void test_every_version_opens(void **state)
     }
 }
 
+/* Until schema 6 it was in the detail alone. */
+static void test_what_jobs_held_is_taken_over(void **state)
+{
+    static const char past[] =
+        "UPDATE job_detail SET detail='{\"gpu_held\":77000}' WHERE seq=5;"
+        " UPDATE job_detail SET detail='{\"gpu_held\":\"much\"}' WHERE seq=4;"
+        " UPDATE job_detail SET detail='no JSON' WHERE seq=3; DELETE FROM job_detail WHERE seq=2";
+    _cleanup_(freep) char *golden = xasprintf("%s/store-6.db", getenv("STORE_GOLDEN"));
+    struct bed_answer a;
+    struct bed b;
+    sqlite3 *db;
+    (void)state;
+    bed_init(&b, BED_CLOSED);
+    copy(golden, b.path);
+    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_open(&b, NULL);
+    bed_list(&b, &(struct store_job_query){.limit = 10}, &a);
+    assert_int_equal(a.njobs, 5);
+    assert_int_equal(a.jobs_held[0], 77000);
+    for (size_t i = 1; i < a.njobs; i++)
+        assert_int_equal(a.jobs_held[i], 0);
+    bed_answer_release(&a);
+    bed_release(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_version_opens),
+        cmocka_unit_test(test_what_jobs_held_is_taken_over),
     };
 
     if (argc == 3 && strcmp(argv[1], "--make") == 0)

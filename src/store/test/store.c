@@ -254,12 +254,14 @@ static void test_update_keeps_spec_and_detail(void **state)
     job.state = "FAILED";
     job.has_exit_code = true;
     job.exit_code = -9;
+    job.gpu_held = (int64_t)1 << 50;
     store_update_job(b.s, &job);
     bed_settle(&b);
     (void)load(&b, &seen);
     assert_string_equal(seen.detail, "{\"new\":1}");
     assert_true(seen.job.has_exit_code);
     assert_int_equal(seen.job.exit_code, -9);
+    assert_int_equal(seen.job.gpu_held, (int64_t)1 << 50);
     seen_release(&seen);
     job.live = false;
     store_update_job(b.s, &job);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drainview.c - see drainview.h. The jobs are data and go to stdout, the sums are talk: with -o
+ * json the plan has both. */
+#include "argus/machine/drainview.h"
+
+#include "argus/cli/command.h"
+#include "argus/cli/listing.h"
+#include "argus/show/cell.h"
+#include "base/str.h"
+#include "base/text.h"
+
+static void drainview_fate(struct table *t, const json_t *job, const struct when *w)
+{
+    static const struct {
+        const char *word;
+        enum msg_id says;
+    } fates[] = {{"ends_before", MSG_FATE_ENDS},
+                 {"stopped", MSG_FATE_STOPPED},
+                 {"restarted", MSG_FATE_RESTARTED},
+                 {"waited_for", MSG_FATE_WAITED}};
+    const char *fate = json_get_str(job, "fate", "");
+    for (size_t i = 0; i < array_len(fates); i++)
+        if (str_eq(fates[i].word, fate))
+            fate = msg(w->lang, fates[i].says);
+    table_add(t, STYLE_PLAIN, fate);
+}
+
+static void drainview_risk(struct table *t, const json_t *job, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%.1f", json_get_real(job, "at_risk_gpu_hours", 0));
+}
+
+static const struct column DRAINVIEW_JOBS[] = {
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
+    {.title = MSG_USER, .key = "user"},
+    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .key = "gpus", .as = CELL_VALUE},
+    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 2, .key = "step", .as = CELL_VALUE},
+    {.title = MSG_FATE, .draw = drainview_fate},
+    {.title = MSG_AT_RISK, .flags = COLUMN_RIGHT, .draw = drainview_risk},
+    {.title = MSG_ENDS, .rank = 1, .key = "ends_at", .as = CELL_TIME},
+};
+
+static const struct listing DRAINVIEW_LISTING = {.key = "jobs",
+                                                 COLUMNS(DRAINVIEW_JOBS),
+                                                 .none = MSG_DRAIN_NO_JOBS};
+
+void drainview_print_jobs(struct cli *cli, const json_t *plan)
+{
+    listing_print(cli, &DRAINVIEW_LISTING, plan, OUTPUT_TABLE, false);
+}
+
+void drainview_print(struct cli *cli, const json_t *plan, int output)
+{
+    char risk[32];
+    listing_print(cli, &DRAINVIEW_LISTING, plan, output, false);
+    if (output >= OUTPUT_JSON)
+        return;
+    text_printf(risk, "%.1f", json_get_real(plan, "at_risk_gpu_hours", 0));
+    cli_say(cli, MSG_DRAIN_PLAN, risk, json_get_str(plan, "empty_at", "?"),
+            json_get_str(plan, "empty_late_at", "?"));
+}

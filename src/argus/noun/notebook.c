@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notebook.c - notebooks: JupyterLab on a lease. */
+#include "argus/noun/noun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/show/member.h"
+#include "base/message.h"
+#include "base/text.h"
+
+struct notebook_opts {
+    int output;
+    const char *gpus, *cpus, *memory, *snapshot, *python, *project, *idle;
+    struct strv pool, secrets;
+    int64_t priority;
+};
+#define NB(otype, member) .type = (otype), .offset = offsetof(struct notebook_opts, member)
+static const struct opt START_OPTS[] = {
+    {.name = "gpus",
+     NB(OPT_TEXT, gpus),
+     .arg = "N",
+     .to = "body:gpus",
+     .doc = "0 (the default), 0.5 of one, or whole ones"},
+    {.name = "cpus", NB(OPT_TEXT, cpus), .arg = "N", .to = "body:cpus", .doc = "that it is given"},
+    {.name = "memory",
+     NB(OPT_TEXT, memory),
+     .arg = "SIZE",
+     .to = "body:memory",
+     .doc = "that the queue reserves"},
+    {.name = "snapshot",
+     NB(OPT_TEXT, snapshot),
+     .arg = "NAME@VERSION",
+     .to = "body:snapshot",
+     .doc = "code that its cells can import"},
+    {.name = "python",
+     NB(OPT_TEXT, python),
+     .arg = "PATH",
+     .to = "body:python",
+     .doc = "an interpreter that has JupyterLab, where the machine's own has not"},
+    {.name = "project",
+     NB(OPT_TEXT, project),
+     .arg = "NAME",
+     .to = "body:project",
+     .doc = "whose quota it is"},
+    {.name = "pool",
+     NB(OPT_NAMES, pool),
+     .arg = "NAME",
+     .to = "body:pool",
+     .doc = "where it may run"},
+    {.name = "priority",
+     NB(OPT_NUMBER, priority),
+     .arg = "N",
+     .to = "body:priority",
+     .doc = "in the queue"},
+    {.name = "secrets",
+     NB(OPT_NAMES, secrets),
+     .arg = "NAME",
+     .to = "body:secrets",
+     .doc = "secrets of yours that its cells have in their environment"},
+    {.name = "idle",
+     NB(OPT_TEXT, idle),
+     .arg = "SPAN",
+     .to = "body:idle",
+     .doc = "it is stopped after so long without use, 1h if not given; 0: never"},
+    OPT_OUTPUT(struct notebook_opts),
+};
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+#define OPT_WHOSE                                                                                  \
+    {                                                                                              \
+        .name = "user", .type = OPT_TEXT, .arg = "NAME", .to = "query:user",                       \
+        .doc = "whose notebook it is (admins); yours if not given"                                 \
+    }
+static const struct opt WHOSE_OPTS[] = {OPT_WHOSE};
+static const struct opt SHOW_OPTS[] = {OPT_WHOSE, OPT_OUTPUT(struct listing_opts)};
+static const struct opt EXTEND_OPTS[] = {
+    OPT_WHOSE,
+    {.name = "for",
+     .type = OPT_TEXT,
+     .arg = "SPAN",
+     .to = "body:for",
+     .doc = "so long; as long as its idle limit if not given"},
+};
+
+/* ---- tables ---- */
+
+static void notebook_state(struct table *t, const json_t *item, const struct when *w)
+{
+    const char *state = member_str(item, "state");
+    enum style style = str_eq(state, "READY")      ? STYLE_GREEN
+                       : str_eq(state, "FAILED")   ? STYLE_RED
+                       : str_eq(state, "STARTING") ? STYLE_CYAN
+                                                   : STYLE_DIM;
+    (void)w;
+    table_add(t, style, state);
+}
+
+static void notebook_reason(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_add(t, STYLE_PLAIN, json_get_str(json_get_object(item, "reason"), "text", NULL));
+}
+
+static void notebook_gpus(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%g", json_get_real(item, "gpus", 0));
+}
+
+static const struct column NOTEBOOKS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_STATE, .draw = notebook_state},
+    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .draw = notebook_gpus},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
+    {.title = MSG_NOTEBOOK_IDLE, .key = "idle_for"},
+    {.title = MSG_NOTEBOOK_STOPS, .key = "stops_in"},
+    {.title = MSG_OWNER, .key = "owner", .rank = 2},
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job", .rank = 3},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = notebook_reason, .rank = 1},
+};
+
+/* ---- start ---- */
+
+static int notebook_start(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct notebook_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    json_t *body = json_object();
+    int r = ask_fill(START_OPTS, array_len(START_OPTS), o, body, err);
+    if (r == 0 && args->n)
+        (void)json_object_set_new(body, "name", json_string(args->v[0])); /* both are there */
+    if (r == 0)
+        r = cli_open(cli, err);
+    if (r < 0) {
+        json_decref(body);
+        return r;
+    }
+    r = ask_send(cli, "POST", "/v1/notebooks", body, 1, &answer, err);
+    if (r < 0)
+        return r;
+    const char *name = json_get_str(answer, "name", "");
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, answer, o->output);
+    } else {
+        (void)fprintf(cli->out, "%s\n", name);
+        cli_say(cli, MSG_NEXT_NOTEBOOK, name, name, NULL);
+    }
+    return 0;
+}
+
+static void notebook_print(struct cli *cli, const json_t *answer, const struct seen *seen)
+{
+    (void)seen;
+    cli_emit(cli, answer, OUTPUT_YAML);
+}
+
+static int notebook_url(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/notebooks/{}:open", args->n ? args->v[0] : "main");
+    (void)opts;
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = ask_send(cli, "POST", path, json_object(), 1, &answer, err);
+    if (r == 0)
+        (void)fprintf(cli->out, "%s\n", json_get_str(answer, "url", ""));
+    return r;
+}
+
+static const struct command NOTEBOOK_COMMANDS[] = {
+    {
+        .name = "notebook start",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "start a notebook: JupyterLab on a lease of its own",
+        .text =
+            "NAME is 'main' if not given. One that is stopped starts as it was, but for what is said; its files, "
+            "open tabs and installed packages are there again.\n"
+            "It waits in the queue as any job does: 'argus notebook show NAME' says what for.",
+        .example = "argus notebook start\twithout a GPU\n"
+                   "argus notebook start big --gpus 1 --snapshot code@1\twith a GPU and code",
+        OPTS(START_OPTS),
+        .opts_size = sizeof(struct notebook_opts),
+        .run = notebook_start,
+    },
+    {
+        .name = "notebook ls",
+        .args = "",
+        .summary = "list the notebooks",
+        .text = "Yours; admins see all.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/notebooks",
+                .table = {.key = "notebooks", COLUMNS(NOTEBOOKS), .none = MSG_NO_NOTEBOOKS}},
+    },
+    {
+        .name = "notebook show",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "show a notebook, and what it waits for",
+        .text = "With its machine, its job, and how long nothing has happened in it.",
+        OPTS(SHOW_OPTS),
+        .ask = {.path = "/v1/notebooks/{}", .print = notebook_print},
+    },
+    {
+        .name = "notebook url",
+        .args = "[NAME]",
+        .most = 1,
+        .summary = "print an address that opens a notebook in a browser",
+        .text = "Good once, and for a minute; whoever has it opens the notebook as you.",
+        .run = notebook_url,
+    },
+    {
+        .name = "notebook extend",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "do not stop a notebook as idle for a while",
+        .text =
+            "Its owner is told before it is stopped: a quarter of the limit, ten minutes at most.",
+        OPTS(EXTEND_OPTS),
+        .ask = {.method = "POST",
+                .path = "/v1/notebooks/{}:extend",
+                .done = MSG_DONE_CHANGED,
+                .subject = "notebook {name}"},
+    },
+    {
+        .name = "notebook stop",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "stop a notebook",
+        .text = "Kernels end; files, open tabs and installed packages stay.",
+        OPTS(WHOSE_OPTS),
+        .ask = {.method = "POST",
+                .path = "/v1/notebooks/{}:stop",
+                .done = MSG_DONE_STOPPED,
+                .subject = "notebook {name}"},
+    },
+    {
+        .name = "notebook rm",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "forget a notebook that is stopped",
+        .text = "Its files stay in your directory.",
+        OPTS(WHOSE_OPTS),
+        .ask = {.method = "DELETE",
+                .path = "/v1/notebooks/{}",
+                .done = MSG_DONE_REMOVED,
+                .subject = "notebook {name}"},
+    },
+};
+
+NOUN(notebook, NOTEBOOK_COMMANDS);

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.c - plans of what is dangerous: made, looked at, approved, applied. */
+#include "argus/noun/noun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/machine/drainview.h"
+#include "argus/show/member.h"
+#include "base/message.h"
+#include "base/text.h"
+
+static const struct opt PLAN_OPTS[] = {
+    {.name = "node",
+     .type = OPT_TEXT,
+     .arg = "NODE",
+     .to = "body:node",
+     .doc = "of drain_node and remove_node"},
+    {.name = "deadline",
+     .type = OPT_SPAN,
+     .arg = "SPAN",
+     .to = "body:deadline",
+     .doc = "how long the jobs there may go on; without it, to their end"},
+    {.name = "then",
+     .type = OPT_TEXT,
+     .arg = "WHAT",
+     .to = "body:then",
+     .doc = "at the deadline: wait on, stop the jobs, or restart them elsewhere"},
+    {.name = "job",
+     .type = OPT_TEXT,
+     .arg = "JOB",
+     .to = "body:job",
+     .doc = "of cleanup_job_artifacts"},
+    {.name = "jobs",
+     .type = OPT_NAMES,
+     .arg = "JOB",
+     .to = "body:jobs",
+     .doc = "of stop_many: these ids"},
+    {.name = "user",
+     .type = OPT_TEXT,
+     .arg = "USER",
+     .to = "body:user",
+     .doc = "of stop_many: jobs of this user"},
+    {.name = "project",
+     .type = OPT_TEXT,
+     .arg = "PROJECT",
+     .to = "body:project",
+     .doc = "of stop_many: jobs of this project"},
+    {.name = "pool",
+     .type = OPT_TEXT,
+     .arg = "POOL",
+     .to = "body:pool",
+     .doc = "of stop_many: jobs for this pool"},
+    {.name = "cluster",
+     .type = OPT_TEXT,
+     .arg = "CLUSTER",
+     .to = "body:cluster",
+     .doc = "of restart_ray_head"},
+    {.name = "force",
+     .type = OPT_FLAG,
+     .to = "body:force",
+     .doc = "of remove_node and restart_ray_head: though jobs run"},
+    OPT_OUTPUT(struct listing_opts),
+};
+
+static const struct opt LS_OPTS[] = {
+    {.name = "waiting",
+     .type = OPT_FLAG,
+     .to = "query:waiting",
+     .doc = "those alone that wait for approval or apply"},
+    LISTING_OPTS,
+};
+static const struct opt SHOW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
+
+struct ops_apply_opts {
+    const char *confirm;
+    int output;
+    bool wait;
+};
+static const struct opt APPLY_OPTS[] = {
+    {.name = "confirm",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct ops_apply_opts, confirm),
+     .arg = "WORD",
+     .to = "body:confirm",
+     .doc = "the word that the plan asks for: of restart_ray_head the cluster's name"},
+    {.name = "wait",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct ops_apply_opts, wait),
+     .doc = "until it is over; Ctrl-C ends only the waiting"},
+    OPT_OUTPUT(struct ops_apply_opts),
+};
+
+/* ---- shown ---- */
+
+static void ops_state(struct table *t, const json_t *plan, const struct when *w)
+{
+    const char *state = member_str(plan, "state");
+    bool is_bad = str_eq(state, "failed") || str_eq(state, "broken_off");
+    enum style style = is_bad                     ? STYLE_RED
+                       : str_eq(state, "done")    ? STYLE_GREEN
+                       : str_eq(state, "waiting") ? STYLE_YELLOW
+                                                  : STYLE_DIM;
+    (void)w;
+    table_add(t, style, state);
+}
+
+static void ops_approvals(struct table *t, const json_t *plan, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%zu/%g", json_array_size(json_get_array(plan, "approvals")),
+               json_get_real(plan, "needs", 0));
+}
+
+static const struct column PLANS[] = {
+    {.title = MSG_ID, .key = "id", .style = STYLE_BOLD},
+    {.title = MSG_OPS_ACTION, .key = "action"},
+    {.title = MSG_OPS_TARGET, .flags = COLUMN_FLEX, .least = 8, .key = "target"},
+    {.title = MSG_STATE, .draw = ops_state},
+    {.title = MSG_OPS_APPROVALS, .draw = ops_approvals, .rank = 1},
+    {.title = MSG_USER, .key = "user", .rank = 2},
+    {.title = MSG_EXPIRES, .key = "expires_at", .as = CELL_TIME, .rank = 3},
+};
+
+static void ops_print_reason(struct cli *cli, enum msg_id says, const json_t *step, const char *key)
+{
+    char line[2048];
+    const char *text = json_get_str(json_get_object(step, key), "text", NULL);
+    const char *texts[] = {text};
+    if (text)
+        (void)fprintf(cli->out, "   %s\n",
+                      msg_fill(cli->term.lang, says, texts, line, sizeof(line)));
+}
+
+static void ops_print_steps(struct cli *cli, const json_t *plan)
+{
+    size_t i;
+    json_t *step;
+    json_array_foreach (json_get_array(plan, "steps"), i, step) {
+        (void)fprintf(cli->out, "%zu. %s: %s\n", i + 1, member_str(step, "step"),
+                      member_str(step, "state"));
+        ops_print_reason(cli, MSG_OPS_EXPECTED, step, "expected");
+        ops_print_reason(cli, MSG_OPS_FOUND, step, "real");
+    }
+}
+
+static void ops_print_changes(struct cli *cli, const json_t *plan)
+{
+    size_t i;
+    json_t *change;
+    json_array_foreach (json_get_array(plan, "difference"), i, change)
+        cli_say(cli, MSG_OPS_CHANGED, member_str(change, "fact"), member_str(change, "planned"),
+                member_str(change, "now"));
+}
+
+static void ops_print_things(struct cli *cli, const json_t *plan)
+{
+    char size[SIZE_TEXT_MAX];
+    size_t i;
+    json_t *thing;
+    json_array_foreach (json_get_array(plan, "things"), i, thing) {
+        double bytes = json_get_real(thing, "bytes", 0);
+        (void)fprintf(cli->out, "%s: %s%s%s\n", member_str(thing, "thing"),
+                      member_str(thing, "fate"), bytes > 0 ? ", " : "",
+                      bytes > 0 ? size_text((int64_t)bytes, size) : "");
+    }
+}
+
+static void ops_print(struct cli *cli, const json_t *plan, const struct seen *seen)
+{
+    char count[32], risk[32];
+    const json_t *jobs = json_get_array(plan, "jobs");
+    const char *id = member_str(plan, "id"), *state = member_str(plan, "state");
+    (void)seen;
+    (void)fprintf(cli->out, "%s  %s  %s  %s\n", id, member_str(plan, "action"),
+                  member_str(plan, "target"), state);
+    if (json_array_size(jobs))
+        drainview_print_jobs(cli, plan);
+    ops_print_things(cli, plan);
+    ops_print_steps(cli, plan);
+    text_printf(count, "%zu", json_array_size(jobs));
+    text_printf(risk, "%.1f", json_get_real(plan, "at_risk_gpu_hours", 0));
+    cli_say(cli, MSG_OPS_RISK, count, risk, NULL);
+    ops_print_changes(cli, plan);
+    if (!str_eq(state, "waiting"))
+        return;
+    bool lacks = (double)json_array_size(json_get_array(plan, "approvals")) <
+                 json_get_real(plan, "needs", 0);
+    cli_say(cli, lacks ? MSG_OPS_APPROVE_NEXT : MSG_OPS_APPLY_NEXT, id, NULL, NULL);
+}
+
+/* ---- apply ---- */
+
+static int ops_wait_over(struct cli *cli, const char *id, json_t **plan, struct err *err)
+{
+    _cleanup_(freep) char *path = ask_path("/v1/ops/plans/{}?wait=30s", id);
+    int r = 0;
+    while (r >= 0 && str_eq(json_get_str(*plan, "state", ""), "applying")) {
+        json_t *now = NULL;
+        r = ask_send(cli, NULL, path, NULL, 1, &now, err);
+        if (r < 0)
+            break;
+        json_decref(*plan);
+        *plan = now;
+    }
+    return r;
+}
+
+static int ops_apply_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ops_apply_opts *o = opts;
+    _cleanup_(freep) char *path = ask_path("/v1/ops/plans/{}:apply?wait=5s", args->v[0]);
+    _cleanup_(json_unrefp) json_t *plan = NULL;
+    json_t *body = json_object();
+    int r = ask_fill(APPLY_OPTS, array_len(APPLY_OPTS), o, body, err);
+    if (r == 0)
+        r = cli_open(cli, err);
+    if (r < 0) {
+        json_decref(body);
+        return r;
+    }
+    r = ask_send(cli, "POST", path, body, 1, &plan, err);
+    if (r >= 0 && o->wait)
+        r = ops_wait_over(cli, args->v[0], &plan, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, plan, o->output);
+    else
+        ops_print(cli, plan, NULL);
+    const char *state = json_get_str(plan, "state", "");
+    if (str_eq(state, "done") || str_eq(state, "applying"))
+        return 0;
+    return message_refuse(err, ERR_REFUSED, "ops_not_done",
+                          MESSAGE_ARGS(MESSAGE_STR("id", args->v[0]), MESSAGE_STR("state", state)));
+}
+
+#define OPS_ONE(words) .args = (words), .least = 1, .most = 1
+static const struct command OPS_COMMANDS[] = {
+    {.name = "ops plan",
+     OPS_ONE("ACTION"),
+     .summary = "plan a dangerous act, and see what it would touch",
+     .text =
+         "ACTION is drain_node, remove_node, restart_ray_head, cleanup_job_artifacts or "
+         "stop_many. Nothing is done: 'argus ops apply' does it, while the plan has not expired "
+         "and the state is the one that it was made for.",
+     .example =
+         "argus ops plan drain_node --node node-7 --then restart --deadline 10m\tbefore work on it\n"
+         "argus ops plan stop_many --project rlhf\tall jobs of a project\n"
+         "argus ops plan cleanup_job_artifacts --job sft-1\tcheckpoints that nothing needs",
+     OPTS(PLAN_OPTS),
+     .ask = {.method = "POST", .path = "/v1/ops/{}", .tries = 1, .print = ops_print}},
+    {.name = "ops ls",
+     .args = "",
+     .summary = "list the plans",
+     .text = "Yours; admins see all. The newest come first.",
+     OPTS(LS_OPTS),
+     .ask = {.path = "/v1/ops/plans",
+             .table = {.key = "plans", COLUMNS(PLANS), .none = MSG_OPS_NO_PLANS}}},
+    {.name = "ops show",
+     OPS_ONE("PLAN"),
+     .summary = "show a plan: what it touches, and what each step came to",
+     .text = "While it waits, also what has changed since it was made.",
+     OPTS(SHOW_OPTS),
+     .ask = {.path = "/v1/ops/plans/{}", .print = ops_print}},
+    {.name = "ops approve",
+     OPS_ONE("PLAN"),
+     .summary = "approve a plan of somebody else",
+     .text = "For admins. How many must approve says 'ops.approvals' in argus.yaml.",
+     OPTS(SHOW_OPTS),
+     .ask = {.method = "POST", .path = "/v1/ops/plans/{}:approve", .tries = 1, .print = ops_print}},
+    {.name = "ops apply",
+     OPS_ONE("PLAN"),
+     .summary = "do what a plan says, step by step",
+     .text =
+         "After each step argusd looks whether it came to what was expected, and only then goes "
+         "on. A plan that fails or is broken off is told with exit status 5.",
+     .example = "argus ops apply plan-0123456789 --wait\tand see what each step came to\n"
+                "argus ops apply plan-0123456789 --confirm default\tof restart_ray_head",
+     OPTS(APPLY_OPTS),
+     .opts_size = sizeof(struct ops_apply_opts),
+     .run = ops_apply_run},
+};
+
+NOUN(ops, OPS_COMMANDS);

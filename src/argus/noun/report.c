@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - where the GPUs' time went: by pool, project, user, and what was wasted, by job.
+ *
+ * Tables are in GPU-hours and fit 80 columns; --csv has every point in GPU-seconds. */
+#include "argus/noun/noun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/show/member.h"
+#include "base/message.h"
+
+struct report_opts {
+    int output, by;
+    bool utc, csv;
+    const char *from, *to, *step, *pool, *project, *user;
+    int64_t limit;
+};
+
+static const char *const BY_WORDS[] = {"", "cluster", "pool", "project", "user", "workload", NULL};
+enum { BY_PEOPLE = 3 }; /* from here on: of what people held */
+
+#define REPORT_ROW(type_, member) .type = (type_), .offset = offsetof(struct report_opts, member)
+#define REPORT_FROM(text)                                                                          \
+    {                                                                                              \
+        .name = "from", REPORT_ROW(OPT_TEXT, from), .arg = "TIME", .doc = (text)                   \
+    }
+#define REPORT_CSV(text)                                                                           \
+    {                                                                                              \
+        .name = "csv", REPORT_ROW(OPT_FLAG, csv), .doc = (text)                                    \
+    }
+#define REPORT_OF(name_, text)                                                                     \
+    {                                                                                              \
+        .name = #name_, REPORT_ROW(OPT_TEXT, name_), .arg = "NAME", .doc = (text)                  \
+    }
+
+static const struct opt GPU_OPTS[] = {
+    {.name = "by",
+     REPORT_ROW(OPT_CHOICE, by),
+     .arg = "WHAT",
+     .doc = "cluster, pool, project, user or workload (pool)",
+     .choices = BY_WORDS},
+    REPORT_FROM("from this time on, or this long ago (7d)"),
+    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "up to this time (now)"},
+    {.name = "step",
+     REPORT_ROW(OPT_TEXT, step),
+     .arg = "SPAN",
+     .doc = "with --csv: a line for each 15m, 1h, 1d …"},
+    REPORT_OF(pool, "with --by pool: this one alone"),
+    REPORT_OF(project, "only what this project held"),
+    REPORT_OF(user, "only what this user held"),
+    REPORT_CSV("GPU-seconds of each name and step, as CSV"),
+    OPT_OUTPUT(struct report_opts),
+};
+
+static const struct opt WASTE_OPTS[] = {
+    REPORT_FROM("jobs queued from this time on, or this long ago (7d)"),
+    REPORT_OF(project, "jobs of this project"),
+    REPORT_OF(user, "jobs of this user"),
+    {.name = "limit", REPORT_ROW(OPT_COUNT, limit), .arg = "N", .doc = "at most N jobs (20)"},
+    REPORT_CSV("GPU-hours of each job, as CSV"),
+    OPT_OUTPUT(struct report_opts),
+};
+
+static const struct opt JOB_OPTS[] = {OPT_OUTPUT(struct report_opts)};
+
+/* ---- numbers ---- */
+
+static double report_sum(const json_t *series, const char *key)
+{
+    double sum = 0;
+    size_t i;
+    const json_t *v;
+    json_array_foreach (json_get_array(series, key), i, v)
+        sum += json_number_value(v);
+    return sum;
+}
+
+static void report_hours(struct table *t, double seconds)
+{
+    table_addf(t, STYLE_PLAIN, "%.1f", seconds / 3600);
+}
+
+#define REPORT_CELL(key)                                                                           \
+    static void report_##key(struct table *t, const json_t *series, const struct when *w)          \
+    {                                                                                              \
+        (void)w;                                                                                   \
+        report_hours(t, report_sum(series, #key));                                                 \
+    }
+REPORT_CELL(capacity)
+REPORT_CELL(used)
+REPORT_CELL(held_idle)
+REPORT_CELL(blocked)
+REPORT_CELL(free)
+REPORT_CELL(draining)
+REPORT_CELL(broken)
+REPORT_CELL(foreign)
+REPORT_CELL(unknown)
+
+/* Of what was leased and measured. */
+static void report_util(struct table *t, const json_t *series, const struct when *w)
+{
+    double measured = report_sum(series, "used") + report_sum(series, "held_idle") -
+                      report_sum(series, "unknown");
+    (void)w;
+    if (measured > 0)
+        table_addf(t, STYLE_PLAIN, "%.0f%%", 100 * report_sum(series, "busy") / measured);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void report_name(struct table *t, const json_t *series, const struct when *w)
+{
+    const char *name = json_get_str(series, "name", "");
+    (void)w;
+    table_add(t, STYLE_PLAIN, *name ? name : "(none)");
+}
+
+/* ---- report gpu ---- */
+
+#define REPORT_COLUMN(title_, key_, rank_)                                                         \
+    {                                                                                              \
+        .title = (title_), .flags = COLUMN_RIGHT, .rank = (rank_), .draw = report_##key_           \
+    }
+#define REPORT_NAMES                                                                               \
+    {                                                                                              \
+        .title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .draw = report_name                   \
+    }
+static const struct column POOL_COLUMNS[] = {
+    REPORT_NAMES,
+    REPORT_COLUMN(MSG_CAPACITY, capacity, 0),
+    REPORT_COLUMN(MSG_USED, used, 0),
+    REPORT_COLUMN(MSG_HELD_IDLE, held_idle, 0),
+    REPORT_COLUMN(MSG_BLOCKED, blocked, 3),
+    REPORT_COLUMN(MSG_FREE, free, 0),
+    REPORT_COLUMN(MSG_DRAINING, draining, 5),
+    REPORT_COLUMN(MSG_BAD, broken, 2),
+    REPORT_COLUMN(MSG_FOREIGN, foreign, 6),
+    REPORT_COLUMN(MSG_UNMEASURED, unknown, 4),
+    REPORT_COLUMN(MSG_UTIL, util, 0),
+};
+static const struct column PEOPLE_COLUMNS[] = {
+    REPORT_NAMES,
+    REPORT_COLUMN(MSG_USED, used, 0),
+    REPORT_COLUMN(MSG_HELD_IDLE, held_idle, 0),
+    REPORT_COLUMN(MSG_UNMEASURED, unknown, 1),
+    REPORT_COLUMN(MSG_UTIL, util, 0),
+};
+
+static void csv_text(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            (void)fputc('"', out);
+        (void)fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+    (void)fputc('"', out);
+}
+
+static const char *const SUM_KEYS[] = {"capacity", "used",   "held_idle", "blocked", "free",
+                                       "draining", "broken", "foreign",   "unknown", "busy"};
+
+static void csv_of_series(FILE *out, const json_t *page, const json_t *series)
+{
+    usec_t from = 0;
+    int64_t points = json_get_int(page, "points", 0), step = json_get_int(page, "step_s", 0);
+    if (clock_from_string(member_str(page, "from"), &from, NULL) < 0)
+        from = 0; /* the server's words are times */
+    for (int64_t p = 0; p < points; p++) {
+        char at[CLOCK_TEXT_MAX];
+        csv_text(out, json_get_str(series, "name", ""));
+        (void)fprintf(out, ",%s", clock_to_string(from + (usec_t)(p * step) * USEC_SEC, at));
+        for (size_t i = 0; i < array_len(SUM_KEYS); i++) {
+            const json_t *v = json_array_get(json_get_array(series, SUM_KEYS[i]), (size_t)p);
+            (void)fputc(',', out);
+            if (v)
+                (void)fprintf(out, "%.4f", json_number_value(v));
+        }
+        (void)fputc('\n', out);
+    }
+}
+
+static void gpu_csv(FILE *out, const json_t *page)
+{
+    const json_t *series;
+    size_t i;
+    (void)fputs("name,from", out);
+    for (i = 0; i < array_len(SUM_KEYS); i++)
+        (void)fprintf(out, ",%s_gpu_s", SUM_KEYS[i]);
+    (void)fputc('\n', out);
+    json_array_foreach (json_get_array(page, "series"), i, series)
+        csv_of_series(out, page, series);
+}
+
+/* The reply as the options ask for it, in place of a table; false: a table is wanted. */
+static bool report_emit(struct cli *cli,
+                        const struct report_opts *o,
+                        const json_t *answer,
+                        void (*csv)(FILE *out, const json_t *answer))
+{
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else if (o->csv)
+        csv(cli->out, answer);
+    return o->output >= OUTPUT_JSON || o->csv;
+}
+
+static int report_gpu_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct report_opts *o = opts;
+    _cleanup_(buf_release) struct buf path = BUF_INIT(8192);
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    (void)args;
+    (void)buf_adds(&path, "/v1/usage"); /* too long is refused below */
+    url_query(&path, "by", o->by ? BY_WORDS[o->by] : "pool");
+    url_query(&path, "from", o->from ? o->from : "7d");
+    url_query(&path, "to", o->to);
+    url_query(&path, "step", o->step);
+    url_query(&path, "pool", o->pool);
+    url_query(&path, "project", o->project);
+    url_query(&path, "user", o->user);
+    if (path.failed)
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = client_get(cli->client, buf_str(&path), &answer, err);
+    if (r < 0 || report_emit(cli, o, answer, gpu_csv))
+        return r;
+    bool people = o->by >= BY_PEOPLE || o->project || o->user;
+    const struct listing table = {.key = "series",
+                                  .columns = people ? PEOPLE_COLUMNS : POOL_COLUMNS,
+                                  .n_columns =
+                                      people ? array_len(PEOPLE_COLUMNS) : array_len(POOL_COLUMNS),
+                                  .none = MSG_NO_USAGE};
+    listing_print(cli, &table, answer, o->output, o->utc);
+    return 0;
+}
+
+/* ---- report waste ---- */
+
+#define WASTE_CELL(name_, key_)                                                                    \
+    static void waste_##name_(struct table *t, const json_t *job, const struct when *w)            \
+    {                                                                                              \
+        (void)w;                                                                                   \
+        table_addf(t, STYLE_PLAIN, "%.1f", json_get_real(job, key_, 0));                           \
+    }
+WASTE_CELL(held, "gpu_hours")
+WASTE_CELL(idle, "idle_hours")
+WASTE_CELL(redone, "redone_hours")
+WASTE_CELL(unknown, "unknown_hours")
+
+/* "-" for none: a column in which no job has any is left out. */
+#define WASTE_RARE_CELL(name_, key_)                                                               \
+    static void waste_##name_(struct table *t, const json_t *job, const struct when *w)            \
+    {                                                                                              \
+        double hours = json_get_real(job, key_, 0);                                                \
+        (void)w;                                                                                   \
+        if (hours >= 0.05)                                                                         \
+            table_addf(t, STYLE_PLAIN, "%.1f", hours);                                             \
+        else                                                                                       \
+            table_add(t, STYLE_PLAIN, NULL);                                                       \
+    }
+WASTE_RARE_CELL(failed, "failed_hours")
+WASTE_RARE_CELL(between, "between_hours")
+
+static void waste_gain(struct table *t, const json_t *job, const struct when *w)
+{
+    double gain = json_get_real(job, "gain_hours", 0);
+    (void)w;
+    if (gain > 0)
+        table_addf(t, STYLE_PLAIN, "%.1f", gain);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void waste_advice(struct table *t, const json_t *job, const struct when *w)
+{
+    const char *word = member_str(job, "advice");
+    bool fewer = str_eq(word, "fewer_gpus");
+    if (!fewer && !str_eq(word, "save_more_often")) {
+        table_add(t, STYLE_PLAIN, NULL);
+        return;
+    }
+    char number[32], line[128];
+    const char *const texts[] = {number, "", ""};
+    (void)snprintf(number, sizeof(number), "%lld",
+                   (long long)json_get_int(job, fewer ? "advised_gpus" : "save_freq", 0));
+    table_add(t, STYLE_PLAIN,
+              msg_fill(w->lang, fewer ? MSG_FEWER_GPUS : MSG_SAVE_EACH, texts, line, sizeof(line)));
+}
+
+#define WASTE_COLUMN(title_, name_, rank_)                                                         \
+    {                                                                                              \
+        .title = (title_), .flags = COLUMN_RIGHT, .rank = (rank_), .draw = waste_##name_           \
+    }
+static const struct column WASTE_COLUMNS[] = {
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 4, .rank = 3, .key = "user"},
+    WASTE_COLUMN(MSG_GPU_HOURS, held, 0),
+    WASTE_COLUMN(MSG_HELD_IDLE, idle, 0),
+    WASTE_COLUMN(MSG_REDONE, redone, 0),
+    WASTE_COLUMN(MSG_LOST_STEPS, failed, 0),
+    WASTE_COLUMN(MSG_BETWEEN, between, 1),
+    WASTE_COLUMN(MSG_UNMEASURED, unknown, 2),
+    WASTE_COLUMN(MSG_GAIN, gain, 0),
+    {.title = MSG_ADVICE, .flags = COLUMN_FLEX, .least = 16, .draw = waste_advice},
+};
+
+static const char *const WASTE_KEYS[] = {"gpus",          "gpu_hours",    "idle_hours",
+                                         "unknown_hours", "redone_hours", "failed_hours",
+                                         "between_hours", "waste_hours",  "gain_hours"};
+
+static void waste_csv(FILE *out, const json_t *answer)
+{
+    static const char *const texts[] = {"id", "user", "project", "workload", "state", "advice"};
+    const json_t *job;
+    size_t i;
+    for (size_t k = 0; k < array_len(texts); k++)
+        (void)fprintf(out, "%s%s", k ? "," : "", texts[k]);
+    for (size_t k = 0; k < array_len(WASTE_KEYS); k++)
+        (void)fprintf(out, ",%s", WASTE_KEYS[k]);
+    (void)fputc('\n', out);
+    json_array_foreach (json_get_array(answer, "jobs"), i, job) {
+        for (size_t k = 0; k < array_len(texts); k++) {
+            (void)fputs(k ? "," : "", out);
+            csv_text(out, member_str(job, texts[k]));
+        }
+        for (size_t k = 0; k < array_len(WASTE_KEYS); k++)
+            (void)fprintf(out, ",%.4f", json_get_real(job, WASTE_KEYS[k], 0));
+        (void)fputc('\n', out);
+    }
+}
+
+/* What the advice of the week before would have saved in the last one. */
+static void waste_say_tried(struct cli *cli, const json_t *answer)
+{
+    const json_t *tried = json_get_object(answer, "back_test");
+    char jobs[32], saved[32], wrong[32];
+    if (json_get_int(tried, "tried", 0) <= 0) {
+        cli_say(cli, MSG_ADVICE_UNTRIED, "", "", "");
+        return;
+    }
+    (void)snprintf(jobs, sizeof(jobs), "%lld", (long long)json_get_int(tried, "tried", 0));
+    (void)snprintf(saved, sizeof(saved), "%.1f/%.1f", json_get_real(tried, "saved_hours", 0),
+                   json_get_real(tried, "held_hours", 0));
+    (void)snprintf(wrong, sizeof(wrong), "%lld", (long long)json_get_int(tried, "too_small", 0));
+    cli_say(cli, MSG_ADVICE_TRIED, jobs, saved, wrong);
+}
+
+static int report_waste_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct report_opts *o = opts;
+    char limit[32];
+    _cleanup_(buf_release) struct buf path = BUF_INIT(8192);
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    (void)args;
+    (void)snprintf(limit, sizeof(limit), "%lld", (long long)(o->limit ? o->limit : 20));
+    (void)buf_adds(&path, "/v1/usage/jobs"); /* too long is refused below */
+    url_query(&path, "from", o->from ? o->from : "7d");
+    url_query(&path, "project", o->project);
+    url_query(&path, "user", o->user);
+    url_query(&path, "limit", limit);
+    if (path.failed)
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = client_get(cli->client, buf_str(&path), &answer, err);
+    if (r < 0 || report_emit(cli, o, answer, waste_csv))
+        return r;
+    const struct listing table = {.key = "jobs",
+                                  .columns = WASTE_COLUMNS,
+                                  .n_columns = array_len(WASTE_COLUMNS),
+                                  .none = MSG_NO_USAGE};
+    listing_print(cli, &table, answer, o->output, o->utc);
+    waste_say_tried(cli, answer);
+    return 0;
+}
+
+/* ---- report job ---- */
+
+static void report_print_job(struct cli *cli, const json_t *job)
+{
+    const json_t *good = json_get_object(job, "goodput");
+    double gpus = json_get_real(job, "gpus", 0);
+    (void)fprintf(cli->out, "%s %s, %s, attempt %lld, %g GPUs\n", member_str(job, "id"),
+                  member_str(job, "state"), member_str(job, "user"),
+                  (long long)json_get_int(job, "attempt", 0), gpus);
+    (void)fprintf(cli->out, "GPU-hours     %10.2f\n", json_get_real(job, "gpu_hours", 0));
+    (void)fprintf(cli->out, "  idle        %10.2f\n", json_get_real(job, "gpu_idle_hours", 0));
+    (void)fprintf(cli->out, "  unknown     %10.2f\n", json_get_real(job, "gpu_unknown_hours", 0));
+    if (!good)
+        return;
+    (void)fprintf(cli->out, "  redone      %10.2f\n",
+                  json_get_real(good, "lost_s", 0) * gpus / 3600);
+    (void)fprintf(cli->out, "goodput       %9.1f%%\n", 100 * json_get_real(good, "ratio", 0));
+}
+
+static int report_job_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct report_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = cli_get_job(cli, args->v[0], &job, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, job, o->output);
+    else
+        report_print_job(cli, job);
+    return 0;
+}
+
+static const struct command REPORT_COMMANDS[] = {
+    {
+        .name = "report gpu",
+        .args = "",
+        .summary = "show where the time of the GPUs went",
+        .text =
+            "In GPU-hours. Of a pool: what was used, held idle (leased, and measured idle), kept "
+            "free for a gang that waits, free, draining, broken and foreign; together they are "
+            "the capacity. UNKNOWN is the part of USED that nobody measured, UTIL the mean use of "
+            "what was measured. A node with two labels counts in both pools. By project, user "
+            "or workload: what they held; you see your own projects, admins see all.",
+        .example = "argus report gpu --by user --from 30d\n"
+                   "argus report gpu --by pool --from 7d --step 1h --csv > week.csv",
+        .opts = GPU_OPTS,
+        .n_opts = array_len(GPU_OPTS),
+        .opts_size = sizeof(struct report_opts),
+        .run = report_gpu_run,
+    },
+    {
+        .name = "report waste",
+        .args = "",
+        .summary = "show which jobs wasted GPU time, and what would have spared it",
+        .text =
+            "In GPU-hours, the most wasteful first, of the newest 1000 jobs. IDLE was held and "
+            "measured idle, REDONE are steps that a later attempt ran again, LOST the steps since the "
+            "last save of a job that failed for good, DATA the time between steps, where its "
+            "log says what each step took. GAIN is what the advice would have spared this very "
+            "job, by its own figures. The last line is a test of the advice: that of the week "
+            "before, tried on the jobs of the last week that are alike.",
+        .example = "argus report waste --from 30d --project rl",
+        .opts = WASTE_OPTS,
+        .n_opts = array_len(WASTE_OPTS),
+        .opts_size = sizeof(struct report_opts),
+        .run = report_waste_run,
+    },
+    {
+        .name = "report job",
+        .args = "JOB",
+        .least = 1,
+        .most = 1,
+        .summary = "show the GPU time of one job",
+        .text = "What its leases held over all attempts, what of that was idle, unknown or redone.",
+        .opts = JOB_OPTS,
+        .n_opts = array_len(JOB_OPTS),
+        .opts_size = sizeof(struct report_opts),
+        .run = report_job_run,
+    },
+};
+
+NOUN(report, REPORT_COMMANDS);

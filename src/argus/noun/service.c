@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* service.c - serving: a model or an application, its versions, replicas and logs. */
+#include "argus/noun/noun.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argus/log/follow.h"
+#include "argus/log/logread.h"
+#include "argus/show/member.h"
+#include "base/file.h"
+#include "base/message.h"
+
+enum { SERVICE_CONFIG_MAX = 512 << 10 };
+
+static const char *const engine_choices[] = {"", "transformers", "vllm", "sglang", NULL};
+static const char *const keep_choices[] = {"", "warm", "cold", "none", NULL};
+
+/* ---- options ---- */
+
+struct serve_opts {
+    int output, engine, keep;
+    const char *name, *project, *app, *config, *code, *gpus, *cpus, *memory, *check, *python;
+    const char *request_timeout, *start_timeout;
+    int64_t replicas, min_replicas, max_replicas, priority, requests, tokens;
+    struct strv pool, env;
+};
+#define SERVE(otype, member) .type = (otype), .offset = offsetof(struct serve_opts, member)
+static const struct opt SERVE_OPTS[] = {
+    {.name = "name",
+     SERVE(OPT_TEXT, name),
+     .arg = "NAME",
+     .to = "body:name",
+     .doc = "of the service; made of the model's if not given"},
+    {.name = "app",
+     SERVE(OPT_TEXT, app),
+     .arg = "MODULE:NAME",
+     .to = "body:app",
+     .doc = "an application of Ray Serve, or its builder, instead of a model"},
+    {.name = "config",
+     SERVE(OPT_TEXT, config),
+     .arg = "FILE",
+     .doc = "a serve.yaml: Ray Serve's own form with one application, or the keys of this command"},
+    {.name = "code",
+     SERVE(OPT_TEXT, code),
+     .arg = "SNAPSHOT",
+     .to = "body:code",
+     .doc = "a snapshot or directory that holds the application"},
+    {.name = "replicas",
+     SERVE(OPT_COUNT, replicas),
+     .arg = "N",
+     .to = "body:replicas",
+     .doc = "each with a lease of its own"},
+    {.name = "min-replicas",
+     SERVE(OPT_COUNT, min_replicas),
+     .arg = "N",
+     .to = "body:min_replicas",
+     .doc = "of autoscaling"},
+    {.name = "max-replicas",
+     SERVE(OPT_COUNT, max_replicas),
+     .arg = "N",
+     .to = "body:max_replicas",
+     .doc = "replicas come and go with the requests, up to so many"},
+    {.name = "gpus",
+     SERVE(OPT_TEXT, gpus),
+     .arg = "N",
+     .to = "body:gpus",
+     .doc = "of one replica; 0.5 is half of one"},
+    {.name = "cpus", SERVE(OPT_TEXT, cpus), .arg = "N", .to = "body:cpus", .doc = "of one replica"},
+    {.name = "memory",
+     SERVE(OPT_TEXT, memory),
+     .arg = "SIZE",
+     .to = "body:memory",
+     .doc = "of one replica"},
+    {.name = "engine",
+     SERVE(OPT_CHOICE, engine),
+     .arg = "ENGINE",
+     .choices = engine_choices,
+     .to = "body:engine",
+     .doc = "of a model; transformers runs without a GPU, too"},
+    {.name = "python",
+     SERVE(OPT_TEXT, python),
+     .arg = "PATH",
+     .to = "body:python",
+     .doc = "interpreter of the replicas, where the engine has an environment of its own"},
+    {.name = "keep",
+     SERVE(OPT_CHOICE, keep),
+     .arg = "HOW",
+     .choices = keep_choices,
+     .to = "body:keep",
+     .doc = "what becomes of the version before: warm (back in a second), cold, none"},
+    {.name = "project",
+     SERVE(OPT_TEXT, project),
+     .arg = "NAME",
+     .to = "body:project",
+     .doc = "whose members may call and change it"},
+    {.name = "pool",
+     SERVE(OPT_NAMES, pool),
+     .arg = "NAME",
+     .to = "body:pool",
+     .doc = "where it may run"},
+    {.name = "priority",
+     SERVE(OPT_NUMBER, priority),
+     .arg = "N",
+     .to = "body:priority",
+     .doc = "in the queue"},
+    {.name = "env",
+     SERVE(OPT_LIST, env),
+     .arg = "NAME=VALUE",
+     .doc = "environment of the replicas; may be given again and again; no secrets"},
+    {.name = "check",
+     SERVE(OPT_TEXT, check),
+     .arg = "PATH",
+     .to = "body:check_path",
+     .doc = "of an application: a path that answers once it is ready"},
+    {.name = "request-timeout",
+     SERVE(OPT_TEXT, request_timeout),
+     .arg = "SPAN",
+     .to = "body:request_timeout",
+     .doc = "of one request"},
+    {.name = "start-timeout",
+     SERVE(OPT_TEXT, start_timeout),
+     .arg = "SPAN",
+     .to = "body:start_timeout",
+     .doc = "of a replica that has its lease, until it answers"},
+    {.name = "requests-per-minute",
+     SERVE(OPT_COUNT, requests),
+     .arg = "N",
+     .to = "body:requests_per_minute",
+     .doc = "of one user"},
+    {.name = "tokens-per-minute",
+     SERVE(OPT_COUNT, tokens),
+     .arg = "N",
+     .to = "body:tokens_per_minute",
+     .doc = "of one user"},
+    OPT_OUTPUT(struct serve_opts),
+};
+
+static const struct opt LS_OPTS[] = {LISTING_OPTS};
+static const struct opt REQUESTS_OPTS[] = {
+    {.name = "failed",
+     .type = OPT_FLAG,
+     .to = "query:failed",
+     .doc = "only those without an answer, or with a status of 500 and above"},
+    LISTING_OPTS,
+};
+struct service_show_opts {
+    int output;
+    bool utc, watch;
+};
+static const struct opt SHOW_OPTS[] = {
+    OPT_OUTPUT(struct service_show_opts),
+    OPT_UTC(struct service_show_opts),
+    OPT_WATCH(struct service_show_opts),
+};
+static const struct opt ROLLBACK_OPTS[] = {
+    {.name = "version",
+     .type = OPT_COUNT,
+     .arg = "N",
+     .to = "body:version",
+     .doc = "to this one; to the one before if not given"},
+};
+static const struct opt KEEP_OPTS[] = {
+    {.name = "keep",
+     .type = OPT_CHOICE,
+     .arg = "HOW",
+     .choices = keep_choices,
+     .to = "body:keep",
+     .need = "say what is kept: --keep warm, cold or none",
+     .doc = "warm, cold or none"},
+};
+struct service_ask_opts {
+    int output;
+    const char *path, *body;
+};
+static const struct opt ASK_OPTS[] = {
+    {.name = "path",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct service_ask_opts, path),
+     .arg = "PATH",
+     .doc = "any request instead of a text: its path, /v1/models"},
+    {.name = "body",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct service_ask_opts, body),
+     .arg = "JSON",
+     .doc = "of that request; without it, it is a GET"},
+    OPT_OUTPUT(struct service_ask_opts),
+};
+struct service_logs_opts {
+    bool follow;
+    int64_t replica, tail;
+};
+static const struct opt LOGS_OPTS[] = {
+    {.letter = 'f',
+     .name = "follow",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct service_logs_opts, follow),
+     .doc = "go on until the replica ends"},
+    {.name = "replica",
+     .type = OPT_COUNT,
+     .offset = offsetof(struct service_logs_opts, replica),
+     .arg = "K",
+     .doc = "of this one; of the first that is ready if not given"},
+    {.name = "tail",
+     .type = OPT_COUNT,
+     .offset = offsetof(struct service_logs_opts, tail),
+     .arg = "N",
+     .doc = "only the last N lines"},
+};
+
+/* ---- tables ---- */
+
+static void service_state(struct table *t, const json_t *item, const struct when *w)
+{
+    const char *state = member_str(item, "state");
+    enum style style = str_eq(state, "READY")                                  ? STYLE_GREEN
+                       : str_eq(state, "FAILED")                               ? STYLE_RED
+                       : str_eq(state, "DEGRADED") || str_eq(state, "LEAVING") ? STYLE_YELLOW
+                       : str_eq(state, "LOADING") || str_eq(state, "CHECKING") ? STYLE_CYAN
+                                                                               : STYLE_DIM;
+    (void)w;
+    table_add(t, style, state);
+}
+
+static void service_replicas(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%lld/%lld", (long long)json_get_int(item, "ready", 0),
+               (long long)json_get_int(item, "replicas", 0));
+}
+
+static void service_version(struct table *t, const json_t *item, const struct when *w)
+{
+    int64_t current = json_get_int(item, "current", 0), wanted = json_get_int(item, "wanted", 0);
+    (void)w;
+    if (current && wanted)
+        table_addf(t, STYLE_PLAIN, "v%lld -> v%lld", (long long)current, (long long)wanted);
+    else
+        table_addf(t, STYLE_PLAIN, current || wanted ? "v%lld" : "-",
+                   (long long)(current ? current : wanted));
+}
+
+static void service_rate(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%.3g", json_get_real(item, "requests_per_minute", 0));
+}
+
+static void service_reason(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_add(t, STYLE_PLAIN, json_get_str(json_get_object(item, "reason"), "text", NULL));
+}
+
+static const struct column SERVICES[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_STATE, .draw = service_state},
+    {.title = MSG_SERVE_VERSION, .draw = service_version},
+    {.title = MSG_SERVE_READY, .draw = service_replicas},
+    {.title = MSG_SERVE_WHAT, .flags = COLUMN_FLEX, .least = 12, .key = "what"},
+    {.title = MSG_SERVE_RATE, .flags = COLUMN_RIGHT, .draw = service_rate},
+    {.title = MSG_OWNER, .key = "owner", .rank = 2},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
+    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME, .rank = 1},
+};
+static const struct column REPLICAS[] = {
+    {.title = MSG_SERVE_VERSION, .key = "version"},
+    {.title = MSG_SERVE_REPLICA, .key = "replica"},
+    {.title = MSG_STATE, .draw = service_state},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
+    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = service_reason, .rank = 1},
+};
+
+static void service_request(struct table *t, const json_t *item, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%s %s", member_str(item, "method"), member_str(item, "path"));
+}
+
+static void service_status(struct table *t, const json_t *item, const struct when *w)
+{
+    int64_t status = json_get_int(item, "status", 0);
+    (void)w;
+    table_addf(t, !status || status >= 500 ? STYLE_RED : STYLE_PLAIN, "%" PRId64, status);
+}
+
+static void service_tokens(struct table *t, const json_t *item, const struct when *w)
+{
+    int64_t in = json_get_int(item, "tokens_in", -1), out = json_get_int(item, "tokens_out", -1);
+    (void)w;
+    if (out < 0)
+        table_add(t, STYLE_DIM, NULL);
+    else if (in < 0)
+        table_addf(t, STYLE_PLAIN, "%" PRId64, out);
+    else
+        table_addf(t, STYLE_PLAIN, "%" PRId64 "+%" PRId64, in, out);
+}
+
+static const struct column REQUESTS[] = {
+    {.title = MSG_AT, .key = "at", .as = CELL_TIME},
+    {.title = MSG_USER, .key = "user"},
+    {.title = MSG_SERVE_VERSION, .key = "version", .as = CELL_NUMBER, .rank = 2},
+    {.title = MSG_SERVE_PATH, .flags = COLUMN_FLEX, .least = 14, .draw = service_request},
+    {.title = MSG_SERVE_STATUS, .flags = COLUMN_RIGHT, .draw = service_status},
+    {.title = MSG_SERVE_MS, .flags = COLUMN_RIGHT, .key = "took_ms", .as = CELL_NUMBER},
+    {.title = MSG_SERVE_TOKENS, .flags = COLUMN_RIGHT, .draw = service_tokens, .rank = 1},
+};
+static const struct column APPLICATIONS[] = {
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_SERVE_ROUTE, .flags = COLUMN_FLEX, .least = 8, .key = "route"},
+    {.title = MSG_STATE, .key = "status"},
+    {.title = MSG_SERVE_READY, .key = "replicas", .as = CELL_NUMBER},
+    {.title = MSG_SERVE_MADE_BY, .key = "made_by"},
+};
+
+/* ---- serve ---- */
+
+static int serve_add_env(const struct strv *given, json_t *body, struct err *err)
+{
+    json_t *env = given->n ? json_object() : NULL;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < given->n; i++) {
+        const char *equals = strchr(given->v[i], '=');
+        _cleanup_(freep) char *name =
+            equals ? xstrndup(given->v[i], (size_t)(equals - given->v[i])) : NULL;
+        if (!equals || json_object_set_new(env, name, json_string(equals + 1)) < 0)
+            r = message_refuse(err, ERR_USAGE, "cli_no_param",
+                               MESSAGE_ARGS(MESSAGE_STR("text", given->v[i])));
+    }
+    if (r == 0 && env)
+        (void)json_object_set(body, "env", env); /* both are there */
+    json_decref(env);
+    return r;
+}
+
+static int serve_add_config(const char *file, json_t *body, struct err *err)
+{
+    _cleanup_(buf_release) struct buf text = BUF_INIT(SERVICE_CONFIG_MAX);
+    int r = file ? file_read_input(file, &text, err) : 0;
+    if (r == 0 && file)
+        (void)json_object_set_new(body, "config", json_string(buf_str(&text))); /* as above */
+    return r;
+}
+
+static int serve_fill(const struct serve_opts *o,
+                      const struct strv *args,
+                      json_t *body,
+                      struct err *err)
+{
+    int r = ask_fill(SERVE_OPTS, array_len(SERVE_OPTS), o, body, err);
+    if (r == 0 && args->n)
+        (void)json_object_set_new(body, "model", json_string(args->v[0])); /* as above */
+    if (r == 0)
+        r = serve_add_env(&o->env, body, err);
+    return r < 0 ? r : serve_add_config(o->config, body, err);
+}
+
+static int serve_send(struct cli *cli, const char *path, json_t *body, int output, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    int r = ask_send(cli, "POST", path, body, 1, &answer, err);
+    if (r < 0)
+        return r;
+    const char *name = json_get_str(answer, "name", "");
+    if (output >= OUTPUT_JSON) {
+        cli_emit(cli, answer, output);
+    } else {
+        (void)fprintf(cli->out, "%s\n", name);
+        cli_say(cli, MSG_NEXT_SERVICE, name, name, NULL);
+    }
+    return 0;
+}
+
+static int serve_to(struct cli *cli,
+                    const char *path,
+                    const struct serve_opts *o,
+                    const struct strv *model,
+                    struct err *err)
+{
+    json_t *body = json_object();
+    int r = serve_fill(o, model, body, err);
+    if (r == 0)
+        r = cli_open(cli, err);
+    if (r < 0) {
+        json_decref(body);
+        return r;
+    }
+    return serve_send(cli, path, body, o->output, err);
+}
+
+static int serve_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    return serve_to(cli, "/v1/services", opts, args, err);
+}
+
+static int service_deploy(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    _cleanup_(freep) char *path = ask_path("/v1/services/{}:deploy", args->v[0]);
+    const struct strv model = {.v = args->v + 1, .n = args->n - 1};
+    return serve_to(cli, path, opts, &model, err);
+}
+
+/* ---- a service ---- */
+
+static void service_draw(struct cli *cli, const json_t *service, const struct service_show_opts *o)
+{
+    _cleanup_(table_freep) struct table *t = table_new(REPLICAS, array_len(REPLICAS));
+    struct when w = cli_when(cli, o->utc);
+    size_t i, k;
+    const json_t *version, *replica;
+    (void)fprintf(cli->out, "%s  %s  %s\n", json_get_str(service, "name", ""),
+                  member_str(service, "state"), json_get_str(service, "endpoint", ""));
+    json_array_foreach (json_get_array(service, "versions"), i, version)
+        json_array_foreach (json_get_array(version, "replicas"), k, replica) {
+            json_t *row = json_copy((json_t *)(uintptr_t)replica);
+            (void)json_object_set_new(row, "version", json_integer(json_get_int(version, "n", 0)));
+            table_add_item(t, row, &w);
+            json_decref(row);
+        }
+    (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE,
+                      cli->out); /* the rest is in -o wide */
+    json_array_foreach (json_get_array(service, "versions"), i, version) {
+        const char *why = json_get_str(json_get_object(version, "reason"), "text", NULL);
+        if (why)
+            (void)fprintf(cli->out, "v%" PRId64 "  %s  %s\n", json_get_int(version, "n", 0),
+                          member_str(version, "state"), why);
+    }
+}
+
+static int service_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct service_show_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *service = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/services/{}", args->v[0]);
+    int r = client_get(cli->client, path, &service, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON)
+        cli_emit(cli, service, o->output);
+    else
+        service_draw(cli, service, o);
+    return 0;
+}
+
+static int service_show(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct service_show_opts *o = opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : cli_page(cli, o->watch, service_page, opts, args, err);
+}
+
+/* The model's words, or the answer as it came. */
+static void service_print_answer(struct cli *cli, const json_t *reply, const struct seen *seen)
+{
+    const json_t *answer = json_object_get(reply, "answer");
+    const json_t *choice = json_array_get(json_get_array(answer, "choices"), 0);
+    const char *said = json_get_str(json_get_object(choice, "message"), "content", NULL);
+    (void)seen;
+    if (said || json_is_string(answer)) {
+        (void)fprintf(cli->out, "%s\n", said ? said : json_string_value(answer));
+    } else {
+        char *text = json_dumps(answer, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        (void)fprintf(cli->out, "%s\n", text ? text : "");
+        free(text);
+    }
+}
+
+static int service_ask(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct service_ask_opts *o = opts;
+    const struct seen seen = {0};
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/services/{}:ask", args->v[0]);
+    bool has_text = args->n > 1;
+    json_t *sent = o->body ? json_loads(o->body, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *body = has_text
+                       ? json_pack("{s:s}", "text", args->v[1])
+                       : json_pack("{s:s,s:o?}", "path", o->path ? o->path : "/", "body", sent);
+    if (!body || has_text == (o->path != NULL) || (o->body && !sent)) {
+        json_decref(body);
+        return message_refuse(err, ERR_USAGE, "cli_service_ask", MESSAGE_NO_ARGS);
+    }
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = ask_send(cli, "POST", path, body, 1, &answer, err);
+    else
+        json_decref(body);
+    if (r == 0 && o->output >= OUTPUT_JSON)
+        cli_emit(cli, answer, o->output);
+    else if (r == 0)
+        service_print_answer(cli, answer, &seen);
+    return r;
+}
+
+static int service_scale(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    int64_t n;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/services/{}:scale", args->v[0]);
+    (void)opts;
+    int r = str_to_int(args->v[1], 1, 1 << 20, &n, err);
+    if (r < 0)
+        return message_refuse(err, ERR_USAGE, "cli_no_replicas",
+                              MESSAGE_ARGS(MESSAGE_STR("text", args->v[1])));
+    r = cli_open(cli, err);
+    if (r == 0)
+        r = ask_send(cli, "POST", path, json_pack("{s:I}", "replicas", (json_int_t)n), 1, &answer,
+                     err);
+    if (r == 0)
+        cli_say(cli, MSG_DONE_CHANGED, args->v[0], NULL, NULL);
+    return r;
+}
+
+/* The job whose log is the replica's. NULL: there is none. Borrowed. */
+static const char *service_job(const json_t *service, int64_t replica)
+{
+    const char *any = NULL;
+    size_t i, k;
+    const json_t *version, *r;
+    json_array_foreach (json_get_array(service, "versions"), i, version)
+        json_array_foreach (json_get_array(version, "replicas"), k, r) {
+            const char *job = json_get_str(r, "job", NULL);
+            bool is_it = replica ? json_get_int(r, "replica", 0) == replica
+                                 : str_eq(member_str(r, "state"), "READY");
+            if (job && is_it)
+                return job;
+            any = job && !replica && !any ? job : any;
+        }
+    return any;
+}
+
+static int service_print_log(struct cli *cli,
+                             const char *job,
+                             const struct service_logs_opts *o,
+                             struct err *err)
+{
+    _cleanup_(logout_release) struct logout logout = {0};
+    struct follow_opts f = {.query = "", .logout = &logout};
+    int r = logout_init(&logout, cli->out, cli->term.is_tty, NULL, err);
+    if (r >= 0)
+        r = logread_print(cli, job, "", o->tail, NULL, &logout, &f.offset, err);
+    if (r >= 0 && o->follow)
+        return follow_run(cli, job, &f, err);
+    logout_end(&logout);
+    return r;
+}
+
+static int service_logs(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct service_logs_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *service = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/services/{}", args->v[0]);
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = client_get(cli->client, path, &service, err);
+    if (r < 0)
+        return r;
+    const char *job = service_job(service, o->replica);
+    if (!job)
+        return message_refuse(err, ERR_NOT_FOUND, "cli_no_replica",
+                              MESSAGE_ARGS(MESSAGE_STR("service", args->v[0])));
+    return service_print_log(cli, job, o, err);
+}
+
+static const struct command SERVICE_COMMANDS[] = {
+    {
+        .name = "serve",
+        .args = "[MODEL[@VERSION]]",
+        .most = 1,
+        .summary = "serve a model, or any application of Ray Serve",
+        .text =
+            "MODEL is a registered model. Prints the name of the service; it answers at "
+            "/v1/services/NAME/v1 once a replica is ready. A service of that name that is there already gets "
+            "its next version: that takes the traffic once it is ready, and none is lost.\n"
+            "Each replica waits in the queue for its lease as any job does: 'argus service status NAME' says "
+            "what it waits for.",
+        .example = "argus serve sums --gpus 0.5\thalf a GPU\n"
+                   "argus serve --app translator:app --code translator --cpus 2\tan application",
+        OPTS(SERVE_OPTS),
+        .opts_size = sizeof(struct serve_opts),
+        .run = serve_run,
+    },
+    {
+        .name = "service deploy",
+        .args = "NAME [MODEL[@VERSION]]",
+        .least = 1,
+        .most = 2,
+        .summary = "the next version of a service",
+        .text =
+            "As the current one, but for what is said here. It takes the traffic once it is ready.",
+        OPTS(SERVE_OPTS),
+        .opts_size = sizeof(struct serve_opts),
+        .run = service_deploy,
+    },
+    {
+        .name = "service ls",
+        .args = "",
+        .summary = "list the services",
+        .text = "Yours, and those of your projects; admins see all.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/services",
+                .table = {.key = "services", COLUMNS(SERVICES), .none = MSG_NO_SERVICES}},
+    },
+    {
+        .name = "service show",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "show a service with its versions and replicas",
+        .text = "Each replica with its machine, and the job that is its lease.",
+        OPTS(SHOW_OPTS),
+        .opts_size = sizeof(struct service_show_opts),
+        .run = service_show,
+    },
+    {
+        .name = "service status",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "say what a service does, and what it waits for",
+        .text = "The same as 'service show'.",
+        OPTS(SHOW_OPTS),
+        .opts_size = sizeof(struct service_show_opts),
+        .run = service_show,
+    },
+    {
+        .name = "service ask",
+        .args = "NAME TEXT|--path PATH",
+        .least = 1,
+        .most = 2,
+        .summary = "try a service: one request, and its answer",
+        .text = "TEXT is said to a model as one message of a chat.",
+        .example =
+            "argus service ask sums '1 + 1 ='\tof a model\n"
+            "argus service ask translator --path / --body '{\"text\": \"good\"}'\tof an application",
+        OPTS(ASK_OPTS),
+        .opts_size = sizeof(struct service_ask_opts),
+        .run = service_ask,
+    },
+    {
+        .name = "service logs",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "print the log of a replica",
+        .text = "It is the log of the job that is the replica's lease.",
+        OPTS(LOGS_OPTS),
+        .opts_size = sizeof(struct service_logs_opts),
+        .run = service_logs,
+    },
+    {
+        .name = "service requests",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "list the last requests to a service",
+        .text =
+            "The last 100, and with --failed the last 100 that failed: who asked, for which path, and what "
+            "became of it. Bodies are never kept, and a restart of argusd forgets the list.",
+        OPTS(REQUESTS_OPTS),
+        .ask = {.path = "/v1/services/{}:requests",
+                .table = {.key = "requests", COLUMNS(REQUESTS), .none = MSG_NO_REQUESTS}},
+    },
+    {
+        .name = "service applications",
+        .args = "",
+        .summary = "list what there is in Ray Serve, argusd's and others'",
+        .text =
+            "MADE BY is argusd; list, of somebody else who wrote Ray Serve's list, which argusd keeps; or "
+            "program, of a job's serve.run: it outlives the job, and no list removes it.",
+        OPTS(LS_OPTS),
+        .ask = {.path = "/v1/service-applications",
+                .table = {.key = "applications",
+                          COLUMNS(APPLICATIONS),
+                          .none = MSG_NO_APPLICATIONS}},
+    },
+    {
+        .name = "service scale",
+        .args = "NAME REPLICAS",
+        .least = 2,
+        .most = 2,
+        .summary = "change the number of replicas",
+        .text = "What goes finishes its requests first.",
+        .run = service_scale,
+    },
+    {
+        .name = "service rollback",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "give the traffic back to another version",
+        .text = "At once where that is kept warm; else it is loaded first.",
+        OPTS(ROLLBACK_OPTS),
+        .ask = {.method = "POST",
+                .path = "/v1/services/{}:rollback",
+                .done = MSG_DONE_CHANGED,
+                .subject = "service {name}"},
+    },
+    {
+        .name = "service keep",
+        .args = "NAME --keep HOW",
+        .least = 1,
+        .most = 1,
+        .summary = "say what becomes of the version before",
+        .text =
+            "warm: its replicas stay, and going back takes a second. cold: it is loaded again. none: there is no "
+            "going back.",
+        OPTS(KEEP_OPTS),
+        .ask = {.method = "PATCH",
+                .path = "/v1/services/{}",
+                .done = MSG_DONE_CHANGED,
+                .subject = "service {name}"},
+    },
+    {
+        .name = "service stop",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "stop a service; a rollback starts it again",
+        .text = "Its replicas finish their requests, and their leases go back.",
+        .ask = {.method = "POST",
+                .path = "/v1/services/{}:stop",
+                .done = MSG_DONE_STOPPED,
+                .subject = "service {name}"},
+    },
+    {
+        .name = "service rm",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "remove a service with all its versions",
+        .text = "Its replicas finish their requests first.",
+        .ask = {.method = "DELETE",
+                .path = "/v1/services/{}",
+                .done = MSG_DONE_REMOVED,
+                .subject = "service {name}"},
+    },
+};
+
+NOUN(service, SERVICE_COMMANDS);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* drainplan.c - POST /v1/nodes/{name}:drain?dry_run=1: what a drain would do to the jobs there
+ * (kit/jobrisk.h), and when the machine would be empty. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/kit/jobrisk.h"
+#include "base/json.h"
+#include "base/str.h"
+
+enum { PLAN_BYTES_MAX = 16 << 20 };
+
+struct drainplan {
+    const char *node, *then;
+    usec_t deadline;
+    struct jobrisk_ask ask;
+    struct field_list jobs;
+    struct strv users;
+    double gpus, at_risk_gpu_hours;
+    usec_t empty_at, empty_late_at;
+};
+#define PLAN(key, ftype, member, ...) FIELD_AT(drainplan, key, ftype, member, __VA_ARGS__)
+static const struct field plan_rows[] = {
+    PLAN("node", FIELD_STR, node, .flags = FIELD_ALWAYS),
+    PLAN("then", FIELD_STR, then, .flags = FIELD_ALWAYS),
+    PLAN("deadline", FIELD_TIME, deadline, .doc = "if it began now; null: none"),
+    PLAN("jobs", FIELD_LIST, jobs, .of = &jobrisk_table, .doc = "that hold something there"),
+    PLAN("users", FIELD_STRV, users, .doc = "whose they are"),
+    PLAN("gpus", FIELD_REAL, gpus, .doc = "of the machine, that take no new job"),
+    PLAN("at_risk_gpu_hours",
+         FIELD_REAL,
+         at_risk_gpu_hours,
+         .doc = "of the jobs that would be stopped or started again"),
+    PLAN("empty_at", FIELD_TIME, empty_at, .doc = "expected, at 50 %; null: nobody can tell"),
+    PLAN("empty_late_at", FIELD_TIME, empty_late_at, .doc = "at 90 %"),
+};
+const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
+
+/* The last one's end, the deadline where the jobs end there; 0: of one nobody can tell. */
+static usec_t drainplan_last(const struct drainplan *p, bool late)
+{
+    const struct jobrisk *v = p->jobs.v;
+    usec_t last = clock_wall();
+    for (size_t i = 0; i < p->jobs.n; i++) {
+        usec_t end = late ? v[i].ends_late_at : v[i].ends_at;
+        if (v[i].fate != FATE_WAITED_FOR && (!end || end > p->deadline))
+            end = p->deadline;
+        if (!end)
+            return 0;
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+static void drainplan_sum(struct drainplan *p)
+{
+    const struct jobrisk *v = p->jobs.v;
+    for (size_t i = 0; i < p->jobs.n; i++) {
+        if (!strv_has(&p->users, v[i].user))
+            strv_add(&p->users, v[i].user);
+        if (jobrisk_is_lost(&v[i]))
+            p->at_risk_gpu_hours += v[i].at_risk_gpu_hours;
+    }
+    p->empty_at = drainplan_last(p, false);
+    p->empty_late_at = drainplan_last(p, true);
+}
+
+void api_nodes_plan_drain(struct http_req *req,
+                          const struct api *a,
+                          const struct noderun *nr,
+                          const struct nodes_drain *how)
+{
+    struct drainplan p = {
+        .node = nodes_row(nr)->spec.name,
+        .then = node_then_to_string(how->then),
+        .deadline = how->within || how->then != NODE_THEN_WAIT ? clock_wall() + how->within : 0,
+        .gpus = nodes_gpus(nr)};
+    p.ask = (struct jobrisk_ask){.node = p.node, .then = how->then, .deadline = p.deadline};
+    struct buf out = BUF_INIT(PLAN_BYTES_MAX);
+    struct jout j = jout_begin(&out);
+    struct jobrisk *v = NULL;
+    const char *id;
+    for (size_t i = 0; (id = sched_node_lease(jobs_sched(a->jobs), p.node, i)); i++) {
+        const struct live *l = jobs_find_any(a->jobs, id);
+        if (!l)
+            continue;
+        v = xrealloc(v, p.jobs.n + 1, sizeof(*v));
+        jobrisk_fill(a, &p.ask, l, &v[p.jobs.n]);
+        p.jobs = (struct field_list){.v = v, .n = p.jobs.n + 1};
+    }
+    drainplan_sum(&p);
+    field_to_json(&drainplan_table, &p, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+    strv_release(&p.users);
+    free(v);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* servicecalls.c - requests to services: judged, held to their limits, passed on, counted.
+ *
+ * The service names the doors (Ray Serve's proxies on machines that argusd leased); the second one
+ * is tried where the first refuses. A request that went through a door is begun and ended with the
+ * service exactly once, whatever becomes of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/routes.h"
+#include "argusd/calls/callbook.h"
+#include "argusd/calls/tokencount.h"
+#include "argusd/kit/api.h"
+#include "argusd/services/service_target.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "http/proxy/proxy.h"
+
+enum { CALL_BODY_MAX = 1 << 30 /* of any service; each has its own below it */ };
+
+/* One request on its way. */
+struct service_call {
+    struct api *a;
+    struct service_target target;
+    int door; /* that it was begun with; -1: none */
+    char user[HTTP_USER_MAX], method[16], path[200];
+    usec_t began;
+    struct tokencount *tokens; /* NULL: nobody counts */
+};
+
+static void call_on_tried(size_t target, bool accepted, void *arg)
+{
+    struct service_call *c = arg;
+    struct serving *sv = c->a->serving;
+    const struct service_door *d = &c->target.doors[target];
+    if (!accepted) {
+        service_door_failed(sv, &c->target, d);
+        return;
+    }
+    if (c->door >= 0) { /* it broke before a byte of an answer came, and goes again */
+        const struct service_counted none = {.tokens_in = -1, .tokens_out = -1};
+        service_end(sv, &c->target, &c->target.doors[c->door], &none);
+    }
+    c->door = (int)target;
+    service_begin(sv, &c->target, d);
+}
+
+static void call_on_seen(const char *p, size_t n, void *arg)
+{
+    struct service_call *c = arg;
+    tokencount_add(c->tokens, p, n);
+}
+
+/* Of a share of all requests. */
+static bool call_is_logged(const struct service_call *c)
+{
+    uint32_t random;
+    random_bytes(&random, sizeof(random));
+    return (double)random < c->target.log_share * (double)UINT32_MAX;
+}
+
+static void call_log(const struct service_call *c,
+                     const struct proxy_result *r,
+                     const struct service_counted *k)
+{
+    log_info("calls",
+             "service=%s version=%lld user=%s method=%s path=%s status=%d end=%s ms=%llu "
+             "first_ms=%llu bytes_in=%llu bytes_out=%llu tokens_in=%lld tokens_out=%lld",
+             c->target.service, (long long)c->target.version, c->user, c->method, c->path,
+             k->status, proxy_end_to_string(r->end), (unsigned long long)(k->took / USEC_MS),
+             (unsigned long long)(k->first / USEC_MS), (unsigned long long)k->bytes_in,
+             (unsigned long long)k->bytes_out, (long long)k->tokens_in, (long long)k->tokens_out);
+}
+
+static void call_on_done(const struct proxy_result *r, void *arg)
+{
+    struct service_call *c = arg;
+    struct service_counted k = {.status = r->end == PROXY_LEFT ? 499 : r->status,
+                                .took = r->whole_usec,
+                                .first = r->first_usec,
+                                .bytes_in = r->bytes_up,
+                                .bytes_out = r->bytes_down,
+                                .tokens_in = -1,
+                                .tokens_out = -1,
+                                .refused = r->end == PROXY_REFUSED,
+                                .user = c->user,
+                                .method = c->method,
+                                .path = c->path};
+    int64_t in = -1, out = -1;
+    if (c->tokens) {
+        if (tokencount_read(c->tokens, &in, &out)) {
+            k.tokens_in = in;
+            k.tokens_out = out;
+        }
+        callbook_add_tokens(c->a->calls, c->target.service, c->user,
+                            (in > 0 ? in : 0) + (out > 0 ? out : 0));
+    }
+    service_end(c->a->serving, &c->target, c->door >= 0 ? &c->target.doors[c->door] : NULL, &k);
+    if (call_is_logged(c))
+        call_log(c, r, &k);
+    free(c->tokens);
+    free(c);
+}
+
+/* ---- judging ---- */
+
+/* True if the reply was made: too many requests or tokens in this minute. */
+static bool call_refuse_busy(struct http_req *req, struct api *a, const struct service_target *t)
+{
+    const char *user = http_req_principal(req)->user;
+    const struct callbook_limits l = {t->requests_per_minute, t->tokens_per_minute};
+    usec_t wait = 0;
+    struct err err;
+    char seconds[24];
+    enum callbook_answer is = callbook_take(a->calls, t->service, user, &l, clock_mono(), &wait);
+    if (is == CALLBOOK_GOES)
+        return false;
+    const struct service_counted none = {
+        .status = 429, .tokens_in = -1, .tokens_out = -1, .refused = true};
+    service_end(a->serving, t, NULL, &none);
+    text_printf(seconds, "%llu", (unsigned long long)((wait + USEC_SEC - 1) / USEC_SEC));
+    http_reply_header(req, "Retry-After", seconds);
+    if (is == CALLBOOK_REQUESTS)
+        message_refuse(&err, ERR_BUSY, "calls_too_many",
+                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
+                                    MESSAGE_NUM("most", l.requests)));
+    else
+        message_refuse(&err, ERR_BUSY, "calls_tokens",
+                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
+                                    MESSAGE_NUM("most", l.tokens)));
+    api_fail(req, &err, 0);
+    return true;
+}
+
+static void call_pass(struct http_req *req, struct service_call *c)
+{
+    const struct service_target *t = &c->target;
+    struct proxy_target doors[SERVICE_DOORS];
+    char prefix[SERVICE_NAME_MAX + 32];
+    const struct http_field add[] = {{t->key_header, t->key}, {"X-Argus-User", c->user}};
+    for (int i = 0; i < t->n_doors; i++)
+        doors[i] = (struct proxy_target){t->doors[i].address, (unsigned)t->doors[i].port,
+                                         t->doors[i].prefix};
+    text_printf(prefix, "/v1/services/%s", t->service);
+    proxy_pass(c->a->proxy, req,
+               &(struct proxy_pass){.targets = doors,
+                                    .n_targets = (size_t)t->n_doors,
+                                    .prefix = prefix,
+                                    .path = http_req_tail(req),
+                                    .add = add,
+                                    .n_add = array_len(add),
+                                    .flags = PROXY_SANDBOX | PROXY_WEBSOCKET |
+                                             (c->tokens ? PROXY_PLAIN : 0),
+                                    .patience = t->timeout,
+                                    .max_body = t->max_body,
+                                    .tried = call_on_tried,
+                                    .seen = c->tokens ? call_on_seen : NULL,
+                                    .done = call_on_done,
+                                    .arg = c});
+}
+
+static void call_service(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct service_target target;
+    struct err err = {0};
+    if (service_target(a->serving, http_req_param(req, "name"), http_req_principal(req), &target,
+                       &err) < 0) {
+        api_fail(req, &err, 0);
+        return;
+    }
+    if (call_refuse_busy(req, a, &target))
+        return;
+    struct service_call *c = xcalloc(1, sizeof(*c));
+    *c = (struct service_call){.a = a, .target = target, .door = -1};
+    text_copy(c->user, http_req_principal(req)->user);
+    text_copy(c->method, http_req_method(req));
+    text_copy(c->path, http_req_tail(req));
+    if (target.counts_tokens) {
+        c->tokens = xmalloc(sizeof(*c->tokens));
+        tokencount_init(c->tokens);
+    }
+    call_pass(req, c);
+}
+
+/* ---- routes ---- */
+
+/* What answers there is the application's own: not in openapi.json, whose schemas are ours. */
+#define CALL(m)                                                                                    \
+    {                                                                                              \
+        .method = (m), .pattern = "/v1/services/{name}/*", .least = HTTP_ROLE_VIEWER,              \
+        .max_body = CALL_BODY_MAX, .handle = call_service,                                         \
+        .flags = HTTP_ROUTE_RELAY | HTTP_ROUTE_STREAM | HTTP_ROUTE_HIDDEN,                         \
+        .summary = "ask a service"                                                                 \
+    }
+static const struct http_route rows[] = {
+    CALL("GET"), CALL("POST"), CALL("PUT"), CALL("PATCH"), CALL("DELETE"),
+};
+const struct api_part part_servicecalls = {rows, array_len(rows), NULL, 0};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* courier.c - see courier.h. Secrets are read when a message is sent, and wiped after. */
+#include "argusd/courier/courier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "ray/wire.h"
+
+enum { REPLY_MAX = 64 << 10 };
+static const usec_t SEND_TIMEOUT = 15 * USEC_SEC, CONNECT_TIMEOUT = 5 * USEC_SEC;
+static const usec_t BACKOFF_FIRST = 2 * USEC_SEC, BACKOFF_MOST = 5 * USEC_MIN;
+
+struct courier {
+    struct courier_parts p;
+    struct wire *wire;
+    struct wire_request *running;
+    courier_f cb;
+    void *arg;
+    usec_t after;                   /* monotonic: not before */
+    int fails;                      /* in a row */
+    usec_t failing_since, taken_at; /* monotonic, wall */
+    char trouble[300];
+};
+
+int courier_new(const struct courier_parts *parts, struct courier **ret, struct err *err)
+{
+    struct courier *c = xcalloc(1, sizeof(*c));
+    struct wire_options opt = {.loop = parts->loop,
+                               .user_agent = "argus/" ARGUS_VERSION,
+                               .ca_file = parts->to->ca_file,
+                               .connect_timeout = CONNECT_TIMEOUT,
+                               .parallel_max = 1,
+                               .no_link_local = true};
+    c->p = *parts;
+    int r = wire_new(&opt, &c->wire, err);
+    if (r < 0) {
+        free(c);
+        return r;
+    }
+    *ret = c;
+    return 0;
+}
+
+void courier_free(struct courier *c)
+{
+    if (!c)
+        return;
+    wire_free(c->wire);
+    free(c);
+}
+
+bool courier_is_ready(const struct courier *c, usec_t mono)
+{
+    return !c->running && mono >= c->after;
+}
+
+/* ---- how it went ---- */
+
+void courier_failed(struct courier *c, const char *why, usec_t mono)
+{
+    usec_t wait = BACKOFF_FIRST;
+    for (int i = 0; i < c->fails && wait < BACKOFF_MOST; i++)
+        wait *= 2;
+    c->after = mono + (wait < BACKOFF_MOST ? wait : BACKOFF_MOST);
+    if (!c->fails++)
+        log_warn(c->p.log, "%s takes no message: %s; it is tried again", c->p.said, why);
+    if (!c->failing_since)
+        c->failing_since = mono;
+    text_copy(c->trouble, why);
+}
+
+void courier_settled(struct courier *c, const char *why_not)
+{
+    if (c->fails)
+        log_info(c->p.log, "%s takes messages again", c->p.said);
+    c->fails = 0;
+    c->failing_since = 0;
+    c->after = 0;
+    text_copy(c->trouble, str_or(why_not, ""));
+    if (!why_not)
+        c->taken_at = clock_wall();
+}
+
+void courier_state(const struct courier *c, struct courier_state *ret)
+{
+    usec_t span = clock_mono() - c->failing_since;
+    *ret = (struct courier_state){.taken_at = c->taken_at,
+                                  .failing_for = c->failing_since ? (span ? span : 1) : 0,
+                                  .trouble = c->trouble};
+}
+
+static void courier_on_reply(const struct wire_reply *reply, void *arg)
+{
+    struct courier *c = arg;
+    struct err err = reply->err;
+    enum alert_verdict v = ALERT_AGAIN;
+    c->running = NULL;
+    if (reply->status)
+        v = alert_judge((enum alert_kind)c->p.to->kind, reply->status, reply->body, reply->len,
+                        &err);
+    c->cb(v, v == ALERT_TAKEN ? "" : err.text, c->arg);
+}
+
+/* ---- sending ---- */
+
+static void courier_take_keys(const struct courier *c, struct pairs *ret)
+{
+    const struct alert_receiver *r = c->p.to;
+    const char *of = c->p.secrets_of, *slash = of ? strchr(of, '/') : NULL;
+    const char *const wanted[] = {r->url_secret, r->secret, r->password};
+    struct strv names = {0};
+    for (size_t i = 0; i < array_len(wanted); i++)
+        if (wanted[i] && !strv_has(&names, wanted[i]))
+            strv_add(&names, wanted[i]);
+    if (slash && names.n) {
+        bool of_project = str_starts(of, "project/");
+        secrets_reveal(c->p.secrets, of_project ? "" : slash + 1, of_project ? slash + 1 : "",
+                       &names, ret);
+    }
+    strv_release(&names);
+}
+
+static const char *key_find(const struct pairs *keys, const char *name, const char **ret_missing)
+{
+    const char *value = name ? pairs_find(keys, name) : NULL;
+    if (name && !value)
+        *ret_missing = name;
+    return value;
+}
+
+static bool url_is_of_kind(const struct alert_receiver *r, const char *url)
+{
+    return r->kind == ALERT_KIND_MAIL ? str_starts(url, "smtp://") || str_starts(url, "smtps://")
+                                      : str_starts(url, "http://") || str_starts(url, "https://");
+}
+
+static void courier_post(struct courier *c,
+                         const struct alert_order *order,
+                         const char *password,
+                         usec_t mono)
+{
+    const struct alert_receiver *to = c->p.to;
+    struct alert_letter letter = {0};
+    struct err err = {0};
+    bool mail = to->kind == ALERT_KIND_MAIL;
+    if (alert_form(order, &letter, &err) < 0) {
+        courier_failed(c, err.text, mono);
+    } else {
+        struct wire_order w = {.method = "POST",
+                               .url = letter.url,
+                               .body = buf_str(&letter.body),
+                               .timeout = SEND_TIMEOUT,
+                               .max_bytes = REPLY_MAX,
+                               .is_fresh = true,
+                               .headers = mail ? NULL : &letter.headers,
+                               .said = c->p.said,
+                               .mail_from = mail ? to->from : NULL,
+                               .mail_to = mail ? &to->to : NULL,
+                               .user = mail ? to->user : NULL,
+                               .password = password};
+        c->running = wire_send(c->wire, &w, courier_on_reply, c);
+    }
+    alert_letter_release(&letter);
+}
+
+/* Fills in what only now may be known, and sends. */
+bool courier_send(struct courier *c,
+                  const struct courier_message *m,
+                  courier_f cb,
+                  void *arg,
+                  usec_t mono)
+{
+    const struct alert_receiver *r = c->p.to;
+    const char *missing = NULL;
+    char why[200];
+    struct pairs keys = {0};
+    c->cb = cb;
+    c->arg = arg;
+    courier_take_keys(c, &keys);
+    const char *url = r->url_secret ? key_find(&keys, r->url_secret, &missing) : r->url;
+    const char *secret = key_find(&keys, r->secret, &missing);
+    const char *password = key_find(&keys, r->password, &missing);
+    struct alert_order order = {.to = r,
+                                .url = url,
+                                .secret = secret,
+                                .id = m->id,
+                                .payloads = m->payloads,
+                                .n = m->n,
+                                .body = m->body,
+                                .now = clock_wall()};
+    if (missing) {
+        text_printf(why, "there is no secret '%.60s' of %.60s: store it with 'argus secret set'",
+                    missing, str_or(c->p.secrets_of, "anybody"));
+        courier_failed(c, why, mono);
+    } else if (!url || !url_is_of_kind(r, url)) {
+        text_printf(why, "the secret '%.60s' is no URL of its kind", str_or(r->url_secret, ""));
+        courier_failed(c, why, mono);
+    } else {
+        courier_post(c, &order, password, mono);
+    }
+    pairs_wipe(&keys);
+    return c->running != NULL;
+}

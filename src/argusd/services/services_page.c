@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* services_page.c - /v1/services: list, look, serve, deploy, scale, roll back, stop, remove. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/api/routes.h"
+#include "argusd/kit/resource.h"
+#include "argusd/kit/saying.h"
+#include "argusd/services/service_figures.h"
+#include "argusd/services/services_ask.h"
+#include "argusd/services/serving.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/serve/serve_look.h"
+
+enum { BODY_MAX = 1 << 20 };
+
+/* ---- the page ---- */
+
+struct replica_page {
+    int64_t k;
+    const char *state, *node, *job;
+    int64_t requests;
+    char *reason; /* JSON */
+};
+#define R(key, ftype, member, ...) FIELD_AT(replica_page, key, ftype, member, __VA_ARGS__)
+static const struct field replica_rows[] = {
+    R("replica", FIELD_INT, k),
+    R("state",
+      FIELD_STR,
+      state,
+      .flags = FIELD_ALWAYS | FIELD_BORROWED,
+      .doc = "NEW, WAITING for its lease, LOADING, CHECKING, READY, LEAVING"),
+    R("node", FIELD_STR, node, .flags = FIELD_BORROWED),
+    R("job", FIELD_STR, job, .flags = FIELD_BORROWED, .doc = "its lease, and its log"),
+    R("requests", FIELD_INT, requests, .doc = "under way"),
+    R("reason", FIELD_JSON, reason, .schema = REF_OR_NULL("Reason"), .doc = "why it is not ready"),
+};
+static const struct field_table replica_table =
+    FIELD_TABLE("ServiceReplica", replica_rows, replica_page);
+
+struct version_page {
+    struct service_version v; /* borrowed */
+    const char *state;
+    char *reason; /* JSON */
+    struct field_list replicas;
+};
+#define V(key, ftype, member, ...) FIELD_AT(version_page, key, ftype, member, __VA_ARGS__)
+static const struct field version_rows[] = {
+    {.name = "",
+     .type = FIELD_INLINE,
+     .offset = offsetof(struct version_page, v),
+     .of = &service_version_table,
+     .flags = FIELD_BORROWED},
+    V("state",
+      FIELD_STR,
+      state,
+      .flags = FIELD_SHOWN | FIELD_ALWAYS | FIELD_BORROWED,
+      .doc = "WAITING, LOADING, READY, DEGRADED, FAILED, COLD"),
+    V("reason",
+      FIELD_JSON,
+      reason,
+      .schema = REF_OR_NULL("Reason"),
+      .flags = FIELD_SHOWN,
+      .doc = "why it failed"),
+    V("replicas", FIELD_LIST, replicas, .of = &replica_table, .flags = FIELD_SHOWN | FIELD_ALWAYS),
+};
+static const struct field_table version_page_table = {.name = "ServiceVersion",
+                                                      .rows = version_rows,
+                                                      .n = array_len(version_rows),
+                                                      .size = sizeof(struct version_page)};
+
+struct service_page {
+    struct served s; /* borrowed */
+    const char *state, *what;
+    char *endpoint;
+    int64_t ready, in_flight;
+    double gpus;
+    struct service_figures figures;
+    struct field_list versions;
+};
+#define EVERYWHERE (FIELD_SHOWN | FIELD_LISTED)
+#define P(key, ftype, member, ...) FIELD_AT(service_page, key, ftype, member, __VA_ARGS__)
+static const struct field page_rows[] = {
+    {.name = "",
+     .type = FIELD_INLINE,
+     .offset = offsetof(struct service_page, s),
+     .of = &service_table,
+     .flags = FIELD_BORROWED},
+    P("state",
+      FIELD_STR,
+      state,
+      .flags = EVERYWHERE | FIELD_ALWAYS | FIELD_BORROWED,
+      .doc = "of what has the traffic, or is to get it: as a version's, or STOPPED"),
+    P("what",
+      FIELD_STR,
+      what,
+      .flags = EVERYWHERE | FIELD_ALWAYS | FIELD_BORROWED,
+      .doc = "the model or the application"),
+    P("endpoint",
+      FIELD_STR,
+      endpoint,
+      .flags = FIELD_SHOWN | FIELD_ALWAYS,
+      .doc = "of an OpenAI-compatible client, below this server"),
+    P("ready", FIELD_INT, ready, .flags = EVERYWHERE, .doc = "replicas that answer"),
+    P("in_flight", FIELD_INT, in_flight, .flags = EVERYWHERE, .doc = "requests under way"),
+    P("gpus", FIELD_REAL, gpus, .flags = EVERYWHERE, .doc = "of all its leases"),
+    {.name = "",
+     .type = FIELD_INLINE,
+     .offset = offsetof(struct service_page, figures),
+     .of = &service_figures_table},
+    P("versions",
+      FIELD_LIST,
+      versions,
+      .of = &version_page_table,
+      .flags = FIELD_SHOWN | FIELD_ALWAYS,
+      .doc = "the newest first"),
+};
+static const struct field_table page_table = {.name = "Service",
+                                              .rows = page_rows,
+                                              .n = array_len(page_rows),
+                                              .size = sizeof(struct service_page)};
+
+/* As JSON; NULL: there is nothing to say. */
+static char *page_say(const struct resource_ask *q, const char *code, const char *text)
+{
+    const struct api_eyes eyes = {.a = q->a, .p = http_req_principal(q->req)};
+    struct said said = {0};
+    if (!code || !*code)
+        return NULL;
+    saying_say(&eyes, NULL, code, str_or(text, ""), &said);
+    char *json = field_to_text(&said_table, &said, FIELD_ALL, FIELD_PAGE);
+    said_release(&said);
+    return json;
+}
+
+static enum serve_version_state page_state(const struct service_version *v, int64_t *ret_ready)
+{
+    struct serve_version_seen seen = {.failed = v->failed, .was_ready = v->ready_at != 0};
+    for (size_t i = 0; i < v->n_units; i++) {
+        const struct service_unit *u = v->units[i];
+        seen.wanted += !u->leaves;
+        seen.ready += u->state == SERVE_UNIT_READY;
+        seen.loading += u->state == SERVE_UNIT_LOADING || u->state == SERVE_UNIT_CHECKING;
+    }
+    if (ret_ready)
+        *ret_ready = seen.ready;
+    return serve_version_state(&seen);
+}
+
+static void page_fill_version(const struct resource_ask *q,
+                              const struct service_version *v,
+                              struct version_page *page)
+{
+    struct replica_page *all = xcalloc(v->n_units + 1, sizeof(*all));
+    page->v = *v;
+    page->state = serve_version_words[page_state(v, NULL)];
+    page->reason = v->failed ? page_say(q, v->code, v->text) : NULL;
+    for (size_t i = 0; i < v->n_units; i++) {
+        const struct service_unit *u = v->units[i];
+        all[i] = (struct replica_page){.k = u->k,
+                                       .state = serve_unit_words[u->state],
+                                       .node = u->node,
+                                       .job = u->job,
+                                       .requests = u->requests};
+        all[i].reason = page_say(q, u->reason.code, u->reason.text);
+    }
+    page->replicas = (struct field_list){.v = all, .n = v->n_units};
+}
+
+static void service_fill(struct resource_ask *q, const void *x, void *out)
+{
+    const struct served *s = x;
+    struct service_page *page = out;
+    const struct service_version *v = service_find_version(s, s->current ? s->current : s->wanted);
+    v = v ? v : s->n_versions ? s->versions[0] : NULL;
+    page->s = *s;
+    page->endpoint = xasprintf("/v1/services/%s/v1", s->name);
+    page->state = s->stopped ? "STOPPED"
+                  : v        ? serve_version_words[page_state(v, &page->ready)]
+                             : "COLD";
+    page->what = v ? str_or(v->spec.model, v->spec.app) : "";
+    struct version_page *all = xcalloc(s->n_versions + 1, sizeof(*all));
+    for (size_t i = 0; i < s->n_versions; i++) {
+        page_fill_version(q, s->versions[i], &all[i]);
+        for (size_t k = 0; k < s->versions[i]->n_units; k++) {
+            const struct service_unit *u = s->versions[i]->units[k];
+            page->in_flight += u->requests;
+            page->gpus += u->held_at ? serve_spec_gpus(&s->versions[i]->spec) : 0;
+        }
+    }
+    page->versions = (struct field_list){.v = all, .n = s->n_versions};
+    service_figures_fill(s, clock_mono(), clock_wall(), &page->figures);
+}
+
+/* ---- the noun ---- */
+
+static const void *services_page_next(struct resource_ask *q, size_t *pos)
+{
+    const struct served *s;
+    do
+        s = serving_next(q->a->serving, pos);
+    while (s && s->removed);
+    return s;
+}
+
+static int service_compare(const void *x, const void *y)
+{
+    return strcmp((*(const struct served *const *)x)->name,
+                  (*(const struct served *const *)y)->name);
+}
+
+static const void *services_page_find(struct resource_ask *q, const void *asked)
+{
+    const struct served *s = serving_find(q->a->serving, q->name);
+    (void)asked;
+    return s && s->removed ? NULL : s;
+}
+
+static void service_ask_thing(struct resource_ask *q,
+                              const void *x,
+                              const void *asked,
+                              struct access_thing *ret)
+{
+    (void)asked;
+    if (x)
+        *ret = service_thing(x);
+    else
+        *ret = (struct access_thing){
+            .kind = ACCESS_KIND_SERVICE, .name = q->name, .owner = q->who.user};
+}
+
+static const struct resource service_noun = {
+    .noun = "service",
+    .kind = ACCESS_KIND_SERVICE,
+    .collection = "services",
+    .param = "name",
+    .page = &page_table,
+    .item = FIELD_LISTED,
+    .trail = FIELD_LISTED,
+    .form = &serve_ask_table,
+    .may_see = ACCESS_SERVICE_SEE,
+    .may_change = ACCESS_SERVICE_CHANGE,
+    .next = services_page_next,
+    .compare = service_compare,
+    .find = services_page_find,
+    .thing = service_ask_thing,
+    .fill = service_fill,
+};
+
+/* ---- serve and deploy ---- */
+
+static int service_deploy_body(struct resource_ask *q,
+                               const struct served *old,
+                               const struct served **ret)
+{
+    size_t len;
+    const char *body = http_req_body(q->req, &len);
+    struct serve_ask ask;
+    const struct served *s = old;
+    const struct service_version *base =
+        old ? service_find_version(old, old->current ? old->current : old->wanted) : NULL;
+    int r = serve_ask_read(body, len, base ? &base->spec : NULL, &ask, &q->problems);
+    if (r == 0 && !old)
+        r = serving_fill_name(&ask, &q->err);
+    if (r == 0 && !old)
+        s = serving_find(q->a->serving, ask.name);
+    if (r == 0 && s)
+        r = s->removed ? message_refuse(&q->err, ERR_CONFLICT, "serve_leaves",
+                                        MESSAGE_ARGS(MESSAGE_STR("service", s->name)))
+                       : resource_may(q, RESOURCE_TO_CHANGE, "deploy", s, NULL);
+    if (r == 0)
+        r = serving_deploy(q->a->serving, http_req_principal(q->req), s, &ask, ret, &q->err);
+    serve_ask_release(&ask);
+    return r;
+}
+
+static void service_serve(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    const struct served *s = NULL;
+    resource_begin(&q, req, app);
+    if (resource_can_store(&q) < 0 || service_deploy_body(&q, NULL, &s) < 0)
+        resource_refuse(&q);
+    else
+        resource_reply(&q, s, 201, api_barrier(q.a));
+    resource_end(&q);
+}
+
+static void service_deploy(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, app);
+    const struct served *old = resource_find(&q, RESOURCE_TO_CHANGE, "deploy"), *s = NULL;
+    if (!old || service_deploy_body(&q, old, &s) < 0)
+        resource_refuse(&q);
+    else
+        resource_reply(&q, s, 201, api_barrier(q.a));
+    resource_end(&q);
+}
+
+/* ---- the other actions ---- */
+
+static const struct field scale_form_rows[] = {
+    SAYS("replicas", FIELD_INT, .flags = FIELD_REQUIRED)};
+static const struct field_table scale_form = ACTION_FORM(scale_form_rows);
+static const struct field rollback_form_rows[] = {SAYS("version", FIELD_INT, .flags = 0)};
+static const struct field_table rollback_form = ACTION_FORM(rollback_form_rows);
+static const struct field keep_form_rows[] = {
+    OPT_AS("keep", WORDS("\"warm\",\"cold\",\"none\"")),
+};
+static const struct field_table keep_form = ACTION_FORM(keep_form_rows);
+
+static int service_do_scale(struct resource_ask *q, const struct served *s, const json_t *body)
+{
+    return serving_scale(q->a->serving, s, json_get_int(body, "replicas", 0), q->who.user, &q->err);
+}
+
+static int service_do_rollback(struct resource_ask *q, const struct served *s, const json_t *body)
+{
+    return serving_roll_back(q->a->serving, s, json_get_int(body, "version", 0), q->who.user,
+                             &q->err);
+}
+
+static int service_do_stop(struct resource_ask *q, const struct served *s, const json_t *body)
+{
+    (void)body;
+    serving_stop(q->a->serving, s, q->who.user);
+    return 0;
+}
+
+static int service_do_keep(struct resource_ask *q, const struct served *s, const json_t *body)
+{
+    const char *word = json_get_str(body, "keep", "");
+    for (int i = 0; i < SERVE_KEEPS; i++)
+        if (str_eq(word, serve_keep_words[i])) {
+            serving_set_keep(q->a->serving, s, i);
+            return 0;
+        }
+    return message_refuse(&q->err, ERR_BAD_REQUEST, "serve_keep", MESSAGE_NO_ARGS);
+}
+
+/* One action: the form of its body, its word in a refusal, what it does. */
+struct service_action {
+    const struct field_table *form;
+    const char *verb;
+    int (*act)(struct resource_ask *q, const struct served *s, const json_t *body);
+};
+static const struct field_table no_form = {.rows = NULL, .n = 0};
+
+static void service_act(struct http_req *req, struct api *a, const struct service_action *what)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, a);
+    q.of = &service_noun;
+    const struct served *s = resource_find(&q, RESOURCE_TO_CHANGE, what->verb);
+    _cleanup_(json_unrefp) json_t *body = NULL;
+    if (!s)
+        resource_refuse(&q);
+    else if ((body = api_read_action(req, what->form))) {
+        if (what->act(&q, s, body) < 0)
+            resource_refuse(&q);
+        else
+            resource_reply(&q, s, 200, api_barrier(q.a));
+    }
+    resource_end(&q);
+}
+
+static void service_scale(struct http_req *req, void *app)
+{
+    static const struct service_action what = {&scale_form, "scale", service_do_scale};
+    service_act(req, app, &what);
+}
+
+static void service_rollback(struct http_req *req, void *app)
+{
+    static const struct service_action what = {&rollback_form, "roll back", service_do_rollback};
+    service_act(req, app, &what);
+}
+
+static void service_stop(struct http_req *req, void *app)
+{
+    static const struct service_action what = {&no_form, "stop", service_do_stop};
+    service_act(req, app, &what);
+}
+
+static void service_keep(struct http_req *req, void *app)
+{
+    static const struct service_action what = {&keep_form, "change", service_do_keep};
+    service_act(req, app, &what);
+}
+
+static void service_remove(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, app);
+    const struct served *s = resource_find(&q, RESOURCE_TO_CHANGE, "remove");
+    if (!s) {
+        resource_refuse(&q);
+    } else {
+        serving_remove(q.a->serving, s, q.who.user);
+        resource_reply(&q, s, 200, api_barrier(q.a));
+    }
+    resource_end(&q);
+}
+
+/* ---- its last requests ---- */
+
+#define C(key, ftype, ...) FIELD_AT(service_call_row, #key, ftype, key, __VA_ARGS__)
+static const struct field call_rows[] = {
+    C(at, FIELD_TIME, .doc = "when it ended"),
+    C(version, FIELD_INT),
+    C(user, FIELD_TEXT, .size = HTTP_USER_MAX, .flags = FIELD_ALWAYS),
+    C(method, FIELD_TEXT, .size = SERVICE_CALL_METHOD, .flags = FIELD_ALWAYS),
+    C(path,
+      FIELD_TEXT,
+      .size = SERVICE_CALL_PATH,
+      .flags = FIELD_ALWAYS,
+      .doc = "below the service, without its query, cut where it is long"),
+    C(status, FIELD_INT, .doc = "0: no answer came; 499: the client left first"),
+    C(took_ms, FIELD_INT),
+    C(first_ms, FIELD_INT, .doc = "until the first byte of the answer"),
+    C(bytes_in, FIELD_INT),
+    C(bytes_out, FIELD_INT),
+    C(tokens_in, FIELD_INT, .doc = "-1: the answer does not say"),
+    C(tokens_out, FIELD_INT, .doc = "as above"),
+};
+static const struct field_table call_table =
+    FIELD_TABLE("ServiceRequest", call_rows, service_call_row);
+
+static void service_requests(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    const struct service_call_row *found[SERVICE_CALLS_KEPT];
+    struct buf out = BUF_INIT(SERVICE_CALLS_KEPT * 2048);
+    resource_begin(&q, req, app);
+    q.of = &service_noun;
+    const struct served *s = resource_find(&q, RESOURCE_TO_SEE, "see");
+    if (!s) {
+        resource_refuse(&q);
+        resource_end(&q);
+        return;
+    }
+    size_t n = s->calls
+                   ? service_calls_list(s->calls, http_req_query_bool(req, "failed", false), found)
+                   : 0;
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "requests", '[');
+    for (size_t i = 0; i < n; i++)
+        field_to_json(&call_table, found[i], FIELD_ALL, FIELD_PAGE, &j, NULL);
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    http_reply(req, 200, "application/json", &out, api_reader_barrier(q.a));
+    resource_end(&q);
+}
+static const struct http_param request_params[] = {
+    {"failed", HTTP_PARAM_BOOLEAN, "only those without an answer, or with 500 and above"},
+    {0}};
+
+/* ---- what there is in Ray Serve ---- */
+
+struct application_page {
+    const char *name, *route, *status, *made_by;
+    int64_t replicas;
+};
+#define A(key, ftype, member, ...) FIELD_AT(application_page, key, ftype, member, __VA_ARGS__)
+static const struct field application_rows[] = {
+    A("name", FIELD_STR, name, .flags = FIELD_ALWAYS | FIELD_BORROWED),
+    A("route", FIELD_STR, route, .flags = FIELD_BORROWED),
+    A("status", FIELD_STR, status, .flags = FIELD_ALWAYS | FIELD_BORROWED, .doc = "Ray's word"),
+    A("made_by",
+      FIELD_STR,
+      made_by,
+      .flags = FIELD_ALWAYS | FIELD_BORROWED,
+      .doc =
+          "argusd, list (of somebody else: argusd keeps it), program (serve.run of a job: it outlives "
+          "the job, and no list removes it)"),
+    A("replicas", FIELD_INT, replicas, .doc = "that run"),
+};
+static const struct field_table application_table =
+    FIELD_TABLE("ServeApplication", application_rows, application_page);
+
+/* One of a service is shown to whom the service is. */
+static bool application_is_seen(const struct api *a,
+                                const struct access_who *who,
+                                const char *app,
+                                bool *ret_ours)
+{
+    char name[SERVE_NAME_MAX + 1];
+    int64_t version, unit;
+    *ret_ours = serve_app_parse(app, name, &version, &unit);
+    const struct served *s = *ret_ours ? serving_find(a->serving, name) : NULL;
+    if (!*ret_ours)
+        return true;
+    struct access_thing thing = s ? service_thing(s) : (struct access_thing){0};
+    return s && access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
+}
+
+static void services_applications(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    const struct serve_look *l = serving_look(a->serving);
+    struct access_who who;
+    struct buf out = BUF_INIT(SERVE_LOOK_MAX);
+    people_who(a->people, http_req_principal(req), &who);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    jout_open(&j, "applications", '[');
+    for (size_t i = 0; l && i < l->n_apps; i++) {
+        const struct serve_seen *s = &l->apps[i];
+        bool ours;
+        if (!application_is_seen(a, &who, s->name, &ours))
+            continue;
+        const struct application_page page = {.name = s->name,
+                                              .route = s->route,
+                                              .status = serve_status_to_string(s->status),
+                                              .made_by = s->imperative ? "program"
+                                                         : ours        ? "argusd"
+                                                                       : "list",
+                                              .replicas = s->running};
+        field_to_json(&application_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    }
+    jout_close(&j, ']');
+    jout_close(&j, '}');
+    http_reply(req, 200, "application/json", &out, api_reader_barrier(a));
+}
+
+#define SERVE_YAML "application/json, application/yaml, application/x-yaml, text/yaml, text/plain"
+static const struct http_route rows[] = {
+    RESOURCE_LIST(&service_noun,
+                  "/v1/services",
+                  VIEWER,
+                  "services: yours and those of your projects, or all",
+                  .reply_schema = "ServiceList"),
+    RESOURCE_ROUTE(
+        "POST",
+        service_serve,
+        &service_noun,
+        "/v1/services",
+        USER,
+        "serve a model or an application: a new service, or the next version of the one of that name",
+        .max_body = BODY_MAX,
+        .request_type = SERVE_YAML,
+        .request_schema = "ServiceForm",
+        .reply_schema = "Service",
+        .reply_status = 201),
+    RESOURCE_GET(&service_noun,
+                 "/v1/services/{name}",
+                 VIEWER,
+                 "one service, with its versions and replicas",
+                 .reply_schema = "Service"),
+    RESOURCE_ROUTE("PATCH",
+                   service_keep,
+                   &service_noun,
+                   "/v1/services/{name}",
+                   USER,
+                   "what becomes of the version before: warm, cold or none",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .request_schema = "ServiceKeepForm",
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE("DELETE",
+                   service_remove,
+                   &service_noun,
+                   "/v1/services/{name}",
+                   USER,
+                   "remove a service: its replicas finish their requests first",
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE(
+        "POST",
+        service_deploy,
+        &service_noun,
+        "/v1/services/{name}:deploy",
+        USER,
+        "its next version: as the current one, but for what is said; it takes the traffic once it is ready",
+        .max_body = BODY_MAX,
+        .request_type = SERVE_YAML,
+        .request_schema = "ServiceForm",
+        .reply_schema = "Service",
+        .reply_status = 201),
+    RESOURCE_ROUTE("POST",
+                   service_scale,
+                   &service_noun,
+                   "/v1/services/{name}:scale",
+                   USER,
+                   "so many replicas",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .request_schema = "ServiceScaleForm",
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE("POST",
+                   service_rollback,
+                   &service_noun,
+                   "/v1/services/{name}:rollback",
+                   USER,
+                   "that version, or the one before, takes the traffic: at once where it is warm",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .request_schema = "ServiceRollbackForm",
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE("POST",
+                   service_stop,
+                   &service_noun,
+                   "/v1/services/{name}:stop",
+                   USER,
+                   "no replicas any more; a rollback starts it again",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE("GET",
+                   service_requests,
+                   &service_noun,
+                   "/v1/services/{name}:requests",
+                   VIEWER,
+                   "its last requests, the newest first, kept in memory: never a body",
+                   .params = request_params,
+                   .reply_schema = "ServiceRequestList"),
+    {.method = "POST",
+     .pattern = "/v1/services/{name}:ask",
+     .least = HTTP_ROLE_USER,
+     .handle = services_ask,
+     .max_body = BODY_MAX,
+     .summary = "try it: one request, and its whole answer",
+     .request_schema = "ServiceAskForm",
+     .reply_schema = "ServiceAnswer"},
+    {.method = "GET",
+     .pattern = "/v1/service-applications",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = services_applications,
+     .summary = "what there is in Ray Serve, argusd's and others'",
+     .reply_schema = "ServeApplicationList"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "ServiceForm", .table = &serve_ask_table, .which = FIELD_ASKED, .is_form = true},
+    {.name = "ServiceSpec", .table = &serve_spec_table, .which = FIELD_SHOWN},
+    {.name = "ServiceDeployment", .table = &serve_deployment_table, .which = FIELD_SHOWN},
+    {.name = "ServiceVersion", .table = &version_page_table, .which = FIELD_SHOWN},
+    {.name = "ServiceReplica", .table = &replica_table},
+    {.name = "ServiceSpan", .table = &service_span_table},
+    {.name = "ServiceRequest", .table = &call_table},
+    {.name = "ServiceRequestList",
+     .json = OBJECT("\"requests\"", KEY("requests", LIST(REF("ServiceRequest"))))},
+    {.name = "Service", .table = &page_table, .which = FIELD_SHOWN},
+    {.name = "ServiceItem", .table = &page_table, .which = FIELD_LISTED},
+    LIST_OF("ServiceList", "services", "ServiceItem"),
+    {.name = "ServiceKeepForm", .table = &keep_form, .is_form = true},
+    {.name = "ServiceAskForm", .table = &service_ask_form, .is_form = true},
+    {.name = "ServiceAnswer",
+     .json =
+         OBJECT("\"service\",\"version\",\"status\",\"took_ms\",\"answer\"",
+                KEY("service", TEXT) "," KEY("version", INTEGER) "," KEY("status", INTEGER) "," KEY(
+                    "took_ms",
+                    INTEGER) "," KEY("answer", AS_IT_CAME("JSON, or a text")))},
+    {.name = "ServiceScaleForm", .table = &scale_form, .is_form = true},
+    {.name = "ServiceRollbackForm", .table = &rollback_form, .is_form = true},
+    {.name = "ServeApplication", .table = &application_table},
+    {.name = "ServeApplicationList",
+     .json = OBJECT("\"applications\"", KEY("applications", LIST(REF("ServeApplication"))))},
+};
+const struct api_part part_services_page = {rows, array_len(rows), schemas, array_len(schemas)};

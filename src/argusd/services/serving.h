@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serving.h - the services that there are, their versions and replicas.
+ *
+ * They live in memory, behind them rows of the store; see README.md for what a replica is. Pointers
+ * to services, versions and units are borrowed until the loop goes on. */
+#pragma once
+#include "argusd/kit/api.h"
+#include "argusd/services/service_calls.h"
+#include "argusd/services/service_target.h"
+#include "core/serve/serve_spec.h"
+#include "core/serve/serve_step.h"
+
+enum { SERVICES_MAX = 500, SERVICE_VERSIONS_MAX = 20 };
+
+struct serving;
+struct submit;
+
+/* A replica, with the job that is its lease. Read-only to everybody but this room. */
+struct service_unit {
+    int64_t k; /* 1, 2, … within its version */
+    char *job; /* NULL: none */
+    bool leaves;
+    int64_t failures; /* in a row */
+
+    /* Nothing of this is stored. */
+    struct service_version *of;
+    struct submit *submit;
+    enum serve_unit_state state;
+    usec_t again_at;  /* monotonic: not submitted before */
+    int attempt;      /* of the job, that what follows is about */
+    usec_t held_at;   /* monotonic */
+    usec_t late_from; /* monotonic: since when it starts, and nothing else */
+    char *node;       /* its machine's name */
+    char *dir;        /* of its code, as its job wrote it */
+    struct field_list deployments;
+    bool inspected, inspecting;
+    char *doc;    /* what is put into the list; NULL: nothing yet */
+    json_t *sent; /* the same */
+    bool is_running, has_door, passed, is_asked;
+    usec_t asked_at;      /* monotonic: of its check */
+    int requests;         /* under way */
+    usec_t refused_until; /* monotonic: its door did not open */
+    struct service_door door;
+    struct reason reason; /* why it is not ready */
+};
+
+struct service_version {
+    int64_t n;
+    char *user; /* who deployed it */
+    struct serve_spec spec;
+    usec_t created_at, ready_at;
+    bool failed;
+    char *code, *text; /* why it failed */
+    struct service_unit *units[SERVE_REPLICAS_MAX];
+    size_t n_units;
+    struct served *of;
+};
+
+enum { SERVICE_WINDOW = 30, SERVICE_WINDOW_S = 10, SERVICE_SPANS = 24 };
+/* What was asked of a service in ten seconds. */
+struct service_minute {
+    int64_t at; /* which ten seconds, monotonic */
+    int64_t requests, errors, refused, tokens_in, tokens_out;
+    int64_t took[SERVICE_SPANS]; /* how many took up to 2^i ms */
+};
+
+struct served {
+    char *name, *owner, *project;
+    int keep;                          /* enum serve_keep */
+    int64_t current, wanted, previous; /* numbers of versions; 0: none */
+    int64_t last;                      /* the highest number that was given */
+    int64_t replicas;                  /* of the version that has the traffic, or is to get it */
+    bool stopped, removed;
+    usec_t created_at, changed_at, switched_at;
+    struct service_version *versions[SERVICE_VERSIONS_MAX]; /* the newest first */
+    size_t n_versions;
+
+    struct serving *serving;
+    struct serve_scale scale;
+    double load; /* requests under way, smoothed */
+    struct service_minute window[SERVICE_WINDOW];
+    struct service_calls *calls; /* NULL: there was none */
+    uint64_t mark;               /* of what followers of changes were told */
+};
+extern const struct field_table service_table, service_version_table;
+
+/* a is borrowed. */
+struct serving *serving_new(struct api *a);
+#define SERVING_ENTRY_SERVICE "service"
+#define SERVING_ENTRY_VERSION "service_version"
+#define SERVING_ENTRY_LIST "serve_list"
+void serving_restore(struct serving *sv, const struct store_entry *row);
+/* The gate's key. */
+must_check int serving_open(struct serving *sv, struct err *err);
+void serving_start(struct serving *sv);
+void serving_durable(struct serving *sv, uint64_t batch);
+void serving_close(struct serving *sv);  /* NULL is fine */
+void serving_unplug(struct serving *sv); /* no request is left that asks a service */
+void serving_free(struct serving *sv);
+
+const struct served *serving_find(const struct serving *sv, const char *name);
+const struct served *serving_next(const struct serving *sv, size_t *pos);
+const struct service_version *service_find_version(const struct served *s, int64_t n);
+struct access_thing service_thing(const struct served *s);
+
+/* ask->name, made of the model's or the application's where there is none; or ERR_BAD_SPEC. */
+must_check int serving_fill_name(struct serve_ask *ask, struct err *err);
+/* A new service, or the next version of one that is there: it takes the traffic once it is ready.
+ * taken: its members are taken where 0 is returned; `keep` of a service that is there changes where
+ * it is said. ERR_CONFLICT: the service is of another project than taken says. ERR_REFUSED,
+ * ERR_UNAVAILABLE (Ray is too old), what the registry says of the model. s: NULL where
+ * serving_find() knows none of taken's name. */
+must_check int serving_deploy(struct serving *sv,
+                              const struct http_principal *p,
+                              const struct served *s,
+                              struct serve_ask *taken,
+                              const struct served **ret,
+                              struct err *err);
+/* As many replicas of what has the traffic. ERR_BAD_SPEC: beyond the bounds. */
+must_check int serving_scale(struct serving *sv,
+                             const struct served *s,
+                             int64_t replicas,
+                             const char *actor,
+                             struct err *err);
+/* That version (0: the one before) takes the traffic: at once where it is kept warm. ERR_NOT_FOUND,
+ * ERR_CONFLICT: it has it. */
+must_check int serving_roll_back(struct serving *sv,
+                                 const struct served *s,
+                                 int64_t n,
+                                 const char *actor,
+                                 struct err *err);
+/* No replicas any more; the rows stay, and serving_roll_back() to any version starts it again. */
+void serving_stop(struct serving *sv, const struct served *s, const char *actor);
+/* What a deploy changed beside the traffic, so that one that comes to nothing can be undone. */
+struct service_before {
+    int64_t replicas; /* 0: there was no service */
+    bool stopped;
+};
+/* The deploy of v comes to nothing, called off or failed, and its service is as before: its
+ * replicas where nobody scaled in between, stopped where it was stopped or where nothing but v is
+ * to have the traffic. */
+void serving_undo_deploy(struct serving *sv,
+                         const struct service_version *v,
+                         const struct service_before *before,
+                         const char *actor);
+/* As serving_stop(), and the rows go with the last replica. */
+void serving_remove(struct serving *sv, const struct served *s, const char *actor);
+/* keep is set by the caller's row; what follows from it is done. */
+void serving_set_keep(struct serving *sv, const struct served *s, int keep);
+
+/* Applications in Ray Serve that are not argusd's, as they were last seen. */
+struct serve_look;
+const struct serve_look *serving_look(const struct serving *sv); /* NULL: nothing was seen yet */
+/* What requests of this room are sent with; NULL once it is closed. */
+struct wire;
+struct wire *serving_wire(const struct serving *sv);

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serving_doors.c - the HTTP proxies through which replicas are reached: whether our gate stands in
+ * them, whether a replica answers behind one, and which one the next request takes.
+ *
+ * A gate is tried as a stranger would: without the key, and only its own refusal counts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/ground/work.h"
+#include "argusd/services/serving_state.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/message.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "core/serve/serve_doc.h"
+#include "fsroot/tree/rootdir.h"
+#include "fsroot/tree/rootfile.h"
+
+enum { KEY_BYTES = 32, DOOR_REPLY_MAX = 256 << 10 };
+static const usec_t GATE_AGAIN = 30 * USEC_SEC, GATE_SOON = 2 * USEC_SEC,
+                    CHECK_AGAIN = 2 * USEC_SEC, DOOR_WAIT = 10 * USEC_SEC,
+                    CHECK_WAIT = 120 * USEC_SEC, REFUSED_FOR = 5 * USEC_SEC;
+#define GATE_SAYS "only argusd is answered here"
+
+/* The gate of one proxy. */
+struct service_gate {
+    struct serving *sv;
+    int is_there; /* 1, 0 = not known, -1 */
+    bool is_asked;
+    usec_t asked_at;
+};
+
+/* ---- the key ---- */
+
+/* Made once, kept where no job reads; the gates read a copy of it on the shared root. */
+static int doors_open_key(struct serving *sv, struct err *err)
+{
+    unsigned char bytes[KEY_BYTES];
+    _cleanup_(freep) char *path = xasprintf("%s/serve.key", sv->a->settings->state_dir);
+    _cleanup_(buf_release) struct buf text = BUF_INIT(SERVICE_KEY_MAX);
+    int r = file_read(path, &text, err);
+    if (r == -ENOENT) {
+        random_bytes(bytes, sizeof(bytes));
+        (void)str_hex(bytes, sizeof(bytes), sv->key);
+        return file_write(path, sv->key, strlen(sv->key), 0600, FILE_SYNC, err);
+    }
+    if (r < 0)
+        return r;
+    text_copy(sv->key, buf_str(&text));
+    return strlen(sv->key) == 2 * KEY_BYTES
+               ? 0
+               : err_set(err, -EINVAL, "'%s' holds no key: remove it, another one is made", path);
+}
+
+struct placing {
+    struct serving *sv;
+    char *root, key[SERVICE_KEY_MAX];
+    int r;
+    struct err err;
+};
+
+static void doors_run_place(void *arg)
+{
+    struct placing *p = arg;
+    _cleanup_(buf_release) struct buf now = BUF_INIT(SERVICE_KEY_MAX);
+    if (rootfile_read(p->root, "argus/serve/key", &now, NULL) == 0 && str_eq(buf_str(&now), p->key))
+        return;
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    p->r = rootdir_open(p->root, "argus/serve", 0700, &dir, &p->err);
+    if (p->r == 0)
+        p->r = rootdir_write(&dir, "key", p->key, strlen(p->key), 0600, FILE_SYNC, &p->err);
+}
+
+static void doors_on_placed(void *arg)
+{
+    struct placing *p = arg;
+    p->sv->placing = false;
+    p->sv->key_placed = p->r == 0;
+    if (p->r < 0)
+        log_warn("serve", "the key of the gates cannot be written: %s", p->err.text);
+    free(p->root);
+    free(p);
+}
+
+bool serving_place_key(struct serving *sv)
+{
+    if (sv->key_placed || sv->placing || !cluster_root_is_ok(sv->a->cluster) ||
+        cluster_root_hangs(sv->a->cluster))
+        return sv->key_placed;
+    struct placing *p = xcalloc(1, sizeof(*p));
+    *p = (struct placing){.sv = sv, .root = xstrdup(sv->a->settings->shared_root)};
+    text_copy(p->key, sv->key);
+    sv->placing = true;
+    work_start(sv->a->loop, doors_run_place, doors_on_placed, p);
+    return false;
+}
+
+int serving_open_doors(struct serving *sv, struct err *err)
+{
+    const struct wire_options opt = {.loop = sv->a->loop,
+                                     .user_agent = "argus/" ARGUS_VERSION,
+                                     .connect_timeout = 3 * USEC_SEC,
+                                     .parallel_max = 16};
+    int r = doors_open_key(sv, err);
+    if (r < 0)
+        return r;
+    sv->key_line = xasprintf("x-argus-key: %s", sv->key);
+    return wire_new(&opt, &sv->wire, err);
+}
+
+struct wire *serving_wire(const struct serving *sv)
+{
+    return sv->wire;
+}
+
+void serving_close_doors(struct serving *sv)
+{
+    wire_free(sv->wire);
+    sv->wire = NULL;
+}
+
+/* ---- gates ---- */
+
+static char *doors_url(const char *address, int64_t port, const char *path)
+{
+    _cleanup_(freep) char *at = str_with_port(address, (int)port);
+    return xasprintf("http://%s%s", at, path);
+}
+
+static void doors_on_gate(const struct wire_reply *reply, void *arg)
+{
+    struct service_gate *g = arg;
+    g->is_asked = false;
+    g->asked_at = clock_mono();
+    if (!reply->status)
+        return; /* nobody listens: what was known holds */
+    g->is_there =
+        reply->status == 401 && memmem(reply->body, reply->len, GATE_SAYS, strlen(GATE_SAYS)) ? 1
+                                                                                              : -1;
+    if (g->is_there < 0)
+        log_err("serve", "a proxy of Ray Serve answers everybody: no gate stands in it status=%d",
+                reply->status);
+}
+
+int serving_gate(struct serving *sv, const char *address, int64_t port, usec_t now)
+{
+    char name[SERVICE_ADDRESS_MAX + 16];
+    text_printf(name, "%s:%d", address, (int)port);
+    struct service_gate *g = map_find(sv->gates, name);
+    if (!g) {
+        g = xcalloc(1, sizeof(*g));
+        g->sv = sv;
+        (void)map_set(sv->gates, name, g); /* there was none */
+    }
+    usec_t every = g->is_there > 0 ? GATE_AGAIN : GATE_SOON;
+    if (!g->is_asked && sv->wire && (!g->asked_at || now - g->asked_at >= every)) {
+        _cleanup_(freep) char *url = doors_url(address, port, SERVE_ROUTES);
+        struct wire_order o = {
+            .method = "GET", .url = url, .timeout = DOOR_WAIT, .max_bytes = DOOR_REPLY_MAX};
+        g->is_asked = true;
+        (void)wire_send(sv->wire, &o, doors_on_gate, g); /* it ends with the wire */
+    }
+    return sv->a->settings->serve_gate == SERVE_GATE_FIREWALL ? 1 : g->is_there;
+}
+
+/* ---- does it answer? ---- */
+
+/* Of one check; its unit may be gone when the answer comes. */
+struct door_check {
+    struct serving *sv;
+    char *service;
+    int64_t version, k;
+    usec_t held_at;
+};
+
+static struct service_unit *doors_unit_of(const struct door_check *c)
+{
+    const struct served *s = map_find(c->sv->by_name, c->service);
+    const struct service_version *v = s ? service_find_version(s, c->version) : NULL;
+    for (size_t i = 0; v && i < v->n_units; i++)
+        if (v->units[i]->k == c->k && v->units[i]->held_at == c->held_at)
+            return v->units[i];
+    return NULL;
+}
+
+static void doors_on_check(const struct wire_reply *reply, void *arg)
+{
+    struct door_check *c = arg;
+    struct service_unit *u = doors_unit_of(c);
+    if (u) {
+        u->is_asked = false;
+        u->asked_at = clock_mono();
+        u->passed = reply->status >= 200 && reply->status < 400;
+    }
+    if (u && !u->passed) {
+        char said[160];
+        text_printf(said, "%.*s", (int)(reply->status ? reply->len : 0),
+                    reply->body ? reply->body : "");
+        message_write(u->reason.text, sizeof(u->reason.text),
+                      MESSAGE_ARGS(MESSAGE_NUM("status", reply->status),
+                                   MESSAGE_STR("says", reply->status ? said : reply->err.text)));
+        text_copy(u->reason.code, "serve_check");
+    }
+    free(c->service);
+    free(c);
+}
+
+/* A model makes one token: it is loaded then, and not only there. */
+static void doors_check(struct service_unit *u)
+{
+    struct serving *sv = u->of->of->serving;
+    const struct serve_spec *s = &u->of->spec;
+    struct buf body = BUF_INIT(1024);
+    struct strv headers = {0};
+    const char *path = s->model ? "/v1/completions" : str_or(s->check_path, "");
+    _cleanup_(freep) char *full =
+        path[0] ? xasprintf("%s%s", u->door.prefix, path) : xstrdup("/-/routes");
+    _cleanup_(freep) char *url = doors_url(u->door.address, u->door.port, full);
+    strv_add(&headers, sv->key_line);
+    struct wire_order o = {.method = s->model ? "POST" : "GET",
+                           .url = url,
+                           .timeout = CHECK_WAIT,
+                           .max_bytes = DOOR_REPLY_MAX,
+                           .headers = &headers};
+    if (s->model) {
+        struct jout j = jout_begin(&body);
+        jout_open(&j, NULL, '{');
+        jout_str(&j, "model", u->of->of->name);
+        jout_str(&j, "prompt", "1");
+        jout_int(&j, "max_tokens", 1);
+        jout_close(&j, '}');
+        o.body = buf_str(&body);
+    }
+    struct door_check *c = xcalloc(1, sizeof(*c));
+    *c = (struct door_check){.sv = sv,
+                             .service = xstrdup(u->of->of->name),
+                             .version = u->of->n,
+                             .k = u->k,
+                             .held_at = u->held_at};
+    u->is_asked = true;
+    (void)wire_send(sv->wire, &o, doors_on_check, c);
+    strv_release(&headers);
+    buf_release(&body);
+}
+
+void serving_turn_door(struct service_unit *u, usec_t now)
+{
+    struct serving *sv = u->of->of->serving;
+    const struct cluster_node *n = cluster_find_name(sv->a->cluster, str_or(u->node, ""));
+    const struct serve_proxy *proxy =
+        n && n->node_id ? serve_look_proxy(&sv->look, n->node_id) : NULL;
+    char app[SERVE_APP_MAX];
+    if (!sv->has_look)
+        return; /* as it was */
+    u->has_door = proxy && proxy->is_healthy && proxy->ip && sv->wire &&
+                  serving_gate(sv, proxy->ip, sv->look.port, now) > 0;
+    if (!u->has_door)
+        return;
+    text_copy(u->door.address, proxy->ip);
+    u->door.port = (int)sv->look.port;
+    u->door.unit = (int)u->k;
+    (void)serve_app_route(serve_app_name(u->of->of->name, u->of->n, u->k, app), u->door.prefix);
+    if (!u->passed && !u->is_asked && (!u->asked_at || now - u->asked_at >= CHECK_AGAIN))
+        doors_check(u);
+}
+
+/* ---- for whoever carries requests ---- */
+
+static bool doors_is_better(const struct service_unit *a, const struct service_unit *b, usec_t now)
+{
+    bool refused_a = a->refused_until > now, refused_b = b->refused_until > now;
+    return refused_a != refused_b ? refused_b : a->requests < b->requests;
+}
+
+static struct service_unit *doors_best(const struct service_version *v,
+                                       const struct service_unit *but,
+                                       usec_t now)
+{
+    struct service_unit *best = NULL;
+    for (size_t i = 0; v && i < v->n_units; i++) {
+        struct service_unit *u = v->units[i];
+        if (u->state == SERVE_UNIT_READY && u != but && (!best || doors_is_better(u, best, now)))
+            best = u;
+    }
+    return best;
+}
+
+/* The same replica through the head's proxy, which routes to every application. */
+static bool doors_by_head(const struct serving *sv,
+                          const struct service_unit *u,
+                          struct service_door *ret)
+{
+    char name[SERVICE_ADDRESS_MAX + 16];
+    const char *head = cluster_head_ip(sv->a->cluster);
+    text_printf(name, "%s:%d", head, u->door.port);
+    const struct service_gate *g = map_find(sv->gates, name);
+    if (!*head || str_eq(head, u->door.address) || !g || g->is_there < 1)
+        return false;
+    *ret = u->door;
+    text_copy(ret->address, head);
+    return true;
+}
+
+static int doors_why_not(const struct served *s, const struct service_version *v, struct err *err)
+{
+    if (s->stopped)
+        return message_refuse(err, ERR_UNAVAILABLE, "serve_is_stopped",
+                              MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
+    if (!v)
+        v = service_find_version(s, s->wanted);
+    for (size_t i = 0; v && i < v->n_units; i++)
+        if (v->units[i]->reason.code[0])
+            return message_refuse(err, ERR_UNAVAILABLE, "serve_not_ready",
+                                  MESSAGE_ARGS(MESSAGE_STR("service", s->name),
+                                               MESSAGE_OF("why", v->units[i]->reason.code,
+                                                          v->units[i]->reason.text)));
+    return message_refuse(err, ERR_UNAVAILABLE, "serve_not_ready",
+                          MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
+}
+
+static int doors_may_call(const struct serving *sv,
+                          const struct served *s,
+                          const char *name,
+                          const struct http_principal *who,
+                          struct err *err)
+{
+    struct access_who w;
+    if (!s || s->removed)
+        return message_refuse(
+            err, ERR_NOT_FOUND, "not_found",
+            MESSAGE_ARGS(MESSAGE_STR("noun", "service"), MESSAGE_STR("name", name)));
+    struct access_thing thing = service_thing(s);
+    people_who(sv->a->people, who, &w);
+    return access_check(&w, ACCESS_SERVICE_CALL, "call", &thing, err);
+}
+
+int service_target(const struct serving *sv,
+                   const char *name,
+                   const struct http_principal *who,
+                   struct service_target *ret,
+                   struct err *err)
+{
+    usec_t now = clock_mono();
+    const struct served *s = serving_find(sv, name);
+    int r = doors_may_call(sv, s, name, who, err);
+    if (r < 0)
+        return r;
+    const struct service_version *v = service_find_version(s, s->current);
+    struct service_unit *first = doors_best(v, NULL, now), *second = doors_best(v, first, now);
+    if (!first || s->stopped)
+        return doors_why_not(s, v, err);
+    struct service_target t = {.version = v->n,
+                               .n_doors = 1,
+                               .key_header = "x-argus-key",
+                               .counts_tokens = v->spec.model != NULL,
+                               .timeout = v->spec.request_timeout,
+                               .max_body = v->spec.max_body,
+                               .requests_per_minute = v->spec.requests_per_minute,
+                               .tokens_per_minute = v->spec.tokens_per_minute,
+                               .log_share = v->spec.log_share};
+    text_copy(t.service, s->name);
+    text_copy(t.key, sv->key);
+    t.doors[0] = first->door;
+    if (second) {
+        t.doors[1] = second->door;
+        t.n_doors = 2;
+    } else if (doors_by_head(sv, first, &t.doors[1])) {
+        t.n_doors = 2;
+        if (first->refused_until > now) {
+            t.doors[0] = t.doors[1];
+            t.doors[1] = first->door;
+        }
+    }
+    *ret = t;
+    return 0;
+}
+
+static struct service_unit *doors_unit(const struct serving *sv,
+                                       const struct service_target *t,
+                                       const struct service_door *d)
+{
+    const struct served *s = serving_find(sv, t->service);
+    const struct service_version *v = s ? service_find_version(s, t->version) : NULL;
+    for (size_t i = 0; v && d && i < v->n_units; i++)
+        if (v->units[i]->k == d->unit)
+            return v->units[i];
+    return NULL;
+}
+
+void service_begin(struct serving *sv, const struct service_target *t, const struct service_door *d)
+{
+    struct service_unit *u = doors_unit(sv, t, d);
+    if (u)
+        u->requests++;
+}
+
+static struct service_minute *doors_minute(struct served *s)
+{
+    int64_t at = (int64_t)(clock_mono() / USEC_SEC) / SERVICE_WINDOW_S;
+    struct service_minute *m = &s->window[at % SERVICE_WINDOW];
+    if (m->at != at)
+        *m = (struct service_minute){.at = at};
+    return m;
+}
+
+static void doors_count(struct service_minute *m, const struct service_counted *c)
+{
+    usec_t ms = c->took / USEC_MS;
+    int span = 0;
+    m->refused += c->refused;
+    if (c->refused)
+        return;
+    while (span < SERVICE_SPANS - 1 && ms > (usec_t)1 << span)
+        span++;
+    m->requests++;
+    m->errors += service_call_failed(c->status);
+    m->tokens_in += c->tokens_in > 0 ? c->tokens_in : 0;
+    m->tokens_out += c->tokens_out > 0 ? c->tokens_out : 0;
+    m->took[span]++;
+}
+
+void service_end(struct serving *sv,
+                 const struct service_target *t,
+                 const struct service_door *d,
+                 const struct service_counted *c)
+{
+    struct service_unit *u = doors_unit(sv, t, d);
+    struct served *s = map_find(sv->by_name, t->service);
+    if (u && u->requests)
+        u->requests--;
+    if (s)
+        doors_count(doors_minute(s), c);
+    if (s && c->path) {
+        s->calls = s->calls ? s->calls : xcalloc(1, sizeof(*s->calls));
+        service_calls_add(s->calls, t, c, clock_wall());
+    }
+}
+
+void service_door_failed(struct serving *sv,
+                         const struct service_target *t,
+                         const struct service_door *d)
+{
+    struct service_unit *u = doors_unit(sv, t, d);
+    if (u && str_eq(u->door.address, d->address))
+        u->refused_until = clock_mono() + REFUSED_FOR;
+}

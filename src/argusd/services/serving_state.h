@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serving_state.h - what the files of this room share. Nobody outside it includes this. */
+#pragma once
+#include "argusd/services/serving.h"
+#include "base/map.h"
+#include "core/serve/serve_look.h"
+#include "ray/wire.h"
+
+struct serving {
+    struct api *a;
+    uv_timer_t timer;
+    bool started, closing;
+    struct map *by_name;
+    int handles; /* asynchronous work that still points here */
+
+    /* serving_list.c */
+    struct ray_call *get, *put;
+    struct serve_look look;
+    bool has_look;
+    usec_t looked_at, put_at;       /* monotonic */
+    char *list;                     /* that is to be put, or was put last */
+    uint64_t list_batch;            /* it goes when this is on disk; 0: nothing is to go */
+    char session[64];               /* of Ray, for which all that was seen holds */
+    char code[JOB_REASON_CODE_MAX]; /* why nothing can be deployed; "" = all is well */
+    char text[JOB_REASON_TEXT_MAX];
+
+    /* serving_doors.c */
+    struct wire *wire;
+    char key[SERVICE_KEY_MAX]; /* of the gate */
+    char *key_line;            /* its header */
+    bool key_placed, placing;
+    struct map *gates; /* "address:port" -> struct service_gate */
+};
+
+/* ---- serving_rows.c ---- */
+
+void serving_save(const struct served *s);
+void serving_save_version(const struct service_version *v);
+void serving_drop_version(struct service_version *v); /* its units are gone */
+void service_free(struct served *s);
+struct service_unit *serving_add_unit(struct service_version *v, int64_t k);
+void serving_drop_unit(struct service_unit *u);   /* freed, and off its version; not stored */
+void service_unit_forget(struct service_unit *u); /* what was known of its place */
+
+/* ---- serving.c ---- */
+
+struct serving_said {
+    const char *kind, *actor, *from, *to, *code, *text;
+};
+void serving_note(const struct served *s, const struct serving_said *said);
+
+/* ---- serving_units.c ---- */
+
+/* What became of its lease and its application; submits, checks and gives back what is due. */
+void serving_turn_unit(struct service_unit *u, usec_t now);
+/* It leaves: no request any more, then its lease goes back. */
+void serving_release(struct service_unit *u);
+
+/* ---- serving_list.c ---- */
+
+void serving_turn_list(struct serving *sv, usec_t now);
+void serving_list_cancel(struct serving *sv);
+/* Ray can serve, or code and text say why it cannot. */
+bool serving_is_able(struct serving *sv);
+
+/* ---- serving_doors.c ---- */
+
+must_check int serving_open_doors(struct serving *sv, struct err *err);
+void serving_close_doors(struct serving *sv);
+/* True: the key lies where the gates read it. */
+bool serving_place_key(struct serving *sv);
+/* The gate of the proxy at this address: 1 it is there, 0 it is not known yet (and is asked), -1
+ * whoever asks gets through. */
+int serving_gate(struct serving *sv, const char *address, int64_t port, usec_t now);
+/* Where requests for it go, and whether it answers. */
+void serving_turn_door(struct service_unit *u, usec_t now);

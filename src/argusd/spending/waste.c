@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* waste.c - GET /v1/usage/jobs: what each job held, what of that came to nothing, and what would
+ * have changed it.
+ *
+ * The newest jobs that who asks may see are read with their details and judged on a worker; what
+ * the leases of live ones hold now is added on the loop. Two weeks are read at least: the advice of
+ * the week before last is tried on the jobs of the last one (core/account/hindsight.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "argusd/account/accounting.h"
+#include "argusd/api/handlers.h"
+#include "argusd/api/routes.h"
+#include "argusd/people/people_rules.h"
+#include "base/str.h"
+#include "core/account/hindsight.h"
+
+enum { WASTE_LIMIT = 20, WASTE_BYTES_MAX = 4 << 20 };
+static const usec_t WASTE_SINCE = 7 * USEC_DAY, WASTE_WEEK = 7 * USEC_DAY;
+
+/* Texts are borrowed from the result. */
+struct waste_row {
+    const char *id, *name, *user, *project, *workload, *state;
+    usec_t queued_at;
+    double gpus;
+    bool live;
+    int failures;
+    struct slotbook_held held;
+    struct goodput_sums sums;
+    struct waste w;
+};
+
+struct waste_rows {
+    struct waste_row *v;
+    size_t n;
+    bool more; /* older ones were not looked at */
+};
+
+struct waste_asked {
+    struct http_req *req;
+    struct api *a;
+    struct store_read *read;
+    size_t limit;
+    usec_t now, since; /* older ones are for the back-test alone */
+};
+
+static void waste_rows_free(void *rendered)
+{
+    struct waste_rows *rows = rendered;
+    if (rows)
+        free(rows->v);
+    free(rows);
+}
+
+static void waste_read(const struct store_job *job, struct waste_row *ret)
+{
+    _cleanup_(json_unrefp) json_t *detail = NULL;
+    const char *text = str_or(job->detail, "{}");
+    const json_t *restart;
+    if (json_parse(text, strlen(text), RECORD_DETAIL_MAX, &detail, NULL) < 0)
+        detail = NULL; /* then nothing is known of it */
+    restart = json_get_object(detail, "restart");
+    *ret = (struct waste_row){.id = job->id,
+                              .name = str_or(job->name, job->id),
+                              .user = job->user,
+                              .project = job->project,
+                              .workload = job->workload,
+                              .state = job->state,
+                              .live = job->live,
+                              .queued_at = job->queued_at,
+                              .gpus = (double)job->nnodes * job->n_gpus_per_node,
+                              .failures = (int)json_get_int(restart, "failures", 0) +
+                                          str_eq(job->state, "FAILED"),
+                              .held = {.held = json_get_int(detail, "gpu_held", 0),
+                                       .idle = json_get_int(detail, "gpu_idle", 0),
+                                       .unknown = json_get_int(detail, "gpu_unknown", 0),
+                                       .busy = json_get_int(detail, "gpu_busy", 0)}};
+    goodput_from_json(json_get_array(json_get_object(detail, "metrics"), "attempts"), &ret->sums);
+}
+
+static void *waste_render(const struct store_result *r, void *arg)
+{
+    struct waste_rows *rows = xcalloc(1, sizeof(*rows));
+    (void)arg;
+    rows->v = xcalloc(r->njobs + 1, sizeof(*rows->v));
+    rows->n = r->njobs;
+    rows->more = r->next != NULL;
+    for (size_t i = 0; i < r->njobs; i++)
+        waste_read(&r->jobs[i], &rows->v[i]);
+    return rows;
+}
+
+/* ---- the answer ---- */
+
+struct waste_page {
+    const char *id, *name, *user, *project, *workload, *state;
+    double gpus, gpu_hours, idle_hours, unknown_hours, redone_hours, failed_hours, between_hours,
+        waste_hours, gain_hours;
+    int advice;
+    int64_t advised_gpus, save_freq;
+};
+#define X(name, word) #word,
+static const char *const waste_words[] = {WASTE_ADVICE_TABLE(X) NULL};
+#undef X
+#define WASTE(key, ftype, member, ...) FIELD_AT(waste_page, key, ftype, member, __VA_ARGS__)
+static const struct field waste_page_rows[] = {
+    WASTE("id", FIELD_STR, id, .flags = FIELD_ALWAYS),
+    WASTE("name", FIELD_STR, name, .flags = FIELD_ALWAYS),
+    WASTE("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
+    WASTE("project", FIELD_STR, project, .flags = FIELD_ALWAYS),
+    WASTE("workload", FIELD_STR, workload, .flags = FIELD_ALWAYS),
+    WASTE("state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
+    WASTE("gpus", FIELD_REAL, gpus),
+    WASTE("gpu_hours", FIELD_REAL, gpu_hours, .doc = "held, over all attempts"),
+    WASTE("idle_hours", FIELD_REAL, idle_hours, .doc = "of these: measured idle"),
+    WASTE("unknown_hours", FIELD_REAL, unknown_hours, .doc = "of these: measured by nobody"),
+    WASTE("redone_hours", FIELD_REAL, redone_hours, .doc = "steps that a later attempt ran again"),
+    WASTE("failed_hours",
+          FIELD_REAL,
+          failed_hours,
+          .doc = "steps since the last save of a job that failed for good"),
+    WASTE("between_hours",
+          FIELD_REAL,
+          between_hours,
+          .doc = "between steps, where its log says what each took: waiting for data; a part of it "
+                 "may be idle, too"),
+    WASTE("waste_hours", FIELD_REAL, waste_hours, .doc = "idle, redone and failed"),
+    WASTE("advice", FIELD_ENUM, advice, .names = waste_words),
+    WASTE("gain_hours", FIELD_REAL, gain_hours, .doc = "what the advice would have spared it"),
+    WASTE("advised_gpus", FIELD_INT, advised_gpus, .flags = FIELD_NO_LIMIT),
+    WASTE("save_freq", FIELD_INT, save_freq, .flags = FIELD_NO_LIMIT, .doc = "in steps"),
+};
+static const struct field_table waste_page_table =
+    FIELD_TABLE("JobWaste", waste_page_rows, waste_page);
+
+/* In hours. */
+struct waste_tried {
+    int64_t advised, tried, too_small;
+    double promised, saved, held;
+};
+static const struct field tried_rows[] = {
+    FIELD_AT(waste_tried,
+             "advised",
+             FIELD_INT,
+             advised,
+             .doc = "kinds of jobs with an advice in the week before last"),
+    FIELD_AT(waste_tried, "tried", FIELD_INT, tried, .doc = "jobs of these kinds in the last week"),
+    FIELD_AT(waste_tried,
+             "too_small",
+             FIELD_INT,
+             too_small,
+             .doc = "of these: were busier than the advice allows, so it was wrong"),
+    FIELD_AT(waste_tried, "promised_hours", FIELD_REAL, promised, .doc = "of the advised jobs"),
+    FIELD_AT(waste_tried,
+             "saved_hours",
+             FIELD_REAL,
+             saved,
+             .flags = FIELD_MAYBE,
+             .doc = "that it would have saved in those tried; below 0: it would have cost"),
+    FIELD_AT(waste_tried, "held_hours", FIELD_REAL, held, .doc = "that those tried held"),
+};
+static const struct field_table tried_table = FIELD_TABLE("AdviceTried", tried_rows, waste_tried);
+
+struct waste_list {
+    struct waste_tried tried;
+    struct field_list jobs;
+    int64_t looked_at;
+    bool complete;
+};
+static const struct field waste_list_rows[] = {
+    FIELD_AT(waste_list, "jobs", FIELD_LIST, jobs, .of = &waste_page_table),
+    FIELD_AT(waste_list,
+             "back_test",
+             FIELD_OBJECT,
+             tried,
+             .of = &tried_table,
+             .doc = "of the advice of the week before last, on the jobs of the last one"),
+    FIELD_AT(waste_list, "looked_at", FIELD_INT, looked_at, .doc = "jobs"),
+    FIELD_AT(waste_list, "complete", FIELD_BOOL, complete, .doc = "no older one was left out"),
+};
+static const struct field_table waste_list_table =
+    FIELD_TABLE("JobWasteList", waste_list_rows, waste_list);
+
+static double waste_of(const struct waste_row *r)
+{
+    return r->w.idle_s + r->w.redone_s + r->w.failed_s;
+}
+
+static int most_wasteful_first(const void *a, const void *b)
+{
+    double x = waste_of(a), y = waste_of(b);
+    const struct waste_row *p = a, *q = b;
+    if (x < y || x > y)
+        return x < y ? 1 : -1;
+    return p->held.held < q->held.held   ? 1
+           : p->held.held > q->held.held ? -1
+                                         : strcmp(p->id, q->id);
+}
+
+static struct waste_facts waste_facts_of(const struct waste_row *r)
+{
+    const double unit = (double)SLOTBOOK_GPU * 1000;
+    return (struct waste_facts){.held_s = (double)r->held.held / unit,
+                                .idle_s = (double)r->held.idle / unit,
+                                .unknown_s = (double)r->held.unknown / unit,
+                                .gpus = r->gpus,
+                                .sums = &r->sums,
+                                .failures = r->failures,
+                                .failed = str_eq(r->state, "FAILED")};
+}
+
+static void waste_judge_rows(const struct api *a, struct waste_rows *rows)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        struct waste_row *r = &rows->v[i];
+        const struct live *l = r->live ? jobs_find_id(a->jobs, r->id) : NULL;
+        if (l)
+            jobs_add_held(l, &r->held);
+        const struct waste_facts facts = waste_facts_of(r);
+        waste_judge(&facts, &r->w);
+    }
+}
+
+/* Who runs what on how many GPUs. Digits in names do not count: grpo-7 is of the kind of grpo-8. */
+static char *waste_kind(const struct waste_row *r)
+{
+    char *kind =
+        xasprintf("%s\n%s\n%s\n%g\n%s", r->user, r->project, r->workload, r->gpus, r->name);
+    char *to = kind + strlen(kind) - strlen(r->name);
+    for (const char *p = to; *p; p++)
+        if (*p < '0' || *p > '9')
+            *to++ = *p;
+    *to = '\0';
+    return kind;
+}
+
+/* Jobs that still run say too little. */
+static struct waste_tried waste_try(const struct waste_asked *k, const struct waste_rows *rows)
+{
+    const double hour = 3600;
+    struct hindsight_job *jobs = xcalloc(rows->n + 1, sizeof(*jobs));
+    char **kinds = xcalloc(rows->n + 1, sizeof(*kinds));
+    struct hindsight h;
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct waste_row *r = &rows->v[i];
+        if (r->live || r->queued_at + 2 * WASTE_WEEK < k->now)
+            continue;
+        kinds[n] = waste_kind(r);
+        jobs[n] = (struct hindsight_job){.kind = kinds[n],
+                                         .later = r->queued_at + WASTE_WEEK >= k->now,
+                                         .order = (int64_t)r->queued_at,
+                                         .facts = waste_facts_of(r),
+                                         .waste = r->w};
+        n++;
+    }
+    hindsight_judge(jobs, n, &h);
+    for (size_t i = 0; i < n; i++)
+        free(kinds[i]);
+    free(kinds);
+    free(jobs);
+    return (struct waste_tried){.advised = (int64_t)h.advised,
+                                .tried = (int64_t)h.tried,
+                                .too_small = (int64_t)h.too_small,
+                                .promised = h.promised_s / hour,
+                                .saved = h.saved_s / hour,
+                                .held = h.held_s / hour};
+}
+
+/* Those of the time asked for alone, the most wasteful first. */
+static void waste_sort(const struct waste_asked *k, struct waste_rows *rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++)
+        if (rows->v[i].queued_at >= k->since)
+            rows->v[n++] = rows->v[i];
+    rows->n = n;
+    xsort(rows->v, rows->n, sizeof(*rows->v), most_wasteful_first);
+}
+
+static struct waste_page waste_page_of(const struct waste_row *r)
+{
+    const double hour = (double)SLOTBOOK_GPU * 1000 * 3600;
+    return (struct waste_page){
+        .id = r->id,
+        .name = r->name,
+        .user = r->user,
+        .project = r->project,
+        .workload = r->workload,
+        .state = r->state,
+        .gpus = r->gpus,
+        .gpu_hours = (double)r->held.held / hour,
+        .idle_hours = (double)r->held.idle / hour,
+        .unknown_hours = (double)r->held.unknown / hour,
+        .redone_hours = r->w.redone_s / 3600,
+        .failed_hours = r->w.failed_s / 3600,
+        .between_hours = r->w.between_s / 3600,
+        .waste_hours = waste_of(r) / 3600,
+        .advice = (int)r->w.advice,
+        .gain_hours = r->w.gain_s / 3600,
+        .advised_gpus = r->w.advice == WASTE_FEWER_GPUS ? r->w.gpus : -1,
+        .save_freq = r->w.advice == WASTE_SAVE_MORE_OFTEN ? r->w.save_freq : -1,
+    };
+}
+
+static void waste_answer(struct waste_asked *k, struct waste_rows *rows)
+{
+    struct buf out = BUF_INIT(WASTE_BYTES_MAX);
+    struct jout j = jout_begin(&out);
+    waste_judge_rows(k->a, rows);
+    const struct waste_tried tried = waste_try(k, rows);
+    waste_sort(k, rows);
+    size_t n = 0;
+    while (n < rows->n && n < k->limit && rows->v[n].held.held)
+        n++;
+    struct waste_page *pages = xcalloc(n + 1, sizeof(*pages));
+    for (size_t i = 0; i < n; i++)
+        pages[i] = waste_page_of(&rows->v[i]);
+    const struct waste_list list = {.tried = tried,
+                                    .jobs = {.v = pages, .n = n},
+                                    .looked_at = (int64_t)rows->n,
+                                    .complete = !rows->more};
+    field_to_json(&waste_list_table, &list, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    api_mark_stale(k->req, k->a);
+    http_reply_json(k->req, 200, &out, api_reader_barrier(k->a));
+    free(pages);
+    buf_release(&out);
+}
+
+static void waste_on_done(const struct store_result *r, void *arg)
+{
+    struct waste_asked *k = arg;
+    http_req_on_close(k->req, NULL, NULL);
+    if (r->err.code)
+        api_fail(k->req, &r->err, 0);
+    else
+        waste_answer(k, r->rendered);
+    waste_rows_free(r->rendered);
+    free(k);
+}
+
+static void waste_on_gone(struct http_req *req, void *arg)
+{
+    struct waste_asked *k = arg;
+    (void)req;
+    store_read_cancel(k->read);
+    free(k);
+}
+
+static void api_usage_jobs(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct err err = {0};
+    usec_t now = clock_wall(), since = now - WASTE_SINCE;
+    int64_t limit = WASTE_LIMIT;
+    if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, WASTE_LIMIT, &limit, &err) < 0 ||
+        api_read_time(req, "from", now, &since, &err) < 0) {
+        err.code = ERR_BAD_REQUEST;
+        api_fail(req, &err, 0);
+        return;
+    }
+    struct people_view view;
+    people_view(a->people, http_req_principal(req), PEOPLE_WISH_ALL, &view);
+    struct store_job_query q = {.user = http_req_query(req, "user"),
+                                .project = http_req_query(req, "project"),
+                                .scope = view.scope,
+                                .since =
+                                    since < now - 2 * WASTE_WEEK ? since : now - 2 * WASTE_WEEK,
+                                .limit = STORE_PAGE_MAX,
+                                .want_detail = true};
+    struct waste_asked *k = xcalloc(1, sizeof(*k));
+    *k = (struct waste_asked){
+        .req = req, .a = a, .limit = (size_t)limit, .now = now, .since = since};
+    http_req_on_close(req, waste_on_gone, k);
+    struct store_then then = {
+        .render = waste_render, .done = waste_on_done, .drop = waste_rows_free, .arg = k};
+    k->read = store_list_jobs(a->store, &q, &then);
+    people_view_release(&view);
+}
+
+static const struct http_param waste_params[] = {
+    {"from", HTTP_PARAM_STRING, "queued from this time on, or this long ago (7d)"},
+    {"user", HTTP_PARAM_STRING, "jobs of this user"},
+    {"project", HTTP_PARAM_STRING, "jobs of this project"},
+    {"limit", HTTP_PARAM_INTEGER, "so many at most, the most wasteful first (20)"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/usage/jobs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_usage_jobs,
+     .summary = "what jobs held and wasted: GPUs held idle, steps that were run again or lost by a "
+                "failure, and what would have spared it, from the job's own figures; of the newest "
+                "1000; and what the advice of the week before would have saved in the last one",
+     .params = waste_params,
+     .reply_schema = "JobWasteList"},
+};
+
+static const struct http_schema schemas[] = {
+    {.name = "JobWaste", .table = &waste_page_table},
+    {.name = "AdviceTried", .table = &tried_table},
+    {.name = "JobWasteList", .table = &waste_list_table},
+};
+
+const struct api_part part_waste = {rows, array_len(rows), schemas, array_len(schemas)};

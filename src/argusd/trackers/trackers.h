@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trackers.h - the runs of attempts in trackers: decided before the start, completed after the end;
+ * see README.md. */
+#pragma once
+#include <uv.h>
+
+#include "argusd/imports/importer.h"
+#include "argusd/jobs/jobs.h"
+#include "base/field.h"
+#include "core/spec/tracker.h"
+
+struct trackers;
+
+struct trackers_parts { /* all borrowed */
+    uv_loop_t *loop;
+    const struct settings *settings;
+    struct store *store;
+    struct jobs *jobs;
+    struct secrets *secrets;
+    const struct importer *importer; /* filled by the time of trackers_start() */
+};
+
+/* Of a job's page. */
+extern const struct field_table tracker_run_table;
+
+must_check int trackers_new(const struct trackers_parts *parts,
+                            struct trackers **ret,
+                            struct err *err);
+#define TRACKERS_ENTRY "tracker"
+void trackers_restore(struct trackers *ts, const struct store_entry *row);
+void trackers_start(struct trackers *ts);
+void trackers_close(struct trackers *ts); /* NULL is fine */
+void trackers_free(struct trackers *ts);  /* once the loop has run dry */
+
+/* l is about to be sent: true when it is decided how its newest attempt uses its trackers. Else
+ * they are being tried, 20 s at most: ask again. */
+bool trackers_decide(struct trackers *ts, struct live *l);
+/* What was decided, for its command line. Borrowed until the loop goes on. The number. */
+size_t trackers_of(const struct trackers *ts,
+                   const char *job,
+                   int attempt,
+                   struct tracker ret[static 2]);
+/* The keys of its trackers that its user or project has, added to what its spec names. */
+void trackers_add_secrets(const struct trackers *ts, const struct live *l, struct pairs *ret);
+
+/* It changed: an attempt may be over. */
+void trackers_act(struct trackers *ts, const struct live *l);
+/* It ended, within the open batch. */
+void trackers_ended(struct trackers *ts, const struct live *l);
+
+/* Its runs as a JSON array. Heap; NULL: it has none. */
+char *trackers_text(const struct trackers *ts, const char *job);

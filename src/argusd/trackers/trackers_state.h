@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trackers_state.h - what the files of trackers share. Nobody outside this room includes it. */
+#pragma once
+#include "argusd/trackers/trackers.h"
+#include "base/map.h"
+#include "ray/wire.h"
+
+enum tracker_state {
+    TRACKER_RUNNING, /* the attempt is about to start, or runs */
+    TRACKER_OWED,    /* it is over, and the tracker does not have all of it */
+    TRACKER_SYNCING, /* a job sends it */
+    TRACKER_COMPLETE,
+    TRACKER_KEPT, /* in files of the job, and no server is configured for them */
+    TRACKER_GIVEN_UP
+};
+enum tracker_end { TRACKER_FINISHED, TRACKER_FAILED, TRACKER_KILLED };
+
+/* One attempt in one tracker. */
+struct tracker_run {
+    struct tracker_run *next; /* of the same job */
+    struct trackers *ts;
+    char *job, *user, *group, *pool; /* group: the job's project in Argus, "" */
+    int attempt;
+    int kind, mode, state, end; /* enum tracker_kind, _mode, _state, _end */
+    char *url;                  /* of the server; NULL: none */
+    char *project, *name;       /* as the spec has them, or defaults */
+    char *experiment, *run;     /* MLflow's ids */
+    char *link;                 /* a URL, or a directory */
+    char *why;                  /* why it is not online, or the newest failure */
+    char *python;               /* py_executable of the job; NULL: none */
+    struct strv path;           /* its extra_pythonpath */
+    char *sync_job;
+    int tries;
+    usec_t started_at, ended_at;
+
+    /* Not stored. */
+    bool deciding; /* not stored itself yet */
+    usec_t after;  /* mono: not tried before */
+    struct talk *talk;
+};
+
+struct trackers {
+    struct trackers_parts p;
+    struct wire *wire;
+    struct map *by_job; /* id -> its first run */
+    uv_timer_t timer;
+    bool closed;
+};
+
+/* A conversation with the server of one run. The callback comes once, not from inside the call;
+ * why is NULL when all went well. */
+typedef void (*talk_f)(struct tracker_run *r, const char *why);
+/* Find or make the run: before a start. */
+void talk_begin(struct tracker_run *r, talk_f done);
+/* All of what it lacks, and its end: afterwards. MLflow alone. */
+void talk_complete(struct tracker_run *r, talk_f done);
+/* Ends it without a callback. */
+void talk_end(struct tracker_run *r);
+
+/* ---- what a server lacks ---- */
+
+enum { FEED_METRICS_MAX = 1000 }; /* of one request, as MLflow takes them */
+
+struct feed {
+    char *root, *job;
+    int attempt;
+    struct map *newest; /* key as the server has it -> int64_t *: its newest step there */
+    off_t offset;       /* of the job's metrics.jsonl: read from here on */
+    char *run;
+    usec_t at;       /* of records that do not say when */
+    struct buf body; /* of the next request; empty: there is nothing left */
+    int result;
+    struct err err;
+};
+/* Blocking: fills body. */
+void feed_run(struct feed *f);
+
+/* ---- W&B's files ---- */
+
+/* A job of its user that sends it. False: not now, *r->why says why. */
+bool trackers_sync(struct tracker_run *r);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpufiles.h - the books of GPUs that the scouts of an attempt keep. Blocking. */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+
+/* What the scout of a node wrote of its GPUs (core/figure/gpu_card.h): outside bytes, since the job
+ * can write there, too. -ENOENT: nothing; -EMSGSIZE past the ceiling of out. */
+must_check int fsroot_gpus_read(const char *root,
+                                const char *job,
+                                int attempt,
+                                const char *node,
+                                struct buf *out,
+                                struct err *err);

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""v5.0, from data to an endpoint and back: one file on real Ray 2.60.0 with verl 0.9.1 and our engine on the CPU."""
+
+import json
+
+import pytest
+from stage import wait_for
+
+pytestmark = pytest.mark.nightly
+
+NAME = "tiny-sums"
+
+
+@pytest.fixture(scope="module")
+def house(bare_newest):
+    for name, host in {"n1": "h2", "n2": "h3"}.items():
+        bare_newest.add_node(name, host, gpu_count=1, cpu_count=12)
+    for name in ("n1", "n2"):
+        bare_newest.wait_node(name, "online")
+    return bare_newest
+
+
+@pytest.fixture(scope="module")
+def doc(house):
+    return house.document("v5.0-serve")
+
+
+def over(stage, run):
+    def ended():
+        page = stage.get(f"/v1/pipeline-runs/{run}")
+        return page if page["ended_at"] else None
+
+    page = stage.keep(f"{run}.json", wait_for(ended, f"run {run} is over", 900))
+    failed = [s["job"] for s in page["steps"] if s.get("job") and s["state"] != "SUCCEEDED"]
+    assert page["state"] == "SUCCEEDED", (page["steps"], [stage.driver_log(job)[-3000:] for job in failed])
+    return page
+
+
+def steps_of(page):
+    return {s["name"]: s for s in page["steps"]}
+
+
+@pytest.fixture(scope="module")
+def first(house, doc):
+    doc.run("data")
+    doc.run("model")
+    assert doc.run("run").strip() == "cpu-to-service-1"
+    return over(house, "cpu-to-service-1")
+
+
+def test_one_file_makes_an_endpoint(house, doc, first):
+    steps = steps_of(first)
+    train = house.keep_job(steps["train"]["job"])
+    assert max(house.steps(train["id"])) == 8
+    assert steps["publish"]["left"]["model"] == f"{NAME}@1"
+    assert steps["serve"]["left"]["service"] == NAME
+    assert "SUCCEEDED" in doc.run("show") and "READY" in doc.run("status")
+
+
+def test_it_answers(house, doc, first):
+    assert doc.run("ask").strip()
+    reply = json.loads(doc.run("curl"))
+    assert reply["object"] == "chat.completion" and reply["usage"]["completion_tokens"] > 0
+    openai = pytest.importorskip("openai", reason="the client is pinned in the test environment")
+    client = openai.OpenAI(base_url=f"{house.url}/v1/services/{NAME}/v1", api_key=house.tokens["admin"])
+    asked = {"model": NAME, "messages": [{"role": "user", "content": "1 + 1 ="}], "max_tokens": 8, "temperature": 0}
+    whole = client.chat.completions.create(**asked).choices[0].message.content
+    pieces = client.chat.completions.create(**asked, stream=True)
+    assert "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices) == whole
+
+
+def test_it_is_traced_back_to_the_data(house, doc, first):
+    said = doc.run("lineage")
+    steps = steps_of(first)
+    data = house.get("/v1/datasets/tiny-sft")
+    for word in (steps["merge"]["job"], steps["train"]["job"], "tiny-sft@1", data["hash"][:12]):
+        assert word in said, (word, said)
+
+
+def test_the_next_version_and_the_way_back(house, doc, first):
+    page = over(house, doc.run("next").strip())
+    assert steps_of(page)["train"]["job"] != steps_of(first)["train"]["job"]
+    assert steps_of(page)["serve"]["left"]["version"] == 2
+    assert house.get(f"/v1/services/{NAME}")["current"] == 2
+    doc.run("rollback")
+    assert house.get(f"/v1/services/{NAME}")["current"] == 1  # warm: at once
+    house.argus("service", "rm", NAME)
+    wait_for(lambda: not house.get("/v1/services")["services"], "it is gone", 240)
+
+
+def test_every_command_of_the_document_was_run(doc, first):
+    assert doc.never_run() == []

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose GPUs are used and how: beside a fake Ray a scout reads a pretended driver (tests/lib/fake_nvml.c), and its
+words stand in the place of Ray's page, in the job's GPUs, and after its end."""
+
+import http.server
+import json
+import os
+import pathlib
+import threading
+
+import pytest
+from fakedriver import give_gpus, set_gpus
+from figurebed import World
+from programs import PROGRAMS
+
+from argusd import needs_argusd, until
+
+pytestmark = needs_argusd
+
+GPU = "gpu {} {} 40000 300000 55"
+
+
+class GpuWorld(World):
+    """Its workers are this machine, and so is the driver."""
+
+    def __init__(self, home, more=""):
+        super().__init__(home, more)
+        self.home = home
+        self.bin = self.argusd.root / "argus" / "bin" / os.uname().machine
+        until((self.bin / "argus-gpus").exists, "argus-gpus on the shared root")
+        give_gpus(self.bin, None, GPU.format(0, 0), GPU.format(1, 0))
+
+    def submit(self, name, **keys):
+        """A job whose scout runs as its hook would start it. It prints, so that its silence is never taken for
+        idleness in a moment without figures. Ends when its gate opens."""
+        gate, pid = (self.argusd.root / "common" / f"{name}.{end}" for end in ("gate", "pid"))
+        scout = (
+            f"P=/tmp/argus-{os.getuid()}-$ARGUS_JOB_ID-a1-test; mkdir $P; "
+            f'{PROGRAMS["argus-shepherd"]} --scout "$ARGUS_ATTEMPT_DIR" $P {os.getpid()} "$ARGUS_DRIVER_NODE"; '
+        )
+        wait = f"echo $$ >{pid}.new; mv {pid}.new {pid}; while [ ! -e {gate} ]; do echo .; sleep 0.1; done"
+        run = f"export RANK=0; sh -c '{wait}'"
+        job = self.argusd.submit(scout + run, **keys)
+        until(pid.exists, "the process of the job")
+        return job, int(pid.read_text()), gate
+
+    def gpus(self, job, ok):
+        def look():
+            page = self.argusd.get(f"/v1/jobs/{job}/gpus?step=15s")
+            return page["series"] if all(map(ok, page["series"])) else None
+
+        return until(look, "the job's GPUs")
+
+
+class Hearer(http.server.BaseHTTPRequestHandler):
+    """A receiver of alerts."""
+
+    def do_POST(self):  # noqa: N802, the name is http.server's
+        self.server.titles.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["title"])
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+# As shipped, but for how long a fault has to last.
+ALERTS = """alerts:
+  wait: 1s
+  settle: 1s
+  every: 1s
+  receivers:
+    ops: {{kind: webhook, url: "http://127.0.0.1:{}/"}}
+  rules:
+    gpu_hot: {{for: 0s}}
+    gpu_throttled: {{for: 0s}}
+    gpu_pcie_fallen: {{for: 0s}}
+    gpu_nvlink_fallen: {{for: 0s}}
+    job_gpu_abnormal: {{for: 1s}}
+    job_idle_gpus: {{when: gpus > 0 and gpu_use < 5% and running_for > 1s, for: 1s}}
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    hearer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hearer)
+    hearer.titles = []
+    threading.Thread(target=hearer.serve_forever, daemon=True).start()
+    made = GpuWorld(tmp_path_factory.mktemp("gpus"), ALERTS.format(hearer.server_address[1]))
+    made.titles = hearer.titles
+    yield made
+    made.close()
+    hearer.shutdown()
+    hearer.server_close()
+
+
+def test_the_use_of_a_job(world):
+    job, pid, gate = world.submit("use", n_gpus_per_node=1)
+    [held] = world.argusd.job(job)["nodes"]
+    [gpu] = held["gpu_ids"]
+    set_gpus(world.bin, GPU.format(gpu, 33), GPU.format(1 - gpu, 90), f"proc {gpu} {pid} 2000 33")
+    # Ray's pages say 87 and 5: the driver's mean is what counts, of the job's own GPU alone.
+    running = world.argusd.wait_job(job, lambda j: j["gpu_util"] == 33, "has the driver's use")
+    assert running["state"] == "RUNNING"
+    [told] = world.gpus(job, lambda s: (s["busy_s"] or 0) > 0)
+    assert (told["node"], told["gpu"], told["rank"], told["by_processes"]) == (held["name"], gpu, 0, True)
+    assert told["uuid"].endswith(str(gpu)) and told["mem_peak_bytes"] == 2000 << 20
+    assert told["busy_s"] <= told["watched_s"] * 0.33 + 0.01 and told["used_joules"] > 0
+    assert (told["temperature_celsius"], told["power_watts"]) == (55, 300)
+    gate.touch()
+    world.argusd.wait_over(job)
+    [after] = world.gpus(job, lambda s: s["busy_s"] is not None)
+    assert after["busy_s"] >= told["busy_s"] and after["rank"] == 0
+
+
+def test_the_sums_are_the_nodes(world):
+    """A job on both GPUs of a node beside a stranger's process: its parts and the stranger's are what the GPUs did."""
+    set_gpus(world.bin, GPU.format(0, 40), GPU.format(1, 80))
+    job, pid, gate = world.submit("sums", n_gpus_per_node=2)
+    [held] = world.argusd.job(job)["nodes"]
+    lines = [f"proc 0 {pid} 1000 30", f"proc 0 {os.getpid()} 500 10", f"proc 1 {pid} 1000 80"]
+    set_gpus(world.bin, GPU.format(0, 40), GPU.format(1, 80), *lines)
+    told = world.gpus(job, lambda s: (s["busy_s"] or 0) > 0 and s["by_processes"])
+    assert [s["gpu"] for s in told] == [0, 1]
+    # The scout's own book of the node, beside what the job is told.
+    path = next(pathlib.Path(world.argusd.root).glob(f"**/{job}/attempts/1/gpus/{held['name']}.json"))
+
+    def agreed():
+        cards = json.loads(path.read_text())["gpus"]
+        told = world.gpus(job, lambda s: True)
+        same = all(s["watched_s"] == pytest.approx(c["watched_s"], rel=1e-4) for s, c in zip(told, cards, strict=True))
+        return (told, cards) if same else None
+
+    told, cards = until(agreed, "the newest book in the job")
+    strange = sum(p["busy_s"] for c in cards for p in c["processes"] if not p["ours"])
+    assert strange > 0  # the parts as the driver tells them, in a pid namespace equal ones
+    assert sum(s["busy_s"] for s in told) + strange == pytest.approx(sum(c["busy_s"] for c in cards), rel=1e-4)
+    assert told[1]["busy_s"] == pytest.approx(told[1]["watched_s"] * 0.8, rel=1e-4)
+    gate.touch()
+    world.argusd.wait_over(job)
+
+
+def hears(world, *parts):
+    """Each is told in a message of its own or together with others."""
+    for part in parts:
+        until(lambda part=part: any(part in t for t in alerts_of(world)), f"an alert with '{part}'")
+    until(lambda: world.titles, "a message")
+
+
+def alerts_of(world):
+    return [a["text"] for a in world.argusd.get("/v1/alerts?state=all")["alerts"]] + world.titles
+
+
+def test_faults_of_gpus_and_idle_jobs_are_told(world):
+    """Broken in the driver: Xid, memory, heat; one GPU of a job works and the other does not; then neither does."""
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 0))
+    job, pid, gate = world.submit("faults", n_gpus_per_node=2, idle={"min_gpu_util": 5, "window": "20s"})
+    procs = [f"proc {g} {pid} 1000 0" for g in (0, 1)]
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 0), *procs)
+    world.gpus(job, lambda s: s["by_processes"])  # an Xid from before a driver's reader began is not told by it
+    set_gpus(world.bin, GPU.format(0, 90), "gpu 1 0 40000 300000 95", "ecc 0 3", "xid 0 79", *procs)
+    hears(world, "reported Xid 79", "3 uncorrected memory errors", "is at 95 degrees", "unevenly: 0 % of one")
+    assert "IDLE" not in world.argusd.job(job)["flags"]
+    set_gpus(world.bin, GPU.format(0, 0), GPU.format(1, 0), *procs)
+    idle = world.argusd.wait_job(job, lambda j: "IDLE" in j["flags"], "is idle")
+    assert idle["reason"]["code"] == "gpu_idle" and "min_gpu_util is 5" in idle["reason"]["text"]
+    args = idle["reason"]["args"]
+    assert args["use"] < 5 and args["since"] and args["gpus"] == 2
+    assert idle["state"] == "RUNNING"
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *procs)
+    world.argusd.wait_job(job, lambda j: "IDLE" not in j["flags"], "works again")
+    kinds = [e["kind"] for e in world.argusd.get(f"/v1/jobs/{job}/events")["events"]]
+    assert "idle" in kinds and "busy" in kinds
+    gate.touch()
+    world.argusd.wait_over(job)
+
+
+def test_faults_that_a_gpu_works_on_with_are_told(world):
+    """Rows of memory, heat that holds the clock back, a narrower slot, links that fell; some end at once."""
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90))
+    job, pid, gate = world.submit("links", n_gpus_per_node=2)
+    node = world.argusd.job(job)["nodes"][0]["name"]
+    procs = [f"proc {g} {pid} 1000 90" for g in (0, 1)]
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *procs)
+    world.gpus(job, lambda s: s["by_processes"])  # its 18 links were seen
+    faults = ["xid 1 31", "rows 0 1", "pending 1 1", "throttle 0 64", "throttle 1 4", "pcie 1 8", "links 0 16"]
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *faults, *procs)
+    said = {
+        "gpu_xid_program": f"a program made GPU {node}/1 report Xid 31",
+        "gpu_rows_failed": f"GPU {node}/0 has memory rows that could not be replaced",
+        "gpu_rows_pending": f"GPU {node}/1 replaces bad memory rows at its next reset",
+        "gpu_throttled": f"GPU {node}/0 is held back by heat or power (at 55 degrees)",
+        "gpu_pcie_fallen": f"GPU {node}/1 has 8 PCIe lanes, 8 fewer than its slot",
+        "gpu_nvlink_fallen": f"GPU {node}/0 has lost 2 of its NVLinks, 16 are up",
+    }
+
+    def alerts(state):
+        found = world.argusd.get(f"/v1/alerts?state={state}")["alerts"]
+        return {a["rule"]: a["text"] for a in found if a["rule"] in said}
+
+    until(lambda: alerts("open") == said, "each fault as an alert")
+    assert not [
+        a
+        for a in world.argusd.get("/v1/alerts?state=open")["alerts"]
+        if "Xid 31" in a["text"] and a["rule"] == "gpu_xid"
+    ]
+    chinese = [a["text_zh"] for a in world.argusd.get("/v1/alerts?state=open")["alerts"]]
+    assert f"GPU {node}/0 有 2 条 NVLink 断开，16 条正常" in chinese
+    # A limit of power that was set (4) is none; what was mended is over: those that wait before they end aside.
+    set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *procs)
+    until(lambda: not alerts("open").keys() & {"gpu_rows_failed", "gpu_rows_pending"}, "the rows are well")
+    gate.touch()
+    world.argusd.wait_over(job)
+
+
+def test_an_idle_job_is_stopped_where_its_spec_says_so(world):
+    set_gpus(world.bin, GPU.format(0, 0), GPU.format(1, 0))
+    keys = {"idle": {"min_gpu_util": 5, "window": "20s", "action": "stop"}}
+    job, _, _ = world.submit("stopped", n_gpus_per_node=1, **keys)
+    over = world.argusd.wait_over(job)
+    assert over["reason"]["code"] == "gpu_idle" or "min_gpu_util" in over["reason"]["text"], over["reason"]
+    hears(world, "holds 1 GPUs and uses 0 % of them")

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notebooks beside a fake Ray: the lease as a job, the door with an origin of its own, who may pass it, kill -9. The
+program of the lease is a small server in place of JupyterLab; test_notebooks_lab.py has a real one."""
+
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import urllib.parse
+
+import pytest
+from fakeray import FakeRay
+from ports import free_port
+
+from argusd import PROGRAMS, Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+# Says what it was asked, as JSON; and misbehaves as it is told.
+STANDIN = """
+import http.server, json, os, pathlib, signal, sys
+sys.argv[0] = "x"
+import argparse
+ap = argparse.ArgumentParser()
+for n in ("name", "base", "home", "ports"):
+    ap.add_argument("--" + n)
+a = ap.parse_args()
+TOKEN = os.environ["ARGUS_NOTEBOOK_TOKEN"]
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        body = json.dumps({"path": self.path, "headers": dict(self.headers.items()),
+                           "ok": self.headers.get("Authorization") == "token " + TOKEN}).encode()
+        self.send_response(302 if "/away" in self.path else 200)
+        if "/away" in self.path:
+            self.send_header("Location", "http://127.0.0.1:1/secret")
+        self.send_header("Set-Cookie", "argus_session=evil; Path=/")
+        self.send_header("Service-Worker-Allowed", "/")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+first, last = map(int, a.ports.split("-"))
+for port in range(first, last + 1):
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        break
+    except OSError:
+        pass
+job = pathlib.Path(a.home).parents[1] / "jobs" / os.environ["ARGUS_JOB_ID"]
+quiet = json.loads((pathlib.Path(a.home) / "quiet").read_text()) if (pathlib.Path(a.home) / "quiet").exists() else 0
+record = {"attempt": int(os.environ["ARGUS_ATTEMPT"]), "port": port, "seq": 1, "quiet_s": quiet, "kernels": 1,
+          "terminals": 0, "busy": False}
+(job / "notebook.json.part").write_text(json.dumps(record))
+(job / "notebook.json.part").rename(job / "notebook.json")
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+server.serve_forever()
+"""
+
+
+def machines():
+    resources = {"CPU": 40, "GPU": 2, "worker_node": 100, "argus_node_h2": 1000}
+    worker = {"name": "h2", "ip": "127.0.0.1", "resources": resources, "labels": {"argus.node": "h2"}}
+    return [{"name": "h1", "ip": "127.0.0.9", "head": True, "resources": {}}, worker]
+
+
+class Bed:
+    def __init__(self, home):
+        self.home = home
+        self.ray = FakeRay("2.60.0", nodes=machines(), state=home / "ray")
+
+    def __enter__(self):
+        self.ray.start()
+        self.door = free_port()
+        self.host = f"localhost:{self.door}"
+        ports = free_port()
+        more = (
+            f"notebooks: {{listen: '127.0.0.1:{self.door}', url: 'http://{self.host}'}}\n"
+            f"ports: {{notebook: {ports}-{ports + 20}}}"
+        )
+        self.argusd = Argusd(self.home, self.ray.url, more=more)
+        self.argusd.__enter__()
+        python = self.home / "standin"  # takes the place of the interpreter: runs ours instead of the tool
+        python.write_text(f"#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py \"$@\"\n")
+        python.chmod(0o755)
+        (self.home / "standin.py").write_text(STANDIN)
+        self.python = str(python)
+        return self
+
+    def __exit__(self, *why):
+        self.argusd.__exit__(*why)
+        self.ray.stop()
+
+    def call(self, method, path, body=None, token="user"):
+        return self.argusd.call(method, path, body, token=token)
+
+    def start(self, name="main", status=201, token="user", **more):
+        reply = self.call("POST", "/v1/notebooks", {"name": name, "python": self.python, **more}, token=token)
+        assert reply.status == status, reply
+        return reply.json()
+
+    def page(self, name="main", token="user"):
+        reply = self.call("GET", f"/v1/notebooks/{name}", token=token)
+        return reply.json() if reply.status == 200 else None
+
+    def wait(self, state, name="main", token="user"):
+        try:
+            until(lambda: self.page(name, token)["state"] == state, f"{name} is {state}")
+        except AssertionError as e:
+            raise AssertionError(f"{e}: {self.page(name, token)}") from None
+        return self.page(name, token)
+
+    def ready(self, name="main", token="user", **more):
+        self.start(name, token=token, **more)
+        return self.wait("READY", name, token)
+
+    def gone(self, name="main", token="user"):
+        self.call("POST", f"/v1/notebooks/{name}:stop", token=token)
+        self.wait("STOPPED", name, token)
+        assert self.call("DELETE", f"/v1/notebooks/{name}", token=token).status == 200
+
+    def url(self, name="main", token="user"):
+        reply = self.call("POST", f"/v1/notebooks/{name}:open", token=token)
+        assert reply.status == 200, reply
+        return reply.json()["url"]
+
+    def ask(self, path, cookie=None, method="GET", host=None, **headers):
+        """At the door. -> (status, headers, body)"""
+        c = http.client.HTTPConnection("127.0.0.1", self.door, timeout=60)
+        lines = {"Host": host or self.host, **{k.replace("_", "-"): v for k, v in headers.items()}}
+        if cookie:
+            lines["Cookie"] = cookie
+        c.request(method, path, headers=lines)
+        r = c.getresponse()
+        body = r.read()
+        c.close()
+        return r.status, r.headers, body
+
+    def enter(self, name="main", token="user", cookie=None):
+        """A cookie of the door."""
+        url = self.url(name, token)
+        assert url.startswith(f"http://{self.host}/open?ticket=")
+        path = url.removeprefix(f"http://{self.host}")
+        status, headers, body = self.ask(path, cookie)
+        if status == 200:  # it is asked whether that is you
+            assert b"<h1>" in body and "form-action 'self'" in headers["Content-Security-Policy"]
+            assert headers["Set-Cookie"] is None and path.encode() in body
+            status, headers, body = self.ask(path, cookie, "POST", Origin=f"http://{self.host}")
+        assert status == 303, (status, body)
+        line = headers["Set-Cookie"]
+        assert "HttpOnly" in line and "SameSite=Lax" in line and "Path=/" in line
+        return line.partition(";")[0], headers["Location"]
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory):
+    with Bed(tmp_path_factory.mktemp("notebooks")) as bed:
+        yield bed
+
+
+@pytest.fixture(scope="module")
+def mine(bed):
+    """One of alice's that is ready, for all tests here."""
+    return bed.ready()
+
+
+def test_a_notebook_is_a_job_on_its_lease(bed, mine):
+    job = bed.argusd.job(mine["job"])
+    assert (job["state"], job["workload"], job["user"]) == ("RUNNING", "notebook", "alice")
+    assert job["nodes"][0]["name"] == mine["node"] == "h2"
+    assert mine["kernels"] == 1 and mine["reason"] is None
+    assert bed.start(status=409)["code"] == "notebook_runs"
+    assert bed.call("DELETE", "/v1/notebooks/main").status == 409
+    listed = bed.call("GET", "/v1/notebooks").json()["notebooks"]
+    assert [n["name"] for n in listed] == ["main"]
+    assert bed.page(token="viewer") is None
+
+
+def test_the_door_opens_for_its_owner_and_strips_what_is_ours(bed, mine):
+    cookie, to = bed.enter()
+    assert to == "/n/alice/main/lab"
+    session = "argus_session=x"
+    status, headers, body = bed.ask(
+        "/n/alice/main/api/x%2Fy?a=b", f"{session}; {cookie}", X_Argus_User="root"
+    )
+    got = json.loads(body)
+    assert status == 200 and got["ok"] and got["path"] == "/n/alice/main/api/x%2Fy?a=b"
+    sent = {k.lower(): v for k, v in got["headers"].items()}
+    assert "cookie" not in sent and sent["x-argus-user"] == "alice" and "Bearer" not in str(sent)
+    assert "Set-Cookie" not in headers and "Service-Worker-Allowed" not in headers
+    token = sent["authorization"].removeprefix("token ")
+    assert token not in bed.argusd.said() and token not in str(mine)
+    for f in (bed.argusd.root / "jobs" / mine["job"]).rglob("*"):
+        assert not f.is_file() or f.is_symlink() or token.encode() not in f.read_bytes(), f
+    # Elsewhere is elsewhere: the address is told, and not gone to.
+    status, headers, _ = bed.ask("/n/alice/main/away", cookie)
+    assert (status, headers["Location"]) == (302, "http://127.0.0.1:1/secret")
+
+
+def test_a_ticket_is_good_once_and_a_cookie_for_one_user(bed, mine):
+    cookie, _ = bed.enter()
+    url = urllib.parse.urlsplit(bed.url())
+    path = f"{url.path}?{url.query}"
+    # Who only follows it is asked; no form of another site, and none that does not say from where, answers.
+    status, headers, body = bed.ask(path, Accept_Language="zh")
+    assert status == 200 and headers["Set-Cookie"] is None and "alice" in body.decode() and "代码" in body.decode()
+    for origin in ({}, {"Origin": "http://elsewhere.example"}):
+        status, headers, body = bed.ask(path, method="POST", **origin)
+        assert (status, json.loads(body)["code"]) == (403, "notebook_other_site") and headers["Set-Cookie"] is None
+    assert bed.ask(path, cookie)[0] == 303, "her cookie is there: nobody is asked"
+    status, _, body = bed.ask(path)
+    assert (status, json.loads(body)["code"]) == (401, "notebook_ticket")
+    assert bed.ask("/open?ticket=" + "A" * 43)[0] == 401 and bed.ask("/open")[0] == 401
+    # The admin sees it, but only its owner opens it.
+    reply = bed.call("POST", "/v1/notebooks/main:open?user=alice", token="admin")
+    assert (reply.status, reply.json()["code"]) == (403, "notebook_not_yours")
+    assert bed.call("POST", "/v1/notebooks/main:open?user=alice", token="viewer").status in (403, 404)
+    reply = bed.call("POST", "/v1/notebooks/nosuch:open", token="admin")
+    assert (reply.status, reply.json()["code"]) == (404, "not_found")
+    # Another user's ticket does not open beside it, nor his cookie what is hers.
+    bed.ready("main", token="admin")
+    other = urllib.parse.urlsplit(bed.url(token="admin"))
+    status, _, body = bed.ask(f"{other.path}?{other.query}", cookie)
+    assert (status, json.loads(body)["code"]) == (409, "notebook_other_user")
+    his, to = bed.enter(token="admin")
+    assert bed.ask(to, his)[0] == 200 and bed.ask("/n/alice/main/lab", his)[0] == 404
+    assert "Max-Age=0" in bed.ask("/leave", cookie)[1]["Set-Cookie"]
+    bed.gone("main", token="admin")
+
+
+def test_the_door_knows_no_api_and_no_credential_of_it(bed, mine):
+    cookie, _ = bed.enter()
+    bearer = {"Authorization": f"Bearer {bed.argusd.tokens['user']}"}
+    assert bed.ask("/v1/jobs", cookie)[0] == 404 and bed.ask("/v1/jobs", **bearer)[0] == 404
+    assert bed.ask("/n/alice/main/lab", **bearer)[0] == 401
+    assert bed.ask("/n/alice/main/lab")[0] == 401
+    forged = cookie[:-1] + ("0" if cookie[-1] != "0" else "1")
+    assert bed.ask("/n/alice/main/lab", forged)[0] == 401
+    # The API knows no cookie of the door.
+    c = http.client.HTTPConnection("127.0.0.1", bed.argusd.port, timeout=60)
+    c.request("GET", "/v1/jobs", headers={"Cookie": cookie})
+    assert c.getresponse().status == 401
+    c.close()
+    # Pages of other sites, and names that are not the door's.
+    assert bed.ask("/n/alice/main/api", cookie, "POST", Origin="http://evil.example")[0] == 403
+    assert bed.ask("/n/alice/main/api", cookie, "POST", Origin="null")[0] == 403
+    assert bed.ask("/n/alice/main/api", cookie, "POST", Origin=f"http://{bed.host}")[0] == 200
+    assert bed.ask("/n/alice/main/lab", cookie, host=f"127.0.0.1:{bed.door}")[0] == 403
+    assert bed.ask("/n/alice/main/%2e%2e/%2e%2e/x", cookie)[0] in (400, 404)
+
+
+def test_argusd_of_the_same_name_opens_none(bed, mine):
+    c = http.client.HTTPConnection("127.0.0.1", bed.argusd.port, timeout=60)
+    lines = {"Host": f"localhost:{bed.argusd.port}", "Authorization": f"Bearer {bed.argusd.tokens['user']}"}
+    c.request("POST", "/v1/notebooks/main:open", headers=lines)
+    reply = c.getresponse()
+    assert (reply.status, json.loads(reply.read())["code"]) == (409, "notebooks_same_host")
+    c.close()
+
+
+def test_a_record_is_not_believed_about_a_place(bed, mine):
+    """A job may write what it likes: a port that is none of a notebook's leads nowhere."""
+    cookie, to = bed.enter()
+    assert bed.ask(to, cookie)[0] == 200
+    at = bed.argusd.root / "jobs" / mine["job"] / "notebook.json"
+    good = json.loads(at.read_text())
+    at.write_text(json.dumps({**good, "port": bed.argusd.port, "host": "127.0.0.9", "seq": 2}))
+    bed.argusd.restart()
+    until(lambda: bed.page()["state"] == "STARTING", "nothing of the record is believed")
+    assert bed.ask(to, cookie)[0] == 503
+    at.write_text(json.dumps({**good, "seq": 3}))
+    bed.wait("READY")
+    assert bed.ask(to, cookie)[0] == 200  # the cookie outlives a restart
+
+
+def test_kill_nine_makes_one_job_and_loses_none(bed):
+    bed.start("killed")
+    bed.argusd.kill9()
+    bed.argusd.start()
+    page = bed.wait("READY", "killed")
+    jobs = [j for j in bed.call("GET", "/v1/jobs?limit=500").json()["jobs"] if j["name"] == "notebook killed"]
+    assert [j["id"] for j in jobs] == [page["job"]]
+    cookie, to = bed.enter("killed")
+    bed.argusd.kill9()
+    bed.argusd.start()
+    bed.wait("READY", "killed")
+    assert bed.page("killed")["job"] == page["job"] and bed.ask(to, cookie)[0] == 200
+    bed.gone("killed")
+
+
+def test_a_revoked_token_shuts_the_door(bed, mine):
+    made = bed.call("POST", "/v1/tokens", {"name": "short"}).json()
+    bed.argusd.tokens["short"] = made["token"]
+    cookie, to = bed.enter(token="short")
+    assert bed.ask(to, cookie)[0] == 200
+    assert bed.call("DELETE", f"/v1/tokens/{made['id']}").status == 200
+    assert bed.ask(to, cookie)[0] == 401
+
+
+def test_nobody_there_warned_then_stopped_and_started_as_it_was(bed):
+    home = bed.argusd.root / "users/alice"
+    until(home.is_dir, "alice's directory")
+    pathlib.Path(home / "quiet").write_text("3600")
+    bed.start("quiet", idle="4s", cpus=2)
+    page = bed.wait("STOPPED", "quiet")
+    assert page["reason"]["code"] == "notebook_was_idle"
+    kinds = [e["kind"] for e in bed.argusd.events() if e["object"] == "notebook/alice/quiet"]
+    assert kinds.index("notebook_idle") < kinds.index("notebook_stopped")
+    # Started again without a word it is what it was; kept, it is not stopped.
+    reply = bed.call("POST", "/v1/notebooks", {"name": "quiet", "idle": "2m"})
+    assert reply.status == 201 and reply.json()["cpus"] == 2
+    bed.wait("READY", "quiet")
+    kept = bed.call("POST", "/v1/notebooks/quiet:extend", {"for": "1h"}).json()
+    assert kept["keep_until"] is not None
+    until(lambda: bed.page("quiet")["stops_in"] not in (None, "0s"), "its clock is shown")
+    assert bed.call("POST", "/v1/notebooks/quiet:extend", {"for": "1s"}).status == 400
+    (home / "quiet").unlink()
+    bed.gone("quiet")
+
+
+def test_what_is_refused(bed):
+    assert bed.start("A b", status=422)["code"] == "notebook_name"
+    assert bed.start("x", status=422, gpus=99)["code"]
+    assert bed.start("x", status=201, snapshot="nothing@1")["name"] == "x"
+    page = bed.wait("FAILED", "x")
+    assert page["reason"]["text"]
+    assert bed.call("DELETE", "/v1/notebooks/x").status == 200
+    assert bed.call("POST", "/v1/notebooks", {"name": "v"}, token="viewer").status == 403
+
+
+def test_an_admin_says_whose(bed, mine, tmp_path):
+    """By the command line, which without a name means one's own."""
+    own = {"ARGUS_URL": bed.argusd.url, "ARGUS_TOKEN": bed.argusd.tokens["admin"], "XDG_CONFIG_HOME": str(tmp_path)}
+
+    def argus(*words):
+        argv = [PROGRAMS["argus"], "notebook", *words]
+        return subprocess.run(argv, capture_output=True, text=True, env={**os.environ, **own}, timeout=60)
+
+    assert "no notebook" in argus("show", "main").stderr
+    shown = argus("show", "main", "--user", "alice")
+    assert shown.returncode == 0 and "owner: alice" in shown.stdout, shown
+    assert argus("extend", "main", "--for", "2h", "--user", "alice").returncode == 0
+    assert bed.page()["keep_until"]
+    bed.start("theirs")
+    assert argus("stop", "theirs", "--user", "alice").returncode == 0
+    bed.wait("STOPPED", "theirs")
+    assert argus("rm", "theirs", "--user", "alice").returncode == 0 and bed.page("theirs") is None

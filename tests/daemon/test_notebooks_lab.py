@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real JupyterLab as a notebook of argusd: a cell run through its door, packages and files that are there next time.
+
+The environment is made by `tools/setup/setup jupyter`."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from test_notebooks import Bed
+from test_proxy_jupyter import CELL, PATIENCE, environment
+
+from argusd import needs_argusd, until
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [needs_argusd, pytest.mark.nightly]
+
+
+def test_a_cell_runs_and_what_was_made_is_there_again(tmp_path):
+    python = str(environment() / "bin/python")
+    with Bed(tmp_path) as bed:
+        bed.python = python
+        job = bed.ready()["job"]
+        cookie, to = bed.enter()
+        status, headers, page = bed.ask(to, cookie)
+        assert status == 200 and "Set-Cookie" not in headers
+        config = json.loads(page.decode().partition('id="jupyter-config-data"')[2].partition(">")[2].partition("<")[0])
+        assert config["baseUrl"] == "/n/alice/main/" and config["token"] == ""
+        assert "@jupyterlab/apputils-extension:announcements" in config["disabledExtensions"]
+        script = CELL.replace('{"Authorization": "Bearer good"}', json.dumps({"Cookie": cookie}))
+        argv = [python, "-c", script, f"{bed.host}/n/alice/main"]
+        got = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
+        assert got.returncode == 0, got.stderr
+        assert json.loads(got.stdout) == {"printed": 300001, "result": "42", "terminal": True}
+        home = bed.argusd.root / "users/alice"
+        assert (home / "made.ipynb").exists()
+        (overlay,) = (p for p in (home / ".argus").glob("overlay-*") if p.is_dir())
+        assert (overlay / "whole").exists()
+        kernels = json.loads(bed.ask("/n/alice/main/api/kernelspecs", cookie)[2])["kernelspecs"]
+        assert kernels["python3"]["spec"]["argv"][0] == str(overlay / "bin/python"), "what is installed is seen"
+        bed.call("POST", "/v1/notebooks/main:stop")
+        bed.wait("STOPPED")
+        bed.call("POST", "/v1/notebooks", {"name": "main"})
+        assert bed.wait("READY")["job"] != job and (home / "made.ipynb").exists()
+        bed.gone()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup")
+def test_its_page_works_in_a_browser(tmp_path):
+    """A cell of the overlay, by a page that asks nobody else and puts no token into an address; then what was open."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: run ./dev setup")
+    args = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with Bed(tmp_path) as bed, sync_api.sync_playwright() as p:
+        bed.python = str(environment() / "bin/python")
+        bed.ready()
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=args)
+        asked = []
+
+        def opened():
+            page = browser.new_context().new_page()
+            page.set_default_timeout(PATIENCE * 1000)
+            page.on("request", lambda r: asked.append(r.url))
+            page.on("websocket", lambda w: asked.append(w.url.replace("ws:", "http:")))
+            page.goto(bed.url())
+            page.click("button")  # these are alice's notebooks, and that is her
+            return page
+
+        page = opened()
+        page.click(".jp-LauncherCard[data-category='Notebook']")
+        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+        page.click(".jp-Notebook .cm-content")
+        page.keyboard.type("import argus, sys; print(6 * 7, argus.__name__, sys.prefix)")
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector(".jp-OutputArea-output:has-text('42 argus')")
+        assert f"{bed.argusd.root}/users/alice/.argus/overlay-" in page.inner_text(".jp-OutputArea-output")
+        page.keyboard.press("Control+s")
+        page.wait_for_selector(".jp-Dialog")  # its name is asked for, once
+        page.keyboard.press("Enter")
+        until(lambda: "42 argus" in (bed.argusd.root / "users/alice/Untitled.ipynb").read_text(), "it is saved")
+        bed.call("POST", "/v1/notebooks/main:stop")
+        bed.wait("STOPPED")
+        bed.ready()
+        page = opened()
+        page.wait_for_selector(".jp-OutputArea-output:has-text('42 argus')")
+        here = tuple(f"{scheme}{bed.host}/" for scheme in ("http://", "blob:http://"))
+        assert [u for u in asked if not u.startswith((*here, "data:")) or "token=" in u] == []
+        browser.close()
+        bed.gone()

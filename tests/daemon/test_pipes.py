@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines beside a fake Ray: steps that need each other, what they hand on, retries, cancel, cache, schedules, over
+kill -9 of argusd; by HTTP and by the command line."""
+
+import contextlib
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+import time
+
+import pytest
+from fakeray import FakeRay
+from programs import PROGRAMS
+from wallclock import COMPILER, WallClock
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/pipelines/sft-to-model.yaml"
+
+CHAIN = """\
+name: chain
+params:
+  word: {required: true}
+  times: {type: integer, default: 2}
+steps:
+  last:
+    needs: [good]
+    with: {workload: ray, entrypoint: ["cat", "${{ steps.first.dir }}/said"]}
+  good:
+    uses: check
+    with: {that: "${{ steps.first.state == 'SUCCEEDED' && params.times >= 2 }}", else: too few}
+  first:
+    with:
+      workload: ray
+      entrypoint: echo ${{ params.word }} > $ARGUS_ATTEMPT_DIR/../../said
+"""
+
+
+@pytest.fixture(scope="module")
+def argusd(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("pipes"), ray.url) as argusd:
+        yield argusd
+
+
+def store(argusd, text, token="user", status=201, query=""):
+    name = text.split("\n")[0].removeprefix("name: ")
+    reply = argusd.call("PUT", f"/v1/pipelines/{name}{query}", text, token=token)
+    assert reply.status in (status, 200), reply
+    return name
+
+
+def begin(argusd, name, token="user", status=201, **body):
+    reply = argusd.call("POST", f"/v1/pipelines/{name}:run", body, token=token)
+    assert reply.status == status, reply
+    return reply.json()["id"] if status == 201 else reply.json()
+
+
+def run_of(argusd, run, token="user"):
+    return argusd.call("GET", f"/v1/pipeline-runs/{run}", token=token).json()
+
+
+def over(argusd, run, token="user"):
+    def ended():
+        page = run_of(argusd, run, token)
+        return page if page["ended_at"] else None
+
+    try:
+        return until(ended, f"run {run} is over")
+    except AssertionError as e:
+        page = run_of(argusd, run, token)
+        jobs = [argusd.get(f"/v1/jobs/{s['job']}") for s in page["steps"] if s["job"]]
+        raise AssertionError(json.dumps([page["steps"], jobs], indent=1)) from e
+
+
+def states(page):
+    return {s["name"]: s["state"] for s in page["steps"]}
+
+
+def step_of(page, name):
+    return next(s for s in page["steps"] if s["name"] == name)
+
+
+def test_a_chain(argusd):
+    """What a step leaves behind is where the next one finds it."""
+    store(argusd, CHAIN)
+    page = over(argusd, begin(argusd, "chain", params={"word": "hello"}))
+    assert page["state"] == "SUCCEEDED", json.dumps(page, indent=1)
+    assert states(page) == dict.fromkeys(["first", "good", "last"], "SUCCEEDED")
+    assert page["params"] == {"word": "hello", "times": 2} and (page["done"], page["total"]) == (3, 3)
+    last = step_of(page, "last")
+    assert "hello" in argusd.call("GET", f"/v1/jobs/{last['job']}/logs", token="user").body.decode()
+    assert last["needs"] == ["good", "first"] and last["left"]["job"] == last["job"]
+    job = argusd.job(last["job"])
+    assert (job["user"], job["name"]) == ("alice", "chain-last")
+    events = argusd.get("/v1/events?limit=500")["events"]
+    mine = [e for e in events if (e.get("object") or "").startswith(f"pipeline/{page['id']}")]
+    assert {e["kind"] for e in mine} == {"pipeline_started", "pipeline_step", "pipeline_job", "pipeline_ended"}
+
+
+def test_a_check_that_is_not_true_ends_it(argusd):
+    store(argusd, CHAIN)
+    page = over(argusd, begin(argusd, "chain", params={"word": "w", "times": "1"}))
+    assert page["state"] == "FAILED"
+    assert states(page) == {"first": "SUCCEEDED", "good": "FAILED", "last": "SKIPPED"}
+    reason = step_of(page, "good")["reason"]
+    assert reason["code"] == "pipe_check_false" and reason["args"] == {"else": "too few"}
+    assert step_of(page, "last")["reason"]["code"] == "pipe_before_failed"
+
+
+def test_the_same_inputs_are_not_run_again(argusd):
+    store(argusd, CHAIN)
+    first = over(argusd, begin(argusd, "chain", params={"word": "twice"}))
+    again = over(argusd, begin(argusd, "chain", params={"word": "twice"}))
+    forced = over(argusd, begin(argusd, "chain", params={"word": "twice"}, force=True))
+    jobs = [step_of(p, "first")["job"] for p in (first, again, forced)]
+    assert jobs[0] == jobs[1] != jobs[2]
+    assert step_of(again, "first")["cached"] and step_of(again, "last")["cached"]
+    assert not step_of(forced, "first")["cached"]
+    other = over(argusd, begin(argusd, "chain", params={"word": "another"}))
+    assert not step_of(other, "first")["cached"]
+
+
+def planned(argusd, path, **body):
+    reply = argusd.call("POST", path, {"dry_run": True, **body}, token="user")
+    assert reply.status == 200, reply
+    plan = reply.json()
+    return plan, {s["name"]: s["would"] for s in plan["steps"]}
+
+
+def test_what_a_run_would_do(argusd):
+    """Told before it is begun: what runs and why, what an earlier run stands in for, what is decided then."""
+    store(argusd, CHAIN.replace("name: chain", "name: plan"))
+    path = "/v1/pipelines/plan:run"
+    plan, would = planned(argusd, path, params={"word": "planned"})
+    assert would == {"first": "run", "good": "depends", "last": "depends"} and plan["to_run"] == 3
+    assert {s["reason"]["code"] for s in plan["steps"]} == {"pipe_plan_first", "pipe_plan_decided"}
+    assert argusd.call("GET", "/v1/pipeline-runs?pipeline=plan", token="user").json()["runs"] == []
+    run = over(argusd, begin(argusd, "plan", params={"word": "planned"}))
+    _, would = planned(argusd, path, params={"word": "planned"})
+    assert would == {"first": "reuse", "good": "pass", "last": "reuse"}
+    plan, would = planned(argusd, path, params={"word": "planned", "times": 1})
+    assert plan["steps"][1]["reason"]["args"] == {"else": "too few"}
+    assert would == {"first": "reuse", "good": "fail", "last": "skip"}
+    plan, would = planned(argusd, path, params={"word": "v"})
+    (first,) = [s for s in plan["steps"] if s["name"] == "first"]
+    assert (first["would"], first["earlier"], first["reason"]["code"]) == ("run", run["id"], "pipe_plan_other")
+    assert [c["key"] for c in first["changes"]] == ["entrypoint"] and "echo planned" in first["changes"][0]["from"]
+    # A retry from a step: what is before it stays.
+    _, would = planned(argusd, f"/v1/pipeline-runs/{run['id']}:retry", **{"from": "last", "force": True})
+    assert would == {"first": "keep", "good": "keep", "last": "run"}
+    assert run_of(argusd, run["id"])["ended_at"] == run["ended_at"], "nothing was begun"
+    said = cli(argusd, "pipe", "run", "plan", "--dry-run", "-p", "word=v")
+    assert said.returncode == 0 and "first entrypoint:" in said.stdout and run["id"] in said.stdout, said
+    assert "keep" in cli(argusd, "pipe", "retry", run["id"], "--from", "last", "--dry-run").stdout
+
+
+def test_a_step_tells_what_it_read(argusd):
+    text = (
+        CHAIN.replace("name: chain", "name: told") + "  never:\n    if: params.times > 5\n    with: {workload: ray}\n"
+    )
+    store(argusd, text)
+    first = over(argusd, begin(argusd, "told", params={"word": "told"}))
+    again = over(argusd, begin(argusd, "told", params={"word": "told"}))
+    good, never = step_of(again, "good"), step_of(again, "never")
+    assert good["values"] == {"steps.first.state": "SUCCEEDED", "params.times": 2} and good["inputs"]["that"] is True
+    assert (never["if"], never["if_value"], never["values"]) == ("params.times > 5", False, {"params.times": 2})
+    last = step_of(again, "last")
+    assert (last["cached"], last["earlier"]) == (True, first["id"])
+    assert last["inputs"]["entrypoint"][1] == step_of(first, "first")["left"]["dir"] + "/said"
+    shown = argusd.call("GET", f"/v1/pipeline-runs?limit=1&before={again['number']}&pipeline=told", token="user").json()
+    assert [r["id"] for r in shown["runs"]] == [first["id"]]
+
+
+FLAKY = """\
+name: flaky
+steps:
+  a:
+    retry: {limit: 1, backoff: 1s}
+    with: {workload: ray, entrypoint: "test -e PLACE/go || { touch PLACE/go; exit 3; }"}
+  b:
+    needs: [a]
+    with: {workload: ray, entrypoint: "test -e PLACE/fixed"}
+  sweep:
+    needs: [b]
+    if: always()
+    with: {workload: ray, entrypoint: "true"}
+  c: {needs: [b], with: {workload: ray, entrypoint: "true"}}
+"""
+
+
+def test_retries_and_a_run_that_is_mended(argusd, tmp_path):
+    store(argusd, FLAKY.replace("PLACE", str(tmp_path)))
+    run = begin(argusd, "flaky")
+    page = over(argusd, run)
+    assert states(page) == {"a": "SUCCEEDED", "b": "FAILED", "c": "SKIPPED", "sweep": "SUCCEEDED"}
+    assert step_of(page, "a")["tries"] == 2
+    assert step_of(page, "b")["reason"]["args"]["state"] == "FAILED"
+    before = step_of(page, "a")["job"]
+    (tmp_path / "fixed").touch()
+    reply = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {}, token="user")
+    assert reply.status == 202 and reply.json()["ended_at"] is None
+    page = over(argusd, run)
+    assert page["state"] == "SUCCEEDED" and step_of(page, "a")["job"] == before
+    # From a step that succeeded: it and all that needs it.
+    argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"from": "a", "force": True}, token="user")
+    assert step_of(over(argusd, run), "a")["job"] != before
+    reply = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"from": "x"}, token="user")
+    assert (reply.status, reply.json()["code"]) == (404, "pipe_step_unknown")
+
+
+MATRIX = """\
+name: grid
+steps:
+  e:
+    matrix: {x: [1, 2], y: [a, b]}
+    with: {workload: ray, entrypoint: "echo ${{ matrix.x }}-${{ matrix.y }}"}
+  all: {uses: check, with: {that: "${{ steps.e.state == 'SUCCEEDED' }}"}}
+"""
+
+
+def test_a_matrix(argusd):
+    store(argusd, MATRIX)
+    page = over(argusd, begin(argusd, "grid"))
+    assert states(page) == dict.fromkeys(["e-1", "e-2", "e-3", "e-4", "all"], "SUCCEEDED")
+    assert step_of(page, "e-3")["matrix"] == {"x": 2, "y": "a"}
+    log = argusd.call("GET", f"/v1/jobs/{step_of(page, 'e-3')['job']}/logs", token="user").body.decode()
+    assert "2-a" in log
+
+
+WAITS = """\
+name: waits
+concurrency: queue
+steps:
+  a: {with: {workload: ray, entrypoint: "while [ ! -e PLACE/go ]; do sleep 0.1; done"}}
+  b: {needs: [a], with: {workload: ray, entrypoint: "true"}}
+"""
+
+
+def running(argusd, run, step):
+    def job():
+        page = run_of(argusd, run)
+        found = step_of(page, step)["job"]
+        return found if found and argusd.job(found)["state"] == "RUNNING" else None
+
+    return until(job, f"step {step} runs")
+
+
+def test_cancel_stops_the_jobs(argusd, tmp_path):
+    store(argusd, WAITS.replace("PLACE", str(tmp_path)))
+    run = begin(argusd, "waits")
+    job = running(argusd, run, "a")
+    assert argusd.call("POST", f"/v1/pipeline-runs/{run}:cancel", token="user").status == 202
+    page = over(argusd, run)
+    assert (page["state"], states(page)) == ("CANCELLED", {"a": "CANCELLED", "b": "CANCELLED"})
+    ended = argusd.job(job)
+    assert ended["state"] == "STOPPED" and ended["reason"]["code"] == "pipe_run_cancelled"
+
+
+@pytest.mark.parametrize("how", ["queue", "skip", "replace", "allow"])
+def test_two_runs_of_one_pipeline(argusd, tmp_path, how):
+    text = WAITS.replace("PLACE", str(tmp_path)).replace("concurrency: queue", f"concurrency: {how}")
+    store(argusd, text.replace("name: waits", f"name: two-{how}"))
+    first = begin(argusd, f"two-{how}")
+    running(argusd, first, "a")
+    if how == "skip":
+        assert begin(argusd, f"two-{how}", status=409)["code"] == "pipe_run_skipped"
+    else:
+        second = begin(argusd, f"two-{how}", force=True)
+        if how == "queue":
+            assert run_of(argusd, second)["started_at"] is None
+        else:
+            running(argusd, second, "a")
+    (tmp_path / "go").touch()
+    assert over(argusd, first)["state"] == ("CANCELLED" if how == "replace" else "SUCCEEDED")
+    if how != "skip":
+        assert over(argusd, second)["state"] == "SUCCEEDED"
+
+
+def test_a_step_that_takes_too_long(argusd, tmp_path):
+    text = WAITS.replace("PLACE", str(tmp_path)).replace("  a: {", "  a: {timeout: 2s, ")
+    store(argusd, text.replace("name: waits", "name: slow"))
+    page = over(argusd, begin(argusd, "slow"))
+    assert states(page) == {"a": "FAILED", "b": "SKIPPED"}
+    assert argusd.job(step_of(page, "a")["job"])["reason"]["code"] == "pipe_step_timeout"
+
+
+def test_mistakes_are_told_with_their_places(argusd):
+    text = 'name: wrong\nsteps:\n  a:\n    needs: [tran]\n    with: {x: "${{ params.y }}"}\n  train: {with: {}}\n'
+    reply = argusd.call("PUT", "/v1/pipelines/wrong", text, token="user")
+    told = [(p["code"], p["line"], p["field"]) for p in reply.json()["problems"]]
+    assert reply.status == 422
+    assert told == [("pipe_step_unknown", 3, "steps.a.needs"), ("pipe_ref_unknown", 5, "steps.a.with")]
+    assert reply.json()["problems"][0]["hint"] == "did you mean 'train'"
+    store(argusd, CHAIN)
+    assert begin(argusd, "chain", status=422)["problems"][0]["code"] == "pipe_param_missing"
+    # What only the submit finds is why the step failed.
+    store(argusd, "name: bad\nsteps: {a: {with: {workload: ray}}}\n")
+    page = over(argusd, begin(argusd, "bad"))
+    assert page["state"] == "FAILED" and step_of(page, "a")["job"] is None
+    assert step_of(page, "a")["reason"]["code"] == "workload_needs"
+
+
+def test_who_sees_and_changes_it(argusd):
+    """Another user's pipeline and run are not there; an admin sees them, a viewer changes nothing."""
+    assert argusd.call("POST", "/v1/users", {"name": "bob", "role": "user"}).status == 201
+    bob = argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+    store(argusd, CHAIN)
+    run = begin(argusd, "chain", params={"word": "mine"})
+    over(argusd, run)
+    for path in ("/v1/pipelines/chain?user=alice", f"/v1/pipeline-runs/{run}"):
+        assert argusd.call("GET", path, token=bob).status == 404
+        assert argusd.call("GET", path, token="viewer").status == 200
+    for path in (f"/v1/pipeline-runs/{run}:cancel", f"/v1/pipeline-runs/{run}:retry"):
+        assert argusd.call("POST", path, token=bob).status == 404
+    assert argusd.call("POST", "/v1/pipelines/chain:run?user=alice", {}, token=bob).status == 404
+    assert argusd.call("GET", "/v1/pipeline-runs", token=bob).json()["runs"] == []
+    assert argusd.call("POST", f"/v1/pipeline-runs/{run}:cancel", token="viewer").status == 403
+
+
+def test_a_schedule(argusd):
+    store(argusd, CHAIN.replace("name: chain", "name: nightly"))
+    path = "/v1/pipelines/nightly:schedule"
+    body = {"cron": "0 2 * * *", "zone": "Asia/Shanghai", "params": {"word": "w"}}
+    reply = argusd.call("POST", path, body, token="user")
+    assert reply.status == 200 and reply.json()["next_at"].endswith("T18:00:00.000Z"), reply
+    for body, code in (
+        ({"cron": "61 * * * *", "params": {"word": "w"}}, "cron_field"),
+        ({"cron": "0 0 30 2 *", "params": {"word": "w"}}, "cron_never"),
+        ({"cron": "@daily", "zone": "Nowhere/At-all", "params": {"word": "w"}}, "zone_unknown"),
+        ({"cron": "@daily", "zone": "../../etc/passwd", "params": {"word": "w"}}, "zone_unknown"),
+    ):
+        assert argusd.call("POST", path, body, token="user").json()["code"] == code
+    problem = argusd.call("POST", path, {"cron": "@daily"}, token="user").json()
+    assert problem["problems"][0]["code"] == "pipe_param_missing"
+    reply = argusd.call("POST", path, {"cron": "* * * * *", "params": {"word": "by itself"}}, token="user")
+
+    def came():
+        runs = argusd.call("GET", "/v1/pipeline-runs?pipeline=nightly", token="user").json()["runs"]
+        return [r for r in runs if r["by_schedule"]]
+
+    (run, *_) = until(came, "the schedule comes within a minute")
+    assert over(argusd, run["id"])["params"]["word"] == "by itself"
+    page = argusd.call("GET", "/v1/pipelines/nightly", token="user").json()
+    assert len(page["next_times"]) == 5 and page["next_times"][0] == page["next_at"]
+    off = argusd.call("POST", path, {"cron": None}, token="user").json()
+    assert (off["cron"], off["next_at"]) == (None, None)
+
+
+def test_a_row_of_an_older_argusd_is_begun_again(argusd):
+    """A retry whose submit was being checked, with what the try before it had left: it has no job, and gets one."""
+    store(argusd, "name: older\nsteps: {a: {cache: false, with: {workload: ray, entrypoint: echo hello}}}\n")
+    run = begin(argusd, "older")
+    job = step_of(over(argusd, run), "a")["job"]
+    argusd.stop()
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+        (text,) = db.execute("SELECT body FROM entry WHERE kind = 'pipeline_run' AND name = ?", (run,)).fetchone()
+        row = json.loads(text)
+        (item,) = row["items"]
+        assert item["left"]["job"] == job and item["state"] == row["state"]
+        row |= {"state": "RUNNING", "ended_at": None}
+        item |= {"state": "RUNNING", "ended_at": None, "job": None}
+        where = (json.dumps(row), run)
+        db.execute("UPDATE entry SET body = ? WHERE kind = 'pipeline_run' AND name = ?", where)
+    argusd.start()
+    page = over(argusd, run)
+    assert page["state"] == "SUCCEEDED" and step_of(page, "a")["job"] not in (None, job)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+def test_the_schedule_of_a_user_who_is_disabled(tmp_path):
+    """No run begins, however often the schedule comes, and that is told once; then it goes on."""
+    clock = WallClock(tmp_path)
+    with FakeRay() as ray, contextlib.ExitStack() as until_the_end:
+        argusd = Argusd(tmp_path, ray.url)
+        argusd.env = clock.env()
+        until_the_end.enter_context(argusd)
+        store(argusd, "name: hourly\nsteps: {a: {uses: check, with: {that: true}}}\n")
+        path = "/v1/pipelines/hourly"
+        assert argusd.call("POST", f"{path}:schedule", {"cron": "0 * * * *"}, token="user").status == 200
+
+        def set_disabled(disabled):
+            assert argusd.call("PATCH", "/v1/users/alice", {"disabled": disabled}).status == 200
+
+        def comes():
+            next_at = argusd.get(f"{path}?user=alice")["next_at"]
+            clock.jump(3600)
+            until(lambda: argusd.get(f"{path}?user=alice")["next_at"] != next_at, "the schedule has come")
+
+        set_disabled(True)
+        comes()
+        argusd.restart()
+        comes()
+        missed = [e for e in argusd.get("/v1/events?limit=500")["events"] if e["kind"] == "pipeline_missed"]
+        assert [e["reason"]["code"] for e in missed] == ["you_are_disabled"], missed
+        assert argusd.get("/v1/pipeline-runs")["runs"] == []
+        set_disabled(False)
+        comes()
+        (run,) = argusd.get("/v1/pipeline-runs")["runs"]
+        assert over(argusd, run["id"])["state"] == "SUCCEEDED"
+
+
+def cli(argusd, *args, token="user"):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens[token], "COLUMNS": "100"}
+    return subprocess.run([PROGRAMS["argus"], *args], capture_output=True, text=True, env=env)
+
+
+def test_the_example_is_one(argusd):
+    drawn = cli(argusd, "pipe", "check", str(EXAMPLE))
+    assert drawn.returncode == 0, drawn.stderr
+    assert [line.split()[:2] for line in drawn.stdout.splitlines()] == [
+        ["train", "job"], ["good", "check"], ["merge", "job"], ["publish", "publish"],
+    ]  # fmt: skip
+    drawn = cli(argusd, "pipe", "check", str(EXAMPLE.with_name("sft-to-service.yaml")))
+    assert drawn.returncode == 0 and drawn.stdout.splitlines()[-1].split()[:2] == ["serve", "deploy"], drawn
+
+
+def test_by_the_command_line(argusd, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(CHAIN.replace("name: chain", "name: by-hand"))
+    drawn = cli(argusd, "pipe", "check", str(path)).stdout.splitlines()
+    assert [line.split()[0] for line in drawn] == ["first", "good", "last"]
+    assert "<- good, first" in drawn[2]
+    run = cli(argusd, "pipe", "run", str(path), "-p", "word=hi").stdout.strip()
+    assert run.startswith("by-hand-")
+    over(argusd, run)
+    assert "SUCCEEDED" in cli(argusd, "pipe", "show", run).stdout
+    assert "SUCCEEDED" in cli(argusd, "pipe", "graph", run).stdout
+    assert run in cli(argusd, "pipe", "runs", "--pipeline", "by-hand").stdout
+    assert "first" in cli(argusd, "pipe", "ls").stdout
+    assert cli(argusd, "pipe", "retry", run, "--from", "good").returncode == 0
+    over(argusd, run)
+    path.write_text("name: x\nsteps:\n  a: {with: {x: '${{ steps.b.job }}'}}\n")
+    wrong = cli(argusd, "pipe", "check", str(path))
+    assert wrong.returncode == 5 and f"{path}:3:" in wrong.stderr and "no step 'b'" in wrong.stderr
+    assert cli(argusd, "pipe", "rm", "by-hand").returncode == 0
+    assert run_of(argusd, run)["state"] == "SUCCEEDED"
+
+
+def test_somebody_elses_by_the_command_line(argusd):
+    """Two people have one of the same name: what is done to which is said by --user."""
+    text = CHAIN.replace("name: chain", "name: shared")
+    for token in ("user", "admin"):
+        store(argusd, text, token=token)
+    runs = {}
+    for token in ("user", "admin"):
+        runs[token] = over(argusd, begin(argusd, "shared", token=token, params={"word": token}), token=token)["id"]
+    seen = cli(argusd, "pipe", "runs", "--pipeline", "shared", "--owner", "alice", token="admin").stdout
+    assert runs["user"] in seen and runs["admin"] not in seen
+    how = ["--cron", "@daily", "-p", "word=x", "--user", "alice"]
+    when = cli(argusd, "pipe", "schedule", "shared", *how, token="admin")
+    assert when.returncode == 0, when
+    crons = {t: argusd.get("/v1/pipelines/shared", token=t)["cron"] for t in ("user", "admin")}
+    assert crons == {"user": "@daily", "admin": None}
+    assert cli(argusd, "pipe", "rm", "shared", "--user", "alice", token="admin").returncode == 0
+    assert argusd.call("GET", "/v1/pipelines/shared", token="user").status == 404
+    assert argusd.call("GET", "/v1/pipelines/shared", token="admin").status == 200
+
+
+def killed(place):
+    """Four steps, one after the other, each of which leaves a mark."""
+    steps = {}
+    for i in range(4):
+        job = {"workload": "ray", "entrypoint": f"echo x >> {place}/s{i}"}
+        steps[f"s{i}"] = {"cache": False, "with": job, "needs": [f"s{i - 1}"] if i else []}
+    return {"name": "killed", "concurrency": "allow", "steps": steps}
+
+
+def test_kill_9_at_any_moment(tmp_path):
+    """Killed again and again while runs go on: each step is done once, none is lost."""
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path / "home", ray.url) as argusd:
+        place = tmp_path / "done"
+        place.mkdir()
+        assert argusd.call("PUT", "/v1/pipelines/killed", killed(place), token="user").status == 201
+        runs = [begin(argusd, "killed") for _ in range(3)]
+        kills = 0
+        deadline = time.monotonic() + 120
+        while any(run_of(argusd, r)["ended_at"] is None for r in runs) and time.monotonic() < deadline:
+            if kills < 12:
+                argusd.kill9()
+                argusd.start()
+                kills += 1
+        pages = [over(argusd, r) for r in runs]
+        assert [p["state"] for p in pages] == ["SUCCEEDED"] * 3, json.dumps(pages, indent=1)
+        for i in range(4):
+            assert (place / f"s{i}").read_text() == "x\n" * 3
+        jobs = argusd.get("/v1/jobs?all=1&limit=100")["jobs"]
+        assert len(jobs) == 12 and kills >= 3

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to services through argusd, beside a fake Ray Serve: who may, what passes, limits, counts, a new version."""
+
+import contextlib
+import http.client
+import json
+import threading
+
+import pytest
+from test_changes import Listener
+from test_services import Bed
+
+from argusd import PATIENCE, needs_argusd, until
+
+pytestmark = needs_argusd
+CHAT = "v1/chat/completions"
+QUESTION = {"model": "one", "messages": [{"role": "user", "content": "6 times 7?"}]}
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory):
+    with Bed(tmp_path_factory.mktemp("calls")) as bed:
+        bed.model("sums")
+        bed.serve(model="sums", name="one", log_share=1)
+        bed.ready("one", 1)
+        yield bed
+
+
+def ask(bed, name, path=CHAT, body=QUESTION, token="user", method="POST", **headers):
+    return bed.argusd.ask(method, f"/v1/services/{name}/{path}", body, token, headers)
+
+
+def told(bed):
+    return bed.ray.ask("GET", "serve")["told"]
+
+
+def test_a_question_and_its_answer(bed):
+    reply = ask(bed, "one", **{"X-Argus-Key": "mine", "X-Argus-User": "root", "X-Request-ID": "r-1", "Cookie": "a=b"})
+    assert reply.status == 200 and reply.json()["app"] == "one-v1", reply
+    assert reply.headers["X-Request-ID"] == "r-1" and reply.headers["Content-Security-Policy"].startswith("sandbox")
+    up = told(bed)
+    assert (up["x-argus-user"], up["x-request-id"], up["x-forwarded-prefix"]) == ("alice", "r-1", "/v1/services/one")
+    assert "authorization" not in up and "cookie" not in up
+    assert up["x-argus-key"] != "mine" and up["x-argus-key"] not in str(reply.headers)
+    line = until(lambda: [x for x in bed.argusd.said().splitlines() if "service=one" in x], "the line of the request")
+    assert "user=alice" in line[-1] and "tokens_in=3 tokens_out=2" in line[-1] and "6 times 7" not in bed.argusd.said()
+
+
+def test_events_as_they_come(bed):
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", bed.argusd.port, timeout=PATIENCE)) as c:
+        headers = {"Authorization": f"Bearer {bed.argusd.tokens['user']}", "Content-Type": "application/json"}
+        body = {**QUESTION, "stream": True, "stream_options": {"include_usage": True}}
+        c.request("POST", f"/v1/services/one/{CHAT}", json.dumps(body), headers)
+        reply = c.getresponse()
+        assert (reply.status, reply.getheader("Content-Type")) == (200, "text/event-stream")
+        text = reply.read().decode()
+        assert text.count("data: ") == 6 and text.endswith("data: [DONE]\n\n")
+    until(lambda: "tokens_in=3 tokens_out=4" in bed.argusd.said(), "its tokens are counted")
+
+
+def test_who_may(bed):
+    assert ask(bed, "one", token=None).status == 401
+    assert ask(bed, "one", token="admin").status == 200
+    assert ask(bed, "nothing").status == 404
+    stranger = bed.argusd.call("POST", "/v1/users", {"name": "stranger"}, token="admin")
+    assert stranger.status == 201
+    made = bed.argusd.call("POST", "/v1/tokens", {"user": "stranger"}, token="admin").json()["token"]
+    bed.argusd.tokens["stranger"] = made
+    mine = bed.argusd.call("POST", "/v1/projects", {"name": "closed", "members": ["alice"]}, token="admin")
+    assert mine.status == 201
+    hers, theirs = Listener(bed.argusd), Listener(bed.argusd, "stranger")
+    bed.serve(model="sums", name="private", project="closed")
+    bed.ready("private", 1)
+    until(lambda: "private" in hers.told("services"), "she hears of her service")
+    assert theirs.told("services") == set()
+    hers.close(), theirs.close()
+    assert ask(bed, "private").status == 200
+    assert ask(bed, "private", token="stranger").status == 404
+    assert bed.argusd.call("GET", "/v1/services/private:requests", token="stranger").status == 404
+    bed.argusd.call("DELETE", "/v1/services/private", token="user")
+
+
+def requests_of(bed, name, query=""):
+    reply = bed.argusd.call("GET", f"/v1/services/{name}:requests{query}", token="user")
+    assert reply.status == 200, reply
+    return reply.json()["requests"]
+
+
+def test_the_last_requests_are_listed_without_their_bodies(bed):
+    bed.serve(model="sums", name="seen")
+    bed.ready("seen", 1)
+    assert requests_of(bed, "seen") == []
+    assert ask(bed, "seen", f"{CHAT}?secret=word").status == 200
+    bed.act("seen", "ask", text="6 times 7?")
+    asked, first = until(lambda: (got := requests_of(bed, "seen"))[1:] and got, "both are listed")
+    assert (asked["user"], asked["method"], asked["path"]) == ("alice", "POST", "/v1/chat/completions")
+    assert (first["path"], first["status"], first["tokens_out"]) == ("/v1/chat/completions", 200, 2)
+    assert first["version"] == 1
+    assert "secret" not in str(first) and requests_of(bed, "seen", "?failed=1") == []
+    bed.ray.settings(serve_sick=["seen-v1"])
+    assert ask(bed, "seen").status == 500
+    bed.ray.settings(serve_sick=[])
+    (failed,) = until(lambda: requests_of(bed, "seen", "?failed=1"), "what failed is kept by itself")
+    assert failed["status"] == 500 and len(requests_of(bed, "seen")) == 3
+    for _ in range(110):
+        assert ask(bed, "seen", "v1/models", None, method="GET").status == 200
+    assert len(until(lambda: len(got := requests_of(bed, "seen")) == 100 and got, "the last hundred")) == 100
+    assert requests_of(bed, "seen", "?failed=1") == [failed], "many do not wash it away"
+    reply = bed.argusd.call("GET", "/v1/services/seen:requests", token="admin")
+    assert reply.status == 200
+    spans = bed.page("seen")["spans"]
+    assert len(spans) == 29 and all(a["at"] < b["at"] for a, b in zip(spans, spans[1:], strict=False))
+    until(lambda: sum(s["requests"] for s in bed.page("seen")["spans"]) >= 113, "the spans that are over have them all")
+    assert sum(s["errors"] for s in bed.page("seen")["spans"]) == 1
+    bed.argusd.call("DELETE", "/v1/services/seen", token="user")
+
+
+def test_addresses_stay_below_the_service(bed):
+    for path in ("../../v1/users", "a/../../x", "%2e%2e/x", "..%2fx"):
+        assert ask(bed, "one", path).status in (400, 404), path
+    reply = ask(bed, "one", "docs/a%20b?x=%2F", None, method="GET")
+    assert reply.status == 200
+
+
+def test_so_many_requests_and_tokens_in_a_minute(bed):
+    bed.serve(model="sums", name="few", requests_per_minute=1)  # the next one is let through a minute later
+    bed.ready("few", 1)
+    assert ask(bed, "few").status == 200
+    reply = ask(bed, "few")
+    assert (reply.status, reply.json()["code"]) == (429, "calls_too_many")
+    assert 1 <= int(reply.headers["Retry-After"]) <= 61
+    assert ask(bed, "few", token="admin").status == 200  # another one has a minute of his own
+    # An answer costs four tokens: four minutes until it is paid for.
+    bed.serve(path="/v1/services/few:deploy", requests_per_minute=0, tokens_per_minute=1)
+    bed.ready("few", 2)
+    assert [ask(bed, "few").status for _ in range(2)] == [200, 429]
+    assert ask(bed, "few").json()["code"] == "calls_tokens"
+    until(lambda: bed.page("few")["refused_per_minute"] > 0, "what was refused is on its page")
+    bed.argusd.call("DELETE", "/v1/services/few", token="user")
+
+
+def test_a_body_that_is_too_large(bed):
+    bed.serve(model="sums", name="small", max_body="1KiB")
+    bed.ready("small", 1)
+    assert ask(bed, "small").status == 200
+    reply = ask(bed, "small", body={**QUESTION, "pad": "x" * 2000})
+    assert (reply.status, reply.json()["code"]) == (413, "call_body_large")
+    bed.argusd.call("DELETE", "/v1/services/small", token="user")
+
+
+def test_a_stopped_service_says_so(bed):
+    bed.serve(model="sums", name="off")
+    bed.ready("off", 1)
+    bed.act("off", "stop")
+    reply = ask(bed, "off")
+    assert (reply.status, reply.json()["code"]) == (503, "serve_is_stopped")
+    bed.argusd.call("DELETE", "/v1/services/off", token="user")
+
+
+def test_no_request_fails_while_versions_change(bed):
+    bed.serve(model="sums", name="busy", keep="warm")
+    bed.ready("busy", 1)
+    over, seen, failed = threading.Event(), set(), []
+
+    def client():
+        while not over.is_set():
+            reply = ask(bed, "busy")
+            if reply.status == 200:
+                seen.add(reply.json()["app"])
+            else:
+                failed.append((reply.status, reply.body))
+
+    clients = [threading.Thread(target=client) for _ in range(4)]
+    for c in clients:
+        c.start()
+    try:
+        bed.serve(path="/v1/services/busy:deploy", replicas=2)
+        bed.ready("busy", 2, replicas=2)
+        until(lambda: any(a.startswith("busy-v2") for a in seen), "the new version has the traffic")
+        bed.act("busy", "rollback")
+        bed.act("busy", "rollback", version=2)
+        bed.act("busy", "scale", replicas=1)
+        bed.ready("busy", 2)
+    finally:
+        over.set()
+        for c in clients:
+            c.join(PATIENCE)
+    assert failed == [] and {a.split("-r")[0] for a in seen} == {"busy-v1", "busy-v2"}
+    bed.argusd.call("DELETE", "/v1/services/busy", token="user")

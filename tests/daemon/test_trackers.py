@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trackers by verl's own Tracking class in real processes, with a real MLflow server, W&B's and TensorBoard's real
+files: whatever a server does, the training ends well and the tracker has all of it afterwards."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+
+import pytest
+from fakeray import FakeRay
+from programs import PROGRAMS
+from trackerbed import READ_BOARD, READ_WANDB, MLflow, WandbStand, Way, link_packages, packages, read_back
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+KEY, VAL = "critic/score/mean", "val-core/toy/acc/mean@1"
+# Steps as a trainer logs them; at a step that has a gate it waits for the test.
+TRAINING = """
+import os, select, sys
+while not os.path.exists(sys.argv[4] + "-begin"):
+    select.select([], [], [], 0.05)
+from verl.utils.tracking import Tracking
+names, steps, gates, place = sys.argv[1].split(","), int(sys.argv[2]), eval(sys.argv[3]), sys.argv[4]
+tracking = Tracking(sys.argv[5], sys.argv[6], default_backend=["console", *names], config={"trainer": {"n": 1}})
+for step in range(1, steps + 1):
+    tracking.log({"critic/score/mean": step / 8, "val-core/toy/acc/mean@1": 0.5}, step=step)
+    open(f"{place}-{step}", "w").close()
+    while step in gates and not os.path.exists(f"{place}-go-{step}"):
+        select.select([], [], [], 0.05)
+if sys.argv[7] == "by force":  # as Ray ends a trainer's process, and what that has started
+    tracking.logger["wandb"].finish()
+    for child in open(f"/proc/self/task/{os.getpid()}/children").read().split():
+        os.kill(int(child), 9)
+    os._exit(0)
+"""
+
+
+class Training:
+    def __init__(self, argusd, names, steps=12, gates=(), project="proj", run="my run", end="", **spec):
+        self.argusd, self.steps = argusd, steps
+        site = link_packages(argusd.root / "common")
+        python = argusd.root / "common/verl"
+        if not python.exists():
+            python.symlink_to(packages("verl-0.5.0")[0].parents[1])
+        python = python / "bin/python"
+        self.place = argusd.root / "common" / os.urandom(4).hex()
+        argv = [str(python), "-c", TRAINING, names, str(steps), repr(tuple(gates)), str(self.place), project, run, end]
+        more = {"py_executable": str(python)}
+        self.id = argusd.submit(
+            {"workload": "ray", "entrypoint": argv, "nnodes": 1, "n_gpus_per_node": 0, "extra_pythonpath": [str(site)],
+             "runtime_env": more, **spec}
+        )  # fmt: skip
+
+    def begin(self):
+        """How its trackers are used is decided: it may begin."""
+        self.argusd.wait_job(self.id, lambda j: j["state"] == "RUNNING", "runs")
+        pathlib.Path(f"{self.place}-begin").touch()
+        return self
+
+    def until_step(self, step):
+        until(lambda: pathlib.Path(f"{self.place}-{step}").exists(), f"step {step}: {self.log()[-2000:]}")
+        return self
+
+    def go(self, step):
+        pathlib.Path(f"{self.place}-go-{step}").touch()
+
+    def log(self):
+        path = self.argusd.log_file(self.id)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def over(self, state="SUCCEEDED"):
+        view = self.argusd.wait_over(self.id)
+        assert view["state"] == state, self.log()[-3000:]
+        return view
+
+    def tracker(self, kind, state="complete", problem=None):
+        def found(view):
+            rows = [t for t in view["trackers"] or [] if t["tracker"] == kind and t["state"] == state]
+            return rows and (rows[-1]["problem"] or not problem) and rows[-1]
+
+        return found(self.argusd.wait_job(self.id, found, f"has its run in {kind}"))
+
+    def owes(self, kind):
+        """Its run once it was tried to send it, and the server did not take it."""
+        return self.tracker(kind, "owed", problem=True)
+
+    def told(self):
+        told = [e["reason"] for e in self.argusd.events(self.id) if e["kind"] == "tracker"]
+        return [(r["code"], r["text"]) for r in told]
+
+
+@pytest.fixture(scope="module")
+def argusd(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("trackers"), ray.url) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def mlflow(tmp_path_factory):
+    with MLflow(tmp_path_factory.mktemp("mlflow")) as made:
+        yield made
+
+
+def on_mlflow(url, **more):
+    return {"tracking": {"backend": "mlflow", "uri": url, "project": "proj", "run": "my run", **more}}
+
+
+def check_whole(mlflow, training, status="FINISHED", steps=None):
+    (run,) = mlflow.runs("proj", training.id)
+    steps = steps or training.steps
+    assert mlflow.history(run["info"]["run_id"], KEY) == [(s, s / 8) for s in range(1, steps + 1)]
+    assert [s for s, _ in mlflow.history(run["info"]["run_id"], VAL.replace("@", "_at_"))] == list(range(1, steps + 1))
+    assert (run["info"]["status"], run["info"]["run_name"]) == (status, "my run")
+    tags = {t["key"]: t["value"] for t in run["data"]["tags"]}
+    assert (tags["argus.job"], tags["argus.run"]) == (training.id, f"{training.id}-1")
+    return run
+
+
+def check_decided(well, away):
+    none, online = [t.told() for t in away], [t.told() for t in well]
+    assert all(told[0][0] == "tracker_none" for told in none), none
+    assert all(told[0][0] == "tracker_online" for told in online), online
+
+
+def decided(training):
+    """It waits to begin, and burdens the machine no more than that, until all others are decided, too."""
+    training.argusd.wait_job(training.id, lambda j: j["state"] == "RUNNING", "runs")
+    return training
+
+
+def status_page(argusd, job):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
+    argv = [PROGRAMS["argus"], "status", job]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=240, check=True).stdout
+
+
+def stop_at(step, trainings):
+    for t in trainings:
+        t.until_step(step)
+        t.argusd.stop_job(t.id)
+        t.over("STOPPED")
+
+
+def check_killed(mlflow, trainings):
+    for t in trainings:
+        t.tracker("mlflow")
+        check_whole(mlflow, t, "KILLED", 3)
+
+
+FAULTS = ("refuse", "hang", "error")
+
+
+@pytest.mark.parametrize("before, amid", [
+    pytest.param([], ["error"], id="one"),
+    pytest.param(FAULTS, FAULTS, id="all", marks=pytest.mark.nightly),  # eight trainings: more than a minute
+])  # fmt: skip
+def test_mlflow_whatever_it_does(argusd, mlflow, before, amid):
+    """Trainings at the same time: the server is well; it refuses, hangs, answers 500 before the start; it dies,
+    hangs, answers 500 in the middle; and the training itself is stopped."""
+    with contextlib.ExitStack() as stack:
+        ways = [stack.enter_context(Way(mlflow.port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
+        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        well = decided(Training(argusd, "mlflow", **on_mlflow(mlflow.url)))
+        cut = [decided(Training(argusd, "mlflow", gates=[3], **on_mlflow(way.url))) for way in spoilt]
+        stopped = [decided(Training(argusd, "mlflow", gates=[3], **on_mlflow(own.url))) for _ in before[:1]]
+        away = [Training(argusd, "console", **on_mlflow(way.url)) for way in broken]
+        for t in [well, *away, *cut, *stopped]:
+            t.begin()
+        run = well.over()["trackers"][0]
+        for way, how, t in zip(spoilt, amid, cut, strict=True):
+            t.until_step(3)
+            way.how = how
+            t.go(3)
+        stop_at(3, stopped)
+        for t in [*away, *cut]:
+            t.over()
+        check_decided([well, *stopped, *cut], away)
+        owed = [t.owes("mlflow") for t in [*away, *cut]]
+        assert not any("Oops" in r["problem"] for r in owed), owed
+        argusd.kill9()
+        argusd.start()
+        for way in ways:
+            way.how = "pass"
+        for t in [well, *away, *cut]:
+            assert t.tracker("mlflow")["run"] == check_whole(mlflow, t)["info"]["run_id"]
+        check_killed(mlflow, stopped)
+    page = status_page(argusd, well.id)
+    assert run["mode"] == "online" and run["run"] in run["link"] and run["link"] in page, page
+
+
+def test_files_that_are_sent_afterwards(tmp_path):
+    """W&B offline and TensorBoard: their files read back; W&B's go to the server once it is there; a training that is
+    killed is sent whole all the same."""
+    with WandbStand() as wandb, FakeRay() as ray, wandb.argusd(tmp_path, ray.url) as argusd:
+        wandb.is_away = True
+        reply = argusd.call("PUT", "/v1/secrets/WANDB_API_KEY", {"value": wandb.KEY}, token="user")
+        assert reply.status in (200, 201), reply
+        keys = {"wandb": {"enabled": True, "project": "proj", "run": "my run"}, "tracking": {"backend": "tensorboard"}}
+        t = Training(argusd, "wandb,tensorboard", **keys)
+        killed = Training(argusd, "wandb", gates=[5], wandb={"enabled": True, "mode": "online", "project": "proj"})
+        assert t.begin().over()["state"] == "SUCCEEDED"
+        killed.begin()
+        assert [code for code, _ in t.told()] == ["tracker_offline", "tracker_offline"]
+        assert killed.until_step(5).told()[0][0] == "tracker_offline"  # the server was away
+        argusd.stop_job(killed.id)
+        killed.over("STOPPED")
+
+        (file,) = argusd.job_dir(t.id).glob(f"attempts/1/wandb/offline-run-*/run-{t.id}-1.wandb")
+        seen = read_back(READ_WANDB, file)
+        assert (seen["id"], seen["project"], seen["name"], seen["group"]) == (f"{t.id}-1", "proj", "my run", t.id)
+        assert {int(s): v[KEY] for s, v in seen["steps"].items()} == {s: s / 8 for s in range(1, 13)}
+        assert seen["exit"] == 0
+        (board,) = argusd.job_dir(t.id).glob("metrics/tensorboard/*")
+        assert board.name == f"{t.id}-1" and t.tracker("tensorboard")["link"] == str(board)
+        assert read_back(READ_BOARD, board)[KEY] == [[s, s / 8] for s in range(1, 13)]
+
+        t.owes("wandb")
+        wandb.is_away = False
+        row, other = t.tracker("wandb"), killed.tracker("wandb")
+        assert row["link"] == f"{wandb.url}/team/proj/runs/{t.id}-1" and row["sync_job"] != other["sync_job"]
+        assert argusd.job(row["sync_job"])["state"] == "SUCCEEDED"
+        for job, steps, code in ((t.id, 12, 0), (killed.id, 5, 255)):
+            sent = wandb.runs[f"{job}-1"]
+            lines = {line["_step"]: line[KEY] for line in sent["lines"].values()}
+            assert lines == {s: s / 8 for s in range(1, steps + 1)}
+            assert (sent["project"], sent["groupName"], sent["exit"]) == ("proj", job, code)
+
+
+def test_a_process_that_is_ended_by_force(argusd):
+    """Whatever W&B began to write is on disk once its finish() is over: three times, for it was a race."""
+    jobs = [Training(argusd, "wandb", 4, end="by force", wandb={"enabled": True}) for _ in range(3)]
+    for t in jobs:
+        t.begin().over()
+        (file,) = argusd.job_dir(t.id).glob(f"attempts/1/wandb/offline-run-*/run-{t.id}-1.wandb")
+        seen = read_back(READ_WANDB, file)
+        assert seen["id"] == f"{t.id}-1" and len(seen["steps"]) == 4 and seen["exit"] == 0, seen
+
+
+def test_nothing_is_configured(argusd):
+    """W&B's files stay where they are; MLflow without an address is told; a job without a tracker has none."""
+    t = Training(argusd, "wandb", wandb={"enabled": True, "mode": "online"}, tracking={"backend": "mlflow"})
+    view = t.begin().over()
+    rows = {r["tracker"]: r for r in t.argusd.job(t.id)["trackers"]}
+    assert (rows["wandb"]["mode"], rows["wandb"]["state"]) == ("offline", "kept")
+    assert pathlib.Path(rows["wandb"]["link"]).is_dir() and rows["mlflow"]["mode"] == "none"
+    assert "no address" in dict(t.told())["tracker_none"] and view["step"] == 12
+    bare = argusd.submit("true")
+    assert argusd.wait_over(bare)["trackers"] is None

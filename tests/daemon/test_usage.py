@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accounting: GET /v1/usage balances to the millisecond, over kill -9, restarts and jumps of the wall clock.
+
+A job has the GPU-seconds that its leases held; who sees what; a GPU that the figures call idle is held idle. Beside a
+fake Ray."""
+
+import contextlib
+import csv
+import datetime
+import http.server
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+
+import pytest
+from fakeray import FakeRay
+from programs import PROGRAMS
+from wallclock import COMPILER, WallClock
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+PARTS = ("used", "held_idle", "blocked", "free", "draining", "broken", "foreign")
+GPUS = 4
+DAY = 86400
+
+
+def nodes(**pages):
+    """A head, and two workers with two GPUs each."""
+    rows = [{"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}}]
+    for i, name in enumerate(("w1", "w2")):
+        worker = {"CPU": 8, "GPU": 2, "worker_node": 1, f"argus_node_{name}": 1}
+        page = {"metrics_port": pages[name]} if name in pages else {}
+        rows.append({"name": name, "ip": f"127.0.0.{2 + i}", "resources": worker, **page})
+    return rows
+
+
+def ms(t):
+    at = datetime.datetime.fromisoformat(t.replace("Z", "+00:00"))
+    return round(at.timestamp() * 1000)
+
+
+def gpu_ms(seconds):
+    return round(seconds * 1000)
+
+
+class Books:
+    """The usage of an argusd, in GPU-milliseconds, as sums of all points."""
+
+    def __init__(self, argusd):
+        self.argusd = argusd
+
+    def page(self, query="", token="admin"):
+        reply = self.argusd.call("GET", f"/v1/usage?from=30d&{query}", token=token)
+        assert reply.status == 200, reply
+        return reply.json()
+
+    def sums(self, query="", token="admin"):
+        # Sums of a moment ago may be told: what comes behind the first answer has all that was before the call.
+        first = self.page(query, token)["until"]
+        page = until(lambda: (p := self.page(query, token))["until"] > first and p, "sums of now")
+        told = {
+            s["name"]: {k: sum(gpu_ms(v) for v in s[k]) for k in s if k != "name"} for s in page["series"]
+        }
+        return told, ms(page["until"])
+
+    def whole(self):
+        """Of the cluster, checked: the seven parts are the capacity, whatever they are grouped by."""
+        told, now = self.sums()
+        assert set(told) <= {"default"}
+        whole = told.get("default", dict.fromkeys((*PARTS, "capacity", "unknown", "busy"), 0))
+        assert sum(whole[p] for p in PARTS) == whole["capacity"]
+        assert whole["unknown"] <= whole["used"]
+        return whole, now
+
+    def seen(self):
+        """Once the workers are in the book."""
+        return until(lambda: self.whole()[0]["capacity"] or None, "the nodes have capacity")
+
+
+@contextlib.contextmanager
+def world(home, env=None, **pages):
+    with FakeRay(nodes=nodes(**pages), state=home / "ray") as ray:
+        argusd = Argusd(home, ray.url)
+        argusd.env = env or {}
+        with argusd:
+            books = Books(argusd)
+            books.seen()
+            yield argusd, books
+
+
+def listed(argusd, job):
+    """Its row in the list."""
+    return next(j for j in argusd.all_jobs("&all=1") if j["id"] == job)
+
+
+def gated(argusd, name, **keys):
+    """A job that runs until its gate is there."""
+    gate = argusd.root / "common" / name
+    job = argusd.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", **keys)
+    argusd.wait_state(job, "RUNNING")
+    return job, gate
+
+
+def test_the_book_balances_over_kill_9(tmp_path):
+    with world(tmp_path) as (argusd, books):
+        before, t0 = books.whole()
+        job, gate = gated(argusd, "gate", n_gpus_per_node=1, nnodes=2)
+        held, t1 = books.whole()
+        assert held["capacity"] - before["capacity"] == GPUS * (t1 - t0)
+        for _ in range(3):  # nobody stops it in peace; what it has not stored yet is replayed
+            argusd.kill9()
+            argusd.start()
+        books.seen()
+        later, t2 = books.whole()
+        # The time while argusd was away belongs to what the lease says.
+        assert later["capacity"] - held["capacity"] == GPUS * (t2 - t1)
+        assert later["used"] - held["used"] == 2 * (t2 - t1)
+        # Nobody measured anything: used, and said as unknown.
+        assert later["unknown"] == later["used"] and later["held_idle"] == 0
+        gate.touch()
+        over = argusd.wait_over(job)
+        end, t3 = books.whole()
+        assert end["capacity"] - before["capacity"] == GPUS * (t3 - t0)
+        assert gpu_ms(over["gpu_seconds"]) == end["used"]
+        assert over["gpu_hours"] == pytest.approx(over["gpu_seconds"] / 3600)
+        ran = ms(over["ended_at"]) - ms(over["started_at"])
+        assert end["used"] >= 2 * (ran - 1000)  # a lease is held before and after the run
+        for by, name in (("user", "alice"), ("project", "default"), ("workload", "ray"), ("pool", "")):
+            told, _ = books.sums(f"by={by}")
+            assert told[name]["used"] == end["used"], (by, told)
+        assert gpu_ms(3600 * listed(argusd, job)["gpu_hours"]) == end["used"]
+        argusd.restart()
+        assert gpu_ms(argusd.job(job)["gpu_seconds"]) == gpu_ms(3600 * listed(argusd, job)["gpu_hours"]) == end["used"]
+
+
+def test_attempts_add_up(tmp_path):
+    with world(tmp_path) as (argusd, books):
+        job = argusd.submit(
+            "exit 3", n_gpus_per_node=2, restart={"max": 1, "backoff": "1s", "on": ["user_code_error", "unknown"]}
+        )
+        over = argusd.wait_over(job)
+        whole, _ = books.whole()
+        assert gpu_ms(over["gpu_seconds"]) == whole["used"] > 0
+        assert gpu_ms(3600 * listed(argusd, job)["gpu_hours"]) == whole["used"]
+        assert len(over["attempts"]) == over["restarts"] + 1
+
+
+@pytest.mark.skipif(COMPILER is None, reason="a C compiler is needed to set the clock of one process")
+def test_the_wall_clock_is_a_label(tmp_path):
+    clock = WallClock(tmp_path)
+    with world(tmp_path, env=clock.env()) as (argusd, books):
+        job, gate = gated(argusd, "gate", n_gpus_per_node=2)
+        at, first = {}, books.whole()[0]
+
+        def label():
+            return ms(books.page()["until"])
+
+        for jump in (3 * DAY, -8 * DAY):
+            at[jump] = label()
+            clock.jump(jump)
+            # The label follows, the amounts go on as if nothing had happened.
+            until(lambda j=jump: abs(label() - at[j]) > DAY * 1000, "the label follows the wall clock")
+        argusd.kill9()
+        clock.jump(5 * DAY)
+        argusd.start()
+        books.seen()
+        gate.touch()
+        over = argusd.wait_over(job)
+        told, _ = books.sums("to=" + "2100-01-01T00:00:00Z")
+        whole = told["default"]
+        assert sum(whole[p] for p in PARTS) == whole["capacity"] >= first["capacity"]
+        assert gpu_ms(over["gpu_seconds"]) == whole["used"]
+        # Days of jumps made nobody pay for days.
+        assert whole["capacity"] < GPUS * DAY * 1000
+
+
+class Page:
+    """The metrics page of one node."""
+
+    def __init__(self, ip, use):
+        lines = "".join(
+            f'ray_node_gpus_utilization{{GpuDeviceName="X",GpuIndex="{i}",ip="{ip}"}} {u}\n' for i, u in enumerate(use)
+        )
+        body = ("# TYPE ray_node_gpus_utilization gauge\n" + lines).encode()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):
+                    self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((ip, 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_idle_is_what_the_figures_say(tmp_path):
+    page = Page("127.0.0.2", (80, 1))
+    try:
+        with world(tmp_path, w1=page.port) as (argusd, books):
+            job, gate = gated(argusd, "gate", n_gpus_per_node=2, nnodes=2)
+
+            def measured():
+                whole, _ = books.whole()
+                return whole if whole["held_idle"] else None
+
+            whole = until(measured, "a GPU is held idle")
+            assert whole["busy"] > 0
+            pool = next(p for p in argusd.get("/v1/pools")["pools"] if p["pool"] is None)
+            assert (pool["gpus"]["idle_held"], pool["gpus"]["unknown"]) == (1, 2)
+            assert pool["util"] == pytest.approx((0.8 + 0.01) / 2, abs=0.02)
+            gate.touch()
+            over = argusd.wait_over(job)
+            assert over["gpu_idle_hours"] > 0 and over["gpu_unknown_hours"] > 0
+            whole, _ = books.whole()
+            assert gpu_ms(over["gpu_seconds"]) == whole["used"] + whole["held_idle"]
+    finally:
+        page.close()
+
+
+def report(argusd, *args, token="admin"):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens.get(token, token), "COLUMNS": "80"}
+    done = subprocess.run([PROGRAMS["argus"], "report", *args], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_reports(tmp_path):
+    with world(tmp_path) as (argusd, books):
+        job = argusd.submit("true", n_gpus_per_node=2)
+        over = argusd.wait_over(job)
+        told, _ = books.sums("by=user")
+        table = report(argusd, "gpu").splitlines()
+        assert table[0].split()[:3] == ["NAME", "CAPACITY", "USED"] and table[1].startswith("(none)")
+        assert all(len(line) <= 80 for line in table)
+        rows = list(csv.DictReader(io.StringIO(report(argusd, "gpu", "--by", "pool", "--step", "15m", "--csv"))))
+        assert len(rows) == argusd.get("/v1/usage?from=7d&step=15m")["points"]
+        assert sum(gpu_ms(float(r["used_gpu_s"])) for r in rows) == told["alice"]["used"]
+        for r in rows:
+            assert sum(gpu_ms(float(r[f"{p}_gpu_s"])) for p in PARTS) == gpu_ms(float(r["capacity_gpu_s"]))
+        people = report(argusd, "gpu", "--by", "user").splitlines()
+        assert people[0].split()[:2] == ["NAME", "USED"] and people[1].split()[0] == "alice"
+        waste = argusd.get("/v1/usage/jobs?from=1d")
+        assert waste["complete"] and [w["id"] for w in waste["jobs"]] == [job]
+        assert waste["jobs"][0]["gpu_hours"] == pytest.approx(over["gpu_hours"])
+        assert waste["jobs"][0]["advice"] == "none"  # nobody measured it
+        assert waste["back_test"]["tried"] == 0  # there was no week before
+        table = report(argusd, "waste").splitlines()
+        assert table[0].split()[0] == "JOB" and table[1].split()[:2] == [job, "alice"]
+        assert list(csv.DictReader(io.StringIO(report(argusd, "waste", "--csv"))))[0]["id"] == job
+        assert f"GPU-hours     {over['gpu_hours']:10.2f}" in report(argusd, "job", job).splitlines()
+        # Who may not see a job does not see its waste.
+        assert argusd.call("POST", "/v1/projects", {"name": "rl", "members": []}).status == 201
+        assert argusd.call("POST", "/v1/users", {"name": "bo"}).status == 201
+        token = argusd.call("POST", "/v1/tokens", {"name": "t", "user": "bo", "role": "user"}).json()["token"]
+        assert argusd.call("GET", "/v1/usage/jobs", token=token).json()["jobs"] == []
+        assert len(report(argusd, "waste", token=token).splitlines()) == 1  # the titles
+
+
+def test_series_and_who_sees_them(tmp_path):
+    with world(tmp_path) as (argusd, books):
+        for user in ("ann", "bo"):
+            assert argusd.call("POST", "/v1/users", {"name": user}).status == 201
+        for project, member in (("rl", "ann"), ("vision", "bo")):
+            body = {"name": project, "members": [member]}
+            assert argusd.call("POST", "/v1/projects", body).status == 201
+        token = {}
+        for user in ("ann", "bo"):
+            reply = argusd.call("POST", "/v1/tokens", {"name": "t", "user": user, "role": "user"})
+            assert reply.status == 201, reply
+            token[user] = reply.json()["token"]
+        for user, project in (("ann", "rl"), ("bo", "vision")):
+            argusd.wait_over(argusd.submit("true", token=token[user], project=project, n_gpus_per_node=1))
+        told, _ = books.sums("by=project")
+        assert set(told) == {"rl", "vision"} and all(s["used"] > 0 and s["capacity"] == 0 for s in told.values())
+        assert books.sums("by=user&project=rl")[0].keys() == {"ann"}
+        # A user sees his own projects; what a pool did is everybody's.
+        assert books.sums("by=project", token["ann"])[0].keys() == {"rl"}
+        assert books.sums("by=user", token["bo"])[0].keys() == {"bo"}
+        assert books.sums("by=pool", token["bo"])[0][""]["capacity"] > 0
+        hidden = argusd.call("GET", "/v1/usage?by=user&project=rl", token=token["bo"])
+        assert (hidden.status, hidden.json()["code"]) == (403, "usage_hidden")
+        for query, code in (
+            ("by=colour", "usage_by_unknown"),
+            ("from=1h&to=2h", "usage_no_time"),
+            ("from=80d&step=15m", "usage_too_fine"),
+        ):
+            reply = argusd.call("GET", f"/v1/usage?{query}")
+            assert (reply.status, reply.json()["code"]) == (400, code), reply
+        # However it is cut, it is as much.
+        whole = books.page()["series"][0]
+        for step in ("15m", "1d", "7d"):
+            page = argusd.get(f"/v1/usage?from=8d&step={step}")
+            series = page["series"][0]
+            assert page["points"] == len(series["used"])
+            assert sum(map(gpu_ms, series["used"])) == gpu_ms(whole["used"][0])
+            assert sum(map(gpu_ms, series["capacity"])) >= gpu_ms(whole["capacity"][0])
+
+
+def test_the_advice_of_last_week_is_tried(tmp_path):
+    """Two jobs of one kind, a week apart, as the ledger would have them: the first one's advice, on the second."""
+    with world(tmp_path) as (argusd, _):
+        jobs = [argusd.submit("true", name=f"train-{i}", n_gpus_per_node=2, nnodes=2) for i in (1, 2)]
+        for job in jobs:
+            argusd.wait_over(job)
+        argusd.stop()
+        with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+            for job, days, idle in ((jobs[0], 10, 0.75), (jobs[1], 1, 0.5)):
+                (seq,) = db.execute("SELECT seq FROM job WHERE id=?", (job,)).fetchone()
+                (text,) = db.execute("SELECT detail FROM job_detail WHERE seq=?", (seq,)).fetchone()
+                held = GPUS * 10 * 3600 * 10_000_000  # ten hours of four GPUs
+                detail = {**json.loads(text), "gpu_held": held, "gpu_idle": int(idle * held), "gpu_unknown": 0}
+                at = int((time.time() - days * DAY) * 1e6)
+                db.execute("UPDATE job_detail SET detail=? WHERE seq=?", (json.dumps(detail), seq))
+                db.execute("UPDATE job SET queued_at=? WHERE seq=?", (at, seq))
+        argusd.start()
+        told = argusd.get("/v1/usage/jobs?from=7d")
+        assert [w["id"] for w in told["jobs"]] == [jobs[1]] and told["looked_at"] == 1
+        # One GPU would have done in the week before; in the last one two of four were busy: it was wrong.
+        assert told["back_test"] == {
+            "advised": 1, "tried": 1, "too_small": 1, "promised_hours": 30, "saved_hours": 0, "held_hours": 40
+        }  # fmt: skip
+        env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"]}
+        said = subprocess.run([PROGRAMS["argus"], "report", "waste"], env=env, capture_output=True, text=True).stderr
+        assert "tried on 1 jobs of the last week: 0.0/40.0 GPU-hours saved; wrong for 1" in said
+        env["LC_ALL"] = "zh_CN.UTF-8"
+        said = subprocess.run([PROGRAMS["argus"], "report", "waste"], env=env, capture_output=True, text=True).stderr
+        assert "最近一周的 1 个作业" in said

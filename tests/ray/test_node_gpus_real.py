@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node of real Ray where no job runs: what the driver says of its GPUs comes by the looks over ssh, and is told as
+figures, alerts and health; and Ray's ports, which without a token run code for everyone who reaches them, are tried
+from argusd's machine until the rules of `argus node firewall` keep it out."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from barestage import BareStage
+from fakedriver import give_gpus, set_gpus
+from programs import PROGRAMS
+from raybed import BED, BEDS
+from stage import open_stage
+
+from argusd import until
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(900)]
+
+GPU = "gpu {} {} 40000 300000 55"
+MORE = """nodes: {look_every: 2s}
+alerts:
+  every: 1s
+  rules: {gpu_hot: {for: 0s}, node_unhealthy: {for: 0s}}
+"""
+
+
+@pytest.fixture(scope="module")
+def stage(request, tmp_path_factory):
+    evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
+    made = open_stage(BareStage, BEDS.bare("2.51.1"), request, tmp_path_factory, evidence, None)
+    made.more = MORE
+    with made as stage:
+        stage.bin = stage.root / "argus/bin" / os.uname().machine
+        until((stage.bin / "argus-gpus").exists, "argus-gpus on the shared root")
+        give_gpus(stage.bin, None, GPU.format(0, 0), GPU.format(1, 70))
+        stage.add_node("node-1", "h2", gpu_count=2)
+        stage.wait_node("node-1", "online")
+        yield stage
+
+
+def newest(stage, figure="gpu_util_ratio"):
+    """The newest value of each GPU; None: not told."""
+    series = stage.get(f"/v1/nodes/node-1/figures?figure={figure}&since=10m&step=15s")["series"]
+    told = [[v for v in s["mean"] if v is not None] for s in series]
+    return [v[-1] if v else None for v in told]
+
+
+def alerts(stage, state="open"):
+    return {(a["rule"], a["text"]) for a in stage.get(f"/v1/alerts?state={state}")["alerts"]}
+
+
+def test_idle_gpus_are_seen(stage):
+    until(lambda: newest(stage) == [0, 0.7], "the use of its GPUs, of which no job has one")
+    assert newest(stage, "gpu_power_watts") == [300, 300]
+    assert newest(stage, "gpu_mem_used_bytes")[0] == pytest.approx(40000 << 20, rel=1e-4)
+    assert [newest(stage, f"gpu_{f}") for f in ("xid", "ecc_uncorrected")] == [[0, 0], [0, 0]]
+
+
+def test_faults_of_idle_gpus_are_told(stage):
+    gpus = (GPU.format(0, 0), "gpu 1 70 40000 300000 95")
+    set_gpus(stage.bin, *gpus, "xid 0 79", "pending 1 1")
+    for rule, text in (
+        ("gpu_xid", "GPU node-1/0 reported Xid 79"),
+        ("gpu_hot", "GPU node-1/1 is at 95 degrees"),
+        ("gpu_rows_pending", "GPU node-1/1 replaces bad memory rows at its next reset"),
+    ):
+        until(lambda rule=rule, text=text: (rule, text) in alerts(stage), text)
+    assert stage.node("node-1")["health"] == "ok"
+    set_gpus(stage.bin, *gpus, "rows 1 1")
+    sick = until(lambda: (n := stage.node("node-1"))["health"] != "ok" and n, "its health")
+    assert "GPU 1 has memory rows that could not be replaced" in sick["reason"]["text"]
+    set_gpus(stage.bin, GPU.format(0, 0), GPU.format(1, 70))
+    until(lambda: stage.node("node-1")["health"] == "ok", "it is well again")
+
+
+def test_a_port_that_answers_those_it_should_keep_out(stage):
+    if not shutil.which("nft"):
+        pytest.skip("nft is not installed: run ./dev setup")
+
+    def ports(state):
+        return {text for rule, text in alerts(stage, state) if rule == "ray_port_open" and "'node-1'" in text}
+
+    (said,) = until(lambda: ports("open"), "the port as an alert")
+    assert "(objects)" in said or "(agent)" in said or "(agent_grpc)" in said or "(runtime_env)" in said
+    assert "answers argusd's machine" in said and "no token" in said
+    env = {"PATH": os.environ["PATH"], "HOME": str(stage.home), "ARGUS_URL": stage.url}
+    env["ARGUS_TOKEN"] = stage.tokens["admin"]
+    argv = [PROGRAMS["argus"], "node", "firewall", "node-1", "--format", "nft"]
+    rules = subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout
+    within = [str(BED), "on", "--dir", stage.bed.dir, "h2", "nft"]
+    subprocess.run([*within, "-f", "-"], input=rules, text=True, check=True)
+    try:
+        until(lambda: not ports("open") and ports("past"), "it is over")
+        assert stage.node("node-1")["state"] == "online"
+    finally:
+        subprocess.run([*within, "flush", "ruleset"], check=True)
+
+
+def test_the_reader_ends_with_the_node(stage):
+    def readers():
+        return stage.bed.on("h2", "sh", "-c", "grep -l ARGUS_CARDS= /proc/[0-9]*/environ 2>/dev/null || true").split()
+
+    assert len(readers()) in (1, 2, 3)  # with its child that asks the driver
+    assert stage.call("POST", "/v1/nodes/node-1:drain", {}).status == 202
+    stage.wait_node("node-1", "offline")
+    assert readers() == []

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services on real Ray 2.60.0 with real Ray Serve: machines that argusd starts, with its gate in their proxies; an
+application of two replicas; a small model behind our engine on the CPU, its next version, the way back; what is killed
+comes back."""
+
+import http.client
+import json
+import os
+import pathlib
+import threading
+
+import pytest
+import stage as staging
+from barestage import BareStage
+from raybed import BEDS
+from stage import wait_for
+
+from argusd import needs_argusd
+
+pytestmark = [pytest.mark.ray, pytest.mark.nightly, needs_argusd, pytest.mark.timeout(900)]
+
+HOSTS = {"n1": "h2", "n2": "h3"}
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def stage(request, tmp_path_factory):
+    kept = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("kept"))
+    with staging.open_stage(BareStage, BEDS.bare("2.60.0"), request, tmp_path_factory, kept, None) as s:
+        for name, host in HOSTS.items():
+            s.add_node(name, host, gpu_count=0, cpu_count=6)
+        for name in HOSTS:
+            s.wait_node(name, "online")
+        yield s
+
+
+def page_of(stage, name):
+    return stage.get(f"/v1/services/{name}")
+
+
+def ready(stage, name, version, replicas=1):
+    seen = {}
+
+    def look():
+        p = seen["last"] = page_of(stage, name)
+        return p["current"] == version and not p["wanted"] and p["ready"] == replicas and p
+
+    try:
+        return wait_for(look, f"{name} v{version} is ready", 240)
+    except AssertionError as e:
+        raise AssertionError(f"{e}: {json.dumps(seen['last'])[:6000]} {stage.said()[-2000:]}") from None
+
+
+def key(stage):
+    return (stage.state_dir / "serve.key").read_text()
+
+
+def ask(stage, page, path, body=None, gate=True, version=None, timeout=60):
+    """As argusd's proxy asks: the machine of a replica, its route, the key. (status, text)."""
+    n = version or page["current"]
+    (replica, *_) = [
+        r for v in page["versions"] if v["n"] == n for r in v["replicas"] if r["state"] in ("READY", "LEAVING")
+    ]
+    app = f"{page['name']}-v{n}" + (f"-r{replica['replica']}" if replica["replica"] > 1 else "")
+    ip = stage.bed.ips[HOSTS[replica["node"]]]
+    connection = http.client.HTTPConnection(ip, 8000, timeout=timeout)
+    headers = {"Content-Type": "application/json"} | ({"x-argus-key": key(stage)} if gate else {})
+    try:
+        text = None if body is None else json.dumps(body)
+        connection.request("GET" if body is None else "POST", f"/s/{app}{path}", text, headers)
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode()
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def model(stage, tmp_path_factory):
+    python = stage.bed.env / "bin/python"
+    made = staging.make_tiny(python, tmp_path_factory.mktemp("tiny")) / "model"
+    home = stage.root / "common/models/tiny"
+    home.mkdir(parents=True)
+    for f in made.iterdir():
+        (home / f.name).write_bytes(f.read_bytes())
+    stage.argus("model", "import", str(home), "--name", "tiny", "--common", "--in-place")
+    wait_for(lambda: stage.get("/v1/models/tiny")["state"] == "ready", "the model is registered", 120)
+    return "tiny"
+
+
+def test_an_application_with_two_replicas(stage):
+    code = stage.root / "common/code/services"
+    code.mkdir(parents=True)
+    (code / "translator.py").write_text((EXAMPLES / "services/translator.py").read_text())
+    said = stage.argus("serve", "--config", str(EXAMPLES / "services/translator.yaml"), "--code", str(code))
+    assert said.strip() == "translator"
+    page = ready(stage, "translator", 1)
+    replies = set()
+
+    def both():
+        status, text = ask(stage, page, "/", {"text": "good morning world"})
+        assert status == 200, text
+        reply = json.loads(text)
+        assert (reply["text"], reply["words"]) == ("gut Morgen Welt", 3)
+        replies.add(reply["replica"])
+        return len(replies) == 2
+
+    wait_for(both, "both replicas answer")
+    assert ask(stage, page, "/", {"text": "good"}, gate=False)[0] == 401
+    # All of it on the leased machine, none on the head.
+    (lease,) = [r for v in page["versions"] for r in v["replicas"]]
+    where = {a["node"] for a in stage.cluster("actors") if "ServeReplica" in a["class_name"]}
+    assert where == {lease["node"]}
+    assert "deployment Translator: 1 x" in stage.argus("service", "logs", "translator")
+    stage.argus("service", "rm", "translator")
+    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 120)
+
+
+def chat(stage, page, words="1 + 1 =", **more):
+    body = {"model": page["name"], "messages": [{"role": "user", "content": words}], "max_tokens": 8, "temperature": 0}
+    status, text = ask(stage, page, "/v1/chat/completions", {**body, **more})
+    assert status == 200, text
+    return text
+
+
+class Load(threading.Thread):
+    """Some requests a second to what has the traffic, until it is ended."""
+
+    def __init__(self, stage, name):
+        super().__init__(daemon=True)
+        self.stage, self.name_of, self.end, self.answers = stage, name, threading.Event(), []
+
+    def run(self):
+        while not self.end.is_set():
+            try:
+                status, _ = ask(self.stage, page_of(self.stage, self.name_of), "/v1/models")
+            except Exception as e:
+                status = repr(e)
+            self.answers.append(status)
+            self.end.wait(0.1)  # two cores have a model to load meanwhile
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.join()
+
+
+def test_a_model_answers_and_changes_under_load(stage, model):
+    stage.argus("serve", model, "--name", "tiny")
+    page = ready(stage, "tiny", 1)
+    reply = json.loads(chat(stage, page))
+    assert reply["object"] == "chat.completion" and reply["usage"]["completion_tokens"] > 0
+    events = [e[len("data: ") :] for e in chat(stage, page, stream=True).split("\n\n") if e]
+    assert events[-1] == "[DONE]" and len(events) > 3
+    streamed = "".join(json.loads(e)["choices"][0]["delta"].get("content", "") for e in events[:-1])
+    assert streamed == reply["choices"][0]["message"]["content"]  # greedy: the same text
+    status, text = ask(stage, page, "/v1/chat/completions", {"model": "other", "messages": []})
+    assert status == 404 and json.loads(text)["error"]["code"] == "model_not_found"
+    with Load(stage, "tiny") as load:
+        stage.argus("service", "deploy", "tiny", "--priority", "60")
+        ready(stage, "tiny", 2)
+        stage.argus("service", "rollback", "tiny")
+        assert page_of(stage, "tiny")["current"] == 1  # warm: at once
+        stage.argus("service", "scale", "tiny", "2")
+        ready(stage, "tiny", 1, replicas=2)
+    assert len(load.answers) > 20 and set(load.answers) == {200}, load.answers
+
+
+def replica_pid(stage, app):
+    """(machine of the test, pid) of a replica's process, found as the lease's job finds it."""
+    for host in HOSTS.values():
+        find = f"grep -aqs '^ray::ServeReplica:{app}:' $p/cmdline && echo ${{p#/proc/}}"
+        for pid in stage.bed.on(host, "sh", "-c", f"for p in /proc/[0-9]*; do {find}; done; true").split():
+            return host, pid
+    return None
+
+
+def test_what_is_killed_comes_back(stage, model):
+    page = ready(stage, "tiny", 1, replicas=2)
+    host, pid = replica_pid(stage, "tiny-v1")
+    stage.bed.on(host, "kill", "-9", pid)
+    wait_for(lambda: (replica_pid(stage, "tiny-v1") or (0, pid))[1] != pid, "Ray has started it again", 120)
+    ready(stage, "tiny", 1, replicas=2)
+    jobs = {r["job"] for v in page["versions"] for r in v["replicas"]}
+    stage.kill9()
+    stage.start()
+    again = ready(stage, "tiny", 1, replicas=2)
+    assert {r["job"] for v in again["versions"] for r in v["replicas"]} == jobs  # nothing was deployed twice
+    assert json.loads(chat(stage, again))["choices"]
+    # A machine goes: what was there is leased elsewhere.
+    gone = [r["node"] for v in again["versions"] if v["n"] == 1 for r in v["replicas"]][0]
+    stage.argus("node", "drain", gone, "--deadline", "1s", "--then", "restart")
+    wait_for(
+        lambda: all(r["node"] != gone for v in page_of(stage, "tiny")["versions"] for r in v["replicas"]),
+        "no replica is on the drained machine",
+        240,
+    )
+    ready(stage, "tiny", 1, replicas=2)
+    stage.argus("service", "rm", "tiny")
+    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)
+    assert replica_pid(stage, "tiny") is None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with a job in a browser: its logs by rank, a checkpoint resumed, jobs compared, a view of the list
+kept."""
+
+import pytest
+import standin
+from webbed import CHROMIUM, World
+
+from argusd import needs_argusd, until
+
+pytestmark = [
+    needs_argusd,
+    pytest.mark.web,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup"),
+]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with World(tmp_path_factory.mktemp("job")) as w:
+        yield w
+        w.gate.write_text("")
+
+
+def test_the_log_of_a_rank_and_a_search_in_all(browser, world):
+    page = browser.open(f"/jobs/{world.jobs['running']}", "#log li")
+    of = "[aria-label='Which log']"
+    rank = page.locator(f"{of} option", has_text="rank 1").get_attribute("value")
+    page.select_option(of, rank)
+    page.wait_for_selector("#log li:has-text('rank 1 begins')")
+    assert "step:1 " not in page.inner_text("#log") and "--source worker" in page.inner_text("#log header")
+    page.reload()
+    page.wait_for_selector("#log li:has-text('rank 1 begins')")
+    page.select_option(of, "all")
+    page.fill("#log input", "NCCL WARN")
+    until(lambda: page.locator("#log mark").count() == 2, "a hit of each rank")
+    assert "rank 0 · gpu-01" in page.inner_text("#log ol")
+    page.context.close()
+
+
+def test_an_opinion_stands_beside_the_finding_as_text(browser, world):
+    page = browser.open(f"/jobs/{world.jobs['failed']}", "#opinions li")
+    assert "alice" in page.inner_text("#opinions") and page.locator("#finding").count() == 1
+    assert page.locator("#opinions script, #opinions img, #opinions b").count() == 0
+    assert page.locator("#opinions .said").count() == 2
+    page.context.close()
+
+
+def test_a_checkpoint_is_resumed_and_merged(browser, tmp_path):
+    with World(tmp_path, full=False) as w, browser.of(w):
+        standin.make_world(w.argusd.root)
+        training = standin.Training(w.argusd)
+        training.save(10)
+        training.order("exit", 3)
+        w.argusd.wait_over(training.id)
+        page = browser.open(f"/jobs/{training.id}", "#checkpoints .link")
+        page.click("#checkpoints button.link")
+        dialog = page.wait_for_selector("[role=dialog]")
+        assert f"argus retry {training.id} --from 10" in dialog.inner_text()
+        page.click("[role=dialog] .btn.main")
+        page.wait_for_url(lambda url: "/jobs/" in url and not url.endswith(training.id))
+        again = page.url.rsplit("/", 1)[1]
+        assert w.argusd.job(again)["retry_of"] == training.id
+        w.argusd.stop_job(again)
+        page.go_back()
+        page.click("#checkpoints a.link")
+        page.wait_for_selector(".cm-line:has-text('global_step_10/actor')")
+        page.context.close()
+
+
+def test_jobs_are_compared(browser, world):
+    page = browser.open("/jobs?q=g", ".vrow")
+    for name in ("gsm8k grpo 14b", "客服奖励 grpo 7b"):
+        page.locator(".vrow", has_text=name).locator("input").check()
+    page.click(".pickbar a:has-text('Compare')")
+    page.wait_for_selector(".charts canvas")
+    table = page.locator("table").first.inner_text()
+    assert "gpu_oom" in table and "Running" in table
+    differ = page.locator(".difftbl").inner_text()
+    assert "n_gpus_per_node" in differ and "workload" not in differ
+    page.click("text=Training time")
+    page.wait_for_url("**axis=time**")
+    page.wait_for_selector(".charts canvas")
+    page.click("[aria-label='Leave gsm8k grpo 14b out']")
+    until(lambda: page.locator("table").first.locator("tbody tr").count() == 1, "one is left")
+    page.context.close()
+
+
+def test_a_view_of_the_list_is_kept(browser):
+    page = browser.open("/jobs?state=live&q=grpo", ".vrow")
+    page.click("text=Save this view")
+    page.fill("[aria-label='Name of the view']", "my grpo")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".views a[aria-current]:has-text('my grpo')")
+    page.goto(page.url.split("?")[0])
+    page.click(".views a:has-text('my grpo')")
+    page.wait_for_url("**state=live&q=grpo")
+    page.click("text=Forget view my grpo")
+    until(lambda: page.locator(".views a:has-text('my grpo')").count() == 0, "it is forgotten")
+    page.context.close()

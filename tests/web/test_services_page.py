@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services in a browser: served, asked, deployed, scaled, rolled back, stopped; what each state looks like."""
+
+import os
+import pathlib
+
+import pytest
+from webbed import CHROMIUM, World
+
+from argusd import needs_argusd, until
+
+pytestmark = [
+    needs_argusd,
+    pytest.mark.web,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup"),
+]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with World(tmp_path_factory.mktemp("services"), full=False) as w:
+        w.model()
+        yield w
+
+
+def shot(page, name):
+    """With ARGUS_SHOTS a picture of the whole page is kept there."""
+    if os.environ.get("ARGUS_SHOTS"):
+        page.screenshot(path=pathlib.Path(os.environ["ARGUS_SHOTS"]) / f"{name}.png", full_page=True)
+
+
+def service(world, name="sums"):
+    return world.argusd.get(f"/v1/services/{name}", token="user")
+
+
+def act(page, name):
+    page.click(f".head .btn:has-text('{name}')")
+    page.wait_for_selector("[role=dialog]")
+
+
+def line(page):
+    return page.inner_text("[role=dialog] footer .cli span")
+
+
+def do(page):
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector("[role=dialog]", state="detached")
+
+
+def test_a_service_from_its_first_version_to_its_end(browser, world):
+    page = browser.open("/services", "main .blank:has-text('No services yet')")
+    shot(page, "none")
+    page.click(".head button:has-text('Serve a model')")
+    assert page.locator("[role=dialog] .btn.main").is_disabled(), "what is served is not said yet"
+    page.fill("[role=dialog] label:has-text('A registered model') input", "tiny")
+    page.fill("[role=dialog] label:has-text('Name') input", "sums")
+    page.fill("[role=dialog] label:has-text('GPUs of one') input", "1")
+    page.fill("[role=dialog] label:has-text('Tokens per user') input", "9000")
+    assert line(page) == "argus serve tiny --name sums --gpus 1 --tokens-per-minute 9000"
+    shot(page, "serve")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_url("**/services/sums")
+    page.wait_for_selector(".svc-title .st:has-text('Ready')")
+    lease = service(world)["versions"][0]["replicas"][0]
+    assert page.inner_text(".reps-node") == lease["node"]
+    assert page.locator(f".rep a[href='/jobs/{lease['job']}']").count() == 1
+    # The box asks as any client does, and shows the words as they come.
+    page.fill("#try textarea", "6 times 7?")
+    assert "argus service ask sums '6 times 7?'" in page.inner_text("#try .cli")
+    page.click("#try .btn.main")
+    page.wait_for_selector("#try .lib-pre:has-text('0123')")
+    page.wait_for_selector("#try .try-facts:has-text('4 tokens')")
+    page.wait_for_selector(".svc-calls td:has-text('POST /v1/chat/completions')")
+    world.ray.settings(serve_sick=["sums-v1"])
+    page.click("#try .btn.main")
+    page.wait_for_selector("#try .note.bad:has-text('Internal Server Error')")
+    world.ray.settings(serve_sick=[])
+    page.click("button:has-text('Failed')")
+    until(lambda: page.locator(".svc-calls tbody tr").count() == 1, "what failed stands alone")
+    assert "calls=failed" in page.url and "argus service requests sums --failed" in page.inner_text("main")
+    page.wait_for_selector(".svc-charts canvas")
+    shot(page, "service-whole")
+    # The next version, and back.
+    act(page, "Deploy a version")
+    page.fill("[role=dialog] label:has-text('Tokens per user') input", "0")
+    assert line(page) == "argus service deploy sums --tokens-per-minute 0"
+    assert "holds 1 GPUs more" in page.inner_text("[role=dialog]")
+    do(page)
+    page.wait_for_selector("tr.is-current:has-text('v2')")
+    act(page, "Roll back")
+    assert line(page) == "argus service rollback sums --version 1" and "It is warm" in page.inner_text("[role=dialog]")
+    do(page)
+    page.wait_for_selector("tr.is-current:has-text('v1')")
+    act(page, "Scale")
+    page.fill("[role=dialog] input", "2")
+    assert line(page) == "argus service scale sums 2"
+    do(page)
+    page.wait_for_selector(".fig:has-text('2 of 2')")
+    page.wait_for_selector(".happened code:has-text('service_scaled')")
+    shot(page, "two")
+    act(page, "Stop")
+    said = page.inner_text("[role=dialog]")
+    assert "Its 4 replicas finish" in said and line(page) == "argus service stop sums", said
+    shot(page, "stop")
+    do(page)
+    page.wait_for_selector(".svc-title .st:has-text('Stopped')")
+    page.wait_for_selector(".blank:has-text('No replicas')")
+    assert page.locator("#try .btn.main").is_disabled()
+    shot(page, "stopped")
+    act(page, "Remove")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_url("**/services")
+    page.wait_for_selector("main .blank:has-text('No services yet')")
+    assert {x for x in page.wrong if "500" not in x and "404" not in x} == set()  # sick, then gone
+    page.context.close()
+
+
+def test_its_other_states(browser, world):
+    world.ray.settings(serve_failing=["bad-v1"])
+    reply = world.argusd.call("POST", "/v1/services", {"model": "tiny", "name": "bad", "gpus": 9}, token="user")
+    assert reply.status == 201, reply
+    page = browser.open("/services/bad", ".note.quiet:has-text('Why it is not ready')", lang="en", width=900)
+    assert "GPUs" in page.inner_text(".note.quiet") and page.locator(".reps-none").count() == 1
+    assert page.locator("#try .btn.main").is_disabled() and "nothing can be asked now" in page.inner_text("#try")
+    shot(page, "waits-900")
+    world.argusd.stop()
+    page.wait_for_selector(".stale")
+    assert page.inner_text("h1").startswith("bad"), "what was there stays"
+    world.argusd.start()
+    page.click(".stale button")
+    page.wait_for_selector(".stale", state="detached")
+    page.context.close()
+    page = browser.open("/services/bad", ".svc-figs", token="viewer", lang="zh", theme="dark")
+    assert page.locator(".head .btn").count() == 0 and page.locator("#try").count() == 0, "who watches does nothing"
+    shot(page, "viewer")
+    page.goto(f"{world.argusd.url}/services/nosuch")
+    page.wait_for_selector("main .blank:has-text('没有这个服务')")
+    page.context.close()
+    world.argusd.call("DELETE", "/v1/services/bad", token="user")
+
+
+def test_an_application_is_asked_by_path(browser, world):
+    world.ray.settings(serve_failing=[])
+    reply = world.argusd.call("POST", "/v1/services", {"app": "m:app", "name": "lens", "cpus": 1}, token="user")
+    assert reply.status == 201, reply
+    page = browser.open("/services/lens", ".svc-figs")
+    assert page.inner_text(".svc-line pre >> nth=0").endswith("/v1/services/lens/")
+    page.fill("#try input", "/x")
+    page.fill("#try textarea", "{")
+    assert page.inner_text("#try .cli").startswith("argus service ask lens --path /x --body")
+    page.context.close()
+    world.argusd.call("DELETE", "/v1/services/lens", token="user")

@@ -1,0 +1,2 @@
+const  narrow=1
+export default narrow

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// use.ts - a component's view of a route: asked when it is shown and when its query changes, asked again when something
+// that it is about changed (live.ts), at most every 250 ms. What was there stays until the new answer is there.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { Routes } from "../made/api";
+import { lang } from "../base/prefs";
+import { call, isAway, Refusal, session, type Ask, type Route } from "./client";
+import { onBack, onChange, type Topic } from "./live";
+
+export interface Asked<T> {
+    data: T | undefined;
+    why: Refusal | undefined;
+    loading: boolean;
+    again: () => void;
+}
+
+export interface Live {
+    topics?: Topic[];
+    /** Is this change about what is shown? All are, if not given. */
+    about?: (id: string) => boolean;
+    /** Milliseconds: for what changes without a word (curves, GPU use). */
+    every?: number;
+}
+
+const SOON = 250;
+/** After an answer that says "not yet": of an argusd that has just started. */
+const LATER = 1000;
+
+/** route null: nothing is asked. */
+export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live: Live = {}): Asked<Routes[R]["reply"]> {
+    const [state, setState] = useState<{ key: string; data?: Routes[R]["reply"]; why?: Refusal }>({ key: "" });
+    const key = route ? `${route} ${JSON.stringify(ask)} ${lang.value} ${session.value?.id ?? ""}` : "";
+    const now = useRef({ key, ask, live });
+    now.current = { key, ask, live };
+    const timer = useRef(0);
+    const abort = useRef<AbortController | null>(null);
+
+    const fire = () => {
+        timer.current = 0;
+        void load();
+    };
+    const load = useCallback(async () => {
+        if (!route) return;
+        abort.current?.abort();
+        const control = (abort.current = new AbortController());
+        const mine = now.current.key;
+        try {
+            const data = await call(route, { ...now.current.ask, signal: control.signal });
+            if (!control.signal.aborted) setState({ key: mine, data });
+        } catch (e) {
+            if (control.signal.aborted || !(e instanceof Refusal)) return;
+            // Without a connection the last data stay; the shell says since when they are old.
+            setState((old) => (isAway(e) && old.key === mine && old.data !== undefined ? old : { key: mine, why: e }));
+            if (isAway(e) && e.status) timer.current ||= setTimeout(fire, LATER) as unknown as number;
+        }
+    }, [route]);
+    const soon = useCallback(() => {
+        timer.current ||= setTimeout(fire, SOON) as unknown as number;
+    }, [load]);
+
+    useEffect(() => {
+        void load();
+        return () => {
+            abort.current?.abort();
+            clearTimeout(timer.current);
+            timer.current = 0;
+        };
+    }, [key, load]);
+    useEffect(() => {
+        const off = (now.current.live.topics ?? []).map((topic) =>
+            onChange(topic, (ids) => {
+                const about = now.current.live.about;
+                if (!ids || !about || ids.some(about)) soon();
+            }),
+        );
+        return () => off.forEach((f) => f());
+    }, [soon, live.topics?.join()]);
+    useEffect(() => onBack(soon), [soon]);
+    useEffect(() => {
+        if (!live.every) return;
+        const each = setInterval(() => document.hidden || soon(), live.every);
+        return () => clearInterval(each);
+    }, [soon, live.every]);
+
+    const same = state.key === key;
+    return {
+        data: same ? state.data : undefined,
+        why: same ? state.why : undefined,
+        loading: !!route && !same,
+        again: () => void load(),
+    };
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// chart.tsx - a curve as a card: its name and newest value, the key it has, the smoothed line over its raw shade. The
+// value under the pointer stands in the head, and the crosshair is one for all charts of a page.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { shownTheme } from "../base/prefs";
+import { clock, figure, visible, NOTHING } from "../base/say";
+import type { Line, plot as Plot } from "./plot";
+
+/** An exponential mean that begins at the first value. weight 0: as it is. */
+export function smooth(y: (number | null)[], weight: number): (number | null)[] {
+    let last: number | null = null;
+    return y.map((v) => {
+        if (v === null || !Number.isFinite(v)) return null;
+        last = last === null ? v : last * weight + v * (1 - weight);
+        return last;
+    });
+}
+
+export function Chart(p: {
+    title: string;
+    keyName?: string;
+    lines: Line[];
+    smoothing?: number;
+    isTime?: boolean;
+    height?: number;
+    marks?: { x: number; label: string }[];
+    sync?: string;
+    /** What it shows, for who does not see it. */
+    says: string;
+    end?: ComponentChildren;
+}) {
+    const box = useRef<HTMLDivElement>(null);
+    const [under, setUnder] = useState<{ y: (number | null)[]; x: number } | null>(null);
+    const newest = p.lines[0]?.y.findLast((v) => v !== null) ?? null;
+    const shape = JSON.stringify([
+        p.lines.map((l) => [l.label, l.x.length, l.x.at(-1), l.y.at(-1)]),
+        p.smoothing,
+        p.isTime,
+    ]);
+    useEffect(() => {
+        let made: ReturnType<typeof Plot> | null = null;
+        let gone = false;
+        const weight = p.smoothing ?? 0;
+        const few = p.lines.every((l) => l.x.length <= 24);
+        const lines =
+            weight && !few
+                ? p.lines.flatMap((l) => [
+                      { ...l, y: smooth(l.y, weight) },
+                      { ...l, label: `${l.label} raw`, faint: true },
+                  ])
+                : p.lines;
+        void import("./plot").then(({ plot }) => {
+            if (gone || !box.current) return;
+            made = plot(box.current, {
+                lines,
+                height: p.height ?? 128,
+                sync: p.sync ?? "page",
+                isTime: !!p.isTime,
+                marks: p.marks ?? [],
+                say: figure,
+                onCursor: (values, x) => setUnder(values && x !== null ? { y: values, x } : null),
+            });
+        });
+        return () => {
+            gone = true;
+            made?.destroy();
+        };
+    }, [shape, shownTheme.value, p.height]);
+    const place = (x: number) => (p.isTime ? clock(x * 1000) : String(Number(x.toPrecision(6))));
+    /** Of several lines each one's value; a smoothed line is followed by its raw shade. */
+    const others = (y: (number | null)[]) => {
+        const each = y.length / p.lines.length;
+        if (p.lines.length < 2) return "";
+        return ` · ${p.lines.map((l, i) => `${l.label} ${figure(y[i * each])}`).join(", ")}`;
+    };
+    return (
+        <figure class="chart">
+            <header>
+                <h3>{visible(p.title)}</h3>
+                <span class="v">{under ? figure(under.y[0]) : newest === null ? NOTHING : figure(newest)}</span>
+                {p.end}
+            </header>
+            {p.keyName && (
+                <div class="key">
+                    {under ? `${visible(p.keyName)} · ${place(under.x)}${others(under.y)}` : visible(p.keyName)}
+                </div>
+            )}
+            <div
+                class="plot"
+                ref={box}
+                role="img"
+                aria-label={visible(p.says)}
+                style={{ height: `${p.height ?? 128}px` }}
+            />
+        </figure>
+    );
+}

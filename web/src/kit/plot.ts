@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// plot.ts - the side of chart.tsx that knows uPlot; loaded when the first curve is seen.
+import { effect } from "@preact/signals";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { printedAt } from "../base/prefs";
+
+export interface Line {
+    label: string;
+    x: number[];
+    y: (number | null)[];
+    /** Of tokens.css: "--c1". */
+    color: string;
+    dashed?: boolean;
+    faint?: boolean;
+}
+export interface PlotOptions {
+    lines: Line[];
+    height: number;
+    sync: string;
+    isTime: boolean;
+    /** Where the x axis is marked, with a word. */
+    marks: { x: number; label: string }[];
+    say: (v: number) => string;
+    /** The index under the pointer, of the joined x; null: the pointer is elsewhere. */
+    onCursor: (values: (number | null)[] | null, x: number | null) => void;
+}
+
+const token = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** One x for all lines: uPlot wants that. */
+export function joined(lines: Line[]): uPlot.AlignedData {
+    const xs = [...new Set(lines.flatMap((l) => l.x))].sort((a, b) => a - b);
+    const at = new Map(xs.map((x, i) => [x, i]));
+    const ys = lines.map((l) => {
+        const y = new Array<number | null | undefined>(xs.length).fill(undefined);
+        l.x.forEach((x, i) => (y[at.get(x)!] = l.y[i] ?? null));
+        return y;
+    });
+    return [xs, ...ys] as uPlot.AlignedData;
+}
+
+function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
+    return {
+        hooks: {
+            draw: (u) => {
+                const { ctx, bbox } = u;
+                ctx.save();
+                ctx.strokeStyle = token("--bad-fill");
+                ctx.fillStyle = token("--bad");
+                ctx.font = `${11 * devicePixelRatio}px ${token("--sans")}`;
+                ctx.textAlign = "right";
+                ctx.setLineDash([3 * devicePixelRatio, 2 * devicePixelRatio]);
+                for (const m of marks) {
+                    const x = Math.round(u.valToPos(m.x, "x", true));
+                    ctx.beginPath();
+                    ctx.moveTo(x, bbox.top);
+                    ctx.lineTo(x, bbox.top + bbox.height);
+                    ctx.stroke();
+                    ctx.fillText(m.label, x - 4, bbox.top + 10 * devicePixelRatio);
+                }
+                ctx.restore();
+            },
+        },
+    };
+}
+
+export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
+    const font = `${token("--t-micro").split("/")[0]} ${token("--sans")}`;
+    const axis = {
+        stroke: () => token("--text-3"),
+        font,
+        grid: { stroke: () => token("--grid"), width: 1 },
+        ticks: { show: false },
+        border: { show: false },
+    };
+    const few = o.lines.every((l) => l.y.filter((v) => v !== null).length <= 24);
+    const u = new uPlot(
+        {
+            width: el.clientWidth || 300,
+            height: o.height,
+            padding: [8, 10, 0, 0],
+            legend: { show: false },
+            cursor: { sync: { key: o.sync }, drag: { x: true, y: false }, points: { size: 6 }, y: false },
+            scales: {
+                x: { time: o.isTime },
+                y: { range: (_u, lo, hi) => (lo === hi ? (lo === 0 ? [0, 1] : [lo - 1, hi + 1]) : [lo, hi]) },
+            },
+            axes: [
+                // A day is a second line below its hours, a year below its days.
+                { ...axis, grid: { show: false }, size: o.isTime ? 36 : 22, gap: 4, space: 60 },
+                { ...axis, size: 46, gap: 6, space: 34, values: (_u, vs) => vs.map((v) => o.say(v)) },
+            ],
+            series: [
+                {},
+                ...o.lines.map((l) => ({
+                    label: l.label,
+                    stroke: () => token(l.color) + (l.faint ? "59" : ""),
+                    width: l.faint ? 1 : 1.5,
+                    dash: l.dashed ? [4, 3] : undefined,
+                    spanGaps: true,
+                    points: { show: few && !l.faint, size: 5 },
+                })),
+            ],
+            plugins: [marked(o.marks)],
+            hooks: {
+                setCursor: [
+                    (me) => {
+                        const i = me.cursor.idx;
+                        if (i === null || i === undefined) o.onCursor(null, null);
+                        else
+                            o.onCursor(
+                                me.data.slice(1).map((y) => (y[i] as number | null | undefined) ?? null),
+                                me.data[0][i] ?? null,
+                            );
+                    },
+                ],
+            },
+        },
+        joined(o.lines),
+        el,
+    );
+    const seen = new ResizeObserver(() => u.setSize({ width: el.clientWidth, height: o.height }));
+    seen.observe(el);
+    const unprint = effect(() => {
+        void printedAt.value; // its colours are others then
+        u.redraw(false);
+    });
+    return {
+        destroy: () => {
+            unprint();
+            seen.disconnect();
+            u.destroy();
+        },
+    };
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// parts.tsx - how alerts and incidents are said and linked.
+import type { Alert } from "../../made/api";
+import { lang } from "../../base/prefs";
+import { visible } from "../../base/say";
+import { query, withQuery } from "../../base/url";
+import { Icon } from "../../kit/icons";
+import { Text } from "../../kit/parts";
+import { w } from "./words";
+
+export const SEVERITY = { critical: "bad", warning: "warn", info: "quiet" } as const;
+export type Severity = keyof typeof SEVERITY;
+
+export const textOf = (a: Pick<Alert, "text" | "text_zh">) =>
+    visible(lang.value === "zh" && a.text_zh ? a.text_zh : a.text);
+/** Without the severity in front, which stands beside it. */
+export const titleOf = (i: { title: string; title_zh: string }) =>
+    visible(lang.value === "zh" && i.title_zh ? i.title_zh : i.title).replace(/^[[【][^\]】]*[\]】]\s*/, "");
+
+export const SeverityMark = ({ of }: { of: Severity }) => (
+    <span class={`st c-${SEVERITY[of]}`}>
+        <Icon name={of === "critical" ? "unhealthy" : of === "warning" ? "alerts" : "flag"} />
+        {w(of)}
+    </span>
+);
+
+/** What the alert is about, where it has a page. */
+export function Subject({ of: a }: { of: Pick<Alert, "kind" | "name"> }) {
+    const to =
+        a.kind === "job"
+            ? `/jobs/${encodeURIComponent(a.name)}`
+            : a.kind === "node" || a.kind === "gpu"
+              ? withQuery("/nodes", { node: a.name.split("/")[0] })
+              : null;
+    return (
+        <span class="cut">
+            <span class="dim">{visible(a.kind)} </span>
+            {to ? (
+                <a class="link" href={to}>
+                    <Text of={a.name} />
+                </a>
+            ) : (
+                <Text of={a.name} />
+            )}
+        </span>
+    );
+}
+
+export const here = (change: Record<string, string | null>) =>
+    withQuery("/alerts", { ...Object.fromEntries(query.value), alert: null, incident: null, ...change });

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { PageRoute } from "../../shell/pages";
+import { t } from "../../words/shared";
+
+export const route: PageRoute = {
+    paths: ["/compare"],
+    title: () => t("compare"),
+    icon: "compare",
+    under: "/jobs",
+    load: () => import("./page"),
+};

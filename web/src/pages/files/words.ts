@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// words.ts - what the page of files says.
+import { words } from "../../base/words";
+
+export const w = words({
+    root: ["Shared root", "共享根目录"],
+    empty: ["Nothing is in here", "这里是空的"],
+    empty_text: ["Drop files here, or choose some.", "将文件拖到此处，或选择文件。"],
+    size: ["Size", "大小"],
+    changed: ["Changed", "修改于"],
+    kind: ["Kind", "类型"],
+    directory: ["directory", "目录"],
+    file: ["file", "文件"],
+    link: ["link", "链接"],
+    other: ["other", "其他"],
+    upload: ["Upload", "上传"],
+    drop: ["Drop to upload into {0}", "松开即上传到 {0}"],
+    sending: ["{0} of {1}", "{0} / {1}"],
+    sent: ["there", "已上传"],
+    gave_up: [
+        "Choose the same file again: what is there already is not sent twice.",
+        "重新选择同一文件即可续传，已传部分不会重发。",
+    ],
+    replace: ["Replace", "覆盖"],
+    remove: ["Remove", "删除"],
+    rm_title: ["Remove {0}?", "删除 {0}？"],
+    rm_file: [
+        "{0} is removed from the shared root for everybody, and cannot be brought back. A job that reads it fails.",
+        "{0} 将从共享根目录永久删除，无法恢复。正在读取它的作业会失败。",
+    ],
+    rm_dir: [
+        "{0} and everything in it is removed from the shared root, and cannot be brought back.",
+        "{0} 及其全部内容将被永久删除，无法恢复。",
+    ],
+    rm_go: ["Remove it", "删除"],
+    removed: ["Removed", "已删除"],
+    download: ["Download", "下载"],
+    more: ["More", "更多"],
+    binary: ["It is no text: download it to look into it.", "不是文本文件，请下载后查看。"],
+    empty_file: ["The file is empty", "文件为空"],
+    no_parquet: ["Its footer cannot be read as parquet", "无法按 parquet 读取"],
+    no_rows: ["Its rows cannot be read here: too large, or packed otherwise", "无法在此读取其行：过大或压缩方式不支持"],
+    no_picture: ["It cannot be shown as a picture", "无法作为图片显示"],
+    too_large: ["{0} are too much to look at here", "{0} 过大，无法在此预览"],
+    n_rows: ["{0} rows", "{0} 行"],
+    rows_of: ["Rows of {0}", "{0} 的行"],
+    first_part: ["The first {0} are shown", "仅显示前 {0}"],
+    stop: ["Stop", "停止"],
+    odd: ["Its name is not plain text", "名称含特殊字符"],
+    up: ["Up", "上一级"],
+});

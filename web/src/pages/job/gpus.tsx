@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpus.tsx - how much each GPU of a job worked in the last hour, one strip a GPU, with the sentence that it shows.
+import type { Job } from "../../made/api";
+import { useAsk } from "../../api/use";
+import { bytes, num } from "../../base/say";
+import { words } from "../../base/words";
+import { Blank, Loading, Refused } from "../../kit/blank";
+import { CopyCsv, Dash, Panel, Text } from "../../kit/parts";
+import { t } from "../../words/shared";
+import { isOver } from "../jobs/columns";
+import { w } from "./words";
+
+const g = words({
+    none: ["No figures yet", "还没有数据"],
+    none_text: [
+        "Each node is asked every 15 s; a GPU's use is known a minute after it began.",
+        "每 15 秒采集一次；开始一分钟后即有利用率。",
+    ],
+    slow: ["GPU {0} on {1} works at {2}%, the others at {3}%", "{1} 的 GPU {0} 利用率 {2}%，其余 {3}%"],
+    last: ["last 60 min", "最近 60 分钟"],
+    now: ["Now", "当前"],
+    peak: ["Peak memory", "显存峰值"],
+    strip: ["GPU {0} on {1}: {2}% on the average", "{1} 的 GPU {0}：平均 {2}%"],
+});
+
+const level = (v: number | null) => (v === null ? null : Math.min(5, Math.round(v * 5)));
+
+export function Gpus({ job }: { job: Job }) {
+    const asked = useAsk(
+        job.attempt > 0 ? "GET /v1/jobs/{id}/gpus" : null,
+        { path: { id: job.id }, query: { since: "1h", step: "1m" } },
+        isOver(job) ? {} : { every: 30_000 },
+    );
+    const rows = (asked.data?.series ?? []).filter((s) => s.gpu !== null);
+    const has = rows.some((s) => s.mean.some((v) => v !== null));
+    const known = rows.filter((s) => s.mean_of_all !== null);
+    const lowest = known.length > 1 ? known.reduce((a, b) => (a.mean_of_all! < b.mean_of_all! ? a : b)) : null;
+    const others = lowest
+        ? known.filter((s) => s !== lowest).reduce((sum, s) => sum + s.mean_of_all!, 0) / (known.length - 1)
+        : 0;
+    const isSlow = lowest && others > 0.2 && lowest.mean_of_all! < others * 0.75;
+    return (
+        <Panel
+            id="gpus"
+            title={w("s_gpus")}
+            count={has ? g("last") : undefined}
+            bare={!has}
+            end={
+                has && (
+                    <CopyCsv
+                        head={["node", "gpu", "minute", "mean", "max"]}
+                        rows={() => rows.flatMap((s) => s.mean.map((v, i) => [s.node, s.gpu, i, v, s.max[i]]))}
+                    />
+                )
+            }
+        >
+            {asked.why ? (
+                <Refused why={asked.why} again={asked.again} />
+            ) : job.attempt > 0 && !asked.data ? (
+                <Loading rows={2} />
+            ) : !has ? (
+                <Blank title={g("none")}>{g("none_text")}</Blank>
+            ) : (
+                <div class="ranks">
+                    {isSlow && (
+                        <p class="slow-says">
+                            {g("slow", lowest.gpu ?? 0, lowest.node, num(lowest.mean_of_all! * 100), num(others * 100))}
+                        </p>
+                    )}
+                    <div class="rk h">
+                        <span>{t("nodes")}</span>
+                        <span>GPU</span>
+                        <span />
+                        <span class="num">{g("now")}</span>
+                        <span class="num">{g("peak")}</span>
+                    </div>
+                    {rows.map((s, i) => (
+                        <div class={`rk ${i && rows[i - 1]!.node !== s.node ? "gap" : ""}`}>
+                            <span class="cut">{i && rows[i - 1]!.node === s.node ? "" : <Text of={s.node} />}</span>
+                            <span>{s.gpu}</span>
+                            <span
+                                class="strip"
+                                role="img"
+                                aria-label={g(
+                                    "strip",
+                                    s.gpu ?? 0,
+                                    s.node,
+                                    s.mean_of_all === null ? "?" : num(s.mean_of_all * 100),
+                                )}
+                            >
+                                {s.mean.map((v) => (
+                                    <i class={v === null ? "none" : `u${level(v)}`} />
+                                ))}
+                            </span>
+                            <span class="num">
+                                {s.mean.at(-1) == null ? <Dash /> : `${num(s.mean.at(-1)! * 100)}%`}
+                            </span>
+                            <span class="num">
+                                {s.mem_used_max_bytes === null ? <Dash /> : bytes(s.mem_used_max_bytes)}
+                            </span>
+                        </div>
+                    ))}
+                </div>
+            )}
+        </Panel>
+    );
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// page.tsx - where the GPU-hours went: capacity split over time, by whom, and which jobs wasted them with what would have
+// spared it. ?by= ?for= ?of=NAME hold what is shown.
+import type { JobWaste, UsageSeries } from "../../made/api";
+import { useAsk } from "../../api/use";
+import { num } from "../../base/say";
+import { query, setQuery, withQuery } from "../../base/url";
+import { words } from "../../base/words";
+import { Blank, Pending } from "../../kit/blank";
+import { Dash, Head, Panel, Seg, shell, State, Text } from "../../kit/parts";
+import { short, Stack } from "../../kit/stack";
+import { Table, TableCsv, type Col } from "../../kit/table";
+import { t } from "../../words/shared";
+import { hours, partWord, PARTS, SLOT_OF, stackOf, worked, type Part } from "./sums";
+
+const w = words({
+    by: ["By", "按"],
+    cluster: ["Cluster", "集群"],
+    period: ["Period", "时段"],
+    d1: ["24 h", "24 小时"],
+    d7: ["7 days", "7 天"],
+    d30: ["30 days", "30 天"],
+    d90: ["90 days", "90 天"],
+    sub: ["{0} of {1} GPU-hours used, {2}%", "已用 {0} / {1} GPU 时，{2}%"],
+    sub_held: ["{0} GPU-hours held", "占用 {0} GPU 时"],
+    capacity: ["Capacity", "总量"],
+    unknown: ["Not measured", "未测量"],
+    works: ["GPU use", "GPU 利用率"],
+    over_time: ["GPUs over time", "GPU 随时间"],
+    over_of: ["{0} over time", "{0} 随时间"],
+    gpus_unit: ["GPUs, mean of each point", "GPU 数，各时段均值"],
+    picture: ["{0}: {1} of capacity used, {2} held idle, {3} free", "{0}：使用 {1}，占而未用 {2}，空闲 {3}"],
+    who: ["Who", "归属"],
+    split: ["GPU-hours by {0}", "按{0}统计的 GPU 时"],
+    none: ["Nothing was held in that time", "该时段内没有占用"],
+    none_text: [
+        "GPU-hours are counted from the first minute that a job holds a GPU.",
+        "作业占用 GPU 的第一分钟起开始计量。",
+    ],
+    waste: ["Waste, and what would have spared it", "浪费与建议"],
+    waste_n: ["{0} jobs looked at", "已检查 {0} 个作业"],
+    waste_part: ["older ones were left out", "未含更早的作业"],
+    no_waste: ["No job wasted GPU time", "没有作业浪费 GPU"],
+    no_waste_text: ["None held GPUs idle, and no steps were run again.", "没有闲置占用，也没有重做的步数。"],
+    held: ["Held", "占用"],
+    idle: ["Idle", "闲置"],
+    redone: ["Redone", "重做"],
+    total: ["Waste", "浪费"],
+    advice: ["Advice", "建议"],
+    fewer_gpus: ["{0} GPUs would have done: {1} GPU-h spared", "用 {0} 张 GPU 即可，可省 {1} GPU 时"],
+    save_more_often: ["save every {0} steps: {1} GPU-h spared", "每 {0} 步保存一次，可省 {1} GPU 时"],
+    two: ["A node with two labels counts in both pools.", "有两个标签的节点在两个池中各计一次。"],
+});
+
+const BY = ["cluster", "pool", "project", "user", "workload"] as const;
+type By = (typeof BY)[number];
+const byWord = (b: By) => (b === "cluster" ? w("cluster") : t(b));
+const PERIODS = { "1d": "1h", "7d": "6h", "30d": "1d", "90d": "1d" } as const;
+type Period = keyof typeof PERIODS;
+const h = (v: number | null) => (v === null ? <Dash /> : short(v));
+
+function sumOf(all: UsageSeries[], k: Part | "capacity" | "unknown"): number | null {
+    const told = all.map((s) => hours(s[k])).filter((v) => v !== null);
+    return told.length ? told.reduce((a, b) => a + b, 0) : null;
+}
+
+function Share({ s, most }: { s: UsageSeries; most: number }) {
+    const of = (k: Part) => ({ width: `${((hours(s[k]) ?? 0) / (most || 1)) * 100}%` });
+    return (
+        <span class="sharebar" aria-hidden="true">
+            <i class="used" style={of("used")} />
+            <i class="idle" style={of("held_idle")} />
+        </span>
+    );
+}
+
+function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<UsageSeries>[] {
+    const whole = by === "cluster" || by === "pool";
+    const held = (s: UsageSeries) => (hours(s.used) ?? 0) + (hours(s.held_idle) ?? 0);
+    const most = Math.max(0, ...all.map((s) => (whole ? (hours(s.capacity) ?? held(s)) : held(s))));
+    const part = (k: Part, wide = true): Col<UsageSeries> => ({
+        key: k,
+        title: partWord(k),
+        num: true,
+        wide,
+        width: 96,
+        draw: (s) => h(hours(s[k])),
+        csv: (s) => hours(s[k]),
+    });
+    return [
+        {
+            key: by,
+            title: w("who"),
+            draw: (s) =>
+                whole || chosen === s.name ? (
+                    <a
+                        class="name"
+                        href={withQuery("/usage", {
+                            ...Object.fromEntries(query.value),
+                            of: chosen === s.name ? null : s.name,
+                        })}
+                        aria-current={chosen === s.name ? "true" : undefined}
+                    >
+                        <Text of={s.name} />
+                    </a>
+                ) : (
+                    <a
+                        class="name"
+                        href={
+                            by === "workload"
+                                ? withQuery("/jobs", { workload: s.name })
+                                : withQuery("/jobs", { [by]: s.name })
+                        }
+                    >
+                        <Text of={s.name} />
+                    </a>
+                ),
+            csv: (s) => s.name,
+        },
+        { key: "share", title: "", draw: (s) => <Share s={s} most={most} />, wide: true },
+        part("used", false),
+        part("held_idle", false),
+        ...(whole
+            ? (["blocked", "free", "draining", "broken", "foreign"] as const)
+                  .filter((k) => sumOf(all, k))
+                  .map((k) => part(k))
+            : []),
+        {
+            key: "unknown",
+            title: w("unknown"),
+            num: true,
+            wide: true,
+            width: 104,
+            draw: (s) => h(hours(s.unknown)),
+            csv: (s) => hours(s.unknown),
+        },
+        {
+            key: "works",
+            title: w("works"),
+            num: true,
+            width: 96,
+            draw: (s) => {
+                const v = worked(s);
+                return v === null ? <Dash /> : <span class={v < 0.3 ? "c-slow" : ""}>{num(v * 100)}%</span>;
+            },
+            csv: worked,
+        },
+    ];
+}
+
+const adviceOf = (j: JobWaste): string =>
+    j.advice === "fewer_gpus"
+        ? w("fewer_gpus", j.advised_gpus ?? "?", short(j.gain_hours))
+        : j.advice === "save_more_often"
+          ? w("save_more_often", j.save_freq ?? "?", short(j.gain_hours))
+          : "";
+
+const wasteCols = (): Col<JobWaste>[] => [
+    {
+        key: "job",
+        title: t("job"),
+        draw: (j) => (
+            <span class="row">
+                <State of={j.state} wordless />
+                <a class="name cut" href={`/jobs/${encodeURIComponent(j.id)}`}>
+                    <Text of={j.name || j.id} />
+                </a>
+            </span>
+        ),
+        csv: (j) => j.id,
+    },
+    { key: "user", title: t("user"), width: 96, wide: true, draw: (j) => <Text of={j.user} />, csv: (j) => j.user },
+    {
+        key: "gpu_hours",
+        title: w("held"),
+        num: true,
+        wide: true,
+        width: 76,
+        draw: (j) => h(j.gpu_hours),
+        csv: (j) => j.gpu_hours,
+    },
+    {
+        key: "idle_hours",
+        title: w("idle"),
+        num: true,
+        wide: true,
+        width: 76,
+        draw: (j) => h(j.idle_hours),
+        csv: (j) => j.idle_hours,
+    },
+    {
+        key: "redone_hours",
+        title: w("redone"),
+        num: true,
+        wide: true,
+        width: 76,
+        draw: (j) => h(j.redone_hours),
+        csv: (j) => j.redone_hours,
+    },
+    {
+        key: "waste_hours",
+        title: w("total"),
+        num: true,
+        width: 76,
+        draw: (j) => <b>{short(j.waste_hours)}</b>,
+        csv: (j) => j.waste_hours,
+    },
+    { key: "advice", title: w("advice"), draw: (j) => adviceOf(j) || <Dash />, csv: adviceOf },
+];
+
+function Waste({ from }: { from: string }) {
+    const asked = useAsk("GET /v1/usage/jobs", { query: { from, limit: 50 } }, { topics: ["jobs"], every: 60_000 });
+    const rows = asked.data?.jobs.filter((j) => j.waste_hours > 0);
+    return (
+        <Panel
+            bare
+            title={w("waste")}
+            count={
+                asked.data &&
+                [w("waste_n", asked.data.looked_at), !asked.data.complete && w("waste_part")].filter(Boolean).join(", ")
+            }
+            end={!!rows?.length && <TableCsv rows={rows} cols={wasteCols()} />}
+        >
+            {asked.why || !rows ? (
+                <Pending of={asked} lines={4} />
+            ) : rows.length ? (
+                <Table label={w("waste")} rows={rows} cols={wasteCols()} keyOf={(j) => j.id} />
+            ) : (
+                <Blank title={w("no_waste")}>{w("no_waste_text")}</Blank>
+            )}
+        </Panel>
+    );
+}
+
+function Figures({ all }: { all: UsageSeries[] }) {
+    const told = (["capacity", ...PARTS, "unknown"] as const)
+        .map((k) => [k, sumOf(all, k)] as const)
+        .filter(([k, v]) => v !== null && (v > 0 || k === "used" || k === "held_idle"));
+    return (
+        <dl class="figs">
+            {told.map(([k, v]) => (
+                <div class="fig">
+                    <dt>{k === "capacity" ? w("capacity") : k === "unknown" ? w("unknown") : partWord(k)}</dt>
+                    <dd>
+                        {short(v!)}
+                        <small>GPU-h</small>
+                    </dd>
+                </div>
+            ))}
+        </dl>
+    );
+}
+
+export default function Usage() {
+    const q = query.value;
+    const by = (BY as readonly string[]).includes(q.get("by") ?? "") ? (q.get("by") as By) : "cluster";
+    const period = (q.get("for") ?? "") in PERIODS ? (q.get("for") as Period) : "1d";
+    const of = q.get("of");
+    const step = PERIODS[period];
+    const asked = useAsk("GET /v1/usage", { query: { by, from: period, step } }, { every: 60_000 });
+    const all = asked.data?.series;
+    const shown = all?.find((s) => s.name === of) ?? (by === "cluster" ? all?.[0] : undefined);
+    const sums = all ?? [];
+    const used = (sumOf(sums, "used") ?? 0) + (sumOf(sums, "held_idle") ?? 0);
+    const capacity = sumOf(sums, "capacity");
+    const cols = seriesCols(by, sums, of);
+    return (
+        <>
+            <Head
+                title={t("usage")}
+                sub={
+                    all &&
+                    (by === "cluster" && capacity
+                        ? w("sub", short(used), short(capacity), num((used / capacity) * 100))
+                        : w("sub_held", short(used)))
+                }
+                cli={`argus report gpu --by ${by} --from ${shell(period)} --step ${step}`}
+            />
+            <div class="filters bar-of n-views">
+                <Seg
+                    label={w("by")}
+                    value={by}
+                    onChange={(v) => setQuery({ by: v === "cluster" ? null : v, of: null })}
+                    of={BY.map((b) => ({ value: b, says: byWord(b) }))}
+                />
+                <Seg
+                    label={w("period")}
+                    value={period}
+                    onChange={(v) => setQuery({ for: v === "1d" ? null : v })}
+                    of={[
+                        { value: "1d", says: w("d1") },
+                        { value: "7d", says: w("d7") },
+                        { value: "30d", says: w("d30") },
+                        { value: "90d", says: w("d90") },
+                    ]}
+                />
+            </div>
+            <div class="cols">
+                {asked.why || !all ? (
+                    <Pending of={asked} lines={8} framed />
+                ) : !all.length ? (
+                    <section class="panel">
+                        <Blank title={w("none")}>{w("none_text")}</Blank>
+                    </section>
+                ) : (
+                    <>
+                        {shown && asked.data && (
+                            <Panel bare title={by === "cluster" ? w("over_time") : w("over_of", shown.name)}>
+                                <Figures all={[shown]} />
+                                <Stack
+                                    kinds={PARTS.map((k) => ({ slot: SLOT_OF[k], says: partWord(k) }))}
+                                    points={stackOf(asked.data, shown)}
+                                    unit={w("gpus_unit")}
+                                    csvHead={[...PARTS]}
+                                    says={w(
+                                        "picture",
+                                        shown.name,
+                                        `${short(hours(shown.used) ?? 0)} GPU-h`,
+                                        `${short(hours(shown.held_idle) ?? 0)} GPU-h`,
+                                        `${short(hours(shown.free) ?? 0)} GPU-h`,
+                                    )}
+                                />
+                            </Panel>
+                        )}
+                        {by !== "cluster" && (
+                            <Panel
+                                bare
+                                title={w("split", byWord(by).toLowerCase())}
+                                count={all.length}
+                                end={<TableCsv rows={all} cols={cols} />}
+                            >
+                                <Table
+                                    label={w("split", byWord(by))}
+                                    rows={all}
+                                    cols={cols}
+                                    keyOf={(s) => s.name}
+                                    current={of}
+                                />
+                                {by === "pool" && <p class="note-row small dim">{w("two")}</p>}
+                            </Panel>
+                        )}
+                    </>
+                )}
+                <Waste from={period} />
+            </div>
+        </>
+    );
+}
