@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs everything that says whether Argus is right, and adds it up.
 
-    check.py check [gates|unit|whole]     the last line is `N passed, N failed, N skipped`; exit 1 if any failed
-    check.py nightly [STEP...]            the same, longer, and then clang, valgrind, NFS and fuzzing; the date and the
-                                          result of each step go to docs/nightly.md
+    check.py check [--strict] [gates|unit|whole]
+                                          the last line is `N passed, N failed, N skipped`; exit 1 if any failed
+    check.py nightly [STEP...]            the same, longer and strict, and then clang, valgrind, NFS and fuzzing; the
+                                          date and the result of each step go to docs/nightly.md
 
 A count is one gate, one unit-test program, or one test of tests/. A step that cannot even start counts as one failure.
-Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN.
+Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN. What failed is tried again, alone:
+again.py.
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
+
+from again import FAILURE, Count, Runs, call
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START = time.monotonic()
@@ -24,31 +26,21 @@ ASAN = "build-asan"
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
 FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
 STEPS = ("gates", "unit", "whole")
-# Real Ray on up to three of them: see tests/conftest.py. Most tests mostly wait.
-WORKERS = ["-n3", "--dist=loadscope", "--no-loadscope-reorder"]
+# Most tests mostly wait; which of them share a worker, and how many have real Ray at a time: tests/conftest.py.
+WORKERS = ["-n6", "--dist=loadscope", "--no-loadscope-reorder"]
+PATIENCE = ["--timeout-multiplier", "8"]  # meson's 30 s are 10 s of work for three of them, and a machine may be busy
 HANGS = ["--timeout=300"]  # seconds: a test that hangs is told, it does not eat the run
-
-
-class Count:
-    def __init__(self, passed=0, failed=0, skipped=0):
-        self.passed, self.failed, self.skipped = passed, failed, skipped
-
-    def __add__(self, other):
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
-
-    def __str__(self):
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-FAILURE = Count(failed=1)
+RUNS = Runs(os.path.join(ROOT, ASAN), strict="--strict" in sys.argv[1:] or sys.argv[1:2] == ["nightly"])
+OUTPUT_AGAIN = 20  # lines of a failed gate's output that are told again with it
 
 
 def say(text):
     print(f"=== [{time.monotonic() - START:.0f} s] {text}", flush=True)
 
 
-def call(argv, **env):
-    return subprocess.run(argv, cwd=ROOT, env={**os.environ, **env}).returncode
+def run(argv, **env):
+    """The exit status."""
+    return call(argv, cwd=ROOT, env={**os.environ, **env})
 
 
 def build(folder, options, **env):
@@ -60,19 +52,27 @@ def build(folder, options, **env):
             if os.path.isdir(os.path.join(ROOT, folder))
             else ["meson", "setup", folder]
         )
-        if call([*setup, "--prefix=/", "--bindir=bin", "-Dwerror=true", *options], **env) != 0:
+        if run([*setup, "--prefix=/", "--bindir=bin", "-Dwerror=true", *options], **env) != 0:
             return False
-    return call(["ninja", "-C", folder], **env) == 0
+    return run(["ninja", "-C", folder], **env) == 0
 
 
 def gates():
     build(ASAN, SANITIZE)  # for the gates that ask programs; unit() counts its failure
     say("gates")
     p = subprocess.Popen(["tools/gates/run"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    last = ""
+    last, again = "", 0
     for line in p.stdout:
         print(line, end="", flush=True)
         last = line
+        if m := re.match(r"(\S+) +FAILED ", line):
+            RUNS.broken.append(f"gate {m[1]}")
+            again = OUTPUT_AGAIN
+        elif not line.startswith("  "):
+            again = 0
+        elif again and not line.rstrip().endswith(" ok"):  # selftest has a line for each gate
+            RUNS.broken[-1] += "\n" + line.rstrip()
+            again -= 1
     p.wait()
     m = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*", last)
     if not m:
@@ -81,58 +81,29 @@ def gates():
     return count + FAILURE if p.returncode and not count.failed else count
 
 
-def read_testlog(path):
-    count = Count()
-    with open(path) as f:
-        for line in f:
-            result = json.loads(line)["result"]
-            count += {"OK": Count(1), "EXPECTEDFAIL": Count(1), "SKIP": Count(skipped=1)}.get(result, FAILURE)
-    return count
-
-
 def unit(folder=ASAN, options=SANITIZE, wrap=None, **env):
     if not build(folder, options, **env):
         return FAILURE
     say(f"unit tests in {folder}")
-    log = os.path.join(ROOT, folder, "meson-logs", "testlog-valgrind.json" if wrap else "testlog.json")
-    if os.path.exists(log):
-        os.unlink(log)
     how = ["--wrapper", wrap, "--logbase", "testlog-valgrind"] if wrap else []
     sanitizer = {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
-    code = call(
-        ["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--num-processes", "2", *how], **sanitizer
-    )
-    count = read_testlog(log) if os.path.exists(log) else Count()
-    return count + FAILURE if code and not count.failed else count
-
-
-def read_junit(path):
-    count = Count()
-    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
-        number = {k: int(suite.get(k, 0)) for k in ("tests", "failures", "errors", "skipped")}
-        bad = number["failures"] + number["errors"]
-        count += Count(number["tests"] - bad - number["skipped"], bad, number["skipped"])
-    return count
+    return RUNS.meson(os.path.join(ROOT, folder), [*PATIENCE, *how], sanitizer, say)
 
 
 def whole(options=(), **env):
     if not build(ASAN, SANITIZE):
         return FAILURE
     dest = os.path.join(ROOT, ASAN, "dest")
-    if call(["meson", "install", "-C", ASAN, "--no-rebuild", "--quiet", "--destdir", dest]) != 0:
+    if run(["meson", "install", "-C", ASAN, "--no-rebuild", "--quiet", "--destdir", dest]) != 0:
         return FAILURE
     if not os.path.isdir(os.path.join(ROOT, "tests")):
         return Count()
     say("whole-program tests")
-    xml = os.path.join(ROOT, ASAN, "pytest.xml")
-    if os.path.exists(xml):
-        os.unlink(xml)
     env["ARGUS_BIN"] = os.path.join(dest, "bin")
     limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '2700')}"
-    report = ["-ra", "--durations=25", f"--junitxml={xml}"]
-    code = call([sys.executable, "-m", "pytest", "tests", *options, *WORKERS, *HANGS, limit, *report], **env)
-    count = read_junit(xml) if os.path.exists(xml) else Count()
-    return count + FAILURE if code not in (0, 5) and not count.failed else count
+    report = ["-ra", "--durations=25", "-p", "no:cacheprovider"]
+    os.chdir(ROOT)
+    return RUNS.pytest(["tests", *options, *HANGS, limit, *report], WORKERS, env, say)
 
 
 def fuzz():
@@ -182,7 +153,7 @@ def late():
 
 # What runs each night, in this order, in words for docs/nightly.md.
 NIGHTLY = {
-    "gates": (gates, "every gate"),
+    "gates": (gates, "every gate, clang's static analyzer in depth"),
     "unit": (unit, "unit tests, address and undefined-behaviour sanitizers"),
     "whole": (whole, "whole-program tests with those marked `nightly`, 10,000 kill -9 of argusd"),
     "clang": (clang, "build and unit tests by clang"),
@@ -223,6 +194,7 @@ def nightly(steps):
     os.environ.setdefault("ARGUS_NIGHTLY", "1")  # tests that are marked so run too
     os.environ.setdefault("ARGUS_CHECK_SECONDS", "36000")
     os.environ.setdefault("ARGUS_SCHED_OPS", "400000")
+    os.environ.setdefault("GATE_DEEP", "1")
     total = Count()
     for step in steps or NIGHTLY:
         function, what = (NIGHTLY | OTHERS)[step]
@@ -234,7 +206,7 @@ def nightly(steps):
 
 
 def main():
-    verb, steps = sys.argv[1], sys.argv[2:]
+    verb, steps = sys.argv[1], [word for word in sys.argv[2:] if word != "--strict"]
     there = [*NIGHTLY, *OTHERS] if verb == "nightly" else STEPS
     unknown = [s for s in steps if s not in there]
     if unknown:
@@ -245,7 +217,10 @@ def main():
         total = Count()
         for step in steps or STEPS:
             total += {"gates": gates, "unit": unit, "whole": whole}[step]()
+    total += RUNS.close()
     say("result")
+    for line in RUNS.lines():
+        print(line)
     print(total)
     sys.exit(1 if total.failed else 0)
 
