@@ -202,7 +202,7 @@ def test_killed_argusd_costs_nothing(stage, run, doc):
 def test_stop_frees_the_resources_in_rays_own_view(stage, stopped):
     assert stopped["during"] == (1, 8)
     assert " 0.0/8.0 GPU" in stopped["before"] and " 1.0/8.0 GPU" in stopped["ray_status"]
-    wait_for(lambda: nothing_used(stage), "Ray has all GPUs and CPUs free again", 60)
+    wait_for(lambda: nothing_used(stage), "Ray has all GPUs and CPUs free again")
     stage.keep("ray_status_after_stop.txt", stage.bed.on("ctl", "ray", "status"))
     groups = ray_rows(stage, "/api/v0/placement_groups?detail=1")
     assert [g for g in groups if g["state"] != "REMOVED"] == []

@@ -43,7 +43,7 @@ def both_in_status(bare):
         status = bare.ray_status()
         return alive(status) == {"node-1", "node-2"} and status
 
-    return wait_for(look, "both machines show in `ray status`", 60)
+    return wait_for(look, "both machines show in `ray status`")
 
 
 @pytest.fixture(scope="module")

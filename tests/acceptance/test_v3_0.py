@@ -121,7 +121,7 @@ def test_short_timeout_stops_the_training(stage, run):
     assert (end["state"], end["reason"]["code"], end["exit"]["cause"]) == ("TIMEOUT", "timeout", "stopped")
     assert "45" in end["reason"]["text"]
     assert [e["to"] for e in stage.events(BOB) if e["kind"] == "ended"] == ["TIMEOUT"]
-    wait_for(lambda: free_gpus(stage) == 8, "all GPUs are free again", 60)
+    wait_for(lambda: free_gpus(stage) == 8, "all GPUs are free again")
 
 
 # ---- directories ----

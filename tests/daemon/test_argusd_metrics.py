@@ -66,7 +66,7 @@ def cli(argusd, *args):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
     env["COLUMNS"] = "80"
     argv = [PROGRAMS["argus"], *args]
-    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=240).stdout
 
 
 def test_a_file_that_grows(argusd):

@@ -118,7 +118,7 @@ def run(argusd, script, **keys):
 def status(argusd, job):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
     argv = [PROGRAMS["argus"], "status", job]
-    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=240).stdout
 
 
 @needs_argusd

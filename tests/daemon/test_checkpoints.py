@@ -52,7 +52,7 @@ def argusd(tmp_path_factory):
 def cli(argusd, *args):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
     argv = [PROGRAMS["argus"], *args]
-    return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
 
 
 def test_a_restart_goes_on_from_what_can_be_read(argusd):

@@ -80,7 +80,7 @@ def recorded(tmp_path):
     def run(script, *args, **env):
         (tmp_path / "calls").write_text("")
         env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", **env}
-        done = subprocess.run([DEPLOY / "dev" / script, *args], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([DEPLOY / "dev" / script, *args], env=env, capture_output=True, text=True, timeout=240)
         return done.returncode, (tmp_path / "calls").read_text().replace(str(DEPLOY), "").splitlines()
 
     return run
@@ -160,7 +160,7 @@ def test_sshd_of_a_container_takes_one_key_and_no_password(tmp_path):
             words = ["ssh", "-F", "/dev/null", "-i", str(tmp_path / key), "-oIdentitiesOnly=yes", "-oBatchMode=yes"]
             words += ["-oStrictHostKeyChecking=no", "-oUserKnownHostsFile=/dev/null", "-oLogLevel=ERROR", *options]
             argv = ["nsenter", "-t", str(p.pid), "--net", *words, "root@127.0.0.1", "echo in"]
-            return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+            return subprocess.run(argv, capture_output=True, text=True, timeout=240)
 
         wait_for(lambda: "Server listening" in (tmp_path / "said").read_text(), "sshd listens")
         assert ssh("mine").stdout == "in\n", (tmp_path / "said").read_text()

@@ -47,7 +47,7 @@ def hook(tmp_path):
 def run(python, *path, code, cwd=None, options=()):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     env["PYTHONPATH"] = ":".join(map(str, path))
-    done = subprocess.run([python, *options, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([python, *options, "-c", code], env=env, cwd=cwd, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -204,7 +204,7 @@ def test_network_of_the_node(python, hook, monkeypatch):
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth9")
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(hook)}
     worker = [python, "-c", NETWORK, "--node-id=bb"]
-    done = subprocess.run(worker, env=env, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(worker, env=env, capture_output=True, text=True, timeout=240, check=True)
     assert done.stdout.split() == ["eth9", "None", "1"]
 
 

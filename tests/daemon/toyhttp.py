@@ -14,7 +14,7 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE = 20  # seconds that a healthy server never needs
+PATIENCE = 150  # seconds that a healthy server never needs, however busy the machine is
 
 
 def program():

@@ -67,7 +67,7 @@ def bucket():
         iam.put_user_policy(UserName="reader", PolicyName="all", PolicyDocument=policy)
         key = iam.create_access_key(UserName="reader")["AccessKey"]
         # From now on all are checked.
-        requests.post(url + "/moto-api/reset-auth", data=b"0", timeout=60).raise_for_status()
+        requests.post(url + "/moto-api/reset-auth", data=b"0", timeout=240).raise_for_status()
         yield url, {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
     finally:
         server.stop()

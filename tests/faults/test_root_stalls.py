@@ -40,7 +40,7 @@ print(f"the last was {step}")
 
 
 def sh(*argv):
-    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=240).stdout.strip()
 
 
 @pytest.fixture(scope="module")

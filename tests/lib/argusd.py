@@ -14,7 +14,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import time
 import pytest
 from contract import contract_of
 from fakeray import wait_for
+from ports import free_port
 from programs import PROGRAMS
 
 needs_argusd = pytest.mark.skipif(PROGRAMS is None, reason="argusd, argus and argus-shepherd are not built")
@@ -29,12 +29,6 @@ needs_argusd = pytest.mark.skipif(PROGRAMS is None, reason="argusd, argus and ar
 PATIENCE = int(os.environ.get("ARGUS_PATIENCE", "150"))  # seconds for whatever is waited for: far more than it needs
 OVER = ("SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT")
 ROLES = ("admin", "user", "viewer")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def until(condition, what):

@@ -326,16 +326,21 @@ class Failing:
             self.begun[job] = log.stat().st_size
         if pids:
             self.file(job, "fault").write_text(str(time.time()))
-            self.stage.bed.on(host, "kill", f"-{self.faults[job].signal}", *map(str, pids))
+            self.stage.bed.kill(host, *pids, signal=self.faults[job].signal)
 
     def is_over(self, job):
         """By its files, or by its processes; argusd is not asked."""
         return (self.stage.job_dir(job) / "attempts/1/exit.json").exists() or not self.processes(job)
 
     def beat(self, job):
+        """With the driver's number, which the first beat of a shepherd does not know yet."""
         path = self.stage.job_dir(job) / "attempts/1/beat"
-        until(path.exists, f"{job} beats")
-        return json.loads(path.read_text())
+
+        def look():
+            beat = path.exists() and json.loads(path.read_text())
+            return beat and beat.get("pid") and beat
+
+        return until(look, f"{job} beats")
 
     def found(self, job):
         (first, *_) = self.stage.get(f"/v1/jobs/{job}/findings")["findings"]

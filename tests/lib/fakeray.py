@@ -12,8 +12,10 @@ import time
 import urllib.error
 import urllib.request
 
+from ports import free_port
+
 PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "fake_ray" / "fake_ray.py"
-DEADLINE = 60  # of whatever is waited for: far more than a loaded machine needs
+DEADLINE = 150  # of whatever is waited for: far more than a loaded machine needs
 
 
 def wait_for(condition, what, seconds=DEADLINE):
@@ -37,7 +39,7 @@ class FakeRay:
 
     def __init__(self, version="2.51.1", nodes=None, state=None, token=None, wrap=()):
         self.version, self.nodes, self.state, self.token = version, nodes, state, token
-        self.port = self.control_port = 0
+        self.port, self.control_port = (free_port(), free_port()) if state else (0, 0)
         self.wrap = wrap
         self.process = None
 

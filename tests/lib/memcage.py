@@ -30,7 +30,7 @@ def remove(group):
             group.rmdir()
         return not group.exists()
 
-    wait_for(is_gone, f"{group} can be removed", 30)
+    wait_for(is_gone, f"{group} can be removed")
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ class SshTool:
 
     def text(self, verb, *args, **keys):
         """Of a call that prints no JSON."""
-        done = subprocess.run(self.argv(verb, *args, **keys), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(self.argv(verb, *args, **keys), capture_output=True, text=True, timeout=240)
         return done.stdout.strip()
 
     def codes(self, **keys):

@@ -114,7 +114,8 @@ class Stage(Argusd):
 
     def wait_up(self):
         super().wait_up()
-        wait_for(lambda: self.call("GET", "/readyz").status == 200, "argusd takes jobs", 60)
+        wait_for(lambda: self.call("GET", "/readyz").status == 200, "argusd takes jobs")
+        wait_for(lambda: self.get("/readyz")["shared_root"] == "ok", "argusd has looked at the shared root")
         wait_for(lambda: self.get("/v1/clusters")["clusters"][0]["up"], "argusd sees Ray")
         return self
 
@@ -150,7 +151,7 @@ class Stage(Argusd):
         if self.ray_token:
             request.add_header("Authorization", f"Bearer {self.ray_token}")
         try:
-            with DIRECT.open(request, timeout=60) as reply:
+            with DIRECT.open(request, timeout=240) as reply:
                 return json.load(reply)
         except urllib.error.HTTPError:
             return None

@@ -37,7 +37,7 @@ def bed(request):
 @pytest.fixture(scope="module")
 def argusd(bed, tmp_path_factory):
     with Argusd(tmp_path_factory.mktemp("argusd"), bed.url) as a:
-        wait_for(lambda: len(nodes(a)) == 2, "both workers are there", 60)
+        wait_for(lambda: len(nodes(a)) == 2, "both workers are there")
         yield a
 
 
@@ -165,10 +165,10 @@ def test_what_is_outside_is_found_and_the_job_is_stopped(argusd, bed, kind):
 
 def test_a_breach_is_an_event_only_where_argus_yaml_says_so(bed, tmp_path):
     with Argusd(tmp_path, bed.url, more="lease_breach: event") as argusd:
-        wait_for(lambda: len(nodes(argusd)) == 2, "both workers are there", 60)
+        wait_for(lambda: len(nodes(argusd)) == 2, "both workers are there")
         script = ESCAPE.replace("INNER", repr(OUTSIDE["group"].replace("NODE", "h3")))
         job = submit(argusd, bed, script, n_gpus_per_node=1)
-        wait_for(lambda: "lease_breach" in argusd.kinds(job), "the breach is told", 120)
+        wait_for(lambda: "lease_breach" in argusd.kinds(job), "the breach is told")
         assert argusd.wait_job(job, lambda j: j["placement"], "is read back")["state"] == "RUNNING"
         argusd.stop_job(job)
         assert argusd.wait_over(job)["state"] == "STOPPED"
@@ -282,7 +282,7 @@ def test_a_job_without_gpus_has_a_lease_too_and_may_leave_it_if_it_says_so(argus
 def test_an_actor_outside_of_the_lease_is_told_and_no_breach(argusd, bed):
     script = ESCAPE.replace("INNER", repr(AS_VERL))
     job = submit(argusd, bed, script, n_gpus_per_node=1)
-    wait_for(lambda: "outside_lease" in argusd.kinds(job), "it is told", 120)
+    wait_for(lambda: "outside_lease" in argusd.kinds(job), "it is told")
     (home,) = [n["name"] for n in argusd.job(job)["nodes"]]
     (event,) = [e for e in argusd.events(job) if e["kind"] == "outside_lease"]
     other = {"h2": "h3", "h3": "h2"}[home]
@@ -352,7 +352,7 @@ def test_two_raylets_at_one_address_and_nodes_that_others_started(argusd, bed):
         start_raylet(bed, "h2", "twin", 4, "--labels=argus.node=twin,argus.pool=twins", **shares)
         start_raylet(bed, "h2", "plain2", 3, "--labels=argus.pool=plain")
         start_raylet(bed, "h3", "plain34", 3, "--labels=argus.pool=plain")
-        wait_for(lambda: len(nodes(argusd)) == 5, "all raylets are there", 60)
+        wait_for(lambda: len(nodes(argusd)) == 5, "all raylets are there")
         twin = submit(argusd, bed, str(GREEDY), 2, 1, nnodes=1, n_gpus_per_node=2, pool="twins")
         plain = submit(argusd, bed, str(GREEDY), 2, 2, "dealt", nnodes=2, n_gpus_per_node=2, pool="plain")
         for job in (twin, plain):

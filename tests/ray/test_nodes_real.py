@@ -283,7 +283,7 @@ def lost(stage, deaf):
         stage.wait_node(name, "online")
     before, nodes = last_seq(stage), {name: stage.node(name) for name in HOSTS}
     killed = time.time()
-    stage.bed.on("h2", "kill", "-9", raylet(stage, "node-1"))
+    stage.bed.kill("h2", raylet(stage, "node-1"))
     destroyed = time.time()
     stage.bed.verb("destroy", "h3")
     events = {name: told(stage, name, "node_offline", before, LOSS_DEADLINE) for name in HOSTS}
@@ -330,7 +330,7 @@ def maimed(stage, lost):
     work(stage, "rides", pool="node-2")
     stage.wait_state("rides", "RUNNING")
     before, gcs = last_seq(stage), pids(stage, "h1", "gcs_server")
-    stage.bed.on("h1", "kill", "-9", *pids(stage, "h1", "raylet"))
+    stage.bed.kill("h1", *pids(stage, "h1", "raylet"))
     wait_reason(stage, "head", "gcs_alone")
     during = {"job": stage.job("rides"), "gcs": pids(stage, "h1", "gcs_server"), "was": gcs}
     end(stage, "rides")
@@ -357,7 +357,7 @@ def test_head_without_its_raylet_is_not_ended_under_a_job(stage, maimed):
 def beheaded(stage, lost):
     before, nodes = last_seq(stage), {name: stage.node(name) for name in HOSTS}
     killed = time.time()
-    stage.bed.on("h1", "kill", "-9", *pids(stage, "h1", "raylet"), *pids(stage, "h1", "gcs_server"), dashboard(stage))
+    stage.bed.kill("h1", *pids(stage, "h1", "raylet"), *pids(stage, "h1", "gcs_server"), dashboard(stage))
     gone = told(stage, "head", "node_offline", before, LOSS_DEADLINE)
     stage.keep("head_to_event.json", {"head_killed_s": seconds(gone["at"]) - killed})
     head = told(stage, "head", "node_online", before)

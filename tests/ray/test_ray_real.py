@@ -44,11 +44,11 @@ def name():
 def ends(probe, sid):
     """The job once it is terminal."""
     terminal = ("SUCCEEDED", "FAILED", "STOPPED")
-    return wait_for(lambda: (j := probe("get", sid).get("job")) and j["status"] in terminal and j, f"end of {sid}", 120)
+    return wait_for(lambda: (j := probe("get", sid).get("job")) and j["status"] in terminal and j, f"end of {sid}")
 
 
 def runs(probe, sid):
-    return wait_for(lambda: (j := probe("get", sid)["job"])["status"] == "RUNNING" and j, f"{sid} runs", 120)
+    return wait_for(lambda: (j := probe("get", sid)["job"])["status"] == "RUNNING" and j, f"{sid} runs")
 
 
 def test_recorded_answers_still_hold(bed):
@@ -119,14 +119,14 @@ def test_stop_frees_what_it_held(probe, name):
     def gpus_used():
         return next(u["gpus_used"] for u in probe("usages")["usages"] if u["node_id"] == node)
 
-    wait_for(lambda: gpus_used() == 4, "4 GPUs in use", 120)
+    wait_for(lambda: gpus_used() == 4, "4 GPUs in use")
     assert probe("supervisor", name)["actor"]["state"] == "ALIVE"
     assert probe("delete", name)["outcome"] == "TOO_EARLY"
     assert probe("stop", name)["outcome"] == "ASKED"
     job = ends(probe, name)
     assert job["status"] == "STOPPED" and "exit_code" not in job
-    wait_for(lambda: gpus_used() == 0, "no GPU in use", 120)
-    wait_for(lambda: probe("supervisor", name)["outcome"] == "NOT_FOUND", "the end of its supervisor", 120)
+    wait_for(lambda: gpus_used() == 0, "no GPU in use")
+    wait_for(lambda: probe("supervisor", name)["outcome"] == "NOT_FOUND", "the end of its supervisor")
 
 
 def test_pending_job_cannot_be_taken_back(probe, name):
@@ -146,7 +146,7 @@ def test_harvested_job_is_deleted_and_stays_so(probe, name):
     probe.submit({"submission_id": name, "entrypoint": "true"})
     ends(probe, name)
     # the rule is 5 s after the terminal status; the supervisor's end is what it waits for
-    wait_for(lambda: probe("supervisor", name)["outcome"] == "NOT_FOUND", "the end of its supervisor", 120)
+    wait_for(lambda: probe("supervisor", name)["outcome"] == "NOT_FOUND", "the end of its supervisor")
     later = f"{name}-later"
     probe.submit({"submission_id": later, "entrypoint": "sleep 6"})
     ends(probe, later)
@@ -223,7 +223,7 @@ def test_many_at_once_are_all_accepted_once(probe, name):
 def test_driver_actors_and_groups_of_a_gang(bed, probe, name):
     spec = {"submission_id": name, "entrypoint": DRIVER, "num_cpus": 1, "resources": {"argus_node_h2": 1}}
     probe.submit(spec)
-    job = wait_for(lambda: (j := probe("get", name)["job"])["driver_ip"] and j, "driver_info", 120)
+    job = wait_for(lambda: (j := probe("get", name)["job"])["driver_ip"] and j, "driver_info")
     assert job["driver_ip"] == bed.ips["h2"]
     group = wait_for(
         lambda: (g := probe("groups", job["job_id"])["groups"]) and g[0]["state"] == "CREATED" and g, "gang", 120
@@ -237,7 +237,7 @@ def test_driver_actors_and_groups_of_a_gang(bed, probe, name):
     assert f"_ray_internal_job_actor_{name}" in [a["name"] for a in listed["actors"]]
     assert probe("stop", name)["outcome"] == "ASKED"
     ends(probe, name)
-    wait_for(lambda: probe("groups", job["job_id"])["groups"] == [], "the end of the gang", 120)
+    wait_for(lambda: probe("groups", job["job_id"])["groups"] == [], "the end of the gang")
 
 
 def test_list_equals_that_of_rays_own_client(bed, probe):

@@ -58,7 +58,9 @@ def test_what_a_failure_leaves(tmp_path):
         [log] = told()
         scouts = {f.stem: json.loads(f.read_text()) for f in (attempt / "scouts").glob("*.json")}
         assert len(scouts) == 2 and log.parent.name in scouts, scouts
-        assert json.loads((log.parent / "ranks.json").read_text())[log.name]["actor"] == "Far"
+        ranks = log.parent / "ranks.json"  # whose log it is, written beside it a moment later
+        until(lambda: ranks.exists() and log.name in json.loads(ranks.read_text()), "the log's process is named")
+        assert json.loads(ranks.read_text())[log.name]["actor"] == "Far"
         (attempt / "stacks").mkdir()
         (attempt / "stacks" / "1.ask").write_text("{}")
         until(lambda: len(list((attempt / "stacks" / "1").glob("*.json"))) == 2, "both nodes tell their stacks")
@@ -100,7 +102,7 @@ def test_the_raylet_dies(tmp_path):
             attempt = a.log_file(job).parents[1]
             until(lambda: len(list((attempt / "scouts").glob("*.json"))) == 2, "a scout on each node")
             raylet = json.loads((attempt / "scouts" / f"{host}.json").read_text())["raylet"]
-            bed.on(host, "kill", "-9", str(raylet))  # and nothing else: its workers go by themselves
+            bed.kill(host, raylet)  # and nothing else: its workers go by themselves
             until(lambda: (attempt / "scene" / host / "scene.json").exists(), "the scene of the lost node")
             logs = "".join(f.read_text() for f in (attempt / "logs" / "workers").rglob("worker-*.out"))
             assert "the actor says hello ***" in logs

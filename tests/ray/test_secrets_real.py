@@ -54,7 +54,7 @@ def holders(*tops):
 
 
 def ask_ray(bed, path):
-    with urllib.request.urlopen(bed.url + path, timeout=60) as r:
+    with urllib.request.urlopen(bed.url + path, timeout=240) as r:
         return r.read().decode()
 
 

@@ -103,7 +103,7 @@ def give_to_ray(stage, ray_id):
     if stage.ray_token:
         headers["Authorization"] = f"Bearer {stage.ray_token}"
     request = urllib.request.Request(f"{stage.bed.url}/api/jobs/", json.dumps(body).encode(), headers)
-    with DIRECT.open(request, timeout=60) as reply:
+    with DIRECT.open(request, timeout=240) as reply:
         assert json.load(reply)["submission_id"] == ray_id
 
 
@@ -130,7 +130,7 @@ def test_a_job_of_somebody_else_is_counted_adopted_and_never_touched(stage):
     assert stage.job("wants-two")["state"] == "QUEUED" and stage.ray("/api/jobs/theirs")["status"] == "RUNNING"
     headers = {"User-Agent": "somebody"} | ({"Authorization": f"Bearer {stage.ray_token}"} if stage.ray_token else {})
     url = f"{stage.bed.url}/api/jobs/theirs/stop"
-    DIRECT.open(urllib.request.Request(url, b"", headers, method="POST"), timeout=60).close()
+    DIRECT.open(urllib.request.Request(url, b"", headers, method="POST"), timeout=240).close()
     stage.wait_state("wants-two", "RUNNING")
     assert foreign(stage, "theirs")["state"] == "STOPPED"
     (end,) = [e for e in stage.events() if e["kind"] == "adopted_ended"]

@@ -168,7 +168,7 @@ def test_what_hangs_is_given_up(tool):
 def test_no_client(tool, tmp_path):
     h = tool()
     env = {"PATH": str(tmp_path)}
-    done = subprocess.run(h.argv("run", "true"), env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(h.argv("run", "true"), env=env, capture_output=True, text=True, timeout=240)
     assert '"trouble":"no_ssh_client"' in done.stdout
 
 

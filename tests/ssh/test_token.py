@@ -23,7 +23,7 @@ def put(tmp_path):
 
     def run():
         env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-        return subprocess.run(["sh", SCRIPT, "a1b2", "the token"], env=env, capture_output=True, text=True, timeout=60)
+        return subprocess.run(["sh", SCRIPT, "a1b2", "the token"], env=env, capture_output=True, text=True, timeout=240)
 
     run.at = at
     yield run

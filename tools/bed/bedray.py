@@ -16,6 +16,7 @@ import procs
 
 OBJECT_STORE = 200_000_000
 START_SECONDS = 120
+DASHBOARD_SECONDS = 100  # Ray's own 30 or 60 are short where three clusters start at a time
 AGENT_PORT = 52365  # Ray's default; hosts on loopback addresses need one each
 SHARES = {f"argus_share_{i}": 1 for i in range(16)}  # as argusd gives them to nodes that it starts
 
@@ -40,6 +41,7 @@ def start_env(bed, h):
     if bed["mode"] == "loopback":
         env["PYTHONPATH"], env["ARGUS_BED_IP"] = os.path.join(bednet.HERE, "loopback"), h["ip"]
     if h["role"] == "head":
+        env["RAY_DASHBOARD_STARTUP_TIMEOUT_S"] = str(DASHBOARD_SECONDS)
         if bed["mode"] == "loopback":
             env["AUTOSCALER_METRIC_PORT"] = str(bed["port_base"] + 3)
             env["DASHBOARD_METRIC_PORT"] = str(bed["port_base"] + 4)
@@ -75,6 +77,7 @@ def start_argv(bed, h):
     if h["role"] == "head":
         gcs_port, dashboard_port = bed["gcs_address"].rpartition(":")[2], bed["dashboard_url"].rpartition(":")[2]
         argv += ["--head", f"--port={gcs_port}", f"--dashboard-host={h['ip']}", f"--dashboard-port={dashboard_port}"]
+        argv += ["--include-dashboard=true"]  # else a dashboard that does not come up is a warning, and nothing answers
     else:
         resources = {"worker_node": 100, f"argus_node_{h['name']}": 1000, **SHARES}
         argv += [f"--address={bed['gcs_address']}", f"--resources={json.dumps(resources)}"]
