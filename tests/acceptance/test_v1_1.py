@@ -9,12 +9,12 @@ import pytest
 from stage import wait_for
 
 PPO = [f"v11-ppo-{n}" for n in (1, 2, 3)]
-AT_NIGHT = ["wrong-value", "wrong-value-why", "learn"]  # blocks of the document
+AT_NIGHT = ["three", "wrong-value", "wrong-value-why", "learn"]  # blocks of the document
 WORKERS_AT = """
 import json
 from ray.util.state import list_actors
-alive = [a for a in list_actors(filters=[("state", "=", "ALIVE")], detail=True) if a.class_name == "TrainingWorker"]
-print(json.dumps(sorted(a.node_id for a in alive)))
+theirs = [a for a in list_actors(detail=True) if a.class_name == "TrainingWorker"]  # those that ended, too
+print(json.dumps(sorted(a.node_id for a in theirs)))
 """
 
 
@@ -30,20 +30,32 @@ def grpo(stage, doc):
 
 
 @pytest.fixture(scope="module")
+def colours(stage, doc):
+    """Two snapshots, each a whole verl and a module of its own; which one is imported is the spec's choice alone."""
+    code = stage.root / "common/code/verl"
+    for name in ("red", "blue"):
+        doc.run(f"snapshot-{name}")
+        (code / name / "verl/version/version").write_text(f"0.5.0+{name}\n")
+    doc.run("markers")
+    return {name: stage.keep_job(f"v11-{name}") for name in ("red", "blue")}
+
+
+@pytest.fixture(scope="module")
 def sft(newest):
     """The run over two nodes, and where its workers were while it trained."""
     doc = newest.document("v1.1")
     doc.run("sft")
 
-    def at_work():  # from here on it loads its model: there is time to look, and little once it trains
-        actors = newest.cluster("actors")
+    def at_work():
+        groups, actors = newest.cluster("placement_groups"), newest.cluster("actors")
         ours = [a for a in actors if (a["class_name"], a["state"]) == ("TrainingWorker", "ALIVE")]
-        return len(ours) == 2 and actors
+        made = [g for g in groups if (g["job"], g["state"]) == ("v11-sft", "CREATED")]
+        return len(ours) == 2 and made and (actors, groups)
 
-    actors = wait_for(at_work, "both workers of v11-sft are there")
+    actors, groups = wait_for(at_work, "both workers of v11-sft are there")
     seen = {
         "actors": newest.keep("v11-sft.actors.json", actors),
-        "groups": newest.keep("v11-sft.groups.json", newest.cluster("placement_groups")),
+        "groups": newest.keep("v11-sft.groups.json", groups),
         "ray": newest.keep("v11-sft.ray_workers.json", newest.python(WORKERS_AT)),
     }
     doc.run("sft-wait")
@@ -69,26 +81,38 @@ def started_trained_saved(stage, job, steps):
     return checkpoints / f"global_step_{steps}"
 
 
-# ---- three in a row ----
+# ---- directories of several ----
 
 
-@pytest.mark.timeout(600)  # three trainings, one after the other
+def share_no_directory(stage, jobs):
+    files = {}
+    for job in jobs:
+        here = stage.job_dir(job)
+        assert stage.job(job)["output_dir"] == str(here)
+        files[job] = {(s.st_dev, s.st_ino) for s in (p.stat() for p in here.rglob("*") if p.exists())}
+        own = (here / "attempts/1/argv.json").read_text() + (here / "attempts/1/env.json").read_text()
+        assert not [other for other in jobs if other != job and other in own]
+        assert not [p for p in here.rglob("*") if not os.path.realpath(p).startswith(str(here))]
+    assert len(set().union(*files.values())) == sum(map(len, files.values()))
+
+
+@pytest.mark.nightly  # two minutes of CPU; in every check other jobs of this stage share none, and PPO trains in v1
+@pytest.mark.timeout(900)  # three trainings, one after the other
 def test_three_ppo_runs_in_a_row_share_no_directory(stage, doc):
     doc.run("three")
-    files, starts = {}, []
+    starts = []
     for job in PPO:
         detail = stage.keep_job(job)
         assert started_trained_saved(stage, job, 2).is_dir()
-        assert detail["output_dir"] == str(stage.job_dir(job))
-        here = stage.job_dir(job)
-        files[job] = {(s.st_dev, s.st_ino) for s in (p.stat() for p in here.rglob("*") if p.exists())}
-        own = (here / "attempts/1/argv.json").read_text() + (here / "attempts/1/env.json").read_text()
-        assert f"trainer.default_local_dir={here}/checkpoints" in detail["argv"]
-        assert not [other for other in PPO if other != job and other in own]
-        assert not [p for p in here.rglob("*") if not os.path.realpath(p).startswith(str(here))]
+        assert f"trainer.default_local_dir={stage.job_dir(job)}/checkpoints" in detail["argv"]
         starts.append((detail["started_at"], detail["ended_at"]))
-    assert len(set().union(*files.values())) == sum(map(len, files.values()))
+    share_no_directory(stage, PPO)
     assert all(end < start for (_, end), (start, _) in zip(starts, starts[1:], strict=False)), "one after the other"
+
+
+def test_jobs_share_no_directory(stage, grpo, colours):
+    assert f"trainer.default_local_dir={stage.job_dir('v11-grpo')}/checkpoints" in grpo["argv"]
+    share_no_directory(stage, ["v11-grpo", "v11-red", "v11-blue"])
 
 
 # ---- GRPO, and the directory of a job ----
@@ -161,15 +185,10 @@ def test_missing_resources_are_told(stage, doc):
 # ---- several versions by code_path ----
 
 
-def test_two_code_paths_print_two_markers(stage, doc):
-    """Two snapshots, each a whole verl and a module of its own; which one is imported is the spec's choice alone."""
+def test_two_code_paths_print_two_markers(stage, colours):
     code = stage.root / "common/code/verl"
-    for name in ("red", "blue"):
-        doc.run(f"snapshot-{name}")
-        (code / name / "verl/version/version").write_text(f"0.5.0+{name}\n")
-    doc.run("markers")
-    for name in ("red", "blue"):
-        detail, log = stage.keep_job(f"v11-{name}"), stage.driver_log(f"v11-{name}")
+    for name, detail in colours.items():
+        log = stage.driver_log(f"v11-{name}")
         assert detail["state"] == "SUCCEEDED"
         assert re.findall(r"(?m)^marker (\w+), verl (\S+) from (\S+)$", log) == [
             (name, f"0.5.0+{name}", f"{code}/{name}/verl/__init__.py")
@@ -217,7 +236,7 @@ def test_sft_trained_on_both_nodes(newest, sft):
     assert placement["ok"] and placement["actors_outside"] == 0, placement
 
 
-@pytest.mark.nightly  # three minutes; in every check the newest verl trains by SFT, here and in test_v3_1.py
+@pytest.mark.nightly  # three minutes; in every check the newest verl trains by SFT
 def test_grpo_of_the_newest_verl_learns(newest):
     newest.document("v1.1").run("learn")
     metrics = newest.keep_job("v11-learn")["metrics"]
