@@ -50,8 +50,7 @@ def runs_of(tmp_path, name):
     return (tmp_path / "toy" / f"{name}.runs").read_text().count("x")
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize(("times", "workers"), [(1, ("-n2",)), (2, ())])
 def test_what_passes_when_tried_again_is_passed_and_named(suite, tmp_path, times, workers):
     text = f"""
 def test_race():

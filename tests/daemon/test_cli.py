@@ -120,8 +120,11 @@ def columns_of(line):
         (["ls", "--limit"], "option '--limit' needs a value: --limit N", "ls --help"),
         (["wait", "--timeout", "soon", "x"], "wrong value of '--timeout'", "wait --help"),
         (["stop"], "'argus stop' needs ID… or a filter such as --state QUEUED", "stop --help"),
-        (["stop", "x", "--state", "QUEUED"], "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
-         "stop --help"),
+        (
+            ["stop", "x", "--state", "QUEUED"],
+            "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
+            "stop --help",
+        ),
         (["priority", "x", "101"], "'101' is no priority: 0 to 100, high first", "priority --help"),
         (["stop", "--filter", "colour=red"], "'colour=red' is no filter", "stop --help"),
         (["logs", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "logs --help"),
@@ -145,15 +148,19 @@ def test_help_man_page_and_completion_know_every_option(cli):
     names = [line.split("\t")[0] for line in cli.ok("--list-commands").splitlines()]
     scripts = {shell: cli.ok("completion", shell) for shell in ("bash", "zsh", "fish")}
     assert len(names) > 40
+    commands = {name.partition(" --")[0] for name in names}
+    told = {c: cli.ok(*c.split(), "--help") for c in commands}
+    pages = {c: cli.ok("help", "--man", *c.split()) for c in commands}
+    all_help = cli.ok("help")
     for name in names:
         command, _, option = name.partition(" --")
         if option:
-            assert f"--{option}" in cli.ok(*command.split(), "--help")
-            assert f"--{option}".replace("-", "\\-") in cli.ok("help", "--man", *command.split())
+            assert f"--{option}" in told[command]
+            assert f"--{option}".replace("-", "\\-") in pages[command]
             assert f"--{option}" in scripts["bash"] and f"--{option}" in scripts["zsh"]
             assert f"-l {option}" in scripts["fish"]
         else:
-            assert command in cli.ok("help") and command.split()[0] in scripts["bash"]
+            assert command in all_help and command.split()[0] in scripts["bash"]
 
 
 def test_bash_completion_completes(cli, stub, tmp_path):
@@ -418,7 +425,7 @@ def test_grep_prints_matching_lines_only(cli, stub):
     stub.log(job, b"step:1 x\nnoise\nstep:2 y\nstep:3")
     assert cli.ok("logs", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
     assert cli.ok("logs", "-f", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
-    assert len(stub.seen("GET", "grep=")) == 2 # the server found them
+    assert len(stub.seen("GET", "grep=")) == 2  # the server found them
 
 
 def test_terminal_gets_colours_and_no_other_control(cli, stub):
