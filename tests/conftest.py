@@ -9,16 +9,16 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Which tests share a bed of real Ray, and so a worker: those of a folder, but for some files. A bed costs 15 s and half
+# of the machine; its tests come in turn.
 BEDS = {
     "acceptance": "training",
     "verl": "training",
-    "faults": "hosts",
+    "faults": "faults",
     "ray": "hosts",
     "ssh": "machines",
     "gpu": "gpu",
 }
-# Those on bare hosts go where there are bare hosts; those without any bed go wherever a worker is free. Trainings are
-# what a run is made of: half of them have a bed of their own.
 OTHERS = {
     "acceptance/test_v3_0.py": "trainings",
     "acceptance/test_v3_1.py": "trainings",
@@ -27,16 +27,22 @@ OTHERS = {
     "acceptance/test_v2_1.py": "machines",
     "acceptance/test_v5_0_serve.py": "machines",
     "verl/test_trial_real.py": "trainings",
+    "ray/test_nodes_real.py": "faults",
+    # Those without any bed go wherever a worker is free.
     "ray/test_fake_ray.py": None,
     "ray/test_ray_client.py": None,
     "verl/test_cmdline_real.py": None,
     "verl/test_trial.py": None,
 }
 GROUPS_WITH_BED = {*BEDS.values(), *filter(None, OTHERS.values())}
-BED_WORKERS = ("gw0", "gw1")  # a real cluster each: more at once, and one of them does not come up in time
-# How long a group takes on two quiet cores, where its number of tests does not tell: about 2 s each.
+BEDS_AT_A_TIME = 2  # with three, two cores are so busy that a head of Ray does not come up in time
+# Seconds that a group takes on two quiet cores, where the number of its tests does not tell.
 SECONDS = {
-    **dict.fromkeys(GROUPS_WITH_BED, 500),
+    "training": 500,
+    "trainings": 450,
+    "hosts": 400,
+    "faults": 400,
+    "machines": 350,
     "tests/daemon/test_gpus.py": 220,
     "tests/daemon/test_argusd_queue.py": 120,
     "tests/daemon/test_argusd_ray.py": 150,
@@ -105,7 +111,7 @@ def pytest_collection_modifyitems(config, items):
     def turn(item):
         """What takes longest begins first, so that no worker is alone with it in the end."""
         group = group_of(item.nodeid)
-        return -SECONDS.get(group, 2 * sizes[group]), group
+        return -SECONDS.get(group, sizes[group]), group
 
     items.sort(key=turn)
 
@@ -115,15 +121,25 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
 
     class ByGroup(LoadScopeScheduling):
+        """So many workers as there may be beds take groups with a bed first; the others take none."""
+
         def _split_scope(self, nodeid):
             return group_of(nodeid)
 
+        def next_for(self, node):
+            """The group that a worker is to take; None where all that is left is for others. Whoever had a bed once
+            keeps it, and whoever may have one takes none of the other groups before all with a bed are taken."""
+            with_bed = [n for n, work in self.assigned_work.items() if not GROUPS_WITH_BED.isdisjoint(work)]
+            may_bed = node in with_bed or len(with_bed) < BEDS_AT_A_TIME
+            groups = sorted(self.workqueue, key=lambda group: (group in GROUPS_WITH_BED) != may_bed)
+            return next((group for group in groups if may_bed or group not in GROUPS_WITH_BED), None)
+
         def _assign_work_unit(self, node):
-            """Two workers take what has a bed, the others what has none; each takes the rest when its own is out."""
-            wants_bed = node.gateway.id in BED_WORKERS
-            wanted = [group for group in self.workqueue if (group in GROUPS_WITH_BED) == wants_bed]
-            if wanted:
-                self.workqueue.move_to_end(wanted[0], last=False)
+            group = self.next_for(node)
+            if group is None:
+                node.shutdown()
+                return
+            self.workqueue.move_to_end(group, last=False)
             super()._assign_work_unit(node)
 
     return ByGroup(config, log)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Acceptance on real Ray with real verl: one stage per version of Argus and of Ray, evidence kept at one place.
 
-    ARGUS_EVIDENCE=DIR     where the evidence goes; without it, a directory of pytest's that is named at the end
+ARGUS_EVIDENCE=DIR     where the evidence goes; without it, a directory of pytest's that is named at the end
 """
 
 import os

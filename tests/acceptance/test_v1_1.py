@@ -13,8 +13,8 @@ AT_NIGHT = ["three", "wrong-value", "wrong-value-why", "learn"]  # blocks of the
 WORKERS_AT = """
 import json
 from ray.util.state import list_actors
-alive = [a for a in list_actors(filters=[("state", "=", "ALIVE")], detail=True) if a.class_name == "TrainingWorker"]
-print(json.dumps(sorted(a.node_id for a in alive)))
+theirs = [a for a in list_actors(detail=True) if a.class_name == "TrainingWorker"]  # those that ended, too
+print(json.dumps(sorted(a.node_id for a in theirs)))
 """
 
 
@@ -46,15 +46,16 @@ def sft(newest):
     doc = newest.document("v1.1")
     doc.run("sft")
 
-    def at_work():  # from here on it loads its model: there is time to look, and little once it trains
-        actors = newest.cluster("actors")
+    def at_work():
+        groups, actors = newest.cluster("placement_groups"), newest.cluster("actors")
         ours = [a for a in actors if (a["class_name"], a["state"]) == ("TrainingWorker", "ALIVE")]
-        return len(ours) == 2 and actors
+        made = [g for g in groups if (g["job"], g["state"]) == ("v11-sft", "CREATED")]
+        return len(ours) == 2 and made and (actors, groups)
 
-    actors = wait_for(at_work, "both workers of v11-sft are there")
+    actors, groups = wait_for(at_work, "both workers of v11-sft are there")
     seen = {
         "actors": newest.keep("v11-sft.actors.json", actors),
-        "groups": newest.keep("v11-sft.groups.json", newest.cluster("placement_groups")),
+        "groups": newest.keep("v11-sft.groups.json", groups),
         "ray": newest.keep("v11-sft.ray_workers.json", newest.python(WORKERS_AT)),
     }
     doc.run("sft-wait")

@@ -77,8 +77,8 @@ class HeadArgusd(Argusd):
         return [p.parent.name for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if read(p).startswith(mine)]
 
     def pid_of(self, name):
-        (pid,) = self.pids_of(name)
-        return pid
+        """Once there is one: on a busy machine argusd may be at starting its head anew."""
+        return until(lambda: len(pids := self.pids_of(name)) == 1 and pids[0], f"one '{name}' runs")
 
 
 def read(path):

@@ -121,8 +121,11 @@ def columns_of(line):
         (["ls", "--limit"], "option '--limit' needs a value: --limit N", "ls --help"),
         (["wait", "--timeout", "soon", "x"], "wrong value of '--timeout'", "wait --help"),
         (["stop"], "'argus stop' needs ID… or a filter such as --state QUEUED", "stop --help"),
-        (["stop", "x", "--state", "QUEUED"], "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
-         "stop --help"),
+        (
+            ["stop", "x", "--state", "QUEUED"],
+            "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
+            "stop --help",
+        ),
         (["priority", "x", "101"], "'101' is no priority: 0 to 100, high first", "priority --help"),
         (["stop", "--filter", "colour=red"], "'colour=red' is no filter", "stop --help"),
         (["logs", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "logs --help"),
@@ -422,7 +425,7 @@ def test_grep_prints_matching_lines_only(cli, stub):
     stub.log(job, b"step:1 x\nnoise\nstep:2 y\nstep:3")
     assert cli.ok("logs", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
     assert cli.ok("logs", "-f", "--grep", "^step:[23]", job) == "step:2 y\nstep:3\n"
-    assert len(stub.seen("GET", "grep=")) == 2 # the server found them
+    assert len(stub.seen("GET", "grep=")) == 2  # the server found them
 
 
 def test_terminal_gets_colours_and_no_other_control(cli, stub):

@@ -9,7 +9,7 @@ import random
 import socket
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw7").removeprefix("gw"))
-PORTS = itertools.cycle(random.sample(range(30000, 32400)[WORKER % 8 :: 8], 300))  # of this one of pytest's workers
+PORTS = itertools.cycle(random.sample(range(30000, 32400)[WORKER % 24 :: 24], 100))  # of this one of pytest's workers
 
 
 def free_port():

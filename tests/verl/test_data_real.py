@@ -88,7 +88,7 @@ def lay_out_raw(top):
 
 def entry(stage, kind, ref):
     """The entry, which is there soon after the job that made it has ended."""
-    return staging.wait_for(lambda: (got := stage.get(f"/v1/{kind}/{ref}"))["state"] == "ready" and got, ref, 60)
+    return staging.wait_for(lambda: (got := stage.get(f"/v1/{kind}/{ref}"))["state"] == "ready" and got, ref)
 
 
 @pytest.fixture(scope="module")

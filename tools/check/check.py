@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs everything that says whether Argus is right, and adds it up.
 
-    check.py check [gates|unit|whole]     the last line is `N passed, N failed, N skipped`; exit 1 if any failed
-    check.py nightly [STEP...]            the same, longer, and then clang, valgrind, NFS and fuzzing; the date and the
-                                          result of each step go to docs/nightly.md
+    check.py check [--strict] [gates|unit|whole]
+                                          the last line is `N passed, N failed, N skipped`; exit 1 if any failed
+    check.py nightly [STEP...]            the same, longer and strict, and then clang, valgrind, NFS and fuzzing; the
+                                          date and the result of each step go to docs/nightly.md
 
 A count is one gate, one unit-test program, or one test of tests/. A step that cannot even start counts as one failure.
-Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN.
+Whole-program tests get the sanitized programs; where these are stands in ARGUS_BIN. What failed is tried again, alone:
+again.py.
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
+
+from again import FAILURE, Count, Runs, call
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START = time.monotonic()
@@ -24,25 +26,11 @@ ASAN = "build-asan"
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
 FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
 STEPS = ("gates", "unit", "whole")
-# Two workers have real clusters, two have none (tests/conftest.py): with five the load was 30, and looks timed out.
-WORKERS = ["-n4", "--dist=loadscope", "--no-loadscope-reorder"]
+# Most tests mostly wait; which of them share a worker, and how many have real Ray at a time: tests/conftest.py.
+WORKERS = ["-n6", "--dist=loadscope", "--no-loadscope-reorder"]
 PATIENCE = ["--timeout-multiplier", "8"]  # meson's 30 s are 10 s of work for three of them, and a machine may be busy
 HANGS = ["--timeout=300"]  # seconds: a test that hangs is told, it does not eat the run
-
-
-class Count:
-    def __init__(self, passed=0, failed=0, skipped=0):
-        self.passed, self.failed, self.skipped = passed, failed, skipped
-
-    def __add__(self, other):
-        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
-
-    def __str__(self):
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-FAILURE = Count(failed=1)
-BROKEN = []  # a line for each failed gate and unit test, told again at the end
+RUNS = Runs(os.path.join(ROOT, ASAN), strict="--strict" in sys.argv[1:] or sys.argv[1:2] == ["nightly"])
 OUTPUT_AGAIN = 20  # lines of a failed gate's output that are told again with it
 
 
@@ -50,8 +38,9 @@ def say(text):
     print(f"=== [{time.monotonic() - START:.0f} s] {text}", flush=True)
 
 
-def call(argv, **env):
-    return subprocess.run(argv, cwd=ROOT, env={**os.environ, **env}).returncode
+def run(argv, **env):
+    """The exit status."""
+    return call(argv, cwd=ROOT, env={**os.environ, **env})
 
 
 def build(folder, options, **env):
@@ -63,9 +52,9 @@ def build(folder, options, **env):
             if os.path.isdir(os.path.join(ROOT, folder))
             else ["meson", "setup", folder]
         )
-        if call([*setup, "--prefix=/", "--bindir=bin", "-Dwerror=true", *options], **env) != 0:
+        if run([*setup, "--prefix=/", "--bindir=bin", "-Dwerror=true", *options], **env) != 0:
             return False
-    return call(["ninja", "-C", folder], **env) == 0
+    return run(["ninja", "-C", folder], **env) == 0
 
 
 def gates():
@@ -77,12 +66,12 @@ def gates():
         print(line, end="", flush=True)
         last = line
         if m := re.match(r"(\S+) +FAILED ", line):
-            BROKEN.append(f"gate {m[1]}")
+            RUNS.broken.append(f"gate {m[1]}")
             again = OUTPUT_AGAIN
         elif not line.startswith("  "):
             again = 0
         elif again and not line.rstrip().endswith(" ok"):  # selftest has a line for each gate
-            BROKEN[-1] += "\n" + line.rstrip()
+            RUNS.broken[-1] += "\n" + line.rstrip()
             again -= 1
     p.wait()
     m = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*", last)
@@ -92,62 +81,29 @@ def gates():
     return count + FAILURE if p.returncode and not count.failed else count
 
 
-def read_testlog(path):
-    count = Count()
-    with open(path) as f:
-        for line in f:
-            test = json.loads(line)
-            result = test["result"]
-            if result not in ("OK", "EXPECTEDFAIL", "SKIP"):
-                BROKEN.append(f"unit test {test['name']} ({result})")
-            count += {"OK": Count(1), "EXPECTEDFAIL": Count(1), "SKIP": Count(skipped=1)}.get(result, FAILURE)
-    return count
-
-
 def unit(folder=ASAN, options=SANITIZE, wrap=None, **env):
     if not build(folder, options, **env):
         return FAILURE
     say(f"unit tests in {folder}")
-    log = os.path.join(ROOT, folder, "meson-logs", "testlog-valgrind.json" if wrap else "testlog.json")
-    if os.path.exists(log):
-        os.unlink(log)
     how = ["--wrapper", wrap, "--logbase", "testlog-valgrind"] if wrap else []
     sanitizer = {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
-    code = call(
-        ["meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", "--num-processes", "2", *PATIENCE, *how],
-        **sanitizer,
-    )
-    count = read_testlog(log) if os.path.exists(log) else Count()
-    return count + FAILURE if code and not count.failed else count
-
-
-def read_junit(path):
-    count = Count()
-    for suite in ElementTree.parse(path).getroot().iter("testsuite"):
-        number = {k: int(suite.get(k, 0)) for k in ("tests", "failures", "errors", "skipped")}
-        bad = number["failures"] + number["errors"]
-        count += Count(number["tests"] - bad - number["skipped"], bad, number["skipped"])
-    return count
+    return RUNS.meson(os.path.join(ROOT, folder), [*PATIENCE, *how], sanitizer, say)
 
 
 def whole(options=(), **env):
     if not build(ASAN, SANITIZE):
         return FAILURE
     dest = os.path.join(ROOT, ASAN, "dest")
-    if call(["meson", "install", "-C", ASAN, "--no-rebuild", "--quiet", "--destdir", dest]) != 0:
+    if run(["meson", "install", "-C", ASAN, "--no-rebuild", "--quiet", "--destdir", dest]) != 0:
         return FAILURE
     if not os.path.isdir(os.path.join(ROOT, "tests")):
         return Count()
     say("whole-program tests")
-    xml = os.path.join(ROOT, ASAN, "pytest.xml")
-    if os.path.exists(xml):
-        os.unlink(xml)
     env["ARGUS_BIN"] = os.path.join(dest, "bin")
     limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '2700')}"
-    report = ["-ra", "--durations=25", f"--junitxml={xml}"]
-    code = call([sys.executable, "-m", "pytest", "tests", *options, *WORKERS, *HANGS, limit, *report], **env)
-    count = read_junit(xml) if os.path.exists(xml) else Count()
-    return count + FAILURE if code not in (0, 5) and not count.failed else count
+    report = ["-ra", "--durations=25", "-p", "no:cacheprovider"]
+    os.chdir(ROOT)
+    return RUNS.pytest(["tests", *options, *HANGS, limit, *report], WORKERS, env, say)
 
 
 def fuzz():
@@ -255,7 +211,7 @@ def nightly(steps):
 
 
 def main():
-    verb, steps = sys.argv[1], sys.argv[2:]
+    verb, steps = sys.argv[1], [word for word in sys.argv[2:] if word != "--strict"]
     there = [*NIGHTLY, *OTHERS] if verb == "nightly" else STEPS
     unknown = [s for s in steps if s not in there]
     if unknown:
@@ -266,9 +222,10 @@ def main():
         total = Count()
         for step in steps or STEPS:
             total += {"gates": gates, "unit": unit, "whole": whole}[step]()
+    total += RUNS.close()
     say("result")
-    for what in BROKEN:
-        print(f"FAILED {what}")
+    for line in RUNS.lines():
+        print(line)
     print(total)
     sys.exit(1 if total.failed else 0)
 

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One run of pytest, and what became of each test.
+
+    onepass.py OUT.json [--only IDS.json] -- ARGUMENTS OF PYTEST
+
+OUT.json: {"code": pytest's exit status, "collected": [id], "tests": {id: {"outcome", "when", "text"}}}. An outcome is
+`passed`, `failed` or `skipped`; `when` is the phase that decided it. IDS.json is a list: no other test runs.
+"""
+
+import json
+import sys
+
+import pytest
+
+
+class Outcomes:
+    """Beside the workers of xdist it sees their reports, and asks each of them what it collected."""
+
+    def __init__(self, only):
+        self.only, self.collected, self.tests = only, {}, {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config, items):
+        if self.only is not None:
+            others = [item for item in items if item.nodeid not in self.only]
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if item.nodeid in self.only]
+        self.collected.update(dict.fromkeys(item.nodeid for item in items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node, ids):
+        self.collected.update(dict.fromkeys(ids))
+
+    def pytest_runtest_logreport(self, report):
+        """The worst of the phases: a test that passed and whose fixture cannot be taken down has failed."""
+        known = self.tests.get(report.nodeid)
+        if report.failed:
+            text = (known["text"] + "\n" if known else "") + report.longreprtext
+            when = known["when"] if known and known["outcome"] == "failed" else report.when
+            self.tests[report.nodeid] = {"outcome": "failed", "when": when, "text": text}
+        elif known is None and (report.skipped or report.when == "call"):
+            self.tests[report.nodeid] = {"outcome": report.outcome, "when": report.when, "text": ""}
+        elif known and report.skipped and known["outcome"] == "passed":
+            known["outcome"] = "skipped"
+
+
+def main(argv):
+    out, only = argv[0], None
+    if argv[1] == "--only":
+        with open(argv[2]) as f:
+            only = set(json.load(f))
+    outcomes = Outcomes(only)
+    code = pytest.main(argv[argv.index("--") + 1 :], plugins=[outcomes])
+    with open(out, "w") as f:
+        json.dump({"code": int(code), "collected": list(outcomes.collected), "tests": outcomes.tests}, f)
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
