@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a run outlives it, however it ends."""
 
-import fcntl
 import os
 import pathlib
 import signal
@@ -16,6 +15,7 @@ sys.path[:0] = [str(CHECK), str(CHECK.parents[1] / "tests/lib")]
 
 import cage  # noqa: E402
 from fakeray import wait_for  # noqa: E402
+from locks import is_held  # noqa: E402
 
 needs_namespaces = pytest.mark.skipif(not cage.has_namespaces(), reason="namespaces need root, where they are allowed")
 
@@ -32,15 +32,6 @@ fcntl.flock(held, fcntl.LOCK_EX)
 open(sys.argv[1] + ".up", "w").close()
 signal.pause()
 """
-
-
-def is_held(path):
-    with open(path) as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 @pytest.fixture
