@@ -238,7 +238,11 @@ static int check_not_started(const struct plan *p, struct err *err)
     static const char *const signs[] = {ATTEMPT_LOG, ATTEMPT_EXIT};
     for (size_t i = 0; i < array_len(signs); i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", p->dir, signs[i]);
-        if (rootfile_is_there(p->a->root, path))
+        bool is_there = false;
+        int r = rootfile_look_for(p->a->root, path, &is_there, err);
+        if (r < 0) /* it may have started: nothing is written, and who asked tries again later */
+            return r;
+        if (is_there)
             return err_set(err, -EEXIST, "attempt %d of job '%s' has started already ('%s' exists)",
                            p->a->attempt, p->a->job, path);
     }
@@ -352,7 +356,9 @@ int fsroot_stop_write(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STOP);
-    if (rootfile_is_there(root, path))
-        return 0;
+    bool is_there = false;
+    r = rootfile_look_for(root, path, &is_there, err);
+    if (r < 0 || is_there)
+        return r;
     return rootfile_write(root, path, 0, reason, strlen(reason), 0644, FILE_SYNC, err);
 }

@@ -405,28 +405,44 @@ int ckpt_look(const char *root,
     return 0;
 }
 
+/* A descriptor. ERR_NOT_FOUND: nothing has its name, or what is no directory. */
+static int ckpt_open_step(const char *root, const char *job, int64_t step, struct err *err)
+{
+    char name[32];
+    struct err why = {0};
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, &why);
+    ckpt_dir_name(step, name, sizeof(name));
+    int fd = dir < 0 ? dir : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int r = dir < 0 ? dir : -errno;
+    if (file_is_absence(r) || r == -ELOOP)
+        return err_set(err, ERR_NOT_FOUND, "there is no checkpoint of step %" PRId64, step);
+    return err_set(err, r, "the checkpoint of step %" PRId64 " cannot be looked at: %s", step,
+                   dir < 0 ? why.text : strerror(-r));
+}
+
 int ckpt_verify(const char *root,
                 const char *job,
                 struct ckpt *c,
                 const volatile int *stop,
                 struct err *err)
 {
-    char name[32], why[CKPT_WHY_MAX];
+    char why[CKPT_WHY_MAX];
     struct ckpt found = {.step = c->step};
+    _cleanup_(closep) int step = ckpt_open_step(root, job, c->step, err);
+    int copy = step < 0 ? step : dup(step);
+    if (copy < 0)
+        return step < 0 ? step
+                        : err_set(err, -errno, "the checkpoint cannot be looked at: %s",
+                                  strerror(errno));
     struct walk w = {.c = &found, .files_left = FILES_MAX, .listing = ckpt_listing_new()};
-    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
-    ckpt_dir_name(c->step, name, sizeof(name));
-    _cleanup_(closep) int step =
-        dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int copy = step < 0 ? -1 : dup(step);
-    int r = copy < 0
-                ? err_set(err, ERR_NOT_FOUND, "there is no checkpoint of step %" PRId64, c->step)
-                : walk_dir(&w, copy, 0, 0);
+    int r = walk_dir(&w, copy, 0, 0);
     if (r == 0 && !ckpt_listing_is_whole(w.listing, why))
         ckpt_judge(&found, CKPT_PARTIAL, NULL, why);
     else if (r == 0)
         r = read_shards(&w, step, true, stop, err);
-    else if (copy >= 0)
+    else
         r = err_set(err, r, "the checkpoint cannot be looked at: %s", strerror(-r));
     walk_release(&w);
     if (r < 0)

@@ -28,7 +28,8 @@ struct fsroot_status {
 /* There, a directory, and a probe file can be written, synced and removed. */
 must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
 
-/* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount. */
+/* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount, another
+ * code when that cannot be looked at ("root_unseen"). */
 must_check int fsroot_check_mounted(const char *root, struct err *err);
 
 /* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. A link that has
@@ -75,23 +76,31 @@ char *fsroot_job_dir(const char *root, const char *job); /* <root>/jobs/<job> */
 /* <root>/jobs/<job>/attempts/<k>, and "/<sub>" when sub is not NULL. */
 char *fsroot_attempt_dir(const char *root, const char *job, int attempt, const char *sub);
 
-/* The version of verl in a snapshot (<path>/verl/version/version), or of the one
- * installed beside an interpreter (<venv>/bin/python). NULL: none found on the shared root. */
-char *fsroot_verl_version(const char *root, const char *path);
+/* The version of verl in a snapshot (<path>/verl/version/version), or of the one installed beside
+ * an interpreter (<venv>/bin/python), in *ret, to be freed; NULL: there is none on the shared root.
+ * A failure says nothing about that. */
+must_check int fsroot_verl_version(const char *root, const char *path, char **ret, struct err *err);
 
 struct rootdir;
-/* The path of site-packages/<name> in the venv of this interpreter, below top; NULL: there is none.
- */
-char *fsroot_beside_interpreter(const struct rootdir *top, const char *below, const char *name);
+/* The path of site-packages/<name> in the venv of this interpreter, below top, in *ret, to be
+ * freed; NULL: there is none. A negative errno: that could not be found out. */
+must_check int fsroot_beside_interpreter(const struct rootdir *top,
+                                         const char *below,
+                                         const char *name,
+                                         char **ret);
 
 /* ---- a job's directory ---- */
 
 /* Makes jobs/<job> for a job that has none yet. ERR_CONFLICT: something is there already, and it is
  * not just an empty directory of ours. */
 must_check int fsroot_job_make(const char *root, const char *job, struct err *err);
+/* UNREADABLE is not ABSENT: a file that cannot be looked at, and a witness that cannot be heard,
+ * have said nothing. */
+enum fsroot_seen { FSROOT_ABSENT, FSROOT_UNREADABLE, FSROOT_PRESENT };
+
 /* For each of these names, whether anything, a broken link as well, has it below jobs. ret: one for
  * each. */
-void fsroot_jobs_are_there(const char *root, const struct strv *jobs, bool *ret);
+void fsroot_jobs_are_there(const char *root, const struct strv *jobs, enum fsroot_seen *ret);
 
 /* The content of an attempt's directory. Values under secret names (see str_is_secret_name) are
  * masked in every file that people read, and so is each occurrence of such a value in any of the
@@ -181,9 +190,6 @@ must_check int fsroot_checkpoint_find(const char *root,
                                       struct err *err);
 
 /* ---- what the shepherd says ---- */
-
-/* UNREADABLE is not ABSENT: a witness that cannot be heard has said nothing. */
-enum fsroot_seen { FSROOT_ABSENT, FSROOT_UNREADABLE, FSROOT_PRESENT };
 
 struct fsroot_beat {
     enum fsroot_seen seen;

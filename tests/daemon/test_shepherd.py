@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """argus-shepherd, the real program: what it starts, how it ends it, and what it says of it."""
 
+import ctypes
+import errno
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 
@@ -257,6 +260,38 @@ def test_second_one_touches_nothing(attempt):
     assert rc == 91
     assert out == f"argus-shepherd: the attempt in '{attempt.dir}' was started before: doing nothing\n"
     assert picture() == before
+
+
+# Every lstat() says EIO: a file server that is ill. In the machine's numbers of newfstatat.
+LSTAT = {"x86_64": 262, "aarch64": 79}.get(os.uname().machine)
+
+
+def no_lstat():
+    """A filter of seccomp for this process and what it becomes: newfstatat() by AT_SYMLINK_NOFOLLOW fails."""
+    rows = [
+        (0x20, 0, 0, 0),  # load the number
+        (0x15, 0, 3, LSTAT),
+        (0x20, 0, 0, 16 + 3 * 8),  # load the flags
+        (0x15, 0, 1, 0x100),
+        (0x06, 0, 0, 0x00050000 | errno.EIO),
+        (0x06, 0, 0, 0x7FFF0000),  # all else is let through
+    ]
+    text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *r) for r in rows))
+    program = ctypes.create_string_buffer(struct.pack("HP", len(rows), ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program)) == 0
+
+
+@pytest.mark.skipif(LSTAT is None, reason="the numbers of this machine's calls are not known")
+def test_a_failed_look_starts_nothing(attempt):
+    """Whether the attempt is over cannot be seen: what it left must not be written over."""
+    (attempt.dir / "exit.json").write_text("{}")
+    attempt.shell("echo again").start(preexec_fn=no_lstat)
+    rc, out = attempt.finish()
+    assert (rc, os.strerror(errno.EIO) in out) == (90, True), out
+    assert "cannot start: cannot look at '" in out, out
+    assert (attempt.dir / "exit.json").read_text() == "{}" and not attempt.log.exists()
+    assert attempt.run()[0] == 91
 
 
 def test_of_many_at_once_one_runs(attempt, tmp_path):

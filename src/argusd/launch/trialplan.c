@@ -389,10 +389,11 @@ static void trialplan_remember(const struct trialplan *p, const struct buf *text
     _cleanup_(freep) char *to = xasprintf("%s.json", p->hash);
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE, dry = ROOTDIR_NONE;
     struct err err = {0};
+    bool is_known = true;
     if (rootdir_open(p->settings->shared_root, "argus/trials", 0, &dry, NULL) == 0)
         remove_old(&dry);
     if (rootdir_open(p->settings->state_dir, "trials", 0700, &dir, NULL) < 0 ||
-        rootdir_has(&dir, to))
+        rootdir_look_for(&dir, to, &is_known, NULL) < 0 || is_known)
         return;
     remove_old(&dir);
     if (rootdir_write(&dir, to, text->data, text->len, 0600, 0, &err) < 0)
