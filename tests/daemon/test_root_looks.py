@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look at the shared root that failed says nothing: it is not empty, its mark stays, no attempt starts by it."""
+"""A look at the shared root that failed says nothing: it is not empty, its mark stays, no attempt starts by it. And an
+upload that comes before argusd has prepared a new root waits for that."""
 
 import contextlib
 import errno
 import os
+import threading
 
 import pytest
 from brokenlook import COMPILER, BrokenLooks
 from fakeray import FakeRay
 
-from argusd import Argusd, needs_argusd, until
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = [needs_argusd, pytest.mark.skipif(not COMPILER, reason="no C compiler")]
 
 ERRORS = [errno.ESTALE, errno.EIO, errno.EMFILE, errno.EACCES]
+MARKER = "argus/.shared-root"
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,57 @@ def begin(argusd):
 def put(argusd, upload, **headers):
     headers["Content_Type"] = "application/octet-stream"
     return argusd.call("PUT", f"/v1/uploads/{upload}?offset=0", b"abc", token="user", **headers)
+
+
+class Sent:
+    """A PUT under way; returns as soon as argusd has it, or has answered."""
+
+    def __init__(self, argusd):
+        self.upload, self.replies = begin(argusd), []
+        self.thread = threading.Thread(target=self.send, args=(argusd,))
+        self.thread.start()
+        page = f"/v1/uploads/{self.upload}"
+        until(lambda: self.replies or argusd.get(page, token="user")["receiving"], "its bytes are there")
+
+    def send(self, argusd):
+        with contextlib.suppress(OSError):
+            self.replies.append(put(argusd, self.upload))
+
+    def reply(self):
+        self.thread.join()
+        return self.replies[0]
+
+
+def test_an_upload_before_the_root_is_prepared(tmp_path, ray):
+    """argusd makes common/ before it says that the root is prepared: nobody calls it empty meanwhile."""
+    with open_argusd(tmp_path, ray, "hold 0 common") as (argusd, looks):
+        sent = Sent(argusd)
+        assert not (argusd.root / MARKER).exists() and not sent.replies, sent.replies
+        looks.order("")
+        reply = sent.reply()
+        assert (reply.status, reply.json()["state"]) == (200, "complete"), reply
+
+
+def test_a_root_that_cannot_be_prepared(tmp_path, ray):
+    """What waits for the first look is refused when that tells why."""
+    with open_argusd(tmp_path, ray, "hold 0 common") as (argusd, looks):
+        sent = Sent(argusd)
+        (argusd.root / "common").write_text("")
+        looks.order("")
+        reply = sent.reply()
+        assert (reply.status, reply.json()["code"]) == (503, "unavailable"), reply
+        assert "common' is no directory: move it away" in reply.json()["detail"], reply
+
+
+def test_a_stop_while_an_upload_waits(tmp_path, ray):
+    with open_argusd(tmp_path, ray, "hold 0 common") as (argusd, looks):
+        sent = Sent(argusd)
+        argusd.process.terminate()
+        until(lambda: "stopping" in argusd.said(), "argusd stops")
+        looks.order("")
+        assert argusd.process.wait(PATIENCE) == 0, argusd.said()[-4000:]
+        argusd.process = None
+        sent.thread.join()
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)

@@ -221,9 +221,7 @@ static void upload_put(struct http_req *req, void *app)
         http_problem(req, ERR_BAD_REQUEST, &err, "offset", NULL, NULL, 0);
         return;
     }
-    if (cluster_root_is_bad(a->cluster) || cluster_root_hangs(a->cluster)) {
-        (void)err_set(&err, ERR_UNAVAILABLE, "uploads wait for the shared root: %s",
-                      cluster_root_why(a->cluster)); /* only fills err */
+    if (uploads_ask_root(a->uploads, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

@@ -4,6 +4,7 @@
 
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
+#include "argusd/content/uploads.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
@@ -94,6 +95,7 @@ void calls_cluster(void *arg)
     if (s->stopping)
         return;
     nodes_take(s->api.nodes);
+    uploads_root_news(s->api.uploads);
     calls_room(s);
 }
 
