@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trial of a job: what only Python can tell, on a worker, without a GPU, before the job holds any.
 
-    argus_trial.py DIRECTORY     reads DIRECTORY/ask.json, writes DIRECTORY/result.json
+    argus_trial.py DIRECTORY     reads DIRECTORY/ask.json, writes DIRECTORY/trial.log and DIRECTORY/result.json
 
 It runs in the job's own interpreter and environment and imports neither verl nor torch: hydra composes the final
 command line, pyarrow reads the data, and the reward is called on one row in a child with limits. Everything that is
-wrong is told at once, each with field, sentence and fix.
+wrong is told at once, each with field, sentence and fix, with a code that names what argusd advises (trial-<code> in
+src/base/message_advice.c), with where its sentence stands in trial.log, and with the line of the user's code if one is
+at fault.
 
 The job's secrets come by a file that this program removes; they are in its environment from then on, and in nothing
 that it writes.
@@ -22,7 +24,9 @@ import contextlib
 import glob
 import importlib.metadata
 import importlib.util
+import inspect
 import json
+import linecache
 import math
 import os
 import pickle
@@ -38,6 +42,8 @@ HYDRA_MAIN = r"@hydra\.main\(\s*config_path\s*=\s*[\"']([^\"']*)[\"']\s*,\s*conf
 MUST = {"actor_rollout_ref.rollout.name", "actor_rollout_ref.model.path", "model.path"}  # others may stay open
 OUTPUT_MAX = 1 << 20  # bytes that a reward may print for one row
 SHOWN_MAX = 300
+ROOM = 64 << 20  # bytes to say where the memory of a reward was full
+LOG_MAX = 16 << 10  # of what a reward printed, or of its traceback, in trial.log
 CLASSES = {"data": "data_error", "reward": "user_code_error", "import": "import_error", "config": "config_error"}
 PACKAGES = (
     *("torch", "ray", "transformers", "tensordict", "numpy", "pyarrow"),
@@ -114,11 +120,20 @@ class Trial:
     def __init__(self, ask):
         self.ask, self.findings, self.facts, self.began = ask, [], {}, time.monotonic()
         self.secrets = []
+        self.log = bytearray()
 
-    def find(self, kind, field, detail, hint=None):
-        self.findings.append(
-            {"class": CLASSES[kind], "level": "error", "field": field, "detail": veiled(detail)[:1000], "hint": hint}
-        )
+    def say(self, text):
+        """A line of trial.log, or several; where the first of them stands."""
+        at = {"offset": len(self.log), "line": self.log.count(b"\n") + 1}
+        self.log += veiled(text).encode(errors="backslashreplace") + b"\n"
+        return at
+
+    def find(self, code, field, detail, hint=None, place=None, **more):
+        """code: the first word is that of the class. place: of the user's code, see place_of()."""
+        kind, detail = code.partition("-")[0], veiled(detail)[:1000]
+        found = {"class": CLASSES[kind], "level": "error", "field": field, "detail": detail, "hint": hint}
+        log = self.say(re.sub(r"[\r\n]+", " ", detail))
+        self.findings.append({**found, "code": code, "log": log, "place": place, **more})
 
     def result(self):
         seconds = round(time.monotonic() - self.began, 3)
@@ -149,12 +164,12 @@ def verl_of(trial):
     wanted = trial.ask.get("code_path")
     if not places:
         hint = "look at code_path" if wanted else "name its tree with code_path, or its venv with py_executable"
-        trial.find("import", "code_path", "verl cannot be imported on this worker", hint)
+        trial.find("import-verl", "code_path", "verl cannot be imported on this worker", hint)
         return None
     found = os.path.realpath(places[0])
     if wanted and found != os.path.realpath(os.path.join(wanted, "verl")):
         trial.find(
-            "import", "code_path", f"verl would be imported from '{found}', not from '{wanted}'",
+            "import-shadow", "code_path", f"verl would be imported from '{found}', not from '{wanted}'",
             "take away what lies before it: working_dir and user_code_path must not hold a 'verl'",
         )  # fmt: skip
     return found
@@ -199,11 +214,11 @@ def look_at_imports(trial):
     trial.facts |= {"versions": versions, "verl_at": verl, "python_at": sys.executable}
     wanted = trial.ask.get("verl")
     if verl and wanted and version and version != wanted:
-        trial.find("import", "code_path", f"verl {version} would run, the command line is that of {wanted}",
+        trial.find("import-version", "code_path", f"verl {version} would run, the command line is that of {wanted}",
                    "name its tree with code_path")  # fmt: skip
     missing = [name for name in needed_modules(trial, version) if not is_there(name)]
     if missing:
-        trial.find("import", "runtime_env.py_executable",
+        trial.find("import-lacks", "runtime_env.py_executable",
                    f"the environment of this worker lacks {', '.join(missing)}, which verl {version or ''} needs",
                    "install it, or name another venv with runtime_env.py_executable")  # fmt: skip
     return verl
@@ -238,7 +253,7 @@ def compose(trial, verl):
     try:
         directory, name = config_of(verl, module)
     except OSError:
-        trial.find("import", "code_path", f"this verl has no program '{module}'", "look at its version")
+        trial.find("import-program", "code_path", f"this verl has no program '{module}'", "look at its version")
         return None
     if not directory or not is_there("hydra"):
         return None
@@ -253,7 +268,8 @@ def compose(trial, verl):
             config = hydra_compose(config_name=name.removesuffix(".yaml"), overrides=overrides)
             return resolved(trial, config)
     except Exception as e:
-        trial.find("config", "overrides", f"the command line does not compose: {one_line(e)}", "look at overrides")
+        trial.find("config-compose", "overrides", f"the command line does not compose: {one_line(e)}",
+                   "look at overrides")  # fmt: skip
         return None
 
 
@@ -262,11 +278,12 @@ def resolved(trial, config):
     from omegaconf import OmegaConf
 
     for key in sorted(OmegaConf.missing_keys(config) & MUST):
-        trial.find("config", "overrides", f"'{key}' must be given", f"add '{key}=…' to overrides")
+        trial.find("config-missing", "overrides", f"'{key}' must be given", f"add '{key}=…' to overrides")
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
     except Exception as e:
-        trial.find("config", "overrides", f"the configuration does not resolve: {one_line(e)}", "look at overrides")
+        trial.find("config-compose", "overrides", f"the configuration does not resolve: {one_line(e)}",
+                   "look at overrides")  # fmt: skip
         return OmegaConf.to_container(config, resolve=False, throw_on_missing=False)
 
 
@@ -282,7 +299,7 @@ def at(config, path, default=None):
 def look_at_engine(trial, config):
     name = at(config, "actor_rollout_ref.rollout.name") or at(config, "rollout.name")
     if name in ("vllm", "sglang") and not is_there(name):
-        trial.find("import", "overrides", f"the rollout engine '{name}' is not installed on this worker",
+        trial.find("import-engine", "overrides", f"the rollout engine '{name}' is not installed on this worker",
                    "install it, or choose another with actor_rollout_ref.rollout.name")  # fmt: skip
 
 
@@ -339,13 +356,14 @@ def judge_row(trial, field, path, row, config):
     if workload in ("ppo", "grpo"):
         prompt, truth = at(config, "data.prompt_key", "prompt"), row.get("reward_model")
         if not is_chat(row[prompt]):
-            trial.find("data", field, f"'{prompt}' of '{path}' is no list of messages: {short(row[prompt], 120)}",
+            trial.find("data-form", field, f"'{prompt}' of '{path}' is no list of messages: {short(row[prompt], 120)}",
                        "write [{role: user, content: …}]")  # fmt: skip
         if not isinstance(truth, dict) or "ground_truth" not in truth:
-            trial.find("data", field, f"'reward_model' of '{path}' has no 'ground_truth': {short(truth, 120)}",
+            trial.find("data-form", field, f"'reward_model' of '{path}' has no 'ground_truth': {short(truth, 120)}",
                        "write {style: rule, ground_truth: …}")  # fmt: skip
     elif workload == "sft" and len(wanted := wanted_columns(workload, config)) == 1 and not is_chat(row[wanted[0]]):
-        trial.find("data", field, f"'{wanted[0]}' of '{path}' is no list of messages: {short(row[wanted[0]], 120)}",
+        shown = short(row[wanted[0]], 120)
+        trial.find("data-form", field, f"'{wanted[0]}' of '{path}' is no list of messages: {shown}",
                    "write [{role: user, content: …}, {role: assistant, content: …}]")  # fmt: skip
 
 
@@ -354,16 +372,16 @@ def look_at_file(trial, field, path, config):
     try:
         schema, count, row = (read_json if path.endswith((".json", ".jsonl")) else read_parquet)(path)
     except Exception as e:
-        trial.find("data", field, f"'{path}' cannot be read: {one_line(e)}", "write it again")
+        trial.find("data-unreadable", field, f"'{path}' cannot be read: {one_line(e)}", "write it again")
         return 0, None
     missing = [c for c in wanted_columns(trial.ask["workload"], config) if c and c not in schema]
     trial.facts.setdefault("data", []).append({"path": path, "rows": count, "columns": schema})
     if missing:
-        trial.find("data", field, f"'{path}' has no column {', '.join(repr(c) for c in missing)}; it has "
+        trial.find("data-column", field, f"'{path}' has no column {', '.join(repr(c) for c in missing)}; it has "
                    f"{short(', '.join(schema))}", "prepare it for this workload ('argus data prepare')")  # fmt: skip
         return count, None
     if row is None:
-        trial.find("data", field, f"'{path}' has no rows", "write some")
+        trial.find("data-empty", field, f"'{path}' has no rows", "write some")
         return count, None
     judge_row(trial, field, path, row, config)
     return count, row
@@ -383,8 +401,10 @@ def look_at_data(trial, config):
         trial.facts["train_rows"] = train
     batch = at(config, "data.train_batch_size")
     if trial.ask.get("train_file") and isinstance(batch, int) and 0 < train < batch:
-        trial.find("data", "train_file", f"{train} rows do not fill one batch of {batch}: there would be no step",
-                   "give more rows, or a smaller data.train_batch_size")  # fmt: skip
+        mini = at(config, "actor_rollout_ref.actor.ppo_mini_batch_size")
+        trial.find("data-few", "train_file", f"{train} rows do not fill one batch of {batch}: there would be no step",
+                   "give more rows, or a smaller data.train_batch_size",
+                   fit={"rows": train, "batch": batch, "mini_batch": mini})  # fmt: skip
     if kept is not None:
         trial.facts["row"] = {k: short(v) for k, v in list(kept.items())[:50]}
     return kept
@@ -486,6 +506,22 @@ def judge_score(trial, score):
     return None if math.isfinite(value) else f"returned {value} for one row"
 
 
+def judge_answer(trial, answer, code, seconds, ending):
+    """(code of what is wrong, what, what to do) of what the child said; None: nothing is."""
+    hint = "run it by hand on the row above"
+    if ending == "late" and not answer:
+        return "reward-slow", f"did not return within {seconds} s on one row", "look for an endless loop"
+    if ending == "output":
+        return "reward-output", f"printed more than {OUTPUT_MAX >> 20} MiB for one row", "print less"
+    if "error" in answer:
+        return answer.get("code") or "reward-raises", answer["error"], answer.get("hint") or hint
+    if "score" not in answer:
+        return "reward-ended", f"{how_it_ended(code)} on one row", hint
+    trial.facts["reward"]["file"] = answer.get("file")
+    problem = judge_score(trial, answer["score"])
+    return problem and ("reward-score", problem, "return a number, or a dictionary with 'score'")
+
+
 def look_at_reward(trial, row, config):
     reward = trial.ask.get("reward")
     if not reward:
@@ -493,27 +529,19 @@ def look_at_reward(trial, row, config):
     name = f"'{reward['function']}' of '{reward.get('file') or reward.get('module')}'"
     trial.facts["reward"] = {"function": reward["function"]}
     args, kwargs = arguments(trial, row, config) if row else (None, {})
-    said, printed, why, code = run_reward(trial, args, kwargs)
+    said, printed, ending, code = run_reward(trial, args, kwargs)
     trial.facts["reward"]["printed"] = short(printed)
-    seconds = trial.ask["reward_seconds"]
-    problem, hint = None, "run it by hand on the row above"
     answer = {}
     with contextlib.suppress(ValueError):
         answer = json.loads(said)
-    if why == "late" and not answer:
-        problem, hint = f"{name} did not return within {seconds} s on one row", "look for an endless loop"
-    elif why == "output":
-        problem, hint = f"{name} printed more than {OUTPUT_MAX >> 20} MiB for one row", "print less"
-    elif "error" in answer:
-        problem, hint = f"{name} {answer['error']}", answer.get("hint") or hint
-    elif "score" not in answer and row is not None:
-        problem = f"{name} {how_it_ended(code)} on one row"
-    elif row is not None:
-        trial.facts["reward"]["file"] = answer.get("file")
-        problem = (said_problem := judge_score(trial, answer["score"])) and f"{name} {said_problem}"
-        hint = "return a number, or a dictionary with 'score'"
-    if problem:
-        trial.find("reward", "reward_fn_path", problem, hint)
+    if row is None and not (answer.get("error") or ending):
+        return  # it was loaded, and there is nothing to call it on
+    found = judge_answer(trial, answer, code, trial.ask["reward_seconds"], ending)
+    if found:
+        for text in (veiled(printed)[-LOG_MAX:], answer.get("trace")):
+            if text:
+                trial.say(text.rstrip())
+        trial.find(found[0], "reward_fn_path", f"{name} {found[1]}", found[2], answer.get("place"))
 
 
 # ---- the child ----
@@ -545,30 +573,67 @@ def plain(value):
     return {"score": None, "type": type(value).__name__} if not hasattr(value, "item") else short(value)
 
 
-def where(error, task):
-    """The innermost line that is the user's."""
-    line, tb = None, error.__traceback__
-    while tb:
-        if tb.tb_frame.f_code.co_filename not in (__file__, os.path.abspath(__file__)):
-            line = f"{os.path.basename(tb.tb_frame.f_code.co_filename)}:{tb.tb_lineno}"
-        tb = tb.tb_next
-    return f" at {line}" if line else ""
+def make_room():
+    """What the reward keeps may have taken all that it was given."""
+    import resource
+
+    with contextlib.suppress(OSError, ValueError):
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+def place_of(file, line):
+    """A line of code, as a finding quotes it; None: there is no such line."""
+    text = linecache.getline(file, line)
+    if not os.path.isabs(file) or not text:
+        return None
+    before = "".join(linecache.getline(file, n) for n in range(1, line))
+    offset = len(before.encode(errors="surrogateescape"))
+    return {"file": file, "line": line, "offset": offset, "text": short(text.strip())}
+
+
+def is_users(file):
+    """Not of Python, nor of a package that was installed."""
+    installed = f"{os.sep}site-packages{os.sep}" in file or file.startswith(os.path.dirname(os.__file__) + os.sep)
+    return os.path.isabs(file) and not installed
+
+
+def told(error):
+    """What the traceback shows: the innermost line that is the user's, else the innermost one; and all of it."""
+    make_room()
+    lines = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    lines = [(file, line) for file, line in lines if file not in (__file__, os.path.abspath(__file__))]
+    users = [at for at in lines if is_users(at[0])]
+    file, line = (users or lines or [(None, 0)])[-1]
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    where = f" at {os.path.basename(file)}:{line}" if file else ""
+    return where, {"place": place_of(file, line) if file else None, "trace": veiled(trace)[-LOG_MAX:]}
+
+
+def does_not_load(error, task):
+    where, more = told(error)
+    if isinstance(error, SyntaxError):
+        place = place_of(error.filename or "", error.lineno or 0)
+        return {"error": f"does not compile: {error.msg} at line {error.lineno}", "code": "reward-syntax",
+                "hint": "correct the line", **more, "place": place}  # fmt: skip
+    if isinstance(error, MemoryError):
+        return {"error": f"needs more than {task['bytes'] >> 20} MiB to be loaded", "code": "reward-memory",
+                "hint": "load less", **more}  # fmt: skip
+    code = "import-reward" if isinstance(error, ImportError) else "reward-load"
+    return {"error": f"cannot be loaded: {type(error).__name__}: {short(one_line(error))}{where}", "code": code,
+            "hint": "look at its imports, and at extra_pythonpath", **more}  # fmt: skip
 
 
 def call_reward(task):
     try:
         module, function = load_reward(task)
-    except SyntaxError as e:
-        return {"error": f"does not compile: {e.msg} at line {e.lineno}", "hint": "correct the line"}
-    except MemoryError:
-        return {"error": f"needs more than {task['bytes'] >> 20} MiB to be loaded", "hint": "load less"}
     except BaseException as e:
-        return {"error": f"cannot be loaded: {type(e).__name__}: {short(one_line(e))}{where(e, task)}",
-                "hint": "look at its imports, and at extra_pythonpath"}  # fmt: skip
+        return does_not_load(e, task)
     if not callable(function):
         known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
         said = f": it has {', '.join(known[:10])}" if known else ""
-        return {"error": f"does not exist{said}", "hint": "write reward_fn_path: <file>:<function>"}
+        return {"error": f"does not exist{said}", "code": "reward-absent",
+                "hint": "write reward_fn_path: <file>:<function>"}  # fmt: skip
     if task["args"] is None:
         return {}  # there is no row to call it on: that is told already
     try:
@@ -580,11 +645,15 @@ def call_reward(task):
                 return await score
 
             score = asyncio.run(wait())
-    except MemoryError:
-        return {"error": f"needs more than {task['bytes'] >> 20} MiB for one row", "hint": "look at what it keeps"}
+    except MemoryError as e:
+        return {"error": f"needs more than {task['bytes'] >> 20} MiB for one row", "code": "reward-memory",
+                "hint": "look at what it keeps", **told(e)[1]}  # fmt: skip
     except BaseException as e:
-        return {"error": f"raises {type(e).__name__}: {short(one_line(e))}{where(e, task)}"}
-    return {"score": plain(score), "file": getattr(module, "__file__", None)}
+        where, more = told(e)
+        return {"error": f"raises {type(e).__name__}: {short(one_line(e))}{where}", **more}
+    made = getattr(inspect.unwrap(function), "__code__", None)
+    place = place_of(made.co_filename, made.co_firstlineno) if made else None
+    return {"score": plain(score), "file": getattr(module, "__file__", None), "place": place}
 
 
 def reward_child(fd):
@@ -592,14 +661,14 @@ def reward_child(fd):
 
     task = pickle.load(sys.stdin.buffer)
     hide(task["secrets"])
-    for what, limit in (
-        (resource.RLIMIT_DATA, task["bytes"]),
-        (resource.RLIMIT_CPU, int(task["seconds"]) + 5),
-        (resource.RLIMIT_FSIZE, 256 << 20),
-        (resource.RLIMIT_CORE, 0),
+    for what, limit, room in (
+        (resource.RLIMIT_DATA, task["bytes"], ROOM),
+        (resource.RLIMIT_CPU, int(task["seconds"]) + 5, 0),
+        (resource.RLIMIT_FSIZE, 256 << 20, 0),
+        (resource.RLIMIT_CORE, 0, 0),
     ):
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (limit, limit))
+            resource.setrlimit(what, (limit, limit + room))
     answer = call_reward(task)
     with os.fdopen(fd, "w") as out:
         json.dump(answer, out)
@@ -608,13 +677,22 @@ def reward_child(fd):
 # ---- all ----
 
 
-def write(directory, result):
-    path = os.path.join(directory, f".result.{os.getpid()}")
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump(result, f, default=short)
+def put(directory, name, text):
+    """Nobody finds a part of it."""
+    part = os.path.join(directory, f".{name.partition('.')[0]}.{os.getpid()}")
+    with open(part, "wb") as f:
+        f.write(text)
         f.flush()
         os.fsync(f.fileno())
-    os.replace(path, os.path.join(directory, "result.json"))
+    os.replace(part, os.path.join(directory, name))
+
+
+def write(directory, trial):
+    """The result last: argusd looks for it."""
+    result = trial.result()
+    put(directory, "trial.log", trial.log)
+    put(directory, "result.json", json.dumps(result, default=short).encode())
+    return result
 
 
 def run(trial):
@@ -631,8 +709,8 @@ def too_late(trial, directory):
     def on_alarm(*_):
         seconds = trial.ask["seconds"]
         sentence = f"the trial did not end within {seconds} s"
-        trial.find("config", "", sentence, "look at the shared root, or use --no-trial")
-        write(directory, trial.result())
+        trial.find("config-late", "", sentence, "look at the shared root, or use --no-trial")
+        write(directory, trial)
         os._exit(1)
 
     signal.signal(signal.SIGALRM, on_alarm)
@@ -642,7 +720,7 @@ def too_late(trial, directory):
 def main(directory):
     with open(os.path.join(directory, "ask.json"), encoding="utf-8") as f:
         trial = Trial(json.load(f))
-    for old in glob.glob(os.path.join(directory, ".result.*")):
+    for old in glob.glob(os.path.join(directory, ".result.*")) + glob.glob(os.path.join(directory, ".trial.*")):
         with contextlib.suppress(OSError):
             os.unlink(old)
     too_late(trial, directory)
@@ -650,12 +728,11 @@ def main(directory):
         if trial.ask.get("secrets"):
             trial.secrets = take_secrets(trial.ask["secrets"])
     except PermissionError:
-        trial.find("config", "secrets", "the job's secrets cannot be read on this worker",
+        trial.find("config-secrets", "secrets", "the job's secrets cannot be read on this worker",
                    "argusd and the workers' Ray need the same user")  # fmt: skip
     run(trial)
     signal.alarm(0)
-    result = trial.result()
-    write(directory, result)
+    result = write(directory, trial)
     print(json.dumps({k: result[k] for k in ("ok", "seconds")} | {"findings": [f["detail"] for f in trial.findings]}))
 
 

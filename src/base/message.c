@@ -309,7 +309,7 @@ static void say_object(const struct saying *s, const char *code)
         (void)buf_adds(s->out, code);
 }
 
-static bool is_known(const char *code)
+bool message_is_known(const char *code)
 {
     const struct message_row *row;
     for (size_t i = 0; (row = message_row(i)); i++)
@@ -322,7 +322,7 @@ static bool is_known(const char *code)
 static json_t *args_of(const char *code, const char *text)
 {
     json_t *args = NULL;
-    if (!text || *text != '{' || !is_known(str_or(code, "")) ||
+    if (!text || *text != '{' || !message_is_known(str_or(code, "")) ||
         json_parse(text, strlen(text), ARGS_MAX, &args, NULL) < 0)
         return NULL;
     if (json_is_object(args))

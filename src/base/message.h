@@ -33,6 +33,8 @@ struct message_listener {
     void *arg;
 };
 
+/* The catalogue has rows of this code. */
+bool message_is_known(const char *code);
 /* The sentence, either text itself or in *ret, which is zeroed memory and yours to release. NULL
  * texts are "". Arguments that no row of the code has are said as the code. */
 const char *message_say(const char *code,

@@ -318,8 +318,9 @@ int fsroot_finding_write(const char *root,
                          const char *text,
                          struct err *err)
 {
-    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
-    return attempt_add_file(root, job, attempt, dir, ATTEMPT_FINDING, text, err);
+    _cleanup_(freep) char *dir = attempt ? fsroot_attempt_dir(root, job, attempt, NULL)
+                                         : xasprintf("%s/jobs/%s/trial", root, job);
+    return attempt_add_file(root, job, attempt ? attempt : 1, dir, ATTEMPT_FINDING, text, err);
 }
 
 int fsroot_scene_write(const char *root,

@@ -260,7 +260,8 @@ must_check int fsroot_scene_write(const char *root,
                                   const char *name,
                                   const char *text,
                                   struct err *err);
-/* attempts/<k>/finding.json. text is JSON. */
+/* attempts/<k>/finding.json; attempt 0: trial/finding.json, where the trial's directory is. text is
+ * JSON. */
 must_check int fsroot_finding_write(const char *root,
                                     const char *job,
                                     int attempt,

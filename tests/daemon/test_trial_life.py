@@ -269,6 +269,7 @@ def test_a_lost_trial_is_tried_again_and_then_given_up(w):
     w.argusd.submit(w.spec("lost"))
     assert w.argusd.wait_over("lost")["state"] == "SUCCEEDED"
     assert w.runs() == 3 and w.argusd.kinds("lost").count("untried") == 3
+    assert w.argusd.get("/v1/jobs/lost/findings")["findings"] == []  # it failed no job: there is nothing to find
     assert {n for n in w.ray.starts() if n.startswith("lost")} == {
         "lost", "lost-trial", "lost-a1-trial", "lost-a2-trial",
     }  # fmt: skip

@@ -54,7 +54,7 @@ def run(world, directory, spec, **more):
     env = {"PYTHONPATH": ":".join(p for p in path if p), "PATH": "/usr/bin:/bin", "HOME": str(directory)}
     done = subprocess.run([python, PROGRAM, directory], env=env, capture_output=True, text=True, timeout=600)
     assert (directory / "result.json").exists(), done.stderr
-    return json.loads((directory / "result.json").read_text())
+    return {**json.loads((directory / "result.json").read_text()), "its log": (directory / "trial.log").read_bytes()}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,9 @@ def test_each_of_the_corpus_is_found(found, case):
     result = found[case.name]
     assert not result["ok"]
     assert any(case.is_told(f) for f in result["findings"]), result["findings"]
+    for one in result["findings"]:
+        at, log = one["log"], result["its log"]
+        assert log[at["offset"] :].split(b"\n")[0].decode() == one["detail"] == log.decode().split("\n")[at["line"] - 1]
 
 
 GOOD = {

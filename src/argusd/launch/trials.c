@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/check/trial.h"
 
 enum { AT_ONCE = 8, POOLS_MAX = 256 };
 static const usec_t ASK_EVERY = 3 * USEC_SEC;
@@ -33,6 +34,7 @@ struct trial_run {
     struct trials *t;
     struct live *l; /* NULL: not wanted any more */
     struct trialplan plan;
+    char *node; /* where it was sent to; NULL: not known */
     enum phase phase;
     bool busy; /* a worker or Ray has it */
     int result;
@@ -43,6 +45,7 @@ struct trial_run {
 /* What is kept for a job. */
 struct tried {
     struct trial_run *run; /* NULL = none under way */
+    bool is_failed;        /* its end is told by somebody else */
     char text[200];        /* how far it is; "" = not begun */
 };
 
@@ -71,6 +74,7 @@ static void trials_run_free(struct trial_run *r)
         }
     r->t->n--;
     trialplan_release(&r->plan);
+    free(r->node);
     free(r);
 }
 
@@ -137,10 +141,30 @@ static void trials_finish(struct trial_run *r, const struct job_event *e)
     trials_let_go(r);
 }
 
-static void reject(struct trial_run *r, enum finding_class finding, const char *text)
+/* The texts may be the run's own: it lives until the end. */
+static void trials_fail(struct trial_run *r,
+                        const struct finding *found,
+                        const char *text,
+                        bool left)
 {
-    struct job_event e = {.kind = JOB_EV_REJECTED, .finding = finding, .text = text};
-    trials_finish(r, &e);
+    struct live *l = r->l;
+    const struct trials *t = r->t;
+    struct tried *tried = tried_of(l);
+    jobs_busy(l);
+    detach(r);
+    tried->is_failed = true;
+    text_copy(tried->text, "it found something, which is being written down");
+    t->p.failed(l, found, text, left, t->p.arg);
+    jobs_idle(l);
+    trials_let_go(r);
+}
+
+static void trials_refuse(struct trial_run *r, const char *text)
+{
+    struct finding found;
+    trial_finding_of_refusal(text, &found);
+    trials_fail(r, &found, text, false);
+    finding_release(&found);
 }
 
 static void take_result(struct trial_run *r)
@@ -149,10 +173,12 @@ static void take_result(struct trial_run *r)
     set_str(&r->l->extra.trial, got->shown);
     struct job_event passed = {
         .kind = JOB_EV_TRIED, .code = "trial_passed", .text = "its trial found nothing"};
-    if (got->ok)
+    if (got->ok) {
         trials_finish(r, &passed);
-    else
-        reject(r, got->class, got->sentence);
+        return;
+    }
+    set_str(&got->found.node, r->node);
+    trials_fail(r, &got->found, got->sentence, true);
 }
 
 static void trials_lose(struct trial_run *r, const char *why)
@@ -292,6 +318,7 @@ static void launch_trials_post(struct trial_run *r)
                                  .ray_id = r->plan.ray_id,
                                  .job = r->l->job->id,
                                  .instance = t->p.instance};
+    set_str(&r->node, node->name);
     r->busy = true;
     if (trials_post(t->p.ray, &what, trials_on_posted, r, &err) < 0) {
         r->busy = false;
@@ -374,7 +401,7 @@ static void trials_done_make(void *arg)
         return;
     if (r->result == ERR_BAD_SPEC || r->result == ERR_CONFLICT ||
         r->result == -ELOOP) { /* a link is in its directory, or that is another's */
-        reject(r, FINDING_CONFIG_ERROR, r->err.text);
+        trials_refuse(r, r->err.text);
     } else if (r->result < 0) {
         trials_say(r, r->err.text); /* the shared root: it may come back */
     } else if (r->plan.is_over) {
@@ -426,7 +453,7 @@ static void trials_begin(struct trials *t, struct live *l)
     jobs_busy(l);
     trials_say(r, "it begins");
     if (secretcheck_open(t->p.secrets, t->p.settings, j, &r->plan.secrets, &r->err) < 0)
-        reject(r, FINDING_CONFIG_ERROR, r->err.text); /* a secret was removed */
+        trials_refuse(r, r->err.text); /* a secret was removed */
 }
 
 static void step(struct trial_run *r)
@@ -448,6 +475,8 @@ void trials_act(struct trials *t, struct live *l)
     if (t->closed || !cluster_is_up(t->p.cluster) || !cluster_root_is_ok(t->p.cluster))
         return;
     struct tried *tried = tried_of(l);
+    if (tried->is_failed)
+        return;
     if (!tried->run && t->n >= AT_ONCE) {
         text_printf(tried->text, "%d others run first", AT_ONCE);
         return;

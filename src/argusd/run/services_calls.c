@@ -12,6 +12,7 @@
 #include "argusd/launch/trials.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
+#include "argusd/watch/ending.h"
 #include "argusd/watch/meta.h"
 #include "argusd/watch/placement.h"
 #include "argusd/watch/sender.h"
@@ -60,6 +61,16 @@ const char *calls_trial_text(const struct live *l, void *arg)
 {
     (void)arg;
     return trials_text(l);
+}
+
+void calls_trial_failed(struct live *l,
+                        const struct finding *found,
+                        const char *text,
+                        bool left,
+                        void *arg)
+{
+    struct services *s = arg;
+    ending_by_trial(s->api.findings, l, found, text, left);
 }
 
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg)

@@ -6,9 +6,16 @@
 #include "argusd/jobs/jobs.h"
 #include "ray/ray.h"
 
+struct finding;
+
 void calls_act(struct live *l, void *arg);
 void calls_ended(struct live *l, void *arg);
 const char *calls_trial_text(const struct live *l, void *arg);
+void calls_trial_failed(struct live *l,
+                        const struct finding *found,
+                        const char *text,
+                        bool left,
+                        void *arg);
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg);
 bool calls_is_registered(const char *name, void *arg);
 void calls_room(void *arg);

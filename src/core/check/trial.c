@@ -11,18 +11,10 @@
 #include "base/str.h"
 #include "base/text.h"
 
-static enum finding_class class_of_trial(const char *word)
-{
-    int class = finding_class_from_string(word);
-    bool fits = class >= 0 && finding_class_is((enum finding_class) class, FINDING_OF_TRIAL);
-    return fits ? (enum finding_class) class : FINDING_CONFIG_ERROR;
-}
-
-static void say_first(const json_t *findings, struct trial_result *r)
+static void trial_say_all(const json_t *findings, struct trial_result *r)
 {
     size_t n = json_array_size(findings), len = 0, i;
     json_t *f;
-    r->class = class_of_trial(json_get_str(json_array_get(findings, 0), "class", ""));
     if (n > 1)
         text_printf(r->sentence, "%zu findings: ", n);
     json_array_foreach (findings, i, f) {
@@ -30,8 +22,9 @@ static void say_first(const json_t *findings, struct trial_result *r)
         text_printf_to(r->sentence + len, sizeof(r->sentence) - len, "%s%s", i ? "; " : "",
                        json_get_str(f, "detail", "")); /* cut: all of them are in the result */
     }
-    if (!n)
-        text_copy(r->sentence, "the trial failed and did not say why");
+    trial_finding(findings, &r->found);
+    if (!*r->sentence)
+        text_copy(r->sentence, r->found.evidence[0].text);
 }
 
 struct trial_finding_page {
@@ -128,7 +121,7 @@ int trial_read(const char *text,
     const json_t *findings = json_get_array(root, "findings");
     ret->ok = json_get_bool(root, "ok", false) && !json_array_size(findings);
     if (!ret->ok)
-        say_first(findings, ret);
+        trial_say_all(findings, ret);
     ret->shown = shown(root, findings, ret->ok);
     return 0;
 }
@@ -145,4 +138,5 @@ int64_t trial_train_rows(const char *shown)
 void trial_result_release(struct trial_result *r)
 {
     freep(&r->shown);
+    finding_release(&r->found);
 }
