@@ -13,7 +13,7 @@ import pytest
 import yaml
 from fakeray import FakeRay
 
-from argusd import Argusd, free_port, needs_argusd, until
+from argusd import PATIENCE, Argusd, free_port, needs_argusd, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(300)]
 
@@ -106,7 +106,7 @@ class Prometheus:
         self.url = url
 
     def get(self, path, **query):
-        with urllib.request.urlopen(f"{self.url}{path}?{urllib.parse.urlencode(query)}", timeout=10) as r:
+        with urllib.request.urlopen(f"{self.url}{path}?{urllib.parse.urlencode(query)}", timeout=PATIENCE) as r:
             return json.load(r)["data"]
 
     def value(self, query):

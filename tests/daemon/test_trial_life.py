@@ -203,7 +203,7 @@ def test_a_pass_that_a_job_wrote_into_the_root_is_none(w):
     w.answer(PASS)
     w.argusd.submit(w.spec("one"))
     assert w.argusd.wait_over("one")["state"] == "SUCCEEDED" and w.runs() == 1
-    (kept,) = (w.argusd.state_dir / "trials").glob("*.json")
+    (kept,) = until(lambda: list((w.argusd.state_dir / "trials").glob("*.json")), "its pass is kept")
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert not list((w.argusd.root / "argus").glob("trials/*.json"))
     broken.put(w.argusd.root / "argus/trials" / kept.name, kept.read_bytes())
