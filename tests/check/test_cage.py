@@ -58,7 +58,7 @@ def test_a_killed_run_leaves_no_process(daemon, tmp_path, how):
     wait_for((tmp_path / "held.up").exists, "the daemon runs")
     assert is_held(tmp_path / "held")
     run.send_signal(how)
-    assert run.wait(60) != 0
+    assert run.wait(240) != 0
     wait_for(lambda: not is_held(tmp_path / "held"), "the daemon is gone")
 
 
@@ -99,7 +99,7 @@ def test_a_run_has_a_tmp_of_its_own_which_goes_with_it():
     there = folders()
     assert len(there) >= 2
     for run in (first, second):
-        run.communicate("\n", timeout=60)
+        run.communicate("\n", timeout=240)
         assert run.returncode == 0
     assert len(there - folders()) == 2
 
@@ -113,13 +113,13 @@ def test_the_folder_of_a_killed_run_goes_with_the_next_and_that_of_a_live_one_st
     live, _ = begin()
     (other,) = folders() - before - {its}
     dead.kill()
-    dead.wait(60)
+    dead.wait(240)
     dead.stdin.close()
     assert its in folders()
     wait_for(lambda: not cage.is_held(f"/tmp/{its}"), "the lock of the killed run is free")
     subprocess.run([*CAGE, "true"], check=True)
     assert its not in folders() and other in folders()
-    live.communicate("\n", timeout=60)
+    live.communicate("\n", timeout=240)
     assert live.returncode == 0 and other not in folders()
 
 

@@ -139,7 +139,7 @@ def test_two_at_once_refuse(repo, tmp_path):
     second = repo.land()
     assert second.returncode == 1 and f"another landing runs (process {first.pid})" in second.stderr
     go.write_text("\n")
-    assert first.wait(60) == 0
+    assert first.wait(240) == 0
 
 
 def test_a_killed_landing_is_in_nobodys_way(repo, tmp_path):
@@ -149,7 +149,7 @@ def test_a_killed_landing_is_in_nobodys_way(repo, tmp_path):
     first = subprocess.Popen([sys.executable, LAND], cwd=repo.place, env=repo.env(), stdout=subprocess.DEVNULL)
     wait_for(begun.exists, "the first runs")
     first.kill()
-    first.wait(60)
+    first.wait(240)
     wait_for(lambda: not is_held(held), "its run has ended with it")
     (repo.place / ".ci/run").write_text(CHECK.format(runs=repo.runs))
     commit = repo.commit("green")
