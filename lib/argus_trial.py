@@ -526,7 +526,7 @@ def look_at_reward(trial, row, config):
     reward = trial.ask.get("reward")
     if not reward:
         return
-    name = f"'{reward['function']}' of '{reward.get('file') or reward.get('module')}'"
+    name = f"'{reward['function']}' of '{os.path.basename(reward.get('file') or reward.get('module'))}'"
     trial.facts["reward"] = {"function": reward["function"]}
     args, kwargs = arguments(trial, row, config) if row else (None, {})
     said, printed, ending, code = run_reward(trial, args, kwargs)

@@ -21,7 +21,7 @@ static const struct column INCIDENTS[] = {
     {.title = MSG_SINCE, .key = "opened_at", .as = CELL_TIME},
     {.title = MSG_UNTIL, .rank = 2, .key = "closed_at", .as = CELL_TIME},
     {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_NUMBER},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "title"},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "title"},
 };
 
 static void incident_print(struct cli *cli, const json_t *incident, const struct seen *seen)
