@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {0};
     int x = trial_read((const char *)data, size, "abc", &r, &err);
     assert(x < 0 || (r.shown && strlen(r.shown) <= TRIAL_SHOWN_MAX));
-    assert(x < 0 || r.ok || (finding_class_is(r.class, FINDING_OF_TRIAL) && *r.text));
+    assert(x < 0 || r.ok || (finding_class_is(r.found.class, FINDING_OF_TRIAL) && *r.text));
+    assert(x < 0 || r.ok || (r.found.n_evidence && *r.found.evidence[0].text && r.found.advice));
     assert(x == 0 || err.code < 0);
     trial_result_release(&r);
     return 0;

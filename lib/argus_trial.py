@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trial of a job: what only Python can tell, on a worker, without a GPU, before the job holds any.
 
-    argus_trial.py DIRECTORY     reads DIRECTORY/ask.json, writes DIRECTORY/result.json
+    argus_trial.py DIRECTORY     reads DIRECTORY/ask.json, writes DIRECTORY/trial.log and DIRECTORY/result.json
 
 It runs in the job's own interpreter and environment and imports neither verl nor torch: hydra composes the final
 command line, pyarrow reads the data, and the reward is called on one row in a child with limits. Everything that is
-wrong is told at once, each with field, sentence and fix.
+wrong is told at once, each with field, code and arguments of a sentence (src/base/catalogue/message_trial.c), with a
+name of what argusd advises (trial-<advice> in message_advice.c beside it), with where its sentence stands in trial.log,
+and with the line of the user's code if one is at fault.
 
 The job's secrets come by a file that this program removes; they are in its environment from then on, and in nothing
 that it writes.
@@ -22,7 +24,9 @@ import contextlib
 import glob
 import importlib.metadata
 import importlib.util
+import inspect
 import json
+import linecache
 import math
 import os
 import pickle
@@ -39,6 +43,8 @@ MUST = {"actor_rollout_ref.rollout.name", "actor_rollout_ref.model.path", "model
 OUTPUT_MAX = 1 << 20  # bytes that a reward may print for one row
 SHOWN_MAX = 300
 ARG_MAX = 600
+ROOM = 64 << 20  # bytes to say where the memory of a reward was full
+LOG_MAX = 16 << 10  # of what a reward printed, or of its traceback, in trial.log
 CLASSES = {"data": "data_error", "reward": "user_code_error", "import": "import_error", "config": "config_error"}
 PACKAGES = (
     *("torch", "ray", "transformers", "tensordict", "numpy", "pyarrow"),
@@ -111,15 +117,37 @@ def take_secrets(path):
     return list(values.values())
 
 
+def sentence(says, code, args):
+    """In English, as argusd says it: of the rows of a code (src/base/message_rows.h) the first that has all it asks."""
+    argument = re.compile(r"(?<!\$)\{(\w+)(\|\|)?\}")
+    for row in (says or {}).get(code) or []:
+        if all(m[1] in args for m in argument.finditer(row)):
+            return argument.sub(lambda m: "" if m[2] else str(args[m[1]]), row)
+    return ": ".join([code, ", ".join(f"{k} {v}" for k, v in args.items())]).removesuffix(": ")
+
+
 class Trial:
     def __init__(self, ask):
         self.ask, self.findings, self.facts, self.began = ask, [], {}, time.monotonic()
         self.secrets = []
+        self.log = bytearray()
 
-    def find(self, kind, field, code, /, **args):
-        """What is said of it stands in argusd's catalogue (src/base/catalogue/message_trial.c), under this code."""
+    def say(self, text):
+        """A line of trial.log, or several; where the first of them stands."""
+        at = {"offset": len(self.log), "line": self.log.count(b"\n") + 1}
+        self.log += veiled(text).encode(errors="backslashreplace") + b"\n"
+        return at
+
+    def find(self, advice, field, code, /, **args):
+        """What is said of it stands in argusd's catalogue (src/base/catalogue/message_trial.c), under this code. The
+        first word of advice is that of the class."""
         args = {k: veiled(v)[:ARG_MAX] if isinstance(v, str) else v for k, v in args.items() if v not in (None, "")}
-        self.findings.append({"class": CLASSES[kind], "level": "error", "field": field, "code": code, "args": args})
+        detail = veiled(sentence(self.ask.get("says"), code, args))[:1000]
+        log = self.say(re.sub(r"[\r\n]+", " ", detail))
+        about = {"class": CLASSES[advice.partition("-")[0]], "level": "error", "field": field}
+        found = {**about, "code": code, "args": args}
+        self.findings.append({**found, "advice": advice, "detail": detail, "log": log})
+        return self.findings[-1]
 
     def result(self):
         seconds = round(time.monotonic() - self.began, 3)
@@ -149,11 +177,11 @@ def verl_of(trial):
     places = list(spec.submodule_search_locations or []) if spec else []
     wanted = trial.ask.get("code_path")
     if not places:
-        trial.find("import", "code_path", "trial_no_verl", code_path=wanted)
+        trial.find("import-verl", "code_path", "trial_no_verl", code_path=wanted)
         return None
     found = os.path.realpath(places[0])
     if wanted and found != os.path.realpath(os.path.join(wanted, "verl")):
-        trial.find("import", "code_path", "trial_other_verl", found=found, expected=wanted)
+        trial.find("import-shadow", "code_path", "trial_other_verl", found=found, expected=wanted)
     return found
 
 
@@ -196,11 +224,11 @@ def look_at_imports(trial):
     trial.facts |= {"versions": versions, "verl_at": verl, "python_at": sys.executable}
     wanted = trial.ask.get("verl")
     if verl and wanted and version and version != wanted:
-        trial.find("import", "code_path", "trial_verl_version", version=version, expected=wanted)
+        trial.find("import-version", "code_path", "trial_verl_version", version=version, expected=wanted)
     missing = [name for name in needed_modules(trial, version) if not is_there(name)]
     if missing:
         lacks = ", ".join(missing)
-        trial.find("import", "runtime_env.py_executable", "trial_lacks", lacks=lacks, version=version or "")
+        trial.find("import-lacks", "runtime_env.py_executable", "trial_lacks", lacks=lacks, version=version or "")
     return verl
 
 
@@ -233,7 +261,7 @@ def compose(trial, verl):
     try:
         directory, name = config_of(verl, module)
     except OSError:
-        trial.find("import", "code_path", "trial_no_program", module=module)
+        trial.find("import-program", "code_path", "trial_no_program", module=module)
         return None
     if not directory or not is_there("hydra"):
         return None
@@ -248,7 +276,7 @@ def compose(trial, verl):
             config = hydra_compose(config_name=name.removesuffix(".yaml"), overrides=overrides)
             return resolved(trial, config)
     except Exception as e:
-        trial.find("config", "overrides", "trial_no_compose", error=one_line(e))
+        trial.find("config-compose", "overrides", "trial_no_compose", error=one_line(e))
         return None
 
 
@@ -257,11 +285,11 @@ def resolved(trial, config):
     from omegaconf import OmegaConf
 
     for key in sorted(OmegaConf.missing_keys(config) & MUST):
-        trial.find("config", "overrides", "trial_key_missing", key=key)
+        trial.find("config-missing", "overrides", "trial_key_missing", key=key)
     try:
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
     except Exception as e:
-        trial.find("config", "overrides", "trial_no_resolve", error=one_line(e))
+        trial.find("config-compose", "overrides", "trial_no_resolve", error=one_line(e))
         return OmegaConf.to_container(config, resolve=False, throw_on_missing=False)
 
 
@@ -277,7 +305,7 @@ def at(config, path, default=None):
 def look_at_engine(trial, config):
     name = at(config, "actor_rollout_ref.rollout.name") or at(config, "rollout.name")
     if name in ("vllm", "sglang") and not is_there(name):
-        trial.find("import", "overrides", "trial_no_engine", engine=name)
+        trial.find("import-engine", "overrides", "trial_no_engine", engine=name)
 
 
 # ---- the data ----
@@ -333,12 +361,12 @@ def judge_row(trial, field, path, row, config):
     if workload in ("ppo", "grpo"):
         prompt, truth = at(config, "data.prompt_key", "prompt"), row.get("reward_model")
         if not is_chat(row[prompt]):
-            trial.find("data", field, "trial_no_chat", column=prompt, path=path, value=short(row[prompt], 120))
+            trial.find("data-form", field, "trial_no_chat", column=prompt, path=path, value=short(row[prompt], 120))
         if not isinstance(truth, dict) or "ground_truth" not in truth:
-            trial.find("data", field, "trial_no_truth", path=path, value=short(truth, 120))
+            trial.find("data-form", field, "trial_no_truth", path=path, value=short(truth, 120))
     elif workload == "sft" and len(wanted := wanted_columns(workload, config)) == 1 and not is_chat(row[wanted[0]]):
         value = short(row[wanted[0]], 120)
-        trial.find("data", field, "trial_no_dialogue", column=wanted[0], path=path, value=value)
+        trial.find("data-form", field, "trial_no_dialogue", column=wanted[0], path=path, value=value)
 
 
 def look_at_file(trial, field, path, config):
@@ -346,16 +374,16 @@ def look_at_file(trial, field, path, config):
     try:
         schema, count, row = (read_json if path.endswith((".json", ".jsonl")) else read_parquet)(path)
     except Exception as e:
-        trial.find("data", field, "trial_unreadable", path=path, error=one_line(e))
+        trial.find("data-unreadable", field, "trial_unreadable", path=path, error=one_line(e))
         return 0, None
     missing = [c for c in wanted_columns(trial.ask["workload"], config) if c and c not in schema]
     trial.facts.setdefault("data", []).append({"path": path, "rows": count, "columns": schema})
     if missing:
         lacks, has = ", ".join(repr(c) for c in missing), short(", ".join(schema))
-        trial.find("data", field, "trial_no_column", path=path, lacks=lacks, has=has)
+        trial.find("data-column", field, "trial_no_column", path=path, lacks=lacks, has=has)
         return count, None
     if row is None:
-        trial.find("data", field, "trial_no_rows", path=path)
+        trial.find("data-empty", field, "trial_no_rows", path=path)
         return count, None
     judge_row(trial, field, path, row, config)
     return count, row
@@ -375,7 +403,9 @@ def look_at_data(trial, config):
         trial.facts["train_rows"] = train
     batch = at(config, "data.train_batch_size")
     if trial.ask.get("train_file") and isinstance(batch, int) and 0 < train < batch:
-        trial.find("data", "train_file", "trial_few_rows", rows=train, batch=batch)
+        mini = at(config, "actor_rollout_ref.actor.ppo_mini_batch_size")
+        found = trial.find("data-few", "train_file", "trial_few_rows", rows=train, batch=batch)
+        found["fit"] = {"rows": train, "batch": batch, "mini_batch": mini}
     if kept is not None:
         trial.facts["row"] = {k: short(v) for k, v in list(kept.items())[:50]}
     return kept
@@ -477,33 +507,44 @@ def judge_score(trial, score):
     return (None, {}) if math.isfinite(value) else ("trial_reward_not_finite", {"value": str(value)})
 
 
+def judge_answer(trial, answer, code, seconds, ending):
+    """(advice, code of what is wrong, its arguments) of what the child said; None: nothing is."""
+    if ending == "late" and not answer:
+        return "reward-slow", "trial_reward_late", {"seconds": seconds}
+    if ending == "output":
+        return "reward-output", "trial_reward_prints", {"mib": OUTPUT_MAX >> 20}
+    if "error" in answer:
+        return answer.get("advice") or "reward-raises", str(answer["error"]), dict(answer.get("args") or {})
+    if "score" not in answer:
+        return "reward-ended", *how_it_ended(code)
+    trial.facts["reward"]["file"] = answer.get("file")
+    problem, told = judge_score(trial, answer["score"])
+    return problem and ("reward-score", problem, told)
+
+
 def look_at_reward(trial, row, config):
     reward = trial.ask.get("reward")
     if not reward:
         return
-    name = {"function": reward["function"], "of": reward.get("file") or reward.get("module")}
+    of = os.path.basename(reward.get("file") or reward.get("module"))
+    name = {"function": reward["function"], "of": of}
     trial.facts["reward"] = {"function": reward["function"]}
     args, kwargs = arguments(trial, row, config) if row else (None, {})
-    said, printed, why, code = run_reward(trial, args, kwargs)
+    said, printed, ending, code = run_reward(trial, args, kwargs)
     trial.facts["reward"]["printed"] = short(printed)
-    seconds = trial.ask["reward_seconds"]
-    problem, told = None, {}
     answer = {}
     with contextlib.suppress(ValueError):
         answer = json.loads(said)
-    if why == "late" and not answer:
-        problem, told = "trial_reward_late", {"seconds": seconds}
-    elif why == "output":
-        problem, told = "trial_reward_prints", {"mib": OUTPUT_MAX >> 20}
-    elif "error" in answer:
-        problem, told = str(answer["error"]), dict(answer.get("args") or {})
-    elif "score" not in answer and row is not None:
-        problem, told = how_it_ended(code)
-    elif row is not None:
-        trial.facts["reward"]["file"] = answer.get("file")
-        problem, told = judge_score(trial, answer["score"])
+    if row is None and not (answer.get("error") or ending):
+        return  # it was loaded, and there is nothing to call it on
+    problem = judge_answer(trial, answer, code, trial.ask["reward_seconds"], ending)
     if problem:
-        trial.find("reward", "reward_fn_path", problem, **{**told, **name})
+        for text in (veiled(printed)[-LOG_MAX:], answer.get("trace")):
+            if text:
+                trial.say(text.rstrip())
+        advice, said, told = problem
+        found = trial.find(advice, "reward_fn_path", said, **{**told, **name})
+        found["place"] = answer.get("place")
 
 
 # ---- the child ----
@@ -535,32 +576,68 @@ def plain(value):
     return {"score": None, "type": type(value).__name__} if not hasattr(value, "item") else short(value)
 
 
-def where(error, task):
-    """The innermost line that is the user's."""
-    line, tb = None, error.__traceback__
-    while tb:
-        if tb.tb_frame.f_code.co_filename not in (__file__, os.path.abspath(__file__)):
-            line = f"{os.path.basename(tb.tb_frame.f_code.co_filename)}:{tb.tb_lineno}"
-        tb = tb.tb_next
-    return line
+def make_room():
+    """What the reward keeps may have taken all that it was given."""
+    import resource
+
+    with contextlib.suppress(OSError, ValueError):
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
-def raised(error, task):
-    return {"error": f"{type(error).__name__}: {short(one_line(error))}", "place": where(error, task)}
+def place_of(file, line):
+    """A line of code, as a finding quotes it; None: there is no such line."""
+    text = linecache.getline(file, line)
+    if not os.path.isabs(file) or not text:
+        return None
+    before = "".join(linecache.getline(file, n) for n in range(1, line))
+    offset = len(before.encode(errors="surrogateescape"))
+    return {"file": file, "line": line, "offset": offset, "text": short(text.strip())}
+
+
+def is_users(file):
+    """Not of Python, nor of a package that was installed."""
+    installed = f"{os.sep}site-packages{os.sep}" in file or file.startswith(os.path.dirname(os.__file__) + os.sep)
+    return os.path.isabs(file) and not installed
+
+
+def traced(error):
+    """What the traceback shows: the innermost line that is the user's, else the innermost one; and all of it."""
+    make_room()
+    lines = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    lines = [(file, line) for file, line in lines if file not in (__file__, os.path.abspath(__file__))]
+    users = [at for at in lines if is_users(at[0])]
+    file, line = (users or lines or [(None, 0)])[-1]
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    where = f"{os.path.basename(file)}:{line}" if file else None
+    return where, {"place": place_of(file, line) if file else None, "trace": veiled(trace)[-LOG_MAX:]}
+
+
+def raised(error, where):
+    return {"error": f"{type(error).__name__}: {short(one_line(error))}", "place": where}
+
+
+def does_not_load(error, task):
+    where, more = traced(error)
+    if isinstance(error, SyntaxError):
+        place = place_of(error.filename or "", error.lineno or 0)
+        said = {"error": "trial_reward_compile", "args": {"error": error.msg, "line": error.lineno}}
+        return {**said, "advice": "reward-syntax", **more, "place": place}
+    if isinstance(error, MemoryError):
+        said = {"error": "trial_reward_large", "args": {"mib": task["bytes"] >> 20}}
+        return {**said, "advice": "reward-memory", **more}
+    advice = "import-reward" if isinstance(error, ImportError) else "reward-load"
+    return {"error": "trial_reward_no_load", "args": raised(error, where), "advice": advice, **more}
 
 
 def call_reward(task):
     try:
         module, function = load_reward(task)
-    except SyntaxError as e:
-        return {"error": "trial_reward_compile", "args": {"error": e.msg, "line": e.lineno}}
-    except MemoryError:
-        return {"error": "trial_reward_large", "args": {"mib": task["bytes"] >> 20}}
     except BaseException as e:
-        return {"error": "trial_reward_no_load", "args": raised(e, task)}
+        return does_not_load(e, task)
     if not callable(function):
         known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
-        return {"error": "trial_reward_absent", "args": {"has": ", ".join(known[:10])}}
+        return {"error": "trial_reward_absent", "args": {"has": ", ".join(known[:10])}, "advice": "reward-absent"}
     if task["args"] is None:
         return {}  # there is no row to call it on: that is told already
     try:
@@ -572,11 +649,15 @@ def call_reward(task):
                 return await score
 
             score = asyncio.run(wait())
-    except MemoryError:
-        return {"error": "trial_reward_memory", "args": {"mib": task["bytes"] >> 20}}
+    except MemoryError as e:
+        said = {"error": "trial_reward_memory", "args": {"mib": task["bytes"] >> 20}}
+        return {**said, "advice": "reward-memory", **traced(e)[1]}
     except BaseException as e:
-        return {"error": "trial_reward_raises", "args": raised(e, task)}
-    return {"score": plain(score), "file": getattr(module, "__file__", None)}
+        where, more = traced(e)
+        return {"error": "trial_reward_raises", "args": raised(e, where), **more}
+    made = getattr(inspect.unwrap(function), "__code__", None)
+    place = place_of(made.co_filename, made.co_firstlineno) if made else None
+    return {"score": plain(score), "file": getattr(module, "__file__", None), "place": place}
 
 
 def reward_child(fd):
@@ -584,14 +665,14 @@ def reward_child(fd):
 
     task = pickle.load(sys.stdin.buffer)
     hide(task["secrets"])
-    for what, limit in (
-        (resource.RLIMIT_DATA, task["bytes"]),
-        (resource.RLIMIT_CPU, int(task["seconds"]) + 5),
-        (resource.RLIMIT_FSIZE, 256 << 20),
-        (resource.RLIMIT_CORE, 0),
+    for what, limit, room in (
+        (resource.RLIMIT_DATA, task["bytes"], ROOM),
+        (resource.RLIMIT_CPU, int(task["seconds"]) + 5, 0),
+        (resource.RLIMIT_FSIZE, 256 << 20, 0),
+        (resource.RLIMIT_CORE, 0, 0),
     ):
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (limit, limit))
+            resource.setrlimit(what, (limit, limit + room))
     answer = call_reward(task)
     with os.fdopen(fd, "w") as out:
         json.dump(answer, out)
@@ -600,13 +681,22 @@ def reward_child(fd):
 # ---- all ----
 
 
-def write(directory, result):
-    path = os.path.join(directory, f".result.{os.getpid()}")
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump(result, f, default=short)
+def put(directory, name, text):
+    """Nobody finds a part of it."""
+    part = os.path.join(directory, f".{name.partition('.')[0]}.{os.getpid()}")
+    with open(part, "wb") as f:
+        f.write(text)
         f.flush()
         os.fsync(f.fileno())
-    os.replace(path, os.path.join(directory, "result.json"))
+    os.replace(part, os.path.join(directory, name))
+
+
+def write(directory, trial):
+    """The result last: argusd looks for it."""
+    result = trial.result()
+    put(directory, "trial.log", trial.log)
+    put(directory, "result.json", json.dumps(result, default=short).encode())
+    return result
 
 
 def run(trial):
@@ -621,8 +711,8 @@ def run(trial):
 
 def too_late(trial, directory):
     def on_alarm(*_):
-        trial.find("config", "", "trial_late", seconds=trial.ask["seconds"])
-        write(directory, trial.result())
+        trial.find("config-late", "", "trial_late", seconds=trial.ask["seconds"])
+        write(directory, trial)
         os._exit(1)
 
     signal.signal(signal.SIGALRM, on_alarm)
@@ -632,7 +722,7 @@ def too_late(trial, directory):
 def main(directory):
     with open(os.path.join(directory, "ask.json"), encoding="utf-8") as f:
         trial = Trial(json.load(f))
-    for old in glob.glob(os.path.join(directory, ".result.*")):
+    for old in glob.glob(os.path.join(directory, ".result.*")) + glob.glob(os.path.join(directory, ".trial.*")):
         with contextlib.suppress(OSError):
             os.unlink(old)
     too_late(trial, directory)
@@ -640,11 +730,10 @@ def main(directory):
         if trial.ask.get("secrets"):
             trial.secrets = take_secrets(trial.ask["secrets"])
     except PermissionError:
-        trial.find("config", "secrets", "trial_no_secrets")
+        trial.find("config-secrets", "secrets", "trial_no_secrets")
     run(trial)
     signal.alarm(0)
-    result = trial.result()
-    write(directory, result)
+    result = write(directory, trial)
     told = [{k: f[k] for k in ("code", "args")} for f in result["findings"]]
     print(json.dumps({"ok": result["ok"], "seconds": result["seconds"], "findings": told}))
 

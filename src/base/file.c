@@ -222,10 +222,21 @@ int file_write_private(const char *path, const void *p, size_t n, struct err *er
     return r < 0 ? r : file_write(path, p, n, 0600, FILE_SYNC, err);
 }
 
-bool file_is_there(const char *path)
+bool file_is_absence(int r)
+{
+    return r == -ENOENT || r == -ENOTDIR;
+}
+
+int file_look_for(const char *path, bool *ret, struct err *err)
 {
     struct stat st;
-    return lstat(path, &st) == 0;
+    int r = lstat(path, &st) < 0 ? -errno : 0;
+    if (r == -ESTALE)
+        r = lstat(path, &st) < 0 ? -errno : 0;
+    if (r < 0 && !file_is_absence(r))
+        return file_fail(err, -r, "look at", path);
+    *ret = r == 0;
+    return 0;
 }
 
 void file_each_name(const char *path, file_name_f f, void *arg)

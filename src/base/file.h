@@ -57,6 +57,10 @@ must_check int file_mkdirs(const char *path, mode_t mode, struct err *err);
 typedef bool (*file_name_f)(int dir, const char *name, void *arg);
 void file_each_name(const char *path, file_name_f f, void *arg);
 
-/* True when a file, directory or (even broken) link has this name; false also when that cannot
- * be found out. */
-bool file_is_there(const char *path);
+/* Whether a failed look, a negative errno, says that nothing has the name: the name is missing, or
+ * a directory on the way to it. Every other failure (a stale handle, no descriptor left, no right)
+ * says nothing about that, and must not be taken for absence. Pure. */
+bool file_is_absence(int r);
+/* Whether a file, directory or (even broken) link has this name, in *ret. A negative errno: that
+ * could not be found out. */
+must_check int file_look_for(const char *path, bool *ret, struct err *err);

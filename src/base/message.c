@@ -286,6 +286,11 @@ static void say_object(const struct saying *s, const char *code)
         (void)buf_adds(s->out, code);
 }
 
+bool message_is_known(const char *code)
+{
+    return message_code(code) != NULL;
+}
+
 const char *message_code(const char *code)
 {
     size_t k = 0, i = 0;

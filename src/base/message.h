@@ -37,6 +37,8 @@ struct message_listener {
     void *arg;
 };
 
+/* The catalogue has rows of this code. */
+bool message_is_known(const char *code);
 /* The sentence, either text itself or in *ret, which is zeroed memory and yours to release. NULL
  * texts are "". Of arguments that no row of the code has all, the row that asks for the least is
  * said, with nothing in the place of what is missing. */

@@ -57,6 +57,13 @@ static inline void assert_text(const char *root, const char *name, const char *w
     assert_string_equal(text, want);
 }
 
+static inline bool file_is_there(const char *path)
+{
+    bool is_there;
+    assert_int_equal(file_look_for(path, &is_there, NULL), 0);
+    return is_there;
+}
+
 static inline mode_t mode_of(const char *root, const char *name)
 {
     struct stat st;

@@ -85,7 +85,13 @@ static int attempt_begin(struct attempt *a, const char *dir, struct err *err)
         return shepherd_refuse(SHEPHERD_START_FAILED, err->text);
     }
     _cleanup_(freep) char *exit_file = xasprintf("%s/" ATTEMPT_EXIT, a->dir);
-    int r = file_is_there(exit_file) ? -EEXIST : shepherd_open_log(a->dir, &a->sink, err);
+    bool is_over = false;
+    int r = file_look_for(exit_file, &is_over, err);
+    if (r < 0) { /* it may be over: a second run would write into what the first has left */
+        (void)err_prefix(err, "cannot start");
+        return shepherd_refuse(SHEPHERD_START_FAILED, err->text);
+    }
+    r = is_over ? -EEXIST : shepherd_open_log(a->dir, &a->sink, err);
     if (r == -EEXIST) {
         (void)err_set(err, r, "the attempt in '%s' was started before: doing nothing", a->dir);
         return shepherd_refuse(SHEPHERD_STARTED_TWICE, err->text);

@@ -22,7 +22,7 @@ def on(bare_newest):
     page = bare_newest.document("sop/node-on")
     values = {**ON, "NODE_HOST": bare_newest.workers["h2"]}
     said = {block: page.run(block, **values) for block in ("before", "add", "after")}
-    assert bare_newest.node("node-7")["gpus"]["free"] == 1, "else step 4 waits for ever"
+    wait_for(lambda: bare_newest.node("node-7")["gpus"]["free"] == 1, "its GPU is free: else step 4 waits for ever")
     said |= {block: page.run(block, **values) for block in ("try", "check")}
     status = bare_newest.keep("ray_status_on.txt", bare_newest.ray_status())
     (job,) = bare_newest.get("/v1/jobs")["jobs"]
@@ -69,8 +69,12 @@ def test_job_on_it_waits_for_another_machine(off):
 
 def test_nothing_of_ours_is_left_on_the_machine(bare_newest, off):
     wait_for(lambda: processes(bare_newest, "h2") == [], "h2 is as bare as it was")
-    nodes = bare_newest.ray("/api/v0/nodes?detail=1")["data"]["result"]["result"]
-    assert bare_newest.workers["h2"] not in {n["node_ip"] for n in nodes if n["state"] == "ALIVE"}
+
+    def alive():
+        nodes = bare_newest.ray("/api/v0/nodes?detail=1")["data"]["result"]["result"]
+        return {n["node_ip"] for n in nodes if n["state"] == "ALIVE"}
+
+    wait_for(lambda: bare_newest.workers["h2"] not in alive(), "Ray has let it go")
     assert bare_newest.call("GET", "/v1/nodes/node-7").status == 404
 
 

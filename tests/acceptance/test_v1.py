@@ -2,6 +2,7 @@
 """v1: a head, two workers with 4 GPUs each, PPO as a Ray job, its driver on a worker, everything kept."""
 
 import pytest
+from stage import wait_for
 
 # A training: minutes of CPU. In every check test_v2_0.py trains by PPO and looks at its driver.
 pytestmark = pytest.mark.nightly
@@ -58,8 +59,8 @@ def test_everything_lies_in_the_directory_of_the_job(stage, run):
     plain += [f"attempts/1/{n}" for n in ("logs/driver.log", "debug/ray_status_pre.txt", "debug/ray_job_list_post.txt")]
     links = [f"config/{n}.json" for n in ("submit_payload", "argv", "env")]
     links += ["logs/driver.log", "debug/ray_status_pre.txt", "debug/ray_job_list_post.txt"]
-    missing = [n for n in plain if not (root / n).is_file() or (root / n).is_symlink() or not (root / n).stat().st_size]
-    assert missing == []
+    is_plain = lambda p: p.is_file() and not p.is_symlink() and p.stat().st_size  # noqa: E731
+    wait_for(lambda: all(is_plain(root / n) for n in plain), f"all is there of {plain}")
     assert [n for n in links if not (root / n).is_symlink() or not (root / n).is_file()] == []
     outside = {p.name for p in stage.root.iterdir()} - {"argus", "common", "hf", "jobs", "users"}
     assert outside == set() and [p.name for p in (stage.root / "jobs").iterdir()] == [JOB]

@@ -136,6 +136,7 @@ def test_directory_of_a_job(stage, grpo):
     assert "ray job submit" in (root / "config/submit_cmd.txt").read_text()
     assert "step:4 - " in (root / "logs/driver.log").read_text()
     assert "GPU" in (root / "debug/ray_status_pre.txt").read_text()
+    wait_for((root / "debug/ray_job_list_post.txt").exists, "the last file, which comes after meta.json")
     assert "v11-grpo" in (root / "debug/ray_job_list_post.txt").read_text()
     meta = json.loads((root / "meta.json").read_text())
     assert (meta["id"], meta["state"]) == ("v11-grpo", "SUCCEEDED")
@@ -163,6 +164,7 @@ def test_wrong_key_is_found(stage, doc):
 @pytest.mark.nightly  # a minute and a half; tests/faults has others that real Ray runs into in every check
 def test_wrong_value_is_found(stage, doc):
     doc.run("wrong-value", code=10)
+    stage.wait_job("v11-wrong-value", lambda j: "rule" in (j["finding"] or {}), "has its finding")
     job = stage.keep_job("v11-wrong-value")
     assert (job["state"], job["exit"]["cause"], job["exit"]["code"]) == ("FAILED", "exit", 1)
     assert "NotImplementedError" in doc.run("wrong-value-why")
@@ -173,11 +175,15 @@ def test_wrong_value_is_found(stage, doc):
 def test_missing_resources_are_told(stage, doc):
     """Larger than the cluster: it waits and says so, and Ray never hears of it."""
     assert "pool_too_small" in doc.run("too-large")
-    job = stage.job("v11-too-large")
-    assert (job["state"], job["reason"]["code"]) == ("QUEUED", "pool_too_small")
+
+    def says_why():
+        """A busy Ray may be out of sight for a moment, which is then its reason."""
+        got, waiting = stage.job("v11-too-large"), json.loads(stage.argus("queue", "-o", "json"))["jobs"]
+        listed = [j["reason"] for j in waiting if j["id"] == "v11-too-large"]
+        return got["reason"]["code"] == "pool_too_small" and listed == [got["reason"]] and got
+
+    assert wait_for(says_why, "its page and the queue say why it waits")["state"] == "QUEUED"
     assert stage.ray("/api/jobs/v11-too-large") is None
-    waiting = json.loads(stage.argus("queue", "-o", "json"))["jobs"]
-    assert [j["reason"] for j in waiting if j["id"] == "v11-too-large"] == [job["reason"]]
     stage.argus("stop", "--wait", "v11-too-large")
     assert stage.job("v11-too-large")["state"] == "STOPPED"
 
@@ -200,7 +206,8 @@ def test_two_code_paths_print_two_markers(stage, colours):
 
 def test_submit_status_stop_logs_list(stage, doc):
     assert doc.run("submit").strip() == "v11-cli"
-    stage.wait_log("v11-cli", "tick 3")
+    stage.wait_state("v11-cli", "RUNNING")
+    stage.wait_log("v11-cli", r"tick 3\n")
     status = json.loads(doc.run("status"))
     assert (status["id"], status["state"], status["workload"]) == ("v11-cli", "RUNNING", "ray")
     assert doc.run("logs").startswith("tick 1\ntick 2\ntick 3\n")

@@ -95,7 +95,7 @@ def stopped(stage, doc, run):
     before = stage.keep("ray_status_before_stop.txt", stage.bed.on("ctl", "ray", "status"))
     doc.run("submit-long")
     trains(stage, STOPPED)
-    during = wait_for(lambda: (got := used(stage, "GPU"))[0] > 0 and got, "Ray sees the GPU taken")
+    during = wait_for(lambda: (got := used(stage, "GPU")) and got[0] > 0 and got, "Ray sees the GPU taken")
     seen = look(stage, STOPPED)
     doc.run("stop")
     end = stage.wait_state(STOPPED, "STOPPED")
@@ -204,11 +204,11 @@ def test_stop_frees_the_resources_in_rays_own_view(stage, stopped):
     assert " 0.0/8.0 GPU" in stopped["before"] and " 1.0/8.0 GPU" in stopped["ray_status"]
     wait_for(lambda: nothing_used(stage), "Ray has all GPUs and CPUs free again")
     stage.keep("ray_status_after_stop.txt", stage.bed.on("ctl", "ray", "status"))
-    groups = ray_rows(stage, "/api/v0/placement_groups?detail=1")
-    assert [g for g in groups if g["state"] != "REMOVED"] == []
+    groups = lambda: {g["state"] for g in ray_rows(stage, "/api/v0/placement_groups?detail=1")}  # noqa: E731
+    wait_for(lambda: groups() <= {"REMOVED"}, "all groups are removed")
     hex_id = {a["ray_job_id"] for a in stopped["actors"] if a["job"] == STOPPED}
-    actors = ray_rows(stage, "/api/v0/actors?detail=1")
-    assert [a for a in actors if a["job_id"] in hex_id and a["state"] != "DEAD"] == []
+    actors = lambda: ray_rows(stage, "/api/v0/actors?detail=1")  # noqa: E731
+    wait_for(lambda: {a["state"] for a in actors() if a["job_id"] in hex_id} <= {"DEAD"}, "all of its actors are dead")
 
 
 def test_stop_says_so(stage, stopped):

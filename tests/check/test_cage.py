@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing of a run outlives it, however it ends."""
 
-import fcntl
 import os
 import pathlib
 import signal
@@ -16,6 +15,7 @@ sys.path[:0] = [str(CHECK), str(CHECK.parents[1] / "tests/lib")]
 
 import cage  # noqa: E402
 from fakeray import wait_for  # noqa: E402
+from locks import is_held  # noqa: E402
 
 needs_namespaces = pytest.mark.skipif(not cage.has_namespaces(), reason="namespaces need root, where they are allowed")
 
@@ -32,15 +32,6 @@ fcntl.flock(held, fcntl.LOCK_EX)
 open(sys.argv[1] + ".up", "w").close()
 signal.pause()
 """
-
-
-def is_held(path):
-    with open(path) as f:
-        try:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 @pytest.fixture
@@ -67,7 +58,7 @@ def test_a_killed_run_leaves_no_process(daemon, tmp_path, how):
     wait_for((tmp_path / "held.up").exists, "the daemon runs")
     assert is_held(tmp_path / "held")
     run.send_signal(how)
-    assert run.wait(60) != 0
+    assert run.wait(240) != 0
     wait_for(lambda: not is_held(tmp_path / "held"), "the daemon is gone")
 
 
@@ -108,7 +99,7 @@ def test_a_run_has_a_tmp_of_its_own_which_goes_with_it():
     there = folders()
     assert len(there) >= 2
     for run in (first, second):
-        run.communicate("\n", timeout=60)
+        run.communicate("\n", timeout=240)
         assert run.returncode == 0
     assert len(there - folders()) == 2
 
@@ -122,13 +113,13 @@ def test_the_folder_of_a_killed_run_goes_with_the_next_and_that_of_a_live_one_st
     live, _ = begin()
     (other,) = folders() - before - {its}
     dead.kill()
-    dead.wait(60)
+    dead.wait(240)
     dead.stdin.close()
     assert its in folders()
     wait_for(lambda: not cage.is_held(f"/tmp/{its}"), "the lock of the killed run is free")
     subprocess.run([*CAGE, "true"], check=True)
     assert its not in folders() and other in folders()
-    live.communicate("\n", timeout=60)
+    live.communicate("\n", timeout=240)
     assert live.returncode == 0 and other not in folders()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node for scouts: a program in the place of Ray's raylet, its session, and an attempt whose shepherd it starts."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -113,9 +114,9 @@ class Node:
         return list(pathlib.Path("/tmp").glob(f"argus-{os.getuid()}-{self.job}-a1-*-{self.raylet.pid}"))
 
     def gone(self, scout):
-        wait_for(lambda: not is_running(scout), "the end of the scout")
-        assert self.places() == []
-        assert not (self.dir / "scouts").exists()
+        """With all that it had: its keeper ends after it."""
+        scouts = self.dir / "scouts"
+        wait_for(lambda: not is_running(scout) and not self.places() and not scouts.exists(), "the end of the scout")
 
     def close(self):
         for pid in self.pids:
@@ -126,7 +127,7 @@ class Node:
         self.raylet.kill()
         self.raylet.communicate()
         scouts = self.dir / "scouts" / f"{self.name}.json"
-        if scouts.exists():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             os.kill(json.loads(scouts.read_text())["pid"], signal.SIGTERM)
 
     def give_gpus(self, *lines):

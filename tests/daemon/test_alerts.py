@@ -43,8 +43,7 @@ def house(home, receivers, more="", secrets=()):
 
 
 def hears(receiver, part):
-    until(lambda: receiver.titled(part), f"a message with {part!r}: {receiver.bodies()}")
-    return receiver.titled(part)[0]
+    return until(lambda: receiver.titled(part), f"a message with {part!r}")[0]
 
 
 def test_a_job_that_fails_is_told_in_every_form(tmp_path):
@@ -68,11 +67,17 @@ def test_a_job_that_fails_is_told_in_every_form(tmp_path):
             assert said["incident"]["alerts"][0]["rule"] == "job_failed"
             for other in (feishu, ding, wecom, slack):
                 until(lambda o=other: any(job in json.dumps(b) for b in o.bodies()), "it is told")
-            assert "作业" in feishu.bodies()[0]["content"]["text"]
+            assert [b for b in feishu.bodies() if job in json.dumps(b) and "作业" in b["content"]["text"]]
             until(lambda: f"[warning] job '{job}'" in argusd.said(), "the log has it")
             assert len(hook.titled(job)) == 1  # an incident alerts once
-            shown = argusd.get("/v1/receivers")["receivers"]
-            assert {r["name"]: (r["waiting"], r["trouble"]) for r in shown} == dict.fromkeys(receivers, (0, None))
+
+            def all_taken():
+                """What a receiver has may still be on its way out of the store."""
+                rows = argusd.get("/v1/receivers")["receivers"]
+                told = {r["name"]: (r["waiting"], r["trouble"]) for r in rows}
+                return told == dict.fromkeys(receivers, (0, None)) and rows
+
+            shown = until(all_taken, "all have taken all")
             everything = json.dumps([shown, argusd.get("/v1/alerts"), argusd.events()]) + argusd.said()
             assert "hidden-key" not in everything and KEY not in everything
 
@@ -94,7 +99,7 @@ def test_a_dead_receiver_delays_no_other_and_a_200_may_be_a_failure(tmp_path):
                 return {e["object"] for e in argusd.events() if e["kind"] == "alert_refused"}
 
             until(lambda: refused() == {"receiver/rude", "receiver/moved"}, "two have refused")
-            assert len(moved.seen) == 1  # no redirect is followed
+            assert len(set(moved.seen)) == 1  # no redirect is followed
             assert "hidden-key" not in json.dumps(argusd.events())
 
 
@@ -205,8 +210,9 @@ def test_a_submit_is_no_return_to_the_queue(tmp_path):
         assert argusd.call("PUT", "/v1/alert_rules/back", rule).status in (200, 201)
         job = argusd.submit("exit 3")
         argusd.wait_over(job)
-        until(lambda: [a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job], "its end is told")
-        assert [a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job] == ["job_failed"]
+        rules = lambda: [a["rule"] for a in argusd.get("/v1/alerts")["alerts"] if a["name"] == job]  # noqa: E731
+        until(lambda: "job_failed" in rules(), "its end is told")
+        assert rules() == ["job_failed"]
 
 
 def test_a_test_message(tmp_path):

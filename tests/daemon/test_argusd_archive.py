@@ -70,8 +70,10 @@ def finished(a, files=20):
 
 
 def settled(a, job):
+    """The last file is the one of Ray's list; meta.json comes before it."""
     meta = a.job_dir(job) / "meta.json"
-    return meta.exists() and json.loads(meta.read_text())["state"] == "SUCCEEDED"
+    last = a.job_dir(job) / "attempts/1/debug/ray_job_list_post.txt"
+    return json.loads(meta.read_text())["state"] == "SUCCEEDED" and last.exists()
 
 
 def state_of(a, job):

@@ -182,13 +182,15 @@ def test_meta_follows_the_states(argusd):
     assert last["exit"]["code"] == 5
     assert last["ended_at"]
     assert last["finding"]
-    assert not [p for p in argusd.job_dir(job).iterdir() if p.name.startswith(".") or p.name.endswith("~")]
+    left = lambda: [p for p in argusd.job_dir(job).iterdir() if p.name.startswith(".") or p.name.endswith("~")]  # noqa: E731
+    until(lambda: not left(), "nothing half written is left")
 
 
 def test_programs_on_the_shared_root(argusd):
     argusd.submit("echo x")
     root = argusd.root
-    until(lambda: (root / "argus/hook/sitecustomize.py").exists(), "the hook is placed")
+    until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root is made ready")
+    assert (root / "argus/hook/sitecustomize.py").exists()
     shepherd = root / f"argus/bin/{os.uname().machine}/argus-shepherd"
     assert shepherd.read_bytes() == PROGRAMS["argus-shepherd"].read_bytes()
     assert os.access(shepherd, os.X_OK)
@@ -238,8 +240,7 @@ def disk(tmp_path):
 def refused(argusd, words):
     """A submit is refused with a sentence that has these words."""
 
-    until(lambda: argusd.get("/readyz")["reason"], "argusd sees it")
-    until(lambda: re.search(words, argusd.get("/readyz")["reason"]), f"the reason says '{words}'")
+    until(lambda: re.search(words, argusd.get("/readyz")["reason"] or ""), f"the reason says '{words}'")
     reply = argusd.post(Argusd.spec("echo x"))
     problem = reply.json()
     assert (reply.status, problem["code"]) == (503, "shared_root_unavailable")
@@ -286,12 +287,21 @@ def test_a_request_before_the_first_look_at_the_root_is_asked_again(tmp_path, ra
 def test_root_that_goes_away(argusd):
     """Jobs that wait are not lost, and start when it is back."""
     waits = argusd.submit("echo x", nnodes=3, n_gpus_per_node=4)
-    until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root was looked at")
-    argusd.root.rename(argusd.home / "away")
-    taken = argusd.submit("echo x")  # before anybody sees it
+
+    def taken_unseen():
+        """A job that was taken when the root was away already; not if argusd looked at it in between."""
+        until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root was looked at")
+        argusd.root.rename(argusd.home / "away")
+        reply = argusd.post(Argusd.spec("echo x"), token="user")
+        if reply.status == 201:
+            return reply.json()["id"]
+        (argusd.home / "away").rename(argusd.root)
+        return None
+
+    taken = until(taken_unseen, "a job is taken before anybody sees it")
     refused(argusd, "does not exist")
     assert not argusd.root.exists()  # nobody made it anew in the wrong place
-    assert argusd.job(waits)["reason"]["code"] == "shared_root_unavailable"
+    argusd.wait_job(waits, lambda v: v["reason"]["code"] == "shared_root_unavailable", "says why it waits")
     res = {"CPU": 40, "GPU": 4, "worker_node": 100, "argus_node_h4": 1000}
     argusd.ray.ask("POST", "nodes", {"name": "h4", "ip": "10.99.0.4", "resources": res})
     (argusd.home / "away").rename(argusd.root)

@@ -105,9 +105,9 @@ def test_a_head_that_is_silent_is_told_and_goes_on(argusd, tmp_path):
     head = argusd.wait_reason("dashboard_silent")
     assert head["state"] == "pending" and "ends none of its processes" in head["reason"]["text"]
     assert "cluster down" in head["reason"]["fix"]
-    reason = argusd.get("/v1/clusters")["clusters"][0]["reason"]
-    assert reason["code"] == "dashboard_silent"
-    assert (reason["text"], reason["fix"]) == (head["reason"]["text"], head["reason"]["fix"])
+    told = lambda reason: [reason[key] for key in ("code", "text", "fix")]  # noqa: E731
+    clusters = lambda: argusd.get("/v1/clusters")["clusters"]  # noqa: E731
+    until(lambda: told(clusters()[0]["reason"]) == told(head["reason"]), "the cluster tells the same")
     pids = [argusd.pid_of(name) for name in ("raylet", "gcs_server")]
     argusd.kill9()
     argusd.start()
@@ -115,7 +115,8 @@ def test_a_head_that_is_silent_is_told_and_goes_on(argusd, tmp_path):
     assert [argusd.pid_of(name) for name in ("raylet", "gcs_server")] == pids and argusd.starts() == 1
     told = [e for e in argusd.events() if e.get("object") == "node/head" and e["reason"]["code"] == "dashboard_silent"]
     assert told and all(e["kind"] == "node_trouble" for e in told)
-    os.kill(int((argusd.bin / "dashboard").read_text()), signal.SIGKILL)
+    dashboard = until((argusd.bin / "dashboard").read_text, "the head was started")
+    os.kill(int(dashboard), signal.SIGKILL)
     until(lambda: not dashboard_listens(argusd), "the port is free")
     ray = FakeRay(state=tmp_path / "ray")
     ray.port = argusd.dashboard_port

@@ -45,7 +45,7 @@ class Case:
     def __init__(self, argusd, how):
         self.argusd, self.how = argusd, how
         self.copy = argusd.home / how
-        more = {"timeout": "40s"} if how == "timeout" else {}
+        more = {"timeout": "90s"} if how == "timeout" else {}  # all is written by then
         self.job = argusd.submit(argusd.python(WRITER, how, argusd.home / "go", self.copy), stop_grace="1s", **more)
 
     def begin(self, pool):

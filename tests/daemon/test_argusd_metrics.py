@@ -51,8 +51,13 @@ class Training:
             data = {"critic/score/mean": step / 100, "timing_s/step": 2.0, "perf/total_num_tokens": 100, **more}
             self.write(json.dumps({"step": step, "data": data}) + "\n", attempt)
 
-    def until_step(self, step):
-        return self.argusd.wait_job(self.id, lambda j: j["step"] == step, f"is at step {step}")
+    def until_step(self, step, of=None):
+        """of: how many there will be, which the log tells and not the file of the steps."""
+
+        def is_there(job):
+            return job["step"] == step and (of is None or job["metrics"]["total_steps"] == of)
+
+        return self.argusd.wait_job(self.id, is_there, f"is at step {step}")
 
     def curves(self, query=""):
         return self.argusd.get(f"/v1/jobs/{self.id}/metrics{query}")
@@ -81,10 +86,11 @@ def lane(argusd, job):
 
 def test_a_file_that_grows(argusd):
     t = Training(argusd, "echo Total training steps: 20")
-    assert t.curves() == {**t.curves(), "summary": None, "keys": [], "series": {}}
+    page = t.curves()
+    assert page == {**page, "summary": None, "keys": [], "series": {}}
     t.write('{"step":0,"data":{"val-core/toy/acc/mean@1":0.1}}\n')
     t.steps(1, 10)
-    page = t.until_step(10)["metrics"]
+    page = t.until_step(10, of=20)["metrics"]
     assert (page["total_steps"], page["progress"], page["step_seconds"]) == (20, 0.5, 2)
     assert (page["eta_s"], page["tokens_per_s"], page["attempt"]) == (20, 50, 1)
     assert (page["reward"]["key"], page["reward"]["value"]) == ("critic/score/mean", 0.1)
@@ -140,8 +146,7 @@ def test_a_restart_of_argusd_loses_and_doubles_nothing(argusd):
     with open(argusd.job_dir(t.id) / "metrics/metrics.jsonl", "a") as f:
         f.write('{"step":4,"att')  # it died while it wrote
     argusd.start()
-    view = t.until_step(6)
-    assert view["metrics"]["total_steps"] == 9
+    t.until_step(6, of=9)
     t.write('ta":{"critic/score/mean":0.7}}\n')
     t.until_step(7)
     assert [r["step"] for r in t.merged()] == list(range(1, 8))
@@ -232,7 +237,7 @@ def test_what_is_wrong_is_told_once(argusd):
 def test_pages_for_people(argusd):
     t = Training(argusd, "echo Total training steps: 40", name="a name that is rather long for a table")
     t.steps(1, 30, **{"actor/pg_loss": 0.5})
-    t.until_step(30)
+    t.until_step(30, of=40)
     page = cli(argusd, "status", t.id)
     assert "step 30 of 40 (75%)" in page and "2s per step, 50 tokens/s" in page
     (line,) = (x for x in page.splitlines() if x.startswith("reward"))

@@ -12,7 +12,7 @@ import pytest
 from fakeray import FakeRay
 from programs import PROGRAMS
 
-from argusd import Argusd, needs_argusd, until
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -336,7 +336,7 @@ def test_quotas_are_kept_and_shown(argusd):
 
 
 def tamper(argusd, *statements, least=1):
-    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db:
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db", timeout=PATIENCE)) as db:
         for statement in statements:
             assert db.execute(statement).rowcount >= least, statement
         db.commit()

@@ -57,9 +57,10 @@ class Bed:
         return job
 
     def command_runs(self, job):
-        beat = (self.argusd.job_dir(job) / "attempts/1/beat").read_text()
-        pid = int(re.search(r'"pid":\s*(\d+)', beat)[1])
-        return os.path.exists(f"/proc/{pid}")
+        """False also where its shepherd never came to start it."""
+        beat = self.argusd.job_dir(job) / "attempts/1/beat"
+        pid = re.search(r'"pid":\s*(\d+)', beat.read_text()) if beat.exists() else None
+        return bool(pid) and os.path.exists(f"/proc/{pid[1]}")
 
     def starts(self, job):
         return sum(len(self.ray.starts().get(a["ray_id"], [])) for a in self.argusd.job(job)["attempts"])
@@ -158,8 +159,8 @@ def test_jobs_wait_while_ray_is_away(tmp_path, trouble):
         with b.argusd as argusd:
             jobs = [argusd.submit(f"echo {n}") for n in range(3)]
             for job in jobs:
-                argusd.wait_job(job, lambda v: v["reason"]["code"] == "ray_unreachable", "says that Ray is away")
-                assert argusd.job(job)["state"] == "QUEUED"
+                view = argusd.wait_job(job, lambda v: v["reason"]["code"] == "ray_unreachable", "says that Ray is away")
+                assert view["state"] == "QUEUED"
             assert argusd.get("/readyz")["ray"] == "away"
             argusd.restart()
             assert [argusd.job(j)["state"] for j in jobs] == ["QUEUED"] * 3
@@ -323,8 +324,8 @@ def away_for_a_while(home):
         b.argusd.wait_job(job, is_unknown, "is UNKNOWN")
         b.argusd.restart()
         b.ray.heal()
-        b.argusd.wait_job(job, lambda v: not v["flags"], "is seen again")
-        assert b.argusd.job(job)["state"] == "RUNNING"
+        view = b.argusd.wait_job(job, lambda v: not v["flags"], "is seen again")
+        assert view["state"] == "RUNNING"
         assert "seen" in b.argusd.kinds(job)
         b.let_go("r")
         b.succeeds(job)

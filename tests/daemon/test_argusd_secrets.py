@@ -101,7 +101,8 @@ def test_a_job_has_them_and_nobody_else(w):
     assert log.startswith("split *** over writes\n")
     assert f"*** *** {len(CANARY)} {len(OTHER)}\n['MY_KEY', 'OUR_KEY'] 0o600\n" in log
     assert "the key *** was refused" in log
-    assert stat.S_IMODE(path.stat().st_mode) == 0o700 and list(path.iterdir()) == []
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    until(lambda: list(path.iterdir()) == [], "the file of the workers is gone with the attempt")
     sent = w.ray.ask("GET", "state")
     said = [dry.body.decode(), json.dumps(sent), w.argusd.said()]
     for page in (f"/v1/jobs/{job}", "/v1/jobs", f"/v1/jobs/{job}/events", "/v1/events", "/v1/secrets", "/metrics"):
@@ -119,8 +120,8 @@ def test_values_in_the_environment_are_sealed_too(w):
     job = w.argusd.submit(spec)
     w.argusd.wait_state(job, "RUNNING")
     held = w.argusd.submit({**spec, "nnodes": 9, "n_gpus_per_node": 4})
-    files = until(lambda: list((w.argusd.root / "argus" / "secrets").iterdir()), "the file of the workers")
-    assert [f.name for f in files] == [job]
+    place = w.argusd.root / "argus" / "secrets"
+    files = until(lambda: (f := list(place.iterdir())) == [place / job] and f, "the file of its workers, and no other")
     assert json.loads(files[0].read_text()) == {"MY_TOKEN": OTHER}
     before = w.argusd.job(held)["spec"]
     w.argusd.kill9()
@@ -151,8 +152,7 @@ def test_what_a_lost_machine_leaves_is_swept(w):
     left = w.argusd.job_dir(over) / "attempts" / "1" / ".secrets.json"
     left.write_text("{}")
     w.argusd.start()
-    until(lambda: names() == {job}, "what is of no attempt is gone")
-    assert not left.exists()
+    until(lambda: names() == {job} and not left.exists(), "what is of no attempt is gone")
     (place / "never-was-a5").write_text("{}")
     w.argusd.stop_job(job)
     w.argusd.wait_over(job)

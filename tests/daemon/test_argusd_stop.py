@@ -38,6 +38,10 @@ class Bed:
         for job in jobs:
             assert self.argusd.wait_over(job)["state"] == "STOPPED"
 
+    def told(self, job):
+        """That it is to give back: an event, which stays; as its reason another one follows."""
+        until(lambda: "reclaim" in self.argusd.kinds(job), f"{job} is told")
+
     def gone_back(self, job):
         return self.argusd.wait_job(
             job, lambda v: v["state"] == "QUEUED" and v["flags"] == ["RESTARTING"], "has gone back to the queue"
@@ -67,7 +71,7 @@ def test_a_borrower_gives_back_and_goes_on(make):
     b = make("2s")
     borrower = b.borrower()
     owner = b.owner()
-    b.argusd.wait_job(borrower, lambda v: v["reason"]["code"] == "reclaiming", "is told")
+    b.told(borrower)
     view = b.argusd.wait_state(owner, "RUNNING")
     assert view["queued_at"] < view["started_at"]
     view = b.gone_back(borrower)
@@ -95,16 +99,17 @@ def test_who_cannot_go_on_is_left_alone(make):
 
 
 def test_a_grace_that_ends_in_vain(make):
-    b = make("5s")
+    b = make("15s")  # the owner is gone before they are over
     borrower = b.borrower()
     owner = b.owner()
-    b.argusd.wait_job(borrower, lambda v: v["reason"]["code"] == "reclaiming", "is told")
+    b.told(borrower)
     b.let_go(owner)
     until(
         lambda: [e for e in b.argusd.events(borrower) if e["reason"]["code"] == "not_reclaimed"],
         "it is told that it may stay",
     )
-    assert (b.argusd.job(borrower)["state"], b.argusd.job(borrower)["attempt"]) == ("RUNNING", 1)
+    view = b.argusd.job(borrower)
+    assert (view["state"], view["attempt"]) == ("RUNNING", 1)
     b.let_go(borrower)
 
 
@@ -112,7 +117,7 @@ def test_a_stop_overrules_a_preemption(make):
     """Whoever wants it to end for good is stronger than who wants its slots back."""
     b = make("1s")
     line = "trap '' TERM; echo up; while :; do timeout 0.2 tail -f /dev/null; done"
-    job = b.argusd.submit(line, project="b", stop_grace="8s", restart={"max": 1}, **BOTH)
+    job = b.argusd.submit(line, project="b", stop_grace="20s", restart={"max": 1}, **BOTH)
     b.argusd.wait_state(job, "RUNNING")
     owner = b.owner()
     b.argusd.wait_state(job, "STOPPING")
@@ -129,7 +134,7 @@ def test_killed_in_each_phase_of_a_preemption(make, phase):
     borrower = b.borrower()
     owner = b.owner()
     if phase == "told":
-        b.argusd.wait_job(borrower, lambda v: v["reason"]["code"] == "reclaiming", "is told")
+        b.told(borrower)
     elif phase == "stopping":
         b.argusd.wait_job(borrower, lambda v: v["state"] != "RUNNING", "is being stopped")
     else:

@@ -301,7 +301,8 @@ def test_a_root_that_is_away(argusd):
             argusd.root.rename(argusd.root.with_name("wrong"))
         away.rename(argusd.root)
     until(lambda: ask(argusd, "GET", "common").status == 200, "the root is there again")
-    assert argusd.call("POST", "/v1/files", {"path": "common/x", "upload": made}, token="user").status == 201
+    form = {"path": "common/x", "upload": made}
+    until(lambda: argusd.call("POST", "/v1/files", form, token="user").status == 201, "and takes what is put there")
 
 
 def test_files_are_the_first_that_a_new_user_brings(argusd):

@@ -20,7 +20,7 @@ THERE_BEFORE = "was there before the job: submit it under another submission_id"
 @pytest.fixture
 def w(tmp_path):
     with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
-        until(lambda: (argusd.root / "jobs").is_dir(), "the root is ready")
+        until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root is ready")
         argusd.ray = ray
         yield argusd
 

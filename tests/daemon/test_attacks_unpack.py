@@ -96,8 +96,8 @@ def test_a_repository_that_a_job_edits_runs_nothing(argusd, tmp_path):
             assert reply.status in (200, 201), reply
             until(line, "it saw the place where the snapshot is made")
             assert not marker.exists()
-    left = [p.name for p in argusd.state_dir.iterdir() if p.name.startswith("git-")]
-    assert left == []
+    left = lambda: [p.name for p in argusd.state_dir.iterdir() if p.name.startswith("git-")]  # noqa: E731
+    until(lambda: left() == [], "nothing of it is left")
 
 
 def packed(kind, data, size=None, base=b""):

@@ -514,7 +514,7 @@ def test_queue_on_a_terminal_keeps_what_matters(cli, stub):
     fill(stub)
     _, seen = on_terminal(cli, "queue", columns=80, NO_COLOR="1")
     head = seen.decode().splitlines()[0].split()  # how long they have waited makes a column more or less
-    assert [c for c in head if c != "USER"] == "POS ID NODES×GPU WAIT ETA REASON".split()
+    assert [c for c in head if c not in ("USER", "NODES×GPU")] == "POS ID WAIT ETA REASON".split()
 
 
 def test_why_says_code_evidence_hint_and_eta(cli, stub):
@@ -568,6 +568,12 @@ def test_names_and_prefixes_are_resolved_and_ambiguity_lists_candidates(cli, stu
     p = cli.run("status", "grpo")
     assert p.returncode == 5 and "grpo-20261121-q1" in p.stderr and "grpo-20261121-q2" in p.stderr
     assert cli.run("status", "nope/../x?y").returncode == 4
+
+
+def test_a_page_says_the_node_of_a_finding_once(cli, stub):
+    found = {"class": "gpu_oom", "node": "w1", "sentence": "gpu_oom on w1, rank 3: full"}
+    stub.add("j1", state="FAILED", finding=found)
+    assert cli.ok("status", "j1").count("w1") == 1
 
 
 def test_status_shows_proof_paths_and_finding(cli, stub):

@@ -105,7 +105,7 @@ def test_problems_come_with_places_and_dry_run_starts_nothing(cli, argusd):
 
 def test_lists_filters_and_events_agree(cli, argusd):
     jobs = [cli.submit("exec sleep 1000", name="twin", n_gpus_per_node=4) for _ in range(3)]
-    until(lambda: argusd.job(jobs[1])["state"] == "RUNNING", "two run")
+    until(lambda: {argusd.job(job)["state"] for job in jobs[:2]} == {"RUNNING"}, "two run")
     waiting = cli.json("queue")["jobs"]
     assert [j["id"] for j in waiting] == jobs[2:] and waiting[0]["reason"]["text"]
     assert cli.run("ls", "-q").stdout.split() == jobs[::-1]

@@ -79,7 +79,7 @@ def hands(tmp_path_factory):
     with FakeRay() as ray:
         ray.listen(False)
         with Argusd(tmp_path_factory.mktemp("argusd"), ray.url) as argusd:
-            until(lambda: argusd.call("GET", "/v1/files?path=common", token="user").status == 200, "the root is known")
+            until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root is ready")
             (argusd.root / "users/alice/datasets").mkdir(parents=True, exist_ok=True)
             yield Hands(argusd, home)
 

@@ -24,9 +24,9 @@ def test_a_node_is_asked_and_tells(world):
     assert world.told("w1", "gpu_power_watts")[0][-1] == 512
     assert world.told("w1", "gpu_mem_total_bytes")[1][-1] == pytest.approx(81559 * 2**20, rel=1e-5)
     assert world.told("w1", "cpu_util_ratio")[0][-1] == 0.159
-    page = world.figures("w1")
+    page = until(lambda: (p := world.figures("w1"))["why_not"] == "" and p, "it was asked in time")
     assert [s["uuid"] for s in page["series"]] == [UUID + "0", UUID + "1"]
-    assert page["why_not"] == "" and page["step_s"] == 15 and page["points"] == len(page["series"][0]["mean"])
+    assert page["step_s"] == 15 and page["points"] == len(page["series"][0]["mean"])
     # Ray 2.51 tells no uuid and no power.
     assert world.told("w2")
     assert [s["uuid"] for s in world.figures("w2")["series"]] == [None, None]
@@ -39,15 +39,16 @@ def test_a_job_has_the_use_of_its_own_gpus(world):
     world.told("w1")
     gate = world.argusd.root / "common" / "gate"
     job = world.argusd.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", n_gpus_per_node=1, nnodes=2)
-    running = world.argusd.wait_job(job, lambda j: j["gpu_util"] is not None, "has a use")
+    running = world.argusd.wait_state(job, "RUNNING")
     held = {(n["name"], g) for n in running["nodes"] for g in n["gpu_ids"]}
     last = {}
     for node in ("w1", "w2"):
         for g, values in enumerate(world.told(node)):
             last[node, g] = values[-1]
-    assert running["gpu_util"] == round(100 * sum(last[k] for k in held) / len(held))
-    rows = world.argusd.get("/v1/jobs")["jobs"]
-    assert next(r for r in rows if r["id"] == job)["gpu_util"] == running["gpu_util"]
+    use = round(100 * sum(last[k] for k in held) / len(held))
+    world.argusd.wait_job(job, lambda j: j["gpu_util"] == use, f"uses {use} % of both")
+    row = lambda: next(r for r in world.argusd.get("/v1/jobs")["jobs"] if r["id"] == job)  # noqa: E731
+    until(lambda: row()["gpu_util"] == use, "the list says the same")
 
     def gpus():
         page = world.argusd.get(f"/v1/jobs/{job}/gpus?step=15s")

@@ -15,7 +15,7 @@ from fakeray import FakeRay
 from programs import PROGRAMS
 from raybed import BED, namespaces
 
-from argusd import Argusd, needs_argusd, until
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = [
     needs_argusd,
@@ -31,7 +31,7 @@ TRY = """import socket,sys
 from concurrent.futures import ThreadPoolExecutor
 def reach(p):
     try:
-        socket.create_connection((sys.argv[1],int(p)),timeout=5).close(); return p
+        socket.create_connection((sys.argv[1],int(p)),timeout=15).close(); return p
     except OSError: return ''
 print(*ThreadPoolExecutor(64).map(reach,sys.argv[2:]))
 """  # what is let in answers in a millisecond; what is not, never
@@ -111,4 +111,4 @@ def test_a_host_that_is_no_node_does_not_reach_ray(tmp_path, hosts, form):
         assert hosts.reached("stranger", guard, ports) == set()
         assert hosts.reached("peer", guard, ports) == allowed(peer)
         for port in allowed(ctl):
-            socket.create_connection((guard, port), timeout=20).close()
+            socket.create_connection((guard, port), timeout=PATIENCE).close()

@@ -213,7 +213,7 @@ import torch, torch.distributed as dist
 def rank(n, world, store, out):
     os.environ["RANK"] = str(n)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=n, world_size=world,
-                            timeout=datetime.timedelta(seconds=20))
+                            timeout=datetime.timedelta(seconds=60))
     dist.all_reduce(torch.ones(1))
     open(f"{out}/rank-{n}", "w").write(str(os.getpid()))
     while True:
@@ -291,8 +291,8 @@ def test_real_ranks_that_wait_for_a_stopped_one_in_vain(argusd, tmp_path, name):
     script = tmp_path / "ranks.py"
     script.write_text(IMPATIENT)
     job = argusd.submit(argusd.spec([str(env / "bin/python"), str(script), str(tmp_path)]))
-    until(lambda: all((tmp_path / f"rank-{n}").exists() for n in range(3)), "all ranks are at work")
+    until(lambda: all((tmp_path / f"rank-{n}").read_text() for n in range(3)), "all ranks are at work")
     os.kill(int((tmp_path / "rank-2").read_text()), signal.SIGSTOP)
     view = argusd.wait_over(job)
     assert (view["state"], view["finding"]["class"]) == ("FAILED", "timeout_or_hang")
-    assert "Timed out waiting 20000ms for" in view["finding"]["evidence"][0]["text"]
+    assert "Timed out waiting 60000ms for" in view["finding"]["evidence"][0]["text"]

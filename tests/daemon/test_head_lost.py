@@ -2,6 +2,7 @@
 """Ray's head goes away under jobs that run: told and found at once where its machine says so, and nothing is done to a
 job whose shepherd beats. The managed head is on argusd's own machine, by a program in the place of `ray`."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -45,7 +46,8 @@ class Head(HeadArgusd):
         self.ray.stop()
         for name in ("raylet", "gcs_server"):
             for pid in self.pids_of(name):
-                os.kill(int(pid), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
 
     def wait_in(self):
         until(lambda: self.head_row()["state"] == "online", "the head is online")
@@ -54,8 +56,7 @@ class Head(HeadArgusd):
     def end_dashboard(self):
         """Of the head that argusd has just started: the fake one takes its port."""
         at = self.bin / "dashboard"
-        until(lambda: at.exists() and at.read_text(), "the head was started")
-        os.kill(int(at.read_text()), signal.SIGKILL)
+        os.kill(int(until(at.read_text, "the head was started")), signal.SIGKILL)
         until(lambda: not dashboard_listens(self), "the port is free")
         at.unlink()
 
@@ -77,6 +78,12 @@ class Head(HeadArgusd):
 
 def findings(argusd, job):
     return [(e["reason"]["code"], e["text"]) for e in argusd.events(job) if e["kind"] == "finding"]
+
+
+def first_finding(argusd, job):
+    """Why an attempt ended may be found after its end is told."""
+    rows = until(lambda: argusd.get(f"/v1/jobs/{job}/findings")["findings"], "a finding is made")
+    return rows[0]["class"], rows[0]["rule"], rows[0]["attempt"]
 
 
 def kill_shepherd(ray, job):
@@ -128,7 +135,7 @@ def test_a_head_that_is_gone_and_a_beat_that_stops_are_an_end(head):
     head.ray.listen(True)
     view = head.wait_over(job)
     assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1)
-    assert {code for code, _ in findings(head, job)} == {"node_lost"}
+    until(lambda: {code for code, _ in findings(head, job)} == {"node_lost"}, "why is found, and nothing else")
 
 
 @pytest.mark.nightly  # until a beat that did not go on would count as stopped
@@ -188,8 +195,7 @@ def test_a_head_lost_while_argusd_is_away(tmp_path):
         argusd.start()
         view = argusd.wait_over(job)
         assert (view["state"], view["attempt"], view["restarts"]) == ("SUCCEEDED", 2, 1)
-        first = argusd.get(f"/v1/jobs/{job}/findings")["findings"][0]
-        assert (first["class"], first["rule"], first["attempt"]) == ("node_lost", "fact-head-lost", 1)
+        assert first_finding(argusd, job) == ("node_lost", "fact-head-lost", 1)
 
 
 def test_what_is_swept_away_for_a_new_head_was_lost_with_the_old(tmp_path):
@@ -203,5 +209,4 @@ def test_what_is_swept_away_for_a_new_head_was_lost_with_the_old(tmp_path):
         os.kill(start["pid"], signal.SIGTERM)
         view = argusd.wait_over(job)
         assert (view["state"], view["attempt"], view["restarts"]) == ("SUCCEEDED", 2, 1)
-        first = argusd.get(f"/v1/jobs/{job}/findings")["findings"][0]
-        assert (first["class"], first["rule"], first["attempt"]) == ("node_lost", "fact-head-lost", 1)
+        assert first_finding(argusd, job) == ("node_lost", "fact-head-lost", 1)

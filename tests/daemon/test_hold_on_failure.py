@@ -4,7 +4,7 @@
 import pytest
 from fakeray import FakeRay
 
-from argusd import Argusd, needs_argusd
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -30,7 +30,8 @@ def test_slots_are_kept_until_somebody_lets_go(argusd, verb):
     job = fails(argusd, "1h")
     view = argusd.wait_job(job, is_holding, "the hold")
     assert view["state"] == "RUNNING" and f"`argus release {job}`" in view["reason"]["text"]
-    assert "holding" in argusd.kinds(job) and "finding" in argusd.kinds(job)  # it is told before the hold is over
+    assert "holding" in argusd.kinds(job)
+    until(lambda: "finding" in argusd.kinds(job), "why it failed is told before the hold is over")
     other = argusd.submit("echo other", **WHOLE)
     argusd.kill9()
     argusd.start()

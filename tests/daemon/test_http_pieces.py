@@ -56,7 +56,7 @@ def test_a_slow_disk_holds_the_peer(server):
             while sent < 100 << 20:
                 sent += s.send(bytes(1 << 16))
         assert sent < 50 << 20
-        assert PIECE <= server.state()["pieced"] < 2 * PIECE
+        assert server.until(lambda t: t["pieced"] >= PIECE)["pieced"] < 2 * PIECE
     server.call("POST", "/hurry")
     server.until(lambda t: t["cut"] == 1 and t["counting"] == 0)
 

@@ -14,7 +14,7 @@ import yaml
 from fakeray import FakeRay
 from ports import free_port
 
-from argusd import Argusd, needs_argusd, until
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(300)]
 
@@ -107,7 +107,7 @@ class Prometheus:
         self.url = url
 
     def get(self, path, **query):
-        with urllib.request.urlopen(f"{self.url}{path}?{urllib.parse.urlencode(query)}", timeout=10) as r:
+        with urllib.request.urlopen(f"{self.url}{path}?{urllib.parse.urlencode(query)}", timeout=PATIENCE) as r:
             return json.load(r)["data"]
 
     def value(self, query):

@@ -39,13 +39,12 @@ def test_a_failure_leaves_logs_and_a_scene(node, tmp_path):
     n.shepherd()
     scout = n.scout()
     worker = n.worker()
-    log = n.copied("secret")
+    log = n.copied("secret ***\n")
     assert log.name == f"worker-{'a' * 56}-02000000-{worker}.out"
     assert log.read_text() == ":job_id:02000000\n:actor_name:Actor\nsecret ***\n"
-    names = wait_for(lambda: (log.parent / "ranks.json").exists(), "the names") and json.loads(
-        (log.parent / "ranks.json").read_text()
-    )
-    assert names[log.name]["pid"] == worker and names[log.name]["actor"] == "Actor" and names[log.name]["rank"] == 3
+    ranks = log.parent / "ranks.json"
+    told = wait_for(lambda: ranks.exists() and json.loads(ranks.read_text()).get(log.name), "its name")
+    assert told["pid"] == worker and told["actor"] == "Actor" and told["rank"] == 3
     assert n.scout() == scout, "one on each node"
     (n.logs / f"python-core-worker-{'a' * 56}_{worker}.log").write_text(f"of Ray's own {CANARY}\n")
     (tmp_path / "gate").write_text("\n")
@@ -246,7 +245,7 @@ def test_secrets_of_the_command_line_are_masked(node, tmp_path):
     n.shepherd()
     scout = n.scout()
     worker = n.worker()
-    assert n.copied("secret").read_text().endswith("secret ***\n")
+    assert n.copied("secret ***\n").read_text().endswith("secret ***\n")
     (tmp_path / "gate").write_text("\n")
     n.facts()
     [stack] = json.loads((n.dir / "scene" / "w1" / "stacks.json").read_text())
@@ -266,7 +265,7 @@ def test_one_that_was_killed_comes_again(node):
     os.kill(first, signal.SIGKILL)
     second = wait_for(lambda: n.scout() != first and n.scout(), "another scout")
     (n.logs / "more").touch()
-    assert n.copied("more").read_text() == ":job_id:02000000\n:actor_name:Actor\nsecret ***\nmore\n"
+    assert n.copied("more\n").read_text() == ":job_id:02000000\n:actor_name:Actor\nsecret ***\nmore\n"
     assert not stray.exists() and of_another.exists()
     keeper = int(pathlib.Path(f"/proc/{second}/stat").read_text().rpartition(")")[2].split()[1])
     assert pathlib.Path(f"/proc/{keeper}/comm").read_text() == "argus-scout\n"
@@ -304,7 +303,7 @@ def test_a_ray_of_the_job_s_own_gets_none(node, tmp_path):
     n.shepherd()
     scout = n.scout()
     wait_for(lambda: list((tmp_path / "own").glob("worker-*")), "its worker, and what the hook did")
-    raylet, worker = told.read_text().split()
+    raylet, worker = wait_for(lambda: told.exists() and told.read_text(), "both pids").split()
     assert not list(pathlib.Path("/tmp").glob(f"argus-{os.getuid()}-{n.job}-a1-*-{raylet}"))
     os.kill(int(worker), signal.SIGKILL)
     wait_for((n.dir / "exit.json").exists, "the end")

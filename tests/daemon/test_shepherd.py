@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """argus-shepherd, the real program: what it starts, how it ends it, and what it says of it."""
 
+import ctypes
+import errno
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 
@@ -259,6 +262,38 @@ def test_second_one_touches_nothing(attempt):
     assert picture() == before
 
 
+# Every lstat() says EIO: a file server that is ill. In the machine's numbers of newfstatat.
+LSTAT = {"x86_64": 262, "aarch64": 79}.get(os.uname().machine)
+
+
+def no_lstat():
+    """A filter of seccomp for this process and what it becomes: newfstatat() by AT_SYMLINK_NOFOLLOW fails."""
+    rows = [
+        (0x20, 0, 0, 0),  # load the number
+        (0x15, 0, 3, LSTAT),
+        (0x20, 0, 0, 16 + 3 * 8),  # load the flags
+        (0x15, 0, 1, 0x100),
+        (0x06, 0, 0, 0x00050000 | errno.EIO),
+        (0x06, 0, 0, 0x7FFF0000),  # all else is let through
+    ]
+    text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *r) for r in rows))
+    program = ctypes.create_string_buffer(struct.pack("HP", len(rows), ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program)) == 0
+
+
+@pytest.mark.skipif(LSTAT is None, reason="the numbers of this machine's calls are not known")
+def test_a_failed_look_starts_nothing(attempt):
+    """Whether the attempt is over cannot be seen: what it left must not be written over."""
+    (attempt.dir / "exit.json").write_text("{}")
+    attempt.shell("echo again").start(preexec_fn=no_lstat)
+    rc, out = attempt.finish()
+    assert (rc, os.strerror(errno.EIO) in out) == (90, True), out
+    assert "cannot start: cannot look at '" in out, out
+    assert (attempt.dir / "exit.json").read_text() == "{}" and not attempt.log.exists()
+    assert attempt.run()[0] == 91
+
+
 def test_of_many_at_once_one_runs(attempt, tmp_path):
     attempt.shell(f"echo x >>{tmp_path}/runs")
     many = [subprocess.Popen([SHEPHERD, attempt.dir], stdout=subprocess.PIPE) for _ in range(12)]
@@ -429,13 +464,15 @@ def test_no_zombies(attempt):
 def test_beat(attempt):
     attempt.shell(GENTLE).start()
     attempt.said("up")
-    beat = wait_for(lambda: attempt.beat() if attempt.beat().get("seq", 0) > 3 else None, "four beats")
+    # The log is counted in the beat after it was written.
+    good = lambda b: b.get("seq", 0) > 3 and b["log_bytes"] == 3 and b  # noqa: E731
+    beat = wait_for(lambda: good(attempt.beat()), "four beats")
     stat = pathlib.Path(f"/proc/{beat['pid']}/stat").read_text().rsplit(")", 1)[1].split()
     assert beat["start_ticks"] == int(stat[19])
     assert int(stat[1]) == beat["shepherd_pid"] == attempt.process.pid
     assert (beat["job"], beat["attempt"], beat["state"], beat["log_bytes"]) == ("j1", 1, "running", 3)
     assert beat["node"] == os.uname().nodename
-    later = wait_for(lambda: attempt.beat() if attempt.beat()["seq"] > beat["seq"] else None, "one more beat")
+    later = wait_for(lambda: (b := attempt.beat())["seq"] > beat["seq"] and b, "one more beat")
     assert later["at"] > beat["at"]
     attempt.process.send_signal(signal.SIGTERM)
     attempt.finish()
@@ -447,7 +484,7 @@ def test_beat_tells_of_stopping(attempt):
     attempt.start()
     attempt.said("up")
     attempt.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: attempt.beat()["state"] == "stopping", "the state in the beat")
+    wait_for(lambda: attempt.beat().get("state") == "stopping", "the state in the beat")
     (attempt.dir / "go").write_text("go\n")
     assert attempt.finish()[0] == 0
     assert attempt.exit()["cause"] == "stopped"

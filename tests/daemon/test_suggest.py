@@ -30,7 +30,7 @@ def test_a_suggestion_comes_from_runs_and_from_the_pool(tmp_path):
         for _ in range(5):
             argusd.wait_over(argusd.submit("true"))
         before = len(argusd.all_jobs())
-        assert list(suggested()) == ["timeout"]
+        until(lambda: list(suggested()) == ["timeout"], "it is known from all five")
         assert suggested(nnodes=7, n_gpus_per_node=4)["nnodes"] == "2"
         assert len(argusd.all_jobs()) == before
 
@@ -85,8 +85,7 @@ def test_a_suggestion_comes_from_the_sizes_of_other_jobs(tmp_path):
             assert reply.status == 200, reply
             return {a["key"]: a for a in reply.json()["advice"]}
 
-        died = ran(of(16))
-        assert died["finding"]["class"] == "gpu_oom", died
+        died = argusd.wait_job(ran(of(16))["id"], lambda j: j["finding"]["class"] == "gpu_oom", "was out of memory")
         assert suggested(of(16)) == {}
         worked = ran(of(8))
         until(lambda: argusd.job(worked["id"])["metrics"], "its steps are known")

@@ -197,7 +197,7 @@ def test_a_pass_that_a_job_wrote_into_the_root_is_none(w):
     w.answer(PASS)
     w.argusd.submit(w.spec("one"))
     assert w.argusd.wait_over("one")["state"] == "SUCCEEDED" and w.runs() == 1
-    (kept,) = (w.argusd.state_dir / "trials").glob("*.json")
+    (kept,) = until(lambda: list((w.argusd.state_dir / "trials").glob("*.json")), "its pass is kept")
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert not list((w.argusd.root / "argus").glob("trials/*.json"))
     broken.put(w.argusd.root / "argus/trials" / kept.name, kept.read_bytes())
@@ -263,6 +263,7 @@ def test_a_lost_trial_is_tried_again_and_then_given_up(w):
     w.argusd.submit(w.spec("lost"))
     assert w.argusd.wait_over("lost")["state"] == "SUCCEEDED"
     assert w.runs() == 3 and w.argusd.kinds("lost").count("untried") == 3
+    assert w.argusd.get("/v1/jobs/lost/findings")["findings"] == []  # it failed no job: there is nothing to find
     assert {n for n in w.ray.starts() if n.startswith("lost")} == {
         "lost", "lost-trial", "lost-a1-trial", "lost-a2-trial",
     }  # fmt: skip

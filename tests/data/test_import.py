@@ -142,10 +142,10 @@ def test_a_file_that_changed_meanwhile_is_not_mixed(bed):
     """With an ETag the server says so; without one the bytes of two files would be joined: the checksum tells."""
     with FileServer({"train.jsonl": LINES}) as web:
         web.spoil("/train.jsonl", cut=[100])
-        with bed.start(web.url + "/train.jsonl", pause=0.5) as p:
+        with bed.start(web.url + "/train.jsonl", pause=3) as p:
             wait_for(lambda: web.seen, "the first request")
             web.files["/train.jsonl"] = LINES.upper().replace(b"QUESTION", b"question")
-            assert p.wait(60) == 0
+            assert p.wait(240) == 0
     assert tree_of(bed.goal) == {"train.jsonl": LINES.upper().replace(b"QUESTION", b"question")}
 
 

@@ -17,6 +17,7 @@ import time
 
 import pytest
 from importing import Bed, hash_of, put_files, tree_of
+from ports import free_port
 
 FILES = {
     "train.jsonl": b'{"a": 1}\n' * 50,
@@ -174,7 +175,7 @@ def key_pair(path):
 
 
 def wait_port(port, server):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and server.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
@@ -190,8 +191,7 @@ def sshd(tmp_path):
     home.mkdir(mode=0o700)
     key_pair(home / "host")
     key = key_pair(home / "client")
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        port = s.getsockname()[1]
+    port = free_port()
     (home / "config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {home}/host\nAuthorizedKeysFile {home}/client.pub\n"
         "StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n"

@@ -82,7 +82,7 @@ def test_what_ended_behind_the_cut_is_told_once(bare, cut):
 
 
 def test_what_waited_started_once(bare, cut):
-    assert starts(bare, "waits") == 1
+    until(lambda: starts(bare, "waits") == 1, "it told its start")
     assert cut["next"]["nodes"] == cut["ended"]["nodes"], "on the GPU that came free"
 
 
@@ -138,7 +138,8 @@ def preempted(bare, cut):
 def test_slot_changed_hands_once(bare, preempted):
     told, stopping, owner = preempted["seen"]
     assert told in ("RUNNING", "STOPPING") and (stopping, owner) == ("STOPPING", "QUEUED")
-    assert preempted["owner"]["attempt"] == 1 and starts(bare, "owner") == 1
+    assert preempted["owner"]["attempt"] == 1
+    until(lambda: starts(bare, "owner") == 1, "it told its start")
     assert preempted["borrower"]["state"] == "QUEUED" and starts(bare, "borrower") == 1
     assert preempted["owner"]["nodes"] == [{"name": "node-1", "gpu_ids": [0]}]
 

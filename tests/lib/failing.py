@@ -343,11 +343,11 @@ class Failing:
         return until(look, f"{job} beats")
 
     def found(self, job):
-        (first, *_) = self.stage.get(f"/v1/jobs/{job}/findings")["findings"]
-        return first
+        """Where that takes long, the end of an attempt is told before it is found why."""
+        return until(lambda: self.stage.get(f"/v1/jobs/{job}/findings")["findings"], f"why {job} ended is found")[0]
 
     def delay(self, job):
-        told = [e for e in self.stage.events(job) if e["kind"] == "finding"]
+        told = until(lambda: [e for e in self.stage.events(job) if e["kind"] == "finding"], f"why {job} ended is told")
         return seconds(told[0]["at"]) - float(self.file(job, "fault").read_text())
 
     def check(self, job):

@@ -135,7 +135,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if stall is not None:
             self.wfile.write(body[: len(body) // 2])
             self.wfile.flush()
-            stall.wait(60)
+            stall.wait(600)
             body = body[len(body) // 2 :]
         self.wfile.write(body)
         self.wfile.flush()

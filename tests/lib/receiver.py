@@ -38,7 +38,11 @@ class Receiver(http.server.ThreadingHTTPServer):
         return [head["webhook-id"] for _, head, _ in list(self.got)]
 
     def titled(self, part):
-        return [b for b in self.bodies() if part in b["title"]]
+        """The messages, each once: on a busy machine one may come again, with the same id."""
+        by_id = {}
+        for _, head, body in list(self.got):
+            by_id.setdefault(head["webhook-id"], json.loads(body))
+        return [b for b in by_id.values() if part in b["title"]]
 
 
 class Post(http.server.BaseHTTPRequestHandler):

@@ -39,9 +39,10 @@ def make_world(root):
 def obey(kept, words):
     if words[0] == "save":
         put_checkpoint(kept, int(words[1]), size=int(words[2]) if len(words) > 2 else 1000)
-    if words[0] == "torn":  # the tracker names it, and a shard is cut off
-        shard = put_checkpoint(kept, int(words[1])) / "actor/optim_world_size_1_rank_0.pt"
+    if words[0] == "torn":  # the tracker names it, and a shard is cut off: before it is named, nobody sees it whole
+        shard = put_checkpoint(kept, int(words[1]), named=False) / "actor/optim_world_size_1_rank_0.pt"
         shard.write_bytes(shard.read_bytes()[:-10])
+        (kept / TRACKER).write_text(words[1])
     if words[0] == "unnamed":
         put_checkpoint(kept, int(words[1]), named=False)
     if words[0] == "forget":  # verl's own limit: it asks nobody

@@ -124,6 +124,7 @@ def test_root_squash_is_told_and_works_once_nobody_may_write(tmp_path):
         FakeRay(wrap=ON_NODE) as ray,
         Argusd(tmp_path, ray.url, shared_root=HEAD / root.name) as argusd,
     ):
+        until(lambda: "cannot be written" in (argusd.get("/readyz")["reason"] or ""), "the root was looked at")
         refused = argusd.post(argusd.spec("true"))
         assert refused.status == 503
         said = f"'{argusd.root}' cannot be written by user 0 (Permission denied): change its owner or its mount options"

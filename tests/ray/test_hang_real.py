@@ -106,7 +106,7 @@ def check(job, found, state="T"):
     mine = processes[job.pid]
     assert told.stem == job.host and (mine["state"], mine["rank"], mine["by"]) == (state, "1", "py-spy"), mine
     assert mine["threads"] and mine["cmd"].startswith("ray::Trainer"), mine
-    assert len(list(told.parent.glob("*.json"))) == 2, "both nodes have answered"
+    until(lambda: len(list(told.parent.glob("*.json"))) == 2, "both nodes have answered")
 
 
 def test_a_stopped_actor_is_named_and_goes_on(argusd, tmp_path):

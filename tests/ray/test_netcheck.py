@@ -53,7 +53,7 @@ class Hosts:
     def on(self, host, *argv):
         subprocess.run([*ON, self.dir, host, *argv], check=True, capture_output=True, text=True)
 
-    def check(self, *names, patience=60):
+    def check(self, *names, patience=200):
         """Stdout, stderr and exit status of each, started on all at once."""
         words = ["--hosts", ",".join(f"{n}={self.ips[n]}" for n in names), "--port", str(PORT), "--best", self.best]
         words += ["--patience", str(patience)]

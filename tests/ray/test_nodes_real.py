@@ -267,7 +267,8 @@ def test_silent_sshd_is_told_and_takes_nothing_away(stage, joined, deaf):
     assert raylet(stage, "node-1") == deaf["pid"]
     assert deaf["after"]["ray_node_id"] == joined["online"]["node-1"]["ray_node_id"]
     assert (deaf["job"]["state"], deaf["job"]["attempt"]) == ("RUNNING", 1)
-    assert stage.job("keeps")["state"] == "RUNNING" and len(starts(stage, "keeps")) == 1
+    assert stage.job("keeps")["state"] == "RUNNING"
+    until(lambda: len(starts(stage, "keeps")) == 1, "it told its start")
 
 
 # ---- a raylet is killed, and a host is destroyed ----
@@ -314,7 +315,7 @@ def test_destroyed_host_is_found_and_taken_back(stage, lost):
 def test_job_of_the_killed_raylet_starts_again(stage, lost):
     again = stage.wait_job("keeps", lambda j: j["state"] == "RUNNING" and j["attempt"] == 2, "runs again")
     assert (where(again), again["restarts"]) == (["node-1"], 1)
-    found = stage.get("/v1/jobs/keeps/findings")["findings"]
+    found = until(lambda: stage.get("/v1/jobs/keeps/findings")["findings"], "why it ended is found")
     assert [(f["attempt"], f["class"], f["node"]) for f in found] == [(1, "node_lost", "node-1")]
     until(lambda: len(starts(stage, "keeps")) == 2, "it told its second start")
     end(stage, "keeps")
@@ -407,7 +408,7 @@ def restarted(stage, beheaded):
 def test_drain_with_restart_moves_the_job(stage, restarted):
     assert restarted["draining"]["state"] == "draining" and restarted["draining"]["drain"]["then"] == "restart"
     assert where(restarted["moved"]) == [restarted["other"]]
-    assert len(starts(stage, "moves")) == 2
+    until(lambda: len(starts(stage, "moves")) == 2, "it told its second start")
     assert "node_drain_due" in [e["kind"] for e in stage.node_events(restarted["first"])]
 
 

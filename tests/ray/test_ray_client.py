@@ -223,10 +223,10 @@ def test_spoilt_answers_are_unknown(old, rule):
 
 
 def test_errors_have_their_word(old):
-    probe = Probe(old.url, read_ms=300)
     old.fault("hang", path="/api/version")
-    assert probe("version")["error"] == "timeout"
+    assert Probe(old.url, read_ms=300)("version")["error"] == "timeout"
     old.heal()
+    probe = Probe(old.url)
     old.fault("huge")
     assert probe("jobs", list_max=100000)["error"] == "too_large"
     old.listen(False)

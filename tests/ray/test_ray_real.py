@@ -268,7 +268,7 @@ def test_dead_worker_is_told_and_its_job_fails(bed, probe, name):
         job = ends(probe, name)
         assert (job["status"], job["error_type"]) == ("FAILED", "JOB_SUPERVISOR_ACTOR_DIED")
         assert "exit_code" not in job and not job["is_ghost"]
-        dead = [n for n in probe("nodes")["nodes"] if not n["alive"]]
+        dead = wait_for(lambda: [n for n in probe("nodes")["nodes"] if not n["alive"]], "Ray calls its node dead")
         assert [n["ip"] for n in dead] == [bed.ips["h3"]] and dead[0]["state_message"]
     finally:
         BEDS.drop()  # what follows gets a whole bed

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 
 import pytest
 from raybed import BEDS
@@ -54,10 +55,11 @@ def test_what_a_failure_leaves(tmp_path):
         def told():
             return [f for f, text in copies().items() if "the actor says hello ***" in text]
 
-        until(lambda: told(), "the far actor's log is copied")
-        [log] = told()
-        scouts = {f.stem: json.loads(f.read_text()) for f in (attempt / "scouts").glob("*.json")}
-        assert len(scouts) == 2 and log.parent.name in scouts, scouts
+        [log] = until(told, "the far actor's log is copied")
+        scouts = lambda: {f.stem for f in (attempt / "scouts").glob("*.json")}  # noqa: E731
+        until(lambda: len(scouts()) == 2, "a scout on each node")
+        scouts = scouts()
+        assert log.parent.name in scouts, scouts
         ranks = log.parent / "ranks.json"  # whose log it is, written beside it a moment later
         until(lambda: ranks.exists() and log.name in json.loads(ranks.read_text()), "the log's process is named")
         assert json.loads(ranks.read_text())[log.name]["actor"] == "Far"
@@ -70,13 +72,18 @@ def test_what_a_failure_leaves(tmp_path):
         gate.write_text("go")
         until(lambda: a.job(job)["state"] == "FAILED", "the job failed")
         scene = attempt / "scene"
-        facts = {d.name: json.loads((d / "scene.json").read_text()) for d in scene.iterdir() if d.is_dir()}
-        assert set(facts) == set(scouts), facts
+
+        def told_all():
+            facts = {d.name: json.loads((d / "scene.json").read_text()) for d in scene.iterdir() if d.is_dir()}
+            return set(facts) == scouts and facts
+
+        facts = until(told_all, "the scene of each node is there")
         assert facts[log.parent.name]["logs"] >= 1
-        assert not any(CANARY in f.read_text(errors="replace") for f in attempt.rglob("*") if f.is_file())
-        # The bed's hosts share this machine's process table, and tell their own pids.
         until(lambda: not (attempt / "scouts").exists(), "the scouts have gone")
-        assert not [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(attempt).encode() in read(p)]
+        assert not any(CANARY.encode() in read(f) for f in attempt.rglob("*") if f.is_file())
+        # The bed's hosts share this machine's process table, and tell their own pids.
+        ours = lambda: [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if str(attempt).encode() in read(p)]  # noqa: E731
+        until(lambda: not ours(), "no process of it is left")
 
 
 def read(path):
@@ -96,15 +103,14 @@ def test_the_raylet_dies(tmp_path):
             command = [str(bed.python), "-c", PROGRAM, str(tmp_path / "gate")]
             spec = {**a.spec(command), "env": {"MY_TOKEN": CANARY}, "spread": "cluster"}
             job = a.submit(spec)
-            until(lambda: a.log_file(job).exists() and "FAR " in a.log_file(job).read_text(), "the far actor runs")
-            far = next(line.split()[1] for line in a.log_file(job).read_text().splitlines() if line.startswith("FAR "))
+            far = until(lambda: re.search(r"(?m)^FAR (\S+) \d+$", a.log_file(job).read_text()), "the far actor runs")[1]
             host = next(name for name, ip in bed.ips.items() if ip == far)
             attempt = a.log_file(job).parents[1]
             until(lambda: len(list((attempt / "scouts").glob("*.json"))) == 2, "a scout on each node")
             raylet = json.loads((attempt / "scouts" / f"{host}.json").read_text())["raylet"]
             bed.kill(host, raylet)  # and nothing else: its workers go by themselves
             until(lambda: (attempt / "scene" / host / "scene.json").exists(), "the scene of the lost node")
-            logs = "".join(f.read_text() for f in (attempt / "logs" / "workers").rglob("worker-*.out"))
-            assert "the actor says hello ***" in logs
+            logs = lambda: "".join(f.read_text() for f in (attempt / "logs" / "workers").rglob("worker-*.out"))  # noqa: E731
+            until(lambda: "the actor says hello ***" in logs(), "what the actor said is there")
     finally:
         BEDS.drop()

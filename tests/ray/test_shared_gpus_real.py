@@ -49,7 +49,7 @@ def submit(stage, job, part, script=PART):
 
 
 def got(stage, job):
-    stage.wait_log(job, "GOT ")
+    stage.wait_log(job, r"(?m)^GOT .*\}$")
     (line,) = [text for text in stage.driver_log(job).splitlines() if text.startswith("GOT ")]
     return json.loads(line[len("GOT ") :])
 
@@ -89,7 +89,7 @@ def test_parts_of_one_gpu(stage):
     assert stage.job("late")["state"] == "QUEUED"
     stop(stage, "quarter-a")
     assert leased(stage, "late") == ids["half"]
-    used = wait_for(lambda: pool(stage)["gpus"]["free"] == 0 and pool(stage)["gpus"], "the pool is full")
+    used = wait_for(lambda: (gpus := pool(stage)["gpus"])["free"] == 0 and gpus, "the pool is full")
     assert used["used"] == 2, used
     for job in ("half", "quarter-b", "whole", "late"):
         assert "lease_breach" not in stage.kinds(job)
@@ -114,9 +114,13 @@ def foreign(stage, ray_id):
 
 def test_a_job_of_somebody_else_is_counted_adopted_and_never_touched(stage):
     give_to_ray(stage, "theirs")
-    wait_for(lambda: (foreign(stage, "theirs") or {"state": ""})["state"] == "RUNNING", "it runs")
-    row = foreign(stage, "theirs")
-    assert row["node"] == "node-1" and not row["is_adopted"]
+
+    def runs():
+        row = foreign(stage, "theirs")
+        return row and (row["state"], row["node"]) == ("RUNNING", "node-1") and row
+
+    row = wait_for(runs, "it runs")
+    assert not row["is_adopted"]
     wait_for(lambda: pool(stage)["gpus"]["foreign"] == 1, "what it holds is counted")
     submit(stage, "wants-two", 2)
     wait_for(lambda: stage.job("wants-two")["reason"]["code"], "it waits")
@@ -133,6 +137,6 @@ def test_a_job_of_somebody_else_is_counted_adopted_and_never_touched(stage):
     DIRECT.open(urllib.request.Request(url, b"", headers, method="POST"), timeout=240).close()
     stage.wait_state("wants-two", "RUNNING")
     assert foreign(stage, "theirs")["state"] == "STOPPED"
-    (end,) = [e for e in stage.events() if e["kind"] == "adopted_ended"]
+    (end,) = wait_for(lambda: [e for e in stage.events() if e["kind"] == "adopted_ended"], "its end is told")
     assert end["object"] == "foreign/theirs" and "STOPPED" in end["text"]
     stop(stage, "wants-two")

@@ -125,7 +125,7 @@ def test_worker_as_ray_sees_it(cluster, worker):
     got = start(h)
     assert (got["alive"], got["adopted"], got["is_head"]) == (True, False, False)
     assert (got["address"], got["node_ip"]) == (cluster.address, cluster.bed.ips["h2"])
-    (node,) = wait_for(lambda: cluster.nodes("h2"), "Ray knows it")
+    (node,) = wait_for(lambda: len(nodes := cluster.nodes("h2")) == 1 and nodes, "Ray knows it, and no other one")
     assert (node["resources"]["CPU"], node["resources"]["GPU"]) == (8, 4)
     assert (node["resources"]["worker_node"], node["resources"]["argus_node_h2"]) == (100, 1000)
     assert node["labels"]["argus.node"] == "h2" and node["labels"]["argus.pool"] == pools[0]
@@ -157,7 +157,7 @@ def test_adopted_never_a_second_one(cluster, worker):
     assert facts(h("look")) == facts(first)
     again = start(h)
     assert again["adopted"] and facts(again) == facts(first)
-    assert len(cluster.nodes("h2")) == 1
+    wait_for(lambda: len(cluster.nodes("h2")) == 1, "Ray knows it, and no other one")
 
 
 def test_two_starts_at_once(cluster, worker):
@@ -191,8 +191,7 @@ def test_start_goes_on_when_the_connection_breaks(cluster, worker):
 def test_killed_raylet(cluster, worker):
     h = worker()
     first = start(h)
-    old = cluster.processes("h2", "[l]og_monitor")
-    assert len(old) == 1
+    old = wait_for(lambda: len(pids := cluster.processes("h2", "[l]og_monitor")) == 1 and pids, "its log monitor runs")
     cluster.bed.kill("h2", first["pid"])
     wait_for(lambda: not h("look")["alive"], "the look says so")
     assert cluster.processes("h2", "[l]og_monitor") == old  # Ray leaves it

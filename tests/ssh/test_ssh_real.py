@@ -140,13 +140,14 @@ def test_sshd_is_gone(bed, tool):
         assert h("run", "true")["trouble"] == "ssh_unreachable"
     finally:
         bed.verb("start-sshd", "h2")
-    assert h("run", "true")["trouble"] == "ok"
+    wait_for(lambda: h("run", "true")["trouble"] == "ok", "h2 answers again")
 
 
 def test_connection_breaks_in_the_middle(bed, tool):
     h = tool()
     running = h.begin("run", "echo first; touch \"$1\"; sleep 600", pathlib.Path(bed.dir) / "begun")
     wait_for((pathlib.Path(bed.dir) / "begun").exists, "the script runs")
+    assert h("run", "true")["trouble"] == "ok"  # by the same connection: its first word is here, too
     bed.verb("kill-sshd", "h2")
     try:
         got = h.finish(running)
@@ -159,7 +160,8 @@ def test_connection_breaks_in_the_middle(bed, tool):
 
 def test_what_hangs_is_given_up(tool):
     h = tool()
-    got = h("run", "echo begun; sleep 600", limit=3000)
+    assert h("run", "true")["trouble"] == "ok"  # a connection is there
+    got = h("run", "echo begun; sleep 600", limit=10000)
     assert (got["trouble"], got["out"]) == ("ssh_timeout", "begun\n")
     assert "did not finish" in got["text"]
     assert h("run", "true")["trouble"] == "ok"

@@ -70,7 +70,7 @@ def test_a_killed_rank_costs_little(stage, tmp_path):
     view = stage.wait_state(job, "SUCCEEDED")
     stage.keep_job(job)
     assert (view["attempt"], view["restarts"], view["step"]) == (2, 1, STEPS)
-    (found,) = stage.get(f"/v1/jobs/{job}/findings")["findings"]
+    (found,) = until(lambda: stage.get(f"/v1/jobs/{job}/findings")["findings"], "why the first attempt ended is found")
     assert (found["attempt"], found["class"]) == (1, "actor_died"), found
 
     # the second attempt, by what it says itself

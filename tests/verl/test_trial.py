@@ -9,7 +9,7 @@ import subprocess
 import broken
 import pytest
 import yaml
-from catalogue import said
+from catalogue import rows, said
 from raybed import env_path
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "lib/argus_trial.py"
@@ -44,7 +44,10 @@ def ask_of(root, spec):
     files = {key: [spec[key]] for key in ("train_file", "val_file") if key in spec}
     path = [spec.get("working_dir"), spec["code_path"], *spec.get("extra_pythonpath", [])]
     ask = {"workload": spec["workload"], "argv": argv, "code_path": spec["code_path"], "verl": "0.5.0"}
-    return {**LIMITS, **ask, "reward": reward, **files}, path
+    says = {}
+    for code, english, _ in rows("trial"):
+        says.setdefault(code, []).append(english)
+    return {**LIMITS, **ask, "reward": reward, **files, "says": says}, path
 
 
 def run(world, directory, spec, **more):
@@ -57,8 +60,8 @@ def run(world, directory, spec, **more):
     assert (directory / "result.json").exists(), done.stderr
     result = json.loads((directory / "result.json").read_text())
     for f in result["findings"]:  # as argusd says it
-        f["detail"], f["hint"] = said("trial", f["code"], f["args"])
-    return result
+        f["hint"] = said("trial", f["code"], f["args"])[1]
+    return {**result, "its log": (directory / "trial.log").read_bytes()}
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,9 @@ def test_each_of_the_corpus_is_found(found, case):
     result = found[case.name]
     assert not result["ok"]
     assert any(case.is_told(f) for f in result["findings"]), result["findings"]
+    for one in result["findings"]:
+        at, log = one["log"], result["its log"]
+        assert log[at["offset"] :].split(b"\n")[0].decode() == one["detail"] == log.decode().split("\n")[at["line"] - 1]
 
 
 GOOD = {

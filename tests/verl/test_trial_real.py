@@ -29,6 +29,13 @@ def stage(request, tmp_path_factory):
         yield s
 
 
+def content(file):
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:  # Ray has removed it meanwhile
+        return b""
+
+
 def test_a_reward_that_raises_fails_before_a_gpu_is_held(stage):
     reward = stage.root / "common/code/bad_reward.py"
     key = "import os\nprint(os.environ['JUDGE_KEY'])\n"
@@ -41,10 +48,19 @@ def test_a_reward_that_raises_fails_before_a_gpu_is_held(stage):
     assert "raises KeyError: 'no_such_key' at bad_reward.py:4" in job["reason"]["text"]
     assert job["trial"]["versions"]["verl"].startswith("0.5.0")
     assert not (stage.job_dir("bad") / "attempts").exists()
+    found = job["finding"]
+    assert (found["class"], found["advice_code"]) == ("user_code_error", "trial-reward-raises")
+    sentence, place = found["evidence"]
+    log = (stage.job_dir("bad") / "trial/trial.log").read_bytes()
+    assert log[sentence["offset"] :].split(b"\n")[0].decode() == sentence["text"] and "KeyError" in sentence["text"]
+    assert (place["source"], place["line"], place["text"]) == (str(reward), 4, "return k['no_such_key']")
+    told = stage.argus("diagnose", "bad")
+    for part in ("user_code_error", f"{reward}:4: return k['no_such_key']", "raises KeyError", "advice "):
+        assert part in " ".join(told.split()), told
     assert job["trial"]["reward"]["printed"].strip() == "***"
     files = [f for top in (stage.home, stage.bed.dir) for f in pathlib.Path(top).rglob("*") if f.is_file()]
     assert [f for f in files if "driver-bad-trial" in f.name], "Ray's own log of the trial is among them"
-    assert [f for f in files if not f.is_symlink() and CANARY.encode() in f.read_bytes()] == []
+    assert [f for f in files if not f.is_symlink() and CANARY.encode() in content(f)] == []
 
 
 def test_a_good_one_goes_on_and_shows_its_score(stage):

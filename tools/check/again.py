@@ -159,19 +159,23 @@ class Runs:
         if code and not failed:
             self.broken.append("the unit tests did not come to their end")
             return count + FAILURE
+        left = self.try_units_again(build, options, env or {}, {n: results[n][1] for n in failed}, say)
+        self.broken += [f"unit test {name} ({results[name][0]})" for name in sorted(left)]
+        return count + Count(len(failed) - len(left), len(left))
+
+    def try_units_again(self, build, options, env, failed, say):
+        """Those that fail each time; `failed` has what each said."""
+        left = set(failed)
         for _ in range(ROUNDS):
-            if not failed or len(failed) > MOST_AGAIN:
+            if not left or len(left) > MOST_AGAIN:
                 break
-            say(f"{len(failed)} unit tests failed: each is tried again, alone")
-            names = [name.rpartition(" / ")[2] for name in sorted(failed)]
-            again, _ = self.meson_pass(build, [*options, "--num-processes", "1"], env or {}, names)
-            for name in sorted(failed):
-                if again.get(name, ("",))[0] == "OK":
-                    self.add_flaky(f"unit test {name}", f"unit test {name}", results[name][1])
-                    failed.discard(name)
-                    count += Count(1)
-        self.broken += [f"unit test {name} ({results[name][0]})" for name in sorted(failed)]
-        return count + Count(failed=len(failed))
+            say(f"{len(left)} unit tests failed: each is tried again, alone")
+            names = [name.rpartition(" / ")[2] for name in sorted(left)]
+            again, _ = self.meson_pass(build, [*options, "--num-processes", "1"], env, names)
+            for name in [n for n in sorted(left) if again.get(n, ("",))[0] == "OK"]:
+                self.add_flaky(f"unit test {name}", f"unit test {name}", failed[name])
+                left.discard(name)
+        return left
 
     # ---- the end ----
 

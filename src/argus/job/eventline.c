@@ -20,11 +20,11 @@
 static const struct column COLUMNS[] = {
     {.title = MSG_SEQ, .flags = COLUMN_RIGHT, .rank = 2},
     {.title = MSG_AT},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 14},
-    {.title = MSG_KIND},
+    {.title = MSG_JOB, .flags = COLUMN_NAME, .least = 14},
+    {.title = MSG_KIND, .flags = COLUMN_FLEX, .least = 8},
     {.title = MSG_CHANGE, .rank = 3},
     {.title = MSG_USER, .flags = COLUMN_WIDE},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 26},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM},
 };
 
 /* "QUEUED→STARTING", "" */
@@ -58,7 +58,7 @@ void eventline_table(struct cli *cli,
     memcpy(columns, COLUMNS, sizeof(columns));
     if (one_job) { /* its id was asked for: the room is for the text */
         columns[2] = (struct column){.title = MSG_JOB, .flags = COLUMN_WIDE};
-        columns[6].least = 36;
+        columns[6].least = 36; /* and more than its share of a narrow line */
     }
     _cleanup_(table_freep) struct table *t = table_new(columns, array_len(columns));
     char at[WHEN_TEXT_MAX];

@@ -71,14 +71,35 @@ static void primary(const struct term *t,
     paragraph(t, name, STYLE_BOLD, buf_str(&whole), out);
 }
 
+/* The line of the user's own code, of which people need the whole path. */
+static bool is_code(const struct finding *f, const struct finding_quote *q)
+{
+    return q->source && *q->source == '/' && !str_eq(q->source, f->evidence[0].source);
+}
+
+static void findingview_code(const struct term *t, const struct finding *f, FILE *out)
+{
+    for (size_t i = 1; i < f->n_evidence; i++) {
+        const struct finding_quote *q = &f->evidence[i];
+        _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
+        if (!is_code(f, q))
+            continue;
+        (void)buf_addf(&text, "%s:%" PRIu64 ": %s", q->source, q->line, q->text); /* else cut */
+        paragraph(t, "code", STYLE_BOLD, buf_str(&text), out);
+    }
+}
+
 static void quotes(const struct term *t,
                    const char *name,
                    size_t first,
+                   const struct finding *of,
                    const struct finding_quote *q,
                    size_t n,
                    FILE *out)
 {
     for (size_t i = first; i < n; i++) {
+        if (is_code(of, &q[i]))
+            continue;
         _cleanup_(buf_release) struct buf clean = BUF_INIT(TEXT_MAX), cut = BUF_INIT(TEXT_MAX);
         char place[64] = "";
         if (q[i].line)
@@ -109,7 +130,7 @@ static void print_second(const struct finding *f, const struct term *t, FILE *ou
                    str_or(s->rule, "")); /* short */
     paragraph(t, "or else", STYLE_PLAIN, buf_str(&text), out);
     if (s->quote.text)
-        quotes(t, "", 0, &s->quote, 1, out);
+        quotes(t, "", 0, f, &s->quote, 1, out);
 }
 
 void findingview_print(const struct finding *f, const struct term *t, FILE *out)
@@ -130,8 +151,9 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
     paragraph(t, "where", STYLE_PLAIN, buf_str(&where), out);
     if (f->n_evidence)
         primary(t, "evidence", &f->evidence[0], out);
-    quotes(t, "", 1, f->evidence, f->n_evidence, out);
-    quotes(t, "followed by", 0, f->after, f->n_after, out);
+    findingview_code(t, f, out);
+    quotes(t, "", 1, f, f->evidence, f->n_evidence, out);
+    quotes(t, "followed by", 0, f, f->after, f->n_after, out);
     paragraph(t, "advice", STYLE_PLAIN, advice, out);
     for (size_t i = 0; i < f->n_patch; i++) {
         buf_reset(&fix);

@@ -31,13 +31,16 @@ static void jobpage_line(const struct page *p,
         return;
     const struct term *t = &p->cli->term;
     const char *name = msg(t->lang, label);
-    struct buf clean = BUF_INIT(VALUE_MAX);
+    struct buf clean = BUF_INIT(VALUE_MAX), folded = BUF_INIT(2 * VALUE_MAX);
     text_clean(&clean, value); /* a longer one is cut */
     int pad = LABEL_WIDTH - text_width(name);
+    if (t->width > 2 * LABEL_WIDTH && LABEL_WIDTH + text_width(buf_str(&clean)) > t->width)
+        text_wrap(&folded, buf_str(&clean), t->width, LABEL_WIDTH);
     (void)fprintf(p->cli->out, "%s%s%s%*s%s%s%s\n", term_on(t, STYLE_DIM), name,
-                  term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style), buf_str(&clean),
-                  term_off(t, style));
+                  term_off(t, STYLE_DIM), pad > 1 ? pad : 1, "", term_on(t, style),
+                  buf_str(folded.len ? &folded : &clean), term_off(t, style));
     buf_release(&clean);
+    buf_release(&folded);
 }
 
 /* Takes the value. */
@@ -187,6 +190,22 @@ static void print_attempts(const struct page *p)
                  msg_fill(p->cli->term.lang, MSG_RESTARTS_OF, numbers, text, sizeof(text)));
 }
 
+/* The sentence begins with the class, and most often with the node: neither is told twice. */
+static void print_finding(const struct page *p, const json_t *finding)
+{
+    const char *class = member_str(finding, "class"), *node = json_get_str(finding, "node", "");
+    const char *says = json_get_str(finding, "sentence", "");
+    const char *rest = str_starts(says, class) ? says + strlen(class) : NULL;
+    bool is_placed = rest && str_starts(rest, " on ");
+    if (rest && !is_placed)
+        says = rest + strspn(rest, ": ");
+    line_owned(p, MSG_L_FINDING, STYLE_RED,
+               is_placed ? xstrdup(says)
+                         : xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
+                                     *says ? says : json_get_str(finding, "meaning", "-")));
+    jobpage_line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
+}
+
 static void print_end(const struct page *p)
 {
     const json_t *end = json_get_object(p->job, "exit");
@@ -199,16 +218,8 @@ static void print_end(const struct page *p)
     else if (end)
         line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
                    xasprintf("%s%s%s", member_str(end, "cause"), *signal ? ", " : "", signal));
-    if (!finding)
-        return;
-    const char *class = member_str(finding, "class"), *node = json_get_str(finding, "node", "");
-    const char *says = json_get_str(finding, "sentence", "");
-    if (str_starts(says, class)) /* it is told already */
-        says += strlen(class) + strspn(says + strlen(class), ": ");
-    line_owned(p, MSG_L_FINDING, STYLE_RED,
-               xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
-                         *says ? says : json_get_str(finding, "meaning", "-")));
-    jobpage_line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
+    if (finding)
+        print_finding(p, finding);
 }
 
 /* How its training goes. */

@@ -13,12 +13,16 @@
 
 enum { CURVE_WIDTH = 16 };
 
+/* ids as we make them have at most 24 characters; those that people choose are longer, and most
+ * often alike but for their ends. */
+enum { ID_LEAST = 32 };
+
 static const struct column LIST[] = {
-    {.title = MSG_ID},
+    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 6},
     {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
     {.title = MSG_WORKLOAD, .rank = 4},
-    {.title = MSG_STATE},
+    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 9},
     {.title = MSG_GANG, .rank = 2},
     {.title = MSG_QUEUED, .rank = 3},
     {.title = MSG_RUN, .rank = 1},
@@ -29,12 +33,12 @@ static const struct column LIST[] = {
     {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
     {.title = MSG_POOL, .flags = COLUMN_WIDE},
     {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 10},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM},
 };
 
 static const struct column QUEUE[] = {
     {.title = MSG_POS, .flags = COLUMN_RIGHT},
-    {.title = MSG_ID},
+    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 8},
     {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 4},
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 7},
@@ -43,11 +47,11 @@ static const struct column QUEUE[] = {
     {.title = MSG_GANG, .rank = 3},
     {.title = MSG_WAIT, .rank = 1},
     {.title = MSG_ETA, .rank = 2},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20}, /* with ids as we make them: 80 */
+    {.title = MSG_REASON, .flags = COLUMN_ROOM},
 };
 
 static const struct column TOP[] = {
-    {.title = MSG_ID},
+    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
     {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 5, .rank = 4},
     {.title = MSG_STEP, .flags = COLUMN_RIGHT},

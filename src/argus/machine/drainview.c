@@ -33,7 +33,7 @@ static void drainview_risk(struct table *t, const json_t *job, const struct when
 
 static const struct column DRAINVIEW_JOBS[] = {
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
-    {.title = MSG_USER, .key = "user"},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
     {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .key = "gpus", .as = CELL_VALUE},
     {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 2, .key = "step", .as = CELL_VALUE},
     {.title = MSG_FATE, .draw = drainview_fate},

@@ -82,35 +82,45 @@ static const struct opt RULE_OPTS[] = {
 static const struct column ALERTS[] = {
     {.title = MSG_ID, .key = "id", .style = STYLE_BOLD},
     {.title = MSG_SEVERITY, .key = "severity"},
-    {.title = MSG_RULE, .rank = 2, .key = "rule"},
+    {.title = MSG_RULE, .flags = COLUMN_FLEX, .least = 8, .rank = 2, .key = "rule"},
     {.title = MSG_INCIDENT, .rank = 1, .key = "incident"},
     {.title = MSG_SINCE, .key = "since", .as = CELL_TIME},
-    {.title = MSG_ACKED, .rank = 3, .key = "acked_by"},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "text"},
+    {.title = MSG_ACKED, .flags = COLUMN_FLEX, .least = 6, .rank = 3, .key = "acked_by"},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "text"},
 };
 static const struct column RULES[] = {
-    {.title = MSG_NAME, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
     {.title = MSG_KIND, .key = "of"},
     {.title = MSG_SEVERITY, .key = "severity"},
     {.title = MSG_FROM, .rank = 1, .key = "from"},
-    {.title = MSG_WHEN, .flags = COLUMN_FLEX, .least = 20, .key = "when"},
+    {.title = MSG_WHEN, .flags = COLUMN_ROOM, .key = "when"},
 };
 static const struct column RECEIVERS[] = {
-    {.title = MSG_NAME, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
     {.title = MSG_KIND, .key = "kind"},
     {.title = MSG_WAITING, .flags = COLUMN_RIGHT, .key = "waiting", .as = CELL_NUMBER},
     {.title = MSG_LAST_USE, .key = "taken_at", .as = CELL_TIME},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 12, .key = "trouble"},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .key = "trouble"},
 };
 
 static const struct column SILENCES[] = {
     {.title = MSG_ID, .key = "id", .style = STYLE_BOLD},
-    {.title = MSG_USER, .key = "by"},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "by"},
     {.title = MSG_UNTIL, .key = "until", .as = CELL_TIME},
     {.title = MSG_ALERT, .rank = 1, .key = "alert"},
-    {.title = MSG_NAME, .rank = 2, .key = "names", .as = CELL_LIST},
-    {.title = MSG_RULE, .rank = 2, .key = "rules", .as = CELL_LIST},
-    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .key = "note"},
+    {.title = MSG_NAME,
+     .flags = COLUMN_FLEX,
+     .least = 8,
+     .rank = 2,
+     .key = "names",
+     .as = CELL_LIST},
+    {.title = MSG_RULE,
+     .flags = COLUMN_FLEX,
+     .least = 8,
+     .rank = 2,
+     .key = "rules",
+     .as = CELL_LIST},
+    {.title = MSG_NOTE, .flags = COLUMN_ROOM, .key = "note"},
 };
 
 static void alert_print(struct cli *cli, const json_t *alert, const struct seen *seen)
@@ -142,7 +152,7 @@ static const struct column INCIDENTS[] = {
     {.title = MSG_SINCE, .key = "opened_at", .as = CELL_TIME},
     {.title = MSG_UNTIL, .rank = 2, .key = "closed_at", .as = CELL_TIME},
     {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_NUMBER},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "title"},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "title"},
 };
 
 static void incident_print(struct cli *cli, const json_t *incident, const struct seen *seen)

@@ -103,9 +103,9 @@ static const struct column CHECKPOINTS[] = {
     {.title = MSG_STATE, .draw = ckpt_state},
     {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
     {.title = MSG_MADE, .key = "at", .as = CELL_TIME},
-    {.title = MSG_ATTEMPT, .flags = COLUMN_RIGHT, .key = "attempt", .as = CELL_NUMBER},
-    {.title = MSG_VALUE, .flags = COLUMN_RIGHT, .key = "value", .as = CELL_VALUE},
-    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 20, .key = "why", .style = STYLE_DIM},
+    {.title = MSG_ATTEMPT, .flags = COLUMN_RIGHT, .rank = 2, .key = "attempt", .as = CELL_NUMBER},
+    {.title = MSG_VALUE, .flags = COLUMN_RIGHT, .rank = 1, .key = "value", .as = CELL_VALUE},
+    {.title = MSG_NOTE, .flags = COLUMN_ROOM, .key = "why", .style = STYLE_DIM},
 };
 
 static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w)
@@ -119,7 +119,7 @@ static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w
 }
 
 static const struct column JOBS[] = {
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
+    {.title = MSG_JOB, .flags = COLUMN_NAME, .least = 16, .key = "id", .style = STYLE_BOLD},
     {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "project"},
     {.title = MSG_CHECKPOINTS, .flags = COLUMN_RIGHT, .key = "checkpoints", .as = CELL_NUMBER},

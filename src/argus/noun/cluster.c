@@ -45,22 +45,22 @@ static void cluster_nodes(struct table *t, const json_t *cluster, const struct w
 }
 
 static const struct column CLUSTERS[] = {
-    {.title = MSG_CLUSTER, .key = "name"},
+    {.title = MSG_CLUSTER, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
     {.title = MSG_STATE, .draw = cluster_state},
     {.title = MSG_HEAD, .flags = COLUMN_FLEX, .least = 8, .draw = cluster_head},
     {.title = MSG_RAY, .rank = 3, .key = "ray_version"},
     {.title = MSG_NODES, .flags = COLUMN_RIGHT, .rank = 1, .draw = cluster_nodes},
     {.title = MSG_TOTAL, .flags = COLUMN_RIGHT, .rank = 2, .key = "gpus", .as = CELL_NUMBER},
     {.title = MSG_ADDRESS, .flags = COLUMN_WIDE, .key = "address"},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 20, .key = "reason.text"},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .key = "reason.text"},
 };
 
 static const struct column FOREIGN[] = {
-    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 12, .key = "ray_id"},
-    {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_PROJECT, .key = "project"},
-    {.title = MSG_OWNER, .rank = 1, .key = "owner"},
-    {.title = MSG_NODE, .rank = 2, .key = "node"},
+    {.title = MSG_ID, .flags = COLUMN_NAME, .least = 16, .key = "ray_id"},
+    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 8, .key = "state"},
+    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 8, .key = "project"},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "owner"},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .rank = 2, .key = "node"},
     {.title = MSG_SINCE, .rank = 3, .key = "started_at", .as = CELL_TIME},
 };
 
@@ -68,7 +68,7 @@ static const struct column ACTORS[] = {
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "class_name"},
     {.title = MSG_STATE, .key = "state"},
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .key = "job"},
-    {.title = MSG_NODE, .rank = 1, .key = "node"},
+    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "node"},
     {.title = MSG_ID, .flags = COLUMN_WIDE, .key = "actor_id"},
 };
 
@@ -85,7 +85,7 @@ static const struct column PAIRS[] = {
     {.title = MSG_MBPS, .flags = COLUMN_RIGHT, .key = "mbps", .as = CELL_NUMBER},
     {.title = MSG_PERCENT, .flags = COLUMN_RIGHT, .key = "percent", .as = CELL_NUMBER},
     {.title = MSG_AT, .rank = 2, .key = "at", .as = CELL_TIME},
-    {.title = MSG_JOB, .rank = 1, .key = "job"},
+    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .rank = 1, .key = "job"},
 };
 
 /* By name; without one the only one there is. *ret is a new reference. */

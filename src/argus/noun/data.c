@@ -239,12 +239,12 @@ static void data_fit(struct table *t, const json_t *e, const struct when *w)
 }
 
 static const struct column DATASETS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "ref"},
+    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "ref"},
     {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
     {.title = MSG_STATE, .draw = entry_state},
     {.title = MSG_ROWS, .flags = COLUMN_RIGHT, .key = "rows", .as = CELL_VALUE},
     {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .draw = entry_size},
-    {.title = MSG_FIT, .draw = data_fit},
+    {.title = MSG_FIT, .flags = COLUMN_FLEX, .least = 8, .draw = data_fit},
     {.title = MSG_MADE, .rank = 1, .key = "created_at", .as = CELL_TIME},
     {.title = MSG_SOURCE, .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
 };

@@ -74,16 +74,18 @@ static int diagnose_show(struct cli *cli, const struct finding *f, int output, s
     return r;
 }
 
-/* "x-a1, attempt 1", and where the first line that is quoted stands. */
+/* "x, attempt 1", and where the first line that is quoted stands. Attempt 0: before the first. */
 static void diagnose_print_place(struct cli *cli, const json_t *found, const char *id)
 {
     const json_t *first = json_array_get(json_get_array(found, "evidence"), 0);
     const char *source = json_get_str(first, "source", NULL);
-    (void)fprintf(cli->out, "%-11s %s, attempt %" PRId64 "\n", "job", id,
-                  json_get_int(found, "attempt", 0));
+    int64_t k = json_get_int(found, "attempt", 0);
+    _cleanup_(freep) char *of = k ? xasprintf("attempt %" PRId64, k) : xstrdup("its trial");
+    _cleanup_(freep) char *dir = k ? xasprintf("attempts/%" PRId64, k) : xstrdup("trial");
+    (void)fprintf(cli->out, "%-11s %s, %s\n", "job", id, of);
     if (source)
-        (void)fprintf(cli->out, "%-11s byte %" PRId64 " of attempts/%" PRId64 "/%s\n", "first seen",
-                      json_get_int(first, "offset", 0), json_get_int(found, "attempt", 0), source);
+        (void)fprintf(cli->out, "%-11s byte %" PRId64 " of %s/%s\n", "first seen",
+                      json_get_int(first, "offset", 0), dir, source);
 }
 
 /* What the server found. */

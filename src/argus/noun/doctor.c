@@ -35,10 +35,10 @@ static const struct opt DOCTOR_OPTS[] = {
 };
 
 static const struct column DOCTOR_COLUMNS[] = {
-    {.title = MSG_NAME, .key = "name"},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
     {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_URL, .key = "url", .rank = 2},
-    {.title = MSG_REASON, .key = "reason", .flags = COLUMN_FLEX, .least = 20},
+    {.title = MSG_URL, .flags = COLUMN_FLEX, .least = 12, .key = "url", .rank = 2},
+    {.title = MSG_REASON, .key = "reason", .flags = COLUMN_ROOM},
     {.title = MSG_ADVICE, .key = "fix", .flags = COLUMN_FLEX, .least = 20, .rank = 1},
 };
 

@@ -21,7 +21,7 @@ static void model_parameters(struct table *t, const json_t *model, const struct 
 }
 
 static const struct column MODELS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "ref"},
+    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "ref"},
     {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
     {.title = MSG_STATE, .draw = entry_state},
     {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .draw = entry_size},

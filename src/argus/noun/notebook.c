@@ -114,9 +114,9 @@ static const struct column NOTEBOOKS[] = {
     {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
     {.title = MSG_NOTEBOOK_IDLE, .key = "idle_for"},
     {.title = MSG_NOTEBOOK_STOPS, .key = "stops_in"},
-    {.title = MSG_OWNER, .key = "owner", .rank = 2},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job", .rank = 3},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = notebook_reason, .rank = 1},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = notebook_reason},
 };
 
 /* ---- start ---- */

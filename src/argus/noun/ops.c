@@ -118,7 +118,7 @@ static const struct column PLANS[] = {
     {.title = MSG_OPS_TARGET, .flags = COLUMN_FLEX, .least = 8, .key = "target"},
     {.title = MSG_STATE, .draw = ops_state},
     {.title = MSG_OPS_APPROVALS, .draw = ops_approvals, .rank = 1},
-    {.title = MSG_USER, .key = "user", .rank = 2},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
     {.title = MSG_EXPIRES, .key = "expires_at", .as = CELL_TIME, .rank = 3},
 };
 

@@ -197,7 +197,7 @@ static void pipe_reason(struct table *t, const json_t *step, const struct when *
 
 static const struct column PIPELINES[] = {
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_OWNER, .key = "owner"},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner"},
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 2},
     {.title = MSG_STEPS, .flags = COLUMN_FLEX, .least = 12, .key = "steps", .as = CELL_LIST},
     {.title = MSG_SCHEDULE, .flags = COLUMN_FLEX, .least = 9, .key = "cron", .rank = 1},
@@ -207,7 +207,7 @@ static const struct column RUNS[] = {
     {.title = MSG_RUN, .flags = COLUMN_FLEX, .least = 16, .key = "id", .style = STYLE_BOLD},
     {.title = MSG_STATE, .draw = pipe_state},
     {.title = MSG_STEPS, .draw = pipe_done},
-    {.title = MSG_USER, .key = "user", .rank = 2},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
     {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
     {.title = MSG_ENDED_AT, .key = "ended_at", .as = CELL_TIME, .rank = 1},
@@ -223,7 +223,7 @@ static const struct column STEPS[] = {
      .rank = 2},
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
     {.title = MSG_STARTED_AT, .key = "started_at", .as = CELL_TIME, .rank = 3},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = pipe_reason, .rank = 1},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
 static void pipe_would(struct table *t, const json_t *step, const struct when *w)
@@ -246,7 +246,7 @@ static const struct column PLANNED[] = {
     {.title = MSG_STEP_NAME, .flags = COLUMN_FLEX, .least = 10, .key = "name", .style = STYLE_BOLD},
     {.title = MSG_WOULD, .draw = pipe_would},
     {.title = MSG_SINCE_RUN, .flags = COLUMN_FLEX, .least = 10, .key = "earlier"},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = pipe_reason},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
 /* The answer to a dry run: its steps, and below what is other than in the run before. */

@@ -87,7 +87,7 @@ static const struct column PRESETS[] = {
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .draw = preset_project},
     {.title = MSG_WORKLOAD, .key = "workload"},
     {.title = MSG_REQUIRED, .flags = COLUMN_FLEX, .least = 12, .rank = 1, .draw = preset_required},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .rank = 2, .key = "description"},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "description"},
 };
 
 static void preset_add_value(struct table *t, const json_t *v)
@@ -115,11 +115,11 @@ static void preset_example(struct table *t, const json_t *hole, const struct whe
 }
 
 static const struct column HOLES[] = {
-    {.title = MSG_HOLE, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_HOLE, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
     {.title = MSG_KIND, .key = "type"},
     {.title = MSG_VALUE, .flags = COLUMN_FLEX, .least = 10, .draw = preset_value},
     {.title = MSG_EXAMPLE, .flags = COLUMN_FLEX | COLUMN_WIDE, .least = 10, .draw = preset_example},
-    {.title = MSG_TEXT, .flags = COLUMN_FLEX, .least = 20, .key = "description"},
+    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "description"},
 };
 
 /* ---- more than data ---- */

@@ -304,7 +304,7 @@ static const struct column WASTE_COLUMNS[] = {
     WASTE_COLUMN(MSG_BETWEEN, between, 1),
     WASTE_COLUMN(MSG_UNMEASURED, unknown, 2),
     WASTE_COLUMN(MSG_GAIN, gain, 0),
-    {.title = MSG_ADVICE, .flags = COLUMN_FLEX, .least = 16, .draw = waste_advice},
+    {.title = MSG_ADVICE, .flags = COLUMN_ROOM, .draw = waste_advice},
 };
 
 static const char *const WASTE_KEYS[] = {"gpus",          "gpu_hours",    "idle_hours",

@@ -260,7 +260,7 @@ static const struct column SERVICES[] = {
     {.title = MSG_SERVE_READY, .draw = service_replicas},
     {.title = MSG_SERVE_WHAT, .flags = COLUMN_FLEX, .least = 12, .key = "what"},
     {.title = MSG_SERVE_RATE, .flags = COLUMN_RIGHT, .draw = service_rate},
-    {.title = MSG_OWNER, .key = "owner", .rank = 2},
+    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
     {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
     {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME, .rank = 1},
 };
@@ -270,7 +270,7 @@ static const struct column REPLICAS[] = {
     {.title = MSG_STATE, .draw = service_state},
     {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 14, .draw = service_reason, .rank = 1},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = service_reason},
 };
 
 static void service_request(struct table *t, const json_t *item, const struct when *w)
@@ -300,7 +300,7 @@ static void service_tokens(struct table *t, const json_t *item, const struct whe
 
 static const struct column REQUESTS[] = {
     {.title = MSG_AT, .key = "at", .as = CELL_TIME},
-    {.title = MSG_USER, .key = "user"},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
     {.title = MSG_SERVE_VERSION, .key = "version", .as = CELL_NUMBER, .rank = 2},
     {.title = MSG_SERVE_PATH, .flags = COLUMN_FLEX, .least = 14, .draw = service_request},
     {.title = MSG_SERVE_STATUS, .flags = COLUMN_RIGHT, .draw = service_status},
@@ -312,7 +312,7 @@ static const struct column APPLICATIONS[] = {
     {.title = MSG_SERVE_ROUTE, .flags = COLUMN_FLEX, .least = 8, .key = "route"},
     {.title = MSG_STATE, .key = "status"},
     {.title = MSG_SERVE_READY, .key = "replicas", .as = CELL_NUMBER},
-    {.title = MSG_SERVE_MADE_BY, .key = "made_by"},
+    {.title = MSG_SERVE_MADE_BY, .flags = COLUMN_FLEX, .least = 8, .key = "made_by"},
 };
 
 /* ---- serve ---- */

@@ -263,7 +263,7 @@ static const struct opt DO_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
 static const struct column SIMULATIONS[] = {
     {.title = MSG_ID, .key = "id"},
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
-    {.title = MSG_USER, .rank = 2, .key = "user"},
+    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "user"},
     {.title = MSG_STATE, .key = "state"},
     {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_VALUE},
     {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},

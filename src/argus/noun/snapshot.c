@@ -67,9 +67,9 @@ static void snapshot_hash(struct table *t, const json_t *snapshot, const struct 
 }
 
 static const struct column SNAPSHOTS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "name", .style = STYLE_BOLD},
     {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = snapshot_owner},
-    {.title = MSG_VERL, .key = "verl"},
+    {.title = MSG_VERL, .flags = COLUMN_FLEX, .least = 6, .key = "verl"},
     {.title = MSG_FILES, .flags = COLUMN_RIGHT, .rank = 1, .key = "files", .as = CELL_NUMBER},
     {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
     {.title = MSG_HASH, .rank = 2, .draw = snapshot_hash},

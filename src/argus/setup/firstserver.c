@@ -100,10 +100,15 @@ static int init_check(const struct init_plan *p, struct err *err)
         if (*paths[i] != '/' || !keeper_is_plain(paths[i]))
             return message_refuse(err, ERR_USAGE, "cli_init_plain",
                                   MESSAGE_ARGS(MESSAGE_STR("path", paths[i])));
-    for (size_t i = 0; i < array_len(written); i++)
-        if (written[i] && file_is_there(written[i]))
+    for (size_t i = 0; i < array_len(written); i++) {
+        bool is_there = false;
+        int r = written[i] ? file_look_for(written[i], &is_there, err) : 0;
+        if (r < 0)
+            return r;
+        if (is_there)
             return message_refuse(err, ERR_CONFLICT, "cli_init_there",
                                   MESSAGE_ARGS(MESSAGE_STR("path", written[i])));
+    }
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "argus/show/text.h"
 #include "base/str.h"
 
-enum { GAP = 2, LEAST = 4, CELL_MAX = 4096 };
+enum { GAP = 2, LEAST = 4, CELL_MAX = 4096, ROOM_SHARE = 40 /* percent */, ROOM_TIMES = 3 };
 
 struct table_cell {
     char *text;
@@ -27,6 +27,7 @@ struct table {
 struct layout {
     int *width; /* per column; 0 = not shown */
     bool *empty;
+    int line; /* the terminal's; 0 = none */
 };
 
 struct table *table_new(const struct column *columns, size_t n)
@@ -118,13 +119,23 @@ static int total(const struct table *t, const struct layout *l)
     return sum ? sum - GAP : 0;
 }
 
+/* How much of this column may go. */
+static int may_give(const struct table *t, const struct layout *l, size_t c)
+{
+    bool is_room = t->columns[c].flags & COLUMN_ROOM;
+    int share = l->line * ROOM_SHARE / 100, least = t->columns[c].least;
+    if (is_room)
+        least = share > least ? share : least;
+    bool is_flexible = t->columns[c].flags & (COLUMN_FLEX | COLUMN_NAME | COLUMN_ROOM);
+    return is_flexible && l->width[c] > least ? l->width[c] - least : 0;
+}
+
 /* What the flexible columns could still give. */
 static int slack(const struct table *t, const struct layout *l)
 {
     int sum = 0;
     for (size_t c = 0; c < t->n_columns; c++)
-        if ((t->columns[c].flags & COLUMN_FLEX) && l->width[c] > t->columns[c].least)
-            sum += l->width[c] - t->columns[c].least;
+        sum += may_give(t, l, c);
     return sum;
 }
 
@@ -141,13 +152,19 @@ static int next_to_drop(const struct table *t, const struct layout *l, bool only
     return best;
 }
 
+/* A column with room gives when it is several times as wide as the widest of the others. */
+static int width_felt(const struct table *t, const struct layout *l, size_t c)
+{
+    return t->columns[c].flags & COLUMN_ROOM ? l->width[c] / ROOM_TIMES : l->width[c];
+}
+
 static void table_cut(const struct table *t, struct layout *l, int over)
 {
     while (over > 0) {
         int widest = -1;
         for (size_t c = 0; c < t->n_columns; c++)
-            if ((t->columns[c].flags & COLUMN_FLEX) && l->width[c] > t->columns[c].least &&
-                (widest < 0 || l->width[c] > l->width[widest]))
+            if (may_give(t, l, c) &&
+                (widest < 0 || width_felt(t, l, c) > width_felt(t, l, (size_t)widest)))
                 widest = (int)c;
         if (widest < 0)
             return; /* narrower than the columns that must stay */
@@ -200,7 +217,8 @@ static void print_row(const struct table *t,
         const char *text =
             row < 0 ? msg(term->lang, t->columns[c].title) : cell_at(t, (size_t)row, c)->text;
         enum style style = row < 0 ? STYLE_BOLD : cell_at(t, (size_t)row, c)->style;
-        text_cut(&b, text, l->width[c]);
+        bool is_name = t->columns[c].flags & COLUMN_NAME;
+        (is_name ? text_cut_middle : text_cut)(&b, text, l->width[c]);
         int pad = l->width[c] - text_width(buf_str(&b));
         bool right = t->columns[c].flags & COLUMN_RIGHT;
         (void)fprintf(out, "%*s%s%s%s", pending + (right ? pad : 0), "", term_on(term, style),
@@ -215,7 +233,8 @@ int table_print(const struct table *t, const struct term *term, bool wide, FILE 
 {
     assert(t->n_cells % t->n_columns == 0);
     struct layout l = {.width = xcalloc(t->n_columns, sizeof(int)),
-                       .empty = xcalloc(t->n_columns, sizeof(bool))};
+                       .empty = xcalloc(t->n_columns, sizeof(bool)),
+                       .line = term->width};
     measure(t, term, wide, &l);
     int dropped = !wide && term->width ? table_fit(t, &l, term->width) : 0;
     for (long row = -1; row < (long)table_rows(t); row++)

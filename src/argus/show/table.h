@@ -3,6 +3,8 @@
  *
  * A table that is too wide first loses the columns that say nothing (every cell
  * "-"), then cuts its flexible columns, then drops columns by rank, highest first.
+ * The column that the table is read for (COLUMN_ROOM: why a job waits, what happened)
+ * keeps two fifths of the line: others are dropped before it gets less.
  * It never wraps. Without a width (a pipe, or `wide`) nothing is cut or dropped. */
 #pragma once
 #include <stdbool.h>
@@ -17,6 +19,8 @@ enum column_flags {
     COLUMN_RIGHT = 1 << 0, /* numbers */
     COLUMN_FLEX = 1 << 1,  /* may be cut down to `least` columns */
     COLUMN_WIDE = 1 << 2,  /* only in the wide form */
+    COLUMN_NAME = 1 << 3,  /* flexible, and cut in the middle: its end tells it from others */
+    COLUMN_ROOM = 1 << 4,  /* flexible, and what the others leave is for it */
 };
 
 /* How a member of a reply becomes a cell. */

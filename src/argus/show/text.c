@@ -116,6 +116,23 @@ void text_cut(struct buf *out, const char *s, int width)
         (void)buf_adds(out, "…");
 }
 
+/* The longest end of s that fits the width. */
+static const char *text_end_of(const char *s, int width)
+{
+    uint32_t cp;
+    for (int left = text_width(s); left > width; left -= text_width_of(cp))
+        s += text_next(s, strlen(s), &cp);
+    return s;
+}
+
+void text_cut_middle(struct buf *out, const char *s, int width)
+{
+    int tail = text_width(s) > width ? (width - 1) / 2 : 0;
+    text_cut(out, s, width - tail);
+    if (tail > 0)
+        (void)buf_adds(out, text_end_of(s, tail)); /* a full buffer keeps `failed` */
+}
+
 void text_wrap(struct buf *out, const char *s, int width, int indent)
 {
     int column = indent;

@@ -25,6 +25,9 @@ void text_clean(struct buf *out, const char *s);
  * column is an ellipsis. */
 void text_cut(struct buf *out, const char *s, int width);
 
+/* The same, with the ellipsis in the middle: what tells names apart is often their end. */
+void text_cut_middle(struct buf *out, const char *s, int width);
+
 /* Append s broken at spaces so that lines (with indent spaces in front of every
  * one but the first) fit the width. */
 void text_wrap(struct buf *out, const char *s, int width, int indent);

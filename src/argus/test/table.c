@@ -84,6 +84,42 @@ static void test_layout(void **state)
           0);
 }
 
+static const struct column ROOMY[] = {
+    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 8},
+    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 1},
+    {.title = MSG_REASON, .flags = COLUMN_ROOM},
+};
+
+static void check_room(const char *reason, int width, const char *want)
+{
+    int dropped;
+    struct table *t = table_new(ROOMY, array_len(ROOMY));
+    table_add(t, STYLE_PLAIN, "a-job-of-20-columns-");
+    table_add(t, STYLE_PLAIN, "a-name-of-twenty-col");
+    table_add(t, STYLE_PLAIN, reason);
+    char *text = print(t, width, false, false, &dropped);
+    assert_string_equal(strchr(text, '\n') + 1, want);
+    free(text);
+    table_free(t);
+}
+
+static void test_the_reason_has_its_room(void **state)
+{
+    (void)state;
+    const char *whole = "it waits for 64 GPUs of the pool h20, of which 12 are free";
+    check_room(whole, 0,
+               "a-job-of-20-columns-  a-name-of-twenty-col  it waits for 64 GPUs of the pool h20, "
+               "of which 12 are free\n");
+    /* The others are cut first, until it is three times as wide as they are. */
+    check_room(
+        whole, 80,
+        "a-job-of-20-c…  a-name-of-twen…  it waits for 64 GPUs of the pool h20, of which…\n");
+    check_room(whole, 31, "a-job-o…  a-nam…  it waits for…\n");
+    /* It never gets less than two fifths: a column goes. */
+    check_room(whole, 20, "a-job-o…  it waits …\n");
+    check_room("busy", 50, "a-job-of-20-columns-  a-name-of-twenty-col  busy\n");
+}
+
 static void test_never_wider_than_the_terminal(void **state)
 {
     (void)state;
@@ -120,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_the_reason_has_its_room),
         cmocka_unit_test(test_never_wider_than_the_terminal),
         cmocka_unit_test(test_colour_takes_no_room),
     };

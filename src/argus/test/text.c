@@ -41,6 +41,24 @@ static void test_cut(void **state)
     check_cut("abc", 0, "");
 }
 
+static void test_cut_middle(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT(200);
+    text_cut_middle(&b, "grpo-run-0007", 9);
+    assert_string_equal(buf_str(&b), "grpo…0007");
+    buf_reset(&b);
+    text_cut_middle(&b, "基线实验七", 8);
+    assert_string_equal(buf_str(&b), "基线…七");
+    buf_reset(&b);
+    for (int width = 0; width < 14; width++) {
+        text_cut_middle(&b, "grpo-实验-0007", width);
+        assert_true(text_width(buf_str(&b)) <= width);
+        buf_reset(&b);
+    }
+    buf_release(&b);
+}
+
 static void test_clean(void **state)
 {
     (void)state;
@@ -65,9 +83,8 @@ static void test_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_width),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_width),      cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_cut_middle), cmocka_unit_test(test_clean),
         cmocka_unit_test(test_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,10 +201,13 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
     _cleanup_(freep) char *bare = xstrndup(g->etag + 1, strcspn(g->etag + 1, "\"/"));
     _cleanup_(freep) char *part =
         xasprintf("%.*s.%.120s.%.60s.part", (int)(name - to), to, name, bare);
-    if (!(flags & FILECALL_FORCE) && file_is_there(to))
+    bool is_there = false;
+    int r = flags & FILECALL_FORCE ? 0 : file_look_for(to, &is_there, err);
+    if (is_there)
         return message_refuse(err, ERR_REFUSED, "cli_is_there",
                               MESSAGE_ARGS(MESSAGE_STR("path", to)));
-    int r = open_part(g, part, err);
+    if (r == 0)
+        r = open_part(g, part, err);
     if (r == 0) {
         progress_begin(&g->progress, g->cli, name, g->at, g->bytes);
         r = get_all(g, err);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/file.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/check/gitignore.h"
@@ -31,16 +32,26 @@ struct walk {
     struct err *err;
 };
 
-static void read_rules(struct walk *w, int dir, const char *rel)
+/* Without the rules that cannot be read, what they keep back would be sent. A link or a directory
+ * of that name has none, as git sees it. */
+static int read_rules(struct walk *w, int dir, const char *rel)
 {
     struct buf text = BUF_INIT(IGNORE_BYTES);
     _cleanup_(closep) int fd = openat(dir, ".gitignore", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    char bytes[4096];
-    for (ssize_t n; fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0;)
+    char bytes[4096], shown[SNAPSHOT_SHOWN];
+    ssize_t n = fd < 0 ? -1 : 0;
+    while (fd >= 0 && (n = read(fd, bytes, sizeof(bytes))) > 0)
         (void)buf_add(&text, bytes, (size_t)n); /* a giant one counts as far as it was read */
-    if (text.len)
+    int error = n < 0 ? errno : 0;
+    if (text.len && !error)
         gitignore_add(w->rules, rel, buf_str(&text), text.len);
     buf_release(&text);
+    if (!error || file_is_absence(-error) || error == ELOOP || error == EISDIR)
+        return 0;
+    return message_refuse(w->err, -error, "disk_no_read_in",
+                          MESSAGE_ARGS(MESSAGE_STR("dir", snapshot_show(*rel ? rel : ".", shown)),
+                                       MESSAGE_STR("name", ".gitignore"),
+                                       MESSAGE_STR("why", strerror(error))));
 }
 
 static int walk(struct walk *w, const char *rel, int depth);
@@ -85,8 +96,7 @@ static int walk(struct walk *w, const char *rel, int depth)
             (void)closedir(d); /* it was only read */
         return r;
     }
-    int r = 0;
-    read_rules(w, fd, rel);
+    int r = read_rules(w, fd, rel);
     for (struct dirent *e; r == 0 && (e = readdir(d));) {
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, ".git"))
             continue;
@@ -143,8 +153,14 @@ static int add_listed(int fd, const char *path, struct strv *ret, struct err *er
     size_t n = strlen(rel);
     if (n && rel[n - 1] == '/')
         rel[n - 1] = 0;
-    if (fstatat(fd, rel, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0;
+    if (fstatat(fd, rel, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        char shown[SNAPSHOT_SHOWN];
+        return file_is_absence(-errno)
+                   ? 0
+                   : message_refuse(err, -errno, "disk_no_read",
+                                    MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(rel, shown)),
+                                                 MESSAGE_STR("why", strerror(errno))));
+    }
     if (S_ISDIR(st.st_mode))
         return walk_from(fd, rel, ret, err);
     strv_add(ret, rel);

@@ -165,8 +165,8 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs/{id}/findings",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_findings,
-     .summary = "why its attempts ended badly, each with evidence, advice and a patch, and what "
-                "others say of it",
+     .summary = "why its attempts (0: its trial) ended badly, each with evidence, advice and a "
+                "patch, and what others say of it",
      .reply_schema = "FindingList"},
     {.method = "GET",
      .pattern = "/v1/jobs/{id}/checkpoints",

@@ -225,7 +225,7 @@ static void upload_put(struct http_req *req, void *app)
         http_problem(req, ERR_BAD_REQUEST, &err, "offset", NULL, 0);
         return;
     }
-    if (cluster_check_root(a->cluster, &err) < 0) {
+    if (uploads_ask_root(a->uploads, &err) < 0) {
         api_fail(req, &err, 0);
         return;
     }

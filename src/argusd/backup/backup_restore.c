@@ -93,7 +93,9 @@ static int restore_put_aside(const struct restoring *x, struct err *err)
         r = restore_move(dir, x->aside, store[i], err);
     for (size_t i = 0; r == 0 && backup_kept[i]; i++) {
         _cleanup_(freep) char *ours = xasprintf("%s/%s", x->opened, backup_kept[i]);
-        if (file_is_there(ours))
+        bool is_there = false;
+        r = file_look_for(ours, &is_there, err);
+        if (r == 0 && is_there)
             r = restore_move(dir, x->aside, backup_kept[i], err);
     }
     return r;

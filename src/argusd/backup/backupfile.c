@@ -41,7 +41,11 @@ int backup_need_key(const struct settings *s,
                     struct err *err)
 {
     _cleanup_(freep) char *path = xasprintf("%s/backup.key", s->state_dir);
-    return file_is_there(path) ? keyfile_read(path, ret, err) : keyfile_make(path, ret, err);
+    bool is_there = false;
+    int r = file_look_for(path, &is_there, err);
+    if (r < 0) /* it may be there: another key over it would open none of the backups */
+        return r;
+    return is_there ? keyfile_read(path, ret, err) : keyfile_make(path, ret, err);
 }
 
 /* ---- names ---- */
@@ -95,8 +99,12 @@ static int backup_list_in(const struct rootdir *at, struct backup_files *ret, st
     for (const struct dirent *e; out.n < BACKUPS_MAX && (e = readdir(names));) {
         struct backup_file f = {0};
         struct stat st;
-        if (!backup_read_name(e->d_name, &f.at) || rootdir_look(at, e->d_name, &st) < 0 ||
-            !S_ISREG(st.st_mode))
+        if (!backup_read_name(e->d_name, &f.at))
+            continue;
+        r = rootdir_look(at, e->d_name, &st);
+        if (r < 0 && !file_is_absence(r))
+            break;
+        if (r < 0 || !S_ISREG(st.st_mode))
             continue;
         text_copy(f.name, e->d_name);
         f.bytes = (uint64_t)st.st_size;
@@ -104,7 +112,13 @@ static int backup_list_in(const struct rootdir *at, struct backup_files *ret, st
             out.v = xrealloc(out.v, cap = cap ? 2 * cap : 64, sizeof(*out.v));
         out.v[out.n++] = f;
     }
-    (void)closedir(names); /* it was for reading */
+    (void)closedir(names);              /* it was for reading */
+    if (r < 0 && !file_is_absence(r)) { /* a list without it would have others removed */
+        free(out.v);
+        return message_refuse(
+            err, r, "disk_no_list",
+            MESSAGE_ARGS(MESSAGE_STR("path", at->path), MESSAGE_STR("why", strerror(-r))));
+    }
     xsort(out.v, out.n, sizeof(*out.v), backup_compare);
     *ret = out;
     return 0;
@@ -267,8 +281,14 @@ static int making_seal(const struct making *m,
                        struct err *err)
 {
     static const char unfinished[] = ".unfinished";
-    for (; rootdir_has(at, f->name); f->at += USEC_SEC) /* a second has one name */
+    bool is_taken = true;
+    int r = rootdir_look_for(at, f->name, &is_taken, err);
+    for (; r == 0 && is_taken; f->at += USEC_SEC) { /* a second has one name */
         backup_name(f->at + USEC_SEC, f->name);
+        r = rootdir_look_for(at, f->name, &is_taken, err);
+    }
+    if (r < 0)
+        return r;
     (void)rootdir_unlink(at, unfinished, NULL); /* of a kill; else the next line tells */
     _cleanup_(closep) int fd =
         rootdir_open_for(at, unfinished, O_WRONLY | O_CREAT | O_EXCL, 0600, err);
@@ -276,7 +296,7 @@ static int making_seal(const struct making *m,
         return fd;
     if (lseek(m->packed, 0, SEEK_SET) < 0)
         return -errno;
-    int r = sealfile_close(m->p->key, f->name, m->packed, fd, m->p->stop, &f->bytes, err);
+    r = sealfile_close(m->p->key, f->name, m->packed, fd, m->p->stop, &f->bytes, err);
     if (r == 0 && fsync(fd) < 0)
         r = err_set(err, -errno, "'%s' cannot be written: %s", f->name, strerror(errno));
     if (r == 0)

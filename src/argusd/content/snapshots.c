@@ -180,9 +180,12 @@ static void snapshots_run_look(struct task *t)
     t->made.files = m.n;
     t->made.existed = true;
     _cleanup_(freep) char *tree = snapshot_tree(t->root, t->want);
-    t->made.verl = fsroot_verl_version(t->root, tree);
-    snapshot_read_needs(t->root, t->want, &t->made.needs);
     manifest_release(&m);
+    int r = fsroot_verl_version(t->root, tree, &t->made.verl, &t->err);
+    if (r == 0)
+        r = snapshot_read_needs(t->root, t->want, &t->made.needs, &t->err);
+    if (r < 0 && !t->err.code)
+        t->err.code = r; /* never without a sentence, in truth */
 }
 
 static void run_clean(struct task *t)

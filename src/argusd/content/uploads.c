@@ -31,7 +31,7 @@ struct uploads {
     struct uploads_parts p;
     struct map *map;
     uv_timer_t timer;
-    bool is_running, is_swept;
+    bool is_running, is_swept, is_closing;
     char boot_id[CLOCK_BOOT_ID_MAX];
     int writers;
     struct uploads_turn *first, **last;
@@ -88,31 +88,47 @@ static void upload_free(struct upload *u)
     free(u);
 }
 
+int uploads_ask_root(const struct uploads *us, struct err *err)
+{
+    if (us->is_closing) /* the cluster may be gone */
+        return 0;
+    return cluster_root_is_known(us->p.cluster) ? cluster_check_root(us->p.cluster, err)
+                                                : cluster_check_root_answers(us->p.cluster, err);
+}
+
 /* ---- turns ---- */
+
+/* Nobody's turn comes before argusd has looked at the root once: until then a root that argusd has
+ * still to prepare looks like one that lost its mount. */
+static void uploads_start_turns(struct uploads *us)
+{
+    bool may = us->is_closing || cluster_root_is_known(us->p.cluster);
+    for (struct uploads_turn *t; may && us->writers < WRITERS && (t = us->first);) {
+        us->first = t->next;
+        if (!us->first)
+            us->last = &us->first;
+        us->writers++;
+        t->start(t->arg);
+    }
+}
 
 void uploads_wait_turn(struct uploads *us, struct uploads_turn *t)
 {
-    if (us->writers < WRITERS) {
-        us->writers++;
-        t->start(t->arg);
-        return;
-    }
     t->next = NULL;
     *us->last = t;
     us->last = &t->next;
+    uploads_start_turns(us);
 }
 
 void uploads_end_turn(struct uploads *us)
 {
-    struct uploads_turn *t = us->first;
-    if (!t) {
-        us->writers--;
-        return;
-    }
-    us->first = t->next;
-    if (!us->first)
-        us->last = &us->first;
-    t->start(t->arg);
+    us->writers--;
+    uploads_start_turns(us);
+}
+
+void uploads_root_news(struct uploads *us)
+{
+    uploads_start_turns(us);
 }
 
 /* ---- rows ---- */
@@ -347,9 +363,11 @@ static int check_hash(const char *hex, struct err *err)
 
 static int uploads_check_root(const struct uploads *us, uint64_t bytes, struct err *err)
 {
-    int r = cluster_check_root(us->p.cluster, err);
+    int r = uploads_ask_root(us, err);
     if (r < 0)
         return r;
+    if (!cluster_root_is_ok(us->p.cluster))
+        return 0; /* it is being looked at: the first byte waits for that */
     uint64_t room = cluster_root_free_bytes(us->p.cluster);
     if (bytes > room || room - bytes < SPARE_BYTES)
         return message_refuse(err, ERR_NO_SPACE, "root_has_no_room",
@@ -553,8 +571,11 @@ void uploads_start(struct uploads *us)
 
 void uploads_close(struct uploads *us)
 {
-    if (us && us->is_running)
-        uv_close((uv_handle_t *)&us->timer, NULL);
+    if (!us || !us->is_running)
+        return;
+    us->is_closing = true;
+    uploads_start_turns(us); /* no news of the root comes any more */
+    uv_close((uv_handle_t *)&us->timer, NULL);
 }
 
 void uploads_free(struct uploads *us)

@@ -62,8 +62,13 @@ struct uploads *uploads_new(const struct uploads_parts *parts);
 #define UPLOADS_ENTRY "upload"
 void uploads_restore(struct uploads *us, const struct store_entry *entry);
 void uploads_start(struct uploads *us);
-void uploads_close(struct uploads *us); /* stops its clock; NULL is fine */
-void uploads_free(struct uploads *us);  /* when the loop has run dry; NULL is fine */
+/* Stops its clock; what waits for news of the root tries without. NULL is fine. */
+void uploads_close(struct uploads *us);
+void uploads_free(struct uploads *us); /* when the loop has run dry; NULL is fine */
+
+/* What is known of the shared root has changed: bytes that came before its first check are written
+ * now, or refused. */
+void uploads_root_news(struct uploads *us);
 
 /* ---- one upload; borrowed until the loop turns ---- */
 
@@ -136,6 +141,9 @@ void uploads_used(struct uploads *us, const char *id);      /* its bytes are els
 uv_loop_t *uploads_loop(const struct uploads *us);
 const char *uploads_root(const struct uploads *us);
 const char *uploads_boot_id(const struct uploads *us);
+/* ERR_UNAVAILABLE: it was looked at and cannot be used, or hangs. 0 too before the first look, for
+ * which turns wait. */
+must_check int uploads_ask_root(const struct uploads *us, struct err *err);
 /* What access_check() is asked about, and what its events are about. Borrows from u. */
 struct access_thing uploads_thing(const struct upload *u);
 /* Memory and store; note: the event of it. */

@@ -64,6 +64,8 @@ static void uploads_receive_run(void *arg)
 {
     struct receiving *x = arg;
     struct err also = {0};
+    if (x->err.code) /* the root cannot be used: uploads_receive_start() */
+        return;
     int r = x->file ? 0 : open_at(x);
     if (r == 0)
         r = add_piece(x);
@@ -179,6 +181,8 @@ static void uploads_receive_done(void *arg)
 static void uploads_receive_start(void *arg)
 {
     struct receiving *x = arg;
+    if (!x->file) /* else the worker tells what its next write meets */
+        (void)!uploads_ask_root(x->us, &x->err);
     work_start(uploads_loop(x->us), uploads_receive_run, uploads_receive_done, x);
 }
 

@@ -77,6 +77,11 @@ bool cluster_root_is_ok(const struct cluster *c)
     return rootwatch_is_ok(c->root);
 }
 
+bool cluster_root_is_known(const struct cluster *c)
+{
+    return rootwatch_is_known(c->root);
+}
+
 bool cluster_root_is_bad(const struct cluster *c)
 {
     return rootwatch_is_known(c->root) && !rootwatch_is_ok(c->root);

@@ -63,6 +63,7 @@ const char *cluster_root_mark(const struct cluster *c);
 
 bool cluster_is_up(const struct cluster *c); /* Ray answered lately */
 bool cluster_root_is_ok(const struct cluster *c);
+bool cluster_root_is_known(const struct cluster *c); /* it was checked at least once */
 /* It was checked and cannot be used; false while the first check runs. */
 bool cluster_root_is_bad(const struct cluster *c);
 /* A check of it has not come back: whoever reads there now would hang too. */

@@ -88,9 +88,11 @@ static void rootwatch_let_go(struct rootwatch *w)
 static int place_mark(struct root_check *k)
 {
     static const char text[] = "Argus: the shared root of one argusd; nodes look for this file\n";
-    return rootfile_is_there(k->root, k->mark)
-               ? 0
-               : rootfile_write(k->root, k->mark, 0, text, sizeof(text) - 1, 0644, 0, &k->err);
+    bool is_there;
+    int r = rootfile_look_for(k->root, k->mark, &is_there, &k->err);
+    if (r < 0 || is_there)
+        return r;
+    return rootfile_write(k->root, k->mark, 0, text, sizeof(text) - 1, 0644, 0, &k->err);
 }
 
 static void run_check(void *arg)

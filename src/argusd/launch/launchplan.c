@@ -137,29 +137,41 @@ static void made_release(struct made *m)
         free(texts[i]);
 }
 
-static const struct verl_version *find_verl(struct launchplan *p, struct made *m)
+/* *ret stays NULL for what is no verl. */
+static int find_verl(struct launchplan *p,
+                     struct made *m,
+                     const struct verl_version **ret,
+                     struct err *err)
 {
     const struct spec *spec = &m->spec;
     if (!workload_is_verl((enum workload)spec->workload))
-        return NULL;
+        return 0;
     const char *path = launchplan_verl_path(spec);
-    p->verl = path ? fsroot_verl_version(p->settings->shared_root, path) : NULL;
-    const struct verl_version *v = verl_version_find(str_or(p->verl, ""), NULL);
+    int r = path ? fsroot_verl_version(p->settings->shared_root, path, &p->verl, err) : 0;
+    if (r < 0) /* a guess instead would give another release's command */
+        return r;
+    *ret = verl_version_find(str_or(p->verl, ""), NULL);
     m->has_verl = p->verl != NULL;
     if (!p->verl)
-        p->verl = xstrdup(v->name);
-    return v;
+        p->verl = xstrdup((*ret)->name);
+    return 0;
 }
 
 /* A code_path without a verl holds a job of verl's own programs to it all the same. */
-static char *proof_text(const struct launchplan *p, const struct spec *spec)
+static int proof_text(const struct launchplan *p,
+                      const struct spec *spec,
+                      char **ret,
+                      struct err *err)
 {
     struct buf out = BUF_INIT(64 << 10);
     struct jout j = jout_begin(&out);
     bool is_verl = workload_is_verl((enum workload)spec->workload); /* then p->verl is set */
-    _cleanup_(freep) char *found =
-        spec->code_path && !is_verl ? fsroot_verl_version(p->settings->shared_root, spec->code_path)
-                                    : NULL;
+    _cleanup_(freep) char *found = NULL;
+    int r = spec->code_path && !is_verl
+                ? fsroot_verl_version(p->settings->shared_root, spec->code_path, &found, err)
+                : 0;
+    if (r < 0)
+        return r;
     jout_open(&j, NULL, '{');
     jout_str(&j, "code", spec->code_path);
     jout_bool(&j, "expect", spec->code_path && (found || is_verl));
@@ -170,7 +182,8 @@ static char *proof_text(const struct launchplan *p, const struct spec *spec)
     jout_close(&j, '}');
     if (out.failed)
         buf_reset(&out); /* paths beyond any that a file system takes */
-    return buf_take(&out);
+    *ret = buf_take(&out);
+    return 0;
 }
 
 /* Registered inputs and snapshots are their paths from here on. */
@@ -198,8 +211,11 @@ static int make_cmdline(struct launchplan *p, struct made *m, struct err *err)
     int r = expand_env(s, &p->moved, &roots, &m->config_env, err);
     if (r == 0)
         r = launchplan_expand(s->user_code_path, &roots, &m->user_code, err);
+    const struct verl_version *version = NULL;
+    if (r == 0)
+        r = find_verl(p, m, &version, err);
     struct cmdline_in in = {.spec = &m->spec,
-                            .version = find_verl(p, m),
+                            .version = version,
                             .id = p->id,
                             .attempt = p->k,
                             .shared_root = s->shared_root,
@@ -459,11 +475,12 @@ int launchplan_preview(struct launchplan *p, struct err *err)
 static int find_own_checkpoint(struct launchplan *p, const struct made *m, struct err *err)
 {
     _cleanup_(freep) char *log = xasprintf("%s/logs/driver.log", m->attempt_dir);
-    bool resumes = p->k > 1 && !rootfile_is_there(p->settings->shared_root, log) &&
-                   workload_trains((enum workload)m->spec.workload) &&
+    bool has_begun = true;
+    bool resumes = p->k > 1 && workload_trains((enum workload)m->spec.workload) &&
                    m->spec.resume_mode != SPEC_RESUME_NEVER && !m->spec.checkpoint_none;
-    if (!resumes)
-        return 0;
+    int r = resumes ? rootfile_look_for(p->settings->shared_root, log, &has_begun, err) : 0;
+    if (r < 0 || has_begun)
+        return r;
     return ckpt_settle(p->settings->shared_root, p->id, &p->known, &p->resume_step, &p->torn, err);
 }
 
@@ -481,12 +498,13 @@ int launchplan_make(struct launchplan *p, struct err *err)
         r = find_own_checkpoint(p, &m, err);
     if (r == 0)
         r = make_cmdline(p, &m, err);
+    if (r == 0)
+        r = proof_text(p, &m.spec, &p->proof, err);
     if (r == 0) {
         struct buf entry = BUF_INIT(16 << 10);
         fsroot_entrypoint(&entry, p->settings->shared_root, p->id, p->k);
         p->entrypoint = buf_take(&entry);
         p->ray_id = job_ray_id(p->id, p->k);
-        p->proof = proof_text(p, &m.spec);
         split_env(p, &m);
         fill_resources(p, &m);
         p->py_executable = xstrdup(m.spec.py_executable);

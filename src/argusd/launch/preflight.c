@@ -64,14 +64,15 @@ struct look {
     bool ready;                     /* its worker is back: the askers are being answered */
     struct spec about; /* what a configuration's name depends on: workload and overrides alone */
     char *root, *tree, *model_id;
-    struct strv jobs;     /* that its askers chose, when it began */
-    bool *jobs_are_there; /* of each */
+    struct strv jobs;                 /* that its askers chose, when it began */
+    enum fsroot_seen *jobs_are_there; /* of each */
     struct preflight_facts facts;
     char *verl;
     bool has_verl; /* from the cache */
     struct kept_keys *keys;
     bool new_keys;
-    char *config; /* whose keys are asked */
+    bool is_unseen; /* which verl it is could not be found out: nothing of that is remembered */
+    char *config;   /* whose keys are asked */
     _Atomic(size_t) at;
 };
 
@@ -175,7 +176,7 @@ static void remember_verl(struct look *l)
 {
     struct map *m = l->p->verls;
     struct kept_verl *v = l->tree ? map_find(m, l->tree) : NULL;
-    if (!l->tree || l->has_verl)
+    if (!l->tree || l->has_verl || l->is_unseen)
         return;
     if (!v) {
         if (map_count(m) >= CACHE_MAX)
@@ -232,15 +233,16 @@ static void read_keys(struct look *l)
     l->config = xstrdup(config);
     l->keys = xcalloc(1, sizeof(*l->keys));
     l->keys->refs = 1;
-    l->new_keys = true;
-    l->keys->there = fsroot_verl_keys(l->root, l->tree, config, &l->keys->keys);
+    int r = fsroot_verl_keys(l->root, l->tree, config, &l->keys->keys);
+    l->new_keys = r >= 0;
+    l->keys->there = r > 0;
 }
 
 static void preflight_run(void *arg)
 {
     struct look *l = arg;
     if (l->tree && !l->has_verl)
-        l->verl = fsroot_verl_version(l->root, l->tree);
+        l->is_unseen = fsroot_verl_version(l->root, l->tree, &l->verl, NULL) < 0;
     if (l->tree && !l->keys)
         read_keys(l);
     if (l->jobs.n > 0)
@@ -320,7 +322,8 @@ static void on_answers(uv_timer_t *timer)
         struct preflight_seen seen = {.verl = l->verl, .facts = &l->facts};
         for (struct preflight_asker *a; n < ANSWERS && (a = l->askers); n++) {
             l->askers = a->next;
-            seen.job_is_there = a->job && l->jobs_are_there[a->at];
+            /* What could not be looked at is asked for again when the directory is made. */
+            seen.job_is_there = a->job && l->jobs_are_there[a->at] == FSROOT_PRESENT;
             preflight_answer(a, &seen);
         }
         if (!l->askers)

@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/message.h"
+#include "base/message_rows.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/attempt/install.h"
@@ -212,16 +212,33 @@ static void make_entrypoint(struct trialplan *p, const char *dir)
     p->entrypoint = buf_take(&out);
 }
 
-/* The beginning of the ask that is no question: whose it is, and where its secrets are. */
+/* What its program writes into its log: the catalogue's sentences in English, by code. */
+static void put_says(struct jout *j)
+{
+    const struct message_row *row = message_trial.rows, *end = row + message_trial.n;
+    jout_open(j, "says", '{');
+    while (row < end) {
+        const char *code = row->code;
+        jout_open(j, code, '[');
+        for (; row < end && str_eq(row->code, code); row++)
+            jout_str(j, NULL, row->said[MESSAGE_ENGLISH]);
+        jout_close(j, ']');
+    }
+    jout_close(j, '}');
+}
+
+/* The beginning of the ask that is no question: whose it is, where its secrets are, and the words
+ * for what is found. */
 static char *ask_head(const struct trialplan *p, const struct pairs *secret)
 {
-    struct buf out = BUF_INIT(8192);
+    struct buf out = BUF_INIT(32 << 10);
     struct jout j = jout_begin(&out);
     _cleanup_(freep) char *path = fsroot_secrets_path(p->settings->shared_root, p->ray_id);
     jout_open(&j, NULL, '{');
     jout_str(&j, "hash", p->hash);
     if (secret->n)
         jout_str(&j, "secrets", path);
+    put_says(&j);
     return buf_take(&out); /* a path: it fits */
 }
 
@@ -395,10 +412,11 @@ static void trialplan_remember(const struct trialplan *p, const struct buf *text
     _cleanup_(freep) char *to = xasprintf("%s.json", p->hash);
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE, dry = ROOTDIR_NONE;
     struct err err = {0};
+    bool is_known = true;
     if (rootdir_open(p->settings->shared_root, "argus/trials", 0, &dry, NULL) == 0)
         remove_old(&dry);
     if (rootdir_open(p->settings->state_dir, "trials", 0700, &dir, NULL) < 0 ||
-        rootdir_has(&dir, to))
+        rootdir_look_for(&dir, to, &is_known, NULL) < 0 || is_known)
         return;
     remove_old(&dir);
     if (rootdir_write(&dir, to, text->data, text->len, 0600, 0, &err) < 0)

@@ -20,6 +20,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/check/trial.h"
 
 /* No more than LOOKS jobs are asked in a second: a hundred thousand that wait for an empty pool
  * must not hold the loop up. */
@@ -36,6 +37,7 @@ struct trial_run {
     struct trials *t;
     struct live *l; /* NULL: not wanted any more */
     struct trialplan plan;
+    char *node; /* where it was sent to; NULL: not known */
     enum phase phase;
     bool busy; /* a worker or Ray has it */
     int result;
@@ -46,6 +48,7 @@ struct trial_run {
 /* What is kept for a job. */
 struct tried {
     struct trial_run *run; /* NULL = none under way */
+    bool is_failed;        /* its end is told by somebody else */
     struct reason far;     /* how far it is, a message; empty: not begun */
 };
 
@@ -75,6 +78,7 @@ static void trials_run_free(struct trial_run *r)
         }
     r->t->n--;
     trialplan_release(&r->plan);
+    free(r->node);
     free(r);
 }
 
@@ -135,20 +139,33 @@ static void trials_finish(struct trial_run *r, const struct job_event *e)
     trials_let_go(r);
 }
 
-static void reject(struct trial_run *r,
-                   enum finding_class finding,
-                   const char *message,
-                   const char *text)
+/* The texts may be the run's own: it lives until the end. */
+static void trials_fail(struct trial_run *r,
+                        const struct finding *found,
+                        const char *message,
+                        const char *text,
+                        bool left)
 {
-    struct job_event e = {
-        .kind = JOB_EV_REJECTED, .finding = finding, .message = message, .text = text};
-    trials_finish(r, &e);
+    struct live *l = r->l;
+    const struct trials *t = r->t;
+    struct tried *tried = tried_of(l);
+    jobs_busy(l);
+    detach(r);
+    tried->is_failed = true;
+    reason_set(&tried->far, "trial_found", NULL, "{}");
+    t->p.failed(l, found, message, text, left, t->p.arg);
+    jobs_idle(l);
+    trials_let_go(r);
 }
 
-static void trials_reject_by(struct trial_run *r)
+/* It could not be asked: why. */
+static void trials_refuse(struct trial_run *r)
 {
     const struct err *err = &r->err;
-    reject(r, FINDING_CONFIG_ERROR, err->message, err->message ? err->args : err->text);
+    struct finding found;
+    trial_finding_of_refusal(err->text, &found);
+    trials_fail(r, &found, err->message, err->message ? err->args : err->text, false);
+    finding_release(&found);
 }
 
 static void take_result(struct trial_run *r)
@@ -156,10 +173,12 @@ static void take_result(struct trial_run *r)
     struct trial_result *got = &r->plan.result;
     set_str(&r->l->extra.trial, got->shown);
     struct job_event passed = {.kind = JOB_EV_TRIED, .code = "trial_passed", .text = "{}"};
-    if (got->ok)
+    if (got->ok) {
         trials_finish(r, &passed);
-    else
-        reject(r, got->class, got->message, got->text);
+        return;
+    }
+    set_str(&got->found.node, r->node);
+    trials_fail(r, &got->found, got->message, got->text, true);
 }
 
 static void trials_lose(struct trial_run *r, const char *code, const char *why)
@@ -278,8 +297,9 @@ void trials_tell(struct trials *t, const struct live *l, struct reason *ret)
 {
     char others[32];
     *ret = (struct reason){0};
-    if (trials_run_of(l)) {
-        *ret = ((const struct tried *)live_kept(l, LIVE_TRIAL))->far;
+    const struct tried *tried = live_kept(l, LIVE_TRIAL);
+    if (tried && (tried->run || tried->is_failed)) {
+        *ret = tried->far;
     } else if (trials_may_begin(t) && t->n >= AT_ONCE) {
         message_write(others, sizeof(others), MESSAGE_ARGS(MESSAGE_NUM("others", AT_ONCE)));
         reason_set(ret, "trial_others", NULL, others);
@@ -334,6 +354,7 @@ static void launch_trials_post(struct trial_run *r)
                                  .ray_id = r->plan.ray_id,
                                  .job = r->l->job->id,
                                  .instance = t->p.instance};
+    set_str(&r->node, node->name);
     r->busy = true;
     if (trials_post(t->p.ray, &what, trials_on_posted, r, &err) < 0) {
         r->busy = false;
@@ -415,7 +436,7 @@ static void trials_done_make(void *arg)
         return;
     if (r->result == ERR_BAD_SPEC || r->result == ERR_CONFLICT ||
         r->result == -ELOOP) { /* a link is in its directory, or that is another's */
-        trials_reject_by(r);
+        trials_refuse(r);
     } else if (r->result < 0) {
         trials_say_why(r, &r->err); /* the shared root: it may come back */
     } else if (r->plan.is_over) {
@@ -467,7 +488,7 @@ static void trials_begin(struct trials *t, struct live *l)
     jobs_busy(l);
     trials_say(r, "trial_begins", "{}");
     if (secretcheck_open(t->p.secrets, t->p.settings, j, &r->plan.secrets, &r->err) < 0)
-        trials_reject_by(r); /* a secret was removed */
+        trials_refuse(r); /* a secret was removed */
 }
 
 static void step(struct trial_run *r)
@@ -486,7 +507,9 @@ static void step(struct trial_run *r)
 
 void trials_act(struct trials *t, struct live *l)
 {
-    if (!trials_may_begin(t) || trials_run_of(l) || t->n >= AT_ONCE || trials_is_empty(t, l))
+    const struct tried *tried = live_kept(l, LIVE_TRIAL);
+    bool is_taken = tried && (tried->run || tried->is_failed);
+    if (!trials_may_begin(t) || is_taken || t->n >= AT_ONCE || trials_is_empty(t, l))
         return;
     trials_begin(t, l);
     struct trial_run *r = tried_of(l)->run;

@@ -13,6 +13,7 @@
 #include "argusd/jobs/jobs.h"
 #include "argusd/machines/nodes.h"
 #include "argusd/people/secrets.h"
+#include "core/finding/finding.h"
 #include "ray/ray.h"
 
 struct trials;
@@ -25,6 +26,17 @@ struct trials_parts { /* all borrowed */
     struct secrets *secrets;
     struct ray_client *ray;
     const char *instance;
+    /* l fails by its trial: whoever is told ends it, once, and its trial is not asked again. found
+     * is borrowed for the call, message and text are why, as in struct job_event. left: the trial
+     * came to an end in the job's directory; else argusd refused to ask it, and the directory may
+     * be another's. */
+    void (*failed)(struct live *l,
+                   const struct finding *found,
+                   const char *message,
+                   const char *text,
+                   bool left,
+                   void *arg);
+    void *arg;
 };
 
 struct trials *trials_new(const struct trials_parts *parts);

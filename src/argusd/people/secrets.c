@@ -160,10 +160,14 @@ static int try_one(const struct secrets *s, struct err *err)
 
 int secrets_restored(struct secrets *s, bool has_sealed_specs, struct err *err)
 {
-    if (file_is_there(s->key_path)) {
-        int r = read_key(s, err);
+    bool has_file = false;
+    int r = file_look_for(s->key_path, &has_file, err);
+    if (r == 0 && has_file) {
+        r = read_key(s, err);
         return r < 0 ? r : try_one(s, err);
     }
+    if (r < 0) /* it may be there: the first secret would write another key over it */
+        return r;
     if (!map_count(s->by_key) && !has_sealed_specs)
         return 0;
     return err_set(err, ERR_USAGE,

@@ -190,7 +190,12 @@ int init_run(const struct init_args *a)
     struct err err = {0};
     if ((a->user == NULL) != (a->role == NULL))
         return init_say("--user and --role go together") + 1;
-    if (access(a->config, F_OK) < 0 && a->shared_root && write_config(a, &err) < 0)
+    int looked = access(a->config, F_OK) < 0 ? -errno : 0;
+    if (looked < 0 && !file_is_absence(looked)) { /* it may be there: it is not written over */
+        (void)err_set(&err, looked, "cannot look at '%s': %s", a->config, strerror(-looked));
+        return init_say(err.text);
+    }
+    if (looked < 0 && a->shared_root && write_config(a, &err) < 0)
         return init_say(err.text);
     if (settings_load(a->config, &settings, &ps) < 0) {
         struct buf out = BUF_INIT(64 << 10);

@@ -4,6 +4,7 @@
 
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
+#include "argusd/content/uploads.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
@@ -14,6 +15,7 @@
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
 #include "argusd/trackers/trackers.h"
+#include "argusd/watch/ending.h"
 #include "argusd/watch/meta.h"
 #include "argusd/watch/placement.h"
 #include "argusd/watch/sender.h"
@@ -79,6 +81,17 @@ char *calls_needs(const struct live *l, void *arg)
     return needscheck_of(&ask);
 }
 
+void calls_trial_failed(struct live *l,
+                        const struct finding *found,
+                        const char *message,
+                        const char *text,
+                        bool left,
+                        void *arg)
+{
+    struct services *s = arg;
+    ending_by_trial(s->api.findings, l, found, message, text, left);
+}
+
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg)
 {
     struct services *s = arg;
@@ -118,6 +131,7 @@ void calls_cluster(void *arg)
     if (s->stopping)
         return;
     nodes_take(s->api.nodes);
+    uploads_root_news(s->api.uploads);
     calls_room(s);
 }
 

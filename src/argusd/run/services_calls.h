@@ -6,10 +6,18 @@
 #include "argusd/jobs/jobs.h"
 #include "ray/ray.h"
 
+struct finding;
+
 void calls_act(struct live *l, void *arg);
 void calls_ended(struct live *l, void *arg);
 void calls_trial(const struct live *l, struct reason *ret, void *arg);
 char *calls_needs(const struct live *l, void *arg);
+void calls_trial_failed(struct live *l,
+                        const struct finding *found,
+                        const char *message,
+                        const char *text,
+                        bool left,
+                        void *arg);
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg);
 char *calls_also_in(const char *node, void *arg);
 bool calls_is_registered(const char *name, void *arg);

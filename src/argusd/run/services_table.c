@@ -336,7 +336,9 @@ static void make_trials(struct services *s)
                                         .nodes = s->api.nodes,
                                         .secrets = s->api.secrets,
                                         .ray = s->ray,
-                                        .instance = s->instance};
+                                        .instance = s->instance,
+                                        .failed = calls_trial_failed,
+                                        .arg = s};
     s->trials = trials_new(&trials_parts);
 }
 

@@ -430,7 +430,6 @@ void diagnosis_run(struct diagnosis *d)
     name_process(d);
     (void)finding_line(&d->found, d->sentence, sizeof(d->sentence)); /* cut: fine */
     d->body = make_body(d, skipped);
-    if (d->k > 0 && !d->no_file &&
-        fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)
+    if (!d->no_file && fsroot_finding_write(d->root, d->job, d->k, d->body, &d->wrote) == 0)
         d->wrote = (struct err){0};
 }

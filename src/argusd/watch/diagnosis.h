@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diagnosis.h - the finding of one attempt, made from what it left on the shared root.
+/* diagnosis.h - the finding of one attempt, or of the trial before the first, made from what it
+ * left on the shared root.
  *
  * Reads the driver's log, and where that does not know those of the workers, through the finder
  * (core/finding/finding.h) together with what argusd knows and the scene (shepherd/scout/scene.h)
@@ -23,7 +24,7 @@ enum {
 struct diagnosis {
     /* What is asked. Owned texts; those of facts are borrowed from them. */
     char *root, *job;
-    int k;
+    int k;                             /* 0: of the trial, of which all is known */
     const struct finding_rules *rules; /* borrowed */
     struct finding_facts facts;
     char *lost_node, *odd_node, *odd_rank, *stopped_reason, *oom_line, *xid_line, *nan_text;

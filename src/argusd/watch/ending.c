@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/watch/diagnosis.h"
 #include "argusd/watch/sight.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
 struct ending {
-    int k;
+    int k; /* 0: of its trial */
     char cause[24], signal[24];
     const char *message; /* code of the text; NULL: it is a sentence */
     char text[JOB_REASON_TEXT_MAX];
@@ -79,6 +80,13 @@ static void ending_tell(struct live *l, const struct ending *e, const struct fin
         jobs_note(l, "holding", "hold_on_failure", job_state_reason(l->job)->text, clock_wall());
 }
 
+static void ending_tell_trial(struct live *l, const struct ending *e)
+{
+    struct job_event ev = {
+        .kind = JOB_EV_REJECTED, .finding = e->class, .message = e->message, .text = e->text};
+    (void)jobs_apply(l, &ev, "argusd", clock_wall()); /* too late is harmless */
+}
+
 bool ending_is_awaited(const struct live *l)
 {
     const bool *is_awaited = live_kept(l, LIVE_ENDING);
@@ -90,8 +98,21 @@ static void on_finding(struct live *l, const struct finding *found, void *arg)
     const struct ending *e = arg;
     const struct attempt *a = job_attempt(l->job);
     *(bool *)live_keep(l, LIVE_ENDING, sizeof(bool)) = false;
-    if (!l->over && a && a->k == e->k && a->phase < ATTEMPT_ENDED)
+    if (e->k == 0)
+        ending_tell_trial(l, e);
+    else if (!l->over && a && a->k == e->k && a->phase < ATTEMPT_ENDED)
         ending_tell(l, e, found);
+}
+
+static void ending_await(struct findings *fs,
+                         struct live *l,
+                         const struct ending *e,
+                         const struct findings_end *end)
+{
+    struct ending *kept = xmalloc(sizeof(*kept));
+    *kept = *e;
+    *(bool *)live_keep(l, LIVE_ENDING, sizeof(bool)) = true;
+    findings_ask(fs, l, end, on_finding, kept);
 }
 
 /* What was no number at the end, into text. */
@@ -113,8 +134,6 @@ static void ending_ask(struct findings *fs,
     const struct job *j = l->job;
     struct finding_facts *f = &end->facts;
     char nan[METRIC_NAME_MAX + 64], reason[JOB_REASON_TEXT_MAX];
-    struct ending *kept = xmalloc(sizeof(*kept));
-    *kept = *e;
     f->stopped =
         j->stop_cause == STOP_USER || (j->stop_cause == STOP_NONE && f->stopped && !e->by_head);
     f->preempted = j->stop_cause == STOP_PREEMPTED;
@@ -132,8 +151,29 @@ static void ending_ask(struct findings *fs,
     if (f->hung && end->given == FINDING_TIMEOUT_OR_HANG && findings_shows(l, FINDINGS_HANG))
         end->whole = l->extra.finding.json; /* who hung it was found while it ran */
     end->no_logs = f->stopped || f->preempted;
-    *(bool *)live_keep(l, LIVE_ENDING, sizeof(bool)) = true;
-    findings_ask(fs, l, end, on_finding, kept);
+    ending_await(fs, l, e, end);
+}
+
+/* ---- before an attempt ---- */
+
+void ending_by_trial(struct findings *fs,
+                     struct live *l,
+                     const struct finding *found,
+                     const char *message,
+                     const char *text,
+                     bool left)
+{
+    struct ending e = {.code = -1, .class = found->class, .message = message};
+    struct buf whole = BUF_INIT(DIAGNOSIS_BODY_MAX);
+    struct jout j = jout_begin(&whole);
+    finding_to_json(found, &j, NULL);
+    text_copy(e.text, text);
+    struct findings_end end = {.given = found->class,
+                               .whole = whole.failed ? NULL : buf_str(&whole),
+                               .no_logs = true,
+                               .no_file = !left};
+    ending_await(fs, l, &e, &end);
+    buf_release(&whole);
 }
 
 /* ---- with an exit file ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending.h - the end of an attempt as the witnesses saw it, and its finding: both become one event.
+/* ending.h - the end of an attempt as the witnesses saw it, or of a job by its trial, and its
+ * finding: both become one event.
  *
  * An end that nobody need explain (exit 0) is told at once; any other is told with its finding
  * (findings.h), and ending_is_awaited() until then. The metrics are settled by then. */
@@ -17,5 +18,12 @@ void ending_by_exit(struct findings *fs,
                     bool head_lost);
 /* It is gone without one. */
 void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, bool head_lost);
+/* Its trial failed it, see trials.h: message, text and left, as there. */
+void ending_by_trial(struct findings *fs,
+                     struct live *l,
+                     const struct finding *found,
+                     const char *message,
+                     const char *text,
+                     bool left);
 /* Its end is known and waits for its finding. */
 bool ending_is_awaited(const struct live *l);

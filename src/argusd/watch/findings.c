@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "core/finding/finding_rules.h"
 
-enum { OWED_MAX = 4096 };
+enum { OWED_MAX = DIAGNOSIS_BODY_MAX + 4096 };
 
 struct task {
     struct findings *fs;
@@ -124,6 +124,8 @@ static const struct field owed_rows[] = {
     FACT(oom_kills, FIELD_INT),
     FACT(oom_unsure, FIELD_BOOL),
     TOLD(no_logs, FIELD_BOOL),
+    TOLD(no_file, FIELD_BOOL),
+    TOLD(whole, FIELD_JSON),
     OWED("given", FIELD_STR, given_word),
     TOLD(lost_node, FIELD_STR),
     TOLD(odd_node, FIELD_STR),
@@ -356,6 +358,12 @@ static void findings_answer(struct task *t, const struct finding *found)
     jobs_idle(l);
 }
 
+/* It was stopped while the finding of its trial was made: that is how it ended. */
+static bool findings_is_moot(const struct task *t)
+{
+    return t->l && t->l->over;
+}
+
 /* The attempt may be over by now: then its end has a finding of its own. */
 static void take_note(struct task *t)
 {
@@ -400,7 +408,10 @@ static void findings_done(void *arg)
         findings_begin_next(fs);
         return;
     }
-    if (t->l) {
+    if (findings_is_moot(t)) {
+        findings_answer(t, NULL);
+        remove_task(t);
+    } else if (t->l) {
         findings_put_row(t);
         findings_tell(t);
         findings_keep(&t->l->extra, t);
@@ -494,6 +505,7 @@ void findings_ask(struct findings *fs,
     t->d.given = end->given;
     t->d.whole = copy(end->whole);
     t->d.no_logs = end->no_logs;
+    t->d.no_file = end->no_file;
     if (!end->no_logs) { /* it failed: the scene gets Ray's view */
         t->d.ray_nodes = rayview_nodes(fs->p.cluster, j);
         t->d.ray_actors = rayview_actors(&l->extra);
@@ -536,7 +548,7 @@ void findings_tick(struct findings *fs, usec_t mono)
     if (fs->closed)
         return;
     for (struct task *t = fs->first; t; t = t->next)
-        if (t->l && !t->is_note && mono >= t->until) {
+        if (t->l && !t->is_note && !findings_is_moot(t) && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
             findings_answer(t, NULL);
         } else if (t->is_lost && !store_is_failing(fs->p.store)) {

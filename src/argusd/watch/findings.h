@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* findings.h - why attempts ended badly: asked when they end, kept, shown.
+/* findings.h - why attempts ended badly, and trials: asked when they end, kept, shown.
  *
  * The end of such an attempt waits for its finding, for FINDINGS_PATIENCE at most: then the class
  * decides whether the job is restarted, and end and finding are one batch of the store. A crash
@@ -43,12 +43,13 @@ void findings_free(struct findings *fs);  /* after the loop has run dry; NULL is
 #define FINDINGS_ENTRY "finding_owed"
 void findings_restore(struct findings *fs, const struct store_entry *row);
 
-/* How the newest attempt of a job ended; copied. */
+/* How the newest attempt of a job ended, or before the first its trial; copied. */
 struct findings_end {
     struct finding_facts facts; /* texts may be NULL */
     enum finding_class given;   /* the class is known already; FINDING_NONE: it is not */
     const char *whole;          /* all of it is: what finding_to_json() wrote; NULL */
     bool no_logs;               /* the facts say all: nothing is read */
+    bool no_file;               /* no finding.json is left: its directory may be another's */
 };
 
 /* found is borrowed for the call; NULL: it is not made yet. Called on the loop, once, unless

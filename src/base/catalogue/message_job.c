@@ -139,6 +139,7 @@ static const struct message_row rows[] = {
         "{needs||}资源池中没有符合其快照的 worker"),
     SAY("trial_no_worker", "no worker of its pool is there", "资源池中没有 worker"),
     SAY("trial_begins", "it begins", "正在开始"),
+    SAY("trial_found", "it found something, which is being written down", "发现了问题，正在记录"),
     SAY("trial_sent", "Ray has it", "Ray 已收到"),
     SAY("trial_starts", "it starts", "正在启动"),
     SAY("trial_no_cpu", "no CPU of a worker is free for it yet", "还没有 worker 有空闲的 CPU"),

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 
 static bool count(int dir, const char *name, void *arg)
@@ -155,6 +156,32 @@ static void parts_of_a_file(void **state)
     assert_int_equal(file_write_at(-1, 0, "a", 1), -EBADF);
 }
 
+static void a_failed_look_is_no_absence(void **state)
+{
+    static const int absences[] = {ENOENT, ENOTDIR};
+    _cleanup_(freep) char *path = xasprintf("%s/f", (const char *)*state);
+    struct err err;
+    bool is_there = true;
+    put(*state, "f", "x");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"f", look_errors[i], 0, false};
+        assert_false(file_is_absence(-look_errors[i]));
+        assert_int_equal(file_look_for(path, &is_there, &err), -look_errors[i]);
+        assert_non_null(strstr(err.text, strerror(look_errors[i])));
+        assert_true(is_there);
+    }
+    for (size_t i = 0; i < array_len(absences); i++) {
+        look_broken = (struct look_broken){"f", absences[i], 0, false};
+        assert_true(file_is_absence(-absences[i]));
+        assert_int_equal(file_look_for(path, &is_there, &err), 0);
+        assert_false(is_there);
+    }
+    look_broken = (struct look_broken){0};
+    assert_int_equal(file_look_for(path, &is_there, &err), 0);
+    assert_true(is_there);
+    assert_false(file_is_absence(0));
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
@@ -168,6 +195,7 @@ int main(void)
         with_root(test_mkdirs),
         with_root(test_input_may_be_a_pipe),
         with_root(test_private),
+        with_root(a_failed_look_is_no_absence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

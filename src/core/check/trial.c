@@ -14,13 +14,6 @@
 
 enum { TRIAL_ARGS_MAX = 1000, SAYS_AROUND_MAX = 80 };
 
-static enum finding_class class_of_trial(const char *word)
-{
-    int class = finding_class_from_string(word);
-    bool fits = class >= 0 && finding_class_is((enum finding_class) class, FINDING_OF_TRIAL);
-    return fits ? (enum finding_class) class : FINDING_CONFIG_ERROR;
-}
-
 /* One finding: a message, or a sentence of a trial's program of before. The texts are owned. */
 struct trial_finding_page {
     const char *class, *field; /* borrowed */
@@ -96,7 +89,6 @@ static void say_first(const struct field_list *found, struct trial_result *r)
 {
     const struct trial_finding_page *v = found->v;
     bool is_one = found->n == 1 && *v->detail;
-    r->class = class_of_trial(found->n ? v->class : "");
     r->message = found->n > 1 ? "trial_failed" : is_one ? v->code : "trial_silent";
     if (found->n > 1)
         trial_say_all(found, r);
@@ -197,8 +189,10 @@ int trial_read(const char *text,
     ret->ok = json_get_bool(root, "ok", false) && !json_array_size(findings);
     struct trial_finding_page v[TRIAL_FINDINGS_MAX];
     const struct field_list found = trial_findings(findings, v);
-    if (!ret->ok)
+    if (!ret->ok) {
         say_first(&found, ret);
+        trial_finding(findings, &ret->found);
+    }
     ret->shown = shown(root, &found, ret->ok);
     for (size_t i = 0; i < found.n; i++)
         trial_finding_release(&v[i]);
@@ -217,4 +211,5 @@ int64_t trial_train_rows(const char *shown)
 void trial_result_release(struct trial_result *r)
 {
     freep(&r->shown);
+    finding_release(&r->found);
 }

@@ -36,6 +36,8 @@ static const struct hydra_row {
     {"data.micro_batch_size_per_gpu", OF(WORKLOAD_SFT), NUMBER_WHOLE},
     {"data.max_token_len_per_gpu", OF(WORKLOAD_SFT), NUMBER_WHOLE},
     {"data.filter_overlong_prompts", RL, NUMBER_NONE},
+    {"data.train_batch_size", RL | OF(WORKLOAD_SFT), NUMBER_WHOLE},
+    {"actor_rollout_ref.actor.ppo_mini_batch_size", RL, NUMBER_WHOLE},
 };
 
 static const char OVERRIDES[] = "overrides.", ENV[] = "env.";

@@ -258,8 +258,9 @@ static int undo_put_back(const struct jobarchive *a,
                          const struct jobarchive_place *p,
                          struct err *err)
 {
-    int r = 0;
-    if (rootdir_has(&p->jobs, a->id)) /* the stub */
+    bool has_stub = false;
+    int r = rootdir_look_for(&p->jobs, a->id, &has_stub, err);
+    if (r == 0 && has_stub)
         r = rootdir_rename(&p->jobs, a->id, &p->jobs, p->stub, 0, err);
     if (r == 0)
         r = rootdir_rename(&p->jobs, p->old, &p->jobs, a->id, 0, err);
@@ -269,10 +270,13 @@ static int undo_put_back(const struct jobarchive *a,
 int jobarchive_undo(const struct jobarchive *a, struct err *err)
 {
     _cleanup_(place_release) struct jobarchive_place p = PLACE_NONE;
+    bool has_old = false;
     int r = place_open(a, &p, err);
+    if (r == 0) /* the archive goes below: not before it is certain where the job itself is */
+        r = rootdir_look_for(&p.jobs, p.old, &has_old, err);
     if (r < 0)
         return r;
-    if (rootdir_has(&p.jobs, p.old))
+    if (has_old)
         r = undo_put_back(a, &p, err);
     jobarchive_step(a, "back");
     if (r == 0)
@@ -393,14 +397,18 @@ int jobarchive_drop(const struct jobarchive *a, struct err *err)
 
 static int swap_names(const struct jobarchive *a, const struct jobarchive_place *p, struct err *err)
 {
-    int r = 0;
-    if (!rootdir_has(&p->jobs, p->fresh))
-        return rootdir_has(&p->jobs, a->id)
-                   ? 0 /* it was done before */
-                   : message_refuse(err, -ENOENT, "unpacked_gone", MESSAGE_NO_ARGS);
-    if (rootdir_has(&p->jobs, a->id))
+    bool has_fresh = false, has_own = false;
+    int r = rootdir_look_for(&p->jobs, p->fresh, &has_fresh, err);
+    if (r == 0)
+        r = rootdir_look_for(&p->jobs, a->id, &has_own, err);
+    if (r < 0)
+        return r;
+    if (!has_fresh)
+        return has_own ? 0 /* it was done before */
+                       : message_refuse(err, -ENOENT, "unpacked_gone", MESSAGE_NO_ARGS);
+    if (has_own)
         r = place_remove(&p->jobs, p->stub, err); /* left by a kill */
-    if (r == 0 && rootdir_has(&p->jobs, a->id))
+    if (r == 0 && has_own)
         r = rootdir_rename(&p->jobs, a->id, &p->jobs, p->stub, 0, err);
     jobarchive_step(a, "unstubbed");
     if (r == 0)

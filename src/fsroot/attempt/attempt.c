@@ -244,7 +244,11 @@ static int check_not_started(const struct plan *p, struct err *err)
     static const char *const signs[] = {ATTEMPT_LOG, ATTEMPT_EXIT};
     for (size_t i = 0; i < array_len(signs); i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s", p->dir, signs[i]);
-        if (rootfile_is_there(p->a->root, path))
+        bool is_there = false;
+        int r = rootfile_look_for(p->a->root, path, &is_there, err);
+        if (r < 0) /* it may have started: nothing is written, and who asked tries again later */
+            return r;
+        if (is_there)
             return message_refuse(err, -EEXIST, "attempt_started",
                                   MESSAGE_ARGS(MESSAGE_NUM("attempt", p->a->attempt),
                                                MESSAGE_STR("job", p->a->job),
@@ -324,8 +328,9 @@ int fsroot_finding_write(const char *root,
                          const char *text,
                          struct err *err)
 {
-    _cleanup_(freep) char *dir = fsroot_attempt_dir(root, job, attempt, NULL);
-    return attempt_add_file(root, job, attempt, dir, ATTEMPT_FINDING, text, err);
+    _cleanup_(freep) char *dir = attempt ? fsroot_attempt_dir(root, job, attempt, NULL)
+                                         : xasprintf("%s/jobs/%s/trial", root, job);
+    return attempt_add_file(root, job, attempt ? attempt : 1, dir, ATTEMPT_FINDING, text, err);
 }
 
 int fsroot_scene_write(const char *root,
@@ -362,7 +367,9 @@ int fsroot_stop_write(const char *root,
     if (r < 0)
         return r;
     _cleanup_(freep) char *path = fsroot_attempt_dir(root, job, attempt, ATTEMPT_STOP);
-    if (rootfile_is_there(root, path))
-        return 0;
+    bool is_there = false;
+    r = rootfile_look_for(root, path, &is_there, err);
+    if (r < 0 || is_there)
+        return r;
     return rootfile_write(root, path, 0, reason, strlen(reason), 0644, FILE_SYNC, err);
 }

@@ -44,16 +44,29 @@ static const char *arch_of(const struct buf *binary)
     }
 }
 
-/* True if the file has these bytes and this mode already. */
-static bool install_is_there(const struct rootdir *dir,
-                             const char *name,
-                             const struct buf *want,
-                             mode_t mode)
+/* 1: the file has these bytes and this mode already. A read that fails is no other file: the one
+ * that running jobs were started from would become the previous one, and be lost at the next try.
+ */
+static int install_is_there(const struct rootdir *dir,
+                            const char *name,
+                            const struct buf *want,
+                            mode_t mode,
+                            struct err *err)
 {
     _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
+    struct err why = {0};
     struct stat st;
-    return rootdir_read(dir, name, &now, NULL) == 0 && now.len == want->len &&
-           !memcmp(buf_str(&now), buf_str(want), now.len) && rootdir_look(dir, name, &st) == 0 &&
+    int r = rootdir_read(dir, name, &now, &why);
+    if (r == 0)
+        r = rootdir_look(dir, name, &st);
+    if (r < 0)
+        return rootdir_is_answer(r) ? 0
+               : why.code           ? err_copy(err, r, &why)
+                                    : message_refuse(err, r, "disk_no_look_in",
+                                                     MESSAGE_ARGS(MESSAGE_STR("dir", dir->path),
+                                                                  MESSAGE_STR("name", name),
+                                                                  MESSAGE_STR("why", strerror(-r))));
+    return now.len == want->len && !memcmp(buf_str(&now), buf_str(want), now.len) &&
            S_ISREG(st.st_mode) && (st.st_mode & 07777) == mode;
 }
 
@@ -65,14 +78,15 @@ static int install_place(const struct rootdir *dir,
                          bool keep_previous,
                          struct err *err)
 {
-    if (install_is_there(dir, name, want, mode))
-        return 0;
+    int r = install_is_there(dir, name, want, mode, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (keep_previous) {
         _cleanup_(freep) char *previous = xasprintf("%s.previous", name);
         (void)rootdir_unlink(dir, previous, NULL); /* neither may exist, and a comfort to */
         (void)!rootdir_link(dir, name, dir, previous, NULL); /* jobs must not keep a binary away */
     }
-    int r = rootdir_write(dir, name, buf_str(want), want->len, mode, FILE_SYNC, err);
+    r = rootdir_write(dir, name, buf_str(want), want->len, mode, FILE_SYNC, err);
     return r < 0 ? r : 1;
 }
 
@@ -115,7 +129,9 @@ static int place_shepherd(const char *root, const char *binary, struct err *err)
 static int block_cache(const struct rootdir *dir, struct err *err)
 {
     static const char name[] = "__pycache__";
-    return rootdir_has(dir, name) ? 0 : rootdir_write(dir, name, "", 0, 0444, 0, err);
+    bool is_there = false;
+    int r = rootdir_look_for(dir, name, &is_there, err);
+    return r < 0 || is_there ? r : rootdir_write(dir, name, "", 0, 0444, 0, err);
 }
 
 /* The sources of the hook lie in several files, of which the build makes one; the main one alone

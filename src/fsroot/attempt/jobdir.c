@@ -23,17 +23,36 @@ static bool jobdir_name_counts(const char *name)
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, JOBDIR_TRIAL) != 0;
 }
 
-static bool jobdir_is_unused(const struct rootdir *d)
+/* 1: a directory of ours that is empty, or holds a trial alone; 0: something else. A look that
+ * fails is neither, so that a server that was away for a moment makes no directory another's. */
+static int jobdir_is_unused(const struct rootdir *jobs, const char *job, struct err *err)
 {
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    struct err why = {0};
     struct stat st;
     DIR *names = NULL;
     size_t n = 0;
-    if (fstat(d->fd, &st) < 0 || st.st_uid != geteuid() || rootdir_list(d, &names, NULL) < 0)
-        return false;
-    for (const struct dirent *e; n == 0 && (e = readdir(names));)
+    int r = rootdir_look(jobs, job, &st);
+    if (r < 0)
+        return message_refuse(err, r, "disk_no_look_in",
+                              MESSAGE_ARGS(MESSAGE_STR("dir", jobs->path), MESSAGE_STR("name", job),
+                                           MESSAGE_STR("why", strerror(-r))));
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return 0;
+    r = rootdir_open_in(jobs, job, 0, &d, &why);
+    if (r == 0)
+        r = rootdir_list(&d, &names, &why);
+    if (r < 0)
+        return r == -ELOOP || r == -ENOTDIR ? 0 : err_copy(err, r, &why);
+    errno = 0;
+    for (const struct dirent *e; n == 0 && (e = readdir(names)); errno = 0)
         n += jobdir_name_counts(e->d_name);
+    r = n ? 0 : -errno;
     (void)closedir(names); /* it was only read */
-    return n == 0;
+    return r < 0 ? message_refuse(
+                       err, r, "disk_no_list",
+                       MESSAGE_ARGS(MESSAGE_STR("path", d.path), MESSAGE_STR("why", strerror(-r))))
+                 : !n;
 }
 
 int fsroot_job_make(const char *root, const char *job, struct err *err)
@@ -48,18 +67,24 @@ int fsroot_job_make(const char *root, const char *job, struct err *err)
     r = rootdir_make_new(&jobs, job, 0755, &dir, &why);
     if (r != -EEXIST)
         return r < 0 ? err_copy(err, r, &why) : 0;
-    if (rootdir_open_in(&jobs, job, 0, &dir, NULL) == 0 && jobdir_is_unused(&dir))
-        return 0;
+    r = jobdir_is_unused(&jobs, job, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
     return message_refuse(err, ERR_CONFLICT, "job_dir_is_there",
                           MESSAGE_ARGS(MESSAGE_STR("dir", jobs.path), MESSAGE_STR("name", job)));
 }
 
-void fsroot_jobs_are_there(const char *root, const struct strv *jobs, bool *ret)
+void fsroot_jobs_are_there(const char *root, const struct strv *jobs, enum fsroot_seen *ret)
 {
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
-    struct stat st;
-    bool opened = rootdir_open(root, "jobs", 0, &dir, NULL) == 0;
-    for (size_t i = 0; i < jobs->n; i++)
-        ret[i] = opened && fsroot_is_name(jobs->v[i]) &&
-                 fstatat(dir.fd, jobs->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0;
+    int opened = rootdir_open(root, "jobs", 0, &dir, NULL);
+    for (size_t i = 0; i < jobs->n; i++) {
+        bool is_there = false;
+        int r = opened;
+        if (r == 0 && fsroot_is_name(jobs->v[i]))
+            r = rootdir_look_for(&dir, jobs->v[i], &is_there, NULL);
+        ret[i] = is_there                       ? FSROOT_PRESENT
+                 : r == 0 || file_is_absence(r) ? FSROOT_ABSENT
+                                                : FSROOT_UNREADABLE;
+    }
 }

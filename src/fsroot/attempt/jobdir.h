@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/strv.h"
+#include "fsroot/attempt/seen.h"
 
 #define JOBDIR_TRIAL "trial" /* what a trial has in jobs/<job>, before there is an attempt */
 
@@ -13,4 +14,4 @@
 must_check int fsroot_job_make(const char *root, const char *job, struct err *err);
 /* For each of these names, whether anything, a broken link as well, has it below jobs. ret: one for
  * each. */
-void fsroot_jobs_are_there(const char *root, const struct strv *jobs, bool *ret);
+void fsroot_jobs_are_there(const char *root, const struct strv *jobs, enum fsroot_seen *ret);

@@ -117,8 +117,15 @@ int fsroot_scouts_list(const char *root,
     int r = each_name(root, dir, stacks_note_node, &nodes, err);
     for (size_t i = 0; i < nodes.n && r == 0; i++) {
         _cleanup_(freep) char *path = xasprintf("%s/%s" END, dir, nodes.v[i]);
-        if (rootfile_look(root, path, &st) < 0) /* it has just gone */
+        r = rootfile_look(root, path, &st);
+        if (r < 0 && !file_is_absence(r))
+            return message_refuse(
+                err, r, "disk_no_look",
+                MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(-r))));
+        if (r < 0) { /* it has just gone */
+            r = 0;
             continue;
+        }
         _cleanup_(freep) char *at =
             xasprintf("%lld.%09ld", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
         pairs_set(ret, nodes.v[i], at);

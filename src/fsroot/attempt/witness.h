@@ -12,9 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strv.h"
-
-/* UNREADABLE is not ABSENT: a witness that cannot be heard has said nothing. */
-enum fsroot_seen { FSROOT_ABSENT, FSROOT_UNREADABLE, FSROOT_PRESENT };
+#include "fsroot/attempt/seen.h"
 
 struct fsroot_beat {
     enum fsroot_seen seen;

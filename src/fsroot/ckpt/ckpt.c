@@ -438,28 +438,49 @@ int ckpt_look(const char *root,
     return 0;
 }
 
+/* A descriptor. ERR_NOT_FOUND: nothing has its name, or what is no directory. */
+static int ckpt_open_step(const char *root, const char *job, int64_t step, struct err *err)
+{
+    char name[32];
+    struct err why = {0};
+    _cleanup_(closep) int dir = ckpt_dir_open(root, job, &why);
+    ckpt_dir_name(step, name, sizeof(name));
+    int fd = dir < 0 ? dir : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int r = dir < 0 ? dir : -errno;
+    if (file_is_absence(r) || r == -ELOOP)
+        return message_refuse(err, ERR_NOT_FOUND, "no_ckpt_step",
+                              MESSAGE_ARGS(MESSAGE_NUM("step", step)));
+    if (dir < 0)
+        return message_refuse(err, r, "ckpt_step_no_look",
+                              MESSAGE_ARGS(MESSAGE_NUM("step", step), MESSAGE_ERR("why", &why)));
+    return message_refuse(
+        err, r, "ckpt_step_no_look",
+        MESSAGE_ARGS(MESSAGE_NUM("step", step), MESSAGE_STR("why", strerror(-r))));
+}
+
 int ckpt_verify(const char *root,
                 const char *job,
                 struct ckpt *c,
                 const volatile int *stop,
                 struct err *err)
 {
-    char name[32], why[CKPT_WHY_MAX];
+    char why[CKPT_WHY_MAX];
     struct ckpt found = {.step = c->step};
+    _cleanup_(closep) int step = ckpt_open_step(root, job, c->step, err);
+    int copy = step < 0 ? step : dup(step);
+    if (copy < 0)
+        return step < 0 ? step
+                        : message_refuse(err, -errno, "ckpt_no_look",
+                                         MESSAGE_ARGS(MESSAGE_STR("why", strerror(errno))));
     struct walk w = {.c = &found, .files_left = FILES_MAX, .listing = ckpt_listing_new()};
-    _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
-    ckpt_dir_name(c->step, name, sizeof(name));
-    _cleanup_(closep) int step =
-        dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int copy = step < 0 ? -1 : dup(step);
-    int r = copy < 0 ? message_refuse(err, ERR_NOT_FOUND, "no_ckpt_step",
-                                      MESSAGE_ARGS(MESSAGE_NUM("step", c->step)))
-                     : walk_dir(&w, copy, 0, 0);
+    int r = walk_dir(&w, copy, 0, 0);
     if (r == 0 && !ckpt_listing_is_whole(w.listing, why))
         ckpt_judge_kept(&found, CKPT_PARTIAL, why);
     else if (r == 0)
         r = read_shards(&w, step, true, stop, err);
-    else if (copy >= 0)
+    else
         r = message_refuse(err, r, "ckpt_no_look", MESSAGE_ARGS(MESSAGE_STR("why", strerror(-r))));
     walk_release(&w);
     if (r < 0)

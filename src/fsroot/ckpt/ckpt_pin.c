@@ -129,6 +129,10 @@ static int pin_one(int dir, int attempt, int64_t step, struct err *err)
     pin_name(FRESH_PREFIX, attempt, step, fresh);
     if (faccessat(dir, pin, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return 0;
+    if (errno != ENOENT)
+        return message_refuse(
+            err, -errno, "disk_no_look",
+            MESSAGE_ARGS(MESSAGE_STR("path", pin), MESSAGE_STR("why", strerror(errno))));
     int r = dirtree_remove_at(dir, fresh, err); /* of a crash */
     if (r < 0)
         return r;

@@ -70,6 +70,8 @@ int ckpt_dir_rename_away(int dir, const char *name, const char *prefix, const ch
         if (errno == EINVAL || errno == ENOSYS) { /* NFS knows no flags */
             if (faccessat(dir, gone, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 continue;
+            if (errno != ENOENT) /* a rename would lose what may have the name */
+                return -errno;
             return renameat(dir, name, dir, gone) == 0 ? 0 : -errno;
         }
         if (errno != EEXIST)

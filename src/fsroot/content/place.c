@@ -227,13 +227,14 @@ int place_read(const struct walk_place *p,
 
 /* ---- put ---- */
 
-/* The name of a snapshot, which its own command removes, with its row. */
-static bool is_snapshot(int dir, const char *name)
+/* 1: the name of a snapshot, which its own command removes, with its row; 0: none, or nothing. A
+ * negative errno: that could not be found out, and it stays. */
+static int place_is_snapshot(int dir, const char *name)
 {
     char text[LINK_TEXT_MAX + 1];
     ssize_t n = readlinkat(dir, name, text, LINK_TEXT_MAX);
     if (n < 0)
-        return false;
+        return file_is_absence(-errno) || errno == EINVAL ? 0 : -errno;
     text[n] = 0;
     return strstr(text, "argus/snapshots/") != NULL;
 }
@@ -336,11 +337,15 @@ int place_put(const char *root,
     int r = walk_open_parent(root, p, flags & PLACE_PARENTS, 0, &dir, &name, err);
     if (r < 0)
         return r;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+    bool is_there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!is_there && !file_is_absence(-errno)) /* what may be there is not replaced unseen */
+        return walk_trouble(p, errno, err);
+    if (is_there && S_ISDIR(st.st_mode))
         return message_refuse(err, ERR_CONFLICT, "file_name_missing",
                               MESSAGE_ARGS(MESSAGE_STR("path", p->path)));
-    if (is_snapshot(dir, name))
-        return refuse_snapshot(p, name, err);
+    r = place_is_snapshot(dir, name);
+    if (r != 0)
+        return r < 0 ? walk_trouble(p, r, err) : refuse_snapshot(p, name, err);
     r = rootdir_open_above(root, from, 0, &above, &source, err);
     if (r == 0)
         r = rootdir_chmod(&above, source, 0644, err);
@@ -368,8 +373,9 @@ struct removing {
 static int place_check_name(int dir, const char *name, void *arg)
 {
     struct removing *x = arg;
-    x->refused = is_snapshot(dir, name);
-    return x->refused ? refuse_snapshot(x->p, name, x->err) : 0;
+    int r = place_is_snapshot(dir, name);
+    x->refused = r > 0;
+    return x->refused ? refuse_snapshot(x->p, name, x->err) : r;
 }
 
 int place_remove(const char *root,

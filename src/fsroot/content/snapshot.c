@@ -273,22 +273,28 @@ static int snapshot_fill(const struct snapshot_source *s,
     return r;
 }
 
-static void read_needs_of(const struct rootdir *tree, struct strv *ret)
+static int read_needs_of(const struct rootdir *tree, struct strv *ret, struct err *err)
 {
-    for (size_t i = 0; needs_files[i]; i++) {
+    struct err why = {0};
+    int r = 0;
+    for (size_t i = 0; r == 0 && needs_files[i]; i++) {
         struct buf text = BUF_INIT(NEEDS_FILE_MAX);
-        if (rootdir_read(tree, needs_files[i], &text, NULL) == 0)
+        r = rootdir_read(tree, needs_files[i], &text, &why);
+        if (r == 0)
             needs_read(needs_files[i], buf_str(&text), ret);
         buf_release(&text);
+        if (rootdir_is_answer(r))
+            r = 0;
     }
+    return r < 0 ? err_copy(err, r, &why) : 0;
 }
 
-void snapshot_read_needs(const char *root, const char *hash, struct strv *ret)
+int snapshot_read_needs(const char *root, const char *hash, struct strv *ret, struct err *err)
 {
     _cleanup_(rootdir_release) struct rootdir tree = ROOTDIR_NONE;
     _cleanup_(freep) char *path = snapshot_tree(root, hash);
-    if (rootdir_open(root, path, 0, &tree, NULL) == 0)
-        read_needs_of(&tree, ret);
+    int r = rootdir_open(root, path, 0, &tree, err);
+    return r < 0 ? r : read_needs_of(&tree, ret, err);
 }
 
 static int snapshot_finish(const struct snapshot_source *s,
@@ -307,11 +313,11 @@ static int snapshot_finish(const struct snapshot_source *s,
     int r = write_manifest(st, m, err);
     if (r == 0)
         r = lock_dirs(st, m, err);
-    if (r < 0)
-        return r;
-    made->verl = fsroot_verl_version(s->root, st->tree.path);
-    read_needs_of(&st->tree, &made->needs);
-    return publish(s, st, made, err);
+    if (r == 0) /* both are kept with its row: a look that fails must not stand there as "none" */
+        r = fsroot_verl_version(s->root, st->tree.path, &made->verl, err);
+    if (r == 0)
+        r = read_needs_of(&st->tree, &made->needs, err);
+    return r < 0 ? r : publish(s, st, made, err);
 }
 
 int snapshot_make(const struct snapshot_source *s, struct snapshot_made *ret, struct err *err)
@@ -372,14 +378,19 @@ static bool is_hash(const char *s)
     return strlen(s) == HASH_HEX - 1 && strspn(s, "0123456789abcdef") == HASH_HEX - 1;
 }
 
-/* The text of a link; false: it is none, or a long one. */
-static bool read_text(const struct rootdir *dir, const char *name, char ret[static 256])
+/* The text of a link. 0 where nothing has the name, -EINVAL where it is no link. */
+static int read_text(const struct rootdir *dir,
+                     const char *name,
+                     char ret[static 256],
+                     struct err *err)
 {
     ssize_t n = readlinkat(dir->fd, name, ret, 255);
-    if (n < 0)
-        return false;
-    ret[n] = 0;
-    return true;
+    if (n < 0 && !file_is_absence(-errno))
+        return message_refuse(err, -errno, "disk_no_read_in",
+                              MESSAGE_ARGS(MESSAGE_STR("dir", dir->path), MESSAGE_STR("name", name),
+                                           MESSAGE_STR("why", strerror(errno))));
+    ret[n < 0 ? 0 : n] = 0;
+    return n > 0;
 }
 
 /* "../../../argus/snapshots/<hash>/tree" at whatever depth. */
@@ -405,8 +416,10 @@ int snapshot_link(const char *root,
         r = rootdir_open_above(root, path, 0755, &dir, &name, err);
     if (r < 0)
         return r;
-    bool is_link = read_text(&dir, name, now);
-    if (rootdir_has(&dir, name) && !(is_link && snapshot_is_ours(now)))
+    int is_link = read_text(&dir, name, now, err);
+    if (is_link < 0 && is_link != -EINVAL)
+        return is_link;
+    if (is_link && !(is_link > 0 && snapshot_is_ours(now)))
         return message_refuse(err, -EEXIST, "no_snapshot_there",
                               MESSAGE_ARGS(MESSAGE_STR("path", path)));
     return is_link && str_eq(now, to) ? 0 : rootdir_symlink(&dir, name, to, err);
@@ -431,7 +444,11 @@ int snapshot_unlink(const char *root, const char *user, const char *ref, struct 
     int r = rootdir_open_above(root, path, 0, &dir, &name, err);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    if (read_text(&dir, name, now) && snapshot_is_ours(now))
+    struct err why = {0};
+    int is_link = read_text(&dir, name, now, &why);
+    if (is_link < 0 && is_link != -EINVAL)
+        return err_copy(err, is_link, &why);
+    if (is_link > 0 && snapshot_is_ours(now))
         r = rootdir_unlink(&dir, name, err);
     if (r == 0)
         remove_empty(root, path);

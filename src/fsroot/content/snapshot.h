@@ -57,8 +57,12 @@ must_check int snapshot_make(const struct snapshot_source *s,
  * stays settled. */
 must_check int snapshot_settle(const char *root, const char *hash, bool unsure, struct err *err);
 
-/* Appends what the content of this hash asks for; what cannot be read asks for nothing. */
-void snapshot_read_needs(const char *root, const char *hash, struct strv *ret);
+/* Appends what the content of this hash asks for; what is no plain file or a giant one asks for
+ * nothing. */
+must_check int snapshot_read_needs(const char *root,
+                                   const char *hash,
+                                   struct strv *ret,
+                                   struct err *err);
 
 /* <root>/argus/snapshots/<hash>/tree */
 char *snapshot_tree(const char *root, const char *hash);

@@ -39,13 +39,17 @@ static int snapshot_verify_differs(const struct verify *v, const char *path, con
 
 /* ---- one file ---- */
 
-static bool link_is_same(const struct verify *v, const struct manifest_entry *e)
+/* 1 or 0; a negative errno: that could not be found out, which is no change of it. */
+static int link_is_same(const struct verify *v, const struct manifest_entry *e)
 {
     char to[SNAPSHOT_PATH_MAX + 1];
     const char *name;
     int dir = unpack_way_enter(v->way, e->path, false, &name);
-    ssize_t n = dir < 0 ? -1 : readlinkat(dir, name, to, sizeof(to));
-    return n >= 0 && (size_t)n == strlen(e->target) && !memcmp(to, e->target, (size_t)n);
+    ssize_t n = dir < 0 ? dir : readlinkat(dir, name, to, sizeof(to));
+    int r = dir < 0 ? dir : n < 0 ? -errno : 0;
+    if (r < 0)
+        return file_is_absence(r) || r == -EINVAL || r == -ELOOP ? 0 : r;
+    return (size_t)n == strlen(e->target) && !memcmp(to, e->target, (size_t)n);
 }
 
 static bool looks_same(const struct verify *v, const struct manifest_entry *e)
@@ -53,7 +57,7 @@ static bool looks_same(const struct verify *v, const struct manifest_entry *e)
     struct stat st;
     const char *name;
     if (e->kind == MANIFEST_LINK)
-        return link_is_same(v, e);
+        return link_is_same(v, e) > 0; /* all is looked at then, and tells why */
     int dir = unpack_way_enter(v->way, e->path, false, &name);
     return dir >= 0 && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
            (uint64_t)st.st_size == e->size && st.st_mtim.tv_sec == DIRTREE_MTIME &&
@@ -64,11 +68,20 @@ static int check_content(const struct verify *v, const struct manifest_entry *e)
 {
     unsigned char hash[HASH_BYTES];
     uint64_t size;
-    if (e->kind == MANIFEST_LINK)
-        return link_is_same(v, e) ? 0 : snapshot_verify_differs(v, e->path, "content_link_changed");
     const char *name;
+    if (e->kind == MANIFEST_LINK) {
+        int same = link_is_same(v, e);
+        return same > 0   ? 0
+               : same < 0 ? message_refuse(v->err, same, "disk_no_link",
+                                           MESSAGE_ARGS(MESSAGE_STR("path", e->path),
+                                                        MESSAGE_STR("why", strerror(-same))))
+                          : snapshot_verify_differs(v, e->path, "content_link_changed");
+    }
     int dir = unpack_way_enter(v->way, e->path, false, &name);
-    int r = dir < 0 ? dir : filehash_at(dir, name, hash, &size, v->err);
+    int r = dir < 0 ? message_refuse(v->err, dir, "disk_no_look",
+                                     MESSAGE_ARGS(MESSAGE_STR("path", e->path),
+                                                  MESSAGE_STR("why", strerror(-dir))))
+                    : filehash_at(dir, name, hash, &size, v->err);
     if (r == -ENOENT || r == -ENOTDIR)
         return snapshot_verify_differs(v, e->path, "content_gone");
     if (r == -EINVAL || r == -ELOOP)
@@ -127,12 +140,19 @@ static int check_dir(const struct verify *v, const char *path, bool deep, int de
         return snapshot_verify_differs(v, path, "content_added");
     }
     DIR *dir = fdopendir(fd);
-    int r = 0;
-    for (struct dirent *e; dir && r == 0 && (e = readdir(dir));)
+    int r = dir ? 0 : -errno;
+    errno = 0;
+    for (struct dirent *e; r == 0 && (e = readdir(dir)); errno = 0)
         r = snapshot_verify_check_name(v, path, e->d_name, deep, depth);
+    int error = r == 0 ? errno : dir ? 0 : -r;
     if (dir)
         (void)closedir(dir); /* it was only read */
-    return r;
+    else
+        (void)close(fd); /* it was only opened */
+    return error ? message_refuse(
+                       v->err, -error, "disk_no_read",
+                       MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(error))))
+                 : r;
 }
 
 /* ---- all ---- */

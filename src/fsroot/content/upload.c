@@ -108,13 +108,23 @@ static int upload_save(struct upload_file *f, struct err *err)
     return r < 0 ? upload_trouble(f->root, r, "keep the state of an upload", err) : 0;
 }
 
-static bool upload_load(const struct upload_file *f, struct saved *ret)
+/* *ret_is_ours false: there is no state, or one that we did not write. A read that fails is
+ * neither: what came before is kept. */
+static int upload_load(const struct upload_file *f,
+                       struct saved *ret,
+                       bool *ret_is_ours,
+                       struct err *err)
 {
     _cleanup_(buf_release) struct buf text = BUF_INIT(sizeof(*ret));
-    if (rootdir_read(&f->dir, STATE, &text, NULL) < 0 || text.len != sizeof(*ret))
-        return false;
+    int r = rootdir_read(&f->dir, STATE, &text, NULL);
+    if (r < 0 && r != -ENOENT && r != -EMSGSIZE && r != -EINVAL && r != -ELOOP)
+        return upload_trouble(f->root, r, "read the state of an upload", err);
+    *ret_is_ours = false;
+    if (r < 0 || text.len != sizeof(*ret))
+        return 0;
     memcpy(ret, text.data, sizeof(*ret));
-    return !memcmp(ret->magic, magic, sizeof(magic));
+    *ret_is_ours = !memcmp(ret->magic, magic, sizeof(magic));
+    return 0;
 }
 
 static int upload_cut(struct upload_file *f, uint64_t to, struct err *err)
@@ -146,11 +156,15 @@ static int upload_go_on(struct upload_file *f, struct err *err)
 {
     struct stat st;
     struct saved s;
+    bool is_ours;
     if (fstat(f->fd, &st) < 0)
         return upload_trouble(f->root, errno, "look at an upload", err);
     uint64_t size = (uint64_t)st.st_size;
-    if (!upload_load(f, &s) || s.synced > size) {
-        int r = upload_cut(f, 0, err);
+    int r = upload_load(f, &s, &is_ours, err);
+    if (r < 0)
+        return r;
+    if (!is_ours || s.synced > size) {
+        r = upload_cut(f, 0, err);
         return r < 0 ? r : upload_save(f, err);
     }
     f->offset = f->synced = s.synced;

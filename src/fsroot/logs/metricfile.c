@@ -248,11 +248,19 @@ struct taking {
     struct err *err;
 };
 
-static bool is_there(const struct metric_reader *r)
+/* *ret stays true once it is. A look that fails is no missing file: the log would be read in its
+ * place, and the file too from the next pass on. */
+static int metricfile_look_for(const struct metric_reader *r, bool *ret, struct err *err)
 {
     _cleanup_(freep) char *path = fsroot_attempt_dir(r->root, r->job, r->k, "metrics.jsonl");
     struct stat st;
-    return rootfile_look(r->root, path, &st) == 0 && S_ISREG(st.st_mode);
+    int x = *ret ? 0 : rootfile_look(r->root, path, &st);
+    if (x < 0 && !file_is_absence(x) && x != -ELOOP)
+        return message_refuse(
+            err, x, "disk_no_look",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(-x))));
+    *ret = *ret || (x == 0 && S_ISREG(st.st_mode));
+    return 0;
 }
 
 /* verl makes its file before it prints a step: a step in the log without a file means a verl
@@ -261,7 +269,8 @@ static bool metricfile_is_wanted(struct taking *t)
 {
     if (t->want_records && t->from_log && !t->asked) {
         t->asked = true;
-        t->r->has_file = is_there(t->r);
+        int x = metricfile_look_for(t->r, &t->r->has_file, t->err);
+        t->result = t->result < 0 ? t->result : x;
         t->want_records = !t->r->has_file;
     }
     return t->want_records && t->result == 0;
@@ -366,8 +375,9 @@ static int metricfile_read_source(struct metric_reader *r,
 static int read_attempt(struct metric_reader *r, bool final, struct taking *t, size_t *ret_used)
 {
     size_t of_log = 0, of_file = 0;
-    int x = 0;
-    r->has_file = r->has_file || is_there(r);
+    int x = metricfile_look_for(r, &r->has_file, t->err);
+    if (x < 0)
+        return x;
     t->from_log = true;
     t->asked = false;
     t->want_records = !r->has_file;

@@ -20,8 +20,9 @@ void fsroot_look(const char *shared_root,
 
 /* The keys of configuration `name` of the verl in `tree` (a directory on the shared root that holds
  * the package, or an interpreter of a venv there). ret->whole is false when some part of it could
- * not be read; false: there is no such configuration, and *ret is empty. */
-bool fsroot_verl_keys(const char *root,
-                      const char *tree,
-                      const char *name,
-                      struct preflight_keys *ret);
+ * not be read. 1, or 0: there is no such configuration; a negative errno: that could not be found
+ * out. In both *ret is empty. */
+must_check int fsroot_verl_keys(const char *root,
+                                const char *tree,
+                                const char *name,
+                                struct preflight_keys *ret);

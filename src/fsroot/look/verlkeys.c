@@ -6,6 +6,7 @@
  * defaults list, groups, packages. What needs more makes the answer incomplete. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +25,28 @@ struct composing {
     const char *dir; /* verl/trainer/config, below top */
     struct preflight_keys *out;
     int files;
+    int trouble; /* the first failure that says nothing about what is there */
 };
 
-static bool verlkeys_is_there(const struct rootdir *top, const char *below)
+/* 1 or 0; a negative errno: that could not be found out. */
+static int verlkeys_is_there(const struct rootdir *top, const char *below)
 {
     _cleanup_(closep) int fd = rootdir_open_followed(top, below, O_PATH, NULL);
-    return fd >= 0;
+    return fd >= 0 ? 1 : rootdir_is_answer(fd) ? 0 : fd;
 }
 
-/* <tree>/verl/trainer/config, or the one beside an interpreter. NULL: none. */
-static char *config_dir(const struct rootdir *top, const char *tree)
+/* <tree>/verl/trainer/config, or the one beside an interpreter, in *ret. NULL: none. */
+static int config_dir(const struct rootdir *top, const char *tree, char **ret)
 {
     static const char DIR_NAME[] = "verl/trainer/config";
     char *dir = xasprintf("%s/%s", tree, DIR_NAME);
-    if (verlkeys_is_there(top, dir))
-        return dir;
+    int r = verlkeys_is_there(top, dir);
+    if (r > 0) {
+        *ret = dir;
+        return 0;
+    }
     free(dir);
-    return fsroot_beside_interpreter(top, tree, DIR_NAME);
+    return r < 0 ? r : fsroot_beside_interpreter(top, tree, DIR_NAME, ret);
 }
 
 static void add_key(struct composing *c, const char *key, bool leaf)
@@ -150,15 +156,20 @@ static bool compose_defaults(struct composing *c,
     return whole;
 }
 
-static int verlkeys_read(const struct composing *c,
-                         const char *group,
-                         const char *name,
-                         struct buf *out)
+static void verlkeys_note(struct composing *c, int r)
+{
+    if (r < 0 && !rootdir_is_answer(r) && !c->trouble)
+        c->trouble = r;
+}
+
+static int verlkeys_read(struct composing *c, const char *group, const char *name, struct buf *out)
 {
     _cleanup_(freep) char *path = xasprintf("%s/%s%s%s%s", c->dir, group, *group ? "/" : "", name,
                                             str_ends(name, ".yaml") ? "" : ".yaml");
     _cleanup_(closep) int fd = rootdir_open_followed(c->top, path, O_RDONLY, NULL);
-    return fd < 0 ? fd : file_read_open(fd, path, out, NULL);
+    int r = fd < 0 ? fd : file_read_open(fd, path, out, NULL);
+    verlkeys_note(c, r);
+    return r;
 }
 
 static bool verlkeys_compose(struct composing *c,
@@ -185,12 +196,14 @@ static bool verlkeys_compose(struct composing *c,
     return whole;
 }
 
-static DIR *verlkeys_opendir(const struct composing *c, const char *path)
+static DIR *verlkeys_opendir(struct composing *c, const char *path)
 {
     int fd = rootdir_open_followed(c->top, path, O_RDONLY | O_DIRECTORY, NULL);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir)
+    if (!dir) {
+        verlkeys_note(c, fd < 0 ? fd : -errno);
         closep(&fd);
+    }
     return dir;
 }
 
@@ -216,30 +229,40 @@ static void add_groups(struct composing *c)
         (void)closedir(dir); /* it was only read */
 }
 
-bool fsroot_verl_keys(const char *root,
-                      const char *tree,
-                      const char *name,
-                      struct preflight_keys *ret)
+/* 1: there are keys. */
+static int verlkeys_fill(struct composing *c, const char *name)
+{
+    _cleanup_(freep) char *generated = xasprintf("_generated_%s", name);
+    _cleanup_(freep) char *made = xasprintf("%s/%s.yaml", c->dir, generated);
+    int r = verlkeys_is_there(c->top, made);
+    if (r < 0)
+        return r;
+    c->out->whole = verlkeys_compose(c, "", r ? generated : name, "", 0);
+    c->out->name = xstrdup(name);
+    if (c->out->keys.n)
+        add_groups(c);
+    return c->trouble ? c->trouble : c->out->keys.n > 0;
+}
+
+int fsroot_verl_keys(const char *root,
+                     const char *tree,
+                     const char *name,
+                     struct preflight_keys *ret)
 {
     *ret = (struct preflight_keys){0};
     _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;
+    _cleanup_(freep) char *dir = NULL;
     const char *below = rootdir_below(root, tree);
-    if (!below || rootdir_open(root, "", 0, &top, NULL) < 0)
-        return false;
-    _cleanup_(freep) char *dir = config_dir(&top, below);
-    if (!dir)
-        return false;
+    int r = below ? rootdir_open(root, "", 0, &top, NULL) : 0;
+    if (r == 0 && below)
+        r = config_dir(&top, below, &dir);
+    if (r < 0 || !dir)
+        return r;
     struct composing c = {.top = &top, .dir = dir, .out = ret};
-    _cleanup_(freep) char *generated = xasprintf("_generated_%s", name);
-    _cleanup_(freep) char *made = xasprintf("%s/%s.yaml", dir, generated);
-    const char *asked = verlkeys_is_there(&top, made) ? generated : name;
-    ret->whole = verlkeys_compose(&c, "", asked, "", 0);
-    if (!ret->keys.n) {
+    r = verlkeys_fill(&c, name);
+    if (r <= 0) {
         preflight_keys_release(ret);
         *ret = (struct preflight_keys){0};
-        return false;
     }
-    ret->name = xstrdup(name);
-    add_groups(&c);
-    return true;
+    return r;
 }

@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/attempt/attempt.h"
+#include "fsroot/attempt/jobdir.h"
 #include "fsroot/attempt/launch.h"
 #include "fsroot/attempt/secrets.h"
 
@@ -258,9 +260,75 @@ static void test_nowhere_to_write(void **state)
 
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
+/* An attempt that may have started is not written again, and the reason that may be there stays. */
+static void test_a_failed_look_starts_nothing(void **state)
+{
+    static const char *const ways[] = {"driver.log", "logs"}, *const ends[] = {"exit.json", "1"};
+    _cleanup_(example_release) struct example e;
+    const char *root = *state;
+    struct err err;
+    example_init(&e, root, 1);
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), 0);
+    put(root, "jobs/j1/attempts/1/logs/driver.log", "out\n");
+    put(root, "jobs/j1/attempts/1/exit.json", "{}");
+    put(root, "jobs/j1/attempts/1/launch.json", "as it was");
+    put(root, "jobs/j1/attempts/1/stop", "first");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        for (size_t k = 0; k < array_len(ways); k++) {
+            look_broken = (struct look_broken){ways[k], look_errors[i], 0, false};
+            assert_int_equal(fsroot_attempt_write(&e.a, &err), -look_errors[i]);
+        }
+        look_broken = (struct look_broken){"stop", look_errors[i], 0, false};
+        assert_int_equal(fsroot_stop_write(root, "j1", 1, "second", &err), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){0};
+    _cleanup_(freep) char *log = xasprintf("%s/jobs/j1/attempts/1/logs/driver.log", root);
+    assert_int_equal(unlink(log), 0); /* its end alone is left */
+    for (size_t i = 0; i < array_len(look_errors); i++)
+        for (size_t k = 0; k < array_len(ends); k++) {
+            look_broken = (struct look_broken){ends[k], look_errors[i], 0, false};
+            assert_int_equal(fsroot_attempt_write(&e.a, &err), -look_errors[i]);
+        }
+    look_broken = (struct look_broken){0};
+    assert_text(root, "jobs/j1/attempts/1/launch.json", "as it was");
+    assert_text(root, "jobs/j1/attempts/1/stop", "first");
+    assert_int_equal(fsroot_attempt_write(&e.a, &err), -EEXIST);
+}
+
+static void test_a_failed_look_is_no_other_job(void **state)
+{
+    const char *root = *state;
+    _cleanup_(strv_release) struct strv jobs = {0};
+    enum fsroot_seen seen[2];
+    struct err err;
+    strv_add(&jobs, "mine");
+    strv_add(&jobs, "none");
+    put(root, "jobs/x", "");
+    assert_int_equal(fsroot_job_make(root, "mine", &err), 0);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"mine", look_errors[i], 0, false};
+        assert_int_equal(fsroot_job_make(root, "mine", &err), -look_errors[i]);
+        fsroot_jobs_are_there(root, &jobs, seen);
+        assert_true(seen[0] == FSROOT_UNREADABLE && seen[1] == FSROOT_ABSENT);
+        look_broken.name = "jobs";
+        fsroot_jobs_are_there(root, &jobs, seen);
+        assert_true(seen[0] == FSROOT_UNREADABLE && seen[1] == FSROOT_UNREADABLE);
+    }
+    look_broken = (struct look_broken){0};
+    assert_int_equal(fsroot_job_make(root, "mine", &err), 0); /* empty, and ours */
+    put(root, "jobs/mine/a", "");
+    assert_int_equal(fsroot_job_make(root, "mine", &err), ERR_CONFLICT);
+    fsroot_jobs_are_there(root, &jobs, seen);
+    assert_true(seen[0] == FSROOT_PRESENT && seen[1] == FSROOT_ABSENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_starts_nothing, root_setup,
+                                        root_teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_look_is_no_other_job, root_setup,
+                                        root_teardown),
         with_root(test_files),
         with_root(test_what_the_shepherd_reads),
         with_root(test_secret_in_the_arguments),

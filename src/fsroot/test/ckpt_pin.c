@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/str.h"
+#include "base/test/unit_look.h"
 #include "fsroot/ckpt/ckpt.h"
 #include "fsroot/test/ckpt_make.h"
 #include "fsroot/tree/dirtree.h"
@@ -225,9 +226,32 @@ static void test_what_a_look_missed(void **state)
     ckpt_list_release(&unknown);
 }
 
+static void test_a_failed_look_pins_nothing(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    put_two(root);
+    pin(root, 1, 10);
+    struct ckpt c = look_at(root, NULL, 10);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){".argus-pin-1-10", look_errors[i], 0, false};
+        assert_int_equal(pin_and_drop(root, 1, 10, 0), -look_errors[i]);
+        assert_int_equal(look_broken.n, 1); /* and nothing is made in its place */
+        look_broken = (struct look_broken){"global_step_10", look_errors[i], 0, false};
+        assert_int_equal(ckpt_verify(root, "j", &c, NULL, &err), -look_errors[i]);
+        look_broken.name = "checkpoints";
+        assert_int_equal(ckpt_verify(root, "j", &c, NULL, &err), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){"global_step_10", ENOENT, 0, false};
+    assert_int_equal(ckpt_verify(root, "j", &c, NULL, &err), ERR_NOT_FOUND);
+    look_broken = (struct look_broken){0};
+    assert_int_equal(ckpt_verify(root, "j", &c, NULL, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_pins_nothing, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_what_is_pinned_comes_back, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_pins_go, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_pinned, root_setup, root_teardown),

@@ -3,6 +3,7 @@
  * writers that do not wait. */
 #define _GNU_SOURCE
 #include "fsroot/archive/jobarchive.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/archive/packtar.h"
 
@@ -395,10 +396,43 @@ static void test_a_foreign_archive(void **state)
     assert_text(*state, "outside/secret", "key");
 }
 
+/* While it is not certain where the job lies, neither the archive nor the directory goes. */
+static void test_a_failed_look_moves_nothing(void **state)
+{
+    static const char old[] = ".argus-old-0123456789abcdef",
+                      fresh[] = ".argus-new-0123456789abcdef";
+    _cleanup_(freep) char *before = text_of_tree(*state, "jobs/j1");
+    struct jobarchive_made made = {0};
+    struct err err = {0};
+    assert_int_equal(jobarchive_pack(order(state, NULL), &made, &err), 0);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){old, look_errors[i], 0, false};
+        assert_int_equal(jobarchive_undo(order(state, NULL), &err), -look_errors[i]);
+        look_broken.name = "j1"; /* the stub */
+        assert_int_equal(jobarchive_undo(order(state, NULL), &err), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){0};
+    assert_int_equal(count_names(*state, "argus/archive"), 1);
+    assert_int_equal(jobarchive_finish(order(state, NULL), &err), 0);
+    assert_int_equal(jobarchive_unpack(order(state, NULL), made.hash, &err), 0);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){fresh, look_errors[i], 0, false};
+        assert_int_equal(jobarchive_swap(order(state, NULL), &err), -look_errors[i]);
+        look_broken.name = "j1";
+        assert_int_equal(jobarchive_swap(order(state, NULL), &err), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){0};
+    assert_int_equal(count_names(*state, "argus/archive"), 1);
+    assert_int_equal(jobarchive_swap(order(state, NULL), &err), 0);
+    _cleanup_(freep) char *after = text_of_tree(*state, "jobs/j1");
+    assert_string_equal(before, after);
+}
+
 int main(void)
 {
 #define WITH(f) cmocka_unit_test_setup_teardown(f, jobarchive_setup, root_teardown)
     const struct CMUnitTest tests[] = {
+        WITH(test_a_failed_look_moves_nothing),
         WITH(test_there_and_back),
         WITH(test_hollow),
         WITH(test_killed_while_it_packs),

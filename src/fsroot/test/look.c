@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of look.h: files, models and verl's configurations as they lie on a disk. */
+#define _GNU_SOURCE
 #include "fsroot/look/look.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 
 #include "base/str.h"
 
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/look/looked.h"
 
@@ -311,7 +313,7 @@ static void composes_keys(void **state)
     put(root, "t/verl/trainer/config/odd.yaml", "defaults:\n- m: ${n}\na: 1\n");
     _cleanup_(freep) char *tree = xasprintf("%s/t", root);
     struct preflight_keys k;
-    assert_true(fsroot_verl_keys(root, tree, "sft", &k));
+    assert_int_equal(fsroot_verl_keys(root, tree, "sft", &k), 1);
     static const char *const all[] = {
         "data.files",    "data.empty", "model.path", "seed", "model.lora.rank",
         "model.inner.k", "y.z.k",      "y",          "model"};
@@ -321,20 +323,43 @@ static void composes_keys(void **state)
     assert_true(k.whole && strv_has(&k.groups, "model") && strv_has(&k.options, "model=hf"));
     assert_true(strv_has(&k.leaves, "data.empty") && !strv_has(&k.leaves, "data"));
     preflight_keys_release(&k);
-    assert_true(fsroot_verl_keys(root, tree, "ppo", &k));
+    assert_int_equal(fsroot_verl_keys(root, tree, "ppo", &k), 1);
     has(&k, "trainer.nnodes");
     assert_true(k.whole);
     preflight_keys_release(&k);
-    assert_true(fsroot_verl_keys(root, tree, "odd", &k));
+    assert_int_equal(fsroot_verl_keys(root, tree, "odd", &k), 1);
     assert_false(k.whole);
     preflight_keys_release(&k);
-    assert_false(fsroot_verl_keys(root, tree, "none", &k));
-    assert_false(fsroot_verl_keys(root, "/nowhere", "sft", &k));
+    assert_int_equal(fsroot_verl_keys(root, tree, "none", &k), 0);
+    assert_int_equal(fsroot_verl_keys(root, "/nowhere", "sft", &k), 0);
+}
+
+static void a_failed_look_finds_no_keys(void **state)
+{
+    static const int unseen[] = {ESTALE, EIO, EMFILE};
+    static const char *const names[] = {"config", "_generated_sft.yaml", "sft.yaml", "optim.yaml"};
+    const char *root = *state;
+    struct preflight_keys k;
+    put(root, "t/verl/trainer/config/sft.yaml", "defaults:\n- optim\n- _self_\ndata: {a: 1}\n");
+    put(root, "t/verl/trainer/config/optim.yaml", "seed: 1\n");
+    _cleanup_(freep) char *tree = xasprintf("%s/t", root);
+    for (size_t i = 0; i < array_len(unseen); i++)
+        for (size_t n = 0; n < array_len(names); n++) {
+            look_broken = (struct look_broken){names[n], unseen[i], 0, false};
+            assert_int_equal(fsroot_verl_keys(root, tree, "sft", &k), -unseen[i]);
+            assert_int_equal(k.keys.n, 0);
+        }
+    look_broken = (struct look_broken){"config", ENOENT, 0, false};
+    assert_int_equal(fsroot_verl_keys(root, tree, "sft", &k), 0);
+    look_broken = (struct look_broken){0};
+    assert_int_equal(fsroot_verl_keys(root, tree, "sft", &k), 1);
+    preflight_keys_release(&k);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_failed_look_finds_no_keys, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(sees_files, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(follows_links_on_the_root, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(follows_links_of_a_cache, root_setup, root_teardown),

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 
 #define LOG1 "jobs/j/attempts/1/logs/driver.log"
@@ -286,9 +287,28 @@ static void a_log_of_many_files(void **state)
     metric_reader_free(r);
 }
 
+/* Else the log is read in place of the file, and the file too from the next pass on. */
+static void a_failed_look_is_no_missing_file(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    struct metric_pass p;
+    append(root, LOG1, "step:1 - a:1\nstep:2 - a:2\n");
+    append(root, FILE1, "{\"step\": 1, \"data\": {\"a\": 1}}\n");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"1", look_errors[i], 0, false}; /* its directory */
+        assert_int_equal(metric_reader_pass(r, 1, false, 5 * USEC_SEC, &p, NULL), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){0};
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_int_equal(lines_of(root, MERGED), 1);
+    metric_reader_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_failed_look_is_no_missing_file, setup, root_teardown),
         cmocka_unit_test_setup_teardown(follows_the_log, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_plain_line_tells_the_total, setup, root_teardown),
         cmocka_unit_test_setup_teardown(the_file_goes_before_the_log, setup, root_teardown),

@@ -2,6 +2,7 @@
 /* Files of users: looked at, listed by pages, put in one step, removed whole. */
 #define _GNU_SOURCE
 #include "fsroot/content/place.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/tree/root.h"
 
@@ -191,9 +192,29 @@ static void test_remove(void **state)
     assert_int_equal(remove_one(root, "common", true, &n), ERR_BAD_REQUEST);
 }
 
+static void test_a_failed_look_replaces_nothing(void **state)
+{
+    const char *root = *state;
+    uint64_t n;
+    put(root, "common/f", "old");
+    link_to(root, "common/s", "../argus/snapshots/abc/tree");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"f", look_errors[i], 0, false};
+        assert_int_equal(put_file(root, "common/f", PLACE_REPLACE),
+                         look_errors[i] == EACCES ? ERR_FORBIDDEN : ERR_UNAVAILABLE);
+        look_broken.name = "s";
+        assert_true(put_file(root, "common/s", PLACE_REPLACE) < 0);
+        assert_true(remove_one(root, "common/s", false, &n) < 0);
+    }
+    look_broken = (struct look_broken){0};
+    assert_text(root, "common/f", "old");
+    assert_int_equal(put_file(root, "common/s", PLACE_REPLACE), ERR_CONFLICT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_replaces_nothing, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_look, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_list_by_pages, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_read, set_up, root_teardown),

@@ -2,6 +2,7 @@
 /* The shared root: there or not, its directories, paths that may not leave it. */
 #define _GNU_SOURCE
 #include "fsroot/tree/root.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/attempt/install.h"
 #include "fsroot/look/verlversion.h"
@@ -54,7 +55,8 @@ static void test_prepare(void **state)
 static void assert_version(const char *root, const char *sub, const char *want)
 {
     _cleanup_(freep) char *path = xasprintf("%s/%s", root, sub);
-    _cleanup_(freep) char *got = fsroot_verl_version(root, path);
+    _cleanup_(freep) char *got = NULL;
+    assert_int_equal(fsroot_verl_version(root, path, &got, NULL), 0);
     if (want)
         assert_string_equal(got, want);
     else
@@ -162,9 +164,95 @@ static void test_install_lib(void **state)
     assert_text(root, "argus/lib/__pycache__", "");
 }
 
+static void test_a_failed_look_is_no_empty_root(void **state)
+{
+    const char *root = *state;
+    struct fsroot_status s;
+    struct err err;
+    assert_int_equal(fsroot_prepare(root, NULL), 0);
+    put(root, "argus/.shared-root", "as it was");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){".shared-root", look_errors[i], 0, false};
+        assert_int_equal(fsroot_check(root, &s, &err), -look_errors[i]);
+        assert_string_equal(err.message, "root_unseen");
+        assert_non_null(strstr(err.text, strerror(look_errors[i])));
+        assert_int_equal(fsroot_check_mounted(root, &err), -look_errors[i]);
+        assert_null(strstr(err.text, "empty"));
+        assert_int_equal(fsroot_user_prepare(root, "bob", &err), -look_errors[i]);
+        assert_int_equal(fsroot_prepare(root, &err), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){".shared-root", ENOENT, 0, false};
+    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_false(s.prepared);
+    assert_int_equal(fsroot_check_mounted(root, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "is empty now: mount it"));
+    look_broken = (struct look_broken){0};
+    assert_text(root, "argus/.shared-root", "as it was");
+}
+
+static void test_a_failed_look_is_no_other_verl(void **state)
+{
+    static const int unseen[] = {ESTALE, EIO, EMFILE};
+    static const int answers[] = {ENOENT, EACCES}; /* there is none that argusd may read */
+    const char *root = *state;
+    struct err err;
+    put(root, "tree/verl/version/version", "0.5.0\n");
+    put(root, "venv/lib/python3.11/site-packages/verl/version/version", "0.9.1");
+    put(root, "venv/bin/python", "");
+    _cleanup_(freep) char *tree = xasprintf("%s/tree", root);
+    _cleanup_(freep) char *python = xasprintf("%s/venv/bin/python", root);
+    char *got = NULL;
+    for (size_t i = 0; i < array_len(unseen); i++) {
+        look_broken = (struct look_broken){"version", unseen[i], 0, false};
+        assert_int_equal(fsroot_verl_version(root, tree, &got, &err), -unseen[i]);
+        assert_non_null(strstr(err.text, strerror(unseen[i])));
+        assert_int_equal(fsroot_verl_version(root, python, &got, &err), -unseen[i]);
+        look_broken.name = "lib";
+        assert_int_equal(fsroot_verl_version(root, python, &got, &err), -unseen[i]);
+        assert_null(got);
+    }
+    for (size_t i = 0; i < array_len(answers); i++) {
+        look_broken = (struct look_broken){"version", answers[i], 0, false};
+        assert_version(root, "tree", NULL);
+        assert_version(root, "venv/bin/python", NULL);
+    }
+    look_broken = (struct look_broken){0};
+    assert_version(root, "tree", "0.5.0");
+}
+
+/* The one before stays the previous one, and nothing is written into what cannot be looked at. */
+static void test_a_failed_look_replaces_no_program(void **state)
+{
+    static const int unseen[] = {ESTALE, EIO, EMFILE};
+    const char *root = *state;
+    struct utsname here;
+    assert_int_equal(uname(&here), 0);
+    _cleanup_(freep) char *hook = xasprintf("%s/src", root);
+    _cleanup_(freep) char *previous =
+        xasprintf("argus/bin/%s/argus-shepherd.previous", here.machine);
+    put(root, "src/sitecustomize.py", "pass\n");
+    assert_int_equal(fsroot_prepare(root, NULL), 0);
+    assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, NULL), 2);
+    for (size_t i = 0; i < array_len(unseen); i++) {
+        look_broken = (struct look_broken){"argus-shepherd", unseen[i], 0, false};
+        assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, NULL), -unseen[i]);
+        look_broken.name = "__pycache__";
+        assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, NULL), -unseen[i]);
+    }
+    look_broken = (struct look_broken){0};
+    assert_null(get(root, previous));
+    assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_is_no_empty_root, root_setup,
+                                        root_teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_look_is_no_other_verl, root_setup,
+                                        root_teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_look_replaces_no_program, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(test_check, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_prepare, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_verl_version, root_setup, root_teardown),

@@ -2,6 +2,7 @@
 /* Every call on a root whose directories and files are links to what lies outside of it. */
 #define _GNU_SOURCE
 #include "fsroot/tree/rootdir.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/tree/rootfile.h"
 
@@ -84,7 +85,8 @@ static void test_no_directory_by_a_link(void **state)
     assert_int_equal(rootdir_open_in(&jobs, "out", 0755, &d, &err), -ELOOP);
     assert_int_equal(rootfile_write(root, "jobs/out/f", 0755, "x", 1, 0644, 0, &err), -ELOOP);
     assert_int_equal(rootfile_symlink(root, "jobs/out/f", 0755, "x", &err), -ELOOP);
-    assert_false(rootfile_is_there(root, "jobs/out/secret"));
+    bool is_there = false;
+    assert_int_equal(rootfile_look_for(root, "jobs/out/secret", &is_there, &err), -ELOOP);
     expect_untouched(state);
 }
 
@@ -108,7 +110,9 @@ static void test_no_file_by_a_link(void **state)
     assert_int_equal(text.len, 0);
     assert_int_equal(rootfile_read(root, "jobs/j/real", &text, &err), 0);
     assert_string_equal(buf_str(&text), "text");
-    assert_true(rootdir_has(&d, "out"));
+    bool is_there = false;
+    assert_int_equal(rootdir_look_for(&d, "out", &is_there, &err), 0);
+    assert_true(is_there);
     expect_untouched(state);
 }
 
@@ -263,9 +267,38 @@ static void test_files_for_writing(void **state)
     expect_untouched(state);
 }
 
+/* "absent" is said where a name or a directory on the way is missing, and for no other failure. */
+static void test_a_failed_look_is_no_absence(void **state)
+{
+    _cleanup_(freep) char *root = root_of(state);
+    _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
+    struct err err;
+    bool is_there = true;
+    assert_int_equal(rootdir_open(root, "jobs/j", 0, &d, NULL), 0);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"real", look_errors[i], 0, false};
+        assert_int_equal(rootdir_look_for(&d, "real", &is_there, &err), -look_errors[i]);
+        assert_int_equal(rootfile_look_for(root, "jobs/j/real", &is_there, &err), -look_errors[i]);
+        assert_non_null(strstr(err.text, strerror(look_errors[i])));
+        look_broken.name = "j"; /* the directory on the way */
+        assert_int_equal(rootfile_look_for(root, "jobs/j/real", &is_there, &err), -look_errors[i]);
+        assert_true(is_there);
+    }
+    look_broken = (struct look_broken){"j", ENOENT, 0, false};
+    assert_int_equal(rootfile_look_for(root, "jobs/j/real", &is_there, &err), 0);
+    assert_false(is_there);
+    look_broken = (struct look_broken){0};
+    assert_int_equal(rootfile_look_for(root, "jobs/j/real", &is_there, &err), 0);
+    assert_true(is_there);
+    assert_int_equal(rootfile_look_for(root, "jobs/j/real/below", &is_there, &err), 0);
+    assert_false(is_there);
+    assert_int_equal(rootfile_look_for("/no/such/root", "x", &is_there, &err), -EIO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_is_no_absence, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_makes_what_is_missing, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_no_directory_by_a_link, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_no_file_by_a_link, set_up, root_teardown),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots: names, the look before a start, removal, git bundles. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 
 #include "base/child.h"
 #include "base/str.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/content/snapshot.h"
 #include "fsroot/tree/dirtree.h"
@@ -321,9 +323,44 @@ static void test_bundle(void **state)
     (void)close(s.archive);
 }
 
+static void test_a_failed_look_replaces_nothing(void **state)
+{
+    static const int unseen[] = {ESTALE, EIO, EMFILE};
+    const char *root = *state;
+    struct snapshot_made one = {0};
+    _cleanup_(strv_release) struct strv needs = {0};
+    struct err err;
+    add(root, "one", &one);
+    put(root, "users/alice/code/mine/v1", "hers");
+    assert_int_equal(snapshot_link(root, "alice", "verl@s1", one.hash, NULL), 0);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"v1", look_errors[i], 0, false};
+        assert_int_equal(snapshot_link(root, "alice", "mine@v1", one.hash, &err), -look_errors[i]);
+        look_broken.name = "s1";
+        assert_int_equal(snapshot_unlink(root, "alice", "verl@s1", &err), -look_errors[i]);
+        assert_non_null(strstr(err.text, strerror(look_errors[i])));
+        look_broken = (struct look_broken){"l", look_errors[i], 0, true}; /* in its tree */
+        assert_int_equal(snapshot_verify(root, one.hash, &err), -look_errors[i]);
+    }
+    for (size_t i = 0; i < array_len(unseen); i++) {
+        look_broken = (struct look_broken){"requirements.txt", unseen[i], 0, false};
+        assert_int_equal(snapshot_read_needs(root, one.hash, &needs, &err), -unseen[i]);
+    }
+    look_broken = (struct look_broken){"l", ENOENT, 0, true};
+    refuse(root, one.hash, "'l' is not the link that it was");
+    look_broken = (struct look_broken){0};
+    assert_text(root, "users/alice/code/mine/v1", "hers");
+    assert_text(root, "users/alice/code/verl/s1/a/one.py", "one");
+    assert_int_equal(snapshot_link(root, "alice", "mine@v1", one.hash, &err), -EEXIST);
+    assert_int_equal(snapshot_verify(root, one.hash, &err), 0);
+    assert_int_equal(snapshot_read_needs(root, one.hash, &needs, &err), 0);
+    snapshot_made_release(&one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_replaces_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_heal, setup, teardown),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asking the nodes of an attempt for stacks. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/attempt/stacks.h"
 
@@ -59,9 +61,26 @@ static void test_answers(void **state)
     assert_int_equal(fsroot_scouts_list(root, "../j", 1, &later, NULL), -EINVAL);
 }
 
+static void test_a_failed_look_is_no_missing_scout(void **state)
+{
+    const char *root = *state;
+    _cleanup_(pairs_release) struct pairs them = {0};
+    put(root, "jobs/j/attempts/1/scouts/w1.json", "{}");
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"w1.json", look_errors[i], 0, false};
+        assert_int_equal(fsroot_scouts_list(root, "j", 1, &them, NULL), -look_errors[i]);
+    }
+    look_broken = (struct look_broken){"w1.json", ENOENT, 0, false};
+    assert_int_equal(fsroot_scouts_list(root, "j", 1, &them, NULL), 0);
+    look_broken = (struct look_broken){0};
+    assert_int_equal(them.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_is_no_missing_scout, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(test_asks_count_up, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_answers, root_setup, root_teardown),
     };

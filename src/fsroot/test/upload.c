@@ -2,6 +2,7 @@
 /* Bytes of an upload: added, hashed, gone on with after every kind of end. */
 #define _GNU_SOURCE
 #include "fsroot/content/upload.h"
+#include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 #include "fsroot/tree/root.h"
 
@@ -155,10 +156,42 @@ static int set_up(void **state)
     return fsroot_prepare(*state, NULL);
 }
 
+/* What came before is kept where its state cannot be read for a moment. */
+static void test_a_failed_look_cuts_nothing(void **state)
+{
+    const char *root = *state;
+    struct upload_file *f = NULL;
+    struct err err;
+    open_file(root, "boot-a", UPLOAD_FILE_NEW, &f);
+    add(f, "abc");
+    assert_int_equal(upload_file_sync(f, NULL), 0);
+    upload_file_close(f);
+    for (size_t i = 0; i < array_len(look_errors); i++) {
+        look_broken = (struct look_broken){"state", look_errors[i], 0, false};
+        assert_int_equal(upload_file_open(root, "u1", "boot-a", 0, &f, &err), ERR_UNAVAILABLE);
+        look_broken.name = ".shared-root";
+        assert_int_equal(upload_file_open(root, "u1", "boot-a", UPLOAD_FILE_NEW, &f, &err),
+                         ERR_UNAVAILABLE);
+        assert_string_equal(err.message, "shared_root_unavailable");
+        assert_non_null(strstr(err.args, "\"root_unseen\""));
+    }
+    look_broken = (struct look_broken){0};
+    open_file(root, "boot-a", 0, &f);
+    assert_int_equal(upload_file_offset(f), 3);
+    expect_hash(f, "abc");
+    upload_file_close(f);
+    look_broken = (struct look_broken){"state", ENOENT, 0, false}; /* nothing says what is there */
+    open_file(root, "boot-a", 0, &f);
+    look_broken = (struct look_broken){0};
+    assert_int_equal(upload_file_offset(f), 0);
+    upload_file_close(f);
+}
+
 int main(void)
 {
     hash_init();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_failed_look_cuts_nothing, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_in_one_go, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_killed, set_up, root_teardown),
         cmocka_unit_test_setup_teardown(test_other_start, set_up, root_teardown),

@@ -66,11 +66,24 @@ static int check_writing(const char *root, struct err *err)
     return 0;
 }
 
+/* A look that fails is no empty root: nobody is told to mount what is mounted. */
+static int root_has_marker(const char *root, bool *ret, struct err *err)
+{
+    struct err why = {0};
+    int r = rootfile_look_for(root, MARKER, ret, &why);
+    return r < 0 ? message_refuse(err, r, "root_unseen",
+                                  MESSAGE_ARGS(MESSAGE_STR("root", root), MESSAGE_ERR("why", &why)))
+                 : 0;
+}
+
 int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
 {
+    bool prepared = false;
     int r = check_directory(root, err);
     if (r == 0)
         r = check_writing(root, err);
+    if (r == 0)
+        r = root_has_marker(root, &prepared, err);
     if (r < 0)
         return r;
     struct statvfs vfs;
@@ -81,15 +94,18 @@ int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
     *ret = (struct fsroot_status){
         .free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize,
         .total_bytes = (uint64_t)vfs.f_blocks * vfs.f_frsize,
-        .prepared = rootfile_is_there(root, MARKER),
+        .prepared = prepared,
     };
     return 0;
 }
 
 int fsroot_check_mounted(const char *root, struct err *err)
 {
+    bool prepared = false;
     int r = check_directory(root, err);
-    if (r < 0 || rootfile_is_there(root, MARKER))
+    if (r == 0)
+        r = root_has_marker(root, &prepared, err);
+    if (r < 0 || prepared)
         return r;
     return message_refuse(err, -ENOENT, "root_is_empty", MESSAGE_ARGS(MESSAGE_STR("root", root)));
 }
@@ -142,7 +158,10 @@ int fsroot_prepare(const char *root, struct err *err)
     int r = check_directory(root, err);
     for (size_t i = 0; i < array_len(all) && r == 0; i++)
         r = make_all(root, all[i].base, all[i].names, all[i].mode, err);
-    if (r == 0 && !rootfile_is_there(root, MARKER)) {
+    bool prepared = false;
+    if (r == 0)
+        r = root_has_marker(root, &prepared, err);
+    if (r == 0 && !prepared) {
         static const char text[] = "This directory is a shared root of Argus.\n";
         r = rootfile_write(root, MARKER, 0, text, sizeof(text) - 1, 0644, FILE_SYNC, err);
     }

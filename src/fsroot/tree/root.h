@@ -16,7 +16,8 @@ struct fsroot_status {
 /* There, a directory, and a probe file can be written, synced and removed. */
 must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
 
-/* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount. */
+/* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount, another
+ * code when that cannot be looked at ("root_unseen"). */
 must_check int fsroot_check_mounted(const char *root, struct err *err);
 
 /* common/{datasets,models,code} users/ hf/ jobs/ argus/{bin,hook,backup,archive}. A link that has

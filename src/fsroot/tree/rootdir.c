@@ -212,10 +212,14 @@ int rootdir_look(const struct rootdir *d, const char *name, struct stat *ret)
     return r < 0 ? -errno : 0;
 }
 
-bool rootdir_has(const struct rootdir *d, const char *name)
+int rootdir_look_for(const struct rootdir *d, const char *name, bool *ret, struct err *err)
 {
     struct stat st;
-    return rootdir_look(d, name, &st) == 0;
+    int r = rootdir_look(d, name, &st);
+    if (r < 0 && !file_is_absence(r))
+        return rootdir_fail(err, r, "look at", d, name);
+    *ret = r == 0;
+    return 0;
 }
 
 int rootdir_list(const struct rootdir *d, DIR **ret, struct err *err)
@@ -305,6 +309,16 @@ int rootdir_open_followed(const struct rootdir *d,
     for (int k = 0; k < 2 && fd == -ELOOP; k++) /* twice: it was moved meanwhile */
         fd = open_where_it_ends(d, below, open_flags, ret_real);
     return fd;
+}
+
+bool rootdir_is_answer(int r)
+{
+    static const int answers[] = {ENOENT, ENOTDIR,      ELOOP,  EXDEV,    EACCES,
+                                  EPERM,  ENAMETOOLONG, EINVAL, EMSGSIZE, ENXIO};
+    for (size_t i = 0; i < array_len(answers); i++)
+        if (r == -answers[i])
+            return true;
+    return false;
 }
 
 /* ---- changing ---- */

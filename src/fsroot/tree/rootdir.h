@@ -78,13 +78,20 @@ must_check int rootdir_open_followed(const struct rootdir *d,
                                      const char *below,
                                      int open_flags,
                                      char **ret_real);
+/* Whether the failure, a negative errno, of opening what a user names tells what is there: nothing,
+ * or nothing that argusd may follow, open or read. All others say nothing about it. Pure. */
+bool rootdir_is_answer(int r);
 /* Only where it really is, with *ret as above. It is to be opened by no link. */
 must_check int rootdir_resolve(const struct rootdir *d, const char *below, char **ret);
 
 /* ---- looking and reading ---- */
 
-/* Whether anything, a broken link as well, has this name; false also when that cannot be told. */
-bool rootdir_has(const struct rootdir *d, const char *name);
+/* Whether anything, a broken link as well, has this name, in *ret. A failure says nothing about
+ * that (file_is_absence()). */
+must_check int rootdir_look_for(const struct rootdir *d,
+                                const char *name,
+                                bool *ret,
+                                struct err *err);
 /* The thing itself, a link too. 0 or a negative errno, without a sentence. */
 must_check int rootdir_look(const struct rootdir *d, const char *name, struct stat *ret);
 /* Its names, from the first; closedir() it. */

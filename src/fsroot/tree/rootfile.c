@@ -79,10 +79,18 @@ int rootfile_look(const char *root, const char *path, struct stat *ret)
     return r < 0 ? r : rootdir_look(&dir, name, ret);
 }
 
-bool rootfile_is_there(const char *root, const char *path)
+int rootfile_look_for(const char *root, const char *path, bool *ret, struct err *err)
 {
-    struct stat st;
-    return rootfile_look(root, path, &st) == 0;
+    _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
+    struct err why = {0};
+    const char *name = NULL;
+    int r = rootdir_open_above(root, path, 0, &dir, &name, &why);
+    if (r == 0)
+        return rootdir_look_for(&dir, name, ret, err);
+    if (!file_is_absence(r))
+        return err_copy(err, r, &why);
+    *ret = false;
+    return 0;
 }
 
 int rootfile_open(const char *root, const char *path, struct err *err)

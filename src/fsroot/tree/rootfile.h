@@ -33,7 +33,10 @@ must_check int rootfile_append(const char *root,
                                const void *p,
                                size_t n,
                                struct err *err);
-bool rootfile_is_there(const char *root, const char *path);
+/* Whether anything has this name, in *ret: false too where a directory on the way is missing. A
+ * failure says nothing about that: the root itself is gone, a handle is stale, a link is in the
+ * way. */
+must_check int rootfile_look_for(const char *root, const char *path, bool *ret, struct err *err);
 /* The thing itself, a link too. 0 or a negative errno, without a sentence. */
 must_check int rootfile_look(const char *root, const char *path, struct stat *ret);
 

@@ -99,8 +99,9 @@ char *scribe_stop_in_file(const char *dir)
 {
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_STOP, dir);
     _cleanup_(closep) int fresh = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fresh < 0 || !file_is_there(path))
-        return NULL;
+    bool is_there = false;
+    if (fresh < 0 || file_look_for(path, &is_there, NULL) < 0 || !is_there)
+        return NULL; /* what cannot be looked at now is looked for again at the next tick */
     _cleanup_(buf_release) struct buf text = BUF_INIT(64 << 10);
     int r = file_read(path, &text, NULL);
     if (r == -ENOENT || r == -ESTALE || r == -EIO) /* it was there: look again at the next tick */

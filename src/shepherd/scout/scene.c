@@ -355,5 +355,6 @@ void scene_gather(const char *attempt,
 bool scene_is_gathered(const char *attempt, const char *node)
 {
     _cleanup_(freep) char *path = xasprintf("%s/" ATTEMPT_SCENE "/%s/" SCENE_FACTS, attempt, node);
-    return file_is_there(path);
+    bool is_there = false;
+    return file_look_for(path, &is_there, NULL) == 0 && is_there;
 }

@@ -249,6 +249,15 @@ static void read_marks(struct scout *s)
         (void)closedir(dir); /* it was only read */
 }
 
+/* A look that fails leaves it as it was: an attempt that is over stays so. */
+static void scout_see(int dir, const char *name, bool *is_there)
+{
+    if (faccessat(dir, name, F_OK, 0) == 0)
+        *is_there = true;
+    else if (errno == ENOENT)
+        *is_there = false;
+}
+
 /* Opening the directory makes an NFS client ask its server what is in it now. */
 static void look_at_attempt(struct scout *s, usec_t now)
 {
@@ -256,8 +265,8 @@ static void look_at_attempt(struct scout *s, usec_t now)
     _cleanup_(closep) int dir = open(s->attempt, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool is_heard = false;
     if (dir >= 0) {
-        s->has_exit = faccessat(dir, ATTEMPT_EXIT, F_OK, 0) == 0;
-        s->has_ask = faccessat(dir, ATTEMPT_SCENE_ASK, F_OK, 0) == 0;
+        scout_see(dir, ATTEMPT_EXIT, &s->has_exit);
+        scout_see(dir, ATTEMPT_SCENE_ASK, &s->has_ask);
         is_heard = fstatat(dir, ATTEMPT_BEAT, &st, 0) == 0 &&
                    memcmp(&st.st_mtim, &s->heard, sizeof(s->heard)) != 0;
     }

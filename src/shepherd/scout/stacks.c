@@ -314,7 +314,8 @@ static bool has_answer(const char *attempt, long number, const char *node)
 {
     _cleanup_(freep) char *path =
         xasprintf("%s/" ATTEMPT_STACKS "/%ld/%s.json", attempt, number, node);
-    return file_is_there(path);
+    bool is_there = false;
+    return file_look_for(path, &is_there, NULL) == 0 && is_there; /* else it is written again */
 }
 
 struct question {
