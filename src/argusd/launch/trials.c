@@ -282,12 +282,6 @@ static bool trials_is_empty(struct trials *t, const struct live *l)
     return true;
 }
 
-static const struct trial_run *trials_run_of(const struct live *l)
-{
-    const struct tried *tried = live_kept(l, LIVE_TRIAL);
-    return tried ? tried->run : NULL;
-}
-
 static bool trials_may_begin(const struct trials *t)
 {
     return !t->closed && cluster_is_up(t->p.cluster) && cluster_root_is_ok(t->p.cluster);
