@@ -109,11 +109,11 @@ static void notebook_gpus(struct table *t, const json_t *item, const struct when
 
 static const struct column NOTEBOOKS[] = {
     {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_STATE, .draw = notebook_state},
+    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 9, .draw = notebook_state},
     {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .draw = notebook_gpus},
     {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
-    {.title = MSG_NOTEBOOK_IDLE, .key = "idle_for"},
-    {.title = MSG_NOTEBOOK_STOPS, .key = "stops_in"},
+    {.title = MSG_NOTEBOOK_IDLE, .flags = COLUMN_FLEX, .least = 5, .key = "idle_for"},
+    {.title = MSG_NOTEBOOK_STOPS, .flags = COLUMN_FLEX, .least = 5, .key = "stops_in", .rank = 1},
     {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
     {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job", .rank = 3},
     {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = notebook_reason},

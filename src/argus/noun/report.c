@@ -299,7 +299,7 @@ static const struct column WASTE_COLUMNS[] = {
     {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 4, .rank = 3, .key = "user"},
     WASTE_COLUMN(MSG_GPU_HOURS, held, 0),
     WASTE_COLUMN(MSG_HELD_IDLE, idle, 0),
-    WASTE_COLUMN(MSG_REDONE, redone, 0),
+    WASTE_COLUMN(MSG_REDONE, redone, 1),
     WASTE_COLUMN(MSG_LOST_STEPS, failed, 0),
     WASTE_COLUMN(MSG_BETWEEN, between, 1),
     WASTE_COLUMN(MSG_UNMEASURED, unknown, 2),
