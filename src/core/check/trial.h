@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trial.h - what a trial says in its result.json: bytes that a job's own environment wrote.
  *
- * What it found is a finding as any other (core/finding/finding.h). Its first quote is the sentence
- * in TRIAL_LOG, which lies beside the result; the line of the user's code that is at fault, where
- * the trial knows it, is the quote behind it, with the file's whole path as its source. */
+ * What it found is a message of the catalogue, or several, by which people read it, and a finding
+ * as any other (core/finding/finding.h). The finding's first quote is the sentence in English as it
+ * stands in TRIAL_LOG, which lies beside the result; the line of the user's code that is at fault,
+ * where the trial knows it, is the quote behind it, with the file's whole path as its source. */
 #pragma once
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // finding.tsx - why an attempt ended: its first error with its place, what only followed, what to do, and the fix.
 import { signal, type Signal } from "@preact/signals";
-import type { Checkpoint, Finding, Job, SpecChange } from "../../made/api";
+import type { Checkpoint, Finding, Job, Quote, SpecChange } from "../../made/api";
 import { call } from "../../api/client";
 import { num, visible } from "../../base/say";
 import { go } from "../../base/url";
@@ -104,6 +104,9 @@ function placeOfSource(source: string | null): string | null {
     return kind && file ? `${kind}:${file}` : null;
 }
 
+const placeOf = (q: Quote) => w("at_line", visible(q.source ?? "log"), q.line.toLocaleString("en-US"));
+
+/** A trial has no log that is shown here: what it found says which line of the user's code it is. */
 export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint[]; may: boolean }) {
     const { job, of: f, may } = p;
     const first = f.evidence[0];
@@ -123,7 +126,8 @@ export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint
             }
             end={
                 <span class="small dim endtext">
-                    {w("sure", Math.round(f.confidence * 100))} · {w("found_in", f.attempt)}
+                    {w("sure", Math.round(f.confidence * 100))} ·{" "}
+                    {f.attempt > 0 ? w("found_in", f.attempt) : w("found_in_trial")}
                 </span>
             }
         >
@@ -135,18 +139,27 @@ export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint
                             {where && <> · {visible(where)}</>}
                         </h3>
                         <pre class="quote">{visible(first.text)}</pre>
-                        <p class="small mid">
-                            <button
-                                type="button"
-                                class="link"
-                                onClick={() => {
-                                    goToLine(first.offset, placeOfSource(first.source));
-                                    document.getElementById("log")?.scrollIntoView({ block: "start" });
-                                }}
-                            >
-                                {w("at_line", visible(first.source ?? "log"), first.line.toLocaleString("en-US"))}
-                            </button>
-                        </p>
+                        {f.attempt > 0 && (
+                            <p class="small mid">
+                                <button
+                                    type="button"
+                                    class="link"
+                                    onClick={() => {
+                                        goToLine(first.offset, placeOfSource(first.source));
+                                        document.getElementById("log")?.scrollIntoView({ block: "start" });
+                                    }}
+                                >
+                                    {placeOf(first)}
+                                </button>
+                            </p>
+                        )}
+                        {f.attempt === 0 &&
+                            f.evidence.slice(1).map((q) => (
+                                <>
+                                    <pre class="quote">{visible(q.text)}</pre>
+                                    <p class="small mid">{placeOf(q)}</p>
+                                </>
+                            ))}
                     </>
                 )}
                 {f.after.length > 0 && (

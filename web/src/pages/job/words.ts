@@ -53,6 +53,7 @@ export const w = words({
     second: ["or else ({0}%)", "或者是（{0}%）"],
     at_line: ["{0}, line {1}", "{0} 第 {1} 行"],
     found_in: ["attempt {0}", "第 {0} 次尝试"],
+    found_in_trial: ["its trial", "试跑"],
     scale: ["× {0}", "× {0}"],
     axis: ["Axis", "横轴"],
     no_curves: ["No curves yet", "还没有曲线"],
