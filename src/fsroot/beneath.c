@@ -199,7 +199,7 @@ static char *walking_text(const struct walking *w, const char *name)
     char *all = xstrdup("");
     for (size_t i = 1; i <= w->depth + 1; i++) {
         const char *part = i <= w->depth ? w->names[i] : name;
-        if (!strcmp(part, "."))
+        if (!part || !strcmp(part, "."))
             continue;
         char *more = xasprintf("%s%s%s", all, *all ? "/" : "", part);
         free(all);

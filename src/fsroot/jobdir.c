@@ -32,7 +32,7 @@ static int jobdir_is_fresh(const struct rootdir *jobs, const char *job, struct e
     r = rootdir_open_in(jobs, job, 0, &d, &why);
     if (r == 0)
         r = rootdir_list(&d, &names, &why);
-    if (r < 0)
+    if (r < 0 || !names)
         return r == -ELOOP || r == -ENOTDIR ? 0 : err_set(err, r, "%s", why.text);
     errno = 0;
     for (const struct dirent *e; n == 0 && (e = readdir(names)); errno = 0)
