@@ -5,8 +5,9 @@
     with looks.fail(".shared-root", errno.ESTALE): ...      every look at a thing of this name
     with looks.hold("common"): ...                          no directory of this name is made until the end of it
 
-Looks are what answers "is it there": fstatat, lstat, faccessat, openat, openat2 and readlinkat, by the last name of
-their path. EMFILE and EIO, which no test can otherwise have at a moment of its choice, are as good as ESTALE."""
+Looks are what answers "is it there": fstatat, lstat, access, faccessat, openat, openat2 and readlinkat, by the last
+name of their path. EMFILE and EIO, which no test can otherwise have at a moment of its choice, are as good as
+ESTALE."""
 
 import contextlib
 import pathlib
@@ -71,6 +72,12 @@ int lstat(const char *path, struct stat *ret)
 {
     REAL(lstat);
     return fails(path) ? -1 : real(path, ret);
+}
+
+int access(const char *path, int mode)
+{
+    REAL(access);
+    return fails(path) ? -1 : real(path, mode);
 }
 
 int faccessat(int dir, const char *path, int mode, int flags)

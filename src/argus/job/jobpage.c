@@ -202,7 +202,7 @@ static void print_finding(const struct page *p, const json_t *finding)
     line_owned(p, MSG_L_FINDING, STYLE_RED,
                is_placed ? xstrdup(says)
                          : xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
-                                     *says ? says : json_get_str(finding, "meaning", "-")));
+                                     says && *says ? says : json_get_str(finding, "meaning", "-")));
     jobpage_line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
 }
 

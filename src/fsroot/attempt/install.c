@@ -55,7 +55,7 @@ static int install_is_there(const struct rootdir *dir,
 {
     _cleanup_(buf_release) struct buf now = BUF_INIT(BINARY_MAX);
     struct err why = {0};
-    struct stat st;
+    struct stat st = {0};
     int r = rootdir_read(dir, name, &now, &why);
     if (r == 0)
         r = rootdir_look(dir, name, &st);

@@ -42,7 +42,7 @@ static int jobdir_is_unused(const struct rootdir *jobs, const char *job, struct 
     r = rootdir_open_in(jobs, job, 0, &d, &why);
     if (r == 0)
         r = rootdir_list(&d, &names, &why);
-    if (r < 0)
+    if (r < 0 || !names)
         return r == -ELOOP || r == -ENOTDIR ? 0 : err_copy(err, r, &why);
     errno = 0;
     for (const struct dirent *e; n == 0 && (e = readdir(names)); errno = 0)

@@ -67,7 +67,7 @@ static bool looks_same(const struct verify *v, const struct manifest_entry *e)
 static int check_content(const struct verify *v, const struct manifest_entry *e)
 {
     unsigned char hash[HASH_BYTES];
-    uint64_t size;
+    uint64_t size = 0;
     const char *name;
     if (e->kind == MANIFEST_LINK) {
         int same = link_is_same(v, e);
@@ -140,15 +140,18 @@ static int check_dir(const struct verify *v, const char *path, bool deep, int de
         return snapshot_verify_differs(v, path, "content_added");
     }
     DIR *dir = fdopendir(fd);
-    int r = dir ? 0 : -errno;
+    int r = 0, error = errno;
+    if (!dir) {
+        (void)close(fd); /* it was only opened */
+        return message_refuse(
+            v->err, -error, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(error))));
+    }
     errno = 0;
     for (struct dirent *e; r == 0 && (e = readdir(dir)); errno = 0)
         r = snapshot_verify_check_name(v, path, e->d_name, deep, depth);
-    int error = r == 0 ? errno : dir ? 0 : -r;
-    if (dir)
-        (void)closedir(dir); /* it was only read */
-    else
-        (void)close(fd); /* it was only opened */
+    error = r == 0 ? errno : 0;
+    (void)closedir(dir); /* it was only read */
     return error ? message_refuse(
                        v->err, -error, "disk_no_read",
                        MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("why", strerror(error))))

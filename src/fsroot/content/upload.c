@@ -156,7 +156,7 @@ static int upload_go_on(struct upload_file *f, struct err *err)
 {
     struct stat st;
     struct saved s;
-    bool is_ours;
+    bool is_ours = false;
     if (fstat(f->fd, &st) < 0)
         return upload_trouble(f->root, errno, "look at an upload", err);
     uint64_t size = (uint64_t)st.st_size;
