@@ -40,6 +40,10 @@ if LIB not in sys.path:
     sys.path.insert(0, LIB)
 
 
+for name in ("COLUMNS", "LINES"):  # readline, which pytest imports, hands its guess of a terminal to the workers
+    os.environ.pop(name, None)
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "ray: needs a real Ray cluster on this machine")
     config.addinivalue_line("markers", "verl: needs an environment with verl")
