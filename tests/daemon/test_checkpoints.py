@@ -3,39 +3,25 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 import standin
 from checkpoints import is_loadable
 from fakeray import FakeRay
+from preload import held, needs_compiler
 from programs import PROGRAMS
 
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
-COMPILER = shutil.which(os.environ.get("CC", "cc"))
-# The first checkpoint is not taken away before a file called free is there.
+# The first checkpoint is not taken away before it is let go.
 HOLDS = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
 {
     int (*real)(int, const char *, int, const char *, unsigned) = dlsym(RTLD_NEXT, "renameat2");
-    char path[4096];
-    if (strcmp(old, "global_step_10") == 0) {
-        snprintf(path, sizeof(path), "%s/held", getenv("HOLD"));
-        close(open(path, O_WRONLY | O_CREAT, 0600));
-        snprintf(path, sizeof(path), "%s/free", getenv("HOLD"));
-        while (access(path, F_OK) != 0) usleep(20000);
-    }
+    if (strcmp(old, "global_step_10") == 0) hold();
     return real(from, old, to, new, flags);
 }
 """
@@ -332,19 +318,15 @@ def test_a_restart_knows_what_was_found_broken(argusd):
     argusd.stop_job(t.id)
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_who_comes_while_others_are_removed(tmp_path):
     """The first of two is being removed: who names the second now is in time, who names the first is told."""
-    (tmp_path / "holds.c").write_text(HOLDS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
-    subprocess.run(argv, check=True)
     with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
         standin.make_world(argusd.root)
         t = standin.Training(argusd, checkpoint={"keep_last": 1})
         argusd.stop()
         t.save(10, 20, 30)
-        argusd.env = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
-        argusd.env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        argusd.env = held(tmp_path, HOLDS)
         argusd.start()
         until((tmp_path / "held").exists, "a removal has begun")
 

@@ -2,12 +2,11 @@
 """What is wrong with a spec is told before it is accepted: all of it at once, and in time even when a mount hangs."""
 
 import concurrent.futures
-import subprocess
 
 import broken
 import pytest
 from fakeray import FakeRay
-from wallclock import COMPILER
+from preload import needs_compiler, preload
 
 from argusd import Argusd, needs_argusd
 
@@ -135,16 +134,13 @@ def test_many_at_once_are_all_answered(w):
             assert [p["field"] for p in found] == ["train_file"]
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_mount_that_hangs_is_named_and_holds_up_nobody(tmp_path):
-    (tmp_path / "hangs.c").write_text(HANGS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "hangs.so", tmp_path / "hangs.c"]
-    subprocess.run(argv, check=True)
     argusd_home = tmp_path / "home"
     argusd_home.mkdir()
     with FakeRay() as ray:
         argusd = Argusd(argusd_home, ray.url)
-        argusd.env = {"LD_PRELOAD": str(tmp_path / "hangs.so"), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        argusd.env = preload(tmp_path, "hangs", HANGS)
         with argusd:
             broken.make_world(argusd.root)
             hung = argusd.root / "common/hung/train.parquet"
