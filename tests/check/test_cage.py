@@ -15,7 +15,6 @@ sys.path[:0] = [str(CHECK), str(CHECK.parents[1] / "tests/lib")]
 
 import cage  # noqa: E402
 from fakeray import wait_for  # noqa: E402
-from locks import is_held  # noqa: E402
 
 needs_namespaces = pytest.mark.skipif(not cage.has_namespaces(), reason="namespaces need root, where they are allowed")
 
@@ -48,7 +47,7 @@ def test_the_status_is_the_commands():
 def test_a_daemon_that_was_left_is_ended_and_told(daemon, tmp_path):
     done = subprocess.run([*CAGE, "sh", "-c", daemon], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and "left running and ended" in done.stderr
-    assert not is_held(tmp_path / "held")
+    assert not cage.is_held(tmp_path / "held")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, pytest.param(signal.SIGKILL, marks=needs_namespaces)])
@@ -56,10 +55,10 @@ def test_a_killed_run_leaves_no_process(daemon, tmp_path, how):
     argv = [*CAGE, "sh", "-c", daemon + "; sleep 600"]
     run = subprocess.Popen(argv, cwd=tmp_path, stderr=subprocess.DEVNULL)
     wait_for((tmp_path / "held.up").exists, "the daemon runs")
-    assert is_held(tmp_path / "held")
+    assert cage.is_held(tmp_path / "held")
     run.send_signal(how)
     assert run.wait(240) != 0
-    wait_for(lambda: not is_held(tmp_path / "held"), "the daemon is gone")
+    wait_for(lambda: not cage.is_held(tmp_path / "held"), "the daemon is gone")
 
 
 @needs_namespaces
@@ -116,7 +115,7 @@ def test_the_folder_of_a_killed_run_goes_with_the_next_and_that_of_a_live_one_st
     dead.wait(240)
     dead.stdin.close()
     assert its in folders()
-    wait_for(lambda: not cage.is_held(f"/tmp/{its}"), "the lock of the killed run is free")
+    wait_for(lambda: not cage.is_held(f"/tmp/{its}/{cage.LOCK}"), "the lock of the killed run is free")
     subprocess.run([*CAGE, "true"], check=True)
     assert its not in folders() and other in folders()
     live.communicate("\n", timeout=240)
@@ -130,4 +129,4 @@ def test_without_namespaces_too(daemon, tmp_path):
     env = {**os.environ, "PYTHONPATH": str(CHECK)}
     done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 3 and "left running and ended" in done.stderr
-    assert not is_held(tmp_path / "held")
+    assert not cage.is_held(tmp_path / "held")

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 LAND = pathlib.Path(__file__).resolve().parents[2] / "tools/check/land"
-sys.path.insert(0, str(LAND.parents[2] / "tests/lib"))
+sys.path[:0] = [str(LAND.parent), str(LAND.parents[2] / "tests/lib")]
 
+from cage import is_held  # noqa: E402
 from fakeray import wait_for  # noqa: E402
-from locks import is_held  # noqa: E402
 
 CHECK = "test -e good && ! test -e untracked && echo run >> {runs} && echo '1 passed, 0 failed, 0 skipped'\n"
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from fakeray import FakeRay
 from hangs import hanging
-from wallclock import COMPILER
+from preload import needs_compiler
 
 from argusd import PROGRAMS, Argusd, needs_argusd, until
 
@@ -265,7 +265,7 @@ def test_missing_root_at_start(tmp_path, ray):
         heals(argusd)
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_request_before_the_first_look_at_the_root_is_asked_again(tmp_path, ray):
     """It is told so, and the command line waits; before, it was told that the root is checked, and gave up."""
     argusd = Argusd(tmp_path, ray.url, shared_root=tmp_path / "hung/shared")

@@ -117,7 +117,6 @@ def run(argusd, script, **keys):
 
 def status(argusd, job):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
-    env["COLUMNS"] = "1000"  # a page folds at the terminal's width
     argv = [PROGRAMS["argus"], "status", job]
     return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=240).stdout
 

@@ -3,11 +3,12 @@
 
 import pytest
 from fakeray import FakeRay
-from wallclock import COMPILER, WallClock
+from preload import needs_compiler
+from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd, until
 
-pytestmark = [needs_argusd, pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")]
+pytestmark = [needs_argusd, needs_compiler]
 
 DAY = 24 * 3600
 PATIENT = "echo up; exec tail -f /dev/null"

@@ -11,7 +11,8 @@ import pytest
 import standin
 from checkpoints import is_loadable
 from fakeray import FakeRay
-from holdremovals import held_removals, needs_compiler
+from holdremovals import held_removals
+from preload import needs_compiler
 from programs import PROGRAMS
 
 from argusd import Argusd, needs_argusd, until

@@ -8,8 +8,8 @@ import subprocess
 import broken
 import pytest
 from fakeray import FakeRay
+from preload import held, needs_compiler
 from programs import PROGRAMS
-from wallclock import COMPILER
 
 from argusd import OVER, Argusd, needs_argusd, until
 
@@ -21,32 +21,14 @@ FAILS = f"echo fine so far; echo '{OOM}' >&2; exit 1"
 ONCE = f'if mkdir "$0/$1"; then echo "{OOM}"; exit 1; fi; echo better'
 RAISES = "def reward(x):\n    raise KeyError('no such key')\nreward(1)\n"
 
-# The scene of an attempt is not read before a file called free is there.
+# The scene of an attempt is not read before it is let go.
 HOLDS = r"""
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static void hold(const char *path)
-{
-    char held[4096];
-    if (strstr(path, "/scene")) {
-        snprintf(held, sizeof(held), "%s/held", getenv("HOLD"));
-        close(open(held, O_WRONLY | O_CREAT, 0600));
-        snprintf(held, sizeof(held), "%s/free", getenv("HOLD"));
-        while (access(held, F_OK) != 0) usleep(20000);
-    }
-}
 DIR *fdopendir(int fd)
 {
     DIR *(*real)(int) = dlsym(RTLD_NEXT, "fdopendir");
     char link[64], path[4096] = "";
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    if (readlink(link, path, sizeof(path) - 1) > 0) hold(path);
+    if (readlink(link, path, sizeof(path) - 1) > 0 && strstr(path, "/scene")) hold();
     return real(fd);
 }
 """
@@ -121,12 +103,15 @@ def test_a_dead_worker_is_named_by_what_its_scout_wrote(w):
     def ranks(rank):
         return json.dumps({"worker-a1-02000000-1340.out": {"pid": 1340, "actor": "WorkerDict", "rank": rank}})
 
-    job = ended(w, f"""cd "$ARGUS_ATTEMPT_DIR/logs"
+    job = ended(
+        w,
+        f"""cd "$ARGUS_ATTEMPT_DIR/logs"
 for d in h2 h3 w7; do mkdir -p workers/$d; : > workers/$d/worker-a1-02000000-1340.out; done
 echo '{ranks(3)}' | tee workers/h2/ranks.json > workers/h3/ranks.json
 echo '{ranks(5)}' > workers/w7/ranks.json
 echo '(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 1340 Exit'
-exit 1""")
+exit 1""",
+    )
     found = job["finding"]
     assert (found["class"], found["pid"], found["rank"]) == ("actor_died", "1340", "3")
     assert (found["actor"], found["node"]) == ("WorkerDict", job["driver"]["node"])
@@ -261,21 +246,16 @@ def test_the_fix_is_applied_and_shown(w):
 # ---- argusd dies between end and finding ----
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_kill_loses_no_finding(tmp_path):
     """Killed while it looks: the end is told with its finding after the restart. Killed when it took too long and the
     end was told without: the finding is owed, and made after the restart."""
-    (tmp_path / "holds.c").write_text(HOLDS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
-    subprocess.run(argv, check=True)
     (tmp_path / "home").mkdir()
     with FakeRay(state=tmp_path / "ray") as ray:
         argusd = Argusd(tmp_path / "home", ray.url)
-        holds = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
-        holds["ASAN_OPTIONS"] = "verify_asan_link_order=0"
         with argusd:
             argusd.stop()
-            argusd.env = holds
+            argusd.env = held(tmp_path, HOLDS)
             argusd.start()
             job = argusd.submit(FAILS)
             until((tmp_path / "held").exists, "it looks at what the attempt left")

@@ -7,13 +7,14 @@ import os
 import subprocess
 
 import pytest
-from brokenlook import COMPILER, BrokenLooks
+from brokenlook import BrokenLooks
 from fakeray import FakeRay
+from preload import needs_compiler
 from programs import PROGRAMS
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
-pytestmark = [needs_argusd, pytest.mark.skipif(not COMPILER, reason="no C compiler")]
+pytestmark = [needs_argusd, needs_compiler]
 
 ERRORS = [errno.ESTALE, errno.EIO, errno.EMFILE]
 each_error = pytest.mark.parametrize("error", ERRORS, ids=errno.errorcode.get)

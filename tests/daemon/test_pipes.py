@@ -12,8 +12,9 @@ import time
 
 import pytest
 from fakeray import FakeRay
+from preload import needs_compiler
 from programs import PROGRAMS
-from wallclock import COMPILER, WallClock
+from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd, until
 
@@ -370,7 +371,7 @@ def test_a_row_of_an_older_argusd_is_begun_again(argusd):
     assert page["state"] == "SUCCEEDED" and step_of(page, "a")["job"] not in (None, job)
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_the_schedule_of_a_user_who_is_disabled(tmp_path):
     """No run begins, however often the schedule comes, and that is told once; then it goes on."""
     clock = WallClock(tmp_path)

@@ -7,7 +7,7 @@ import broken
 import pytest
 from fakeray import FakeRay
 from hangs import hanging
-from wallclock import COMPILER
+from preload import needs_compiler
 
 from argusd import Argusd, needs_argusd
 
@@ -99,7 +99,7 @@ def test_many_at_once_are_all_answered(w):
             assert [p["field"] for p in found] == ["train_file"]
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_mount_that_hangs_is_named_and_holds_up_nobody(tmp_path):
     argusd_home = tmp_path / "home"
     argusd_home.mkdir()

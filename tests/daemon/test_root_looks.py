@@ -8,12 +8,13 @@ import os
 import threading
 
 import pytest
-from brokenlook import COMPILER, BrokenLooks
+from brokenlook import BrokenLooks
 from fakeray import FakeRay
+from preload import needs_compiler
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
-pytestmark = [needs_argusd, pytest.mark.skipif(not COMPILER, reason="no C compiler")]
+pytestmark = [needs_argusd, needs_compiler]
 
 ERRORS = [errno.ESTALE, errno.EIO, errno.EMFILE, errno.EACCES]
 MARKER = "argus/.shared-root"

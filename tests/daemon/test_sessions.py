@@ -5,7 +5,8 @@ import http.cookies
 
 import pytest
 from fakeray import FakeRay
-from wallclock import COMPILER, WallClock
+from preload import needs_compiler
+from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd
 
@@ -163,7 +164,7 @@ def test_sessions_survive_a_restart(argusd):
     assert b.works() and b.call("POST", "/v1/jobs", Argusd.spec("true")).status == 201
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("key", ["idle", "longest"])
 def test_a_session_ends_by_the_clock(tmp_path, key):
     """Unused for `idle`, or used all the time for `longest`."""

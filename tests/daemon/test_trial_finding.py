@@ -14,8 +14,8 @@ import broken
 import pytest
 import yaml
 from fakeray import FakeRay
+from preload import held, needs_compiler
 from programs import PROGRAMS
-from wallclock import COMPILER
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
@@ -27,25 +27,12 @@ ROW = {
     "data_source": "sums",
     "reward_model": {"style": "rule", "ground_truth": "2"},
 }
-# The finding of a trial is not written before a file called free is there.
+# The finding of a trial is not written before it is let go.
 HOLDS = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 int renameat(int from, const char *old, int to, const char *new)
 {
     int (*real)(int, const char *, int, const char *) = dlsym(RTLD_NEXT, "renameat");
-    char path[4096];
-    if (strcmp(new, "finding.json") == 0) {
-        snprintf(path, sizeof(path), "%s/held", getenv("HOLD"));
-        close(open(path, O_WRONLY | O_CREAT, 0600));
-        snprintf(path, sizeof(path), "%s/free", getenv("HOLD"));
-        while (access(path, F_OK) != 0) usleep(20000);
-    }
+    if (strcmp(new, "finding.json") == 0) hold();
     return real(from, old, to, new);
 }
 """
@@ -275,18 +262,14 @@ def test_a_secret_that_went_away_is_a_finding_and_leaves_no_file(own):
     assert own.findings("bare") == [found] and not own.dir("bare").exists()
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_finding_that_takes_too_long_is_owed_whole(tmp_path):
     """The end is told without it after ten seconds; a kill and a start later it is there, with each quote."""
-    (tmp_path / "holds.c").write_text(HOLDS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "holds.so", tmp_path / "holds.c", "-ldl"]
-    subprocess.run(argv, check=True)
     (tmp_path / "home").mkdir()
     with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path / "home", ray.url) as argusd:
         own = World(argusd, ray)
         argusd.stop()
-        argusd.env = {"LD_PRELOAD": str(tmp_path / "holds.so"), "HOLD": str(tmp_path)}
-        argusd.env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+        argusd.env = held(tmp_path, HOLDS)
         argusd.start()
         argusd.submit(own.spec("late", reward_fn_path=own.reward("rewards.py:raises")))
         until((tmp_path / "held").exists, "it writes the finding down")

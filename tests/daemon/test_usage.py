@@ -18,8 +18,9 @@ import time
 
 import pytest
 from fakeray import FakeRay
+from preload import needs_compiler
 from programs import PROGRAMS
-from wallclock import COMPILER, WallClock
+from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd, until
 
@@ -64,9 +65,7 @@ class Books:
         # Sums of a moment ago may be told: what comes behind the first answer has all that was before the call.
         first = self.page(query, token)["until"]
         page = until(lambda: (p := self.page(query, token))["until"] > first and p, "sums of now")
-        told = {
-            s["name"]: {k: sum(gpu_ms(v) for v in s[k]) for k in s if k != "name"} for s in page["series"]
-        }
+        told = {s["name"]: {k: sum(gpu_ms(v) for v in s[k]) for k in s if k != "name"} for s in page["series"]}
         return told, ms(page["until"])
 
     def whole(self):
@@ -151,7 +150,7 @@ def test_attempts_add_up(tmp_path):
         assert len(over["attempts"]) == over["restarts"] + 1
 
 
-@pytest.mark.skipif(COMPILER is None, reason="a C compiler is needed to set the clock of one process")
+@needs_compiler
 def test_the_wall_clock_is_a_label(tmp_path):
     clock = WallClock(tmp_path)
     with world(tmp_path, env=clock.env()) as (argusd, books):

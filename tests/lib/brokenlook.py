@@ -11,8 +11,8 @@ ESTALE."""
 
 import contextlib
 import pathlib
-import shutil
-import subprocess
+
+from preload import preload
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -124,17 +124,12 @@ int mkdirat(int dir, const char *path, mode_t mode)
 }
 """
 
-COMPILER = shutil.which("cc") or shutil.which("gcc")
-
 
 class BrokenLooks:
     def __init__(self, home):
         self.home = pathlib.Path(home)
-        self.library = self.home / "brokenlook.so"
-        source = self.home / "brokenlook.c"
-        source.write_text(SOURCE)
-        flags = ["-shared", "-fPIC", "-O1", "-D_FILE_OFFSET_BITS=64"]
-        subprocess.run([COMPILER, *flags, "-o", self.library, source, "-ldl"], check=True)
+        told = {"BROKEN_LOOKS": str(self.home / "looks")}
+        self.environment = preload(self.home, "brokenlook", SOURCE, "-D_FILE_OFFSET_BITS=64", **told)
         self.order("")
 
     def order(self, text):
@@ -157,5 +152,4 @@ class BrokenLooks:
         return self.ordered(f"hold 0 {name}")
 
     def env(self):
-        return {"LD_PRELOAD": str(self.library), "BROKEN_LOOKS": str(self.home / "looks"),
-                "ASAN_OPTIONS": "verify_asan_link_order=0"}  # fmt: skip
+        return dict(self.environment)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file system that hangs, for one program: what lies below a directory called hung answers late."""
 
-import subprocess
-
-from wallclock import COMPILER
+from preload import preload
 
 # Whatever lies below a directory called hung answers when a file called free appears beside it.
 HANGS = r"""
@@ -46,7 +44,4 @@ long syscall(long number, ...)
 
 def hanging(tmp_path):
     """The environment of a program for which such files hang."""
-    (tmp_path / "hangs.c").write_text(HANGS)
-    argv = [COMPILER, "-shared", "-fPIC", "-O1", "-o", tmp_path / "hangs.so", tmp_path / "hangs.c"]
-    subprocess.run(argv, check=True)
-    return {"LD_PRELOAD": str(tmp_path / "hangs.so"), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+    return preload(tmp_path, "hangs", HANGS)

@@ -64,6 +64,7 @@ class Bed:
             try:
                 return self.up(*args)
             except (AssertionError, subprocess.TimeoutExpired) as e:
+                self.down()  # what was made of it
                 if not again:
                     raise
                 self.tell(f"bed of Ray {self.version} ({self.auth})", str(e))
@@ -84,7 +85,6 @@ class Bed:
             timeout=400,
         )
         if done.returncode != 0:
-            self.down()
             raise AssertionError(f"the bed did not come up: {done.stdout[-2000:]}")
         self.info = json.loads((pathlib.Path(self.dir) / "bed.json").read_text())
 

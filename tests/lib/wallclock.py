@@ -4,8 +4,8 @@
 CLOCK_MONOTONIC and CLOCK_BOOTTIME stay as they are, as they do when somebody sets the clock of a machine."""
 
 import pathlib
-import shutil
-import subprocess
+
+from preload import preload
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -57,8 +57,6 @@ time_t time(time_t *ret)
 }
 """
 
-COMPILER = shutil.which("cc") or shutil.which("gcc")
-
 
 class WallClock:
     """env() is what the process needs; jump(seconds) sets its clock."""
@@ -66,10 +64,7 @@ class WallClock:
     def __init__(self, home):
         self.home = pathlib.Path(home)
         self.offset = 0
-        self.library = self.home / "wallclock.so"
-        source = self.home / "wallclock.c"
-        source.write_text(SOURCE)
-        subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", self.library, source, "-ldl"], check=True)
+        self.environment = preload(self.home, "wallclock", SOURCE, WALLCLOCK_OFFSET=str(self.home / "offset"))
         self.jump(0)
 
     def jump(self, seconds):
@@ -79,5 +74,4 @@ class WallClock:
         fresh.replace(self.home / "offset")
 
     def env(self):
-        return {"LD_PRELOAD": str(self.library), "WALLCLOCK_OFFSET": str(self.home / "offset"),
-                "ASAN_OPTIONS": "verify_asan_link_order=0"}  # fmt: skip
+        return dict(self.environment)

@@ -11,6 +11,7 @@ A test that passes when it is tried again counts as passed and is flaky. Flaky o
 broke is one, however many tests it has. More than MOST_FLAKY causes fail the run, each of them does when it is strict.
 """
 
+import glob
 import json
 import os
 import re
@@ -99,83 +100,79 @@ class Runs:
 
     def pytest(self, arguments, workers=(), env=None, say=print):
         """`workers` are the arguments of the first pass alone."""
-        first = self.one_pass([*arguments, *workers], env or {})
+        env = env or {}
+        first = self.one_pass([*arguments, *workers], env)
         if first is None or first["code"] not in (0, 1, 5):
             self.broken.append("pytest did not come to its end")
             return FAILURE
         tests = first["tests"]
-        failed = {name for name, test in tests.items() if test["outcome"] == "failed"}
+        failed = {name: test["text"] for name, test in tests.items() if test["outcome"] == "failed"}
         never = [name for name in first["collected"] if name not in tests]
         if never:
             self.broken.append(f"{len(never)} tests never ran, the first is {never[0]}")
-        left = self.try_again(arguments, env or {}, tests, failed, say)
+
+        def passing(names):
+            again = self.one_pass(arguments, env, names)
+            return {name for name, test in again["tests"].items() if test["outcome"] == "passed"} if again else set()
+
+        left = self.try_again("tests", failed, passing, say, lambda name: cause_of(name, tests[name]))
         self.broken += [f"test {name}" for name in sorted(left)]
-        count = sum((OUTCOMES[test["outcome"]] for test in tests.values()), Count())
+        count = sum((OUTCOMES[test["outcome"]] for name, test in tests.items() if name not in failed), Count())
+        count += Count(len(failed) - len(left), len(left))
         if never or (first["code"] == 1 and not failed):
             count += FAILURE
         return count
 
-    def try_again(self, arguments, env, tests, failed, say):
-        """Those that fail each time; in `tests` the others become `passed`."""
+    def try_again(self, what, failed, passing, say, cause=str):
+        """The names that fail each time. failed: {name: what it said}; passing(names): those that pass now."""
         left = set(failed)
         if len(left) > MOST_AGAIN:
-            say(f"{len(left)} tests failed: too many to be tried again")
+            say(f"{len(left)} {what} failed: too many to be tried again")
             return left
         for _ in range(ROUNDS):
             if not left:
                 break
-            say(f"{len(left)} tests failed: each is tried again, alone")
-            again = self.one_pass(arguments, env, left)
-            for name in sorted(left) if again else ():
-                if again["tests"].get(name, {}).get("outcome") == "passed":
-                    self.add_flaky(name, cause_of(name, tests[name]), tests[name]["text"])
-                    tests[name]["outcome"] = "passed"
-                    left.discard(name)
+            say(f"{len(left)} {what} failed: each is tried again, alone")
+            for name in sorted(left & passing(left)):
+                self.add_flaky(name, cause(name), failed[name])
+                left.discard(name)
         return left
 
     # ---- unit tests ----
 
     def meson_pass(self, build, options, env, names=()):
-        """{(suites, name): result} of one run, and its exit status."""
-        base = next((options[i + 1] for i, o in enumerate(options) if o == "--logbase"), "testlog")
-        log = os.path.join(build, "meson-logs", base + ".json")
-        if os.path.exists(log):
+        """{name: (result, what it said)} of one run, and its exit status."""
+        logs = os.path.join(build, "meson-logs", "testlog*.json")  # a wrapper's name is in it
+        for log in glob.glob(logs):
             os.unlink(log)
         argv = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *options, *names]
         code = call(argv, env={**os.environ, **env})
         results = {}
-        if os.path.exists(log):
+        for log in glob.glob(logs):
             with open(log) as f:
                 for test in map(json.loads, f):
                     text = f"{test['result']}\n{test.get('stdout', '')}\n{test.get('stderr', '')}"
-                    results[test["name"]] = (test["result"], text)
+                    results[f"unit test {test['name']}"] = (test["result"], text)
         return results, code
 
     def meson(self, build, options=(), env=None, say=print):
+        env = env or {}
         good = {"OK": Count(1), "EXPECTEDFAIL": Count(1), "SKIP": Count(skipped=1)}
-        results, code = self.meson_pass(build, [*options, "--num-processes", "2"], env or {})
-        failed = {name for name, (result, _) in results.items() if result not in good}
+        results, code = self.meson_pass(build, [*options, "--num-processes", "2"], env)
+        failed = {name: text for name, (result, text) in results.items() if result not in good}
         count = sum((good[result] for result, _ in results.values() if result in good), Count())
-        if code and not failed:
+        if not failed and (code or not results):
             self.broken.append("the unit tests did not come to their end")
             return count + FAILURE
-        left = self.try_units_again(build, options, env or {}, {n: results[n][1] for n in failed}, say)
-        self.broken += [f"unit test {name} ({results[name][0]})" for name in sorted(left)]
-        return count + Count(len(failed) - len(left), len(left))
 
-    def try_units_again(self, build, options, env, failed, say):
-        """Those that fail each time; `failed` has what each said."""
-        left = set(failed)
-        for _ in range(ROUNDS):
-            if not left or len(left) > MOST_AGAIN:
-                break
-            say(f"{len(left)} unit tests failed: each is tried again, alone")
-            names = [name.rpartition(" / ")[2] for name in sorted(left)]
-            again, _ = self.meson_pass(build, [*options, "--num-processes", "1"], env, names)
-            for name in [n for n in sorted(left) if again.get(n, ("",))[0] == "OK"]:
-                self.add_flaky(f"unit test {name}", f"unit test {name}", failed[name])
-                left.discard(name)
-        return left
+        def passing(names):
+            asked = [name.removeprefix("unit test ").rpartition(" / ")[2] for name in sorted(names)]
+            again, _ = self.meson_pass(build, [*options, "--num-processes", "1"], env, asked)
+            return {name for name, (result, _) in again.items() if result == "OK"}
+
+        left = self.try_again("unit tests", failed, passing, say)
+        self.broken += [f"{name} ({results[name][0]})" for name in sorted(left)]
+        return count + Count(len(failed) - len(left), len(left))
 
     # ---- the end ----
 

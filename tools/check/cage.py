@@ -52,10 +52,10 @@ def has_namespaces():
 # ---- temporary files -------------------------------------------------------------------------------------------------
 
 
-def is_held(folder):
-    """Whether the run that made the folder still runs: it holds the lock as long as it lives."""
+def is_held(path):
+    """Whether a process lives that holds the lock: it says so without a number that another process may have by now."""
     try:
-        fd = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
@@ -75,7 +75,7 @@ def remove_left():
         if not entry.name.startswith(PREFIX) or not entry.is_dir(follow_symlinks=False):
             continue
         with contextlib.suppress(FileNotFoundError):
-            if entry.stat(follow_symlinks=False).st_uid == os.getuid() and not is_held(entry.path):
+            if entry.stat(follow_symlinks=False).st_uid == os.getuid() and not is_held(f"{entry.path}/{LOCK}"):
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
@@ -134,9 +134,8 @@ def first_process(tmp, argv):
             os._exit(code if code >= 0 else 128 - code)
 
 
-def run(argv, tmp=""):
-    """As root; `tmp` is what the command sees as /tmp, "" for the machine's own."""
-    caged = has_namespaces()
+def run(argv, caged, tmp=""):
+    """Caged: in namespaces, where `tmp` is what the command sees as /tmp, "" for the machine's own."""
     if caged:
         argv = [*NAMESPACES, sys.executable, os.path.abspath(__file__), "--first", tmp, *argv]
     else:
@@ -163,13 +162,14 @@ def main(argv):
     if not argv:
         sys.exit("usage: cage.py COMMAND...")
     remove_left()
-    if not may_hide_tmp() or not has_namespaces():
-        return run(argv)
+    caged = has_namespaces()
+    if not caged or not may_hide_tmp():
+        return run(argv, caged)
     with own_folder() as folder:
         inside = os.path.join(folder, "tmp")
         os.mkdir(inside)
         os.chmod(inside, 0o1777)
-        return run(argv, inside)
+        return run(argv, caged, inside)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def unit(folder=ASAN, options=SANITIZE, wrap=None, **env):
     if not build(folder, options, **env):
         return FAILURE
     say(f"unit tests in {folder}")
-    how = ["--wrapper", wrap, "--logbase", "testlog-valgrind"] if wrap else []
+    how = ["--wrapper", wrap] if wrap else []
     sanitizer = {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
     return RUNS.meson(os.path.join(ROOT, folder), [*PATIENCE, *how], sanitizer, say)
 
