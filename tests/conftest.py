@@ -4,6 +4,7 @@
 import collections
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -51,6 +52,7 @@ SECONDS = {
     "tests/web/test_connection.py": 100,
     "tests/package/test_roots.py": 420,
 }
+TO_END = 120  # seconds that the rest of a test has at least, whatever its body took
 LIB = str(HERE / "lib")
 if LIB not in sys.path:
     sys.path.insert(0, LIB)
@@ -118,6 +120,18 @@ def pytest_collection_modifyitems(config, items):
         return -SECONDS.get(group, sizes[group]), group
 
     items.sort(key=turn)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """The alarm of pytest-timeout ends a test that hangs; within pytest's own code it would end the whole run. A test
+    that failed in its last moments is told first, and its fixtures have a while to be taken down."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        return (yield)
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left, TO_END))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -16,6 +16,7 @@ from shepherding import is_outermost, is_running, needs_shepherd, small_group, w
 
 pytestmark = needs_shepherd
 
+
 @pytest.fixture
 def node(tmp_path):
     made = []

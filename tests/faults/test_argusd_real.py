@@ -19,8 +19,6 @@ while :; do sleep 0.1; done
 """
 
 
-
-
 @pytest.fixture(scope="module")
 def nodes(bare):
     for name, host in HOST_OF.items():

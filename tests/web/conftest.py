@@ -12,3 +12,10 @@ def browser(world):
         b = Chromium(p, world)
         yield b
         b.close()
+
+
+@pytest.fixture(autouse=True)
+def no_page_is_left(request):
+    yield
+    if "browser" in request.fixturenames:
+        request.getfixturevalue("browser").close_pages()
